@@ -61,7 +61,6 @@ KNOWN_EXCEPTIONS = {
     "music.covers -> web.interface",
     "music.events -> web.interface",
     "music.events -> web.sse",
-    "music.mpd.proxy -> daemon",
     "music.player_commands -> web.interface",
     "music.player_commands -> web.params",
     "music.serializers -> web.interface",

@@ -68,7 +68,7 @@ def test_what_cannot_be_thought_is_refused(plain: MpdServer, server: MpdServer) 
         (ALL, TrackRating(rating=11), "from 1 to 10"),
         (ALL, TrackRating(rating=0), "from 1 to 10"),
         ("nothing.wav", TrackRating(rating=5), "the library has no track 'nothing.wav'"),
-        ("http://127.0.0.1:9/radio", TrackRating(favourite=True), "tracks in its library alone"),
+        ("http://127.0.0.1:9/radio", TrackRating(favourite=True), "only for tracks in its library"),
         ("a\nclear", TrackRating(favourite=True), "line break"),
     ):
         with pytest.raises(Refused, match=words):

@@ -39,7 +39,7 @@ async def relayed(
     """Give the port of a relay to the MPD at ADDRESS; a hub that is never run has it at hand from the start."""
     hub = hub_for(address, policy)
     hub.upstream = hub.mpd_address
-    relay = Relay(hub, MpdProxy(port=0), clients=clients, patience=patience)
+    relay = Relay(hub, MpdProxy(port=0), max_clients=clients, greeting_timeout=patience)
     port = await relay.start()
     try:
         yield port
@@ -169,7 +169,7 @@ def test_over_a_player_that_is_no_mpd_it_says_so_and_keeps_nobody_from_starting(
         config = SimpleNamespace(mpd_proxy=MpdProxy(port=free_port()))
         hub = PlayerHub(PluginConfig(kind="volumio", options=None), Path("/nowhere"), {})
         where = await service.start(SimpleNamespace(hub=hub, appliance=SimpleNamespace(config=config)))
-        assert where == "MPD apps: none, for a player of kind volumio has no MPD for them; take mpd-proxy: away"
+        assert where == "MPD apps: not available, because a player of kind volumio has no MPD; remove mpd-proxy:"
         with pytest.raises(OSError, match="onnect"):
             await asyncio.open_connection(HOST, config.mpd_proxy.port)
         await service.stop()

@@ -155,13 +155,13 @@ def test_a_line_that_breaks_is_uncertain_only_for_what_would_act_twice(
     assert type(raised) is error
     assert sum(asked.what.endswith(route) for asked in server.asked) == 1, "and nothing is tried again by itself"
     if error is Uncertain:
-        assert "see if it was done, then go on" in str(raised)
+        assert "check whether it was done, then continue" in str(raised)
 
 
 def test_what_was_added_before_volumio_died_is_uncertain(server: VolumioServer) -> None:
     server.box.push = lambda item, _data: server.faults.update(getQueue=["lost"]) if item == "queue" else None
     error = asyncio.run(fails(connect(server.address).add_source(ONE)))
-    assert str(error) == f"Volumio at {server.address} did not answer 'add'; see if it was done, then go on"
+    assert str(error) == f"Volumio at {server.address} did not answer 'add'; check whether it was done, then continue"
     assert len(server.box.queue) == 5
 
 

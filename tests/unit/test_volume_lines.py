@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pi_appliance.music.mpd.proxy import LONGEST, VolumeFilter
+from pi_appliance.music.mpd.proxy import MAX_LINE_BYTES, VolumeFilter
 
 
 def passed(data: bytes, allowed: int = 30) -> bytes:
     lines = VolumeFilter(lambda: allowed)
-    return lines.feed(data) + lines.rest()
+    return lines.feed(data) + lines.flush()
 
 
 @pytest.mark.parametrize(
@@ -75,10 +75,10 @@ def test_what_is_none_of_ours_does_not_wait_for_the_end_of_its_line() -> None:
 
 def test_no_line_is_held_without_end() -> None:
     lines = VolumeFilter(lambda: 30)
-    sent, out = b"setvol " + b" " * (LONGEST + 70_000) + b"100\n", b""
+    sent, out = b"setvol " + b" " * (MAX_LINE_BYTES + 70_000) + b"100\n", b""
     for start in range(0, len(sent), 1000):
         out += lines.feed(sent[start : start + 1000])
-        assert start + 1000 - len(out) <= LONGEST + 1000
+        assert start + 1000 - len(out) <= MAX_LINE_BYTES + 1000
     assert out == sent, "MPD does not take so long a line"
     assert lines.feed(b"setvol 99\n") == b"setvol 30\n"
 
@@ -102,7 +102,7 @@ def test_however_it_is_cut_into_packets_the_same_goes_on(sent: bytes, cuts: list
     edges = [0, *sorted(cut for cut in cuts if cut < len(sent)), len(sent)]
     lines = VolumeFilter(lambda: 10)
     pieces = b"".join(lines.feed(sent[low:high]) for low, high in pairwise(edges))
-    assert pieces + lines.rest() == passed(sent, 10)
+    assert pieces + lines.flush() == passed(sent, 10)
 
 
 @given(st.binary(max_size=200))

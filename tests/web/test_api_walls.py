@@ -12,7 +12,7 @@ from tests.web.test_openapi import JOBS, STATIONS, document
 from tests.web.world import World, configuration, served
 
 FREE = {"/health", "/sign-in"}  # and /static
-HALF = "half a letter: \ud800"
+HALF = "half a character: \ud800"
 
 
 def routes(world: World) -> Iterator[tuple[str, str]]:

@@ -1,220 +1,282 @@
-"""One connection to MPD: commands out, answers in as bytes, and no text that could become a command of its own."""
+"""One connection to MPD: python-mpd2's commands, quoting and reply parsers over an asyncio transport.
+
+python-mpd2's own asyncio client has no command lists, no windows on commands such as `find`, and it keeps one
+connection open with a permanent `idle`. Those parts are implemented here.
+"""
 
 import asyncio
 import contextlib
 import re
 import socket
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Self
+from typing import Any, ClassVar, Self
 
-from mpd.base import FailureResponseCode as Code
-from mpd.base import escape
+from mpd.base import FailureResponseCode, MPDClientBase, escape, mpd_command_provider
+from mpd.base import ProtocolError as MpdProtocolError
 
 from pi_appliance.errors import ApplianceError, Refused, Unavailable, Uncertain
 from pi_appliance.music.mpd import parsing, player
-from pi_appliance.music.mpd.parsing import NoMpd
 
 Command = Sequence[str | int]
-"""A command of MPD and what follows it, unquoted."""
+"""An MPD command and its arguments, unquoted. A command of two words is one string: "sticker list"."""
 
-LONGEST = 4000  # bytes of one word; MPD hangs up on a line that is longer than its buffer
-_BLOCK = 1 << 18
-_AT_ONCE = 1000  # commands in one list; MPD takes two megabytes of them
-_OK, _NO = b"OK\n", b"ACK "
-_NEXT = re.compile(rb"^list_OK\n", re.MULTILINE)
-_ACK = re.compile(r"ACK \[(?P<code>\d+)@(?P<place>\d+)\] \{[^}]*\} ?(?P<words>.*)")
-WRONG_WORDS, NO_SUCH_THING = Code.ARG.value, Code.NO_EXIST.value
-TOO_MANY, EXISTS = Code.PLAYLIST_MAX.value, Code.EXIST.value
-NOT_ALLOWED = (Code.PASSWORD.value, Code.PERMISSION.value)
+MAX_ARGUMENT_BYTES = 4000  # MPD closes the connection if a line is longer than its buffer
+_BLOCK_BYTES = 1 << 18
+_MAX_LIST_COMMANDS = 1000  # per command list; MPD accepts 2 MiB
+_OK, _ACK_PREFIX = b"OK\n", b"ACK "
+_LIST_OK = re.compile(rb"^list_OK\n", re.MULTILINE)
+_ACK = re.compile(r"ACK \[(?P<code>\d+)@(?P<index>\d+)\] \{[^}]*\} ?(?P<message>.*)")
+
+ACK_ARGUMENT = FailureResponseCode.ARG.value
+ACK_NO_EXIST = FailureResponseCode.NO_EXIST.value
+ACK_PLAYLIST_MAX = FailureResponseCode.PLAYLIST_MAX.value
+ACK_EXIST = FailureResponseCode.EXIST.value
+ACK_NOT_ALLOWED = (FailureResponseCode.PASSWORD.value, FailureResponseCode.PERMISSION.value)
+
+CONNECT_TIMEOUT = 1.0  # seconds for a connection and the greeting; detects an MPD that hangs
+REPLY_TIMEOUT = 5.0  # seconds without data after the greeting; a big folder takes time on a Pi
+MAX_PENDING_CONNECTIONS = 3  # MPD's backlog is 5; Linux lets the sixth retry only after a second
 
 
 class ConnectionClosed(Exception):
-    """The connection ended before the answer did."""
+    """The connection ended before the reply was complete."""
 
 
 class MpdAckError(Exception):
-    """MPD said no to the command at PLACE of a list, those before it were done: ANSWERS."""
+    """MPD rejected a command.
 
-    def __init__(self, line: str, answers: Sequence[bytes] = ()) -> None:
+    python-mpd2's `CommandError` cannot parse the error of an unknown command and has no replies of a command list.
+
+    Attributes:
+        code: MPD's error code, one of `ACK_…`.
+        index: index of the command in its command list.
+        message: MPD's message.
+        replies: replies of the commands before it in the list, which were executed.
+    """
+
+    def __init__(self, line: str, replies: Sequence[bytes] = ()) -> None:
         match = _ACK.match(line)
         if match is None:
-            raise NoMpd
-        self.code, self.place, self.words, self.answers = (
-            int(match["code"]),
-            int(match["place"]),
-            match["words"],
-            answers,
-        )
+            raise MpdProtocolError(line)
+        self.code, self.index, self.message = int(match["code"]), int(match["index"]), match["message"]
+        self.replies = replies
         super().__init__(line)
 
 
+@mpd_command_provider
+class ReplyParser(MPDClientBase):  # type: ignore[misc]
+    """python-mpd2's table of commands and the parsers of their replies."""
+
+    _parsers: ClassVar[dict[str, Callable[[MPDClientBase, Iterable[str]], Any]]] = {}
+
+    @classmethod
+    def add_command(cls, name: str, callback: Callable[[MPDClientBase, Iterable[str]], Any]) -> None:
+        """Register a command; called by python-mpd2."""
+        cls._parsers[name] = callback
+
+    def parse(self, command: str, reply: bytes) -> Any:
+        """Return the value of a reply. Raises MpdProtocolError if it is invalid."""
+        lines = reply.decode("utf-8", "replace").split("\n")[:-1]
+        value = self._parsers[command](self, lines)
+        return list(value) if isinstance(value, Iterator) else value
+
+
+_parser = ReplyParser()
+parse_reply = _parser.parse
+
+
 class MpdConnection:
-    """A connection that was greeted. `patience` is how long MPD may keep silent; None: for ever."""
+    """A connection after the greeting. `timeout` is in seconds without data; `None`: no timeout."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, version: tuple[int, int]) -> None:
         self._reader, self._writer, self.version = reader, writer, version
         connection = writer.get_extra_info("socket")
         self._tcp = None if connection is None or connection.family == socket.AF_UNIX else connection
-        self.patience: float | None = None
-        self.acted = ""  # the last command that, done twice, does two things
-        self.idle = False
-        self.partition = ""  # what it was told to speak of
+        self.timeout: float | None = None
+        self.pending_mutation = ""  # the last command that must not be repeated
+        self.is_idle = False
+        self.partition = ""
 
     @classmethod
-    async def open(cls, place: player.MpdAddress) -> Self:
-        """Connect and hear the greeting. Raises OSError, NoMpd, HungUp."""
-        match place:
+    async def open(cls, address: player.MpdAddress) -> Self:
+        """Connect and read the greeting. Raises OSError, MpdProtocolError, ConnectionClosed."""
+        match address:
             case Path():
-                reader, writer = await asyncio.open_unix_connection(str(place), limit=_BLOCK)
+                reader, writer = await asyncio.open_unix_connection(str(address), limit=_BLOCK_BYTES)
             case host, port:
-                reader, writer = await asyncio.open_connection(host, port, limit=_BLOCK)
+                reader, writer = await asyncio.open_connection(host, port, limit=_BLOCK_BYTES)
         try:
             greeting = re.match(rb"OK MPD (\d+)\.(\d+)", await reader.readline())
             if greeting is None:
-                raise ConnectionClosed if reader.at_eof() else NoMpd
+                raise ConnectionClosed if reader.at_eof() else MpdProtocolError("no greeting")
         except BaseException:
             writer.transport.abort()
             raise
         return cls(reader, writer, (int(greeting[1]), int(greeting[2])))
 
-    async def ask(self, *command: str | int) -> bytes:
-        """Return the answer to COMMAND. Raises Said where MPD says no, HungUp, OSError."""
-        self._send(_encode(command))
-        return await self._answer()
+    async def command(self, name: str, *arguments: str | int) -> Any:
+        """Send a command and return its reply, parsed by python-mpd2.
 
-    async def ask_all(self, *commands: Command) -> list[bytes]:
-        """Return the answers to COMMANDS, which nobody else's come between. The first no is the last that is asked."""
-        return await self._ask_spelt([_encode(command) for command in commands])
+        Raises:
+            MpdAckError: MPD rejects it.
+            ConnectionClosed: the reply is incomplete.
+            OSError: a connection error or a timeout.
+        """
+        return parse_reply(name, await self.raw_command(name, *arguments))
 
-    async def act(self, name: str, *commands: Command) -> list[bytes]:
-        """Do as ask_all(), with COMMANDS that, done twice, do two things. NAME is what to call them."""
-        spelt = [_encode(command) for command in commands]  # what cannot be said is refused before anything is done
-        self.acted = name
-        return await self._ask_spelt(spelt)
+    async def raw_command(self, name: str, *arguments: str | int) -> bytes:
+        """Send a command and return its reply without the final OK."""
+        self._send(_encode((name, *arguments)))
+        return await self._read_reply()
 
-    async def ask_each(self, commands: Sequence[Command], name: str = "") -> list[bytes | None]:
-        """Return the answer to each of COMMANDS, however many; None where there is no such thing. NAME as in act()."""
-        answers: list[bytes | None] = []
-        while len(answers) < len(commands):
-            now = commands[len(answers) : len(answers) + _AT_ONCE]
+    async def command_list(self, *commands: Command) -> list[Any]:
+        """Execute `commands` as one atomic command list, up to the first error, and return the parsed replies.
+
+        python-mpd2 supports command lists only in its blocking client.
+        """
+        replies = await self._raw_command_list([_encode(command) for command in commands])
+        return [parse_reply(str(command[0]), reply) for command, reply in zip(commands, replies, strict=True)]
+
+    async def mutate(self, description: str, *commands: Command) -> list[Any]:
+        """Execute a command list that must not be repeated if the reply is lost; `description` is for users."""
+        for command in commands:
+            _encode(command)  # raises Refused before anything is sent
+        self.pending_mutation = description
+        return await self.command_list(*commands)
+
+    async def command_each(self, commands: Sequence[Command], mutation: str = "") -> list[Any]:
+        """Execute any number of commands and return their replies, `None` where MPD says that nothing exists.
+
+        Args:
+            commands: the commands.
+            mutation: the description for `mutate()`, if they must not be repeated.
+        """
+        replies: list[Any] = []
+        while len(replies) < len(commands):
+            batch = commands[len(replies) : len(replies) + _MAX_LIST_COMMANDS]
             try:
-                answers += await (self.act(name, *now) if name else self.ask_all(*now))
-            except MpdAckError as no:
-                if no.code not in (NO_SUCH_THING, WRONG_WORDS):
+                replies += await (self.mutate(mutation, *batch) if mutation else self.command_list(*batch))
+            except MpdAckError as error:
+                if error.code not in (ACK_NO_EXIST, ACK_ARGUMENT):
                     raise
-                answers += [*no.answers, None]
-        return answers
+                done = zip(batch[: error.index], error.replies, strict=True)
+                replies += [*(parse_reply(str(command[0]), reply) for command, reply in done), None]
+        return replies
 
-    async def _ask_spelt(self, commands: Sequence[bytes]) -> list[bytes]:
+    async def _raw_command_list(self, commands: Sequence[bytes]) -> list[bytes]:
         self._send(b"command_list_ok_begin\n" + b"".join(commands) + b"command_list_end\n")
         try:
-            answers = _NEXT.split(await self._answer())
-        except MpdAckError as no:
-            raise MpdAckError(str(no), _NEXT.split(no.answers[0])[:-1]) from None
-        if len(answers) != len(commands) + 1:
-            raise NoMpd
-        return answers[:-1]
+            replies = _LIST_OK.split(await self._read_reply())
+        except MpdAckError as error:
+            raise MpdAckError(str(error), _LIST_OK.split(error.replies[0])[:-1]) from None
+        if len(replies) != len(commands) + 1:
+            raise MpdProtocolError("wrong number of replies")
+        return replies[:-1]
 
-    async def stream(self, *command: str | int) -> AsyncIterator[bytes]:
-        """Yield the answer to COMMAND as it comes, in pieces of whole lines."""
-        self._send(_encode(command))
+    async def stream_command(self, name: str, *arguments: str | int) -> AsyncIterator[bytes]:
+        """Send a command and yield its reply in blocks of whole lines while it arrives.
+
+        python-mpd2 reads a whole reply into memory, which may be 28 MB for a large library.
+        """
+        self._send(_encode((name, *arguments)))
         rest = b""
         while True:
-            lines, newline, rest = (rest + await self._some()).rpartition(b"\n")
+            lines, newline, rest = (rest + await self._read_block()).rpartition(b"\n")
             last = lines[lines.rfind(b"\n") + 1 :] + newline
             if last == _OK:
                 yield lines[: -len(_OK) + 1]
                 return
-            if last.startswith(_NO):
+            if last.startswith(_ACK_PREFIX):
                 raise MpdAckError(last.decode("utf-8", "replace").rstrip("\n"))
             yield lines + newline
 
-    async def picture(self, *command: str | int) -> tuple[dict[str, str], bytes]:
-        """Return what is said of a picture and the part of it that COMMAND asks for; nothing if there is none."""
-        self._send(_encode(command))
-        said: dict[str, str] = {}
-        part = b""
-        while (line := await self._one()) != _OK:
-            if line.startswith(_NO):
+    async def binary_command(self, name: str, *arguments: str | int) -> tuple[dict[str, str], bytes]:
+        """Send `albumart` or `readpicture` and return the fields and one chunk; both empty if there is no image.
+
+        python-mpd2 3.1 has a `breakpoint()` in its binary transfer and requests chunks in lockstep.
+        """
+        self._send(_encode((name, *arguments)))
+        fields: dict[str, str] = {}
+        chunk = b""
+        while (line := await self._read_line()) != _OK:
+            if line.startswith(_ACK_PREFIX):
                 raise MpdAckError(line.decode("utf-8", "replace").rstrip("\n"))
             key, _, value = line.decode().rstrip("\n").partition(": ")
-            said[key] = value
+            fields[key] = value
             if key == "binary":
-                async with asyncio.timeout(self.patience):
-                    part = (await self._reader.readexactly(int(value) + 1))[:-1]
-        return said, part
+                async with asyncio.timeout(self.timeout):
+                    chunk = (await self._reader.readexactly(int(value) + 1))[:-1]
+        return fields, chunk
 
-    def wake(self) -> None:
-        """End an idle that goes on: it answers then."""
-        if self.idle:
+    def end_idle(self) -> None:
+        """End a running `idle`, which then replies."""
+        if self.is_idle:
             self._send(b"noidle\n")
 
     def close(self) -> None:
-        """Hang up, at once."""
+        """Close the connection at once."""
         self._writer.transport.abort()
 
-    def keep_alive(self) -> None:
-        """Have the kernel notice within a minute that the other machine lost its power; no program wakes for it."""
+    def enable_keepalive(self) -> None:
+        """Let the kernel detect within a minute that the other machine lost power, without a timer here."""
         if self._tcp is not None:
             self._tcp.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
             self._tcp.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, 30)
             self._tcp.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, 10)
             self._tcp.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPCNT, 3)
 
-    def _send(self, words: bytes) -> None:
-        """Write WORDS, and have the kernel acknowledge at once what comes back.
+    def _send(self, data: bytes) -> None:
+        """Write `data`, and let the kernel acknowledge the reply at once.
 
-        MPD keeps the end of a long answer until its beginning is acknowledged, and where questions and answers take
-        turns, Linux waits with that for 40 ms. It forgets what it was told here whenever something is sent.
+        MPD holds the end of a long reply back until its start is acknowledged, which Linux delays by 40 ms for
+        alternating requests and replies. The option is reset whenever something is sent.
         """
-        self._writer.write(words)
+        self._writer.write(data)
         if self._tcp is not None:
-            with contextlib.suppress(OSError):  # it is gone by now; who waits for the answer is told so
+            with contextlib.suppress(OSError):  # a lost connection is reported by the reader
                 self._tcp.setsockopt(socket.IPPROTO_TCP, socket.TCP_QUICKACK, 1)
 
-    async def _answer(self) -> bytes:
-        """Return all until the OK, without it. An answer that holds no picture has its end nowhere else in it."""
-        body = bytearray()
+    async def _read_reply(self) -> bytes:
+        """Return the reply without the final OK, which cannot occur earlier in a reply without binary data."""
+        reply = bytearray()
         while True:
-            body += await self._some()
-            if not body.endswith(b"\n"):
+            reply += await self._read_block()
+            if not reply.endswith(b"\n"):
                 continue
-            last = body.rfind(b"\n", 0, -1) + 1
-            if body[last:] == _OK:
-                return bytes(body[:last])
-            if body.startswith(_NO, last):
-                raise MpdAckError(body[last:-1].decode("utf-8", "replace"), [bytes(body[:last])])
+            last = reply.rfind(b"\n", 0, -1) + 1
+            if reply[last:] == _OK:
+                return bytes(reply[:last])
+            if reply.startswith(_ACK_PREFIX, last):
+                raise MpdAckError(reply[last:-1].decode("utf-8", "replace"), [bytes(reply[:last])])
 
-    async def _some(self) -> bytes:
-        async with asyncio.timeout(self.patience):
-            block = await self._reader.read(_BLOCK)
+    async def _read_block(self) -> bytes:
+        async with asyncio.timeout(self.timeout):
+            block = await self._reader.read(_BLOCK_BYTES)
         if not block:
             raise ConnectionClosed
         return block
 
-    async def _one(self) -> bytes:
-        async with asyncio.timeout(self.patience):
+    async def _read_line(self) -> bytes:
+        async with asyncio.timeout(self.timeout):
             line = await self._reader.readline()
         if not line.endswith(b"\n"):
             raise ConnectionClosed
         return line
 
 
-def one_line(text: str) -> str:
-    """Return TEXT. Raises Refused if it holds a line break: MPD would read what follows as a command."""
+def quote(argument: str | int) -> str:
+    """Return `argument` in quotes. Raises Refused if it cannot be sent to MPD.
+
+    python-mpd2 escapes quotes, but lets line breaks through, after which MPD would read another command.
+    """
+    text = str(argument)
     if any(character in text for character in "\n\r\0"):
-        raise Refused(f"{text!r} holds a line break, which no name and no address does")
-    return text
-
-
-def quote(said: str | int) -> str:
-    """Return SAID in quotes. Raises Refused for what MPD cannot be told."""
-    text = one_line(str(said))
-    if len(text.encode("utf-8", "replace")) > LONGEST:
+        raise Refused(f"{text!r} holds a line break, which names and addresses cannot have")
+    if len(text.encode("utf-8", "replace")) > MAX_ARGUMENT_BYTES:
         raise Refused(f"{text[:40]!r}… is too long for MPD")
     if any("\ud800" <= character <= "\udfff" for character in text):
-        raise Refused(f"{text!r} holds half a letter, which MPD cannot be told")
+        raise Refused(f"{text!r} holds half a character, which cannot be sent to MPD")
     return f'"{escape(text)}"'
 
 
@@ -222,69 +284,73 @@ def _encode(command: Command) -> bytes:
     return (" ".join([str(command[0]), *map(quote, command[1:])]) + "\n").encode()
 
 
-REACH = 1.0  # seconds for a connection and the greeting; a hung MPD is found out here
-AT_ONCE = 3  # MPD lets five wait to be greeted; Linux lets the sixth try again after a second
-ANSWER = 5.0  # seconds that an MPD which has just greeted may keep silent; a big folder takes its time on a Pi
+class MpdClient:
+    """Open sessions with an MPD. The commands are defined in the classes derived from this one."""
 
+    def __init__(self, name: str, address: player.MpdAddress, password: str, partition: str = "") -> None:
+        """Create a client that is not connected.
 
-class MpdClientBase:
-    """Where an MPD is and how to come in. What a command does stands in the files that build on this one."""
-
-    def __init__(self, name: str, place: player.MpdAddress, password: str, partition: str = "") -> None:
-        """NAME is how the owner wrote PLACE; PARTITION is the one to speak of, '' for MPD's own first one."""
-        self._name, self._place, self._password, self._partition = name, place, password, partition
-        self._adding = asyncio.Lock()  # two that fill the queue at once would mix what they bring
-        self._doorway = asyncio.Semaphore(AT_ONCE)
-        self._open: set[MpdConnection] = set()
+        Args:
+            name: the address as the owner wrote it, for messages.
+            address: the address.
+            password: MPD's password; may be empty.
+            partition: the partition to use; empty: the default one.
+        """
+        self._name, self._address, self._password, self._partition = name, address, password, partition
+        self._add_lock = asyncio.Lock()  # so that two sources that are added at once do not mix
+        self._connecting = asyncio.Semaphore(MAX_PENDING_CONNECTIONS)
+        self._connections: set[MpdConnection] = set()
 
     @contextlib.asynccontextmanager
     async def _session(self, *, partition: bool = True) -> AsyncIterator[MpdConnection]:
-        """Give a greeted connection that speaks of the PARTITION."""
-        line: MpdConnection | None = None
+        """Provide a connection that is logged in; its errors become errors of the appliance."""
+        connection: MpdConnection | None = None
         try:
-            async with asyncio.timeout(REACH):
-                async with self._doorway:
-                    line = await MpdConnection.open(self._place)
-                self._open.add(line)
+            async with asyncio.timeout(CONNECT_TIMEOUT):
+                async with self._connecting:
+                    connection = await MpdConnection.open(self._address)
+                self._connections.add(connection)
                 if self._password:
-                    await line.ask("password", self._password)
+                    await connection.command("password", self._password)
                 if partition:
-                    await self._enter(line, self._partition)
-            line.patience = ANSWER
-            yield line
-        except MpdAckError as no:
-            raise self._refusal(no) from None
-        except (OSError, ValueError, LookupError, EOFError, NoMpd, ConnectionClosed) as error:
-            if line is not None and line.acted:
+                    await self._enter_partition(connection, self._partition)
+            connection.timeout = REPLY_TIMEOUT
+            yield connection
+        except MpdAckError as error:
+            raise self._refused(error) from None
+        except (OSError, ValueError, LookupError, EOFError, TypeError, MpdProtocolError, ConnectionClosed) as error:
+            if connection is not None and connection.pending_mutation:
                 raise Uncertain(
-                    f"MPD at {self._name} did not answer {line.acted!r}; see if it was done, then go on"
+                    f"MPD at {self._name} did not answer {connection.pending_mutation!r}; "
+                    "check whether it was done, then continue"
                 ) from None
-            raise self._lost(error) from None
+            raise self._unavailable(error) from None
         finally:
-            if line is not None:
-                self._open.discard(line)
-                line.close()
+            if connection is not None:
+                self._connections.discard(connection)
+                connection.close()
 
-    async def _enter(self, line: MpdConnection, name: str) -> None:
-        """Let LINE speak of the partition NAME, '' for the first one."""
-        line.partition = name
+    async def _enter_partition(self, connection: MpdConnection, name: str) -> None:
+        connection.partition = name
         if not name:
             return
         try:
-            await line.ask("partition", name)
-        except MpdAckError as no:
-            raise self._no_partition(name) if no.code == NO_SUCH_THING else no from None
+            await connection.command("partition", name)
+        except MpdAckError as error:
+            raise self._no_partition(name) if error.code == ACK_NO_EXIST else error from None
 
     def _no_partition(self, name: str) -> Refused:
-        return Refused(f"MPD at {self._name} has no partition {name!r}; make it, or name another one")
+        return Refused(f"MPD at {self._name} has no partition {name!r}; create it, or name another one")
 
-    def _refusal(self, no: MpdAckError) -> ApplianceError:
-        words = parsing.refusal(no.words)
-        if no.code in NOT_ALLOWED:
-            return Refused(f"MPD at {self._name} says: {words}; put the right MPD_PASSWORD=… among the secrets")
-        return Refused(f"MPD says: {words}")
+    def _refused(self, error: MpdAckError) -> ApplianceError:
+        message = parsing.add_hint(error.message)
+        if error.code in ACK_NOT_ALLOWED:
+            return Refused(f"MPD at {self._name} says: {message}; put the right MPD_PASSWORD=… among the secrets")
+        return Refused(f"MPD says: {message}")
 
-    def _lost(self, error: Exception) -> Unavailable:
+    def _unavailable(self, error: Exception) -> Unavailable:
         verb = "restart" if isinstance(error, TimeoutError) else "start"
-        todo = f"{verb} it (sudo systemctl {verb} mpd) or correct `address` under `player:`"
-        return Unavailable(f"MPD at {self._name} is not reached: {parsing.why(error)}; {todo}")
+        hint = f"{verb} it (sudo systemctl {verb} mpd) or correct `address` under `player:`"
+        is_invalid = isinstance(error, MpdProtocolError)
+        reason = parsing.NOT_AN_MPD if is_invalid else parsing.describe_error(error)
+        return Unavailable(f"MPD at {self._name} is not reached: {reason}; {hint}")

@@ -1,200 +1,249 @@
-"""The library of an MPD in windows: by folder, by artist, album and genre, by what is looked for; how big it is.
+"""The library of an MPD: folders, artists, albums, genres, search, statistics, ratings, album art.
 
-A window is cut here where MPD cuts none: from its bytes, which are never all held for a folder of a hundred thousand.
+MPD cannot return a part of most lists. Pages are cut here, and the listing of a folder with 100,000 tracks is never
+held in memory as a whole.
 """
 
 import re
 from collections.abc import Collection, Mapping, Sequence
 
-from pi_appliance.errors import Refused
-from pi_appliance.music.model import Entry, EntryType, LibraryFilter, LibraryStats, Page, TrackRating
+from pi_appliance.errors import Refused, Unavailable
+from pi_appliance.music.model import CoverArt, Entry, EntryType, LibraryFilter, LibraryStats, Page, TrackRating
 from pi_appliance.music.mpd import parsing
 from pi_appliance.music.mpd.connection import (
-    NO_SUCH_THING,
-    WRONG_WORDS,
+    ACK_ARGUMENT,
+    ACK_NO_EXIST,
+    ACK_NOT_ALLOWED,
     Command,
     ConnectionClosed,
     MpdAckError,
-    MpdClientBase,
+    MpdClient,
     MpdConnection,
+    parse_reply,
 )
-from pi_appliance.music.mpd.queue import entries
+from pi_appliance.music.mpd.playlists import read_entries
 
-MANY = 2000  # tracks in one folder; above, only names are read, and only those in the window have their tags
-BIG = 2 << 20  # bytes of a listing, above which it is the same
-_STARTS = ("directory", "file", "playlist")
+MANY_TRACKS = 2000  # in one folder; above, all names are streamed and only the page is read with tags
+MAX_LISTING_BYTES = 2 << 20  # of a listing, above which the same is done
+MAX_IMAGE_BYTES = 16 << 20
+_CHUNK_BYTES = 1 << 18  # of an image; MPD's default is 8 kB per request
+_RATING, _LIKE, _LOVED = "rating", "like", "2"  # stickers that other MPD clients use, too
+_IMAGE_SIGNATURES = {
+    b"\xff\xd8\xff": "image/jpeg",
+    b"\x89PNG": "image/png",
+    b"GIF8": "image/gif",
+    b"BM": "image/bmp",
+    b"II*\0": "image/tiff",
+}
 
 
-class LibraryCommands(MpdClientBase):
-    """The part of ports_player.Player that is about the library."""
+class LibraryCommands(MpdClient):
+    """Library, ratings and album art of the `Player` interface."""
 
     async def list_directory(self, path: str = "", start: int = 0, count: int = 100) -> Page[Entry]:
-        """Return folders, tracks and playlist files in the folder PATH of the library, '' for its top."""
         path = path.strip("/")
-        async with self._session() as line:
+        async with self._session() as mpd:
             try:
-                listing = None if await _has_many(line, path) else await _small_listing(line, path)
-            except MpdAckError as no:
-                raise Refused(f"the library has no folder {path!r}") if no.code == NO_SUCH_THING else no from None
+                listing = None if await _has_many_tracks(mpd, path) else await _read_small_listing(mpd, path)
+            except MpdAckError as error:
+                if error.code == ACK_NO_EXIST:
+                    raise Refused(f"the library has no folder {path!r}") from None
+                raise
             if listing is not None:
-                saved = await _saved_playlists(line) if not path else set()
-                return parsing.window(_entries(listing, saved), start, count)
-        async with self._session() as line:  # another one: MPD hangs up on who asks for more than its buffer holds
-            return await _big_folder(line, path, start, count)
+                saved = await _saved_playlists(mpd) if not path else set()
+                return parsing.cut_page(_to_entries(listing, saved), start, count)
+        # A new connection, because MPD closes one whose reply exceeds its output buffer.
+        async with self._session() as mpd:
+            return await _read_big_folder(mpd, path, start, count)
 
     async def list_library(
         self,
         kind: EntryType,
-        wanted: LibraryFilter = LibraryFilter(),  # noqa: B008 - it never changes
+        library_filter: LibraryFilter = LibraryFilter(),  # noqa: B008 - it is immutable
         start: int = 0,
         count: int = 100,
     ) -> Page[Entry]:
-        """Return the ARTISTs, ALBUMs, GENREs or TRACKs in which WANTED is found, in the order of their names.
-
-        TRACKs come in the order of the library: albums as a whole, and in the order of their tracks.
-        """
-        async with self._session() as line:
+        async with self._session() as mpd:
             match kind:
                 case EntryType.TRACK:
-                    return await _songs(line, wanted, start, count)
+                    return await _find_songs(mpd, library_filter, start, count)
                 case EntryType.ARTIST:
-                    return _named(kind, await _list(line, wanted, "albumartist"), "albumartist", start, count)
+                    reply = await _list_tag(mpd, library_filter, "albumartist")
+                    return _names_page(kind, reply, "albumartist", start, count)
                 case EntryType.GENRE:
-                    return _named(kind, await _list(line, wanted, "genre"), "genre", start, count)
+                    reply = await _list_tag(mpd, library_filter, "genre")
+                    return _names_page(kind, reply, "genre", start, count)
                 case EntryType.ALBUM:
-                    return _albums(await _list(line, wanted, "album", "date", "albumartist"), start, count)
+                    reply = await _list_tag(mpd, library_filter, "album", "date", "albumartist")
+                    return _albums_page(reply, start, count)
         raise Refused(f"the library has no list of each {kind}")
 
     async def library_stats(self, folder: str = "") -> LibraryStats:
-        """Return how big the library is, or what of it is in FOLDER (then only its tracks and seconds are counted)."""
-        async with self._session() as line:
+        async with self._session() as mpd:
             if folder.strip("/"):
-                said = parsing.fields(await line.ask("count", parsing.within(folder)))
-                return LibraryStats(artists=0, albums=0, tracks=int(said["songs"]), seconds=int(said["playtime"]))
-            said = parsing.fields(await line.ask("stats"))
+                found = await mpd.command("count", parsing.folder_filter(folder))
+                return LibraryStats(artists=0, albums=0, tracks=int(found["songs"]), seconds=int(found["playtime"]))
+            stats = await mpd.command("stats")
             return LibraryStats(
-                artists=int(said.get("artists", 0)),
-                albums=int(said.get("albums", 0)),
-                tracks=int(said.get("songs", 0)),
-                seconds=int(said.get("db_playtime", 0)),
-                updated=int(said["db_update"]) if "db_update" in said else None,
+                artists=int(stats.get("artists", 0)),
+                albums=int(stats.get("albums", 0)),
+                tracks=int(stats.get("songs", 0)),
+                seconds=int(stats.get("db_playtime", 0)),
+                updated=int(stats["db_update"]) if "db_update" in stats else None,
             )
 
     async def update_library(self, folder: str = "") -> None:
-        """Look for what is new in FOLDER, '' for all. It goes on by itself: `PlayerState.updating`."""
-        async with self._session() as line:
-            await line.ask("update", folder.strip("/"))
+        async with self._session() as mpd:
+            await mpd.command("update", folder.strip("/"))
+
+    async def ratings(self, uris: Collection[str]) -> Mapping[str, TrackRating]:
+        tracks = [uri for uri in dict.fromkeys(uris) if parsing.is_in_library(uri)]
+        async with self._session() as mpd:
+            replies = await mpd.command_each([("sticker list", "song", uri) for uri in tracks])
+        ratings = {uri: _to_rating(stickers) for uri, stickers in zip(tracks, replies, strict=True) if stickers}
+        return {uri: rating for uri, rating in ratings.items() if rating != TrackRating()}
+
+    async def set_rating(self, uri: str, rating: TrackRating) -> None:
+        if rating.rating is not None and not 1 <= rating.rating <= 10:
+            raise Refused(f"a rating is from 1 to 10, not {rating.rating}")
+        if not parsing.is_in_library(uri):
+            raise Refused("MPD stores ratings and favourites only for tracks in its library")
+        async with self._session() as mpd:
+            try:
+                stickers = await mpd.command("sticker list", "song", uri)
+            except MpdAckError as error:
+                if error.code == ACK_NO_EXIST:
+                    raise Refused(f"the library has no track {uri!r}") from None
+                raise
+            if commands := _rating_commands(uri, stickers, rating):
+                await mpd.command_list(*commands)
+
+    async def list_favourites(self, start: int = 0, count: int = 100) -> Page[Entry]:
+        async with self._session() as mpd:
+            songs = await mpd.command("sticker find", "song", "", _LIKE, "=", _LOVED)
+            page = parsing.cut_page(sorted(song["file"] for song in songs), start, count)
+            return parsing.replace_items(page, await read_entries(mpd, page.items))
+
+    async def album_art(self, uri: str) -> CoverArt | None:
+        if not parsing.is_in_library(uri):
+            return None
+        async with self._session() as mpd:
+            await _set_chunk_size(mpd)
+            for command in ("readpicture", "albumart"):
+                if art := await _read_image(mpd, command, uri):
+                    return art
+            return None
 
 
-async def _has_many(line: MpdConnection, path: str) -> bool:
-    """Say whether there are more than MANY tracks in the folder PATH itself, which MPD finds before all within."""
-    found = parsing.tracks(await line.ask("find", parsing.within(path), "window", f"{MANY}:{MANY + 1}"))
-    return any("/" not in track.uri.removeprefix(f"{path}/") for track in found)
+async def _has_many_tracks(mpd: MpdConnection, path: str) -> bool:
+    """Return whether the folder itself has over MANY_TRACKS tracks, which MPD finds before those in its folders."""
+    songs = await mpd.command("find", parsing.folder_filter(path), "window", f"{MANY_TRACKS}:{MANY_TRACKS + 1}")
+    return any("/" not in song["file"].removeprefix(f"{path}/") for song in songs)
 
 
-async def _small_listing(line: MpdConnection, path: str) -> bytes | None:
-    """Return what MPD says is in the folder PATH; None if it says too much for one go."""
+async def _read_small_listing(mpd: MpdConnection, path: str) -> bytes | None:
+    """Return the reply of `lsinfo`, or `None` if it is too long."""
     listing = bytearray()
     try:
-        async for piece in line.stream("lsinfo", path):
-            listing += piece
-            if len(listing) > BIG:
+        async for block in mpd.stream_command("lsinfo", path):
+            listing += block
+            if len(listing) > MAX_LISTING_BYTES:
                 return None
     except ConnectionClosed:
         return None
     return bytes(listing)
 
 
-async def _saved_playlists(line: MpdConnection) -> set[str]:
-    """Return the names of the saved playlists; MPD shows them at the top of its library as if they were files."""
+async def _saved_playlists(mpd: MpdConnection) -> set[str]:
+    """Return the names of the saved playlists, which MPD lists at the top of the library like files."""
     try:
-        return set(parsing.values(await line.ask("listplaylists"), "playlist"))
-    except MpdAckError:  # it keeps none
+        return {playlist["playlist"] for playlist in await mpd.command("listplaylists")}
+    except MpdAckError:  # without a playlist folder
         return set()
 
 
-def _entries(listing: bytes, saved: set[str]) -> Sequence[Entry]:
-    """Return folders, then tracks, then the playlist files that are none of the SAVED ones."""
-    found = parsing.records(listing, _STARTS)
+def _to_entries(listing: bytes, saved: set[str]) -> Sequence[Entry]:
+    """Return folders, then tracks, then the playlist files that are not in `saved`."""
+    items = parse_reply("lsinfo", listing)
     return [
-        *(_place(EntryType.FOLDER, each["directory"]) for each in found if "directory" in each),
-        *(parsing.entry(parsing.track(each)) for each in found if "file" in each),
+        *(_path_entry(EntryType.FOLDER, each["directory"]) for each in items if "directory" in each),
+        *(parsing.to_entry(parsing.to_track(each)) for each in items if "file" in each),
         *(
-            _place(EntryType.PLAYLIST, each["playlist"])
-            for each in found
+            _path_entry(EntryType.PLAYLIST, each["playlist"])
+            for each in items
             if "playlist" in each and each["playlist"] not in saved
         ),
     ]
 
 
-async def _big_folder(line: MpdConnection, path: str, start: int, count: int) -> Page[Entry]:
-    """Return the window of a folder with very many tracks: first all names pass by, then the window is asked for.
+async def _read_big_folder(mpd: MpdConnection, path: str, start: int, count: int) -> Page[Entry]:
+    """Return a page of a folder with very many tracks: stream all names, then read only the tracks of the page.
 
-    Whatever MPD finds in a folder comes before what it finds in the folders within.
+    MPD finds the tracks of a folder before those in its folders.
     """
-    inside = re.escape(f"{path}/" if path else "").encode()
-    places = re.compile(rb"^(directory|playlist): (" + inside + rb"[^/\n]+)$", re.MULTILINE)
-    song = re.compile(rb"^file: " + inside + rb"[^/\n]+$", re.MULTILINE)
-    found: dict[bytes, list[str]] = {b"directory": [], b"playlist": []}
-    songs = 0
-    async for piece in line.stream("listall", path):
-        songs += len(song.findall(piece))
-        for sort, name in places.findall(piece):
-            found[sort].append(name.decode("utf-8", "replace"))
-    folders, playlists = found[b"directory"], found[b"playlist"]
-    first, last = max(0, start - len(folders)), min(songs, start + count - len(folders))
-    tracks = []
-    if first < last:
-        tracks = parsing.tracks(await line.ask("find", parsing.within(path), "window", f"{first}:{last}"))
+    prefix = re.escape(f"{path}/" if path else "").encode()
+    path_lines = re.compile(rb"^(directory|playlist): (" + prefix + rb"[^/\n]+)$", re.MULTILINE)
+    song_lines = re.compile(rb"^file: " + prefix + rb"[^/\n]+$", re.MULTILINE)
+    paths: dict[bytes, list[str]] = {b"directory": [], b"playlist": []}
+    song_count = 0
+    async for block in mpd.stream_command("listall", path):
+        song_count += len(song_lines.findall(block))
+        for kind, name in path_lines.findall(block):
+            paths[kind].append(name.decode("utf-8", "replace"))
+    folders, playlists = paths[b"directory"], paths[b"playlist"]
+    first, end = max(0, start - len(folders)), min(song_count, start + count - len(folders))
+    songs = []
+    if first < end:
+        songs = await mpd.command("find", parsing.folder_filter(path), "window", f"{first}:{end}")
+    playlist_start = start - len(folders) - song_count
     items = [
-        *(_place(EntryType.FOLDER, name) for name in folders[start : start + count]),
-        *map(parsing.entry, tracks),
-        *(_place(EntryType.PLAYLIST, name) for name in _behind(playlists, start - len(folders) - songs, count)),
+        *(_path_entry(EntryType.FOLDER, name) for name in folders[start : start + count]),
+        *(parsing.to_entry(parsing.to_track(song)) for song in songs),
+        *(
+            _path_entry(EntryType.PLAYLIST, name)
+            for name in playlists[max(0, playlist_start) : max(0, playlist_start + count)]
+        ),
     ]
-    whole = len(folders) + songs + len(playlists)
-    return Page(items=items, start=start, length=whole, has_more=start + count < whole)
+    length = len(folders) + song_count + len(playlists)
+    return Page(items=items, start=start, length=length, has_more=start + count < length)
 
 
-def _behind(names: list[str], start: int, count: int) -> list[str]:
-    """Return what of NAMES is in a window that begins at START, which may lie before them."""
-    return names[max(0, start) : max(0, start + count)]
+def _path_entry(kind: EntryType, path: str) -> Entry:
+    return Entry(kind=kind, name=parsing.base_name(path), uri=path)
 
 
-def _place(kind: EntryType, path: str) -> Entry:
-    return Entry(kind=kind, name=parsing.last_part(path), uri=path)
+async def _find_songs(mpd: MpdConnection, library_filter: LibraryFilter, start: int, count: int) -> Page[Entry]:
+    command, expression = parsing.song_search(library_filter)
+    songs = await mpd.command(command, expression, "window", f"{start}:{start + count + 1}")  # one more than needed
+    entries = [parsing.to_entry(parsing.to_track(song)) for song in songs]
+    has_more, items = len(entries) > count, entries[:count]
+    length = start + len(items) if not has_more and (items or start == 0) else None
+    return Page(items=items, start=start, length=length, has_more=has_more)
 
 
-async def _songs(line: MpdConnection, wanted: LibraryFilter, start: int, count: int) -> Page[Entry]:
-    find, expression = parsing.songs(wanted)
-    answer = await line.ask(find, expression, "window", f"{start}:{start + count + 1}")  # one more: is there more?
-    found = [parsing.entry(track) for track in parsing.tracks(answer)]
-    more, items = len(found) > count, found[:count]
-    counted = not more and bool(items or start == 0)
-    return Page(items=items, start=start, length=start + len(items) if counted else None, has_more=more)
-
-
-async def _list(line: MpdConnection, wanted: LibraryFilter, tag: str, *groups: str) -> bytes:
-    """Return MPD's list of the values of TAG where WANTED is found, in GROUPS."""
-    behind = [word for group in groups for word in ("group", group)]
+async def _list_tag(mpd: MpdConnection, library_filter: LibraryFilter, tag: str, *groups: str) -> bytes:
+    """Return the reply of `list` with the values of `tag` in the songs that match."""
+    group_arguments = [word for group in groups for word in ("group", group)]
     try:
-        return await line.ask("list", tag, *parsing.lists(wanted), *behind)
-    except MpdAckError as no:
-        if not wanted.text or no.code != WRONG_WORDS:
+        return await mpd.raw_command("list", tag, *parsing.list_filters(library_filter), *group_arguments)
+    except MpdAckError as error:
+        if not library_filter.text or error.code != ACK_ARGUMENT:
             raise
-        return await line.ask("list", tag, *parsing.lists(wanted, patterns=False), *behind)
+        filters = parsing.list_filters(library_filter, regex=False)
+        return await mpd.raw_command("list", tag, *filters, *group_arguments)
 
 
-def _named(kind: EntryType, answer: bytes, key: str, start: int, count: int) -> Page[Entry]:
-    names = sorted(filter(None, parsing.values(answer, key)), key=parsing.order)
-    cut = parsing.window(names, start, count)
-    return parsing.pad_page(cut, [Entry(kind=kind, name=name) for name in cut.items])
+def _names_page(kind: EntryType, reply: bytes, key: str, start: int, count: int) -> Page[Entry]:
+    names = sorted(filter(None, parsing.find_values(reply, key)), key=parsing.sort_key)
+    page = parsing.cut_page(names, start, count)
+    return parsing.replace_items(page, [Entry(kind=kind, name=name) for name in page.items])
 
 
-def _albums(answer: bytes, start: int, count: int) -> Page[Entry]:
-    """Return the albums; the same name by the same artist is the same album, and its date the first of its tracks."""
+def _albums_page(reply: bytes, start: int, count: int) -> Page[Entry]:
+    """Return a page of albums. Same name and artist are one album, dated by its earliest track."""
     dates: dict[tuple[str, str], str] = {}
     artist = date = ""
-    for line in answer.decode("utf-8", "replace").split("\n")[:-1]:
+    for line in reply.decode("utf-8", "replace").split("\n")[:-1]:
         key, _, value = line.partition(": ")
         match key:
             case "AlbumArtist":
@@ -202,73 +251,66 @@ def _albums(answer: bytes, start: int, count: int) -> Page[Entry]:
             case "Date":
                 date = value
             case "Album" if value:
-                known = dates.get((value, artist))
-                dates[value, artist] = min(known, date) if known and date else known or date
-    albums = sorted(dates, key=lambda album: (parsing.order(album[0]), parsing.order(album[1])))
-    cut = parsing.window(albums, start, count)
-    items = [Entry(kind=EntryType.ALBUM, name=name, artist=who, date=dates[name, who]) for name, who in cut.items]
-    return parsing.pad_page(cut, items)
+                earliest = dates.get((value, artist))
+                dates[value, artist] = min(earliest, date) if earliest and date else earliest or date
+    albums = sorted(dates, key=lambda album: (parsing.sort_key(album[0]), parsing.sort_key(album[1])))
+    page = parsing.cut_page(albums, start, count)
+    items = [
+        Entry(kind=EntryType.ALBUM, name=name, artist=artist, date=dates[name, artist]) for name, artist in page.items
+    ]
+    return parsing.replace_items(page, items)
 
 
-_RATING, _LIKE, _LOVED = "rating", "like", "2"
-
-
-class RatingCommands(MpdClientBase):
-    """The part of ports_player.Player that is about ratings and favourites."""
-
-    async def ratings(self, uris: Collection[str]) -> Mapping[str, TrackRating]:
-        """Return what is thought of those of URIS that something is thought of."""
-        asked = [uri for uri in dict.fromkeys(uris) if parsing.is_inside(uri)]
-        async with self._session() as line:
-            answers = await line.ask_each([("sticker", "list", "song", uri) for uri in asked])
-        found = {uri: _opinion(answer) for uri, answer in zip(asked, answers, strict=True) if answer}
-        return {uri: opinion for uri, opinion in found.items() if opinion != TrackRating()}
-
-    async def set_rating(self, uri: str, opinion: TrackRating) -> None:
-        """Keep what is thought of the track URI, in place of what was thought before."""
-        if opinion.rating is not None and not 1 <= opinion.rating <= 10:
-            raise Refused(f"a rating is from 1 to 10, not {opinion.rating}")
-        if not parsing.is_inside(uri):
-            raise Refused("MPD keeps ratings and favourites of the tracks in its library alone")
-        async with self._session() as line:
-            try:
-                before = _stickers(await line.ask("sticker", "list", "song", uri))
-            except MpdAckError as no:
-                if no.code == NO_SUCH_THING:
-                    raise Refused(f"the library has no track {uri!r}") from None
-                raise
-            if commands := _changes(uri, before, opinion):
-                await line.ask_all(*commands)
-
-    async def list_favourites(self, start: int = 0, count: int = 100) -> Page[Entry]:
-        """Return the favourite tracks, in the order of their addresses."""
-        async with self._session() as line:
-            answer = await line.ask("sticker", "find", "song", "", _LIKE, "=", _LOVED)
-            cut = parsing.window(sorted(parsing.values(answer, "file")), start, count)
-            return parsing.pad_page(cut, await entries(line, cut.items))
-
-
-def _changes(uri: str, before: Mapping[str, str], opinion: TrackRating) -> list[Command]:
-    """Return what makes OPINION of what was there BEFORE. That a track is not liked at all is not ours to forget."""
+def _rating_commands(uri: str, stickers: Mapping[str, str], rating: TrackRating) -> list[Command]:
+    """Return the commands that change the stickers to `rating`. Another client's "dislike" is left alone."""
     commands: list[Command] = []
-    if opinion.rating is not None:
-        commands.append(("sticker", "set", "song", uri, _RATING, opinion.rating))
-    elif _RATING in before:
-        commands.append(("sticker", "delete", "song", uri, _RATING))
-    if opinion.favourite:
-        commands.append(("sticker", "set", "song", uri, _LIKE, _LOVED))
-    elif before.get(_LIKE) == _LOVED:
-        commands.append(("sticker", "delete", "song", uri, _LIKE))
+    if rating.rating is not None:
+        commands.append(("sticker set", "song", uri, _RATING, rating.rating))
+    elif _RATING in stickers:
+        commands.append(("sticker delete", "song", uri, _RATING))
+    if rating.favourite:
+        commands.append(("sticker set", "song", uri, _LIKE, _LOVED))
+    elif stickers.get(_LIKE) == _LOVED:
+        commands.append(("sticker delete", "song", uri, _LIKE))
     return commands
 
 
-def _opinion(answer: bytes) -> TrackRating:
-    said = _stickers(answer)
-    rating = said.get(_RATING, "")
-    known = rating.isascii() and rating.isdigit() and 1 <= int(rating) <= 10  # others write what they like
-    return TrackRating(rating=int(rating) if known else None, favourite=said.get(_LIKE) == _LOVED)
+def _to_rating(stickers: Mapping[str, str]) -> TrackRating:
+    text = stickers.get(_RATING, "")
+    is_valid = text.isascii() and text.isdigit() and 1 <= int(text) <= 10  # other clients may write anything
+    return TrackRating(rating=int(text) if is_valid else None, favourite=stickers.get(_LIKE) == _LOVED)
 
 
-def _stickers(answer: bytes) -> dict[str, str]:
-    pairs = (sticker.partition("=") for sticker in parsing.values(answer, "sticker"))
-    return {name: value for name, _, value in pairs}
+async def _set_chunk_size(mpd: MpdConnection) -> None:
+    try:
+        await mpd.command("binarylimit", _CHUNK_BYTES)
+    except MpdAckError as error:  # before MPD 0.22.4
+        if error.code in ACK_NOT_ALLOWED:
+            raise
+
+
+async def _read_image(mpd: MpdConnection, command: str, uri: str) -> CoverArt | None:
+    try:
+        fields, chunk = await mpd.binary_command(command, uri, 0)
+        size = int(fields.get("size", 0))
+        if not chunk or size > MAX_IMAGE_BYTES:
+            return None
+        image = bytearray(chunk)
+        while len(image) < size:
+            more, chunk = await mpd.binary_command(command, uri, len(image))
+            if not chunk or int(more["size"]) != size:
+                raise Unavailable(f"the picture of {uri} changed while it was read; ask for it again")
+            image += chunk
+    except MpdAckError as error:
+        if error.code in ACK_NOT_ALLOWED:
+            raise
+        return None  # no image, or unreadable; MPD before 0.22 does not know `readpicture`
+    return CoverArt(data=bytes(image), mime=_detect_mime(bytes(image[:12]), fields.get("type", "")))
+
+
+def _detect_mime(signature: bytes, declared: str) -> str:
+    """Return the media type of an image that begins with `signature`; the `declared` one is often wrong."""
+    if signature[:4] == b"RIFF" and signature[8:] == b"WEBP":
+        return "image/webp"
+    known = next((mime for start, mime in _IMAGE_SIGNATURES.items() if signature.startswith(start)), "")
+    return known or (declared if declared.startswith("image/") else "application/octet-stream")

@@ -1,9 +1,9 @@
-"""What MPD says, in our words: its lines as data, its errors as lines for people."""
+"""Convert MPD's replies to music data classes, filters to MPD expressions, and errors to messages for users."""
 
 import re
 import socket
 import unicodedata
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 
 from pi_appliance.music.model import (
@@ -19,111 +19,81 @@ from pi_appliance.music.model import (
     Track,
 )
 
-Answer = Mapping[str, str]
+Fields = Mapping[str, str | list[str]]
+"""An object in a reply, as python-mpd2 parses it; a list where a tag has several values."""
 T = TypeVar("T")
 
-SONG = ("file",)
-_ONCE = {"0": Mode.OFF, "1": Mode.ON, "oneshot": Mode.ONCE}
-_MODES = {mode: word for word, mode in _ONCE.items()}
-_ELSEWHERE = "dummy"  # the plugin of an output that is in another partition
-_TODO = {
+_MODES = {"0": Mode.OFF, "1": Mode.ON, "oneshot": Mode.ONCE}
+MODE_ARGUMENTS = {mode: argument for argument, mode in _MODES.items()}
+_OTHER_PARTITION = "dummy"  # plugin of an output that is in another partition
+NOT_AN_MPD = "the program there is not an MPD"
+_HINTS = {
     "Not playing": "play the queue or a station first",
-    "No such song": "it may be gone from the queue by now",
+    "No such song": "it may not be in the queue any more",
     "Bad song index": "the queue or the playlist is not that long",
     "Bad playlist name": "a name has no / and no line break, and is not empty",
 }
 
 
-def fields(answer: bytes) -> dict[str, str]:
-    """Return ANSWER, which tells of one thing."""
-    found = records(answer)
-    return found[0] if found else {}
+def find_values(reply: bytes, key: str) -> list[str]:
+    """Return all values of `key`.
 
-
-def records(answer: bytes, starts: Collection[str] = ()) -> list[dict[str, str]]:
-    """Return the things that ANSWER tells of; a new one begins with each of the keys STARTS, in small letters.
-
-    A key that comes again is one with several values; they stand side by side. Raises ValueError for what is no answer.
+    For `list`, whose parser in python-mpd2 makes a dictionary of every line, too slow for 100,000 names.
     """
-    found: list[dict[str, str]] = []
-    for line in answer.decode("utf-8", "replace").split("\n")[:-1]:
-        name, colon, value = line.partition(": ")
-        if not colon:
-            raise ValueError(f"{line!r} is no line of an answer")
-        key = name.lower()
-        if not found or key in starts:
-            found.append({key: value})
-        else:
-            last = found[-1]
-            last[key] = f"{last[key]}, {value}" if key in last else value
-    return found
+    return re.findall(rf"^{key}: (.*)$", reply.decode("utf-8", "replace"), re.MULTILINE | re.IGNORECASE)
 
 
-def values(answer: bytes, key: str) -> list[str]:
-    """Return what stands behind KEY, line by line. There may be very many: nothing else is made of them."""
-    return re.findall(rf"^{key}: (.*)$", answer.decode("utf-8", "replace"), re.MULTILINE | re.IGNORECASE)
-
-
-def state(status: Answer, song: Answer, gain: Answer) -> PlayerState:
-    """Return what `status`, `currentsong` and `replay_gain_status` say together."""
+def to_state(status: Mapping[str, str], song: Fields, replay_gain: str | None) -> PlayerState:
+    """Return the state from the replies of `status`, `currentsong` and `replay_gain_status`."""
     volume = int(status.get("volume", -1))
     return PlayerState(
         playback=PlaybackState(status["state"]),
-        track=track(song) if song else None,
-        elapsed=_seconds(status.get("elapsed")),
+        track=to_track(song) if song else None,
+        elapsed=_to_float(status.get("elapsed")),
         volume=volume if volume >= 0 else None,
         repeat=status.get("repeat") == "1",
         random=status.get("random") == "1",
-        single=_ONCE[status.get("single", "0")],
-        consume=_ONCE[status.get("consume", "0")],
+        single=_MODES[status.get("single", "0")],
+        consume=_MODES[status.get("consume", "0")],
         crossfade=int(status.get("xfade", 0)),
-        replay_gain=ReplayGainMode(gain.get("replay_gain_mode", "off")),
+        replay_gain=ReplayGainMode(replay_gain or "off"),
         queue_length=int(status["playlistlength"]),
         queue_version=int(status["playlist"]),
-        updating=_number(status.get("updating_db")),
-        bitrate=_number(status.get("bitrate")) or None,
+        updating=_to_int(status.get("updating_db")),
+        bitrate=_to_int(status.get("bitrate")) or None,
         audio_format=status.get("audio", ""),
         partition=status.get("partition", ""),
         error=status.get("error", ""),
     )
 
 
-def mode(wanted: Mode) -> str:
-    """Return how MPD calls WANTED."""
-    return _MODES[wanted]
-
-
-def track(song: Answer) -> Track:
-    """Return a song; a web radio's name stands where an album's would, once the stream says what it plays."""
-    name, title = song.get("name", ""), song.get("title", "")
+def to_track(song: Fields) -> Track:
+    """Return a song as a track. The name of a web radio becomes the album once the stream sends a title."""
+    fields = {key: ", ".join(value) if isinstance(value, list) else value for key, value in song.items()}
+    name, title = fields.get("name", ""), fields.get("title", "")
     return Track(
-        uri=song["file"],
+        uri=fields["file"],
         title=title or name,
-        artist=song.get("artist", ""),
-        album=song.get("album", "") or (name if title else ""),
-        album_artist=song.get("albumartist", ""),
-        genre=song.get("genre", ""),
-        date=song.get("date", ""),
-        number=song.get("track", ""),
-        duration=_seconds(song.get("duration", song.get("time"))),
-        position=_number(song.get("pos")),
-        id=_number(song.get("id")),
+        artist=fields.get("artist", ""),
+        album=fields.get("album", "") or (name if title else ""),
+        album_artist=fields.get("albumartist", ""),
+        genre=fields.get("genre", ""),
+        date=fields.get("date", ""),
+        number=fields.get("track", ""),
+        duration=_to_float(fields.get("duration", fields.get("time"))),
+        position=_to_int(fields.get("pos")),
+        id=_to_int(fields.get("id")),
     )
 
 
-def tracks(answer: bytes) -> list[Track]:
-    """Return the songs of ANSWER."""
-    return [track(song) for song in records(answer, SONG)]
+def to_entry(track: Track) -> Entry:
+    """Return a track as an entry of a list."""
+    kind = EntryType.STREAM if is_stream(track.uri) else EntryType.TRACK
+    return Entry(kind=kind, name=track.label, uri=track.uri, artist=track.artist, date=track.date, track=track)
 
 
-def entry(song: Track) -> Entry:
-    """Return SONG as a line of a list."""
-    kind = EntryType.STREAM if is_stream(song.uri) else EntryType.TRACK
-    return Entry(kind=kind, name=song.label, uri=song.uri, artist=song.artist, date=song.date, track=song)
-
-
-def outputs(answer: bytes) -> Sequence[Output]:
-    """Return the outputs of ANSWER that are in the partition which was asked."""
+def to_outputs(outputs: Sequence[Mapping[str, str]]) -> Sequence[Output]:
+    """Return the outputs that are in the current partition."""
     return [
         Output(
             id=int(each["outputid"]),
@@ -131,59 +101,59 @@ def outputs(answer: bytes) -> Sequence[Output]:
             enabled=each["outputenabled"] == "1",
             plugin=each.get("plugin", ""),
         )
-        for each in records(answer, {"outputid"})
-        if each.get("plugin") != _ELSEWHERE
+        for each in outputs
+        if each.get("plugin") != _OTHER_PARTITION
     ]
 
 
-def window(items: Sequence[T], start: int, count: int) -> Page[T]:
-    """Return COUNT of ITEMS, which are the whole list, from START on."""
+def cut_page(items: Sequence[T], start: int, count: int) -> Page[T]:
+    """Return `count` of `items`, which are the whole list, from index `start` on."""
     return Page(items=items[start : start + count], start=start, length=len(items), has_more=start + count < len(items))
 
 
-def pad_page(place: Page[Any], items: Sequence[T]) -> Page[T]:
-    """Return the window at PLACE with ITEMS in it."""
-    return Page(items=items, start=place.start, length=place.length, has_more=place.has_more)
+def replace_items(page: Page[Any], items: Sequence[T]) -> Page[T]:
+    """Return `page` with other items."""
+    return Page(items=items, start=page.start, length=page.length, has_more=page.has_more)
 
 
-def order(name: str) -> str:
-    """Return what NAME is sorted by: capitals and the dots of an Ä do not count."""
+def sort_key(name: str) -> str:
+    """Return the key for sorting names without regard to case and accents."""
     if name.isascii():
         return name.lower()
     return "".join(each for each in unicodedata.normalize("NFKD", name.casefold()) if not unicodedata.combining(each))
 
 
 def is_stream(uri: str) -> bool:
-    """Say whether URI is an address on a network, not a place in the library."""
+    """Return whether `uri` is a URL instead of a path in the library."""
     return "://" in uri
 
 
-def is_inside(uri: str) -> bool:
-    """Say whether URI is a place in the library: an address, a path of the machine and a way out of it are not.
+def is_in_library(uri: str) -> bool:
+    """Return whether `uri` is a path in the library: not a URL, not absolute, and without `..`.
 
-    MPD believes the last two of who comes through a socket, and gives anybody the picture in a folder outside.
+    MPD allows paths outside to local clients, and reads cover art from any folder.
     """
     return not is_stream(uri) and not uri.startswith("/") and ".." not in uri.split("/")
 
 
-def is_stored(playlist: str) -> bool:
-    """Say whether PLAYLIST may be the name of a saved one: one with a slash is a file of the machine to MPD."""
-    return "/" not in playlist
+def is_saved_playlist(name: str) -> bool:
+    """Return whether `name` may be a saved playlist: MPD takes a name with a slash for a file."""
+    return "/" not in name
 
 
-def last_part(path: str) -> str:
-    """Return how to call the file or folder PATH, '' for the top of the library."""
+def base_name(path: str) -> str:
+    """Return the last part of a library path as its display name."""
     return path.rsplit("/", 1)[-1] or "the whole library"
 
 
-def refusal(words: str) -> str:
-    """Return the words of MPD's no, with what to do if that is known."""
-    if words.startswith("unknown command"):
-        return f"{words}; it is too old for that, or was built without it"
-    return f"{words}; {_TODO[words]}" if words in _TODO else words
+def add_hint(message: str) -> str:
+    """Return MPD's error message with a hint, if there is one."""
+    if message.startswith("unknown command"):
+        return f"{message}; this MPD is too old for that, or was built without it"
+    return f"{message}; {_HINTS[message]}" if message in _HINTS else message
 
 
-def why(error: Exception) -> str:
+def describe_error(error: Exception) -> str:
     """Return in a few words why a connection failed."""
     match error:
         case TimeoutError():
@@ -193,79 +163,75 @@ def why(error: Exception) -> str:
         case FileNotFoundError():
             return "there is no such socket"
         case ConnectionResetError() | BrokenPipeError():
-            return "it hung up"
+            return "it closed the connection"
         case socket.gaierror() | PermissionError():
             return str(error.strerror)
-        case OSError() if error.errno is None:  # asyncio tried several addresses of one name, and says so at length
+        case OSError() if error.errno is None:  # asyncio tried several addresses and lists all errors
             return "nothing listens there"
         case OSError():
             return str(error.strerror)
-        case ValueError() | LookupError() | NoMpd():
-            return "what answers there is no MPD"
-    return "it hung up"
+        case ValueError() | LookupError() | TypeError():
+            return NOT_AN_MPD
+    return "it closed the connection"
 
 
-def _seconds(value: str | None) -> float | None:
+def _to_float(value: str | None) -> float | None:
     return None if value is None else float(value)
 
 
-def _number(value: str | None) -> int | None:
+def _to_int(value: str | None) -> int | None:
     return None if value is None else int(value)
 
 
-def quoted(text: str) -> str:
-    """Return TEXT as a value within an expression. The expression as a whole is quoted once more, as any word is."""
+def quote_value(text: str) -> str:
+    """Return `text` as a value in a filter expression. The whole expression is quoted once more as an argument."""
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
-def within(folder: str) -> str:
-    """Return the expression for all that is in FOLDER, '' for the whole library."""
-    return f"(base {quoted(folder.strip('/'))})"
+def folder_filter(folder: str) -> str:
+    """Return the filter expression for all tracks in `folder`, empty for the whole library."""
+    return f"(base {quote_value(folder.strip('/'))})"
 
 
-def songs(wanted: LibraryFilter) -> tuple[str, str]:
-    """Return how to look for the songs that are WANTED: which of `find` and `search`, and the expression.
+def song_search(library_filter: LibraryFilter) -> tuple[str, str]:
+    """Return the command, `find` or `search`, and the filter expression for songs.
 
-    MPD knows no `find` in which only a part forgets the capitals, so where there is a text, they count nowhere.
+    In MPD either all parts of an expression ignore case (`search`) or none does (`find`).
     """
-    words = [f"(any contains {quoted(word)})" for word in wanted.text.split()]
-    return ("search" if words else "find"), _all([*_tags(wanted), *words])
+    words = [f"(any contains {quote_value(word)})" for word in library_filter.text.split()]
+    return ("search" if words else "find"), _join([*_tag_filters(library_filter), *words])
 
 
-def lists(wanted: LibraryFilter, *, patterns: bool = True) -> list[str]:
-    """Return the expression for `list`, if one is needed. It minds capitals; only PATTERNS do not.
+def list_filters(library_filter: LibraryFilter, *, regex: bool = True) -> list[str]:
+    """Return the filter expression for `list`, if one is needed.
 
-    An MPD that was built without them knows none.
+    `list` ignores case only in regular expressions; `regex=False` is for an MPD that was built without them.
     """
-    parts = _tags(wanted)
-    for word in wanted.text.split():
-        # Without UTF, the capitals of ASCII alone would be forgotten.
-        pattern = quoted(f"(*UTF)(?i){re.escape(word)}")
-        parts.append(f"(any =~ {pattern})" if patterns else f"(any contains {quoted(word)})")
-    return [_all(parts)] if parts else []
+    parts = _tag_filters(library_filter)
+    for word in library_filter.text.split():
+        # Without UTF, only ASCII letters would match in both cases.
+        pattern = quote_value(f"(*UTF)(?i){re.escape(word)}")
+        parts.append(f"(any =~ {pattern})" if regex else f"(any contains {quote_value(word)})")
+    return [_join(parts)] if parts else []
 
 
-def _tags(wanted: LibraryFilter) -> list[str]:
+def _tag_filters(library_filter: LibraryFilter) -> list[str]:
     parts = []
-    if wanted.artist:
-        # His on the album or on the track. MPD has no OR; but not (neither the one nor the other) is the same.
-        name = quoted(wanted.artist)
+    if library_filter.artist:
+        # Artist of the album or of the track. MPD has no OR, so: not (neither of them).
+        name = quote_value(library_filter.artist)
         parts.append(f"(!((artist != {name}) AND (albumartist != {name})))")
-    if wanted.album:
-        parts.append(f"(album == {quoted(wanted.album)})")
-    if wanted.genre:
-        parts.append(f"(genre == {quoted(wanted.genre)})")
+    if library_filter.album:
+        parts.append(f"(album == {quote_value(library_filter.album)})")
+    if library_filter.genre:
+        parts.append(f"(genre == {quote_value(library_filter.genre)})")
     return parts
 
 
-def _all(parts: list[str]) -> str:
+def _join(parts: list[str]) -> str:
     match parts:
         case []:
-            return within("")
+            return folder_filter("")
         case [part]:
             return part
     return f"({' AND '.join(parts)})"
-
-
-class NoMpd(Exception):
-    """What answers does not speak MPD's language."""

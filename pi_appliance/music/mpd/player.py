@@ -1,4 +1,4 @@
-"""Player kind 'mpd': an MPD on this machine or elsewhere in the house. What it does stands in _mpd_player.py."""
+"""Player kind `mpd`: an MPD on this machine or in the local network."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,7 +13,11 @@ MpdAddress = Path | tuple[str, int]
 
 
 def parse_address(text: str) -> MpdAddress:
-    """Read TEXT such as localhost:6600, [::1]:6600 or /run/mpd/socket. Raises ValueError with what would be right."""
+    """Parse an address such as localhost:6600, [::1]:6600 or /run/mpd/socket.
+
+    Raises:
+        ValueError: it is not valid; the message says what to write.
+    """
     if text.startswith(("/", "~")):
         return Path(text).expanduser()
     if "@" in text:
@@ -32,17 +36,17 @@ def parse_address(text: str) -> MpdAddress:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """The keys a player of this kind takes under `with:`."""
+    """Options under `with:` of a player of kind `mpd`."""
 
-    address: Annotated[str, "host:port or the path of a socket; a password goes among the secrets, as MPD_PASSWORD"] = (
-        "localhost:6600"
-    )
+    address: Annotated[
+        str, "host:port or the path of a socket; the password belongs into the secrets, as MPD_PASSWORD"
+    ] = "localhost:6600"
     fallback_mpd: Annotated[bool, "use a built-in silent MPD while none answers"] = True
     music: Annotated[Path | None, "the music folder of the silent player; without it, an empty one"] = None
-    partition: Annotated[str, "the partition of MPD to speak of; without it, MPD's first one"] = ""
+    partition: Annotated[str, "the partition of MPD to use; without it, the default one"] = ""
 
     def check(self) -> list[tuple[tuple[str | int, ...], str, str]]:
-        """Return what is wrong with the address: where, what, and what would be right."""
+        """Return the problems: key, message, hint."""
         try:
             parse_address(self.address)
         except ValueError as error:
@@ -52,12 +56,12 @@ class Options:
 
     @property
     def place(self) -> MpdAddress:
-        """Where it is: the path of a socket, or host and port."""
+        """The parsed address: the path of a socket, or host and port."""
         return parse_address(self.address)
 
 
 def connect(options: Options, secrets: Mapping[str, str]) -> "MpdPlayer":
-    """Return the player. Nothing is sent before the first command; each command finds out for itself who is there."""
-    from pi_appliance.music.mpd.playback import MpdPlayer  # noqa: PLC0415 - asyncio is as big as all the rest
+    """Return the player. Nothing is sent before the first command, and each command opens its own connection."""
+    from pi_appliance.music.mpd.playback import MpdPlayer  # noqa: PLC0415 - asyncio is slow to import
 
     return MpdPlayer(options.address, options.place, secrets.get("MPD_PASSWORD", ""), options.partition)

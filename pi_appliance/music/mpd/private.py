@@ -1,6 +1,6 @@
-"""A private, silent MPD: it stands in where no other answers, so that everything about music can be tried.
+"""The built-in silent player: a private MPD that runs while no other MPD answers, so that music can be tried.
 
-It listens on a socket that only our own user can open, and the kernel ends it when we end, however we end.
+Only the appliance's user can open its socket, and the kernel ends it together with the appliance.
 """
 
 import asyncio
@@ -14,14 +14,14 @@ from pathlib import Path
 from pi_appliance.errors import Unavailable
 from pi_appliance.system import files
 
-LONGEST = 107  # bytes in the path of a socket, as Linux has it
-START = 10.0  # seconds; it takes half a second here, a few on a Pi with a slow card
-STOP = 3.0  # seconds to end by itself
-LOG = "mpd.log"
-_ENVIRONMENT = ("HOME", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "PATH", "TMPDIR", "TZ")  # no secret of ours
+MAX_SOCKET_BYTES = 107  # Linux's limit for the path of a socket
+START_TIMEOUT = 10.0  # seconds; it takes 0.5 s here, a few seconds on a Pi with a slow SD card
+STOP_TIMEOUT = 3.0  # seconds
+LOG_NAME = "mpd.log"
+_ENVIRONMENT = ("HOME", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "PATH", "TMPDIR", "TZ")  # without the secrets
 
-_CONF = """\
-# Written anew at each start.
+_CONFIG = """\
+# Written at each start.
 music_directory    {music}
 playlist_directory {playlists}
 db_file            {database}
@@ -39,97 +39,101 @@ audio_output {{
 
 
 def socket_path(folder: Path) -> Path:
-    """Return where the private MPD of FOLDER listens, if it runs."""
+    """Return the socket of the private MPD in `folder`."""
     return folder / "socket"
 
 
 @contextlib.asynccontextmanager
 async def run_private_mpd(folder: Path, music: Path | None) -> AsyncIterator[Path]:
-    """Have it run within the block, which gets its socket once it answers. Raises Unavailable.
+    """Run a private MPD for the duration of the block, which gets its socket.
 
-    All its files are in FOLDER. One that runs there already is used and left as it is.
+    Args:
+        folder: for all its files. If an MPD runs there already, it is used and kept running.
+        music: the music folder; `None` for an empty one.
+
+    Raises:
+        Unavailable: MPD is not installed or does not start.
     """
     socket = socket_path(folder)
-    if await _answers(socket):
+    if await _is_answering(socket):
         yield socket
         return
-    _find_programs()
+    _require_programs()
     process = None
     try:
         try:
-            conf = _prepare(folder, music)
-            process = await _launch(conf, folder / LOG)
-            await _until_it_answers(socket, process, folder / LOG)
-            socket.chmod(0o600)  # MPD opens it to all; until here the folder kept others out
+            config = _write_config(folder, music)
+            process = await _start_process(config, folder / LOG_NAME)
+            await _wait_for_answer(socket, process, folder / LOG_NAME)
+            socket.chmod(0o600)  # MPD opens it to everyone; so far the folder's mode protected it
         except OSError as error:
             raise files.write_error(folder, error) from None
         yield socket
     finally:
         if process is not None:
-            await _end(process)
+            await _stop_process(process)
 
 
-def _prepare(folder: Path, music: Path | None) -> Path:
-    """Write what it needs into FOLDER and return its configuration."""
+def _write_config(folder: Path, music: Path | None) -> Path:
     socket = socket_path(folder)
-    if len(os.fsencode(socket)) > LONGEST:
+    if len(os.fsencode(socket)) > MAX_SOCKET_BYTES:
         raise Unavailable(f"{socket} is too long for a socket; choose a shorter `state-dir`")
     if music is not None and not music.is_dir():
-        raise Unavailable(f"the music folder {music} is not there; correct `music` under `player:`")
+        raise Unavailable(f"the music folder {music} does not exist; correct `music` under `player:`")
     files.make_directory(folder, mode=0o700).chmod(0o700)
-    places = {
+    paths = {
         "music": music or files.make_directory(folder / "music"),
         "playlists": files.make_directory(folder / "playlists"),
         "database": folder / "database",
         "stickers": folder / "stickers.sqlite",
         "socket": socket,
     }
-    conf = folder / "mpd.conf"
-    files.write_file(conf, _CONF.format(**{name: _quoted(path) for name, path in places.items()}).encode(), mode=0o600)
-    return conf
+    config = folder / "mpd.conf"
+    files.write_file(config, _CONFIG.format(**{name: _quote(path) for name, path in paths.items()}).encode(), mode=0o600)
+    return config
 
 
-async def _launch(conf: Path, log: Path) -> asyncio.subprocess.Process:
+async def _start_process(config: Path, log: Path) -> asyncio.subprocess.Process:
     with log.open("wb") as output:
         return await asyncio.create_subprocess_exec(
-            *("setpriv", "--pdeathsig", "KILL", "mpd", "--no-daemon", "--stderr", str(conf)),
+            *("setpriv", "--pdeathsig", "KILL", "mpd", "--no-daemon", "--stderr", str(config)),
             stdin=asyncio.subprocess.DEVNULL,
             stdout=output,
             stderr=output,
             env={name: os.environ[name] for name in _ENVIRONMENT if name in os.environ},
-            start_new_session=True,  # Ctrl-C in a terminal is for us; we end it then
+            start_new_session=True,  # so that Ctrl-C in a terminal does not reach it
         )
 
 
-async def _until_it_answers(socket: Path, process: asyncio.subprocess.Process, log: Path) -> None:
-    deadline = time.monotonic() + START
-    while not await _answers(socket):
+async def _wait_for_answer(socket: Path, process: asyncio.subprocess.Process, log: Path) -> None:
+    deadline = time.monotonic() + START_TIMEOUT
+    while not await _is_answering(socket):
         if process.returncode is not None:
-            said = log.read_text("utf-8", "replace").strip().splitlines()
-            raise Unavailable(f"the private MPD ended at once: {said[-1] if said else 'it said nothing'}; see {log}")
+            lines = log.read_text("utf-8", "replace").strip().splitlines()
+            raise Unavailable(f"the private MPD ended at once: {lines[-1] if lines else 'no message'}; see {log}")
         if time.monotonic() > deadline:
-            raise Unavailable(f"the private MPD did not answer within {START:.0f} seconds; see {log}")
+            raise Unavailable(f"the private MPD did not answer within {START_TIMEOUT:.0f} seconds; see {log}")
         await asyncio.sleep(0.02)
 
 
-async def _end(process: asyncio.subprocess.Process) -> None:
+async def _stop_process(process: asyncio.subprocess.Process) -> None:
     if process.returncode is None:
         process.terminate()
     try:
-        async with asyncio.timeout(STOP):
+        async with asyncio.timeout(STOP_TIMEOUT):
             await process.wait()
     except TimeoutError:
         process.kill()
         await process.wait()
 
 
-def _find_programs() -> None:
+def _require_programs() -> None:
     for name, package in (("setpriv", "util-linux"), ("mpd", "mpd")):
         if shutil.which(name) is None:
             raise Unavailable(f"{name} is not installed; run: sudo apt install {package}")
 
 
-async def _answers(socket: Path) -> bool:
+async def _is_answering(socket: Path) -> bool:
     try:
         async with asyncio.timeout(1.0):
             reader, writer = await asyncio.open_unix_connection(socket)
@@ -144,5 +148,5 @@ async def _answers(socket: Path) -> bool:
         writer.close()
 
 
-def _quoted(path: Path) -> str:
+def _quote(path: Path) -> str:
     return '"' + str(path).replace("\\", "\\\\").replace('"', '\\"') + '"'

@@ -203,7 +203,7 @@ class VolumioClient:
 
     def uncertain(self, once: str) -> Uncertain:
         """Return the error that says that ONCE was asked and perhaps done."""
-        return Uncertain(f"Volumio at {self.name} did not answer {once!r}; see if it was done, then go on")
+        return Uncertain(f"Volumio at {self.name} did not answer {once!r}; check whether it was done, then continue")
 
     async def _asked(
         self,
