@@ -89,7 +89,9 @@ def _write_config(folder: Path, music: Path | None) -> Path:
         "socket": socket,
     }
     config = folder / "mpd.conf"
-    files.write_file(config, _CONFIG.format(**{name: _quote(path) for name, path in paths.items()}).encode(), mode=0o600)
+    files.write_file(
+        config, _CONFIG.format(**{name: _quote(path) for name, path in paths.items()}).encode(), mode=0o600
+    )
     return config
 
 
