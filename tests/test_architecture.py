@@ -65,7 +65,6 @@ KNOWN_EXCEPTIONS = {
     "music.player_commands -> web.params",
     "music.serializers -> web.interface",
     "notify.messages -> cli.text",
-    "storage.recovery -> posting.store",
     "web.actions -> music.player_commands",
     "web.actions -> music.stations.service",
     "web.actions -> posting.model",

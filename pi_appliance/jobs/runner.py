@@ -20,6 +20,7 @@ from pi_appliance.scheduling.appliance import Appliance
 from pi_appliance.scheduling.due import BY_A_PERSON, is_selected, uniform
 from pi_appliance.scheduling.model import AtBoot, Cron, Every
 from pi_appliance.scheduling.slot_ledger import account_for_cron
+from pi_appliance.storage import backup
 from pi_appliance.storage.model import RESUME, Outcome, Run, Trigger
 from pi_appliance.storage.run_requests import RunRequest, request_id
 from pi_appliance.storage.runs import UNKNOWN_RUN
@@ -235,6 +236,7 @@ def _forget(appliance: Appliance, name: str) -> None:
     with contextlib.suppress(ApplianceError, OSError):
         for job, number in appliance.store.prune(name, appliance.config.retention, now=clock.now()):
             appliance.log_path(job, number).unlink(missing_ok=True)
+        backup.back_up_daily(appliance.store)
         prune = getattr(plugins.load("jobs", appliance.job(name).kind), "prune", None)
         if prune is not None:
             prune(appliance.store, appliance.config.retention.max_age, now=clock.now())

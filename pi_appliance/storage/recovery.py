@@ -1,112 +1,162 @@
-"""A damaged history: put aside as it is, and what can be read of it saved into a new file that takes its place.
+"""Open the database; replace a damaged one by the newest backup.
 
-Claims come first, for they keep a post from going out twice. Where some of them cannot be read, no slot of before is
-used any more. At any moment the process may be killed: either the damaged file still stands there, or a whole new one
-lies beside it (`draft_of`), and the next who opens it goes on from there.
+The damaged file is kept under another name. What ran since the backup is unknown, so no slot up to now is used again.
+The process may be killed at any moment: either the damaged file is still in its place, or a complete replacement is
+beside it (`replacement_path`), and the next process that opens the database continues from there.
 """
 
 import contextlib
+import fcntl
 import logging
 import os
 import shutil
 import sqlite3
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 from pi_appliance.errors import ApplianceError
-from pi_appliance.posting.store import intent_of
-from pi_appliance.storage.database import Database, Transaction, instant, replacement_path
-from pi_appliance.storage.rows import parse_run, parse_total
-from pi_appliance.storage.run_requests import parse_checkpoint, parse_request
+from pi_appliance.storage import backup
+from pi_appliance.storage.database import Database, Transaction, instant, replacement_path, text
 from pi_appliance.storage.runs import Store
-from pi_appliance.storage.slots import block_unknown_slots, bump_run_id, insert_claims, slot_key
+from pi_appliance.storage.slots import block_unknown_slots, insert_claims, slot_key
 from pi_appliance.system import clock, files, locks
 
-if TYPE_CHECKING:
-    from pi_appliance.storage.runs import Store
-
-
-_KEYED = {"claims": "key", "watched": "job", "pauses": "job", "totals": "job, outcome", "failing": "job"}
-_KEYED |= {"pictures": "post, number", "lines": "job, line", "spent": "network, month"}
-_KEYED |= {"held": "job", "words": "job", "skips": "job", "opinions": "uri", "notes": "name"}
-_NUMBERED = ("runs", "outbox", "posts", "asks")
-_LARGEST = 2**40  # no run ever has a higher number; a damaged page may say anything
-_MOST_BREAKS = 5_000  # unreadable places in a table, after which the rest of it is given up
-_SKIPPED = 1_000  # numbers that are left out where some runs were lost: one of them may still go on
-_UNREADABLE = (sqlite3.DatabaseError, UnicodeDecodeError)  # the latter where SQLite quotes what it cannot read
-_Row = dict[str, Any]
+log = logging.getLogger("pi_appliance.history")
+_MAX_RUN_ID = 2**40  # a damaged page may hold any number
+_SKIPPED_IDS = 100_000  # run ids left out after a restore: more than a day of one run a second
 
 
 @dataclass(frozen=True, slots=True)
 class RecoveryResult:
-    """What became of a damaged file: where it was put, how many runs and claims were saved, whether claims were lost.
+    """The name of the damaged file and the backup that replaced it, None without one.
 
-    `aside` is None where a mending that was cut off was brought to its end.
+    `damaged` is None if an interrupted replacement was completed.
     """
 
-    aside: Path | None
-    runs: int = 0
-    claims: int = 0
-    sealed: bool = False
+    damaged: Path | None
+    backup: Path | None = None
 
 
-def repair(path: Path, *, now: datetime, boot: str, known: Mapping[str, int]) -> RecoveryResult:
-    """Replace the damaged file PATH. For who holds the lock of the database alone.
+def replace_damaged(path: Path, *, now: datetime, boot: str, known: Mapping[str, int]) -> RecoveryResult:
+    """Replace the damaged database `path`. The caller holds its exclusive lock.
 
-    NOW and BOOT, the name of this start of the machine: what may have run until then is not run again where claims are
-    lost. KNOWN: claims, with the run that took them, that are known from elsewhere. Raises Unavailable or OSError; then
-    all is as it was.
+    Args:
+        path: the database.
+        now: the current time.
+        boot: the name of this boot. Slots until `now` and of this boot are not used again.
+        known: claims known from the locks, with the ids of their runs.
+
+    Raises:
+        Unavailable: the replacement cannot be written. Nothing has changed then. So with `OSError`.
+
     """
     if replacement_path(path).exists():
         _put_in_place(path)
         return RecoveryResult(None)
-    aside = _put_aside(path, now)
-    draft = path.with_name(f"{path.name}.mending")
+    damaged = _set_aside(path, now)
+    draft = path.with_name(f"{path.name}.repairing")
     try:
-        _remove(draft)
-        with Database(draft) as fresh:
-            saved = _save(aside, fresh, max(now, _written(path)), boot, known)
+        source = _copy_backup(path.parent, draft)
+        with Database(draft) as database:
+            _block_slots(database, damaged, until=max(now, _modified_at(path)), boot=boot, known=known)
         _make_durable(draft)
         draft.rename(replacement_path(path))
     except BaseException:
         _remove(draft)
-        _remove(aside)
+        _remove(damaged)
         raise
-    _tidy(aside)
     _put_in_place(path)
-    return saved
+    return RecoveryResult(damaged, source)
 
 
-def _put_aside(path: Path, now: datetime) -> Path:
-    """Give the damaged file and its journal a second name. It takes no room: the disk may be full."""
+def _set_aside(path: Path, now: datetime) -> Path:
+    """Give the damaged file and its journal a second name, which needs no space on a full disk."""
     stamp = f"{path.name}.damaged-{now.astimezone(UTC):%Y%m%dT%H%M%SZ}"
     names = (path.with_name(stamp + (f"-{number}" if number else "")) for number in range(1000))
-    aside = next(name for name in names if not name.exists())
-    for end in ("", "-wal"):
-        source, target = Path(f"{path}{end}"), Path(f"{aside}{end}")
-        if source.exists():
+    damaged = next(name for name in names if not name.exists())
+    for suffix in ("", "-wal"):
+        source, target = Path(f"{path}{suffix}"), Path(f"{damaged}{suffix}")
+        if source.exists() and (not suffix or source.stat().st_size):
             try:
                 target.hardlink_to(source)
-            except OSError:  # a file system without second names
+            except OSError:  # a file system without hard links
                 shutil.copyfile(source, target)
-    return aside
+    return damaged
+
+
+def _copy_backup(state_dir: Path, draft: Path) -> Path | None:
+    """Copy the newest intact backup to `draft` and return it; None without one."""
+    for source in backup.list_backups(state_dir):
+        _remove(draft)
+        with contextlib.suppress(ApplianceError, OSError):
+            shutil.copyfile(source, draft)
+            with Database(draft) as database:
+                if not database.check():
+                    return source
+    _remove(draft)
+    return None
+
+
+def _block_slots(database: Database, damaged: Path, *, until: datetime, boot: str, known: Mapping[str, int]) -> None:
+    """Make the restored `database` safe: nothing that may have happened since the backup happens again."""
+    with database.writing(durable=True) as db:
+        last_id = max(
+            _read_last_id(damaged),
+            *known.values(),
+            *(int(db.execute(query).fetchone()[0] or 0) for query in _LAST_IDS),
+        )
+        until = max([until, *_latest_instants(db)])
+        insert_claims(db, known, at=until)
+        block_unknown_slots(db, at=until, boot=boot, newest=last_id + _SKIPPED_IDS)
+        # A waiting post may have been sent since: as after an interrupted attempt, the account is checked first.
+        db.execute("UPDATE posts SET state = 'sending' WHERE state = 'waiting'")
+        db.execute("DELETE FROM held")
+        db.execute("DELETE FROM words")
+        db.execute("DELETE FROM asks WHERE due <= ?", (text(until),))
+
+
+_LAST_IDS = (
+    "SELECT max(id) FROM runs",
+    "SELECT max(run) FROM claims",
+    "SELECT max(seq) FROM sqlite_sequence WHERE name = 'runs'",
+)
+
+
+def _latest_instants(db: Transaction) -> list[datetime]:
+    row = db.execute("SELECT (SELECT max(started) FROM runs), (SELECT max(until) FROM watched)").fetchone()
+    return [instant(each) for each in row if each]
+
+
+def _read_last_id(damaged: Path) -> int:
+    """Return the highest run id in the damaged file, 0 if it cannot be read."""
+    with contextlib.suppress(sqlite3.DatabaseError, UnicodeDecodeError, TypeError, ValueError):
+        uri = f"{damaged.absolute().as_uri()}?mode=ro&immutable=1"
+        with contextlib.closing(sqlite3.connect(uri, uri=True)) as old:
+            row = old.execute("SELECT seq FROM sqlite_sequence WHERE name = 'runs'").fetchone()
+            return int(row[0]) if row and 0 <= int(row[0]) < _MAX_RUN_ID else 0
+    return 0
+
+
+def _modified_at(path: Path) -> datetime:
+    """Return the last modification of the file or its journal: the clock may have been ahead of now."""
+    times = [Path(f"{path}{end}").stat().st_mtime for end in ("", "-wal") if Path(f"{path}{end}").exists()]
+    return datetime.fromtimestamp(max(times, default=0), UTC)
 
 
 def _put_in_place(path: Path) -> None:
-    """Let the draft take the place of PATH. Its journal goes first, for it would be taken for the draft's."""
-    for end in ("", "-wal", "-shm"):
-        Path(f"{path}{end}").unlink(missing_ok=True)
-    _sync(path.parent)
+    """Rename the replacement to `path`. The old journal is removed first: SQLite would apply it to the new file."""
+    for suffix in ("", "-wal", "-shm"):
+        Path(f"{path}{suffix}").unlink(missing_ok=True)
+    files.sync_directory(path.parent)
     replacement_path(path).rename(path)
-    _sync(path.parent)
+    files.sync_directory(path.parent)
 
 
 def _make_durable(draft: Path) -> None:
-    """Flush the closed DRAFT to the disk, all of it in one file."""
+    """Flush the closed `draft` to the disk."""
     draft.with_suffix(".lock").unlink(missing_ok=True)
     number = os.open(draft, os.O_RDONLY)
     try:
@@ -115,172 +165,20 @@ def _make_durable(draft: Path) -> None:
         os.close(number)
 
 
-def _sync(folder: Path) -> None:
-    number = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(number)
-    finally:
-        os.close(number)
-
-
 def _remove(path: Path) -> None:
-    """Take the database PATH away, with what lies beside it."""
+    """Delete the database `path` and its journal, lock and shared memory."""
     for name in (str(path), f"{path}-wal", f"{path}-shm", str(path.with_suffix(".lock"))):
         Path(name).unlink(missing_ok=True)
 
 
-def _tidy(aside: Path) -> None:
-    """Take away what only reading has laid beside ASIDE."""
-    Path(f"{aside}-shm").unlink(missing_ok=True)
-    journal = Path(f"{aside}-wal")
-    if journal.exists() and not journal.stat().st_size:
-        journal.unlink()
-
-
-def _written(path: Path) -> datetime:
-    """Return when the file or its journal was written last: the clock of now may be behind that."""
-    times = [Path(f"{path}{end}").stat().st_mtime for end in ("", "-wal") if Path(f"{path}{end}").exists()]
-    return datetime.fromtimestamp(max(times), UTC)
-
-
-def _save(aside: Path, fresh: Database, until: datetime, boot: str, known: Mapping[str, int]) -> RecoveryResult:
-    """Copy what can be read of ASIDE into FRESH, one transaction a table."""
-    whole = True
-    with contextlib.closing(_opened(aside)) as old:
-        for table, key in _KEYED.items():
-            found = _Reading(old)
-            with fresh.writing() as db:
-                _copy(found.keyed(table, key), table, db)
-            if table == "claims":
-                whole = found.whole and _sound(old, table)
-        for table in _NUMBERED:
-            found = _Reading(old)
-            with fresh.writing() as db:
-                _copy(found.numbered(table), table, db)
-        highest = _highest(old)
-    with fresh.writing(durable=True) as db:
-        _drop_nonsense(db)
-        runs, claims = _number(db, "SELECT count(*) FROM runs"), _number(db, "SELECT count(*) FROM claims")
-        insert_claims(db, known, at=until)
-        newest = _SKIPPED + max(
-            highest, _number(db, "SELECT max(id) FROM runs"), _number(db, "SELECT max(run) FROM claims")
-        )
-        bump_run_id(db, newest)
-        if not whole:
-            block_unknown_slots(db, at=max([until, *_instants(db)]), boot=boot, newest=newest)
-        return RecoveryResult(aside, runs, claims, not whole)
-
-
-def _opened(aside: Path) -> sqlite3.Connection:
-    """Open the damaged file to read it; nothing in it is changed."""
-    old = sqlite3.connect(f"{aside.absolute().as_uri()}?mode=ro", uri=True, isolation_level=None)
-    old.row_factory = sqlite3.Row
-    old.text_factory = lambda raw: raw.decode("utf-8", "replace")
-    return old
-
-
-class _Reading:
-    """Reads a table of a damaged file, and remembers whether it could all be read."""
-
-    def __init__(self, old: sqlite3.Connection) -> None:
-        self._old = old
-        self.whole = True
-
-    def keyed(self, table: str, key: str) -> Iterator[_Row]:
-        """Yield the rows of TABLE from its beginning and, where that breaks off, from its end."""
-        for order in (key, ", ".join(f"{part} DESC" for part in key.split(", "))):
-            try:
-                for row in self._old.execute(f"SELECT * FROM {table} ORDER BY {order}"):  # noqa: S608 - ours alone
-                    yield dict(row)
-            except _UNREADABLE:
-                self.whole = False
-            else:
-                return
-
-    def numbered(self, table: str) -> Iterator[_Row]:
-        """Yield the rows of TABLE, range by range around what cannot be read."""
-        spans, breaks = [(0, _LARGEST)], 0
-        while spans and breaks < _MOST_BREAKS:
-            low, high = spans.pop()
-            try:
-                query = f"SELECT * FROM {table} WHERE id BETWEEN ? AND ? ORDER BY id"  # noqa: S608 - ours alone
-                for row in self._old.execute(query, (low, high)):
-                    yield dict(row)
-                    low = row["id"] + 1
-            except _UNREADABLE:
-                breaks, self.whole = breaks + 1, False
-                if low < high:
-                    middle = (low + high) // 2
-                    spans += [(middle + 1, high), (low, middle)]
-
-
-def _copy(rows: Iterator[_Row], table: str, db: Transaction) -> None:
-    for row in rows:
-        names, places = ", ".join(row), ", ".join("?" * len(row))
-        # A value that no such column can hold is not worth more than none.
-        with contextlib.suppress(sqlite3.IntegrityError, OverflowError):
-            db.execute(f"INSERT OR IGNORE INTO {table} ({names}) VALUES ({places})", tuple(row.values()))  # noqa: S608
-
-
-def _drop_nonsense(db: Transaction) -> None:
-    """Take out the rows that could be read and make no sense: nobody is to stumble over them later."""
-    checks: dict[str, Callable[[Any], object]] = {
-        "runs": parse_run,
-        "totals": parse_total,
-        "watched": lambda row: (instant(row["since"]), instant(row["until"])),
-        "pauses": lambda row: (instant(row["since"]), row["until"] and instant(row["until"])),
-        "outbox": lambda row: (instant(row["made"]), instant(row["next"])),
-        "posts": intent_of,
-        "asks": parse_request,
-        "held": parse_checkpoint,
-    }
-    for table, check in checks.items():
-        key = _KEYED.get(table, "id")
-        for row in db.execute(f"SELECT * FROM {table}").fetchall():  # noqa: S608 - ours alone
-            try:
-                check(row)
-            except ApplianceError:
-                where = " AND ".join(f"{name} = ?" for name in key.split(", "))
-                db.execute(f"DELETE FROM {table} WHERE {where}", [row[name] for name in key.split(", ")])  # noqa: S608
-
-
-def _sound(old: sqlite3.Connection, table: str) -> bool:
-    """Say whether SQLite finds nothing wrong with TABLE."""
-    try:
-        return bool(old.execute(f"PRAGMA integrity_check({table})").fetchone()[0] == "ok")
-    except _UNREADABLE:
-        return False
-
-
-def _highest(old: sqlite3.Connection) -> int:
-    """Return the highest number that a run was given, as far as that can be known."""
-    with contextlib.suppress(*_UNREADABLE, TypeError):
-        found = old.execute("SELECT seq FROM sqlite_sequence WHERE name = 'runs'").fetchone()
-        return int(found[0]) if found and 0 <= int(found[0]) < _LARGEST else 0
-    return 0
-
-
-def _instants(db: Transaction) -> list[datetime]:
-    """Return the latest instants that the saved rows tell of."""
-    found = db.execute("SELECT (SELECT max(started) FROM runs), (SELECT max(until) FROM watched)").fetchone()
-    return [instant(each) for each in found if each]
-
-
-def _number(db: Transaction, query: str) -> int:
-    return int(db.execute(query).fetchone()[0] or 0)
-
-
-log = logging.getLogger("pi_appliance.history")
-
-
 def open_history(state: Path) -> Store:
-    """Open the history in the folder STATE. Tells the owner where it was damaged. Raises Unavailable."""
-    began = _began(state)
-    store = Store(state / "history.db", mend=partial(_mend, state))
-    newest = max((run for _, run, _ in began), default=0)
+    """Open the database in the folder `state`. A damaged one is replaced and the owner warned. Raises `Unavailable`."""
+    claims = _read_lock_claims(state)
+    store = Store(state / "history.db", mend=partial(_repair, state))
+    newest = max((run for _, run, _ in claims), default=0)
     if newest > store.max_run_id():
         now = clock.now()
-        store.seal(at=now, boot=clock.boot_id(), newest=newest, known=_claims(began))
+        store.seal(at=now, boot=clock.boot_id(), newest=newest, known=_claimed_slots(claims))
         log.warning(
             "%s knows nothing of run %s, which began: it was lost or put back; no slot of before %s is run again",
             *(store.path, newest, f"{now:%Y-%m-%d %H:%M:%S} UTC"),
@@ -288,43 +186,61 @@ def open_history(state: Path) -> Store:
     return store
 
 
-def _began(state: Path) -> list[tuple[str, int, str | None]]:
-    """Return what each lock remembers of the last run that held it: job, number, slot."""
-    found = ((path.stem, locks.read_claim(path)) for path in (state / "locks").glob("*.lock"))
-    return [(job, *known) for job, known in found if known]
+def _read_lock_claims(state: Path) -> list[tuple[str, int, str | None]]:
+    """Return the job, run and slot that each lock file remembers."""
+    claims = ((path.stem, locks.read_claim(path)) for path in (state / "locks").glob("*.lock"))
+    return [(job, *claim) for job, claim in claims if claim]
 
 
-def _claims(began: list[tuple[str, int, str | None]]) -> dict[str, int]:
-    return {slot_key(job, due): run for job, run, due in began if due}
+def _claimed_slots(claims: list[tuple[str, int, str | None]]) -> dict[str, int]:
+    return {slot_key(job, slot): run for job, run, slot in claims if slot}
 
 
-def _mend(state: Path, path: Path, wrong: str) -> None:
-    saved = repair(path, now=clock.now(), boot=clock.boot_id(), known=_claims(_began(state)))
-    if saved.aside is None:
-        log.warning("%s: the new file is in its place now", wrong)
+def _repair(state: Path, path: Path, damage: str) -> None:
+    known = _claimed_slots(_read_lock_claims(state))
+    result = replace_damaged(path, now=clock.now(), boot=clock.boot_id(), known=known)
+    if result.damaged is None:
+        log.warning("%s: the replacement is in its place now", damage)
         return
-    lost = "; some claims could not be read, so no slot of before now is run again" if saved.sealed else ""
+    restored = f"the backup {result.backup.name} was restored" if result.backup else "there was no backup to restore"
     log.warning(
-        "%s; put aside as %s, saved %s runs and %s claims in a new one%s",
-        *(" ".join(wrong.split()), saved.aside.name, saved.runs, saved.claims, lost),
+        "%s; set aside as %s; %s; no slot of before now is run again",
+        *(" ".join(damage.split()), result.damaged.name, restored),
     )
 
 
+def restore(archive: Path, state_dir: Path) -> None:
+    """Restore database and state from `archive`. What ran since it was written is not run again.
+
+    Raises:
+        Refused: `archive` is not an archive of `backup`.
+        Unavailable: the state cannot be written.
+
+    """
+    path = state_dir / "history.db"
+    backup.restore_archive(archive, state_dir)
+    with path.with_suffix(".lock").open("a") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        replacement_path(path).unlink(missing_ok=True)
+        known = _claimed_slots(_read_lock_claims(state_dir))
+        replace_damaged(path, now=clock.now(), boot=clock.boot_id(), known=known)
+
+
 class LazyStore:
-    """The history in the folder STATE, opened when it is first asked for: most short visits never do."""
+    """The database in the folder `state`, opened when it is first needed."""
 
     def __init__(self, state: Path) -> None:
         self._state = state
         self._store: Store | None = None
 
-    def open(self) -> "Store":
-        """Return it. Raises Unavailable."""
+    def open(self) -> Store:
+        """Return the store. Raises `Unavailable`."""
         if self._store is None:
             self._store = open_history(files.make_directory(self._state, mode=0o750))
         return self._store
 
     def close(self) -> None:
-        """Let go of it."""
+        """Close the store."""
         if self._store is not None:
             self._store.close()
             self._store = None

@@ -12,10 +12,12 @@ from random import Random
 
 import pytest
 
+from pi_appliance.errors import Refused
 from pi_appliance.posting.model import Post, Sent, State
 from pi_appliance.posting.store import Posts
+from pi_appliance.storage import backup
 from pi_appliance.storage.model import Outcome, Picture, Trigger
-from pi_appliance.storage.recovery import open_history
+from pi_appliance.storage.recovery import open_history, restore
 from pi_appliance.storage.runs import UNKNOWN_RUN, Store
 from pi_appliance.system import files
 from tests.engine.test_daemon import up
@@ -57,6 +59,7 @@ def fill(state: Path) -> None:
             )
             if slot != SLOTS[0]:
                 desk.put(intent, State.SENT, sent=Sent(slot, "link"), cost=Decimal("0.015"))
+        assert backup.back_up_daily(store)
 
 
 def begin(store: Store, slot: str, job: str = "mark") -> tuple[int, int | None]:
@@ -142,24 +145,64 @@ def test_whole_pages_of_nought_one_after_the_other(state):
         nothing_twice(state).close()
 
 
-def test_what_can_be_read_is_saved_and_the_damaged_file_is_kept_as_it_was(state, caplog):
+def test_the_newest_backup_is_restored_and_the_damaged_file_is_kept_as_it_was(state, caplog):
     path = state / "history.db"
-    spoilt = bytearray(path.read_bytes())
     with Store(path) as store:
-        leaf = store.rows("SELECT rootpage FROM sqlite_master WHERE name = 'pauses'", ())[0][0]
-        leaf = int(leaf)
-    spoilt[(leaf - 1) * PAGE : leaf * PAGE] = bytes(PAGE)
-    path.write_bytes(spoilt)
+        begin(store, f"{NOW:%Y-%m-%dT%H:00:00Z}", "third")
+    damaged_bytes = path.read_bytes()[:PAGE] + bytes(4 * PAGE)
+    path.write_bytes(damaged_bytes)
     with open_history(state) as store:
-        assert store.slots.pauses() == {}
         assert len(store.history(limit=1000)) == len(USED)
         assert len(Posts(store).newest(limit=1000)) == len(Posts(store).used("bird").round) == len(SLOTS)
-        assert Posts(store).spent(NOW) == {"net": Decimal("0.015") * (len(SLOTS) - 1)}
-        assert begin(store, SLOTS[7])[1] == 4 * 7 + 1, "the claim is known, not only feared"
+        assert begin(store, SLOTS[7])[1] == 4 * 7 + 1, "the claim is known"
+        assert begin(store, f"{NOW:%Y-%m-%dT%H:00:00Z}", "third")[1] == UNKNOWN_RUN, "it ran after the backup"
+        waiting = [post for post in Posts(store).newest(limit=1000) if post.state is State.WAITING]
+        assert not waiting, "it may have been sent after the backup"
     kept = aside(state)[0]
-    assert (state / kept).read_bytes() == spoilt
+    assert (state / kept).read_bytes() == damaged_bytes
     (line,) = [record.getMessage() for record in caplog.records]
-    assert f"put aside as {kept}, saved {len(USED)} runs and {len(USED) + len(SLOTS)} claims" in line
+    assert f"set aside as {kept}; the backup {backup.list_backups(state)[0].name} was restored" in line
+
+
+def test_a_damaged_backup_is_passed_over(state):
+    newest = state / "backup" / "history-20990101T000000Z.db"
+    newest.write_bytes(b"nonsense" * 1000)
+    (state / "history.db").write_bytes(b"nonsense" * 1000)
+    with nothing_twice(state) as store:
+        assert len(store.history(limit=10_000)) >= len(USED)
+
+
+def test_a_backup_is_made_once_a_day_and_seven_are_kept(state):
+    with open_history(state) as store:
+        assert backup.back_up_daily(store) is None
+        for day in range(1, 10):
+            made = backup.back_up_daily(store, now=datetime.now(UTC) + timedelta(days=day))
+            assert made is not None
+    assert len(backup.list_backups(state)) == 7
+
+
+def test_an_archive_is_restored_and_nothing_runs_again(state, tmp_path):
+    (state / "secret.key").write_bytes(b"k" * 32)
+    archive = tmp_path / "appliance.tar.gz"
+    with open_history(state) as store:
+        backup.write_archive(store, archive)
+        after, _ = begin(store, "2020-01-01T00:00:00Z")
+    assert archive.stat().st_mode & 0o777 == 0o600
+    (state / "secret.key").write_bytes(b"other")
+    restore(archive, state)
+    assert (state / "secret.key").read_bytes() == b"k" * 32
+    with nothing_twice(state) as store:
+        assert begin(store, "2020-01-01T00:00:00Z")[1] == UNKNOWN_RUN
+        fresh, used_by = begin(store, "2099-01-01T00:00:00Z")
+        assert used_by is None
+        assert fresh > after
+
+
+def test_what_is_not_an_archive_is_refused(state, tmp_path):
+    (tmp_path / "photo.jpg").write_bytes(b"no archive")
+    with pytest.raises(Refused, match="is not a backup of pi-appliance"):
+        restore(tmp_path / "photo.jpg", state)
+    nothing_twice(state).close()
 
 
 def test_where_claims_are_lost_no_slot_of_before_is_used_and_later_ones_are(state):
@@ -174,7 +217,7 @@ def test_where_claims_are_lost_no_slot_of_before_is_used_and_later_ones_are(stat
         assert begin(store, f"{NOW - timedelta(days=900):%Y-%m-%dT%H:00:00Z}")[1] == UNKNOWN_RUN
         assert begin(store, f"{NOW + timedelta(days=1):%Y-%m-%dT%H:00:00Z}")[1] is None
         assert begin(store, "after:3+7")[1] == UNKNOWN_RUN
-        assert store.slots.cursors()["mark"].until >= NOW
+        assert store.slots.cursors()["mark"].accounted_until >= NOW
 
 
 def test_a_journal_that_is_gone_is_noticed_by_what_the_locks_remember(house):
@@ -196,9 +239,9 @@ def test_a_process_that_has_the_old_file_open_goes_over_to_the_new_one(state):
     spoilt = path.read_bytes()
     path.write_bytes(spoilt[:PAGE] + bytes(len(spoilt) - PAGE))
     with open_history(state) as mender:
-        mender.require_whole()
+        mender.ensure_intact()
     run, _ = begin(old, "2099-01-01T00:00:00Z")
-    assert old.mended == 1
+    assert old.repair_count == 1
     with open_history(state) as fresh:
         assert fresh.find_run(run) is not None, "written to the file that counts"
     old.close()
@@ -216,7 +259,7 @@ def test_many_that_find_it_damaged_at_once_mend_it_once(house):
     said = [each.communicate(timeout=60)[1] for each in lists]
     assert [each.returncode for each in lists] == [0] * 6, said
     assert len([path for path in aside(house.state) if not path.endswith("-wal")]) == 1
-    assert sum("put aside" in each for each in said) == 1
+    assert sum("set aside" in each for each in said) == 1
 
 
 @pytest.mark.parametrize("words", [("jobs", "list"), ("jobs", "history"), ("jobs", "history", "--slots")])
@@ -248,7 +291,7 @@ def test_a_history_that_is_damaged_while_a_run_goes_on_knows_of_it_afterwards(ho
     until((house.folder / "begun").exists)
     (house.state / "history.db-wal").unlink()
     (house.state / "history.db").write_bytes(b"nothing of a database" * 500)
-    assert "put aside" in house.run("jobs", "list").stderr
+    assert "set aside" in house.run("jobs", "list").stderr
     (house.folder / "go").touch()
     output, _ = run.communicate(timeout=30)
     assert "Traceback" not in output
@@ -272,7 +315,7 @@ def test_mending_killed_at_any_moment_loses_nothing(state):
     path = state / "history.db"
     spoilt = path.read_bytes()[: -PAGE - 100]
     code = (
-        "import sys; from pathlib import Path; from pi_appliance.storage.recovery import open_history;"
+        "import sys; from pathlib import Path; from pi_appliance.storage.recovery import open_history, restore;"
         "print('go', flush=True); store = open_history(Path(sys.argv[1])); store.ensure_intact(); print('done')"
     )
     random, cut_off = Random(5), 0
@@ -314,7 +357,7 @@ def test_a_daemon_whose_history_is_damaged_again_and_again_goes_on_and_runs_noth
                 file.seek(random.choice((0, PAGE, 2 * PAGE)))
                 file.write(random.randbytes(random.choice((20, PAGE, 4 * PAGE))))
         assert daemon.process.poll() is None
-        assert "put aside as" in daemon.said
+        assert "set aside as" in daemon.said
         assert "Traceback" not in daemon.said
     slots = marks.read_text("ascii").split()
     assert sorted(slots) == sorted(set(slots))

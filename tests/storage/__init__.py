@@ -1,0 +1,1 @@
+"""Tests of the database, its backups and its recovery."""
