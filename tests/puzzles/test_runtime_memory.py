@@ -1,4 +1,4 @@
-"""How many cores and how much memory a search may have, on machines that say so in different ways."""
+"""Cores and memory limits on machines that report them in different ways."""
 
 import os
 import re
@@ -50,7 +50,7 @@ def test_a_container_with_less_than_all_processors_has_fewer_cores(box: Box) -> 
     assert memory.available_cores(None, memory.SysPaths(box.proc.parent / "nowhere", box.cgroups)) == here()
 
 
-def test_what_fits_is_let_in_and_what_does_not_says_who_leaves_how_much(box: Box) -> None:
+def test_a_refusal_names_the_limit_and_the_free_memory(box: Box) -> None:
     memory.require(1_000 * MB, "the table of corners", memory.memory_budgets(RAISE, box))
     with pytest.raises(Refused) as refused:
         memory.require(1_100 * MB, "the table of corners", memory.memory_budgets(RAISE, box))
@@ -60,7 +60,7 @@ def test_what_fits_is_let_in_and_what_does_not_says_who_leaves_how_much(box: Box
     )
 
 
-def test_the_limit_of_the_job_is_told_with_the_key_that_raises_it(box: Box) -> None:
+def test_the_limit_of_the_job_is_reported_with_the_key_that_raises_it(box: Box) -> None:
     box.put("cgroup/pi.service/run-7-1/memory.max", f"{200 * MB}\n")
     box.put("cgroup/pi.service/run-7-1/memory.current", f"{70 * MB}\n")
     box.put("cgroup/pi.service/run-7-1/memory.stat", f"anon {50 * MB}\ninactive_file {20 * MB}\n")
@@ -84,7 +84,7 @@ def test_the_limit_of_the_job_is_told_with_the_key_that_raises_it(box: Box) -> N
         ("", r"a limit of this shell \(ulimit -d\) leaves .*; raise that limit to"),
     ],
 )
-def test_where_no_cgroup_holds_a_job_its_limit_counts_all_the_same(raise_it: str, told: str) -> None:
+def test_an_rlimit_counts_without_a_cgroup(raise_it: str, told: str) -> None:
     code = (
         "import resource, sys; resource.setrlimit(resource.RLIMIT_DATA, (200 << 20,) * 2)\n"
         "from pathlib import Path; from pi_appliance.puzzles.runtime import local\n"

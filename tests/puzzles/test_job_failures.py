@@ -22,7 +22,7 @@ from pi_appliance.puzzles.puzzle_job import Options, run
 from pi_appliance.puzzles.report import BoardReport, answer_board
 from pi_appliance.puzzles.runtime.interface import Interrupted, SearchRuntime, SerialRuntime
 from tests.fakes.context import FakeContext
-from tests.unit.test_puzzle_job import CutOff, peg, values
+from tests.puzzles.test_job import CutOff, peg, values
 
 
 @pytest.mark.parametrize(

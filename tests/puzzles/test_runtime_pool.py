@@ -1,4 +1,4 @@
-"""Hands of a long search: real processes that see all memory, keep the order, and never outlive the search."""
+"""ForkExecutor: real processes that see all memory, keep the order, and never outlive the search."""
 
 import contextlib
 import os
@@ -25,14 +25,14 @@ pytestmark = pytest.mark.filterwarnings("ignore:This process .* is multi-threade
 
 @pytest.fixture
 def runtime(tmp_path: Path) -> Iterator[LocalRuntime]:
-    with open_runtime(tmp_path / "shelf", cores=3) as bench:
-        yield bench
-    assert workers() == set(), "nobody is left, dead or alive"
+    with open_runtime(tmp_path / "cache", cores=3) as local_runtime:
+        yield local_runtime
+    assert workers() == set(), "no worker is left"
 
 
 def workers() -> set[int]:
     with contextlib.suppress(ChildProcessError):
-        assert os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None, "a worker nobody took leave of"
+        assert os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None, "a worker was not reaped"
     # A copy of this process is called as it is; what other tests have started, and leave to their end, is not.
     ours = Path("/proc/self/cmdline").read_bytes()
     return {each.pid for each in descendants(os.getpid()) if _called(each.pid) in (ours, b"")}
@@ -44,7 +44,7 @@ def _called(pid: int) -> bytes:
     return b"gone"
 
 
-def test_results_come_in_the_order_of_the_items_whoever_is_first(runtime):
+def test_results_come_in_the_order_of_the_items(runtime):
     def slow_at_first(item: int) -> tuple[int, int]:
         time.sleep(0.2 if item == 0 else 0)
         return item, os.getpid()
@@ -56,7 +56,7 @@ def test_results_come_in_the_order_of_the_items_whoever_is_first(runtime):
 
 
 @pytest.mark.parametrize("cores", [1, 3])
-def test_items_are_taken_as_they_are_wanted_and_no_pile_grows(tmp_path, cores):
+def test_items_are_taken_lazily_and_memory_stays_flat(tmp_path, cores):
     taken = 0
 
     def items() -> Iterator[bytes]:
@@ -110,7 +110,7 @@ def test_items_of_a_sequence_need_no_pickle_and_neither_do_functions(runtime):
     ],
     ids=lambda error: type(error).__name__,
 )
-def test_what_a_call_raises_comes_out_as_it_is(tmp_path, error, cores):
+def test_exceptions_of_calls_are_raised_unchanged(tmp_path, error, cores):
     def fail(item: int) -> int:
         if item == 5:
             raise error
@@ -123,7 +123,7 @@ def test_what_a_call_raises_comes_out_as_it_is(tmp_path, error, cores):
     assert workers() == set()
 
 
-def test_an_error_that_cannot_be_pickled_is_told_in_words(runtime):
+def test_an_error_that_cannot_be_pickled_is_reported_as_text(runtime):
     class Local(Exception):
         pass
 
@@ -134,7 +134,7 @@ def test_an_error_that_cannot_be_pickled_is_told_in_words(runtime):
         list(runtime.executor.map(fail, range(3)))
 
 
-def test_a_worker_that_is_killed_is_told_with_what_to_do(runtime):
+def test_a_killed_worker_is_reported_with_a_remedy(runtime):
     def die(item: int) -> int:
         if item == 4:
             os.kill(os.getpid(), signal.SIGKILL)
@@ -144,7 +144,7 @@ def test_a_worker_that_is_killed_is_told_with_what_to_do(runtime):
         list(runtime.executor.map(die, range(10)))
 
 
-def test_a_machine_that_lets_nobody_be_started_is_told_with_what_to_do(runtime):
+def test_a_worker_that_cannot_be_started_is_reported_with_a_remedy(runtime):
     most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (0, most[1]))
     try:
@@ -154,7 +154,7 @@ def test_a_machine_that_lets_nobody_be_started_is_told_with_what_to_do(runtime):
         resource.setrlimit(resource.RLIMIT_NOFILE, most)
 
 
-def test_a_map_that_is_dropped_leaves_nobody(runtime):
+def test_a_dropped_map_ends_its_workers(runtime):
     came = runtime.executor.map(lambda item: item, range(100))
     assert next(came) == 0
     assert len(workers()) == 3
@@ -162,7 +162,7 @@ def test_a_map_that_is_dropped_leaves_nobody(runtime):
     assert workers() == set()
 
 
-def test_who_waits_for_a_long_call_still_hears_that_it_must_end(runtime):
+def test_a_signal_interrupts_a_long_call(runtime):
     began = time.monotonic()
     os.kill(os.getpid(), signal.SIGTERM)
     with pytest.raises(Interrupted, match="asked to end"):
@@ -183,7 +183,7 @@ def test_time_that_is_over_interrupts(tmp_path, cores):
         assert runtime.seconds_left() is None
 
 
-def test_nobody_hears_of_progress_from_within_a_call_but_of_what_follows(tmp_path):
+def test_progress_within_a_call_is_discarded(tmp_path):
     for cores in (1, 2):
         told = []
         with open_runtime(tmp_path, lambda part, note: told.append((part, note)), cores=cores) as runtime:  # noqa: B023
@@ -199,7 +199,7 @@ def test_nobody_hears_of_progress_from_within_a_call_but_of_what_follows(tmp_pat
         assert told == [(0.5, "after"), (1, "the end is always told")]
 
 
-def test_signals_do_what_they_did_before_when_the_work_is_over(tmp_path):
+def test_signal_handlers_are_restored(tmp_path):
     kinds = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGCONT)
     before = [signal.getsignal(kind) for kind in kinds]
     with open_runtime(tmp_path):
@@ -253,7 +253,7 @@ def told(process: subprocess.Popen[str], count: int) -> list[str]:
     ],
     ids=["ctrl-c", "guard", "kill -9"],
 )
-def test_however_the_search_ends_its_hands_end_with_it(tmp_path, end: Callable[..., None], says: str):
+def test_workers_end_with_the_search(tmp_path, end: Callable[..., None], says: str):
     with started(tmp_path, SLEEPERS) as process:
         pids = [int(line) for line in told(process, 2)]
         began = time.monotonic()
@@ -265,7 +265,7 @@ def test_however_the_search_ends_its_hands_end_with_it(tmp_path, end: Callable[.
     until(lambda: not any(map(alive, pids)))
 
 
-def test_who_does_not_listen_is_ended_by_a_second_ctrl_c(tmp_path):
+def test_a_second_ctrl_c_ends_a_search_that_ignores_the_first(tmp_path):
     with started(tmp_path, "print('begun')\nwhile True: time.sleep(60)") as process:
         told(process, 1)
         process.send_signal(signal.SIGINT)
@@ -275,7 +275,7 @@ def test_who_does_not_listen_is_ended_by_a_second_ctrl_c(tmp_path):
         assert "KeyboardInterrupt" in process.communicate(timeout=5)[1]
 
 
-def test_the_time_in_which_it_is_held_does_not_count(tmp_path):
+def test_suspended_time_does_not_count(tmp_path):
     loop = """
         before = time.monotonic()
         print(runtime.seconds_left())

@@ -1,4 +1,4 @@
-"""How long a search will take, as the command line and the page say it: nothing before there is something to go by."""
+"""Estimates of the remaining time."""
 
 import pytest
 

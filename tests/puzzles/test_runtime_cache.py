@@ -1,4 +1,4 @@
-"""The shelf: what is loaded is what was saved, or nothing."""
+"""FileCache: entries are loaded as saved, or not at all."""
 
 import os
 import stat
@@ -20,7 +20,7 @@ def file_of(tmp_path: Path, name: str) -> Path:
     return tmp_path / "state" / "puzzles" / f"{name}.cache"
 
 
-def test_what_is_saved_is_loaded_to_be_read_only(cache: FileCache, tmp_path: Path) -> None:
+def test_saved_entries_load_read_only(cache: FileCache, tmp_path: Path) -> None:
     assert cache.load("rubiks-cube/corners-1") is None
     assert cache.names() == []
     words = memoryview(bytearray(range(16))).cast("Q")
@@ -36,7 +36,7 @@ def test_what_is_saved_is_loaded_to_be_read_only(cache: FileCache, tmp_path: Pat
     assert stat.S_IMODE(file_of(tmp_path, "empty").stat().st_mode) == 0o644
 
 
-def test_what_is_mapped_stays_as_it_was_when_its_name_is_taken_anew(cache: FileCache) -> None:
+def test_mapped_content_survives_a_replacement(cache: FileCache) -> None:
     cache.save("book", [b"old"])
     old = cache.load("book")
     cache.save("book", [b"new book"])
@@ -59,7 +59,7 @@ def test_what_is_mapped_stays_as_it_was_when_its_name_is_taken_anew(cache: FileC
     ],
     ids=["cut off", "longer", "one bit", "no magic", "empty", "half a header"],
 )
-def test_what_is_damaged_is_not_there_and_set_aside(cache: FileCache, tmp_path: Path, damage) -> None:
+def test_a_damaged_file_is_set_aside(cache: FileCache, tmp_path: Path, damage) -> None:
     cache.save("book", [b"positions and their scores"])
     path = file_of(tmp_path, "book")
     path.write_bytes(damaged := damage(path.read_bytes()))
@@ -70,7 +70,7 @@ def test_what_is_damaged_is_not_there_and_set_aside(cache: FileCache, tmp_path: 
     assert bytes(cache.load("book") or b"") == b"a new one"
 
 
-def test_an_error_in_the_middle_leaves_what_was_there(cache: FileCache, tmp_path: Path) -> None:
+def test_an_error_while_saving_keeps_the_old_entry(cache: FileCache, tmp_path: Path) -> None:
     def parts():
         yield b"half"
         raise InterruptedError
@@ -83,13 +83,13 @@ def test_an_error_in_the_middle_leaves_what_was_there(cache: FileCache, tmp_path
 
 
 @pytest.mark.parametrize("name", ["", "../book", "/book", "a/b/c", "a//b", "Book", ".book", "a/.b", "book\n", "é"])
-def test_a_name_that_could_be_another_place_is_a_mistake_of_ours(cache: FileCache, name: str) -> None:
+def test_names_that_could_leave_the_folder_are_rejected(cache: FileCache, name: str) -> None:
     for use in (cache.load, cache.remove, lambda name: cache.save(name, [b""])):
         with pytest.raises(ValueError, match="not a valid name"):
             use(name)
 
 
-def test_a_folder_that_cannot_be_written_is_told_in_one_line(tmp_path: Path) -> None:
+def test_an_unwritable_folder_is_unavailable(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(Unavailable, match="cannot be written"):
         FileCache(tmp_path / "file" / "puzzles").save("book", [b"x"])
@@ -105,7 +105,7 @@ def aged(path: Path, days: float) -> None:
     os.utime(path, (time.time() - days * 86_400,) * 2)
 
 
-def test_what_is_of_one_board_goes_when_nobody_asks_for_it_and_tables_stay(cache: FileCache, tmp_path: Path) -> None:
+def test_sweep_removes_unused_entries_of_boards_and_keeps_tables(cache: FileCache, tmp_path: Path) -> None:
     given_up, asked, young = (f"peg-solitaire/count-{number:016x}-1" for number in range(3))
     for name in ("rubiks-cube/wide-1", "rubiks-cube/wide-begun-1", "connect-four/book-1", given_up, asked, young):
         cache.save(name, [b"x"])
@@ -126,7 +126,7 @@ def test_what_is_of_one_board_goes_when_nobody_asks_for_it_and_tables_stay(cache
     assert {path for path in (half, being_written, damaged) if path.exists()} == {being_written}
 
 
-def test_nothing_to_sweep_is_nothing_to_tell(cache: FileCache, tmp_path: Path) -> None:
+def test_sweep_of_a_missing_folder_does_nothing(cache: FileCache, tmp_path: Path) -> None:
     cache.sweep()
     (tmp_path / "state").touch()
     cache.sweep()
