@@ -129,7 +129,7 @@ class Daemon:
 
     async def _tick_services(self) -> float:
         await self._outbox.look()
-        await self._pending_posts.look()
+        await self._pending_posts.tick()
         return await self._requests.look()
 
     def request_reload(self) -> None:

@@ -260,10 +260,10 @@ def _unknown_networks(tree: Tree, jobs: Mapping[str, Job], networks: Mapping[str
                 which: yaml_source.Path = (number,) if several else ()
                 path = ("jobs", name, "with", "network", *which)
                 yield tree.problem(path, f"no network is called {network!r}", suggest(network, tuple(networks)))
-        report_of = getattr(job.options, "report_of", None)
-        if report_of is not None and report_of not in jobs:
-            where = ("jobs", name, "with", "report-of")
-            yield tree.problem(where, f"no job is called {report_of!r}", suggest(report_of, tuple(jobs)))
+        report_from = getattr(job.options, "report_from", None)
+        if report_from is not None and report_from not in jobs:
+            where = ("jobs", name, "with", "report-from")
+            yield tree.problem(where, f"no job is called {report_from!r}", suggest(report_from, tuple(jobs)))
 
 
 _SECTION = re.compile(r"^(?=[^\s#])", re.MULTILINE)

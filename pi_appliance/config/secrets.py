@@ -186,7 +186,7 @@ def secret_names(config: Config) -> frozenset[str]:
 
 def of_network(part: PluginConfig) -> Mapping[str, str]:
     """Return the names of the secrets that the network PART wants, and what each is in words."""
-    wanted: Mapping[str, str] = plugins.load("networks", part.kind).wants(part.options)
+    wanted: Mapping[str, str] = plugins.load("networks", part.kind).required_secrets(part.options)
     return wanted
 
 

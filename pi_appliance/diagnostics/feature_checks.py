@@ -14,8 +14,8 @@ from pi_appliance.errors import ApplianceError, ConfigError, Refused
 from pi_appliance.music.hub import open_player
 from pi_appliance.music.model import PlayerState
 from pi_appliance.music.stations.service import load_stations
-from pi_appliance.posting.model import PENDING_STATES, State
-from pi_appliance.posting.store import Posts
+from pi_appliance.posting.model import PENDING_STATES, PostState
+from pi_appliance.posting.store import PostDatabase
 from pi_appliance.puzzles.kernels import kernel_states
 from pi_appliance.system import files
 
@@ -181,12 +181,12 @@ def posts(patient: DiagnosticContext) -> Iterator[CheckResult]:
         return
     try:
         with patient.history() as store:
-            counts = Posts(store).counts() if store else {}
-            spent = Posts(store).spent(patient.clock.now()) if store else {}
+            counts = PostDatabase(store).count_by_state() if store else {}
+            spent = PostDatabase(store).month_spend(patient.clock.now()) if store else {}
     except ApplianceError:
         yield skipped(_NAME, "the history cannot be read, see there")
         return
-    if uncertain := counts.get(State.UNCERTAIN, 0):
+    if uncertain := counts.get(PostState.UNCERTAIN, 0):
         yield fail(
             _NAME, f"{_count_posts(uncertain)} perhaps there; only its account shows it", patient.command("tweets list")
         )

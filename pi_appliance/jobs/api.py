@@ -1,4 +1,4 @@
-"""The API of the jobs: their slots and runs, the reports they wrote, and the posts they sent."""
+"""The API of the jobs: their slots and runs, and the reports they wrote."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -7,9 +7,6 @@ from typing import Any
 
 from pi_appliance.jobs import pages, report_files
 from pi_appliance.operations import Argument, Operation, integer, text
-from pi_appliance.posting import post_json
-from pi_appliance.posting.model import OWNER_DECISIONS
-from pi_appliance.posting.store import Posts
 from pi_appliance.scheduling import slot_ledger
 from pi_appliance.storage import serializers
 from pi_appliance.web import state as values
@@ -27,22 +24,17 @@ _FOR = Argument(
     parse=_LENGTH.parse,
     schema=_LENGTH.schema,
 )
-_SETTLED = {
-    "there": "You looked, and the uncertain post is there.",
-    "post": "You looked, and it is not there: post it.",
-    "drop": "You looked, it is not there, and it is not wanted any more.",
-}
 
 
 class JobApi:
-    """The endpoints under /jobs, /runs, /reports and /posts."""
+    """The endpoints under /jobs, /runs and /reports."""
 
     def __init__(self, daemon: Daemon, actions: Actions) -> None:
         self._daemon, self._actions = daemon, actions
 
     def endpoints(self) -> list[Operation]:
         """Return every row."""
-        return [*self._jobs(), *self._history(), *self._posts()]
+        return [*self._jobs(), *self._history()]
 
     def _jobs(self) -> list[Operation]:
         one = "/jobs/{name}"
@@ -135,29 +127,6 @@ class JobApi:
             ),
         ]
 
-    def _posts(self) -> list[Operation]:
-        return [
-            Operation(
-                method="GET",
-                path="/posts",
-                summary="The posts, the newest first; how many of each state; what the month has cost, in dollars.",
-                handler=self.posts,
-                arguments=(text("state", "only those in it"), _LIMIT, _BEFORE),
-                result="Posts",
-            ),
-            *(
-                Operation(
-                    method="POST",
-                    path=f"/posts/{NUMBER}/{answer}",
-                    summary=_SETTLED[answer],
-                    handler=self.settle,
-                    result="Post",
-                    example={"number": 1},
-                )
-                for answer in OWNER_DECISIONS
-            ),
-        ]
-
     async def jobs(self, _: Call) -> object:
         """Every job with its next slot and its newest run."""
         return values.jobs(self._daemon.appliance, self._now())
@@ -211,17 +180,6 @@ class JobApi:
             {"date": date, "files": [_report(report) for report in report_files.edition(appliance, name, date)]}
             for date in found
         ]
-
-    async def posts(self, call: Call) -> object:
-        """Return what became of posts, the newest first, and what the month has cost."""
-        appliance, state = self._daemon.appliance, post_json.state_of(call.request)
-        found = Posts(appliance.store).newest(limit=call.given["limit"], before=call.given["before"], state=state)
-        return post_json.newest(appliance, self._now(), found)
-
-    async def settle(self, call: Call) -> object:
-        """Take what the owner saw of an uncertain post."""
-        answer = call.request.url.path.rpartition("/")[2]
-        return post_json.post_values(self._actions.settle_post(call.path["number"], answer))
 
     def _now(self) -> datetime:
         return self._actions.now()

@@ -22,7 +22,7 @@ from pi_appliance.errors import ConfigError
 from pi_appliance.jobs import pages_svg, report_files
 from pi_appliance.jobs import reports as editions
 from pi_appliance.music.model import Station
-from pi_appliance.posting import post_json
+from pi_appliance.posting.preview import post_digest
 from pi_appliance.scheduling import cron
 from pi_appliance.scheduling.appliance import Appliance, JobView, Slot
 from pi_appliance.scheduling.slot_ledger import SlotStatus, accounts
@@ -163,7 +163,7 @@ class Pages:
             stations_wrong=wrong,
             banner=banner.of(self._daemon, views, self._actions.now()),
             cards=[self._card(view, now) for view in views],
-            digest=post_json.digest(appliance, now),
+            digest=post_digest(appliance, now),
             started=started if started in appliance.config.jobs else "",
             **self._newest_reports(),
         )

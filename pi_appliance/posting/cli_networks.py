@@ -1,4 +1,4 @@
-"""pi-appliance networks: where posts go, whether the keys are there and right, and how to get them."""
+"""Commands `networks list`, `test` and `login`."""
 
 import getpass
 import json
@@ -25,196 +25,197 @@ from pi_appliance.posting import connect
 from pi_appliance.system import files, logs
 from pi_appliance.system.systemd import Systemd
 
+_TEST_TIMEOUT = 90.0  # seconds for one network; a single request has a shorter timeout
+_NO_NETWORK = "no network is configured; how to add one: docs/tweets.md"
 
-class Terminal:
-    """A prompt in a terminal; ON_SECRET hears each secret answer. Raises EOFError where there are no more answers."""
+
+class TerminalPrompt:
+    """A prompt in the terminal. `on_secret` gets each secret answer.
+
+    Its methods raise EOFError at the end of standard input.
+    """
 
     def __init__(self, on_secret: Callable[[str], None]) -> None:
         self._on_secret = on_secret
 
-    def say(self, text: str) -> None:
-        """Show TEXT."""
+    def show(self, text: str) -> None:
+        """Show `text` on standard error."""
         click.echo(text, err=True)
 
     def ask(self, question: str, *, secret: bool = False) -> str:
-        """Return the answer, without spaces around it. A SECRET one is not shown while it is typed."""
+        """Return the answer, stripped. A `secret` answer is not shown while it is typed."""
         prompt = f"{question} " if question.endswith("?") else f"{question.rstrip(': ')}: "
-        if secret:
-            answer = (getpass.getpass(prompt) if sys.stdin.isatty() else _line(prompt)).strip()
-            self._on_secret(answer)
-            return answer
-        return _line(prompt).strip()
+        if not secret:
+            return _read_line(prompt).strip()
+        answer = (getpass.getpass(prompt) if sys.stdin.isatty() else _read_line(prompt)).strip()
+        self._on_secret(answer)
+        return answer
 
 
-def _line(prompt: str) -> str:
+def _read_line(prompt: str) -> str:
     click.echo(prompt, nl=False, err=True)
     line = sys.stdin.readline()
     if not sys.stdin.isatty():
-        click.echo(err=True)  # nobody has pressed Enter
+        click.echo(err=True)  # there was no Enter key to end the line
     if not line:
         raise EOFError
     return line
 
 
-_LONGEST = 90.0  # seconds to prove the keys of one network; networks have shorter patience of their own
-
-
-@click.group("networks", short_help="Where posts go, and their keys.")
+@click.group("networks", short_help="Social networks and their secrets.")
 def command() -> None:
-    """List the networks, log in to one, and prove that the keys are right. No command ever shows a key."""
+    """List the networks, log in to one, and check the secrets. No command shows a secret."""
 
 
-@command.command("list", short_help="List the networks, and whether their keys are there.")
+@command.command("list", short_help="List the networks and whether their secrets are stored.")
 @json_option
 @config_option
 def list_(as_json: bool, config: Path) -> None:
-    """List the networks: which keys each needs, whether they are there, and where they come from.
+    """List the networks: the secrets each needs, whether they are stored, and where.
 
     \b
     Exit status:
-      0  always, unless the secrets cannot be read (1) or the configuration is wrong (2)
+      0  listed
+      1  the secrets cannot be read
+      2  the configuration is wrong
     """
-    told = load_config(config)
-    known = _secrets(told)
+    loaded = load_config(config)
+    secrets = _load_secrets(loaded)
     if as_json:
-        click.echo(json.dumps([_values(told, name, known) for name in told.networks]))
+        click.echo(json.dumps([_network_json(loaded, name, secrets) for name in loaded.networks]))
         return
-    rows = [(name, part.kind, *_keys(told, name, known)) for name, part in told.networks.items()]
-    head = ("NETWORK", "KIND", "KEYS", "FROM")
-    click.echo(text.table(head, rows) if rows else "there is no network; how to write one: docs/tweets.md")
+    rows = [(name, part.kind, *_describe_secrets(loaded, name, secrets)) for name, part in loaded.networks.items()]
+    click.echo(text.table(("NETWORK", "KIND", "KEYS", "FROM"), rows) if rows else _NO_NETWORK)
 
 
-def _keys(config: Config, name: str, known: Secrets) -> tuple[str, str]:
-    """Return in words whether the keys of the network NAME are there, and where from."""
-    wanted = of_network(config.networks[name])
-    lacking = [each for each in wanted if each not in known]
-    origins = sorted({known.origin(each) for each in wanted if each in known})
-    if not wanted:
+def _describe_secrets(config: Config, name: str, secrets: Secrets) -> tuple[str, str]:
+    """Return the cells KEYS and FROM."""
+    required = of_network(config.networks[name])
+    if not required:
         return "needs none", ""
-    return f"no {', '.join(lacking)}" if lacking else "all there", ", ".join(origins)
+    missing = [each for each in required if each not in secrets]
+    origins = sorted({secrets.origin(each) for each in required if each in secrets})
+    return f"no {', '.join(missing)}" if missing else "all there", ", ".join(origins)
 
 
-def _values(config: Config, name: str, known: Secrets) -> dict[str, object]:
+def _network_json(config: Config, name: str, secrets: Secrets) -> dict[str, object]:
     part = config.networks[name]
-    keys = {each: known.origin(each) or None for each in of_network(part)}
+    keys = {each: secrets.origin(each) or None for each in of_network(part)}
     return {"network": name, "kind": part.kind, "keys": keys}
 
 
-@command.command("test", short_help="Prove the keys, without posting.")
+@command.command(short_help="Check the secrets without posting.")
 @click.argument("names", nargs=-1, metavar="[NAME]...")
 @config_option
 def test(names: tuple[str, ...], config: Path) -> None:
-    """Prove the keys of the networks NAME, or of all, by asking each whose account it is. Nothing is posted.
+    """Check the secrets of the networks NAME, or of all: each is asked for its account. Nothing is posted.
 
     \b
     Exit status:
-      0   all of them know the keys
-      1   one does not, or its keys are not there
+      0   every network accepts its secrets
+      1   one rejects them, or they are missing
       2   NAME or the configuration is wrong
       75  one could not be reached; try again later
     """
-    told = load_config(config)
+    loaded = load_config(config)
     for name in names:
-        connect.part_of(told, name)
-    if not told.networks:
-        click.echo("there is no network; how to write one: docs/tweets.md")
-    known = _secrets(told)
-    worst = 0
-    for name in names or tuple(told.networks):
+        connect.network_config(loaded, name)
+    if not loaded.networks:
+        click.echo(_NO_NETWORK)
+    secrets = _load_secrets(loaded)
+    exit_status = 0
+    for name in names or tuple(loaded.networks):
         try:
-            who = _proved(told, name, known)
+            account = _check_account(loaded, name, secrets)
         except ApplianceError as error:
-            worst = max(worst, error.exit_status)
+            exit_status = max(exit_status, error.exit_status)
             click.echo(f"{name}: {error}", err=True)
         else:
-            needed = of_network(told.networks[name])
-            click.echo(f"{name}: {who} ({'the keys are right' if needed else 'needs no keys'})")
-    sys.exit(worst)
+            required = of_network(loaded.networks[name])
+            click.echo(f"{name}: {account} ({'the keys are right' if required else 'needs no keys'})")
+    sys.exit(exit_status)
 
 
-@command.command("login", short_help="Get the keys of a network, and store them.")
+@command.command(short_help="Get the secrets of a network, and store them.")
 @click.argument("name")
 @config_option
 def login(name: str, config: Path) -> None:
-    """Walk through getting the keys of network NAME, prove them, and store them where only the service can read them.
+    """Log in to the network NAME step by step, check the secrets, and store them for the service only.
 
-    Answers come from the keyboard, or from standard input, one a line. Nothing is stored unless the keys are right.
+    Answers come from the keyboard, or from standard input, one per line. Wrong secrets are not stored.
 
     \b
     Exit status:
-      0   they are right, and stored
-      1   they are not, or you stopped; nothing was stored
+      0   the secrets are right, and stored
+      1   they are wrong, or you stopped; nothing was stored
       2   NAME or the configuration is wrong
       75  the network could not be reached; nothing was stored
     """
-    told = load_config(config)
-    part = connect.part_of(told, name)
-    wanted = of_network(part)
-    if not wanted:
+    loaded = load_config(config)
+    part = connect.network_config(loaded, name)
+    required = of_network(part)
+    if not required:
         click.echo(f"{name}: {part.kind} needs no keys")
         return
-    file = secret_file.place(told.path, Systemd())
+    file = secret_file.place(loaded.path, Systemd())
     file.require_writable()
-    got, who = _walked(told, name)
-    file.put(got, owner=_owner(told, file))
-    click.echo(f"{name}: {who} (the keys are right); {_stored(file)}")
-    for each in wanted:
+    secrets, account = _log_in(loaded, name)
+    file.put(secrets, owner=_owner_path(loaded, file))
+    click.echo(f"{name}: {account} (the keys are right); {_describe_storage(file)}")
+    for each in required:
         if os.environ.get(each):
-            click.echo(f"{each} stands in the environment too; where it does, that counts", err=True)
+            click.echo(f"{each} is also set in the environment and takes precedence there", err=True)
 
 
-def _walked(config: Config, name: str) -> tuple[Mapping[str, str], str]:
-    """Walk the owner through it, and return the keys of the network NAME, and whose account it says that they are.
-
-    Raises what went wrong, with the words that nothing was stored.
-    """
-    part, before = config.networks[name], _secrets(config)
+def _log_in(config: Config, name: str) -> tuple[Mapping[str, str], str]:
+    """Return the secrets of the network `name` and its account. Errors say that nothing was stored."""
+    part, stored = config.networks[name], _load_secrets(config)
     redactor = Redactor(())
-    logging.disable()  # what libraries would say of it holds keys that nobody knows yet
+    logging.disable()  # libraries could log secrets that the redactor does not know yet
     try:
-        with connect.installed(part.kind), connect.redact_errors(redactor):
-            kind = plugins.load("networks", part.kind)
-            talk = Terminal(lambda word: redactor.learn(word) if len(word) >= SHORTEST else None)
-            got: Mapping[str, str] = kind.login(part.options, talk)
-        return got, _proved(config, name, {**before, **got})
+        with connect.require_installed(part.kind), connect.redact_errors(redactor):
+            prompt = TerminalPrompt(lambda answer: redactor.learn(answer) if len(answer) >= SHORTEST else None)
+            secrets: Mapping[str, str] = plugins.load("networks", part.kind).login(part.options, prompt)
+        return secrets, _check_account(config, name, {**stored, **secrets})
     except (KeyboardInterrupt, EOFError):
         click.echo(err=True)
         raise Refused("stopped; nothing was stored") from None
     except UnicodeDecodeError:
-        raise Refused("that is no UTF-8 text; nothing was stored") from None
+        raise Refused("the input is not UTF-8 text; nothing was stored") from None
     except ApplianceError as error:
-        why = str(error)
-        error.args = (why if "nothing" in why else f"{why}; nothing was stored",)  # some say so themselves
+        reason = str(error)
+        error.args = (reason if "nothing" in reason else f"{reason}; nothing was stored",)  # some say it already
         raise
 
 
-def _secrets(config: Config) -> Secrets:
+def _load_secrets(config: Config) -> Secrets:
     return secret_file.load(config.path, os.environ, secret_names(config), Systemd())
 
 
-def _proved(config: Config, name: str, known: Mapping[str, str]) -> str:
-    """Return whose account the network NAME says it is: by the keys, for it remembers nothing of before.
+def _check_account(config: Config, name: str, secrets: Mapping[str, str]) -> str:
+    """Return the account of the network `name`, without any state that the network has saved.
 
-    Raises Refused, Unavailable, Uncertain.
+    Raises:
+        Refused, Unavailable, Uncertain: The secrets could not be checked.
+
     """
     with tempfile.TemporaryDirectory(prefix="pi-appliance-") as empty:
         try:
-            with logs.time_limit(_LONGEST):
-                return connect.connect(config, name, known, private=Path(empty)).whoami()
+            with logs.time_limit(_TEST_TIMEOUT):
+                return connect.connect(config, name, secrets, private=Path(empty)).whoami()
         except DeadlineExceeded as error:
             raise Unavailable(str(error)) from None
 
 
-def _owner(config: Config, file: SecretFile) -> Path:
-    """Return a file or folder of the user who is to read FILE."""
+def _owner_path(config: Config, file: SecretFile) -> Path:
+    """Return a file or directory of the user who has to read `file`."""
     if file.credential:
         return file.path.parent
     return config.state_dir if os.geteuid() == 0 and config.state_dir.exists() else config.path
 
 
-def _stored(file: SecretFile) -> str:
-    """Say where the keys are now, and who takes them when."""
+def _describe_storage(file: SecretFile) -> str:
     if file.credential:
         return f"they are in {file.path}; now run: sudo systemctl restart pi-appliance"
-    who = files.user_name(file.path.stat().st_uid)
-    return f"they are in {file.path}, which only {who} can read, and the next run takes them"
+    user = files.user_name(file.path.stat().st_uid)
+    return f"they are in {file.path}, which only {user} can read, and the next run uses them"

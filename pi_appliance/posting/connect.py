@@ -1,4 +1,4 @@
-"""Connects a network, whoever wants to post: its secrets are all there, and whatever it says holds none of them."""
+"""Connect a network with its secrets, and keep the secrets out of errors and logs."""
 
 import contextlib
 import logging
@@ -13,37 +13,52 @@ from pi_appliance.config.redaction import SHORTEST, Redactor
 from pi_appliance.config.secrets import missing
 from pi_appliance.errors import Refused, UnknownName
 from pi_appliance.posting.interface import Network, PostLimits
-from pi_appliance.posting.model import Post, Sent
+from pi_appliance.posting.model import Post, SentPost
 
 
-def part_of(config: Config, name: str) -> PluginConfig:
-    """Return the network called NAME in CONFIG. Raises UnknownName."""
+def network_config(config: Config, name: str) -> PluginConfig:
+    """Return the configuration of the network `name`. Raises UnknownName."""
     if name not in config.networks:
         raise UnknownName("network", name, tuple(config.networks))
     return config.networks[name]
 
 
-def connect(config: Config, name: str, secrets: Mapping[str, str], *, private: Path | None = None) -> Network:
-    """Return the network NAME of CONFIG, connected with its own of SECRETS. What it remembers is in PRIVATE, if given.
+def post_limits(config: Config, name: str) -> PostLimits:
+    """Return the limits of the network `name`, without connecting. Raises UnknownName."""
+    part = network_config(config, name)
+    limits: PostLimits = plugins.load("networks", part.kind).post_limits(part.options, config.network_dirs(name))
+    return limits
 
-    Neither its errors nor anybody's log hold a secret. Raises UnknownName; Refused where one is missing, or a program
-    that it needs is not installed; and what its kind raises.
+
+def connect(config: Config, name: str, secrets: Mapping[str, str], *, private: Path | None = None) -> Network:
+    """Connect the network `name`. Its errors and all logs are free of secrets.
+
+    Args:
+        config: The configuration.
+        name: The name of the network.
+        secrets: All secrets; the network gets its own.
+        private: Directory for the network's own state, in place of the configured one.
+
+    Raises:
+        UnknownName: There is no such network.
+        Refused: A secret is missing, or a library is not installed.
+
     """
-    part = part_of(config, name)
+    part = network_config(config, name)
     if lack := missing(part, secrets):
         raise Refused(f"{lack}; run: pi-appliance networks login {name}")
     redactor = Redactor(value for value in secrets.values() if len(value) >= SHORTEST)
-    keep_out_of_logs(redactor)
-    place = config.network_dirs(name)
-    place = NetworkDirs(private or place.private, place.public)
-    with installed(part.kind), redact_errors(redactor):
-        network: Network = plugins.load("networks", part.kind).connect(part.options, secrets, place)
+    redact_logs(redactor)
+    dirs = config.network_dirs(name)
+    dirs = NetworkDirs(private or dirs.private, dirs.public)
+    with require_installed(part.kind), redact_errors(redactor):
+        network: Network = plugins.load("networks", part.kind).connect(part.options, secrets, dirs)
     return _RedactingNetwork(network, redactor)
 
 
 @contextlib.contextmanager
-def installed(kind: str) -> Iterator[None]:
-    """Raise Refused, with what to do, where the block finds that something which KIND needs is not installed."""
+def require_installed(kind: str) -> Iterator[None]:
+    """Convert ModuleNotFoundError in the block to Refused with the command that installs the library."""
     try:
         yield
     except ModuleNotFoundError as error:
@@ -53,65 +68,62 @@ def installed(kind: str) -> Iterator[None]:
 
 @contextlib.contextmanager
 def redact_errors(redactor: Redactor) -> Iterator[None]:
-    """Take what REDACTOR knows out of whatever error the block ends with."""
+    """Remove secrets from the error that the block raises, and from its causes."""
     try:
         yield
     except Exception as error:
-        for each in _chain(error):
+        for each in _error_chain(error):
             each.args = tuple(redactor.heard(arg) if isinstance(arg, str) else arg for arg in each.args)
         raise
 
 
-def keep_out_of_logs(redactor: Redactor) -> None:
-    """Take what REDACTOR knows out of all that is logged in this process from now on, at any level.
-
-    Libraries log what they send when somebody asks for it; and what a run logs is kept with it.
-    """
+def redact_logs(redactor: Redactor) -> None:
+    """Remove secrets from everything that this process logs from now on: libraries log their requests."""
     make = logging.getLogRecordFactory()
 
-    def made(*args: Any, **more: Any) -> logging.LogRecord:
-        record = make(*args, **more)
-        with contextlib.suppress(TypeError, ValueError):  # arguments that do not fit are told by who prints it
+    def make_redacted(*args: Any, **named: Any) -> logging.LogRecord:
+        record = make(*args, **named)
+        with contextlib.suppress(TypeError, ValueError):  # the handler reports arguments that do not fit
             record.msg, record.args = redactor.heard(record.getMessage()), ()
         if record.exc_info:
             record.exc_text = redactor.heard(logging.Formatter().formatException(record.exc_info))
         return record
 
-    logging.setLogRecordFactory(made)
+    logging.setLogRecordFactory(make_redacted)
 
 
 class _RedactingNetwork:
-    """A network whose errors hold no secret: not even where it was the other side that repeated it."""
+    """A network whose errors are free of secrets, even if the server repeats one."""
 
     def __init__(self, network: Network, redactor: Redactor) -> None:
         self._network, self._redactor = network, redactor
 
     @property
-    def rules(self) -> PostLimits:
+    def limits(self) -> PostLimits:
         with redact_errors(self._redactor):
-            return self._network.rules
+            return self._network.limits
 
     @property
     def idempotent(self) -> bool:
         return self._network.idempotent
 
-    def post(self, post: Post, *, key: str, after: Sequence[Sent] = ()) -> Sent:
+    def post(self, post: Post, *, key: str, thread: Sequence[SentPost] = ()) -> SentPost:
         with redact_errors(self._redactor):
-            return self._network.post(post, key=key, after=after)
+            return self._network.post(post, key=key, thread=thread)
 
-    def look(self, post: Post, *, key: str, known: Collection[str], since: str = "") -> Sent | None:
+    def find_post(self, post: Post, *, key: str, known_ids: Collection[str], since_id: str = "") -> SentPost | None:
         with redact_errors(self._redactor):
-            return self._network.look(post, key=key, known=known, since=since)
+            return self._network.find_post(post, key=key, known_ids=known_ids, since_id=since_id)
 
     def whoami(self) -> str:
         with redact_errors(self._redactor):
             return self._network.whoami()
 
 
-def _chain(error: BaseException | None) -> Iterable[BaseException]:
-    """Yield ERROR and what led to it, as a traceback shows them."""
-    seen = set[int]()
-    while error is not None and id(error) not in seen:
-        seen.add(id(error))
+def _error_chain(error: BaseException | None) -> Iterable[BaseException]:
+    """Yield `error` and its causes, as a traceback shows them."""
+    visited = set[int]()
+    while error is not None and id(error) not in visited:
+        visited.add(id(error))
         yield error
         error = error.__cause__ or error.__context__

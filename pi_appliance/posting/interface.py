@@ -1,126 +1,147 @@
-"""Protocols of posting: what a network, its limits, a login prompt and the store of posts must offer."""
+"""Protocols of posting: a network, its limits, a prompt for logins, and the store of posts of a job."""
 
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Protocol
 
-from pi_appliance.posting.model import Post, PostRecord, Sent, State, UsedLines
+from pi_appliance.posting.model import Post, PostRecord, PostState, SentPost, UsedLines
 
 
 class PostLimits(Protocol):
-    """What a network takes and what it charges, known without asking it."""
+    """Limits and prices of a network, known without a request to it."""
 
     @property
-    def limit(self) -> int:
-        """The longest text it takes, in its own way of counting."""
+    def max_length(self) -> int:
+        """Maximum length of a text, in the units of `text_length`."""
 
     @property
-    def look_price(self) -> Decimal:
-        """What one look at the account's own posts costs, in dollars."""
+    def lookup_price(self) -> Decimal:
+        """Price of one search among the account's posts, in US dollars."""
 
     @property
-    def cap(self) -> Decimal | None:
-        """The most that may be spent in a calendar month, in dollars; None: there is no such limit."""
+    def monthly_cap(self) -> Decimal | None:
+        """Maximum to spend in a calendar month, in US dollars."""
 
-    def weigh(self, text: str) -> int:
-        """Return the length of TEXT as this network counts it."""
+    def text_length(self, text: str) -> int:
+        """Return the length of `text` as the network counts it."""
 
-    def wrong(self, post: Post) -> str:
-        """Return why the network would refuse POST, in words and with the count: '281 of 280'; '' if not."""
+    def rejection_reason(self, post: Post) -> str:
+        """Return why the network would reject `post`, such as "281 of 280"; empty if it would not."""
 
-    def price(self, post: Post) -> Decimal:
-        """Return what POST costs, in dollars."""
+    def post_price(self, post: Post) -> Decimal:
+        """Return the price of `post` in US dollars."""
 
 
 class Network(Protocol):
-    """A social network that takes posts. A file in networks/ has Options, wants, rules, connect and login."""
+    """A social network account.
+
+    A module in `posting/networks/` offers `Options`, `required_secrets`, `post_limits`, `connect`
+    and, if it needs secrets, `login`.
+    """
 
     @property
-    def rules(self) -> PostLimits:
-        """What it takes. Where the network itself must be asked for that, raises Unavailable."""
+    def limits(self) -> PostLimits:
+        """Limits of the network. Raises Unavailable if it has to be asked and does not answer."""
 
     @property
     def idempotent(self) -> bool:
-        """Whether a second post() with the same key is always harmless, however late: nothing is ever there twice."""
+        """Whether sending a post again with the same key never creates a second post."""
 
-    def post(self, post: Post, *, key: str, after: Sequence[Sent] = ()) -> Sent:
-        """Post POST once and return what became of it.
+    def post(self, post: Post, *, key: str, thread: Sequence[SentPost] = ()) -> SentPost:
+        """Send `post` once.
 
-        KEY is the same for every try at the same post; what follows " @" in it tells this appliance from others. AFTER
-        are the earlier parts of its thread, the first one first. Raises Unavailable (certainly not posted), Uncertain
-        (perhaps posted), Refused (answered no; Duplicate: because the account has it already).
+        Args:
+            post: The text and its pictures.
+            key: The same for every attempt at one post. The part after " @" identifies this appliance.
+            thread: The earlier parts of the thread, first part first.
+
+        Raises:
+            Unavailable: The post was certainly not sent.
+            Uncertain: The post may have been sent.
+            Refused: The network rejected it.
+            Duplicate: The network rejected it because the account has the post already.
+
         """
 
-    def look(self, post: Post, *, key: str, known: Collection[str], since: str = "") -> Sent | None:
-        """Look among the account's own posts for POST, which was perhaps posted with KEY. None: it is not there.
+    def find_post(self, post: Post, *, key: str, known_ids: Collection[str], since_id: str = "") -> SentPost | None:
+        """Search the account for `post`, which may have been sent with `key`.
 
-        SINCE is the id of one that was there before POST was ever tried, if one is known: all that is newer is looked
-        at, and nothing else. Without it, the newest 20 at least, and back to where none is KNOWN any more.
-        KNOWN are the ids of posts that are accounted for: none of them is it, even if its text is the same.
-        Raises Unavailable (not to be asked just now), Refused (the account may not be looked at).
+        Args:
+            post: The post to find.
+            key: The key it was sent with.
+            known_ids: Ids of posts that are accounted for, and therefore not the one searched.
+            since_id: Id of a post that is older than `post`. Only newer posts are searched. Without it,
+                the search covers the newest 20 posts, and goes back to the first known one.
+
+        Raises:
+            Unavailable: The network cannot be asked now.
+            Refused: The account may not be read.
+
         """
 
     def whoami(self) -> str:
-        """Prove the keys without posting, and return whose account it is, in words. Raises as post() does."""
+        """Check the secrets without posting, and return the name of the account. Raises as `post` does."""
 
 
 class Prompt(Protocol):
-    """The owner, at a terminal."""
+    """The owner at a terminal."""
 
-    def say(self, text: str) -> None:
-        """Show TEXT."""
+    def show(self, text: str) -> None:
+        """Show `text`."""
 
     def ask(self, question: str, *, secret: bool = False) -> str:
-        """Return the answer to QUESTION, without spaces around it. A SECRET one is not shown while it is typed."""
+        """Return the answer to `question`, stripped. A `secret` answer is not shown while it is typed."""
 
 
 class PostStore(Protocol):
-    """The posts of one job, on the disk before anything is sent."""
+    """The posts of one job. Every change is on the disk before the method returns."""
 
     installation: str
-    """Tells this appliance from others that post to the same account."""
+    """Identifies this appliance among others that post to the same account."""
 
-    def intended(self, slot: str) -> list[PostRecord]:
-        """Return what was intended for SLOT, by network and part."""
+    def posts_for_slot(self, slot: str) -> list[PostRecord]:
+        """Return the posts of `slot`, ordered by network and part."""
 
-    def left(self) -> list[PostRecord]:
-        """Return what is still to be sent or looked up, of any slot, the oldest first."""
+    def pending_posts(self) -> list[PostRecord]:
+        """Return the posts that still have to be sent or searched, of any slot, oldest first."""
 
-    def intend(
-        self, slot: str, posts: Mapping[str, Sequence[Post]], *, until: datetime, line: str = ""
+    def create_posts(
+        self, slot: str, posts: Mapping[str, Sequence[Post]], *, expires_at: datetime, line: str = ""
     ) -> list[PostRecord]:
-        """Write down, durably and at once, the parts of what each network is to get for SLOT. LINE is used by it."""
+        """Record in one transaction the posts of `slot` for each network, and that `line` is used."""
 
-    def siblings(self, intent: PostRecord) -> list[PostRecord]:
-        """Return all parts of the thread that INTENT belongs to, the first one first."""
+    def thread_of(self, record: PostRecord) -> list[PostRecord]:
+        """Return every part of the thread of `record`, first part first."""
 
-    def post_of(self, intent: PostRecord) -> Post:
-        """Return the post of INTENT, with its pictures."""
+    def load_post(self, record: PostRecord) -> Post:
+        """Return the post of `record` with its pictures."""
 
-    def put(
+    def update_state(
         self,
-        intent: PostRecord,
-        state: State,
-        why: str = "",
+        record: PostRecord,
+        state: PostState,
+        reason: str = "",
         *,
-        sent: Sent | None = None,
+        remote: SentPost | None = None,
         cost: Decimal = Decimal(0),
-        after: timedelta = timedelta(0),
+        delay: timedelta = timedelta(0),
     ) -> PostRecord:
-        """Let INTENT be in STATE because of WHY, durably, having cost COST more; it is tried again AFTER that time.
+        """Set the state of `record`, add `cost`, and schedule the next attempt after `delay`.
 
-        Return it as it is then.
+        Returns:
+            The changed record.
+
         """
 
-    def charge(self, intent: PostRecord, cost: Decimal) -> None:
-        """Note that COST dollars more went for INTENT, which is no farther by it."""
+    def add_cost(self, record: PostRecord, cost: Decimal) -> None:
+        """Add `cost` to the spending of the month without changing `record`."""
 
-    def known(self, network: str) -> Mapping[str, str]:
-        """Return the newest posts that are accounted for on NETWORK, of all jobs: the text of each by its id."""
+    def known_posts(self, network: str) -> Mapping[str, str]:
+        """Return the newest posts on `network` that are accounted for, of all jobs: text by id."""
 
-    def spent(self, network: str) -> Decimal:
-        """Return what was spent on NETWORK in this calendar month, by all jobs."""
+    def month_spend(self, network: str) -> Decimal:
+        """Return the spending on `network` in this calendar month, by all jobs."""
 
-    def used(self) -> UsedLines:
-        """Return which lines were used in this round, and which were used last."""
+    def used_lines(self) -> UsedLines:
+        """Return the lines that the job has used."""

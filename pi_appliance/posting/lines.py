@@ -1,4 +1,4 @@
-"""Lines: the owner's text file, one post a line, with words that are filled in and pictures that go with it."""
+"""Text files with one post per line: parsing, placeholders, choice of the next line, and threads."""
 
 import hashlib
 import re
@@ -10,181 +10,202 @@ from enum import StrEnum
 from pi_appliance.errors import suggest
 from pi_appliance.posting.model import UsedLines
 
-WORDS = {
+PLACEHOLDERS = {
     "date": "the day, such as 1 May 2026",
     "time": "the time of day, such as 06:00",
-    "temperature": "how warm the processor is, such as 48 °C",
+    "temperature": "the temperature of the processor, such as 48 °C",
     "hostname": "the name of this machine",
-    "last-report": "what the run that wrote the newest report said of itself",
+    "last-report": "the summary of the run that wrote the latest report",
 }
-"""The words that may stand in braces, and what each stands for."""
+"""Placeholders that a line may use in braces, with their meaning."""
 
-_END = re.compile(r"\r\n|\r|\n")  # what editors count as the end of a line, and nothing else
+_LINE_END = re.compile(r"\r\n|\r|\n")  # as editors count lines; str.splitlines() splits at more characters
 _PICTURE = re.compile(r"\s*!\[([^\]]*)\]\(([^)]*)\)")
 _BRACES = re.compile(r"\{\{|\}\}|\{([A-Za-z][\w-]*)\}")
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
-    """One post, as the owner wrote it."""
+class PostLine:
+    """One line of the text file."""
 
     number: int  # from 1
-    text: str  # without its pictures; words still in {braces}
-    pictures: tuple[tuple[str, str], ...] = ()  # (file as written, alt text)
-    wrong: str = ""  # why it cannot be used as it stands, and what would be right
+    text: str  # without pictures, placeholders not filled in
+    pictures: tuple[tuple[str, str], ...] = ()  # (path as written, alt text)
+    error: str = ""  # why it cannot be used, and the remedy
 
 
-def parse(text: str) -> list[Line]:
-    """Return the posts in TEXT: a line each, but blank ones and those that begin with #."""
-    numbered = enumerate(_END.split(text.removeprefix("\ufeff")), start=1)
-    return [_line(number, line) for number, each in numbered if (line := each.strip()) and not line.startswith("#")]
+def parse_lines(text: str) -> list[PostLine]:
+    """Parse a text file. Blank lines and lines that start with # are ignored."""
+    numbered = enumerate(_LINE_END.split(text.removeprefix("\ufeff")), start=1)
+    return [_parse_line(number, line) for number, raw in numbered if (line := raw.strip()) and not line.startswith("#")]
 
 
-def words(line: Line) -> frozenset[str]:
-    """Return the words that LINE uses, also those that stand for nothing."""
-    return frozenset(_words(line.text))
+def find_placeholders(line: PostLine) -> frozenset[str]:
+    """Return the names of the placeholders in `line`, known or not."""
+    return frozenset(_iter_placeholders(line.text))
 
 
-def fill(text: str, values: Mapping[str, str]) -> str:
-    """Return TEXT with each word in braces replaced by what VALUES has for it, and {{ and }} by one brace.
+def fill_placeholders(text: str, values: Mapping[str, str]) -> str:
+    """Replace each placeholder by its value, and {{ and }} by one brace.
 
-    Braces around anything that cannot be a word stay. Raises KeyError for a word that VALUES lacks.
+    Braces around text that cannot be a name stay. Raises KeyError for a placeholder without a value.
     """
     doubled = {"{{": "{", "}}": "}"}
-    return _BRACES.sub(lambda found: values[found[1]] if found[1] else doubled[found[0]], text)
+    return _BRACES.sub(lambda match: values[match[1]] if match[1] else doubled[match[0]], text)
 
 
-def _line(number: int, line: str) -> Line:
+def _parse_line(number: int, line: str) -> PostLine:
     pictures = tuple((file.strip(), alt.strip()) for alt, file in _PICTURE.findall(line))
     text = _PICTURE.sub("", line).strip()
-    return Line(number, text, pictures, _wrong(text, pictures))
+    return PostLine(number, text, pictures, _find_error(text, pictures))
 
 
-def _words(text: str) -> Iterator[str]:
-    return (found[1] for found in _BRACES.finditer(text) if found[1])
+def _iter_placeholders(text: str) -> Iterator[str]:
+    return (match[1] for match in _BRACES.finditer(text) if match[1])
 
 
-def _wrong(text: str, pictures: tuple[tuple[str, str], ...]) -> str:
-    for word in _words(text):
-        if word not in WORDS:
-            return f"no word is called {{{word}}}; {_right(word)}"
+def _find_error(text: str, pictures: tuple[tuple[str, str], ...]) -> str:
+    for name in _iter_placeholders(text):
+        if name not in PLACEHOLDERS:
+            return f"{{{name}}} is not a placeholder; {_suggest_placeholder(name)}"
     if any(not file for file, _ in pictures):
-        return "a picture has no file; write ![what it shows](sky.png)"
+        return "a picture has no file; write ![description](sky.png)"
     return ""
 
 
-def _right(word: str) -> str:
-    near = suggest(word, tuple(WORDS))
-    if near.startswith("did"):
-        return near.replace("'", "{", 1).replace("'", "}", 1)
-    return f"write {{{{{word}}}}} to have it as it stands, or one of {', '.join(f'{{{each}}}' for each in WORDS)}"
+def _suggest_placeholder(name: str) -> str:
+    suggestion = suggest(name, tuple(PLACEHOLDERS))
+    if suggestion.startswith("did"):
+        return suggestion.replace("'", "{", 1).replace("'", "}", 1)
+    choices = ", ".join(f"{{{each}}}" for each in PLACEHOLDERS)
+    return f"write {{{{{name}}}}} for the text in braces itself, or use one of {choices}"
 
 
-_RESTING = 3  # one line in so many, the newest used, does not begin a new round
+_RESTING_SHARE = 3  # one line in three, those used last, does not start a new round
 
 
-class Choose(StrEnum):
+class LineOrder(StrEnum):
     """How the next line is chosen."""
 
-    SHUFFLE = "shuffle"  # at random, but none again before all were used
-    RANDOM = "random"  # any, each time
-    IN_ORDER = "in-order"  # one after the other, once through
+    SHUFFLE = "shuffle"  # at random, but no line again before all were used
+    RANDOM = "random"  # any line, each time
+    IN_ORDER = "in-order"  # from first to last, once
 
 
-def normalize(line: Line) -> tuple[str, tuple[str, ...]]:
-    """Return what LINE is to a reader, who sees no difference in capitals and spaces: its text and its pictures."""
+def normalize_line(line: PostLine) -> tuple[str, tuple[str, ...]]:
+    """Return text and pictures of `line` without differences in case, spaces and composed accents."""
     text = unicodedata.normalize("NFC", unicodedata.normalize("NFC", line.text).casefold())
     return " ".join(text.split()), tuple(file for file, _ in line.pictures)
 
 
-def fingerprint(line: Line) -> str:
-    """Return 16 hexadecimal digits that two lines share if a reader would take them for the same post.
-
-    Capitals, spaces, the form of accents, where the line stands and how its pictures are described do not count.
-    """
-    text, pictures = normalize(line)
+def line_fingerprint(line: PostLine) -> str:
+    """Return 16 hexadecimal digits that are equal for two lines with the same normalized content."""
+    text, pictures = normalize_line(line)
     return hashlib.sha256("\n".join([text, *pictures]).encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
-def pick(prints: Sequence[str], used: UsedLines, how: Choose, draw: float) -> int | None:
-    """Return which of PRINTS, the fingerprints of a file's lines, is next; DRAW, from 0 to below 1, decides.
+def pick_line(fingerprints: Sequence[str], used: UsedLines, order: LineOrder, draw: float) -> int | None:
+    """Choose the next line.
 
-    None: there are none, or HOW is in-order and all were used. Of equal lines only the first counts.
+    Args:
+        fingerprints: Fingerprints of the lines. Of equal lines only the first counts.
+        used: The lines used so far.
+        order: How to choose.
+        draw: Random number from 0 to below 1.
+
+    Returns:
+        Index of the line; None if there is none, or every line of an ordered file was used.
+
     """
-    first: dict[str, int] = {}
-    for index, each in enumerate(prints):
-        first.setdefault(each, index)
-    match how:
-        case Choose.RANDOM:
-            among = list(first)
-        case Choose.SHUFFLE:
-            among = [each for each in first if each not in used.round] or _rested(first, used)
-        case Choose.IN_ORDER:
-            known = frozenset(used.last)
-            among = [each for each in first if each not in known][:1]
-    return first[among[int(draw * len(among))]] if among else None
+    first_index: dict[str, int] = {}
+    for index, fingerprint in enumerate(fingerprints):
+        first_index.setdefault(fingerprint, index)
+    match order:
+        case LineOrder.RANDOM:
+            candidates = list(first_index)
+        case LineOrder.SHUFFLE:
+            candidates = [each for each in first_index if each not in used.current_round]
+            candidates = candidates or _new_round(first_index, used)
+        case LineOrder.IN_ORDER:
+            used_before = frozenset(used.by_last_use)
+            candidates = [each for each in first_index if each not in used_before][:1]
+    return first_index[candidates[int(draw * len(candidates))]] if candidates else None
 
 
-def use(used: UsedLines, line: str) -> UsedLines:
-    """Return USED once the line with the fingerprint LINE is used, too. One of this round begins a new round."""
-    now = frozenset({line}) if line in used.round else used.round | {line}
-    return UsedLines(now, (*(each for each in used.last if each != line), line))
+def mark_used(used: UsedLines, line: str) -> UsedLines:
+    """Return `used` after the line with fingerprint `line`. A line of the current round starts a new one."""
+    current = frozenset({line}) if line in used.current_round else used.current_round | {line}
+    return UsedLines(current, (*(each for each in used.by_last_use if each != line), line))
 
 
-def _rested(lines: dict[str, int], used: UsedLines) -> list[str]:
-    """Return the LINES that may begin a new round: not those used last, and never the very last one again."""
-    resting = max(1, len(lines) // _RESTING) if len(lines) > 1 else 0
-    newest = [each for each in reversed(used.last) if each in lines][:resting]
-    return [each for each in lines if each not in newest]
+def _new_round(fingerprints: Mapping[str, int], used: UsedLines) -> list[str]:
+    """Return the lines that may start a new round: not the ones used last."""
+    resting = max(1, len(fingerprints) // _RESTING_SHARE) if len(fingerprints) > 1 else 0
+    newest = [each for each in reversed(used.by_last_use) if each in fingerprints][:resting]
+    return [each for each in fingerprints if each not in newest]
 
 
 _CLOSING = r"[\"'\u201d\u2019\u00bb)\]]*"
 _WIDE_CLOSING = r"[\u300d\u300f\u201d\uff09]*"
-# Where to cut: at white space, or behind the stops and commas of scripts that write no spaces.
+# A part may end at white space, or after punctuation of scripts that do not use spaces.
 _WORD = re.compile(rf"\S+?(?:[\u3002\uff01\uff1f\u3001\uff0c]{_WIDE_CLOSING}|(?=\s)|$)")
 _SENTENCE = re.compile(rf"[.!?\u2026]{_CLOSING}(?=\s+(\S)|\s*$)|[\u3002\uff01\uff1f]{_WIDE_CLOSING}")
-_TRIES = 9  # more parts may need longer numbers, and longer numbers more parts; three is the most that was seen
+_MAX_TRIES = 9  # longer part numbers may need more parts; 3 tries is the most observed
+_SHOWN_WORD = 40  # characters
 
 
-def split(text: str, fits: Callable[[str], bool]) -> list[str]:
-    """Return TEXT as one post if it FITS, else as the parts of a thread, each with its number behind it: ' (1/3)'.
+def split_thread(text: str, fits: Callable[[str], bool]) -> list[str]:
+    """Split `text` into the parts of a thread, each with its number: " (1/3)".
 
-    A part ends with a sentence, unless that would leave half of the room empty; then with a word. Raises ValueError
-    if one word alone does not fit.
+    A part ends with a sentence, or with a word if the sentence would leave half of the part empty.
+
+    Args:
+        text: The text. It stays one part if it fits.
+        fits: Returns whether a text fits into one post.
+
+    Raises:
+        ValueError: One word does not fit.
+
     """
     if fits(text):
         return [text]
-    ends = [word.end() for word in _WORD.finditer(text)]
-    # What goes on in small letters was no end of a sentence, but e.g. something like this.
-    pauses = {found.end() for found in _SENTENCE.finditer(text) if not (found[1] or "").islower()}
+    word_ends = [word.end() for word in _WORD.finditer(text)]
+    # A stop before a small letter belongs to an abbreviation, e.g. this one.
+    sentence_ends = {match.end() for match in _SENTENCE.finditer(text) if not (match[1] or "").islower()}
     total = 2
-    for _ in range(_TRIES):
-        parts = list(_parts(text, ends, pauses, fits, total))
+    for _ in range(_MAX_TRIES):
+        parts = list(_cut_parts(text, word_ends, sentence_ends, fits, total))
         if len(parts) == total:
             return parts
         total = len(parts)
     raise ValueError("it cannot be cut into posts")
 
 
-def _parts(text: str, ends: list[int], pauses: set[int], fits: Callable[[str], bool], total: int) -> Iterator[str]:
-    """Yield the parts, numbered as if there were TOTAL. Words end at ENDS, sentences at PAUSES."""
+def _cut_parts(
+    text: str, word_ends: list[int], sentence_ends: set[int], fits: Callable[[str], bool], total: int
+) -> Iterator[str]:
+    """Yield the parts, numbered as if there were `total`."""
     start, first, number = 0, 0, 1
-    while first < len(ends):
-        number_text = f" ({number}/{total})"
+    while first < len(word_ends):
+        suffix = f" ({number}/{total})"
         last = first
-        while last < len(ends) and fits(text[start : ends[last]].strip() + number_text):
+        while last < len(word_ends) and fits(text[start : word_ends[last]].strip() + suffix):
             last += 1
         if last == first:
-            word = text[start : ends[first]].strip()
-            raise ValueError(f"{word if len(word) <= 40 else word[:39] + '…'} does not fit into a post by itself")
-        last = last if last == len(ends) else _pause(start, ends, pauses, first, last)
-        yield text[start : ends[last - 1]].strip() + number_text
-        start, first, number = ends[last - 1], last, number + 1
+            word = text[start : word_ends[first]].strip()
+            shown = word if len(word) <= _SHOWN_WORD else word[: _SHOWN_WORD - 1] + "…"
+            raise ValueError(f"{shown} alone does not fit into a post")
+        last = last if last == len(word_ends) else _last_sentence(start, word_ends, sentence_ends, first, last)
+        yield text[start : word_ends[last - 1]].strip() + suffix
+        start, first, number = word_ends[last - 1], last, number + 1
 
 
-def _pause(start: int, ends: list[int], pauses: set[int], first: int, last: int) -> int:
-    """Return up to which word, of those from FIRST to before LAST, the next part had best go."""
-    half = (start + ends[last - 1]) / 2
-    return next(
-        (each + 1 for each in range(last - 1, first - 1, -1) if ends[each] in pauses and ends[each] >= half), last
+def _last_sentence(start: int, word_ends: list[int], sentence_ends: set[int], first: int, last: int) -> int:
+    """Return the end of the last sentence in the second half of words `first` to `last`, else `last`."""
+    half = (start + word_ends[last - 1]) / 2
+    candidates = (
+        index + 1
+        for index in range(last - 1, first - 1, -1)
+        if word_ends[index] in sentence_ends and word_ends[index] >= half
     )
+    return next(candidates, last)

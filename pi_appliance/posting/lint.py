@@ -1,4 +1,4 @@
-"""Checks text files before their lines are to be posted: what each network would refuse, and what repeats itself."""
+"""Check text files: lines that a network would reject, and lines that repeat earlier ones."""
 
 import os
 import re
@@ -9,266 +9,257 @@ from enum import StrEnum
 from itertools import chain
 from pathlib import Path
 
-from pi_appliance import plugins
 from pi_appliance.config.model import Config
 from pi_appliance.errors import Refused, UnknownName
 from pi_appliance.posting import lines
+from pi_appliance.posting.connect import post_limits
 from pi_appliance.posting.interface import PostLimits
-from pi_appliance.posting.lines import Line, fingerprint, normalize
-from pi_appliance.posting.tweet_job import OverlongPolicy, RejectedLine, draft
+from pi_appliance.posting.lines import PostLine, line_fingerprint, normalize_line
+from pi_appliance.posting.tweet_job import TWEET_KIND, OverlongPolicy, RejectedLine, draft_line
 
-SIMILARITY_THRESHOLD = (
-    0.9  # of 1: twice the letters that two lines have in common, in the same order, by the letters of both
-)
-_FEW = 5  # words; a line with fewer, or in a script without spaces, is known by pieces of so many letters
-_PIECE = 3
-_KEPT = 16  # lines that are remembered for a word: to be told of one earlier line is enough
-_COMPARED = 4  # lines, of those with the most words in common
-_COMMON = 1 / 3  # of the words; with fewer in common, lines are not compared letter by letter
+SIMILARITY_THRESHOLD = 0.9  # see `similarity`
+_FEW_WORDS = 5  # a line with fewer words (or of a script without spaces) is indexed by letter trigrams
+_TRIGRAM = 3
+_LINES_PER_WORD = 16  # indexed lines of one word: the owner needs to know one earlier line only
+_COMPARED_LINES = 4  # with the most words in common
+_MIN_COMMON_WORDS = 1 / 3  # share of words in common, before lines are compared letter by letter
 
 
 @dataclass(frozen=True, slots=True)
 class NearDuplicate:
-    """A line that is like an earlier one; both by their numbers."""
+    """A line that is similar to an earlier one."""
 
     line: int
     like: int
-    ratio: float  # 1: the same to a reader
+    ratio: float  # 1: the same after normalization
 
 
-def find(lines: Sequence[Line]) -> list[NearDuplicate]:
-    """Return for each line that is like an earlier one which one that is, in the order of the file."""
-    found, first, seen = [], dict[str, int](), _Index()
+def find_near_duplicates(lines: Sequence[PostLine]) -> list[NearDuplicate]:
+    """Return the lines that are similar to an earlier one, in file order."""
+    duplicates, first, index = [], dict[str, int](), _LineIndex()
     for line in lines:
-        same = first.setdefault(fingerprint(line), line.number)
-        near = seen.nearest(line) if same == line.number else NearDuplicate(line.number, same, 1.0)
+        same = first.setdefault(line_fingerprint(line), line.number)
+        near = index.nearest(line) if same == line.number else NearDuplicate(line.number, same, 1.0)
         if near:
-            found.append(near)
+            duplicates.append(near)
         if same == line.number:
-            seen.add(line)
-    return found
+            index.add(line)
+    return duplicates
 
 
-def ratio(text: str, other: str) -> float:
-    """Return how much of TEXT and OTHER is the same, from 0 to 1."""
+def similarity(text: str, other: str) -> float:
+    """Return twice the length of the longest common subsequence, divided by the length of both texts."""
     if not text or not other:
         return float(text == other)
-    # The longest common subsequence, a bit for each letter of TEXT: what it has not in common so far is 1. A column of
-    # the usual table is one addition of whole numbers this way.
+    # Bit-parallel longest common subsequence: one bit per letter of `text`, 1 while it is not matched.
+    # A column of the usual table is one addition of integers.
     places: dict[str, int] = defaultdict(int)
     for place, letter in enumerate(text):
         places[letter] |= 1 << place
-    apart = whole = (1 << len(text)) - 1
+    unmatched = mask = (1 << len(text)) - 1
     for letter in other:
-        hits = apart & places.get(letter, 0)
-        apart = ((apart + hits) | (apart - hits)) & whole
-    return 2 * (len(text) - apart.bit_count()) / (len(text) + len(other))
+        hits = unmatched & places.get(letter, 0)
+        unmatched = ((unmatched + hits) | (unmatched - hits)) & mask
+    return 2 * (len(text) - unmatched.bit_count()) / (len(text) + len(other))
 
 
-class _Index:
-    """The lines so far, found by their words: to compare each with each would take minutes on a Pi."""
+class _LineIndex:
+    """Earlier lines by their words: comparing every pair of lines would take minutes on a Pi."""
 
     def __init__(self) -> None:
         self._lines: list[tuple[int, str, frozenset[str]]] = []
-        self._with: defaultdict[str, list[int]] = defaultdict(list)
+        self._by_word: defaultdict[str, list[int]] = defaultdict(list)
 
-    def add(self, line: Line) -> None:
-        text, words = _words(line)
+    def add(self, line: PostLine) -> None:
+        text, words = _index_words(line)
         for word in words:
-            if len(self._with[word]) < _KEPT:
-                self._with[word].append(len(self._lines))
+            if len(self._by_word[word]) < _LINES_PER_WORD:
+                self._by_word[word].append(len(self._lines))
         self._lines.append((line.number, text, words))
 
-    def nearest(self, line: Line) -> NearDuplicate | None:
-        """Return the line so far that LINE is most like, if it is near."""
-        text, words = _words(line)
-        best, number = max((self._compared(text, words, index) for index in self._candidates(words)), default=(0.0, 0))
+    def nearest(self, line: PostLine) -> NearDuplicate | None:
+        """Return the most similar line so far, if it is above the threshold."""
+        text, words = _index_words(line)
+        ratios = (self._compare(text, words, index) for index in self._candidates(words))
+        best, number = max(ratios, default=(0.0, 0))
         return NearDuplicate(line.number, -number, best) if best >= SIMILARITY_THRESHOLD else None
 
     def _candidates(self, words: frozenset[str]) -> set[int]:
-        """Return those with the most WORDS in common, and those with the most rare ones: all may begin alike."""
-        known = [self._with[word] for word in sorted(words) if word in self._with]
-        rare = [lines for lines in known if len(lines) < _KEPT]
-        most = (Counter(chain.from_iterable(some)).most_common(_COMPARED) for some in (known, rare))
+        """Return the lines with the most words, and with the most rare words in common."""
+        known = [self._by_word[word] for word in sorted(words) if word in self._by_word]
+        rare = [lines for lines in known if len(lines) < _LINES_PER_WORD]
+        most = (Counter(chain.from_iterable(some)).most_common(_COMPARED_LINES) for some in (known, rare))
         return {index for index, _ in chain.from_iterable(most)}
 
-    def _compared(self, text: str, words: frozenset[str], index: int) -> tuple[float, int]:
-        """Return how much TEXT of WORDS is like the line at INDEX, and its number, the less the better."""
-        number, other, others = self._lines[index]
+    def _compare(self, text: str, words: frozenset[str], index: int) -> tuple[float, int]:
+        """Return the similarity to line `index` and its negative number, so that `max` prefers early lines."""
+        number, other, other_words = self._lines[index]
         shorter, longer = sorted((len(text), len(other)))
-        if 2 * shorter < SIMILARITY_THRESHOLD * (shorter + longer) or len(words & others) < _COMMON * min(
-            len(words), len(others)
-        ):
+        if 2 * shorter < SIMILARITY_THRESHOLD * (shorter + longer):
             return 0.0, -number
-        return ratio(text, other), -number
+        if len(words & other_words) < _MIN_COMMON_WORDS * min(len(words), len(other_words)):
+            return 0.0, -number
+        return similarity(text, other), -number
 
 
-def _words(line: Line) -> tuple[str, frozenset[str]]:
-    text, pictures = normalize(line)
+def _index_words(line: PostLine) -> tuple[str, frozenset[str]]:
+    text, pictures = normalize_line(line)
     words = [*text.split(), *pictures]
     text = " ".join(words)
-    if len(words) >= _FEW:
+    if len(words) >= _FEW_WORDS:
         return text, frozenset(words)
-    return text, frozenset(text[start : start + _PIECE] for start in range(max(1, len(text) - _PIECE + 1)))
+    return text, frozenset(text[start : start + _TRIGRAM] for start in range(max(1, len(text) - _TRIGRAM + 1)))
 
 
-KIND = "tweet"
-_END = re.compile(rb"\r\n|\r|\n")
-# What the words in braces stand for at the longest. How long the summary of a report will be, nobody knows.
-_LONGEST = {"date": "30 September 2026", "time": "23:59", "temperature": "100 °C"}
-_SUMMARY = 80
+_LINE_END = re.compile(rb"\r\n|\r|\n")
+_LONGEST_VALUES = {"date": "30 September 2026", "time": "23:59", "temperature": "100 °C"}
+_SUMMARY_LENGTH = 80  # assumed length of a report's summary
 
 
-class Weight(StrEnum):
-    """How much a note matters."""
+class Severity(StrEnum):
+    """Kind of a note."""
 
-    REFUSED = "refused"  # the line is not posted as it stands
-    WARNING = "warning"  # it is posted, but the owner may not want it so
-    THREAD = "thread"  # it is posted in several parts
+    REFUSED = "refused"  # the line cannot be posted
+    WARNING = "warning"  # the line is posted, but may not be intended
+    THREAD = "thread"  # the line is posted in several parts
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
-    """A text file, the networks its lines are to go to, and what the words in braces stand for at the longest."""
+class LineSource:
+    """A text file, the limits of its networks, and the longest values of its placeholders."""
 
     path: Path
-    rules: Mapping[str, PostLimits]
-    long: OverlongPolicy
+    limits: Mapping[str, PostLimits]
+    too_long: OverlongPolicy
     values: Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Note:
-    """What is to be said of a line, or of the whole file where `line` is None."""
+class LintNote:
+    """A finding about one line, or about the file if `line` is None."""
 
     line: int | None
-    weight: Weight
-    what: str
+    severity: Severity
+    message: str
     network: str | None = None
     length: int | None = None  # as the network counts it
-    limit: int | None = None
+    max_length: int | None = None
     parts: int | None = None  # of a thread
 
 
 @dataclass(frozen=True, slots=True)
-class Checked:
-    """A file that was checked: how many lines it has, how many of them fit each network, and what is to be said."""
+class LintResult:
+    """A checked file: number of lines, number of lines that fit each network, and the notes."""
 
     path: Path
     lines: int
     fit: Mapping[str, int]
-    notes: Sequence[Note]
+    notes: Sequence[LintNote]
 
     @property
-    def good(self) -> bool:
+    def is_good(self) -> bool:
         """Whether there are lines, and all of them can be posted."""
-        return all(note.weight is not Weight.REFUSED for note in self.notes)
+        return all(note.severity is not Severity.REFUSED for note in self.notes)
 
 
-def sources(config: Config, job: str | None = None) -> list[Source]:
-    """Return the text files that jobs post from, or JOB alone, each once for each way in which it is used.
+def job_sources(config: Config, job: str | None = None) -> list[LineSource]:
+    """Return the text files of `job` or of all tweet jobs, once for each different use.
 
-    Raises UnknownName; Refused for a job that posts no lines.
+    Raises:
+        UnknownName: There is no such job.
+        Refused: The job does not post lines.
+
     """
     if job is not None and job not in config.jobs:
         raise UnknownName("job", job, tuple(config.jobs))
-    if job is not None and config.jobs[job].kind != KIND:
-        raise Refused(f"{job} posts no lines of a file: it is of kind {config.jobs[job].kind}, not {KIND}")
-    found: dict[tuple[object, ...], Source] = {}
+    if job is not None and config.jobs[job].kind != TWEET_KIND:
+        raise Refused(f"{job} does not post lines of a file: its kind is {config.jobs[job].kind}, not {TWEET_KIND}")
+    sources: dict[tuple[object, ...], LineSource] = {}
     for name, each in config.jobs.items():
-        if each.kind == KIND and job in (None, name):
+        if each.kind == TWEET_KIND and job in (None, name):
             options = each.options
-            key = (options.lines, options.network, options.long, options.report_of is not None)
-            found[key] = Source(
-                options.lines,
-                rules(config, options.network),
-                options.long,
-                _values(report=options.report_of is not None),
-            )
-    return list(found.values())
+            has_report = options.report_from is not None
+            key = (options.lines, options.network, options.too_long, has_report)
+            limits = {network: post_limits(config, network) for network in options.network}
+            sources[key] = LineSource(options.lines, limits, options.too_long, _longest_values(report=has_report))
+    return list(sources.values())
 
 
-def source(config: Config, path: Path, networks: Sequence[str]) -> Source:
-    """Return the text file PATH as if a job posted from it to NETWORKS, or to all there are. Raises UnknownName."""
-    return Source(path, rules(config, networks or tuple(config.networks)), OverlongPolicy.REFUSE, _values(report=True))
+def file_source(config: Config, path: Path, networks: Sequence[str]) -> LineSource:
+    """Return `path` as if a job posted it to `networks`, or to all networks. Raises UnknownName."""
+    limits = {network: post_limits(config, network) for network in networks or tuple(config.networks)}
+    return LineSource(path, limits, OverlongPolicy.REFUSE, _longest_values(report=True))
 
 
-def rules(config: Config, networks: Sequence[str]) -> dict[str, PostLimits]:
-    """Return what each of NETWORKS takes, without asking it. Raises UnknownName."""
-    found = {}
-    for name in networks:
-        if name not in config.networks:
-            raise UnknownName("network", name, tuple(config.networks))
-        part = config.networks[name]
-        found[name] = plugins.load("networks", part.kind).rules(part.options, config.network_dirs(name))
-    return found
-
-
-def check(source: Source) -> Checked:
-    """Check every line of SOURCE. What is wrong with the file itself is a note, too."""
+def check_source(source: LineSource) -> LintResult:
+    """Check every line of `source`. Problems of the file itself are notes as well."""
     try:
         data = source.path.read_bytes()
     except OSError as error:
-        return _nothing(source, None, f"cannot be read: {error.strerror}; write it, one post a line")
+        return _file_error(source, None, f"cannot be read: {error.strerror}; create it with one post per line")
     try:
-        read = lines.parse(data.decode("utf-8"))
+        parsed = lines.parse_lines(data.decode("utf-8"))
     except UnicodeDecodeError as error:
-        line = len(_END.findall(data[: error.start])) + 1
-        return _nothing(source, line, f"byte 0x{data[error.start]:02x} is no UTF-8 text; save the file as UTF-8")
-    if not read:
-        return _nothing(source, None, "holds no line to post; write one post a line")
-    notes = [note for line in read for note in _of_line(line, source)]
+        line = len(_LINE_END.findall(data[: error.start])) + 1
+        return _file_error(source, line, f"byte 0x{data[error.start]:02x} is not UTF-8 text; save the file as UTF-8")
+    if not parsed:
+        return _file_error(source, None, "has no line to post; write one post per line")
+    notes = [note for line in parsed for note in _check_line(line, source)]
     refused = {
         (note.line, name)
         for note in notes
-        if note.weight is Weight.REFUSED
-        for name in source.rules
+        if note.severity is Severity.REFUSED
+        for name in source.limits
         if note.network in (None, name)
     }
-    fit = {name: sum((line.number, name) not in refused for line in read) for name in source.rules}
-    return Checked(source.path, len(read), fit, sorted([*notes, *_repeated(read)], key=lambda note: note.line or 0))
+    fit = {name: sum((line.number, name) not in refused for line in parsed) for name in source.limits}
+    notes = sorted([*notes, *_duplicate_notes(parsed)], key=lambda note: note.line or 0)
+    return LintResult(source.path, len(parsed), fit, notes)
 
 
-def _values(*, report: bool) -> dict[str, str]:
-    values = {**_LONGEST, "hostname": os.uname().nodename}
-    return values | {"last-report": "m" * _SUMMARY} if report else values
+def _longest_values(*, report: bool) -> dict[str, str]:
+    values = {**_LONGEST_VALUES, "hostname": os.uname().nodename}
+    return values | {"last-report": "m" * _SUMMARY_LENGTH} if report else values
 
 
-def _nothing(source: Source, line: int | None, what: str) -> Checked:
-    note = Note(line=line, weight=Weight.REFUSED, what=what)
-    return Checked(source.path, 0, dict.fromkeys(source.rules, 0), [note])
+def _file_error(source: LineSource, line: int | None, message: str) -> LintResult:
+    note = LintNote(line=line, severity=Severity.REFUSED, message=message)
+    return LintResult(source.path, 0, dict.fromkeys(source.limits, 0), [note])
 
 
-def _of_line(line: Line, source: Source) -> Iterator[Note]:
-    alone = draft(line, source.path.parent, {}, source.values)
-    if isinstance(alone, RejectedLine):
-        yield Note(line=line.number, weight=Weight.REFUSED, what=alone.why)
+def _check_line(line: PostLine, source: LineSource) -> Iterator[LintNote]:
+    folder = source.path.parent
+    draft = draft_line(line, folder, {}, source.values)
+    if isinstance(draft, RejectedLine):
+        yield LintNote(line=line.number, severity=Severity.REFUSED, message=draft.reason)
         return
     for file, alt in line.pictures:
         if not alt:
-            what = f"nobody is told what {file} shows; write ![what it shows]({file})"
-            yield Note(line=line.number, weight=Weight.WARNING, what=what)
-    text = lines.fill(line.text, source.values)
-    for name, each in source.rules.items():
-        made = draft(line, source.path.parent, {name: each}, source.values, source.long)
-        weight, what, parts = Weight.REFUSED, "", None
-        if isinstance(made, RejectedLine):
-            what = made.why
-        elif (parts := len(made.posts[name])) > 1:
-            weight, what = Weight.THREAD, f"a thread of {parts} parts on {name}"
-        if what:
-            length, limit = each.weigh(text), each.limit
-            yield Note(
-                line=line.number, weight=weight, what=what, network=name, length=length, limit=limit, parts=parts
+            message = f"the picture {file} has no description; write ![description]({file})"
+            yield LintNote(line=line.number, severity=Severity.WARNING, message=message)
+    text = lines.fill_placeholders(line.text, source.values)
+    for name, limits in source.limits.items():
+        draft = draft_line(line, folder, {name: limits}, source.values, source.too_long)
+        severity, message, parts = Severity.REFUSED, "", None
+        if isinstance(draft, RejectedLine):
+            message = draft.reason
+        elif (parts := len(draft.posts[name])) > 1:
+            severity, message = Severity.THREAD, f"a thread of {parts} parts on {name}"
+        if message:
+            yield LintNote(
+                line=line.number,
+                severity=severity,
+                message=message,
+                network=name,
+                length=limits.text_length(text),
+                max_length=limits.max_length,
+                parts=parts,
             )
 
 
-def _repeated(read: Sequence[Line]) -> Iterator[Note]:
-    for each in find(read):
-        same = each.ratio == 1
-        what = (
-            f"the same as line {each.like}"
-            if same
-            else f"nearly the same as line {each.like} ({int(100 * each.ratio)} %)"
-        )
-        yield Note(line=each.line, weight=Weight.WARNING, what=what)
+def _duplicate_notes(parsed: Sequence[PostLine]) -> Iterator[LintNote]:
+    for each in find_near_duplicates(parsed):
+        message = f"the same as line {each.like}"
+        if each.ratio < 1:
+            message = f"nearly the same as line {each.like} ({int(100 * each.ratio)} %)"
+        yield LintNote(line=each.line, severity=Severity.WARNING, message=message)

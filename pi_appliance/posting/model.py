@@ -1,10 +1,12 @@
-"""A post: what goes to a social network, and what became of it there."""
+"""Data classes of posting: a post, its state on a network, and the lines a job has used."""
 
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 from enum import StrEnum
+from typing import Any
 
+from pi_appliance.storage import serializers
 from pi_appliance.storage.model import Picture
 
 
@@ -17,71 +19,95 @@ class Post:
 
 
 @dataclass(frozen=True, slots=True)
-class Sent:
-    """A post as the network knows it."""
+class SentPost:
+    """A post as the network identifies it."""
 
-    id: str  # in words of the network's own; only its own file reads them
-    link: str  # where it can be seen; empty where the network did not say
+    id: str  # opaque: only the network's own module reads it
+    link: str  # web address of the post; empty if the network did not give one
 
 
-class State(StrEnum):
-    """How far a post has come."""
+class PostState(StrEnum):
+    """Progress of a post."""
 
-    WAITING = "waiting"  # certainly not there; it is sent as soon as it can be
-    SENDING = "sending"  # a try began, and nobody knows yet how it ended
+    WAITING = "waiting"  # not on the network; sent as soon as possible
+    SENDING = "sending"  # a try has started and its result is not known
     SENT = "sent"
-    UNCERTAIN = "uncertain"  # perhaps there; only the owner can tell
-    REFUSED = "refused"  # answered no: certainly not there
-    GIVEN_UP = "given-up"  # certainly not there, and by now too late
+    UNCERTAIN = "uncertain"  # may be on the network; the owner has to check
+    REFUSED = "refused"  # the network rejected it
+    ABANDONED = "abandoned"  # not on the network, and its time is over
 
 
-PENDING_STATES = frozenset({State.WAITING, State.SENDING})
-"""The states that something is still to be done about, without the owner."""
+PENDING_STATES = frozenset({PostState.WAITING, PostState.SENDING})
+"""States in which the appliance still has work to do."""
 
-FAILED_STATES = frozenset({State.REFUSED, State.GIVEN_UP})
-"""The states of what is certainly not there, and will not be."""
+FAILED_STATES = frozenset({PostState.REFUSED, PostState.ABANDONED})
+"""Final states of a post that is not on the network."""
 
 OWNER_DECISIONS = {
-    "there": (State.SENT, "you saw it there"),
-    "post": (State.WAITING, "you saw that it is not there"),
-    "drop": (State.GIVEN_UP, "you saw that it is not there, and do not want it"),
+    "there": (PostState.SENT, "you saw it there"),
+    "post": (PostState.WAITING, "you saw that it is not there"),
+    "drop": (PostState.ABANDONED, "you saw that it is not there, and do not want it"),
 }
-"""What the owner may say of an uncertain post, and what it is then, and why."""
+"""Answers of the owner about an uncertain post: the resulting state and the recorded reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class UsedLines:
-    """Which lines of a file a job has used, by their content."""
+    """Fingerprints of the lines that a job has used."""
 
-    round: frozenset[str] = frozenset()  # those used since all were used last
-    last: tuple[str, ...] = ()  # all that were ever used, the newest last; each once
+    current_round: frozenset[str] = frozenset()
+    by_last_use: tuple[str, ...] = ()  # every line ever used, once each, newest last
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PostRecord:
-    """One row of the ledger: that a post is to be on a network, written down before it is sent."""
+    """One row of the table `posts`, written before the post is sent."""
 
     id: int
     job: str
-    slot: str  # the slot, or "run 12" for a run by hand
+    slot: str  # scheduled time, or "run 12" for a manual run
     network: str
-    part: int = 0  # of a thread, from 0
+    part: int = 0  # index within a thread
     parts: int = 1
-    line: str = ""  # which line of the file it was, by its content
+    line: str = ""  # fingerprint of the line in the text file
     text: str
-    state: State = State.WAITING
-    why: str = ""  # why it is not there, or that it was found there
-    made: datetime
-    until: datetime  # after that, it is not sent any more
-    next: datetime  # not before that, it is tried again
-    tries: int = 0
-    sent: Sent | None = None
+    state: PostState = PostState.WAITING
+    reason: str = ""  # why the post is in this state
+    created_at: datetime
+    expires_at: datetime  # not sent after this time
+    next_attempt_at: datetime
+    attempts: int = 0
+    remote: SentPost | None = None
     sent_at: datetime | None = None
-    cost: Decimal = Decimal(0)  # dollars: what was certainly or perhaps charged
+    cost: Decimal = Decimal(0)  # US dollars charged, certainly or possibly
     run: int
-    older: str = ""  # what the network calls a post that was there before this one was first tried
+    since_id: str = ""  # id of an older post on the network; the search for this post starts there
 
     @property
     def key(self) -> str:
-        """The same for every try at this post; no other post of this appliance on this network has it."""
+        """Identifier of this post: the same for every attempt, different from any other post on the network."""
         return f"{self.job} {self.slot}" + (f" part {self.part + 1}" if self.parts > 1 else "")
+
+
+def record_json(record: PostRecord) -> dict[str, Any]:
+    """Convert `record` for JSON. Parts count from 1, amounts are strings in US dollars."""
+    is_pending = record.state in PENDING_STATES
+    return {
+        "id": record.id,
+        "job": record.job,
+        "slot": record.slot,
+        "network": record.network,
+        "part": record.part + 1,
+        "parts": record.parts,
+        "text": record.text,
+        "state": record.state,
+        "reason": record.reason or None,
+        "created_at": serializers.instant(record.created_at),
+        "expires_at": serializers.instant(record.expires_at),
+        "next_attempt_at": serializers.instant(record.next_attempt_at) if is_pending else None,
+        "attempts": record.attempts,
+        "link": (record.remote.link or None) if record.remote else None,
+        "sent_at": serializers.instant(record.sent_at),
+        "cost": str(record.cost),
+        "run": record.run,
+    }

@@ -1,56 +1,142 @@
-"""The page of posts: what became of each, what only the owner can tell, what the month has cost."""
+"""Web pages and JSON API of posts: their states, the owner's decisions, and the spending of the month."""
 
+from typing import TYPE_CHECKING
+
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
-from pi_appliance.jobs.pages import Pages
-from pi_appliance.posting import post_json
-from pi_appliance.posting.model import OWNER_DECISIONS, State
-from pi_appliance.posting.store import Posts
+from pi_appliance.errors import suggest
+from pi_appliance.operations import Operation, integer, text
+from pi_appliance.posting import preview
+from pi_appliance.posting.model import OWNER_DECISIONS, PostRecord, PostState, record_json
+from pi_appliance.posting.store import PostDatabase
 from pi_appliance.web.actions import Actions
 from pi_appliance.web.interface import Daemon
-from pi_appliance.web.params import NUMBER, form, query_number
+from pi_appliance.web.params import NUMBER, Call, form, query_number
 
-_ROWS = 50  # posts on a page
-_ASKED = 20  # uncertain ones that are asked for at a time
+if TYPE_CHECKING:
+    from pi_appliance.jobs.pages import Pages
+
+_PAGE_SIZE = 50  # posts
+_MAX_QUESTIONS = 20  # uncertain posts shown at a time
+_DECISION_HELP = {
+    "there": "The uncertain post is on the account.",
+    "post": "The uncertain post is not on the account: send it.",
+    "drop": "The uncertain post is not on the account: do not send it.",
+}
+
+
+def resolve_post(daemon: Daemon, actions: Actions, number: int, answer: str) -> PostRecord:
+    """Record the owner's decision about the uncertain post `number`. Raises UnknownName."""
+    state, reason = OWNER_DECISIONS[answer]
+    record = PostDatabase(daemon.appliance.store).resolve_post(number, state, reason, now=actions.now())
+    daemon.wake()
+    return record
+
+
+class PostApi:
+    """JSON endpoints of posts."""
+
+    def __init__(self, daemon: Daemon, actions: Actions) -> None:
+        self._daemon, self._actions = daemon, actions
+
+    def endpoints(self) -> list[Operation]:
+        """Return the endpoints."""
+        limit = integer("limit", "how many at the most", 1, 500, default=50, example=10)
+        before = integer("before", "only those with a smaller number", 1, 2**53)
+        return [
+            Operation(
+                method="GET",
+                path="/posts",
+                summary="Posts, newest first; number of posts in each state; spending of the month in US dollars.",
+                handler=self.posts,
+                arguments=(text("state", "only posts in this state"), limit, before),
+                result="Posts",
+            ),
+            *(
+                Operation(
+                    method="POST",
+                    path=f"/posts/{NUMBER}/{answer}",
+                    summary=_DECISION_HELP[answer],
+                    handler=self.resolve,
+                    result="Post",
+                    example={"number": 1},
+                )
+                for answer in OWNER_DECISIONS
+            ),
+        ]
+
+    async def posts(self, call: Call) -> object:
+        """Return posts, counts and spending."""
+        appliance, state = self._daemon.appliance, _state_filter(call.request)
+        database = PostDatabase(appliance.store)
+        records = database.newest_posts(limit=call.given["limit"], before=call.given["before"], state=state)
+        months = preview.month_spends(appliance, self._actions.now())
+        return {
+            "posts": [record_json(each) for each in records],
+            "counts": database.count_by_state(),
+            "months": [preview.month_json(each) for each in months],
+        }
+
+    async def resolve(self, call: Call) -> object:
+        """Record the owner's decision."""
+        answer = call.request.url.path.rpartition("/")[2]
+        return record_json(resolve_post(self._daemon, self._actions, call.path["number"], answer))
 
 
 class PostPages:
-    """The endpoints that answer with a page of posts; PAGES renders them."""
+    """HTML pages of posts."""
 
-    def __init__(self, daemon: Daemon, actions: Actions, pages: Pages) -> None:
+    def __init__(self, daemon: Daemon, actions: Actions, pages: "Pages") -> None:
         self._daemon, self._actions, self._pages = daemon, actions, pages
 
     def routes(self) -> list[Route]:
-        """Return every route of posts that is for people."""
-        answers = [Route(f"/posts/{NUMBER}/{answer}", self.settle, methods=["POST"]) for answer in OWNER_DECISIONS]
+        """Return the routes."""
+        answers = [Route(f"/posts/{NUMBER}/{answer}", self.resolve, methods=["POST"]) for answer in OWNER_DECISIONS]
         return [Route("/posts", self.posts), Route("/parts/posts", self.part), *answers]
 
     async def posts(self, request: Request) -> Response:
-        """Show the uncertain ones with what to do about them, the money, and all posts, the newest first."""
-        appliance, state = self._daemon.appliance, post_json.state_of(request)
-        ledger = Posts(appliance.store)
-        found = ledger.newest(limit=_ROWS + 1, before=query_number(request, "before"), state=state)
-        counts = ledger.counts()
+        """Show the uncertain posts with their buttons, the spending, and all posts, newest first."""
+        appliance, state = self._daemon.appliance, _state_filter(request)
+        database = PostDatabase(appliance.store)
+        records = database.newest_posts(limit=_PAGE_SIZE + 1, before=query_number(request, "before"), state=state)
+        counts = database.count_by_state()
         return self._pages.page(
             "posts.html",
-            asked=ledger.newest(limit=_ASKED, state=State.UNCERTAIN),
-            months=post_json.with_money(appliance, self._actions.now()),
-            counts={each: counts[each] for each in State if each in counts},
-            chosen=state,
-            posts=found[:_ROWS],
-            older=found[_ROWS - 1].id if len(found) > _ROWS else None,
-            link=post_json.link_of,
+            uncertain=database.newest_posts(limit=_MAX_QUESTIONS, state=PostState.UNCERTAIN),
+            months=preview.paid_months(appliance, self._actions.now()),
+            counts={each: counts[each] for each in PostState if each in counts},
+            selected_state=state,
+            posts=records[:_PAGE_SIZE],
+            next_before=records[_PAGE_SIZE - 1].id if len(records) > _PAGE_SIZE else None,
+            web_link=_web_link,
         )
 
     async def part(self, _: Request) -> Response:
-        """Return the line on the first page."""
-        digest = post_json.digest(self._daemon.appliance, self._actions.now())
+        """Return the summary line of the home page."""
+        digest = preview.post_digest(self._daemon.appliance, self._actions.now())
         return self._pages.page("_posts.html", digest=digest)
 
-    async def settle(self, request: Request) -> Response:
-        """Take what the owner saw on the account."""
+    async def resolve(self, request: Request) -> Response:
+        """Record the owner's decision."""
         await form(request)
-        self._actions.settle_post(request.path_params["number"], request.url.path.rpartition("/")[2])
+        answer = request.url.path.rpartition("/")[2]
+        resolve_post(self._daemon, self._actions, request.path_params["number"], answer)
         return RedirectResponse("/posts", 303)
+
+
+def _web_link(post: PostRecord) -> str:
+    """Return the web address of `post`; empty for anything else, which could be a script."""
+    link = post.remote.link if post.remote else ""
+    return link if link.startswith(("https://", "http://")) else ""
+
+
+def _state_filter(request: Request) -> PostState | None:
+    name = request.query_params.get("state", "")
+    if name and name not in list(PostState):
+        raise HTTPException(
+            400, f"{name!r} is not a state of posts; {suggest(name, [str(each) for each in PostState])}"
+        )
+    return PostState(name) if name else None

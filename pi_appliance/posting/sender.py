@@ -1,9 +1,9 @@
-"""Sending: brings what stands in the ledger to the networks, each post once as far as its network allows.
+"""Send recorded posts to their networks, each one exactly once as far as the network allows.
 
-A post is written down, then marked as being sent, then sent, then marked as sent; each mark is on the disk before the
-next step. So whatever is found half done tells how far it came: WAITING is certainly not there, SENDING perhaps is.
-What is perhaps there is looked for among the account's own posts and sent again only if it is not there, unless the
-network itself makes a second try harmless.
+A post is recorded, marked SENDING, sent, and marked SENT. Each state is on the disk before the next
+step. After an interruption the state shows how far the post got: WAITING is certainly not on the
+network, SENDING may be. Such a post is searched among the account's posts, and sent again only if it
+is not there. Networks with idempotency keys do not need the search.
 """
 
 import contextlib
@@ -19,18 +19,23 @@ from pi_appliance.config import units
 from pi_appliance.errors import ApplianceError, Duplicate, Refused, Unavailable, Uncertain
 from pi_appliance.posting.context import PostingContext
 from pi_appliance.posting.interface import Network, PostLimits, PostStore
-from pi_appliance.posting.model import FAILED_STATES, PENDING_STATES, Post, PostRecord, Sent, State
-from pi_appliance.posting.store import Posts
+from pi_appliance.posting.model import FAILED_STATES, PENDING_STATES, Post, PostRecord, PostState, SentPost
+from pi_appliance.posting.networks import CHECK_ACCOUNT
+from pi_appliance.posting.store import PostDatabase
 from pi_appliance.scheduling.appliance import Appliance
 from pi_appliance.scheduling.child_runs import Runs
 from pi_appliance.storage.model import RESUME, Result, Trigger
 from pi_appliance.system import clock
 
-_LOOKED_FOR = timedelta(days=3)  # for so long a post that is perhaps there is looked for after its time is over
+_MAX_SEARCH_TIME = timedelta(days=3)  # after the expiry of a post that may have been sent
+_MAX_DELAY = timedelta(hours=2)  # a longer one was scheduled while the clock was ahead
+_REST_TIME = 60.0  # seconds between two runs of a job that the daemon starts for pending posts
+
+log = logging.getLogger("pi_appliance.posts")
 
 
-class NoRules(Exception):
-    """The network cannot say just now what it takes, because of REASON."""
+class LimitsUnknown(Exception):
+    """The network cannot report its limits now. `reason` is its error."""
 
     def __init__(self, reason: ApplianceError) -> None:
         self.reason = reason
@@ -38,256 +43,276 @@ class NoRules(Exception):
 
 @contextlib.contextmanager
 def _wrap_bugs_as(kind: type[Unavailable | Uncertain]) -> Iterator[None]:
-    """Let a fault of a network's own code be a KIND of error: one post must not keep all later ones from being sent."""
+    """Convert an unexpected exception of a network module to `kind`, so that other posts are still sent."""
     try:
         yield
     except ApplianceError:
         raise
-    except Exception as error:  # noqa: BLE001 - the edge: whatever a network does ends in the ledger
-        traceback.print_exc()  # into the log of the run
+    except Exception as error:  # noqa: BLE001 - any failure of a network is recorded with the post
+        traceback.print_exc()  # goes to the log of the run
         raise kind(f"a fault of the program: {type(error).__name__}: {error}") from None
 
 
-def _rules(network: Network) -> PostLimits:
+def _read_limits(network: Network) -> PostLimits:
     try:
-        return network.rules
+        return network.limits
     except ApplianceError as error:
-        raise NoRules(error) from None
+        raise LimitsUnknown(error) from None
 
 
-class Sender:
-    """Sends the posts of one run. CONNECT gives a network by its name; CLOCK says what time it is."""
+class PostSender:
+    """Send the posts of one run.
 
-    def __init__(self, ledger: PostStore, connect: Callable[[str], Network], clock: Callable[[], datetime]) -> None:
-        self.ledger, self.connect, self.clock = ledger, connect, clock
-        self.asked_to_wait = 0.0
-        """For how many seconds the networks want to be left alone, where they said so."""
+    Args:
+        store: The posts of the job.
+        connect: Returns a network by its name.
+        clock: Returns the current time.
 
-    def send(self, intents: Iterable[PostRecord]) -> list[PostRecord]:
-        """Bring each of INTENTS as far as it will go, and return them as they are then. What went wrong stands in them.
+    """
 
-        Parts of a thread go one after another; where one does not get there, the rest waits.
+    def __init__(self, store: PostStore, connect: Callable[[str], Network], clock: Callable[[], datetime]) -> None:
+        self._store, self._connect, self._clock = store, connect, clock
+        self.retry_after = 0.0
+        """Longest wait that a network has asked for, in seconds."""
+
+    def send(self, records: Iterable[PostRecord]) -> list[PostRecord]:
+        """Advance each of `records` as far as possible.
+
+        The parts of a thread are sent in order. If one fails, the following parts wait.
+
+        Returns:
+            The changed records. Errors are recorded in them.
+
         """
-        ended: list[PostRecord] = []
-        for name, group in groupby(intents, key=lambda intent: intent.network):
+        results: list[PostRecord] = []
+        for name, group in groupby(records, key=lambda record: record.network):
             network: Network | ApplianceError
             try:
-                network = self.connect(name)
+                network = self._connect(name)
             except ApplianceError as error:
                 network = error
-            ended += [self._in_turn(network, intent) for intent in group]
-        return ended
+            results += [self._send_in_order(network, record) for record in group]
+        return results
 
-    def _in_turn(self, network: Network | ApplianceError, intent: PostRecord) -> PostRecord:
-        if intent.state not in PENDING_STATES:
-            return intent
-        before = [each for each in self.ledger.siblings(intent) if each.part < intent.part]
-        if held := next((each for each in before if each.state is not State.SENT), None):
-            return self._after(intent, held)
+    def _send_in_order(self, network: Network | ApplianceError, record: PostRecord) -> PostRecord:
+        if record.state not in PENDING_STATES:
+            return record
+        earlier = [each for each in self._store.thread_of(record) if each.part < record.part]
+        if missing := next((each for each in earlier if each.state is not PostState.SENT), None):
+            return self._wait_for_part(record, missing)
         if isinstance(network, ApplianceError):
-            return self._without(intent, network)
+            return self._record_no_network(record, network)
         try:
-            return self._one(network, intent, [each.sent for each in before if each.sent])
-        except NoRules as error:
-            return self._without(intent, error.reason)
+            return self._send_one(network, record, [each.remote for each in earlier if each.remote])
+        except LimitsUnknown as error:
+            return self._record_no_network(record, error.reason)
 
-    def _after(self, intent: PostRecord, held: PostRecord) -> PostRecord:
-        """Leave INTENT because the part before it, HELD, is not there; for good if only the owner can change that."""
-        if held.state not in PENDING_STATES:
-            return self.ledger.put(intent, State.GIVEN_UP, f"part {held.part + 1} before it is not there")
-        why = f"waits for part {held.part + 1} before it"
-        return self.ledger.put(intent, State.WAITING, why, after=max(timedelta(0), held.next - self.clock()))
+    def _wait_for_part(self, record: PostRecord, missing: PostRecord) -> PostRecord:
+        """Postpone `record`; abandon it if the part before it is final."""
+        if missing.state not in PENDING_STATES:
+            reason = f"part {missing.part + 1} before it was not posted"
+            return self._store.update_state(record, PostState.ABANDONED, reason)
+        reason = f"waits for part {missing.part + 1} before it"
+        delay = max(timedelta(0), missing.next_attempt_at - self._clock())
+        return self._store.update_state(record, PostState.WAITING, reason, delay=delay)
 
-    def _without(self, intent: PostRecord, error: ApplianceError) -> PostRecord:
-        """Leave INTENT because its network is no use just now, or give it up because it is none at all."""
-        if intent.state is State.SENDING:
-            return self._not_to_be_asked(intent, error)
+    def _record_no_network(self, record: PostRecord, error: ApplianceError) -> PostRecord:
+        """Record that there is no connection: retry later if `error` is temporary."""
+        if record.state is PostState.SENDING:
+            return self._postpone_search(record, error)
         if isinstance(error, Unavailable):
-            return self._later(intent, State.WAITING, error)
-        return self.ledger.put(intent, State.REFUSED, str(error))
+            return self._postpone(record, PostState.WAITING, error)
+        return self._store.update_state(record, PostState.REFUSED, str(error))
 
-    def _not_to_be_asked(self, intent: PostRecord, error: ApplianceError) -> PostRecord:
-        """Leave INTENT, which is perhaps there, until it can be looked for; but not for ever."""
-        if self.clock() > intent.until + _LOOKED_FOR:
-            return self.ledger.put(intent, State.UNCERTAIN, f"{error}; check the account")
-        return self._later(intent, State.SENDING, error)
+    def _postpone_search(self, record: PostRecord, error: ApplianceError) -> PostRecord:
+        """Search later for a post that may have been sent. After a few days, leave it to the owner."""
+        if self._clock() > record.expires_at + _MAX_SEARCH_TIME:
+            return self._store.update_state(record, PostState.UNCERTAIN, f"{error}; check the account")
+        return self._postpone(record, PostState.SENDING, error)
 
-    def _one(self, network: Network, intent: PostRecord, after: list[Sent]) -> PostRecord:
-        """Send INTENT, unless it is there already, or too late."""
-        tried = intent.state is State.SENDING
-        late = self.clock() > intent.until
-        if tried and (late or not network.idempotent):
-            found = self._look(network, intent)
+    def _send_one(self, network: Network, record: PostRecord, thread: list[SentPost]) -> PostRecord:
+        was_tried = record.state is PostState.SENDING
+        is_late = self._clock() > record.expires_at
+        if was_tried and (is_late or not network.idempotent):
+            found = self._search(network, record)
             if found:
                 return found
-        if late:
-            return self.ledger.put(intent, State.GIVEN_UP, "it came too late: its time was over", cost=-intent.cost)
-        price = _rules(network).price(self.ledger.post_of(intent))
-        if reason := self._over_budget(network, intent, Decimal(0) if tried else price):
-            return self.ledger.put(intent, State.REFUSED, reason)
-        # Durably, before anything is sent: if the power goes now, the post is looked for.
-        intent = self.ledger.put(intent, State.SENDING, cost=Decimal(0) if tried else price)
-        return self._try(network, intent, after, tried=tried)
+        if is_late:
+            reason = "its time was over before it could be sent"
+            return self._store.update_state(record, PostState.ABANDONED, reason, cost=-record.cost)
+        price = Decimal(0) if was_tried else _read_limits(network).post_price(self._store.load_post(record))
+        if reason := self._over_budget(network, record, price):
+            return self._store.update_state(record, PostState.REFUSED, reason)
+        # On the disk before anything is sent: after a power cut the post is searched.
+        record = self._store.update_state(record, PostState.SENDING, cost=price)
+        return self._send_now(network, record, thread, was_tried=was_tried)
 
-    def _try(self, network: Network, intent: PostRecord, after: list[Sent], *, tried: bool) -> PostRecord:
-        """Send INTENT now. TRIED: an earlier try may have been taken."""
+    def _send_now(self, network: Network, record: PostRecord, thread: list[SentPost], *, was_tried: bool) -> PostRecord:
         try:
             with _wrap_bugs_as(Uncertain):
-                sent = network.post(self.ledger.post_of(intent), key=self._key(intent), after=after)
+                remote = network.post(self._store.load_post(record), key=self._key(record), thread=thread)
         except Duplicate as error:
-            return self._is_there_already(network, intent, error, tried=tried)
+            return self._record_duplicate(network, record, error, was_tried=was_tried)
         except Unavailable as error:
-            return self._later(intent, State.SENDING if tried else State.WAITING, error)
+            return self._postpone(record, PostState.SENDING if was_tried else PostState.WAITING, error)
         except Refused as error:
-            found = self._look(network, intent) if tried else None  # that a look did not find it may be its lag
-            return found or self.ledger.put(intent, State.REFUSED, str(error), cost=-intent.cost)
+            # The first search may have been too early: the network shows new posts with a delay.
+            found = self._search(network, record) if was_tried else None
+            return found or self._store.update_state(record, PostState.REFUSED, str(error), cost=-record.cost)
         except Uncertain as error:
-            intent = self._later(intent, State.SENDING, error)
-            return self._look(network, intent) or self._later(intent, State.SENDING, error)
-        return self.ledger.put(intent, State.SENT, sent=sent)
+            record = self._postpone(record, PostState.SENDING, error)
+            return self._search(network, record) or self._postpone(record, PostState.SENDING, error)
+        return self._store.update_state(record, PostState.SENT, remote=remote)
 
-    def _look(self, network: Network, intent: PostRecord) -> PostRecord | None:
-        """Look for INTENT, which is perhaps there. None: it is not, so it may be sent."""
-        known = self.ledger.known(intent.network)
-        price = _rules(network).look_price
+    def _search(self, network: Network, record: PostRecord) -> PostRecord | None:
+        """Search for a post that may have been sent. None: it is not there and may be sent."""
+        known = self._store.known_posts(record.network)
+        price = _read_limits(network).lookup_price
         try:
             with _wrap_bugs_as(Unavailable):
-                found = self._seen(network, intent, known)
+                found = self._find_post(network, record, known)
         except Unavailable as error:
-            return self._not_to_be_asked(intent, error)
+            return self._postpone_search(record, error)
         except (Refused, Uncertain) as error:
-            return self.ledger.put(intent, State.UNCERTAIN, f"{intent.why or 'no answer came'} ({error})")
+            reason = f"{record.reason or 'no answer came'} ({error})"
+            return self._store.update_state(record, PostState.UNCERTAIN, reason)
         if found is None:
             if price:
-                self.ledger.charge(intent, price)
+                self._store.add_cost(record, price)
             return None
-        return self.ledger.put(intent, State.SENT, "no answer came; found on the account", sent=found, cost=price)
+        reason = "no answer came; found on the account"
+        return self._store.update_state(record, PostState.SENT, reason, remote=found, cost=price)
 
-    def _is_there_already(self, network: Network, intent: PostRecord, error: Duplicate, *, tried: bool) -> PostRecord:
-        """Tell what it means that the network has it: the earlier try was taken, unless that is another post."""
-        others = set(self.ledger.known(intent.network).values())
-        if not tried or intent.text in others:
-            return self.ledger.put(intent, State.REFUSED, str(error), cost=-intent.cost)
+    def _record_duplicate(
+        self, network: Network, record: PostRecord, error: Duplicate, *, was_tried: bool
+    ) -> PostRecord:
+        """Decide whether the duplicate is an earlier attempt at this post or a different post."""
+        known = self._store.known_posts(record.network)
+        if not was_tried or record.text in known.values():
+            return self._store.update_state(record, PostState.REFUSED, str(error), cost=-record.cost)
         found = None
-        with contextlib.suppress(ApplianceError):  # it is there all the same, only nobody says where
-            found = self._seen(network, intent, self.ledger.known(intent.network))
-        why = "no answer came; the next try was told that it is there"
-        return self.ledger.put(intent, State.SENT, why, sent=found or Sent(f"there {intent.id}", ""))
+        with contextlib.suppress(ApplianceError):  # it is there; only its address stays unknown
+            found = self._find_post(network, record, known)
+        reason = "no answer came; the network reported it as a duplicate at the next attempt"
+        remote = found or SentPost(f"there {record.id}", "")
+        return self._store.update_state(record, PostState.SENT, reason, remote=remote)
 
-    def _seen(self, network: Network, intent: PostRecord, known: Mapping[str, str]) -> Sent | None:
-        post = self.ledger.post_of(intent)
-        return network.look(post, key=self._key(intent), known=known, since=intent.older)
+    def _find_post(self, network: Network, record: PostRecord, known: Mapping[str, str]) -> SentPost | None:
+        post = self._store.load_post(record)
+        return network.find_post(post, key=self._key(record), known_ids=known, since_id=record.since_id)
 
-    def _key(self, intent: PostRecord) -> str:
-        return f"{intent.key} @{self.ledger.installation}"
+    def _key(self, record: PostRecord) -> str:
+        return f"{record.key} @{self._store.installation}"
 
-    def _later(self, intent: PostRecord, state: State, error: ApplianceError) -> PostRecord:
-        """Leave INTENT in STATE until later: when the network says, or after a while that grows with the tries."""
+    def _postpone(self, record: PostRecord, state: PostState, error: ApplianceError) -> PostRecord:
+        """Set `state`, and retry when the network asks for it or after a growing delay."""
         seconds = getattr(error, "retry_after", None) or 0.0
-        self.asked_to_wait = max(self.asked_to_wait, seconds)
-        after = timedelta(seconds=seconds)
-        cost = -intent.cost if state is State.WAITING else Decimal(0)
-        why = str(error).partition("; check the account")[0]  # not the owner: we do
-        return self.ledger.put(intent, state, why, cost=cost, after=max(after, clock.post_retry_delay(intent.tries)))
+        self.retry_after = max(self.retry_after, seconds)
+        delay = max(timedelta(seconds=seconds), clock.post_retry_delay(record.attempts))
+        cost = -record.cost if state is PostState.WAITING else Decimal(0)
+        reason = str(error).partition(f"; {CHECK_ACCOUNT}")[0]  # the appliance checks, not the owner
+        return self._store.update_state(record, state, reason, cost=cost, delay=delay)
 
-    def _over_budget(self, network: Network, intent: PostRecord, price: Decimal) -> str:
-        cap, spent = _rules(network).cap, self.ledger.spent(intent.network)
+    def _over_budget(self, network: Network, record: PostRecord, price: Decimal) -> str:
+        cap, spent = _read_limits(network).monthly_cap, self._store.month_spend(record.network)
         if cap is None or not price or spent + price <= cap:
             return ""
         return (
-            f"{intent.network} has had {units.format_money(spent)} of its {units.format_money(cap)} this month"
+            f"{record.network} has used {units.format_money(spent)} of its {units.format_money(cap)} this month"
             f" and the post costs {units.format_money(price)}; raise monthly-cap, or wait for the next month"
         )
 
 
-class Poster:
-    """The posts of one run."""
+class RunPoster:
+    """Posting of one run: recording, sending, and the result of the run."""
 
     def __init__(self, context: PostingContext) -> None:
         self._context = context
         self._networks: dict[str, Network] = {}
-        self._sender = Sender(context.posts, self._connect, context.clock)
+        self._sender = PostSender(context.posts, self._connect, context.clock)
 
-    def finish(self) -> list[PostRecord]:
-        """Send or look up what earlier runs have left, as far as its time has come. Return what became of it."""
+    def send_pending(self) -> list[PostRecord]:
+        """Send or search the posts of earlier runs that are due, and return them."""
         now = self._context.clock()
-        left = [each for each in self._context.posts.left() if each.slot != self._context.slot]
+        pending = [each for each in self._context.posts.pending_posts() if each.slot != self._context.slot]
         if not (self._context.resume_only and self._context.manual):
-            # What waits for longer than it ever should was put there while the clock was ahead.
-            left = [each for each in left if each.next <= now or each.next > now + timedelta(hours=2)]
-        return self._sender.send(left)
+            pending = [
+                each for each in pending if each.next_attempt_at <= now or each.next_attempt_at > now + _MAX_DELAY
+            ]
+        return self._sender.send(pending)
 
     def post(
-        self, make: Callable[[], tuple[Mapping[str, Sequence[Post]], str]], *, late: timedelta
+        self, make: Callable[[], tuple[Mapping[str, Sequence[Post]], str]], *, send_within: timedelta
     ) -> list[PostRecord]:
-        """Send what MAKE gives for this slot: posts by network, and the line they were made of, if they were.
+        """Record and send the posts of this slot.
 
-        MAKE is asked once a slot; every further attempt goes on with what was written down then. What cannot be sent
-        now is sent by a later run, until it is LATE.
+        Args:
+            make: Returns the posts by network, and the fingerprint of the line they were made of. It is
+                called once per slot; further attempts continue with the recorded posts.
+            send_within: Time in which later runs still send what could not be sent now.
+
         """
-        ledger, slot = self._context.posts, self._context.slot
-        intents = ledger.intended(slot)
-        if not intents:
+        store, slot = self._context.posts, self._context.slot
+        records = store.posts_for_slot(slot)
+        if not records:
             posts, line = make()
-            intents = ledger.intend(slot, posts, until=self._context.clock() + late, line=line)
-        return self._sender.send(intents)
+            records = store.create_posts(slot, posts, expires_at=self._context.clock() + send_within, line=line)
+        return self._sender.send(records)
 
     def _connect(self, name: str) -> Network:
         if name not in self._networks:
             self._networks[name] = self._context.network(name)
         return self._networks[name]
 
-    def told_of_left(self, intents: Sequence[PostRecord]) -> Result:
-        """Return how it went with INTENTS, which earlier runs had left. Raises as `told` does."""
-        if not intents:
+    def pending_result(self, records: Sequence[PostRecord]) -> Result:
+        """Return the result of a run that only sends `records` of earlier runs. Raises as `result` does."""
+        if not records:
             return Result("nothing was left to send")
-        return self.told(intents, " / ".join(dict.fromkeys(f"of {each.slot}: {each.text}" for each in intents)))
+        return self.result(records, " / ".join(dict.fromkeys(f"of {each.slot}: {each.text}" for each in records)))
 
-    def told(self, intents: Sequence[PostRecord], what: str) -> Result:
-        """Return how it went with INTENTS, which are WHAT in words.
+    def result(self, records: Sequence[PostRecord], description: str) -> Result:
+        """Return the result of the run for `records`.
 
-        Raises Unavailable if something is still to be done without the owner, Uncertain if the owner is to look,
-        Refused if something will not be there.
+        Raises:
+            Unavailable: A post is still pending.
+            Uncertain: The owner has to check a post.
+            Refused: A post will not be on its network.
+
         """
-        summary, states = f"{_in_words(intents)}: {what}", {each.state for each in intents}
+        summary, states = f"{_summarize(records)}: {description}", {each.state for each in records}
         if states & PENDING_STATES:
-            raise Unavailable(summary, after=self._sender.asked_to_wait or None)
-        if State.UNCERTAIN in states:
+            raise Unavailable(summary, after=self._sender.retry_after or None)
+        if PostState.UNCERTAIN in states:
             raise Uncertain(f"{summary}; check the account, then see: pi-appliance tweets list")
         if states & FAILED_STATES:
             raise Refused(summary)
-        links = {f"link-{each.network}": each.sent.link for each in intents if each.sent and not each.part}
-        return Result(summary, details={"cost": float(sum(each.cost for each in intents)), **links})
+        links = {f"link-{each.network}": each.remote.link for each in records if each.remote and not each.part}
+        return Result(summary, details={"cost": float(sum(each.cost for each in records)), **links})
 
 
-def _in_words(intents: Sequence[PostRecord]) -> str:
-    """Return where INTENTS stand by now, and why they do not stand elsewhere."""
-    first: dict[str, PostRecord] = {}  # of each network what is worst: a thread is there once all of it is
-    for each in intents:
-        if each.network not in first or first[each.network].state is State.SENT:
-            first[each.network] = each
-    there = [name for name, each in first.items() if each.state is State.SENT]
-    found = [f"posted to {' and '.join(there)}"] if there else []
-    return "; ".join(found + [_why_not(each) for each in first.values() if each.state is not State.SENT])
+def _summarize(records: Sequence[PostRecord]) -> str:
+    worst: dict[str, PostRecord] = {}  # by network: the first part that was not sent, if any
+    for each in records:
+        if each.network not in worst or worst[each.network].state is PostState.SENT:
+            worst[each.network] = each
+    sent = [name for name, each in worst.items() if each.state is PostState.SENT]
+    phrases = [f"posted to {' and '.join(sent)}"] if sent else []
+    return "; ".join(phrases + [_describe_failure(each) for each in worst.values() if each.state is not PostState.SENT])
 
 
-def _why_not(intent: PostRecord) -> str:
-    words = {
-        State.WAITING: "not there yet",
-        State.SENDING: "perhaps there, it will be looked up",
-        State.UNCERTAIN: "perhaps there",
-        State.REFUSED: "not posted",
-        State.GIVEN_UP: "not posted",
+def _describe_failure(record: PostRecord) -> str:
+    states = {
+        PostState.WAITING: "not posted yet",
+        PostState.SENDING: "may be posted and will be checked",
+        PostState.UNCERTAIN: "may be posted",
+        PostState.REFUSED: "not posted",
+        PostState.ABANDONED: "not posted",
     }
-    return f"{intent.network}: {words[intent.state]}: {intent.why}"
-
-
-log = logging.getLogger("pi_appliance.posts")
-_REST = 60.0  # seconds between two such runs of a job, whatever became of the first
+    return f"{record.network}: {states[record.state]}: {record.reason}"
 
 
 class PendingPostsRunner:
-    """For the daemon: call `look` at each of its rounds. APPLIANCE gives the configuration as it is by then."""
+    """Start runs that send pending posts. The daemon calls `tick` in each of its rounds."""
 
     def __init__(
         self,
@@ -295,33 +320,33 @@ class PendingPostsRunner:
         runs: Runs,
         *,
         now: Callable[[], datetime] = clock.now,
-        steady: Callable[[], float] = time.monotonic,
+        monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._appliance, self._runs, self._now, self._steady = appliance, runs, now, steady
-        self._rests: dict[str, float] = {}  # by job, until when
-        self._said = ""
+        self._appliance, self._runs, self._now, self._monotonic = appliance, runs, now, monotonic
+        self._rests: dict[str, float] = {}  # job -> monotonic time of the earliest next run
+        self._logged_error = ""
 
-    async def look(self) -> None:
-        """Start a run of each job that has something to send by now. Costs one look at a small index."""
+    async def tick(self) -> None:
+        """Start a run of each job that has a post due. Reads a small index only."""
         try:
-            for job in self._due():
-                self._rests[job] = self._steady() + _REST
+            for job in self._due_jobs():
+                self._rests[job] = self._monotonic() + _REST_TIME
                 await self._runs.start(job, Trigger.DAEMON, due=RESUME)
-            self._said = ""
+            self._logged_error = ""
         except (ApplianceError, OSError) as error:
-            if str(error) != self._said:
-                log.warning("posts that are left are not sent: %s", error)
-            self._said = str(error)
+            if str(error) != self._logged_error:
+                log.warning("pending posts cannot be sent: %s", error)
+            self._logged_error = str(error)
 
-    def _due(self) -> list[str]:
+    def _due_jobs(self) -> list[str]:
         appliance, now = self._appliance(), self._now()
-        due = Posts(appliance.store).due(now)
+        due = PostDatabase(appliance.store).jobs_due(now)
         if not due:
             return []
-        pauses = {name for name, pause in appliance.store.slots.pauses().items() if pause.is_active(now)}
-        rest = {job for job, until in self._rests.items() if until > self._steady()}
+        paused = {name for name, pause in appliance.store.slots.pauses().items() if pause.is_active(now)}
+        resting = {job for job, until in self._rests.items() if until > self._monotonic()}
         return [
             job
             for job in due
-            if job in appliance.config.jobs and job not in pauses | rest and not self._runs.is_running(job)
+            if job in appliance.config.jobs and job not in paused | resting and not self._runs.is_running(job)
         ]

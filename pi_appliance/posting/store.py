@@ -1,7 +1,7 @@
-"""The ledger of posts: what is to be on which network, written down before it is sent; what became of it; what it cost.
+"""Database tables of posting: posts, their pictures, the lines used, and the money spent.
 
-Whatever is told of a post is on the disk before anything follows from it (synchronous=FULL): a post that was sent, and
-then forgotten by a power cut, would be sent twice.
+A post is written before it is sent, and each state is on the disk (synchronous=FULL) before the next
+step. Otherwise a power cut could make the appliance forget a post that was sent, and send it twice.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -11,31 +11,46 @@ from decimal import Decimal
 from typing import Any
 
 from pi_appliance.errors import Uncertain, UnknownName
-from pi_appliance.posting.model import FAILED_STATES, PENDING_STATES, Post, PostRecord, Sent, State, UsedLines
+from pi_appliance.posting.model import FAILED_STATES, PENDING_STATES, Post, PostRecord, PostState, SentPost, UsedLines
 from pi_appliance.storage.database import Database, DatabaseCorrupt, Transaction, Values, auto_repair, instant, text
 from pi_appliance.storage.model import Picture
 from pi_appliance.storage.slots import is_blocked
 from pi_appliance.system.clock import MAX_POST_RETRY_DELAY
 
-MILLION = 1_000_000  # the file counts money in millionths of a dollar
+MICRODOLLARS = 1_000_000  # amounts are stored in millionths of a dollar
+_PENDING = "state IN ('waiting', 'sending')"
+# A wait beyond the longest back-off was scheduled while the clock was ahead, so it is due as well.
+_DUE = f"{_PENDING} AND (next_attempt_at <= :now OR next_attempt_at > :latest)"
+_KNOWN_POSTS = 1000  # newest posts of a network that a search is compared with
+_PLAIN_COLUMNS = (
+    *("id", "job", "slot", "network", "part", "parts", "line", "text", "state", "reason", "attempts", "run"),
+    "since_id",
+)
+_TIME_COLUMNS = ("created_at", "expires_at", "next_attempt_at")
+# Ids that this module made up ("told 7", "there 7") are unknown to the network.
+_NEWEST_REMOTE_ID = (
+    "SELECT remote_id FROM posts WHERE network = ? AND remote_id IS NOT NULL"
+    " AND remote_id NOT GLOB 'told *' AND remote_id NOT GLOB 'there *' ORDER BY id DESC LIMIT 1"
+)
+_DELETE_BATCH = 50  # rows
 
 
-def dollars(millionths: int) -> Decimal:
-    """Return the amount that the file holds as MILLIONTHS."""
-    return Decimal(millionths) / MILLION
+def to_dollars(microdollars: int) -> Decimal:
+    """Convert a stored amount to US dollars."""
+    return Decimal(microdollars) / MICRODOLLARS
 
 
 def month_of(now: datetime) -> str:
-    """Return the calendar month of NOW as the file names it: 2027-03."""
+    """Return the calendar month of `now`, such as 2027-03."""
     return f"{now:%Y-%m}"
 
 
-def intent_of(row: Any) -> PostRecord:
-    """Return the intent that stands in ROW of the table `posts`. Raises Damaged if it makes no sense."""
+def record_from_row(row: Any) -> PostRecord:
+    """Convert a row of the table `posts`. Raises DatabaseCorrupt if a value is not valid."""
     try:
-        state = State(row["state"])
+        state = PostState(row["state"])
     except ValueError as error:
-        raise DatabaseCorrupt(f"the history is damaged: a post makes no sense: {error}") from None
+        raise DatabaseCorrupt(f"the history is damaged: a post is not valid: {error}") from None
     return PostRecord(
         id=row["id"],
         job=row["job"],
@@ -46,132 +61,115 @@ def intent_of(row: Any) -> PostRecord:
         line=row["line"],
         text=row["text"],
         state=state,
-        why=row["why"],
-        made=instant(row["made"]),
-        until=instant(row["until"]),
-        next=instant(row["next"]),
-        tries=row["tries"],
-        sent=None if row["remote"] is None else Sent(row["remote"], row["link"]),
-        sent_at=instant(row["sent"]) if row["sent"] else None,
-        cost=dollars(row["cost"]),
+        reason=row["reason"],
+        created_at=instant(row["created_at"]),
+        expires_at=instant(row["expires_at"]),
+        next_attempt_at=instant(row["next_attempt_at"]),
+        attempts=row["attempts"],
+        remote=None if row["remote_id"] is None else SentPost(row["remote_id"], row["link"]),
+        sent_at=instant(row["sent_at"]) if row["sent_at"] else None,
+        cost=to_dollars(row["cost_microdollars"]),
         run=row["run"],
-        older=row["older"],
+        since_id=row["since_id"],
     )
 
 
-_OPEN = "state IN ('waiting', 'sending')"
-# One that waits for longer than any wait is due too: it was put there while the clock was ahead.
-_DUE = f"{_OPEN} AND (next <= :now OR next > :never)"
-_KNOWN = 1000  # posts of a network that a look is compared with
-_AS_THEY_ARE = (
-    *("id", "job", "slot", "network", "part", "parts", "line", "text", "state", "why", "tries", "run"),
-    "older",
-)
-# Any that is there will do, for it was there before; ids that only we have given are none.
-_OLDER = (
-    "SELECT remote FROM posts WHERE network = ? AND remote IS NOT NULL"
-    " AND remote NOT GLOB 'told *' AND remote NOT GLOB 'there *' ORDER BY id DESC LIMIT 1"
-)
-_AT_ONCE = 50  # rows that are pruned at a time
-
-
 @auto_repair
-class Posts:
-    """The posts of all jobs, in the database of STORE."""
+class PostDatabase:
+    """The posts of all jobs."""
 
     def __init__(self, store: Database) -> None:
         self._db = store
 
     def repair(self, error: DatabaseCorrupt) -> None:
-        """Put the file right that was found damaged. Raises ERROR if nobody said how."""
+        """Repair the damaged file. Raises `error` if that is not possible."""
         self._db.repair(error)
 
-    def newest(self, *, limit: int = 50, before: int | None = None, state: State | None = None) -> list[PostRecord]:
-        """Return posts, the newest first: LIMIT at the most, older than the one numbered BEFORE, those in STATE."""
-        of_state = "state = :state AND " if state is not None else ""
-        return self._intents(
-            f"WHERE {of_state}id < coalesce(:before, 9223372036854775807) ORDER BY id DESC LIMIT :limit",
+    def newest_posts(
+        self, *, limit: int = 50, before: int | None = None, state: PostState | None = None
+    ) -> list[PostRecord]:
+        """Return at most `limit` posts, newest first: with an id below `before`, and in `state`."""
+        with_state = "state = :state AND " if state is not None else ""
+        return _select_posts(
+            self._db,
+            f"WHERE {with_state}id < coalesce(:before, 9223372036854775807) ORDER BY id DESC LIMIT :limit",
             {"state": state, "before": before, "limit": limit},
         )
 
-    def post(self, number: int) -> PostRecord | None:
-        """Return the post of that number."""
-        return next(iter(self._intents("WHERE id = ?", (number,))), None) if 0 < number < 2**63 else None
-
-    def counts(self) -> dict[State, int]:
-        """Return how many posts are in each state that there are any in."""
+    def count_by_state(self) -> dict[PostState, int]:
+        """Return the number of posts in each state that occurs."""
         rows = self._db.rows("SELECT state, count(*) AS posts FROM posts GROUP BY state", ())
-        return {State(row["state"]): int(row["posts"]) for row in rows}
+        return {PostState(row["state"]): int(row["posts"]) for row in rows}
 
-    def left(self) -> list[PostRecord]:
-        """Return the posts of all jobs that are still to be sent or looked up, the oldest first."""
-        return self._intents(f"WHERE {_OPEN} ORDER BY id", ())
-
-    def due(self, now: datetime) -> list[str]:
-        """Return the jobs that have something to send or to look up by NOW. Costs one look at a small index."""
-        values = {"now": text(now), "never": text(now + MAX_POST_RETRY_DELAY + timedelta(hours=1))}
+    def jobs_due(self, now: datetime) -> list[str]:
+        """Return the jobs with a post to send or to search by `now`. Reads a small index only."""
+        values = {"now": text(now), "latest": text(now + MAX_POST_RETRY_DELAY + timedelta(hours=1))}
         return [
             row["job"]
             for row in self._db.rows(f"SELECT DISTINCT job FROM posts WHERE {_DUE} ORDER BY job", values)  # noqa: S608
         ]
 
-    def spent(self, now: datetime) -> dict[str, Decimal]:
-        """Return what was spent in the calendar month of NOW (UTC), by network."""
-        rows = self._db.rows("SELECT network, amount FROM spent WHERE month = ? ORDER BY network", (month_of(now),))
-        return {row["network"]: dollars(row["amount"]) for row in rows}
+    def month_spend(self, now: datetime) -> dict[str, Decimal]:
+        """Return the spending in the calendar month (UTC) of `now`, by network."""
+        query = "SELECT network, microdollars FROM network_spend WHERE month = ? ORDER BY network"
+        return {row["network"]: to_dollars(row["microdollars"]) for row in self._db.rows(query, (month_of(now),))}
 
-    def used(self, job: str) -> UsedLines:
-        """Return which lines JOB has used."""
-        rows = self._db.rows("SELECT line, round FROM lines WHERE job = ? ORDER BY used", (job,))
+    def used_lines(self, job: str) -> UsedLines:
+        """Return the lines that `job` has used."""
+        rows = self._db.rows("SELECT fingerprint, round FROM used_lines WHERE job = ? ORDER BY position", (job,))
         newest = max((row["round"] for row in rows), default=0)
-        now = frozenset(row["line"] for row in rows if row["round"] == newest)
-        return UsedLines(now, tuple(row["line"] for row in rows))
+        current = frozenset(row["fingerprint"] for row in rows if row["round"] == newest)
+        return UsedLines(current, tuple(row["fingerprint"] for row in rows))
 
-    def settle(self, number: int, state: State, why: str, *, link: str = "", now: datetime) -> PostRecord:
-        """Let the owner say of the uncertain post NUMBER that it is SENT, or that it is not there: WAITING or GIVEN_UP.
+    def resolve_post(self, number: int, state: PostState, reason: str, *, link: str = "", now: datetime) -> PostRecord:
+        """Record the owner's decision about the uncertain post `number`: SENT, WAITING or ABANDONED.
 
-        Raises UnknownName if there is no uncertain post of that number.
+        Raises:
+            UnknownName: There is no uncertain post with this number.
+
         """
         with self._db.writing(durable=True) as db:
-            row = db.execute("SELECT * FROM posts WHERE id = ? AND state = ?", (number, State.UNCERTAIN)).fetchone()
+            query = "SELECT * FROM posts WHERE id = ? AND state = ?"
+            row = db.execute(query, (number, PostState.UNCERTAIN)).fetchone()
             if row is None:
-                known = db.execute("SELECT id FROM posts WHERE state = ? ORDER BY id", (State.UNCERTAIN,)).fetchall()
-                raise UnknownName("uncertain post", str(number), [str(each["id"]) for each in known])
-            intent = intent_of(row)
-            sent = Sent(f"told {number}", link) if state is State.SENT else None
-            until = max(intent.until, now + (intent.until - intent.made))
-            db.execute("UPDATE posts SET until = ?, next = ? WHERE id = ?", (text(until), text(now), number))
-            if state is not State.GIVEN_UP:  # then the rest of its thread has something to follow
+                query = "SELECT id FROM posts WHERE state = ? ORDER BY id"
+                uncertain = db.execute(query, (PostState.UNCERTAIN,)).fetchall()
+                raise UnknownName("uncertain post", str(number), [str(each["id"]) for each in uncertain])
+            record = record_from_row(row)
+            remote = SentPost(f"told {number}", link) if state is PostState.SENT else None
+            expires_at = max(record.expires_at, now + (record.expires_at - record.created_at))
+            db.execute(
+                "UPDATE posts SET expires_at = ?, next_attempt_at = ? WHERE id = ?",
+                (text(expires_at), text(now), number),
+            )
+            if state is not PostState.ABANDONED:  # the rest of its thread can follow now
                 db.execute(
-                    "UPDATE posts SET state = ?, until = ?, next = ? WHERE job = ? AND slot = ? AND network = ?"
-                    " AND part > ? AND state = ?",
+                    "UPDATE posts SET state = ?, expires_at = ?, next_attempt_at = ?"
+                    " WHERE job = ? AND slot = ? AND network = ? AND part > ? AND state = ?",
                     (
-                        *(State.WAITING, text(until), text(now), intent.job, intent.slot, intent.network),
-                        *(intent.part, State.GIVEN_UP),
+                        *(PostState.WAITING, text(expires_at), text(now)),
+                        *(record.job, record.slot, record.network, record.part, PostState.ABANDONED),
                     ),
                 )
-            refund = Decimal(0) if state is State.SENT else -intent.cost
-            return _put(db, intent, _StateChange(state=state, why=why, sent=sent, cost=refund), now)
+            refund = Decimal(0) if state is PostState.SENT else -record.cost
+            return _update_state(db, record, _StateChange(state=state, reason=reason, remote=remote, cost=refund), now)
 
-    def prune(self, age: timedelta, *, now: datetime) -> None:
-        """Forget posts that were settled longer than AGE ago, a little at each call."""
+    def delete_old(self, age: timedelta, *, now: datetime) -> None:
+        """Delete posts that are final and older than `age`, one batch at each call."""
         with self._db.writing() as db:
-            query = f"SELECT id FROM posts WHERE made < ? AND NOT {_OPEN} ORDER BY id LIMIT {_AT_ONCE}"  # noqa: S608
-            going = db.execute(query, (text(now - age),)).fetchall()
-            for table, key in (("posts", "id"), ("pictures", "post")):
-                db.executemany(f"DELETE FROM {table} WHERE {key} = ?", [(row["id"],) for row in going])  # noqa: S608
+            query = f"SELECT id FROM posts WHERE created_at < ? AND NOT {_PENDING} ORDER BY id LIMIT {_DELETE_BATCH}"  # noqa: S608
+            rows = db.execute(query, (text(now - age),)).fetchall()
+            for table, key in (("posts", "id"), ("post_images", "post")):
+                db.executemany(f"DELETE FROM {table} WHERE {key} = ?", [(row["id"],) for row in rows])  # noqa: S608
 
-    def of_job(self, job: str, run: int, clock: Callable[[], datetime], installation: str = "") -> "JobPosts":
-        """Return the ledger that RUN of JOB sees; INSTALLATION tells this appliance from others."""
-        return JobPosts(self._db, job, run, clock, installation)
-
-    def _intents(self, where: str, values: Values) -> list[PostRecord]:
-        return [intent_of(row) for row in self._db.rows(f"SELECT * FROM posts {where}", values)]  # noqa: S608 - ours
+    def for_job(self, job: str, run: int, clock: Callable[[], datetime], installation: str = "") -> "JobPostStore":
+        """Return the store that `run` of `job` works with."""
+        return JobPostStore(self._db, job, run, clock, installation)
 
 
 @auto_repair
-class JobPosts:
-    """The ledger of one run."""
+class JobPostStore:
+    """The posts of one job, for one run: implements `PostStore`."""
 
     def __init__(
         self, store: Database, job: str, run: int, clock: Callable[[], datetime], installation: str = ""
@@ -180,194 +178,194 @@ class JobPosts:
         self.installation = installation
 
     def repair(self, error: DatabaseCorrupt) -> None:
-        """Put the file right that was found damaged. Raises ERROR if nobody said how."""
+        """Repair the damaged file. Raises `error` if that is not possible."""
         self._db.repair(error)
 
-    def intended(self, slot: str) -> list[PostRecord]:
-        """Return what was intended for SLOT, by network and part."""
-        return self._intents("job = ? AND slot = ? ORDER BY network, part", (self._job, slot))
+    def posts_for_slot(self, slot: str) -> list[PostRecord]:
+        """Return the posts of `slot`, ordered by network and part."""
+        return _select_posts(self._db, "WHERE job = ? AND slot = ? ORDER BY network, part", (self._job, slot))
 
-    def left(self) -> list[PostRecord]:
-        """Return what is still to be sent or looked up, of any slot, the oldest first."""
-        return self._intents(f"job = ? AND {_OPEN} ORDER BY id", (self._job,))
+    def pending_posts(self) -> list[PostRecord]:
+        """Return the posts that still have to be sent or searched, oldest first."""
+        return _select_posts(self._db, f"WHERE job = ? AND {_PENDING} ORDER BY id", (self._job,))
 
-    def siblings(self, intent: PostRecord) -> list[PostRecord]:
-        """Return all parts of the thread that INTENT belongs to, the first one first."""
-        values = (self._job, intent.slot, intent.network)
-        return self._intents("job = ? AND slot = ? AND network = ? ORDER BY part", values)
+    def thread_of(self, record: PostRecord) -> list[PostRecord]:
+        """Return every part of the thread of `record`, first part first."""
+        values = (self._job, record.slot, record.network)
+        return _select_posts(self._db, "WHERE job = ? AND slot = ? AND network = ? ORDER BY part", values)
 
-    def intend(
-        self, slot: str, posts: Mapping[str, Sequence[Post]], *, until: datetime, line: str = ""
+    def create_posts(
+        self, slot: str, posts: Mapping[str, Sequence[Post]], *, expires_at: datetime, line: str = ""
     ) -> list[PostRecord]:
-        """Write down, durably and at once, the parts of what each network is to get for SLOT. LINE is used by it.
+        """Record the posts of `slot` for each network in one durable transaction.
 
-        Raises Uncertain where that was done before, and damage to the file has lost what became of it.
+        Raises:
+            Uncertain: They were recorded before, and damage to the file has lost their result.
+
         """
         now = text(self._clock())
         with self._db.writing(durable=True) as db:
             for network, parts in posts.items():
-                _claim(db, f"{self._job} post {network} {slot}", slot, self._run, now)
-                older = db.execute(_OLDER, (network,)).fetchone()
+                _claim_post(db, f"{self._job} post {network} {slot}", slot, self._run, now)
+                newest = db.execute(_NEWEST_REMOTE_ID, (network,)).fetchone()
                 for part, post in enumerate(parts):
                     row = db.execute(
-                        "INSERT INTO posts"
-                        " (job, slot, network, part, parts, line, text, state, made, until, next, run, older)"
+                        "INSERT INTO posts (job, slot, network, part, parts, line, text, state,"
+                        " created_at, expires_at, next_attempt_at, run, since_id)"
                         " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id",
                         (
                             *(self._job, slot, network, part, len(parts), line, post.text),
-                            *(State.WAITING, now, text(until), now, self._run),
-                            older["remote"] if older else "",
+                            *(PostState.WAITING, now, text(expires_at), now, self._run),
+                            newest["remote_id"] if newest else "",
                         ),
                     ).fetchone()
-                    _keep_pictures(db, row["id"], post.pictures)
+                    _insert_images(db, row["id"], post.pictures)
             if line:
-                _use(db, self._job, line)
-        return self.intended(slot)
+                _mark_line_used(db, self._job, line)
+        return self.posts_for_slot(slot)
 
-    def post_of(self, intent: PostRecord) -> Post:
-        """Return the post of INTENT, with its pictures."""
-        rows = self._db.rows("SELECT * FROM pictures WHERE post = ? ORDER BY number", (intent.id,))
-        return Post(intent.text, tuple(Picture(row["data"], row["mime"], row["alt"]) for row in rows))
+    def load_post(self, record: PostRecord) -> Post:
+        """Return the post of `record` with its pictures."""
+        rows = self._db.rows("SELECT * FROM post_images WHERE post = ? ORDER BY number", (record.id,))
+        return Post(record.text, tuple(Picture(row["data"], row["mime"], row["alt"]) for row in rows))
 
-    def put(
+    def update_state(
         self,
-        intent: PostRecord,
-        state: State,
-        why: str = "",
+        record: PostRecord,
+        state: PostState,
+        reason: str = "",
         *,
-        sent: Sent | None = None,
+        remote: SentPost | None = None,
         cost: Decimal = Decimal(0),
-        after: timedelta = timedelta(0),
+        delay: timedelta = timedelta(0),
     ) -> PostRecord:
-        """Let INTENT be in STATE because of WHY, durably, having cost COST more. Return it as it is then."""
-        new = _StateChange(state=state, why=why, sent=sent, cost=cost, after=after)
+        """Set the state of `record` durably, and return the changed record."""
+        change = _StateChange(state=state, reason=reason, remote=remote, cost=cost, delay=delay)
         with self._db.writing(durable=True) as db:
-            return _put(db, intent, new, self._clock())
+            return _update_state(db, record, change, self._clock())
 
-    def charge(self, intent: PostRecord, cost: Decimal) -> None:
-        """Note that COST dollars more went for INTENT, which is no farther by it."""
+    def add_cost(self, record: PostRecord, cost: Decimal) -> None:
+        """Add `cost` to the spending of the month without changing `record`."""
         with self._db.writing() as db:
-            _spend(db, intent.network, cost, self._clock())
+            _add_spend(db, record.network, cost, self._clock())
 
-    def known(self, network: str) -> dict[str, str]:
-        """Return the posts that are accounted for on NETWORK, of all jobs: text by id."""
-        query = "SELECT remote, text FROM posts WHERE network = ? AND remote IS NOT NULL ORDER BY id DESC LIMIT ?"
-        return {row["remote"]: row["text"] for row in self._db.rows(query, (network, _KNOWN))}
+    def known_posts(self, network: str) -> dict[str, str]:
+        """Return the newest posts on `network` that are accounted for, of all jobs: text by id."""
+        query = "SELECT remote_id, text FROM posts WHERE network = ? AND remote_id IS NOT NULL ORDER BY id DESC LIMIT ?"
+        return {row["remote_id"]: row["text"] for row in self._db.rows(query, (network, _KNOWN_POSTS))}
 
-    def spent(self, network: str) -> Decimal:
-        """Return what was spent on NETWORK in this calendar month (UTC), by all jobs."""
-        values = (network, month_of(self._clock()))
-        rows = self._db.rows("SELECT amount FROM spent WHERE network = ? AND month = ?", values)
-        return dollars(rows[0]["amount"]) if rows else Decimal(0)
+    def month_spend(self, network: str) -> Decimal:
+        """Return the spending on `network` in this calendar month (UTC), by all jobs."""
+        return PostDatabase(self._db).month_spend(self._clock()).get(network, Decimal(0))
 
-    def used(self) -> UsedLines:
-        """Return which lines the job has used."""
-        return Posts(self._db).used(self._job)
-
-    def _intents(self, where: str, values: Values) -> list[PostRecord]:
-        return [intent_of(row) for row in self._db.rows(f"SELECT * FROM posts WHERE {where}", values)]  # noqa: S608
-
-
-def _claim(db: Transaction, key: str, slot: str, run: int, now: str) -> None:
-    """Take KEY for ever. Claims outlive damage best: what is not in the ledger, but claimed, was perhaps sent."""
-    fresh = db.execute("INSERT OR IGNORE INTO claims (key, run, at) VALUES (?, ?, ?)", (key, run, now)).rowcount
-    if not fresh or is_blocked(db, slot):
-        raise Uncertain(f"what became of the post of {slot} was lost with damage to the history; check the account")
-
-
-def _keep_pictures(db: Transaction, post: int, pictures: Iterable[Picture]) -> None:
-    for number, picture in enumerate(pictures):
-        values = (post, number, picture.mime, picture.alt, picture.data)
-        db.execute("INSERT INTO pictures (post, number, mime, alt, data) VALUES (?, ?, ?, ?, ?)", values)
-
-
-def _use(db: Transaction, job: str, line: str) -> None:
-    """Note that LINE is used. If it was used in this round already, a new round begins with it."""
-    found = db.execute(
-        "SELECT coalesce(max(round), 0) AS round, coalesce(max(used), 0) AS used,"
-        " coalesce(max(round) FILTER (WHERE line = ?), -1) AS its FROM lines WHERE job = ?",
-        (line, job),
-    ).fetchone()
-    round_ = found["round"] + (found["its"] == found["round"])
-    db.execute(
-        "INSERT INTO lines (job, line, round, used) VALUES (:job, :line, :round, :used)"
-        " ON CONFLICT DO UPDATE SET round = :round, used = :used",
-        {"job": job, "line": line, "round": round_, "used": found["used"] + 1},
-    )
+    def used_lines(self) -> UsedLines:
+        """Return the lines that the job has used."""
+        return PostDatabase(self._db).used_lines(self._job)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _StateChange:
-    """What is new of a post."""
-
-    state: State
-    why: str
-    sent: Sent | None
+    state: PostState
+    reason: str
+    remote: SentPost | None
     cost: Decimal
-    after: timedelta = timedelta(0)
+    delay: timedelta = timedelta(0)
 
 
-def _put(db: Transaction, intent: PostRecord, new: _StateChange, now: datetime) -> PostRecord:
-    _require_row(db, intent)
+def _select_posts(store: Database, clauses: str, values: Values) -> list[PostRecord]:
+    return [record_from_row(row) for row in store.rows(f"SELECT * FROM posts {clauses}", values)]  # noqa: S608
+
+
+def _claim_post(db: Transaction, key: str, slot: str, run: int, now: str) -> None:
+    """Claim `key` permanently. A claim without a post means that damage has lost a post that may have been sent."""
+    is_new = db.execute("INSERT OR IGNORE INTO claims (key, run, at) VALUES (?, ?, ?)", (key, run, now)).rowcount
+    if not is_new or is_blocked(db, slot):
+        raise Uncertain(f"the result of the post of {slot} was lost with damage to the history; check the account")
+
+
+def _insert_images(db: Transaction, post: int, pictures: Iterable[Picture]) -> None:
+    for number, picture in enumerate(pictures):
+        values = (post, number, picture.mime, picture.alt, picture.data)
+        db.execute("INSERT INTO post_images (post, number, mime, alt, data) VALUES (?, ?, ?, ?, ?)", values)
+
+
+def _mark_line_used(db: Transaction, job: str, line: str) -> None:
+    """Record the use of `line`. A line of the current round starts a new round."""
+    newest = db.execute(
+        "SELECT coalesce(max(round), 0) AS round, coalesce(max(position), 0) AS position,"
+        " coalesce(max(round) FILTER (WHERE fingerprint = ?), -1) AS round_of_line FROM used_lines WHERE job = ?",
+        (line, job),
+    ).fetchone()
+    round_ = newest["round"] + (newest["round_of_line"] == newest["round"])
+    db.execute(
+        "INSERT INTO used_lines (job, fingerprint, round, position) VALUES (:job, :line, :round, :position)"
+        " ON CONFLICT DO UPDATE SET round = :round, position = :position",
+        {"job": job, "line": line, "round": round_, "position": newest["position"] + 1},
+    )
+
+
+def _update_state(db: Transaction, record: PostRecord, change: _StateChange, now: datetime) -> PostRecord:
+    _restore_row(db, record)
     row = db.execute(
-        "UPDATE posts SET state = :state, why = :why, remote = coalesce(:id, remote), link = coalesce(:link, link),"
-        " sent = coalesce(sent, :sent), cost = max(0, cost + :cost), tries = tries + :tried, next = :next"
-        " WHERE id = :post RETURNING *",
+        "UPDATE posts SET state = :state, reason = :reason, remote_id = coalesce(:id, remote_id),"
+        " link = coalesce(:link, link), sent_at = coalesce(sent_at, :sent_at),"
+        " cost_microdollars = max(0, cost_microdollars + :cost), attempts = attempts + :attempt,"
+        " next_attempt_at = :next WHERE id = :post RETURNING *",
         {
-            "post": intent.id,
-            "state": new.state,
-            "why": new.why,
-            "id": new.sent and new.sent.id,
-            "link": new.sent and new.sent.link,
-            "sent": text(now) if new.sent else None,
-            "cost": int(new.cost * MILLION),
-            "tried": int(new.state is State.SENDING and not new.why),
-            "next": text(now + new.after),
+            "post": record.id,
+            "state": change.state,
+            "reason": change.reason,
+            "id": change.remote and change.remote.id,
+            "link": change.remote and change.remote.link,
+            "sent_at": text(now) if change.remote else None,
+            "cost": int(change.cost * MICRODOLLARS),
+            "attempt": int(change.state is PostState.SENDING and not change.reason),
+            "next": text(now + change.delay),
         },
     ).fetchone()
-    _spend(db, intent.network, new.cost, now)
-    if new.state not in PENDING_STATES and new.state is not State.UNCERTAIN:
-        db.execute("DELETE FROM pictures WHERE post = ?", (intent.id,))
-    if new.state in FAILED_STATES:
-        _give_back(db, intent)
-    return intent_of(row)
+    _add_spend(db, record.network, change.cost, now)
+    if change.state not in PENDING_STATES and change.state is not PostState.UNCERTAIN:
+        db.execute("DELETE FROM post_images WHERE post = ?", (record.id,))
+    if change.state in FAILED_STATES:
+        _release_line(db, record)
+    return record_from_row(row)
 
 
-def _spend(db: Transaction, network: str, cost: Decimal, now: datetime) -> None:
+def _add_spend(db: Transaction, network: str, cost: Decimal, now: datetime) -> None:
     if cost:
         db.execute(
-            "INSERT INTO spent (network, month, amount) VALUES (:network, :month, max(0, :amount))"
-            " ON CONFLICT DO UPDATE SET amount = max(0, amount + :amount)",
-            {"network": network, "month": month_of(now), "amount": int(cost * MILLION)},
+            "INSERT INTO network_spend (network, month, microdollars) VALUES (:network, :month, max(0, :cost))"
+            " ON CONFLICT DO UPDATE SET microdollars = max(0, microdollars + :cost)",
+            {"network": network, "month": month_of(now), "cost": int(cost * MICRODOLLARS)},
         )
 
 
-def _require_row(db: Transaction, intent: PostRecord) -> None:
-    """Write the row of INTENT anew where a file that was damaged, and mended since, has lost it."""
+def _restore_row(db: Transaction, record: PostRecord) -> None:
+    """Insert the row of `record` again if the file was damaged meanwhile and its repair has lost it."""
     row = {
-        **{name: getattr(intent, name) for name in _AS_THEY_ARE},
-        **{name: text(getattr(intent, name)) for name in ("made", "until", "next")},
-        "cost": int(intent.cost * MILLION),
+        **{name: getattr(record, name) for name in _PLAIN_COLUMNS},
+        **{name: text(getattr(record, name)) for name in _TIME_COLUMNS},
+        "cost_microdollars": int(record.cost * MICRODOLLARS),
     }
-    names, places = ", ".join(row), ", ".join("?" * len(row))
-    db.execute(f"INSERT OR IGNORE INTO posts ({names}) VALUES ({places})", tuple(row.values()))  # noqa: S608 - ours
+    names, marks = ", ".join(row), ", ".join("?" * len(row))
+    db.execute(f"INSERT OR IGNORE INTO posts ({names}) VALUES ({marks})", tuple(row.values()))  # noqa: S608
 
 
-def _give_back(db: Transaction, intent: PostRecord) -> None:
-    """Let the line of INTENT be unused again, if it stands on no network and is not to be."""
+def _release_line(db: Transaction, record: PostRecord) -> None:
+    """Make the line of `record` unused again, unless it is on a network or may still get there."""
     others = db.execute(
         "SELECT 1 FROM posts WHERE job = ? AND slot = ? AND state NOT IN (?, ?)",
-        (intent.job, intent.slot, *sorted(FAILED_STATES)),
+        (record.job, record.slot, *sorted(FAILED_STATES)),
     ).fetchone()
-    if others is None and intent.line:
-        db.execute("DELETE FROM lines WHERE job = ? AND line = ?", (intent.job, intent.line))
+    if others is None and record.line:
+        db.execute("DELETE FROM used_lines WHERE job = ? AND fingerprint = ?", (record.job, record.line))
 
 
 def prune(store: Database, max_age: timedelta, *, now: datetime) -> None:
-    """Delete finished posts older than `max_age`, for jobs that post."""
-    Posts(store).prune(max_age, now=now)
+    """Delete final posts older than `max_age`: a hook of job kinds that post."""
+    PostDatabase(store).delete_old(max_age, now=now)
 
 
 def has_pending_work(store: Database, job: str, *, now: datetime) -> bool:
-    """Return whether a post of `job` is to be sent or checked now."""
-    return job in Posts(store).due(now)
+    """Return whether a post of `job` is due: a hook of job kinds that post."""
+    return job in PostDatabase(store).jobs_due(now)

@@ -1,4 +1,4 @@
-"""Job kind 'tweet': post a line of a text file, on one network or several. No slot is ever posted twice."""
+"""Job kind "tweet": post a line of a text file to one or more networks."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -12,114 +12,30 @@ from pi_appliance.errors import Refused
 from pi_appliance.posting import lines, store
 from pi_appliance.posting.context import PostingContext
 from pi_appliance.posting.interface import PostLimits
-from pi_appliance.posting.lines import Choose, Line, fingerprint, pick
+from pi_appliance.posting.lines import LineOrder, PostLine, line_fingerprint, pick_line
 from pi_appliance.posting.model import Post
-from pi_appliance.posting.sender import Poster
+from pi_appliance.posting.sender import RunPoster
 from pi_appliance.storage.model import Picture, Report, Result
 
-_BEGINNINGS = {b"\x89PNG\r\n\x1a\n": "image/png", b"\xff\xd8\xff": "image/jpeg", b"GIF8": "image/gif"}
+Context = PostingContext
+has_pending_work, prune = store.has_pending_work, store.prune
+LEAVES = True
+"""A later run can finish the work of an interrupted one."""
+
+TWEET_KIND = "tweet"
+_MAX_THREAD_PARTS = 10  # of a thread made of a report
+_SIGNATURES = {b"\x89PNG\r\n\x1a\n": "image/png", b"\xff\xd8\xff": "image/jpeg", b"GIF8": "image/gif"}
 
 
 class OverlongPolicy(StrEnum):
-    """What becomes of a text that is too long for one post."""
+    """How to handle a text that is too long for one post."""
 
     REFUSE = "refuse"
     THREAD = "thread"
 
 
-@dataclass(frozen=True, slots=True)
-class Draft:
-    """One line, as it would stand on each network."""
-
-    line: Line
-    posts: Mapping[str, Sequence[Post]]
-
-
-@dataclass(frozen=True, slots=True)
-class RejectedLine:
-    """One line that cannot be posted, and why."""
-
-    line: Line
-    why: str
-
-
-def read(path: Path) -> list[Line]:
-    """Return the lines of the text file PATH. Raises Refused if it cannot be read."""
-    try:
-        return lines.parse(path.read_text("utf-8"))
-    except FileNotFoundError:
-        raise Refused(f"{path} is not there; write it, one post a line") from None
-    except (OSError, UnicodeDecodeError) as error:
-        why = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
-        raise Refused(f"{path} cannot be read: {why}") from None
-
-
-def draft(
-    line: Line,
-    folder: Path,
-    rules: Mapping[str, PostLimits],
-    values: Mapping[str, str],
-    long: OverlongPolicy = OverlongPolicy.REFUSE,
-) -> Draft | RejectedLine:
-    """Return what LINE becomes on each network of RULES; pictures lie in FOLDER, VALUES are for the words in braces."""
-    if line.wrong:
-        return RejectedLine(line, line.wrong)
-    try:
-        pictures = tuple(picture(folder / file, alt) for file, alt in line.pictures)
-    except Refused as error:
-        return RejectedLine(line, str(error))
-    if missing := lines.words(line) - values.keys():
-        return RejectedLine(line, f"nothing is known for {{{min(missing)}}} here")
-    text = lines.fill(line.text, values)
-    posts = {}
-    for name, each in rules.items():
-        made = split_post(Post(text, pictures), each, long)
-        if isinstance(made, str):
-            return RejectedLine(line, f"{made} on {name}")
-        posts[name] = made
-    return Draft(line, posts)
-
-
-def split_post(post: Post, rules: PostLimits, long: OverlongPolicy) -> Sequence[Post] | str:
-    """Return POST as the network of RULES takes it, in several parts if it must be; or why it does not take it."""
-    wrong = rules.wrong(post)
-    if not wrong:
-        return [post]
-    if long is OverlongPolicy.REFUSE:
-        return wrong
-    if rules.wrong(Post("x", post.pictures)):  # a post of nothing at all is wrong, too
-        return rules.wrong(Post("x", post.pictures))
-    try:
-        texts = lines.split(post.text, lambda text: not rules.wrong(Post(text)))
-    except ValueError as error:
-        return str(error)
-    return [Post(text, post.pictures if number == 0 else ()) for number, text in enumerate(texts)]
-
-
-def picture(path: Path, alt: str) -> Picture:
-    """Read the picture PATH. Raises Refused if there is none that networks take."""
-    try:
-        data = path.read_bytes()
-    except OSError as error:
-        raise Refused(f"the picture {path} cannot be read: {error.strerror}") from None
-    mime = next((mime for begin, mime in _BEGINNINGS.items() if data.startswith(begin)), "")
-    if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
-        mime = "image/webp"
-    if not mime:
-        raise Refused(f"{path} is no picture that networks take; they take PNG, JPEG, GIF and WebP")
-    return Picture(data, mime, alt)
-
-
-Context = PostingContext
-has_pending_work, prune = store.has_pending_work, store.prune
-LEAVES = True
-"""A run may leave something for a later one to finish."""
-
-_MOST_PARTS = 10  # of a thread that a report becomes
-
-
 class Attach(StrEnum):
-    """What of a report goes with the post."""
+    """Part of a report that is attached to a post."""
 
     PICTURE = "picture"
     REPORT = "report"
@@ -127,121 +43,217 @@ class Attach(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """The keys a job of this kind takes under `with:`."""
+    """The keys of this kind under `with:`."""
 
-    lines: Annotated[Path, "a text file, one post a line; blank lines and lines that begin with # do not count"]
+    lines: Annotated[Path, "a text file, one post per line; blank lines and lines that start with # do not count"]
     network: Annotated[Names, "where to post: a name from `networks:`, or several in [brackets]"]
-    choose: Annotated[
-        Choose, "which line: none again before all were used, any, or one after the other once through"
-    ] = Choose.SHUFFLE
-    long: Annotated[OverlongPolicy, "what becomes of a line that is too long for one post"] = OverlongPolicy.REFUSE
-    late: Annotated[timedelta, "for how long a post that could not be sent is still sent"] = timedelta(hours=6)
-    attach: Annotated[Attach | None, "what goes with it: the picture or the text of the newest report"] = None
-    report_of: Annotated[str | None, "the job whose report is attached, and meant by {last-report}"] = None
+    order: Annotated[
+        LineOrder, "which line: shuffle (none again before all were used), random, or in-order (once through)"
+    ] = LineOrder.SHUFFLE
+    too_long: Annotated[OverlongPolicy, "a line that is too long for one post: refuse it or post a thread"] = (
+        OverlongPolicy.REFUSE
+    )
+    send_within: Annotated[timedelta, "how long to retry a post that could not be sent"] = timedelta(hours=6)
+    attach: Annotated[Attach | None, "attach the picture or the text of the latest report of `report-from`"] = None
+    report_from: Annotated[str | None, "the job whose latest report is attached and used for {last-report}"] = None
 
     def check(self) -> list[tuple[tuple[str | int, ...], str, str]]:
-        """Return what is wrong with a key: where, what, and what would be right."""
-        if self.attach is not None and self.report_of is None:
-            return [(("attach",), "nobody knows whose report", "add report-of: and the name of a job")]
+        """Return the errors: key, problem, remedy."""
+        if self.attach is not None and self.report_from is None:
+            return [(("attach",), "the job that writes the report is missing", "add report-from: with a job name")]
         return []
 
     def warnings(self) -> list[tuple[tuple[str | int, ...], str, str]]:
-        """Return what a run would stumble over as things stand: where, what, and what would be right."""
+        """Return problems that make a run fail now: key, problem, remedy."""
         try:
-            some = any(not line.wrong for line in read(self.lines))
+            has_line = any(not line.error for line in read_lines(self.lines))
         except Refused as error:
-            wrong, _, right = str(error).partition("; ")
-            return [(("lines",), wrong, right)]
-        return [] if some else [(("lines",), f"{self.lines} holds no line to post", "write one post a line")]
+            problem, _, remedy = str(error).partition("; ")
+            return [(("lines",), problem, remedy)]
+        return [] if has_line else [(("lines",), f"{self.lines} has no line to post", "write one post per line")]
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """One line, as the posts of each network."""
+
+    line: PostLine
+    posts: Mapping[str, Sequence[Post]]
+
+
+@dataclass(frozen=True, slots=True)
+class RejectedLine:
+    """One line that cannot be posted."""
+
+    line: PostLine
+    reason: str
 
 
 def run(options: Options, context: PostingContext) -> Result:
-    """Post one line. Raises Refused where there is none to post; Unavailable and Uncertain as the networks do."""
-    poster = Poster(context)
-    left = poster.finish()
-    if context.resume_only:
-        return poster.told_of_left(left)
-    unfit: list[RejectedLine] = []
-    ended = poster.post(lambda: _make(options, context, unfit), late=options.late)
-    count = "1 line" if len(unfit) == 1 else f"{len(unfit)} lines"
-    left_out = f"; {count} cannot be posted, see: pi-appliance tweets check" if unfit else ""
-    return poster.told(ended, next(each.text for each in ended) + left_out)
+    """Post one line.
 
+    Raises:
+        Refused: There is no line to post.
+        Unavailable, Uncertain: As the networks do.
 
-def _make(
-    options: Options, context: PostingContext, unfit: list[RejectedLine]
-) -> tuple[Mapping[str, Sequence[Post]], str]:
-    """Choose a line and return what it becomes on each network, and what the line is called in the ledger.
-
-    Those that cannot be posted are put into UNFIT.
     """
-    picture = options.attach is Attach.PICTURE
-    report = context.latest_report(options.report_of, picture=picture) if options.report_of else None
-    rules = {name: context.limits(name) for name in options.network}
-    folder, made, values = options.lines.parent, read(options.lines), _values(context, report)
-    drafts = [draft(line, folder, rules, values, options.long) for line in made]
-    fitting = [each for each in drafts if isinstance(each, Draft)]
-    unfit += [each for each in drafts if isinstance(each, RejectedLine)]
-    if not fitting:
-        raise Refused(_none_fits(options.lines, unfit))
-    prints = [fingerprint(each.line) for each in fitting]
-    chosen = pick(prints, context.posts.used(), options.choose, context.random_for("line"))
-    if chosen is None:
-        raise Refused(f"every line of {options.lines} was posted; add some, or write choose: shuffle")
-    posts = fitting[chosen].posts
+    poster = RunPoster(context)
+    pending = poster.send_pending()
+    if context.resume_only:
+        return poster.pending_result(pending)
+    rejected: list[RejectedLine] = []
+    records = poster.post(lambda: _choose_line(options, context, rejected), send_within=options.send_within)
+    count = "1 line" if len(rejected) == 1 else f"{len(rejected)} lines"
+    note = f"; {count} cannot be posted, see: pi-appliance tweets check" if rejected else ""
+    return poster.result(records, next(each.text for each in records) + note)
+
+
+def _choose_line(
+    options: Options, context: PostingContext, rejected: list[RejectedLine]
+) -> tuple[Mapping[str, Sequence[Post]], str]:
+    """Choose a line; return its posts by network and its fingerprint. Appends to `rejected`."""
+    with_picture = options.attach is Attach.PICTURE
+    report = context.latest_report(options.report_from, picture=with_picture) if options.report_from else None
+    limits = {name: context.limits(name) for name in options.network}
+    folder, values = options.lines.parent, _placeholder_values(context, report)
+    drafts = [draft_line(line, folder, limits, values, options.too_long) for line in read_lines(options.lines)]
+    postable = [each for each in drafts if isinstance(each, Draft)]
+    rejected += [each for each in drafts if isinstance(each, RejectedLine)]
+    if not postable:
+        raise Refused(_no_line_message(options.lines, rejected))
+    fingerprints = [line_fingerprint(each.line) for each in postable]
+    index = pick_line(fingerprints, context.posts.used_lines(), options.order, context.random_for("line"))
+    if index is None:
+        raise Refused(f"every line of {options.lines} was posted; add lines, or write order: shuffle")
+    posts = postable[index].posts
     if options.attach is not None:
-        posts = {name: _attached(each[0], options, report, rules[name], each) for name, each in posts.items()}
-    return posts, prints[chosen]
+        posts = {name: _attach(each[0], options, report, limits[name], each) for name, each in posts.items()}
+    return posts, fingerprints[index]
 
 
-def _values(context: PostingContext, report: Report | None) -> dict[str, str]:
-    """Return what the words in braces stand for now; not those that nothing is known of."""
-    now, warm = context.local_time(), context.temperature()
-    values = {"date": _date(now), "time": f"{now:%H:%M}", "hostname": context.hostname}
-    if warm is not None:
-        values["temperature"] = f"{warm:.0f} °C"
+def _placeholder_values(context: PostingContext, report: Report | None) -> dict[str, str]:
+    now, temperature = context.local_time(), context.temperature()
+    values = {"date": format_date(now), "time": f"{now:%H:%M}", "hostname": context.hostname}
+    if temperature is not None:
+        values["temperature"] = f"{temperature:.0f} °C"
     if report is not None:
         values["last-report"] = report.summary
     return values
 
 
-def _date(now: datetime) -> str:
+def format_date(now: datetime) -> str:
+    """Format a date as in 1 May 2026."""
     return f"{now.day} {now:%B %Y}"
 
 
-def _attached(
-    post: Post, options: Options, report: Report | None, rules: PostLimits, parts: Sequence[Post]
+def _attach(
+    post: Post, options: Options, report: Report | None, limits: PostLimits, parts: Sequence[Post]
 ) -> Sequence[Post]:
-    """Return PARTS, which begin with POST, with what is to be attached of REPORT."""
+    """Attach `report` to `parts`, whose first part is `post`."""
+    source = options.report_from
     if report is None:
-        raise Refused(f"{options.report_of} has no report yet; run it first: pi-appliance jobs run {options.report_of}")
-    if options.attach is Attach.PICTURE:
-        if report.picture is None:
-            raise Refused(f"the report of {options.report_of} has no picture; write attach: report to have its text")
-        made = Post(post.text, (*post.pictures, report.picture))
-        if wrong := rules.wrong(made):
-            raise Refused(f"the picture of the report of {options.report_of} does not go with it: {wrong}")
-        return [made, *parts[1:]]
-    return _with_text(post, report.text, rules, options.long)
+        raise Refused(f"{source} has no report yet; run it first: pi-appliance jobs run {source}")
+    if options.attach is Attach.REPORT:
+        return _attach_text(post, report.text, limits, options.too_long)
+    if report.picture is None:
+        raise Refused(f"the report of {source} has no picture; write attach: report to post its text")
+    attached = Post(post.text, (*post.pictures, report.picture))
+    if reason := limits.rejection_reason(attached):
+        raise Refused(f"the picture of the report of {source} cannot be attached: {reason}")
+    return [attached, *parts[1:]]
 
 
-def _with_text(post: Post, text: str, rules: PostLimits, long: OverlongPolicy) -> Sequence[Post]:
-    """Return POST with as many lines of TEXT below it as fit, or a thread of them."""
-    lines = text.strip().splitlines()
-    whole = split_post(Post("\n".join([post.text, "", *lines]), post.pictures), rules, long)
-    if not isinstance(whole, str) and len(whole) <= _MOST_PARTS:
-        return whole
-    for count in range(len(lines) - 1, 0, -1):
-        cut = Post("\n".join([post.text, "", *lines[:count], "…"]), post.pictures)
-        if not rules.wrong(cut):
-            return [cut]
+def _attach_text(post: Post, text: str, limits: PostLimits, too_long: OverlongPolicy) -> Sequence[Post]:
+    """Append as many lines of `text` as fit, or make a thread of all of them."""
+    report_lines = text.strip().splitlines()
+    full = split_post(Post("\n".join([post.text, "", *report_lines]), post.pictures), limits, too_long)
+    if not isinstance(full, str) and len(full) <= _MAX_THREAD_PARTS:
+        return full
+    for count in range(len(report_lines) - 1, 0, -1):
+        shortened = Post("\n".join([post.text, "", *report_lines[:count], "…"]), post.pictures)
+        if not limits.rejection_reason(shortened):
+            return [shortened]
     return [post]
 
 
-def _none_fits(path: Path, unfit: Sequence[RejectedLine]) -> str:
-    if unfit:
-        first = unfit[0]
-        return (
-            f"no line of {path} can be posted (line {first.line.number}: {first.why}); see: pi-appliance tweets check"
-        )
-    return f"{path} holds no line to post; write one post a line"
+def _no_line_message(path: Path, rejected: Sequence[RejectedLine]) -> str:
+    if not rejected:
+        return f"{path} has no line to post; write one post per line"
+    first = rejected[0]
+    return f"no line of {path} can be posted (line {first.line.number}: {first.reason}); see: pi-appliance tweets check"
+
+
+def read_lines(path: Path) -> list[PostLine]:
+    """Read the text file `path`. Raises Refused if that is not possible."""
+    try:
+        return lines.parse_lines(path.read_text("utf-8"))
+    except FileNotFoundError:
+        raise Refused(f"{path} does not exist; create it with one post per line") from None
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+        raise Refused(f"{path} cannot be read: {reason}") from None
+
+
+def draft_line(
+    line: PostLine,
+    folder: Path,
+    limits: Mapping[str, PostLimits],
+    values: Mapping[str, str],
+    too_long: OverlongPolicy = OverlongPolicy.REFUSE,
+) -> Draft | RejectedLine:
+    """Make the posts of `line` for each network.
+
+    Args:
+        line: The line.
+        folder: Directory that picture paths are relative to.
+        limits: Limits by network.
+        values: Values of the placeholders.
+        too_long: How to handle a text that is too long.
+
+    """
+    if line.error:
+        return RejectedLine(line, line.error)
+    try:
+        pictures = tuple(load_picture(folder / file, alt) for file, alt in line.pictures)
+    except Refused as error:
+        return RejectedLine(line, str(error))
+    if missing := lines.find_placeholders(line) - values.keys():
+        return RejectedLine(line, f"{{{min(missing)}}} has no value here")
+    text = lines.fill_placeholders(line.text, values)
+    posts = {}
+    for name, each in limits.items():
+        parts = split_post(Post(text, pictures), each, too_long)
+        if isinstance(parts, str):
+            return RejectedLine(line, f"{parts} on {name}")
+        posts[name] = parts
+    return Draft(line, posts)
+
+
+def split_post(post: Post, limits: PostLimits, too_long: OverlongPolicy) -> Sequence[Post] | str:
+    """Split `post` into the parts that fit `limits`; return the reason as a string if that fails."""
+    reason = limits.rejection_reason(post)
+    if not reason:
+        return [post]
+    if too_long is OverlongPolicy.REFUSE:
+        return reason
+    if reason := limits.rejection_reason(Post("x", post.pictures)):  # the problem is not the text
+        return reason
+    try:
+        texts = lines.split_thread(post.text, lambda text: not limits.rejection_reason(Post(text)))
+    except ValueError as error:
+        return str(error)
+    return [Post(text, post.pictures if number == 0 else ()) for number, text in enumerate(texts)]
+
+
+def load_picture(path: Path, alt: str) -> Picture:
+    """Read the picture `path`. Raises Refused if networks do not accept it."""
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise Refused(f"the picture {path} cannot be read: {error.strerror}") from None
+    mime = next((mime for start, mime in _SIGNATURES.items() if data.startswith(start)), "")
+    if data.startswith(b"RIFF") and data[8:12] == b"WEBP":
+        mime = "image/webp"
+    if not mime:
+        raise Refused(f"{path} is not a picture that networks accept; use PNG, JPEG, GIF or WebP")
+    return Picture(data, mime, alt)

@@ -152,7 +152,7 @@ def _rule(pattern: str) -> re.Pattern[str]:
     return re.compile(pattern, re.IGNORECASE)  # when first asked for: it takes a while
 
 
-def find(text: str) -> Iterator[tuple[int, int]]:
+def find_links(text: str) -> Iterator[tuple[int, int]]:
     """Yield where each address in TEXT begins and where it ends. TEXT is in NFC."""
     at = 0
     while "." in text[at:] and (host := _rule(_HOST).search(text, at)):
@@ -304,7 +304,7 @@ def _flag(letters: str) -> str:
 
 
 @cache
-def sequences() -> re.Pattern[str]:
+def emoji_sequences() -> re.Pattern[str]:
     """Return what finds each picture that is two characters or more. Made when first asked for: it takes a while."""
     patterns = [
         *(re.sub("[ZVT]", lambda name: _MEANS[name[0]], pattern) for pattern in _JOINED),
@@ -324,11 +324,11 @@ _HEAVY = re.compile("[^\u0000-\u10ff\u2000-\u200d\u2010-\u201f\u2032-\u2037]")  
 _NEVER = re.compile("[\ufffe\uffff\ufeff\ud800-\udfff]")  # no characters, a mark for the order of bytes, halves of some
 
 
-def weigh(text: str) -> int:
+def text_length(text: str) -> int:
     """Return the length of TEXT as X counts it."""
     text = unicodedata.normalize("NFC", text)
     weight = at = 0
-    for start, end in find(text):
+    for start, end in find_links(text):
         weight += _weigh_plain(text[at:start]) + _ADDRESS
         at = end
     return weight + _weigh_plain(text[at:])
@@ -336,7 +336,7 @@ def weigh(text: str) -> int:
 
 def has_link(text: str) -> bool:
     """Say whether X takes something in TEXT for a web address: such a post costs more."""
-    return any(find(unicodedata.normalize("NFC", text)))
+    return any(find_links(unicodedata.normalize("NFC", text)))
 
 
 def forbidden_characters(text: str) -> str:
@@ -348,18 +348,18 @@ def forbidden_characters(text: str) -> str:
 def _weigh_plain(text: str) -> int:
     if not _HEAVY.search(text):  # most texts; and every emoji of several characters has a heavy one
         return len(text)
-    rest, emoji = sequences().subn("", text)
+    rest, emoji = emoji_sequences().subn("", text)
     return emoji * _EMOJI + len(rest) + len(_HEAVY.findall(rest))
 
 
-def count(text: str) -> int:
+def count_graphemes(text: str) -> int:
     """Return of how many characters TEXT is, as a reader counts: 🇨🇭, 👩‍🚀 and é are one each."""
     if text.isascii():  # where only the two halves of a line end belong together
         return len(text) - text.count("\r\n")
-    return len(split(text))
+    return len(split_graphemes(text))
 
 
-def split(text: str) -> list[str]:
+def split_graphemes(text: str) -> list[str]:
     """Return the characters of TEXT, as a reader takes them apart; together they are TEXT."""
     import wcwidth  # noqa: PLC0415 - 20 ms and 5 MB that only who counts more than ASCII shall pay
 

@@ -86,7 +86,7 @@ STEPS = (
     ) STRICT;
     """,
     """
-    -- What is to be on a social network, written down before it is sent: one row a slot, network and part of a thread.
+    -- Posts for social networks, written before they are sent: one row per slot, network and part of a thread.
     CREATE TABLE posts (
         id INTEGER PRIMARY KEY AUTOINCREMENT,
         job TEXT NOT NULL,
@@ -97,23 +97,23 @@ STEPS = (
         line TEXT NOT NULL,
         text TEXT NOT NULL,
         state TEXT NOT NULL,
-        why TEXT NOT NULL DEFAULT '',
-        made TEXT NOT NULL,
-        until TEXT NOT NULL,
-        next TEXT NOT NULL,
-        tries INTEGER NOT NULL DEFAULT 0,
-        remote TEXT,
+        reason TEXT NOT NULL DEFAULT '',
+        created_at TEXT NOT NULL,
+        expires_at TEXT NOT NULL,
+        next_attempt_at TEXT NOT NULL,
+        attempts INTEGER NOT NULL DEFAULT 0,
+        remote_id TEXT,
         link TEXT NOT NULL DEFAULT '',
-        sent TEXT,
-        cost INTEGER NOT NULL DEFAULT 0,
+        sent_at TEXT,
+        cost_microdollars INTEGER NOT NULL DEFAULT 0,
         run INTEGER NOT NULL,
-        -- What the network calls a post that was there before this one was first tried.
-        older TEXT NOT NULL DEFAULT '',
+        -- Id on the network of an older post: a search for this one starts there.
+        since_id TEXT NOT NULL DEFAULT '',
         UNIQUE (job, slot, network, part)
     ) STRICT;
-    CREATE INDEX posts_open ON posts (job) WHERE state IN ('waiting', 'sending');
-    -- Gone once the post is there.
-    CREATE TABLE pictures (
+    CREATE INDEX posts_pending ON posts (job) WHERE state IN ('waiting', 'sending');
+    -- Pictures of posts, deleted when the state of the post is final.
+    CREATE TABLE post_images (
         post INTEGER NOT NULL,
         number INTEGER NOT NULL,
         mime TEXT NOT NULL,
@@ -121,21 +121,21 @@ STEPS = (
         data BLOB NOT NULL,
         PRIMARY KEY (post, number)
     ) STRICT, WITHOUT ROWID;
-    -- Which lines a job has used, by their content: in which round, and in which order.
-    CREATE TABLE lines (
+    -- Lines that a job has used, in rounds: no line is used twice in a round.
+    CREATE TABLE used_lines (
         job TEXT NOT NULL,
-        line TEXT NOT NULL,
+        fingerprint TEXT NOT NULL,
         round INTEGER NOT NULL,
-        used INTEGER NOT NULL,
-        PRIMARY KEY (job, line)
+        position INTEGER NOT NULL,
+        PRIMARY KEY (job, fingerprint)
     ) STRICT, WITHOUT ROWID;
     -- A pause that a person has ended, and that is still to be accounted for: over, whatever the clock says by then.
     ALTER TABLE pauses ADD COLUMN over INTEGER NOT NULL DEFAULT 0;
-    -- Millionths of a dollar by calendar month, as 2027-03.
-    CREATE TABLE spent (
+    -- Spending by calendar month, such as 2027-03.
+    CREATE TABLE network_spend (
         network TEXT NOT NULL,
         month TEXT NOT NULL,
-        amount INTEGER NOT NULL,
+        microdollars INTEGER NOT NULL,
         PRIMARY KEY (network, month)
     ) STRICT, WITHOUT ROWID;
     """,

@@ -1,4 +1,4 @@
-"""What forms and the API may do: command the player; run, pause, resume or cancel a job; resolve a post."""
+"""What forms and the API may do: command the player; run, pause, resume or cancel a job."""
 
 from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
@@ -9,8 +9,6 @@ from pi_appliance.config import units
 from pi_appliance.errors import Refused, suggest
 from pi_appliance.music import player_commands
 from pi_appliance.music.stations.service import Stations
-from pi_appliance.posting.model import OWNER_DECISIONS, PostRecord
-from pi_appliance.posting.store import Posts
 from pi_appliance.storage.model import Run, Trigger
 from pi_appliance.storage.slots import Pause
 from pi_appliance.web.interface import Daemon
@@ -70,13 +68,6 @@ class Actions:
         run = self._daemon.appliance.cancel(name)
         self._daemon.wake()
         return run
-
-    def settle_post(self, number: int, answer: str) -> PostRecord:
-        """Let the uncertain post NUMBER be what the owner says, one of ANSWERS. Raises UnknownName."""
-        state, why = OWNER_DECISIONS[answer]
-        settled = Posts(self._daemon.appliance.store).settle(number, state, why, now=self.now())
-        self._daemon.wake()
-        return settled
 
 
 def _length(given: Mapping[str, object]) -> timedelta | None:

@@ -97,7 +97,7 @@ _RUN: Mapping[str, Schema] = {
     "progress": _or_none(_NUMBER),
 }
 _POST: Mapping[str, Schema] = {
-    **dict.fromkeys(("post", "part", "parts", "tries"), _WHOLE),
+    **dict.fromkeys(("id", "part", "parts", "attempts"), _WHOLE),
     **dict.fromkeys(("job", "slot", "network", "text", "state", "cost"), _TEXT),
 }
 

@@ -96,7 +96,7 @@ def test_two_small_runs_are_one_large_run(house, tmp_path):
 
 
 def test_killed_at_any_instant_it_never_falls_behind_what_it_said(house):
-    write(house, "keystrokes: 30000000", "network: net", "tell: every-run")
+    write(house, "keystrokes: 30000000", "network: net", "announce: every-run")
     random, said = Random(SEED), 0
     for _ in range(KILLS):
         started = house.start("jobs", "run", "bard")
@@ -139,7 +139,7 @@ def test_a_damaged_memory_is_told_with_what_to_do(house):
         ("keystrokes: 0", "0 types nothing; write 1 or more", 2),
         ("network: nett", "no network is called 'nett'; did you mean 'net'?", 2),
         ("keyboard: piano", "'piano' is not known here; known: letters, typewriter", 2),
-        ("tell: never", "'never' is not known here", 2),
+        ("announce: never", "'never' is not known here", 2),
         ("keyboard: typewriter", "all well", 0),
     ],
 )

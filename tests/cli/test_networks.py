@@ -16,7 +16,9 @@ from tests.nobody import NOBODY, Abroad
 
 KINDS = ROOT / "tests" / "fakes" / "kinds"
 JOB = "it: {kind: command, with: {run: ['true']}}"
-NETWORKS = "networks:\n  mine: {kind: diary}\n  second: {kind: diary, with: {keys: DIARY2}}\n  show: {kind: preview}"
+NETWORKS = (
+    "networks:\n  mine: {kind: diary}\n  second: {kind: diary, with: {secrets-prefix: DIARY2}}\n  show: {kind: preview}"
+)
 TOKEN = "sésame 'open' \"# =b/64+%\\"
 
 
@@ -65,7 +67,7 @@ def test_logging_in_asks_proves_stores_and_says_who_it_is(home):
     path = secrets_of(home)
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith(f"mine: @maker (the keys are right); they are in {path}, which only ")
-    assert done.stdout.endswith(" can read, and the next run takes them\n")
+    assert done.stdout.endswith(" can read, and the next run uses them\n")
     assert "Look at the inside of the cover." in done.stderr
     assert TOKEN not in done.stdout + done.stderr
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
@@ -155,7 +157,7 @@ def test_what_is_not_installed_is_named_with_how_to_install_it(home):
 
 def test_a_variable_that_would_win_is_told(home):
     done = run(home, "login", "mine", answers="maker\nright\n", environment={"DIARY_TOKEN": "other"})
-    assert "DIARY_TOKEN stands in the environment too" in done.stderr
+    assert "DIARY_TOKEN is also set in the environment" in done.stderr
     assert "DIARY_TOKEN=right\n" in secrets_of(home).read_text()
 
 
@@ -279,7 +281,7 @@ def test_the_list_tells_which_keys_are_there_and_from_where(home):
         {"network": "show", "kind": "preview", "keys": {}},
     ]
     home.write(JOB)
-    assert run(home, "list").stdout == "there is no network; how to write one: docs/tweets.md\n"
+    assert run(home, "list").stdout == "no network is configured; how to add one: docs/tweets.md\n"
 
 
 def test_keys_that_are_missing_are_a_warning_of_the_check(home):

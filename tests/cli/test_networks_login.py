@@ -109,7 +109,9 @@ def test_x_with_the_tokens_of_the_console_that_are_wrong(house):
 
 def test_mastodon_by_its_code(house):
     with fake_mastodon() as server:
-        house.write(JOB, f"networks:\n  toot: {{kind: mastodon, with: {{server: '{server.address}', keys: CAT}}}}")
+        house.write(
+            JOB, f"networks:\n  toot: {{kind: mastodon, with: {{server: '{server.address}', secrets-prefix: CAT}}}}"
+        )
         with logging_in(house, "toot") as owner:
             question = "The code that is shown then"
             owner.answer(question, server.approve(owner.until(question)))

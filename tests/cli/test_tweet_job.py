@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 
-from pi_appliance.posting.store import Posts
+from pi_appliance.posting.store import PostDatabase
 from pi_appliance.storage.runs import Store
 from tests.fakes.x_server import SECRETS, fake_x
 from tests.house import House, until
@@ -48,9 +48,9 @@ def test_every_line_gets_its_turn_once_in_each_round(house):
 @pytest.mark.parametrize(
     ("lines", "says"),
     [
-        (None, "is not there; write it, one post a line"),
-        ("", "holds no line to post"),
-        ("# only\n\n# comments\n", "holds no line to post"),
+        (None, "does not exist; create it with one post per line"),
+        ("", "has no line to post"),
+        ("# only\n\n# comments\n", "has no line to post"),
         (b"caf\xe9\n", "it is not UTF-8 text"),
         ("x" * 281 + "\n", "(line 1: 281 of 280 on net)"),
     ],
@@ -101,14 +101,14 @@ def test_a_lost_answer_is_looked_up_and_the_post_is_found(house):
         server.faults.append("cut-after")
         assert on_slot(house).returncode == 0
     (post,) = house.json("tweets", "list")["posts"]
-    assert (post["state"], post["why"]) == ("sent", "no answer came; found on the account")
+    assert (post["state"], post["reason"]) == ("sent", "no answer came; found on the account")
     assert server.posts == ["perhaps"]
 
 
 @pytest.mark.parametrize(("saw", "then"), [("there", 0), ("post", 1), ("drop", 0)])
 def test_a_lost_answer_that_may_not_be_looked_up_is_uncertain_until_the_owner_says_what_he_saw(house, saw, then):
     with fake_x() as server:
-        write(house, "perhaps\n", f"kind: x, with: {{server: '{server.address}', look: false}}")
+        write(house, "perhaps\n", f"kind: x, with: {{server: '{server.address}', verify-uncertain: false}}")
         server.faults.append("cut-before")
         assert on_slot(house).returncode == 1
         assert house.last("bird")["outcome"] == "uncertain"
@@ -116,8 +116,8 @@ def test_a_lost_answer_that_may_not_be_looked_up_is_uncertain_until_the_owner_sa
         assert (listed.returncode, "uncertain" in listed.stdout) == (1, True)
         assert house.run("jobs", "run", "bird", "--resume", environment=SECRETS).returncode == 0
         assert server.posts == [], "never sent again blindly"
-        assert house.run("tweets", "settle", "1", saw).returncode == 0
-        assert house.run("tweets", "settle", "1", saw).returncode == 2
+        assert house.run("tweets", "resolve", "1", saw).returncode == 0
+        assert house.run("tweets", "resolve", "1", saw).returncode == 2
         assert house.run("jobs", "run", "bird", "--resume", environment=SECRETS).returncode == 0
     assert len(server.posts) == then
     assert house.run("tweets", "list").returncode == 0
@@ -167,7 +167,7 @@ CROSS = "pegs:\n  kind: puzzle\n  with: {puzzle: peg-solitaire, boards: [cross]}
 def brag(house: House, options: str) -> str:
     """Solve a board, post about it, and return what the preview shows."""
     house.write(
-        f"{CROSS}brag:\n  kind: tweet\n  with: {{lines: tweets.txt, network: net, report-of: pegs, {options}}}",
+        f"{CROSS}brag:\n  kind: tweet\n  with: {{lines: tweets.txt, network: net, report-from: pegs, {options}}}",
         "networks:\n  net: {kind: preview}",
     )
     (house.folder / "tweets.txt").write_text("Solved on {hostname}: {last-report}\n", "utf-8")
@@ -209,7 +209,7 @@ def test_what_a_post_says_of_a_report_is_all_of_one_run_also_after_a_night_that_
 
 def test_without_a_report_the_run_says_which_job_is_to_be_run_first(house):
     house.write(
-        f"{CROSS}brag:\n  kind: tweet\n  with: {{lines: tweets.txt, network: net, report-of: pegs, attach: picture}}",
+        f"{CROSS}brag:\n  kind: tweet\n  with: {{lines: tweets.txt, network: net, report-from: pegs, attach: picture}}",
         "networks:\n  net: {kind: preview}",
     )
     (house.folder / "tweets.txt").write_text("Solved\n", "utf-8")
@@ -256,7 +256,7 @@ def test_a_slot_of_cron_that_the_chance_leaves_out_still_sends_what_is_left(hous
         assert house.run("jobs", "run", "bird", environment=SECRETS).returncode == 75
         assert server.posts == []
         with Store(house.state / "history.db") as store, store.writing() as db:
-            db.execute("UPDATE posts SET next = made")  # its time has come
+            db.execute("UPDATE posts SET next_attempt_at = created_at")  # its time has come
         done = on_slot(house)
         assert (done.returncode, server.posts) == (0, ["patience"])
     summaries = [run["summary"] for run in house.json("jobs", "history", "bird")]
@@ -274,6 +274,6 @@ def test_what_the_preview_says_is_what_then_happens(house):
     for slot in coming:
         assert house.run("jobs", "run", "bird", "--trigger", "daemon", "--slot", slot["slot"]).returncode == 0
     with Store(house.state / "history.db") as store:
-        posted = {each.slot: each.text for each in Posts(store).newest(limit=100)}
+        posted = {each.slot: each.text for each in PostDatabase(store).newest_posts(limit=100)}
     assert posted == {slot["slot"]: slot["posts"]["net"][0]["text"] for slot in coming if slot["line"]}
     assert len(set(posted.values())) == min(7, len(posted)) > 1

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from pi_appliance.posting.lines import Choose, fingerprint, parse, pick, use
+from pi_appliance.posting.lines import LineOrder, line_fingerprint, mark_used, parse_lines, pick_line
 from pi_appliance.posting.model import UsedLines
 from pi_appliance.scheduling.due import is_selected, uniform_for_label
 from pi_appliance.scheduling.model import Chance
@@ -61,10 +61,10 @@ def test_a_line_that_is_too_long_is_told_for_each_network_that_refuses_it(house)
 
 
 def test_a_long_line_of_a_job_that_makes_threads_is_shown_as_one(house):
-    write(house, f"{'A sentence that is here. ' * 30}\n{'x' * 300}\n", more=", long: thread")
+    write(house, f"{'A sentence that is here. ' * 30}\n{'x' * 300}\n", more=", too-long: thread")
     assert check(house, status=1) == [
         "tweets.txt:1: a thread of 3 parts on x",
-        f"tweets.txt:2: {'x' * 39}… does not fit into a post by itself on x",
+        f"tweets.txt:2: {'x' * 39}… alone does not fit into a post on x",
         "tweets.txt: 2 lines, 1 fits x",
     ]
 
@@ -75,10 +75,10 @@ def test_what_is_wrong_with_words_and_pictures_is_told_once_not_for_each_network
     lines = ["{temprature}", "![sky](gone.png)", "![sky](text.png)", "look ![](here.png)", "look here ![sky](here.png)"]
     write(house, "\n".join(lines), network="[x, wall]")
     assert check(house, status=1) == [
-        "tweets.txt:1: no word is called {temprature}; did you mean {temperature}?",
+        "tweets.txt:1: {temprature} is not a placeholder; did you mean {temperature}?",
         "tweets.txt:2: the picture gone.png cannot be read: No such file or directory",
-        "tweets.txt:3: text.png is no picture that networks take; they take PNG, JPEG, GIF and WebP",
-        "tweets.txt:4: warning: nobody is told what here.png shows; write ![what it shows](here.png)",
+        "tweets.txt:3: text.png is not a picture that networks accept; use PNG, JPEG, GIF or WebP",
+        "tweets.txt:4: warning: the picture here.png has no description; write ![description](here.png)",
         "tweets.txt: 5 lines, 2 fit x and wall",
     ]
 
@@ -87,7 +87,7 @@ def test_a_missing_description_and_repeats_are_warnings_only(house):
     (house.folder / "a.png").write_bytes(PNG)
     write(house, "Hello from a shelf.\nLook! ![](a.png)\nhello FROM  a shelf.\nHello from the shelf.\nOther.\n")
     assert check(house) == [
-        "tweets.txt:2: warning: nobody is told what a.png shows; write ![what it shows](a.png)",
+        "tweets.txt:2: warning: the picture a.png has no description; write ![description](a.png)",
         "tweets.txt:3: warning: the same as line 1",
         "tweets.txt:4: warning: nearly the same as line 1 (90 %)",
         "tweets.txt: 5 lines, 5 fit x",
@@ -104,18 +104,18 @@ def test_words_are_counted_as_long_as_they_may_become(house):
 
 def test_the_word_for_a_report_needs_a_job_whose_report_it_is(house):
     write(house, "{last-report}!\n")
-    assert check(house, status=1)[0] == "tweets.txt:1: nothing is known for {last-report} here"
-    write(house, f"{{last-report}}{'x' * 200}\n{{last-report}}{'x' * 201}\n", more=", report-of: bird")
+    assert check(house, status=1)[0] == "tweets.txt:1: {last-report} has no value here"
+    write(house, f"{{last-report}}{'x' * 200}\n{{last-report}}{'x' * 201}\n", more=", report-from: bird")
     assert check(house, status=1)[0] == "tweets.txt:2: 281 of 280 on x"
 
 
 @pytest.mark.parametrize(
     ("data", "says"),
     [
-        (b"one\r\ntwo\r\ncaf\xe9\r\n", "tweets.txt:3: byte 0xe9 is no UTF-8 text; save the file as UTF-8"),
-        (b"\xff\xfeo\x00n\x00e\x00", "tweets.txt:1: byte 0xff is no UTF-8 text; save the file as UTF-8"),
-        (b"", "tweets.txt: holds no line to post; write one post a line"),
-        (b"\xef\xbb\xbf# only this\n", "tweets.txt: holds no line to post; write one post a line"),
+        (b"one\r\ntwo\r\ncaf\xe9\r\n", "tweets.txt:3: byte 0xe9 is not UTF-8 text; save the file as UTF-8"),
+        (b"\xff\xfeo\x00n\x00e\x00", "tweets.txt:1: byte 0xff is not UTF-8 text; save the file as UTF-8"),
+        (b"", "tweets.txt: has no line to post; write one post per line"),
+        (b"\xef\xbb\xbf# only this\n", "tweets.txt: has no line to post; write one post per line"),
     ],
 )
 def test_a_file_of_which_nothing_can_be_posted_is_told(house, data, says):
@@ -127,7 +127,7 @@ def test_a_file_that_is_not_there_is_told(house):
     write(house, "one\n")
     (house.folder / "tweets.txt").unlink()
     (said,) = check(house, status=1)
-    assert said == "tweets.txt: cannot be read: No such file or directory; write it, one post a line"
+    assert said == "tweets.txt: cannot be read: No such file or directory; create it with one post per line"
 
 
 def test_a_file_that_no_job_uses_is_checked_for_any_network(house):
@@ -157,15 +157,15 @@ def test_jobs_are_checked_together_or_one_alone_and_a_file_they_share_once(house
 
 def test_without_a_job_that_posts_lines_the_owner_is_told_how_to_name_a_file(house):
     house.write("", NETWORKS)
-    assert check(house) == ["no job posts lines; name a file: --lines FILE"]
-    assert house.run("tweets", "preview").stdout == "no job that posts lines has a slot to come\n"
+    assert check(house) == ["no job posts lines; to check a file: --lines FILE"]
+    assert house.run("tweets", "preview").stdout == "no job that posts lines has a future slot\n"
 
 
 @pytest.mark.parametrize(
     ("words", "status", "says"),
     [
         (["birt"], 2, "no job is called 'birt'; did you mean 'bird'?"),
-        (["pegs"], 1, "pegs posts no lines of a file: it is of kind command, not tweet"),
+        (["pegs"], 1, "pegs does not post lines of a file: its kind is command, not tweet"),
     ],
 )
 @pytest.mark.parametrize("command", ["check", "preview"])
@@ -179,7 +179,7 @@ def test_a_job_that_posts_no_lines_is_told(house, command, words, status, says):
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (["--network", "x"], "--network goes with --lines"),
+        (["--network", "x"], "--network needs --lines"),
         (["bird", "--lines", "t.txt"], "not both"),
         (["--lines", "t.txt", "--network", "y"], "no network is called 'y'"),
     ],
@@ -200,14 +200,14 @@ def test_a_check_as_json(house):
     long, same = told["notes"]
     assert long == {
         "line": 1,
-        "weight": "refused",
-        "what": "300 of 280 on x",
+        "severity": "refused",
+        "message": "300 of 280 on x",
         "network": "x",
         "length": 300,
-        "limit": 280,
+        "max_length": 280,
         "parts": None,
     }
-    assert (same["line"], same["weight"], same["network"]) == (3, "warning", None)
+    assert (same["line"], same["severity"], same["network"]) == (3, "warning", None)
 
 
 def test_a_check_makes_nothing_and_needs_no_right_to_the_state(house):
@@ -219,34 +219,36 @@ def test_a_check_makes_nothing_and_needs_no_right_to_the_state(house):
 # preview
 
 
-def foretold(house: House, lines: str, dues: Sequence[str], *, chance: Chance | None, how: Choose) -> list[int | None]:
+def foretold(
+    house: House, lines: str, dues: Sequence[str], *, chance: Chance | None, how: LineOrder
+) -> list[int | None]:
     """Return the line for each of DUES, None where the chance leaves it out, worked out from the secret alone."""
     secret = (house.state / "secret.key").read_bytes()
-    read = parse(lines)
-    prints, used, found = [fingerprint(line) for line in read], UsedLines(), []
+    read = parse_lines(lines)
+    prints, used, found = [line_fingerprint(line) for line in read], UsedLines(), []
     for due in dues:
         at = None
         if is_selected(chance, secret=secret, job="bird", due=due):
-            at = pick(prints, used, how, uniform_for_label(secret, "bird", due, "line"))
+            at = pick_line(prints, used, how, uniform_for_label(secret, "bird", due, "line"))
         if at is not None:
-            used = use(used, prints[at])
+            used = mark_used(used, prints[at])
         found.append(None if at is None else read[at].number)
     return found
 
 
-@pytest.mark.parametrize("how", list(Choose))
+@pytest.mark.parametrize("how", list(LineOrder))
 @pytest.mark.parametrize("chance", [None, Chance(1, 4)], ids=str)
 def test_the_slots_to_come_have_the_lines_that_chance_and_draw_give_them(house, how, chance):
     lines = "# five\none\ntwo\nthree\n\nfour\nfive\n"
-    write(house, lines, job=f"  chance: {chance}\n" if chance else "", more=f", choose: {how}")
+    write(house, lines, job=f"  chance: {chance}\n" if chance else "", more=f", order: {how}")
     slots = preview(house, "--count", "40")["slots"]
     dues = [slot["slot"] for slot in slots]
     assert [slot["line"] for slot in slots] == foretold(house, lines, dues, chance=chance, how=how)
     begin = datetime.fromisoformat(dues[0])
     assert [datetime.fromisoformat(due) for due in dues] == [begin + timedelta(hours=6 * n) for n in range(40)]
     assert timedelta(0) < begin - datetime.now(UTC) <= timedelta(hours=6)
-    if how is Choose.IN_ORDER and chance is None:
-        assert [slot["why-not"] for slot in slots[5:]] == ["nothing: every line was posted"] * 35
+    if how is LineOrder.IN_ORDER and chance is None:
+        assert [slot["why_not"] for slot in slots[5:]] == ["nothing: every line was posted"] * 35
 
 
 def test_a_shuffled_round_is_foretold_without_a_repeat(house):
@@ -259,17 +261,17 @@ def test_a_shuffled_round_is_foretold_without_a_repeat(house):
 def test_length_pictures_parts_and_cost_are_told_for_each_network(house):
     (house.folder / "a.png").write_bytes(PNG)
     text = "See example.com. " + "And a sentence more. " * 20
-    write(house, f"{text}![](a.png)\n", network="[x, wall]", more=", long: thread")
+    write(house, f"{text}![](a.png)\n", network="[x, wall]", more=", too-long: thread")
     told = preview(house, "--count", "1")
     (slot,) = told["slots"]
     first, second = slot["posts"]["x"]
-    assert [(post["limit"], post["pictures"], post["cost"]) for post in (first, second)] == [
+    assert [(post["max_length"], post["pictures"], post["cost"]) for post in (first, second)] == [
         (280, 1, "0.200"),
         (280, 0, "0.015"),
     ]
     assert first["length"] == len(first["text"]) + 23 - len("example.com")
     (whole,) = slot["posts"]["wall"]
-    assert (whole["text"], whole["limit"], whole["pictures"], whole["cost"]) == (text.strip(), 500, 1, "0")
+    assert (whole["text"], whole["max_length"], whole["pictures"], whole["cost"]) == (text.strip(), 500, 1, "0")
     assert (slot["cost"], told["cost"]) == ("0.215", "0.215")
 
 
@@ -277,16 +279,20 @@ def test_a_month_costs_the_slots_times_the_chance_times_the_mean_price(house):
     write(house, "plain\nexample.com\n", job="  chance: 1/4\n", network="[x, wall]")
     month = preview(house)["month"]["bird"]
     posts = Fraction(4 * 365, 12) / 4
-    assert month["x"] == {"posts": round(float(posts), 2), "cost": "3.27", "cap": "5"}  # 30.4 at (0.015 + 0.2) / 2
-    assert month["wall"] == {"posts": round(float(posts), 2), "cost": "0.00", "cap": None}
+    assert month["x"] == {
+        "posts": round(float(posts), 2),
+        "cost": "3.27",
+        "monthly_cap": "5",
+    }  # 30.4 at (0.015 + 0.2) / 2
+    assert month["wall"] == {"posts": round(float(posts), 2), "cost": "0.00", "monthly_cap": None}
 
 
 def test_a_month_of_very_many_slots_and_one_of_the_last_lines(house):
-    write(house, "one\ntwo\nthree\n", more=", choose: in-order", network="wall")
+    write(house, "one\ntwo\nthree\n", more=", order: in-order", network="wall")
     text = house.config.read_text().replace("schedule: '0 0,6,12,18 * * *'", "schedule: {every: 30s}")
     house.config.write_text(text)
     assert preview(house)["month"]["bird"]["wall"]["posts"] == 3
-    house.config.write_text(text.replace(", choose: in-order", ""))
+    house.config.write_text(text.replace(", order: in-order", ""))
     assert preview(house)["month"]["bird"]["wall"]["posts"] == 87_600
 
 
@@ -306,7 +312,7 @@ def test_lines_that_cannot_be_posted_are_passed_over(house):
 def test_where_there_is_no_line_the_slots_come_to_nothing(house, lines, says):
     write(house, lines)
     told = preview(house, "--count", "2")
-    assert all(says in slot["why-not"] for slot in told["slots"])
+    assert all(says in slot["why_not"] for slot in told["slots"])
     assert told["month"]["bird"]["x"]["posts"] == 0
 
 
@@ -320,9 +326,9 @@ def test_words_are_filled_in_as_of_their_slot_in_the_zone_of_the_job(house):
 
 def test_slots_of_a_job_that_pauses_and_slots_left_to_chance_say_so(house):
     write(house, "one\n", job="  chance: 1/1000000\n")
-    assert {slot["why-not"] for slot in preview(house)["slots"]} == {"skipped by chance"}
+    assert {slot["why_not"] for slot in preview(house)["slots"]} == {"skipped by chance"}
     assert house.run("jobs", "pause", "bird").returncode == 0
-    assert {slot["why-not"] for slot in preview(house)["slots"]} == {"skipped: paused"}
+    assert {slot["why_not"] for slot in preview(house)["slots"]} == {"skipped: paused"}
 
 
 def test_the_preview_as_a_person_sees_it(house):
@@ -330,24 +336,24 @@ def test_the_preview_as_a_person_sees_it(house):
     write(house, f"Hello from a shelf, {'and so on ' * 20}![](a.png)\n", network="[x, wall]", job="  jitter: 10m\n")
     done = house.run("tweets", "preview", "--count", "2", environment={"COLUMNS": "100"})
     head, first, second, together, on_x, on_wall = done.stdout.splitlines()
-    assert head.split() == ["SLOT", "LINE", "LENGTH", "COST", "TEXT,", "OR", "WHY", "NOTHING"]
+    assert head.split() == ["SLOT", "LINE", "LENGTH", "COST", "TEXT,", "OR", "WHY", "NOT"]
     start = head.index("TEXT")
     assert first[start:].startswith("[1 picture] Hello from")
     assert len(first) == len(second) == 100
     assert first.endswith("…")
     assert "1     x 219/280, wall 219/500  $0.015" in first
     slot = preview(house, "--count", "1")["slots"][0]
-    assert f"{datetime.fromisoformat(slot['begins']):%H:%M:%S}" in first
-    assert together == "together: 2 of 2 slots post, for $0.03"
-    assert on_x == "in a month, on the average: 121.7 posts of bird on x, for $1.83; it stops at $5.00"
-    assert on_wall == "in a month, on the average: 121.7 posts of bird on wall, for $0.00"
+    assert f"{datetime.fromisoformat(slot['starts_at']):%H:%M:%S}" in first
+    assert together == "2 of 2 slots post, for $0.03 in total"
+    assert on_x == "average month: 121.7 posts of bird on x, for $1.83; monthly-cap $5.00"
+    assert on_wall == "average month: 121.7 posts of bird on wall, for $0.00"
 
 
 def test_slots_of_several_jobs_come_in_order_with_their_names(house):
     (house.folder / "t.txt").write_text("one\n")
     house.write(
         "a: {kind: tweet, schedule: '0 * * * *', with: {lines: t.txt, network: wall}}\n"
-        "b: {kind: tweet, schedule: '30 * * * *', with: {lines: t.txt, network: wall, attach: report, report-of: a}}",
+        "b: {kind: tweet, schedule: '30 * * * *', with: {lines: t.txt, network: wall, attach: report, report-from: a}}",
         NETWORKS,
     )
     slots = preview(house, "--count", "6")["slots"]
@@ -374,7 +380,7 @@ def test_what_is_foretold_is_what_the_runs_then_post_and_the_rest_stays_foretold
     blocks = (house.state / "reports" / "wall" / "posts.txt").read_text().split("--- bird ")[1:]
     assert [block.split("\n")[1] for block in blocks] == [slot["posts"]["wall"][0]["text"] for slot in foretold[:9]]
     again = preview(house, "--count", "40")["slots"]
-    assert [slot["slot"] for slot in again if slot["why-not"] == "was used already"] == [
+    assert [slot["slot"] for slot in again if slot["why_not"] == "was used already"] == [
         slot["slot"] for slot in foretold[:9]
     ]
     later = [(slot["slot"], slot["line"]) for slot in again if slot["line"]]

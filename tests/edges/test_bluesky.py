@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from pi_appliance.errors import Refused, Unavailable, Uncertain
-from pi_appliance.posting.model import Post, Sent
+from pi_appliance.posting.model import Post, SentPost
 from pi_appliance.posting.networks import bluesky
 from pi_appliance.storage.model import Picture
 from tests.edges.sky import KEY, connected, options, place, png, server
@@ -72,9 +72,9 @@ def test_pictures_go_with_what_they_show_and_a_png_with_its_size(server, place):
 
 
 def test_parts_of_a_thread_answer_the_one_before_and_name_the_first(server, place):
-    network, sent = connected(server, place), list[Sent]()
+    network, sent = connected(server, place), list[SentPost]()
     for part in range(3):
-        sent.append(network.post(Post(f"part {part}"), key=f"{KEY[:-1]}{part}", after=tuple(sent)))
+        sent.append(network.post(Post(f"part {part}"), key=f"{KEY[:-1]}{part}", thread=tuple(sent)))
 
     first, second, third = (each["value"] for each in server.records.values())
     ids = [dict(zip(("uri", "cid"), each.id.split(), strict=True)) for each in sent]
@@ -119,7 +119,7 @@ def test_a_server_that_overwrites_still_has_it_once(server, place):
 
 
 def test_two_runs_at_the_same_time_post_it_once(server, place):
-    def post(_: int) -> Sent:
+    def post(_: int) -> SentPost:
         return connected(server, place).post(Post("once"), key=KEY)
 
     with ThreadPoolExecutor(8) as pool:
@@ -149,10 +149,10 @@ def test_names_of_posts_are_valid_and_of_no_time_to_come():
 
 def test_it_looks_for_a_post_by_its_name(server, place):
     network = connected(server, place)
-    assert network.look(Post("once"), key=KEY, known=()) is None
+    assert network.find_post(Post("once"), key=KEY, known_ids=()) is None
     sent = network.post(Post("once"), key=KEY)
-    assert network.look(Post("once"), key=KEY, known=()) == sent
-    assert network.look(Post("once"), key="another", known=()) is None
+    assert network.find_post(Post("once"), key=KEY, known_ids=()) == sent
+    assert network.find_post(Post("once"), key="another", known_ids=()) is None
 
 
 @pytest.mark.parametrize(
@@ -163,7 +163,7 @@ def test_a_look_that_tells_nothing_never_says_that_it_is_not_there(server, place
     network.post(Post("once"), key=KEY)
     server.faults["getRecord"].append(fault)
     with pytest.raises(error):
-        network.look(Post("once"), key=KEY, known=())
+        network.find_post(Post("once"), key=KEY, known_ids=())
 
 
 @pytest.mark.parametrize("fault", [503, 403, "cut-read", "not-json"])

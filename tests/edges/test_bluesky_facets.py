@@ -119,8 +119,8 @@ WORDS = st.one_of(
 @settings(max_examples=400, deadline=None)
 @given(st.lists(WORDS, max_size=30).map("".join))
 def test_whatever_is_marked_is_just_what_it_leads_to(world, text):
-    rules = world[0].rules
-    if rules.wrong(Post(text)):
+    limits = world[0].limits
+    if limits.rejection_reason(Post(text)):
         return
     # The server has refused it if a mark takes a character apart, overlaps another or leads to nothing of its kind.
     for shown, target in marked(world, text):

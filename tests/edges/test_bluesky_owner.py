@@ -1,4 +1,4 @@
-"""The network 'bluesky' as its owner meets it: options, rules, login, and whose account it is."""
+"""The network 'bluesky' as its owner meets it: options, limits, login, and whose account it is."""
 
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -17,12 +17,12 @@ __all__ = ["place", "server"]
 
 
 def test_it_wants_an_app_password_by_the_name_of_its_keys(server):
-    assert list(bluesky.wants(options(server))) == ["BLUESKY_APP_PASSWORD"]
-    assert list(bluesky.wants(options(server, keys="SKY2"))) == ["SKY2_APP_PASSWORD"]
+    assert list(bluesky.required_secrets(options(server))) == ["BLUESKY_APP_PASSWORD"]
+    assert list(bluesky.required_secrets(options(server, secrets_prefix="SKY2"))) == ["SKY2_APP_PASSWORD"]
 
 
 def test_a_second_account_takes_its_own_keys(server, place):
-    connected(server, place, {"SKY2_APP_PASSWORD": PASSWORD}, keys="SKY2").post(Post("hello"), key=KEY)
+    connected(server, place, {"SKY2_APP_PASSWORD": PASSWORD}, secrets_prefix="SKY2").post(Post("hello"), key=KEY)
     assert server.texts == ["hello"]
 
 
@@ -74,10 +74,10 @@ def test_options_that_cannot_work_are_told(keys, where):
     ],
 )
 def test_what_is_too_much_is_told_with_its_count(server, place, post, wrong):
-    rules = bluesky.rules(options(server), place)
-    assert rules.wrong(post) == wrong
-    assert rules.weigh(post.text) == x_text.count(post.text)
-    assert (rules.limit, rules.price(post), rules.look_price, rules.cap) == (300, 0, 0, None)
+    limits = bluesky.post_limits(options(server), place)
+    assert limits.rejection_reason(post) == wrong
+    assert limits.text_length(post.text) == x_text.count_graphemes(post.text)
+    assert (limits.max_length, limits.post_price(post), limits.lookup_price, limits.monthly_cap) == (300, 0, 0, None)
     assert server.seen == [], "nobody is asked"
 
 
@@ -92,7 +92,7 @@ def test_what_is_too_much_is_told_with_its_count(server, place, post, wrong):
 )
 def test_what_the_rules_let_through_the_server_takes(server, place, post):
     network = connected(server, place)
-    assert network.rules.wrong(post) == ""
+    assert network.limits.rejection_reason(post) == ""
     network.post(post, key=KEY)
     assert server.texts == [post.text]
 
@@ -114,7 +114,7 @@ class Owner:
     said: list[str] = field(default_factory=list)
     asked: list[tuple[str, bool]] = field(default_factory=list)
 
-    def say(self, text: str) -> None:
+    def show(self, text: str) -> None:
         self.said.append(text)
 
     def ask(self, question: str, *, secret: bool = False) -> str:
@@ -124,7 +124,7 @@ class Owner:
 
 def test_login_says_where_to_make_a_password_proves_it_and_returns_it(server):
     owner = Owner([PASSWORD])
-    assert bluesky.login(options(server, keys="SKY"), owner) == {"SKY_APP_PASSWORD": PASSWORD}
+    assert bluesky.login(options(server, secrets_prefix="SKY"), owner) == {"SKY_APP_PASSWORD": PASSWORD}
     assert owner.asked == [("App password", True)]
     assert "Settings, Privacy and security, App passwords" in owner.said[0]
     assert DID in owner.said[-1]

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 import pytest
 
 from pi_appliance.errors import ApplianceError, Refused, Unavailable
-from pi_appliance.posting.model import Post, Sent
+from pi_appliance.posting.model import Post, SentPost
 from pi_appliance.posting.networks import bluesky
 from pi_appliance.storage.model import Picture
 from tests.edges.sky import KEY, connected, place, png, server
@@ -190,7 +190,7 @@ def test_no_secret_reaches_an_error_a_log_or_the_sight_of_an_object(server, plac
     assert "-token-" not in " ".join(told)
 
 
-def _post(network: bluesky.Bluesky, text: str) -> Callable[[], Sent]:
+def _post(network: bluesky.Bluesky, text: str) -> Callable[[], SentPost]:
     return lambda: network.post(Post(text), key=text)
 
 

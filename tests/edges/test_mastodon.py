@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from pi_appliance.config.model import NetworkDirs
 from pi_appliance.errors import ApplianceError, Refused, Unavailable, Uncertain
-from pi_appliance.posting.model import Post, Sent
+from pi_appliance.posting.model import Post, SentPost
 from pi_appliance.posting.networks import mastodon
 from pi_appliance.storage.model import Picture
 from tests.fakes.mastodon_server import ACCOUNT, TOKEN, FakeMastodon, fake_mastodon
@@ -54,7 +54,7 @@ def test_a_post_is_sent_once_and_its_address_returned(server, world):
     assert server.texts == ["Grüße vom Regal 🍓"]
     assert server.paths == ["POST /api/v1/statuses"]
     status = server.statuses[0]
-    assert sent == Sent(status["id"], status["url"])
+    assert sent == SentPost(status["id"], status["url"])
     assert server.log[0].headers["Idempotency-Key"] == hashlib.sha256(b"tweets slot mastodon 0").hexdigest()
     assert (status["visibility"], status["language"], status["in_reply_to_id"]) == ("public", None, None)
 
@@ -67,7 +67,7 @@ def test_who_sees_it_and_the_language_are_the_owners_choice(server, world):
 def test_the_parts_of_a_thread_hang_one_below_the_other(server, world):
     network, sent = world.connected(), []
     for part in ("one", "two", "three"):
-        sent.append(network.post(Post(part), key=part, after=tuple(sent)))
+        sent.append(network.post(Post(part), key=part, thread=tuple(sent)))
     assert [status["in_reply_to_id"] for status in server.statuses] == [None, sent[0].id, sent[1].id]
 
 
@@ -230,8 +230,8 @@ def test_what_cannot_be_a_token_is_refused_before_anything_is_sent(server, world
 
 def test_a_second_account_has_a_token_of_its_own(server, world):
     server.tokens["other-token"] = server.tokens.pop(TOKEN)
-    options = mastodon.Options(server=server.address, keys="CAT")
-    assert list(mastodon.wants(options)) == ["CAT_TOKEN"]
+    options = mastodon.Options(server=server.address, secrets_prefix="CAT")
+    assert list(mastodon.required_secrets(options)) == ["CAT_TOKEN"]
     network = mastodon.connect(options, {**SECRETS, "CAT_TOKEN": "other-token"}, world.place)
     assert network.post(Post("meow"), key="k").id
 
@@ -263,21 +263,23 @@ def test_all_that_was_posted_since_one_that_was_there_before_is_looked_at(world,
     first, lost = (network.post(Post(text), key=text) for text in ("first", "lost"))
     for number in range(90):
         network.post(Post(f"and then {number}"), key=str(number))
-    seen = network.look(Post("lost"), key="k", known=(), since=first.id if since else "")
+    seen = network.find_post(Post("lost"), key="k", known_ids=(), since_id=first.id if since else "")
     assert seen == (lost if found else None)
-    assert network.look(Post("first"), key="k", known=(), since=first.id) is None
+    assert network.find_post(Post("first"), key="k", known_ids=(), since_id=first.id) is None
 
 
 def test_without_a_beginning_the_look_goes_back_behind_all_that_is_known(world):
     network = world.connected()
     lost = network.post(Post("lost"), key="lost")
     known = {network.post(Post(f"and then {number}"), key=str(number)).id for number in range(90)}
-    assert network.look(Post("lost"), key="k", known=known) == lost
-    assert network.look(Post("another"), key="k", known=known) is None
+    assert network.find_post(Post("lost"), key="k", known_ids=known) == lost
+    assert network.find_post(Post("another"), key="k", known_ids=known) is None
 
 
-def looked_up(network: mastodon.Mastodon, text: str, known: tuple[str, ...] = (), pictures: tuple = ()) -> Sent | None:
-    return network.look(Post(text, pictures), key="k", known=frozenset(known))
+def looked_up(
+    network: mastodon.Mastodon, text: str, known: tuple[str, ...] = (), pictures: tuple = ()
+) -> SentPost | None:
+    return network.find_post(Post(text, pictures), key="k", known_ids=frozenset(known))
 
 
 @pytest.mark.parametrize(
@@ -397,7 +399,7 @@ def test_whoever_looks_before_trying_again_posts_once_even_where_the_server_forg
             server.clock = lambda now=began + turn * 3700 * hours: now
             network = mastodon.connect(options, SECRETS, NetworkDirs(Path("/no"), Path("/no")))
             try:
-                sent = network.look(post, key="k", known=()) if perhaps else None
+                sent = network.find_post(post, key="k", known_ids=()) if perhaps else None
                 sent = sent or network.post(post, key="k")
                 break
             except Unavailable:
@@ -415,7 +417,7 @@ class Owner:
         self.server, self.code = server, code
         self.told: list[str] = []
 
-    def say(self, text: str) -> None:
+    def show(self, text: str) -> None:
         self.told.append(text)
 
     def ask(self, question: str, *, secret: bool = False) -> str:  # noqa: ARG002 - the shape of ports.Talk
@@ -427,7 +429,7 @@ class Owner:
 
 def test_login_registers_asks_for_the_code_and_returns_a_token_that_posts(server, world):
     owner = Owner(server)
-    secrets = mastodon.login(mastodon.Options(server=server.address, keys="CAT"), owner)
+    secrets = mastodon.login(mastodon.Options(server=server.address, secrets_prefix="CAT"), owner)
 
     assert list(secrets) == ["CAT_TOKEN"]
     token = secrets["CAT_TOKEN"]
@@ -435,7 +437,7 @@ def test_login_registers_asks_for_the_code_and_returns_a_token_that_posts(server
     assert next(iter(server.apps.values()))["client_name"] == "pi-appliance"
     assert "@shelf" in owner.told[-1]
     assert token not in " ".join(owner.told)
-    assert mastodon.connect(mastodon.Options(server=server.address, keys="CAT"), secrets, world.place).post(
+    assert mastodon.connect(mastodon.Options(server=server.address, secrets_prefix="CAT"), secrets, world.place).post(
         Post("hello", (PICTURE,)), key="k"
     )
 
@@ -472,7 +474,7 @@ def test_no_secret_reaches_an_error_or_the_log_or_the_terminal(server, world, ca
     owner = Owner(server)
     token = mastodon.login(mastodon.Options(server=server.address), owner)["MASTODON_TOKEN"]
     network = world.connected(secrets={"MASTODON_TOKEN": token})
-    messages = [network.whoami(), str(looked_up(network, "quiet")), str(network.rules.limit), repr(network)]
+    messages = [network.whoami(), str(looked_up(network, "quiet")), str(network.limits.max_length), repr(network)]
     for fault in (401, 403, 422, 429, 500, "moved", "cut-after", "cut-in-answer", "not-json", "not-an-object"):
         server.faults.append(fault)
         with pytest.raises(ApplianceError) as raised:
@@ -531,7 +533,7 @@ from pi_appliance.posting.model import Post
 from pi_appliance.posting.networks import mastodon
 options = mastodon.Options(server="https://mastodon.social")
 place = NetworkDirs(Path({str(tmp_path)!r}), Path({str(tmp_path)!r}))
-print(mastodon.rules(options, place).wrong(Post("x" * 501)))
+print(mastodon.post_limits(options, place).rejection_reason(Post("x" * 501)))
 secrets = {{"MASTODON_TOKEN": "t"}}
 for call in (lambda: mastodon.connect(options, secrets, place), lambda: mastodon.login(options, None)):
     try:
@@ -554,7 +556,7 @@ def test_neither_the_rules_nor_the_module_load_the_library(tmp_path):
         "import sys; from pi_appliance.posting.networks import mastodon;"
         "from pi_appliance.config.model import NetworkDirs;"
         "from pathlib import Path; p = Path('/nowhere');"
-        "mastodon.rules(mastodon.Options(server='https://mastodon.social'), NetworkDirs(p, p)).weigh('a');"
+        "mastodon.post_limits(mastodon.Options(server='https://mastodon.social'), NetworkDirs(p, p)).text_length('a');"
         "print([name for name in ('mastodon', 'requests', 'dateutil') if name in sys.modules])"
     )
     told = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=True).stdout

@@ -23,7 +23,7 @@ from tests.fakes.mastodon_server import TOKEN, FakeMastodon, fake_mastodon
 
 NOON = datetime(2026, 6, 1, 12, tzinfo=UTC)
 NOWHERE = NetworkDirs(Path("/nowhere"), Path("/nowhere"))
-RULES = mastodon.rules(mastodon.Options(server="https://mastodon.social"), NOWHERE)
+RULES = mastodon.post_limits(mastodon.Options(server="https://mastodon.social"), NOWHERE)
 
 
 @pytest.mark.parametrize(
@@ -61,7 +61,7 @@ RULES = mastodon.rules(mastodon.Options(server="https://mastodon.social"), NOWHE
     ],
 )
 def test_a_text_weighs_what_the_server_counts(text, weight):
-    assert RULES.weigh(text) == weight
+    assert RULES.text_length(text) == weight
 
 
 known = st.text(st.characters(exclude_categories=("Cn", "Cs")))
@@ -74,24 +74,28 @@ PIECES = [
 
 @given(known.filter(lambda text: "@" not in text and "://" not in text))
 def test_without_addresses_and_mentions_it_is_the_number_of_graphemes(text):
-    assert RULES.weigh(text) == len(regex.findall(r"\X", text))
+    assert RULES.text_length(text) == len(regex.findall(r"\X", text))
 
 
 @given(st.lists(st.sampled_from(PIECES), max_size=9).map("".join))
 def test_addresses_are_found_where_mastodon_py_finds_them(text):
     counted = url_regex.sub(lambda found: found[2] + "x" * 23, text)
-    assert RULES.weigh(text) == len(regex.findall(r"\X", counted))
+    assert RULES.text_length(text) == len(regex.findall(r"\X", counted))
 
 
 @given(known, st.integers(0, 3))
 def test_no_text_weighs_more_than_its_characters_and_23_an_address(text, addresses):
-    weight = RULES.weigh(text + " https://example.org" * addresses)
+    weight = RULES.text_length(text + " https://example.org" * addresses)
     assert weight <= len(text) + 24 * addresses
     assert weight >= 23 * addresses
 
 
 def test_a_post_is_free(server, tmp_path):
-    assert (RULES.price(Post("https://example.org")), RULES.look_price, RULES.cap) == (Decimal(0), Decimal(0), None)
+    assert (RULES.post_price(Post("https://example.org")), RULES.lookup_price, RULES.monthly_cap) == (
+        Decimal(0),
+        Decimal(0),
+        None,
+    )
 
 
 def picture(mime: str = "image/png", size: int = 3, alt: str = "") -> Picture:
@@ -118,7 +122,7 @@ def picture(mime: str = "image/png", size: int = 3, alt: str = "") -> Picture:
     ],
 )
 def test_what_a_server_as_it_comes_would_refuse(post, wrong):
-    assert RULES.wrong(post) == wrong
+    assert RULES.rejection_reason(post) == wrong
 
 
 @pytest.fixture
@@ -128,15 +132,15 @@ def server() -> Iterator[FakeMastodon]:
 
 
 def asked(server: FakeMastodon, folder: Path, when: datetime = NOON) -> PostLimits:
-    """Return the rules as a run sees them that begins WHEN."""
+    """Return the limits as a run sees them that begins WHEN."""
     options = mastodon.Options(server=server.address, timeout=timedelta(seconds=0.5))
     place = NetworkDirs(folder / "state" / "networks" / "m", folder)
-    return mastodon.connect(options, {"MASTODON_TOKEN": TOKEN}, place, now=lambda: when).rules
+    return mastodon.connect(options, {"MASTODON_TOKEN": TOKEN}, place, now=lambda: when).limits
 
 
 def remembered(server: FakeMastodon, folder: Path) -> PostLimits:
     place = NetworkDirs(folder / "state" / "networks" / "m", folder)
-    return mastodon.rules(mastodon.Options(server=server.address), place)
+    return mastodon.post_limits(mastodon.Options(server=server.address), place)
 
 
 def file_of(folder: Path) -> Path:
@@ -145,52 +149,56 @@ def file_of(folder: Path) -> Path:
 
 def test_the_limit_is_the_servers_and_is_known_offline_from_then_on(server, tmp_path):
     server.limit = 1000
-    assert remembered(server, tmp_path).limit == 500, "until it is known"
+    assert remembered(server, tmp_path).max_length == 500, "until it is known"
 
-    rules = asked(server, tmp_path)
-    assert (rules.limit, rules.wrong(Post("x" * 1000)), rules.wrong(Post("x" * 1001))) == (1000, "", "1001 of 1000")
-    assert rules.wrong(Post("x", (picture("image/webp"),))) != "", "this server takes none"
-    assert remembered(server, tmp_path) == rules
+    limits = asked(server, tmp_path)
+    assert (
+        limits.max_length,
+        limits.rejection_reason(Post("x" * 1000)),
+        limits.rejection_reason(Post("x" * 1001)),
+    ) == (1000, "", "1001 of 1000")
+    assert limits.rejection_reason(Post("x", (picture("image/webp"),))) != "", "this server takes none"
+    assert remembered(server, tmp_path) == limits
     assert server.paths == ["GET /api/v2/instance"]
 
 
 def test_it_is_asked_once_a_day(server, tmp_path):
     asked(server, tmp_path)
     server.limit = 1000
-    assert asked(server, tmp_path, NOON + timedelta(hours=23, minutes=59)).limit == 500
-    assert asked(server, tmp_path, NOON + timedelta(days=1)).limit == 1000
+    assert asked(server, tmp_path, NOON + timedelta(hours=23, minutes=59)).max_length == 500
+    assert asked(server, tmp_path, NOON + timedelta(days=1)).max_length == 1000
     assert len(server.log) == 2
 
 
 def test_what_was_read_in_the_future_was_read_by_a_clock_that_was_wrong(server, tmp_path):
     asked(server, tmp_path, NOON + timedelta(days=3650))
     server.limit = 1000
-    assert asked(server, tmp_path).limit == 1000
+    assert asked(server, tmp_path).max_length == 1000
 
 
 def test_one_run_asks_once_even_where_nobody_answers(server, tmp_path):
     server.elsewhere["instance"] = [500, 500]
     options = mastodon.Options(server=server.address)
     network = mastodon.connect(options, {"MASTODON_TOKEN": TOKEN}, NetworkDirs(tmp_path, tmp_path), now=lambda: NOON)
-    assert network.rules.limit == network.rules.limit == 500
+    assert network.limits.max_length == network.limits.max_length == 500
     assert len(server.log) == 2
 
 
 def test_an_old_server_is_asked_the_old_way(server, tmp_path):
     server.old, server.limit = True, 700
-    assert asked(server, tmp_path).limit == 700
+    assert asked(server, tmp_path).max_length == 700
     assert server.paths == ["GET /api/v2/instance", "GET /api/v1/instance"]
 
 
 def test_a_server_whose_new_way_is_broken_is_asked_the_old_way_without_a_warning(server, tmp_path):
     server.limit = 700
     server.elsewhere["instance"] = [500]
-    assert asked(server, tmp_path).limit == 700
+    assert asked(server, tmp_path).max_length == 700
 
 
 def test_a_server_that_sends_on_to_another_of_its_addresses_is_followed(server, tmp_path):
     server.strict, server.limit = True, 5000
-    assert asked(server, tmp_path).limit == 5000
+    assert asked(server, tmp_path).max_length == 5000
 
 
 @pytest.mark.parametrize("fault", [401, 404, 429, 500, "not-an-object", "not-json", "no-id", "cut-in-answer", "hang"])
@@ -198,7 +206,7 @@ def test_where_the_server_gives_no_answer_what_is_remembered_counts(server, tmp_
     server.limit = 1000
     asked(server, tmp_path)
     server.elsewhere["instance"] = [fault, fault]
-    assert asked(server, tmp_path, NOON + timedelta(days=2)).limit == 1000
+    assert asked(server, tmp_path, NOON + timedelta(days=2)).max_length == 1000
     assert file_of(tmp_path).exists()
 
 
@@ -206,7 +214,7 @@ def test_a_server_that_is_not_there_is_tried_once_and_what_is_remembered_counts(
     server.limit = 1000
     asked(server, tmp_path)
     server.elsewhere["instance"] = ["cut-before", "cut-before"]
-    assert asked(server, tmp_path, NOON + timedelta(days=2)).limit == 1000
+    assert asked(server, tmp_path, NOON + timedelta(days=2)).max_length == 1000
     assert server.elsewhere["instance"] == ["cut-before"]
 
 
@@ -214,7 +222,7 @@ def test_what_another_server_said_does_not_count(server, tmp_path):
     server.limit = 1000
     asked(server, tmp_path)
     options = mastodon.Options(server="https://mastodon.social")
-    assert mastodon.rules(options, NetworkDirs(file_of(tmp_path).parent, tmp_path)).limit == 500
+    assert mastodon.post_limits(options, NetworkDirs(file_of(tmp_path).parent, tmp_path)).max_length == 500
 
 
 @pytest.mark.parametrize(
@@ -226,9 +234,9 @@ def test_what_another_server_said_does_not_count(server, tmp_path):
 def test_a_damaged_file_is_nothing_remembered(server, tmp_path, content):
     file_of(tmp_path).parent.mkdir(parents=True)
     file_of(tmp_path).write_text(content.replace("SERVER", f'"server": "{server.address}"'), "utf-8")
-    assert remembered(server, tmp_path).limit == 500
+    assert remembered(server, tmp_path).max_length == 500
     server.limit = 1000
-    assert asked(server, tmp_path).limit == 1000
+    assert asked(server, tmp_path).max_length == 1000
 
 
 @pytest.mark.parametrize(
@@ -258,8 +266,8 @@ def test_only_its_owner_can_read_what_is_remembered_and_nothing_else_is_left_the
 def test_a_disk_that_takes_nothing_does_not_stand_in_the_way(server, tmp_path):
     (tmp_path / "state").write_text("a file where a folder should be", "utf-8")
     server.limit = 1000
-    assert asked(server, tmp_path).limit == 1000
-    assert remembered(server, tmp_path).limit == 500
+    assert asked(server, tmp_path).max_length == 1000
+    assert remembered(server, tmp_path).max_length == 500
 
 
 @settings(deadline=None)  # a server each, and a busy machine
@@ -269,7 +277,7 @@ def test_the_server_agrees_on_what_is_too_long(count, character):
         options = mastodon.Options(server=server.address)
         network = mastodon.connect(options, {"MASTODON_TOKEN": TOKEN}, NetworkDirs(Path(folder), Path(folder)))
         post = Post(character * (count - 28) + " @me@far.example https://example.org/where/it/is/told"[:53])
-        fits = network.rules.wrong(post) == ""
+        fits = network.limits.rejection_reason(post) == ""
         try:
             network.post(post, key="k")
         except Refused:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from pi_appliance.errors import ApplianceError, Duplicate, Refused, Unavailable, Uncertain
-from pi_appliance.posting.model import Post, Sent
+from pi_appliance.posting.model import Post, SentPost
 from pi_appliance.posting.networks import x
 from tests.edges.x_account import HELLO, connected, server
 from tests.fakes.x_server import SECRETS, FakeX, Raw
@@ -26,19 +26,19 @@ def test_a_post_is_signed_sent_once_and_its_address_returned(server):
 
     assert server.posts == ["Grüße vom Regal 🍓 & <mehr>"]
     assert server.requests == 1
-    assert sent == Sent("1001", "https://x.com/i/web/status/1001")
+    assert sent == SentPost("1001", "https://x.com/i/web/status/1001")
 
 
 def test_a_thread_is_a_chain_of_replies(server):
     network, sent = connected(server), []
     for text in ("one", "two", "three"):
-        sent.append(network.post(Post(text), key=text, after=tuple(sent)))
+        sent.append(network.post(Post(text), key=text, thread=tuple(sent)))
     assert [(made.text, made.above) for made in server.made] == [("one", None), ("two", "1001"), ("three", "1002")]
 
 
 def test_a_reply_to_what_is_gone_is_refused_and_says_so(server):
     with pytest.raises(Refused, match="is the post that it follows still there"):
-        connected(server).post(HELLO, key="k", after=[Sent("77", "")])
+        connected(server).post(HELLO, key="k", thread=[SentPost("77", "")])
 
 
 @pytest.mark.parametrize(
@@ -113,7 +113,7 @@ def test_what_x_has_already_is_a_duplicate(server):
 def test_wrong_keys_are_refused_and_point_to_the_secrets_of_this_account(server):
     wrong = {name.replace("X_", "X2_", 1): value for name, value in SECRETS.items()} | {"X2_ACCESS_TOKEN_SECRET": "no"}
     with pytest.raises(Refused, match="four X2_ secrets, and the clock"):
-        connected(server, secrets=wrong, keys="X2").post(HELLO, key="k")
+        connected(server, secrets=wrong, secrets_prefix="X2").post(HELLO, key="k")
     assert server.posts == []
 
 
@@ -199,7 +199,7 @@ def test_no_secret_reaches_a_log_at_any_level(server, tmp_path):
         network = connected(server)
         network.post(HELLO, key="k")
         network.whoami()
-        network.look(HELLO, key="k", known=())
+        network.find_post(HELLO, key="k", known_ids=())
         server.faults.append("cut-after")
         with pytest.raises(Uncertain):
             network.post(Post("again"), key="k")
@@ -224,7 +224,7 @@ def test_each_request_has_a_line_of_its_own_for_one_that_was_kept_may_be_dead(se
     ("options", "wrong"),
     [
         ({"server": "http://api.example.org"}, "unprotected"),
-        ({"keys": "my keys"}, "cannot begin a name"),
+        ({"secrets_prefix": "my keys"}, "cannot begin a name"),
         ({"timeout": timedelta(0)}, "nothing is answered at once"),
     ],
 )
@@ -237,15 +237,17 @@ def test_what_x_takes_is_known_without_loading_what_talks_to_it():
     code = (
         "import pathlib, sys; from pi_appliance.posting.networks import x;"
         "from pi_appliance.config.model import NetworkDirs; from pi_appliance.posting.model import Post;"
-        "rules = x.rules(x.Options(), NetworkDirs(pathlib.Path('a'), pathlib.Path('b')));"
-        "assert rules.wrong(Post('x' * 281)) == '281 of 280';"
+        "limits = x.post_limits(x.Options(), NetworkDirs(pathlib.Path('a'), pathlib.Path('b')));"
+        "assert limits.rejection_reason(Post('x' * 281)) == '281 of 280';"
         "assert not {'requests', 'tweepy', 'oauthlib'} & set(sys.modules)"
     )
     subprocess.run([sys.executable, "-c", code], check=True, timeout=30)
 
 
 def test_the_secrets_are_named_for_each_account():
-    assert list(x.wants(x.Options(keys="X2"))) == [name.replace("X_", "X2_", 1) for name in SECRETS]
+    assert list(x.required_secrets(x.Options(secrets_prefix="X2"))) == [
+        name.replace("X_", "X2_", 1) for name in SECRETS
+    ]
 
 
 def test_a_fake_that_is_asked_with_a_wrong_or_an_old_signature_says_no(server: FakeX):

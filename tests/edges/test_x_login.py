@@ -24,7 +24,7 @@ class Owner:
         self.asked: list[tuple[str, bool]] = []
         self._answers = list(answers)
 
-    def say(self, text: str) -> None:
+    def show(self, text: str) -> None:
         self.said.append(text)
 
     def ask(self, question: str, *, secret: bool = False) -> str:
@@ -33,9 +33,11 @@ class Owner:
         return answer if isinstance(answer, str) else answer(self.said[-1])
 
 
-def login(server: FakeX | str, owner: Owner, keys: str = "X") -> dict[str, str]:
+def login(server: FakeX | str, owner: Owner, secrets_prefix: str = "X") -> dict[str, str]:
     address = server if isinstance(server, str) else server.address
-    return dict(x.login(x.Options(server=address, timeout=timedelta(seconds=0.5), keys=keys), owner))
+    return dict(
+        x.login(x.Options(server=address, timeout=timedelta(seconds=0.5), secrets_prefix=secrets_prefix), owner)
+    )
 
 
 def consent(server: FakeX) -> Callable[[str], str]:
@@ -59,7 +61,9 @@ def test_a_pin_may_be_typed_in_groups(server):
 
 def test_a_token_of_the_console_is_taken_as_it_is_and_x_is_not_asked(server):
     owner = Owner(*SECRETS.values())
-    assert login(server, owner, keys="X2") == {name.replace("X_", "X2_", 1): value for name, value in SECRETS.items()}
+    assert login(server, owner, secrets_prefix="X2") == {
+        name.replace("X_", "X2_", 1): value for name, value in SECRETS.items()
+    }
     assert all(secret for _, secret in owner.asked)
     assert server.requests == 0
 

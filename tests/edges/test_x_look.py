@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from pi_appliance.errors import ApplianceError, Refused, Unavailable
-from pi_appliance.posting.model import Post, Sent
+from pi_appliance.posting.model import Post, SentPost
 from pi_appliance.storage.model import Picture
 from tests.edges.x_account import HELLO, connected, place, server
 from tests.fakes.x_server import SECRETS, Made, Raw
@@ -45,14 +45,14 @@ def test_what_was_posted_is_found_however_x_writes_it(server, text, pictures):
     sent = network.post(post, key="b")
     network.post(Post("something after"), key="c")
 
-    assert network.look(post, key="b", known=()) == sent
+    assert network.find_post(post, key="b", known_ids=()) == sent
     assert len(server.made) == 3, "a look posts nothing"
 
 
 def test_a_picture_without_words_is_found(server):
     network, post = connected(server), Post("", (PNG,))
     sent = network.post(post, key="k")
-    assert network.look(post, key="k", known=()) == sent
+    assert network.find_post(post, key="k", known_ids=()) == sent
 
 
 @pytest.mark.parametrize(
@@ -71,24 +71,24 @@ def test_a_picture_without_words_is_found(server):
 def test_what_only_looks_like_it_is_not_it(server, there, wanted):
     network = connected(server)
     network.post(there, key="k")
-    assert network.look(wanted, key="k", known=()) is None
+    assert network.find_post(wanted, key="k", known_ids=()) is None
 
 
 def test_what_is_accounted_for_is_not_it(server):
     network = connected(server)
     sent = network.post(HELLO, key="k")
-    assert network.look(HELLO, key="k", known={sent.id}) is None
+    assert network.find_post(HELLO, key="k", known_ids={sent.id}) is None
 
 
 def test_an_account_without_posts_has_it_not(server):
-    assert connected(server).look(HELLO, key="k", known=()) is None
+    assert connected(server).find_post(HELLO, key="k", known_ids=()) is None
 
 
 def test_a_post_that_x_does_not_show_yet_is_not_found_and_then_is(server):
     server.lag = 2
     network = connected(server)
     sent = network.post(HELLO, key="k")
-    assert [network.look(HELLO, key="k", known=()) for _ in range(3)] == [None, None, sent]
+    assert [network.find_post(HELLO, key="k", known_ids=()) for _ in range(3)] == [None, None, sent]
 
 
 @pytest.mark.parametrize(("since", "found"), [("first", True), ("", False)])
@@ -97,9 +97,9 @@ def test_all_that_was_posted_since_one_that_was_there_before_is_looked_at(server
     first = network.post(Post("first"), key="1")
     lost = network.post(HELLO, key="2")
     server.made += [Made(str(2000 + number), f"and then {number}", None, (), 0) for number in range(250)]
-    seen = network.look(HELLO, key="2", known=(), since=first.id if since else "")
+    seen = network.find_post(HELLO, key="2", known_ids=(), since_id=first.id if since else "")
     assert seen == (lost if found else None)
-    assert network.look(Post("first"), key="1", known=(), since=first.id) is None
+    assert network.find_post(Post("first"), key="1", known_ids=(), since_id=first.id) is None
 
 
 def test_without_a_beginning_the_look_goes_back_behind_all_that_is_known(server):
@@ -107,8 +107,8 @@ def test_without_a_beginning_the_look_goes_back_behind_all_that_is_known(server)
     lost = network.post(HELLO, key="lost")
     server.made += [Made(str(2000 + number), f"and then {number}", None, (), 0) for number in range(250)]
     known = {made.id for made in server.made[1:]}
-    assert network.look(HELLO, key="lost", known=known) == lost
-    assert network.look(Post("another"), key="k", known=known) is None
+    assert network.find_post(HELLO, key="lost", known_ids=known) == lost
+    assert network.find_post(Post("another"), key="k", known_ids=known) is None
 
 
 def test_more_than_can_be_looked_at_is_left_to_the_owner(server):
@@ -116,7 +116,7 @@ def test_more_than_can_be_looked_at_is_left_to_the_owner(server):
     first = network.post(Post("first"), key="1")
     server.made += [Made(str(2000 + number), f"and then {number}", None, (), 0) for number in range(501)]
     with pytest.raises(Refused, match="more than 500 posts since"):
-        network.look(HELLO, key="2", known=(), since=first.id)
+        network.find_post(HELLO, key="2", known_ids=(), since_id=first.id)
 
 
 def timeline(*entries: dict[str, Any]) -> Raw:
@@ -144,12 +144,14 @@ def link(whole: str, **more: str) -> dict[str, Any]:
 )
 def test_addresses_are_known_in_each_way_they_can_be_written(server, text, entities, wanted):
     server.faults += [ME, timeline({"id": "5", "text": text, "entities": entities})]
-    assert connected(server).look(Post(wanted), key="k", known=()) == Sent("5", "https://x.com/i/web/status/5")
+    assert connected(server).find_post(Post(wanted), key="k", known_ids=()) == SentPost(
+        "5", "https://x.com/i/web/status/5"
+    )
 
 
 def test_a_picture_is_known_without_its_entity(server):
     server.faults += [ME, timeline({"id": "5", "text": "hello https://t.co/abc"})]
-    found = connected(server).look(Post("hello", (PNG,)), key="k", known=())
+    found = connected(server).find_post(Post("hello", (PNG,)), key="k", known_ids=())
     assert found is not None
 
 
@@ -189,7 +191,7 @@ def test_each_answer_to_a_look_leaves_nothing_uncertain(server, fault, error, sa
     server.faults.append(fault)
 
     with pytest.raises(ApplianceError) as raised:
-        _ = network.look(HELLO, key="k", known=()) if asked == "look" else network.whoami()
+        _ = network.find_post(HELLO, key="k", known_ids=()) if asked == "look" else network.whoami()
 
     assert type(raised.value) is error
     assert says in str(raised.value)
@@ -206,18 +208,18 @@ def test_each_answer_to_a_look_leaves_nothing_uncertain(server, fault, error, sa
 def test_a_timeline_that_makes_no_sense_is_unavailable(server, entry):
     server.faults += [ME, timeline(entry)]
     with pytest.raises(Unavailable, match="makes no sense"):
-        connected(server).look(HELLO, key="k", known=())
+        connected(server).find_post(HELLO, key="k", known_ids=())
 
 
 def test_where_the_owner_does_not_want_to_pay_for_a_look_nothing_is_asked(server):
-    with pytest.raises(Refused, match="look: false"):
-        connected(server, look=False).look(HELLO, key="k", known=())
+    with pytest.raises(Refused, match="verify-uncertain: false"):
+        connected(server, verify_uncertain=False).find_post(HELLO, key="k", known_ids=())
     assert server.requests == 0
 
 
 def test_nobody_there_is_unavailable():
     network = connected("http://127.0.0.1:9")
-    for ask in (network.whoami, lambda: network.look(HELLO, key="k", known=())):
+    for ask in (network.whoami, lambda: network.find_post(HELLO, key="k", known_ids=())):
         with pytest.raises(Unavailable, match="online"):
             ask()
 
@@ -245,8 +247,8 @@ def test_an_account_whose_name_is_none_makes_no_sense(server, name):
 def test_who_it_is_is_asked_once_and_kept_for_the_owner_alone(server, place):
     for _ in range(3):
         network = connected(server, place)
-        network.look(HELLO, key="k", known=())
-        network.look(HELLO, key="k", known=())
+        network.find_post(HELLO, key="k", known_ids=())
+        network.find_post(HELLO, key="k", known_ids=())
     assert server.paths() == ["GET /2/users/me"] + 6 * ["GET /2/users/7001/tweets"]
     (file,) = place.private.iterdir()
     assert [stat.S_IMODE(each.stat().st_mode) for each in (place.private, file)] == [0o700, 0o600]
@@ -254,25 +256,27 @@ def test_who_it_is_is_asked_once_and_kept_for_the_owner_alone(server, place):
 
 
 def test_other_keys_in_the_same_place_are_asked_whose_they_are(server, place):
-    connected(server, place).look(HELLO, key="k", known=())
+    connected(server, place).find_post(HELLO, key="k", known_ids=())
     server.keys.token = "another-token"
-    connected(server, place, secrets=SECRETS | {"X_ACCESS_TOKEN": "another-token"}).look(HELLO, key="k", known=())
+    connected(server, place, secrets=SECRETS | {"X_ACCESS_TOKEN": "another-token"}).find_post(
+        HELLO, key="k", known_ids=()
+    )
     assert server.paths().count("GET /2/users/me") == 2
 
 
 @pytest.mark.parametrize("kept", ["", "{", "[]", "null", '{"id": 7}', '{"id": "../x", "token": "y"}', "\u00e4"])
 def test_a_damaged_memory_is_forgotten(server, place, kept):
-    connected(server, place).look(HELLO, key="k", known=())
+    connected(server, place).find_post(HELLO, key="k", known_ids=())
     (file,) = place.private.iterdir()
     file.write_text(kept, "utf-8")
-    assert connected(server, place).look(HELLO, key="k", known=()) is None
+    assert connected(server, place).find_post(HELLO, key="k", known_ids=()) is None
     assert json.loads(file.read_text("ascii"))["id"] == "7001"
 
 
 def test_a_place_that_cannot_be_written_costs_no_more_than_a_question(server, place):
     place.private.write_text("a file where a folder should be", "ascii")
     network = connected(server, place)
-    network.look(HELLO, key="k", known=())
-    network.look(HELLO, key="k", known=())
+    network.find_post(HELLO, key="k", known_ids=())
+    network.find_post(HELLO, key="k", known_ids=())
     assert server.paths().count("GET /2/users/me") == 1
     assert os.listdir(place.private.parent) == ["private"]  # noqa: PTH208 - names are all that is wanted

@@ -18,7 +18,7 @@ from tests.fakes.x_server import Raw
 
 __all__ = ["server"]
 
-RULES = x.rules(x.Options(), NetworkDirs(Path("/nowhere"), Path("/nowhere")))
+RULES = x.post_limits(x.Options(), NetworkDirs(Path("/nowhere"), Path("/nowhere")))
 SOLVED = Picture(bytes(range(256)) * 8, "image/png", "A solved board: one peg is left in the middle.")
 PLAIN = Picture(b"RIFF", "image/webp")
 
@@ -140,7 +140,7 @@ def test_a_slow_line_gets_the_time_that_a_large_picture_takes():
     ids=lambda value: value if isinstance(value, str) else value.text[:9],
 )
 def test_what_x_would_refuse_is_known_before_it_is_asked(post, wrong):
-    assert RULES.wrong(post) == wrong
+    assert RULES.rejection_reason(post) == wrong
 
 
 @pytest.mark.parametrize(
@@ -154,16 +154,16 @@ def test_what_x_would_refuse_is_known_before_it_is_asked(post, wrong):
     ],
 )
 def test_a_post_costs_what_x_charges(post, price):
-    assert RULES.price(post) == Decimal(price)
+    assert RULES.post_price(post) == Decimal(price)
 
 
 def test_prices_and_cap_are_the_owners():
     mine = x.Options(price=Decimal("0.02"), price_with_link=Decimal("0.3"), monthly_cap=Decimal(5))  # type: ignore[arg-type]
-    rules = x.rules(mine, NetworkDirs(Path("/nowhere"), Path("/nowhere")))
-    assert (rules.price(Post("a")), rules.price(Post("a.de")), rules.cap) == (
+    limits = x.post_limits(mine, NetworkDirs(Path("/nowhere"), Path("/nowhere")))
+    assert (limits.post_price(Post("a")), limits.post_price(Post("a.de")), limits.monthly_cap) == (
         Decimal("0.02"),
         Decimal("0.3"),
         Decimal(5),
     )
-    assert RULES.cap is None
-    assert RULES.look_price == Decimal("0.020")
+    assert RULES.monthly_cap is None
+    assert RULES.lookup_price == Decimal("0.020")

@@ -1,4 +1,4 @@
-"""A desk for tests of posts: networks in memory that take, lose, refuse and forget, over a real ledger."""
+"""A desk for tests of posts: networks in memory that take, lose, refuse and forget, over a real store."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -7,9 +7,9 @@ from decimal import Decimal
 from pathlib import Path
 
 from pi_appliance.errors import Duplicate, Refused, Unavailable, Uncertain
-from pi_appliance.posting.model import Post, PostRecord, Sent
-from pi_appliance.posting.sender import Sender
-from pi_appliance.posting.store import Posts
+from pi_appliance.posting.model import Post, PostRecord, SentPost
+from pi_appliance.posting.sender import PostSender
+from pi_appliance.posting.store import PostDatabase
 from pi_appliance.storage.runs import Store
 
 BEGIN = datetime(2027, 3, 1, 6, 0, tzinfo=UTC)
@@ -32,21 +32,21 @@ class Steps:
 
 
 @dataclass(frozen=True, slots=True)
-class FreeRules:
-    """Rules of a network that charges."""
+class PaidLimits:
+    """Limits of a network that charges."""
 
-    limit: int = 280
-    look_price: Decimal = Decimal("0.001")
-    cap: Decimal | None = None
+    max_length: int = 280
+    lookup_price: Decimal = Decimal("0.001")
+    monthly_cap: Decimal | None = None
     a_post: Decimal = Decimal("0.015")
 
-    def weigh(self, text: str) -> int:
+    def text_length(self, text: str) -> int:
         return len(text)
 
-    def wrong(self, post: Post) -> str:
-        return "" if len(post.text) <= self.limit else f"{len(post.text)} of {self.limit}"
+    def rejection_reason(self, post: Post) -> str:
+        return "" if len(post.text) <= self.max_length else f"{len(post.text)} of {self.max_length}"
 
-    def price(self, post: Post) -> Decimal:  # noqa: ARG002 - the shape of Rules
+    def post_price(self, post: Post) -> Decimal:  # noqa: ARG002 - the shape of Rules
         return self.a_post
 
 
@@ -58,14 +58,14 @@ class World:
     idempotent: bool = False
     refuses_twice: bool = True  # the same text, as X does
     may_look: bool = True
-    rules: FreeRules = field(default_factory=FreeRules)
+    limits: PaidLimits = field(default_factory=PaidLimits)
     there: list[tuple[str, str]] = field(default_factory=list)  # id, text
     by_key: dict[str, str] = field(default_factory=dict)
     faults: list[str] = field(default_factory=list)
     blind: list[bool] = field(default_factory=list)
     posted: list[tuple[str, tuple[str, ...]]] = field(default_factory=list)  # text, ids of the parts before
 
-    def post(self, post: Post, *, key: str, after: Sequence[Sent] = ()) -> Sent:
+    def post(self, post: Post, *, key: str, thread: Sequence[SentPost] = ()) -> SentPost:
         self.steps.one()
         fault = self.faults.pop(0) if self.faults else ""
         match fault:
@@ -80,68 +80,68 @@ class World:
             case "lost before":
                 raise Uncertain("it broke")
         if self.idempotent and key in self.by_key:
-            return Sent(self.by_key[key], "link")
+            return SentPost(self.by_key[key], "link")
         if self.refuses_twice and any(text == post.text for _, text in self.there):
             raise Duplicate("posted before")
         number = f"id{len(self.there)}"
         self.there.append((number, post.text))
         self.by_key[key] = number
-        self.posted.append((post.text, tuple(each.id for each in after)))
+        self.posted.append((post.text, tuple(each.id for each in thread)))
         self.steps.one()
         if fault == "lost after":
             raise Uncertain("it broke")
-        return Sent(number, "link")
+        return SentPost(number, "link")
 
-    def look(self, post: Post, *, key: str, known: Collection[str], since: str = "") -> Sent | None:  # noqa: ARG002 - of a Network
+    def find_post(self, post: Post, *, key: str, known_ids: Collection[str], since_id: str = "") -> SentPost | None:  # noqa: ARG002 - of a Network
         self.steps.one()
         if not self.may_look:
             raise Refused("looking is not allowed")
         if self.blind.pop(0) if self.blind else False:
             raise Unavailable("not just now")
-        newest = [each for each in self.there if since and int(each[0][2:]) > int(since[2:])]
-        pages = [self.there[max(0, end - 20) : end] for end in range(len(self.there), 0, -20)] if not since else []
+        newest = [each for each in self.there if since_id and int(each[0][2:]) > int(since_id[2:])]
+        pages = [self.there[max(0, end - 20) : end] for end in range(len(self.there), 0, -20)] if not since_id else []
         for page in pages:
             newest += page
-            if not any(number in known for number, _ in page):
+            if not any(number in known_ids for number, _ in page):
                 break
-        found = [number for number, text in newest if text == post.text and number not in known]
-        return Sent(found[0], "link") if found else None
+        found = [number for number, text in newest if text == post.text and number not in known_ids]
+        return SentPost(found[0], "link") if found else None
 
     def whoami(self) -> str:
         return "somebody"
 
 
 class Desk:
-    """One job's ledger, in a file, with a clock that the test puts on. Each `ledger()` is that of a new process."""
+    """One job's store, in a file, with a clock that the test puts on. Each `store()` is that of a new process."""
 
     def __init__(self, path: Path) -> None:
         self.now, self.steps, self.run = BEGIN, Steps(), 0
-        self.store = Store(path)
+        self.database = Store(path)
         self.networks: dict[str, World] = {}
 
-    def ledger(self):
+    def store(self):
         self.run += 1
         desk = self
 
-        class Watched(type(Posts(self.store).of_job("bird", 1, lambda: desk.now))):  # type: ignore[misc]
-            def put(self, *words, **more):  # type: ignore[no-untyped-def]
+        class Watched(type(PostDatabase(self.database).for_job("bird", 1, lambda: desk.now))):  # type: ignore[misc]
+            def update_state(self, *words, **more):  # type: ignore[no-untyped-def]
                 desk.steps.one()
-                done = super().put(*words, **more)
+                done = super().update_state(*words, **more)
                 desk.steps.one()
                 return done
 
-        return Watched(self.store, "bird", self.run, lambda: desk.now, "here")
+        return Watched(self.database, "bird", self.run, lambda: desk.now, "here")
 
-    def intend(self, slot: str, texts: Mapping[str, Sequence[str]], late: timedelta = timedelta(hours=6)) -> None:
+    def create_posts(self, slot: str, texts: Mapping[str, Sequence[str]], late: timedelta = timedelta(hours=6)) -> None:
         posts = {name: [Post(text) for text in parts] for name, parts in texts.items()}
-        self.ledger().intend(slot, posts, until=self.now + late, line=slot)
+        self.store().create_posts(slot, posts, expires_at=self.now + late, line=slot)
 
     def send(self, power: int = 10**9) -> list[PostRecord]:
         """Let a new process do what is to be done, until the power goes after that many steps."""
         self.steps.left = power
-        ledger = self.ledger()
+        store = self.store()
         try:
-            return Sender(ledger, self.connect, lambda: self.now).send(ledger.left())
+            return PostSender(store, self.connect, lambda: self.now).send(store.pending_posts())
         except PowerCut:
             return []
         finally:
@@ -153,4 +153,4 @@ class Desk:
         return self.networks[name]
 
     def all(self) -> list[PostRecord]:
-        return Posts(self.store).newest(limit=1000)
+        return PostDatabase(self.database).newest_posts(limit=1000)

@@ -16,8 +16,8 @@ import pytest
 from pi_appliance.diagnostics import bundle, checkup, feature_checks
 from pi_appliance.diagnostics.context import DiagnosticContext
 from pi_appliance.diagnostics.result import CheckResult, Status
-from pi_appliance.posting.model import Post, State
-from pi_appliance.posting.store import Posts
+from pi_appliance.posting.model import Post, PostState
+from pi_appliance.posting.store import PostDatabase
 from pi_appliance.storage.model import Outcome, Trigger
 from pi_appliance.storage.runs import Store
 from pi_appliance.system.systemd import MAIN_UNIT, packaged_units
@@ -62,7 +62,7 @@ class Machine:
         self.config.write_text(text, "utf-8")
         os.utime(self.config, (0, 0))
 
-    def put(self, name: str, text: str) -> Path:
+    def update_state(self, name: str, text: str) -> Path:
         path = self.root / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
@@ -616,19 +616,19 @@ def test_without_networks_there_are_no_posts(machine: Machine) -> None:
 @pytest.mark.parametrize(
     ("state", "verdict", "says"),
     [
-        (State.SENT, OK, "none waits, none is uncertain, net has cost $0.015 this month"),
-        (State.WAITING, WARN, "1 post is still to be sent"),
-        (State.SENDING, WARN, "1 post is still to be sent or looked up"),
-        (State.UNCERTAIN, FAIL, "1 post is perhaps there"),
+        (PostState.SENT, OK, "none waits, none is uncertain, net has cost $0.015 this month"),
+        (PostState.WAITING, WARN, "1 post is still to be sent"),
+        (PostState.SENDING, WARN, "1 post is still to be sent or looked up"),
+        (PostState.UNCERTAIN, FAIL, "1 post is perhaps there"),
     ],
 )
-def test_posts_that_are_left_or_uncertain(machine: Machine, state: State, verdict: Status, says: str) -> None:
+def test_posts_that_are_left_or_uncertain(machine: Machine, state: PostState, verdict: Status, says: str) -> None:
     machine.write(BIRD, "networks:\n  net: {kind: preview}\n")
     only(machine.look("posts"), OK, "none waits")
     with machine.history() as store:
-        ledger = Posts(store).of_job("post", 1, machine.clock.now)
-        (intent,) = ledger.intend("slot", {"net": [Post("hello")]}, until=NOW)
-        ledger.put(intent, state, "why", cost=Decimal("0.015"))
+        ledger = PostDatabase(store).for_job("post", 1, machine.clock.now)
+        (intent,) = ledger.create_posts("slot", {"net": [Post("hello")]}, expires_at=NOW)
+        ledger.update_state(intent, state, "why", cost=Decimal("0.015"))
     only(machine.look("posts"), verdict, says)
 
 

@@ -1,6 +1,6 @@
-"""Posts through every accident: each is there at most once, and what the ledger says of it is true.
+"""Posts through every accident: each is there at most once, and what the store says of it is true.
 
-A world of networks in memory, which take, lose, refuse and forget, over a real ledger; the power goes at any step. What
+A world of networks in memory, which take, lose, refuse and forget, over a real store; the power goes at any step. What
 real processes and sockets add to that is tried in tests/faults/test_posts.py.
 """
 
@@ -14,10 +14,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pi_appliance.posting.model import PENDING_STATES, Post, Sent, State
-from pi_appliance.posting.store import Posts
+from pi_appliance.posting.model import PENDING_STATES, Post, PostState, SentPost
+from pi_appliance.posting.store import PostDatabase
 from pi_appliance.storage.model import Picture
-from tests.engine.desk import Desk, FreeRules, World
+from tests.engine.desk import Desk, PaidLimits, World
 from tests.house import in_memory
 
 
@@ -29,27 +29,32 @@ def desk() -> Iterator[Desk]:
 
 @contextlib.contextmanager
 def new_desk() -> Iterator[Desk]:
-    """Give a desk whose ledger is a file in memory: the power goes for the process, never for the disk."""
+    """Give a desk whose store is a file in memory: the power goes for the process, never for the disk."""
     with in_memory() as folder:
         made = Desk(Path(folder, "history.db"))
         try:
             yield made
         finally:
-            made.store.close()
+            made.database.close()
 
 
 def one(desk: Desk, **more) -> World:
     """Let there be one network, x, and one post for it."""
     desk.networks["x"] = World(desk.steps, **more)
-    desk.intend("slot", {"x": ["hello"]})
+    desk.create_posts("slot", {"x": ["hello"]})
     return desk.networks["x"]
 
 
 def test_what_is_sent_is_in_the_ledger_with_its_link_and_what_it_cost(desk):
     one(desk)
     (sent,) = desk.send()
-    assert (sent.state, sent.sent, sent.tries, sent.cost) == (State.SENT, Sent("id0", "link"), 1, Decimal("0.015"))
-    assert Posts(desk.store).spent(desk.now) == {"x": Decimal("0.015")}
+    assert (sent.state, sent.remote, sent.attempts, sent.cost) == (
+        PostState.SENT,
+        SentPost("id0", "link"),
+        1,
+        Decimal("0.015"),
+    )
+    assert PostDatabase(desk.database).month_spend(desk.now) == {"x": Decimal("0.015")}
     assert desk.send() == []
 
 
@@ -57,31 +62,31 @@ def test_what_was_not_reached_waits_costs_nothing_and_is_sent_later(desk):
     x = one(desk)
     x.faults = ["away"]
     (waits,) = desk.send()
-    assert (waits.state, waits.why, waits.cost) == (State.WAITING, "cannot be reached", 0)
-    assert waits.next == desk.now + timedelta(seconds=90)
-    assert Posts(desk.store).due(desk.now) == []
+    assert (waits.state, waits.reason, waits.cost) == (PostState.WAITING, "cannot be reached", 0)
+    assert waits.next_attempt_at == desk.now + timedelta(seconds=90)
+    assert PostDatabase(desk.database).jobs_due(desk.now) == []
     desk.now += timedelta(seconds=91)
-    assert Posts(desk.store).due(desk.now) == ["bird"]
-    assert desk.send()[0].state is State.SENT
-    assert Posts(desk.store).spent(desk.now) == {"x": Decimal("0.015")}
+    assert PostDatabase(desk.database).jobs_due(desk.now) == ["bird"]
+    assert desk.send()[0].state is PostState.SENT
+    assert PostDatabase(desk.database).month_spend(desk.now) == {"x": Decimal("0.015")}
 
 
 def test_what_comes_too_late_is_given_up_and_its_line_is_free_again(desk):
     x = one(desk)
     x.faults = ["away"]
     desk.send()
-    assert Posts(desk.store).used("bird").round == {"slot"}
+    assert PostDatabase(desk.database).used_lines("bird").current_round == {"slot"}
     desk.now += timedelta(hours=7)
     (late,) = desk.send()
-    assert (late.state, x.there) == (State.GIVEN_UP, [])
-    assert Posts(desk.store).used("bird").round == frozenset()
+    assert (late.state, x.there) == (PostState.ABANDONED, [])
+    assert PostDatabase(desk.database).used_lines("bird").current_round == frozenset()
 
 
 def test_a_clear_no_is_not_tried_again(desk):
     x = one(desk)
     x.faults = ["no"]
     (refused,) = desk.send()
-    assert (refused.state, refused.why, refused.cost) == (State.REFUSED, "you may not", 0)
+    assert (refused.state, refused.reason, refused.cost) == (PostState.REFUSED, "you may not", 0)
     assert desk.send() == []
 
 
@@ -89,7 +94,7 @@ def test_a_lost_answer_is_looked_up_at_once(desk):
     x = one(desk)
     x.faults = ["lost after"]
     (sent,) = desk.send()
-    assert (sent.state, sent.sent, len(x.there)) == (State.SENT, Sent("id0", "link"), 1)
+    assert (sent.state, sent.remote, len(x.there)) == (PostState.SENT, SentPost("id0", "link"), 1)
     assert sent.cost == Decimal("0.016")  # with the look
 
 
@@ -97,18 +102,20 @@ def test_a_lost_answer_that_cannot_be_looked_up_is_for_the_owner_and_never_sent_
     x = one(desk, may_look=False)
     x.faults = ["lost before"]
     (perhaps,) = desk.send()
-    assert (perhaps.state, "looking is not allowed" in perhaps.why) == (State.UNCERTAIN, True)
+    assert (perhaps.state, "looking is not allowed" in perhaps.reason) == (PostState.UNCERTAIN, True)
     desk.now += timedelta(minutes=5)
     assert (desk.send(), x.there) == ([], [])
 
 
-@pytest.mark.parametrize(("says", "there"), [(State.WAITING, ["hello"]), (State.GIVEN_UP, []), (State.SENT, [])])
+@pytest.mark.parametrize(
+    ("says", "there"), [(PostState.WAITING, ["hello"]), (PostState.ABANDONED, []), (PostState.SENT, [])]
+)
 def test_the_owner_says_what_became_of_it(desk, says, there):
     x = one(desk, may_look=False)
     x.faults = ["lost before"]
     (perhaps,) = desk.send()
     desk.now += timedelta(days=2)
-    Posts(desk.store).settle(perhaps.id, says, "the owner looked", link="", now=desk.now)
+    PostDatabase(desk.database).resolve_post(perhaps.id, says, "the owner looked", link="", now=desk.now)
     desk.send()
     assert [text for _, text in x.there] == there
 
@@ -117,20 +124,20 @@ def test_a_lost_answer_is_sent_again_only_once_it_was_not_found(desk):
     x = one(desk)
     x.faults = ["lost before"]
     (perhaps,) = desk.send()
-    assert (perhaps.state, x.there) == (State.SENDING, [])
+    assert (perhaps.state, x.there) == (PostState.SENDING, [])
     desk.now += timedelta(minutes=2)
-    assert desk.send()[0].state is State.SENT
+    assert desk.send()[0].state is PostState.SENT
     assert len(x.there) == 1
 
 
 def test_a_post_is_found_however_much_was_posted_since(desk):
     x = one(desk)
     desk.send()
-    desk.intend("lost", {"x": ["lost"]})
+    desk.create_posts("lost", {"x": ["lost"]})
     x.faults, x.blind = ["lost after"], [True]
     desk.send()
     x.there += [(f"id{number}", "somebody else's") for number in range(10, 60)]
-    assert [(each.slot, each.state) for each in desk.send()] == [("lost", State.SENT)]
+    assert [(each.slot, each.state) for each in desk.send()] == [("lost", PostState.SENT)]
 
 
 def test_the_first_post_of_all_is_found_behind_all_that_are_known(desk):
@@ -138,10 +145,10 @@ def test_the_first_post_of_all_is_found_behind_all_that_are_known(desk):
     x.faults, x.blind = ["lost after"], [True] * 60
     desk.send()
     for number in range(50):
-        desk.intend(f"slot {number}", {"x": [f"hello {number}"]})
+        desk.create_posts(f"slot {number}", {"x": [f"hello {number}"]})
         desk.send()
     x.blind = []
-    assert [(each.slot, each.state) for each in desk.send()] == [("slot", State.SENT)]
+    assert [(each.slot, each.state) for each in desk.send()] == [("slot", PostState.SENT)]
 
 
 def test_duplicate_means_that_the_first_try_was_taken(desk):
@@ -151,35 +158,35 @@ def test_duplicate_means_that_the_first_try_was_taken(desk):
     x.there[0] = ("id0", "hello as the network keeps it")  # so a look does not find it
     x.faults = ["duplicate"]
     (sent,) = desk.send()
-    assert (sent.state, "told that it is there" in sent.why) == (State.SENT, True)
+    assert (sent.state, "reported it as a duplicate" in sent.reason) == (PostState.SENT, True)
 
 
 def test_duplicate_at_the_first_try_is_a_no(desk):
     x = one(desk)
     x.there.append(("of-before", "hello"))
-    assert desk.send()[0].state is State.REFUSED
+    assert desk.send()[0].state is PostState.REFUSED
 
 
 def test_duplicate_because_of_an_older_post_of_ours_is_a_no(desk):
     x = one(desk)
     desk.send()
-    desk.intend("next slot", {"x": ["hello"]})
+    desk.create_posts("next slot", {"x": ["hello"]})
     x.faults = ["lost before"]
     desk.send()
     desk.now += timedelta(minutes=2)
     (refused,) = desk.send()
-    assert (refused.slot, refused.state) == ("next slot", State.REFUSED)
+    assert (refused.slot, refused.state) == ("next slot", PostState.REFUSED)
 
 
 def test_a_fault_of_a_networks_own_code_holds_up_nothing_else(desk, capsys):
     x = one(desk)
-    desk.intend("next slot", {"x": ["the next"]})
+    desk.create_posts("next slot", {"x": ["the next"]})
     x.faults = ["fault"]
     first, second = desk.send()
-    assert (first.state, second.state) == (State.SENDING, State.SENT)
-    assert "KeyError" in first.why
+    assert (first.state, second.state) == (PostState.SENDING, PostState.SENT)
+    assert "KeyError" in first.reason
     assert "Traceback" in capsys.readouterr().err
-    assert desk.send()[0].state is State.SENT
+    assert desk.send()[0].state is PostState.SENT
 
 
 def test_without_its_keys_what_is_perhaps_there_waits_to_be_looked_up_and_is_for_the_owner_at_last(desk):
@@ -187,9 +194,9 @@ def test_without_its_keys_what_is_perhaps_there_waits_to_be_looked_up_and_is_for
     x.faults, x.blind = ["lost after"], [True]
     desk.send()
     del desk.networks["x"]
-    assert desk.send()[0].state is State.SENDING
+    assert desk.send()[0].state is PostState.SENDING
     desk.now += timedelta(days=4)
-    assert desk.send()[0].state is State.UNCERTAIN
+    assert desk.send()[0].state is PostState.UNCERTAIN
 
 
 def test_networks_are_accounted_for_on_their_own(desk):
@@ -198,19 +205,19 @@ def test_networks_are_accounted_for_on_their_own(desk):
         "b": World(desk.steps, faults=["away"]),
         "c": World(desk.steps, faults=["no"]),
     }
-    desk.intend("slot", {name: ["hello"] for name in "abc"})
+    desk.create_posts("slot", {name: ["hello"] for name in "abc"})
     assert {each.network: each.state for each in desk.send()} == {
-        "a": State.SENT,
-        "b": State.WAITING,
-        "c": State.REFUSED,
+        "a": PostState.SENT,
+        "b": PostState.WAITING,
+        "c": PostState.REFUSED,
     }
     desk.now += timedelta(hours=1)
-    assert [(each.network, each.state) for each in desk.send()] == [("b", State.SENT)]
+    assert [(each.network, each.state) for each in desk.send()] == [("b", PostState.SENT)]
 
 
 def test_a_thread_goes_in_order_and_waits_for_a_part_that_is_not_there(desk):
     x = desk.networks["x"] = World(desk.steps)
-    desk.intend("slot", {"x": ["one", "two", "three"]})
+    desk.create_posts("slot", {"x": ["one", "two", "three"]})
     x.faults = ["", "away"]
     desk.send()
     assert [text for _, text in x.there] == ["one"]
@@ -221,43 +228,43 @@ def test_a_thread_goes_in_order_and_waits_for_a_part_that_is_not_there(desk):
 
 def test_the_rest_of_a_thread_is_given_up_with_the_part_before(desk):
     x = desk.networks["x"] = World(desk.steps)
-    desk.intend("slot", {"x": ["one", "two", "three"]})
+    desk.create_posts("slot", {"x": ["one", "two", "three"]})
     x.faults = ["", "no"]
     desk.send()
-    assert [each.state for each in reversed(desk.all())] == [State.SENT, State.REFUSED, State.GIVEN_UP]
+    assert [each.state for each in reversed(desk.all())] == [PostState.SENT, PostState.REFUSED, PostState.ABANDONED]
 
 
 def test_the_rest_of_a_thread_follows_once_the_owner_has_seen_the_part_before(desk):
     x = desk.networks["x"] = World(desk.steps, may_look=False, faults=["lost after"])
-    desk.intend("slot", {"x": ["one", "two"]})
+    desk.create_posts("slot", {"x": ["one", "two"]})
     first, rest = desk.send()
-    assert (first.state, rest.state) == (State.UNCERTAIN, State.GIVEN_UP)
-    Posts(desk.store).settle(first.id, State.SENT, "the owner saw it", now=desk.now)
-    assert [(each.part, each.state) for each in desk.send()] == [(1, State.SENT)]
+    assert (first.state, rest.state) == (PostState.UNCERTAIN, PostState.ABANDONED)
+    PostDatabase(desk.database).resolve_post(first.id, PostState.SENT, "the owner saw it", now=desk.now)
+    assert [(each.part, each.state) for each in desk.send()] == [(1, PostState.SENT)]
     assert [text for _, text in x.there] == ["one", "two"]
 
 
 def test_the_cap_stops_posting_and_says_so_until_the_next_month(desk):
-    x = desk.networks["x"] = World(desk.steps, rules=FreeRules(cap=Decimal("0.03")))
+    x = desk.networks["x"] = World(desk.steps, limits=PaidLimits(monthly_cap=Decimal("0.03")))
     for number in range(3):
-        desk.intend(f"slot {number}", {"x": [f"hello {number}"]})
+        desk.create_posts(f"slot {number}", {"x": [f"hello {number}"]})
     *_, third = desk.send()
-    assert (third.state, len(x.there)) == (State.REFUSED, 2)
-    assert "has had $0.03 of its $0.03 this month and the post costs $0.015; raise monthly-cap" in third.why
+    assert (third.state, len(x.there)) == (PostState.REFUSED, 2)
+    assert "has used $0.03 of its $0.03 this month and the post costs $0.015; raise monthly-cap" in third.reason
     desk.now += timedelta(days=31)
-    desk.intend("slot 4", {"x": ["hello 4"]})
-    assert desk.send()[0].state is State.SENT
+    desk.create_posts("slot 4", {"x": ["hello 4"]})
+    assert desk.send()[0].state is PostState.SENT
 
 
 def test_pictures_are_kept_until_the_post_is_there(desk):
     desk.networks["x"] = World(desk.steps, faults=["away"])
     picture = Picture(b"\x89PNG", "image/png", "a sky")
-    desk.ledger().intend("slot", {"x": [Post("hello", (picture,))]}, until=desk.now + timedelta(hours=6))
+    desk.store().create_posts("slot", {"x": [Post("hello", (picture,))]}, expires_at=desk.now + timedelta(hours=6))
     (waits,) = desk.send()
-    assert desk.ledger().post_of(waits) == Post("hello", (picture,))
+    assert desk.store().load_post(waits) == Post("hello", (picture,))
     desk.now += timedelta(hours=1)
     (sent,) = desk.send()
-    assert desk.ledger().post_of(sent) == Post("hello")
+    assert desk.store().load_post(sent) == Post("hello")
 
 
 ACCIDENTS = st.sampled_from(["", "", "away", "no", "lost before", "lost after"])
@@ -285,7 +292,7 @@ def test_through_any_accidents_each_post_is_there_once_at_most_and_the_ledger_is
         for number, (fresh, power, faults, blind) in enumerate(rounds):
             if fresh:
                 texts = [f"slot {number} part {part}" for part in range(parts)]
-                desk.intend(f"slot {number}", dict.fromkeys(desk.networks, texts))
+                desk.create_posts(f"slot {number}", dict.fromkeys(desk.networks, texts))
             for world in desk.networks.values():
                 world.faults, world.blind = list(faults), list(blind)
             desk.send(power)
@@ -305,6 +312,8 @@ def _check(desk: Desk) -> None:
         world = desk.networks[each.network]
         times = [text for _, text in world.there].count(each.text)
         assert times <= 1, "it is there twice"
-        assert each.state is not State.SENT or times == 1, "it is said to be there"
-        assert each.state not in (State.WAITING, State.REFUSED, State.GIVEN_UP) or times == 0, "it is said not to be"
-        assert each.state is not State.UNCERTAIN or not world.may_look, "a look would have told"
+        assert each.state is not PostState.SENT or times == 1, "it is said to be there"
+        assert each.state not in (PostState.WAITING, PostState.REFUSED, PostState.ABANDONED) or times == 0, (
+            "it is said not to be"
+        )
+        assert each.state is not PostState.UNCERTAIN or not world.may_look, "a look would have told"

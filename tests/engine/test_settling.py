@@ -6,9 +6,9 @@ from datetime import timedelta
 import pytest
 
 from pi_appliance.errors import Unavailable
-from pi_appliance.posting.model import Post, State
+from pi_appliance.posting.model import Post, PostState
 from pi_appliance.posting.sender import PendingPostsRunner
-from pi_appliance.posting.store import Posts
+from pi_appliance.posting.store import PostDatabase
 from pi_appliance.scheduling.appliance import Appliance
 from pi_appliance.storage.model import RESUME, Trigger
 from pi_appliance.system import clock
@@ -41,17 +41,17 @@ class Scene:
     def __init__(self, appliance: Appliance) -> None:
         self.appliance, self.runs, self.now, self.seconds = appliance, Started(), clock.now(), 0.0
         self.settling = PendingPostsRunner(
-            lambda: appliance, self.runs, now=lambda: self.now, steady=lambda: self.seconds
+            lambda: appliance, self.runs, now=lambda: self.now, monotonic=lambda: self.seconds
         )
-        ledger = Posts(appliance.store).of_job("bird", 1, lambda: self.now)
-        (intent,) = ledger.intend("slot", {"net": [Post("hello")]}, until=self.now + timedelta(hours=6))
-        self.wait = lambda time: ledger.put(intent, State.WAITING, "away", after=time)
+        store = PostDatabase(appliance.store).for_job("bird", 1, lambda: self.now)
+        (record,) = store.create_posts("slot", {"net": [Post("hello")]}, expires_at=self.now + timedelta(hours=6))
+        self.wait = lambda time: store.update_state(record, PostState.WAITING, "away", delay=time)
 
     async def after(self, seconds: float) -> list[str]:
         self.seconds += seconds
         self.now += timedelta(seconds=seconds)
         self.runs.runs.clear()
-        await self.settling.look()
+        await self.settling.tick()
         return self.runs.runs
 
 
@@ -101,6 +101,4 @@ def test_that_nothing_can_be_started_is_told_once(scene, caplog):
     scene.runs.trouble = "out of memory"
     settle(scene.after(1))
     settle(scene.after(61))
-    assert [record.getMessage() for record in caplog.records].count(
-        "posts that are left are not sent: out of memory"
-    ) == 1
+    assert [record.getMessage() for record in caplog.records].count("pending posts cannot be sent: out of memory") == 1

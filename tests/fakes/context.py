@@ -18,7 +18,7 @@ from pi_appliance.music.model import Source, Station
 from pi_appliance.music.player import Player
 from pi_appliance.posting.context import PostingContext
 from pi_appliance.posting.interface import Network, PostLimits, PostStore
-from pi_appliance.posting.store import Posts
+from pi_appliance.posting.store import PostDatabase
 from pi_appliance.puzzles.batch import PuzzleContext
 from pi_appliance.puzzles.runtime.interface import SearchRuntime
 from pi_appliance.puzzles.runtime.local import open_runtime
@@ -64,13 +64,13 @@ class FakeContext(PostingContext, MusicContext, PuzzleContext):
         """A real ledger in its own file."""
         store = Store(files.make_directory(self.folder) / "ledger.db")
         weakref.finalize(self, store.close)
-        return Posts(store).of_job(self.job, self.run_id, self.clock)
+        return PostDatabase(store).for_job(self.job, self.run_id, self.clock)
 
     def local_time(self) -> datetime:
         return self.clock().astimezone(self.zone)
 
     def limits(self, name: str) -> PostLimits:
-        return self.network(name).rules
+        return self.network(name).limits
 
     def random_for(self, label: str) -> float:  # noqa: ARG002 - the signature of a context
         return self.random.random()

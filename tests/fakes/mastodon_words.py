@@ -1,4 +1,4 @@
-"""How the fake Mastodon server counts a text and shows it: after the server's rules, apart from what is tested."""
+"""How the fake Mastodon server counts a text and shows it: after the server's limits, apart from what is tested."""
 
 import html
 from collections.abc import Collection

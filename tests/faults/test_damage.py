@@ -13,8 +13,8 @@ from random import Random
 import pytest
 
 from pi_appliance.errors import Refused
-from pi_appliance.posting.model import Post, Sent, State
-from pi_appliance.posting.store import Posts
+from pi_appliance.posting.model import Post, PostState, SentPost
+from pi_appliance.posting.store import PostDatabase
 from pi_appliance.storage import backup
 from pi_appliance.storage.model import Outcome, Picture, Trigger
 from pi_appliance.storage.recovery import open_history, restore
@@ -52,13 +52,13 @@ def fill(state: Path) -> None:
             store.finish_run(run, Outcome.SUCCEEDED, "it went well", now=NOW, attempts=1, details={"status": 0})
         store.slots.start_cursor("mark", "{}", since=NOW)
         store.slots.pause("other", since=NOW, until=None)
-        desk = Posts(store).of_job("bird", 1, lambda: NOW)
+        desk = PostDatabase(store).for_job("bird", 1, lambda: NOW)
         for slot in SLOTS:
-            (intent,) = desk.intend(
-                slot, {"net": [Post("hello", (Picture(b"x" * 99, "image/png"),))]}, until=NOW, line=slot
+            (record,) = desk.create_posts(
+                slot, {"net": [Post("hello", (Picture(b"x" * 99, "image/png"),))]}, expires_at=NOW, line=slot
             )
             if slot != SLOTS[0]:
-                desk.put(intent, State.SENT, sent=Sent(slot, "link"), cost=Decimal("0.015"))
+                desk.update_state(record, PostState.SENT, remote=SentPost(slot, "link"), cost=Decimal("0.015"))
         assert backup.back_up_daily(store)
 
 
@@ -75,7 +75,11 @@ def read_all(store: Store) -> None:
     store.ensure_intact()
     store.history(limit=1000)
     store.latest_runs(), store.totals(), store.active_runs(), store.last_success("mark")
-    Posts(store).newest(limit=1000), Posts(store).used("bird"), Posts(store).spent(NOW)
+    (
+        PostDatabase(store).newest_posts(limit=1000),
+        PostDatabase(store).used_lines("bird"),
+        PostDatabase(store).month_spend(NOW),
+    )
     store.slots.cursors(), store.slots.pauses(), store.slots.find_runs("mark", SLOTS[-1], SLOTS[0])
 
 
@@ -153,10 +157,14 @@ def test_the_newest_backup_is_restored_and_the_damaged_file_is_kept_as_it_was(st
     path.write_bytes(damaged_bytes)
     with open_history(state) as store:
         assert len(store.history(limit=1000)) == len(USED)
-        assert len(Posts(store).newest(limit=1000)) == len(Posts(store).used("bird").round) == len(SLOTS)
+        assert (
+            len(PostDatabase(store).newest_posts(limit=1000))
+            == len(PostDatabase(store).used_lines("bird").current_round)
+            == len(SLOTS)
+        )
         assert begin(store, SLOTS[7])[1] == 4 * 7 + 1, "the claim is known"
         assert begin(store, f"{NOW:%Y-%m-%dT%H:00:00Z}", "third")[1] == UNKNOWN_RUN, "it ran after the backup"
-        waiting = [post for post in Posts(store).newest(limit=1000) if post.state is State.WAITING]
+        waiting = [post for post in PostDatabase(store).newest_posts(limit=1000) if post.state is PostState.WAITING]
         assert not waiting, "it may have been sent after the backup"
     kept = aside(state)[0]
     assert (state / kept).read_bytes() == damaged_bytes

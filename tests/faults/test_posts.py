@@ -1,4 +1,4 @@
-"""Posts on three networks that fail in every way, by processes that are killed: servers and ledger agree.
+"""Posts on three networks that fail in every way, by processes that are killed: servers and store agree.
 
 The suite does it 20 times. For more, and for other accidents:
 
@@ -17,8 +17,8 @@ from datetime import UTC, datetime, timedelta
 from random import Random
 from typing import Any
 
-from pi_appliance.posting.model import FAILED_STATES, PENDING_STATES, PostRecord, State
-from pi_appliance.posting.store import Posts
+from pi_appliance.posting.model import FAILED_STATES, PENDING_STATES, PostRecord, PostState
+from pi_appliance.posting.store import PostDatabase
 from pi_appliance.storage.runs import Store
 from tests.fakes import bluesky_account, mastodon_server, x_server
 from tests.fakes.bluesky_server import fake_bluesky
@@ -139,17 +139,17 @@ def one_run(house: House, random: Random, told: Told, *words: str) -> None:
 def left(house: House) -> list[PostRecord]:
     """Let a run finish what is left, and return what is left after it."""
     house.run("jobs", "run", "bird", "--resume", environment=SECRETS)
-    return [each for each in ledger(house) if each.state in PENDING_STATES]
+    return [each for each in store(house) if each.state in PENDING_STATES]
 
 
-def ledger(house: House) -> list[PostRecord]:
+def store(house: House) -> list[PostRecord]:
     with Store(house.state / "history.db", only_look=True) as store:
-        return Posts(store).newest(limit=10_000)
+        return PostDatabase(store).newest_posts(limit=10_000)
 
 
 def check(house: House, known: dict[str, Server], told: Told) -> None:
-    """Compare what the ledger says with what the servers took."""
-    posts, states = ledger(house), Counter[str]()
+    """Compare what the store says with what the servers took."""
+    posts, states = store(house), Counter[str]()
     for name, server in known.items():
         there = Counter(server.texts())
         assert max(there.values(), default=0) <= 1, f"{name} has something twice"
@@ -157,10 +157,10 @@ def check(house: House, known: dict[str, Server], told: Told) -> None:
         assert set(there) <= set(mine), f"{name} has something that nobody knows of"
         for text, each in mine.items():
             states[f"{name} {each.state}"] += 1
-            assert each.state is not State.SENT or there[text] == 1, f"said to be on {name}, and is not: {each}"
+            assert each.state is not PostState.SENT or there[text] == 1, f"said to be on {name}, and is not: {each}"
             assert each.state not in FAILED_STATES or not there[text], f"said not to be on {name}: {each}"
-            if each.state is State.UNCERTAIN:  # only where the account may not be looked at
-                assert any(word in each.why for word in ("401", "402", "403")), each.why
+            if each.state is PostState.UNCERTAIN:  # only where the account may not be looked at
+                assert any(word in each.reason for word in ("401", "402", "403")), each.reason
     runs = house.json("jobs", "history", "bird", "--count", "10000")
     slots = Counter(run["scheduled_for"] for run in runs if run["scheduled_for"])
     assert set(slots.values()) <= {1}, "a slot ran twice"

@@ -4,27 +4,27 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pi_appliance.posting.lines import WORDS, Line, fill, parse, words
+from pi_appliance.posting.lines import PLACEHOLDERS, PostLine, fill_placeholders, find_placeholders, parse_lines
 
 
-def one(text: str) -> Line:
-    (line,) = parse(text)
+def one(text: str) -> PostLine:
+    (line,) = parse_lines(text)
     return line
 
 
 def test_blank_lines_comments_and_a_byte_order_mark_are_no_posts():
     text = "\ufeff# a comment\r\n\n  first  \n   # indented comment\n\t\nsecond # with a hash\n"
-    assert [(line.number, line.text) for line in parse(text)] == [(3, "first"), (6, "second # with a hash")]
+    assert [(line.number, line.text) for line in parse_lines(text)] == [(3, "first"), (6, "second # with a hash")]
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
 def test_lines_are_counted_as_an_editor_counts_them(end):
     text = end.join(["one", "two\x0b\x0c\x1c\u2028\x85still two", "", "four"])
-    assert [line.number for line in parse(text)] == [1, 2, 4]
+    assert [line.number for line in parse_lines(text)] == [1, 2, 4]
 
 
 def test_an_empty_file_holds_no_line():
-    assert parse("") == parse("\ufeff") == parse("\n# nothing\n") == []
+    assert parse_lines("") == parse_lines("\ufeff") == parse_lines("\n# nothing\n") == []
 
 
 @pytest.mark.parametrize(
@@ -40,15 +40,15 @@ def test_an_empty_file_holds_no_line():
 )
 def test_a_picture_is_taken_out_of_the_text(written, text, pictures):
     line = one(written)
-    assert (line.text, line.pictures, line.wrong) == (text, pictures, "")
+    assert (line.text, line.pictures, line.error) == (text, pictures, "")
 
 
 def test_a_picture_without_a_file_is_wrong():
-    assert one("![the sky]( )").wrong == "a picture has no file; write ![what it shows](sky.png)"
+    assert one("![the sky]( )").error == "a picture has no file; write ![description](sky.png)"
 
 
 def test_words_are_known_by_their_braces():
-    assert words(one("{date}, {time}: {temperature} on {hostname} {date} {{time}}")) == {
+    assert find_placeholders(one("{date}, {time}: {temperature} on {hostname} {date} {{time}}")) == {
         *("date", "time", "temperature", "hostname")
     }
 
@@ -56,18 +56,18 @@ def test_words_are_known_by_their_braces():
 @pytest.mark.parametrize(
     ("text", "wrong"),
     [
-        ("{temprature}", "no word is called {temprature}; did you mean {temperature}?"),
-        ("{Date}", "no word is called {Date}; did you mean {date}?"),
-        ("{last_report}", "no word is called {last_report}; did you mean {last-report}?"),
+        ("{temprature}", "{temprature} is not a placeholder; did you mean {temperature}?"),
+        ("{Date}", "{Date} is not a placeholder; did you mean {date}?"),
+        ("{last_report}", "{last_report} is not a placeholder; did you mean {last-report}?"),
         (
             "{shrug}",
-            "no word is called {shrug}; write {{shrug}} to have it as it stands, or one of"
+            "{shrug} is not a placeholder; write {{shrug}} for the text in braces itself, or use one of"
             " {date}, {time}, {temperature}, {hostname}, {last-report}",
         ),
     ],
 )
 def test_a_word_that_stands_for_nothing_is_told_with_the_nearest(text, wrong):
-    assert one(f"It is {text} now").wrong == wrong
+    assert one(f"It is {text} now").error == wrong
 
 
 @pytest.mark.parametrize(
@@ -84,28 +84,28 @@ def test_a_word_that_stands_for_nothing_is_told_with_the_nearest(text, wrong):
     ],
 )
 def test_only_words_are_filled_in(text, filled):
-    assert one(text).wrong == ""
-    assert fill(text, {"date": "today", "time": "now"}) == filled
+    assert one(text).error == ""
+    assert fill_placeholders(text, {"date": "today", "time": "now"}) == filled
 
 
 def test_what_is_filled_in_is_not_read_again():
-    assert fill("{date}", {"date": "{time} {{"}) == "{time} {{"
+    assert fill_placeholders("{date}", {"date": "{time} {{"}) == "{time} {{"
 
 
 def test_a_word_of_which_nothing_is_known_is_no_silent_hole():
     with pytest.raises(KeyError):
-        fill("{temperature}", {"date": "today"})
+        fill_placeholders("{temperature}", {"date": "today"})
 
 
 def test_every_word_says_what_it_stands_for():
-    assert all(WORDS.values())
-    assert one(" ".join(f"{{{word}}}" for word in WORDS)).wrong == ""
+    assert all(PLACEHOLDERS.values())
+    assert one(" ".join(f"{{{word}}}" for word in PLACEHOLDERS)).error == ""
 
 
 @given(st.text())
 def test_any_text_is_read_and_doubled_braces_come_out_as_they_were(text):
-    for line in parse(text):
+    for line in parse_lines(text):
         assert line.text == line.text.strip()
         assert line.text or line.pictures
     doubled = text.replace("{", "{{").replace("}", "}}")
-    assert fill(doubled, {}) == text
+    assert fill_placeholders(doubled, {}) == text

@@ -14,14 +14,14 @@ from pi_appliance.posting.monkey_bard import report
 from pi_appliance.posting.monkey_bard.keystrokes import (
     BLOCK,
     Keyboard,
+    LengthRecord,
     Progress,
-    Record,
     Target,
     advance,
-    expected,
+    expected_keystrokes,
     prepare_target,
 )
-from pi_appliance.posting.monkey_bard.keystrokes import keystrokes as hits
+from pi_appliance.posting.monkey_bard.keystrokes import keystroke_block as hits
 from tests.house import ROOT
 
 LETTERS, TYPEWRITER = Keyboard.LETTERS, Keyboard.TYPEWRITER
@@ -50,7 +50,7 @@ STREAM = by_definition(LETTERS, 3)
 FIRST_BLOCK = len(hits(SEED, LETTERS, 0))
 
 
-def type_in_pieces(target: Target, total: int, pieces: list[int]) -> tuple[Progress, list[Record]]:
+def type_in_pieces(target: Target, total: int, pieces: list[int]) -> tuple[Progress, list[LengthRecord]]:
     """Let the monkey type TOTAL keys in runs of PIECES, over and over."""
     place, records = Progress(), []
     for number in range(10**6):
@@ -190,9 +190,9 @@ def test_at_the_end_of_the_text_it_stops():
     target = letters(STREAM[40:46].decode())
     place, records = type_in_pieces(target, 10_000, [10_000])
     assert (place.keystrokes, place.matched) == (46, 6)
-    assert records[-1] == Record(6, 46)
+    assert records[-1] == LengthRecord(6, 46)
     assert advance(place, target, SEED, 1000) == (place, [])
-    assert expected(target, place) == 0
+    assert expected_keystrokes(target, place) == 0
 
 
 # --- the time to the next letter
@@ -229,7 +229,7 @@ def by_equations(keys: str, standing: int, size: int) -> Fraction:
 def test_the_mean_time_is_that_of_the_equations(keys, data):
     standing = data.draw(st.integers(0, len(keys) - 1))
     place = Progress(matched=len(keys) - 1, standing=standing)
-    assert expected(letters(keys + "c"), place) == by_equations(keys, standing, 27)
+    assert expected_keystrokes(letters(keys + "c"), place) == by_equations(keys, standing, 27)
 
 
 @pytest.mark.parametrize(
@@ -245,11 +245,11 @@ def test_the_mean_time_is_that_of_the_equations(keys, data):
     ],
 )
 def test_the_mean_time_in_cases_that_can_be_reckoned_by_hand(text, place, keystrokes):
-    assert expected(letters(text), place) == keystrokes
+    assert expected_keystrokes(letters(text), place) == keystrokes
 
 
 def test_a_typewriter_has_more_keys_to_miss():
-    assert expected(prepare_target("ab", TYPEWRITER, "ab.txt"), Progress()) == 96
+    assert expected_keystrokes(prepare_target("ab", TYPEWRITER, "ab.txt"), Progress()) == 96
 
 
 def test_monkeys_take_as_long_as_they_are_expected_to():
@@ -268,5 +268,5 @@ def test_the_table_in_the_docs_is_what_comes_out():
     rows = [row for row in rows if row[0].startswith("sh")]
     assert len(rows) == 7
     for text, keystrokes, time in rows:
-        wanted = expected(letters(text), Progress(matched=len(text) - 1))
+        wanted = expected_keystrokes(letters(text), Progress(matched=len(text) - 1))
         assert (report.format_count(wanted), report.format_span(wanted * 3600 // 100_000)) == (keystrokes, time)

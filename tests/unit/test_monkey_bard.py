@@ -13,18 +13,18 @@ from pi_appliance.config.model import NetworkDirs
 from pi_appliance.config.units import Names
 from pi_appliance.errors import ConfigError, Refused, Unavailable
 from pi_appliance.posting.interface import Network
-from pi_appliance.posting.model import Post, Sent
+from pi_appliance.posting.model import Post, SentPost
 from pi_appliance.posting.monkey_bard import monkey_bard_job
 from pi_appliance.posting.monkey_bard import report as _monkey_words
-from pi_appliance.posting.monkey_bard.keystrokes import Keyboard, keystrokes
+from pi_appliance.posting.monkey_bard.keystrokes import Keyboard, keystroke_block
 from pi_appliance.posting.monkey_bard.monkey_bard_job import Announce, Options
 from pi_appliance.posting.networks import preview
-from pi_appliance.posting.x_text import weigh
+from pi_appliance.posting.x_text import text_length
 from pi_appliance.storage.model import Result
 from tests.fakes.context import FakeContext
 
 SEED = 7
-STREAM = keystrokes(SEED, Keyboard.LETTERS, 0).decode("ascii")
+STREAM = keystroke_block(SEED, Keyboard.LETTERS, 0).decode("ascii")
 NINE = datetime(2027, 3, 1, 9, 0, tzinfo=UTC)
 POEM = "Shall I compare thee\nto a summer's day?\n"
 
@@ -86,17 +86,17 @@ class Wall:
 
     def __init__(self, limit: int = 280) -> None:
         self.posts: dict[str, str] = {}
-        self.rules = preview.rules(preview.Options(limit=limit), NetworkDirs(Path(), Path()))
+        self.limits = preview.post_limits(preview.Options(limit=limit), NetworkDirs(Path(), Path()))
         self.answers = True
 
-    def post(self, post: Post, *, key: str, after: object = ()) -> Sent:  # noqa: ARG002 - the shape of all networks
+    def post(self, post: Post, *, key: str, thread: object = ()) -> SentPost:  # noqa: ARG002 - the shape of all networks
         if not self.answers:
             raise Unavailable("the wall does not answer")
         self.posts.setdefault(key, post.text)
-        return Sent(key, f"wall/{len(self.posts)}")
+        return SentPost(key, f"wall/{len(self.posts)}")
 
-    def look(self, post: Post, *, key: str, known: object, since: str = "") -> Sent | None:  # noqa: ARG002 - the shape of all networks
-        return Sent(key, "") if key in self.posts else None
+    def find_post(self, post: Post, *, key: str, known_ids: object, since_id: str = "") -> SentPost | None:  # noqa: ARG002 - the shape of all networks
+        return SentPost(key, "") if key in self.posts else None
 
     def whoami(self) -> str:
         return "a wall"
@@ -300,7 +300,7 @@ def test_a_record_told_while_the_clock_was_ahead_holds_nothing_back(cage, wall):
 
 def test_each_run_is_told_of_if_that_is_wanted(cage, wall):
     for _ in range(3):
-        cage.run(tell=Announce.EVERY_RUN, **TOLD)
+        cage.run(announce=Announce.EVERY_RUN, **TOLD)
     assert ["3,000" in text for text in wall.texts] == [False, False, True]
 
 
@@ -308,7 +308,7 @@ def test_not_even_one_letter_is_told_only_where_each_run_is(cage, wall):
     cage.run(keystrokes=3, **TOLD)
     assert wall.texts == []
     cage.text = "qqq"
-    cage.run(keystrokes=3, tell=Announce.EVERY_RUN, **TOLD)
+    cage.run(keystrokes=3, announce=Announce.EVERY_RUN, **TOLD)
     assert wall.texts == ["3 keys were hit, and the first letter was not among them. The monkey is in no hurry."]
 
 
@@ -320,14 +320,14 @@ def test_the_end_is_told_at_once_and_then_the_monkey_rests(cage, wall):
     assert cage.report.startswith(f"Typed so far: [{cage.text}]\n")
     assert "Next letter:  none; it has typed all of it\n" in cage.report
     told = len(wall.texts)
-    again = cage.run(day=9, tell=Announce.EVERY_RUN, **TOLD)
+    again = cage.run(day=9, announce=Announce.EVERY_RUN, **TOLD)
     assert again.details["keystrokes"] == result.details["keystrokes"] <= 1005
     assert len(wall.texts) == told
 
 
 def test_what_could_not_be_sent_is_sent_by_a_later_run_and_told_once(cage, wall):
     wall.answers = False
-    with pytest.raises(Unavailable, match="wall: not there yet: the wall does not answer"):
+    with pytest.raises(Unavailable, match="wall: not posted yet: the wall does not answer"):
         cage.run(**TOLD)
     assert cage.remembered["place"][0] == 1000  # typed and kept all the same
     assert "1,000 since" in cage.report
@@ -351,11 +351,11 @@ def test_a_run_for_what_was_left_types_nothing(cage, wall):
 
 
 def test_cut_off_before_the_post_was_written_down_it_is_told_by_the_next_run(cage, wall):
-    class NoRules(FakeContext):
+    class NoLimits(FakeContext):
         def limits(self, name: str) -> Any:  # noqa: ARG002 - the shape of a Context
             raise KeyboardInterrupt
 
-    context = NoRules(cage.folder, cage.networks)
+    context = NoLimits(cage.folder, cage.networks)
     with pytest.raises(KeyboardInterrupt):
         monkey_bard_job.run(cage.options(**TOLD), context)
     cage.memory, cage.runs = context.state, 1
@@ -384,7 +384,7 @@ def test_cut_off_after_the_post_was_sent_it_is_not_told_again(cage, wall):
 
 @pytest.mark.parametrize("wording", range(len(_monkey_words._SENTENCES)))
 def test_every_wording_fits_even_if_the_numbers_are_long(cage, wording):
-    memory = monkey_bard_job.Memory(
+    memory = monkey_bard_job.MonkeyState(
         text="poem.txt",
         digest="",
         keyboard=Keyboard.LETTERS,
@@ -394,20 +394,20 @@ def test_every_wording_fits_even_if_the_numbers_are_long(cage, wording):
         typed=POEM[:20],
         ends=((NINE, 0), (NINE + timedelta(days=300), 10**9)),
     )
-    view = _monkey_words.View(memory, monkey_bard_job._take(cage.options()), 1000, UTC)
-    text = _monkey_words.sentence(view, (wording + 0.5) / len(_monkey_words._SENTENCES), lambda _: True)
+    view = _monkey_words.MonkeyView(memory, monkey_bard_job._take(cage.options()), 1000, UTC)
+    text = _monkey_words.announcement_text(view, (wording + 0.5) / len(_monkey_words._SENTENCES), lambda _: True)
     assert "1,000,000,000,000,000 key" in text
     assert "“Shall I compare thee”" in text
     assert " years" in text
     assert text[0].isupper() or not text[0].isalpha()
-    assert weigh(text) <= 280
+    assert text_length(text) <= 280
 
 
 def test_a_long_text_is_shortened_in_front_until_the_post_fits(cage, wall):
     cage.text = early(250)
     cage.run(keystrokes=4000, **TOLD)
     (text,) = wall.texts
-    assert weigh(text) <= 280
+    assert text_length(text) <= 280
     assert f"“…{cage.text[-160:]}”" in text
     assert "the whole text" in text or "all 250 letters" in text
 
@@ -417,7 +417,7 @@ def test_each_network_gets_what_it_takes(cage, wall):
     cage.networks = {"wall": wall, "narrow": narrow}
     cage.text = early(250)
     cage.run(keystrokes=4000, network=Names(["wall", "narrow"]))
-    assert weigh(narrow.texts[0]) <= 160 < weigh(wall.texts[0])
+    assert text_length(narrow.texts[0]) <= 160 < text_length(wall.texts[0])
 
 
 def test_the_time_to_the_next_letter_is_told_at_the_pace_of_the_newest_runs(cage):

@@ -8,12 +8,12 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from pi_appliance.posting.lines import parse
-from pi_appliance.posting.lint import SIMILARITY_THRESHOLD, find, ratio
+from pi_appliance.posting.lines import parse_lines
+from pi_appliance.posting.lint import SIMILARITY_THRESHOLD, find_near_duplicates, similarity
 
 
 def near(*lines: str) -> list[tuple[int, int]]:
-    return [(each.line, each.like) for each in find(parse("\n".join(lines)))]
+    return [(each.line, each.like) for each in find_near_duplicates(parse_lines("\n".join(lines)))]
 
 
 @pytest.mark.parametrize(
@@ -63,19 +63,19 @@ def test_many_lines_that_begin_alike_hide_no_pair_among_them():
 @given(st.text(max_size=30), st.text(max_size=30))
 @example("", "a")
 def test_the_ratio_is_symmetric_one_for_the_same_and_never_less_than_by_blocks(a, b):
-    assert ratio(a, b) == ratio(b, a)
-    assert (ratio(a, b) == 1) == (a == b)
+    assert similarity(a, b) == similarity(b, a)
+    assert (similarity(a, b) == 1) == (a == b)
     blocks = difflib.SequenceMatcher(None, a, b, autojunk=False).ratio()
-    assert 0 <= blocks <= ratio(a, b) + 1e-9 <= 1 + 1e-9
+    assert 0 <= blocks <= similarity(a, b) + 1e-9 <= 1 + 1e-9
 
 
 @given(st.lists(st.text("abc ", min_size=1, max_size=12), max_size=12))
 def test_whatever_is_told_is_near_and_whatever_is_the_same_is_told(texts):
-    lines = parse("\n".join(texts))
+    lines = parse_lines("\n".join(texts))
     by_number = {line.number: " ".join(line.text.split()) for line in lines}
-    found = find(lines)
+    found = find_near_duplicates(lines)
     assert all(each.like < each.line and each.ratio >= SIMILARITY_THRESHOLD for each in found)
-    assert all(ratio(by_number[each.line], by_number[each.like]) == each.ratio for each in found)
+    assert all(similarity(by_number[each.line], by_number[each.like]) == each.ratio for each in found)
     told = {each.line for each in found}
     seen: set[str] = set()
     for number, text in by_number.items():
@@ -88,7 +88,7 @@ def test_two_thousand_lines_take_a_moment(common):
     chance = random.Random(common)
     words = ["".join(chance.choices("etaoinshrdlu", k=chance.randint(2, 9))) for _ in range(800)]
     beginning = " ".join(words[:common])
-    lines = parse("\n".join(f"{beginning} {' '.join(chance.choices(words, k=12))}" for _ in range(2000)))
+    lines = parse_lines("\n".join(f"{beginning} {' '.join(chance.choices(words, k=12))}" for _ in range(2000)))
     began = time.process_time()
-    find(lines)
+    find_near_duplicates(lines)
     assert time.process_time() - began < 8  # 0.1 to 1 s where this was written; each with each would take minutes

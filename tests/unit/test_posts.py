@@ -1,4 +1,4 @@
-"""How long X says a text is, what it takes for a link, and what it never takes: cases written from its rules."""
+"""How long X says a text is, what it takes for a link, and what it never takes: cases written from its limits."""
 
 import unicodedata
 
@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pi_appliance.posting.x_text import X_LIMIT, forbidden_characters, has_link, weigh
+from pi_appliance.posting.x_text import X_LIMIT, forbidden_characters, has_link, text_length
 
 LINK = 23
 JOIN, COLOUR = "\u200d", "\ufe0f"
@@ -136,7 +136,7 @@ LINKS = [
 
 @pytest.mark.parametrize(("text", "weight"), CHARACTERS + EMOJI + LINKS)
 def test_a_text_is_weighed_as_x_weighs_it(text, weight):
-    assert weigh(text) == weight
+    assert text_length(text) == weight
 
 
 @pytest.mark.parametrize(
@@ -149,13 +149,13 @@ def test_it_is_known_whether_x_makes_a_link_of_something(text, linked):
 @given(st.text(), st.text())
 def test_the_weight_never_depends_on_the_form_and_never_exceeds_two_a_character_without_addresses(a, b):
     text = (a + b).replace(".", " ").replace(":", " ")
-    assert weigh(text) == weigh(unicodedata.normalize("NFD", text))
-    assert weigh(text) <= 2 * len(unicodedata.normalize("NFC", text))
+    assert text_length(text) == text_length(unicodedata.normalize("NFD", text))
+    assert text_length(text) <= 2 * len(unicodedata.normalize("NFC", text))
 
 
 @given(st.text("ab.:/@é日\u200d\ufe0f👨👩🇬🇧", max_size=30), st.text("ab.:/@é日\u200d\ufe0f👨👩🇬🇧", max_size=30))
 def test_two_texts_with_a_space_between_weigh_what_they_weigh_alone(a, b):
-    assert weigh(f"{a} {b}") == weigh(a) + 1 + weigh(b)
+    assert text_length(f"{a} {b}") == text_length(a) + 1 + text_length(b)
 
 
 @pytest.mark.parametrize("character", ["\ufffe", "\uffff", "\ufeff", "\ud800"])

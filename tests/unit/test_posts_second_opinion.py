@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pi_appliance.posting.x_text import sequences, weigh
+from pi_appliance.posting.x_text import emoji_sequences, text_length
 from tests.unit import second_opinion
 
 EMOJI = second_opinion.emoji()
@@ -50,20 +50,20 @@ addresses = st.tuples(*map(st.sampled_from, (_PROTOCOLS, _NAMES, _ENDINGS, _PATH
 
 def test_every_recommended_emoji_is_one_picture():
     assert len(EMOJI) > 3000
-    assert [each for each in EMOJI if weigh(each) != 2] == []
-    assert [each for each in EMOJI if len(each) > 1 and not sequences().fullmatch(each)] == []
+    assert [each for each in EMOJI if text_length(each) != 2] == []
+    assert [each for each in EMOJI if len(each) > 1 and not emoji_sequences().fullmatch(each)] == []
 
 
 @pytest.mark.parametrize("count", [2, 3])
 def test_emoji_side_by_side_stay_what_they_are(count):
     beside = ["".join(each) for each in zip(*(EMOJI[start::7] for start in range(count)), strict=False)]
-    assert [each for each in beside if weigh(each) != 2 * count] == []
+    assert [each for each in beside if text_length(each) != 2 * count] == []
 
 
 @settings(deadline=None)
 @given(texts)
 def test_any_text_weighs_the_same(text):
-    assert weigh(text) == second_opinion.weigh(text)
+    assert text_length(text) == second_opinion.weigh(text)
 
 
 @settings(deadline=None, max_examples=400)
@@ -72,11 +72,11 @@ def test_anything_like_an_address_weighs_the_same(text):
     # Where only a part of a bare name is linked (it is of several scripts, or has a _) and there is a path, X's own
     # libraries disagree about how long the path is, and the other program trips over a name that comes twice.
     if not re.search(r"[^\x00-\x7f][^ ]*/|_[^ ]*/[^ ]*_", text):
-        assert weigh(text) == second_opinion.weigh(text)
+        assert text_length(text) == second_opinion.weigh(text)
 
 
 @settings(deadline=None)
 @given(st.sampled_from(["", "http://", "https://"]), texts, st.sampled_from([".com", ".jp", ".рф"]), texts)
 def test_an_address_in_the_middle_of_any_text_weighs_the_same(protocol, before, ending, after):
     text = f"{before.replace('/', '|')} {protocol}example{ending}{after.replace('/', '|')}"  # no path: as above
-    assert weigh(text) == second_opinion.weigh(text)
+    assert text_length(text) == second_opinion.weigh(text)

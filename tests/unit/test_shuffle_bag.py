@@ -8,12 +8,12 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from pi_appliance.posting.lines import Choose, fingerprint, parse, pick, use
+from pi_appliance.posting.lines import LineOrder, line_fingerprint, mark_used, parse_lines, pick_line
 from pi_appliance.posting.model import UsedLines
 
 
 def prints(*lines: str) -> list[str]:
-    return [fingerprint(line) for line in parse("\n".join(lines))]
+    return [line_fingerprint(line) for line in parse_lines("\n".join(lines))]
 
 
 @pytest.mark.parametrize(
@@ -31,55 +31,55 @@ def test_other_words_and_other_pictures_have_another():
     assert prints("one ![a](a.png)") == prints("![better described](a.png) one")  # what it shows may be put right
 
 
-@pytest.mark.parametrize("how", list(Choose))
+@pytest.mark.parametrize("how", list(LineOrder))
 def test_of_no_lines_none_is_picked(how):
-    assert pick([], UsedLines(), how, 0.5) is None
+    assert pick_line([], UsedLines(), how, 0.5) is None
 
 
-@pytest.mark.parametrize("how", list(Choose))
+@pytest.mark.parametrize("how", list(LineOrder))
 def test_of_equal_lines_the_first_is_the_one(how):
     for draw in (0.0, 0.4, 0.6, 0.999):
-        assert pick(["a", "b", "a", "b", "a"], UsedLines(), how, draw) in (0, 1)
+        assert pick_line(["a", "b", "a", "b", "a"], UsedLines(), how, draw) in (0, 1)
 
 
 def test_the_draw_decides_evenly():
     lines = prints(*(f"line {number}" for number in range(7)))
-    drawn = Counter(pick(lines, UsedLines(), Choose.SHUFFLE, step / 7000) for step in range(7000))
+    drawn = Counter(pick_line(lines, UsedLines(), LineOrder.SHUFFLE, step / 7000) for step in range(7000))
     assert drawn == dict.fromkeys(range(7), 1000)
-    assert pick(lines, UsedLines(), Choose.SHUFFLE, 1 - 2**-53) == 6
+    assert pick_line(lines, UsedLines(), LineOrder.SHUFFLE, 1 - 2**-53) == 6
 
 
 def test_random_takes_any_line_whatever_was_used():
     used = UsedLines(frozenset("ab"), ("a", "b"))
-    assert {pick(["a", "b", "c"], used, Choose.RANDOM, draw / 3) for draw in range(3)} == {0, 1, 2}
+    assert {pick_line(["a", "b", "c"], used, LineOrder.RANDOM, draw / 3) for draw in range(3)} == {0, 1, 2}
 
 
 def test_in_order_goes_once_through_the_file_and_then_picks_none():
     lines, used, order = ["c", "a", "b"], UsedLines(), []
-    while (at := pick(lines, used, Choose.IN_ORDER, 0.9)) is not None:
+    while (at := pick_line(lines, used, LineOrder.IN_ORDER, 0.9)) is not None:
         order.append(lines[at])
-        used = use(used, lines[at])
+        used = mark_used(used, lines[at])
     assert order == ["c", "a", "b"]
-    assert pick(["new", *lines], used, Choose.IN_ORDER, 0.9) == 0
+    assert pick_line(["new", *lines], used, LineOrder.IN_ORDER, 0.9) == 0
 
 
 def test_one_line_alone_comes_every_time():
-    assert pick(["a"], UsedLines(frozenset("a"), ("a",)), Choose.SHUFFLE, 0.5) == 0
+    assert pick_line(["a"], UsedLines(frozenset("a"), ("a",)), LineOrder.SHUFFLE, 0.5) == 0
 
 
 @pytest.mark.parametrize(("count", "resting"), [(1, 0), (2, 1), (3, 1), (5, 1), (6, 2), (12, 4)])
 def test_a_new_round_begins_with_none_of_the_third_used_last(count, resting):
     lines = [f"{number:x}" for number in range(count)]
     used = UsedLines(frozenset(lines), tuple(lines))
-    begin = {pick(lines, used, Choose.SHUFFLE, step / 1000) for step in range(1000)}
+    begin = {pick_line(lines, used, LineOrder.SHUFFLE, step / 1000) for step in range(1000)}
     assert begin == set(range(count - resting))
 
 
 def test_what_a_use_leaves_behind():
-    used = use(use(use(UsedLines(), "a"), "b"), "c")
+    used = mark_used(mark_used(mark_used(UsedLines(), "a"), "b"), "c")
     assert used == UsedLines(frozenset("abc"), ("a", "b", "c"))
-    assert use(used, "b") == UsedLines(frozenset("b"), ("a", "c", "b"))
-    assert use(UsedLines(frozenset("b"), ("a", "b")), "a") == UsedLines(frozenset("ab"), ("b", "a"))
+    assert mark_used(used, "b") == UsedLines(frozenset("b"), ("a", "c", "b"))
+    assert mark_used(UsedLines(frozenset("b"), ("a", "b")), "a") == UsedLines(frozenset("ab"), ("b", "a"))
 
 
 # The same few words again and again, so that what was removed often comes back; some are the same to a reader.
@@ -134,7 +134,7 @@ def test_whatever_is_edited_no_line_comes_again_before_the_others_that_are_there
             edit(file, what, *values)
             continue
         lines = prints(*file)
-        at = pick(lines, used, Choose.SHUFFLE, values[0])
+        at = pick_line(lines, used, LineOrder.SHUFFLE, values[0])
         if not lines:
             assert at is None
             continue
@@ -145,19 +145,19 @@ def test_whatever_is_edited_no_line_comes_again_before_the_others_that_are_there
             assert set(lines) <= set(drawn), "a round ended early"
             drawn = []
         drawn.append(chosen)
-        used, last = use(used, chosen), chosen
-        assert used.round == set(drawn)
-        assert used.last[-1] == chosen
+        used, last = mark_used(used, chosen), chosen
+        assert used.current_round == set(drawn)
+        assert used.by_last_use[-1] == chosen
 
 
 @given(st.integers(2, 12), st.randoms(use_true_random=False))
 def test_over_many_rounds_each_line_of_a_file_comes_equally_often(count, chance):
     lines, used, drawn = [str(number) for number in range(count)], UsedLines(), Counter[str]()
     for _ in range(5 * count):
-        at = pick(lines, used, Choose.SHUFFLE, chance.random())
+        at = pick_line(lines, used, LineOrder.SHUFFLE, chance.random())
         assert at is not None
         drawn[lines[at]] += 1
-        used = use(used, lines[at])
+        used = mark_used(used, lines[at])
     assert set(drawn.values()) == {5}
 
 
@@ -166,10 +166,10 @@ def test_the_order_of_a_round_is_any_order():
     for _ in range(2400):
         used, order = UsedLines(), ""
         for _ in "abc":
-            at = pick(list("abc"), used, Choose.SHUFFLE, chance.random())
+            at = pick_line(list("abc"), used, LineOrder.SHUFFLE, chance.random())
             assert at is not None
             order += "abc"[at]
-            used = use(used, "abc"[at])
+            used = mark_used(used, "abc"[at])
         orders[order] += 1
     assert len(orders) == 6
     assert all(320 < count < 480 for count in orders.values())  # 400, give or take four standard deviations

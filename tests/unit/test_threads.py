@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pi_appliance.posting.lines import split
-from pi_appliance.posting.x_text import X_LIMIT, weigh
+from pi_appliance.posting.lines import split_thread
+from pi_appliance.posting.x_text import X_LIMIT, text_length
 
 
 def shorter(limit: int):
@@ -15,12 +15,12 @@ def shorter(limit: int):
 
 
 def test_what_fits_stays_one_post_without_a_number():
-    assert split("It fits. All of it.", shorter(19)) == ["It fits. All of it."]
+    assert split_thread("It fits. All of it.", shorter(19)) == ["It fits. All of it."]
 
 
 def test_a_part_ends_with_a_sentence():
     text = "The first sentence is here. The second one is as long. And a third one follows it!"
-    assert split(text, shorter(40)) == [
+    assert split_thread(text, shorter(40)) == [
         "The first sentence is here. (1/3)",
         "The second one is as long. (2/3)",
         "And a third one follows it! (3/3)",
@@ -28,7 +28,7 @@ def test_a_part_ends_with_a_sentence():
 
 
 def test_short_sentences_stand_together():
-    assert split("One. Two. Three. Four. Five. Six. Seven.", shorter(26)) == [
+    assert split_thread("One. Two. Three. Four. Five. Six. Seven.", shorter(26)) == [
         "One. Two. Three. (1/3)",
         "Four. Five. Six. (2/3)",
         "Seven. (3/3)",
@@ -36,7 +36,7 @@ def test_short_sentences_stand_together():
 
 
 def test_a_sentence_too_long_is_cut_between_words():
-    assert split("a sentence that goes on and on without an end", shorter(24)) == [
+    assert split_thread("a sentence that goes on and on without an end", shorter(24)) == [
         "a sentence that (1/3)",
         "goes on and on (2/3)",
         "without an end (3/3)",
@@ -44,48 +44,48 @@ def test_a_sentence_too_long_is_cut_between_words():
 
 
 def test_half_a_post_is_not_left_empty_for_a_short_sentence():
-    assert split("Hm. what follows is one long sentence of words", shorter(30)) == [
+    assert split_thread("Hm. what follows is one long sentence of words", shorter(30)) == [
         "Hm. what follows is one (1/2)",
         "long sentence of words (2/2)",
     ]
 
 
 def test_what_goes_on_in_small_letters_was_no_end_of_a_sentence():
-    assert split("Many things do, e.g. this one here. Others do not.", shorter(42))[0] == (
+    assert split_thread("Many things do, e.g. this one here. Others do not.", shorter(42))[0] == (
         "Many things do, e.g. this one here. (1/2)"
     )
-    assert split("Many things do so, e.g. this or that one.", shorter(30))[0] == "Many things do so, e.g. (1/2)"
+    assert split_thread("Many things do so, e.g. this or that one.", shorter(30))[0] == "Many things do so, e.g. (1/2)"
 
 
 def test_scripts_without_spaces_are_cut_behind_their_stops():
-    assert split("日本語の文章です。これは長いです、とても。", shorter(20)) == [
+    assert split_thread("日本語の文章です。これは長いです、とても。", shorter(20)) == [
         "日本語の文章です。 (1/2)",
         "これは長いです、とても。 (2/2)",
     ]
 
 
 def test_a_word_that_does_not_fit_alone_is_named():
-    with pytest.raises(ValueError, match=r"^Donaudampfschifffahrt does not fit into a post by itself$"):
-        split("a Donaudampfschifffahrt", shorter(20))
-    with pytest.raises(ValueError, match=r"^x{39}… does not fit"):
-        split("x" * 300, shorter(280))
+    with pytest.raises(ValueError, match=r"^Donaudampfschifffahrt alone does not fit into a post$"):
+        split_thread("a Donaudampfschifffahrt", shorter(20))
+    with pytest.raises(ValueError, match=r"^x{39}… alone does not fit"):
+        split_thread("x" * 300, shorter(280))
 
 
 def test_ten_parts_and_more_have_room_for_their_numbers():
-    parts = split("word " * 60, shorter(20))
+    parts = split_thread("word " * 60, shorter(20))
     assert len(parts) > 9
     assert parts[0].endswith(f" (1/{len(parts)})")
     assert max(map(len, parts)) <= 20
 
 
 def test_nothing_at_all_is_one_post():
-    assert split("", shorter(0)) == [""]
+    assert split_thread("", shorter(0)) == [""]
 
 
 @given(st.text("ab. !?é\n", max_size=300), st.integers(16, 40))
 def test_every_part_fits_all_are_numbered_and_nothing_is_lost(text, limit):
     try:
-        parts = split(text, shorter(limit))
+        parts = split_thread(text, shorter(limit))
     except ValueError:
         assert max(map(len, text.split())) + len(" (1/2)") > limit
         return
@@ -106,6 +106,6 @@ def test_every_part_fits_all_are_numbered_and_nothing_is_lost(text, limit):
     )
 )
 def test_as_x_counts_every_part_fits(words):
-    parts = split(" ".join(words), lambda text: weigh(text) <= X_LIMIT)
-    assert all(weigh(part) <= X_LIMIT for part in parts)
+    parts = split_thread(" ".join(words), lambda text: text_length(text) <= X_LIMIT)
+    assert all(text_length(part) <= X_LIMIT for part in parts)
     assert re.sub(r" \(\d+/\d+\)", "", " ".join(parts)).split() == words

@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Browser, Dialog, Page, Route, expect, sync_playwright
 
 from pi_appliance.music.model import PlaybackState
-from pi_appliance.posting.model import State
+from pi_appliance.posting.model import PostState
 from pi_appliance.scheduling.due import dump
 from pi_appliance.storage.model import Outcome
 from pi_appliance.system import clock
@@ -386,8 +386,8 @@ def test_the_owner_settles_a_post_on_a_phone(browser: Browser, tmp_path: Path, s
         dialog.accept() if len(asked) > 1 else dialog.dismiss()
 
     with served(settings(tmp_path)) as world, phone(browser, world, script=script) as page:
-        put(world, "surely " + "w" * 200, State.SENT, link="https://x.example/1", cost="0.2")
-        put(world, "perhaps", State.UNCERTAIN, "no answer came")
+        put(world, "surely " + "w" * 200, PostState.SENT, link="https://x.example/1", cost="0.2")
+        put(world, "perhaps", PostState.UNCERTAIN, "no answer came")
         page.on("dialog", answer)
         page.reload()
         page.get_by_role("link", name="Only you can tell").tap()

@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 
-from pi_appliance.posting.model import Post, PostRecord, Sent, State
-from pi_appliance.posting.store import JobPosts, Posts
+from pi_appliance.posting.model import Post, PostRecord, PostState, SentPost
+from pi_appliance.posting.store import JobPostStore, PostDatabase
 from pi_appliance.system import clock
 from tests.web.world import World, configuration, job, served, set_password
 
 NETWORKS = """networks:
   bird: {kind: x, with: {monthly-cap: 0.50}}
-  dear: {kind: x, with: {keys: DEAR}}
+  dear: {kind: x, with: {secrets-prefix: DEAR}}
   show: {kind: preview}
 """
 
@@ -33,18 +33,20 @@ def world(tmp_path: Path) -> Iterator[World]:
         yield found
 
 
-def desk(world: World) -> JobPosts:
-    return Posts(world.daemon.appliance.store).of_job("hello", 1, clock.now)
+def desk(world: World) -> JobPostStore:
+    return PostDatabase(world.daemon.appliance.store).for_job("hello", 1, clock.now)
 
 
 def put(
-    world: World, text: str, state: State, why: str = "", *, network: str = "bird", link: str = "", cost: str = "0"
+    world: World, text: str, state: PostState, why: str = "", *, network: str = "bird", link: str = "", cost: str = "0"
 ) -> PostRecord:
-    """Put a post into the ledger."""
+    """Put a post into the store."""
     slot = f"slot {text}"
-    (intent,) = desk(world).intend(slot, {network: [Post(text)]}, until=clock.now() + timedelta(hours=6), line=text)
-    sent = Sent(f"id {text}", link) if state is State.SENT else None
-    return desk(world).put(intent, state, why, sent=sent, cost=Decimal(cost))
+    (record,) = desk(world).create_posts(
+        slot, {network: [Post(text)]}, expires_at=clock.now() + timedelta(hours=6), line=text
+    )
+    remote = SentPost(f"id {text}", link) if state is PostState.SENT else None
+    return desk(world).update_state(record, state, why, remote=remote, cost=Decimal(cost))
 
 
 def told(world: World, query: str = "") -> Any:
@@ -71,11 +73,11 @@ def test_without_networks_there_is_nothing_of_posts_on_the_first_page(tmp_path: 
 
 
 def test_every_post_stands_there_the_newest_first_with_what_became_of_it(world: World) -> None:
-    put(world, "one", State.SENT, link="https://x.com/1", cost="0.015")
-    put(world, "two", State.REFUSED, "X does not know the keys (401)")
-    put(world, "three", State.WAITING, "X cannot be reached", network="show")
+    put(world, "one", PostState.SENT, link="https://x.com/1", cost="0.015")
+    put(world, "two", PostState.REFUSED, "X does not know the keys (401)")
+    put(world, "three", PostState.WAITING, "X cannot be reached", network="show")
     posts = told(world)["posts"]
-    assert [(each["text"], each["state"], each["why"], each["link"], each["cost"]) for each in posts] == [
+    assert [(each["text"], each["state"], each["reason"], each["link"], each["cost"]) for each in posts] == [
         ("three", "waiting", "X cannot be reached", None, "0"),
         ("two", "refused", "X does not know the keys (401)", None, "0"),
         ("one", "sent", None, "https://x.com/1", "0.015"),
@@ -90,8 +92,8 @@ def test_every_post_stands_there_the_newest_first_with_what_became_of_it(world: 
 
 def test_those_of_one_state_alone_and_the_older_ones(world: World) -> None:
     for number in range(60):
-        put(world, f"no {number}.", State.REFUSED)
-    put(world, "yes", State.SENT)
+        put(world, f"no {number}.", PostState.REFUSED)
+    put(world, "yes", PostState.SENT)
     assert [each["text"] for each in told(world, "?state=sent")["posts"]] == ["yes"]
     assert told(world)["counts"] == {"refused": 60, "sent": 1}
     assert [each["text"] for each in told(world, "?state=refused&limit=2")["posts"]] == ["no 59.", "no 58."]
@@ -107,7 +109,7 @@ def test_those_of_one_state_alone_and_the_older_ones(world: World) -> None:
 @pytest.mark.parametrize(
     ("query", "sentence"),
     [
-        ("?state=snt", "no state is called 'snt'; did you mean 'sent'?"),
+        ("?state=snt", "'snt' is not a state of posts; did you mean 'sent'?"),
         ("?limit=0", "'limit' must be a whole number from 1 to 500"),
         ("?stat=sent", "posts takes no 'stat'; did you mean 'state'?"),
     ],
@@ -120,19 +122,19 @@ def test_a_wrong_question_is_told(world: World, query: str, sentence: str) -> No
 
 
 def test_what_the_month_has_cost_and_may_cost(world: World) -> None:
-    put(world, "one", State.SENT, cost="0.2")
-    put(world, "two", State.UNCERTAIN, cost="0.015")
-    put(world, "free", State.SENT, network="show")
+    put(world, "one", PostState.SENT, cost="0.2")
+    put(world, "two", PostState.UNCERTAIN, cost="0.015")
+    put(world, "free", PostState.SENT, network="show")
     assert told(world)["months"] == [
-        {"network": "bird", "spent": "0.215", "cap": "0.5"},
-        {"network": "dear", "spent": "0", "cap": None},
-        {"network": "show", "spent": "0", "cap": None},
+        {"network": "bird", "spent": "0.215", "monthly_cap": "0.5"},
+        {"network": "dear", "spent": "0", "monthly_cap": None},
+        {"network": "show", "spent": "0", "monthly_cap": None},
     ]
     page = world.ask("/posts").text
     assert line(section(page, "This month")).endswith("bird $0.215 of $0.50")
     assert '<progress value="0.215" max="0.5"' in " ".join(page.split()).replace("progress  ", "progress ")
-    put(world, "three", State.SENT, cost="0.3")
-    put(world, "four", State.SENT, network="dear", cost="1.2")
+    put(world, "three", PostState.SENT, cost="0.3")
+    put(world, "four", PostState.SENT, network="dear", cost="1.2")
     page = line(section(world.ask("/posts").text, "This month"))
     assert "bird $0.515 of $0.50 Nothing more is posted there until next month." in page
     assert "dear $1.20 No limit: monthly-cap would be one." in page
@@ -140,16 +142,16 @@ def test_what_the_month_has_cost_and_may_cost(world: World) -> None:
 
 def test_a_network_that_is_gone_from_the_file_still_tells_its_cost(tmp_path: Path) -> None:
     with served(settings(tmp_path, "networks:\n  show: {kind: preview}\n")) as world:
-        put(world, "one", State.SENT, network="gone", cost="0.2")
-        assert told(world)["months"][1] == {"network": "gone", "spent": "0.2", "cap": None}
+        put(world, "one", PostState.SENT, network="gone", cost="0.2")
+        assert told(world)["months"][1] == {"network": "gone", "spent": "0.2", "monthly_cap": None}
         assert "gone" in section(world.ask("/posts").text, "This month")
 
 
 def test_the_first_page_says_it_in_a_line(world: World) -> None:
     assert line(section(world.ask("/").text, "Posts")).endswith("None posted yet This month: bird $0.00 of $0.50")
-    put(world, "one", State.SENT, cost="0.015")
-    put(world, "two", State.UNCERTAIN, cost="0.015")
-    put(world, "three", State.WAITING)
+    put(world, "one", PostState.SENT, cost="0.015")
+    put(world, "two", PostState.UNCERTAIN, cost="0.015")
+    put(world, "three", PostState.WAITING)
     said = line(world.ask("/parts/posts").text)
     assert said.endswith(
         "1 posted 1 uncertain Only you can tell whether it is there. "
@@ -159,48 +161,48 @@ def test_the_first_page_says_it_in_a_line(world: World) -> None:
 
 
 @pytest.mark.parametrize(
-    ("answer", "state", "cost"), [("there", "sent", "0.2"), ("post", "waiting", "0"), ("drop", "given-up", "0")]
+    ("answer", "state", "cost"), [("there", "sent", "0.2"), ("post", "waiting", "0"), ("drop", "abandoned", "0")]
 )
 def test_the_owner_says_what_became_of_an_uncertain_one(world: World, answer: str, state: str, cost: str) -> None:
-    put(world, "other", State.SENT)
-    intent = put(world, "perhaps", State.UNCERTAIN, "no answer came", cost="0.2")
+    put(world, "other", PostState.SENT)
+    record = put(world, "perhaps", PostState.UNCERTAIN, "no answer came", cost="0.2")
     page = section(world.ask("/posts").text, "Only you can tell")
     assert "perhaps" in page
     assert "no answer came. Look at the account: is it there?" in line(page)
     forms = re.findall(r'method="post" action="([^"]+)"', page)
-    assert forms == [f"/posts/{intent.id}/{each}" for each in ("there", "post", "drop")]
-    assert re.search(rf'action="/posts/{intent.id}/post"\s+data-ask="', page), (
+    assert forms == [f"/posts/{record.id}/{each}" for each in ("there", "post", "drop")]
+    assert re.search(rf'action="/posts/{record.id}/post"\s+data-ask="', page), (
         "what cannot be taken back is asked first"
     )
 
-    reply = world.ask(f"/posts/{intent.id}/{answer}", "")
+    reply = world.ask(f"/posts/{record.id}/{answer}", "")
     assert (reply.status, reply.headers["location"]) == (303, "/posts")
-    (post,) = [each for each in told(world)["posts"] if each["post"] == intent.id]
+    (post,) = [each for each in told(world)["posts"] if each["id"] == record.id]
     assert (post["state"], post["cost"], told(world)["months"][0]["spent"]) == (state, cost, cost)
     assert section(world.ask("/posts").text, "Only you can tell") == ""
     assert world.daemon.woken == 1
-    again = world.ask(f"/posts/{intent.id}/{answer}", "")
+    again = world.ask(f"/posts/{record.id}/{answer}", "")
     assert (again.status, "no uncertain post is called" in again.text) == (404, True)
     assert world.daemon.woken == 1
 
 
 def test_the_api_takes_the_same_answers(world: World) -> None:
-    intent = put(world, "perhaps", State.UNCERTAIN)
-    sent = put(world, "surely", State.SENT)
+    record = put(world, "perhaps", PostState.UNCERTAIN)
+    sent = put(world, "surely", PostState.SENT)
     for path, body, status, sentence in (
-        (f"{intent.id}/there", {"link": "x"}, 400, "there takes no arguments"),
-        (f"{sent.id}/there", {}, 404, f"no uncertain post is called '{sent.id}'; known: {intent.id}"),
-        (f"{intent.id}/maybe", {}, 404, "there is no such page"),
+        (f"{record.id}/there", {"link": "x"}, 400, "there takes no arguments"),
+        (f"{sent.id}/there", {}, 404, f"no uncertain post is called '{sent.id}'; known: {record.id}"),
+        (f"{record.id}/maybe", {}, 404, "there is no such page"),
     ):
         answer = world.ask(f"/api/v1/posts/{path}", body)
         assert (answer.status, answer.json) == (status, {"error": sentence})
     assert told(world)["counts"] == {"sent": 1, "uncertain": 1}
-    answer = world.ask(f"/api/v1/posts/{intent.id}/there", {})
-    assert (answer.status, answer.json["state"], answer.json["why"]) == (200, "sent", "you saw it there")
+    answer = world.ask(f"/api/v1/posts/{record.id}/there", {})
+    assert (answer.status, answer.json["state"], answer.json["reason"]) == (200, "sent", "you saw it there")
 
 
 def test_what_a_network_says_is_text_and_no_link_of_it_is_a_script(world: World) -> None:
-    put(world, "<script>alert(1)</script>", State.SENT, "<b>why</b>", link="javascript:alert(1)")
+    put(world, "<script>alert(1)</script>", PostState.SENT, "<b>why</b>", link="javascript:alert(1)")
     page = world.ask("/posts").text
     assert "<script>alert" not in page
     assert "<b>why" not in page
@@ -212,11 +214,11 @@ def test_nobody_else_may_settle_a_post(tmp_path: Path) -> None:
     config = settings(tmp_path)
     set_password(config, "open sesame")
     with served(config) as world:
-        intent = put(world, "perhaps", State.UNCERTAIN)
-        assert world.ask(f"/posts/{intent.id}/post", "").headers["location"].startswith("/sign-in")
-        assert world.ask(f"/api/v1/posts/{intent.id}/post", {}).status == 401
+        record = put(world, "perhaps", PostState.UNCERTAIN)
+        assert world.ask(f"/posts/{record.id}/post", "").headers["location"].startswith("/sign-in")
+        assert world.ask(f"/api/v1/posts/{record.id}/post", {}).status == 401
         assert world.ask("/api/v1/posts").status == 401
         elsewhere = {"Authorization": "Bearer open sesame", "Origin": "http://elsewhere.example"}
-        assert world.ask(f"/api/v1/posts/{intent.id}/post", {}, **elsewhere).status == 403
-        assert Posts(world.daemon.appliance.store).counts() == {State.UNCERTAIN: 1}
-        assert world.ask(f"/api/v1/posts/{intent.id}/post", {}, Authorization="Bearer open sesame").status == 200
+        assert world.ask(f"/api/v1/posts/{record.id}/post", {}, **elsewhere).status == 403
+        assert PostDatabase(world.daemon.appliance.store).count_by_state() == {PostState.UNCERTAIN: 1}
+        assert world.ask(f"/api/v1/posts/{record.id}/post", {}, Authorization="Bearer open sesame").status == 200

@@ -59,7 +59,7 @@ class Progress:
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
+class LengthRecord:
     """A beginning of the text that stood in the stream for the first time."""
 
     length: int
@@ -120,7 +120,7 @@ def _no_key(text: str, strange: set[str], keyboard: Keyboard, file: str) -> Prob
     return Problem(file, line, column, f"the monkey has no key for {text[at]!r}{others}", right)
 
 
-def keystrokes(seed: int, keyboard: Keyboard, block: int) -> bytes:
+def keystroke_block(seed: int, keyboard: Keyboard, block: int) -> bytes:
     """Return the keystrokes of BLOCK of the stream that follows from SEED."""
     keys = keyboard.keys
     fair = 256 // len(keys) * len(keys)
@@ -129,7 +129,7 @@ def keystrokes(seed: int, keyboard: Keyboard, block: int) -> bytes:
     return raw.translate(table, bytes(range(fair, 256)))
 
 
-def advance(place: Progress, target: Target, seed: int, most: int) -> tuple[Progress, list[Record]]:
+def advance(place: Progress, target: Target, seed: int, most: int) -> tuple[Progress, list[LengthRecord]]:
     """Let the monkey type to the end of its block, at most MOST keys and none beyond the end of TARGET's text.
 
     Return how far it is then, and what stood in the stream for the first time.
@@ -137,14 +137,14 @@ def advance(place: Progress, target: Target, seed: int, most: int) -> tuple[Prog
     keys = target.keys
     if place.matched == len(keys):
         return place, []
-    block = keystrokes(seed, target.keyboard, place.block)
+    block = keystroke_block(seed, target.keyboard, place.block)
     typed = block[place.offset : place.offset + most]
     # What was standing comes first, so that what goes across two blocks is found.
     seen, before = keys[: place.standing] + typed, place.keystrokes - place.standing
     matched, at, records = place.matched, 0, []
     while matched < len(keys) and (at := seen.find(keys[: matched + 1], at)) >= 0:
         matched += 1
-        records.append(Record(matched, before + at + matched))
+        records.append(LengthRecord(matched, before + at + matched))
     if matched == len(keys):
         seen = seen[: at + matched]
     standing = next(length for length in range(min(matched, len(seen)), -1, -1) if seen.endswith(keys[:length]))
@@ -154,7 +154,7 @@ def advance(place: Progress, target: Target, seed: int, most: int) -> tuple[Prog
     return Progress(total, *where, matched, standing), records
 
 
-def expected(target: Target, place: Progress) -> int:
+def expected_keystrokes(target: Target, place: Progress) -> int:
     """Return the keystrokes from PLACE until one more key of the text has come, on average; 0 at its end.
 
     The mean time until a text stands in random letters is the sum of K to the power of each length at which the text

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta, tzinfo
 
 from pi_appliance.posting.monkey_bard import keystrokes
 from pi_appliance.posting.monkey_bard.keystrokes import Target
-from pi_appliance.posting.monkey_bard.state import Memory
+from pi_appliance.posting.monkey_bard.state import MonkeyState
 
 _NAMES = {10**15: "quadrillion", 10**12: "trillion", 10**9: "billion", 10**6: "million"}
 _RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
@@ -65,10 +65,10 @@ _CUTS = (160, 80, 40, 20)  # of what was typed, so many of its last letters are 
 
 
 @dataclass(frozen=True, slots=True)
-class View:
+class MonkeyView:
     """A monkey as it is seen: what it remembers and types, the keys it hits in a run, and where its owner lives."""
 
-    memory: Memory
+    memory: MonkeyState
     target: Target
     per_run: int
     zone: tzinfo | None
@@ -81,7 +81,7 @@ class View:
     @property
     def wanted(self) -> int:
         """Keystrokes to the next letter, on average."""
-        return keystrokes.expected(self.target, self.memory.place)
+        return keystrokes.expected_keystrokes(self.target, self.memory.place)
 
     def time(self) -> str:
         """Return how long those take: in runs, until the newest ones tell how many there are in a while."""
@@ -107,7 +107,7 @@ class View:
         return when.astimezone(self.zone).isoformat(" ", "minutes")
 
 
-def summary(view: View) -> str:
+def summary_line(view: MonkeyView) -> str:
     """Return in one line how far the monkey is."""
     place = view.memory.place
     done = f"{place.keystrokes:,} keystrokes: {_quoted(view.memory.typed, 40)}"
@@ -117,7 +117,7 @@ def summary(view: View) -> str:
     return f"{done}, {place.matched} of {len(view.target.keys)} letters; {ahead}"
 
 
-def sentence(view: View, draw: float, fits: Callable[[str], bool]) -> str:
+def announcement_text(view: MonkeyView, draw: float, fits: Callable[[str], bool]) -> str:
     """Return a post about the monkey that FITS, its wording chosen by DRAW; one that does not, if none does."""
     place = view.memory.place
     wordings: Sequence[str] = _ENDS if view.finished else _SENTENCES if view.memory.typed else (_NOTHING_YET,)
@@ -138,7 +138,7 @@ def sentence(view: View, draw: float, fits: Callable[[str], bool]) -> str:
     return text
 
 
-def report(view: View) -> str:
+def report_text(view: MonkeyView) -> str:
     """Return the report, ready to be written."""
     memory, target = view.memory, view.target
     place, keyboard = memory.place, memory.keyboard
@@ -161,7 +161,7 @@ def report(view: View) -> str:
     )
 
 
-def _ahead(view: View) -> Iterator[str]:
+def _ahead(view: MonkeyView) -> Iterator[str]:
     if view.finished:
         yield "Next letter:  none; it has typed all of it"
         return
@@ -172,7 +172,7 @@ def _ahead(view: View) -> Iterator[str]:
         yield f"The whole:    expected after about {format_power(power)} keystrokes"
 
 
-def _earlier(view: View) -> Iterator[str]:
+def _earlier(view: MonkeyView) -> Iterator[str]:
     if view.memory.earlier:
         yield ""
         yield "Earlier monkeys, the newest first"

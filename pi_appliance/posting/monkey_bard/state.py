@@ -7,21 +7,21 @@ from itertools import pairwise
 from typing import Any
 
 from pi_appliance.errors import Refused
-from pi_appliance.posting.monkey_bard.keystrokes import Keyboard, Progress, Record
+from pi_appliance.posting.monkey_bard.keystrokes import Keyboard, LengthRecord, Progress
 
 VERSION = 1
 
 
 @dataclass(frozen=True, slots=True)
-class Event:
+class DatedRecord:
     """A record, and when it was set."""
 
-    record: Record
+    record: LengthRecord
     when: datetime
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class Announcement:
     """That a post was to be made: in which slot, when, and how far the text had come."""
 
     slot: str
@@ -30,7 +30,7 @@ class Told:
 
 
 @dataclass(frozen=True, slots=True)
-class Earlier:
+class RetiredMonkey:
     """A monkey that had to go, because another text, keyboard or seed was wanted."""
 
     text: str  # the name of its file
@@ -42,7 +42,7 @@ class Earlier:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Memory:
+class MonkeyState:
     """All that is kept."""
 
     text: str  # the name of the file
@@ -52,16 +52,16 @@ class Memory:
     began: datetime
     place: Progress = field(default_factory=Progress)
     typed: str = ""  # the longest beginning of the text that stood in the stream
-    events: tuple[Event, ...] = ()  # a record for each length, from 1 on
+    events: tuple[DatedRecord, ...] = ()  # a record for each length, from 1 on
     slot: str = ""  # of the newest run that typed
     goal: int = 0  # so many keystrokes there are when that run has typed what it should
     ends: tuple[tuple[datetime, int], ...] = ()  # when the newest runs ended, and the keystrokes by then
-    told: Told | None = None  # the newest post
-    telling: Told | None = None  # one that is about to be written down
-    earlier: tuple[Earlier, ...] = ()  # the newest last
+    told: Announcement | None = None  # the newest post
+    telling: Announcement | None = None  # one that is about to be written down
+    earlier: tuple[RetiredMonkey, ...] = ()  # the newest last
 
 
-def dump(memory: Memory) -> str:
+def dump_state(memory: MonkeyState) -> str:
     """Return MEMORY as JSON on one line."""
     place, told = memory.place, (memory.told, memory.telling)
     return json.dumps(
@@ -86,7 +86,7 @@ def dump(memory: Memory) -> str:
     )
 
 
-def load(text: str, job: str) -> Memory:
+def load_state(text: str, job: str) -> MonkeyState:
     """Return what `dump` wrote as TEXT for JOB. Raises Refused if it is damaged, or of a later version."""
     file, anew = f"memory/{job}.txt in the state folder", "move it away to let a new monkey begin"
     try:
@@ -99,14 +99,14 @@ def load(text: str, job: str) -> Memory:
     raise Refused(f"{file} was written by another pi-appliance (its version {version}); update this one, or {anew}")
 
 
-def _memory(data: Any) -> Memory:
+def _memory(data: Any) -> MonkeyState:
     """Return what stands in DATA. Raises ValueError, TypeError or KeyError where that cannot be."""
     slot, goal = data["run"]
     name, digest = data["text"]
     place = Progress(*map(_count, data["place"]))
-    events = tuple(Event(Record(_count(n), _count(at)), _instant(when)) for n, at, when in data["events"])
-    told, telling = (each and Told(str(each[0]), _instant(each[1]), _count(each[2])) for each in data["told"])
-    memory = Memory(
+    events = tuple(DatedRecord(LengthRecord(_count(n), _count(at)), _instant(when)) for n, at, when in data["events"])
+    told, telling = (each and Announcement(str(each[0]), _instant(each[1]), _count(each[2])) for each in data["told"])
+    memory = MonkeyState(
         text=str(name),
         digest=str(digest),
         keyboard=Keyboard(data["keyboard"]),
@@ -127,7 +127,7 @@ def _memory(data: Any) -> Memory:
     return memory
 
 
-def _fits(memory: Memory) -> bool:
+def _fits(memory: MonkeyState) -> bool:
     """Say whether the counts of MEMORY can be true together."""
     place, records = memory.place, [each.record for each in memory.events]
     return (
@@ -139,8 +139,8 @@ def _fits(memory: Memory) -> bool:
     )
 
 
-def _earlier(text: str, keyboard: str, seed: int, keystrokes: int, typed: str, gone: str) -> Earlier:
-    return Earlier(str(text), Keyboard(keyboard), int(seed), _count(keystrokes), str(typed), _instant(gone))
+def _earlier(text: str, keyboard: str, seed: int, keystrokes: int, typed: str, gone: str) -> RetiredMonkey:
+    return RetiredMonkey(str(text), Keyboard(keyboard), int(seed), _count(keystrokes), str(typed), _instant(gone))
 
 
 def _count(value: Any) -> int:

@@ -24,7 +24,7 @@ _LONGEST_WAIT = 86_400.0  # the longest of Bluesky's limits is one of a day
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class XrpcResponse:
     """An answer that says yes, or no for a reason."""
 
     status: int
@@ -69,18 +69,18 @@ class XrpcClient:
         self._seconds = seconds
         self._session = requests.Session()
 
-    def ask(self, server: str, method: str, *, token: str = "", **query: str) -> Answer:
+    def ask(self, server: str, method: str, *, token: str = "", **query: str) -> XrpcResponse:
         """Return what SERVER answers to METHOD, which changes nothing. Raises Unavailable."""
         return self._call("GET", server, method, token, writes=False, params=query)
 
-    def tell(self, server: str, method: str, *, token: str = "", writes: bool = False, **content: Any) -> Answer:
+    def tell(self, server: str, method: str, *, token: str = "", writes: bool = False, **content: Any) -> XrpcResponse:
         """Return what SERVER answers to METHOD with CONTENT: json, or data and headers.
 
         Raises Unavailable (certainly not done) and, if it WRITES what others see, Uncertain (perhaps done).
         """
         return self._call("POST", server, method, token, writes=writes, **content)
 
-    def _call(self, verb: str, server: str, method: str, token: str, *, writes: bool, **content: Any) -> Answer:
+    def _call(self, verb: str, server: str, method: str, token: str, *, writes: bool, **content: Any) -> XrpcResponse:
         try:
             response = self._in_time(verb, f"{server}/xrpc/{method}", token, content)
         except self._requests.ConnectionError as error:
@@ -131,12 +131,12 @@ def _lost(error: ApplianceError, *, writes: bool) -> ApplianceError:
     return Unavailable(str(error).removesuffix(f"; {CHECK_ACCOUNT}") + "; nothing was posted")
 
 
-def _answer(response: "requests.Response", *, writes: bool) -> Answer:
+def _answer(response: "requests.Response", *, writes: bool) -> XrpcResponse:
     try:
         body = response.json()
     except (ValueError, RecursionError):
         body = None
-    answer = Answer(response.status_code, body if isinstance(body, dict) else {})
+    answer = XrpcResponse(response.status_code, body if isinstance(body, dict) else {})
     if answer.status == 429:
         raise Unavailable(f"Bluesky takes no more just now ({answer.words})", after=_until_reset(response.headers))
     if answer.status >= 500:
@@ -177,7 +177,7 @@ def is_protected(server: str, *, loopback: bool = True) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Session:
+class BlueskySession:
     """Leave to act for an account for a while."""
 
     handle: str  # as it was signed in with
@@ -188,21 +188,21 @@ class Session:
     refresh: str = field(repr=False)
 
 
-class Account:
+class BlueskyAccount:
     """Signs in as HANDLE at the server ENTRY, and keeps the session in FOLDER, if there is one."""
 
     def __init__(self, line: XrpcClient, entry: str, handle: str, password: str, folder: Path | None = None) -> None:
         self._line = line
         self._entry, self._handle, self._password = entry.rstrip("/"), handle, password
         self._folder = folder
-        self._session: Session | None = None
+        self._session: BlueskySession | None = None
 
-    def session(self) -> Session:
+    def session(self) -> BlueskySession:
         """Return the session that was kept, or a new one. Raises Unavailable, Refused."""
         self._session = self._session or self._kept() or self.sign_in()
         return self._session
 
-    def renewed(self, old: Session) -> Session:
+    def renewed(self, old: BlueskySession) -> BlueskySession:
         """Return a session in place of OLD, which is over. Raises Unavailable, Refused."""
         kept = self._kept()
         if kept and kept.access != old.access:  # another run was faster
@@ -213,7 +213,7 @@ class Account:
             return self._keep(answer, home=old.home)
         return self.sign_in()
 
-    def sign_in(self) -> Session:
+    def sign_in(self) -> BlueskySession:
         """Return a new session, by the password. Raises Unavailable, Refused."""
         proof = {"identifier": self._handle, "password": self._password}
         answer = self._line.tell(self._entry, "com.atproto.server.createSession", json=proof)
@@ -226,7 +226,7 @@ class Account:
             raise Refused(f"Bluesky does not know {who} ({answer.words}); make a new one at {WHERE}")
         raise answer.refusal()
 
-    def _keep(self, answer: Answer, *, home: str) -> Session:
+    def _keep(self, answer: XrpcResponse, *, home: str) -> BlueskySession:
         """Return the session that ANSWER gives, once it is on the disk."""
         said = answer.body
         if said.get("active") is False:
@@ -254,7 +254,7 @@ class Account:
                 return home if is_protected(home, loopback=self._entry.startswith("http://")) else ""
         return ""
 
-    def _kept(self) -> Session | None:
+    def _kept(self) -> BlueskySession | None:
         """Return the session that was kept, if it is one of this account."""
         try:
             read = json.loads((self._folder / NAME).read_bytes()) if self._folder else None
@@ -265,11 +265,11 @@ class Account:
         return kept if kept and (kept.handle, kept.entry) == (self._handle, self._entry) else None
 
 
-def _session(parts: tuple[Any, ...]) -> Session | None:
+def _session(parts: tuple[Any, ...]) -> BlueskySession | None:
     """Return the session that PARTS make, or None if one of them is not what it should be."""
     if not all(isinstance(part, str) and _TOKEN.fullmatch(part) for part in parts):
         return None
-    session = Session(*parts)
+    session = BlueskySession(*parts)
     return session if session.did.startswith("did:") and is_protected(session.home) else None
 
 

@@ -127,7 +127,7 @@ class Session(requests.Session):
 
 
 class _Watch:
-    """What is known of one exchange: whether anything was sent, whether that can be known, whether it is late."""
+    """State of one exchange: sent, unobservable, timed out."""
 
     def __init__(self) -> None:
         self.sent = self.blind = self.late = False

@@ -37,7 +37,7 @@ _STUMBLES = (
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class MastodonResponse:
     """What a server answered; without a body, the line broke within it."""
 
     status: int
@@ -140,7 +140,7 @@ class MastodonClient:
             return Refused(f"{self.who} is no address of a server; check `server:`")
         return Uncertain(f"the connection to {self.who} broke before it answered; {CHECK_ACCOUNT}")
 
-    def _refusal(self, answer: Answer) -> ApplianceError:
+    def _refusal(self, answer: MastodonResponse) -> ApplianceError:
         """Return what an answer other than 2xx means."""
         said = answer.short()
         match answer.status:
@@ -165,7 +165,7 @@ class _Session(requests.Session):
 
     def __init__(self) -> None:
         super().__init__()
-        self.answer: Answer | None = None
+        self.answer: MastodonResponse | None = None
         self.auth = lambda request: request  # else a password from ~/.netrc would go along
         self.hooks["response"] = [self._remember]
 
@@ -176,8 +176,8 @@ class _Session(requests.Session):
 
     def _remember(self, response: requests.Response, **_: Any) -> None:
         # Twice: the status stays known when the line breaks within the body.
-        self.answer = Answer(response.status_code, response.headers, None)
-        self.answer = Answer(response.status_code, response.headers, response.content)
+        self.answer = MastodonResponse(response.status_code, response.headers, None)
+        self.answer = MastodonResponse(response.status_code, response.headers, response.content)
 
 
 def _until_reset(headers: Any) -> float | None:

@@ -17,21 +17,21 @@ from pi_appliance.posting.networks._x_responses import CONSOLE, Answers, is_name
 _AGAIN = "nothing was changed; try again later"
 
 
-def run_login(talk: Prompt, session: Session, *, home: str, shown: str, keys: str) -> Sequence[str]:
+def run_login(prompt: Prompt, session: Session, *, home: str, shown: str, keys: str) -> Sequence[str]:
     """Return the app's key and secret and the account's token and secret, as the owner gives them or X makes them.
 
     HOME is where the requests go, SHOWN the address that the owner opens. Raises Refused or Unavailable.
     """
-    talk.say(f"{CONSOLE}, shows the keys of an app under 'Keys and tokens'. It needs the right to read and write.")
-    app = (_wanted(talk, "API key (or consumer key)"), _wanted(talk, "API key secret"))
-    token = talk.ask("Access token, if the console made one for this account; else Enter, for a PIN", secret=True)
+    prompt.show(f"{CONSOLE}, shows the keys of an app under 'Keys and tokens'. It needs the right to read and write.")
+    app = (_wanted(prompt, "API key (or consumer key)"), _wanted(prompt, "API key secret"))
+    token = prompt.ask("Access token, if the console made one for this account; else Enter, for a PIN", secret=True)
     if token:
-        return (*app, token, _wanted(talk, "Access token secret"))
-    return (*app, *_Pin(talk, session, home, keys, app).walk(shown))
+        return (*app, token, _wanted(prompt, "Access token secret"))
+    return (*app, *_Pin(prompt, session, home, keys, app).walk(shown))
 
 
-def _wanted(talk: Prompt, what: str) -> str:
-    answer = talk.ask(what, secret=True)
+def _wanted(prompt: Prompt, what: str) -> str:
+    answer = prompt.ask(what, secret=True)
     if not answer:
         raise Refused(f"no {what} was given; nothing was changed")
     return answer
@@ -40,18 +40,18 @@ def _wanted(talk: Prompt, what: str) -> str:
 class _Pin:
     """The three steps: a token to ask with, the owner's consent and PIN, the account's own token."""
 
-    def __init__(self, talk: Prompt, session: Session, home: str, keys: str, app: tuple[str, str]) -> None:
-        self._talk, self._session, self._home, self._app = talk, session, home, app
+    def __init__(self, prompt: Prompt, session: Session, home: str, keys: str, app: tuple[str, str]) -> None:
+        self._prompt, self._session, self._home, self._app = prompt, session, home, app
         self._answers = Answers(keys, app)
 
     def walk(self, shown: str) -> tuple[str, str]:
         """Return the account's token and its secret."""
         token, secret = self._first()
-        self._talk.say(
+        self._prompt.show(
             f"Open this address on any device, logged in as the account that is to post, and allow the app:\n"
             f"{shown}/oauth/authorize?{urlencode({'oauth_token': token})}"
         )
-        pin = "".join(self._talk.ask("The PIN that X shows then").split())
+        pin = "".join(self._prompt.ask("The PIN that X shows then").split())
         if not pin:
             raise Refused("no PIN was given; nothing was changed")
         return self._last(token, secret, pin)
@@ -69,7 +69,7 @@ class _Pin:
         wrong = "X does not take this PIN; begin again for a new one"
         said = self._ask("access_token", OAuth1(*self._app, token, secret, verifier=pin), {401: wrong, 403: wrong})
         if is_name(said.get("screen_name")):
-            self._talk.say(f"These are the keys of @{said['screen_name']}.")
+            self._prompt.show(f"These are the keys of @{said['screen_name']}.")
         return said["oauth_token"], said["oauth_token_secret"]
 
     def _ask(self, step: str, sign: OAuth1, refused: dict[int, str]) -> dict[str, str]:
@@ -92,7 +92,7 @@ _SHORT = re.compile(r"https?://t\.co/\w+")
 _MARK = re.compile("\0([0-9]+)\0")
 
 
-def find(timeline: Mapping[str, Any], post: Post, known: Collection[str]) -> str | None:
+def find(timeline: Mapping[str, Any], post: Post, known_ids: Collection[str]) -> str | None:
     """Return the id of what in TIMELINE is POST and not KNOWN; None: nothing is. Raises ValueError on nonsense."""
     try:
         if "data" not in timeline and timeline["meta"]["result_count"] == 0:
@@ -101,16 +101,16 @@ def find(timeline: Mapping[str, Any], post: Post, known: Collection[str]) -> str
         if not isinstance(newest, list):
             raise TypeError("posts come as a list")
         for each in newest:
-            if each["id"] not in known and _matches(each["text"], _links(each), post):
+            if each["id"] not in known_ids and _matches(each["text"], _links(each), post):
                 return str(int(each["id"]))
     except (AttributeError, KeyError, TypeError) as error:
         raise ValueError(f"no list of posts: {error}") from None
     return None
 
 
-def holds(timeline: Mapping[str, Any], known: Collection[str]) -> bool:
+def holds(timeline: Mapping[str, Any], known_ids: Collection[str]) -> bool:
     """Say whether anything in TIMELINE, in which `find` found no nonsense, is KNOWN."""
-    return any(each["id"] in known for each in timeline.get("data") or ())
+    return any(each["id"] in known_ids for each in timeline.get("data") or ())
 
 
 def _links(entry: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:

@@ -20,13 +20,13 @@ from pi_appliance.config.model import NetworkDirs
 from pi_appliance.errors import Refused, Unavailable, Uncertain
 from pi_appliance.posting import x_text
 from pi_appliance.posting.interface import PostLimits, Prompt
-from pi_appliance.posting.model import Post, Sent
+from pi_appliance.posting.model import Post, SentPost
 from pi_appliance.posting.networks._bluesky_client import (
     WHERE,
-    Account,
-    Answer,
-    Session,
+    BlueskyAccount,
+    BlueskySession,
     XrpcClient,
+    XrpcResponse,
     is_protected,
     malformed_response,
 )
@@ -68,7 +68,7 @@ _BRACKETS = {")": "(", "]": "[", "}": "{"}
 _ENDS = ".,;:!?'\"…’”»"  # noqa: RUF001 - quotes as they are printed
 
 
-def facets(text: str, resolve: Callable[[str], str | None]) -> list[dict[str, Any]]:
+def find_facets(text: str, resolve: Callable[[str], str | None]) -> list[dict[str, Any]]:
     """Return the facets of TEXT, from its beginning on. RESOLVE gives the did of a handle, or None: it stays plain."""
     found = []
     for match in _FOUND.finditer(text):
@@ -135,7 +135,7 @@ class Options:
     languages: Annotated[list[str] | None, "languages of the posts, at most three, such as [en]"] = None
     server: Annotated[str, "the server to sign in at; another for an account that lives elsewhere"] = HOME
     timeout: Annotated[timedelta, "how long one request may take in all"] = timedelta(seconds=30)
-    keys: Annotated[str, "what the names of its secrets begin with; another for a second account"] = "BLUESKY"
+    secrets_prefix: Annotated[str, "what the names of its secrets begin with; another for a second account"] = "BLUESKY"
 
     def check(self) -> list[tuple[tuple[str | int, ...], str, str]]:
         """Return what is wrong with a key: where, what, and what would be right."""
@@ -159,14 +159,14 @@ class Options:
         return found
 
 
-def wants(options: Options) -> Mapping[str, str]:
+def required_secrets(options: Options) -> Mapping[str, str]:
     """Return the secret that it needs, and what it is."""
-    return {f"{options.keys}_APP_PASSWORD": f"an app password of {options.handle}, made at {WHERE}"}
+    return {f"{options.secrets_prefix}_APP_PASSWORD": f"an app password of {options.handle}, made at {WHERE}"}
 
 
-def rules(options: Options, place: NetworkDirs) -> PostLimits:  # noqa: ARG001 - the shape of all networks
+def post_limits(options: Options, place: NetworkDirs) -> PostLimits:  # noqa: ARG001 - the shape of all networks
     """Return what Bluesky takes."""
-    return Limits()
+    return BlueskyLimits()
 
 
 def connect(options: Options, secrets: Mapping[str, str], place: NetworkDirs) -> "Bluesky":
@@ -174,44 +174,44 @@ def connect(options: Options, secrets: Mapping[str, str], place: NetworkDirs) ->
     return Bluesky(options, _password(options, secrets), place.private)
 
 
-def login(options: Options, talk: Prompt) -> Mapping[str, str]:
+def login(options: Options, prompt: Prompt) -> Mapping[str, str]:
     """Ask the owner for an app password, prove it and return it by the name of its secret."""
-    talk.say(f"Make an app password for {options.handle} at {WHERE}. It looks like xxxx-xxxx-xxxx-xxxx.")
-    password = talk.ask("App password", secret=True)
+    prompt.show(f"Make an app password for {options.handle} at {WHERE}. It looks like xxxx-xxxx-xxxx-xxxx.")
+    password = prompt.ask("App password", secret=True)
     if not password:
         raise Refused("no app password was given; nothing is changed")
     if not _APP_PASSWORD.fullmatch(password):
-        talk.say("This does not look like an app password. Do not give away the password of the account itself:")
-        talk.say("an app password can neither change nor delete the account, and is taken back in a moment.")
-    secrets = dict.fromkeys(wants(options), password)
+        prompt.show("This does not look like an app password. Do not give away the password of the account itself:")
+        prompt.show("an app password can neither change nor delete the account, and is taken back in a moment.")
+    secrets = dict.fromkeys(required_secrets(options), password)
     session = _account(options, password, None).sign_in()
-    talk.say(f"Bluesky knows it: {options.handle} is {session.did}.")
+    prompt.show(f"Bluesky knows it: {options.handle} is {session.did}.")
     return secrets
 
 
 def _password(options: Options, secrets: Mapping[str, str]) -> str:
-    (name,) = wants(options)
+    (name,) = required_secrets(options)
     return secrets[name]
 
 
-def _account(options: Options, password: str, folder: Path | None) -> Account:
-    return Account(XrpcClient(options.timeout.total_seconds()), options.server, options.handle, password, folder)
+def _account(options: Options, password: str, folder: Path | None) -> BlueskyAccount:
+    return BlueskyAccount(XrpcClient(options.timeout.total_seconds()), options.server, options.handle, password, folder)
 
 
-class Limits:
-    """Bluesky's rules. It charges nothing."""
+class BlueskyLimits:
+    """Bluesky's limits. It charges nothing."""
 
-    limit = _GRAPHEMES
-    look_price = Decimal(0)
-    cap: Decimal | None = None
+    max_length = _GRAPHEMES
+    lookup_price = Decimal(0)
+    monthly_cap: Decimal | None = None
 
-    def weigh(self, text: str) -> int:
+    def text_length(self, text: str) -> int:
         """Return of how many characters TEXT is, as a reader counts them."""
-        return x_text.count(text)
+        return x_text.count_graphemes(text)
 
-    def wrong(self, post: Post) -> str:
+    def rejection_reason(self, post: Post) -> str:
         """Return why Bluesky would refuse POST."""
-        weight, size = self.weigh(post.text), len(post.text.encode())
+        weight, size = self.text_length(post.text), len(post.text.encode())
         counts = [(weight, _GRAPHEMES, ""), (size, _BYTES, " bytes"), (len(post.pictures), _PICTURES, " pictures")]
         wrong = [f"{count:,} of {most:,}{what}" for count, most, what in counts if count > most]
         sizes = enumerate((len(picture.data) for picture in post.pictures), start=1)
@@ -220,7 +220,7 @@ class Limits:
         ]
         return "; ".join(wrong)
 
-    def price(self, post: Post) -> Decimal:  # noqa: ARG002 - the shape of all networks
+    def post_price(self, post: Post) -> Decimal:  # noqa: ARG002 - the shape of all networks
         """Return nothing: posts are free."""
         return Decimal(0)
 
@@ -233,15 +233,15 @@ class Bluesky:
     def __init__(
         self, options: Options, password: str, folder: Path, now: Callable[[], datetime] = lambda: datetime.now(UTC)
     ) -> None:
-        self.rules: PostLimits = Limits()
+        self.limits: PostLimits = BlueskyLimits()
         self._options, self._now = options, now
         self._line = XrpcClient(options.timeout.total_seconds())
-        self._account = Account(self._line, options.server, options.handle, password, folder)
+        self._account = BlueskyAccount(self._line, options.server, options.handle, password, folder)
 
-    def post(self, post: Post, *, key: str, after: Sequence[Sent] = ()) -> Sent:
+    def post(self, post: Post, *, key: str, thread: Sequence[SentPost] = ()) -> SentPost:
         """Post POST, unless it is there already, and return it. Raises Unavailable, Uncertain, Refused."""
         name = record_name(key, post.text)
-        record = self._record(post, after)  # whatever goes wrong until here, nothing is posted
+        record = self._record(post, thread)  # whatever goes wrong until here, nothing is posted
         # swapRecord null: only if there is none of that name. A server that does not know it writes the post anew.
         answer = self._tell("putRecord", writes=True, json=self._at(name) | {"record": record, "swapRecord": None})
         if answer.good:
@@ -249,14 +249,14 @@ class Bluesky:
         if answer.error != "InvalidSwap":
             raise answer.refusal()
         try:
-            found = self.look(post, key=key, known=())
+            found = self.find_post(post, key=key, known_ids=())
         except (Unavailable, Refused) as error:
             raise Uncertain(f"it is at Bluesky already, but where was not to be learned ({error})") from None
         if found is None:
             raise Uncertain("Bluesky says that it has it already, but does not find it; check the account")
         return found
 
-    def look(self, post: Post, *, key: str, known: Collection[str], since: str = "") -> Sent | None:  # noqa: ARG002 - it knows it by its name
+    def find_post(self, post: Post, *, key: str, known_ids: Collection[str], since_id: str = "") -> SentPost | None:  # noqa: ARG002 - it knows it by its name
         """Return what became of POST. Raises Unavailable, Refused."""
         name = record_name(key, post.text)
         session = self._account.session()
@@ -276,19 +276,19 @@ class Bluesky:
         """Return whose account it is. Signs in to prove the password, which Bluesky allows 300 times a day."""
         return f"{self._options.handle} ({self._account.sign_in().did})"
 
-    def _record(self, post: Post, after: Sequence[Sent]) -> dict[str, Any]:
+    def _record(self, post: Post, thread: Sequence[SentPost]) -> dict[str, Any]:
         """Return POST as Bluesky keeps it, its pictures uploaded. Raises Unavailable, Refused."""
         created = self._now().astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
         record: dict[str, Any] = {"$type": POSTS, "text": post.text, "createdAt": created}
         if self._options.languages:
             record["langs"] = self._options.languages
-        if marks := facets(post.text, self._resolve):
+        if marks := find_facets(post.text, self._resolve):
             record["facets"] = marks
         if post.pictures:
             images = [self._image(picture) for picture in post.pictures]
             record["embed"] = {"$type": "app.bsky.embed.images", "images": images}
-        if after:
-            record["reply"] = {"root": _reference(after[0]), "parent": _reference(after[-1])}
+        if thread:
+            record["reply"] = {"root": _reference(thread[0]), "parent": _reference(thread[-1])}
         return record
 
     def _image(self, picture: Picture) -> dict[str, Any]:
@@ -313,10 +313,10 @@ class Bluesky:
     def _at(self, name: str) -> dict[str, str]:
         return {"repo": self._account.session().did, "collection": POSTS, "rkey": name}
 
-    def _tell(self, method: str, *, writes: bool = False, **content: Any) -> Answer:
+    def _tell(self, method: str, *, writes: bool = False, **content: Any) -> XrpcResponse:
         """Return what the account's server answers to METHOD, with a session that is not over."""
 
-        def told(session: Session) -> Answer:
+        def told(session: BlueskySession) -> XrpcResponse:
             where = f"com.atproto.repo.{method}"
             return self._line.tell(session.home, where, token=session.access, writes=writes, **content)
 
@@ -324,21 +324,21 @@ class Bluesky:
         answer = told(session)
         return told(self._account.renewed(session)) if _is_over(answer) else answer
 
-    def _sent(self, name: str, answer: Answer) -> Sent:
+    def _sent(self, name: str, answer: XrpcResponse) -> SentPost:
         """Return the post that ANSWER names. Raises Uncertain where it names none."""
         uri, cid = answer.body.get("uri"), answer.body.get("cid")
         if not isinstance(uri, str) or not isinstance(cid, str) or not uri.endswith(f"/{name}"):
             raise malformed_response()
-        return Sent(f"{uri} {cid}", f"https://bsky.app/profile/{self._options.handle}/post/{name}")
+        return SentPost(f"{uri} {cid}", f"https://bsky.app/profile/{self._options.handle}/post/{name}")
 
 
-def _is_over(answer: Answer) -> bool:
+def _is_over(answer: XrpcResponse) -> bool:
     """Say whether ANSWER means that the session is over: nothing was done then."""
     by_status = answer.status == 401 and not answer.error.startswith("Account")
     return by_status or answer.error in ("ExpiredToken", "InvalidToken")
 
 
-def _reference(sent: Sent) -> dict[str, str]:
+def _reference(sent: SentPost) -> dict[str, str]:
     uri, _, cid = sent.id.partition(" ")
     return {"uri": uri, "cid": cid}
 

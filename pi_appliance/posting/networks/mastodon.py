@@ -28,7 +28,7 @@ from pi_appliance.config.model import NetworkDirs
 from pi_appliance.errors import ApplianceError, Refused, Unavailable
 from pi_appliance.posting import x_text
 from pi_appliance.posting.interface import PostLimits, Prompt
-from pi_appliance.posting.model import Post, Sent
+from pi_appliance.posting.model import Post, SentPost
 from pi_appliance.storage.model import Picture
 
 if TYPE_CHECKING:
@@ -53,21 +53,21 @@ _ADDRESS = re.compile(
 _MENTION = re.compile(r"(?<![=/\w])@([a-z0-9_]+(?:[.-]+[a-z0-9_]+)*)(?:@\w+(?:[.-]+\w+)*)?", re.IGNORECASE)
 
 
-def weigh(text: str, address: int) -> int:
+def text_length(text: str, address: int) -> int:
     """Return the length of TEXT as Mastodon counts it, where each web address counts ADDRESS."""
     text, addresses = _ADDRESS.subn("x", text)
-    return x_text.count(_MENTION.sub(r"@\1", text)) + addresses * (address - 1)
+    return x_text.count_graphemes(_MENTION.sub(r"@\1", text)) + addresses * (address - 1)
 
 
-def same(text: str, content: str) -> bool:
+def is_same_text(text: str, content: str) -> bool:
     """Say whether CONTENT, the HTML of a post, is what a server makes of TEXT.
 
     It shortens mentions and writes them as their owner does, and it may set spaces and line ends anew.
     """
-    return _bare(text) == _bare(plain(content))
+    return _bare(text) == _bare(html_to_text(content))
 
 
-def plain(content: str) -> str:
+def html_to_text(content: str) -> str:
     """Return the text of CONTENT, the HTML of a post: web addresses in full, though a browser shows them shortened."""
     reader = _Reader()
     reader.feed(content)
@@ -101,35 +101,35 @@ NAME = "limits.json"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
-    """The rules of one server; the defaults are those of Mastodon as it comes. Posts cost nothing."""
+class MastodonLimits:
+    """The limits of one server; the defaults are those of Mastodon as it comes. Posts cost nothing."""
 
-    look_price: ClassVar[Decimal] = Decimal(0)
-    cap: ClassVar[Decimal | None] = None
+    lookup_price: ClassVar[Decimal] = Decimal(0)
+    monthly_cap: ClassVar[Decimal | None] = None
 
-    limit: int = 500  # characters, counted as _mastodon_text says
+    max_length: int = 500  # characters, counted as _mastodon_text says
     address: int = 23  # what a web address counts
     pictures: int = 4
     picture_bytes: int = 16 * 1024 * 1024
     alt: int = 1500  # characters of a picture's description
     kinds: tuple[str, ...] = ("image/jpeg", "image/png", "image/gif", "image/webp")
 
-    def weigh(self, text: str) -> int:
+    def text_length(self, text: str) -> int:
         """Return the length of TEXT as the server counts it."""
-        return weigh(text, self.address)
+        return text_length(text, self.address)
 
-    def wrong(self, post: Post) -> str:
+    def rejection_reason(self, post: Post) -> str:
         """Return why the server would refuse POST."""
-        weight = self.weigh(post.text)
-        if weight > self.limit:
-            return f"{weight} of {self.limit}"
+        weight = self.text_length(post.text)
+        if weight > self.max_length:
+            return f"{weight} of {self.max_length}"
         if not post.text.strip() and not post.pictures:
             return "there is nothing in it"
         if len(post.pictures) > self.pictures:
             return f"{len(post.pictures)} pictures of {self.pictures}"
         return next(filter(None, map(self._wrong_picture, post.pictures)), "")
 
-    def price(self, post: Post) -> Decimal:  # noqa: ARG002 - the shape of all networks
+    def post_price(self, post: Post) -> Decimal:  # noqa: ARG002 - the shape of all networks
         """Return nothing: Mastodon is free."""
         return Decimal(0)
 
@@ -143,7 +143,7 @@ class Limits:
         return ""
 
 
-def parse(instance: object) -> Limits:
+def parse_limits(instance: object) -> MastodonLimits:
     """Return what INSTANCE says, the answer of /api/v2/instance or /api/v1/instance. Raises ValueError.
 
     What it does not say is as Mastodon has it.
@@ -153,7 +153,7 @@ def parse(instance: object) -> Limits:
         raise ValueError("that is not what a server says of itself")
     statuses, media = (_section(configuration, name) for name in ("statuses", "media_attachments"))
     found = {
-        "limit": statuses.get("max_characters"),
+        "max_length": statuses.get("max_characters"),
         "address": statuses.get("characters_reserved_per_url"),
         "pictures": statuses.get("max_media_attachments"),
         "picture_bytes": media.get("image_size_limit"),
@@ -163,17 +163,17 @@ def parse(instance: object) -> Limits:
     return _limits(found)
 
 
-def load(folder: Path, server: str) -> tuple[Limits, datetime | None]:
+def load_limits(folder: Path, server: str) -> tuple[MastodonLimits, datetime | None]:
     """Return what is remembered in FOLDER of SERVER, and when it was read; None: nothing is, these are the defaults."""
     with contextlib.suppress(OSError, ValueError, TypeError, KeyError, AttributeError):
         kept = json.loads((folder / NAME).read_bytes())
         if kept["server"] == server:
             read = datetime.fromisoformat(kept["read"])
             return _limits(kept["limits"]), read if read.tzinfo else None
-    return Limits(), None
+    return MastodonLimits(), None
 
 
-def save(folder: Path, server: str, limits: Limits, now: datetime) -> None:
+def save_limits(folder: Path, server: str, limits: MastodonLimits, now: datetime) -> None:
     """Remember in FOLDER that SERVER says LIMITS, as of NOW. A disk that does not take it is no reason not to post."""
     kept = {"server": server, "read": now.isoformat(), "limits": asdict(limits)}
     with contextlib.suppress(OSError):
@@ -193,12 +193,12 @@ def _section(configuration: Mapping[str, Any], name: str) -> Mapping[str, Any]:
     return section if isinstance(section, Mapping) else {}
 
 
-def _limits(found: Mapping[str, Any]) -> Limits:
+def _limits(found: Mapping[str, Any]) -> MastodonLimits:
     """Return the limits that FOUND tells, by their names here, as far as they make sense."""
     told: dict[str, Any] = {name: value for name, value in found.items() if type(value) is int and value > 0}
     kinds = found.get("kinds")
-    told["kinds"] = tuple(map(str, kinds)) if isinstance(kinds, list) and kinds else Limits().kinds
-    return Limits(**told)
+    told["kinds"] = tuple(map(str, kinds)) if isinstance(kinds, list) and kinds else MastodonLimits().kinds
+    return MastodonLimits(**told)
 
 
 SCOPES = ["read:accounts", "read:statuses", "write:statuses", "write:media"]
@@ -222,7 +222,7 @@ class Options:
     """The keys a network of this kind takes under `with:`. The token of the account is a secret, never here."""
 
     server: Annotated[str, "where the account is, such as https://mastodon.social"]
-    keys: Annotated[str, "what the name of its secret begins with; another for a second account"] = "MASTODON"
+    secrets_prefix: Annotated[str, "what the name of its secret begins with; another for a second account"] = "MASTODON"
     visibility: Annotated[Visibility, "who sees the posts: public, unlisted, private or direct"] = Visibility.PUBLIC
     language: Annotated[str | None, "the language of the posts, such as en; without it, the account's"] = None
     timeout: Annotated[timedelta, "how long to wait for the server to connect, and then to answer"] = timedelta(
@@ -239,14 +239,15 @@ class Options:
         return found
 
 
-def wants(options: Options) -> Mapping[str, str]:
+def required_secrets(options: Options) -> Mapping[str, str]:
     """Return the secret that it needs, and what it is."""
-    return {f"{options.keys}_TOKEN": f"the token that lets this appliance post at {urlsplit(options.server).netloc}"}
+    host = urlsplit(options.server).netloc
+    return {f"{options.secrets_prefix}_TOKEN": f"the token that lets this appliance post at {host}"}
 
 
-def rules(options: Options, place: NetworkDirs) -> PostLimits:
+def post_limits(options: Options, place: NetworkDirs) -> PostLimits:
     """Return what the server takes, as far as it is remembered from the last time it was asked."""
-    return load(place.private, options.server)[0]
+    return load_limits(place.private, options.server)[0]
 
 
 def connect(
@@ -261,14 +262,14 @@ def connect(
 
     NOW is asked how old what is remembered is; PAUSE waits some seconds while the server works on a picture.
     """
-    (name,) = wants(options)
+    (name,) = required_secrets(options)
     token = secrets.get(name, "")
     if not re.fullmatch("[!-~]+", token):  # what else there may be cannot travel in a header
         raise Refused(f"{name} is {'not a token' if token else 'missing'}; log in: pi-appliance networks login")
     return Mastodon(options, _line(options, token), place, now=now, pause=pause)
 
 
-def login(options: Options, talk: Prompt) -> Mapping[str, str]:
+def login(options: Options, prompt: Prompt) -> Mapping[str, str]:
     """Register this appliance with the server, let the owner allow it, and return the token. Raises ApplianceErrors."""
     line = _line(options)
     app = line.ask(
@@ -282,9 +283,11 @@ def login(options: Options, talk: Prompt) -> Mapping[str, str]:
     client = line.client
     client.client_id, client.client_secret = _word(line, app, "client_id"), _word(line, app, "client_secret")
     address = client.auth_request_url(scopes=SCOPES, skip_server_info=True)
-    talk.say(f"Open this address in a browser where you are logged in at {line.who}, and allow pi-appliance to post:")
-    talk.say(address)
-    code = talk.ask("The code that is shown then")
+    prompt.show(
+        f"Open this address in a browser where you are logged in at {line.who}, and allow pi-appliance to post:"
+    )
+    prompt.show(address)
+    code = prompt.ask("The code that is shown then")
     if not code:
         raise Refused("no code was given; begin again")
     try:
@@ -292,8 +295,8 @@ def login(options: Options, talk: Prompt) -> Mapping[str, str]:
     except Refused:
         raise Refused(f"{line.who} did not take the code ({line.said}); begin again with a new one") from None
     token = client.access_token = _word(line, answer, "access_token")
-    talk.say(f"This is {_whose(line)}.")
-    (name,) = wants(options)
+    prompt.show(f"This is {_whose(line)}.")
+    (name,) = required_secrets(options)
     return {name: token}
 
 
@@ -313,24 +316,24 @@ class Mastodon:
     ) -> None:
         self._options, self._line, self._place = options, line, place
         self._now, self._pause = now, pause
-        self._rules: Limits | None = None
+        self._rules: MastodonLimits | None = None
         self._account: str | None = None
 
     @property
-    def rules(self) -> PostLimits:
+    def limits(self) -> PostLimits:
         """What the server takes: asked at most once a day, remembered where it does not answer."""
         if self._rules is None:
             self._rules = self._read_limits()
         return self._rules
 
-    def post(self, post: Post, *, key: str, after: Sequence[Sent] = ()) -> Sent:
+    def post(self, post: Post, *, key: str, thread: Sequence[SentPost] = ()) -> SentPost:
         """Post POST and return its address. Raises Unavailable, Refused or Uncertain."""
         pictures = [self._upload(picture) for picture in post.pictures]
         status = self._line.ask(
             self._line.client.status_post,
             post.text,
             posts=True,
-            in_reply_to_id=after[-1].id if after else None,
+            in_reply_to_id=thread[-1].id if thread else None,
             media_ids=pictures or None,
             visibility=self._options.visibility.value,
             language=self._options.language,
@@ -341,10 +344,10 @@ class Mastodon:
         except LookupError:
             raise self._line.nonsense() from None
 
-    def look(self, post: Post, *, key: str, known: Collection[str], since: str = "") -> Sent | None:  # noqa: ARG002 - a server shows no keys
+    def find_post(self, post: Post, *, key: str, known_ids: Collection[str], since_id: str = "") -> SentPost | None:  # noqa: ARG002 - a server shows no keys
         """Look among the posts of the account for POST. Raises Unavailable or Refused."""
         try:
-            pages = self._pages(since) if since else self._pages_back(known)
+            pages = self._pages(since_id) if since_id else self._pages_back(known_ids)
             found = [_sent(status) for page in pages for status in page if _is(status, post)]
         except Refused as error:
             if self._line.status in (401, 403):
@@ -352,7 +355,7 @@ class Mastodon:
             raise Unavailable(str(error)) from None
         except (AttributeError, LookupError, TypeError):  # better no answer than a wrong "it is not there"
             raise Unavailable(f"{self._line.who} answered something that makes no sense") from None
-        return next((sent for sent in found if sent.id not in known), None)
+        return next((sent for sent in found if sent.id not in known_ids), None)
 
     def whoami(self) -> str:
         """Return whose account it is. Raises Unavailable or Refused."""
@@ -371,22 +374,22 @@ class Mastodon:
             answer = self._line.ask(client.media, name)
         return name
 
-    def _pages(self, since: str) -> Iterator[list[Any]]:
+    def _pages(self, since_id: str) -> Iterator[list[Any]]:
         """Yield the posts of the account that are newer than SINCE, page by page."""
         for _ in range(_PAGES):
-            page = self._page(min_id=since)
+            page = self._page(min_id=since_id)
             yield page
-            if not page or page[0]["id"] == since:
+            if not page or page[0]["id"] == since_id:
                 return
-            since = page[0]["id"]
+            since_id = page[0]["id"]
         raise Unavailable(f"{self._line.who} has more than {_PAGES * _LOOKED_AT} posts since; check the account")
 
-    def _pages_back(self, known: Collection[str]) -> Iterator[list[Any]]:
+    def _pages_back(self, known_ids: Collection[str]) -> Iterator[list[Any]]:
         """Yield the newest posts of the account, page by page, up to one that holds none that is KNOWN."""
         page = self._page()
         yield page
         for _ in range(_PAGES):
-            if not any(status["id"] in known for status in page):
+            if not any(status["id"] in known_ids for status in page):
                 return
             page = self._page(max_id=page[-1]["id"])
             yield page
@@ -402,20 +405,20 @@ class Mastodon:
         )
         return page
 
-    def _read_limits(self) -> Limits:
+    def _read_limits(self) -> MastodonLimits:
         """Return what the server takes, as it says now or said last."""
         server, now = self._options.server, self._now()
-        remembered, read = load(self._place.private, server)
+        remembered, read = load_limits(self._place.private, server)
         if read is not None and timedelta(0) <= now - read < _FRESH:
             return remembered
         for question in (self._line.client.instance_v2, self._line.client.instance_v1):  # v1: before Mastodon 4
             try:
-                found = parse(self._line.ask(question))
+                found = parse_limits(self._line.ask(question))
             except (ApplianceError, ValueError):
                 if self._line.status is None:
                     break  # it is not there at all
             else:
-                save(self._place.private, server, found, now)
+                save_limits(self._place.private, server, found, now)
                 return found
         return remembered
 
@@ -467,14 +470,14 @@ def _id(value: object) -> str:
     return str(value) if isinstance(value, (str, int)) and not isinstance(value, bool) else ""
 
 
-def _sent(status: Mapping[str, Any]) -> Sent:
+def _sent(status: Mapping[str, Any]) -> SentPost:
     """Return what is known of STATUS, as the server shows it. Raises LookupError where it is no post."""
     if not (name := _id(status.get("id"))):
         raise LookupError("a post without an id")
-    return Sent(name, str(status.get("url") or ""))
+    return SentPost(name, str(status.get("url") or ""))
 
 
 def _is(status: Mapping[str, Any], post: Post) -> bool:
     """Say whether STATUS, as the server shows it, is POST. Raises LookupError or TypeError where it is no post."""
     pictures = bool(status["media_attachments"])
-    return pictures == bool(post.pictures) and same(post.text, status["content"])
+    return pictures == bool(post.pictures) and is_same_text(post.text, status["content"])

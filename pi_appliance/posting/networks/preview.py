@@ -11,7 +11,7 @@ from pi_appliance.config.model import NetworkDirs
 from pi_appliance.errors import Unavailable
 from pi_appliance.posting import x_text
 from pi_appliance.posting.interface import PostLimits
-from pi_appliance.posting.model import Post, Sent
+from pi_appliance.posting.model import Post, SentPost
 
 NAME = "posts.txt"
 
@@ -23,39 +23,39 @@ class Options:
     limit: Annotated[int, "the longest post, counted as X counts"] = x_text.X_LIMIT
 
 
-def wants(options: Options) -> Mapping[str, str]:  # noqa: ARG001 - the shape of all networks
+def required_secrets(options: Options) -> Mapping[str, str]:  # noqa: ARG001 - the shape of all networks
     """Return the secrets it needs: none."""
     return {}
 
 
-def rules(options: Options, place: NetworkDirs) -> PostLimits:  # noqa: ARG001 - the shape of all networks
+def post_limits(options: Options, place: NetworkDirs) -> PostLimits:  # noqa: ARG001 - the shape of all networks
     """Return what it takes."""
-    return Limits(options.limit)
+    return PreviewLimits(options.limit)
 
 
 def connect(options: Options, secrets: Mapping[str, str], place: NetworkDirs) -> "Preview":  # noqa: ARG001 - the shape of all networks
     """Return the network; its posts go to posts.txt in the public folder of PLACE."""
-    return Preview(Limits(options.limit), place.public / NAME)
+    return Preview(PreviewLimits(options.limit), place.public / NAME)
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class PreviewLimits:
     """Lengths as X counts them, at no cost."""
 
-    limit: int
-    look_price: Decimal = Decimal(0)
-    cap: Decimal | None = None
+    max_length: int
+    lookup_price: Decimal = Decimal(0)
+    monthly_cap: Decimal | None = None
 
-    def weigh(self, text: str) -> int:
+    def text_length(self, text: str) -> int:
         """Return the length of TEXT as X counts it."""
-        return x_text.weigh(text)
+        return x_text.text_length(text)
 
-    def wrong(self, post: Post) -> str:
+    def rejection_reason(self, post: Post) -> str:
         """Return why POST does not fit."""
-        weight = self.weigh(post.text)
-        return "" if weight <= self.limit else f"{weight} of {self.limit}"
+        weight = self.text_length(post.text)
+        return "" if weight <= self.max_length else f"{weight} of {self.max_length}"
 
-    def price(self, post: Post) -> Decimal:  # noqa: ARG002 - the shape of all networks
+    def post_price(self, post: Post) -> Decimal:  # noqa: ARG002 - the shape of all networks
         """Return nothing: it is a file."""
         return Decimal(0)
 
@@ -65,11 +65,11 @@ class Preview:
 
     idempotent = True
 
-    def __init__(self, rules: Limits, path: Path) -> None:
-        self.rules = rules
+    def __init__(self, limits: PreviewLimits, path: Path) -> None:
+        self.limits = limits
         self._path = path
 
-    def post(self, post: Post, *, key: str, after: Sequence[Sent] = ()) -> Sent:  # noqa: ARG002 - a file has no threads
+    def post(self, post: Post, *, key: str, thread: Sequence[SentPost] = ()) -> SentPost:  # noqa: ARG002 - a file has no threads
         """Append POST under the heading KEY, on the disk before this returns. A KEY is never written twice."""
         heading = _heading(key)
         shown = "".join(f"[picture: {picture.alt or picture.mime}]\n" for picture in post.pictures)
@@ -81,12 +81,12 @@ class Preview:
                 )
         except OSError as error:
             raise Unavailable(f"{self._path} cannot be written: {error.strerror}") from None
-        return Sent(key, str(self._path))
+        return SentPost(key, str(self._path))
 
-    def look(self, post: Post, *, key: str, known: Collection[str], since: str = "") -> Sent | None:  # noqa: ARG002 - the shape of all
+    def find_post(self, post: Post, *, key: str, known_ids: Collection[str], since_id: str = "") -> SentPost | None:  # noqa: ARG002 - the shape of all
         """Return the post of KEY, if it is in the file."""
         there = self._path.exists() and _heading(key) in self._path.read_text("utf-8")
-        return Sent(key, str(self._path)) if there else None
+        return SentPost(key, str(self._path)) if there else None
 
     def whoami(self) -> str:
         """Return where the posts go."""

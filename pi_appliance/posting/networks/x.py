@@ -21,7 +21,7 @@ from pi_appliance.config.units import Money
 from pi_appliance.errors import Refused, Unavailable, Uncertain
 from pi_appliance.posting import x_text
 from pi_appliance.posting.interface import PostLimits, Prompt
-from pi_appliance.posting.model import Post, Sent
+from pi_appliance.posting.model import Post, SentPost
 from pi_appliance.posting.networks import CHECK_ACCOUNT, _x_responses
 from pi_appliance.storage.model import Picture
 
@@ -96,13 +96,15 @@ class Options:
     """The keys a network of this kind takes under `with:`. The four keys of the account are secrets, never here."""
 
     timeout: Annotated[timedelta, "how long to wait for X to connect, and then to answer"] = timedelta(seconds=30)
-    keys: Annotated[str, "what the names of its secrets begin with; another for a second account"] = "X"
+    secrets_prefix: Annotated[str, "what the names of its secrets begin with; another for a second account"] = "X"
     price: Annotated[Money, "dollars that a post costs"] = _POST
     price_with_link: Annotated[Money, "dollars that a post with a web address in it costs"] = _POST_WITH_LINK
     monthly_cap: Annotated[
         Money | None, "dollars; when a post would cost more than is left of them, it is not sent"
     ] = None
-    look: Annotated[bool, "after a lost answer, look whether the post is there; costs two cents at most"] = True
+    verify_uncertain: Annotated[
+        bool, "after a lost answer, look whether the post is there; costs two cents at most"
+    ] = True
     server: Annotated[str, "where X's API is; another address to try things out"] = HOME
 
     def check(self) -> list[tuple[tuple[str | int, ...], str, str]]:
@@ -110,39 +112,45 @@ class Options:
         found: list[tuple[tuple[str | int, ...], str, str]] = []
         if not self.server.startswith(("https://", "http://127.0.0.1:", "http://localhost:")):
             found.append((("server",), f"{self.server!r} would send the keys unprotected", "begin it with https://"))
-        if not re.fullmatch("[A-Z][A-Z0-9_]*", self.keys):
-            found.append((("keys",), f"{self.keys!r} cannot begin a name", "write capitals and digits, such as X2"))
+        if not re.fullmatch("[A-Z][A-Z0-9_]*", self.secrets_prefix):
+            found.append(
+                (
+                    ("secrets-prefix",),
+                    f"{self.secrets_prefix!r} cannot begin a name",
+                    "write capitals and digits, such as X2",
+                )
+            )
         if not self.timeout:
             found.append((("timeout",), "nothing is answered at once", "write 30s, for instance"))
         return found
 
 
-def wants(options: Options) -> Mapping[str, str]:
+def required_secrets(options: Options) -> Mapping[str, str]:
     """Return the secrets that it needs, and what each is."""
     words = ("the app's key", "the app's secret", "the account's token", "the account's token secret")
-    return {f"{options.keys}_{name}": what for name, what in zip(KEYS, words, strict=True)}
+    return {f"{options.secrets_prefix}_{name}": what for name, what in zip(KEYS, words, strict=True)}
 
 
-def rules(options: Options, place: NetworkDirs) -> PostLimits:  # noqa: ARG001 - the shape of all networks
+def post_limits(options: Options, place: NetworkDirs) -> PostLimits:  # noqa: ARG001 - the shape of all networks
     """Return what X takes and what it charges."""
-    return Limits(options)
+    return XLimits(options)
 
 
 def connect(options: Options, secrets: Mapping[str, str], place: NetworkDirs) -> "X":
     """Return the network; nothing is sent yet. Raises Refused, naming the secrets that are missing."""
-    if missing := [name for name in wants(options) if not secrets.get(name)]:
+    if missing := [name for name in required_secrets(options) if not secrets.get(name)]:
         raise Refused(f"no {', '.join(missing)} among the secrets; run: pi-appliance networks login")
-    return X(options, [secrets[name] for name in wants(options)], place)
+    return X(options, [secrets[name] for name in required_secrets(options)], place)
 
 
-def login(options: Options, talk: Prompt) -> Mapping[str, str]:
+def login(options: Options, prompt: Prompt) -> Mapping[str, str]:
     """Walk the owner through to the four keys. Raises Refused, or Unavailable where X cannot be asked."""
     from pi_appliance.posting.networks import _http, _x_timeline  # noqa: PLC0415 - load what only a login needs
 
     _http.silence_library_logs()
     with _session(options) as session:
-        values = _x_timeline.run_login(talk, session, home=HOME, shown=options.server, keys=options.keys)
-    return dict(zip(wants(options), values, strict=True))
+        values = _x_timeline.run_login(prompt, session, home=HOME, shown=options.server, keys=options.secrets_prefix)
+    return dict(zip(required_secrets(options), values, strict=True))
 
 
 def _session(options: Options) -> Any:
@@ -152,25 +160,25 @@ def _session(options: Options) -> Any:
     return _http.Session("X", options.timeout.total_seconds(), moved)
 
 
-class Limits:
-    """X's rules."""
+class XLimits:
+    """X's limits."""
 
-    limit = x_text.X_LIMIT
-    look_price = _POST_LOOKED_AT * _LOOKED_AT
+    max_length = x_text.X_LIMIT
+    lookup_price = _POST_LOOKED_AT * _LOOKED_AT
 
     def __init__(self, options: Options) -> None:
-        self.cap: Decimal | None = options.monthly_cap
+        self.monthly_cap: Decimal | None = options.monthly_cap
         self._plain, self._with_link = options.price, options.price_with_link
 
-    def weigh(self, text: str) -> int:
+    def text_length(self, text: str) -> int:
         """Return the length of TEXT as X counts it."""
-        return x_text.weigh(text)
+        return x_text.text_length(text)
 
-    def wrong(self, post: Post) -> str:
+    def rejection_reason(self, post: Post) -> str:
         """Return why X would refuse POST."""
-        weight, pictures = self.weigh(post.text), len(post.pictures)
-        if weight > self.limit:
-            return f"{weight} of {self.limit}"
+        weight, pictures = self.text_length(post.text), len(post.pictures)
+        if weight > self.max_length:
+            return f"{weight} of {self.max_length}"
         if not (post.text.strip() or pictures):
             return "nothing to post"
         if refused := x_text.forbidden_characters(post.text):
@@ -179,7 +187,7 @@ class Limits:
             return f"{pictures} of {_PICTURES} pictures"
         return next((wrong for picture in post.pictures if (wrong := _wrong_picture(picture))), "")
 
-    def price(self, post: Post) -> Decimal:
+    def post_price(self, post: Post) -> Decimal:
         """Return what X charges for POST."""
         alt = sum(_ALT_TEXT for picture in post.pictures if picture.alt)
         return alt + (self._with_link if x_text.has_link(post.text) else self._plain)
@@ -206,20 +214,20 @@ class X:
         from pi_appliance.posting.networks import _http  # noqa: PLC0415 - loads requests
 
         _http.silence_library_logs()
-        self.rules: PostLimits = Limits(options)
-        self._looks = options.look
+        self.limits: PostLimits = XLimits(options)
+        self._verify = options.verify_uncertain
         self._exchange: Any = _http
         self._session = _session(options)
         self._client = tweepy.Client(None, *keys, return_type=requests.Response, wait_on_rate_limit=False)
         self._client.session = self._session
         self._sign = tweepy.OAuth1UserHandler(*keys).apply_auth()
-        self._answers = _x_responses.Answers(options.keys, keys)
+        self._answers = _x_responses.Answers(options.secrets_prefix, keys)
         self._account = Account(place.private, keys[2])
 
-    def post(self, post: Post, *, key: str, after: Sequence[Sent] = ()) -> Sent:  # noqa: ARG002 - X knows no key for a post
+    def post(self, post: Post, *, key: str, thread: Sequence[SentPost] = ()) -> SentPost:  # noqa: ARG002 - X knows no key for a post
         """Post POST, as a reply to the last of AFTER. Raises Unavailable, Refused, Duplicate or Uncertain."""
         pictures = [self._upload(picture) for picture in post.pictures]
-        above = after[-1].id if after else None
+        above = thread[-1].id if thread else None
         try:
             answer = self._client.create_tweet(
                 text=post.text or None, media_ids=pictures or None, in_reply_to_tweet_id=above
@@ -233,24 +241,26 @@ class X:
             raise Uncertain(f"X answered something that makes no sense to a post; {CHECK_ACCOUNT}")
         return _sent(number)
 
-    def look(self, post: Post, *, key: str, known: Collection[str], since: str = "") -> Sent | None:  # noqa: ARG002 - X knows no key for a post
+    def find_post(self, post: Post, *, key: str, known_ids: Collection[str], since_id: str = "") -> SentPost | None:  # noqa: ARG002 - X knows no key for a post
         """Look among the account's posts for POST. Raises Unavailable, or Refused where that is not allowed."""
         from pi_appliance.posting.networks import _x_timeline  # noqa: PLC0415 - loads requests
 
-        if not self._looks:
-            raise Refused("X was not asked (look: false); see yourself at https://x.com whether the post is there")
+        if not self._verify:
+            raise Refused(
+                "X was not asked (verify-uncertain: false); see yourself at https://x.com whether the post is there"
+            )
         asked = {"max_results": str(_LOOKED_AT), "tweet.fields": "entities", "exclude": "retweets"}
-        asked |= {"since_id": since} if since.isdigit() else {}
-        asked |= {"max_results": str(_PAGE)} if since or known else {}
+        asked |= {"since_id": since_id} if since_id.isdigit() else {}
+        asked |= {"max_results": str(_PAGE)} if since_id or known_ids else {}
         path = f"/2/users/{self._account.id or self._me()[0]}/tweets"
         for _ in range(_PAGES):
             said = self._ask("GET", path, "to see the account's posts", params=asked)
             try:
-                number = _x_timeline.find(said, post, known)
+                number = _x_timeline.find(said, post, known_ids)
             except ValueError:
                 raise Unavailable(_NO_SENSE) from None
             following = (said.get("meta") or {}).get("next_token")
-            on = "since_id" in asked or _x_timeline.holds(said, known)
+            on = "since_id" in asked or _x_timeline.holds(said, known_ids)
             if number or not following or not on:
                 return _sent(number) if number else None
             asked["pagination_token"] = str(following)
@@ -317,5 +327,5 @@ def _number(said: Any) -> str:
     return number if number.isascii() and number.isdigit() else ""
 
 
-def _sent(number: str) -> Sent:
-    return Sent(number, f"https://x.com/i/web/status/{number}")
+def _sent(number: str) -> SentPost:
+    return SentPost(number, f"https://x.com/i/web/status/{number}")

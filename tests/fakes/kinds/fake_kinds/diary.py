@@ -15,36 +15,36 @@ from pi_appliance.posting.interface import Prompt
 class Options:
     """The keys a network of this kind takes under `with:`."""
 
-    keys: Annotated[str, "what the names of its secrets begin with"] = "DIARY"
+    secrets_prefix: Annotated[str, "what the names of its secrets begin with"] = "DIARY"
     needs: Annotated[str, "a module that it imports"] = ""
 
 
-def wants(options: Options) -> Mapping[str, str]:
-    return {f"{options.keys}_NAME": "whose it is", f"{options.keys}_TOKEN": "what opens it"}
+def required_secrets(options: Options) -> Mapping[str, str]:
+    return {f"{options.secrets_prefix}_NAME": "whose it is", f"{options.secrets_prefix}_TOKEN": "what opens it"}
 
 
-def login(options: Options, talk: Prompt) -> dict[str, str]:
+def login(options: Options, prompt: Prompt) -> dict[str, str]:
     if options.needs:
         __import__(options.needs)
-    talk.say("Look at the inside of the cover.")
-    name, token = talk.ask("Whose diary is it?"), talk.ask("Token", secret=True)
+    prompt.show("Look at the inside of the cover.")
+    name, token = prompt.ask("Whose diary is it?"), prompt.ask("Token", secret=True)
     logging.getLogger("diary").warning("was given %s", token)
     if name == "echo":
         raise Refused(f"the diary has no page {token}")
-    return {f"{options.keys}_NAME": name, f"{options.keys}_TOKEN": token}
+    return {f"{options.secrets_prefix}_NAME": name, f"{options.secrets_prefix}_TOKEN": token}
 
 
 def connect(options: Options, secrets: Mapping[str, str], place: NetworkDirs) -> "Diary":
     if options.needs:
         __import__(options.needs)
-    return Diary(*(secrets[name] for name in wants(options)), place)
+    return Diary(*(secrets[name] for name in required_secrets(options)), place)
 
 
 class Diary:
     """One diary, with a token that says how it goes wrong."""
 
     idempotent = False
-    look_price = Decimal(0)
+    lookup_price = Decimal(0)
 
     def __init__(self, name: str, token: str, place: NetworkDirs) -> None:
         self._name, self._token, self._place = name, token, place
