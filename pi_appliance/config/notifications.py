@@ -133,7 +133,7 @@ class NotifierConfig:
 
     path: Path
     time_zone: ZoneInfo
-    state: Path | None = None
+    state_dir: Path | None = None
     notifiers: Mapping[str, PluginConfig] = field(default_factory=dict)
     on_failure: Sequence[str] = ()
     pings: Mapping[str, str] = field(default_factory=dict)

@@ -81,12 +81,12 @@ def _made(
 def _settings(patient: DiagnosticContext) -> object:
     """Return the file as plain data; only its problems where it is no YAML."""
     if patient.path is None:
-        return {"trouble": str(patient.trouble)}
+        return {"trouble": str(patient.error)}
     try:
         tree = loader.read_yaml(patient.path)
     except ApplianceError as error:
         return {"trouble": str(error)}
-    return {"file": str(patient.path), "trouble": str(patient.trouble or ""), "content": tree.data}
+    return {"file": str(patient.path), "trouble": str(patient.error or ""), "content": tree.data}
 
 
 def _versions(patient: DiagnosticContext) -> Iterator[tuple[str, object]]:

@@ -44,22 +44,22 @@ def run(patient: DiagnosticContext) -> Iterator[CheckResult]:
 
 def fails(found: list[CheckResult]) -> bool:
     """Say whether something does not work."""
-    return any(finding.verdict is Status.FAIL for finding in found)
+    return any(finding.status is Status.FAIL for finding in found)
 
 
-_WORDS = {Status.OK: "ok", Status.WARN: "warn", Status.FAIL: "FAIL", Status.NOT_HERE: "-"}
+_WORDS = {Status.OK: "ok", Status.WARN: "warn", Status.FAIL: "FAIL", Status.SKIPPED: "-"}
 _WIDTH = 15  # of the names of most checks
 
 
 def line(finding: CheckResult) -> str:
     """Return FINDING in one line, and in a second one what mends it."""
-    text = f"{_WORDS[finding.verdict]:<4}  {finding.check:<{_WIDTH}}  {finding.found}"
-    return f"{text}\n      {'':<{_WIDTH}}  mend: {finding.mend}" if finding.mend else text
+    text = f"{_WORDS[finding.status]:<4}  {finding.check:<{_WIDTH}}  {finding.summary}"
+    return f"{text}\n      {'':<{_WIDTH}}  mend: {finding.fix}" if finding.fix else text
 
 
 def summary(found: Sequence[CheckResult]) -> str:
     """Return the last line of the checklist."""
-    fails, warns = (sum(each.verdict is kind for each in found) for kind in (Status.FAIL, Status.WARN))
+    fails, warns = (sum(each.status is kind for each in found) for kind in (Status.FAIL, Status.WARN))
     if not fails and not warns:
         return "all well"
     return (
@@ -69,4 +69,4 @@ def summary(found: Sequence[CheckResult]) -> str:
 
 def values(finding: CheckResult) -> dict[str, str]:
     """Return FINDING as plain values."""
-    return {"check": finding.check, "state": finding.verdict, "found": finding.found, "mend": finding.mend}
+    return {"check": finding.check, "state": finding.status, "found": finding.summary, "mend": finding.fix}

@@ -34,7 +34,7 @@ def command(bundle: Path | None, as_json: bool, config: Path | ConfigNotFound) -
       1   something fails
       75  the bundle cannot be written
     """
-    patient = DiagnosticContext.meet(config, os.environ)
+    patient = DiagnosticContext.inspect(config, os.environ)
     findings = []
     for finding in checkup.run(patient):
         findings.append(finding)

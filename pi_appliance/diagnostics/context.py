@@ -27,22 +27,22 @@ class DiagnosticContext:
     """The configuration file; None where there is none."""
     config: Config | None
     """What it says, as far as that can be used."""
-    trouble: ApplianceError | None
+    error: ApplianceError | None
     """Why it cannot be used, or not wholly."""
     environment: Mapping[str, str]
     clock: Clock = field(default_factory=SystemClock)
     root: Path = Path("/")
 
     @classmethod
-    def meet(cls, found: Path | ApplianceError, environment: Mapping[str, str]) -> Self:
+    def inspect(cls, found: Path | ApplianceError, environment: Mapping[str, str]) -> Self:
         """Read what can be read of the configuration FOUND, which is an error where there is none."""
         if isinstance(found, ApplianceError):
-            return cls(path=None, config=None, trouble=found, environment=environment)
+            return cls(path=None, config=None, error=found, environment=environment)
         path = found.absolute()
         try:
-            return cls(path=path, config=loader.load_config(path), trouble=None, environment=environment)
+            return cls(path=path, config=loader.load_config(path), error=None, environment=environment)
         except ApplianceError as error:
-            return cls(path=path, config=loader.load_partial(path), trouble=error, environment=environment)
+            return cls(path=path, config=loader.load_partial(path), error=error, environment=environment)
 
     @property
     def systemd(self) -> Systemd:
@@ -57,12 +57,12 @@ class DiagnosticContext:
         return None
 
     @property
-    def is_us(self) -> bool:
+    def is_owner(self) -> bool:
         """Whether the appliance is of the user who looks; root looks for everybody."""
         return self.owner in (None, os.geteuid()) or os.geteuid() == 0
 
     @property
-    def kept_out(self) -> bool:
+    def is_state_unreachable(self) -> bool:
         """Whether the state folder cannot even be seen: it lies in a folder that is not ours to enter."""
         try:
             if self.config is not None:
@@ -72,7 +72,7 @@ class DiagnosticContext:
         return False
 
     @property
-    def as_owner(self) -> str:
+    def owner_command(self) -> str:
         """The command that looks as the user whom the appliance belongs to."""
         return f"sudo -u {files.user_name(self.owner or 0)} pi-appliance doctor{self.option}"
 

@@ -26,10 +26,10 @@ def configuration(patient: DiagnosticContext) -> Iterator[CheckResult]:
     """Tell every problem of the file, what the next runs would stumble over, and that the stations can be read."""
     name = "configuration"
     if patient.path is None:
-        yield fail(name, str(patient.trouble), "pi-appliance config init ~/appliance")
+        yield fail(name, str(patient.error), "pi-appliance config init ~/appliance")
         return
-    if isinstance(patient.trouble, ConfigError):
-        first, *more = map(str, patient.trouble.problems)
+    if isinstance(patient.error, ConfigError):
+        first, *more = map(str, patient.error.problems)
         count = f" (and {len(more)} more)" if more else ""
         yield fail(name, first + count, f"{_CHECK}{patient.option}")
         return
@@ -70,10 +70,10 @@ def keys(patient: DiagnosticContext) -> Iterator[CheckResult]:
         found = secret_file.load(patient.path, patient.environment, _names(patient), patient.systemd)
         place = secret_file.of_service(patient.path, patient.systemd)
     except ApplianceError as error:
-        if patient.is_us:
+        if patient.is_owner:
             yield fail(name, *error_result(error, mend))
         else:
-            yield warn(name, f"{file} is not for {files.user_name(os.geteuid())} to read", patient.as_owner)
+            yield warn(name, f"{file} is not for {files.user_name(os.geteuid())} to read", patient.owner_command)
         return
     about = f"{len(found)} known: {', '.join(sorted(found))}" if found else "none are given"
     owner = file.stat().st_uid if file.exists() and place is None else None
@@ -88,7 +88,7 @@ def keys(patient: DiagnosticContext) -> Iterator[CheckResult]:
 def networks(patient: DiagnosticContext) -> Iterator[CheckResult]:
     """Tell for each network whether what it needs is there."""
     if patient.config is None or not patient.config.networks:
-        yield skipped("networks", UNKNOWN if patient.trouble else "the configuration names none")
+        yield skipped("networks", UNKNOWN if patient.error else "the configuration names none")
         return
     try:
         known: Mapping[str, str] = secret_file.load(
@@ -125,7 +125,7 @@ def player(patient: DiagnosticContext) -> Iterator[CheckResult]:
     """Ask the player what it does."""
     name, config = "player", patient.config
     if config is None or config.player is None:
-        yield skipped(name, "the configuration names none" if config and not patient.trouble else UNKNOWN)
+        yield skipped(name, "the configuration names none" if config and not patient.error else UNKNOWN)
         return
     try:
         known = secrets.load(config.path, patient.environment)
@@ -174,9 +174,9 @@ _NAME = "posts"
 def posts(patient: DiagnosticContext) -> Iterator[CheckResult]:
     """Tell of posts that are uncertain or still to be sent, and what this month has cost."""
     if patient.config is None or not patient.config.networks:
-        yield skipped(_NAME, UNKNOWN if patient.trouble else "the configuration names no network")
+        yield skipped(_NAME, UNKNOWN if patient.error else "the configuration names no network")
         return
-    if patient.kept_out or not patient.is_us:
+    if patient.is_state_unreachable or not patient.is_owner:
         yield skipped(_NAME, "only the owner of the state folder can read the history")
         return
     try:

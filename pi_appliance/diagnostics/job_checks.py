@@ -46,7 +46,7 @@ def check_cron(patient: DiagnosticContext) -> Iterator[CheckResult]:
     """Tell whether there is a cron that runs, where a job needs it."""
     name = "cron"
     if not _wanted(patient.config):
-        yield skipped(name, UNKNOWN if patient.trouble else _NONE)
+        yield skipped(name, UNKNOWN if patient.error else _NONE)
     elif shutil.which("crontab", path=patient.environment.get("PATH", os.defpath)) is None:
         yield fail(name, "it is not installed, and jobs are to run by it", "sudo apt install cron")
     elif not crontab.daemon_runs():
@@ -62,7 +62,7 @@ def _start(patient: DiagnosticContext) -> str:
 def table(patient: DiagnosticContext) -> Iterator[CheckResult]:
     """Tell whether the entries in cron's tables are those of the configuration, and whether cron will read them."""
     name, config = "crontab", patient.config
-    if config is None or patient.trouble:
+    if config is None or patient.error:
         yield skipped(name, UNKNOWN)
         return
     faults = [
@@ -164,13 +164,13 @@ _LONGEST = timedelta(days=40)
 def jobs(patient: DiagnosticContext) -> Iterator[CheckResult]:
     """Tell which jobs fail, and which were left out."""
     name, config = "jobs", patient.config
-    if config is None or patient.trouble:
+    if config is None or patient.error:
         yield skipped(name, UNKNOWN)
         return
     if not config.jobs:
         yield skipped(name, "the configuration names none")
         return
-    if patient.kept_out or not patient.is_us:
+    if patient.is_state_unreachable or not patient.is_owner:
         yield skipped(name, "only the owner of the state folder can read the history")
         return
     try:

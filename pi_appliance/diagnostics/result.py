@@ -10,7 +10,7 @@ class Status(StrEnum):
     OK = "ok"
     WARN = "warn"  # it works, but will not always
     FAIL = "fail"  # something does not work
-    NOT_HERE = "not-here"  # this machine, or this configuration, has no such thing
+    SKIPPED = "not-here"  # this machine, or this configuration, has no such thing
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,9 +18,9 @@ class CheckResult:
     """What CHECK found, in one line; `mend` is the command, or the words, that put it right."""
 
     check: str
-    verdict: Status
-    found: str
-    mend: str = ""
+    status: Status
+    summary: str
+    fix: str = ""
 
 
 def ok(check: str, found: str) -> CheckResult:
@@ -40,7 +40,7 @@ def fail(check: str, found: str, mend: str) -> CheckResult:
 
 def skipped(check: str, found: str) -> CheckResult:
     """Return why there is nothing to look at."""
-    return CheckResult(check, Status.NOT_HERE, _line(found))
+    return CheckResult(check, Status.SKIPPED, _line(found))
 
 
 def error_result(error: object, otherwise: str) -> tuple[str, str]:

@@ -28,12 +28,12 @@ def folder(patient: DiagnosticContext) -> Iterator[CheckResult]:
     state = patient.config.state_dir
     there = files.nearest_existing(state)
     us = files.user_name(os.geteuid())
-    if patient.kept_out:
+    if patient.is_state_unreachable:
         why = f"{state} cannot be reached by {us}: {there} keeps {us} out"
         yield fail(name, why, f"look as the user whom it belongs to, or let `state-dir:` name a folder of {us}")
         return
-    if not patient.is_us:
-        yield warn(name, f"{state} belongs to {files.user_name(patient.owner or 0)}, not to {us}", patient.as_owner)
+    if not patient.is_owner:
+        yield warn(name, f"{state} belongs to {files.user_name(patient.owner or 0)}, not to {us}", patient.owner_command)
         return
     owner = patient.owner if patient.owner is not None else os.geteuid()
     with files.as_user(owner):
@@ -103,7 +103,7 @@ def history(patient: DiagnosticContext) -> Iterator[CheckResult]:
     if patient.config is None:
         yield skipped(name, UNKNOWN)
         return
-    if patient.kept_out or not patient.is_us:
+    if patient.is_state_unreachable or not patient.is_owner:
         yield skipped(name, "only the owner of the state folder can read it")
         return
     state = patient.config.state_dir
@@ -173,7 +173,7 @@ def daemon(patient: DiagnosticContext) -> Iterator[CheckResult]:
         needed = any(job.started_by is StartedBy.DAEMON and job.schedule for job in config.jobs.values())
         start = "sudo systemctl start pi-appliance" if unit and unit.loaded else f"pi-appliance up{patient.option}"
         why = f"not up: nothing answers at {where}" + (", so the jobs that it starts do not run" if needed else "")
-        yield (fail if needed or patient.trouble else warn)(name, why, start)
+        yield (fail if needed or patient.error else warn)(name, why, start)
 
 
 def unit(patient: DiagnosticContext) -> Iterator[CheckResult]:

@@ -34,7 +34,7 @@ def _of(config: Config) -> NotifierConfig:
     return NotifierConfig(
         path=config.path,
         time_zone=config.time_zone,
-        state=config.state_dir,
+        state_dir=config.state_dir,
         notifiers=config.notifiers,
         on_failure=config.notify.on_failure or (),
         pings={name: job.healthchecks_url for name, job in config.jobs.items() if job.healthchecks_url},
@@ -54,7 +54,7 @@ def _what_is_good(tree: Tree, path: Path) -> NotifierConfig:
     return NotifierConfig(
         path=path,
         time_zone=_zone(_at(tree.data, "time-zone", str)),
-        state=path.parent / Path(state).expanduser() if state else None,
+        state_dir=path.parent / Path(state).expanduser() if state else None,
         notifiers=notifiers,
         on_failure=[name for name in notifiers if name in (_at(notify, "on-failure", list) or ())],
         pings={name: ping for name, job in jobs.items() if (ping := _at(job, "healthchecks-url", str))},

@@ -276,10 +276,10 @@ def deliver_now(to: NotifierConfig, notice: str, message: Message, known: Mappin
 
 def enqueue(to: NotifierConfig, notice: str, message: Message) -> None:
     """Let MESSAGE wait for NOTICE. Raises Unavailable if there is no state folder that takes it; Refused as root."""
-    if to.state is None or not to.state.is_dir():
+    if to.state_dir is None or not to.state_dir.is_dir():
         raise Unavailable("the message cannot be stored: the state folder of the configuration does not exist")
-    refuse_as_root(to.state)
-    with open_history(to.state) as store:
+    refuse_as_root(to.state_dir)
+    with open_history(to.state_dir) as store:
         Outbox(store).put(notice, message, now=clock.now())
 
 

@@ -97,7 +97,7 @@ class Machine:
 
     def patient(self) -> DiagnosticContext:
         environment = {"PATH": f"{self.programs}:/usr/bin:/bin", "HOME": str(self.root)}
-        return replace(DiagnosticContext.meet(self.config, environment), clock=self.clock, root=self.root)
+        return replace(DiagnosticContext.inspect(self.config, environment), clock=self.clock, root=self.root)
 
     def look(self, check: str) -> list[CheckResult]:
         """Return what one check finds."""
@@ -112,11 +112,11 @@ def machine(tmp_path: Path) -> Machine:
 def only(found: list[CheckResult], verdict: Status, *words: str) -> CheckResult:
     """Return the one finding there is, which is of that VERDICT and says WORDS."""
     assert len(found) == 1, found
-    assert found[0].verdict is verdict, found
+    assert found[0].status is verdict, found
     for word in words:
-        assert word in f"{found[0].found} | {found[0].mend}", found
-    assert "\n" not in found[0].found
-    assert (found[0].mend != "") == (verdict in (WARN, FAIL))
+        assert word in f"{found[0].summary} | {found[0].fix}", found
+    assert "\n" not in found[0].summary
+    assert (found[0].fix != "") == (verdict in (WARN, FAIL))
     return found[0]
 
 
@@ -127,16 +127,16 @@ def test_a_machine_that_is_well_fails_nowhere(machine: Machine) -> None:
     machine.ran("greet", Outcome.SUCCEEDED, NOW.replace(hour=6), "2026-05-04T06:00:00Z")
     found = list(checkup.run(machine.patient()))
     assert not checkup.fails(found), found
-    assert {each.check for each in found if each.verdict is NOT_HERE} >= {"unit", "temperature", "power", "player"}
-    assert not [each for each in found if each.found.startswith("could not look")]
+    assert {each.check for each in found if each.status is NOT_HERE} >= {"unit", "temperature", "power", "player"}
+    assert not [each for each in found if each.summary.startswith("could not look")]
 
 
 def test_a_check_that_falls_over_is_a_line_and_the_rest_goes_on(machine: Machine, tmp_path: Path) -> None:
     (machine.root / "proc/self/mountinfo").unlink()
     found = list(checkup.run(machine.patient()))
-    broken = [each for each in found if each.found.startswith("could not look: FileNotFoundError")]
+    broken = [each for each in found if each.summary.startswith("could not look: FileNotFoundError")]
     assert [each.check for each in broken] == ["state is kept", "card"]
-    assert all(each.verdict is WARN and "doctor --bundle" in each.mend for each in broken)
+    assert all(each.status is WARN and "doctor --bundle" in each.fix for each in broken)
     assert [each.check for each in found[-3:]] == ["job greet", "posts", "puzzles"]
 
 
@@ -162,7 +162,7 @@ def test_a_line_that_a_job_would_stumble_over_is_a_warning(machine: Machine) -> 
 def test_a_wrong_file_of_stations_is_told(machine: Machine) -> None:
     (machine.config.parent / "stations.yaml").write_text("- name: a\n")
     machine.write(DAILY, "stations: stations.yaml\n")
-    assert [each.verdict for each in machine.look("configuration")] == [FAIL, OK]
+    assert [each.status for each in machine.look("configuration")] == [FAIL, OK]
 
 
 KEYS = "X_CONSUMER_KEY=k1\nX_CONSUMER_SECRET=k2\nX_ACCESS_TOKEN=k3\nX_ACCESS_TOKEN_SECRET=k4\n"
@@ -178,7 +178,7 @@ def test_secrets_are_named_and_never_shown(machine: Machine) -> None:
     secrets_of(machine, KEYS)
     machine.write(DAILY, "networks:\n  bird: {kind: x}\n")
     found = only(machine.look("secrets"), OK, "4 known: X_ACCESS_TOKEN, ")
-    assert not [value for value in ("k1", "k2", "k3", "k4") if value in found.found]
+    assert not [value for value in ("k1", "k2", "k3", "k4") if value in found.summary]
     only(machine.look("networks"), OK, "x: every key is there")
 
 
@@ -289,7 +289,7 @@ def test_a_machine_without_cron(machine: Machine, monkeypatch: pytest.MonkeyPatc
     machine.write(BY_CRON)
     lonely = replace(machine.patient(), environment={"PATH": str(machine.programs)})
     (found,) = dict(checkup.CHECKS)["cron"](lonely)
-    assert (found.verdict, found.mend) == (FAIL, "sudo apt install cron")
+    assert (found.status, found.fix) == (FAIL, "sudo apt install cron")
 
 
 @pytest.fixture
@@ -357,14 +357,14 @@ class TestCrontab:
     def test_a_file_that_cron_does_not_read(self, machine: Machine, system_table: Callable[..., Path]) -> None:
         machine.write(BY_CRON)
         system_table().chmod(0o666)
-        assert [(each.verdict, each.mend[:10]) for each in machine.look("crontab")] == [(FAIL, "sudo chmod"), (OK, "")]
+        assert [(each.status, each.fix[:10]) for each in machine.look("crontab")] == [(FAIL, "sudo chmod"), (OK, "")]
 
     def test_a_name_that_cron_passes_over(self, machine: Machine, system_table: Callable[..., Path]) -> None:
         machine.write(BY_CRON)
         system_table(name="pi-appliance.cron")
         found = machine.look("crontab")
-        assert [each.verdict for each in found] == [FAIL, FAIL]
-        assert "sudo mv" in found[0].mend
+        assert [each.status for each in found] == [FAIL, FAIL]
+        assert "sudo mv" in found[0].fix
 
     @pytest.mark.skipif(os.geteuid() != 0, reason="only root can make files of root")
     def test_entries_in_two_places(self, machine: Machine, system_table: Callable[..., Path]) -> None:
@@ -378,7 +378,7 @@ class TestCrontab:
         )
         table = machine.put("table", block)
         machine.program("crontab", f"cat '{table}'")
-        assert [each.verdict for each in machine.look("crontab")] == [WARN, OK, OK]
+        assert [each.status for each in machine.look("crontab")] == [WARN, OK, OK]
 
 
 # --- the service ------------------------------------------------------------------------------------------------------
@@ -411,9 +411,9 @@ def test_a_unit_that_systemd_has_not_read_again(machine: Machine) -> None:
 def test_units_that_have_failed(machine: Machine) -> None:
     machine.systemd(failed="pi-appliance.service loaded failed failed x\\nnas.mount loaded failed failed y\\n")
     ours, theirs = machine.look("failed units")
-    assert (ours.verdict, ours.mend) == (FAIL, "journalctl -u pi-appliance.service -n 30")
-    assert "exit-code" in ours.found
-    assert (theirs.verdict, theirs.mend) == (WARN, "systemctl status nas.mount")
+    assert (ours.status, ours.fix) == (FAIL, "journalctl -u pi-appliance.service -n 30")
+    assert "exit-code" in ours.summary
+    assert (theirs.status, theirs.fix) == (WARN, "systemctl status nas.mount")
 
 
 def test_no_unit_has_failed(machine: Machine) -> None:
@@ -452,8 +452,8 @@ def test_a_state_folder_is_tried_and_left_as_it_was(machine: Machine) -> None:
 def test_a_state_folder_that_forgets(machine: Machine, line: str, verdict: Status) -> None:
     machine.put("proc/self/mountinfo", f"27 1 179:2 / / rw,noatime - {line}\n")
     found = only(machine.look("state is kept"), verdict)
-    assert ("forgotten" in found.found) is (verdict is WARN)
-    assert ("raspi-config" in found.mend) is ("overlay" in line)
+    assert ("forgotten" in found.summary) is (verdict is WARN)
+    assert ("raspi-config" in found.fix) is ("overlay" in line)
 
 
 def test_there_is_room(machine: Machine) -> None:
@@ -509,7 +509,7 @@ def test_a_card_with_errors(machine: Machine) -> None:
 def test_a_root_that_nobody_can_write_to(machine: Machine, errors: str, options: str, verdicts: list[Status]) -> None:
     machine.put("sys/fs/ext4/mmcblk0p2/errors_count", f"{errors}\n")
     machine.put("proc/self/mountinfo", f"27 1 179:2 / / rw,noatime - ext4 /dev/mmcblk0p2 {options}\n")
-    assert [each.verdict for each in machine.look("card")] == verdicts
+    assert [each.status for each in machine.look("card")] == verdicts
 
 
 @pytest.mark.parametrize(
@@ -521,7 +521,7 @@ def test_a_worn_card(machine: Machine, life: str, spare: str, verdict: Status) -
     machine.put("sys/block/mmcblk0/device/life_time", f"{life}\n")
     machine.put("sys/block/mmcblk0/device/pre_eol_info", f"{spare}\n")
     found = machine.look("card")
-    assert (found[0].verdict, found[-1].verdict) == (verdict, OK)
+    assert (found[0].status, found[-1].status) == (verdict, OK)
 
 
 @pytest.mark.parametrize(("heat", "verdict"), [("52000", OK), ("75000", WARN), ("85000", FAIL)])
@@ -652,5 +652,5 @@ def test_posts_that_are_left_or_uncertain(machine: Machine, state: PostState, ve
 )
 def test_kernels_of_puzzles_are_told_by_how_they_run(states: dict[str, str], verdict: Status, told: str) -> None:
     found = feature_checks.of_states(states)
-    assert found.verdict is verdict
-    assert told in found.found
+    assert found.status is verdict
+    assert told in found.summary
