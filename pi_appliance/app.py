@@ -17,8 +17,7 @@ from starlette.types import ASGIApp
 
 from pi_appliance import web
 from pi_appliance.config import secrets
-from pi_appliance.diagnostics.health import Health
-from pi_appliance.diagnostics.metrics import Metrics
+from pi_appliance.diagnostics.api import HealthEndpoint, MetricsEndpoint
 from pi_appliance.errors import (
     ApplianceError,
     ConfigError,
@@ -165,7 +164,10 @@ def build(
 
     static = Mount("/static", _Static(directory=Path(web.__file__).parent / "static"))
     api = Api(daemon, actions, changes, covers)
-    monitoring = [Route("/health", Health(daemon, monotonic).answer), Route(METRICS, Metrics(daemon, now).answer)]
+    monitoring = [
+        Route("/health", HealthEndpoint(daemon, monotonic).answer),
+        Route(METRICS, MetricsEndpoint(daemon, now).answer),
+    ]
     app = Starlette(
         routes=[*pages.routes(), *posts.routes(), *music, *api.routes(), Route("/events", events), *monitoring, static],
         exception_handlers={ApplianceError: application_error, HTTPException: http_error, Exception: bug},

@@ -1,4 +1,4 @@
-"""Text for a terminal: aligned tables, times, durations and runs."""
+"""Data to text for a terminal: tables that line up, and one line for one run."""
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
@@ -9,7 +9,7 @@ from pi_appliance.storage.model import Outcome, Run
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Return `head` and `rows` as aligned columns."""
+    """Return HEAD and ROWS as columns that line up; the last one may be as long as it likes."""
     lines = [tuple(head), *(tuple(row) for row in rows)]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     return "\n".join(
@@ -18,25 +18,22 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def instant(when: datetime | None, zone: ZoneInfo) -> str:
-    """Return `when` in `zone`, to the minute, with the weekday; a dash for None."""
-    return when.astimezone(zone).strftime("%a %Y-%m-%d %H:%M") if when else "-"
+    """Return `when` in `zone` with its weekday, to the minute, or a dash."""
+    return units.format_time(when, zone) if when else "-"
 
 
 def slot(at: datetime, zone: ZoneInfo) -> str:
-    """Return the slot `at` in `zone`, with the weekday, and with seconds if it has some."""
+    """Return the slot AT in ZONE, with its weekday: to the minute, or to the second where it has some."""
     return instant(at, zone) + (f":{at.second:02}" if at.second else "")
 
 
-def length(took: timedelta | None) -> str:
-    """Return a duration, with tenths of a second if it is short."""
-    if took is None:
-        return "-"
-    seconds = took.total_seconds()
-    return f"{seconds:.1f}s" if seconds < 10 else units.format_duration(timedelta(seconds=round(seconds)))
+def length(elapsed: timedelta | None) -> str:
+    """Return `elapsed` as text, or a dash."""
+    return "-" if elapsed is None else units.format_elapsed(elapsed)
 
 
 def outcome(run: Run | None) -> str:
-    """Return the outcome of `run`, or its progress while it is running."""
+    """Return how RUN ended in one word, or how far it is."""
     if run is None:
         return "-"
     if run.outcome is None:
@@ -45,7 +42,7 @@ def outcome(run: Run | None) -> str:
 
 
 def one_run(run: Run) -> str:
-    """Return `run` in one line."""
+    """Return RUN in one line."""
     how = outcome(run)
     took = f" in {length(run.duration)}" if run.attempts else ""
     tries = f" at try {run.attempts}" if run.attempts > 1 else ""
@@ -53,7 +50,7 @@ def one_run(run: Run) -> str:
 
 
 def history(runs: Iterable[Run], zone: ZoneInfo) -> str:
-    """Return `runs` as a table."""
+    """Return RUNS as a table, a line each."""
     return table(
         ("RUN", "JOB", "STARTED", "BY", "TOOK", "OUTCOME", "SUMMARY"),
         (
@@ -72,5 +69,5 @@ def history(runs: Iterable[Run], zone: ZoneInfo) -> str:
 
 
 def good(run: Run) -> bool:
-    """Return whether `run` did its work, or was skipped as intended."""
+    """Say whether RUN ended as it should: it did its work, or was meant not to."""
     return run.outcome in (Outcome.SUCCEEDED, Outcome.SKIPPED)

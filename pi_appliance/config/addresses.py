@@ -10,14 +10,14 @@ _PASSWORD = re.compile(r"://[^/?#@]*:[^/?#@]+@")
 _PLAIN = frozenset(string.ascii_letters + string.digits + "-._~")
 
 
-def names(address: str) -> tuple[str, ...]:
+def secret_names_in(address: str) -> tuple[str, ...]:
     """Return the names of the secrets in ADDRESS, each once."""
     return tuple(dict.fromkeys(_NAME.findall(address)))
 
 
-def missing(address: str, secrets: Mapping[str, str]) -> list[str]:
+def missing_secrets(address: str, secrets: Mapping[str, str]) -> list[str]:
     """Return which secrets ADDRESS names that SECRETS has not."""
-    return [name for name in names(address) if not secrets.get(name)]
+    return [name for name in secret_names_in(address) if not secrets.get(name)]
 
 
 def substitute(address: str, secrets: Mapping[str, str]) -> str:
@@ -35,12 +35,12 @@ def substitute(address: str, secrets: Mapping[str, str]) -> str:
 def redact(address: str) -> str:
     """Return what may be shown of ADDRESS: the way it goes, and the names of its secrets."""
     shape = _SHAPE.fullmatch(_NAME.sub("x", address))
-    named = ", ".join(names(address))
+    named = ", ".join(secret_names_in(address))
     scheme = f"{shape[1]}://…" if shape and not _NAME.fullmatch(address) else "…"
     return f"{scheme} ({named})" if named else scheme
 
 
-def problem(address: str, example: str) -> tuple[str, str] | None:
+def find_problem(address: str, example: str) -> tuple[str, str] | None:
     """Return what is wrong with ADDRESS as it stands in a file, and what would be right; None if nothing is.
 
     The address itself is not part of it: it may hold what nobody else should read.

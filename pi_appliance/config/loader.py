@@ -67,7 +67,7 @@ def load_config(path: Path) -> Config:
     notifiers = {name: replace(part, options=parts["notifiers", name]) for name, part in config.notifiers.items()}
     player = config.player and replace(config.player, options=parts["player", ""])
     problems = [*_unknown_networks(tree, jobs, networks), *_chain_problems(tree, jobs)]
-    problems += notifications.problems(tree, config)
+    problems += notifications.notifier_problems(tree, config)
     if problems:
         raise ConfigError(problems)
     return replace(config, path=path, jobs=jobs, networks=networks, notifiers=notifiers, player=player)
@@ -87,7 +87,7 @@ def config_warnings(config: Config, secrets: Mapping[str, str], now: datetime) -
         if lack := secret_names.missing(part, secrets):
             right = f"run: pi-appliance networks login {name}"
             found.append(tree.problem(("networks", name), lack, right, at_key=True))
-    return [*found, *notifications.warnings(tree, config, secrets)]
+    return [*found, *notifications.notifier_warnings(tree, config, secrets)]
 
 
 def _schedule_lints(tree: Tree, config: Config, now: datetime) -> Iterator[Problem]:

@@ -12,12 +12,11 @@ from pi_appliance.config import addresses, yaml_source
 from pi_appliance.config.model import Config, Job, Notify, PluginConfig
 from pi_appliance.config.yaml_source import Tree
 from pi_appliance.errors import ConfigError, Problem, Refused, suggest
-from pi_appliance.storage.model import Outcome
 
 _PING = "https://hc-ping.com/${HC_BACKUP}"
 
 
-def problems(tree: Tree, config: Config) -> Iterator[Problem]:
+def notifier_problems(tree: Tree, config: Config) -> Iterator[Problem]:
     """Yield the names under `on-failure` and `on-recovery` that no notice bears, and pings that are no web address."""
     yield from _unknown_notifiers(tree, config, (), config.notify)
     for name, job in config.jobs.items():
@@ -36,20 +35,20 @@ def _unknown_notifiers(tree: Tree, config: Config, path: yaml_source.Path, notif
 
 
 def _wrong_ping(address: str) -> tuple[str, str] | None:
-    found = addresses.problem(address, _PING)
+    found = addresses.find_problem(address, _PING)
     if found is None and not address.startswith(("https://", "http://", "${")):
         return "a ping goes to a web address", f"write one such as {_PING}"
     return found
 
 
-def warnings(tree: Tree, config: Config, secrets: Mapping[str, str]) -> Iterator[Problem]:
+def notifier_warnings(tree: Tree, config: Config, secrets: Mapping[str, str]) -> Iterator[Problem]:
     """Yield which secrets are missing that notices and pings want."""
     for name, part in config.notifiers.items():
         if lack := plugins.load("notifiers", part.kind).missing_secrets(part.options, secrets):
             wrong, _, right = lack.partition("; ")
             yield tree.problem(("notifiers", name), wrong, right, at_key=True)
     for name, job in config.jobs.items():
-        if missing := addresses.missing(job.healthchecks_url or "", secrets):
+        if missing := addresses.missing_secrets(job.healthchecks_url or "", secrets):
             wrong = f"no {', '.join(missing)} among the secrets"
             yield tree.problem(("jobs", name, "healthchecks-url"), wrong, "put it into secrets.env")
 
@@ -68,11 +67,6 @@ def validate_notifiers(tree: Tree, config: Config, secrets: Mapping[str, str]) -
             found.append(tree.problem(("notifiers", name, "with"), wrong, right))
     if found:
         raise ConfigError(found)
-
-
-BAD = frozenset(
-    {Outcome.FAILED, Outcome.TIMED_OUT, Outcome.MISFIRED, Outcome.UNCERTAIN, Outcome.ABANDONED}
-)  # a run that was skipped or stopped says nothing of its job
 
 
 class Event(StrEnum):

@@ -118,14 +118,16 @@ def tables() -> str:
 def _table(title: str, cls: type) -> str:
     lines = [f"### {title}", "", "| key | default | meaning |", "| --- | --- | --- |"]
     for key, default, text in rows(cls):
-        lines.append(
-            f"| `{key}` | {f'`{default}`' if default not in ('', '-') else default or '**needed**'} | {text} |"
-        )
+        shown = f"`{default}`" if default not in (None, "-") else default or "**needed**"
+        lines.append(f"| `{key}` | {shown} | {text} |")
     return "\n".join(lines)
 
 
-def rows(cls: type) -> list[tuple[str, str, str]]:
-    """Return a row for each key of CLS: the key, its default as written in YAML ('' if it must be given), its text."""
+def rows(cls: type) -> list[tuple[str, str | None, str]]:
+    """Return the key, the default and the description of each field of `cls`.
+
+    The default is written as in YAML, "-" if there is none to show, and None if the key is required.
+    """
     hints = get_type_hints(cls, include_extras=True)
     return [(yaml_key(each), _default(each), _description(hints[each.name])) for each in _keys(cls)]
 
@@ -154,7 +156,7 @@ def _object(cls: type) -> dict[str, Any]:
             yaml_key(each): {**_schema(hints[each.name]), "description": _description(hints[each.name])}
             for each in _keys(cls)
         },
-        "required": [yaml_key(each) for each in _keys(cls) if _must(each)],
+        "required": [yaml_key(each) for each in _keys(cls) if _is_required(each)],
     }
 
 
@@ -183,7 +185,7 @@ def _keys(cls: type) -> list[Field[Any]]:
     return [each for each in fields(cls) if is_in_yaml(each)]
 
 
-def _must(each: Field[Any]) -> bool:
+def _is_required(each: Field[Any]) -> bool:
     return each.default is MISSING and each.default_factory is MISSING
 
 
@@ -191,14 +193,14 @@ def _description(hint: Any) -> str:
     return str(get_args(hint)[1]) if get_origin(hint) is Annotated else ""
 
 
-def _default(each: Field[Any]) -> str:
-    if each.default is MISSING:
-        return "" if each.default_factory is MISSING else "-"
-    match each.default:
-        case None | Days():
+def _default(field: Field[Any]) -> str | None:
+    if _is_required(field):
+        return None
+    match field.default:
+        case None | "" | Days():
             return "-"
         case bool():
-            return str(each.default).lower()
+            return str(field.default).lower()
         case timedelta():
-            return units.format_duration(each.default)
-    return str(each.default)
+            return units.format_duration(field.default)
+    return "-" if field.default is MISSING else str(field.default)

@@ -180,7 +180,9 @@ def secret_names(config: Config) -> frozenset[str]:
     named = {name for part in config.notifiers.values() for name in part.options.names()}
     named.update(*(of_network(part) for part in config.networks.values()))
     return frozenset(
-        named.union(*(addresses.names(job.healthchecks_url) for job in config.jobs.values() if job.healthchecks_url))
+        named.union(
+            *(addresses.secret_names_in(job.healthchecks_url) for job in config.jobs.values() if job.healthchecks_url)
+        )
     )
 
 

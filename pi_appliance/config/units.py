@@ -1,8 +1,9 @@
 """Amounts as people write them: 500MB, 2GiB, 50%, 0.015 (dollars)."""
 
 import re
-from datetime import timedelta
+from datetime import datetime, timedelta
 from decimal import Decimal
+from zoneinfo import ZoneInfo
 
 _DURATION_UNITS = {"d": 86_400, "h": 3_600, "m": 60, "s": 1}
 _SHAPE = re.compile(r"(?:(\d+)d)?(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s)?")
@@ -98,3 +99,14 @@ def format_money(amount: Decimal) -> str:
     text = f"{amount:.6f}".rstrip("0")
     whole, _, rest = text.partition(".")
     return f"${whole}.{rest:0<2}"
+
+
+def format_time(when: datetime, zone: ZoneInfo) -> str:
+    """Return `when` in `zone` with its weekday, to the minute."""
+    return when.astimezone(zone).strftime("%a %Y-%m-%d %H:%M")
+
+
+def format_elapsed(elapsed: timedelta) -> str:
+    """Return `elapsed` in seconds with a tenth below ten seconds, else as a duration."""
+    seconds = elapsed.total_seconds()
+    return f"{seconds:.1f}s" if seconds < 10 else format_duration(timedelta(seconds=round(seconds)))

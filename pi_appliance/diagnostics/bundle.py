@@ -10,7 +10,7 @@ from pathlib import Path
 from pi_appliance.config import loader, secret_file, secrets
 from pi_appliance.config.redaction import MARK, Redactor
 from pi_appliance.config.secrets import secret_names
-from pi_appliance.diagnostics import checkup
+from pi_appliance.diagnostics import checklist
 from pi_appliance.diagnostics.context import DiagnosticContext
 from pi_appliance.diagnostics.result import CheckResult
 from pi_appliance.errors import ApplianceError
@@ -32,16 +32,16 @@ itself is not in here. Names of jobs, paths, and what jobs printed are. Read it 
 """
 
 
-def write(path: Path, patient: DiagnosticContext, findings: Sequence[CheckResult]) -> list[str]:
+def write_bundle(path: Path, context: DiagnosticContext, findings: Sequence[CheckResult]) -> list[str]:
     """Write the support file PATH, for our own eyes only, and return what went in. Raises Unavailable."""
-    known, whole = _secret_values(patient)
+    known, whole = _secret_values(context)
     redactor = Redactor(known)
-    settings = redactor.settings(_settings(patient))  # first: what is secret in it is then known everywhere
+    settings = redactor.settings(_settings(context))  # first: what is secret in it is then known everywhere
     parts = {"configuration.json": _json(settings)}
     for name, make in _PARTS.items():
         if whole or name in _HARMLESS:
-            parts |= _made(name, make, patient, redactor)
-    parts["doctor.json"] = _json(redactor.settings([checkup.values(each) for each in findings]))
+            parts |= _made(name, make, context, redactor)
+    parts["doctor.json"] = _json(redactor.settings([checklist.result_values(each) for each in findings]))
     left_out = "" if whole else "\nThe secrets could not be read, so runs, logs and journal were left out.\n"
     parts["README.txt"] = _README + left_out
     with files.atomic_write(path, mode=0o600) as file, tarfile.open(fileobj=file, mode="w:gz") as archive:
@@ -50,13 +50,13 @@ def write(path: Path, patient: DiagnosticContext, findings: Sequence[CheckResult
     return [f"{redactor.known(name)}, {len(text):,} characters" for name, text in sorted(parts.items())]
 
 
-def _secret_values(patient: DiagnosticContext) -> tuple[frozenset[str], bool]:
+def _secret_values(context: DiagnosticContext) -> tuple[frozenset[str], bool]:
     """Return all that is secret, and whether it is all: some may be where we cannot look."""
     known, whole = secrets.values(
-        patient.path, patient.environment, secret_names(patient.config) if patient.config else ()
+        context.path, context.environment, secret_names(context.config) if context.config else ()
     )
     try:
-        file = secret_file.of_service(patient.path, patient.systemd) if patient.path else None
+        file = secret_file.of_service(context.path, context.systemd) if context.path else None
         return (known | set(file.values().values()) if file else known), whole
     except (ApplianceError, OSError):
         return known, False
@@ -65,60 +65,60 @@ def _secret_values(patient: DiagnosticContext) -> tuple[frozenset[str], bool]:
 def _made(
     name: str,
     make: Callable[[DiagnosticContext], Iterator[tuple[str, object]]],
-    patient: DiagnosticContext,
+    context: DiagnosticContext,
     redactor: Redactor,
 ) -> dict[str, str]:
     """Make a part. One that cannot be made says why: the others are still of use."""
     try:
         return {
             each: redactor.text(content) if isinstance(content, str) else _json(redactor.settings(content))
-            for each, content in make(patient)
+            for each, content in make(context)
         }
     except Exception as error:  # noqa: BLE001 - the edge: who looks for a fault must not be stopped by one
         return {f"{name}.txt": redactor.text(f"could not be read: {type(error).__name__}: {error}\n")}
 
 
-def _settings(patient: DiagnosticContext) -> object:
+def _settings(context: DiagnosticContext) -> object:
     """Return the file as plain data; only its problems where it is no YAML."""
-    if patient.path is None:
-        return {"trouble": str(patient.error)}
+    if context.path is None:
+        return {"trouble": str(context.error)}
     try:
-        tree = loader.read_yaml(patient.path)
+        tree = loader.read_yaml(context.path)
     except ApplianceError as error:
         return {"trouble": str(error)}
-    return {"file": str(patient.path), "trouble": str(patient.error or ""), "content": tree.data}
+    return {"file": str(context.path), "trouble": str(context.error or ""), "content": tree.data}
 
 
-def _versions(patient: DiagnosticContext) -> Iterator[tuple[str, object]]:
-    yield "versions.json", {**sensors.system_versions(patient.root), "packages": sensors.package_versions()}
+def _versions(context: DiagnosticContext) -> Iterator[tuple[str, object]]:
+    yield "versions.json", {**sensors.system_versions(context.root), "packages": sensors.package_versions()}
 
 
-def _history(patient: DiagnosticContext) -> Iterator[tuple[str, object]]:
-    with patient.history() as store:
+def _history(context: DiagnosticContext) -> Iterator[tuple[str, object]]:
+    with context.history() as store:
         runs = store.history(limit=_RUNS) if store else []
     yield "runs.json", [serializers.run(run) for run in runs]
 
 
-def _logs(patient: DiagnosticContext) -> Iterator[tuple[str, object]]:
-    with patient.history() as store:
+def _logs(context: DiagnosticContext) -> Iterator[tuple[str, object]]:
+    with context.history() as store:
         runs = store.history(limit=10 * _RUNS) if store else []
     for run in [each for each in runs if each.outcome not in _GOOD and each.attempts][:_LOGS]:
-        if text := _tail(patient, run):
+        if text := _tail(context, run):
             yield f"logs/{run.job}-{run.id}.log", text
 
 
-def _tail(patient: DiagnosticContext, run: Run) -> str:
-    assert patient.config is not None
-    text = logs.read_log(patient.config.state_dir / "logs" / run.job / f"{run.id}.log")
+def _tail(context: DiagnosticContext, run: Run) -> str:
+    assert context.config is not None
+    text = logs.read_log(context.config.state_dir / "logs" / run.job / f"{run.id}.log")
     if len(text) <= _TAIL:
         return text
     # From the start of a line: half a word might be half a secret, which nobody would know again.
     return f"({len(text) - _TAIL:,} characters before this)\n" + text[-_TAIL:].partition("\n")[2]
 
 
-def _crontab(patient: DiagnosticContext) -> Iterator[tuple[str, object]]:
-    path = patient.path or Path()
-    for table in (SystemCrontab(path, path=patient.root / "etc/cron.d/pi-appliance"), UserCrontab(path)):
+def _crontab(context: DiagnosticContext) -> Iterator[tuple[str, object]]:
+    path = context.path or Path()
+    for table in (SystemCrontab(path, path=context.root / "etc/cron.d/pi-appliance"), UserCrontab(path)):
         try:
             text = (table.read() or b"").decode("utf-8", "replace")
         except ApplianceError as error:
@@ -128,14 +128,14 @@ def _crontab(patient: DiagnosticContext) -> Iterator[tuple[str, object]]:
             yield f"crontab/{'system' if isinstance(table, SystemCrontab) else 'user'}.txt", "\n".join(ours) + "\n"
 
 
-def _units(patient: DiagnosticContext) -> Iterator[tuple[str, object]]:
+def _units(context: DiagnosticContext) -> Iterator[tuple[str, object]]:
     for name in systemd.packaged_units():
-        if (text := patient.systemd.installed(name)) is not None:
+        if (text := context.systemd.installed(name)) is not None:
             yield f"units/{name}", text.decode("utf-8", "replace")
 
 
-def _journal(patient: DiagnosticContext) -> Iterator[tuple[str, object]]:
-    if text := patient.systemd.journal(systemd.MAIN_UNIT, _JOURNAL):
+def _journal(context: DiagnosticContext) -> Iterator[tuple[str, object]]:
+    if text := context.systemd.journal(systemd.MAIN_UNIT, _JOURNAL):
         yield "journal.txt", text
 
 

@@ -8,7 +8,7 @@ import click
 
 from pi_appliance.cli.options import json_option, optional_config_option
 from pi_appliance.diagnostics import bundle as support
-from pi_appliance.diagnostics import checkup
+from pi_appliance.diagnostics import checklist
 from pi_appliance.diagnostics.context import DiagnosticContext
 from pi_appliance.errors import ConfigNotFound
 
@@ -34,15 +34,17 @@ def command(bundle: Path | None, as_json: bool, config: Path | ConfigNotFound) -
       1   something fails
       75  the bundle cannot be written
     """
-    patient = DiagnosticContext.inspect(config, os.environ)
+    context = DiagnosticContext.inspect(config, os.environ)
     findings = []
-    for finding in checkup.run(patient):
+    for finding in checklist.run_checks(context):
         findings.append(finding)
         if not as_json:
-            click.echo(checkup.line(finding))
-    click.echo(json.dumps([checkup.values(each) for each in findings]) if as_json else checkup.summary(findings))
+            click.echo(checklist.format_result(finding))
+    click.echo(
+        json.dumps([checklist.result_values(each) for each in findings]) if as_json else checklist.summary(findings)
+    )
     if bundle is not None:
-        for name in support.write(bundle, patient, findings):
+        for name in support.write_bundle(bundle, context, findings):
             click.echo(f"{bundle}: {name}", err=True)
-    if checkup.fails(findings):
+    if checklist.has_failures(findings):
         raise SystemExit(1)

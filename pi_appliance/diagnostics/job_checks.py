@@ -34,81 +34,81 @@ class _Place:
     program: list[str]
     user: str | None
 
-    def command(self, word: str, patient: DiagnosticContext) -> str:
+    def command(self, word: str, context: DiagnosticContext) -> str:
         """Return the command of ours that does WORD to this table."""
         if isinstance(self.table, SystemCrontab):
-            return _for_all(word, self.user or "root", patient)
+            return _for_all(word, self.user or "root", context)
         whose = f" --user-name {shlex.quote(self.table.user)}" if self.table.user else ""
-        return f"pi-appliance jobs {word}{whose}{patient.option}"
+        return f"pi-appliance jobs {word}{whose}{context.option}"
 
 
-def check_cron(patient: DiagnosticContext) -> Iterator[CheckResult]:
+def check_cron(context: DiagnosticContext) -> Iterator[CheckResult]:
     """Tell whether there is a cron that runs, where a job needs it."""
     name = "cron"
-    if not _wanted(patient.config):
-        yield skipped(name, UNKNOWN if patient.error else _NONE)
-    elif shutil.which("crontab", path=patient.environment.get("PATH", os.defpath)) is None:
+    if not _wanted(context.config):
+        yield skipped(name, UNKNOWN if context.error else _NONE)
+    elif shutil.which("crontab", path=context.environment.get("PATH", os.defpath)) is None:
         yield fail(name, "it is not installed, and jobs are to run by it", "sudo apt install cron")
     elif not crontab.daemon_runs():
-        yield fail(name, "it is installed but does not run", _start(patient))
+        yield fail(name, "it is installed but does not run", _start(context))
     else:
         yield ok(name, "it runs")
 
 
-def _start(patient: DiagnosticContext) -> str:
-    return "sudo systemctl enable --now cron" if patient.systemd.is_running else "sudo service cron start"
+def _start(context: DiagnosticContext) -> str:
+    return "sudo systemctl enable --now cron" if context.systemd.is_running else "sudo service cron start"
 
 
-def table(patient: DiagnosticContext) -> Iterator[CheckResult]:
+def check_crontab(context: DiagnosticContext) -> Iterator[CheckResult]:
     """Tell whether the entries in cron's tables are those of the configuration, and whether cron will read them."""
-    name, config = "crontab", patient.config
-    if config is None or patient.error:
+    name, config = "crontab", context.config
+    if config is None or context.error:
         yield skipped(name, UNKNOWN)
         return
     faults = [
-        *crontab.faults(patient.root / _SYSTEM),
-        *crontab.misnamed((patient.root / _SYSTEM).parent),
+        *crontab.faults(context.root / _SYSTEM),
+        *crontab.misnamed((context.root / _SYSTEM).parent),
     ]
     for fault in faults:
         yield fail(name, fault.why, fault.mend)
-    places = list(_places(patient, config))
+    places = list(_places(context, config))
     if len(places) > 1:
         both = " and ".join(place.table.place for place in places)
-        yield warn(name, f"entries stand in two places, {both}; one is enough", places[1].command("uninstall", patient))
+        yield warn(name, f"entries stand in two places, {both}; one is enough", places[1].command("uninstall", context))
     for place in places:
-        yield from _compared(name, patient, config, place)
+        yield from _compared(name, context, config, place)
     if not places and _wanted(config):
         why = f"no entry for {', '.join(_wanted(config))}, so cron will not start {_it(config)}"
-        yield fail(name, why, _install(patient))
+        yield fail(name, why, _install(context))
     elif not places and not faults:
         yield skipped(name, _NONE)
 
 
-def _compared(name: str, patient: DiagnosticContext, config: Config, place: _Place) -> Iterator[CheckResult]:
-    mend = place.command("install", patient)
+def _compared(name: str, context: DiagnosticContext, config: Config, place: _Place) -> Iterator[CheckResult]:
+    fix = place.command("install", context)
     if shutil.which(place.program[0]) is None:
-        yield fail(name, f"the entries start {place.program[0]}, which is not there any more", mend)
+        yield fail(name, f"the entries start {place.program[0]}, which is not there any more", fix)
         return
     zone = ZoneInfo(loader.machine_zone())
     try:
-        entries = crontab.lines(config, place.program, zone=zone, now=patient.clock.now(), user=place.user)
+        entries = crontab.lines(config, place.program, zone=zone, now=context.clock.now(), user=place.user)
         plan = place.table.plan(entries)
     except ApplianceError as error:
-        yield fail(name, *error_result(error, place.command("plan", patient)))
+        yield fail(name, *error_result(error, place.command("plan", context)))
         return
     if plan.changes:
-        yield fail(name, f"{plan.place} is not in step with the configuration", mend)
+        yield fail(name, f"{plan.place} is not in step with the configuration", fix)
     else:
         count = "1 entry" if len(entries) == 1 else f"{len(entries)} entries"
         yield ok(name, f"{plan.place}: {count}, in step with the configuration")
 
 
-def _places(patient: DiagnosticContext, config: Config) -> Iterator[_Place]:
+def _places(context: DiagnosticContext, config: Config) -> Iterator[_Place]:
     """Yield the tables that hold entries of CONFIG, as far as we may look."""
     path = config.path.parent.resolve() / config.path.name
-    tables: list[SystemCrontab | UserCrontab] = [SystemCrontab(path, path=patient.root / _SYSTEM), UserCrontab(path)]
-    if os.geteuid() == 0 and patient.owner:
-        tables.append(UserCrontab(path, user=files.user_name(patient.owner)))
+    tables: list[SystemCrontab | UserCrontab] = [SystemCrontab(path, path=context.root / _SYSTEM), UserCrontab(path)]
+    if os.geteuid() == 0 and context.owner:
+        tables.append(UserCrontab(path, user=files.user_name(context.owner)))
     for table in tables:
         try:
             text = table.read() or b""
@@ -136,15 +136,15 @@ def _parse(table: SystemCrontab | UserCrontab, line: str, path: Path) -> _Place 
     return _Place(table, head, user) if head else None
 
 
-def _install(patient: DiagnosticContext) -> str:
+def _install(context: DiagnosticContext) -> str:
     """Return the command that puts the entries where they belong: of a service, into the table of the machine."""
-    if patient.owner and patient.owner != os.getuid():
-        return _for_all("install", files.user_name(patient.owner), patient)
-    return f"pi-appliance jobs install{patient.option}"
+    if context.owner and context.owner != os.getuid():
+        return _for_all("install", files.user_name(context.owner), context)
+    return f"pi-appliance jobs install{context.option}"
 
 
-def _for_all(word: str, user: str, patient: DiagnosticContext) -> str:
-    return f"sudo pi-appliance jobs {word} --system --user-name {shlex.quote(user)}{patient.option}"
+def _for_all(word: str, user: str, context: DiagnosticContext) -> str:
+    return f"sudo pi-appliance jobs {word} --system --user-name {shlex.quote(user)}{context.option}"
 
 
 def _wanted(config: Config | None) -> list[str]:
@@ -161,21 +161,21 @@ _SETTLING = timedelta(minutes=15)  # after the start of the machine
 _LONGEST = timedelta(days=40)
 
 
-def jobs(patient: DiagnosticContext) -> Iterator[CheckResult]:
+def check_jobs(context: DiagnosticContext) -> Iterator[CheckResult]:
     """Tell which jobs fail, and which were left out."""
-    name, config = "jobs", patient.config
-    if config is None or patient.error:
+    name, config = "jobs", context.config
+    if config is None or context.error:
         yield skipped(name, UNKNOWN)
         return
     if not config.jobs:
         yield skipped(name, "the configuration names none")
         return
-    if patient.is_state_unreachable or not patient.is_owner:
+    if context.is_state_unreachable or not context.is_owner:
         yield skipped(name, "only the owner of the state folder can read the history")
         return
     try:
-        with patient.history() as store:
-            found = list(_all(patient, config, store))
+        with context.history() as store:
+            found = list(_all(context, config, store))
     except ApplianceError:
         yield skipped(name, "the history cannot be read, see there")
         return
@@ -185,26 +185,26 @@ def jobs(patient: DiagnosticContext) -> Iterator[CheckResult]:
         yield ok(name, f"{count}, none fails, no slot was left out")
 
 
-def _all(patient: DiagnosticContext, config: Config, store: Store | None) -> Iterator[CheckResult]:
+def _all(context: DiagnosticContext, config: Config, store: Store | None) -> Iterator[CheckResult]:
     newest = store.newest() if store else []
     going_on = {run.job for run in store.active_runs()} if store else set()
-    now = patient.clock.now()
+    now = context.clock.now()
     pauses = store.slots.pauses() if store else {}
     paused = {name for name, pause in pauses.items() if pause.is_active(now)}
     for job in config.jobs.values():
         runs = [run for run in newest if run.job == job.name]
-        yield from _outcome(patient, job, runs, now)
-        slot = None if job.name in paused | going_on else _left_out(patient, config, job, runs)
+        yield from _outcome(context, job, runs, now)
+        slot = None if job.name in paused | going_on else _left_out(context, config, job, runs)
         if slot is not None:
-            yield _passed(patient, job, slot.astimezone(config.zone_of(job)))
+            yield _passed(context, job, slot.astimezone(config.zone_of(job)))
 
 
-def _outcome(patient: DiagnosticContext, job: Job, runs: Sequence[Run], now: datetime) -> Iterator[CheckResult]:
+def _outcome(context: DiagnosticContext, job: Job, runs: Sequence[Run], now: datetime) -> Iterator[CheckResult]:
     word, newest = latest_significant_run(runs), max(runs, key=lambda run: run.id, default=None)
     name = f"job {job.name}"
     if word is not None and word.outcome is not Outcome.SUCCEEDED:
         why = f"{word.outcome} {_ago(word, now)}: {word.summary}"
-        yield fail(name, why, patient.command(f"jobs log {word.id}"))
+        yield fail(name, why, context.command(f"jobs log {word.id}"))
     elif newest is not None and newest.outcome is Outcome.MISFIRED:
         why = f"its newest slot came to nothing {_ago(newest, now)}: {newest.summary}"
         yield warn(name, why, "let it run later than that: `grace:` or `catch-up:` of the job")
@@ -217,23 +217,23 @@ def _ago(run: Run, now: datetime) -> str:
     )
 
 
-def _passed(patient: DiagnosticContext, job: Job, slot: datetime) -> CheckResult:
-    mend = patient.command("jobs plan" if job.started_by is StartedBy.CRON else f"jobs run {job.name}")
+def _passed(context: DiagnosticContext, job: Job, slot: datetime) -> CheckResult:
+    fix = context.command("jobs plan" if job.started_by is StartedBy.CRON else f"jobs run {job.name}")
     starter = "cron" if job.started_by is StartedBy.CRON else "the daemon"
     why = f"its slot of {slot:%a %Y-%m-%d %H:%M} has passed, and nothing came of it: does {starter} run?"
-    return fail(f"job {job.name}", why, mend)
+    return fail(f"job {job.name}", why, fix)
 
 
-def _left_out(patient: DiagnosticContext, config: Config, job: Job, runs: Sequence[Run]) -> datetime | None:
+def _left_out(context: DiagnosticContext, config: Config, job: Job, runs: Sequence[Run]) -> datetime | None:
     """Return the newest slot of JOB that should have come to something by now and did not.
 
     Not one from before the machine started, nor from before the configuration was last changed: those prove nothing.
     """
     if job.schedule is None or isinstance(job.schedule, AtBoot):
         return None
-    now = patient.clock.now()
+    now = context.clock.now()
     since = max(
-        now - timedelta(seconds=patient.clock.monotonic()) + _SETTLING,
+        now - timedelta(seconds=context.clock.monotonic()) + _SETTLING,
         datetime.fromtimestamp(config.path.stat().st_mtime, UTC),
         now - _LONGEST,
     )

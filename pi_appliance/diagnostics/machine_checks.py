@@ -22,69 +22,69 @@ _RTC = "sys/class/rtc/rtc0/since_epoch"
 _LOST = datetime(2024, 1, 1, tzinfo=UTC)  # a clock without its battery begins anew, long before this program
 
 
-def clock(patient: DiagnosticContext) -> Iterator[CheckResult]:
+def check_clock(context: DiagnosticContext) -> Iterator[CheckResult]:
     """Tell whether somebody who knows has set the clock, and whether it is behind what has happened already."""
-    name, now = "clock", patient.clock.now()
-    newest = _newest_instant(patient)
+    name, now = "clock", context.clock.now()
+    newest = _newest_instant(context)
     if newest is not None and newest - now > _NOT_BEHIND:
         behind = units.format_duration(timedelta(seconds=int((newest - now).total_seconds())))
         yield fail(
-            name, f"it shows {now:%Y-%m-%d %H:%M} UTC, {behind} before the newest run in the history", _set(patient)
+            name, f"it shows {now:%Y-%m-%d %H:%M} UTC, {behind} before the newest run in the history", _set(context)
         )
-    elif patient.clock.is_synchronized():
+    elif context.clock.is_synchronized():
         yield ok(name, "set by somebody who knows, and kept right")
-    elif _has_battery(patient, now):
+    elif _has_battery(context, now):
         yield ok(name, "nobody on the network has set it, but a clock with a battery tells the same time")
     else:
-        why = f"nobody has set it since the machine started ({now:%Y-%m-%d %H:%M} UTC){_so_far(patient)}"
-        yield warn(name, why, _set(patient))
+        why = f"nobody has set it since the machine started ({now:%Y-%m-%d %H:%M} UTC){_so_far(context)}"
+        yield warn(name, why, _set(context))
 
 
-def _so_far(patient: DiagnosticContext) -> str:
-    if patient.config is None:
+def _so_far(context: DiagnosticContext) -> str:
+    if context.config is None:
         return ""
-    wait = patient.config.clock.max_wait_for_sync
-    if patient.clock.monotonic() < wait.total_seconds():
+    wait = context.config.clock.max_wait_for_sync
+    if context.clock.monotonic() < wait.total_seconds():
         return f"; jobs wait for that, up to {units.format_duration(wait)} after the start"
     return "; it is believed all the same"
 
 
-def _newest_instant(patient: DiagnosticContext) -> datetime | None:
-    with contextlib.suppress(ApplianceError), patient.history() as store:
+def _newest_instant(context: DiagnosticContext) -> datetime | None:
+    with contextlib.suppress(ApplianceError), context.history() as store:
         runs = store.history(limit=1) if store else []
         return runs[0].started if runs else None
     return None
 
 
-def _has_battery(patient: DiagnosticContext, now: datetime) -> bool:
+def _has_battery(context: DiagnosticContext, now: datetime) -> bool:
     with contextlib.suppress(OSError, ValueError, OverflowError):
-        told = datetime.fromtimestamp(int((patient.root / _RTC).read_text("ascii")), UTC)
+        told = datetime.fromtimestamp(int((context.root / _RTC).read_text("ascii")), UTC)
         return told > _LOST and abs(told - now) < timedelta(minutes=5)
     return False
 
 
-def _set(patient: DiagnosticContext) -> str:
-    if patient.systemd.is_running:
+def _set(context: DiagnosticContext) -> str:
+    if context.systemd.is_running:
         return "sudo timedatectl set-ntp true"
     return 'sudo apt install chrony, or by hand: sudo date -s "YYYY-MM-DD HH:MM"'
 
 
-def time_zone(patient: DiagnosticContext) -> Iterator[CheckResult]:
+def check_time_zone(context: DiagnosticContext) -> Iterator[CheckResult]:
     """Tell the zones, and which jobs cron would start by another one than they are to go by."""
     name, machine = "time zone", loader.machine_zone()
-    now = patient.clock.now()
-    jobs = patient.config.jobs.values() if patient.config else ()
+    now = context.clock.now()
+    jobs = context.config.jobs.values() if context.config else ()
     by_cron = [job for job in jobs if job.started_by is StartedBy.CRON and isinstance(job.schedule, Cron)]
     wrong = [
         (job, zone)
         for job in by_cron
-        if patient.config and not crontab.same_clock(zone := patient.config.zone_of(job), ZoneInfo(machine), now)
+        if context.config and not crontab.same_clock(zone := context.config.zone_of(job), ZoneInfo(machine), now)
     ]
     for job, zone in wrong[:1]:
         why = f"{job.name} is to go by {zone.key}, but cron starts it by the machine's zone, {machine}"
         yield fail(name, why, f"sudo timedatectl set-timezone {zone.key}")
     if not wrong:
-        file = patient.config.time_zone.key if patient.config else machine
+        file = context.config.time_zone.key if context.config else machine
         unset = file == machine and file in _PLAIN
         hint = "; if you live elsewhere: sudo timedatectl set-timezone Europe/London" if unset else ""
         yield ok(
@@ -101,9 +101,9 @@ _FSCK = (
 _SUPPLY = "use the supply made for this Pi, with its own cable; disks on a hub that has one of its own"
 
 
-def card(patient: DiagnosticContext) -> Iterator[CheckResult]:
+def check_sd_card(context: DiagnosticContext) -> Iterator[CheckResult]:
     """Check for file system errors, a root that they made read-only, and a worn card."""
-    name, found = "card", filesystem_errors(patient.root / "sys")
+    name, found = "card", filesystem_errors(context.root / "sys")
     bad = [each for each in found if each.count]
     for each in bad:
         since = (
@@ -112,13 +112,13 @@ def card(patient: DiagnosticContext) -> Iterator[CheckResult]:
             else ""
         )
         yield fail(name, f"{each.device}: the kernel met {each.count} filesystem_errors{since}", _FSCK)
-    root = mounts.find_mount(Path("/"), mounts.read_mounts(patient.root / "proc/self/mountinfo"))
+    root = mounts.find_mount(Path("/"), mounts.read_mounts(context.root / "proc/self/mountinfo"))
     if root is not None and root.read_only:
         if bad or "emergency_ro" in root.options:
             yield fail(name, "the kernel lets nobody write to the root any more, because of filesystem_errors", _FSCK)
         else:
             yield ok(name, "the root is read-only, and without filesystem_errors: somebody wanted it so")
-    lives = storage_wear(patient.root / "sys")
+    lives = storage_wear(context.root / "sys")
     for life in lives:
         if life.used >= _OLD or life.spare_low:
             why = f"{life.device}: {life.used} % of its life is used" + (
@@ -133,23 +133,23 @@ def card(patient: DiagnosticContext) -> Iterator[CheckResult]:
         yield ok(name, ", ".join(told))
 
 
-def temperature(patient: DiagnosticContext) -> Iterator[CheckResult]:
+def check_temperature(context: DiagnosticContext) -> Iterator[CheckResult]:
     """Tell how hot the processor is."""
-    name, degrees = "temperature", Sensors(patient.root / "sys", patient.root / "proc").temperature()
+    name, degrees = "temperature", Sensors(context.root / "sys", context.root / "proc").temperature()
     if degrees is None:
         yield skipped(name, "no sensor")
         return
     text = f"{degrees:.0f} °C"
-    mend = "give it air or a heat sink; let heavy jobs wait: conditions: {temperature-below: 70}"
+    fix = "give it air or a heat sink; let heavy jobs wait: conditions: {temperature-below: 70}"
     if degrees >= _WARM:
-        yield (fail if degrees >= _HOT else warn)(name, f"{text}: it slows down to save itself", mend)
+        yield (fail if degrees >= _HOT else warn)(name, f"{text}: it slows down to save itself", fix)
     else:
         yield ok(name, text)
 
 
-def power(patient: DiagnosticContext) -> Iterator[CheckResult]:
+def check_power(context: DiagnosticContext) -> Iterator[CheckResult]:
     """Tell whether the supply is good enough."""
-    name, power = "power", Sensors(patient.root / "sys", patient.root / "proc").power()
+    name, power = "power", Sensors(context.root / "sys", context.root / "proc").power()
     if power.under_voltage is None and power.throttled is None:
         yield skipped(name, "no sensor")
     elif power.under_voltage:

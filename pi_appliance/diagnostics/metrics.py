@@ -1,22 +1,11 @@
 """Data to Prometheus' text format, version 0.0.4. Our own, as their client would cost the idle daemon 13 MB."""
 
-import contextlib
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
 from typing import Protocol
 
-from starlette.requests import Request
-from starlette.responses import Response
-
-from pi_appliance import __version__
-from pi_appliance.scheduling import cron
-from pi_appliance.storage.job_health import is_failing
 from pi_appliance.storage.model import Outcome
-from pi_appliance.system import sensors
-from pi_appliance.system.sensors import Sensors, free_space
-from pi_appliance.web.interface import Daemon
 
 MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 _PREFIX = "pi_appliance_"
@@ -24,7 +13,7 @@ _NEVER_BEGAN = (Outcome.SKIPPED, Outcome.MISFIRED)
 _STATES = ("untrusted", "trusted", "stepped")
 
 
-class Total(Protocol):
+class RunTotal(Protocol):
     """Over all time: how many runs of a job ended so, how long they took together, how late they began together."""
 
     @property
@@ -49,11 +38,11 @@ class Total(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Facts:
+class MetricValues:
     """What is told of an appliance at one instant. Instants in seconds since 1970; None where nobody can tell."""
 
     version: str
-    totals: Sequence[Total] = ()
+    totals: Sequence[RunTotal] = ()
     ended: Mapping[tuple[str, Outcome], float] = field(default_factory=dict)
     """When the newest run ended, by job and outcome."""
     next_slots: Mapping[str, float] = field(default_factory=dict)
@@ -88,16 +77,16 @@ class _Family:
     samples: Sequence[_Sample]
 
 
-def render(facts: Facts) -> str:
+def render_metrics(facts: MetricValues) -> str:
     """Return FACTS as Prometheus reads them. What nobody can tell is left out."""
     families = (*_of_runs(facts), *_of_jobs(facts), *_of_the_daemon(facts), *_of_the_machine(facts))
     return "".join(_text(family) for family in families if family.samples)
 
 
-def _of_runs(facts: Facts) -> Iterable[_Family]:
+def _of_runs(facts: MetricValues) -> Iterable[_Family]:
     runs = [_Sample(each.runs, {"job": each.job, "outcome": each.outcome}) for each in facts.totals]
     yield _Family("runs_total", "counter", "Slots and runs by how they ended, since the beginning.", runs)
-    begun: dict[str, list[Total]] = {}
+    begun: dict[str, list[RunTotal]] = {}
     for each in facts.totals:
         if each.outcome not in _NEVER_BEGAN:
             begun.setdefault(each.job, []).append(each)
@@ -115,7 +104,7 @@ def _summary(name: str, about: str, sums: Mapping[str, float], counts: Mapping[s
     return _Family(name, "summary", about, samples)
 
 
-def _of_jobs(facts: Facts) -> Iterable[_Family]:
+def _of_jobs(facts: MetricValues) -> Iterable[_Family]:
     last = [_Sample(at, {"job": job, "outcome": outcome}) for (job, outcome), at in facts.ended.items()]
     yield _Family("last_run_timestamp_seconds", "gauge", "When the newest run that ended so ended.", last)
     good = {job: at for (job, outcome), at in facts.ended.items() if outcome is Outcome.SUCCEEDED}
@@ -129,7 +118,7 @@ def _by_job(name: str, about: str, values: Mapping[str, float]) -> _Family:
     return _Family(name, "gauge", about, [_Sample(value, {"job": job}) for job, value in values.items()])
 
 
-def _of_the_daemon(facts: Facts) -> Iterable[_Family]:
+def _of_the_daemon(facts: MetricValues) -> Iterable[_Family]:
     yield _Family("info", "gauge", "Which version this is.", [_Sample(1, {"version": facts.version})])
     yield _one("runs_going_on", "Runs that have not ended.", facts.going_on)
     yield _one("slots_waiting", "Slots that wait for the run before them.", facts.waiting)
@@ -143,7 +132,7 @@ def _of_the_daemon(facts: Facts) -> Iterable[_Family]:
     yield _one("start_time_seconds", "When the daemon started.", facts.started)
 
 
-def _of_the_machine(facts: Facts) -> Iterable[_Family]:
+def _of_the_machine(facts: MetricValues) -> Iterable[_Family]:
     yield _one("temperature_celsius", "Of the processor.", facts.temperature)
     yield _one("throttled", "1 if the processor is slowed down just now.", facts.throttled)
     yield _one("under_voltage", "1 if the voltage is too low just now.", facts.under_voltage)
@@ -178,50 +167,3 @@ def _number(value: float) -> str:
     if math.isinf(value):
         return "+Inf" if value > 0 else "-Inf"
     return str(int(value)) if value == int(value) else repr(float(value))
-
-
-class Metrics:
-    """The endpoint. NOW is the wall clock."""
-
-    def __init__(self, daemon: Daemon, now: Callable[[], datetime]) -> None:
-        self._daemon, self._now, self._sensors = daemon, now, Sensors()
-
-    async def answer(self, _: Request) -> Response:
-        """Answer with every metric. What is asked of the history costs a few milliseconds, of the card nothing."""
-        return Response(render(self._facts()), media_type=MEDIA_TYPE)
-
-    def _facts(self) -> Facts:
-        appliance, scheduler, now = self._daemon.appliance, self._daemon.scheduler, self._now()
-        appliance.sweep()
-        config, store = appliance.config, appliance.store
-        newest = store.newest()
-        paused = {name for name, pause in store.slots.pauses().items() if pause.is_active(now)}
-        power = self._sensors.power()
-        next_slots = {
-            name: slot.timestamp()
-            for name, job in config.jobs.items()
-            if job.schedule and (slot := next(cron.fire_times(job.schedule, now, config.zone_of(job)), None))
-        }
-        room = None
-        with contextlib.suppress(OSError):
-            room = free_space(config.state_dir)
-        return Facts(
-            version=__version__,
-            totals=store.totals(),
-            ended={(run.job, run.outcome): run.ended.timestamp() for run in newest if run.outcome and run.ended},
-            next_slots=next_slots,
-            failing={name: is_failing(run for run in newest if run.job == name) for name in config.jobs},
-            paused={name: name in paused for name in config.jobs},
-            going_on=len(store.active_runs()),
-            waiting=scheduler.waiting,
-            pending_notifications=store.undelivered(),
-            clock_state=scheduler.clock_state,
-            clock_steps=scheduler.steps,
-            temperature=self._sensors.temperature(),
-            throttled=power.throttled,
-            under_voltage=power.under_voltage,
-            written=sensors.bytes_written(),
-            memory=sensors.rss(),
-            free=room,
-            started=sensors.start_time(),
-        )

@@ -10,12 +10,12 @@ class Status(StrEnum):
     OK = "ok"
     WARN = "warn"  # it works, but will not always
     FAIL = "fail"  # something does not work
-    SKIPPED = "not-here"  # this machine, or this configuration, has no such thing
+    SKIPPED = "skipped"  # this machine, or this configuration, has no such thing
 
 
 @dataclass(frozen=True, slots=True)
 class CheckResult:
-    """What CHECK found, in one line; `mend` is the command, or the words, that put it right."""
+    """What CHECK found, in one line; `fix` is the command, or the words, that put it right."""
 
     check: str
     status: Status
@@ -28,14 +28,14 @@ def ok(check: str, found: str) -> CheckResult:
     return CheckResult(check, Status.OK, _line(found))
 
 
-def warn(check: str, found: str, mend: str) -> CheckResult:
+def warn(check: str, found: str, fix: str) -> CheckResult:
     """Return what works, but will not always."""
-    return CheckResult(check, Status.WARN, _line(found), _line(mend))
+    return CheckResult(check, Status.WARN, _line(found), _line(fix))
 
 
-def fail(check: str, found: str, mend: str) -> CheckResult:
+def fail(check: str, found: str, fix: str) -> CheckResult:
     """Return what does not work."""
-    return CheckResult(check, Status.FAIL, _line(found), _line(mend))
+    return CheckResult(check, Status.FAIL, _line(found), _line(fix))
 
 
 def skipped(check: str, found: str) -> CheckResult:

@@ -19,23 +19,25 @@ _FEW = 1000  # inodes
 _MUCH = 1_000_000_000  # bytes of history and logs
 
 
-def folder(patient: DiagnosticContext) -> Iterator[CheckResult]:
+def check_state_dir(context: DiagnosticContext) -> Iterator[CheckResult]:
     """Write a file into the state folder and remove it, as the user whom it belongs to."""
     name = "state folder"
-    if patient.config is None:
+    if context.config is None:
         yield skipped(name, UNKNOWN)
         return
-    state = patient.config.state_dir
+    state = context.config.state_dir
     there = files.nearest_existing(state)
     us = files.user_name(os.geteuid())
-    if patient.is_state_unreachable:
+    if context.is_state_unreachable:
         why = f"{state} cannot be reached by {us}: {there} keeps {us} out"
         yield fail(name, why, f"look as the user whom it belongs to, or let `state-dir:` name a folder of {us}")
         return
-    if not patient.is_owner:
-        yield warn(name, f"{state} belongs to {files.user_name(patient.owner or 0)}, not to {us}", patient.owner_command)
+    if not context.is_owner:
+        yield warn(
+            name, f"{state} belongs to {files.user_name(context.owner or 0)}, not to {us}", context.owner_command
+        )
         return
-    owner = patient.owner if patient.owner is not None else os.geteuid()
+    owner = context.owner if context.owner is not None else os.geteuid()
     with files.as_user(owner):
         trouble = files.probe_write(there)
     user, quoted = files.user_name(owner), shlex.quote(str(state))
@@ -56,60 +58,60 @@ def _thaw(mount: mounts.Mount) -> str:
     )
 
 
-def memory(patient: DiagnosticContext) -> Iterator[CheckResult]:
+def check_state_is_kept(context: DiagnosticContext) -> Iterator[CheckResult]:
     """Tell whether what is written there is still there after the next start."""
     name = "state is kept"
-    if patient.config is None:
+    if context.config is None:
         yield skipped(name, UNKNOWN)
         return
-    known = mounts.read_mounts(patient.root / "proc/self/mountinfo")
-    mount = mounts.find_mount(files.nearest_existing(patient.config.state_dir), known)
+    known = mounts.read_mounts(context.root / "proc/self/mountinfo")
+    mount = mounts.find_mount(files.nearest_existing(context.config.state_dir), known)
     if mount is None:
         yield skipped(name, "the kernel does not say where the state folder is mounted")
     elif mounts.is_volatile(mount, known):
-        state_dir = patient.config.state_dir
+        state_dir = context.config.state_dir
         why = f"{state_dir} is on {mount.kind} ({mount.folder}): history, and what was posted, is forgotten"
         overlay = "or switch the overlay off: sudo raspi-config (Performance, Overlay File System)"
-        mend = "let `state-dir:` name a folder on a drive that is kept" + (
+        fix = "let `state-dir:` name a folder on a drive that is kept" + (
             f", {overlay}" if mount.kind == "overlay" else ""
         )
-        yield warn(name, f"{why} at the next start", mend)
+        yield warn(name, f"{why} at the next start", fix)
     else:
         yield ok(name, f"{mount.kind} on {mount.source}, mounted at {mount.folder}")
 
 
-def space(patient: DiagnosticContext) -> Iterator[CheckResult]:
+def check_space(context: DiagnosticContext) -> Iterator[CheckResult]:
     """Tell how many bytes and how many files more there is room for."""
     name = "space"
-    if patient.config is None:
+    if context.config is None:
         yield skipped(name, UNKNOWN)
         return
-    there = files.nearest_existing(patient.config.state_dir)
+    there = files.nearest_existing(context.config.state_dir)
     found = os.statvfs(there)
     left = found.f_bavail * found.f_frsize
     text = f"{format_size(left)} of {format_size(found.f_blocks * found.f_frsize)} are free where {there} is"
-    mend = f"sudo apt clean; to see what is big: sudo du -xh {shlex.quote(str(there))} /var | sort -h | tail"
+    fix = f"sudo apt clean; to see what is big: sudo du -xh {shlex.quote(str(there))} /var | sort -h | tail"
     if found.f_files and found.f_favail < _FEW:
-        yield fail(name, f"only {found.f_favail} more files can be made where {there} is, however small", mend)
+        yield fail(name, f"only {found.f_favail} more files can be made where {there} is, however small", fix)
     elif left < _LITTLE:
-        yield (fail if left < _TOO_LITTLE else warn)(name, text, mend)
+        yield (fail if left < _TOO_LITTLE else warn)(name, text, fix)
     else:
         yield ok(name, text)
 
 
-def history(patient: DiagnosticContext) -> Iterator[CheckResult]:
+def check_history(context: DiagnosticContext) -> Iterator[CheckResult]:
     """Read the whole database, and tell how much room history and logs take."""
     name = "history"
-    if patient.config is None:
+    if context.config is None:
         yield skipped(name, UNKNOWN)
         return
-    if patient.is_state_unreachable or not patient.is_owner:
+    if context.is_state_unreachable or not context.is_owner:
         yield skipped(name, "only the owner of the state folder can read it")
         return
-    state = patient.config.state_dir
+    state = context.config.state_dir
     file = shlex.quote(str(state / HISTORY))
     try:
-        with patient.history() as store:
+        with context.history() as store:
             if store is None:
                 yield skipped(name, "nothing has run yet")
                 return
@@ -126,7 +128,7 @@ def history(patient: DiagnosticContext) -> Iterator[CheckResult]:
     logs = sum(_size(Path(folder, each)) for folder, _, names in os.walk(state / "logs") for each in names)
     count = newest[0].id if newest else 0
     runs = f"{count} run{'' if count == 1 else 's'} so far"
-    text = f"whole, {runs}; {format_size(size)}, and {format_size(logs)} of logs"
+    text = f"intact, {runs}; {format_size(size)}, and {format_size(logs)} of logs"
     if size + logs > _MUCH:
         yield warn(name, text, "keep less of it: retention: {max-age: 30d, max-runs: 200} in the configuration")
     else:
@@ -143,13 +145,13 @@ def _size(path: Path) -> int:
 _MOST = 3  # other people's failed units that are named
 
 
-def daemon(patient: DiagnosticContext) -> Iterator[CheckResult]:
+def check_daemon(context: DiagnosticContext) -> Iterator[CheckResult]:
     """Tell whether the daemon is up and well, by what its page says of itself."""
-    name, config = "daemon", patient.config
+    name, config = "daemon", context.config
     if config is None:
         yield skipped(name, UNKNOWN)
         return
-    unit = patient.systemd.unit(units.MAIN_UNIT) if patient.systemd.is_running else None
+    unit = context.systemd.unit(units.MAIN_UNIT) if context.systemd.is_running else None
     active = unit is not None and unit.active == "active"
     if config.web.port == 0:
         word = "its unit is active" if active else "the page has another port at each start, so it cannot be asked"
@@ -171,14 +173,14 @@ def daemon(patient: DiagnosticContext) -> Iterator[CheckResult]:
         yield fail(name, f"its unit is active, but nothing answers at {where}: {health.reason}", again)
     else:
         needed = any(job.started_by is StartedBy.DAEMON and job.schedule for job in config.jobs.values())
-        start = "sudo systemctl start pi-appliance" if unit and unit.loaded else f"pi-appliance up{patient.option}"
+        start = "sudo systemctl start pi-appliance" if unit and unit.loaded else f"pi-appliance up{context.option}"
         why = f"not up: nothing answers at {where}" + (", so the jobs that it starts do not run" if needed else "")
-        yield (fail if needed or patient.error else warn)(name, why, start)
+        yield (fail if needed or context.error else warn)(name, why, start)
 
 
-def unit(patient: DiagnosticContext) -> Iterator[CheckResult]:
+def check_units(context: DiagnosticContext) -> Iterator[CheckResult]:
     """Tell whether the installed units are those of this release."""
-    name, systemd = "unit", patient.systemd
+    name, systemd = "unit", context.systemd
     if not systemd.is_running:
         yield skipped(name, "systemd does not run this machine")
         return
@@ -199,9 +201,9 @@ def unit(patient: DiagnosticContext) -> Iterator[CheckResult]:
         yield ok(name, f"{', '.join(installed)}: as pi-appliance {__version__} brought it")
 
 
-def failed(patient: DiagnosticContext) -> Iterator[CheckResult]:
+def check_failed_units(context: DiagnosticContext) -> Iterator[CheckResult]:
     """Tell which units have failed: ours is a failure of ours, others may explain one."""
-    name, systemd = "failed units", patient.systemd
+    name, systemd = "failed units", context.systemd
     if not systemd.is_running:
         yield skipped(name, "systemd does not run this machine")
         return

@@ -288,7 +288,7 @@ class Start:
 def _start(appliance: Appliance, address: str, run: int) -> None:
     try:
         path = appliance.config.path
-        found = secrets.load(path, os.environ, addresses.names(address))
+        found = secrets.load(path, os.environ, addresses.secret_names_in(address))
         call(address, "start", secrets=found, rid=run_id(appliance.secret, run), seconds=_PATIENCE)
     except ApplianceError as error:
         log.info("run=%s its start was not pinged: %s", run, error)
@@ -296,7 +296,7 @@ def _start(appliance: Appliance, address: str, run: int) -> None:
 
 def call(address: str, what: str, body: str = "", *, secrets: Mapping[str, str], rid: str, seconds: float) -> None:
     """Ping ADDRESS, filled with SECRETS. Raises Refused or Unavailable."""
-    if missing := addresses.missing(address, secrets):
+    if missing := addresses.missing_secrets(address, secrets):
         raise Refused(f"no {', '.join(missing)} among the secrets; put it into secrets.env")
     send(addresses.substitute(address, secrets), what, body, rid=rid, seconds=seconds)
 

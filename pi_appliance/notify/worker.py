@@ -20,7 +20,7 @@ from urllib.parse import urlsplit
 
 from pi_appliance import plugins
 from pi_appliance.config import secrets, units
-from pi_appliance.config.addresses import names
+from pi_appliance.config.addresses import secret_names_in
 from pi_appliance.config.notifications import Event, Message, NotifierConfig, OutboxMessage
 from pi_appliance.errors import ApplianceError, Refused, Unavailable
 from pi_appliance.jobs import attempts
@@ -264,7 +264,7 @@ def _send_once(to: NotifierConfig, store: Store, until: float) -> None:
 def load_secrets(to: NotifierConfig) -> secrets.Secrets:
     """Return all secrets there are, so that a program which sends gets none. Raises as `secrets.load` does."""
     named = [name for part in to.notifiers.values() for name in part.options.names()]
-    named += [name for ping in to.pings.values() for name in names(ping)]
+    named += [name for ping in to.pings.values() for name in secret_names_in(ping)]
     return secrets.load(to.path, os.environ, {*named, *to.other_secrets, *secrets.secret_variables(os.environ, ())})
 
 

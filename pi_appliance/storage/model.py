@@ -31,6 +31,10 @@ class Outcome(StrEnum):
     ABANDONED = "abandoned"  # its process vanished: a power cut or kill -9
 
 
+FAILED_OUTCOMES = frozenset({Outcome.FAILED, Outcome.TIMED_OUT, Outcome.MISFIRED, Outcome.UNCERTAIN, Outcome.ABANDONED})
+"""Outcomes that count as a failure of the job. A run that was skipped or stopped says nothing about it."""
+
+
 @dataclass(frozen=True, slots=True)
 class Result:
     """What a job says of itself at the end: one line for people, facts for machines."""

@@ -9,10 +9,10 @@ from collections.abc import Iterable
 from datetime import datetime, timedelta
 from typing import Any
 
-from pi_appliance.config.notifications import BAD, Event, Message, NotifyTargets, OutboxMessage
+from pi_appliance.config.notifications import Event, Message, NotifyTargets, OutboxMessage
 from pi_appliance.storage.database import Database, Transaction
 from pi_appliance.storage.database import text as to_text
-from pi_appliance.storage.model import Outcome
+from pi_appliance.storage.model import FAILED_OUTCOMES, Outcome
 
 WINDOW = timedelta(minutes=10)  # how long a row stays that was sent
 LONGEST_WAIT = timedelta(hours=6)  # no row waits longer for its next try
@@ -30,7 +30,7 @@ def note_end(db: Transaction, job: str, run: int, outcome: Outcome, told: Notify
 
     A run that was skipped or stopped changes nothing. Call it once a run, in the order in which they ended.
     """
-    if outcome in BAD:
+    if outcome in FAILED_OUTCOMES:
         begun = db.execute("INSERT OR IGNORE INTO failing (job, run) VALUES (?, ?)", (job, run)).rowcount
         names, event, ping = told.on_failure, Event.FAILURE, Event.PING_FAIL
     elif outcome is Outcome.SUCCEEDED:
@@ -117,7 +117,7 @@ class Outbox:
 
     def failures_before(self, job: str, run: int) -> tuple[int, datetime | None]:
         """Return how many slots of JOB went wrong between its last success and RUN, and since when."""
-        rows = self._rows(_FAILURES, {"job": job, "run": run, "bad": json.dumps(sorted(BAD))})
+        rows = self._rows(_FAILURES, {"job": job, "run": run, "bad": json.dumps(sorted(FAILED_OUTCOMES))})
         if not rows or not rows[0]["slots"]:
             return 0, None
         return int(rows[0]["slots"]), datetime.fromisoformat(rows[0]["since"])

@@ -38,9 +38,9 @@ def test_a_failure_says_what_when_how_often_and_what_to_do():
     assert message.title == "backup failed on raspberrypi"
     assert message.body == (
         "rsync ended with status 23\n\n"
-        "Run 12, started by cron at Fri 2026-05-01 06:15 (Europe/Berlin), it took 1m35s, 3 tries.\n"
+        "Run 12, started by cron at Fri 2026-05-01 06:15 (Europe/Berlin), it took 1m35s, 3 attempts.\n"
         "More: pi-appliance jobs log 12\n\n"
-        "The last it printed:\ncopying\nno space left"
+        "Its last output:\ncopying\nno space left"
     )
 
 
@@ -50,7 +50,7 @@ def test_a_failure_says_what_when_how_often_and_what_to_do():
         (Outcome.TIMED_OUT, "backup took too long on pi"),
         (Outcome.MISFIRED, "backup did not start in time on pi"),
         (Outcome.UNCERTAIN, "backup may have failed on pi"),
-        (Outcome.ABANDONED, "backup was cut off on pi"),
+        (Outcome.ABANDONED, "backup was interrupted on pi"),
     ],
 )
 def test_the_first_line_says_how_it_went_wrong(outcome, title):
@@ -76,7 +76,7 @@ def test_a_log_is_cut_to_its_last_lines_and_no_screen_is_painted_by_it():
 def test_a_run_that_history_has_forgotten_is_told_all_the_same():
     message = messages.message(news(run=None), host="pi", zone=ZONE)
     assert message.title == "backup failed on pi"
-    assert message.body == "Run 12 of backup; history does not have it any more."
+    assert message.body == "Run 12 of backup; the history no longer has it."
 
 
 def test_many_are_one_message_with_a_line_each():

@@ -33,12 +33,12 @@ class Options:
 
     def check(self) -> list[tuple[tuple[str | int, ...], str, str]]:
         """Return what is wrong with a key: where, what, and what would be right."""
-        found = addresses.problem(self.url, _EXAMPLE)
+        found = addresses.find_problem(self.url, _EXAMPLE)
         return [(("url",), *found)] if found else []
 
     def names(self) -> tuple[str, ...]:
         """Return the names of the secrets that are wanted."""
-        return addresses.names(self.url)
+        return addresses.secret_names_in(self.url)
 
     def __str__(self) -> str:
         """Return where to, as far as it may be shown."""
@@ -47,7 +47,7 @@ class Options:
 
 def missing_secrets(options: Options, secrets: Mapping[str, str]) -> str:
     """Return which secrets are missing among SECRETS, in words; nothing if none is."""
-    missing = addresses.missing(options.url, secrets)
+    missing = addresses.missing_secrets(options.url, secrets)
     return f"no {', '.join(missing)} among the secrets; put it into secrets.env" if missing else ""
 
 

@@ -21,21 +21,21 @@ from tests.house import House
 from tests.nobody import NOBODY, Abroad
 
 GREET = "greet:\n  kind: command\n  with: {run: [echo, hello]}"
-LINE = re.compile(r"(ok|warn|FAIL|-) +\S.*|       +mend: .*")
+LINE = re.compile(r"(ok|warn|FAIL|-) +\S.*|       +fix: .*")
 
 
 def found(house: House, **environment: str) -> dict[str, dict[str, str]]:
     """Return the findings by their check; of several the last."""
     done = house.run("doctor", "--json", environment=environment)
     listed = json.loads(done.stdout)
-    assert done.returncode == int(any(each["state"] == "fail" for each in listed)), done.stdout
-    assert all(set(each) == {"check", "state", "found", "mend"} for each in listed)
-    assert all(bool(each["mend"]) == (each["state"] in ("warn", "fail")) for each in listed)
+    assert done.returncode == int(any(each["status"] == "fail" for each in listed)), done.stdout
+    assert all(set(each) == {"check", "status", "summary", "fix"} for each in listed)
+    assert all(bool(each["fix"]) == (each["status"] in ("warn", "fail")) for each in listed)
     return {each["check"]: each for each in listed}
 
 
 def states(house: House) -> dict[str, str]:
-    return {check: each["state"] for check, each in found(house).items()}
+    return {check: each["status"] for check, each in found(house).items()}
 
 
 def free_port() -> int:
@@ -70,13 +70,13 @@ def answering(body: bytes, status: int = 200) -> Iterator[int]:
 # --- what it prints ---------------------------------------------------------------------------------------------------
 
 
-def test_every_check_is_a_line_and_what_mends_it_stands_below(house: House) -> None:
+def test_every_check_is_a_line_and_its_fix_is_below_it(house: House) -> None:
     house.write(GREET, f"web: {{port: {free_port()}}}")
     done = house.run("doctor")
     *lines, last = done.stdout.splitlines()
     assert all(LINE.fullmatch(line) for line in lines), done.stdout
     for line, after in zip(lines, [*lines[1:], last], strict=True):
-        assert line.startswith(("warn", "FAIL")) == after.lstrip().startswith("mend:")
+        assert line.startswith(("warn", "FAIL")) == after.lstrip().startswith("fix:")
     assert re.fullmatch(r"all well|(\d+ fail|1 fails|nothing fails), .*", last)
     assert done.returncode == int("FAIL" in done.stdout)
     assert done.stderr == ""
@@ -97,16 +97,16 @@ def test_a_good_appliance_has_nothing_that_fails(house: House) -> None:
     house.write(GREET, f"web: {{port: {free_port()}}}")
     house.run("jobs", "run", "greet")
     seen = found(house)
-    assert "fail" not in {each["state"] for each in seen.values()}
-    assert seen["history"]["found"].startswith("whole, 1 run so far")
-    assert seen["daemon"]["state"] == "warn"  # no job needs it
+    assert "fail" not in {each["status"] for each in seen.values()}
+    assert seen["history"]["summary"].startswith("intact, 1 run so far")
+    assert seen["daemon"]["status"] == "warn"  # no job needs it
 
 
 def test_a_job_that_fails_makes_the_doctor_fail(house: House) -> None:
     house.write("bad:\n  kind: command\n  with: {run: ['false']}", "web: {port: 0}")
     house.run("jobs", "run", "bad")
     seen = found(house)["job bad"]
-    assert (seen["state"], seen["mend"]) == ("fail", f"pi-appliance jobs log 1 --config {house.config}")
+    assert (seen["status"], seen["fix"]) == ("fail", f"pi-appliance jobs log 1 --config {house.config}")
 
 
 # --- what is missing or broken ----------------------------------------------------------------------------------------
@@ -125,8 +125,8 @@ def test_a_broken_configuration_is_a_line_and_the_rest_goes_on(house: House, tex
 def test_a_broken_job_does_not_hide_the_state_folder(house: House) -> None:
     house.write("a: [", "web: {port: 0}")
     seen = found(house)
-    assert str(house.state) in seen["state folder"]["found"]
-    assert seen["configuration"]["mend"] == f"pi-appliance config check --config {house.config}"
+    assert str(house.state) in seen["state folder"]["summary"]
+    assert seen["configuration"]["fix"] == f"pi-appliance config check --config {house.config}"
 
 
 def test_without_a_configuration(tmp_path: Path) -> None:
@@ -140,8 +140,8 @@ def test_without_a_configuration(tmp_path: Path) -> None:
     )
     assert (done.returncode, done.stderr) == (1, "")
     first = json.loads(done.stdout)[0]
-    assert (first["check"], first["state"]) == ("configuration", "fail")
-    assert first["mend"] == "pi-appliance config init ~/appliance"
+    assert (first["check"], first["status"]) == ("configuration", "fail")
+    assert first["fix"] == "pi-appliance config init ~/appliance"
 
 
 def test_with_nothing_installed(house: House, tmp_path: Path) -> None:
@@ -151,15 +151,15 @@ def test_with_nothing_installed(house: House, tmp_path: Path) -> None:
         "greet:\n  kind: command\n  schedule: '@daily'\n  started-by: cron\n  with: {run: [echo]}", "web: {port: 0}"
     )
     seen = found(house, PATH=str(empty))
-    assert (seen["cron"]["state"], seen["cron"]["mend"]) == ("fail", "sudo apt install cron")
-    assert seen["crontab"]["state"] == "fail"
-    assert seen["unit"]["state"] == "not-here"
+    assert (seen["cron"]["status"], seen["cron"]["fix"]) == ("fail", "sudo apt install cron")
+    assert seen["crontab"]["status"] == "fail"
+    assert seen["unit"]["status"] == "skipped"
 
 
 def test_a_state_folder_that_is_a_file(house: House) -> None:
     house.write(GREET, "web: {port: 0}")
     house.state.write_text("I was here first")
-    assert found(house)["state folder"]["state"] == "fail"
+    assert found(house)["state folder"]["status"] == "fail"
 
 
 def test_a_damaged_history(house: House) -> None:
@@ -167,7 +167,7 @@ def test_a_damaged_history(house: House) -> None:
     house.run("jobs", "run", "greet")
     (house.state / "history.db").write_bytes(b"this is no database" * 500)
     seen = found(house)
-    assert (seen["history"]["state"], seen["jobs"]["state"]) == ("fail", "not-here")
+    assert (seen["history"]["status"], seen["jobs"]["status"]) == ("fail", "skipped")
     assert (house.state / "history.db").read_bytes().startswith(b"this is no database")
 
 
@@ -178,8 +178,8 @@ def test_a_state_folder_in_memory_is_a_warning(house: House) -> None:
     house.state = memory / f"pi-appliance-{os.getpid()}"
     house.write(GREET, "web: {port: 0}")
     seen = found(house)["state is kept"]
-    assert seen["state"] == "warn"
-    assert "tmpfs" in seen["found"]
+    assert seen["status"] == "warn"
+    assert "tmpfs" in seen["summary"]
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can be somebody else")
@@ -208,19 +208,19 @@ class TestAsAnotherUser:
     def test_what_belongs_to_another_is_not_called_broken(self, open_house: House) -> None:
         open_house.run("jobs", "run", "greet")
         seen = self.doctor(open_house, NOBODY)
-        assert (seen["state folder"]["state"], seen["history"]["state"], seen["jobs"]["state"]) == (
+        assert (seen["state folder"]["status"], seen["history"]["status"], seen["jobs"]["status"]) == (
             "warn",
-            "not-here",
-            "not-here",
+            "skipped",
+            "skipped",
         )
-        assert seen["state folder"]["mend"].startswith("sudo -u root pi-appliance doctor --config ")
+        assert seen["state folder"]["fix"].startswith("sudo -u root pi-appliance doctor --config ")
 
     def test_secrets_of_another_are_not_called_broken_either(self, open_house: House) -> None:
         open_house.run("jobs", "run", "greet")
         secrets = open_house.folder / "secrets.env"
         secrets.write_text("WEB_PASSWORD=open sesame\n")
         secrets.chmod(0o600)
-        assert self.doctor(open_house, NOBODY)["secrets"]["state"] == "warn"
+        assert self.doctor(open_house, NOBODY)["secrets"]["status"] == "warn"
 
     def test_a_folder_that_keeps_the_user_out(self, open_house: House) -> None:
         closed = open_house.folder / "closed"
@@ -228,18 +228,18 @@ class TestAsAnotherUser:
         open_house.state = closed / "state"
         open_house.write(GREET, "web: {port: 0}")
         seen = self.doctor(open_house, NOBODY)
-        assert "keeps nobody out" in seen["state folder"]["found"]
-        assert seen["space"]["state"] == "ok"
+        assert "keeps nobody out" in seen["state folder"]["summary"]
+        assert seen["space"]["status"] == "ok"
 
     def test_root_tries_as_the_owner_and_leaves_nothing_of_roots(self, open_house: House) -> None:
         open_house.state.mkdir()
         os.chown(open_house.state, NOBODY, NOBODY)
         self.run_as(open_house, NOBODY, "jobs", "run", "greet")
-        assert found(open_house)["state folder"]["found"].endswith("can be written by nobody")
+        assert found(open_house)["state folder"]["summary"].endswith("can be written by nobody")
         assert {path.stat().st_uid for path in open_house.state.rglob("*")} == {NOBODY}
         open_house.state.chmod(0o500)
         seen = found(open_house)["state folder"]
-        assert (seen["state"], "Permission denied" in seen["found"]) == ("fail", True)
+        assert (seen["status"], "Permission denied" in seen["summary"]) == ("fail", True)
         open_house.state.chmod(0o700)
 
     def run_as(self, house: House, user: int, *words: str) -> None:
@@ -260,27 +260,27 @@ def test_a_daemon_that_is_up(house: House) -> None:
     assert states(house)["daemon"] == "fail"
     with up(house):
         seen = found(house)
-        assert (seen["daemon"]["state"], seen["daemon"]["found"]) == ("ok", f"up at http://127.0.0.1:{port}")
-        assert seen["history"]["state"] == "ok"
+        assert (seen["daemon"]["status"], seen["daemon"]["summary"]) == ("ok", f"up at http://127.0.0.1:{port}")
+        assert seen["history"]["status"] == "ok"
 
 
 def test_something_else_at_its_address(house: House) -> None:
     with answering(b"<html>router</html>") as port:
         house.write(DAILY, f"web: {{port: {port}}}")
-        assert "something else answers" in found(house)["daemon"]["found"]
+        assert "something else answers" in found(house)["daemon"]["summary"]
 
 
 def test_a_daemon_that_is_not_well(house: House) -> None:
     with answering(b'{"ok": false, "why": "the scheduler has not looked"}', 503) as port:
         house.write(DAILY, f"web: {{port: {port}}}")
         seen = found(house)["daemon"]
-        assert (seen["state"], "the scheduler has not looked" in seen["found"]) == ("fail", True)
+        assert (seen["status"], "the scheduler has not looked" in seen["summary"]) == ("fail", True)
 
 
 def test_one_that_takes_the_call_and_says_nothing(house: House) -> None:
     with closing(socket.create_server(("127.0.0.1", 0))) as silent:
         house.write(DAILY, f"web: {{port: {silent.getsockname()[1]}}}")
-        assert found(house)["daemon"]["state"] == "fail"
+        assert found(house)["daemon"]["status"] == "fail"
 
 
 # --- the player -------------------------------------------------------------------------------------------------------
@@ -292,15 +292,15 @@ def test_a_player_that_hangs_does_not_hang_the_doctor(house: House) -> None:
         house.write(
             GREET, f"web: {{port: 0}}\nplayer: {{kind: mpd, with: {{address: '{place}', fallback-mpd: false}}}}"
         )
-        assert found(house)["player"]["state"] == "fail"
+        assert found(house)["player"]["status"] == "fail"
 
 
 def test_no_player_is_a_warning_where_a_stand_in_is_good_enough(house: House) -> None:
     where = f"address: '127.0.0.1:{free_port()}'"
     house.write(GREET, f"web: {{port: 0}}\nplayer: {{kind: mpd, with: {{{where}, fallback-mpd: false}}}}")
-    assert found(house)["player"]["state"] == "fail"
+    assert found(house)["player"]["status"] == "fail"
     house.write(GREET, f"web: {{port: 0}}\nplayer: {{kind: mpd, with: {{{where}}}}}")
-    assert found(house)["player"]["state"] == "warn"
+    assert found(house)["player"]["status"] == "warn"
 
 
 # --- the bundle -------------------------------------------------------------------------------------------------------

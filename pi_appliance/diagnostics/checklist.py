@@ -8,41 +8,41 @@ from pi_appliance.diagnostics.result import CheckResult, Status, warn
 
 _TELL = "tell the makers of it: pi-appliance doctor --bundle doctor.tar.gz"
 CHECKS: tuple[tuple[str, Callable[[DiagnosticContext], Iterator[CheckResult]]], ...] = (
-    ("configuration", feature_checks.configuration),
-    ("secrets", feature_checks.keys),
-    ("networks", feature_checks.networks),
-    ("clock", machine_checks.clock),
-    ("time zone", machine_checks.time_zone),
+    ("configuration", feature_checks.check_configuration),
+    ("secrets", feature_checks.check_secrets),
+    ("networks", feature_checks.check_networks),
+    ("clock", machine_checks.check_clock),
+    ("time zone", machine_checks.check_time_zone),
     ("cron", job_checks.check_cron),
-    ("crontab", job_checks.table),
-    ("daemon", service_checks.daemon),
-    ("unit", service_checks.unit),
-    ("failed units", service_checks.failed),
-    ("state folder", service_checks.folder),
-    ("state is kept", service_checks.memory),
-    ("space", service_checks.space),
-    ("history", service_checks.history),
-    ("card", machine_checks.card),
-    ("temperature", machine_checks.temperature),
-    ("power", machine_checks.power),
-    ("player", feature_checks.player),
-    ("jobs", job_checks.jobs),
-    ("posts", feature_checks.posts),
-    ("puzzles", feature_checks.kernels),
+    ("crontab", job_checks.check_crontab),
+    ("daemon", service_checks.check_daemon),
+    ("unit", service_checks.check_units),
+    ("failed units", service_checks.check_failed_units),
+    ("state folder", service_checks.check_state_dir),
+    ("state is kept", service_checks.check_state_is_kept),
+    ("space", service_checks.check_space),
+    ("history", service_checks.check_history),
+    ("card", machine_checks.check_sd_card),
+    ("temperature", machine_checks.check_temperature),
+    ("power", machine_checks.check_power),
+    ("player", feature_checks.check_player),
+    ("jobs", job_checks.check_jobs),
+    ("posts", feature_checks.check_posts),
+    ("puzzles", feature_checks.check_kernels),
 )
 
 
-def run(patient: DiagnosticContext) -> Iterator[CheckResult]:
+def run_checks(context: DiagnosticContext) -> Iterator[CheckResult]:
     """Yield what each check found, as it is found. A check that falls over is a line like any other."""
     for name, check in CHECKS:
         try:
-            yield from check(patient)
+            yield from check(context)
         except Exception as error:  # noqa: BLE001 - the edge: who looks for a fault must not be stopped by one
             what = " ".join(f"{type(error).__name__}: {error}".split())
             yield warn(name, f"could not look: {what}", _TELL)
 
 
-def fails(found: list[CheckResult]) -> bool:
+def has_failures(found: list[CheckResult]) -> bool:
     """Say whether something does not work."""
     return any(finding.status is Status.FAIL for finding in found)
 
@@ -51,10 +51,10 @@ _WORDS = {Status.OK: "ok", Status.WARN: "warn", Status.FAIL: "FAIL", Status.SKIP
 _WIDTH = 15  # of the names of most checks
 
 
-def line(finding: CheckResult) -> str:
+def format_result(finding: CheckResult) -> str:
     """Return FINDING in one line, and in a second one what mends it."""
     text = f"{_WORDS[finding.status]:<4}  {finding.check:<{_WIDTH}}  {finding.summary}"
-    return f"{text}\n      {'':<{_WIDTH}}  mend: {finding.fix}" if finding.fix else text
+    return f"{text}\n      {'':<{_WIDTH}}  fix: {finding.fix}" if finding.fix else text
 
 
 def summary(found: Sequence[CheckResult]) -> str:
@@ -67,6 +67,6 @@ def summary(found: Sequence[CheckResult]) -> str:
     )
 
 
-def values(finding: CheckResult) -> dict[str, str]:
+def result_values(finding: CheckResult) -> dict[str, str]:
     """Return FINDING as plain values."""
-    return {"check": finding.check, "state": finding.status, "found": finding.summary, "mend": finding.fix}
+    return {"check": finding.check, "status": finding.status, "summary": finding.summary, "fix": finding.fix}

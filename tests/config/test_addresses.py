@@ -15,9 +15,9 @@ def test_a_secret_within_an_address_is_escaped_and_one_that_is_all_of_it_is_not(
 
 def test_the_names_in_an_address_are_known_and_those_that_are_missing():
     address = "json://${USER}:${TOKEN}@host/${USER}"
-    assert addresses.names(address) == ("USER", "TOKEN")
-    assert addresses.missing(address, SECRETS) == ["USER"]
-    assert addresses.missing("${EMPTY}://x", {"EMPTY": ""}) == ["EMPTY"]
+    assert addresses.secret_names_in(address) == ("USER", "TOKEN")
+    assert addresses.missing_secrets(address, SECRETS) == ["USER"]
+    assert addresses.missing_secrets("${EMPTY}://x", {"EMPTY": ""}) == ["EMPTY"]
 
 
 @pytest.mark.parametrize(
@@ -46,7 +46,7 @@ def test_what_is_shown_is_the_way_and_the_names(address, shown):
     ],
 )
 def test_what_is_wrong_is_told_without_the_address(address, wrong):
-    found = addresses.problem(address, "json://host/${HOOK}")
+    found = addresses.find_problem(address, "json://host/${HOOK}")
     assert found is not None
     assert found[0] == wrong
     assert "hush" not in "".join(found).lower()
@@ -56,4 +56,4 @@ def test_what_is_wrong_is_told_without_the_address(address, wrong):
     "address", ["${URL}", "mailto://me:${P}@host?to=a@b.c", "ntfy://token@host", "json://[::1]:80/a:b@c"]
 )
 def test_good_addresses_are_good(address):
-    assert addresses.problem(address, "") is None
+    assert addresses.find_problem(address, "") is None

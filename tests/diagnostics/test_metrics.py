@@ -12,7 +12,7 @@ from prometheus_client.core import Metric
 from prometheus_client.parser import text_string_to_metric_families
 
 from pi_appliance import __version__
-from pi_appliance.diagnostics.metrics import Facts, render
+from pi_appliance.diagnostics.metrics import MetricValues, render_metrics
 from pi_appliance.storage.model import Outcome
 from pi_appliance.storage.rows import Total
 from tests.web.test_sign_in import sign_in
@@ -40,7 +40,7 @@ def key(name: str, **labels: str) -> Key:
 
 # --- the text ---------------------------------------------------------------------------------------------------------
 
-FULL = Facts(
+FULL = MetricValues(
     version='0.1 "beta"\\\n',
     totals=[
         Total("greet", Outcome.SUCCEEDED, 3, 1.5, 0.25),
@@ -67,7 +67,7 @@ FULL = Facts(
 
 
 def test_each_fact_is_read_back_by_prometheus_itself() -> None:
-    found = samples(render(FULL))
+    found = samples(render_metrics(FULL))
     assert found == {
         key("info", version='0.1 "beta"\\\n'): 1,
         key("runs_total", job="greet", outcome="succeeded"): 3,
@@ -104,7 +104,7 @@ def test_each_fact_is_read_back_by_prometheus_itself() -> None:
 
 
 def test_each_family_has_its_kind_and_a_word_of_help() -> None:
-    families = parsed(render(FULL))
+    families = parsed(render_metrics(FULL))
     kinds = {name.removeprefix("pi_appliance_"): family.type for name, family in families.items()}
     assert {name for name, kind in kinds.items() if kind == "counter"} == {"runs", "clock_steps", "written_bytes"}
     assert {name for name, kind in kinds.items() if kind == "summary"} == {"run_seconds", "late_seconds"}
@@ -113,9 +113,9 @@ def test_each_family_has_its_kind_and_a_word_of_help() -> None:
 
 
 def test_what_nobody_can_tell_is_left_out() -> None:
-    names = {name for name, _ in samples(render(Facts(version="1")))}
+    names = {name for name, _ in samples(render_metrics(MetricValues(version="1")))}
     assert not names & {"temperature_celsius", "throttled", "under_voltage", "written_bytes_total", "runs_total"}
-    assert samples(render(Facts(version="1", clock_state="untrusted")))[key("clock_trusted")] == 0
+    assert samples(render_metrics(MetricValues(version="1", clock_state="untrusted")))[key("clock_trusted")] == 0
 
 
 # --- over the line ----------------------------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from pi_appliance.diagnostics import bundle, checkup, feature_checks
+from pi_appliance.diagnostics import bundle, checklist, feature_checks
 from pi_appliance.diagnostics.context import DiagnosticContext
 from pi_appliance.diagnostics.result import CheckResult, Status
 from pi_appliance.posting.model import Post, PostState
@@ -95,13 +95,13 @@ class Machine:
             if outcome:
                 store.finish_run(run, outcome, summary, now=at, attempts=1)
 
-    def patient(self) -> DiagnosticContext:
+    def context(self) -> DiagnosticContext:
         environment = {"PATH": f"{self.programs}:/usr/bin:/bin", "HOME": str(self.root)}
         return replace(DiagnosticContext.inspect(self.config, environment), clock=self.clock, root=self.root)
 
     def look(self, check: str) -> list[CheckResult]:
         """Return what one check finds."""
-        return list(dict(checkup.CHECKS)[check](self.patient()))
+        return list(dict(checklist.CHECKS)[check](self.context()))
 
 
 @pytest.fixture
@@ -125,15 +125,15 @@ def only(found: list[CheckResult], verdict: Status, *words: str) -> CheckResult:
 
 def test_a_machine_that_is_well_fails_nowhere(machine: Machine) -> None:
     machine.ran("greet", Outcome.SUCCEEDED, NOW.replace(hour=6), "2026-05-04T06:00:00Z")
-    found = list(checkup.run(machine.patient()))
-    assert not checkup.fails(found), found
+    found = list(checklist.run_checks(machine.context()))
+    assert not checklist.has_failures(found), found
     assert {each.check for each in found if each.status is NOT_HERE} >= {"unit", "temperature", "power", "player"}
     assert not [each for each in found if each.summary.startswith("could not look")]
 
 
 def test_a_check_that_falls_over_is_a_line_and_the_rest_goes_on(machine: Machine, tmp_path: Path) -> None:
     (machine.root / "proc/self/mountinfo").unlink()
-    found = list(checkup.run(machine.patient()))
+    found = list(checklist.run_checks(machine.context()))
     broken = [each for each in found if each.summary.startswith("could not look: FileNotFoundError")]
     assert [each.check for each in broken] == ["state is kept", "card"]
     assert all(each.status is WARN and "doctor --bundle" in each.fix for each in broken)
@@ -225,10 +225,10 @@ def test_a_bundle_hides_what_the_service_has_from_systemd(machine: Machine, tmp_
     credential(machine, f"LoadCredential=secrets.env:{file}")
     machine.ran("greet", Outcome.FAILED, NOW, summary="it said hushhush")
     path = tmp_path / "out.tar.gz"
-    assert any(line.startswith("runs.json") for line in bundle.write(path, machine.patient(), []))
+    assert any(line.startswith("runs.json") for line in bundle.write_bundle(path, machine.context(), []))
     assert b"hushhush" not in gzip.decompress(path.read_bytes())
     file.chmod(0o644)
-    assert not any(line.startswith("runs.json") for line in bundle.write(path, machine.patient(), []))
+    assert not any(line.startswith("runs.json") for line in bundle.write_bundle(path, machine.context(), []))
 
 
 def test_a_network_without_its_keys_fails_where_a_job_needs_it(machine: Machine) -> None:
@@ -287,8 +287,8 @@ def test_without_jobs_by_cron_there_is_nothing_to_look_at(machine: Machine) -> N
 
 def test_a_machine_without_cron(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
     machine.write(BY_CRON)
-    lonely = replace(machine.patient(), environment={"PATH": str(machine.programs)})
-    (found,) = dict(checkup.CHECKS)["cron"](lonely)
+    lonely = replace(machine.context(), environment={"PATH": str(machine.programs)})
+    (found,) = dict(checklist.CHECKS)["cron"](lonely)
     assert (found.status, found.fix) == (FAIL, "sudo apt install cron")
 
 

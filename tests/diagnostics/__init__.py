@@ -1,0 +1,1 @@
+"""Tests of the doctor, the support bundle and the metrics."""
