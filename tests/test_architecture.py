@@ -139,7 +139,7 @@ LIBRARIES = {
     "cattrs": {"config.binding"},
     "cronsim": {"scheduling.cron"},
     "crontab": {"scheduling.crontab"},
-    "h11": {"music.volumio.client", "music.volumio.push"},
+    "h11": {"music.volumio.push"},
     "httpx": {"system.http"},
     "mastodon": {"posting.networks._mastodon_client"},
     "mpd": {"music.mpd.connection"},

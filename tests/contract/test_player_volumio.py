@@ -242,7 +242,7 @@ def test_what_is_not_known_is_refused_and_leaves_the_queue(three: VolumioServer,
 def test_volumio_is_not_believed_when_it_says_success(three: VolumioServer) -> None:
     three.deaf |= {"volume", "random", "repeat", "play", "clearQueue"}
     buttons: list[tuple[Callable[[Player], Awaitable[Any]], str]] = [
-        (lambda player: player.set_volume(12), "the volume is another"),
+        (lambda player: player.set_volume(12), "the volume is a different one"),
         (lambda player: player.set_mute(True), "it is not muted"),
         (lambda player: player.set_modes(random=True), "random is as it was"),
         (lambda player: player.set_modes(repeat=True), "repeat is as it was"),
@@ -251,7 +251,7 @@ def test_volumio_is_not_believed_when_it_says_success(three: VolumioServer) -> N
         (lambda player: player.add_source(Uri(uri=ALONE)), "is not added"),  # the queue ends with it
     ]
     for button, why in buttons:
-        with pytest.raises(Refused, match=f"^Volumio said Success, but .*{why}"):
+        with pytest.raises(Refused, match=f"^Volumio reported success, but .*{why}"):
             ask(three, button)
     three.box.most, three.deaf = 60, set()
     with pytest.raises(Refused, match="see the most that its settings allow"):
@@ -281,7 +281,7 @@ def test_muting_twice_does_not_ask_twice(three: VolumioServer) -> None:
 
 
 def test_repeating_one_track_can_be_ended_and_not_begun(three: VolumioServer) -> None:
-    with pytest.raises(Refused, match="lets nobody repeat one track from outside"):
+    with pytest.raises(Refused, match="API cannot repeat one track"):
         ask(three, lambda player: player.set_modes(random=True, single=Mode.ON))
     assert three.box.random is None, "nothing of it was done"
     three.box.repeat = three.box.single = True
@@ -352,7 +352,7 @@ def test_what_it_can_is_told_and_what_it_cannot_is_refused_with_a_way_out(three:
     assert set(lacks) | seen == set(Capability)
     for calls in lacks.values():
         for call in calls:
-            with pytest.raises(Refused, match=r"^Volumio (lets nobody|has no) .+; .+"):
+            with pytest.raises(Refused, match=r"^Volumio('s API cannot| has no) .+; .+"):
                 ask(three, call)
 
 
@@ -435,7 +435,7 @@ def test_what_volumio_has_no_page_for_is_refused(server: VolumioServer) -> None:
             "the genres of its whole library only",
         ),
         (lambda player: player.list_library(EntryType.FOLDER), "not sorted by folder"),
-        (lambda player: player.library_stats("USB"), "counts its whole library only"),
+        (lambda player: player.library_stats("USB"), "counts only its whole library"),
     ):
         with pytest.raises(Refused, match=why):
             ask(server, question)

@@ -112,7 +112,7 @@ def test_a_volumio_that_cannot_tell_of_changes_is_looked_at_and_that_is_said_onc
     with caplog.at_level(logging.WARNING):
         asyncio.run(scene())
     (record,) = caplog.records
-    assert "Volumio cannot tell of changes" in record.getMessage()
+    assert "no push notifications from Volumio" in record.getMessage()
 
 
 def test_what_changes_while_it_registers_is_not_lost(server: VolumioServer) -> None:
@@ -190,7 +190,7 @@ def test_a_hung_volumio_is_found_out_by_looking(server: VolumioServer) -> None:
     async def scene() -> None:
         async with waiting(connect(server, timedelta(milliseconds=50))) as changes:
             server.freeze()
-            with pytest.raises(Unavailable, match="it does not answer"):
+            with pytest.raises(Unavailable, match="it did not answer in time"):
                 await mixer(changes)
         server.thaw()
 
@@ -214,10 +214,10 @@ def test_closing_the_player_ends_the_waiting(server: VolumioServer) -> None:
 
 def test_the_address_of_an_appliance_that_was_killed_is_taken_back_and_no_others(server: VolumioServer) -> None:
     async def scene() -> None:
-        dead = f"http://127.0.0.1:{free_port()}{_volumio_ear.PREFIX}gone"
-        others = [f"http://127.0.0.1:{free_port()}/home-assistant", f"http://127.0.0.2:9{_volumio_ear.PREFIX}far"]
+        dead = f"http://127.0.0.1:{free_port()}{_volumio_ear.PATH_PREFIX}gone"
+        others = [f"http://127.0.0.1:{free_port()}/home-assistant", f"http://127.0.0.2:9{_volumio_ear.PATH_PREFIX}far"]
         alive = await asyncio.start_server(lambda _reader, writer: writer.close(), "127.0.0.1", 0)
-        others.append(f"http://127.0.0.1:{alive.sockets[0].getsockname()[1]}{_volumio_ear.PREFIX}alive")
+        others.append(f"http://127.0.0.1:{alive.sockets[0].getsockname()[1]}{_volumio_ear.PATH_PREFIX}alive")
         server.box.urls = [dead, *others]
         async with waiting(connect(server, NEVER)):
             assert server.box.urls[:3] == others
@@ -405,7 +405,7 @@ def test_a_configuration_says_what_is_wrong_with_the_player(house: House) -> Non
         ("address: 'http://volumio.local'", "'http://volumio.local' is not an address of Volumio"),
         ("address: 'volumio.local:x'", "with :port if that is not 3000"),
         ("address: ''", "is not an address of Volumio"),
-        ("listen: 70000", "70000 is no port"),
+        ("listen: 70000", "70000 is not a valid port"),
         ("poll: 0s", "look every second at most"),
     ):
         house.write("", f"player: {{kind: volumio, with: {{{line}}}}}")

@@ -1,256 +1,163 @@
-"""Volumio's REST API: a question and its answer as data, what goes wrong as our errors."""
+"""Volumio's REST API: requests, JSON answers, and errors as errors of the appliance."""
 
 import asyncio
 import json
-import socket
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote, urlencode
 
-import h11
-
 from pi_appliance.errors import ApplianceError, Refused, Unavailable, Uncertain
+from pi_appliance.system import http
+from pi_appliance.system.http import HttpResponse, NoResponse
 
-NO_VOLUMIO = "what answers there is no Volumio"
-REACH = 1.0  # seconds to find, connect and ask a Volumio how it is; a hung one is found out here
-_PIECE = 65_536  # bytes
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
-    """What came back. `mime` is its content type without parameters."""
-
-    status: int
-    mime: str
-    body: bytes
-
-
-class Cut(Exception):
-    """No whole answer came; why, in words. `sent`: whether the other side may have got the request."""
-
-    def __init__(self, why: str, *, sent: bool) -> None:
-        self.sent = sent
-        super().__init__(why)
-
-
-async def connect(place: tuple[str, int]) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-    """Connect to PLACE. Raises Cut within a second."""
-    try:
-        async with asyncio.timeout(REACH):
-            return await asyncio.open_connection(*place)
-    except (OSError, ValueError) as error:  # a host that cannot be one is a ValueError
-        raise Cut(_why(error), sent=False) from None
-
-
-async def request(
-    place: tuple[str, int], method: str, target: str, body: bytes | None = None, *, seconds: float, longest: int
-) -> Answer:
-    """Ask once on a line of its own. SECONDS are for all of it, LONGEST is in bytes. BODY is JSON. Raises Cut."""
-    sent = False
-    try:
-        async with asyncio.timeout(seconds):
-            reader, writer = await connect(place)
-            try:
-                line = h11.Connection(h11.CLIENT)
-                data = _request(line, place, method, target, body)
-                sent = True
-                writer.write(data)
-                await writer.drain()
-                return await _answer(line, reader, longest)
-            finally:
-                writer.transport.abort()
-    except OSError as error:
-        raise Cut(_why(error), sent=sent) from None
-
-
-def _request(line: h11.Connection, place: tuple[str, int], method: str, target: str, body: bytes | None) -> bytes:
-    host, port = place
-    named = f"[{host}]" if ":" in host else host.encode("idna").decode("ascii")
-    headers = [("Host", f"{named}:{port}"), ("Connection", "close")]
-    if body is not None:
-        headers += [("Content-Type", "application/json"), ("Content-Length", str(len(body)))]
-    parts: list[h11.Event] = [h11.Request(method=method, target=target, headers=headers)]
-    if body is not None:
-        parts.append(h11.Data(data=body))
-    return b"".join(line.send(part) or b"" for part in [*parts, h11.EndOfMessage()])
-
-
-async def _answer(line: h11.Connection, reader: asyncio.StreamReader, longest: int) -> Answer:
-    head: h11.Response | None = None
-    pieces: list[bytes] = []
-    length = 0
-    while True:
-        match event := _event(line):
-            case h11.NEED_DATA:
-                data = await reader.read(_PIECE)
-                if head is None and data and not b"HTTP/".startswith(data[:5]) and not line.trailing_data[0]:
-                    raise Cut(NO_VOLUMIO, sent=True)  # such as an MPD, whose greeting h11 would take for a beginning
-                line.receive_data(data)
-            case h11.Response():
-                head = event
-            case h11.Data():
-                pieces.append(bytes(event.data))
-                length += len(event.data)
-                if length > longest:
-                    raise Cut("it answers without end", sent=True)
-            case h11.EndOfMessage() if head is not None:
-                kind = dict(head.headers).get(b"content-type", b"").decode("latin-1")
-                mime = kind.partition(";")[0].strip().lower()
-                return Answer(status=head.status_code, mime=mime, body=b"".join(pieces))
-            case h11.InformationalResponse():
-                pass
-            case _:
-                raise Cut("it hung up", sent=True)
-
-
-def _event(line: h11.Connection) -> Any:
-    try:
-        return line.next_event()
-    except h11.RemoteProtocolError:
-        ended = line.trailing_data[1]
-        raise Cut("it hung up" if ended else NO_VOLUMIO, sent=True) from None
-
-
-def _why(error: Exception) -> str:
-    """Return in a few words why there was no answer."""
-    match error:
-        case TimeoutError():
-            return "it does not answer"
-        case ConnectionRefusedError():
-            return "nothing listens there"
-        case ConnectionError():
-            return "it hung up"
-        case socket.gaierror():
-            return "no machine of that name is found"
-        case OSError() if error.errno is None:  # asyncio tried several addresses of one name, and says so at length
-            return "nothing listens there"
-        case OSError():
-            return str(error.strerror)
-    return "there is no such address"
-
-
-ANSWER = 5.0  # seconds for a Volumio that has just said how it is
-LONG_ANSWER = 20.0  # seconds for a list of a big library, which a Pi takes its time to make
-_LONGEST = 32_000_000  # bytes of such a list
-_STATE = 1_000_000  # bytes
-_BIG = 200_000  # bytes from which on reading JSON is left to a thread, or the music would stop for the page
+NOT_A_VOLUMIO = "the program there is not a Volumio"
+STATE_TIMEOUT = 1.0  # seconds for the state, which is read before each command; detects a Volumio that hangs
+REPLY_TIMEOUT = 5.0  # seconds
+LIST_TIMEOUT = 20.0  # seconds for a list of a big library on a Pi
+_MAX_BYTES = 32_000_000  # of such a list
+_MAX_STATE_BYTES = 1_000_000
+_THREAD_BYTES = 200_000  # JSON above this size is parsed in a thread, so that it does not block the event loop
 
 
 class VolumioClient:
-    """Volumio at PLACE, which the owner wrote as NAME. Every answer is an object or a list, or one of our errors."""
+    """The REST API of one Volumio. Every answer is an object or a list, or an error of the appliance."""
 
-    def __init__(self, name: str, place: tuple[str, int]) -> None:
-        self.name, self.place = name, place
+    def __init__(self, name: str, address: tuple[str, int]) -> None:
+        """Create a client; `name` is the `address` as the owner wrote it, for messages."""
+        self.name, self.address = name, address
 
     async def state(self) -> Mapping[str, Any]:
-        """Return what getState says. Raises Unavailable within a second if Volumio is not there, or it is none."""
-        state = await self._asked("GET", "getState", seconds=REACH, longest=_STATE)
+        """Return the reply of getState. Raises Unavailable within about a second without a Volumio."""
+        state = await self._request("GET", "getState", seconds=STATE_TIMEOUT, max_bytes=_MAX_STATE_BYTES)
         if not isinstance(state, dict) or state.get("status") not in ("play", "pause", "stop"):
-            raise self.lost(NO_VOLUMIO)
+            raise self.unavailable(NOT_A_VOLUMIO)
         return state
 
     async def queue(self) -> list[Mapping[str, Any]]:
-        """Return the items of the whole queue."""
-        answer = await self._asked("GET", "getQueue")
-        items = answer.get("queue") if isinstance(answer, dict) else None
+        """Return all items of the queue."""
+        reply = await self._request("GET", "getQueue")
+        items = reply.get("queue") if isinstance(reply, dict) else None
         if not isinstance(items, list):
-            raise self.lost(NO_VOLUMIO)
-        return objects(items)
+            raise self.unavailable(NOT_A_VOLUMIO)
+        return only_objects(items)
 
-    async def command(self, name: str, *, once: str = "", **values: str | int) -> None:
-        """Give the command NAME. That it was not refused means nothing: Volumio says Success on failure, too.
+    async def command(self, name: str, *, non_idempotent: str = "", **values: str | int) -> None:
+        """Send a command. Volumio replies "Success" even if the command fails.
 
-        ONCE names what, done twice, does two things: where the answer is lost, that is Uncertain.
+        Args:
+            name: Volumio's command.
+            non_idempotent: name for users of a command that must not be repeated; if the reply is lost, this
+                raises Uncertain.
+            values: parameters of the command.
         """
         query = urlencode({"cmd": name, **values}, quote_via=quote, errors="replace")
-        self._agreed(await self._asked("GET", f"commands/?{query}", once=once))
+        _raise_for_error(await self._request("GET", f"commands/?{query}", non_idempotent=non_idempotent))
 
-    async def post(self, route: str, data: object, *, once: str) -> None:
-        """Send DATA to ROUTE. Raises as command() does."""
-        self._agreed(await self._asked("POST", route, data, once=once, seconds=LONG_ANSWER))
+    async def post(self, route: str, data: object, *, non_idempotent: str) -> None:
+        """Send `data` as JSON. Arguments and errors are those of `command()`."""
+        _raise_for_error(await self._request("POST", route, data, non_idempotent=non_idempotent, seconds=LIST_TIMEOUT))
 
     async def get(self, route: str, **query: str) -> Any:
-        """Return what ROUTE answers. Raises Refused where that is an error."""
+        """Return the reply of `route`. Raises Refused if it is an error."""
         target = f"{route}?{urlencode(query, quote_via=quote, errors='replace')}" if query else route
-        answer = await self._asked("GET", target, seconds=LONG_ANSWER)
-        self._agreed(answer)
-        return answer
+        reply = await self._request("GET", target, seconds=LIST_TIMEOUT)
+        _raise_for_error(reply)
+        return reply
 
     async def push_urls(self) -> list[Any]:
-        """Return the addresses that are told of changes."""
-        answer = await self._asked("GET", "pushNotificationUrls")
-        return answer if isinstance(answer, list) else []
+        """Return the URLs that receive push notifications."""
+        reply = await self._request("GET", "pushNotificationUrls")
+        return reply if isinstance(reply, list) else []
 
-    async def tell(self, url: str) -> None:
-        """Have URL told of changes, until Volumio is started again."""
-        answer = await self._asked("POST", "pushNotificationUrls", {"url": url})
-        if answer != {"error": "URL already present"}:
-            self._agreed(answer)
+    async def subscribe(self, url: str) -> None:
+        """Send push notifications to `url` until Volumio restarts."""
+        reply = await self._request("POST", "pushNotificationUrls", {"url": url})
+        if reply != {"error": "URL already present"}:
+            _raise_for_error(reply)
 
-    async def tell_no_more(self, url: str) -> None:
-        """Have URL told no more."""
-        await self._asked("DELETE", "pushNotificationUrls", {"url": url}, seconds=REACH)
+    async def unsubscribe(self, url: str) -> None:
+        """Stop push notifications to `url`."""
+        await self._request("DELETE", "pushNotificationUrls", {"url": url}, seconds=STATE_TIMEOUT)
 
-    async def picture(self, target: str) -> Answer:
-        """Return what TARGET, an address such as /albumart?…, brings."""
-        return await self._exchanged("GET", target, None, seconds=ANSWER, longest=_LONGEST)
+    async def image(self, target: str) -> HttpResponse:
+        """Return the answer for an image path, such as /albumart?path=USB."""
+        return await self._exchange("GET", target, None, seconds=REPLY_TIMEOUT, max_bytes=_MAX_BYTES)
 
-    def lost(self, why: str) -> Unavailable:
-        """Return the error that says WHY Volumio is not reached, and what to do."""
-        todo = "start it or correct `address` under `player:`"
-        return Unavailable(f"Volumio at {self.name} is not reached: {why}; {todo}")
+    def unavailable(self, reason: str) -> Unavailable:
+        """Return the error for a Volumio that is not reached."""
+        return Unavailable(
+            f"Volumio at {self.name} is not reached: {reason}; start it or correct `address` under `player:`"
+        )
 
-    def uncertain(self, once: str) -> Uncertain:
-        """Return the error that says that ONCE was asked and perhaps done."""
-        return Uncertain(f"Volumio at {self.name} did not answer {once!r}; check whether it was done, then continue")
+    def uncertain(self, command: str) -> Uncertain:
+        """Return the error for a command that was sent and may have been executed."""
+        return Uncertain(f"Volumio at {self.name} did not answer {command!r}; check whether it was done, then continue")
 
-    async def _asked(
+    async def _request(
         self,
         method: str,
         target: str,
         data: object = None,
         *,
-        once: str = "",
-        seconds: float = ANSWER,
-        longest: int = _LONGEST,
+        non_idempotent: str = "",
+        seconds: float = REPLY_TIMEOUT,
+        max_bytes: int = _MAX_BYTES,
     ) -> Any:
         body = None if data is None else json.dumps(data).encode()
-        answer = await self._exchanged(method, f"/api/v1/{target}", body, once=once, seconds=seconds, longest=longest)
-        if answer.status != 200:
-            raise self._not_done(answer.status, target.partition("?")[0])
+        response = await self._exchange(
+            method, f"/api/v1/{target}", body, non_idempotent=non_idempotent, seconds=seconds, max_bytes=max_bytes
+        )
+        if response.status != 200:
+            raise self._status_error(response.status, target.partition("?")[0])
         try:
-            if len(answer.body) > _BIG:
-                return await asyncio.to_thread(json.loads, answer.body)
-            return json.loads(answer.body)
+            if len(response.body) > _THREAD_BYTES:
+                return await asyncio.to_thread(json.loads, response.body)
+            return json.loads(response.body)
         except (ValueError, RecursionError):
-            raise self._broken(NO_VOLUMIO, once) from None
+            raise self._lost_reply(NOT_A_VOLUMIO, non_idempotent) from None
 
-    async def _exchanged(
-        self, method: str, target: str, body: bytes | None, *, once: str = "", seconds: float, longest: int
-    ) -> Answer:
+    async def _exchange(
+        self,
+        method: str,
+        target: str,
+        body: bytes | None,
+        *,
+        non_idempotent: str = "",
+        seconds: float,
+        max_bytes: int,
+    ) -> HttpResponse:
+        host, port = self.address
+        url = f"http://{f'[{host}]' if ':' in host else host}:{port}{target}"
+        headers = {"Content-Type": "application/json"} if body is not None else {}
         try:
-            return await request(self.place, method, target, body, seconds=seconds, longest=longest)
-        except Cut as cut:
-            raise self._broken(str(cut), once if cut.sent else "") from None
+            response = await http.request(
+                method, url, seconds=seconds, max_bytes=max_bytes, body=body, headers=headers, use_proxy=False
+            )
+        except NoResponse as error:
+            reason = str(error) if error.is_http else NOT_A_VOLUMIO
+            raise self._lost_reply(reason, non_idempotent if error.is_sent else "") from None
+        if response.is_truncated:
+            raise self._lost_reply("its answer is too long", non_idempotent)
+        return response
 
-    def _broken(self, why: str, once: str) -> ApplianceError:
-        return self.uncertain(once) if once else self.lost(why)
+    def _lost_reply(self, reason: str, non_idempotent: str) -> ApplianceError:
+        return self.uncertain(non_idempotent) if non_idempotent else self.unavailable(reason)
 
-    def _not_done(self, status: int, route: str) -> ApplianceError:
+    def _status_error(self, status: int, route: str) -> ApplianceError:
         if route == "getState":
-            return self.lost(NO_VOLUMIO)
+            return self.unavailable(NOT_A_VOLUMIO)
         if status == 404:
-            return Refused(f"Volumio at {self.name} does not know {route!r}; bring it up to date")
-        return Refused(f"Volumio at {self.name} answers {route!r} with the error {status}; look into its own page")
-
-    def _agreed(self, answer: Any) -> None:
-        error = answer.get("error", answer.get("Error")) if isinstance(answer, dict) else None
-        if error is not None:
-            words = error if isinstance(error, str) and error else "that it could not, and not why"
-            raise Refused(f"Volumio says: {words}")
+            return Refused(f"Volumio at {self.name} does not know {route!r}; update it")
+        return Refused(f"Volumio at {self.name} answers {route!r} with the error {status}; see its own page")
 
 
-def objects(found: Any) -> list[Mapping[str, Any]]:
-    """Return those of FOUND that are objects; of what is no list, none."""
-    return [each for each in found if isinstance(each, dict)] if isinstance(found, list) else []
+def _raise_for_error(reply: Any) -> None:
+    error = reply.get("error", reply.get("Error")) if isinstance(reply, dict) else None
+    if error is not None:
+        message = error if isinstance(error, str) and error else "the command failed, without a reason"
+        raise Refused(f"Volumio says: {message}")
+
+
+def only_objects(value: Any) -> list[Mapping[str, Any]]:
+    """Return the objects in a JSON list; empty for anything else."""
+    return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []

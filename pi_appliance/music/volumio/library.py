@@ -1,7 +1,7 @@
-"""Volumio's library as its pages show it: folders, artists, albums, genres, saved playlists, search.
+"""Volumio's library: folders, artists, albums, genres, saved playlists, search; and the conversion of its JSON.
 
-Volumio answers with whole lists. Windows are cut here, and the last list is kept for a moment, so that paging through
-100,000 tracks asks Volumio once.
+Volumio replies with whole lists. Pages are cut here, and the last list is cached for a short time, so that paging
+through 100,000 tracks reads it once.
 """
 
 import asyncio
@@ -28,91 +28,93 @@ from pi_appliance.music.model import (
     Track,
     Uri,
 )
-from pi_appliance.music.volumio.client import VolumioClient, objects
+from pi_appliance.music.volumio.client import VolumioClient, only_objects
 
 ROOT = "music-library"
 Item = Mapping[str, Any]
 _SONGS = {"song", "track", "cuesong", "webradio", "mywebradio"}
-_TAGS = {  # what a page is of, by how many names its address has
+_TAG_PAGES = {  # entry types by the number of names in the URI
     "artists": (EntryType.ARTIST, EntryType.ALBUM),
     "albums": (EntryType.ALBUM, EntryType.ALBUM),
     "genres": (EntryType.GENRE, EntryType.ARTIST, EntryType.ALBUM),
 }
 
 
-def state(said: Item, queue: Sequence[Track], version: int) -> PlayerState:
-    """Return what getState says (seek in ms, duration in s), beside the whole QUEUE."""
-    play, mixer = PlaybackState(said["status"]), not said.get("disableVolumeControl")
-    seek, volume = _number(said.get("seek")), _number(said.get("volume"))
+def to_state(reply: Item, queue: Sequence[Track], version: int) -> PlayerState:
+    """Return the state from the reply of getState (seek in ms, duration in s) and the whole queue."""
+    play, mixer = PlaybackState(reply["status"]), not reply.get("disableVolumeControl")
+    seek, volume = _to_number(reply.get("seek")), _to_number(reply.get("volume"))
     return PlayerState(
         playback=play,
-        track=_current(said, queue),
+        track=_current_track(reply, queue),
         elapsed=None if seek is None or play is PlaybackState.STOPPED else seek / 1000,
         volume=min(100, max(0, round(volume))) if mixer and volume is not None else None,
-        muted=said.get("mute") is True,
-        repeat=said.get("repeat") is True,  # null until somebody sets it
-        random=said.get("random") is True,
-        single=Mode.ON if said.get("repeatSingle") is True else Mode.OFF,
-        consume=Mode.ON if said.get("consume") is True else Mode.OFF,
+        muted=reply.get("mute") is True,
+        repeat=reply.get("repeat") is True,  # null until it is set once
+        random=reply.get("random") is True,
+        single=Mode.ON if reply.get("repeatSingle") is True else Mode.OFF,
+        consume=Mode.ON if reply.get("consume") is True else Mode.OFF,
         queue_length=len(queue),
         queue_version=version,
-        updating=1 if said.get("updatedb") is True else None,
-        bitrate=_whole(said.get("bitrate")),
-        audio_format=_audio(said),
+        updating=1 if reply.get("updatedb") is True else None,
+        bitrate=_to_int(reply.get("bitrate")),
+        audio_format=_audio_format(reply),
     )
 
 
-def is_stream(said: Item) -> bool:
-    """Say whether a state or an item is of the radio. `stream` alone does not tell: it may be a file's type."""
-    return "webradio" in (said.get("service"), said.get("trackType"), said.get("type")) or said.get("stream") is True
+def is_stream(reply: Item) -> bool:
+    """Return whether a state or an item is web radio. `stream` may also be the type of a file."""
+    return (
+        "webradio" in (reply.get("service"), reply.get("trackType"), reply.get("type")) or reply.get("stream") is True
+    )
 
 
-def queue(items: Iterable[Item]) -> list[Track]:
-    """Return the queue. Ids follow from the address and which of several with that address it is.
+def to_queue(items: Iterable[Item]) -> list[Track]:
+    """Return the queue. An id is derived from the URI and its occurrence number in the queue.
 
-    So they stay their own while the queue changes around them, for every program that looks at it.
+    So ids stay the same when other tracks move, and they are the same for every client.
     """
-    seen: Counter[str] = Counter()
+    occurrences: Counter[str] = Counter()
     tracks = []
     for position, item in enumerate(items):
-        uri = address(item)
-        seen[uri] += 1
-        digest = blake2b(f"{seen[uri]} {uri}".encode("utf-8", "surrogatepass"), digest_size=6)
-        tracks.append(_track(item, position, int.from_bytes(digest.digest(), "big")))
+        uri = item_uri(item)
+        occurrences[uri] += 1
+        digest = blake2b(f"{occurrences[uri]} {uri}".encode("utf-8", "surrogatepass"), digest_size=6)
+        tracks.append(_to_track(item, position, int.from_bytes(digest.digest(), "big")))
     return tracks
 
 
-def address(item: Item) -> str:
-    """Return where an item is: of files the address by which one browses, for the queue has another for some."""
-    uri = _text(item.get("uri"))
+def item_uri(item: Item) -> str:
+    """Return the URI of an item; for files that of the library, because the queue has a different one."""
+    uri = _to_text(item.get("uri"))
     return f"{ROOT}/{uri.removeprefix('mnt/')}" if uri.startswith("mnt/") else uri
 
 
-def entry(item: Item) -> Entry | None:
-    """Return one item of a page; None for what has no name or no address."""
-    name, uri = _text(item.get("title") or item.get("name")), address(item)
+def to_entry(item: Item) -> Entry | None:
+    """Return an item as an entry; `None` without a name or a URI."""
+    name, uri = _to_text(item.get("title") or item.get("name")), item_uri(item)
     scheme, _, rest = uri.partition("://")
     names = [unquote(part) for part in rest.split("/")]
     if not uri:
         return None
-    if scheme in _TAGS and rest:
-        kinds = _TAGS[scheme]
+    if scheme in _TAG_PAGES and rest:
+        kinds = _TAG_PAGES[scheme]
         kind = kinds[min(len(names), len(kinds)) - 1]
-        artist = _text(item.get("artist")) or (names[-2] if len(names) > 1 else "")
+        artist = _to_text(item.get("artist")) or (names[-2] if len(names) > 1 else "")
         if not (name or names[-1]):
-            return None  # all that has no such tag
+            return None  # the tracks without this tag
         if kind is not EntryType.ALBUM:
             return Entry(kind=kind, name=name or names[-1], uri=uri)
-        return Entry(kind=kind, name=name or names[-1], uri=uri, artist=artist, date=_text(item.get("year")))
+        return Entry(kind=kind, name=name or names[-1], uri=uri, artist=artist, date=_to_text(item.get("year")))
     if item.get("type") in _SONGS:
-        kind, track = EntryType.STREAM if is_stream(item) else EntryType.TRACK, _track(item)
+        kind, track = EntryType.STREAM if is_stream(item) else EntryType.TRACK, _to_track(item)
         return Entry(kind=kind, name=track.label, uri=uri, artist=track.artist, track=track)
     kind = EntryType.PLAYLIST if item.get("type") == "playlist" or uri.startswith("playlists/") else EntryType.FOLDER
     return Entry(kind=kind, name=name or uri, uri=uri)
 
 
-def seconds(clock: Any) -> int:
-    """Return h:mm:ss in seconds; of what is none, 0."""
+def parse_duration(clock: Any) -> int:
+    """Return h:mm:ss in seconds; 0 if it is invalid."""
     parts = str(clock).split(":")
     if not all(part.isascii() and part.isdecimal() for part in parts):
         return 0
@@ -122,25 +124,25 @@ def seconds(clock: Any) -> int:
     return total
 
 
-def _current(said: Item, queued: Sequence[Track]) -> Track | None:
-    position, track = said.get("position"), _track(said)
+def _current_track(reply: Item, queue: Sequence[Track]) -> Track | None:
+    position, track = reply.get("position"), _to_track(reply)
     if not track.uri and not track.title:
         return None
-    if not isinstance(position, int) or not 0 <= position < len(queued) or queued[position].uri != track.uri:
-        return track  # such as what a phone sends over AirPlay
-    return _track(said, position, queued[position].id)
+    if not isinstance(position, int) or not 0 <= position < len(queue) or queue[position].uri != track.uri:
+        return track  # such as AirPlay from a phone
+    return _to_track(reply, position, queue[position].id)
 
 
-def _track(item: Item, position: int | None = None, id: int | None = None) -> Track:  # noqa: A002 - MPD's word
-    number = _text(item.get("tracknumber"))
-    length = _number(item.get("duration"))
+def _to_track(item: Item, position: int | None = None, id: int | None = None) -> Track:  # noqa: A002 - MPD's word
+    number = _to_text(item.get("tracknumber"))
+    length = _to_number(item.get("duration"))
     return Track(
-        uri=address(item),
-        title=_text(item.get("title") or item.get("name")),
-        artist=_text(item.get("artist")),
-        album=_text(item.get("album")),
-        genre=_text(item.get("genre")),
-        date=_text(item.get("year")),
+        uri=item_uri(item),
+        title=_to_text(item.get("title") or item.get("name")),
+        artist=_to_text(item.get("artist")),
+        album=_to_text(item.get("album")),
+        genre=_to_text(item.get("genre")),
+        date=_to_text(item.get("year")),
         number="" if number == "0" else number,
         duration=length if length and not is_stream(item) else None,
         position=position,
@@ -148,235 +150,237 @@ def _track(item: Item, position: int | None = None, id: int | None = None) -> Tr
     )
 
 
-def _audio(said: Item) -> str:
-    """Return 44100:16:2 of "44.1 kHz", "16 bit" and 2; '' if any of them is not told."""
-    rate, bits = _number(said.get("samplerate")), _whole(said.get("bitdepth"))
-    channels = _whole(said.get("channels"))
+def _audio_format(reply: Item) -> str:
+    """Return MPD's format, such as 44100:16:2 for "44.1 kHz", "16 bit" and 2; empty if one is missing."""
+    rate, bits = _to_number(reply.get("samplerate")), _to_int(reply.get("bitdepth"))
+    channels = _to_int(reply.get("channels"))
     if not rate or not bits or not channels:
         return ""
     return f"{round(rate * 1000) if rate < 1000 else round(rate)}:{bits}:{channels}"
 
 
-def _whole(value: Any) -> int | None:
-    number = _number(value)
+def _to_int(value: Any) -> int | None:
+    number = _to_number(value)
     return None if number is None else round(number)
 
 
-def _number(value: Any) -> float | None:
-    """Return the number that VALUE is or begins with; a unit may follow."""
+def _to_number(value: Any) -> float | None:
+    """Return the number at the start of `value`; a unit may follow."""
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         return None
     found = re.match(r"\s*-?\d{1,15}(\.\d{1,9})?(?=[\s%a-zA-Z]|$)", str(value))
     return float(found[0]) if found else None
 
 
-def _text(value: Any) -> str:
+def _to_text(value: Any) -> str:
     return str(value) if isinstance(value, str | int) and not isinstance(value, bool) else ""
 
 
-KEPT = 30.0  # seconds
-_SOURCES = ("favourites", "playlists", "radio", "upnp", "Last_100")  # what one browses beside the library
+CACHE_SECONDS = 30.0
+_SOURCES = ("favourites", "playlists", "radio", "upnp", "Last_100")  # folders beside the library
 _PLAYABLE = (EntryType.TRACK, EntryType.STREAM)
 
 
-class Found(NamedTuple):
-    """What is to be played: what to call it, and what to send to Volumio for it."""
+class PlayableItems(NamedTuple):
+    """A source as Volumio's items, and its display name."""
 
     name: str
     items: Sequence[Mapping[str, Any]]
 
 
 class VolumioLibrary:
-    """What can be played."""
+    """The library of one Volumio."""
 
-    def __init__(self, rest: VolumioClient) -> None:
-        self._rest = rest
-        self._kept: tuple[str, list[Mapping[str, Any]]] | None = None
+    def __init__(self, client: VolumioClient) -> None:
+        self._client = client
+        self._cache: tuple[str, list[Mapping[str, Any]]] | None = None
 
     async def list_directory(self, path: str, start: int, count: int) -> Page[Entry]:
-        """Return what is in the folder PATH. Raises Refused if there is none."""
-        uri = _uri(path)
-        items = await self._page(uri)
-        if not items and uri != ROOT and await self._named(uri) is None:
+        """Return a page of the folder `path`. Raises Refused if it does not exist."""
+        uri = _to_uri(path)
+        items = await self._browse(uri)
+        if not items and uri != ROOT and await self._find_item(uri) is None:
             raise Refused(f"the library has no folder {path!r}")
-        return _window(_entries(items), start, count)
+        return _cut_page(_entries(items), start, count)
 
-    async def entries(self, kind: EntryType, wanted: LibraryFilter, start: int, count: int) -> Page[Entry]:
-        """Return the entries of KIND in which WANTED is found. Raises Refused where Volumio has no such page."""
+    async def list_entries(self, kind: EntryType, library_filter: LibraryFilter, start: int, count: int) -> Page[Entry]:
+        """Return the matching entries of type `kind`. Raises Refused if Volumio has no such list."""
         if kind in _PLAYABLE:
-            return _window(await self._tracks(wanted), start, count)
+            return _cut_page(await self._find_tracks(library_filter), start, count)
         if kind not in (EntryType.ARTIST, EntryType.ALBUM, EntryType.GENRE):
             raise Refused(f"the library of Volumio is not sorted by {kind}; browse its folders")
-        if kind is EntryType.GENRE and wanted != LibraryFilter():
+        if kind is EntryType.GENRE and library_filter != LibraryFilter():
             raise Refused("Volumio lists the genres of its whole library only; ask for them without anything else")
         page = {EntryType.ARTIST: "artists://", EntryType.ALBUM: "albums://", EntryType.GENRE: "genres://"}[kind]
-        if wanted.text or wanted.genre or (wanted.artist and kind is EntryType.ALBUM):
-            items = await self._narrowed(wanted)
+        if library_filter.text or library_filter.genre or (library_filter.artist and kind is EntryType.ALBUM):
+            items = await self._browse_filter(library_filter)
         else:
-            items = await self._page(page)
-        entries = _with_artists(_entries(items)) if wanted.genre else _entries(items)
-        found = (entry for entry in entries if entry.kind is kind and _fits(entry, wanted))
+            items = await self._browse(page)
+        entries = _add_artists(_entries(items)) if library_filter.genre else _entries(items)
+        found = (entry for entry in entries if entry.kind is kind and _matches(entry, library_filter))
         unique = {(entry.name, entry.artist): entry for entry in found}
-        return _window(sorted(unique.values(), key=lambda entry: entry.name.casefold()), start, count)
+        return _cut_page(sorted(unique.values(), key=lambda entry: entry.name.casefold()), start, count)
 
-    async def library_stats(self) -> LibraryStats:
-        """Return how big the library is."""
-        said = await self._rest.get("collectionstats")
-        if not isinstance(said, dict):
-            raise Refused("Volumio does not tell how big its library is; ask again when it has scanned it")
-        artists, albums, songs = (_count(said.get(key)) for key in ("artists", "albums", "songs"))
-        return LibraryStats(artists=artists, albums=albums, tracks=songs, seconds=seconds(said.get("playtime")))
+    async def read_stats(self) -> LibraryStats:
+        """Return the size of the library."""
+        reply = await self._client.get("collectionstats")
+        if not isinstance(reply, dict):
+            raise Refused("Volumio does not report the size of its library; ask again after its scan")
+        artists, albums, songs = (_to_count(reply.get(key)) for key in ("artists", "albums", "songs"))
+        return LibraryStats(artists=artists, albums=albums, tracks=songs, seconds=parse_duration(reply.get("playtime")))
 
     async def list_playlists(self) -> list[Playlist]:
-        """Return the saved playlists, in the order of their names."""
-        names = await self._rest.get("listplaylists")
+        """Return the saved playlists, sorted by name."""
+        names = await self._client.get("listplaylists")
         listed = [name for name in names if isinstance(name, str)] if isinstance(names, list) else []
         return [Playlist(name=name) for name in sorted(listed, key=str.casefold)]
 
     async def list_playlist(self, name: str, start: int, count: int) -> Page[Entry]:
-        """Return COUNT entries of the playlist NAME. Raises Refused if there is none."""
-        return _window(_entries(await self._saved(name)), start, count)
+        """Return a page of the playlist `name`. Raises Refused if it does not exist."""
+        return _cut_page(_entries(await self._read_playlist(name)), start, count)
 
-    async def find(self, source: Source) -> Found:
-        """Return what to send to Volumio for SOURCE. Raises Refused for what is not there: Volumio would not tell."""
+    async def find(self, source: Source) -> PlayableItems:
+        """Return the items for `source`. Raises Refused if it does not exist, which Volumio would not report."""
         match source:
             case Uri():
-                return await self._at(source)
+                return await self._find_uri(source)
             case SavedPlaylist():
-                songs = [item for item in await self._saved(source.playlist) if address(item)]
+                songs = [item for item in await self._read_playlist(source.playlist) if item_uri(item)]
                 if not songs:
                     raise Refused(f"the playlist {source.playlist!r} is empty")
-                return Found(source.playlist, songs)
+                return PlayableItems(source.playlist, songs)
             case LibraryFilter():
-                return await self._wanted(source)
+                return await self._find_tracks_for(source)
 
-    async def _at(self, source: Uri) -> Found:
+    async def _find_uri(self, source: Uri) -> PlayableItems:
         if not source.uri.strip():
             raise Refused("nothing is named to add")
         if source.uri.startswith(("http://", "https://")):
             title = source.title or source.uri
             item = {"uri": source.uri, "service": "webradio", "type": "webradio", "title": title, "name": title}
-            return Found(title, [item])
-        uri = _uri(source.uri)
+            return PlayableItems(title, [item])
+        uri = _to_uri(source.uri)
         if uri.startswith("playlists/"):
             return await self.find(SavedPlaylist(playlist=uri.removeprefix("playlists/")))
         scheme = uri.partition("://")[0] if "://" in uri else ""
         if scheme and scheme not in ("artists", "albums", "genres"):
-            return Found(source.title or uri, [{"uri": uri, "title": source.title}])  # of a plug-in of Volumio's
+            return PlayableItems(source.title or uri, [{"uri": uri, "title": source.title}])  # of a Volumio plug-in
         if scheme or uri in (ROOT, *_SOURCES):
-            items = await self._page(uri)
+            items = await self._browse(uri)
             known: Mapping[str, Any] | None = {"title": source.title} if items else None
         else:
-            known = await self._named(uri)
+            known = await self._find_item(uri)
         if known is None:
             raise Refused(f"the library has no {source.uri!r}")
         name = source.title or str(known.get("title") or unquote(uri.rpartition("/")[2]))
-        return Found(name, [{"uri": uri, "service": known.get("service", "mpd"), "title": name}])
+        return PlayableItems(name, [{"uri": uri, "service": known.get("service", "mpd"), "title": name}])
 
-    async def _wanted(self, wanted: LibraryFilter) -> Found:
-        tracks = [entry.track for entry in await self._tracks(wanted) if entry.track]
-        name = wanted.album or wanted.artist or wanted.genre or wanted.text
+    async def _find_tracks_for(self, library_filter: LibraryFilter) -> PlayableItems:
+        tracks = [entry.track for entry in await self._find_tracks(library_filter) if entry.track]
+        name = library_filter.album or library_filter.artist or library_filter.genre or library_filter.text
         if not tracks:
             raise Refused(f"nothing is found for {name!r}")
-        return Found(name, [{"uri": track.uri, "service": "mpd", "title": track.title} for track in tracks])
+        return PlayableItems(name, [{"uri": track.uri, "service": "mpd", "title": track.title} for track in tracks])
 
-    async def _tracks(self, wanted: LibraryFilter) -> list[Entry]:
-        if wanted == LibraryFilter():
+    async def _find_tracks(self, library_filter: LibraryFilter) -> list[Entry]:
+        if library_filter == LibraryFilter():
             raise Refused("Volumio does not list all its tracks at once; name an artist, an album, a genre or words")
-        items = await self._narrowed(wanted)
-        if wanted.album and not wanted.text:
-            albums = [entry for entry in _entries(items) if entry.kind is EntryType.ALBUM and _fits(entry, wanted)]
-            items = [item for album in dict.fromkeys(each.uri for each in albums) for item in await self._page(album)]
-        return [entry for entry in _entries(items) if entry.kind in _PLAYABLE and _fits(entry, wanted)]
+        items = await self._browse_filter(library_filter)
+        if library_filter.album and not library_filter.text:
+            albums = [
+                entry for entry in _entries(items) if entry.kind is EntryType.ALBUM and _matches(entry, library_filter)
+            ]
+            items = [item for album in dict.fromkeys(each.uri for each in albums) for item in await self._browse(album)]
+        return [entry for entry in _entries(items) if entry.kind in _PLAYABLE and _matches(entry, library_filter)]
 
-    async def _narrowed(self, wanted: LibraryFilter) -> list[Mapping[str, Any]]:
-        """Return the items of the page on which all of WANTED must stand, perhaps beside others."""
-        if wanted.text:
-            return _items(await self._rest.get("search", query=_coded(wanted.text)))
-        parts = [_coded(part) for part in (wanted.genre, wanted.artist) if part]
+    async def _browse_filter(self, library_filter: LibraryFilter) -> list[Mapping[str, Any]]:
+        """Return the items of the smallest list that contains all matches."""
+        if library_filter.text:
+            return _reply_items(await self._client.get("search", query=_encode(library_filter.text)))
+        parts = [_encode(part) for part in (library_filter.genre, library_filter.artist) if part]
         if not parts:
-            return await self._page("albums://")
-        return await self._page(f"{'genres' if wanted.genre else 'artists'}://{'/'.join(parts)}")
+            return await self._browse("albums://")
+        return await self._browse(f"{'genres' if library_filter.genre else 'artists'}://{'/'.join(parts)}")
 
-    async def _saved(self, name: str) -> list[Mapping[str, Any]]:
+    async def _read_playlist(self, name: str) -> list[Mapping[str, Any]]:
         known = [each.name for each in await self.list_playlists()]
         if name not in known:
             raise Refused(f"there is no playlist {name!r}; there are: {', '.join(known) or 'none'}")
-        return await self._page(f"playlists/{name}")
+        return await self._browse(f"playlists/{name}")
 
-    async def _named(self, uri: str) -> Mapping[str, Any] | None:
-        """Return the item of URI as the page above it has it; None if it has not."""
+    async def _find_item(self, uri: str) -> Mapping[str, Any] | None:
+        """Return the item with `uri` from the list of its parent folder; `None` if it is missing."""
         above = uri.rpartition("/")[0] or ROOT
-        return next((item for item in await self._page(above) if address(item) == uri), None)
+        return next((item for item in await self._browse(above) if item_uri(item) == uri), None)
 
-    async def _page(self, uri: str) -> list[Mapping[str, Any]]:
-        if self._kept and self._kept[0] == uri:
-            return self._kept[1]
+    async def _browse(self, uri: str) -> list[Mapping[str, Any]]:
+        if self._cache and self._cache[0] == uri:
+            return self._cache[1]
         try:
-            items = _items(await self._rest.get("browse", uri=_coded(uri)))  # for Volumio decodes it twice
+            items = _reply_items(await self._client.get("browse", uri=_encode(uri)))  # Volumio decodes it twice
         except Refused:
-            return []  # "No Result", whatever was wrong with the address
-        self._kept = kept = (uri, items)
-        asyncio.get_running_loop().call_later(KEPT, self._forget, kept)
+            return []  # Volumio replies "No Result" for any wrong URI
+        self._cache = cached = (uri, items)
+        asyncio.get_running_loop().call_later(CACHE_SECONDS, self._forget, cached)
         return items
 
-    def _forget(self, kept: tuple[str, list[Mapping[str, Any]]]) -> None:
-        if self._kept is kept:
-            self._kept = None
+    def _forget(self, cached: tuple[str, list[Mapping[str, Any]]]) -> None:
+        if self._cache is cached:
+            self._cache = None
 
 
-def _uri(path: str) -> str:
-    """Return the address of PATH: what it is, or in the music library."""
+def _to_uri(path: str) -> str:
+    """Return Volumio's URI for a path."""
     path = path.strip("/") if "://" not in path else path
     if "://" in path or path.partition("/")[0] in (ROOT, *_SOURCES):
         return path
     return f"{ROOT}/{path.removeprefix('mnt/')}" if path else ROOT
 
 
-def _items(answer: Any) -> list[Mapping[str, Any]]:
-    """Return the items of all lists of a page; the top page has its items in place of lists."""
+def _reply_items(answer: Any) -> list[Mapping[str, Any]]:
+    """Return the items of all lists in a reply; the top level has items instead of lists."""
     navigation = answer.get("navigation") if isinstance(answer, dict) else None
-    lists = objects(navigation.get("lists")) if isinstance(navigation, dict) else []
-    return [item for each in lists for item in (objects(each["items"]) if "items" in each else [each])]
+    lists = only_objects(navigation.get("lists")) if isinstance(navigation, dict) else []
+    return [item for each in lists for item in (only_objects(each["items"]) if "items" in each else [each])]
 
 
 def _entries(items: Iterable[Mapping[str, Any]]) -> list[Entry]:
-    return [entry for entry in map(entry, items) if entry is not None]
+    return [entry for entry in map(to_entry, items) if entry is not None]
 
 
-def _fits(entry: Entry, wanted: LibraryFilter) -> bool:
-    """Say whether ENTRY has what is WANTED, as far as the page it is from has not seen to that.
+def _matches(entry: Entry, library_filter: LibraryFilter) -> bool:
+    """Return whether an entry matches the parts of the filter that its list does not guarantee.
 
-    Whose page it is stands in that page's address; only what a search found may be anybody's.
+    The list of an artist contains only this artist; the result of a search may be by anyone.
     """
-    by = not wanted.text or wanted.artist in ("", entry.artist)
+    by = not library_filter.text or library_filter.artist in ("", entry.artist)
     if entry.kind is EntryType.ARTIST:
-        return wanted.artist in ("", entry.name)
+        return library_filter.artist in ("", entry.name)
     if entry.kind is EntryType.ALBUM:
-        return wanted.album in ("", entry.name) and by
+        return library_filter.album in ("", entry.name) and by
     album = entry.track.album if entry.track else ""
-    return by and (not wanted.text or wanted.album in ("", album))
+    return by and (not library_filter.text or library_filter.album in ("", album))
 
 
-def _with_artists(entries: Sequence[Entry]) -> Sequence[Entry]:
-    """Return ENTRIES and those by whom they are: the page of a genre shows albums and tracks."""
+def _add_artists(entries: Sequence[Entry]) -> Sequence[Entry]:
+    """Return `entries` and their artists, because the list of a genre has only albums and tracks."""
     names = dict.fromkeys(entry.artist for entry in entries if entry.artist)
     known = {entry.name for entry in entries if entry.kind is EntryType.ARTIST}
-    made = [
-        Entry(kind=EntryType.ARTIST, name=name, uri=f"artists://{_coded(name)}") for name in names if name not in known
+    artists = [
+        Entry(kind=EntryType.ARTIST, name=name, uri=f"artists://{_encode(name)}") for name in names if name not in known
     ]
-    return [*entries, *made]
+    return [*entries, *artists]
 
 
-def _coded(text: str) -> str:
+def _encode(text: str) -> str:
     return quote(text, safe="", errors="replace")
 
 
-def _window(entries: Sequence[Entry], start: int, count: int) -> Page[Entry]:
+def _cut_page(entries: Sequence[Entry], start: int, count: int) -> Page[Entry]:
     start = max(0, start)
     end = start + max(0, count)
     return Page(items=entries[start:end], start=start, length=len(entries), has_more=end < len(entries))
 
 
-def _count(value: Any) -> int:
+def _to_count(value: Any) -> int:
     return value if isinstance(value, int) else 0
