@@ -244,9 +244,9 @@ def test_volumio_is_not_believed_when_it_says_success(three: VolumioServer) -> N
     buttons: list[tuple[Callable[[Player], Awaitable[Any]], str]] = [
         (lambda player: player.set_volume(12), "the volume is a different one"),
         (lambda player: player.set_mute(True), "it is not muted"),
-        (lambda player: player.set_modes(random=True), "random is as it was"),
-        (lambda player: player.set_modes(repeat=True), "repeat is as it was"),
-        (lambda player: player.play(2), "does not go to track 3"),
+        (lambda player: player.set_modes(random=True), "random has not changed"),
+        (lambda player: player.set_modes(repeat=True), "repeat has not changed"),
+        (lambda player: player.play(2), "does not play track 3"),
         (lambda player: player.clear_queue(), "its queue is not empty"),
         (lambda player: player.add_source(Uri(uri=ALONE)), "is not added"),  # the queue ends with it
     ]
