@@ -254,7 +254,7 @@ def test_volumio_is_not_believed_when_it_says_success(three: VolumioServer) -> N
         with pytest.raises(Refused, match=f"^Volumio reported success, but .*{why}"):
             ask(three, button)
     three.box.most, three.deaf = 60, set()
-    with pytest.raises(Refused, match="see the most that its settings allow"):
+    with pytest.raises(Refused, match="check the maximum volume in its settings"):
         ask(three, lambda player: player.set_volume(80))
 
 
