@@ -1,4 +1,4 @@
-"""Under which addresses this machine is reached at home, and an alarm for when they become others."""
+"""The addresses of this machine in the local network, and a watcher for changes."""
 
 import asyncio
 import contextlib
@@ -10,97 +10,97 @@ from collections.abc import Callable
 
 _SIOCGIFADDR = 0x8915
 _RTMGRP_IPV4_IFADDR = 0x10
-_ANYWHERE = ("192.0.2.1", 9)  # an address that nobody has (RFC 5737)
+_TEST_ADDRESS = ("192.0.2.1", 9)  # reserved for documentation (RFC 5737); nothing is sent to it
 
 
 def host_name() -> str:
-    """Return what this machine is called at home, without any domain."""
+    """Return the host name of this machine without a domain."""
     return socket.gethostname().partition(".")[0] or "appliance"
 
 
 def mdns_name(machine: str) -> str:
-    """Return the name of the host by which phones find the machine called so (see mdns.py)."""
+    """Return the mDNS name of the machine with the host name `machine`."""
     return f"{machine}-appliance.local"
 
 
 def local_addresses() -> list[str]:
-    """Return the IPv4 addresses that others may reach, that of the way out of the house first."""
+    """Return the IPv4 addresses of this machine, that of the default route first."""
     found = [
         each
         for _, name in socket.if_nameindex()
         if (each := _address_of(name)) and not ipaddress.ip_address(each).is_loopback
     ]
-    first = _on_the_way_out()
+    first = _default_route_address()
     return sorted(dict.fromkeys(found), key=lambda each: each != first)
 
 
 def public_addresses(host: str, own: Callable[[], list[str]] = local_addresses) -> list[str]:
-    """Return those of our OWN addresses at which others reach who listens on HOST; none for 127.0.0.1."""
-    told = _addresses_of(host)
-    everywhere = any(each.is_unspecified for each in told)
-    return [each for each in own() if everywhere or ipaddress.ip_address(each) in told]
+    """Return the addresses at which other machines reach a server that listens on `host`; none for 127.0.0.1."""
+    bound = _addresses_of(host)
+    is_everywhere = any(each.is_unspecified for each in bound)
+    return [each for each in own() if is_everywhere or ipaddress.ip_address(each) in bound]
 
 
 def is_loopback_only(host: str) -> bool:
-    """Say whether only this machine reaches who listens on HOST."""
+    """Return whether only this machine can reach a server that listens on `host`."""
     return all(each.is_loopback for each in _addresses_of(host))
 
 
 def _addresses_of(host: str) -> set[ipaddress.IPv4Address | ipaddress.IPv6Address]:
     try:
-        told = socket.getaddrinfo(host or None, 0, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        answers = socket.getaddrinfo(host or None, 0, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     except (OSError, UnicodeError):
         return set()
-    return {ipaddress.ip_address(str(place[0]).partition("%")[0]) for *_, place in told}
+    return {ipaddress.ip_address(str(place[0]).partition("%")[0]) for *_, place in answers}
 
 
 class AddressWatcher:
-    """Calls RING in the running loop when this machine gains or loses an address: the kernel says so by itself."""
+    """Call `on_change` in the running event loop when this machine gains or loses an address (netlink)."""
 
-    def __init__(self, ring: Callable[[], None]) -> None:
-        self._ring, self._loop = ring, asyncio.get_running_loop()
-        self._line: socket.socket | None = None
-        line = None
+    def __init__(self, on_change: Callable[[], None]) -> None:
+        self._on_change, self._loop = on_change, asyncio.get_running_loop()
+        self._socket: socket.socket | None = None
+        netlink = None
         try:
-            line = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, socket.NETLINK_ROUTE)
-            line.setblocking(False)
-            line.bind((0, _RTMGRP_IPV4_IFADDR))
-        except OSError:  # no such line here: nothing rings
-            if line is not None:
-                line.close()
+            netlink = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, socket.NETLINK_ROUTE)
+            netlink.setblocking(False)
+            netlink.bind((0, _RTMGRP_IPV4_IFADDR))
+        except OSError:  # no netlink here: changes are not reported
+            if netlink is not None:
+                netlink.close()
             return
-        self._line = line
-        self._loop.add_reader(line, self._rung)
+        self._socket = netlink
+        self._loop.add_reader(netlink, self._on_event)
 
     def close(self) -> None:
-        """Ring no more."""
-        if self._line is not None:
-            self._loop.remove_reader(self._line)
-            self._line.close()
-            self._line = None
+        """Stop watching."""
+        if self._socket is not None:
+            self._loop.remove_reader(self._socket)
+            self._socket.close()
+            self._socket = None
 
-    def _rung(self) -> None:
-        assert self._line is not None
-        with contextlib.suppress(OSError):  # also ENOBUFS: there was more than it could hold, so something changed
-            while self._line.recv(65_536):
+    def _on_event(self) -> None:
+        assert self._socket is not None
+        with contextlib.suppress(OSError):  # also ENOBUFS: the buffer overflowed, so something changed
+            while self._socket.recv(65_536):
                 pass
-        self._ring()
+        self._on_change()
 
 
 def _address_of(interface: str) -> str:
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asked:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
         try:
-            told = fcntl.ioctl(asked, _SIOCGIFADDR, struct.pack("256s", interface.encode()[:15]))
+            answer = fcntl.ioctl(sock, _SIOCGIFADDR, struct.pack("256s", interface.encode()[:15]))
         except OSError:  # it has none
             return ""
-    return socket.inet_ntoa(told[20:24])
+    return socket.inet_ntoa(answer[20:24])
 
 
-def _on_the_way_out() -> str:
-    """Return from where we would speak to the world; nothing is sent."""
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asked:
+def _default_route_address() -> str:
+    """Return the address of the default route; nothing is sent."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
         try:
-            asked.connect(_ANYWHERE)
+            sock.connect(_TEST_ADDRESS)
         except OSError:
             return ""
-        return str(asked.getsockname()[0])
+        return str(sock.getsockname()[0])

@@ -1,8 +1,8 @@
-"""What the machine feels: heat, power, room on the card, a way out. All from files, so that a sandbox may read them.
+"""Sensors and facts of the machine, all read from files, so that a sandbox may read them.
 
-A sensor that a machine does not have says None. Heat: /sys/class/thermal. Power: the alarm of the rpi_volt driver in
-/sys/class/hwmon, and the firmware's get_throttled (bit 0 under-voltage, 1 frequency capped, 2 throttled, 3 soft
-temperature limit; 16 to 19 the same at any time since the start), which older kernels show in sysfs.
+A missing sensor returns None. Temperature: /sys/class/thermal. Power: the alarm of the rpi_volt driver in
+/sys/class/hwmon, and the firmware's get_throttled, which older kernels show in sysfs. Its bits: 0 under-voltage,
+1 frequency capped, 2 throttled, 3 soft temperature limit; 16 to 19 the same at any time since the start.
 """
 
 import contextlib
@@ -17,14 +17,14 @@ from pi_appliance import __version__
 
 _THROTTLED = "devices/platform/soc/soc:firmware/get_throttled"
 _NOW, _SINCE_START = 0xF, 16
-_SENSIBLE = range(-60_000, 150_000)  # thousandths of a degree; zones that are switched off tell of other worlds
+_PLAUSIBLE = range(-60_000, 150_000)  # thousandths of a degree; disabled zones return nonsense
 _UP, _REJECT = 0x1, 0x200  # linux/route.h
-_NOT_THERE = (OSError, ValueError, IndexError)  # no such file, or other words in it than there should be
+_READ_ERRORS = (OSError, ValueError, IndexError)  # no such file, or unexpected content
 
 
 @dataclass(frozen=True, slots=True)
 class Power:
-    """What is known of the supply; None where nothing can tell."""
+    """State of the power supply; None if there is no sensor."""
 
     under_voltage: bool | None = None
     throttled: bool | None = None  # under-voltage, or slowed down by heat, at this moment
@@ -32,21 +32,21 @@ class Power:
 
 
 class Sensors:
-    """The sensors below SYS and PROC, which tests put elsewhere."""
+    """The sensors below the folders `sys` and `proc`."""
 
     def __init__(self, sys: Path = Path("/sys"), proc: Path = Path("/proc")) -> None:
         self._sys, self._proc = sys, proc
 
     def temperature(self) -> float | None:
-        """Return the heat of the hottest zone in degrees Celsius."""
+        """Return the temperature of the hottest zone in degrees Celsius."""
         found = []
         for zone in self._sys.glob("class/thermal/thermal_zone*/temp"):
-            with contextlib.suppress(OSError, ValueError):  # some zones cannot be read while they sleep
+            with contextlib.suppress(OSError, ValueError):  # some zones cannot be read in standby
                 found.append(int(zone.read_text("ascii")))
-        return max((each / 1000 for each in found if each in _SENSIBLE), default=None)
+        return max((each / 1000 for each in found if each in _PLAUSIBLE), default=None)
 
     def power(self) -> Power:
-        """Return what is known of the supply."""
+        """Return the state of the power supply."""
         alarm = None
         for name in self._sys.glob("class/hwmon/hwmon*/name"):
             with contextlib.suppress(OSError, ValueError):
@@ -59,38 +59,38 @@ class Sensors:
         return Power(alarm, alarm, None)
 
     def online(self) -> bool:
-        """Say whether there is a way out of the local network: a default route, by IPv4 or IPv6."""
+        """Return whether there is a default route, by IPv4 or IPv6."""
         return any(self._default_routes())
 
     def _default_routes(self) -> list[str]:
         routes = []
-        with contextlib.suppress(*_NOT_THERE):
+        with contextlib.suppress(*_READ_ERRORS):
             rows = [line.split() for line in (self._proc / "net/route").read_text("ascii").splitlines()[1:]]
             # destination and mask all zero
-            routes += [row[0] for row in rows if row[1] == row[7] == "00000000" and _leads_out(row[3])]
-        with contextlib.suppress(*_NOT_THERE):
+            routes += [row[0] for row in rows if row[1] == row[7] == "00000000" and _is_usable(row[3])]
+        with contextlib.suppress(*_READ_ERRORS):
             rows = [line.split() for line in (self._proc / "net/ipv6_route").read_text("ascii").splitlines()]
-            routes += [row[9] for row in rows if set(row[0]) == {"0"} and row[1] == "00" and _leads_out(row[8])]
+            routes += [row[9] for row in rows if set(row[0]) == {"0"} and row[1] == "00" and _is_usable(row[8])]
         return [name for name in routes if name != "lo"]
 
 
-def _leads_out(flags: str) -> bool:
-    """Say whether a route with FLAGS is in use, and is not one of those that say "unreachable"."""
+def _is_usable(flags: str) -> bool:
+    """Return whether a route with `flags` is up and does not reject packets."""
     return int(flags, 16) & (_UP | _REJECT) == _UP
 
 
 def free_space(folder: Path) -> int:
-    """Return how many bytes an ordinary user may still write where FOLDER is."""
+    """Return the free bytes for an ordinary user on the disk of `folder`."""
     found = os.statvfs(folder)
     return found.f_bavail * found.f_frsize
 
 
-_URGENT = 3  # of pre_eol_info: 1 normal, 2 four fifths of the spare blocks are used, 3 nine tenths
+_URGENT = 3  # of pre_eol_info: 1 normal, 2: 80 % of the spare blocks are used, 3: 90 %
 
 
 @dataclass(frozen=True, slots=True)
 class FilesystemErrors:
-    """How many errors the kernel met on a file system, and when the first and the newest of them."""
+    """Errors that the kernel counted on a file system, with the times of the first and the last."""
 
     device: str
     count: int
@@ -100,7 +100,7 @@ class FilesystemErrors:
 
 @dataclass(frozen=True, slots=True)
 class StorageWear:
-    """How much of a card's life is used, in hundredths as it says itself, and whether its spare blocks run out."""
+    """Wear of an SD card or eMMC: percent of its life used, as reported by itself, and whether spare blocks run out."""
 
     device: str
     used: int
@@ -108,7 +108,7 @@ class StorageWear:
 
 
 def filesystem_errors(sys: Path = Path("/sys")) -> list[FilesystemErrors]:
-    """Return the counters of all ext4 file systems, those without an error too; none where there is no ext4."""
+    """Return the error counters of all ext4 file systems, also those without errors."""
     found = []
     for path in sorted(sys.glob("fs/ext4/*/errors_count")):
         count = _number(path)
@@ -119,11 +119,11 @@ def filesystem_errors(sys: Path = Path("/sys")) -> list[FilesystemErrors]:
 
 
 def storage_wear(sys: Path = Path("/sys")) -> list[StorageWear]:
-    """Return what cards say of their own life; few SD cards say anything."""
+    """Return the wear that the cards report; few SD cards do."""
     found = []
     for path in sorted(sys.glob("block/mmcblk*/device/life_time")):
         tenths = [tenth for word in _words(path) if (tenth := _hexadecimal(word)) is not None]
-        if any(tenths):  # 0: it does not know
+        if any(tenths):  # 0: not known
             spare = _hexadecimal("".join(_words(path.with_name("pre_eol_info"))))
             low = spare is not None and spare >= _URGENT
             found.append(StorageWear(path.parents[1].name, max(tenths) * 10, low))
@@ -161,7 +161,7 @@ def system_versions(root: Path = Path("/")) -> dict[str, str]:
         "python": platform.python_version(),
         "kernel": f"{kernel.sysname} {kernel.release} {kernel.machine}",
         "system": _system(root),
-        "model": machine_model(root) or "it does not say",
+        "model": machine_model(root) or "unknown",
         "memory": _memory(root),
     }
 
@@ -184,14 +184,14 @@ def _system(root: Path) -> str:
         for line in (root / "etc/os-release").read_text("utf-8", "replace").splitlines():
             if line.startswith("PRETTY_NAME="):
                 return line.partition("=")[2].strip('"')
-    return "it does not say"
+    return "unknown"
 
 
 def _memory(root: Path) -> str:
     with contextlib.suppress(OSError):
         lines = (root / "proc/meminfo").read_text("ascii", "replace").splitlines()
         return "; ".join(" ".join(line.split()) for line in lines if line.startswith(("MemTotal", "MemAvailable")))
-    return "it does not say"
+    return "unknown"
 
 
 _START = 19  # of the words behind the name in /proc/self/stat: clock ticks after the machine started

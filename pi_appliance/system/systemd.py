@@ -11,26 +11,26 @@ from importlib import resources
 from pathlib import Path
 
 MAIN_UNIT = "pi-appliance.service"
-_PLACE = "etc/systemd/system"
-_PATIENCE = 5.0  # seconds; a systemd that hangs must not hang us
-_ASKED = ("LoadState", "ActiveState", "Result", "NeedDaemonReload")
+_UNIT_DIR = "etc/systemd/system"
+_TIMEOUT = 5.0  # seconds; a systemd that hangs must not block us
+_PROPERTIES = ("LoadState", "ActiveState", "Result", "NeedDaemonReload")
 
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """How a unit is."""
+    """State of a unit."""
 
     loaded: bool
     active: str
     """active, inactive, failed, activating, …"""
     result: str
-    """success, or why it failed: exit-code, watchdog, oom-kill, …"""
+    """success, or the reason of a failure: exit-code, watchdog, oom-kill, …"""
     needs_reload: bool
-    """Whether its file was changed and systemd has not read it again."""
+    """Whether its file was changed since systemd read it."""
 
 
 class Systemd:
-    """The systemd of the machine whose files are below ROOT, asked by the programs in the PATH of ENVIRONMENT."""
+    """systemd on the machine with its files below `root`, queried by its command line programs."""
 
     def __init__(self, root: Path = Path("/"), environment: Mapping[str, str] = os.environ) -> None:
         self._root, self._environment = root, environment
@@ -41,36 +41,36 @@ class Systemd:
         return (self._root / "run/systemd/system").is_dir() and self._program("systemctl") is not None
 
     def unit(self, name: str) -> Unit | None:
-        """Return how the unit NAME is; None where systemd does not answer."""
-        said = self._ask("systemctl", "show", name, *(f"--property={each}" for each in _ASKED))
-        if said is None:
+        """Return the state of the unit `name`; None if systemd does not answer."""
+        output = self._ask("systemctl", "show", name, *(f"--property={each}" for each in _PROPERTIES))
+        if output is None:
             return None
-        told = dict(line.partition("=")[::2] for line in said.splitlines())
+        values = dict(line.partition("=")[::2] for line in output.splitlines())
         return Unit(
-            told.get("LoadState") == "loaded",
-            told.get("ActiveState", ""),
-            told.get("Result", ""),
-            told.get("NeedDaemonReload") == "yes",
+            values.get("LoadState") == "loaded",
+            values.get("ActiveState", ""),
+            values.get("Result", ""),
+            values.get("NeedDaemonReload") == "yes",
         )
 
     def failed(self) -> list[str]:
-        """Return the names of all units that have failed."""
-        said = self._ask("systemctl", "list-units", "--failed", "--plain", "--no-legend", "--no-pager", "--full")
-        return [line.split()[0] for line in (said or "").splitlines() if line.split()]
+        """Return the names of all failed units."""
+        output = self._ask("systemctl", "list-units", "--failed", "--plain", "--no-legend", "--no-pager", "--full")
+        return [line.split()[0] for line in (output or "").splitlines() if line.split()]
 
     def installed(self, name: str) -> bytes | None:
-        """Return the file of the unit NAME as it was installed; None where it was not, or cannot be read."""
+        """Return the installed file of the unit `name`; None if there is none or it cannot be read."""
         try:
-            return (self._root / _PLACE / name).read_bytes()
+            return (self._root / _UNIT_DIR / name).read_bytes()
         except OSError:
             return None
 
     def text(self, name: str) -> str | None:
-        """Return the unit NAME as systemd has read it, changes of the owner included; None where that is not known."""
+        """Return the unit `name` as systemd has read it, with the owner's drop-ins; None if that is not known."""
         return self._ask("systemctl", "cat", "--no-pager", name)
 
     def journal(self, unit: str, lines: int) -> str:
-        """Return the newest LINES of what UNIT said; '' where nobody keeps that, or it is not for us."""
+        """Return the newest `lines` of the journal of `unit`; '' if there is none or it must not be read."""
         words = ("--no-pager", "--quiet", "--no-hostname", "--output=short-iso", f"--lines={lines}", f"--unit={unit}")
         return self._ask("journalctl", *words) or ""
 
@@ -82,7 +82,7 @@ class Systemd:
             done = subprocess.run(
                 [path, *words],
                 capture_output=True,
-                timeout=_PATIENCE,
+                timeout=_TIMEOUT,
                 check=False,
                 env={**self._environment, "LC_ALL": "C"},
             )
@@ -95,20 +95,20 @@ class Systemd:
 
 
 def packaged_units() -> dict[str, bytes]:
-    """Return the units that came with this release, by name."""
+    """Return the unit files of this release, by name."""
     folder = resources.files("pi_appliance.units")
     return {item.name: item.read_bytes() for item in folder.iterdir() if item.name.endswith((".service", ".path"))}
 
 
 class ServiceNotifier:
-    """The notify socket of the service, where there is one."""
+    """The notify socket of the service (sd_notify), if there is one."""
 
     def __init__(self, environment: Mapping[str, str]) -> None:
         address = environment.get("NOTIFY_SOCKET", "")
-        # A leading @ stands for Linux' abstract name space.
+        # A leading @ stands for the abstract socket namespace.
         self._address = "\0" + address[1:] if address.startswith("@") else address
         self.watchdog = int(environment.get("WATCHDOG_USEC", "0")) / 1_000_000
-        """Seconds after which systemd takes silence for a hang; 0 if it does not watch."""
+        """Seconds without a message after which systemd restarts the service; 0 if the watchdog is off."""
 
     def send(self, *messages: str) -> None:
         """Send messages such as READY=1, STATUS=…, WATCHDOG=1, STOPPING=1."""

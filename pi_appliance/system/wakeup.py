@@ -1,7 +1,7 @@
-"""The daemon's doorbell: another process of this user lets it look at once, instead of at its next round.
+"""Wake the daemon: another process of the same user makes it check its work at once, by SIGUSR1.
 
-A file that the daemon keeps locked names its process; SIGUSR1 is the ring. A number that stands in a file nobody locks
-is that of a process which may long be another one, and is left alone.
+A file that the daemon keeps locked contains its process id. If the file is not locked, the id may already belong to
+another process, so no signal is sent.
 """
 
 import contextlib
@@ -14,8 +14,7 @@ from pathlib import Path
 from pi_appliance.errors import Refused
 from pi_appliance.system import locks
 
-NAME = "daemon.lock"
-"""What the file is called in the state folder."""
+NAME = "daemon.lock"  # in the state folder
 RING = signal.SIGUSR1
 
 
@@ -40,17 +39,19 @@ def listen(path: Path) -> Iterator[None]:
 
 
 def wake_daemon(path: Path) -> bool:
-    """Let the daemon that hangs at the file PATH look now. False if there is none.
+    """Wake the daemon that listens at the file `path`, and return whether there is one.
 
-    Raises Refused if it belongs to another user.
+    Raises:
+        Refused: it belongs to another user.
+
     """
     try:
-        told = json.loads(path.read_bytes().strip(b"\0 ") or b"{}")
-        process = os.pidfd_open(int(told["pid"]))
+        status = json.loads(path.read_bytes().strip(b"\0 ") or b"{}")
+        process = os.pidfd_open(int(status["pid"]))
     except (OSError, ValueError, KeyError, TypeError):
         return False
     try:
-        # It is asked first and looked for second: a process that has died since is not there to be mistaken for it.
+        # The lock is checked after the process was opened, so a recycled process id cannot be mistaken for it.
         if not locks.is_locked(path):
             return False
         signal.pidfd_send_signal(process, RING)

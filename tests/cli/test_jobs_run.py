@@ -206,7 +206,7 @@ def test_a_log_is_kept_up_to_its_cap_and_says_what_it_left_out(house):
     assert house.run("jobs", "run", "loud", "--trigger", "daemon").returncode == 0
     log = (house.state / "logs" / "loud" / "1.log").read_bytes()
     assert len(log) < 1_001_000
-    assert "500,000 bytes more were printed and not kept" in log.decode()
+    assert "500,000 bytes of output omitted" in log.decode()
 
 
 def test_a_state_folder_that_cannot_be_used_is_one_line_and_exit_75(house):

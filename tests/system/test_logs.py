@@ -27,7 +27,7 @@ def test_what_fits_is_whole_and_of_more_the_first_half_and_the_last_are_kept(tmp
     else:
         half = cap // 2
         assert text == (
-            f"{whole[:half]}\n… {len(whole) - 2 * half:,} bytes more were printed and not kept …\n{whole[-half:]}"
+            f"{whole[:half]}\n… {len(whole) - 2 * half:,} bytes of output omitted …\n{whole[-half:]}"
         )
 
 
@@ -37,7 +37,7 @@ def test_while_the_run_goes_on_all_that_came_first_can_be_read(tmp_path):
         log.write(chunk)
     assert read_log(tmp_path / "1.log") == "abcdefghij"
     log.close()
-    assert read_log(tmp_path / "1.log") == "abcde\n… 6 bytes more were printed and not kept …\nlmnop"
+    assert read_log(tmp_path / "1.log") == "abcde\n… 6 bytes of output omitted …\nlmnop"
 
 
 def test_a_run_that_prints_nothing_has_no_file(tmp_path):
