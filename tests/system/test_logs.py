@@ -26,9 +26,7 @@ def test_what_fits_is_whole_and_of_more_the_first_half_and_the_last_are_kept(tmp
         assert text == whole
     else:
         half = cap // 2
-        assert text == (
-            f"{whole[:half]}\n… {len(whole) - 2 * half:,} bytes of output omitted …\n{whole[-half:]}"
-        )
+        assert text == (f"{whole[:half]}\n… {len(whole) - 2 * half:,} bytes of output omitted …\n{whole[-half:]}")
 
 
 def test_while_the_run_goes_on_all_that_came_first_can_be_read(tmp_path):
