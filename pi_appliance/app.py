@@ -37,7 +37,6 @@ from pi_appliance.music.covers import Covers
 from pi_appliance.music.events import PlayerEvents
 from pi_appliance.music.pages import MusicForms, MusicPages
 from pi_appliance.music.player_commands import COMMANDS
-from pi_appliance.music.usb.api import UsbApi
 from pi_appliance.operations import Operation, all_operations
 from pi_appliance.posting.pages import PostApi, PostPages
 from pi_appliance.system import clock, network
@@ -81,7 +80,6 @@ class Api:
             *PlaylistApi(daemon, actions).endpoints(),
             *JobApi(daemon, actions).endpoints(),
             *PostApi(daemon, actions).endpoints(),
-            *UsbApi(daemon).endpoints(),
             *all_operations(),
         ]
 

@@ -60,7 +60,7 @@ class Daemon:
         self._wakeup = asyncio.Event()
         self.runs = Runs(appliance.config.path, on_end=self._wakeup.set)
         self.hub = self._create_hub()
-        self.sticks = UsbDrives(lambda: self.appliance.config.usb, lambda: self.hub)
+        self.usb_drives = UsbDrives(lambda: self.appliance.config.usb, lambda: self.hub)
         self._outbox = OutboxDispatcher(appliance.config.path, appliance.config.state_dir, Outbox(appliance.store))
         self._pending_posts = PendingPostsRunner(lambda: self.appliance, self.runs)
         self._requests = RequestRunner(
@@ -99,7 +99,7 @@ class Daemon:
         self.appliance.store.ensure_intact()  # once, here: a power cut may have damaged what is read in a month
         self.appliance.sweep()
         music = asyncio.create_task(music_services.run_services(self.hub, self.appliance.config))
-        usb_drives = asyncio.create_task(self.sticks.run())
+        usb_task = asyncio.create_task(self.usb_drives.run())
         clock_steps = ClockStepWatcher(self._wakeup.set)
         tasks: list[asyncio.Task[None]] = []
         try:
@@ -123,7 +123,7 @@ class Daemon:
             self._notifier.send("STOPPING=1", "STATUS=stopping")
             if tasks:  # otherwise a service could not start, and its error says so
                 self._say("stopping")
-            await _cancel(usb_drives)
+            await _cancel(usb_task)
             await self._shut_down(music, tasks)
             clock_steps.close()
 
@@ -197,7 +197,7 @@ class Daemon:
                 self._services_failed = True
                 self._say(f"{error}; the page is not reachable until the file is corrected and read again")
         self._wakeup.set()
-        self.sticks.wake()
+        self.usb_drives.wake()
         self._say("the configuration was read again")
         self._say_next_job()
         return music

@@ -1,10 +1,11 @@
 """Run one operation in this process, where no daemon runs: the same handlers over the same state."""
 
 import asyncio
+import contextlib
 import os
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
-from typing import Any, NoReturn, cast
+from typing import NoReturn, cast
 
 from pi_appliance.config import secrets
 from pi_appliance.config.loader import find_config
@@ -12,6 +13,7 @@ from pi_appliance.errors import Unavailable
 from pi_appliance.music.hub import open_player
 from pi_appliance.music.model import Capability, PlayerState
 from pi_appliance.music.player import Player
+from pi_appliance.music.usb import drives
 from pi_appliance.music.usb.drives import UsbDrive
 from pi_appliance.operations import Operation, Values
 from pi_appliance.scheduling.appliance import Appliance
@@ -49,7 +51,7 @@ class _LocalDaemon:
     def __init__(self, appliance: Appliance) -> None:
         self.appliance = appliance
         self.hub = _LocalHub(appliance)
-        self.sticks = _NoUsbDrives()
+        self.usb_drives = _LocalUsbDrives(appliance, self.hub)
         self.runs = Runs(appliance.config.path)
 
     @property
@@ -97,13 +99,22 @@ class _LocalHub:
             await self._player.close()
 
 
-class _NoUsbDrives:
-    """The daemon alone knows and ejects USB drives."""
+class _LocalUsbDrives:
+    """USB drives without the daemon: no scans, and eject without the wait for other requests."""
+
+    def __init__(self, appliance: Appliance, hub: _LocalHub) -> None:
+        self._appliance, self._hub = appliance, hub
 
     def all(self) -> Sequence[UsbDrive]:
-        """Raise Unavailable."""
-        raise Unavailable("the appliance does not run, so USB drives are not watched")
+        """Return every drive."""
+        usb = drives.require_usb(self._appliance.config.usb)
+        return [drives.describe(each, usb) for each in drives.find_drives(usb, drives.Settings())]
 
-    async def remove(self, name: str) -> Any:
-        """Raise Unavailable."""
-        raise Unavailable(f"the appliance does not run, so it cannot eject {name}")
+    async def eject(self, name: str) -> UsbDrive:
+        """Unmount the drive `name`."""
+        usb = drives.require_usb(self._appliance.config.usb)
+        player: Player | None = None
+        with contextlib.suppress(Unavailable):
+            player = await self._hub.player()
+        await drives.eject(name, usb, player, drives.Settings())
+        return next(each for each in self.all() if each.name == name)

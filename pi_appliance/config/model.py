@@ -281,15 +281,15 @@ class Radio:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Usb:
-    """The sticks with music."""
+    """USB drives with music."""
 
-    folder: Annotated[Path, "where they appear: a folder in the music folder of MPD"] = Path("/var/lib/mpd/music/USB")
-    library: Annotated[str, "what MPD calls that folder; without it, the last part of `folder`"] = ""
+    mount_dir: Annotated[Path, "the folder of the drives, inside MPD's music folder"] = Path("/var/lib/mpd/music/USB")
+    library_path: Annotated[str, "the path of that folder in the library; default: the last part of mount-dir"] = ""
 
     @property
     def uri(self) -> str:
-        """What MPD calls the folder."""
-        return self.library.strip("/") or self.folder.name
+        """The path of the folder in the library."""
+        return self.library_path.strip("/") or self.mount_dir.name
 
 
 @dataclass(frozen=True, slots=True)
@@ -319,7 +319,7 @@ class Config:
     volume: Annotated[VolumePolicy | None, "how loud the music may be; without it, as loud as it goes"] = None
     radio: Annotated[Radio, "how web radio that breaks off is reconnected"] = field(default_factory=Radio)
     resume: Annotated[bool, "after a power cut, play on where it was"] = True
-    usb: Annotated[Usb | None, "USB sticks with music; without it, they are left alone"] = None
+    usb: Annotated[Usb | None, "USB drives with music; without it, they are ignored"] = None
     discovery: Annotated[bool, "tell phones at home where the page and the MPD port are"] = True
     networks: Annotated[Mapping[str, PluginConfig], "where posts go, by a name of your own"] = field(
         default_factory=dict

@@ -153,10 +153,10 @@ class MusicPages:
         outputs = await player.list_outputs() if Capability.OUTPUTS in abilities else ()
         counts = await player.library_stats() if Capability.TAGS in abilities else None
         lacks = [UNSUPPORTED[each] for each in UNSUPPORTED if each not in abilities]
-        sticks: Sequence[UsbDrive] = ()
+        usb_drives: Sequence[UsbDrive] = ()
         with contextlib.suppress(Unavailable):  # no folder for them is configured
-            sticks = self._daemon.sticks.all()
-        return self._page("sound.html", outputs=outputs, counts=counts, lacks=lacks, sticks=sticks)
+            usb_drives = self._daemon.usb_drives.all()
+        return self._page("sound.html", outputs=outputs, counts=counts, lacks=lacks, usb_drives=usb_drives)
 
     async def _found(self, player: Player, wanted: LibraryFilter, start: int, further: str) -> list[Part]:
         """Return artists, albums and tracks in which the words are found; behind the first page tracks alone."""
@@ -234,7 +234,7 @@ class MusicForms:
             "playlists/edit": self.edit_playlist,
             "radio/edit": self.edit_station,
             "sound/set": self.set_sound,
-            "usb/remove": self.remove_stick,
+            "usb/eject": self.eject_drive,
         }
         return [Route(f"/music/{path}", taker, methods=["POST"]) for path, taker in takers.items()]
 
@@ -345,9 +345,9 @@ class MusicForms:
             await _set(player, key, given)
         return RedirectResponse("/music/sound", 303)
 
-    async def remove_stick(self, request: Request) -> Response:
-        """Let go of a USB stick."""
-        await self._daemon.sticks.remove((await form(request)).get("stick", ""))
+    async def eject_drive(self, request: Request) -> Response:
+        """Eject a USB drive."""
+        await self._daemon.usb_drives.eject((await form(request)).get("drive", ""))
         return RedirectResponse("/music/sound", 303)
 
     async def _move_next(self, player: Player, track: int, position: int) -> None:

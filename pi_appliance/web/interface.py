@@ -63,13 +63,13 @@ class Scheduler(Protocol):
         """Return when a job will start next, and its name."""
 
 
-class Sticks(Protocol):
+class UsbDriveService(Protocol):
     """The USB drives with music."""
 
     def all(self) -> Sequence[UsbDrive]:
         """Return every drive, by name. Raises Unavailable if USB drives are not configured."""
 
-    async def remove(self, name: str) -> UsbDrive:
+    async def eject(self, name: str) -> UsbDrive:
         """Eject the drive `name` and return it once it may be unplugged. Raises ApplianceError if it may not."""
 
 
@@ -97,7 +97,7 @@ class Daemon(Protocol):
         """The player."""
 
     @property
-    def sticks(self) -> Sticks:
+    def usb_drives(self) -> UsbDriveService:
         """The USB drives."""
 
     @property

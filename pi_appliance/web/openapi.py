@@ -6,7 +6,7 @@ from typing import Any
 
 from pi_appliance import __version__
 from pi_appliance.music.model import Capability, EntryType, Mode, PlaybackState, ReplayGainMode
-from pi_appliance.music.usb.drives import StickState
+from pi_appliance.music.usb.drives import DriveState
 from pi_appliance.operations import Argument, Operation
 from pi_appliance.web.params import BASE
 
@@ -184,19 +184,19 @@ RESPONSES: Mapping[str, Schema] = {
     ),
     "RunRequest": _object({"request": _WHOLE, "job": _TEXT, "run_at": _INSTANT}),
     "Skip": _object({"job": _TEXT, "skipped": _or_none(_INSTANT)}),
-    "Stick": _object(
+    "UsbDrive": _object(
         {
             "name": _TEXT,
-            "state": {"type": "string", "enum": list(StickState)},
+            "state": {"type": "string", "enum": list(DriveState)},
             "uri": {**_TEXT, "description": "of its folder in the library"},
             "size": {**_or_none(_WHOLE), "description": "bytes"},
             "used": {**_or_none(_WHOLE), "description": "bytes"},
-            "files": {**_or_none(_WHOLE), "description": "of sound, that lie on it"},
-            "tracks": {**_or_none(_WHOLE), "description": "that the player knows of it by now"},
-            "note": _TEXT,
+            "files": {**_or_none(_WHOLE), "description": "audio files on the drive"},
+            "tracks": {**_or_none(_WHOLE), "description": "in the library of the player"},
+            "status_text": _TEXT,
         }
     ),
-    "Sticks": _list(_schema_ref("Stick")),
+    "UsbDrives": _list(_schema_ref("UsbDrive")),
     "Status": _object(
         {
             "version": _TEXT,

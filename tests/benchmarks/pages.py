@@ -172,7 +172,7 @@ def running(size: Size) -> Iterator[tuple[MpdServer, House]]:
     ):
         house = House(Path(folder))
         player = f"{{kind: mpd, with: {{address: '{server.address}'}}}}"
-        house.write("", f"web: {{port: 0}}\nplayer: {player}\nusb: {{folder: {server.music}/USB}}\n")
+        house.write("", f"web: {{port: 0}}\nplayer: {player}\nusb: {{mount-dir: {server.music}/USB}}\n")
         yield server, house
 
 

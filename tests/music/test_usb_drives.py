@@ -1,4 +1,4 @@
-"""USB sticks of the daemon: what comes is looked through, what goes is let go of; over a list of mounts of our own."""
+"""USB drives of the daemon: what comes is looked through, what goes is let go of; over a list of mounts of our own."""
 
 import asyncio
 import contextlib
@@ -13,7 +13,7 @@ from pi_appliance.config.model import Usb
 from pi_appliance.errors import Refused, Unavailable, UnknownName
 from pi_appliance.music.model import Capability, LibraryStats, PlaybackState, PlayerState, Queue, Track
 from pi_appliance.music.usb import root_helper
-from pi_appliance.music.usb.drives import Places, StickState, UsbDrives
+from pi_appliance.music.usb.drives import DriveState, Settings, UsbDrives
 
 STICK = Path("USB", "Blue")
 
@@ -88,7 +88,7 @@ class Music:
 
 
 class Home:
-    """A folder of sticks, a list of mounts, and the sticks of the daemon over them."""
+    """A folder of drives, a list of mounts, and the drives of the daemon over them."""
 
     def __init__(self, folder: Path, player: Shelf | None) -> None:
         self.folder, self.run, self.player = folder / "music" / "USB", folder / "run", player
@@ -97,15 +97,15 @@ class Home:
         self.request.parent.mkdir()
         self.list.write_text("")
         self.music = Music(player)
-        self.usb: Usb | None = Usb(folder=self.folder)
-        places = Places(
-            mounts=self.list,
-            root=root_helper.Places(self.run, folder / "sticks.json", self.request),
-            tick=0,
-            patience=0.2,
+        self.usb: Usb | None = Usb(mount_dir=self.folder)
+        places = Settings(
+            mount_table=self.list,
+            root=root_helper.Paths(self.run, folder / "drives.json", self.request),
+            scan_poll=0,
+            unmount_timeout=0.2,
             may_unmount=False,
         )
-        self.sticks = UsbDrives(lambda: self.usb, lambda: self.music, places)
+        self.drives = UsbDrives(lambda: self.usb, lambda: self.music, places)
 
     def inserts(self, name: str = "Blue", files: int = 3) -> None:
         """Have the stick NAME mounted, with so many FILES of sound and one that is none."""
@@ -117,7 +117,7 @@ class Home:
         (self.folder / name).unlink(missing_ok=True)
         (self.folder / name).symlink_to(point)
         self.list.write_text(self.list.read_text() + f"40 1 8:1 / {point} ro - vfat /dev/sda1 ro\n")
-        self.sticks.wake()
+        self.drives.wake()
 
     def pulls(self, name: str = "Blue") -> None:
         """Have it unmounted, as root does."""
@@ -125,12 +125,12 @@ class Home:
         (self.folder / name).symlink_to(".")
         lines = self.list.read_text().splitlines(keepends=True)
         self.list.write_text("".join(line for line in lines if f"/{name} " not in line))
-        self.sticks.wake()
+        self.drives.wake()
 
-    async def is_(self, state: StickState, name: str = "Blue") -> None:
+    async def is_(self, state: DriveState, name: str = "Blue") -> None:
         """Wait until the stick NAME is in STATE."""
         async with asyncio.timeout(5):
-            while [each.state for each in self.sticks.all() if each.name == name] != [state]:
+            while [each.state for each in self.drives.all() if each.name == name] != [state]:
                 await asyncio.sleep(0)
 
     async def unmounts_what_is_asked(self) -> None:
@@ -143,10 +143,10 @@ class Home:
 
 
 def living(home: Home, scene: Coroutine[Any, Any, None]) -> None:
-    """Have SCENE played while the sticks of HOME live."""
+    """Have SCENE played while the drives of HOME live."""
 
     async def life() -> None:
-        task = asyncio.create_task(home.sticks.run())
+        task = asyncio.create_task(home.drives.run())
         try:
             await scene
             assert not task.done(), task
@@ -171,14 +171,14 @@ def home(tmp_path: Path, player: Shelf) -> Home:
 def test_a_stick_that_appears_is_looked_through_and_nothing_else_is(home: Home, player: Shelf) -> None:
     async def scene() -> None:
         home.inserts()
-        await home.is_(StickState.SCANNING)
-        await home.is_(StickState.READY)
-        (stick,) = home.sticks.all()
+        await home.is_(DriveState.SCANNING)
+        await home.is_(DriveState.READY)
+        (stick,) = home.drives.all()
         assert (stick.uri, stick.files, stick.tracks) == ("USB/Blue", 3, 2)
         assert stick.size is not None
         assert player.updates == ["USB/Blue"]
         home.inserts("Red")
-        await home.is_(StickState.READY, "Red")
+        await home.is_(DriveState.READY, "Red")
         assert player.updates == ["USB/Blue", "USB/Red"], "the one that was there is left alone"
 
     living(home, scene())
@@ -187,13 +187,13 @@ def test_a_stick_that_appears_is_looked_through_and_nothing_else_is(home: Home, 
 def test_a_stick_that_is_away_is_known_and_nothing_is_looked_through(home: Home, player: Shelf) -> None:
     async def scene() -> None:
         home.inserts()
-        await home.is_(StickState.READY)
+        await home.is_(DriveState.READY)
         home.pulls()
-        await home.is_(StickState.AWAY)
-        await home.sticks.look()
+        await home.is_(DriveState.UNMOUNTED)
+        await home.drives.check()
         assert player.updates == ["USB/Blue"]
         home.inserts()
-        await home.is_(StickState.READY)
+        await home.is_(DriveState.READY)
         assert player.updates == ["USB/Blue", "USB/Blue"]
 
     living(home, scene())
@@ -204,10 +204,10 @@ def test_a_stick_that_is_mounted_before_it_is_linked_is_found_all_the_same(home:
         home.inserts()
         link = home.folder / "Blue"
         link.unlink()
-        assert not await home.sticks.look()
+        assert not await home.drives.check()
         link.symlink_to(home.run / "Blue")  # nothing tells of this
-        await home.is_(StickState.READY)
-        assert await home.sticks.look()
+        await home.is_(DriveState.READY)
+        assert await home.drives.check()
 
     living(home, scene())
 
@@ -217,12 +217,12 @@ def test_a_stick_waits_for_the_player(tmp_path: Path, player: Shelf) -> None:
 
     async def scene() -> None:
         home.inserts()
-        await home.is_(StickState.WAITING)
+        await home.is_(DriveState.WAITING)
         async with asyncio.timeout(5):
-            while home.sticks.all()[0].note != "the player is not reached yet":
+            while home.drives.all()[0].status_text != "the player is not reached yet":
                 await asyncio.sleep(0)
         home.music.arrives(player)
-        await home.is_(StickState.READY)
+        await home.is_(DriveState.READY)
         assert player.updates == ["USB/Blue"]
 
     living(home, scene())
@@ -233,9 +233,9 @@ def test_a_player_that_cannot_be_told_to_look_is_not_asked(home: Home, player: S
 
     async def scene() -> None:
         home.inserts()
-        await home.is_(StickState.READY)
+        await home.is_(DriveState.READY)
         assert player.updates == []
-        assert "by itself" in home.sticks.all()[0].note
+        assert "on its own" in home.drives.all()[0].status_text
 
     living(home, scene())
 
@@ -243,14 +243,14 @@ def test_a_player_that_cannot_be_told_to_look_is_not_asked(home: Home, player: S
 def test_the_file_read_again_may_name_another_folder_or_none(home: Home, player: Shelf) -> None:
     async def scene() -> None:
         home.inserts()
-        await home.is_(StickState.READY)
+        await home.is_(DriveState.READY)
         home.usb = None
-        await home.sticks.look()
-        with pytest.raises(Unavailable, match="no folder of USB sticks"):
-            home.sticks.all()
-        home.usb = Usb(folder=home.folder, library="Sticks/")
-        await home.sticks.look()
-        await home.is_(StickState.READY)
+        await home.drives.check()
+        with pytest.raises(Unavailable, match="no folder of USB drives"):
+            home.drives.all()
+        home.usb = Usb(mount_dir=home.folder, library_path="Sticks/")
+        await home.drives.check()
+        await home.is_(DriveState.READY)
         assert player.updates == ["USB/Blue", "Sticks/Blue"]
 
     living(home, scene())
@@ -275,10 +275,10 @@ def test_what_plays_from_a_stick_that_is_to_go_ends(
 
     async def scene() -> None:
         home.inserts()
-        await home.is_(StickState.READY)
+        await home.is_(DriveState.READY)
         root = asyncio.create_task(home.unmounts_what_is_asked())
-        stick = await home.sticks.remove("Blue")
-        assert stick.state is StickState.AWAY
+        stick = await home.drives.eject("Blue")
+        assert stick.state is DriveState.UNMOUNTED
         assert player.pressed == pressed
         await root
 
@@ -288,14 +288,14 @@ def test_what_plays_from_a_stick_that_is_to_go_ends(
 def test_a_stick_that_nobody_unmounts_may_not_be_pulled(home: Home) -> None:
     async def scene() -> None:
         home.inserts()
-        await home.is_(StickState.READY)
-        with pytest.raises(Unavailable, match="nobody unmounts Blue"):
-            await home.sticks.remove("Blue")
+        await home.is_(DriveState.READY)
+        with pytest.raises(Unavailable, match="Blue was not unmounted"):
+            await home.drives.eject("Blue")
         assert not home.request.exists(), "it is not done later, when nobody expects it any more"
-        assert home.sticks.all()[0].state is StickState.READY
+        assert home.drives.all()[0].state is DriveState.READY
         home.request.parent.rmdir()
-        with pytest.raises(Unavailable, match="sudo pi-appliance music usb remove 'Blue'"):
-            await home.sticks.remove("Blue")
+        with pytest.raises(Unavailable, match="sudo umount"):
+            await home.drives.eject("Blue")
 
     living(home, scene())
 
@@ -303,15 +303,15 @@ def test_a_stick_that_nobody_unmounts_may_not_be_pulled(home: Home) -> None:
 def test_only_what_is_ours_and_here_is_let_go_of(home: Home, tmp_path: Path) -> None:
     async def scene() -> None:
         with pytest.raises(UnknownName):
-            await home.sticks.remove("../Blue")
+            await home.drives.eject("../Blue")
         home.inserts()
         home.pulls()
-        with pytest.raises(Refused, match="away already"):
-            await home.sticks.remove("Blue")
+        with pytest.raises(Refused, match="is not mounted"):
+            await home.drives.eject("Blue")
         (home.folder / "Red").mkdir()
         home.list.write_text(f"41 1 8:2 / {home.folder}/Red rw - ext4 /dev/sdb1 rw\n")
         with pytest.raises(Refused, match=f"sudo umount '{home.folder}/Red'"):
-            await home.sticks.remove("Red")
+            await home.drives.eject("Red")
 
     living(home, scene())
 
@@ -320,4 +320,4 @@ def test_a_folder_with_music_is_no_stick(home: Home) -> None:
     (home.folder / "Own").mkdir()
     (home.folder / "Own" / "a.ogg").touch()
     (home.folder / "Bare").mkdir()
-    assert [(each.name, each.state) for each in home.sticks.all()] == [("Bare", StickState.AWAY)]
+    assert [(each.name, each.state) for each in home.drives.all()] == [("Bare", DriveState.UNMOUNTED)]

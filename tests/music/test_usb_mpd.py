@@ -29,7 +29,7 @@ class Home:
             "",
             f"web: {{port: {self.page.rpartition(':')[2]}}}\n"
             f"player: {{kind: mpd, with: {{address: {server.address}}}}}\n"
-            f"usb: {{folder: '{server.music}/USB'}}",
+            f"usb: {{mount-dir: '{server.music}/USB'}}",
         )
 
     def usb(self, *words: str) -> None:
@@ -100,7 +100,7 @@ def test_a_missing_stick_never_empties_the_library(home: Home) -> None:
     home.server.mpc("sticker", HIS[0], "set", "rating", "9")
     home.server.mpc("play")
     until(lambda: "[playing]" in home.server.mpc("status"))
-    assert home.ask(f"/usb/{LABEL.replace(' ', '%20')}/remove", "POST")["state"] == "away"
+    assert home.ask(f"/usb/{LABEL.replace(' ', '%20')}/eject", "POST")["state"] == "unmounted"
     assert "[playing]" not in home.server.mpc("status"), "what plays from it ends"
 
     def all_is_there() -> None:
@@ -140,18 +140,18 @@ def test_a_stick_that_is_pulled_while_it_plays_costs_nothing_either(home: Home) 
     home.server.mpc("play")
     until(lambda: "[playing]" in home.server.mpc("status"))
     home.usb("detach", home.stick.device)  # systemd stops its unit with the device
-    home.is_("away")
+    home.is_("unmounted")
     home.update()
     assert home.library() == sorted(OWN + HIS)
     assert home.queue() == HIS
     (listed,) = home.house.json("music", "usb")
-    assert (listed["name"], listed["state"], listed["tracks"]) == (LABEL, "away", 2)
+    assert (listed["name"], listed["state"], listed["tracks"]) == (LABEL, "unmounted", 2)
 
 
 def test_a_stick_that_is_forgotten_goes_out_of_the_library(home: Home) -> None:
     home.usb("attach", home.stick.device)
     home.is_("ready")
-    home.usb("remove", LABEL)
+    home.usb("eject", LABEL)
     home.usb("forget", LABEL)
     home.update()
     assert home.library() == sorted(OWN)

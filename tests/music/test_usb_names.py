@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from pi_appliance.music.usb.mounted import clean, name_for
+from pi_appliance.music.usb.mounted import folder_name, name_for
 
 
 @pytest.mark.parametrize(
@@ -14,28 +14,28 @@ from pi_appliance.music.usb.mounted import clean, name_for
         ("Für Oma (2)", "Für Oma 2"),
         ("  a   b ", "a b"),
         (".hidden", "hidden"),
-        ("..", "USB stick"),
-        ("", "USB stick"),
+        ("..", "USB drive"),
+        ("", "USB drive"),
         ("音楽", "音楽"),
         ("é" * 50, "é" * 30),
     ],
 )
 def test_a_label_becomes_a_name(label: str, name: str) -> None:
-    assert clean(label) == name
+    assert folder_name(label) == name
 
 
 @given(some.text())
 def test_a_name_is_one_part_of_a_path_and_no_option(label: str) -> None:
-    name = clean(label)
+    name = folder_name(label)
     assert 0 < len(name.encode()) <= 60
     assert not set(name) & set("/\0\n\r\t\\\"'`$,=*?[]{}|;&<>:%!")
     assert name == name.strip()
     assert name[0] not in "-."
-    assert clean(name) == name
+    assert folder_name(name) == name
 
 
 def test_a_stick_keeps_its_name_and_takes_nobody_elses() -> None:
     known = {"MUSIC": "1A2B", "Music 2": "3C4D"}
     assert name_for("RENAMED", "3C4D", known) == "Music 2"
     assert name_for("music", "5E6F", known) == "music 3"
-    assert name_for("own", "5E6F", known, taken=["OWN"]) == "own 2"
+    assert name_for("own", "5E6F", known, reserved=["OWN"]) == "own 2"

@@ -22,7 +22,7 @@ class Root:
         self.request = house.folder / "run" / "pi-appliance" / "usb-remove"
         self.request.parent.mkdir(parents=True)
         self.folder.parent.mkdir()
-        house.write("", f"usb: {{folder: '{self.folder}'}}")
+        house.write("", f"usb: {{mount-dir: '{self.folder}'}}")
 
     def usb(self, *words: str, status: int = 0) -> str:
         """Run `pi-appliance music usb WORDS` as the units do, and return what it says."""
@@ -65,14 +65,14 @@ def image(tmp_path: Path) -> Path:
 
 def test_a_stick_appears_by_its_label_and_can_do_no_harm(root: Root, image: Path) -> None:
     with inserted(image) as stick:
-        assert root.usb("attach", stick.device) == f"{stick.device} is here as {LABEL}"
+        assert root.usb("attach", stick.device) == f"{stick.device} is mounted as {LABEL}"
         assert (root.folder / LABEL / "one.ogg").read_bytes() == b"one"
         assert {"ro", "nosuid", "nodev", "noexec", "nosymfollow"} <= root.options()
         with pytest.raises(OSError, match="symbolic links"):
             (root.folder / LABEL / "passwords").read_bytes()
-        assert "is left alone: it is mounted at" in root.usb("attach", stick.device)
+        assert "is ignored: it is mounted at" in root.usb("attach", stick.device)
         assert root.mounted == 1
-        assert root.usb("detach", stick.device) == f"{LABEL} is away"
+        assert root.usb("detach", stick.device) == f"{LABEL} is unmounted"
         assert (root.folder / LABEL).readlink() == Path()
         assert (root.mounted, list(root.mounts.iterdir())) == (0, [])
         assert root.usb("detach", stick.device) == ""
@@ -84,7 +84,7 @@ def test_the_same_stick_has_the_same_name_and_another_of_its_label_has_not(
     twin = made(tmp_path / "twin", tmp_path / "files")
     for each, name in ((image, LABEL), (twin, f"{LABEL} 2"), (twin, f"{LABEL} 2"), (image, LABEL)):
         with inserted(each) as stick:
-            assert root.usb("attach", stick.device).endswith(f" is here as {name}")
+            assert root.usb("attach", stick.device).endswith(f" is mounted as {name}")
             root.usb("detach", stick.device)
     assert {each.name for each in root.folder.iterdir()} == {LABEL, f"{LABEL} 2"}
 
@@ -96,7 +96,7 @@ def test_the_same_stick_has_the_same_name_and_another_of_its_label_has_not(
         ("-o rw,suid", "o rw suid"),
         ("a\nb", "a b"),
         ("%i $(id) `x`", "i id x"),
-        ("", "USB stick"),
+        ("", "USB drive"),
     ],
 )
 def test_a_label_can_name_nothing_but_a_folder(root: Root, tmp_path: Path, label: str, name: str) -> None:
@@ -123,7 +123,7 @@ def test_what_is_open_keeps_no_stick_from_going(root: Root, image: Path) -> None
     with inserted(image) as stick:
         root.usb("attach", stick.device)
         with (root.folder / LABEL / "one.ogg").open("rb") as file:
-            assert root.usb("detach", stick.device) == f"{LABEL} is away"
+            assert root.usb("detach", stick.device) == f"{LABEL} is unmounted"
             assert root.mounted == 0
             assert file.read() == b"one"
 
@@ -132,9 +132,9 @@ def test_after_a_power_cut_a_stick_that_is_gone_reads_as_away(root: Root, image:
     with inserted(image) as stick:
         root.usb("attach", stick.device)
         subprocess.run(["umount", root.mounts / LABEL], check=True)  # as the kernel forgets it
-        assert root.usb("tidy") == f"{LABEL} is away"
+        assert root.usb("cleanup") == f"{LABEL} is unmounted"
         assert (root.folder / LABEL).readlink() == Path()
-        assert root.usb("tidy") == ""
+        assert root.usb("cleanup") == ""
 
 
 def test_what_the_service_asks_for_is_done_once_and_nothing_else(root: Root, image: Path, tmp_path: Path) -> None:
@@ -144,15 +144,15 @@ def test_what_the_service_asks_for_is_done_once_and_nothing_else(root: Root, ima
         root.usb("attach", stick.device)
         for bad in ("..", "", LABEL[:-1], f"../run/{LABEL}", "x" * 5000):
             root.request.write_text(bad)
-            assert root.usb("tidy") == ""
+            assert root.usb("cleanup") == ""
             assert not root.request.exists(), "or the unit would be started again and again"
         root.request.symlink_to(precious)
-        assert root.usb("tidy") == ""
+        assert root.usb("cleanup") == ""
         os.mkfifo(root.request) if not root.request.exists() else None
-        assert root.usb("tidy") == "", "a pipe that nobody writes into must not hold root up"
+        assert root.usb("cleanup") == "", "a pipe that nobody writes into must not hold root up"
         assert root.mounted == 1
         root.request.write_text(LABEL)
-        assert root.usb("tidy") == f"{LABEL} is away"
+        assert root.usb("cleanup") == f"{LABEL} is unmounted"
         assert root.mounted == 0
     assert precious.read_text() == LABEL
 
@@ -161,18 +161,18 @@ def test_a_folder_of_requests_that_is_a_link_is_not_followed(root: Root, image: 
     (tmp_path / "usb-remove").write_text("root's own")
     root.request.parent.rmdir()
     root.request.parent.symlink_to(tmp_path)
-    root.usb("tidy")
+    root.usb("cleanup")
     assert (tmp_path / "usb-remove").read_text() == "root's own"
 
 
 def test_a_stick_is_forgotten_only_while_it_is_away(root: Root, image: Path) -> None:
     with inserted(image) as stick:
         root.usb("attach", stick.device)
-        assert "is here; let go of it first" in root.usb("forget", LABEL, status=1)
+        assert "is mounted; eject it first" in root.usb("forget", LABEL, status=1)
         root.usb("detach", stick.device)
     assert "is forgotten" in root.usb("forget", LABEL)
     assert list(root.folder.iterdir()) == []
-    assert f"no stick is called '{LABEL}'" in root.usb("forget", LABEL, status=2)
+    assert f"no USB drive is called '{LABEL}'" in root.usb("forget", LABEL, status=2)
 
 
 def test_what_is_no_stick_is_left_alone(root: Root, tmp_path: Path) -> None:
@@ -180,12 +180,12 @@ def test_what_is_no_stick_is_left_alone(root: Root, tmp_path: Path) -> None:
     with empty.open("wb") as file:
         file.truncate(1024 * 1024)
     with inserted(empty) as stick:
-        assert "is left alone: it holds no file system" in root.usb("attach", stick.device)
+        assert "is ignored: it has no file system" in root.usb("attach", stick.device)
     assert "is not there" in root.usb("attach", "sdzz9", status=1)
     assert "is no name of a device" in root.usb("attach", "../dev/sda1", status=1)
     root.house.write("")
-    assert "no folder of USB sticks is configured" in root.usb("attach", "sda1")
-    assert root.usb("tidy") == ""
+    assert "no folder of USB drives is configured" in root.usb("attach", "sda1")
+    assert root.usb("cleanup") == ""
 
 
 def test_a_stick_that_does_not_hold_what_it_says_is_told(root: Root, image: Path) -> None:

@@ -1,33 +1,33 @@
-"""A USB stick as the daemon tells of it, without any."""
+"""USB drives of a fake daemon."""
 
 import dataclasses
 
 from pi_appliance.errors import Refused, Unavailable, UnknownName
-from pi_appliance.music.usb.drives import StickState, UsbDrive
+from pi_appliance.music.usb.drives import DriveState, UsbDrive
 
 
-class TheSticks:
-    """One stick that is being looked through, called NAME."""
+class FakeUsbDrives:
+    """One drive called `name` that is being scanned."""
 
     def __init__(self, name: str = "Blue & co") -> None:
-        self.stick = UsbDrive(
-            name=name, state=StickState.SCANNING, uri=f"USB/{name}", size=8, used=3, files=100, tracks=20
+        self.drive = UsbDrive(
+            name=name, state=DriveState.SCANNING, uri=f"USB/{name}", size=8, used=3, files=100, tracks=20
         )
 
     def all(self) -> list[UsbDrive]:
-        return [self.stick]
+        return [self.drive]
 
-    async def remove(self, name: str) -> UsbDrive:
-        if name != self.stick.name:
-            raise UnknownName("stick", name, [self.stick.name])
-        if self.stick.state is StickState.AWAY:
-            raise Refused(f"{name} is away already")
-        self.stick = dataclasses.replace(self.stick, state=StickState.AWAY)
-        return self.stick
+    async def eject(self, name: str) -> UsbDrive:
+        if name != self.drive.name:
+            raise UnknownName("USB drive", name, [self.drive.name])
+        if self.drive.state is DriveState.UNMOUNTED:
+            raise Refused(f"{name} is not mounted")
+        self.drive = dataclasses.replace(self.drive, state=DriveState.UNMOUNTED)
+        return self.drive
 
 
-class NoSticks:
-    """What the daemon has where no folder of sticks is configured."""
+class NoUsbDrives:
+    """The daemon without a configured folder."""
 
     def all(self) -> list[UsbDrive]:
-        raise Unavailable("no folder of USB sticks is configured")
+        raise Unavailable("no folder of USB drives is configured")

@@ -110,7 +110,7 @@ def test_nothing_that_is_written_on_a_stick_comes_into_a_unit() -> None:
 
 
 def test_the_door_to_the_unit_that_unmounts_is_where_the_service_knocks() -> None:
-    asked = root_helper.Places.of({}).request
+    asked = root_helper.Paths.from_environment({}).request
     assert f"PathExists={asked}\n" in USB[2].read_text()
     assert f"RuntimeDirectory={asked.parent.name}\n" in UNIT.read_text()
 

@@ -19,7 +19,7 @@ from pi_appliance.system import clock
 from pi_appliance.web import openapi
 from pi_appliance.web.actions import Actions
 from tests.house import ROOT
-from tests.music.usb_fixtures import TheSticks
+from tests.music.usb_fixtures import FakeUsbDrives
 from tests.web.list_player import ListMusic, ListPlayer
 from tests.web.test_art import drawn
 from tests.web.world import TheDaemon, World, configuration, job, served
@@ -79,7 +79,7 @@ def prepare(world: World, path: str) -> None:
     player.saved = {"Evening": list(player.tracks)}
     player.pictures["a.ogg"] = CoverArt(data=drawn(), mime="image/png")
     player.rooms.append("garden")
-    world.daemon.sticks = TheSticks("MUSIC")
+    world.daemon.usb_drives = FakeUsbDrives("MUSIC")
     world.ask("/api/v1/stations/Quiet", method="DELETE")
     world.ask("/api/v1/jobs/daily/pause", {})
     world.ask("/api/v1/alarms/skip", {})

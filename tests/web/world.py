@@ -17,7 +17,7 @@ from pi_appliance.app import WebService
 from pi_appliance.scheduling.appliance import Appliance
 from pi_appliance.scheduling.child_runs import Runs
 from pi_appliance.system.clock import ClockState
-from tests.music.usb_fixtures import TheSticks
+from tests.music.usb_fixtures import FakeUsbDrives
 from tests.web.list_player import ListMusic, ListPlayer
 
 
@@ -46,7 +46,7 @@ class TheDaemon:
     runs: Runs
     scheduler: TheScheduler = field(default_factory=TheScheduler)
     woken: int = 0
-    sticks: Any = field(default_factory=TheSticks)
+    usb_drives: Any = field(default_factory=FakeUsbDrives)
     started_at: datetime = datetime(2026, 5, 1, tzinfo=UTC)
     addresses: Sequence[str] = ()
     messages: Sequence[tuple[datetime, str]] = ()

@@ -143,3 +143,31 @@ def format_time(seconds: float | None) -> str:
     minutes, rest = divmod(int(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+
+
+# USB drives
+
+
+def usb_drives(result: Any, _: Values) -> str:
+    """Return the USB drives as a table."""
+    if not result:
+        return "no USB drive was connected yet"
+    rows = [(each["name"], each["state"], _used_space(each), _track_count(each)) for each in result]
+    return table(("DRIVE", "STATE", "USED", "TRACKS"), rows)
+
+
+def _used_space(drive: Mapping[str, Any]) -> str:
+    if drive["size"] is None or drive["used"] is None:
+        return "-"
+    return f"{drive['used'] / 1e9:.1f} of {drive['size'] / 1e9:.1f} GB"
+
+
+def _track_count(drive: Mapping[str, Any]) -> str:
+    if drive["tracks"] is None:
+        return "-"
+    return str(drive["tracks"]) if drive["files"] is None else f"{drive['tracks']} of {drive['files']}"
+
+
+def usb_ejected(result: Any, _: Values) -> str:
+    """Return that the drive can be unplugged."""
+    return f"{plain(result['name'])} can be unplugged"

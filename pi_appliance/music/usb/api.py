@@ -1,42 +1,27 @@
-"""The API of USB sticks: which there are, how far they are looked through, and letting go of one."""
+"""Handlers of the operations on USB drives."""
 
+import contextlib
 import dataclasses
 
-from pi_appliance.operations import Operation
-from pi_appliance.web.interface import Daemon
-from pi_appliance.web.params import Call
+from pi_appliance.errors import ApplianceError
+from pi_appliance.music.usb.drives import UsbDrive, count_tracks
+from pi_appliance.operations import Values
+from pi_appliance.web.interface import Services
 
 
-class UsbApi:
-    """The endpoints under /usb."""
+async def list_drives(services: Services, _: Values) -> object:
+    """Return every USB drive; the tracks of drives that are not mounted are still in the library."""
+    return [dataclasses.asdict(await _with_tracks(services, each)) for each in services.daemon.usb_drives.all()]
 
-    def __init__(self, daemon: Daemon) -> None:
-        self._daemon = daemon
 
-    def endpoints(self) -> list[Operation]:
-        """Return every row."""
-        return [
-            Operation(
-                method="GET",
-                path="/usb",
-                summary="Every stick that is or was here, and how far it is looked through.",
-                handler=self.sticks,
-                result="Sticks",
-            ),
-            Operation(
-                method="POST",
-                path="/usb/{name}/remove",
-                summary="Let go of a stick, so that it can be pulled.",
-                handler=self.remove,
-                result="Stick",
-                example={"name": "MUSIC"},
-            ),
-        ]
+async def eject_drive(services: Services, values: Values) -> object:
+    """Eject a USB drive and return its state."""
+    return dataclasses.asdict(await services.daemon.usb_drives.eject(values["name"]))
 
-    async def sticks(self, _: Call) -> object:
-        """Return all of them."""
-        return [dataclasses.asdict(each) for each in self._daemon.sticks.all()]
 
-    async def remove(self, call: Call) -> object:
-        """Let go of one, and return how it is then."""
-        return dataclasses.asdict(await self._daemon.sticks.remove(call.path["name"]))
+async def _with_tracks(services: Services, drive: UsbDrive) -> UsbDrive:
+    if drive.tracks is None:
+        with contextlib.suppress(ApplianceError):  # without a player the number is unknown
+            tracks = await count_tracks(await services.daemon.hub.player(), drive.uri)
+            return dataclasses.replace(drive, tracks=tracks)
+    return drive

@@ -1,7 +1,6 @@
-"""USB sticks: one that appears is looked through, and nothing else is; one that is to go is let go of first.
+"""USB drives of the daemon: a new one is scanned into the library, and a drive is released before it is ejected.
 
-The units of systemd mount and unmount (music/usb/root_helper.py). Here is only seen that they did, by the kernel's list
-mounts, which tells of each change by itself.
+The systemd units mount and unmount (`root_helper.py`). This module follows the kernel's mount table.
 """
 
 import asyncio
@@ -24,47 +23,89 @@ from pi_appliance.music.usb import mounted, root_helper
 from pi_appliance.system import files, mounts
 from pi_appliance.system.mounts import MountWatcher
 
-_WINDOW = 200  # tracks of the queue asked for at a time
-_GLANCE = 0.05  # seconds between two looks at whether it is gone
+NOT_CONFIGURED = (
+    "no folder of USB drives is configured; add  usb: {mount-dir: /var/lib/mpd/music/USB}  to appliance.yaml"
+)
+_QUEUE_PAGE = 200  # tracks per request
+_UNMOUNT_POLL = 0.05  # seconds
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Places:
-    """Where is looked, and how long is waited, in seconds."""
+class Settings:
+    """Paths, and times in seconds."""
 
-    mounts: Path = mounts.MOUNT_TABLE
-    root: root_helper.Places = field(default_factory=lambda: root_helper.Places.of(os.environ))
-    tick: float = 1.0  # between two looks at how far a scan is
-    patience: float = 20.0  # for who unmounts
+    mount_table: Path = mounts.MOUNT_TABLE
+    root: root_helper.Paths = field(default_factory=lambda: root_helper.Paths.from_environment(os.environ))
+    scan_poll: float = 1.0
+    unmount_timeout: float = 20.0
     may_unmount: bool = field(default_factory=lambda: os.geteuid() == 0)
 
 
-async def eject(name: str, usb: Usb, player: Player | None, places: Places) -> None:
-    """Let go of the stick NAME; when this returns, it may be pulled. Without a PLAYER nothing plays from it.
+class DriveState(StrEnum):
+    """The state of a USB drive."""
 
-    Raises UnknownName; Refused if it is away, or others have mounted it; Unavailable if nobody unmounts it.
+    UNMOUNTED = "unmounted"  # known from earlier: its tracks are kept
+    WAITING = "waiting"  # mounted, but there is no player
+    SCANNING = "scanning"
+    READY = "ready"
+    EJECTING = "ejecting"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UsbDrive:
+    """A USB drive. Unknown values are None."""
+
+    name: str
+    state: DriveState
+    uri: str  # of its folder in the library
+    size: int | None = None  # bytes
+    used: int | None = None  # bytes
+    files: int | None = None  # audio files on the drive
+    tracks: int | None = None  # in the player's library
+    status_text: str = ""
+
+
+class Music(Protocol):
+    """The connection to the player."""
+
+    async def player(self) -> Player:
+        """Return the player. Raises `Unavailable` if there is none."""
+
+    def watch_changes(self) -> AsyncIterator[frozenset[str]]:
+        """Yield what changed. The first item comes at once."""
+
+
+async def eject(name: str, usb: Usb, player: Player | None, settings: Settings) -> None:
+    """Stop playback from the drive `name` and unmount it.
+
+    Raises:
+        UnknownName: There is no such drive.
+        Refused: It is not mounted, or another program mounted it.
+        Unavailable: It was not unmounted in time.
+
     """
-    known = {each.name: each.mount for each in mounted.find_drives(usb.folder, places.mounts)}
-    if name not in known:
-        raise UnknownName("stick", name, list(known))
-    mount = known[name]
+    drives = {each.name: each.mount for each in mounted.find_drives(usb.mount_dir, settings.mount_table)}
+    if name not in drives:
+        raise UnknownName("USB drive", name, list(drives))
+    mount = drives[name]
     if mount is None:
-        raise Refused(f"{name} is away already")
-    if mount.folder.parent != places.root.mounts:
-        raise Refused(f"{name} was not mounted by the appliance; who did must unmount it: sudo umount '{mount.folder}'")
+        raise Refused(f"{name} is not mounted")
+    if mount.folder.parent != settings.root.mounts:
+        raise Refused(f"{name} was not mounted by the appliance; unmount it with: sudo umount '{mount.folder}'")
     if player is not None:
         await _stop_playback_from(player, f"{usb.uri}/{name}/")
-    await _unmounted(name, usb, places)
+    await _unmount(name, usb, mount, settings)
 
 
 async def _stop_playback_from(player: Player, prefix: str) -> None:
-    """Go on to the next track that is not below PREFIX if the current one is; stop where there is none."""
+    """If the current track is below `prefix`, play the next one that is not, or stop."""
     state = await player.state()
     if state.track is None or state.playback is PlaybackState.STOPPED or not state.track.uri.startswith(prefix):
         return None
     position = (state.track.position or 0) + 1
     while state.playback is PlaybackState.PLAYING and position < state.queue_length:
-        tracks = (await player.list_queue(position, _WINDOW)).tracks
+        tracks = (await player.list_queue(position, _QUEUE_PAGE)).tracks
         other = next((each for each in tracks if not each.uri.startswith(prefix)), None)
         if other is not None:
             return await player.play(other.position)
@@ -74,141 +115,111 @@ async def _stop_playback_from(player: Player, prefix: str) -> None:
     return await player.stop()
 
 
-async def _unmounted(name: str, usb: Usb, places: Places) -> None:
-    """Have NAME unmounted: by ourselves as root, else by the unit that waits for requests. Raises Unavailable."""
-    if places.may_unmount:
-        await asyncio.to_thread(root_helper.remove, name, usb.folder, places.root)
+async def _unmount(name: str, usb: Usb, mount: mounts.Mount, settings: Settings) -> None:
+    """Unmount directly as root, otherwise through the systemd unit."""
+    request = settings.root.request
+    if settings.may_unmount:
+        await asyncio.to_thread(root_helper.remove, name, usb.mount_dir, settings.root)
+    elif not request.parent.is_dir():
+        raise Unavailable(
+            f"{request.parent} does not exist, so the unit cannot be asked to unmount {name};"
+            f" run: sudo umount '{mount.folder}'"
+        )
     else:
-        request = places.root.request
-        if not request.parent.is_dir():
-            raise Unavailable(
-                f"{request.parent} is not there, so nobody can be asked to unmount {name};"
-                f" run: sudo pi-appliance music usb remove '{name}'"
-            )
         files.write_file(request, name.encode())
-    deadline = time.monotonic() + places.patience
-    while any(each.name == name and each.mount for each in mounted.find_drives(usb.folder, places.mounts)):
+    deadline = time.monotonic() + settings.unmount_timeout
+    while any(each.name == name and each.mount for each in mounted.find_drives(usb.mount_dir, settings.mount_table)):
         if time.monotonic() > deadline:
-            places.root.request.unlink(missing_ok=True)
-            raise Unavailable(f"nobody unmounts {name}; see: systemctl status pi-appliance-usb.path pi-appliance-usb")
-        await asyncio.sleep(_GLANCE)
-
-
-class StickState(StrEnum):
-    """How a stick is."""
-
-    AWAY = "away"  # it was here once: its tracks are kept
-    WAITING = "waiting"  # it is here, and the player is not
-    SCANNING = "scanning"
-    READY = "ready"
-    GOING = "going"  # somebody wants to pull it
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class UsbDrive:
-    """One stick. What is not known, or not known yet, is None."""
-
-    name: str
-    state: StickState
-    uri: str  # of its folder in the library
-    size: int | None = None  # bytes
-    used: int | None = None  # bytes
-    files: int | None = None  # of sound, that lie on it
-    tracks: int | None = None  # that the player knows of it
-    note: str = ""  # what is not as it should be
-
-
-NONE = "no folder of USB sticks is configured; write  usb: {folder: /var/lib/mpd/music/USB}  into appliance.yaml"
-_log = logging.getLogger(__name__)
-
-
-class Music(Protocol):
-    """The player, as the hub holds it."""
-
-    async def player(self) -> Player:
-        """Return the player. Raises Unavailable if there is none."""
-
-    def watch_changes(self) -> AsyncIterator[frozenset[str]]:
-        """Yield what changed. The first item comes at once."""
+            request.unlink(missing_ok=True)
+            raise Unavailable(f"{name} was not unmounted; see: systemctl status pi-appliance-usb.path pi-appliance-usb")
+        await asyncio.sleep(_UNMOUNT_POLL)
 
 
 class UsbDrives:
-    """The sticks of the daemon. SETTINGS and MUSIC are asked anew each time, as the file may have been read again."""
+    """The USB drives of the daemon.
+
+    Args:
+        config: Returns the current `usb` section, which may change when the configuration is reloaded.
+        music: Returns the current connection to the player.
+        settings: Paths and times.
+
+    """
 
     def __init__(
-        self, settings: Callable[[], Usb | None], music: Callable[[], Music], places: Places | None = None
+        self, config: Callable[[], Usb | None], music: Callable[[], Music], settings: Settings | None = None
     ) -> None:
-        self._settings, self._music, self._places = settings, music, places or Places()
-        self._news = asyncio.Event()
+        self._config, self._music, self._settings = config, music, settings or Settings()
+        self._changed = asyncio.Event()
         self._scans: dict[str, _Scan] = {}
-        self._going: set[str] = set()
-        self._one, self._looking = asyncio.Lock(), asyncio.Lock()
+        self._ejecting: set[str] = set()
+        self._eject_lock, self._check_lock = asyncio.Lock(), asyncio.Lock()
 
     async def run(self) -> None:
-        """Have each stick that appears looked through, until cancelled."""
-        alarm = MountWatcher(self._news.set, self._places.mounts)
+        """Scan each new drive, until cancelled."""
+        watcher = MountWatcher(self._changed.set, self._settings.mount_table)
         try:
-            pause = self._places.tick
+            delay = self._settings.scan_poll
             while True:
-                pause = self._places.tick if self._news.is_set() else 2 * pause
-                self._news.clear()
-                settled = True
+                delay = self._settings.scan_poll if self._changed.is_set() else 2 * delay
+                self._changed.clear()
+                complete = True
                 try:
-                    settled = await self.look()
+                    complete = await self.check()
                 except ApplianceError as error:
                     _log.warning("usb: %s", error)
                 with contextlib.suppress(TimeoutError):
-                    await asyncio.wait_for(self._news.wait(), None if settled else pause)
+                    await asyncio.wait_for(self._changed.wait(), None if complete else delay)
         finally:
-            alarm.close()
+            watcher.close()
             for name in list(self._scans):
-                await self._end(name)
+                await self._end_scan(name)
 
     def wake(self) -> None:
-        """Look again: the configuration, or the player, is another one."""
-        self._news.set()
+        """Check again, because the configuration or the player changed."""
+        self._changed.set()
 
-    async def look(self) -> bool:
-        """See what came and what went, and begin to scan what came. Say whether all that is mounted is in its place.
+    async def check(self) -> bool:
+        """Start scans of new drives and end those of removed ones.
 
-        Root mounts a stick first and links it then: the kernel tells of the mount alone.
+        Returns:
+            Whether every mounted drive has its link. Root mounts first and links then; the kernel reports the mount.
+
         """
-        async with self._looking:
-            usb = self._settings()
-            here = {each.name: each.mount for each in self._found(usb) if each.mount is not None} if usb else {}
+        async with self._check_lock:
+            usb = self._config()
+            drives = self._find(usb) if usb else []
+            present = {each.name: each.mount for each in drives if each.mount is not None}
             for name, scan in list(self._scans.items()):
-                if here.get(name) != scan.mount or not usb or not scan.is_for(_uri(usb, name), self._music()):
-                    await self._end(name)
-            for name in here.keys() - self._scans.keys():
+                if present.get(name) != scan.mount or not usb or not scan.is_for(_uri(usb, name), self._music()):
+                    await self._end_scan(name)
+            for name in present.keys() - self._scans.keys():
                 assert usb is not None
-                _log.info("usb: %s is here", name)
-                self._scans[name] = _Scan(_uri(usb, name), here[name], self._music(), self._places.tick)
-            return usb is None or mounted.linked(self._places.root.mounts, here, self._places.mounts)
+                _log.info("usb: mounted name=%s", name)
+                self._scans[name] = _Scan(_uri(usb, name), present[name], self._music(), self._settings.scan_poll)
+            settings = self._settings
+            return usb is None or mounted.all_linked(settings.root.mounts, present, settings.mount_table)
 
-    async def _end(self, name: str) -> None:
-        _log.info("usb: %s goes", name)
+    async def _end_scan(self, name: str) -> None:
+        _log.info("usb: removed name=%s", name)
         scan = self._scans.pop(name)
         scan.task.cancel()
         await asyncio.gather(scan.task, return_exceptions=True)
 
     def all(self) -> list[UsbDrive]:
-        """Return every stick, by name. Raises Unavailable where sticks are not configured."""
-        usb = configured(self._settings())
-        return [self._told(each, usb) for each in self._found(usb)]
+        """Return every drive, by name. Raises `Unavailable` if USB drives are not configured."""
+        usb = require_usb(self._config())
+        return [self._describe(each, usb) for each in self._find(usb)]
 
-    async def remove(self, name: str) -> UsbDrive:
-        """Let go of the stick NAME and return it: then it may be pulled. What plays from it ends.
-
-        Raises UnknownName; Refused if it is away, or others have mounted it; Unavailable if nobody unmounts it.
-        """
-        async with self._one:  # there is one place to ask for it
-            self._going.add(name)
+    async def eject(self, name: str) -> UsbDrive:
+        """Stop playback from the drive `name`, unmount it and return it. Raises as `eject`."""
+        async with self._eject_lock:  # the unit takes one request at a time
+            self._ejecting.add(name)
             try:
-                usb = configured(self._settings())
-                await eject(name, usb, await self._player_or_none(), self._places)
+                usb = require_usb(self._config())
+                await eject(name, usb, await self._player_or_none(), self._settings)
                 return next(each for each in self.all() if each.name == name)
             finally:
-                self._going.discard(name)
+                self._ejecting.discard(name)
 
     async def _player_or_none(self) -> Player | None:
         try:
@@ -216,82 +227,84 @@ class UsbDrives:
         except Unavailable:
             return None
 
-    def _found(self, usb: Usb) -> list[mounted.Found]:
-        return found(usb, self._places)
+    def _find(self, usb: Usb) -> list[mounted.Drive]:
+        return find_drives(usb, self._settings)
 
-    def _told(self, each: mounted.Found, usb: Usb) -> UsbDrive:
-        stick = told(each, usb)
+    def _describe(self, each: mounted.Drive, usb: Usb) -> UsbDrive:
+        drive = describe(each, usb)
         scan = self._scans.get(each.name)
-        if stick.state is StickState.AWAY:
-            return stick
-        if scan is None:  # it came this moment
-            return dataclasses.replace(stick, state=StickState.WAITING)
-        state = StickState.GOING if each.name in self._going else scan.state
-        return dataclasses.replace(stick, state=state, files=scan.files, tracks=scan.tracks, note=scan.note)
+        if drive.state is DriveState.UNMOUNTED:
+            return drive
+        if scan is None:  # mounted a moment ago
+            return dataclasses.replace(drive, state=DriveState.WAITING)
+        state = DriveState.EJECTING if each.name in self._ejecting else scan.state
+        return dataclasses.replace(
+            drive, state=state, files=scan.files, tracks=scan.tracks, status_text=scan.status_text
+        )
 
 
 class _Scan:
-    """One stick that is here: has the player look through it, however long it takes for a player to be there."""
+    """The scan of one drive; it waits until there is a player."""
 
-    def __init__(self, uri: str, mount: mounts.Mount, music: Music, tick: float) -> None:
+    def __init__(self, uri: str, mount: mounts.Mount, music: Music, poll_interval: float) -> None:
         self.mount, self.music = mount, music
-        self.state, self.note = StickState.WAITING, ""
+        self.state, self.status_text = DriveState.WAITING, ""
         self.files: int | None = None
         self.tracks: int | None = None
-        self.uri, self._tick = uri, tick
-        self.task = asyncio.create_task(self._until_ready())
+        self.uri, self._poll_interval = uri, poll_interval
+        self.task = asyncio.create_task(self._run())
 
     def is_for(self, uri: str, music: Music) -> bool:
-        """Say whether it has MUSIC look through URI."""
+        """Return whether it scans `uri` with `music`."""
         return self.uri == uri and self.music is music
 
-    async def _until_ready(self) -> None:
-        self.files = await asyncio.to_thread(mounted.count_sound, self.mount.folder)
-        async for _ in self.music.watch_changes():  # each time that something changes: perhaps the player is there now
+    async def _run(self) -> None:
+        self.files = await asyncio.to_thread(mounted.count_audio_files, self.mount.folder)
+        async for _ in self.music.watch_changes():  # perhaps there is a player now
             try:
                 await self._scan(await self.music.player())
             except Unavailable as error:
-                self.state, self.note = StickState.WAITING, str(error)
+                self.state, self.status_text = DriveState.WAITING, str(error)
             except ApplianceError as error:
-                self.state, self.note = StickState.READY, str(error)
+                self.state, self.status_text = DriveState.READY, str(error)
                 return
             else:
                 return
 
     async def _scan(self, player: Player) -> None:
         if Capability.UPDATE not in await player.capabilities():
-            self.state, self.note = StickState.READY, "this player looks for what is new by itself"
+            self.state, self.status_text = DriveState.READY, "this player scans for new music on its own"
             return
-        self.state, self.note = StickState.SCANNING, ""
+        self.state, self.status_text = DriveState.SCANNING, ""
         await player.update_library(self.uri)
         while (await player.state()).updating is not None:
-            self.tracks = await _tracks(player, self.uri)
-            await asyncio.sleep(self._tick)
-        self.tracks = await _tracks(player, self.uri)
-        self.state = StickState.READY
-        _log.info("usb: %s has %d tracks", self.uri, self.tracks)
+            self.tracks = await count_tracks(player, self.uri)
+            await asyncio.sleep(self._poll_interval)
+        self.tracks = await count_tracks(player, self.uri)
+        self.state = DriveState.READY
+        _log.info("usb: scanned uri=%s tracks=%d", self.uri, self.tracks)
 
 
-def configured(usb: Usb | None) -> Usb:
-    """Return USB. Raises Unavailable if there is none."""
+def require_usb(usb: Usb | None) -> Usb:
+    """Return `usb`. Raises `Unavailable` if it is not configured."""
     if usb is None:
-        raise Unavailable(NONE)
+        raise Unavailable(NOT_CONFIGURED)
     return usb
 
 
-def found(usb: Usb, places: Places) -> list[mounted.Found]:
-    """Return the sticks of the folder. Raises Unavailable where the kernel does not tell what is mounted."""
+def find_drives(usb: Usb, settings: Settings) -> list[mounted.Drive]:
+    """Return the drives. Raises `Unavailable` if the mount table cannot be read."""
     try:
-        return mounted.find_drives(usb.folder, places.mounts)
+        return mounted.find_drives(usb.mount_dir, settings.mount_table)
     except OSError as error:
-        raise Unavailable(f"{places.mounts} cannot be read: {error.strerror}") from None
+        raise Unavailable(f"{settings.mount_table} cannot be read: {error.strerror}") from None
 
 
-async def _tracks(player: Player, uri: str) -> int:
-    """Return how many tracks PLAYER knows below URI. It refuses to count in a folder that it has not come to yet."""
+async def count_tracks(player: Player, uri: str) -> int:
+    """Return the number of tracks below `uri` in the library."""
     try:
         return (await player.library_stats(uri)).tracks
-    except Refused:
+    except Refused:  # the scan has not reached the folder
         return 0
 
 
@@ -299,19 +312,8 @@ def _uri(usb: Usb, name: str) -> str:
     return f"{usb.uri}/{name}"
 
 
-def told(each: mounted.Found, usb: Usb) -> UsbDrive:
-    """Return what can be said of a stick without asking the player."""
-    room = mounted.disk_space(each.mount) if each.mount else None
-    size, used = room or (None, None)
-    state = StickState.READY if each.mount else StickState.AWAY
-    return UsbDrive(name=each.name, state=state, uri=_uri(usb, each.name), size=size, used=used)
-
-
-async def counted(stick: UsbDrive, each: mounted.Found, player: Player) -> UsbDrive:
-    """Return STICK with what PLAYER knows of it, for who is not the daemon."""
-    tracks = await _tracks(player, stick.uri)
-    if each.mount is None:
-        return dataclasses.replace(stick, tracks=tracks)
-    lie = await asyncio.to_thread(mounted.count_sound, each.mount.folder)
-    state = StickState.SCANNING if (await player.state()).updating is not None else StickState.READY
-    return dataclasses.replace(stick, state=state, files=lie, tracks=tracks)
+def describe(drive: mounted.Drive, usb: Usb) -> UsbDrive:
+    """Return the values that are known without the player."""
+    size, used = (mounted.disk_space(drive.mount) if drive.mount else None) or (None, None)
+    state = DriveState.READY if drive.mount else DriveState.UNMOUNTED
+    return UsbDrive(name=drive.name, state=state, uri=_uri(usb, drive.name), size=size, used=used)

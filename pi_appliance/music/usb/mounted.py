@@ -1,7 +1,7 @@
-"""Which USB sticks there are, by the folder that they appear in and the kernel's list of what is mounted.
+"""Find USB drives: entries of the mount folder, compared with the kernel's mount table.
 
-An entry of the folder is a stick that is here if something is mounted at it, or where it leads to. It is one that is
-away if it is an empty folder, or a link to the folder itself (see usb_root.py). Anything else is no stick.
+An entry is a mounted drive if something is mounted at it or at its target. It is an unmounted drive if it is an empty
+folder, or a link to the mount folder itself (see `root_helper.py`). Other entries are not drives.
 """
 
 import contextlib
@@ -13,49 +13,54 @@ from pathlib import Path
 
 from pi_appliance.system import mounts
 
-AWAY = "."  # where the link of a stick that is away leads to
-# What MPD plays with the decoders of Debian's package; to know how far it is, one more or less does not matter.
-_SOUND = frozenset(
+UNMOUNTED_TARGET = "."  # of the link of an unmounted drive
+# Formats of the decoders in Debian's MPD; used for the progress of a scan only.
+_AUDIO_SUFFIXES = frozenset(
     "aac aif aiff ape dff dsf flac m4a m4b mka mp2 mp3 mp4 mpc oga ogg opus ra tta wav wma wv".split()  # noqa: SIM905
 )
+_NAME_CHARACTERS = " -_."  # besides letters and digits of any script
+_MAX_NAME = 60  # bytes; short enough for a phone
+_DEFAULT_NAME = "USB drive"
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """A stick. `mount` is where its file system lies; None while it is away."""
+class Drive:
+    """A USB drive; `mount` is None while it is not mounted."""
 
     name: str
     mount: mounts.Mount | None
 
 
-def find_drives(folder: Path, list_of_mounts: Path = mounts.MOUNT_TABLE) -> list[Found]:
-    """Return the sticks of FOLDER by name; none where there is no such folder. Raises OSError without a list."""
-    known = {each.folder: each for each in mounts.read_mounts(list_of_mounts)}
-    sticks = []
+def find_drives(folder: Path, mount_table: Path = mounts.MOUNT_TABLE) -> list[Drive]:
+    """Return the drives in `folder`, by name. Raises `OSError` if the mount table cannot be read."""
+    by_folder = {each.folder: each for each in mounts.read_mounts(mount_table)}
+    drives = []
     for entry in _entries(folder):
-        mount = known.get(Path(os.path.realpath(entry)))
-        if mount is not None or _is_away(entry):
-            sticks.append(Found(entry.name, mount))
-    return sticks
+        mount = by_folder.get(Path(os.path.realpath(entry)))
+        if mount is not None or _is_unmounted(entry):
+            drives.append(Drive(entry.name, mount))
+    return drives
 
 
-def linked(below: Path, names: Collection[str], list_of_mounts: Path = mounts.MOUNT_TABLE) -> bool:
-    """Say whether all that is mounted right BELOW a folder has its name among NAMES."""
-    return all(each.folder.name in names for each in mounts.read_mounts(list_of_mounts) if each.folder.parent == below)
+def all_linked(parent: Path, names: Collection[str], mount_table: Path = mounts.MOUNT_TABLE) -> bool:
+    """Return whether the name of every mount directly below `parent` is one of `names`."""
+    return all(each.folder.name in names for each in mounts.read_mounts(mount_table) if each.folder.parent == parent)
 
 
 def disk_space(mount: mounts.Mount) -> tuple[int, int] | None:
-    """Return how many bytes there are on MOUNT, and how many are used; None if it does not say."""
+    """Return the size and the used space of `mount` in bytes; None if it cannot be read."""
     try:
-        told = os.statvfs(mount.folder)
-    except OSError:  # pulled a moment ago
+        stat = os.statvfs(mount.folder)
+    except OSError:  # unplugged a moment ago
         return None
-    return told.f_blocks * told.f_frsize, (told.f_blocks - told.f_bfree) * told.f_frsize
+    return stat.f_blocks * stat.f_frsize, (stat.f_blocks - stat.f_bfree) * stat.f_frsize
 
 
-def count_sound(folder: Path) -> int:
-    """Return how many files below FOLDER are sound, by their names. It reads every folder: not for an event loop."""
-    return sum(1 for _, _, names in os.walk(folder) for name in names if name.rpartition(".")[2].lower() in _SOUND)
+def count_audio_files(folder: Path) -> int:
+    """Count the audio files below `folder` by their suffix. It reads every folder: call it in a thread."""
+    return sum(
+        1 for _, _, names in os.walk(folder) for name in names if name.rpartition(".")[2].lower() in _AUDIO_SUFFIXES
+    )
 
 
 def _entries(folder: Path) -> Iterator[Path]:
@@ -63,47 +68,39 @@ def _entries(folder: Path) -> Iterator[Path]:
         yield from sorted(each for each in folder.iterdir() if not each.name.startswith("."))
 
 
-def _is_away(entry: Path) -> bool:
+def _is_unmounted(entry: Path) -> bool:
     try:
         if entry.is_symlink():
-            return str(entry.readlink()) == AWAY
+            return str(entry.readlink()) == UNMOUNTED_TARGET
         return entry.is_dir() and next(entry.iterdir(), None) is None
     except OSError:
         return False
 
 
-_ALSO = " -_."  # beside letters and digits of any script
+def folder_name(label: str) -> str:
+    """Convert a volume label to a safe folder name.
 
-
-_LONGEST = 60  # bytes; a name of 255 would do, but it is to be read on a phone
-
-
-_NAMELESS = "USB stick"
-
-
-def clean(label: str) -> str:
-    """Return LABEL as the name of a folder: no slash, no control character, no dot or hyphen in front.
-
-    A label is written by whoever owned the stick last, so nothing in it is trusted. Where nothing is left of it, it is
-    called "USB stick".
+    A label is untrusted: slashes, control characters, and leading dots and hyphens are removed.
     """
-    letters = (each if each.isalnum() or each in _ALSO else " " for each in unicodedata.normalize("NFC", label))
-    words = " ".join("".join(letters).split()).lstrip("-. ")
-    return words.encode()[:_LONGEST].decode("utf-8", "ignore").strip(" .") or _NAMELESS
+    letters = (
+        each if each.isalnum() or each in _NAME_CHARACTERS else " " for each in unicodedata.normalize("NFC", label)
+    )
+    name = " ".join("".join(letters).split()).lstrip("-. ")
+    return name.encode()[:_MAX_NAME].decode("utf-8", "ignore").strip(" .") or _DEFAULT_NAME
 
 
-def name_for(label: str, identity: str, known: Mapping[str, str], taken: Collection[str] = ()) -> str:
-    """Return the name of the stick IDENTITY: the one it has in KNOWN (identity by name), else one that is free.
+def name_for(label: str, identity: str, known: Mapping[str, str], reserved: Collection[str] = ()) -> str:
+    """Return the name of the drive `identity`: its name in `known` (identity by name), else a free one.
 
-    A number tells it from another stick of the same label, and from a folder in TAKEN. Capitals do not count.
+    A number distinguishes it from a drive with the same label and from a folder in `reserved`, ignoring case.
     """
-    for name, bearer in known.items():
-        if bearer == identity:
+    for name, other in known.items():
+        if other == identity:
             return name
-    used = {name.casefold() for name in (*known, *taken)}
-    wanted = clean(label)
-    number, name = 1, wanted
+    used = {name.casefold() for name in (*known, *reserved)}
+    base = folder_name(label)
+    number, name = 1, base
     while name.casefold() in used:
         number += 1
-        name = f"{wanted} {number}"
+        name = f"{base} {number}"
     return name

@@ -1,9 +1,8 @@
-"""Mounts USB sticks and lets go of them: the part that only root can do, called by the units of systemd.
+"""Mount and unmount USB drives: the part that needs root, called by systemd units.
 
-A stick is mounted below /run, and an entry of the sticks' folder, in the music of MPD, is a link to it. While it is
-away the link leads to that folder itself. MPD looks at such a link, sees that it would go round in circles, and leaves
-alone what it knows below: tracks, queue and stickers stay, whoever lets it look for what is new. An empty folder, or a
-link into nowhere, it takes for a stick whose music was deleted.
+A drive is mounted below /run, and its entry in the mount folder, inside MPD's music folder, is a link to it. While the
+drive is unmounted, the link points to the mount folder itself. MPD detects such a link as a loop, ignores it, and keeps
+its tracks, queue entries and stickers. MPD would delete the tracks of an empty folder or a dangling link.
 """
 
 import contextlib
@@ -18,180 +17,187 @@ from pathlib import Path
 
 from pi_appliance.errors import Refused, UnknownName
 from pi_appliance.music.usb import mounted
-from pi_appliance.music.usb.mounted import AWAY
+from pi_appliance.music.usb.mounted import UNMOUNTED_TARGET
 from pi_appliance.system import files, mounts
 
-# Only to be read, and nothing on it is a program, a device or a way out of it.
+# Read-only, without programs, devices or links to other paths.
 _SAFE = "ro,nosuid,nodev,noexec"
-# How each file system is mounted: (type, options), tried in order. A stick may say of itself that an error of it is to
-# stop the machine (`errors=panic`), so that is said otherwise. FAT and NTFS know no owners; MPD is another user.
+# Types and options of each file system, tried in order. A drive may set `errors=panic` for itself, so that is
+# overridden. FAT and NTFS have no owners; MPD is another user.
 _NO_LINKS = f"{_SAFE},nosymfollow"
-_WAYS: Mapping[str, Sequence[tuple[str, str]]] = {
+_MOUNT_OPTIONS: Mapping[str, Sequence[tuple[str, str]]] = {
     "vfat": [("vfat", f"{_NO_LINKS},errors=remount-ro,umask=022,utf8")],
     "exfat": [("exfat", f"{_NO_LINKS},errors=remount-ro,umask=022")],
     "ntfs": [("ntfs3", f"{_NO_LINKS},umask=022"), ("ntfs-3g", f"{_SAFE},umask=022")],
     **{kind: [(kind, f"{_NO_LINKS},errors=remount-ro")] for kind in ("ext2", "ext3", "ext4")},
 }
-_PATIENCE = 60  # seconds for one program; a stick that was not let go of may be looked through first
-_LONGEST = 1024  # bytes of a request
+_PROGRAM_TIMEOUT = 60  # seconds; a dirty file system may be checked first
+_MAX_REQUEST = 1024  # bytes
 _ESCAPE = re.compile(r"\\x([0-9a-f]{2})")
 
 
 @dataclass(frozen=True, slots=True)
-class Places:
-    """Where sticks are mounted, which one had which name, and where somebody asks for one to be let go of."""
+class Paths:
+    """Folder of the mounts, file of known drives, and file of requests to unmount."""
 
     mounts: Path
     known: Path
     request: Path
 
     @classmethod
-    def of(cls, environment: Mapping[str, str]) -> "Places":
-        """Return the places where the units have them, below $PI_APPLIANCE_USB_ROOT if that is in ENVIRONMENT."""
+    def from_environment(cls, environment: Mapping[str, str]) -> "Paths":
+        """Return the paths of the units, below $PI_APPLIANCE_USB_ROOT if it is set."""
         root = Path(environment.get("PI_APPLIANCE_USB_ROOT", "/"))
         return cls(
             root / "run/pi-appliance-usb",
-            root / "var/lib/pi-appliance-usb/sticks.json",
+            root / "var/lib/pi-appliance-usb/drives.json",
             root / "run/pi-appliance/usb-remove",
         )
 
 
 class Ignored(Refused):
-    """A device that is no stick with music, or is in use otherwise."""
+    """A device without a supported file system, or in use by the machine."""
 
 
-def attach(device: str, folder: Path, places: Places) -> str:
-    """Mount DEVICE, a name in /dev, and let it appear in FOLDER; return as what.
+def attach(device: str, folder: Path, paths: Paths) -> str:
+    """Mount `device`, a name in /dev, link it into `folder`, and return its name.
 
-    Raises LeftAlone where it is not to be mounted, Refused where it cannot be.
+    Raises:
+        Ignored: It is not for the appliance.
+        Refused: It cannot be mounted.
+
     """
     if not re.fullmatch(r"[a-z][a-z0-9]*", device):
-        raise Refused(f"{device!r} is no name of a device; write one such as sda1")
+        raise Refused(f"{device!r} is not a valid device name; write one such as sda1")
     source = Path("/dev", device)
-    system = _look(source)
-    ways = _WAYS.get(system["TYPE"])
-    if ways is None:
-        raise Ignored(
-            f"{source} is left alone: it holds {system['TYPE'] or 'no file system'}, not FAT, exFAT, NTFS or ext4"
-        )
+    system = _probe(source)
+    options = _MOUNT_OPTIONS.get(system["TYPE"])
+    if options is None:
+        raise Ignored(f"{source} is ignored: it has {system['TYPE'] or 'no file system'}, not FAT, exFAT, NTFS or ext4")
     if not folder.parent.is_dir():
-        raise Refused(f"{folder.parent} is not there; correct `folder` under usb:")
-    name = _name(system, folder, places)
-    _mount(source, places.mounts / name, ways)
-    _symlink(folder, name, str(places.mounts / name))
+        raise Refused(f"{folder.parent} does not exist; correct `mount-dir` under usb:")
+    name = _name(system, folder, paths)
+    _mount(source, paths.mounts / name, options)
+    _symlink(folder, name, str(paths.mounts / name))
     return name
 
 
-def detach(device: str, folder: Path | None, places: Places) -> list[str]:
-    """Let go of what is mounted from DEVICE, also when it was pulled already, and return its name: none, if none is."""
-    return _let_go([each for each in _here(places) if each.source == f"/dev/{device}"], folder)
+def detach(device: str, folder: Path | None, paths: Paths) -> list[str]:
+    """Unmount `device`, even if it was unplugged already, and return the names of its drives."""
+    return _unmount([each for each in _drive_mounts(paths) if each.source == f"/dev/{device}"], folder)
 
 
-def remove(name: str, folder: Path, places: Places) -> list[str]:
-    """Let go of the stick called NAME, and return its name: none, if it is not here."""
-    return _let_go([each for each in _here(places) if each.folder.name == name], folder)
+def remove(name: str, folder: Path, paths: Paths) -> list[str]:
+    """Unmount the drive `name`, and return its name if it was mounted."""
+    return _unmount([each for each in _drive_mounts(paths) if each.folder.name == name], folder)
 
 
-def cleanup(folder: Path, places: Places) -> list[str]:
-    """Do what was asked for, and let sticks that are not here read so, as after a power cut. Return what changed."""
-    wanted = _asked(places.request)
-    changed = remove(wanted, folder, places) if wanted else []
-    here = {mount.folder for mount in _here(places)}
+def cleanup(folder: Path, paths: Paths) -> list[str]:
+    """Handle the request to unmount, and mark missing drives as unmounted. Return the changed drives."""
+    name = _read_request(paths.request)
+    changed = remove(name, folder, paths) if name else []
+    mounted_at = {mount.folder for mount in _drive_mounts(paths)}
     for link in folder.iterdir() if folder.is_dir() else ():
         target = Path(os.readlink(link)) if link.is_symlink() else None  # noqa: PTH115 - "." must stay as it is
-        if target is not None and target.parent == places.mounts and target not in here:
-            _symlink(folder, link.name, AWAY)
+        if target is not None and target.parent == paths.mounts and target not in mounted_at:
+            _symlink(folder, link.name, UNMOUNTED_TARGET)
             changed.append(link.name)
     return changed
 
 
-def unregister(name: str, folder: Path, places: Places) -> None:
-    """Let a stick that is away be none: MPD drops its tracks when it looks next. Raises UnknownName, Refused."""
-    known = _known(places)
+def unregister(name: str, folder: Path, paths: Paths) -> None:
+    """Forget a drive that is not mounted: MPD removes its tracks with the next update."""
+    known = _load_known(paths)
     if name not in known:
-        raise UnknownName("stick", name, list(known))
-    if any(mount.folder.name == name for mount in _here(places)):
-        raise Refused(f"{name} is here; let go of it first: pi-appliance music usb remove {name!r}")
-    with _opened(folder) as here, contextlib.suppress(FileNotFoundError):
-        os.unlink(name, dir_fd=here)
+        raise UnknownName("USB drive", name, list(known))
+    if any(mount.folder.name == name for mount in _drive_mounts(paths)):
+        raise Refused(f"{name} is mounted; eject it first: pi-appliance music usb eject {name!r}")
+    with _open_folder(folder) as folder_fd, contextlib.suppress(FileNotFoundError):
+        os.unlink(name, dir_fd=folder_fd)
     del known[name]
-    _keep(places, known)
+    _save_known(paths, known)
 
 
-def _here(places: Places) -> list[mounts.Mount]:
-    return [mount for mount in mounts.read_mounts() if mount.folder.parent == places.mounts]
+def _drive_mounts(paths: Paths) -> list[mounts.Mount]:
+    return [mount for mount in mounts.read_mounts() if mount.folder.parent == paths.mounts]
 
 
-def _let_go(those: Sequence[mounts.Mount], folder: Path | None) -> list[str]:
-    """Let them read as away, then unmount them: nobody shall take a bare folder for a stick without music.
+def _unmount(drive_mounts: Sequence[mounts.Mount], folder: Path | None) -> list[str]:
+    """Mark the drives as unmounted, then unmount them, so that MPD never sees an empty folder.
 
-    What is still open is let go of as soon as it is closed. Nothing was to be written, so nothing is lost by that.
+    Files that are still open are released when they are closed. The mounts are read-only, so nothing is lost.
     """
-    for mount in those:
+    for mount in drive_mounts:
         if folder is not None:
-            with contextlib.suppress(Refused):  # whatever became of the folder, the stick is to go
-                _symlink(folder, mount.folder.name, AWAY)
+            with contextlib.suppress(Refused):  # a problem of the folder must not keep the drive mounted
+                _symlink(folder, mount.folder.name, UNMOUNTED_TARGET)
         if _run("umount", str(mount.folder)).returncode:
             _run("umount", "--lazy", str(mount.folder))
         with contextlib.suppress(OSError):
             mount.folder.rmdir()
-    return [mount.folder.name for mount in those]
+    return [mount.folder.name for mount in drive_mounts]
 
 
-def _look(source: Path) -> dict[str, str]:
-    """Return what lies on the device SOURCE. Raises Refused if there is none, LeftAlone if it is used."""
+def _probe(source: Path) -> dict[str, str]:
+    """Return type, label and UUID of the file system on `source`. Raises `Refused`, or `Ignored` if it is in use."""
     try:
         number = source.stat()
     except OSError:
-        raise Refused(f"{source} is not there") from None
+        raise Refused(f"{source} does not exist") from None
     if not stat.S_ISBLK(number.st_mode):
-        raise Refused(f"{source} is no disk")
+        raise Refused(f"{source} is not a disk")
     device = f"{os.major(number.st_rdev)}:{os.minor(number.st_rdev)}"
     used = next((mount.folder for mount in mounts.read_mounts() if mount.device == device), None)
     if used is not None:
-        raise Ignored(f"{source} is left alone: it is mounted at {used}")
+        raise Ignored(f"{source} is ignored: it is mounted at {used}")
     if _run("findmnt", "--fstab", "--noheadings", "--source", str(source)).stdout.strip():
-        raise Ignored(f"{source} is left alone: /etc/fstab says what becomes of it")
-    told = dict(line.partition("=")[::2] for line in _run("blkid", "-p", "-o", "udev", str(source)).stdout.splitlines())
-    return {key: _plain(told.get(f"ID_FS_{key}", "")) for key in ("TYPE", "LABEL_ENC", "UUID")}
+        raise Ignored(f"{source} is ignored: it is listed in /etc/fstab")
+    fields = dict(
+        line.partition("=")[::2] for line in _run("blkid", "-p", "-o", "udev", str(source)).stdout.splitlines()
+    )
+    return {key: _unescape(fields.get(f"ID_FS_{key}", "")) for key in ("TYPE", "LABEL_ENC", "UUID")}
 
 
-def _plain(text: str) -> str:
-    """Undo blkid's way to write what is not a plain letter."""
+def _unescape(text: str) -> str:
+    """Decode the escapes of blkid."""
     return _ESCAPE.sub(lambda match: chr(int(match[1], 16)), text)
 
 
-def _name(system: Mapping[str, str], folder: Path, places: Places) -> str:
-    """Return the name of the stick, which it keeps. What FOLDER has that is no link is somebody else's."""
-    known = _known(places)
+def _name(system: Mapping[str, str], folder: Path, paths: Paths) -> str:
+    """Return the permanent name of the drive, and store it."""
+    known = _load_known(paths)
     folder.mkdir(mode=0o755, exist_ok=True)
-    with _opened(folder) as here:
-        taken = [entry for entry in os.listdir(here) if entry not in known]  # noqa: PTH208 - by number, as it was opened
+    with _open_folder(folder) as folder_fd:
+        reserved = [entry for entry in os.listdir(folder_fd) if entry not in known]  # noqa: PTH208 - by number, as it was opened
     identity = system["UUID"] or f"label {system['LABEL_ENC']}"
-    name = mounted.name_for(system["LABEL_ENC"], identity, known, taken)
+    name = mounted.name_for(system["LABEL_ENC"], identity, known, reserved)
     if known.get(name) != identity:
         known[name] = identity
-        _keep(places, known)
+        _save_known(paths, known)
     return name
 
 
-def _mount(source: Path, point: Path, ways: Sequence[tuple[str, str]]) -> None:
+def _mount(source: Path, point: Path, options: Sequence[tuple[str, str]]) -> None:
     point.mkdir(mode=0o755, parents=True, exist_ok=True)
-    why = ""
-    for kind, options in ways:
-        done = _run("mount", "--types", kind, "--options", options, "--", str(source), str(point))
+    reason = ""
+    for kind, flags in options:
+        done = _run("mount", "--types", kind, "--options", flags, "--", str(source), str(point))
         if done.returncode == 0:
             return
-        why = why or done.stderr.strip().splitlines()[0] if done.stderr.strip() else "mount does not say why"
+        reason = reason or done.stderr.strip().splitlines()[0] if done.stderr.strip() else "mount gave no reason"
     point.rmdir()
-    raise Refused(f"{source} cannot be mounted: {why}")
+    raise Refused(f"{source} cannot be mounted: {reason}")
 
 
 @contextlib.contextmanager
-def _opened(folder: Path) -> Iterator[int]:
-    """Give the number of the open FOLDER of the sticks. Raises Refused where it cannot be, or what is done there fails.
+def _open_folder(folder: Path) -> Iterator[int]:
+    """Open the mount folder without following links.
 
-    Who may write into the music, MPD, could put a link in its place, and have root write into /etc: none is followed.
+    MPD may write to its music folder. It could replace the folder by a link and make root write elsewhere.
+
+    Raises:
+        Refused: The folder cannot be opened, or an operation in the block fails.
+
     """
     number = -1
     try:
@@ -199,7 +205,7 @@ def _opened(folder: Path) -> Iterator[int]:
         yield number
     except OSError as error:
         if folder.is_symlink():
-            raise Refused(f"{folder} is a link; let `folder` under usb: say where it leads to") from None
+            raise Refused(f"{folder} is a link; set `mount-dir` under usb: to its target") from None
         raise Refused(f"{folder} cannot be used: {error.strerror}") from None
     finally:
         if number >= 0:
@@ -207,36 +213,36 @@ def _opened(folder: Path) -> Iterator[int]:
 
 
 def _symlink(folder: Path, name: str, target: str) -> None:
-    """Let the entry NAME of FOLDER lead to TARGET, in one step. A folder of somebody else's is never touched."""
+    """Point the link `name` in `folder` to `target`, atomically. An entry that is not a link stays as it is."""
     draft = f".{name}.new"
-    with _opened(folder) as here:
+    with _open_folder(folder) as folder_fd:
         with contextlib.suppress(FileNotFoundError):
-            if not stat.S_ISLNK(os.stat(name, dir_fd=here, follow_symlinks=False).st_mode):
+            if not stat.S_ISLNK(os.stat(name, dir_fd=folder_fd, follow_symlinks=False).st_mode):
                 return
         with contextlib.suppress(FileNotFoundError):
-            os.unlink(draft, dir_fd=here)
-        os.symlink(target, draft, dir_fd=here)
-        os.replace(draft, name, src_dir_fd=here, dst_dir_fd=here)
+            os.unlink(draft, dir_fd=folder_fd)
+        os.symlink(target, draft, dir_fd=folder_fd)
+        os.replace(draft, name, src_dir_fd=folder_fd, dst_dir_fd=folder_fd)
 
 
-def _known(places: Places) -> dict[str, str]:
-    """Return which stick has which name. A file that cannot be read knows none: they get their names anew."""
+def _load_known(paths: Paths) -> dict[str, str]:
+    """Return the identity of each known drive by name; an unreadable file counts as empty."""
     try:
-        told = json.loads(places.known.read_text("utf-8"))
+        data = json.loads(paths.known.read_text("utf-8"))
     except (OSError, ValueError):
         return {}
-    return {str(name): str(identity) for name, identity in told.items()} if isinstance(told, dict) else {}
+    return {str(name): str(identity) for name, identity in data.items()} if isinstance(data, dict) else {}
 
 
-def _keep(places: Places, known: Mapping[str, str]) -> None:
-    places.known.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
-    files.write_file(places.known, json.dumps(known, ensure_ascii=False, indent=1).encode(), mode=0o644)
+def _save_known(paths: Paths, known: Mapping[str, str]) -> None:
+    paths.known.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
+    files.write_file(paths.known, json.dumps(known, ensure_ascii=False, indent=1).encode(), mode=0o644)
 
 
-def _asked(request: Path) -> str:
-    """Return the name that stands in REQUEST, which is then gone.
+def _read_request(request: Path) -> str:
+    """Return the drive name in the file `request`, and delete the file.
 
-    Its folder belongs to the service, which may be up to no good: no link is followed, and nothing else is read.
+    The folder belongs to the service, which is not trusted here: links are not followed, only a file is read.
     """
     try:
         folder = os.open(request.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
@@ -245,7 +251,7 @@ def _asked(request: Path) -> str:
     try:
         number = os.open(request.name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder)
         with os.fdopen(number, "rb") as file:
-            return file.read(_LONGEST).decode("utf-8", "replace") if stat.S_ISREG(os.fstat(number).st_mode) else ""
+            return file.read(_MAX_REQUEST).decode("utf-8", "replace") if stat.S_ISREG(os.fstat(number).st_mode) else ""
     except OSError:
         return ""
     finally:
@@ -257,10 +263,16 @@ def _asked(request: Path) -> str:
 def _run(*words: str) -> subprocess.CompletedProcess[str]:
     try:
         return subprocess.run(
-            words, capture_output=True, text=True, errors="replace", timeout=_PATIENCE, check=False, env=_ENVIRONMENT
+            words,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=_PROGRAM_TIMEOUT,
+            check=False,
+            env=_ENVIRONMENT,
         )
     except (OSError, subprocess.TimeoutExpired) as error:
-        raise Refused(f"{words[0]} does not do its work: {error}") from None
+        raise Refused(f"{words[0]} failed: {error}") from None
 
 
 _ENVIRONMENT = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL": "C.UTF-8"}
