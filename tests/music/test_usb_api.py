@@ -21,7 +21,7 @@ def test_the_page_of_the_sound_shows_the_stick_and_lets_go_of_it(world: World) -
     assert "20 of 100 tracks" in world.ask("/music/sound").text
     assert world.ask("/music/usb/eject", "drive=Blue+%26+co").status == 303
     page = world.ask("/music/sound").text
-    assert "kept until it is back" in page
+    assert "kept while it is unmounted" in page
     assert "Eject" not in page
     assert world.ask("/music/usb/eject", "drive=Red").status == 404
 

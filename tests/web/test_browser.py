@@ -340,7 +340,7 @@ def test_without_a_script_everything_works_by_reloading(browser: Browser, world:
         expect(page.get_by_role("button", name="Play", exact=True)).to_be_visible()
         assert world.player.now.playback is PlaybackState.PAUSED
         page.locator("#volume-line").fill("15")
-        page.get_by_role("button", name="Set").tap()
+        page.get_by_role("button", name="Save").tap()
         page.wait_for_load_state()
         assert world.eventually(lambda: world.player.now.volume == 15)
         page.locator("#job-hello").get_by_role("button", name="Run now").tap()
