@@ -1,7 +1,7 @@
-"""Covers: pictures of tracks in the sizes that phones ask for, found once and kept in a little memory.
+"""Cover images in the sizes that phones request, with a small cache in memory.
 
-Kept are what was found for an address (its digest, or that there is nothing), and the pictures themselves by digest
-and size: the tracks of an album share theirs. All is forgotten when the library changes.
+The cache maps URIs to image digests, and digests and sizes to images, so that the tracks of an album share one.
+It is emptied when the library changes.
 """
 
 import asyncio
@@ -16,7 +16,7 @@ from pi_appliance.music import thumbnails
 from pi_appliance.music.events import PlayerEvents
 from pi_appliance.web.interface import Music
 
-_BEGINNINGS = (
+_SIGNATURES = (
     (b"\xff\xd8\xff", "image/jpeg"),
     (b"\x89PNG\r\n\x1a\n", "image/png"),
     (b"GIF87a", "image/gif"),
@@ -26,22 +26,22 @@ _BEGINNINGS = (
 
 
 def detect_image_type(data: bytes) -> str | None:
-    """Return the MIME type of the picture DATA; None if it begins like none that browsers show."""
+    """Return the media type of an image; `None` if it is not one that browsers show."""
     if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
         return "image/webp"
-    return next((mime for beginning, mime in _BEGINNINGS if data.startswith(beginning)), None)
+    return next((mime for start, mime in _SIGNATURES if data.startswith(start)), None)
 
 
 SIZES = (64, 128, 256, 512, 1024)
-_MOST_ADDRESSES = 2000
-_MOST_BYTES = 12 * 1024 * 1024  # of pictures: some hundred small ones
-_LARGEST = 10 * 1024 * 1024  # bytes of one; a larger one is no cover
-_AT_ONCE = 2  # pictures scaled at the same time: each unpacks to megabytes
+_MAX_URIS = 2000
+_MAX_CACHE_BYTES = 12 * 1024 * 1024  # some hundred small images
+_MAX_IMAGE_BYTES = 10 * 1024 * 1024
+_MAX_PARALLEL = 2  # images that are scaled at the same time; each unpacks to megabytes
 
 
 @dataclass(frozen=True, slots=True)
 class Cover:
-    """A picture as it goes to a phone. `tag` is the same for the same bytes in the same size."""
+    """An image for a phone. `tag` identifies its content and size."""
 
     tag: str
     mime: str
@@ -49,96 +49,98 @@ class Cover:
 
 
 class Covers:
-    """What is found of the player of MUSIC. CHANGES tells when the library changes."""
+    """Find, scale and cache the covers of the player of `music`; `changes` reports changes of the library."""
 
     def __init__(self, music: Callable[[], Music], changes: PlayerEvents) -> None:
         self._music, self._changes = music, changes
         self._version = -1
-        self._digests: OrderedDict[str, str] = OrderedDict()  # '' where there is nothing
-        self._pictures: OrderedDict[tuple[str, int], Cover | None] = OrderedDict()  # None: no picture to show
+        self._digests: OrderedDict[str, str] = OrderedDict()  # by URI; '' without an image
+        self._pictures: OrderedDict[tuple[str, int], Cover | None] = (
+            OrderedDict()
+        )  # by digest and size; None if it is invalid
         self._bytes = 0
-        self._asked: dict[Any, asyncio.Task[Any]] = {}  # what is looked for just now, once however many ask
-        self._scaling = asyncio.Semaphore(_AT_ONCE)
+        self._tasks: dict[Any, asyncio.Task[Any]] = {}  # running requests, shared by all callers
+        self._scaling = asyncio.Semaphore(_MAX_PARALLEL)
 
     async def find(self, uri: str, size: int) -> Cover | None:
-        """Return the cover of the track URI in SIZE, 0 for as it is; None if there is none. Raises as the player."""
+        """Return the cover of a track, scaled to `size` pixels, or unscaled for 0. Raises the player's errors."""
         self._changes.begin()
         if self._version != self._changes.library_version:
-            self._forget()
+            self._clear()
         if uri not in self._digests:
-            await self._once(uri, self._look, uri)
+            await self._run_once(uri, self._read_image, uri)
         digest = self._digests.get(uri, "")
         if not digest:
             return None
         if (digest, size) not in self._pictures:
-            await self._once((digest, size), self._make, uri, digest, size)
+            await self._run_once((digest, size), self._scale, uri, digest, size)
         found = self._pictures.get((digest, size))
         if found is not None:
             self._pictures.move_to_end((digest, size))
         return found
 
-    async def _once(self, key: Any, act: Callable[..., Any], *arguments: Any) -> None:
-        """Do ACT, unless somebody else does it already: then wait for that."""
-        task = self._asked.get(key)
+    async def _run_once(self, key: Any, action: Callable[..., Any], *arguments: Any) -> None:
+        """Run `action`, or wait for the same action if it is running already."""
+        task = self._tasks.get(key)
         if task is None:
-            task = self._asked[key] = asyncio.create_task(act(*arguments))
-            task.add_done_callback(lambda _: self._asked.pop(key, None))
-        await asyncio.shield(task)  # who goes away does not end it for the others
+            task = self._tasks[key] = asyncio.create_task(action(*arguments))
+            task.add_done_callback(lambda _: self._tasks.pop(key, None))
+        await asyncio.shield(task)  # a caller that is cancelled must not end it for the others
 
-    async def _look(self, uri: str) -> None:
-        """Ask the player for the picture of URI."""
+    async def _read_image(self, uri: str) -> None:
+        """Read the image of a track from the player into the cache."""
         version = self._version
-        data = await self._fetched(uri)
+        data = await self._fetch(uri)
         if version == self._version:
             self._digests[uri] = hashlib.sha256(data).hexdigest()[:24] if data else ""
             if data:
-                self._keep(self._digests[uri], 0, _as_it_is(self._digests[uri], data))
-            while len(self._digests) > _MOST_ADDRESSES:
+                self._store(self._digests[uri], 0, _unscaled(self._digests[uri], data))
+            while len(self._digests) > _MAX_URIS:
                 self._digests.popitem(last=False)
 
-    async def _make(self, uri: str, digest: str, size: int) -> None:
-        """Make the picture with DIGEST in SIZE, from the one as it is or, if that was forgotten, from the player."""
+    async def _scale(self, uri: str, digest: str, size: int) -> None:
+        """Scale the image with `digest`, read from the cache or else from the player."""
         whole = self._pictures.get((digest, 0))
-        data = whole.data if whole else await self._fetched(uri)
+        data = whole.data if whole else await self._fetch(uri)
         if size == 0:
-            self._keep(digest, 0, _as_it_is(digest, data))
+            self._store(digest, 0, _unscaled(digest, data))
             return
         async with self._scaling:
             try:
                 small = await asyncio.to_thread(thumbnails.make_thumbnail, data, size)
             except Refused:
-                self._keep(digest, size, None)
+                self._store(digest, size, None)
                 return
-        found = Cover(f"{digest}-{size}", "image/jpeg", small) if small else _as_it_is(digest, data)
-        self._keep(digest, size, found)
+        found = Cover(f"{digest}-{size}", "image/jpeg", small) if small else _unscaled(digest, data)
+        self._store(digest, size, found)
 
-    async def _fetched(self, uri: str) -> bytes:
-        """Return the picture that the player has for URI; nothing where it has none that browsers show."""
+    async def _fetch(self, uri: str) -> bytes:
+        """Return the player's image of a track; empty if there is none that browsers show."""
         art = await (await self._music().player()).album_art(uri)
-        return art.data if art and len(art.data) <= _LARGEST and detect_image_type(art.data) else b""
+        return art.data if art and len(art.data) <= _MAX_IMAGE_BYTES and detect_image_type(art.data) else b""
 
-    def _keep(self, digest: str, size: int, cover: Cover | None) -> None:
+    def _store(self, digest: str, size: int, cover: Cover | None) -> None:
         self._drop((digest, size))
         self._pictures[digest, size] = cover
-        self._bytes += _weight(cover)
-        while self._bytes > _MOST_BYTES and len(self._pictures) > 1:
+        self._bytes += _cost(cover)
+        while self._bytes > _MAX_CACHE_BYTES and len(self._pictures) > 1:
             self._drop(next(iter(self._pictures)))
 
     def _drop(self, key: tuple[str, int]) -> None:
         if key in self._pictures:
-            self._bytes -= _weight(self._pictures.pop(key))
+            self._bytes -= _cost(self._pictures.pop(key))
 
-    def _forget(self) -> None:
+    def _clear(self) -> None:
         self._version = self._changes.library_version
         self._digests.clear()
         self._pictures.clear()
         self._bytes = 0
 
 
-def _as_it_is(digest: str, data: bytes) -> Cover | None:
+def _unscaled(digest: str, data: bytes) -> Cover | None:
     mime = detect_image_type(data)
     return Cover(digest, mime, data) if mime else None
 
 
-def _weight(cover: Cover | None) -> int:
+def _cost(cover: Cover | None) -> int:
     return 200 + (len(cover.data) if cover else 0)

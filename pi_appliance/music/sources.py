@@ -1,4 +1,4 @@
-"""What is to be played, as people write it: a station, a playlist, an album, a file, a folder, a stream."""
+"""Parse the sources that users write: a station, a playlist, an album, a file, a folder, a stream."""
 
 from collections.abc import Sequence
 
@@ -9,27 +9,29 @@ FORMS = "a station, playlist:NAME, album:NAME, artist:NAME, genre:NAME, search:W
 
 
 def parse_source(text: str, stations: Sequence[Station]) -> Source:
-    """Read TEXT, one of FORMS. A word without a colon is the name of a station if it is one; capitals do not count.
+    """Parse one of `FORMS`. Text without a prefix is a station if one has this name, ignoring case.
 
-    Raises UnknownName for `station:NAME` that is none, ValueError where nothing is named.
+    Raises:
+        UnknownName: there is no such station for `station:NAME`.
+        ValueError: the text or the name is empty.
     """
     form, colon, name = text.strip().partition(":")
     name = name.strip()
     if not text.strip() or (colon and form in _FORMS and not name):
         raise ValueError(f"nothing is named to play; write {FORMS}")
     if not colon or form not in _FORMS:
-        station = _station(text.strip(), stations)
+        station = _find_station(text.strip(), stations)
         return Uri(uri=station.url, title=station.name) if station else Uri(uri=text.strip())
     if form == "station":
-        station = _station(name, stations)
+        station = _find_station(name, stations)
         if station is None:
             raise UnknownName("station", name, [each.name for each in stations])
         return Uri(uri=station.url, title=station.name)
-    return SavedPlaylist(playlist=name) if form == "playlist" else _wanted(form, name)
+    return SavedPlaylist(playlist=name) if form == "playlist" else _parse_filter(form, name)
 
 
 def describe_source(source: Source) -> str:
-    """Return what to call SOURCE in a sentence."""
+    """Return the name of `source` for a sentence."""
     match source:
         case Uri():
             return source.title or source.uri
@@ -41,7 +43,7 @@ def describe_source(source: Source) -> str:
 
 
 def describe_text(text: str) -> str:
-    """Return what TEXT, one of FORMS, is called in a sentence, whether there is such a thing or not."""
+    """Return the name of the source `text` for a sentence, without checking whether it exists."""
     form, colon, name = text.strip().partition(":")
     if not colon or form not in _FORMS:
         return text.strip()
@@ -51,7 +53,7 @@ def describe_text(text: str) -> str:
 _FORMS = ("station", "playlist", "album", "artist", "genre", "search")
 
 
-def _wanted(form: str, name: str) -> LibraryFilter:
+def _parse_filter(form: str, name: str) -> LibraryFilter:
     match form:
         case "album":
             return LibraryFilter(album=name)
@@ -62,6 +64,6 @@ def _wanted(form: str, name: str) -> LibraryFilter:
     return LibraryFilter(text=name)
 
 
-def _station(name: str, stations: Sequence[Station]) -> Station | None:
+def _find_station(name: str, stations: Sequence[Station]) -> Station | None:
     wanted = name.casefold()
     return next((each for each in stations if each.name.casefold() == wanted), None)

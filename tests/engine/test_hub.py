@@ -261,7 +261,7 @@ def test_no_orphan_stays_when_the_appliance_is_killed(tmp_path: Path) -> None:
         ),
         ("mpd missing", "The built-in silent player cannot start: mpd is not installed; run: sudo apt install mpd"),
         ("no music", "music folder /nowhere does not exist; correct `music` under `player:`"),
-        ("deep", "is too long for a socket; choose a shorter `state` folder"),
+        ("deep", "is too long for a socket; choose a shorter `state-dir`"),
         ("file", "mpd cannot be written: Not a directory"),
     ],
 )

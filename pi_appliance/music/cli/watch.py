@@ -10,7 +10,6 @@ import unicodedata
 from collections.abc import Collection
 from datetime import timedelta
 from pathlib import Path
-from random import Random
 from typing import Protocol
 
 import click
@@ -23,7 +22,7 @@ from pi_appliance.music.cli import player_text
 from pi_appliance.music.cli.group import music_command
 from pi_appliance.music.cli.session import opened, partition_of
 from pi_appliance.music.model import PlaybackState, PlayerState
-from pi_appliance.system import clock
+from pi_appliance.system.clock import Backoff
 
 CONNECTION = "connection"  # among what changed: the player is there, or there again
 _FIRST, _LONGEST = timedelta(seconds=0.25), timedelta(seconds=2)  # between two looks for a player that is lost
@@ -147,23 +146,22 @@ async def _tick(shown: Shown) -> None:
 
 
 async def _follow(settings: Config, shown: Shown) -> None:
-    attempt, random = 0, Random()  # noqa: S311 - jitter
+    backoff, was_connected = Backoff(_FIRST, _LONGEST), False
     while True:
-        fresh, why = True, "the player hung up"
+        is_new, reason = True, "the player closed the connection"
         try:
             async with opened(settings, partition_of(settings)) as player:
                 async for names in player.watch_changes():
-                    shown.changed({CONNECTION} if fresh else names, await player.state())
-                    attempt, fresh = 1, False
+                    shown.changed({CONNECTION} if is_new else names, await player.state())
+                    was_connected, is_new = True, False
+                    backoff.reset()
         except Unavailable as error:
-            if attempt == 0:
+            if not was_connected:
                 raise
-            why = str(error)
-        if attempt == 1:  # said once for each loss
-            shown.lost(why)
-        attempt += 1
-        wait = clock.retry_delay(attempt - 1, first=_FIRST, at_most=_LONGEST, random=random)
-        await asyncio.sleep(wait.total_seconds())
+            reason = str(error)
+        if backoff.failures == 0:  # reported once per loss
+            shown.lost(reason)
+        await asyncio.sleep(backoff.next_delay().total_seconds())
 
 
 def _line(names: Collection[str], state: PlayerState) -> str:
