@@ -114,10 +114,10 @@ def test_a_wrong_pin_is_told_as_one(server, typed):
         ("cut-after", Unavailable, "broke before it answered; nothing was changed"),
         ("hang", Unavailable, "took too long to answer; nothing was changed"),
         ("drip-head", Unavailable, "took too long to answer; nothing was changed"),
-        ("html", Unavailable, "makes no sense"),
+        ("html", Unavailable, "an invalid response"),
         ("redirect", Unavailable, "307"),
-        (Raw(200, b"oauth_token=&oauth_token_secret=x"), Unavailable, "makes no sense"),
-        (Raw(200, b"\xff\xfe"), Unavailable, "makes no sense"),
+        (Raw(200, b"oauth_token=&oauth_token_secret=x"), Unavailable, "an invalid response"),
+        (Raw(200, b"\xff\xfe"), Unavailable, "an invalid response"),
     ],
     ids=str,
 )

@@ -115,7 +115,7 @@ def test_more_than_can_be_looked_at_is_left_to_the_owner(server):
     network = connected(server)
     first = network.post(Post("first"), key="1")
     server.made += [Made(str(2000 + number), f"and then {number}", None, (), 0) for number in range(501)]
-    with pytest.raises(Refused, match="more than 500 posts since"):
+    with pytest.raises(Refused, match="more than 500 newer posts"):
         network.find_post(HELLO, key="2", known_ids=(), since_id=first.id)
 
 
@@ -173,13 +173,13 @@ def test_a_picture_is_known_without_its_entity(server):
         ("drip", Unavailable, "took too long"),
         ("drip-head", Unavailable, "took too long"),
         ("redirect", Unavailable, "an answer that is none (307"),
-        ("html", Unavailable, "makes no sense"),
-        ("not-an-object", Unavailable, "makes no sense"),
-        (Raw(200, b"{}"), Unavailable, "makes no sense"),
-        (Raw(200, b'{"errors": [{"detail": "suspended"}]}'), Unavailable, "makes no sense"),
-        (Raw(200, b'{"data": null, "meta": null}'), Unavailable, "makes no sense"),
-        (Raw(200, b'{"data": {}, "meta": {"result_count": 0}}'), Unavailable, "makes no sense"),
-        (Raw(200, b'{"data": ""}'), Unavailable, "makes no sense"),
+        ("html", Unavailable, "an invalid response"),
+        ("not-an-object", Unavailable, "an invalid response"),
+        (Raw(200, b"{}"), Unavailable, "an invalid response"),
+        (Raw(200, b'{"errors": [{"detail": "suspended"}]}'), Unavailable, "an invalid response"),
+        (Raw(200, b'{"data": null, "meta": null}'), Unavailable, "an invalid response"),
+        (Raw(200, b'{"data": {}, "meta": {"result_count": 0}}'), Unavailable, "an invalid response"),
+        (Raw(200, b'{"data": ""}'), Unavailable, "an invalid response"),
     ],
     ids=str,
 )
@@ -207,12 +207,12 @@ def test_each_answer_to_a_look_leaves_nothing_uncertain(server, fault, error, sa
 )
 def test_a_timeline_that_makes_no_sense_is_unavailable(server, entry):
     server.faults += [ME, timeline(entry)]
-    with pytest.raises(Unavailable, match="makes no sense"):
+    with pytest.raises(Unavailable, match="an invalid response"):
         connected(server).find_post(HELLO, key="k", known_ids=())
 
 
 def test_where_the_owner_does_not_want_to_pay_for_a_look_nothing_is_asked(server):
-    with pytest.raises(Refused, match="verify-uncertain: false"):
+    with pytest.raises(Refused, match="verify-uncertain is false"):
         connected(server, verify_uncertain=False).find_post(HELLO, key="k", known_ids=())
     assert server.requests == 0
 
@@ -231,7 +231,7 @@ def test_whoami_proves_the_keys_and_names_the_account(server):
 
 def test_whoami_tells_of_keys_that_may_only_read(server):
     server.headers["x-access-level"] = "read"
-    with pytest.raises(Refused, match="@shelf_bot may read but not post; give the app the right to write"):
+    with pytest.raises(Refused, match="@shelf_bot may read but not post; give the app write permission"):
         connected(server).whoami()
     server.headers["x-access-level"] = "read-write-directmessages"
     assert connected(server).whoami() == "@shelf_bot on X"
@@ -240,7 +240,7 @@ def test_whoami_tells_of_keys_that_may_only_read(server):
 @pytest.mark.parametrize("name", [None, 7, "", "two words", "\u001b[31m", "a" * 99])
 def test_an_account_whose_name_is_none_makes_no_sense(server, name):
     server.faults.append(Raw(200, json.dumps({"data": {"id": "7001", "username": name}}).encode()))
-    with pytest.raises(Unavailable, match="makes no sense"):
+    with pytest.raises(Unavailable, match="an invalid response"):
         connected(server).whoami()
 
 

@@ -43,7 +43,7 @@ def test_pictures_are_uploaded_described_and_shown_in_their_order(server):
     [
         (401, Refused, "four X_ secrets"),
         (402, Refused, "credit"),
-        (403, Refused, "does not allow this app to put up pictures; give it write permission"),
+        (403, Refused, "does not allow this app to upload pictures; give it write permission"),
         (413, Refused, "413"),
         (429, Unavailable, "429"),
         (500, Unavailable, "fault of its own"),
@@ -51,8 +51,8 @@ def test_pictures_are_uploaded_described_and_shown_in_their_order(server):
         ("cut-before", Unavailable, "broke before it answered"),
         ("cut-after", Unavailable, "broke before it answered"),
         ("cut-in-answer", Unavailable, "broke before it answered"),
-        ("not-an-object", Unavailable, "makes no sense"),
-        ("html", Unavailable, "makes no sense"),
+        ("not-an-object", Unavailable, "an invalid response"),
+        ("html", Unavailable, "an invalid response"),
         ("redirect", Unavailable, "307"),
         ("hang", Unavailable, "took too long"),
         ("drip", Unavailable, "took too long"),
@@ -71,7 +71,7 @@ def test_whatever_goes_wrong_before_the_post_leaves_nothing_uncertain(server, at
 
 def test_an_upload_without_an_id_is_unavailable(server):
     server.faults.append(Raw(200, b'{"data": {"media_key": "3_1"}}'))
-    with pytest.raises(Unavailable, match="makes no sense"):
+    with pytest.raises(Unavailable, match="an invalid response"):
         connected(server).post(Post("solved", (PLAIN,)), key="k")
 
 

@@ -84,7 +84,7 @@ class _Pin:
             raise self._answers.error(answered.response, "to log anybody in") from None
         said = {name: values[0] for name, values in parse_qs(response.content.decode("utf-8", "replace")).items()}
         if not (said.get("oauth_token") and said.get("oauth_token_secret")):
-            raise Unavailable(f"X answered something that makes no sense; {_AGAIN}")
+            raise Unavailable(f"X sent an invalid response; {_AGAIN}")
         return said
 
 
@@ -92,7 +92,7 @@ _SHORT = re.compile(r"https?://t\.co/\w+")
 _MARK = re.compile("\0([0-9]+)\0")
 
 
-def find(timeline: Mapping[str, Any], post: Post, known_ids: Collection[str]) -> str | None:
+def find_in_timeline(timeline: Mapping[str, Any], post: Post, known_ids: Collection[str]) -> str | None:
     """Return the id of what in TIMELINE is POST and not KNOWN; None: nothing is. Raises ValueError on nonsense."""
     try:
         if "data" not in timeline and timeline["meta"]["result_count"] == 0:
@@ -108,7 +108,7 @@ def find(timeline: Mapping[str, Any], post: Post, known_ids: Collection[str]) ->
     return None
 
 
-def holds(timeline: Mapping[str, Any], known_ids: Collection[str]) -> bool:
+def contains_known(timeline: Mapping[str, Any], known_ids: Collection[str]) -> bool:
     """Say whether anything in TIMELINE, in which `find` found no nonsense, is KNOWN."""
     return any(each["id"] in known_ids for each in timeline.get("data") or ())
 

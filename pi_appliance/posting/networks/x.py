@@ -9,10 +9,11 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from decimal import Decimal
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -82,9 +83,9 @@ KEYS = ("CONSUMER_KEY", "CONSUMER_SECRET", "ACCESS_TOKEN", "ACCESS_TOKEN_SECRET"
 # docs.x.com/x-api/getting-started, as of April 2026. Each post that a look gives back is charged on its own, the alt
 # text of a picture as a request of its own.
 _POST, _POST_WITH_LINK = Money("0.015"), Money("0.200")
-_ALT_TEXT, _POST_LOOKED_AT = Decimal("0.005"), Decimal("0.001")
-_LOOKED_AT = 20  # posts, where nothing says how far back
-_PAGE, _PAGES = 100, 5  # posts at a time, and how often, where something does; X gives and charges what there is
+_ALT_TEXT, _POST_MIN_SEARCHED = Decimal("0.005"), Decimal("0.001")
+_MIN_SEARCHED = 20  # newest posts, if no known post limits the search
+_PAGE_SIZE, _MAX_PAGES = 100, 5  # of a search back to a known post; X charges the posts returned
 
 # docs.x.com/x-api/media/quickstart/best-practices
 _MIMES = {"image/png": "png", "image/jpeg": "jpg", "image/webp": "webp"}
@@ -164,7 +165,7 @@ class XLimits:
     """X's limits."""
 
     max_length = x_text.X_LIMIT
-    lookup_price = _POST_LOOKED_AT * _LOOKED_AT
+    lookup_price = _POST_MIN_SEARCHED * _MIN_SEARCHED
 
     def __init__(self, options: Options) -> None:
         self.monthly_cap: Decimal | None = options.monthly_cap
@@ -216,12 +217,12 @@ class X:
         _http.silence_library_logs()
         self.limits: PostLimits = XLimits(options)
         self._verify = options.verify_uncertain
-        self._exchange: Any = _http
+        self._http: Any = _http
         self._session = _session(options)
         self._client = tweepy.Client(None, *keys, return_type=requests.Response, wait_on_rate_limit=False)
         self._client.session = self._session
-        self._sign = tweepy.OAuth1UserHandler(*keys).apply_auth()
-        self._answers = _x_responses.Answers(options.secrets_prefix, keys)
+        self._auth = tweepy.OAuth1UserHandler(*keys).apply_auth()
+        self._responses = _x_responses.Answers(options.secrets_prefix, keys)
         self._account = Account(place.private, keys[2])
 
     def post(self, post: Post, *, key: str, thread: Sequence[SentPost] = ()) -> SentPost:  # noqa: ARG002 - X knows no key for a post
@@ -232,100 +233,108 @@ class X:
             answer = self._client.create_tweet(
                 text=post.text or None, media_ids=pictures or None, in_reply_to_tweet_id=above
             )
-        except self._exchange.HTTPStatusError as answered:
-            raise self._answers.error(answered.response, "to post", posting=True) from None
-        except self._exchange.TransportError as cut:
+        except self._http.HTTPStatusError as answered:
+            raise self._responses.error(answered.response, "to post", posting=True) from None
+        except self._http.TransportError as cut:
             raise (Uncertain(f"{cut}; {CHECK_ACCOUNT}") if cut.sent else Unavailable(str(cut))) from None
-        number = _number(_x_responses.parsed(answer))
+        number = _read_id(_x_responses.parsed(answer))
         if not number:
-            raise Uncertain(f"X answered something that makes no sense to a post; {CHECK_ACCOUNT}")
-        return _sent(number)
+            raise Uncertain(f"X sent an invalid response to a post; {CHECK_ACCOUNT}")
+        return _sent_post(number)
 
-    def find_post(self, post: Post, *, key: str, known_ids: Collection[str], since_id: str = "") -> SentPost | None:  # noqa: ARG002 - X knows no key for a post
-        """Look among the account's posts for POST. Raises Unavailable, or Refused where that is not allowed."""
+    def find_post(  # X has no idempotency key
+        self,
+        post: Post,
+        *,
+        key: str,  # noqa: ARG002
+        known_ids: Collection[str],
+        since_id: str = "",
+    ) -> SentPost | None:
+        """Search the newest posts of the account. Raises Unavailable, or Refused if that is not possible."""
         from pi_appliance.posting.networks import _x_timeline  # noqa: PLC0415 - loads requests
 
         if not self._verify:
-            raise Refused(
-                "X was not asked (verify-uncertain: false); see yourself at https://x.com whether the post is there"
-            )
-        asked = {"max_results": str(_LOOKED_AT), "tweet.fields": "entities", "exclude": "retweets"}
-        asked |= {"since_id": since_id} if since_id.isdigit() else {}
-        asked |= {"max_results": str(_PAGE)} if since_id or known_ids else {}
-        path = f"/2/users/{self._account.id or self._me()[0]}/tweets"
-        for _ in range(_PAGES):
-            said = self._ask("GET", path, "to see the account's posts", params=asked)
+            raise Refused("verify-uncertain is false, so X was not asked; check the account at https://x.com")
+        query = {"max_results": _PAGE_SIZE if since_id or known_ids else _MIN_SEARCHED, "exclude": ["retweets"]}
+        query |= {"tweet_fields": ["entities"], "user_auth": True}
+        query |= {"since_id": since_id} if since_id.isdigit() else {}
+        account = self._account.id or self._read_account()[0]
+        for _ in range(_MAX_PAGES):
+            timeline = self._call_json("to see the account's posts", self._client.get_users_tweets, account, **query)
             try:
-                number = _x_timeline.find(said, post, known_ids)
+                number = _x_timeline.find_in_timeline(timeline, post, known_ids)
             except ValueError:
-                raise Unavailable(_NO_SENSE) from None
-            following = (said.get("meta") or {}).get("next_token")
-            on = "since_id" in asked or _x_timeline.holds(said, known_ids)
-            if number or not following or not on:
-                return _sent(number) if number else None
-            asked["pagination_token"] = str(following)
-        raise Refused(f"the account has had more than {_PAGES * _PAGE} posts since; see yourself at https://x.com")
+                raise Unavailable(_INVALID_RESPONSE) from None
+            next_token = (timeline.get("meta") or {}).get("next_token")
+            has_more = "since_id" in query or _x_timeline.contains_known(timeline, known_ids)
+            if number or not next_token or not has_more:
+                return _sent_post(number) if number else None
+            query["pagination_token"] = str(next_token)
+        count = _MAX_PAGES * _PAGE_SIZE
+        raise Refused(f"the account has more than {count} newer posts; check it at https://x.com")
 
     def whoami(self) -> str:
-        """Return the name of the account. Raises Refused, also where its keys may only read, or Unavailable."""
-        _, name, may = self._me()
-        if "write" not in may:
+        """Return the name of the account. Raises Refused if its keys cannot post, or Unavailable."""
+        _, name, access_level = self._read_account()
+        if "write" not in access_level:
             raise Refused(
-                f"the keys of @{name} may read but not post; give the app the right to write "
-                f"in {_x_responses.CONSOLE}, then make new tokens"
+                f"the keys of @{name} may read but not post; give the app write permission "
+                f"in {_x_responses.CONSOLE}, then create new tokens"
             )
         return f"@{name} on X"
 
-    def _me(self) -> tuple[str, str, str]:
-        """Return the account's id, its name, and what its keys may do, as far as X says so."""
-        answer = self._request("GET", "/2/users/me", "to see whose keys it uses")
-        said = _x_responses.parsed(answer)
-        number = _number(said)
-        name = said["data"].get("username") if number else None
+    def _read_account(self) -> tuple[str, str, str]:
+        """Return id, name and access level of the account. X does not always report the level."""
+        response = self._call("to see whose keys it uses", self._client.get_me, user_auth=True)
+        body = _x_responses.parsed(response)
+        number = _read_id(body)
+        name = body["data"].get("username") if number else None
         if not _x_responses.is_name(name):
-            raise Unavailable(_NO_SENSE)
+            raise Unavailable(_INVALID_RESPONSE)
         self._account.remember(number)
-        return number, name, answer.headers.get("x-access-level", "read-write")
+        return number, name, response.headers.get("x-access-level", "read-write")
 
     def _upload(self, picture: Picture) -> str:
-        """Put PICTURE where a post can show it, and return its id. Nothing is posted by that, whatever goes wrong."""
+        """Upload `picture` and return its media id. Errors mean that nothing was posted."""
+        # tweepy 4.17 uploads by v1.1 only, which X has switched off. Its client sends no files.
         file = (f"picture.{_MIMES.get(picture.mime, 'png')}", picture.data, picture.mime)
-        kind, doing = {"media_category": "tweet_image"}, "to put up pictures"
-        said = self._ask("POST", "/2/media/upload", doing, files={"media": file}, data=kind)
-        number = _number(said)
+        action, fields = "to upload pictures", {"media_category": "tweet_image"}
+        upload = partial(self._session.request, "POST", f"{_API}/2/media/upload", auth=self._auth)
+        number = _read_id(self._call_json(action, upload, files={"media": file}, data=fields))
         if not number:
-            raise Unavailable(_NO_SENSE)
+            raise Unavailable(_INVALID_RESPONSE)
         if picture.alt:
-            words = {"id": number, "metadata": {"alt_text": {"text": picture.alt}}}
-            self._ask("POST", "/2/media/metadata", doing, json=words)
+            metadata = {"id": number, "metadata": {"alt_text": {"text": picture.alt}}}
+            request = self._client.request
+            self._call_json(action, request, "POST", "/2/media/metadata", json=metadata, user_auth=True)
         return number
 
-    def _ask(self, method: str, path: str, doing: str, **more: Any) -> dict[str, Any]:
-        """Return what X says to a request that posts nothing. Raises Refused, in words of DOING, or Unavailable."""
-        said = _x_responses.parsed(self._request(method, path, doing, **more))
-        if not isinstance(said, dict):
-            raise Unavailable(_NO_SENSE)
-        return said
+    def _call_json(self, action: str, call: Callable[..., Any], *args: Any, **named: Any) -> dict[str, Any]:
+        body = _x_responses.parsed(self._call(action, call, *args, **named))
+        if not isinstance(body, dict):
+            raise Unavailable(_INVALID_RESPONSE)
+        return body
 
-    def _request(self, method: str, path: str, doing: str, **more: Any) -> "requests.Response":
+    def _call(self, action: str, call: Callable[..., Any], *args: Any, **named: Any) -> "requests.Response":
+        """Make a request that posts nothing. Raises Refused, with `action` in the message, or Unavailable."""
         try:
-            answer: requests.Response = self._session.request(method, _API + path, auth=self._sign, **more)
-        except self._exchange.HTTPStatusError as answered:
-            raise self._answers.error(answered.response, doing) from None
-        except self._exchange.TransportError as cut:
-            raise Unavailable(str(cut)) from None
-        return answer
+            response: requests.Response = call(*args, **named)
+        except self._http.HTTPStatusError as error:
+            raise self._responses.error(error.response, action) from None
+        except self._http.TransportError as error:
+            raise Unavailable(str(error)) from None
+        return response
 
 
-_NO_SENSE = "X answered something that makes no sense"
+_INVALID_RESPONSE = "X sent an invalid response"
 
 
-def _number(said: Any) -> str:
-    """Return the id in what X SAID; '' if there is none."""
-    data = said.get("data") if isinstance(said, dict) else None
+def _read_id(body: Any) -> str:
+    """Return the id in the response `body`; empty if there is none."""
+    data = body.get("data") if isinstance(body, dict) else None
     number = str(data.get("id")) if isinstance(data, dict) else ""
     return number if number.isascii() and number.isdigit() else ""
 
 
-def _sent(number: str) -> SentPost:
+def _sent_post(number: str) -> SentPost:
     return SentPost(number, f"https://x.com/i/web/status/{number}")
