@@ -21,7 +21,7 @@ settings.register_profile("appliance", deadline=None)
 settings.load_profile("appliance")
 
 
-LONG = {"faults", "test_year.py"}  # the folder and the file whose tests take longest
+LONG = {"faults", "test_year.py", "test_exactly_once.py"}  # whose tests take longest
 SHARED = re.compile(r"browser\.py|/test_music")  # files whose tests have one Chromium or one MPD together
 
 

@@ -1,7 +1,7 @@
 """Posts through every accident: each is there at most once, and what the store says of it is true.
 
 A world of networks in memory, which take, lose, refuse and forget, over a real store; the power goes at any step. What
-real processes and sockets add to that is tried in tests/faults/test_posts.py.
+real processes and sockets add to that is tried in tests/posting/test_exactly_once.py.
 """
 
 import contextlib
@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 from pi_appliance.posting.model import PENDING_STATES, Post, PostState, SentPost
 from pi_appliance.posting.store import PostDatabase
 from pi_appliance.storage.model import Picture
-from tests.engine.desk import Desk, PaidLimits, World
 from tests.house import in_memory
+from tests.posting.desk import Desk, PaidLimits, World
 
 
 @pytest.fixture

@@ -13,8 +13,8 @@ import pytest
 from pi_appliance.errors import ApplianceError, Duplicate, Refused, Unavailable, Uncertain
 from pi_appliance.posting.model import Post, SentPost
 from pi_appliance.posting.networks import x
-from tests.edges.x_account import HELLO, connected, server
 from tests.fakes.x_server import SECRETS, FakeX, Raw
+from tests.posting.x_account import HELLO, connected, server
 
 __all__ = ["server"]
 

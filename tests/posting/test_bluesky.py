@@ -13,8 +13,8 @@ from pi_appliance.errors import Refused, Unavailable, Uncertain
 from pi_appliance.posting.model import Post, SentPost
 from pi_appliance.posting.networks import bluesky
 from pi_appliance.storage.model import Picture
-from tests.edges.sky import KEY, connected, options, place, png, server
 from tests.fakes.bluesky_account import DID, HANDLE, PASSWORD, SECRETS, FakeBluesky
+from tests.posting.bluesky_account import KEY, connected, options, place, png, server
 
 __all__ = ["place", "server"]
 

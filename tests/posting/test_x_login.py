@@ -8,8 +8,8 @@ import pytest
 
 from pi_appliance.errors import ApplianceError, Refused, Unavailable
 from pi_appliance.posting.networks import x
-from tests.edges.x_account import server
 from tests.fakes.x_server import SECRETS, FakeX, Raw
+from tests.posting.x_account import server
 
 __all__ = ["server"]
 

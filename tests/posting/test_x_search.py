@@ -11,8 +11,8 @@ import pytest
 from pi_appliance.errors import ApplianceError, Refused, Unavailable
 from pi_appliance.posting.model import Post, SentPost
 from pi_appliance.storage.model import Picture
-from tests.edges.x_account import HELLO, connected, place, server
 from tests.fakes.x_server import SECRETS, Made, Raw
+from tests.posting.x_account import HELLO, connected, place, server
 
 __all__ = ["place", "server"]
 

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from pi_appliance.errors import Unavailable, Uncertain
-from tests.edges.x_account import HELLO, connected
+from tests.posting.x_account import HELLO, connected
 
 Broken = Callable[[ssl.SSLSocket], None]
 

@@ -13,8 +13,8 @@ from pi_appliance.errors import ApplianceError, Refused, Unavailable, Uncertain
 from pi_appliance.posting.model import Post
 from pi_appliance.posting.networks import x
 from pi_appliance.storage.model import Picture
-from tests.edges.x_account import connected, server
 from tests.fakes.x_server import Raw
+from tests.posting.x_account import connected, server
 
 __all__ = ["server"]
 

@@ -10,8 +10,8 @@ from pi_appliance.posting import x_text
 from pi_appliance.posting.model import Post
 from pi_appliance.posting.networks import bluesky
 from pi_appliance.storage.model import Picture
-from tests.edges.sky import KEY, connected, options, place, png, server
 from tests.fakes.bluesky_account import DID, HANDLE, PASSWORD
+from tests.posting.bluesky_account import KEY, connected, options, place, png, server
 
 __all__ = ["place", "server"]
 

@@ -11,9 +11,9 @@ from pi_appliance.errors import ApplianceError, Refused, Unavailable
 from pi_appliance.posting.model import Post, SentPost
 from pi_appliance.posting.networks import bluesky
 from pi_appliance.storage.model import Picture
-from tests.edges.sky import KEY, connected, place, png, server
 from tests.fakes.bluesky_account import DID, HANDLE, PASSWORD
 from tests.fakes.bluesky_server import fake_bluesky
+from tests.posting.bluesky_account import KEY, connected, place, png, server
 
 __all__ = ["place", "server"]
 

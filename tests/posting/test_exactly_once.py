@@ -2,7 +2,7 @@
 
 The suite does it 20 times. For more, and for other accidents:
 
-    PI_APPLIANCE_POSTS=1000 PI_APPLIANCE_SEED=7 pytest -s tests/faults/test_posts.py
+    PI_APPLIANCE_POSTS=1000 PI_APPLIANCE_SEED=7 pytest -s tests/posting/test_exactly_once.py
 """
 
 import contextlib
@@ -16,6 +16,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from random import Random
 from typing import Any
+
+import pytest
 
 from pi_appliance.posting.model import FAILED_STATES, PENDING_STATES, PostRecord, PostState
 from pi_appliance.posting.store import PostDatabase
@@ -36,7 +38,7 @@ bird:
   schedule: '0 6 * * *'
   timeout: 20s
   retry: {max-retries: 1, delay: 1s}
-  with: {lines: tweets.txt, network: [x, mastodon, bluesky], late: 20d}
+  with: {lines: tweets.txt, network: [x, mastodon, bluesky], send-within: 20d}
 """
 NETWORKS = """
 networks:
@@ -96,6 +98,7 @@ def servers() -> Iterator[tuple[dict[str, Server], str]]:
         )
 
 
+@pytest.mark.faults
 def test_whatever_happens_each_post_is_there_once_at_most_and_the_ledger_tells_the_truth(house: House) -> None:
     random, told = Random(SEED), Told()
     with servers() as (known, networks):

@@ -7,9 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pi_appliance.posting.x_text import emoji_sequences, text_length
-from tests.unit import second_opinion
+from tests.posting import x_text_reference
 
-EMOJI = second_opinion.emoji()
+EMOJI = x_text_reference.emoji()
 
 # Left out as single characters: those that make one picture of their neighbours (they come in whole emoji, below).
 # It does not know what was joined since Unicode 12, and needs no mark for colour in some pictures, where X needs one.
@@ -63,7 +63,7 @@ def test_emoji_side_by_side_stay_what_they_are(count):
 @settings(deadline=None)
 @given(texts)
 def test_any_text_weighs_the_same(text):
-    assert text_length(text) == second_opinion.weigh(text)
+    assert text_length(text) == x_text_reference.weigh(text)
 
 
 @settings(deadline=None, max_examples=400)
@@ -72,11 +72,11 @@ def test_anything_like_an_address_weighs_the_same(text):
     # Where only a part of a bare name is linked (it is of several scripts, or has a _) and there is a path, X's own
     # libraries disagree about how long the path is, and the other program trips over a name that comes twice.
     if not re.search(r"[^\x00-\x7f][^ ]*/|_[^ ]*/[^ ]*_", text):
-        assert text_length(text) == second_opinion.weigh(text)
+        assert text_length(text) == x_text_reference.weigh(text)
 
 
 @settings(deadline=None)
 @given(st.sampled_from(["", "http://", "https://"]), texts, st.sampled_from([".com", ".jp", ".рф"]), texts)
 def test_an_address_in_the_middle_of_any_text_weighs_the_same(protocol, before, ending, after):
     text = f"{before.replace('/', '|')} {protocol}example{ending}{after.replace('/', '|')}"  # no path: as above
-    assert text_length(text) == second_opinion.weigh(text)
+    assert text_length(text) == x_text_reference.weigh(text)

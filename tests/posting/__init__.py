@@ -1,0 +1,1 @@
+"""Tests of posting: jobs, networks, commands and pages."""
