@@ -16,7 +16,7 @@ class RatingStore:
 
     def find_ratings(self, uris: Collection[str]) -> Mapping[str, TrackRating]:
         """Return the ratings of those of `uris` that have one. Raises Unavailable."""
-        query = "SELECT * FROM opinions WHERE uri IN (SELECT value FROM json_each(?))"
+        query = "SELECT * FROM track_ratings WHERE uri IN (SELECT value FROM json_each(?))"
         rows = self._rows(query, (json.dumps(list(uris)),))
         return {row["uri"]: TrackRating(rating=row["rating"], favourite=bool(row["favourite"])) for row in rows}
 
@@ -34,17 +34,17 @@ class RatingStore:
             raise Refused(f"{uri!r} is not the address of a track") from None
         with self._writing() as db:
             if rating == TrackRating():
-                db.execute("DELETE FROM opinions WHERE uri = ?", (uri,))
+                db.execute("DELETE FROM track_ratings WHERE uri = ?", (uri,))
                 return
             db.execute(
-                "INSERT OR REPLACE INTO opinions (uri, rating, favourite) VALUES (?, ?, ?)",
+                "INSERT OR REPLACE INTO track_ratings (uri, rating, favourite) VALUES (?, ?, ?)",
                 (uri, rating.rating, int(rating.favourite)),
             )
 
     def list_favourites(self, start: int, count: int) -> Page[Entry]:
         """Return `count` favourites from index `start` on, sorted by URI. Raises Unavailable."""
-        query = "SELECT uri FROM opinions WHERE favourite = 1 ORDER BY uri LIMIT ? OFFSET ?"
-        length = int(self._rows("SELECT count(*) FROM opinions WHERE favourite = 1", ())[0][0])
+        query = "SELECT uri FROM track_ratings WHERE favourite = 1 ORDER BY uri LIMIT ? OFFSET ?"
+        length = int(self._rows("SELECT count(*) FROM track_ratings WHERE favourite = 1", ())[0][0])
         items = [_to_entry(row["uri"]) for row in self._rows(query, (count, start))]
         return Page(items=items, start=start, length=length, has_more=start + len(items) < length)
 

@@ -24,12 +24,12 @@ STEPS = (
         job TEXT NOT NULL,
         kind TEXT NOT NULL,
         trigger TEXT NOT NULL,
-        due TEXT,
+        scheduled_for TEXT,
         started TEXT NOT NULL,
         ended TEXT,
         outcome TEXT,
         summary TEXT NOT NULL DEFAULT '',
-        facts TEXT NOT NULL DEFAULT '{}',
+        details TEXT NOT NULL DEFAULT '{}',
         attempts INTEGER NOT NULL DEFAULT 0
     ) STRICT;
     CREATE INDEX runs_by_job ON runs (job, id);
@@ -41,34 +41,34 @@ STEPS = (
     ) STRICT, WITHOUT ROWID;
     """,
     """
-    -- One row may account for several slots that nothing was started for, from `since` to `due`.
-    ALTER TABLE runs ADD COLUMN since TEXT;
-    ALTER TABLE runs ADD COLUMN slots INTEGER NOT NULL DEFAULT 1;
-    -- Since when a job is watched with this schedule, and up to which instant all its slots are accounted for.
-    CREATE TABLE watched (
+    -- One row may account for several slots that nothing was started for, from `first_slot` to `scheduled_for`.
+    ALTER TABLE runs ADD COLUMN first_slot TEXT;
+    ALTER TABLE runs ADD COLUMN slot_count INTEGER NOT NULL DEFAULT 1;
+    -- Since when a job has this schedule, and until when all its slots are accounted for.
+    CREATE TABLE schedule_cursors (
         job TEXT PRIMARY KEY,
         schedule TEXT NOT NULL,
         since TEXT NOT NULL,
-        until TEXT NOT NULL
+        accounted_until TEXT NOT NULL
     ) STRICT, WITHOUT ROWID;
-    CREATE TABLE pauses (
+    CREATE TABLE job_pauses (
         job TEXT PRIMARY KEY,
         since TEXT NOT NULL,
         until TEXT
     ) STRICT, WITHOUT ROWID;
     -- For counters, which must not go down when history is pruned.
-    CREATE TABLE totals (
+    CREATE TABLE run_totals (
         job TEXT NOT NULL,
         outcome TEXT NOT NULL,
         runs INTEGER NOT NULL,
         seconds REAL NOT NULL,
-        late REAL NOT NULL,
+        delay_seconds REAL NOT NULL,
         PRIMARY KEY (job, outcome)
     ) STRICT, WITHOUT ROWID;
-    -- Jobs that fail just now, since which run, and what the owner is still to be told.
-    CREATE TABLE failing (
+    -- Jobs that fail now, and the run since which they do.
+    CREATE TABLE failing_jobs (
         job TEXT PRIMARY KEY,
-        run INTEGER NOT NULL
+        run_id INTEGER NOT NULL
     ) STRICT, WITHOUT ROWID;
     CREATE TABLE outbox (
         id INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -129,8 +129,8 @@ STEPS = (
         position INTEGER NOT NULL,
         PRIMARY KEY (job, fingerprint)
     ) STRICT, WITHOUT ROWID;
-    -- A pause that a person has ended, and that is still to be accounted for: over, whatever the clock says by then.
-    ALTER TABLE pauses ADD COLUMN over INTEGER NOT NULL DEFAULT 0;
+    -- Ended by a person, but its slots are not accounted for yet.
+    ALTER TABLE job_pauses ADD COLUMN ended INTEGER NOT NULL DEFAULT 0;
     -- Spending by calendar month, such as 2027-03.
     CREATE TABLE network_spend (
         network TEXT NOT NULL,
@@ -140,40 +140,40 @@ STEPS = (
     ) STRICT, WITHOUT ROWID;
     """,
     """
-    -- What a job is in the middle of, such as an alarm that rings: another run finishes it if this one is cut off.
-    CREATE TABLE held (
+    -- The unfinished work of a job, such as a ringing alarm. Another run resumes it after an interruption.
+    CREATE TABLE job_checkpoints (
         job TEXT PRIMARY KEY,
-        text TEXT NOT NULL,
-        since TEXT NOT NULL
+        state TEXT NOT NULL,
+        saved_at TEXT NOT NULL
     ) STRICT, WITHOUT ROWID;
-    -- Runs that a person has asked for, once each: when, and with which keys in place of those under `with:`.
-    CREATE TABLE asks (
+    -- Runs requested by a person: when, and the options that override those under `with:`.
+    CREATE TABLE run_requests (
         id INTEGER PRIMARY KEY AUTOINCREMENT,
         job TEXT NOT NULL,
-        due TEXT NOT NULL,
+        run_at TEXT NOT NULL,
         arguments TEXT NOT NULL,
-        made TEXT NOT NULL
+        created_at TEXT NOT NULL
     ) STRICT;
-    -- What a person asks of the run that goes on, such as: snooze.
-    CREATE TABLE words (
+    -- Signals to active runs, such as snooze.
+    CREATE TABLE run_signals (
         job TEXT PRIMARY KEY,
-        word TEXT NOT NULL
+        signal TEXT NOT NULL
     ) STRICT, WITHOUT ROWID;
-    -- The next slot of a job, where a person wants it left out.
-    CREATE TABLE skips (
+    -- The slot of a job that a person wants to skip.
+    CREATE TABLE skipped_slots (
         job TEXT PRIMARY KEY,
         slot TEXT NOT NULL
     ) STRICT, WITHOUT ROWID;
-    -- What the household thinks of tracks, where the player itself cannot keep it.
-    CREATE TABLE opinions (
+    -- Ratings of tracks, for players that cannot store them.
+    CREATE TABLE track_ratings (
         uri TEXT PRIMARY KEY,
         rating INTEGER,
         favourite INTEGER NOT NULL
     ) STRICT, WITHOUT ROWID;
-    -- What is to be known again after a restart, by a name.
-    CREATE TABLE notes (
+    -- Values that survive a restart, by name.
+    CREATE TABLE key_value (
         name TEXT PRIMARY KEY,
-        text TEXT NOT NULL
+        value TEXT NOT NULL
     ) STRICT, WITHOUT ROWID;
     """,
 )

@@ -11,16 +11,16 @@ class KeyValueStore:
 
     def get(self, name: str) -> str | None:
         """Return what was noted by NAME; None: nothing. Raises Unavailable."""
-        found = self._rows("SELECT text FROM notes WHERE name = ?", (name,))
-        return str(found[0]["text"]) if found else None
+        found = self._rows("SELECT value FROM key_value WHERE name = ?", (name,))
+        return str(found[0]["value"]) if found else None
 
     def put(self, name: str, text: str) -> None:
         """Note TEXT by NAME, in place of what was noted before. Raises Unavailable."""
         with self._writing() as db:
-            db.execute("INSERT OR REPLACE INTO notes (name, text) VALUES (?, ?)", (name, text))
+            db.execute("INSERT OR REPLACE INTO key_value (name, value) VALUES (?, ?)", (name, text))
 
     def delete(self, name: str) -> None:
         """Forget NAME; nothing is written where nothing was noted. Raises Unavailable."""
         if self.get(name) is not None:
             with self._writing() as db:
-                db.execute("DELETE FROM notes WHERE name = ?", (name,))
+                db.execute("DELETE FROM key_value WHERE name = ?", (name,))

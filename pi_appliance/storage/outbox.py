@@ -19,7 +19,7 @@ LONGEST_WAIT = timedelta(hours=6)  # no row waits longer for its next try
 # One that waits for longer than any wait is due too: it was put there while the clock was ahead.
 _DUE = "SELECT * FROM outbox WHERE sent IS NULL AND (next <= :now OR next > :never) ORDER BY id"
 _FAILURES = """
-    SELECT sum(slots) AS slots, min(coalesce(ended, started)) AS since FROM runs
+    SELECT sum(slot_count) AS slots, min(coalesce(ended, started)) AS since FROM runs
     WHERE job = :job AND id < :run AND outcome IN (SELECT value FROM json_each(:bad)) AND id > coalesce(
         (SELECT max(id) FROM runs WHERE job = :job AND id < :run AND outcome = 'succeeded'), 0)
 """
@@ -31,10 +31,10 @@ def note_end(db: Transaction, job: str, run: int, outcome: Outcome, told: Notify
     A run that was skipped or stopped changes nothing. Call it once a run, in the order in which they ended.
     """
     if outcome in FAILED_OUTCOMES:
-        begun = db.execute("INSERT OR IGNORE INTO failing (job, run) VALUES (?, ?)", (job, run)).rowcount
+        begun = db.execute("INSERT OR IGNORE INTO failing_jobs (job, run_id) VALUES (?, ?)", (job, run)).rowcount
         names, event, ping = told.on_failure, Event.FAILURE, Event.PING_FAIL
     elif outcome is Outcome.SUCCEEDED:
-        begun = db.execute("DELETE FROM failing WHERE job = ?", (job,)).rowcount
+        begun = db.execute("DELETE FROM failing_jobs WHERE job = ?", (job,)).rowcount
         names, event, ping = told.on_recovery, Event.RECOVERY, Event.PING_SUCCESS
     else:
         return

@@ -113,9 +113,9 @@ def _block_slots(database: Database, damaged: Path, *, until: datetime, boot: st
         block_unknown_slots(db, at=until, boot=boot, newest=last_id + _SKIPPED_IDS)
         # A waiting post may have been sent since: as after an interrupted attempt, the account is checked first.
         db.execute("UPDATE posts SET state = 'sending' WHERE state = 'waiting'")
-        db.execute("DELETE FROM held")
-        db.execute("DELETE FROM words")
-        db.execute("DELETE FROM asks WHERE due <= ?", (text(until),))
+        db.execute("DELETE FROM job_checkpoints")
+        db.execute("DELETE FROM run_signals")
+        db.execute("DELETE FROM run_requests WHERE run_at <= ?", (text(until),))
 
 
 _LAST_IDS = (
@@ -126,7 +126,9 @@ _LAST_IDS = (
 
 
 def _latest_instants(db: Transaction) -> list[datetime]:
-    row = db.execute("SELECT (SELECT max(started) FROM runs), (SELECT max(until) FROM watched)").fetchone()
+    row = db.execute(
+        "SELECT (SELECT max(started) FROM runs), (SELECT max(accounted_until) FROM schedule_cursors)"
+    ).fetchone()
     return [instant(each) for each in row if each]
 
 

@@ -35,9 +35,11 @@ def _count(db: Transaction, run: Run) -> None:
         late = max(0.0, (run.started - datetime.fromisoformat(run.scheduled_for)).total_seconds())
     seconds = max(0.0, run.duration.total_seconds()) if run.duration and run.attempts else 0.0
     db.execute(
-        "INSERT INTO totals (job, outcome, runs, seconds, late) VALUES (:job, :outcome, :runs, :seconds, :late)"
-        " ON CONFLICT DO UPDATE SET runs = runs + :runs, seconds = seconds + :seconds, late = late + :late",
-        {"job": run.job, "outcome": run.outcome, "runs": run.slot_count, "seconds": seconds, "late": late},
+        "INSERT INTO run_totals (job, outcome, runs, seconds, delay_seconds)"
+        " VALUES (:job, :outcome, :runs, :seconds, :delay)"
+        " ON CONFLICT DO UPDATE SET runs = runs + :runs, seconds = seconds + :seconds,"
+        " delay_seconds = delay_seconds + :delay",
+        {"job": run.job, "outcome": run.outcome, "runs": run.slot_count, "seconds": seconds, "delay": late},
     )
 
 
@@ -49,14 +51,14 @@ def parse_run(row: Any) -> Run:
             job=row["job"],
             kind=row["kind"],
             trigger=Trigger(row["trigger"]),
-            scheduled_for=row["due"],
-            first_slot=row["since"],
-            slot_count=row["slots"],
+            scheduled_for=row["scheduled_for"],
+            first_slot=row["first_slot"],
+            slot_count=row["slot_count"],
             started=instant(row["started"]),
             ended=instant(row["ended"]) if row["ended"] else None,
             outcome=Outcome(row["outcome"]) if row["outcome"] else None,
             summary=row["summary"],
-            details=json.loads(row["facts"]),
+            details=json.loads(row["details"]),
             attempts=row["attempts"],
         )
     except (ValueError, TypeError) as error:
@@ -66,6 +68,6 @@ def parse_run(row: Any) -> Run:
 def parse_total(row: Any) -> Total:
     """Return what was counted in ROW of the table `totals`. Raises Damaged if it makes no sense."""
     try:
-        return Total(row["job"], Outcome(row["outcome"]), row["runs"], row["seconds"], row["late"])
+        return Total(row["job"], Outcome(row["outcome"]), row["runs"], row["seconds"], row["delay_seconds"])
     except ValueError as error:
         raise DatabaseCorrupt(f"the history is damaged: a total makes no sense: {error}") from None

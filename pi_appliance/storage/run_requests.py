@@ -1,6 +1,6 @@
-"""What persons ask of jobs: runs at their own time, words to one that goes on; and what a job is in the middle of.
+"""Run requests of persons, signals to active runs, checkpoints of unfinished jobs, and slots to skip.
 
-An ask is taken in the transaction that begins its run (`Store.begin`), so whoever comes second finds it gone.
+A request is consumed in the transaction that begins its run (`Store.start_run`), so only one run gets it.
 """
 
 import json
@@ -11,13 +11,13 @@ from typing import Any
 
 from pi_appliance.storage.database import Database, DatabaseCorrupt, Transaction, Values, auto_repair, instant, text
 
-_PREFIX = "request:"  # begins what stands in place of a slot
-_TABLES = ("asks", "held", "words", "skips")
+_PREFIX = "request:"  # a request in the place of a slot
+_TABLES = ("run_requests", "job_checkpoints", "run_signals", "skipped_slots")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunRequest:
-    """A run of JOB that somebody asked for: when, and with which keys in place of those under `with:`."""
+    """A run of `job` that a person requested. `arguments` override options under `with:`."""
 
     id: int
     job: str
@@ -27,18 +27,18 @@ class RunRequest:
 
     @property
     def slot_name(self) -> str:
-        """What stands in the history in place of a slot."""
+        """The name of the request in the place of a slot."""
         return request_key(self.id)
 
     @property
     def immediate(self) -> bool:
-        """Whether it was to begin when it was made, whatever the clock says since."""
+        """Whether the run was to begin at once, even if the clock was set back since."""
         return self.run_at <= self.created_at
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobCheckpoint:
-    """What JOB is in the middle of, and since when nothing was added to it."""
+    """The unfinished work of `job`, as text."""
 
     job: str
     text: str
@@ -47,136 +47,139 @@ class JobCheckpoint:
 
 @auto_repair
 class RunRequestStore:
-    """The asks of all jobs, in the database of STORE."""
+    """Access to requests, signals, checkpoints and skipped slots. Methods raise `Unavailable`."""
 
     def __init__(self, store: Database) -> None:
         self._db = store
 
     def repair(self, error: DatabaseCorrupt) -> None:
-        """Put the file right that was found damaged. Raises ERROR if nobody said how."""
+        """Replace the damaged database. Raises `error` if it cannot be replaced."""
         self._db.repair(error)
 
-    def add(self, job: str, due: datetime, arguments: Mapping[str, Any], *, now: datetime) -> RunRequest:
-        """Write down, durably, that JOB is to run at DUE with ARGUMENTS."""
+    def add(self, job: str, run_at: datetime, arguments: Mapping[str, Any], *, now: datetime) -> RunRequest:
+        """Save the request, durably, that `job` runs at `run_at` with `arguments`."""
         with self._db.writing(durable=True) as db:
             row = db.execute(
-                "INSERT INTO asks (job, due, arguments, made) VALUES (?, ?, ?, ?) RETURNING *",
-                (job, text(due), json.dumps(dict(arguments)), text(now)),
+                "INSERT INTO run_requests (job, run_at, arguments, created_at) VALUES (?, ?, ?, ?) RETURNING *",
+                (job, text(run_at), json.dumps(dict(arguments)), text(now)),
             ).fetchone()
             return parse_request(row)
 
     def pending(self, job: str | None = None) -> list[RunRequest]:
-        """Return what is asked of JOB, or of all, the first to come first."""
-        return self._find_requests("WHERE :job IS NULL OR job = :job ORDER BY due, id", {"job": job})
+        """Return the requests of `job`, or of all jobs, in the order of their times."""
+        return self._find_requests("WHERE :job IS NULL OR job = :job ORDER BY run_at, id", {"job": job})
 
     def find(self, number: int) -> RunRequest | None:
-        """Return the ask of that number, if nothing has come of it yet."""
+        """Return the request `number`; None if it was consumed or removed."""
         return next(iter(self._find_requests("WHERE id = ?", (number,))), None) if 0 < number < 2**63 else None
 
     def due_requests(self, now: datetime) -> list[RunRequest]:
-        """Return what is to begin by NOW. The clock may have been put back since what was to begin at once was made."""
-        return self._find_requests("WHERE due <= :now OR due <= made ORDER BY due, id", {"now": text(now)})
+        """Return the requests to start by `now`, immediate ones also after the clock was set back."""
+        where = "WHERE run_at <= :now OR run_at <= created_at ORDER BY run_at, id"
+        return self._find_requests(where, {"now": text(now)})
 
     def remove(self, number: int) -> bool:
-        """Forget the ask of that number. False if it is gone already."""
+        """Delete the request `number`. Return False if there is none."""
         with self._db.writing(durable=True) as db:
             return consume_request(db, number)
 
-    def save_checkpoint(self, job: str, words: str, *, now: datetime) -> None:
-        """Keep WORDS, durably, as what JOB is in the middle of."""
+    def save_checkpoint(self, job: str, state: str, *, now: datetime) -> None:
+        """Save `state`, durably, as the unfinished work of `job`."""
         with self._db.writing(durable=True) as db:
-            db.execute("INSERT OR REPLACE INTO held (job, text, since) VALUES (?, ?, ?)", (job, words, text(now)))
+            query = "INSERT OR REPLACE INTO job_checkpoints (job, state, saved_at) VALUES (?, ?, ?)"
+            db.execute(query, (job, state, text(now)))
 
     def delete_checkpoint(self, job: str) -> bool:
-        """JOB is through with what it was in the middle of. False if there was nothing."""
+        """Delete the checkpoint of `job`. Return False if there is none."""
         with self._db.writing(durable=True) as db:
-            return db.execute("DELETE FROM held WHERE job = ?", (job,)).rowcount > 0
+            return db.execute("DELETE FROM job_checkpoints WHERE job = ?", (job,)).rowcount > 0
 
     def checkpoint(self, job: str) -> JobCheckpoint | None:
-        """Return what JOB is in the middle of."""
-        return next((parse_checkpoint(row) for row in self._db.rows("SELECT * FROM held WHERE job = ?", (job,))), None)
+        """Return the checkpoint of `job`."""
+        rows = self._db.rows("SELECT * FROM job_checkpoints WHERE job = ?", (job,))
+        return parse_checkpoint(rows[0]) if rows else None
 
     def checkpoints(self) -> list[JobCheckpoint]:
-        """Return what all jobs are in the middle of."""
-        return [parse_checkpoint(row) for row in self._db.rows("SELECT * FROM held ORDER BY job", ())]
+        """Return the checkpoints of all jobs."""
+        return [parse_checkpoint(row) for row in self._db.rows("SELECT * FROM job_checkpoints ORDER BY job", ())]
 
-    def send_signal(self, job: str, word: str) -> None:
-        """Let the run of JOB that goes on, or that is to finish what is held, hear WORD; the last one counts."""
+    def send_signal(self, job: str, signal: str) -> None:
+        """Send `signal` to the active run of `job`, or to the run that resumes it. Only the last one counts."""
         with self._db.writing(durable=True) as db:
-            db.execute("INSERT OR REPLACE INTO words (job, word) VALUES (?, ?)", (job, word))
+            db.execute("INSERT OR REPLACE INTO run_signals (job, signal) VALUES (?, ?)", (job, signal))
 
     def take_signal(self, job: str) -> str:
-        """Return what was said to JOB, once; '' if nothing was. Where nothing was said, nothing is written."""
-        if not self._db.rows("SELECT 1 FROM words WHERE job = ?", (job,)):
+        """Return and delete the signal to `job`; '' without one, and then nothing is written."""
+        if not self._db.rows("SELECT 1 FROM run_signals WHERE job = ?", (job,)):
             return ""
         with self._db.writing(durable=True) as db:
-            row = db.execute("DELETE FROM words WHERE job = ? RETURNING word", (job,)).fetchone()
-            return str(row["word"]) if row else ""
+            row = db.execute("DELETE FROM run_signals WHERE job = ? RETURNING signal", (job,)).fetchone()
+            return str(row["signal"]) if row else ""
 
     def set_skipped_slot(self, job: str, slot: str | None) -> None:
-        """Let JOB not use SLOT, named as in the history; None: let it use all its slots again."""
+        """Let `job` skip `slot`; None: skip none."""
         with self._db.writing(durable=True) as db:
             if slot is None:
-                db.execute("DELETE FROM skips WHERE job = ?", (job,))
+                db.execute("DELETE FROM skipped_slots WHERE job = ?", (job,))
             else:
-                db.execute("INSERT OR REPLACE INTO skips (job, slot) VALUES (?, ?)", (job, slot))
+                db.execute("INSERT OR REPLACE INTO skipped_slots (job, slot) VALUES (?, ?)", (job, slot))
 
     def skipped_slot(self, job: str) -> str | None:
-        """Return the slot that JOB is not to use, by its name."""
-        found = self._db.rows("SELECT slot FROM skips WHERE job = ?", (job,))
-        return str(found[0]["slot"]) if found else None
+        """Return the slot that `job` is to skip."""
+        rows = self._db.rows("SELECT slot FROM skipped_slots WHERE job = ?", (job,))
+        return str(rows[0]["slot"]) if rows else None
 
     def prune(self, jobs: Collection[str]) -> list[str]:
-        """Forget what belongs to none of JOBS, and return whose it was. Costs little where there is nothing."""
-        union = " UNION ".join(f"SELECT job FROM {table}" for table in _TABLES)  # noqa: S608 - ours alone
-        gone = sorted({str(row["job"]) for row in self._db.rows(union, ())} - set(jobs))
-        if gone:
+        """Delete the rows of jobs other than `jobs`, and return the names of those jobs."""
+        union = " UNION ".join(f"SELECT job FROM {table}" for table in _TABLES)  # noqa: S608 - our own names
+        removed = sorted({str(row["job"]) for row in self._db.rows(union, ())} - set(jobs))
+        if removed:
             with self._db.writing() as db:
                 for table in _TABLES:
-                    db.executemany(f"DELETE FROM {table} WHERE job = ?", [(job,) for job in gone])  # noqa: S608 - ours
-        return gone
+                    db.executemany(f"DELETE FROM {table} WHERE job = ?", [(job,) for job in removed])  # noqa: S608
+        return removed
 
     def _find_requests(self, where: str, values: Values) -> list[RunRequest]:
-        return [parse_request(row) for row in self._db.rows(f"SELECT * FROM asks {where}", values)]  # noqa: S608 - ours
+        return [parse_request(row) for row in self._db.rows(f"SELECT * FROM run_requests {where}", values)]  # noqa: S608
 
 
 def request_key(number: int) -> str:
-    """Return what the ask of that number is called in the history, in place of a slot."""
+    """Return the name of the request `number` in the place of a slot."""
     return f"{_PREFIX}{number}"
 
 
-def request_id(due: str | None) -> int | None:
-    """Return the number of the ask that DUE names; None if it names none."""
-    number = (due or "").removeprefix(_PREFIX)
-    return int(number) if due != number and number.isdecimal() else None
+def request_id(slot: str | None) -> int | None:
+    """Return the id of the request that `slot` names; None if it is not a request."""
+    number = (slot or "").removeprefix(_PREFIX)
+    return int(number) if slot != number and number.isdecimal() else None
 
 
 def consume_request(db: Transaction, number: int) -> bool:
-    """Take the ask of that number out. False if somebody was faster."""
-    return db.execute("DELETE FROM asks WHERE id = ?", (number,)).rowcount > 0
+    """Delete the request `number`. Return False if another run was faster."""
+    return db.execute("DELETE FROM run_requests WHERE id = ?", (number,)).rowcount > 0
 
 
 def parse_request(row: Any) -> RunRequest:
-    """Return what ROW of the table `asks` says. Raises Damaged if it makes no sense."""
+    """Convert a row of `run_requests`. Raises `DatabaseCorrupt`."""
     return RunRequest(
         id=row["id"],
         job=row["job"],
-        run_at=instant(row["due"]),
-        arguments=_object(row["arguments"]),
-        created_at=instant(row["made"]),
+        run_at=instant(row["run_at"]),
+        arguments=_parse_arguments(row["arguments"]),
+        created_at=instant(row["created_at"]),
     )
 
 
 def parse_checkpoint(row: Any) -> JobCheckpoint:
-    """Return what ROW of the table `held` says. Raises Damaged if it makes no sense."""
-    return JobCheckpoint(job=row["job"], text=row["text"], saved_at=instant(row["since"]))
+    """Convert a row of `job_checkpoints`. Raises `DatabaseCorrupt`."""
+    return JobCheckpoint(job=row["job"], text=row["state"], saved_at=instant(row["saved_at"]))
 
 
-def _object(stored: str) -> Mapping[str, Any]:
+def _parse_arguments(stored: str) -> Mapping[str, Any]:
     try:
-        found = json.loads(stored)
-        if not isinstance(found, dict):
+        arguments = json.loads(stored)
+        if not isinstance(arguments, dict):
             raise TypeError
     except (ValueError, TypeError):
-        raise DatabaseCorrupt(f"the history is damaged: {stored[:40]!r} are no arguments") from None
-    return found
+        raise DatabaseCorrupt(f"the history is damaged: {stored[:40]!r} are not arguments") from None
+    return arguments

@@ -47,7 +47,7 @@ class Store(Database):
         """
         with self.writing(durable=True) as db:
             row = db.execute(
-                "INSERT INTO runs (job, kind, trigger, due, started) VALUES (?, ?, ?, ?, ?)",
+                "INSERT INTO runs (job, kind, trigger, scheduled_for, started) VALUES (?, ?, ?, ?, ?)",
                 (job, kind, trigger, due, text(now)),
             )
             run = int(row.lastrowid or 0)
@@ -69,7 +69,7 @@ class Store(Database):
         """Close a run, and let those be told who are to be TOLD. One that was closed before stays as it was."""
         with self.writing() as db:
             row = db.execute(
-                "UPDATE runs SET ended = ?, outcome = ?, summary = ?, facts = ?, attempts = ?"
+                "UPDATE runs SET ended = ?, outcome = ?, summary = ?, details = ?, attempts = ?"
                 " WHERE id = ? AND ended IS NULL RETURNING *",
                 (text(now), outcome, summary, json.dumps(dict(details or {})), attempts, run),
             ).fetchone()
@@ -80,7 +80,8 @@ class Store(Database):
         """Write RUN, which began but stands in the file no more: that was damaged while it ran."""
         with self.writing() as db:
             db.execute(
-                "INSERT OR REPLACE INTO runs (id, job, kind, trigger, due, started, ended, outcome, summary, attempts)"
+                "INSERT OR REPLACE INTO runs"
+                " (id, job, kind, trigger, scheduled_for, started, ended, outcome, summary, attempts)"
                 " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 (
                     *(run.id, run.job, run.kind, run.trigger, run.scheduled_for, text(run.started)),
@@ -167,7 +168,7 @@ class Store(Database):
 
     def totals(self) -> list[Total]:
         """Return what was counted since the beginning, for each job and outcome; pruning takes nothing away."""
-        return [parse_total(row) for row in self.rows("SELECT * FROM totals ORDER BY job, outcome", ())]
+        return [parse_total(row) for row in self.rows("SELECT * FROM run_totals ORDER BY job, outcome", ())]
 
     def prune(self, job: str, keep: Retention, *, now: datetime) -> list[tuple[str, int]]:
         """Forget runs of JOB beyond KEEP.runs, and the oldest of all jobs beyond KEEP.age. Return what went: job, run.
@@ -197,8 +198,8 @@ class Store(Database):
         if before is not None:
             return before
         witness = db.execute(
-            "SELECT id FROM (SELECT id, due, attempts, ended, outcome FROM runs WHERE job = ? AND id < ?"
-            " ORDER BY id DESC LIMIT ?) WHERE due = ? AND (attempts > 0 OR ended IS NULL OR outcome = ?)",
+            "SELECT id FROM (SELECT id, scheduled_for, attempts, ended, outcome FROM runs WHERE job = ? AND id < ?"
+            " ORDER BY id DESC LIMIT ?) WHERE scheduled_for = ? AND (attempts > 0 OR ended IS NULL OR outcome = ?)",
             (job, run, _WITNESSES, due, Outcome.ABANDONED),
         ).fetchone()
         if witness is not None:
@@ -218,7 +219,7 @@ class Store(Database):
 
 def _who_took(db: Transaction, job: str, due: str | None, run: int) -> int:
     """Return the run before RUN that took the ask DUE; UNKNOWN_RUN where none is known."""
-    query = "SELECT id FROM runs WHERE job = ? AND due = ? AND id < ? ORDER BY id DESC LIMIT 1"
+    query = "SELECT id FROM runs WHERE job = ? AND scheduled_for = ? AND id < ? ORDER BY id DESC LIMIT 1"
     row = db.execute(query, (job, due, run)).fetchone()
     return int(row["id"]) if row else UNKNOWN_RUN
 

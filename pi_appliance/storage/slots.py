@@ -73,7 +73,8 @@ class Slots:
         with self._db.writing(durable=until is None) as db:
             for each in what:
                 row = db.execute(
-                    "INSERT INTO runs (job, kind, trigger, due, since, slots, started, ended, outcome, summary)"
+                    "INSERT INTO runs"
+                    " (job, kind, trigger, scheduled_for, first_slot, slot_count, started, ended, outcome, summary)"
                     " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING *",
                     (
                         *(each.job, each.kind, each.trigger, each.last, each.first if each.count > 1 else None),
@@ -87,24 +88,27 @@ class Slots:
                         (slot_key(each.job, each.last), row["id"], text(now)),
                     )
             if until is not None:
-                db.execute("UPDATE watched SET until = ? WHERE job = ?", (text(until), what[0].job))
+                db.execute("UPDATE schedule_cursors SET accounted_until = ? WHERE job = ?", (text(until), what[0].job))
 
     def cursors(self) -> dict[str, ScheduleCursor]:
         """Return what is known of every job that is watched."""
-        rows = self._db.rows("SELECT * FROM watched", ())
+        rows = self._db.rows("SELECT * FROM schedule_cursors", ())
         return {
-            row["job"]: ScheduleCursor(row["schedule"], instant(row["since"]), instant(row["until"])) for row in rows
+            row["job"]: ScheduleCursor(row["schedule"], instant(row["since"]), instant(row["accounted_until"]))
+            for row in rows
         }
 
     def start_cursor(self, job: str, schedule: str, *, since: datetime) -> None:
         """Begin to watch JOB with SCHEDULE: slots up to SINCE are none of its."""
         with self._db.writing() as db:
-            db.execute("INSERT OR REPLACE INTO watched VALUES (?, ?, ?, ?)", (job, schedule, text(since), text(since)))
+            db.execute(
+                "INSERT OR REPLACE INTO schedule_cursors VALUES (?, ?, ?, ?)", (job, schedule, text(since), text(since))
+            )
 
     def advance_cursor(self, job: str, until: datetime) -> None:
         """Every slot of JOB up to UNTIL is accounted for."""
         with self._db.writing() as db:
-            db.execute("UPDATE watched SET until = ? WHERE job = ?", (text(until), job))
+            db.execute("UPDATE schedule_cursors SET accounted_until = ? WHERE job = ?", (text(until), job))
 
     def claimed_slots(self, job: str, after: datetime, until: datetime) -> set[str]:
         """Return the names of the slots of JOB from the second of AFTER to that of UNTIL that were claimed."""
@@ -115,19 +119,24 @@ class Slots:
 
     def find_runs(self, job: str, first: str, last: str) -> list[Run]:
         """Return the runs of JOB, the newest first, that account for a slot from FIRST to LAST, by name."""
-        query = "SELECT * FROM runs WHERE job = ? AND due >= ? AND coalesce(since, due) <= ? ORDER BY id DESC"
+        query = (
+            "SELECT * FROM runs WHERE job = ? AND scheduled_for >= ?"
+            " AND coalesce(first_slot, scheduled_for) <= ? ORDER BY id DESC"
+        )
         return [parse_run(row) for row in self._db.rows(query, (job, first, last))]
 
     def last_slot_with_prefix(self, job: str, beginning: str) -> str | None:
         """Return the newest slot of JOB whose name begins with BEGINNING."""
-        query = "SELECT due FROM runs WHERE job = ? AND due GLOB ? ORDER BY id DESC LIMIT 1"
-        return next((str(row["due"]) for row in self._db.rows(query, (job, beginning + "*"))), None)
+        query = "SELECT scheduled_for FROM runs WHERE job = ? AND scheduled_for GLOB ? ORDER BY id DESC LIMIT 1"
+        return next((str(row["scheduled_for"]) for row in self._db.rows(query, (job, beginning + "*"))), None)
 
     def pauses(self) -> dict[str, Pause]:
         """Return the jobs that pause, or paused and have not been settled since."""
-        rows = self._db.rows("SELECT * FROM pauses", ())
+        rows = self._db.rows("SELECT * FROM job_pauses", ())
         return {
-            row["job"]: Pause(instant(row["since"]), instant(row["until"]) if row["until"] else None, bool(row["over"]))
+            row["job"]: Pause(
+                instant(row["since"]), instant(row["until"]) if row["until"] else None, bool(row["ended"])
+            )
             for row in rows
         }
 
@@ -135,20 +144,20 @@ class Slots:
         """Let JOB pause. One that pauses already keeps its beginning."""
         with self._db.writing(durable=True) as db:
             db.execute(
-                "INSERT INTO pauses (job, since, until) VALUES (:job, :since, :until)"
-                " ON CONFLICT DO UPDATE SET until = :until, over = 0",
+                "INSERT INTO job_pauses (job, since, until) VALUES (:job, :since, :until)"
+                " ON CONFLICT DO UPDATE SET until = :until, ended = 0",
                 {"job": job, "since": text(since), "until": until and text(until)},
             )
 
     def end_pause(self, job: str, *, at: datetime) -> None:
         """Let the pause of JOB be over; what it left out is still to be accounted for."""
         with self._db.writing(durable=True) as db:
-            db.execute("UPDATE pauses SET until = ?, over = 1 WHERE job = ?", (text(at), job))
+            db.execute("UPDATE job_pauses SET until = ?, ended = 1 WHERE job = ?", (text(at), job))
 
     def delete_pause(self, job: str) -> None:
         """Forget that JOB paused."""
         with self._db.writing(durable=True) as db:
-            db.execute("DELETE FROM pauses WHERE job = ?", (job,))
+            db.execute("DELETE FROM job_pauses WHERE job = ?", (job,))
 
 
 def slot_key(job: str, due: str) -> str:
@@ -177,8 +186,8 @@ def block_unknown_slots(db: Transaction, *, at: datetime, boot: str, newest: int
     """
     bump_run_id(db, newest)
     db.execute("INSERT OR REPLACE INTO claims (key, run, at) VALUES (?, ?, ?)", (_SEAL + boot, newest, text(at)))
-    db.execute("UPDATE watched SET until = max(until, ?)", (text(at),))
-    db.execute("UPDATE watched SET since = max(since, ?) WHERE schedule GLOB 'after:*'", (text(at),))
+    db.execute("UPDATE schedule_cursors SET accounted_until = max(accounted_until, ?)", (text(at),))
+    db.execute("UPDATE schedule_cursors SET since = max(since, ?) WHERE schedule GLOB 'after:*'", (text(at),))
 
 
 def is_blocked(db: Transaction, due: str) -> bool:

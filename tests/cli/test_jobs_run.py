@@ -226,7 +226,7 @@ def test_a_damaged_history_is_put_aside_and_told_in_one_line(house):
     done = house.run("jobs", "list")
     assert done.returncode == 0
     assert "is damaged" in done.stderr
-    assert "put aside as history.db.damaged-" in done.stderr
+    assert "set aside as history.db.damaged-" in done.stderr
     assert done.stderr.count("\n") == 1
 
 

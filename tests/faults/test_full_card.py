@@ -120,7 +120,7 @@ def test_a_history_that_is_damaged_on_a_full_card_waits_for_room_as_it_is(house,
     assert (card / "history.db").read_bytes() == spoilt
     assert not list(card.glob("*.damaged-*"))
     free(card)
-    assert "put aside" in house.run("jobs", "list").stderr
+    assert "set aside" in house.run("jobs", "list").stderr
     assert house.run("jobs", "run", "mark").returncode == 0
 
 

@@ -129,14 +129,14 @@ def check(house: House) -> None:
     assert not list(house.state.glob("*.damaged-*"))
     assert {run["outcome"] for run in runs.values()} <= {*BEGAN, "skipped", "misfired"}
     starts = [json.loads(line) for line in (house.folder / "marks").read_text("utf-8").splitlines()]
-    times = Counter((runs[start["run"]]["job"], start["scheduled_for"]) for start in starts)
+    times = Counter((runs[start["run"]]["job"], start["due"]) for start in starts)
     twice = [each for each, count in times.items() if count > 1]
     assert not twice, f"ran twice: {twice}"
     began = Counter((run["job"], run["scheduled_for"]) for run in runs.values() if run["outcome"] in BEGAN)
     assert max(began.values()) == 1, f"began twice: {began.most_common(3)}"
     for start in starts:
         run = runs[start["run"]]
-        assert (run["scheduled_for"], run["outcome"] in BEGAN) == (start["scheduled_for"], True), run
+        assert (run["scheduled_for"], run["outcome"] in BEGAN) == (start["due"], True), run
     slots = house.json("jobs", "history", "--slots", "--count", "10000")
     newest = max(datetime.fromisoformat(slot["slot"]) for slot in slots if slot["outcome"] in BEGAN)
     accounted = f"{newest - WAITING:%Y-%m-%dT%H:%M:%SZ}"

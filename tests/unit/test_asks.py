@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from pi_appliance.storage import backup
 from pi_appliance.storage.model import Outcome, Trigger
 from pi_appliance.storage.recovery import open_history
 from pi_appliance.storage.runs import UNKNOWN_RUN, Store
@@ -122,29 +123,25 @@ def fill(state: Path) -> None:
         store.rows("PRAGMA wal_checkpoint(TRUNCATE)", ())
 
 
-def test_it_is_saved_out_of_a_damaged_file(tmp_path):
+def test_a_backup_keeps_requests_to_come_and_skipped_slots_only(tmp_path):
     fill(tmp_path)
     path = tmp_path / "history.db"
     with Store(path) as store:
-        (root,) = store.rows("SELECT rootpage FROM sqlite_master WHERE name = 'totals'", ())[0]
-    with path.open("r+b") as file:
-        file.seek((root - 1) * 4096)
-        file.write(bytes(4096))
+        backup.back_up_daily(store)
+    path.write_bytes(b"nonsense" * 1000)
     with open_history(tmp_path) as store:
-        store.ensure_intact()
-        assert store.repair_count
         assert [ask.arguments for ask in store.requests.pending()] == [{"volume": 20}]
-        assert [held.text for held in store.requests.checkpoints()] == ["ringing"]
+        assert store.requests.checkpoints() == []
         assert store.requests.skipped_slot("wake") == "2027-03-02T06:00:00Z"
-        assert store.requests.take_signal("wake") == "snooze"
+        assert store.requests.take_signal("wake") == ""
 
 
 def test_what_makes_no_sense_is_left_behind_when_the_file_is_mended(tmp_path):
     fill(tmp_path)
     path = tmp_path / "history.db"
     raw = sqlite3.connect(path)
-    raw.execute("UPDATE asks SET arguments = '[1]'")
-    raw.execute("UPDATE held SET since = 'never'")
+    raw.execute("UPDATE run_requests SET arguments = '[1]'")
+    raw.execute("UPDATE job_checkpoints SET saved_at = 'never'")
     raw.commit()
     raw.close()
     with open_history(tmp_path) as store:
