@@ -167,7 +167,7 @@ def _run(appliance: Appliance, asked: _Asked, stop: process.StopSignal, listener
         if lock is not None:
             appliance.close_the_ones_before(job.name, lock)
             if reason is None:
-                sessions.forget_words(appliance, job, asked.named)
+                sessions.discard_signal(appliance, job, asked.named)
         number, used_by = store.start_run(job=job.name, kind=job.kind, trigger=asked.trigger, due=asked.due, now=now)
         with contextlib.suppress(Unavailable):  # what cannot be written is told of by the next run
             if asked.trigger is Trigger.CRON and asked.due is not None:

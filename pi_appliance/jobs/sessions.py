@@ -1,4 +1,4 @@
-"""What a run is in the middle of, such as an alarm that rings: what begins with it, and who gives it up."""
+"""Sessions of runs, such as a ringing alarm: their start, preemption and end."""
 
 import contextlib
 import time
@@ -15,11 +15,8 @@ _PREEMPT_TIMEOUT = 10.0  # seconds; a slow Pi starts a process in three
 _POLL_INTERVAL = 0.1  # seconds
 
 
-def forget_words(appliance: Appliance, job: Job, named: str | None) -> None:
-    """Forget what was said to a run of JOB before this one for NAMED, which is about to begin and nobody sees yet.
-
-    What finishes something that is left is still meant by it.
-    """
+def discard_signal(appliance: Appliance, job: Job, named: str | None) -> None:
+    """Delete a signal to an earlier run of `job`. A run that resumes that one still gets it."""
     if named != RESUME:
         with contextlib.suppress(Unavailable):
             appliance.store.requests.take_signal(job.name)
@@ -30,7 +27,7 @@ def on_run_started(appliance: Appliance, job: Job, named: str | None, now: datet
 
     A job that is to use one slot only (`one-shot`) pauses from here on, before anything can cut its run off.
     """
-    with contextlib.suppress(Unavailable):  # no run comes to nothing because of that
+    with contextlib.suppress(Unavailable):  # the run is worth more than the pause
         if getattr(job.options, "one_shot", False) and named is not None and named[:1].isdigit():
             appliance.pause(job.name, now=now)
             return "; it pauses now, for it was to be once"
@@ -71,6 +68,6 @@ def _find_preemptible(appliance: Appliance, job: Job, run: int) -> Iterator[str]
 
 
 def on_run_aborted(appliance: Appliance, job: Job) -> None:
-    """Let nothing be held for JOB any more: a person ended its run, or its time is over."""
+    """Delete the checkpoint of `job`: a person stopped its run, or it timed out."""
     with contextlib.suppress(Unavailable):
         appliance.store.requests.delete_checkpoint(job.name)

@@ -1,4 +1,4 @@
-"""The runs that the daemon has started: each a process of its own, `pi-appliance jobs run NAME`."""
+"""Runs started by the daemon, each a process `pi-appliance jobs run NAME`."""
 
 import asyncio
 import contextlib
@@ -17,10 +17,10 @@ log = logging.getLogger("pi_appliance.runs")
 
 
 class Runs:
-    """Starts runs and knows which of them go on. They outlive the daemon if it is killed, and tell the history."""
+    """Starts runs and knows which are active. They survive a killed daemon and record their result themselves."""
 
     def __init__(self, config: Path, *, on_end: Callable[[], None] = lambda: None) -> None:
-        """ON_END is called each time a run has ended."""
+        """`on_end` is called after each run."""
         self._config, self._on_end = config, on_end
         self._going_on: dict[asyncio.Task[None], tuple[str, asyncio.subprocess.Process]] = {}
         self._starting = asyncio.Lock()
@@ -29,11 +29,17 @@ class Runs:
     async def start(
         self, job: str, trigger: Trigger, *, due: str | None = None, ended: Callable[[int], None] = lambda _: None
     ) -> None:
-        """Start a run of JOB for the slot or the ask DUE, or what is LEFT; its end is told by the history.
+        """Start a run of `job` for the slot or request `due`, or to resume. It records its result itself.
 
-        Its exit status is told to ENDED while we live.
+        Args:
+            job: the name of the job.
+            trigger: what starts it.
+            due: a slot, a request, `RESUME` or None.
+            ended: receives the exit status, as long as this process lives.
 
-        Raises Unavailable if the machine cannot start a process, or no run may begin any more.
+        Raises:
+            Unavailable: no process can be started, or the daemon is stopping.
+
         """
         argv = [
             sys.executable,
@@ -53,7 +59,7 @@ class Runs:
             if self._closed:
                 raise Unavailable(f"{job} is not started: the appliance is stopping")
             try:
-                # A session of its own: Ctrl-C at our terminal is for us, and we decide what becomes of the runs.
+                # In its own session, so that Ctrl-C at our terminal does not reach it.
                 process = await asyncio.create_subprocess_exec(
                     *argv,
                     stdin=asyncio.subprocess.DEVNULL,
@@ -74,24 +80,24 @@ class Runs:
         if (task := asyncio.current_task()) is not None:
             self._going_on.pop(task, None)
         log.info("job=%s ended status=%s", job, status)
-        if not self._closed:  # asked to stop before it began, its slot is left for the next start
+        if not self._closed:  # its slot is left for the next start
             ended(status)
         self._on_end()
 
     def is_running(self, job: str) -> bool:
-        """Say whether a run of JOB that was started here goes on."""
+        """Return whether a run of `job` that was started here is active."""
         return any(name == job for name, _ in self._going_on.values())
 
     async def close(self) -> None:
-        """Let no run begin any more. One that is just being started is started when this returns."""
+        """Start no more runs. A run that is being started has started when this returns."""
         async with self._starting:
             self._closed = True
 
     async def stop(self, grace: float, *, at_once: Collection[str] = ()) -> None:
-        """Let no more begin; let the runs go on for GRACE seconds, then ask those that are left to stop, and wait.
+        """Start no more runs, wait `grace` seconds for active ones, then stop the rest and wait for their end.
 
-        Those of the jobs AT_ONCE are not waited for: they are gone on with later. A run that is asked to stop ends its
-        own process within a few seconds and tells the history that it was stopped.
+        Runs of the jobs `at_once` are stopped immediately, because they are resumed later. A stopped run ends within
+        a few seconds and records that it was stopped.
         """
         await self.close()
         self._ask_to_stop(at_once)

@@ -1,6 +1,6 @@
-"""What must hold for a slot to be used (`conditions`), and what holds a run that goes on (`suspend-when`).
+"""Checks of `conditions` before a run and of `suspend-when` during it.
 
-Where the machine lacks the sensor, a condition counts as met.
+Without the sensor, a condition counts as met.
 """
 
 import os
@@ -16,24 +16,24 @@ from pi_appliance.system import process
 from pi_appliance.system.process import describe_exit_status
 from pi_appliance.system.sensors import Sensors, free_space
 
-HYSTERESIS = 5.0  # degrees below the limit at which a run goes on
-COMMAND_TIMEOUT = 30.0  # seconds that a command may take to answer
+HYSTERESIS = 5.0  # degrees below the limit at which a run continues
+COMMAND_TIMEOUT = 30.0  # seconds
 
 
 def unmet(
     conditions: Conditions, *, sensors: Sensors, free: Callable[[], int], run: Callable[[Sequence[str]], str]
 ) -> str:
-    """Return why CONDITIONS do not hold, in one phrase; '' if all do.
+    """Return why `conditions` do not hold; '' if all do.
 
-    FREE says how many bytes are free; RUN runs a command and says what was wrong, or ''. The command comes last.
+    `free` returns the free bytes. `run` runs a command, which comes last, and returns an error or ''.
     """
     return next(_reasons(conditions, sensors, free, run), "")
 
 
 def unmet_here(job: Job, config: Config, stop: process.StopSignal) -> str:
-    """Return why JOB of CONFIG may not run on this machine now, in one phrase; '' if it may.
+    """Return why `job` may not run on this machine now; '' if it may.
 
-    STOP is heard while a command takes its time.
+    `stop` interrupts a slow command.
     """
     if job.conditions is None:
         return ""
@@ -46,7 +46,7 @@ def unmet_here(job: Job, config: Config, stop: process.StopSignal) -> str:
 
 
 def missing(job: Job, sensors: Sensors) -> list[str]:
-    """Return what JOB asks of sensors that this machine does not have: temperature, power."""
+    """Return the sensors that `job` needs and this machine lacks: temperature, power."""
     asked, pause = job.conditions or Conditions(), job.suspend_when or SuspendWhen()
     found = []
     if (asked.temperature_below, pause.temperature_above) != (None, None) and sensors.temperature() is None:
@@ -63,10 +63,10 @@ def answer(
     named: Collection[str] = (),
     patience: float = COMMAND_TIMEOUT,
 ) -> str:
-    """Run a command in DIRECTORY for at most PATIENCE seconds. Return '' if it ended with 0, else what was wrong.
+    """Run a command in `directory`, and return '' if it exits with 0, else the error.
 
-    What it prints is not kept, and nothing of it outlives the answer. It gets none of our secrets, of which NAMED are
-    those that the configuration names.
+    Its output is discarded, and its processes are killed at its end. It gets none of our secrets; `named` are those
+    that the configuration names.
     """
     told: list[bytes] = []
     hidden = ",".join(secrets.secret_variables(os.environ, named))
@@ -89,13 +89,13 @@ def answer(
 
 
 class Pause:
-    """Judges whether a run is to be held, by SENSORS, as WHEN says. Once it is too hot, it must get well cooler."""
+    """Decides whether a run is suspended. Once it is too hot, it must cool down by `HYSTERESIS`."""
 
     def __init__(self, when: SuspendWhen, sensors: Sensors) -> None:
         self._when, self._sensors, self._hot = when, sensors, False
 
     def why(self) -> str:
-        """Return why the run should be held at this moment; '' if it need not be."""
+        """Return why the run is suspended now; '' if it is not."""
         limit, heat = self._when.temperature_above, None
         if limit is not None:
             heat = self._sensors.temperature()

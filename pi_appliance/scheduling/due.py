@@ -1,7 +1,7 @@
-"""What is owed to a job when the clock is looked at: slots to start now, slots to hold, slots that came to nothing.
+"""Which slots of a job start now, which wait, and which are missed. Also the chance, the jitter and `simulate`.
 
-Looked at from the newest slot back. One that is not later than the grace is on time; an older one within the window
-of `catch-up` is made up for; the newest `at-most` of both are started. All others are told in one row a reason.
+Slots are examined from the newest back. A slot within the misfire grace is on time. An older one within the age of
+`catch-up` is run late. At most `max-runs` of both are started. The others are recorded, one row a reason.
 """
 
 import hashlib
@@ -20,15 +20,15 @@ from pi_appliance.scheduling import cron
 from pi_appliance.scheduling.model import AtBoot, Chance, Cron, Every, Schedule
 from pi_appliance.storage.model import Outcome
 
-COUNTED = 200  # slots that came to nothing are counted so far; beyond that it is enough to know that they are more
+COUNTED = 200  # unused slots are counted up to this number
 BY_A_PERSON = "skipped by a person"
-"""Why a slot came to nothing that somebody wanted left out."""
+"""The summary of a slot that a person skipped."""
 _TICK = timedelta(microseconds=1)
 
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """A slot to start now. `late`: it is made up for, and need not begin at once."""
+    """A slot to start now. A `late` one is a catch-up run and need not start at once."""
 
     slot: datetime
     late: bool
@@ -36,7 +36,7 @@ class Start:
 
 @dataclass(frozen=True, slots=True)
 class MissedSlots:
-    """Slots that came to nothing: COUNT of them from FIRST to LAST, and why."""
+    """`count` unused slots from `first` to `last`, and the reason."""
 
     first: datetime
     last: datetime
@@ -47,7 +47,7 @@ class MissedSlots:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What is owed to one job. Once it is done and written down, every slot up to `until` is accounted for."""
+    """The slots of one job to start and to record. After that all slots up to `until` are accounted for."""
 
     starts: list[Start]  # the oldest first
     gone: list[MissedSlots]
@@ -57,19 +57,19 @@ class Plan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SlotHistory:
-    """What decides about a slot beside the clock. All by the name that the history gives it, but for `held`."""
+    """What decides about a slot besides the clock."""
 
-    used: Container[str]  # a run has claimed it
-    held: Container[datetime]  # it is about to start, or waits for the run before it
-    picked: Callable[[str], bool]  # the chance uses it
-    share: Callable[[str], float]  # its part of the jitter, from 0 to 1
-    cause: str = ""  # why slots were missed, where that is known
-    skipped: str | None = None  # a person wants it left out
+    used: Container[str]  # keys of slots claimed by a run
+    held: Container[datetime]  # slots that are about to start, or wait for an active run
+    picked: Callable[[str], bool]  # whether the chance selects the slot with this key
+    share: Callable[[str], float]  # its part of the jitter, 0 to 1
+    cause: str = ""  # why slots were missed, if that is known
+    skipped: str | None = None  # the key of the slot that a person skips
 
 
 @dataclass(slots=True)
 class _Tally:
-    """Slots that came to nothing for one reason, from the newest back."""
+    """Counts unused slots for one reason, from the newest back."""
 
     outcome: Outcome
     why: str
@@ -81,13 +81,13 @@ class _Tally:
         self.first, self.last, self.count = slot, self.last or slot, self.count + 1
 
     def add_all(self, slot: datetime, first: datetime) -> None:
-        """Add SLOT and all before it down to FIRST, which nobody counts."""
+        """Add `slot` and all older ones down to `first`, without counting them."""
         self.add(slot)
         self.first, self.count = first, max(self.count, COUNTED)
 
 
 def decide(job: Job, zone: ZoneInfo, after: datetime, now: datetime, known: SlotHistory) -> Plan:
-    """Return what is owed to JOB for its slots after AFTER and up to NOW."""
+    """Return the plan for the slots of `job` after `after` and up to `now`."""
     assert job.schedule is not None
     until, wake = now, None
     starts: list[Start] = []
@@ -128,7 +128,7 @@ def decide(job: Job, zone: ZoneInfo, after: datetime, now: datetime, known: Slot
 
 
 def _is_left_out(slot: datetime, name: str, known: SlotHistory, tally: _Tally) -> bool:
-    """Say whether a person wants SLOT left out, and add it to TALLY then."""
+    """Return whether a person skips `slot`, and add it to `tally` then."""
     if name == known.skipped:
         tally.add(slot)
     return name == known.skipped
@@ -137,7 +137,7 @@ def _is_left_out(slot: datetime, name: str, known: SlotHistory, tally: _Tally) -
 def missed_slots(
     schedule: Schedule, zone: ZoneInfo, span: tuple[datetime, datetime], used: Container[str], why: tuple[Outcome, str]
 ) -> list[MissedSlots]:
-    """Return the slots of SCHEDULE in SPAN (without its start) that are not USED as one account, if there are any."""
+    """Return the unused slots of `schedule` in `span`, without its start, as one entry; [] without any."""
     after, until = span
     tally = _Tally(*why)
     for slot in cron.fire_times_before(schedule, until, zone):
@@ -156,7 +156,7 @@ def _instead(older: _Tally, starts: list[Start]) -> str:
 
 
 def _judge(missed: _Tally, job: Job, now: datetime, starts: list[Start], cause: str) -> None:
-    """Say of slots that are too old whether that is a misfire: not if a newer one starts, or the owner set a window."""
+    """Set outcome and reason of slots that are too old. They misfired unless a newer one starts or catch-up is on."""
     if missed.last is None:
         return
     late = units.format_duration(timedelta(seconds=int((now - missed.last).total_seconds())))
@@ -188,7 +188,7 @@ def _told(*tallies: _Tally) -> Iterator[MissedSlots]:
 
 
 def dump(schedule: Schedule, zone: ZoneInfo) -> str:
-    """Return SCHEDULE in ZONE as a text, for a comparison later on; `from_store` reads it."""
+    """Return `schedule` in `zone` as text, for `load` and for comparison."""
     match schedule:
         case Cron(expressions):
             return json.dumps({"cron": expressions, "zone": zone.key})
@@ -199,7 +199,7 @@ def dump(schedule: Schedule, zone: ZoneInfo) -> str:
 
 
 def load(text: str) -> tuple[Schedule, ZoneInfo] | None:
-    """Return what `store_text` wrote, None where it can no longer be understood."""
+    """Return what `dump` wrote; None if it cannot be read any more."""
     try:
         known = json.loads(text)
         if "every" in known:
@@ -209,12 +209,12 @@ def load(text: str) -> tuple[Schedule, ZoneInfo] | None:
         return None
 
 
-# In front of the slot, so that none of the three gives anything away about the others.
+# Different prefixes make the three draws independent.
 _SHARE, _DRAW = "share", "uniform_for_label"
 
 
 def is_selected(chance: Chance | None, *, secret: bytes, job: str, due: str) -> bool:
-    """Say whether the slot DUE of JOB is used. Without a chance every slot is."""
+    """Return whether the slot `due` of `job` is used. Without a chance every slot is."""
     if chance is None:
         return True
     digest = hmac.digest(secret, f"{job}\n{due}".encode(), hashlib.sha256)
@@ -223,12 +223,12 @@ def is_selected(chance: Chance | None, *, secret: bytes, job: str, due: str) -> 
 
 
 def uniform(secret: bytes, job: str, due: str) -> float:
-    """Return the draw of the slot DUE of JOB: from 0 to just under 1, evenly, the same each time it is asked."""
+    """Return a uniform number from 0 to below 1: always the same for the slot `due` of `job`."""
     return _even(secret, _SHARE, job, due)
 
 
 def uniform_for_label(secret: bytes, job: str, slot: str, label: str) -> float:
-    """Return what was drawn for LABEL at SLOT of JOB: from 0 to just under 1, evenly, the same each time."""
+    """Return a uniform number from 0 to below 1: always the same for `label` at `slot` of `job`."""
     return _even(secret, _DRAW, job, slot, label)
 
 
@@ -242,7 +242,7 @@ _INSTANT = timedelta(microseconds=1)
 
 @dataclass(frozen=True, slots=True)
 class SimulatedSlot:
-    """A slot at `at`, in UTC; the zone of its job; whether the chance uses it, and when it would start then."""
+    """A slot at `at` in UTC, whether the chance selects it, and when it would start."""
 
     job: str
     at: datetime
@@ -252,14 +252,14 @@ class SimulatedSlot:
 
     @property
     def key(self) -> str:
-        """The name of the slot in the history."""
+        """The key of the slot in the database."""
         return cron.slot_key(self.at)
 
 
 def simulate(
     config: Config, jobs: Iterable[Job], first: datetime, end: datetime, *, secret: bytes
 ) -> Iterator[SimulatedSlot]:
-    """Yield the slots of JOBS from FIRST until before END, in order."""
+    """Yield the slots of `jobs` from `first` to before `end`, in order."""
     each = (_of_job(job, config.zone_of(job), first, end, secret) for job in jobs if job.schedule)
     return merge(*each, key=lambda slot: slot.at)
 

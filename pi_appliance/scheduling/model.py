@@ -1,4 +1,4 @@
-"""When a job is due: the kinds of schedule, and the chance."""
+"""The kinds of schedule, and the chance."""
 
 from dataclasses import dataclass
 from datetime import timedelta
@@ -7,21 +7,21 @@ from fractions import Fraction
 
 @dataclass(frozen=True, slots=True)
 class Cron:
-    """Wall-clock slots: each expression has cron's five fields; a slot is an instant that any of them names."""
+    """Slots by the wall clock: the times of any of the cron expressions, of five fields each."""
 
     expressions: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Every:
-    """One slot each interval, counted from 1970-01-01 00:00 UTC, so that slots survive a restart."""
+    """One slot each interval, counted from 1970-01-01 00:00 UTC and so independent of restarts."""
 
     interval: timedelta
 
 
 @dataclass(frozen=True, slots=True)
 class AtBoot:
-    """One slot each time the machine starts."""
+    """One slot each time the machine boots."""
 
 
 Schedule = Cron | Every | AtBoot
@@ -29,7 +29,7 @@ Schedule = Cron | Every | AtBoot
 
 @dataclass(frozen=True, slots=True)
 class Chance:
-    """How likely a slot is to be used: `hits` times out of `draws`."""
+    """The probability that a slot is used: `hits` out of `draws`."""
 
     hits: int
     draws: int

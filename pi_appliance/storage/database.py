@@ -1,7 +1,7 @@
-"""One SQLite file: opened, brought up to date, written to in whole transactions, mended where it is damaged.
+"""The SQLite file: schema, transactions, and the replacement of a damaged file.
 
-Journal: WAL. What must be on the disk before something is done is written with synchronous=FULL, the rest with NORMAL.
-Who writes shares a lock (`history.lock`) that who mends has alone: nothing is written to a file that is being replaced.
+The journal mode is WAL. Durable transactions use synchronous=FULL, others NORMAL. Writers share a lock
+(`history.lock`); a process that replaces the file holds it alone.
 """
 
 import contextlib
@@ -191,21 +191,21 @@ _LITTLE = 64 * 1024  # bytes; with less than that free, it is the room that lack
 
 
 class DatabaseCorrupt(Unavailable):
-    """The file is no database any more; `store.salvage` puts it aside and saves what can be read."""
+    """The file is damaged; `storage.recovery` replaces it by a backup."""
 
 
 class Repairable(Protocol):
-    """What can be put right."""
+    """Has a database that can be replaced."""
 
     def repair(self, error: DatabaseCorrupt) -> None:
-        """Put right what was found damaged. Raises ERROR if nobody said how."""
+        """Replace the damaged database. Raises `error` if it cannot be replaced."""
 
 
 M = TypeVar("M", bound=Repairable)
 
 
 def retry_after_repair(method: Callable[Concatenate[M, P], R]) -> Callable[Concatenate[M, P], R]:
-    """Let METHOD be tried again once the damaged file it met has been mended."""
+    """Call `method` again after a damaged file was replaced."""
 
     @functools.wraps(method)
     def tried(self: M, /, *words: P.args, **more: P.kwargs) -> R:
@@ -219,7 +219,7 @@ def retry_after_repair(method: Callable[Concatenate[M, P], R]) -> Callable[Conca
 
 
 def auto_repair(kind: type[M]) -> type[M]:
-    """Let every public method of the class KIND be tried again once the damaged file it met has been mended."""
+    """Apply `retry_after_repair` to all public methods of the class `kind`."""
     for name, method in list(vars(kind).items()):
         if callable(method) and not name.startswith("_") and name != "repair":
             setattr(kind, name, retry_after_repair(method))
@@ -227,17 +227,24 @@ def auto_repair(kind: type[M]) -> type[M]:
 
 
 class Database:
-    """One open file. Cheap to open; every process has its own."""
+    """One open database. Every process opens its own."""
 
     def __init__(self, path: Path, *, only_look: bool = False, mend: Callable[[Path, str], None] | None = None) -> None:
-        """Open the file PATH, making or upgrading it. MEND is given a damaged file and what is wrong, and replaces it.
+        """Open the file `path`, and create or upgrade it.
 
-        ONLY_LOOK: as it is. Nothing is made, upgraded or written, and nothing can be. Raises Damaged if there is no
-        MEND; Unavailable if it cannot be used.
+        Args:
+            path: the file.
+            only_look: open it read-only, as it is.
+            mend: replaces a damaged file; called with the path and the error.
+
+        Raises:
+            DatabaseCorrupt: the file is damaged, and there is no `mend`.
+            Unavailable: the file cannot be used.
+
         """
         self.path, self._name, self._mend = path, str(path), mend
         self.repair_count = 0
-        """How often another file took the place of the one that was open."""
+        """How often the open file was replaced."""
         self._inode = self._opened_inode = (
             self._lock_fd
         ) = -1  # the file that is open, and the one that was to be opened last
@@ -259,14 +266,14 @@ class Database:
         self.close()
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         self._db.close()
         if self._lock_fd >= 0:
             os.close(self._lock_fd)
             self._lock_fd = -1
 
     def repair(self, error: DatabaseCorrupt) -> None:
-        """Put the file right that was found damaged, or find that somebody has. Raises ERROR if nobody said how."""
+        """Replace the damaged file, unless another process did. Raises `error` if it cannot be replaced."""
         if self._mend is None:
             raise error
         self._inode = -1
@@ -278,16 +285,16 @@ class Database:
         self.repair_count += 1
 
     def version(self) -> int:
-        """Return a number that changes when this or another process has written. Costs a few microseconds, no disk."""
+        """Return a number that changes when this or another process writes. It takes microseconds."""
         return int(self.rows("PRAGMA data_version", ())[0][0]) + self._db.total_changes
 
     def check(self) -> str:
-        """Return what SQLite finds wrong with the whole file; '' if nothing. Reads all of it. Raises Damaged."""
+        """Return the errors that SQLite finds in the file; '' without any. It reads the whole file."""
         found = str(self.rows("PRAGMA quick_check(1)", ())[0][0])
         return "" if found == "ok" else found
 
     def ensure_intact(self) -> None:
-        """Read the whole file, and mend it if anything is wrong with it. Raises Damaged, Unavailable."""
+        """Check the whole file and replace it if it is damaged."""
         try:
             found = self.check()
         except DatabaseCorrupt as error:
@@ -297,7 +304,7 @@ class Database:
 
     @retry_after_repair
     def rows(self, query: str, values: Values) -> list[sqlite3.Row]:
-        """Return what QUERY finds. Raises Damaged; Unavailable."""
+        """Return the rows of `query`. Raises `DatabaseCorrupt` or `Unavailable`."""
         with self._errors():
             if self._lock_fd >= 0 and self._inode != self._current_inode():
                 with self._locked(fcntl.LOCK_SH):
@@ -309,7 +316,7 @@ class Database:
 
     @contextlib.contextmanager
     def writing(self, *, durable: bool = False) -> Iterator[Transaction]:
-        """One transaction, whole or not at all. Raises Damaged; Unavailable, as when the disk is full."""
+        """Open a write transaction. Raises `DatabaseCorrupt`, or `Unavailable`, for example if the disk is full."""
         if self._lock_fd < 0:
             raise Unavailable(f"{self.path} was opened to be looked at only")
         with self._errors(), self._locked(fcntl.LOCK_SH):
@@ -343,14 +350,14 @@ class Database:
                 self._connect()
 
     def _follow(self) -> None:
-        """Open the file that took the place of ours, if one did."""
+        """Open the new file if ours was replaced."""
         if self._inode != self._current_inode():
             self._db.close()
             self._connect()
             self.repair_count += 1
 
     def _connect(self) -> None:
-        """Open what stands at the path. The lock is held, so that nobody replaces it meanwhile."""
+        """Open the file at the path. The caller holds the lock, so it is not replaced meanwhile."""
         self._inode = -1
         # Autocommit, so that every transaction begins where the code says so.
         self._db = sqlite3.connect(self.path, timeout=_PATIENCE, isolation_level=None, check_same_thread=False)
@@ -358,7 +365,7 @@ class Database:
         self._opened_inode = self._current_inode()
         try:
             if replacement_path(self.path).exists():
-                raise DatabaseCorrupt(f"{self.path} is damaged: its mending was cut off")
+                raise DatabaseCorrupt(f"{self.path} is damaged: its repair was interrupted")
             self._use_wal()
             self._db.execute("PRAGMA synchronous = NORMAL")
             self._upgrade()
@@ -368,7 +375,7 @@ class Database:
         self._inode = self._opened_inode
 
     def _current_inode(self) -> int:
-        """Return which file stands at the path now."""
+        """Return the inode of the file at the path."""
         try:
             return os.stat(self._name).st_ino  # noqa: PTH116 - asked before every query
         except FileNotFoundError:
@@ -383,7 +390,7 @@ class Database:
             fcntl.flock(self._lock_fd, fcntl.LOCK_UN)
 
     def _use_wal(self) -> None:
-        """Switch the journal over. Of several that make the file at once SQLite turns some away without waiting."""
+        """Set the journal mode. SQLite does not wait if several processes create the file at once."""
         until = time.monotonic() + _PATIENCE
         while True:
             try:
@@ -433,12 +440,12 @@ class Database:
 
 
 def replacement_path(path: Path) -> Path:
-    """Return where the file lies, whole, that is about to take the place of the damaged PATH."""
-    return path.with_name(f"{path.name}.mended")
+    """Return the path of the complete file that is about to replace the damaged `path`."""
+    return path.with_name(f"{path.name}.repaired")
 
 
 def _advice(folder: Path) -> str:
-    """Return what is to be done where nothing can be written into FOLDER."""
+    """Return the advice for a `folder` that cannot be written."""
     with contextlib.suppress(OSError):
         found = os.statvfs(folder)
         if found.f_flag & os.ST_RDONLY:
@@ -449,22 +456,21 @@ def _advice(folder: Path) -> str:
 
 
 def _to_look_at(path: Path) -> str:
-    """Return the address by which SQLite reads PATH and makes no file beside it.
+    """Return the URI by which SQLite reads `path` without creating files beside it.
 
-    Where there is no journal, nobody has the file open: read as one that does not change, it needs no locks, and so
-    can be looked at on a disk that takes no writes either.
+    Without a journal no process has it open: as an immutable file it needs no locks, even on a read-only disk.
     """
     journal = os.access(path.with_name(f"{path.name}-wal"), os.F_OK)
     return f"{path.absolute().as_uri()}?mode=ro{'' if journal else '&immutable=1'}"
 
 
 def text(when: datetime) -> str:
-    """Return WHEN as it stands in the file: UTC, to the millisecond, so that texts sort as instants do."""
+    """Return `when` as it is stored: UTC, to the millisecond, so that texts sort like instants."""
     return when.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def instant(stored: str) -> datetime:
-    """Return the instant that `text` wrote. Raises Damaged if it is none."""
+    """Return the instant that `text` stored. Raises `DatabaseCorrupt`."""
     try:
         when = datetime.fromisoformat(stored)
         if when.tzinfo is None:

@@ -1,18 +1,18 @@
-"""How a job stands: does it fail just now, and which run says so."""
+"""Whether a job is failing, and which run shows it."""
 
 from collections.abc import Iterable
 
 from pi_appliance.storage.model import Outcome, Run
 
-_SAYS_NOTHING = (None, Outcome.SKIPPED, Outcome.MISFIRED, Outcome.STOPPED)  # of whether the job can do its work
+_INSIGNIFICANT = (None, Outcome.SKIPPED, Outcome.MISFIRED, Outcome.STOPPED)
 
 
 def latest_significant_run(runs: Iterable[Run]) -> Run | None:
-    """Return the newest of RUNS of one job that shows whether the job can do its work; None if none does."""
-    return max((run for run in runs if run.outcome not in _SAYS_NOTHING), key=lambda run: run.id, default=None)
+    """Return the newest of `runs` of one job that shows whether the job works; None without one."""
+    return max((run for run in runs if run.outcome not in _INSIGNIFICANT), key=lambda run: run.id, default=None)
 
 
 def is_failing(runs: Iterable[Run]) -> bool:
-    """Say whether the job of RUNS fails just now: its last word was anything but a success."""
+    """Return whether the job of `runs` is failing: its latest significant run did not succeed."""
     word = latest_significant_run(runs)
     return word is not None and word.outcome is not Outcome.SUCCEEDED

@@ -1,4 +1,4 @@
-"""A run: one firing of a job, and how it went."""
+"""Runs, their triggers and outcomes, and reports."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

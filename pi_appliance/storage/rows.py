@@ -1,4 +1,4 @@
-"""Rows of the history to runs, and what is counted when one ends."""
+"""Conversion of rows to runs, and the totals counted when a run ends."""
 
 import json
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from pi_appliance.storage.outbox import note_end
 
 @dataclass(frozen=True, slots=True)
 class Total:
-    """Over all time: how many runs of a job ended so, how long they took together, how late they began together."""
+    """Totals since the installation: the runs of a job with this outcome, their seconds and their delay."""
 
     job: str
     outcome: Outcome
@@ -23,7 +23,7 @@ class Total:
 
 
 def closed(db: Transaction, run: Run, told: NotifyTargets | None, *, now: datetime) -> None:
-    """Do what follows from the end of RUN, in the transaction that ends it: count it, and let the owner be TOLD."""
+    """Count the ended `run` and queue notifications to `told`, in the transaction that ends it."""
     _count(db, run)
     if told is not None and run.outcome is not None:
         note_end(db, run.job, run.id, run.outcome, told, now=now)
@@ -44,7 +44,7 @@ def _count(db: Transaction, run: Run) -> None:
 
 
 def parse_run(row: Any) -> Run:
-    """Return the run that stands in ROW of the table `runs`. Raises Damaged if it makes no sense."""
+    """Convert a row of `runs`. Raises `DatabaseCorrupt`."""
     try:
         return Run(
             id=row["id"],
@@ -62,12 +62,12 @@ def parse_run(row: Any) -> Run:
             attempts=row["attempts"],
         )
     except (ValueError, TypeError) as error:
-        raise DatabaseCorrupt(f"the history is damaged: a run makes no sense: {error}") from None
+        raise DatabaseCorrupt(f"the history is damaged: a run is invalid: {error}") from None
 
 
 def parse_total(row: Any) -> Total:
-    """Return what was counted in ROW of the table `totals`. Raises Damaged if it makes no sense."""
+    """Convert a row of `run_totals`. Raises `DatabaseCorrupt`."""
     try:
         return Total(row["job"], Outcome(row["outcome"]), row["runs"], row["seconds"], row["delay_seconds"])
     except ValueError as error:
-        raise DatabaseCorrupt(f"the history is damaged: a total makes no sense: {error}") from None
+        raise DatabaseCorrupt(f"the history is damaged: a total is invalid: {error}") from None

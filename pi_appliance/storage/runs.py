@@ -1,7 +1,7 @@
-"""The history and the claims.
+"""Runs and claims.
 
-A claim, and the row of a run that is about to act, are on the disk before anything is done; the end of a run is not
-worth a second flush: at worst it reads "abandoned" after a power cut.
+The claim and the row of a run are on the disk before the run does anything. The end of a run is not flushed: after a
+power cut it may read "abandoned".
 """
 
 import json
@@ -18,16 +18,16 @@ from pi_appliance.storage.rows import Total, closed, parse_run, parse_total
 from pi_appliance.storage.run_requests import RunRequestStore, consume_request, request_id
 from pi_appliance.storage.slots import Slots, block_unknown_slots, insert_claims, is_blocked, slot_key
 
-_LONGEST = timedelta(days=36_500)  # a century before 1970 there is no history
-_WITNESSES = 100  # runs of a job that are looked through for one that had a slot before
-UNKNOWN_RUN = 0  # stands for the run that may have had a slot, where the history was damaged
-_AT_ONCE = 50  # rows that one end of a run prunes at the most
-_CLAIMS_KEPT = 5000  # of the newest runs, whatever their age: a clock may be years ahead for a day, and then put back
+_LONGEST = timedelta(days=36_500)  # keeps the date calculation in range
+_WITNESSES = 100  # recent runs of a job that are checked for the same slot besides the claim
+UNKNOWN_RUN = 0  # the run of a slot whose claim may have been lost
+_AT_ONCE = 50  # rows deleted at the end of one run
+_CLAIMS_KEPT = 5000  # of the newest runs, whatever their age: the clock may be years ahead for a day
 
 
 @auto_repair
 class Store(Database):
-    """Runs and what they claimed. `slots` tells of those that none was started for, `asks` of what persons ask."""
+    """The database: runs and claims, unused slots (`slots`) and requests of persons (`requests`)."""
 
     def __init__(self, path: Path, *, only_look: bool = False, mend: Callable[[Path, str], None] | None = None) -> None:
         super().__init__(path, only_look=only_look, mend=mend)
@@ -66,7 +66,7 @@ class Store(Database):
         details: Mapping[str, Any] | None = None,
         told: NotifyTargets | None = None,
     ) -> None:
-        """Close a run, and let those be told who are to be TOLD. One that was closed before stays as it was."""
+        """Save the end of a run and notify `told`. A run that has ended already stays as it was."""
         with self.writing() as db:
             row = db.execute(
                 "UPDATE runs SET ended = ?, outcome = ?, summary = ?, details = ?, attempts = ?"
@@ -77,7 +77,7 @@ class Store(Database):
                 closed(db, parse_run(row), told, now=now)
 
     def restore_run(self, run: Run) -> Run:
-        """Write RUN, which began but stands in the file no more: that was damaged while it ran."""
+        """Insert `run`, which is missing because the database was replaced while it ran."""
         with self.writing() as db:
             db.execute(
                 "INSERT OR REPLACE INTO runs"
@@ -92,23 +92,23 @@ class Store(Database):
         return run
 
     def max_run_id(self) -> int:
-        """Return the highest number that a run was ever given."""
+        """Return the highest run id ever used."""
         found = self.rows("SELECT seq FROM sqlite_sequence WHERE name = 'runs'", ())
         return int(found[0]["seq"]) if found else 0
 
     def seal(self, *, at: datetime, boot: str, newest: int, known: Mapping[str, int]) -> None:
-        """Claim what is KNOWN to be taken, by which runs; and let nothing of before AT and of the start BOOT be used.
+        """Insert the claims `known`, and block all slots before `at` and of this `boot`.
 
-        For a history that knows nothing of run NEWEST, which began: it may have lost more.
+        Used for a database that does not know the run `newest`, which began: it may have lost more.
         """
         with self.writing(durable=True) as db:
             insert_claims(db, known, at=at)
             block_unknown_slots(db, at=at, boot=boot, newest=newest)
 
     def abandon_runs(self, job: str, *, now: datetime, told: NotifyTargets | None = None) -> None:
-        """Close the runs of JOB that never ended, and let those be told who are to be TOLD.
+        """Mark the runs of `job` that never ended as abandoned, and notify `told`.
 
-        For the holder of the job's lock, which proves that none goes on.
+        The caller holds the lock of the job, so none is active.
         """
         if not self.active_runs(job):
             return
@@ -121,17 +121,17 @@ class Store(Database):
                 closed(db, run, told, now=now)
 
     def is_claimed(self, key: str) -> bool:
-        """Say whether KEY was taken."""
+        """Return whether `key` is claimed."""
         return bool(self.rows("SELECT 1 FROM claims WHERE key = ?", (key,)))
 
     def find_run(self, run: int) -> Run | None:
-        """Return the run of that number."""
+        """Return the run with the id `run`."""
         if not 0 < run < 2**63:  # more than SQLite counts to
             return None
         return next(iter(self._runs("WHERE id = ?", (run,))), None)
 
     def history(self, *, job: str | None = None, limit: int = 50, before: int | None = None) -> list[Run]:
-        """Return runs, the newest first: of JOB or of all, LIMIT at the most, older than run BEFORE."""
+        """Return at most `limit` runs of `job` or of all jobs, the newest first, older than run `before`."""
         # Not "job IS NULL OR …" in one query: SQLite would walk through all rows rather than use the index.
         of_job = "job = :job AND " if job is not None else ""
         return self._runs(
@@ -144,7 +144,7 @@ class Store(Database):
         return {run.job: run for run in self._runs("WHERE id IN (SELECT max(id) FROM runs GROUP BY job)", ())}
 
     def last_success(self, job: str) -> Run | None:
-        """Return the newest run of JOB that succeeded."""
+        """Return the newest successful run of `job`."""
         return next(
             iter(self._runs("WHERE job = ? AND outcome = ? ORDER BY id DESC LIMIT 1", (job, Outcome.SUCCEEDED))), None
         )
@@ -154,27 +154,26 @@ class Store(Database):
         return self._runs("WHERE id IN (SELECT max(id) FROM runs WHERE ended IS NOT NULL GROUP BY job, outcome)", ())
 
     def undelivered(self) -> int:
-        """Return how many notices still wait to be sent."""
+        """Return the number of notifications that wait to be sent."""
         return int(self.rows("SELECT count(*) FROM outbox WHERE sent IS NULL", ())[0][0])
 
     def last_unskipped_run(self, job: str) -> Run | None:
-        """Return the newest run of JOB that was not skipped: the one that tells how the job is."""
+        """Return the newest run of `job` that was not skipped."""
         where = "WHERE job = ? AND outcome IS NOT ? ORDER BY id DESC LIMIT 1"
         return next(iter(self._runs(where, (job, Outcome.SKIPPED))), None)
 
     def active_runs(self, job: str | None = None) -> list[Run]:
-        """Return the runs that have not ended, of JOB or of all."""
+        """Return the runs of `job`, or of all jobs, that have not ended."""
         return self._runs("WHERE ended IS NULL AND (:job IS NULL OR job = :job) ORDER BY id", {"job": job})
 
     def totals(self) -> list[Total]:
-        """Return what was counted since the beginning, for each job and outcome; pruning takes nothing away."""
+        """Return the totals since the installation for each job and outcome."""
         return [parse_total(row) for row in self.rows("SELECT * FROM run_totals ORDER BY job, outcome", ())]
 
     def prune(self, job: str, keep: Retention, *, now: datetime) -> list[tuple[str, int]]:
-        """Forget runs of JOB beyond KEEP.runs, and the oldest of all jobs beyond KEEP.age. Return what went: job, run.
+        """Delete runs of `job` beyond the limits `keep`, a few at each call, and return them as job and id.
 
-        A little at each call, so that no call takes long. The claims of slots go with their age, but for those of the
-        newest runs, which a clock that is wrong must not make old; all other claims stay.
+        Old claims of slots are deleted too, except those of the newest runs, in case the clock was wrong.
         """
         old = text(now - min(keep.max_age, _LONGEST))
         query = (
@@ -193,7 +192,7 @@ class Store(Database):
         return [(row["job"], row["id"]) for row in going]
 
     def _take_slot(self, db: Transaction, job: str, due: str, run: int, now: datetime) -> int | None:
-        """Claim the slot. The runs themselves are asked as well: a claim that a bad card has garbled is found so."""
+        """Claim the slot. Recent runs are checked as well, in case a damaged card garbled the claim."""
         before = self._take(db, slot_key(job, due), run, now)
         if before is not None:
             return before
@@ -218,7 +217,7 @@ class Store(Database):
 
 
 def _who_took(db: Transaction, job: str, due: str | None, run: int) -> int:
-    """Return the run before RUN that took the ask DUE; UNKNOWN_RUN where none is known."""
+    """Return the run before `run` that consumed the request `due`; `UNKNOWN_RUN` if none is known."""
     query = "SELECT id FROM runs WHERE job = ? AND scheduled_for = ? AND id < ? ORDER BY id DESC LIMIT 1"
     row = db.execute(query, (job, due, run)).fetchone()
     return int(row["id"]) if row else UNKNOWN_RUN

@@ -1,4 +1,4 @@
-"""Data to plain values for JSON: instants in UTC, lengths in seconds."""
+"""Conversion to JSON values: instants in UTC, durations in seconds."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -7,12 +7,12 @@ from pi_appliance.storage.model import Run
 
 
 def instant(when: datetime | None) -> str | None:
-    """Return WHEN in UTC as ISO 8601 to the second."""
+    """Return `when` in UTC as ISO 8601 to the second."""
     return None if when is None else when.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def run(run: Run | None) -> dict[str, Any] | None:
-    """Return RUN with every field it has."""
+    """Return all fields of `run`."""
     if run is None:
         return None
     return {

@@ -1,4 +1,4 @@
-"""What became of slots that no run was started for, up to where all are accounted for, and which jobs pause."""
+"""Unused slots, how far the slots of each job are accounted for, and paused jobs."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -9,12 +9,12 @@ from pi_appliance.storage.database import Database, DatabaseCorrupt, Transaction
 from pi_appliance.storage.model import Outcome, Run, Trigger
 from pi_appliance.storage.rows import closed, parse_run
 
-_SEAL = "lost "  # begins the key under which the claims table tells that some of it was lost
+_SEAL = "lost "  # prefix of claims that block all earlier slots, after claims were lost
 
 
 @dataclass(frozen=True, slots=True)
 class ScheduleCursor:
-    """Since when a job is watched with a schedule, and up to which instant every slot of it is accounted for."""
+    """The current schedule of a job since `since`; all its slots up to `accounted_until` are accounted for."""
 
     schedule: str
     since: datetime
@@ -23,15 +23,15 @@ class ScheduleCursor:
 
 @dataclass(frozen=True, slots=True)
 class Pause:
-    """A job whose slots are not used from SINCE on; it ends by itself at UNTIL, by a person where that is None."""
+    """A pause of a job from `since` to `until`. Without `until`, a person ends it."""
 
     since: datetime
     until: datetime | None
     ended: bool = False
-    """Whether a person has ended it."""
+    """Whether a person ended it."""
 
     def is_active(self, now: datetime) -> bool:
-        """Say whether it goes on. Not if it begins in the future and has an end: the clock was ahead meanwhile."""
+        """Return whether the pause holds at `now`. One in the future, set by a wrong clock, does not."""
         if self.ended:
             return False
         return self.until is None or self.since <= now < self.until
@@ -39,7 +39,7 @@ class Pause:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AccountedSlots:
-    """Slots of a job that came to nothing: COUNT of them from FIRST to LAST, by the names they have in the history."""
+    """`count` unused slots of a job from `first` to `last`, and the reason."""
 
     job: str
     kind: str
@@ -54,19 +54,19 @@ class AccountedSlots:
 
 @auto_repair
 class Slots:
-    """The accounts of slots, in the file of the store."""
+    """Access to unused slots, cursors and pauses. Methods raise `Unavailable`."""
 
     def __init__(self, db: Database) -> None:
         self._db = db
 
     def repair(self, error: DatabaseCorrupt) -> None:
-        """Put the file right that was found damaged. Raises ERROR if nobody said how."""
+        """Replace the damaged database. Raises `error` if it cannot be replaced."""
         self._db.repair(error)
 
     def record_unused(self, what: Sequence[AccountedSlots], *, now: datetime, until: datetime | None = None) -> None:
-        """Write a row for each of WHAT, all or none; every slot of that job up to UNTIL is then accounted for.
+        """Save `what` in one transaction. All slots of that job up to `until` are accounted for then.
 
-        A single slot that is not before UNTIL is claimed, so that it is not accounted for a second time.
+        A single slot that is not before `until` is claimed, so that it is not recorded twice.
         """
         if not what:
             return
@@ -91,7 +91,7 @@ class Slots:
                 db.execute("UPDATE schedule_cursors SET accounted_until = ? WHERE job = ?", (text(until), what[0].job))
 
     def cursors(self) -> dict[str, ScheduleCursor]:
-        """Return what is known of every job that is watched."""
+        """Return the cursor of each job."""
         rows = self._db.rows("SELECT * FROM schedule_cursors", ())
         return {
             row["job"]: ScheduleCursor(row["schedule"], instant(row["since"]), instant(row["accounted_until"]))
@@ -99,26 +99,26 @@ class Slots:
         }
 
     def start_cursor(self, job: str, schedule: str, *, since: datetime) -> None:
-        """Begin to watch JOB with SCHEDULE: slots up to SINCE are none of its."""
+        """Set the schedule of `job`, valid from `since`."""
         with self._db.writing() as db:
             db.execute(
                 "INSERT OR REPLACE INTO schedule_cursors VALUES (?, ?, ?, ?)", (job, schedule, text(since), text(since))
             )
 
     def advance_cursor(self, job: str, until: datetime) -> None:
-        """Every slot of JOB up to UNTIL is accounted for."""
+        """Record that all slots of `job` up to `until` are accounted for."""
         with self._db.writing() as db:
             db.execute("UPDATE schedule_cursors SET accounted_until = ? WHERE job = ?", (text(until), job))
 
     def claimed_slots(self, job: str, after: datetime, until: datetime) -> set[str]:
-        """Return the names of the slots of JOB from the second of AFTER to that of UNTIL that were claimed."""
+        """Return the claimed slots of `job` from `after` to `until`, both inclusive to the second."""
         first, last = slot_key(job, text(after)[:19]), slot_key(job, text(until)[:19])
         rows = self._db.rows("SELECT key FROM claims WHERE key BETWEEN ? AND ?", (first, last + "Z"))
         start = len(slot_key(job, ""))
         return {row["key"][start:] for row in rows}
 
     def find_runs(self, job: str, first: str, last: str) -> list[Run]:
-        """Return the runs of JOB, the newest first, that account for a slot from FIRST to LAST, by name."""
+        """Return the runs of `job` that account for slots from `first` to `last`, the newest first."""
         query = (
             "SELECT * FROM runs WHERE job = ? AND scheduled_for >= ?"
             " AND coalesce(first_slot, scheduled_for) <= ? ORDER BY id DESC"
@@ -126,12 +126,12 @@ class Slots:
         return [parse_run(row) for row in self._db.rows(query, (job, first, last))]
 
     def last_slot_with_prefix(self, job: str, beginning: str) -> str | None:
-        """Return the newest slot of JOB whose name begins with BEGINNING."""
+        """Return the newest slot of `job` that starts with `beginning`."""
         query = "SELECT scheduled_for FROM runs WHERE job = ? AND scheduled_for GLOB ? ORDER BY id DESC LIMIT 1"
         return next((str(row["scheduled_for"]) for row in self._db.rows(query, (job, beginning + "*"))), None)
 
     def pauses(self) -> dict[str, Pause]:
-        """Return the jobs that pause, or paused and have not been settled since."""
+        """Return the pause of each job, also ended ones whose slots are not accounted for yet."""
         rows = self._db.rows("SELECT * FROM job_pauses", ())
         return {
             row["job"]: Pause(
@@ -141,7 +141,7 @@ class Slots:
         }
 
     def pause(self, job: str, *, since: datetime, until: datetime | None) -> None:
-        """Let JOB pause. One that pauses already keeps its beginning."""
+        """Pause `job`. A job that is already paused keeps its `since`."""
         with self._db.writing(durable=True) as db:
             db.execute(
                 "INSERT INTO job_pauses (job, since, until) VALUES (:job, :since, :until)"
@@ -150,23 +150,23 @@ class Slots:
             )
 
     def end_pause(self, job: str, *, at: datetime) -> None:
-        """Let the pause of JOB be over; what it left out is still to be accounted for."""
+        """End the pause of `job`. Its slots are accounted for later."""
         with self._db.writing(durable=True) as db:
             db.execute("UPDATE job_pauses SET until = ?, ended = 1 WHERE job = ?", (text(at), job))
 
     def delete_pause(self, job: str) -> None:
-        """Forget that JOB paused."""
+        """Delete the pause of `job`."""
         with self._db.writing(durable=True) as db:
             db.execute("DELETE FROM job_pauses WHERE job = ?", (job,))
 
 
 def slot_key(job: str, due: str) -> str:
-    """Return the claim that stands for the slot DUE of JOB."""
+    """Return the key of the claim to the slot `due` of `job`."""
     return f"slot {job} {due}"
 
 
 def insert_claims(db: Transaction, known: Mapping[str, int], *, at: datetime) -> None:
-    """Claim each key that is KNOWN to be taken for the run that took it, unless it is claimed."""
+    """Insert the claims `known`, by key, of the given runs. Existing claims stay."""
     db.executemany(
         "INSERT OR IGNORE INTO claims (key, run, at) VALUES (?, ?, ?)",
         [(key, run, text(at)) for key, run in known.items()],
@@ -174,15 +174,15 @@ def insert_claims(db: Transaction, known: Mapping[str, int], *, at: datetime) ->
 
 
 def bump_run_id(db: Transaction, newest: int) -> None:
-    """Let no run be given a number up to NEWEST any more."""
+    """Let the next run id be higher than `newest`."""
     db.execute("INSERT INTO sqlite_sequence SELECT 'runs', 0 WHERE 'runs' NOT IN (SELECT name FROM sqlite_sequence)")
     db.execute("UPDATE sqlite_sequence SET seq = max(seq, ?) WHERE name = 'runs'", (newest,))
 
 
 def block_unknown_slots(db: Transaction, *, at: datetime, boot: str, newest: int) -> None:
-    """Let no slot of before AT, of the start of the machine BOOT, and after runs up to NEWEST be used any more.
+    """Block all slots before `at`, of this `boot`, and those that depend on runs up to `newest`.
 
-    For a history that has lost claims: what it does not know may have run.
+    Used after claims were lost: an unknown slot may have run.
     """
     bump_run_id(db, newest)
     db.execute("INSERT OR REPLACE INTO claims (key, run, at) VALUES (?, ?, ?)", (_SEAL + boot, newest, text(at)))
@@ -191,7 +191,7 @@ def block_unknown_slots(db: Transaction, *, at: datetime, boot: str, newest: int
 
 
 def is_blocked(db: Transaction, due: str) -> bool:
-    """Say whether the claim to the slot DUE may be among those that were lost."""
+    """Return whether the claim to the slot `due` may have been lost."""
     for row in db.execute(f"SELECT key, run, at FROM claims WHERE key GLOB '{_SEAL}*'").fetchall():  # noqa: S608 - ours
         numbers = [int(number) for number in due.removeprefix("after:").split("+") if number.isdigit()]
         if due == row["key"].removeprefix(_SEAL) or (due[:1].isdigit() and due[:19] <= row["at"][:19]):

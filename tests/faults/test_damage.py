@@ -307,16 +307,16 @@ def test_a_history_that_is_damaged_while_a_run_goes_on_knows_of_it_afterwards(ho
     assert house.last("slow")["outcome"] == "succeeded"
 
 
-@pytest.mark.parametrize("cut", ["history.db.mended only", "both"])
+@pytest.mark.parametrize("cut", ["history.db.repaired only", "both"])
 def test_a_mending_that_was_cut_off_is_brought_to_its_end(state, cut):
     path = state / "history.db"
-    path.rename(state / "history.db.mended")
+    path.rename(state / "history.db.repaired")
     if cut == "both":
         path.write_bytes(b"damaged" * 1000)
         path.with_name("history.db-wal").write_bytes(b"stale")
     with open_history(state) as store:
         assert len(store.history(limit=1000)) == len(USED)
-    assert not (state / "history.db.mended").exists()
+    assert not (state / "history.db.repaired").exists()
 
 
 def test_mending_killed_at_any_moment_loses_nothing(state):
