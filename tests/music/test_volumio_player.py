@@ -22,9 +22,9 @@ from pi_appliance.music.model import (
     Uri,
 )
 from pi_appliance.music.player import Player
-from tests.contract.volumio_scene import Clock, clock, server
 from tests.fakes.volumio_library import MORNING, PICTURE, ROADS, SONGS
 from tests.fakes.volumio_server import VolumioServer
+from tests.music.volumio_scene import Clock, clock, server
 
 ONE, TWO, ALONE = ("music-library/" + path for path in ("USB/Blue/one.mp3", "USB/Blue/two.mp3", "NAS/alone.flac"))
 EINS, ZWEI = "music-library/USB/Ärzte/eins.flac", "music-library/USB/Ärzte/zwei — 100%.flac"

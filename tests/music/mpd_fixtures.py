@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.contract.mpd_scene import EINS, LIBRARY, ONE, ZWEI
 from tests.fakes.mpd_server import MpdServer, running_mpd
+from tests.music.mpd_scene import EINS, LIBRARY, ONE, ZWEI
 
 
 @pytest.fixture(scope="module")

@@ -10,12 +10,12 @@ from typing import Any, TypeVar
 import pytest
 from pyvolumio import CannotConnectError, Volumio
 
-from tests.contract.volumio_scene import Clock, clock, server
 from tests.fakes.http_ear import http_ear
 from tests.fakes.volumio_box import Box
 from tests.fakes.volumio_library import MORNING, PICTURE, SONGS, Library
 from tests.fakes.volumio_server import VolumioServer
 from tests.house import until
+from tests.music.volumio_scene import Clock, clock, server
 
 T = TypeVar("T")
 __all__ = ["clock", "server"]

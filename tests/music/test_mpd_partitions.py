@@ -11,8 +11,8 @@ from pi_appliance.errors import Refused
 from pi_appliance.music.model import Uri
 from pi_appliance.music.mpd import player as mpd
 from pi_appliance.music.player import Player
-from tests.contract.mpd_scene import EINS, ONE, ask
 from tests.fakes.mpd_server import MpdServer, needs_mpd, running_mpd
+from tests.music.mpd_scene import EINS, ONE, ask
 
 pytestmark = needs_mpd
 

@@ -9,9 +9,9 @@ import pytest
 from pi_appliance.errors import Refused
 from pi_appliance.music.model import Capability, Mode, PlaybackState, ReplayGainMode
 from pi_appliance.music.player import Player
-from tests.contract.mpd_scene import ONE, ZWEI, ask
 from tests.fakes.mpd_server import SECONDS, MpdServer, needs_mpd, running_mpd
 from tests.house import until
+from tests.music.mpd_scene import ONE, ZWEI, ask
 
 pytestmark = needs_mpd
 

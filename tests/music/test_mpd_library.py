@@ -7,10 +7,10 @@ import pytest
 
 from pi_appliance.errors import Refused
 from pi_appliance.music.model import Entry, EntryType, LibraryFilter, LibraryStats, Page, QueuePosition, Uri
-from tests.contract.mpd_scene import SHOUT, ask
 from tests.fakes.big_library import FLAT, Size, write_database
 from tests.fakes.mpd_server import SECONDS, MpdServer, needs_mpd
 from tests.house import until
+from tests.music.mpd_scene import SHOUT, ask
 
 pytestmark = needs_mpd
 MANY = 5000

@@ -6,8 +6,8 @@ import pytest
 
 from pi_appliance.errors import Refused
 from pi_appliance.music.model import CoverArt, TrackRating
-from tests.contract.mpd_scene import JPEG, SHOUT, ask
 from tests.fakes.mpd_server import PICTURE, MpdServer, needs_mpd, running_mpd
+from tests.music.mpd_scene import JPEG, SHOUT, ask
 
 pytestmark = needs_mpd
 ALL, OLD, ODD = "Blue/01 All.wav", "Blue/02 Old.wav", f"odd/{SHOUT}.wav"

@@ -8,8 +8,8 @@ import pytest
 from pi_appliance.errors import Refused
 from pi_appliance.music.model import LibraryFilter, PlaybackState, QueuePosition, SavedPlaylist, Source, Uri
 from pi_appliance.music.player import Player
-from tests.contract.mpd_scene import EINS, ONE, ZWEI, ask
 from tests.fakes.mpd_server import MpdServer, needs_mpd, running_mpd, running_radio
+from tests.music.mpd_scene import EINS, ONE, ZWEI, ask
 
 pytestmark = needs_mpd
 

@@ -6,8 +6,8 @@ import pytest
 
 from pi_appliance.errors import Refused
 from pi_appliance.music.model import EntryType, LibraryFilter, SavedPlaylist, Source, Uri
-from tests.contract.mpd_scene import SHOUT, ask
 from tests.fakes.mpd_server import MpdServer, needs_mpd
+from tests.music.mpd_scene import SHOUT, ask
 
 pytestmark = needs_mpd
 ALL, OLD, LATE = "Blue/01 All.wav", "Blue/02 Old.wav", "Hits/more/c.wav"
