@@ -1,4 +1,4 @@
-"""One request to a server that speaks Bluesky's protocol: bounded in time, and what its answer means for a post."""
+"""Client of Bluesky's XRPC API: requests with a time limit, and the session of an account."""
 
 import threading
 from collections.abc import Mapping
@@ -25,29 +25,29 @@ _LONGEST_WAIT = 86_400.0  # the longest of Bluesky's limits is one of a day
 
 @dataclass(frozen=True, slots=True)
 class XrpcResponse:
-    """An answer that says yes, or no for a reason."""
+    """A response to a request that was accepted or rejected."""
 
     status: int
     body: Mapping[str, Any]  # empty where it was no JSON object
 
     @property
     def good(self) -> bool:
-        """Whether it says yes."""
+        """Whether the request was accepted."""
         return 200 <= self.status < 300
 
     @property
     def error(self) -> str:
-        """Bluesky's name for what is wrong, such as ExpiredToken; '' if nothing is."""
+        """Bluesky's name of the error, such as ExpiredToken; empty without one."""
         return str(self.body.get("error", "")) if not self.good else ""
 
     @property
     def words(self) -> str:
-        """What the server says, on one line, with the status."""
+        """The error message of the server on one line, with the status."""
         said = str(self.body.get("message") or self.error)
         return f"{self.status}: {' '.join(said.split())[:200]}" if said else str(self.status)
 
     def refusal(self) -> Refused:
-        """Return what a no means for the owner."""
+        """Return the error for a rejected request."""
         match self.error:
             case "AccountTakedown" | "AccountSuspended" | "AccountDeactivated" as state:
                 how = "has been deactivated" if state == "AccountDeactivated" else "was taken down by its moderators"
@@ -60,7 +60,7 @@ class XrpcResponse:
 
 
 class XrpcClient:
-    """Requests one after another, none of which takes longer than SECONDS in all."""
+    """Send requests one after another, each within `seconds`."""
 
     def __init__(self, seconds: float) -> None:
         import requests  # noqa: PLC0415 - 0.2 s and 19 MB that only a run which posts shall pay
@@ -70,13 +70,13 @@ class XrpcClient:
         self._session = requests.Session()
 
     def ask(self, server: str, method: str, *, token: str = "", **query: str) -> XrpcResponse:
-        """Return what SERVER answers to METHOD, which changes nothing. Raises Unavailable."""
+        """Query `method` of `server`. Raises Unavailable."""
         return self._call("GET", server, method, token, writes=False, params=query)
 
     def tell(self, server: str, method: str, *, token: str = "", writes: bool = False, **content: Any) -> XrpcResponse:
-        """Return what SERVER answers to METHOD with CONTENT: json, or data and headers.
+        """Call `method` of `server` with `content`: json, or data and headers.
 
-        Raises Unavailable (certainly not done) and, if it WRITES what others see, Uncertain (perhaps done).
+        Raises Unavailable (certainly not done); with `writes` also Uncertain (may be done).
         """
         return self._call("POST", server, method, token, writes=writes, **content)
 
@@ -94,7 +94,7 @@ class XrpcClient:
         return _answer(response, writes=writes)
 
     def _in_time(self, verb: str, url: str, token: str, content: dict[str, Any]) -> "requests.Response":
-        """Return the answer, or raise what requests raises. A timeout of its own would begin anew with each byte."""
+        """Return the response, or raise the error of requests. Its own timeout restarts with each byte."""
         got: list[Any] = []
 
         def authorize(request: Any) -> Any:  # given even if there is no token: else a ~/.netrc would be looked into
@@ -125,7 +125,7 @@ class XrpcClient:
 
 
 def _lost(error: ApplianceError, *, writes: bool) -> ApplianceError:
-    """Return ERROR, or that nothing was done if nothing was to be written."""
+    """Return `error`, or that nothing was done if the request writes nothing."""
     if writes or isinstance(error, Unavailable):
         return error
     return Unavailable(str(error).removesuffix(f"; {CHECK_ACCOUNT}") + "; nothing was posted")
@@ -147,12 +147,12 @@ def _answer(response: "requests.Response", *, writes: bool) -> XrpcResponse:
 
 
 def malformed_response() -> Uncertain:
-    """Return that an answer which should say yes does not say what it should."""
+    """Return the error for an accepted request whose response is not valid."""
     return Uncertain(f"Bluesky answered something that makes no sense; {CHECK_ACCOUNT}")
 
 
 def _until_reset(headers: Mapping[str, str]) -> float | None:
-    """Return the seconds until the limit is lifted, by the server's own clock: that of a Pi may be wrong."""
+    """Return the seconds until the rate limit is reset, by the clock of the server."""
     try:
         if "ratelimit-reset" in headers:
             seconds = int(headers["ratelimit-reset"]) - parsedate_to_datetime(headers["date"]).timestamp()
@@ -172,13 +172,13 @@ _TOKEN = re.compile(r"[!-~]+")  # what may stand in a header
 
 
 def is_protected(server: str, *, loopback: bool = True) -> bool:
-    """Say whether what is sent to SERVER cannot be read on the way: it is encrypted, or stays on this machine."""
+    """Return whether requests to `server` are encrypted or stay on this machine."""
     return bool(re.fullmatch(f"https://{_HOST}" + (f"|{_LOOPBACK}" if loopback else ""), server))
 
 
 @dataclass(frozen=True, slots=True)
 class BlueskySession:
-    """Leave to act for an account for a while."""
+    """Tokens of a signed-in account."""
 
     handle: str  # as it was signed in with
     entry: str  # the server it was signed in at
@@ -189,7 +189,7 @@ class BlueskySession:
 
 
 class BlueskyAccount:
-    """Signs in as HANDLE at the server ENTRY, and keeps the session in FOLDER, if there is one."""
+    """Sign in as `handle` at the server `entry`, and store the session in `folder`, if given."""
 
     def __init__(self, line: XrpcClient, entry: str, handle: str, password: str, folder: Path | None = None) -> None:
         self._line = line
@@ -198,12 +198,12 @@ class BlueskyAccount:
         self._session: BlueskySession | None = None
 
     def session(self) -> BlueskySession:
-        """Return the session that was kept, or a new one. Raises Unavailable, Refused."""
+        """Return the stored session, or sign in. Raises Unavailable or Refused."""
         self._session = self._session or self._kept() or self.sign_in()
         return self._session
 
     def renewed(self, old: BlueskySession) -> BlueskySession:
-        """Return a session in place of OLD, which is over. Raises Unavailable, Refused."""
+        """Return a session in place of the expired `old`. Raises Unavailable or Refused."""
         kept = self._kept()
         if kept and kept.access != old.access:  # another run was faster
             self._session = kept
@@ -214,7 +214,7 @@ class BlueskyAccount:
         return self.sign_in()
 
     def sign_in(self) -> BlueskySession:
-        """Return a new session, by the password. Raises Unavailable, Refused."""
+        """Sign in with the password. Raises Unavailable or Refused."""
         proof = {"identifier": self._handle, "password": self._password}
         answer = self._line.tell(self._entry, "com.atproto.server.createSession", json=proof)
         if answer.good:
@@ -227,7 +227,7 @@ class BlueskyAccount:
         raise answer.refusal()
 
     def _keep(self, answer: XrpcResponse, *, home: str) -> BlueskySession:
-        """Return the session that ANSWER gives, once it is on the disk."""
+        """Store the session of the response `answer` and return it."""
         said = answer.body
         if said.get("active") is False:
             state = said.get("status") or "not active"
@@ -246,7 +246,7 @@ class BlueskyAccount:
         return session
 
     def _home(self, document: Any) -> str:
-        """Return the home that DOCUMENT, which describes the account, names; '' if it names none, or no safe one."""
+        """Return the server that the DID `document` names; empty if there is none or it is not safe."""
         services = document.get("service") if isinstance(document, dict) else None
         for each in services if isinstance(services, list) else ():
             if isinstance(each, dict) and str(each.get("id", "")).endswith("#atproto_pds"):
@@ -255,7 +255,7 @@ class BlueskyAccount:
         return ""
 
     def _kept(self) -> BlueskySession | None:
-        """Return the session that was kept, if it is one of this account."""
+        """Return the stored session, if it belongs to this account."""
         try:
             read = json.loads((self._folder / NAME).read_bytes()) if self._folder else None
         except (OSError, ValueError, RecursionError):
@@ -266,7 +266,7 @@ class BlueskyAccount:
 
 
 def _session(parts: tuple[Any, ...]) -> BlueskySession | None:
-    """Return the session that PARTS make, or None if one of them is not what it should be."""
+    """Return the session made of `parts`, or None if one of them is not valid."""
     if not all(isinstance(part, str) and _TOKEN.fullmatch(part) for part in parts):
         return None
     session = BlueskySession(*parts)
@@ -274,7 +274,7 @@ def _session(parts: tuple[Any, ...]) -> BlueskySession | None:
 
 
 def _write(path: Path, content: Mapping[str, str]) -> None:
-    """Write CONTENT to PATH in one step, so that nobody but the service can ever read it."""
+    """Write `content` to `path` atomically, readable for the service only."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     path.parent.chmod(0o700)
     number, draft = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")  # of mode 0600

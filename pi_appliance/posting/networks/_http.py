@@ -1,6 +1,6 @@
-"""One exchange with a server: it ends in time, is never led elsewhere, and tells whether anything of it was sent.
+"""HTTP session for X on requests: limits the time, refuses redirects, and reports whether a request was sent.
 
-It loads requests, 8 MB: import it only where something is about to be sent.
+requests takes 8 MB of memory, so import this module only in code that sends something.
 """
 
 import ssl
@@ -28,7 +28,7 @@ from urllib3.exceptions import ConnectTimeoutError
 
 
 def classify_connection_error(error: "requests.ConnectionError", network: str) -> ApplianceError:
-    """Return what ERROR means where something was sent to NETWORK: certain only where no connection was ever made."""
+    """Convert a connection error of `network`: Unavailable if no connection was made, else Uncertain."""
     import urllib3.exceptions as broken  # noqa: PLC0415 - comes with requests, which only a run that posts shall load
 
     reason = getattr(error.args[0], "reason", error.args[0]) if error.args else error
@@ -45,7 +45,7 @@ _NOISY_LOGGERS = ("tweepy", "requests_oauthlib", "oauthlib", "requests", "urllib
 
 
 def silence_library_logs() -> None:
-    """Let nothing that the libraries log get anywhere: at DEBUG they write down headers, and so the tokens."""
+    """Silence the loggers of the libraries: at level DEBUG they log headers, and so the tokens."""
     for name in _NOISY_LOGGERS:
         logger = logging.getLogger(name)
         logger.setLevel(logging.WARNING)
@@ -55,7 +55,7 @@ def silence_library_logs() -> None:
 
 
 class TransportError(Exception):
-    """No answer came, and this is why, in words. `sent`: whether the other side may have got the request."""
+    """There was no complete answer. `sent` is False if the server certainly did not get the request."""
 
     def __init__(self, why: str, *, sent: bool) -> None:
         self.sent = sent
@@ -63,7 +63,7 @@ class TransportError(Exception):
 
 
 class HTTPStatusError(Exception):
-    """An answer came that is not 2xx."""
+    """The status of the answer is not 2xx."""
 
     def __init__(self, response: requests.Response) -> None:
         self.response = response
@@ -71,9 +71,9 @@ class HTTPStatusError(Exception):
 
 
 class Session(requests.Session):
-    """Exchanges with the server called NAME, where SECONDS are the most to wait for it to connect, and then to answer.
+    """Send requests to the server `name` within `seconds` to connect, and as many to answer.
 
-    MOVED says where what is addressed to one place really goes. It is looked at after a request was signed.
+    `moved` maps base URLs to other servers. It is applied after a request was signed.
     """
 
     def __init__(self, name: str, seconds: float, moved: Mapping[str, str]) -> None:
@@ -84,7 +84,7 @@ class Session(requests.Session):
             self.mount(scheme, _Adapter(max_retries=0))
 
     def send(self, request: requests.PreparedRequest, **more: Any) -> requests.Response:
-        """Send REQUEST once and return the answer, read to its end. Raises TransportError or HTTPStatusError."""
+        """Send `request` once and read the whole answer. Raises TransportError or HTTPStatusError."""
         request.url = self._where(request.url or "")
         more |= {"allow_redirects": False, "timeout": (self._seconds, self._seconds)}
         longest = 2 * self._seconds
@@ -136,7 +136,7 @@ class _Watch:
 
     @contextlib.contextmanager
     def end_after(self, seconds: float) -> Iterator[None]:
-        """Break the connection SECONDS from now if the block has not ended: a drip outlives every other timeout."""
+        """Break the connection after `seconds`: a server that sends single bytes outlives other timeouts."""
         timer = threading.Timer(seconds, self._end)
         timer.daemon = True
         timer.start()
@@ -150,12 +150,12 @@ class _Watch:
                 self._lines.clear()
 
     def hold(self, line: socket.socket) -> None:
-        """Keep a handle of LINE that stays good when TLS takes LINE over."""
+        """Keep a duplicate of the socket `line`, which stays valid when TLS takes the socket over."""
         with self._lock:
             self._lines.append(line.dup())
 
     def start_sending(self, connection: HTTPConnection) -> None:
-        """Say that from now on something may have been sent. Raises ConnectTimeoutError when it is too late."""
+        """Record that bytes may be sent from now on. Raises ConnectTimeoutError after the deadline."""
         with self._lock:
             if self.late:
                 raise ConnectTimeoutError(connection, "too late")

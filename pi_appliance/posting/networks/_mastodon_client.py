@@ -1,10 +1,7 @@
-"""The line to a Mastodon server: Mastodon.py without waiting or second tries, and what each answer means for the owner.
+"""Client of a Mastodon server: Mastodon.py without waiting and retries.
 
-Only this file imports Mastodon.py, and is itself imported only by who asks a server something.
-
-What the server answered counts, not what Mastodon.py makes of it. Version 2.3.3 raises its MastodonRatelimitError also
-for a post that was accepted, where it cannot read a header of the answer; whatever breaks on the line becomes one
-MastodonNetworkError; and it guesses the types of what is in an answer.
+Errors are derived from the response, not from Mastodon.py's exceptions. Version 2.3.3 raises a rate
+limit error for accepted posts with an unreadable header, and one error for every broken connection.
 """
 
 import json
@@ -38,21 +35,21 @@ _STUMBLES = (
 
 @dataclass(frozen=True, slots=True)
 class MastodonResponse:
-    """What a server answered; without a body, the line broke within it."""
+    """A response of a server. Without a body, the connection broke while it was read."""
 
     status: int
     headers: Any
     body: bytes | None
 
     def json(self) -> Any:
-        """Return what the body says; None: nothing that can be read."""
+        """Return the parsed body; None if it is not valid."""
         try:
             return json.loads(self.body or b"null")
         except (ValueError, RecursionError):
             return None
 
     def short(self) -> str:
-        """Return the status and what the server says of it, on one line."""
+        """Return the status and the server's message on one line."""
         said = self.json()
         words = (said.get("error_description") or said.get("error") or "") if isinstance(said, dict) else ""
         words = " ".join(str(words).split())
@@ -61,7 +58,7 @@ class MastodonResponse:
 
 
 class MastodonClient:
-    """Requests to SERVER with TOKEN, each sent once. SECONDS are waited for the connection, then for the answer."""
+    """Send each request once to `server`, within `seconds` to connect, and then to answer."""
 
     def __init__(self, server: str, seconds: float, token: str | None = None) -> None:
         self.who = urlsplit(server).netloc
@@ -90,10 +87,9 @@ class MastodonClient:
         return self.session.answer.short() if self.session.answer else "nothing"
 
     def ask(self, call: Callable[..., Any], *args: Any, kind: type = dict, posts: bool = False, **named: Any) -> Any:
-        """Return what the server answers to CALL, a method of the client, as JSON has it: something of KIND.
+        """Call `call`, a method of Mastodon.py, and return the response as JSON of type `kind`.
 
-        POSTS: something may be there afterwards, so Uncertain is raised where it is open whether that is so. Otherwise,
-        Unavailable is. Raises Refused for a clear no.
+        With `posts`, an unclear result raises Uncertain, otherwise Unavailable. A rejection raises Refused.
         """
         self.session.answer = None
         self.session.max_redirects = 0 if posts else 5  # a post that is sent on arrives as a question
@@ -112,7 +108,7 @@ class MastodonClient:
             raise Unavailable(str(error).removesuffix(f"; {CHECK_ACCOUNT}")) from None
 
     def nonsense(self) -> Uncertain:
-        """Return the error for an answer that is none."""
+        """Return the error for an invalid response."""
         return Uncertain(f"{self.who} answered something that makes no sense; {CHECK_ACCOUNT}")
 
     def _checked(self, stumble: Exception | None, kind: type) -> Any:
@@ -129,7 +125,7 @@ class MastodonClient:
         return said
 
     def _broken(self, error: BaseException | None) -> ApplianceError:
-        """Return what ERROR means, after which there is no answer at all."""
+        """Return the error for `error`, after which there is no response."""
         while error and not isinstance(error, requests.RequestException):
             error = error.__cause__ or error.__context__
         if isinstance(error, requests.ConnectionError):
@@ -141,7 +137,7 @@ class MastodonClient:
         return Uncertain(f"the connection to {self.who} broke before it answered; {CHECK_ACCOUNT}")
 
     def _refusal(self, answer: MastodonResponse) -> ApplianceError:
-        """Return what an answer other than 2xx means."""
+        """Return the error for a response other than 2xx."""
         said = answer.short()
         match answer.status:
             case 401:
@@ -161,7 +157,7 @@ class MastodonClient:
 
 
 class _Session(requests.Session):
-    """A session that remembers the newest answer."""
+    """A session that remembers the newest response."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -170,7 +166,7 @@ class _Session(requests.Session):
         self.hooks["response"] = [self._remember]
 
     def send(self, request: requests.PreparedRequest, **more: Any) -> requests.Response:
-        """Send REQUEST, and forget what was answered to the one before."""
+        """Send `request`, and forget the previous response."""
         self.answer = None
         return super().send(request, **more)
 
@@ -181,7 +177,7 @@ class _Session(requests.Session):
 
 
 def _until_reset(headers: Any) -> float | None:
-    """Return the seconds until the limit is lifted, by the server's own clock: that of a Pi may be wrong."""
+    """Return the seconds until the rate limit is reset, by the clock of the server."""
     try:
         named = headers["X-RateLimit-Reset"]  # Mastodon writes an instant, some others seconds since 1970
         reset = float(named) if named.isdecimal() else datetime.fromisoformat(named).timestamp()

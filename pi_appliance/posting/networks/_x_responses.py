@@ -1,7 +1,7 @@
-"""What an answer of X other than 2xx means, and what the owner must do about it.
+"""Meaning of the error responses of X, with the remedy.
 
-A clear no is Refused, a limit is Unavailable until it is lifted. All else leaves open whether a post stands, for X has
-no key that makes a second try harmless; where nothing was to be posted it is Unavailable.
+A clear rejection is Refused, a rate limit is Unavailable. Everything else is Uncertain for a post,
+because X has no idempotency key, and Unavailable for other requests.
 """
 
 import json
@@ -32,13 +32,16 @@ _REASONS = (
 
 
 class Answers:
-    """Turns answers into errors. KEYS is what the names of the secrets begin with; SECRETS are never told."""
+    """Convert responses to errors without `secrets`. `keys` is the prefix of the secrets' names."""
 
     def __init__(self, keys: str, secrets: Sequence[str]) -> None:
         self._keys, self._secrets = keys, secrets
 
     def error(self, response: "requests.Response", doing: str, *, posting: bool = False) -> ApplianceError:
-        """Return what RESPONSE to DOING ('to post') means. POSTING: if it leaves it open, a post may stand."""
+        """Return the error for `response` to the action `doing` ("to post").
+
+        With `posting`, an unclear response means that the post may have been sent.
+        """
         status, body = response.status_code, parsed(response)
         words = "; ".join(dict.fromkeys(_messages(body)))
         said = self._plain(words or response.reason or "no reason given")
@@ -62,7 +65,7 @@ class Answers:
         return Uncertain(f"{what} {told}; {CHECK_ACCOUNT}") if posting else Unavailable(f"{what} {told}")
 
     def _plain(self, text: str) -> str:
-        """Return TEXT as one line that holds no secret, whoever wrote it."""
+        """Return `text` as one line without secrets."""
         for secret in self._secrets:
             text = text.replace(secret, "…")
         line = " ".join("".join(each if each.isprintable() else " " for each in text).split())
@@ -70,7 +73,7 @@ class Answers:
 
 
 def parsed(response: "requests.Response") -> Any:
-    """Return the JSON in the body of RESPONSE; None if it is none, an error page for instance."""
+    """Return the JSON body of `response`; None if it is something else, such as an error page."""
     try:
         return json.loads(response.content)
     except (ValueError, RecursionError):
@@ -78,12 +81,12 @@ def parsed(response: "requests.Response") -> Any:
 
 
 def is_name(name: object) -> TypeGuard[str]:
-    """Say whether NAME can be that of an account."""
+    """Return whether `name` is a valid user name."""
     return isinstance(name, str) and re.fullmatch("[A-Za-z0-9_]{1,50}", name) is not None
 
 
 def _messages(body: Any) -> Iterator[str]:
-    """Yield what BODY says in words, the most exact first."""
+    """Yield the error texts of `body`, most specific first."""
     if not isinstance(body, dict):
         return
     errors = body.get("errors")
@@ -94,15 +97,15 @@ def _messages(body: Any) -> Iterator[str]:
 
 
 def _reason(body: str, doing: str) -> str:
-    """Return what a 403 with BODY is about."""
+    """Return the cause of a 403 response and the remedy."""
     may_not = f"X does not allow this app {doing}; give it write permission in {CONSOLE}, then make new tokens"
     return next((why for sign, why in _REASONS if re.search(sign, body, re.IGNORECASE)), may_not)
 
 
 def _until_reset(headers: Mapping[str, str]) -> float | None:
-    """Return the seconds until every limit that is used up is lifted, by X's own clock: that of a Pi may be wrong.
+    """Return the seconds until every exhausted limit is reset, by the clock of X.
 
-    Beside the limit of a quarter of an hour, older apps have limits of 24 hours for the app and for the account.
+    Older apps also have 24-hour limits for the app and for the account.
     """
     used_up = [
         f"x-{who}-limit-24hour" for who in ("app", "user") if headers.get(f"x-{who}-limit-24hour-remaining") == "0"

@@ -1,4 +1,4 @@
-"""How an owner gets the four keys of an account on X: from the developer console, or by a PIN (OAuth 1.0a)."""
+"""Login to X by console keys or PIN (OAuth 1.0a), and search of a post in a timeline."""
 
 import re
 import unicodedata
@@ -18,9 +18,10 @@ _AGAIN = "nothing was changed; try again later"
 
 
 def run_login(prompt: Prompt, session: Session, *, home: str, shown: str, keys: str) -> Sequence[str]:
-    """Return the app's key and secret and the account's token and secret, as the owner gives them or X makes them.
+    """Return key and secret of the app, and token and secret of the account.
 
-    HOME is where the requests go, SHOWN the address that the owner opens. Raises Refused or Unavailable.
+    Requests go to `home`. `shown` is the base of the address that the owner opens. Raises Refused or
+    Unavailable.
     """
     prompt.show(f"{CONSOLE}, shows the keys of an app under 'Keys and tokens'. It needs the right to read and write.")
     app = (_wanted(prompt, "API key (or consumer key)"), _wanted(prompt, "API key secret"))
@@ -38,7 +39,7 @@ def _wanted(prompt: Prompt, what: str) -> str:
 
 
 class _Pin:
-    """The three steps: a token to ask with, the owner's consent and PIN, the account's own token."""
+    """PIN login: get a request token, let the owner allow the app, exchange the PIN for the account's token."""
 
     def __init__(self, prompt: Prompt, session: Session, home: str, keys: str, app: tuple[str, str]) -> None:
         self._prompt, self._session, self._home, self._app = prompt, session, home, app
@@ -73,7 +74,7 @@ class _Pin:
         return said["oauth_token"], said["oauth_token_secret"]
 
     def _ask(self, step: str, sign: OAuth1, refused: dict[int, str]) -> dict[str, str]:
-        """Return what X says at STEP. REFUSED are the words for the ways in which it says no."""
+        """Return the fields of the response at `step`. `refused` has the messages for rejected requests."""
         try:
             response = self._session.request("POST", f"{self._home}/oauth/{step}", auth=sign)
         except TransportError as cut:
@@ -93,7 +94,10 @@ _MARK = re.compile("\0([0-9]+)\0")
 
 
 def find_in_timeline(timeline: Mapping[str, Any], post: Post, known_ids: Collection[str]) -> str | None:
-    """Return the id of what in TIMELINE is POST and not KNOWN; None: nothing is. Raises ValueError on nonsense."""
+    """Return the id of the post in `timeline` that equals `post` and is not known.
+
+    Raises ValueError if the timeline is not valid.
+    """
     try:
         if "data" not in timeline and timeline["meta"]["result_count"] == 0:
             return None
@@ -109,7 +113,7 @@ def find_in_timeline(timeline: Mapping[str, Any], post: Post, known_ids: Collect
 
 
 def contains_known(timeline: Mapping[str, Any], known_ids: Collection[str]) -> bool:
-    """Say whether anything in TIMELINE, in which `find` found no nonsense, is KNOWN."""
+    """Return whether `timeline` contains a known post."""
     return any(each["id"] in known_ids for each in timeline.get("data") or ())
 
 
@@ -118,7 +122,7 @@ def _links(entry: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
 
 
 def _matches(text: str, links: Mapping[str, Mapping[str, Any]], post: Post) -> bool:
-    """Say whether TEXT, where LINKS tell what X's own addresses stand for, is the text of POST."""
+    """Return whether `text` is the text of `post`. `links` are the targets of t.co addresses."""
     written: list[Mapping[str, Any]] = []
     pictures = 0
 
@@ -145,7 +149,7 @@ def _is_picture(link: Mapping[str, Any]) -> bool:
 
 
 def _spellings(link: Mapping[str, Any]) -> str:
-    """Return a pattern for the ways to write the address of LINK: X itself adds http:// to a bare one."""
+    """Return a pattern for the possible spellings of `link`: X adds http:// to bare names."""
     found: set[str] = set()
     for name in ("expanded_url", "unwound_url", "display_url", "url"):
         address = re.sub("^https?://", "", _even(str(link.get(name) or ""))).rstrip("/")
@@ -154,7 +158,7 @@ def _spellings(link: Mapping[str, Any]) -> str:
 
 
 def _in_letters(address: str) -> str:
-    """Return ADDRESS with its host as people write it: münchen.example for xn--mnchen-3ya.example."""
+    """Return `address` with its host in Unicode: münchen.example for xn--mnchen-3ya.example."""
     try:
         host = urlsplit(f"//{address}").netloc
         return host.encode("ascii").decode("idna") + address.removeprefix(host)
@@ -163,5 +167,5 @@ def _in_letters(address: str) -> str:
 
 
 def _even(text: str) -> str:
-    """Return TEXT composed as X composes it, with one space for each gap."""
+    """Return `text` in NFC, with single spaces."""
     return " ".join(unicodedata.normalize("NFC", text).split())

@@ -1,7 +1,7 @@
-"""Network 'bluesky': posts to Bluesky, or to any other server of its protocol, by HTTP.
+"""Network "bluesky": posts to Bluesky, or to another server of the AT Protocol.
 
-The name of a post on the server is made from its key, and the server is told to take it only if there is none of that
-name. So a second try at the same post is harmless, however late, and an answer that was lost can be asked for.
+The record key of a post is made from its key and text, and the server creates the record only if the
+key is free. So sending a post again is harmless at any time.
 """
 
 import re
@@ -69,7 +69,7 @@ _ENDS = ".,;:!?'\"…’”»"  # noqa: RUF001 - quotes as they are printed
 
 
 def find_facets(text: str, resolve: Callable[[str], str | None]) -> list[dict[str, Any]]:
-    """Return the facets of TEXT, from its beginning on. RESOLVE gives the did of a handle, or None: it stays plain."""
+    """Return the facets of `text` in order. `resolve` returns the DID of a handle, or None."""
     found = []
     for match in _FOUND.finditer(text):
         shown, feature = _feature(match, resolve)
@@ -81,7 +81,7 @@ def find_facets(text: str, resolve: Callable[[str], str | None]) -> list[dict[st
 
 
 def _feature(match: re.Match[str], resolve: Callable[[str], str | None]) -> tuple[str, dict[str, str] | None]:
-    """Return what of MATCH is marked, and as what; None: nothing is."""
+    """Return the marked text of `match` and its feature, or None."""
     whole = match[0]
     if match["handle"]:
         did = resolve(match["handle"].lower())
@@ -96,7 +96,7 @@ def _feature(match: re.Match[str], resolve: Callable[[str], str | None]) -> tupl
 
 
 def _tag(text: str) -> str:
-    """Return the tag that TEXT begins with: no punctuation at its end, not only numbers, not too long; '' if none."""
+    """Return the tag at the start of `text`; empty if there is none."""
     end = len(text)
     while end and _is_punctuation(text[end - 1]):
         end -= 1
@@ -110,7 +110,7 @@ def _is_punctuation(letter: str) -> bool:
 
 
 def _without_end(link: str) -> str:
-    """Return LINK without what belongs to the sentence around it: full stops, quotes, brackets opened before it."""
+    """Return `link` without trailing punctuation and brackets that were opened before it."""
     while link[-1] in _ENDS or link.count(link[-1]) > link.count(_BRACKETS.get(link[-1], link[-1])):
         link = link[:-1]
     return link
@@ -129,7 +129,7 @@ _APP_PASSWORD = re.compile(r"[a-z0-9]{4}(-[a-z0-9]{4}){3}")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """The keys a network of this kind takes under `with:`. The app password is a secret, never here."""
+    """The keys of this kind under `with:`. The app password is a secret."""
 
     handle: Annotated[str, "the account's handle, such as me.bsky.social"]
     languages: Annotated[list[str] | None, "languages of the posts, at most three, such as [en]"] = None
@@ -138,7 +138,7 @@ class Options:
     secrets_prefix: Annotated[str, "what the names of its secrets begin with; another for a second account"] = "BLUESKY"
 
     def check(self) -> list[tuple[tuple[str | int, ...], str, str]]:
-        """Return what is wrong with a key: where, what, and what would be right."""
+        """Return the errors: key, problem, remedy."""
         found: list[tuple[tuple[str | int, ...], str, str]] = []
         if not _HANDLE.fullmatch(self.handle.lower()):
             right = "write it as its profile shows it, without the @, such as me.bsky.social"
@@ -160,22 +160,22 @@ class Options:
 
 
 def required_secrets(options: Options) -> Mapping[str, str]:
-    """Return the secret that it needs, and what it is."""
+    """Return the name of the required secret and its meaning."""
     return {f"{options.secrets_prefix}_APP_PASSWORD": f"an app password of {options.handle}, made at {WHERE}"}
 
 
 def post_limits(options: Options, place: NetworkDirs) -> PostLimits:  # noqa: ARG001 - the shape of all networks
-    """Return what Bluesky takes."""
+    """Return the limits of Bluesky."""
     return BlueskyLimits()
 
 
 def connect(options: Options, secrets: Mapping[str, str], place: NetworkDirs) -> "Bluesky":
-    """Return the network; it keeps its session in the private folder of PLACE."""
+    """Return the network. Its session is stored in the private directory."""
     return Bluesky(options, _password(options, secrets), place.private)
 
 
 def login(options: Options, prompt: Prompt) -> Mapping[str, str]:
-    """Ask the owner for an app password, prove it and return it by the name of its secret."""
+    """Ask for an app password, check it, and return it by the name of its secret."""
     prompt.show(f"Make an app password for {options.handle} at {WHERE}. It looks like xxxx-xxxx-xxxx-xxxx.")
     password = prompt.ask("App password", secret=True)
     if not password:
@@ -199,18 +199,18 @@ def _account(options: Options, password: str, folder: Path | None) -> BlueskyAcc
 
 
 class BlueskyLimits:
-    """Bluesky's limits. It charges nothing."""
+    """Limits of Bluesky. Posts are free."""
 
     max_length = _GRAPHEMES
     lookup_price = Decimal(0)
     monthly_cap: Decimal | None = None
 
     def text_length(self, text: str) -> int:
-        """Return of how many characters TEXT is, as a reader counts them."""
+        """Return the number of graphemes."""
         return x_text.count_graphemes(text)
 
     def rejection_reason(self, post: Post) -> str:
-        """Return why Bluesky would refuse POST."""
+        """Return why Bluesky would reject `post`; empty if it would not."""
         weight, size = self.text_length(post.text), len(post.text.encode())
         counts = [(weight, _GRAPHEMES, ""), (size, _BYTES, " bytes"), (len(post.pictures), _PICTURES, " pictures")]
         wrong = [f"{count:,} of {most:,}{what}" for count, most, what in counts if count > most]
@@ -221,12 +221,12 @@ class BlueskyLimits:
         return "; ".join(wrong)
 
     def post_price(self, post: Post) -> Decimal:  # noqa: ARG002 - the shape of all networks
-        """Return nothing: posts are free."""
+        """Return 0."""
         return Decimal(0)
 
 
 class Bluesky:
-    """One account. NOW says what time it is: each post tells when it was written."""
+    """One account. `now` returns the time that is written into posts."""
 
     idempotent = True
 
@@ -239,7 +239,7 @@ class Bluesky:
         self._account = BlueskyAccount(self._line, options.server, options.handle, password, folder)
 
     def post(self, post: Post, *, key: str, thread: Sequence[SentPost] = ()) -> SentPost:
-        """Post POST, unless it is there already, and return it. Raises Unavailable, Uncertain, Refused."""
+        """Send `post` unless its record exists. Raises as Network.post does."""
         name = record_name(key, post.text)
         record = self._record(post, thread)  # whatever goes wrong until here, nothing is posted
         # swapRecord null: only if there is none of that name. A server that does not know it writes the post anew.
@@ -257,7 +257,7 @@ class Bluesky:
         return found
 
     def find_post(self, post: Post, *, key: str, known_ids: Collection[str], since_id: str = "") -> SentPost | None:  # noqa: ARG002 - it knows it by its name
-        """Return what became of POST. Raises Unavailable, Refused."""
+        """Return the record of `post`, if it exists. Raises Unavailable or Refused."""
         name = record_name(key, post.text)
         session = self._account.session()
         answer = self._line.ask(
@@ -273,11 +273,11 @@ class Bluesky:
         raise answer.refusal()
 
     def whoami(self) -> str:
-        """Return whose account it is. Signs in to prove the password, which Bluesky allows 300 times a day."""
+        """Sign in and return the account. Bluesky allows 300 sign-ins a day."""
         return f"{self._options.handle} ({self._account.sign_in().did})"
 
     def _record(self, post: Post, thread: Sequence[SentPost]) -> dict[str, Any]:
-        """Return POST as Bluesky keeps it, its pictures uploaded. Raises Unavailable, Refused."""
+        """Return the record of `post`, with its pictures uploaded. Raises Unavailable or Refused."""
         created = self._now().astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
         record: dict[str, Any] = {"$type": POSTS, "text": post.text, "createdAt": created}
         if self._options.languages:
@@ -292,7 +292,7 @@ class Bluesky:
         return record
 
     def _image(self, picture: Picture) -> dict[str, Any]:
-        """Upload PICTURE and return how a post refers to it."""
+        """Upload `picture` and return its reference."""
         answer = self._tell("uploadBlob", data=picture.data, headers={"Content-Type": picture.mime})
         if not answer.good:
             raise answer.refusal()
@@ -344,12 +344,11 @@ def _reference(sent: SentPost) -> dict[str, str]:
 
 
 def record_name(key: str, text: str) -> str:
-    """Return the name on the server of the post TEXT with KEY: the same at each try, and no other post has it.
+    """Return the record key of the post `text` with `key`: always the same, and unique.
 
-    Names of posts are to be TIDs: 13 letters for 53 bits of microseconds since 1970 and 10 bits that tell clocks apart.
-    This one is made of 55 bits of a hash instead, in a range that begins with 2024 and lasts 407 days, so that it is
-    never a time to come, which a server may refuse. Nobody sorts posts by it: for that they have createdAt.
-    The text is part of it because a key can come again, when the history is lost and runs are numbered anew.
+    Record keys should be TIDs: 53 bits of microseconds and 10 bits of a clock id. This one holds 55 bits
+    of a hash, in a range of 407 days from 2024, because servers may reject times in the future. The text
+    is included because run numbers start again after the history is lost.
     """
     number = int.from_bytes(sha256(f"{key}\n{text}".encode()).digest()[:7]) % (1 << 55)
     number += 1_704_067_200_000_000 << 10  # 1 January 2024
@@ -357,10 +356,7 @@ def record_name(key: str, text: str) -> str:
 
 
 def _size(data: bytes) -> tuple[int, int] | None:
-    """Return how wide and high a PNG picture is, so that apps leave room for it; None for others.
-
-    Of a JPEG it would take more: many are to be turned before they are shown.
-    """
+    """Return width and height of a PNG picture; None for other formats."""
     if not data.startswith(b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR") or len(data) < 24:
         return None
     width, height = int.from_bytes(data[16:20]), int.from_bytes(data[20:24])

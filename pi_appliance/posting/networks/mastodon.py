@@ -54,21 +54,21 @@ _MENTION = re.compile(r"(?<![=/\w])@([a-z0-9_]+(?:[.-]+[a-z0-9_]+)*)(?:@\w+(?:[.
 
 
 def text_length(text: str, address: int) -> int:
-    """Return the length of TEXT as Mastodon counts it, where each web address counts ADDRESS."""
+    """Return the length of `text` as Mastodon counts it; each web address counts `address`."""
     text, addresses = _ADDRESS.subn("x", text)
     return x_text.count_graphemes(_MENTION.sub(r"@\1", text)) + addresses * (address - 1)
 
 
 def is_same_text(text: str, content: str) -> bool:
-    """Say whether CONTENT, the HTML of a post, is what a server makes of TEXT.
+    """Return whether `content`, the HTML of a post, was made of `text`.
 
-    It shortens mentions and writes them as their owner does, and it may set spaces and line ends anew.
+    Servers shorten mentions, change their case, and change white space.
     """
     return _bare(text) == _bare(html_to_text(content))
 
 
 def html_to_text(content: str) -> str:
-    """Return the text of CONTENT, the HTML of a post: web addresses in full, though a browser shows them shortened."""
+    """Return the text of `content`, the HTML of a post, with full web addresses."""
     reader = _Reader()
     reader.feed(content)
     reader.close()
@@ -102,7 +102,7 @@ NAME = "limits.json"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MastodonLimits:
-    """The limits of one server; the defaults are those of Mastodon as it comes. Posts cost nothing."""
+    """Limits of one server; the defaults are Mastodon's own. Posts are free."""
 
     lookup_price: ClassVar[Decimal] = Decimal(0)
     monthly_cap: ClassVar[Decimal | None] = None
@@ -115,11 +115,11 @@ class MastodonLimits:
     kinds: tuple[str, ...] = ("image/jpeg", "image/png", "image/gif", "image/webp")
 
     def text_length(self, text: str) -> int:
-        """Return the length of TEXT as the server counts it."""
+        """Return the length of `text` as the server counts it."""
         return text_length(text, self.address)
 
     def rejection_reason(self, post: Post) -> str:
-        """Return why the server would refuse POST."""
+        """Return why the server would reject `post`; empty if it would not."""
         weight = self.text_length(post.text)
         if weight > self.max_length:
             return f"{weight} of {self.max_length}"
@@ -130,7 +130,7 @@ class MastodonLimits:
         return next(filter(None, map(self._wrong_picture, post.pictures)), "")
 
     def post_price(self, post: Post) -> Decimal:  # noqa: ARG002 - the shape of all networks
-        """Return nothing: Mastodon is free."""
+        """Return 0."""
         return Decimal(0)
 
     def _wrong_picture(self, picture: Picture) -> str:
@@ -144,9 +144,9 @@ class MastodonLimits:
 
 
 def parse_limits(instance: object) -> MastodonLimits:
-    """Return what INSTANCE says, the answer of /api/v2/instance or /api/v1/instance. Raises ValueError.
+    """Parse the response of /api/v2/instance or /api/v1/instance.
 
-    What it does not say is as Mastodon has it.
+    Missing values are Mastodon's defaults. Raises ValueError.
     """
     configuration = instance.get("configuration") if isinstance(instance, Mapping) else None
     if not isinstance(configuration, Mapping):
@@ -164,7 +164,7 @@ def parse_limits(instance: object) -> MastodonLimits:
 
 
 def load_limits(folder: Path, server: str) -> tuple[MastodonLimits, datetime | None]:
-    """Return what is remembered in FOLDER of SERVER, and when it was read; None: nothing is, these are the defaults."""
+    """Return the limits of `server` cached in `folder`, and when they were read; else the defaults and None."""
     with contextlib.suppress(OSError, ValueError, TypeError, KeyError, AttributeError):
         kept = json.loads((folder / NAME).read_bytes())
         if kept["server"] == server:
@@ -174,7 +174,7 @@ def load_limits(folder: Path, server: str) -> tuple[MastodonLimits, datetime | N
 
 
 def save_limits(folder: Path, server: str, limits: MastodonLimits, now: datetime) -> None:
-    """Remember in FOLDER that SERVER says LIMITS, as of NOW. A disk that does not take it is no reason not to post."""
+    """Cache `limits` of `server` in `folder`. A write error does not prevent posting."""
     kept = {"server": server, "read": now.isoformat(), "limits": asdict(limits)}
     with contextlib.suppress(OSError):
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -194,7 +194,7 @@ def _section(configuration: Mapping[str, Any], name: str) -> Mapping[str, Any]:
 
 
 def _limits(found: Mapping[str, Any]) -> MastodonLimits:
-    """Return the limits that FOUND tells, by their names here, as far as they make sense."""
+    """Return the valid values of `found` as limits."""
     told: dict[str, Any] = {name: value for name, value in found.items() if type(value) is int and value > 0}
     kinds = found.get("kinds")
     told["kinds"] = tuple(map(str, kinds)) if isinstance(kinds, list) and kinds else MastodonLimits().kinds
@@ -219,7 +219,7 @@ class Visibility(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """The keys a network of this kind takes under `with:`. The token of the account is a secret, never here."""
+    """The keys of this kind under `with:`. The token of the account is a secret."""
 
     server: Annotated[str, "where the account is, such as https://mastodon.social"]
     secrets_prefix: Annotated[str, "what the name of its secret begins with; another for a second account"] = "MASTODON"
@@ -230,7 +230,7 @@ class Options:
     )
 
     def check(self) -> list[tuple[tuple[str | int, ...], str, str]]:
-        """Return what is wrong with a key: where, what, and what would be right."""
+        """Return the errors: key, problem, remedy."""
         found: list[tuple[tuple[str | int, ...], str, str]] = []
         if wrong := _wrong_server(self.server):
             found.append((("server",), f"{self.server!r} {wrong}", "write it as https://mastodon.social"))
@@ -240,13 +240,13 @@ class Options:
 
 
 def required_secrets(options: Options) -> Mapping[str, str]:
-    """Return the secret that it needs, and what it is."""
+    """Return the name of the required secret and its meaning."""
     host = urlsplit(options.server).netloc
     return {f"{options.secrets_prefix}_TOKEN": f"the token that lets this appliance post at {host}"}
 
 
 def post_limits(options: Options, place: NetworkDirs) -> PostLimits:
-    """Return what the server takes, as far as it is remembered from the last time it was asked."""
+    """Return the cached limits of the server."""
     return load_limits(place.private, options.server)[0]
 
 
@@ -258,9 +258,9 @@ def connect(
     now: Callable[[], datetime] = lambda: datetime.now(UTC),
     pause: Callable[[float], None] = time.sleep,
 ) -> "Mastodon":
-    """Return the network. Raises Refused where Mastodon.py or the token is missing.
+    """Return the network. Raises Refused if Mastodon.py or the token is missing.
 
-    NOW is asked how old what is remembered is; PAUSE waits some seconds while the server works on a picture.
+    `now` returns the current time; `pause` sleeps while the server processes a picture.
     """
     (name,) = required_secrets(options)
     token = secrets.get(name, "")
@@ -270,7 +270,7 @@ def connect(
 
 
 def login(options: Options, prompt: Prompt) -> Mapping[str, str]:
-    """Register this appliance with the server, let the owner allow it, and return the token. Raises ApplianceErrors."""
+    """Register this appliance, let the owner allow it, and return the token. Raises ApplianceError."""
     line = _line(options)
     app = line.ask(
         line.client.create_app,
@@ -327,7 +327,7 @@ class Mastodon:
         return self._rules
 
     def post(self, post: Post, *, key: str, thread: Sequence[SentPost] = ()) -> SentPost:
-        """Post POST and return its address. Raises Unavailable, Refused or Uncertain."""
+        """Send `post`. Raises as Network.post does."""
         pictures = [self._upload(picture) for picture in post.pictures]
         status = self._line.ask(
             self._line.client.status_post,

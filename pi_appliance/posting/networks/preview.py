@@ -1,4 +1,4 @@
-"""Network 'preview': a file that shows exactly what would have been posted. Needs no account."""
+"""Network "preview": a file that shows what would be posted. It needs no account."""
 
 import os
 from collections.abc import Collection, Mapping, Sequence
@@ -18,50 +18,50 @@ NAME = "posts.txt"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """The keys a network of this kind takes under `with:`."""
+    """The keys of this kind under `with:`."""
 
     limit: Annotated[int, "the longest post, counted as X counts"] = x_text.X_LIMIT
 
 
 def required_secrets(options: Options) -> Mapping[str, str]:  # noqa: ARG001 - the shape of all networks
-    """Return the secrets it needs: none."""
+    """Return no secrets."""
     return {}
 
 
 def post_limits(options: Options, place: NetworkDirs) -> PostLimits:  # noqa: ARG001 - the shape of all networks
-    """Return what it takes."""
+    """Return the limits."""
     return PreviewLimits(options.limit)
 
 
 def connect(options: Options, secrets: Mapping[str, str], place: NetworkDirs) -> "Preview":  # noqa: ARG001 - the shape of all networks
-    """Return the network; its posts go to posts.txt in the public folder of PLACE."""
+    """Return the network. Its posts go to posts.txt in the public directory."""
     return Preview(PreviewLimits(options.limit), place.public / NAME)
 
 
 @dataclass(frozen=True, slots=True)
 class PreviewLimits:
-    """Lengths as X counts them, at no cost."""
+    """Lengths as X counts them, without a price."""
 
     max_length: int
     lookup_price: Decimal = Decimal(0)
     monthly_cap: Decimal | None = None
 
     def text_length(self, text: str) -> int:
-        """Return the length of TEXT as X counts it."""
+        """Return the length of `text` as X counts it."""
         return x_text.text_length(text)
 
     def rejection_reason(self, post: Post) -> str:
-        """Return why POST does not fit."""
+        """Return why `post` does not fit; empty if it does."""
         weight = self.text_length(post.text)
         return "" if weight <= self.max_length else f"{weight} of {self.max_length}"
 
     def post_price(self, post: Post) -> Decimal:  # noqa: ARG002 - the shape of all networks
-        """Return nothing: it is a file."""
+        """Return 0."""
         return Decimal(0)
 
 
 class Preview:
-    """Posts as blocks of text: a line that names the slot, then the post itself."""
+    """Posts as blocks of text: a heading with the slot, then the post."""
 
     idempotent = True
 
@@ -70,7 +70,7 @@ class Preview:
         self._path = path
 
     def post(self, post: Post, *, key: str, thread: Sequence[SentPost] = ()) -> SentPost:  # noqa: ARG002 - a file has no threads
-        """Append POST under the heading KEY, on the disk before this returns. A KEY is never written twice."""
+        """Append `post` durably, unless there is a block with this `key`."""
         heading = _heading(key)
         shown = "".join(f"[picture: {picture.alt or picture.mime}]\n" for picture in post.pictures)
         try:
@@ -84,12 +84,12 @@ class Preview:
         return SentPost(key, str(self._path))
 
     def find_post(self, post: Post, *, key: str, known_ids: Collection[str], since_id: str = "") -> SentPost | None:  # noqa: ARG002 - the shape of all
-        """Return the post of KEY, if it is in the file."""
+        """Return the post with this `key`, if it is in the file."""
         there = self._path.exists() and _heading(key) in self._path.read_text("utf-8")
         return SentPost(key, str(self._path)) if there else None
 
     def whoami(self) -> str:
-        """Return where the posts go."""
+        """Return the path of the file."""
         return f"the file {self._path}"
 
     def _append(self, block: str) -> None:

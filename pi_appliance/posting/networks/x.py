@@ -1,7 +1,6 @@
-"""Network 'x': posts to X by its API v2. The only file that imports tweepy, and only where X is to be reached.
+"""Network "x": posts to X by API v2 with tweepy. tweepy is imported only when X is reached.
 
-Posts go by tweepy's create_tweet. What it cannot do in 4.17 (pictures by v2, an end in time, errors that it stumbles
-over itself) is done beside it, on the same session: _exchange.py carries, _x_answers.py says what an answer means.
+ADR 11 describes the parts that tweepy does not do.
 """
 
 import contextlib
@@ -34,7 +33,7 @@ _NAME = "account.json"
 
 
 class Account:
-    """The id of the account of TOKEN, in FOLDER. Another token in the same place knows nothing of it."""
+    """Cache of the account id in `folder`, valid for one access `token`."""
 
     def __init__(self, folder: Path, token: str) -> None:
         self._path = folder / _NAME
@@ -43,7 +42,7 @@ class Account:
 
     @property
     def id(self) -> str | None:
-        """Return it, if it is known."""
+        """The id, if it is known."""
         if self._id is None:
             with contextlib.suppress(OSError, ValueError, TypeError, KeyError):
                 kept = json.loads(self._path.read_text("ascii"))
@@ -51,7 +50,7 @@ class Account:
         return self._id
 
     def remember(self, number: str) -> None:
-        """Keep NUMBER as the id; where it cannot be written, until the end of this process."""
+        """Store `number`; only in memory if the file cannot be written."""
         if number == self.id:
             return
         self._id = number
@@ -60,7 +59,7 @@ class Account:
             self._write(json.dumps({"token": self._mark, "id": number}))
 
     def _write(self, text: str) -> None:
-        """Put TEXT in place of the file, whole or not at all, for the owner alone."""
+        """Replace the file atomically, readable for its owner only."""
         new = self._path.with_name(f".{_NAME}.{os.getpid()}")
         try:
             with os.fdopen(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
@@ -94,7 +93,7 @@ _PICTURES, _PICTURE_BYTES, _ALT_LETTERS = 4, 5_000_000, 1000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """The keys a network of this kind takes under `with:`. The four keys of the account are secrets, never here."""
+    """The keys of this kind under `with:`. The four keys of the account are secrets."""
 
     timeout: Annotated[timedelta, "how long to wait for X to connect, and then to answer"] = timedelta(seconds=30)
     secrets_prefix: Annotated[str, "what the names of its secrets begin with; another for a second account"] = "X"
@@ -109,7 +108,7 @@ class Options:
     server: Annotated[str, "where X's API is; another address to try things out"] = HOME
 
     def check(self) -> list[tuple[tuple[str | int, ...], str, str]]:
-        """Return what is wrong with a key: where, what, and what would be right."""
+        """Return the errors: key, problem, remedy."""
         found: list[tuple[tuple[str | int, ...], str, str]] = []
         if not self.server.startswith(("https://", "http://127.0.0.1:", "http://localhost:")):
             found.append((("server",), f"{self.server!r} would send the keys unprotected", "begin it with https://"))
@@ -127,18 +126,18 @@ class Options:
 
 
 def required_secrets(options: Options) -> Mapping[str, str]:
-    """Return the secrets that it needs, and what each is."""
+    """Return the names of the required secrets and their meaning."""
     words = ("the app's key", "the app's secret", "the account's token", "the account's token secret")
     return {f"{options.secrets_prefix}_{name}": what for name, what in zip(KEYS, words, strict=True)}
 
 
 def post_limits(options: Options, place: NetworkDirs) -> PostLimits:  # noqa: ARG001 - the shape of all networks
-    """Return what X takes and what it charges."""
+    """Return the limits and prices of X."""
     return XLimits(options)
 
 
 def connect(options: Options, secrets: Mapping[str, str], place: NetworkDirs) -> "X":
-    """Return the network; nothing is sent yet. Raises Refused, naming the secrets that are missing."""
+    """Return the network; nothing is sent yet. Raises Refused if secrets are missing."""
     if missing := [name for name in required_secrets(options) if not secrets.get(name)]:
         raise Refused(f"no {', '.join(missing)} among the secrets; run: pi-appliance networks login")
     return X(options, [secrets[name] for name in required_secrets(options)], place)
@@ -162,7 +161,7 @@ def _session(options: Options) -> Any:
 
 
 class XLimits:
-    """X's limits."""
+    """Limits and prices of X."""
 
     max_length = x_text.X_LIMIT
     lookup_price = _POST_MIN_SEARCHED * _MIN_SEARCHED
@@ -172,11 +171,11 @@ class XLimits:
         self._plain, self._with_link = options.price, options.price_with_link
 
     def text_length(self, text: str) -> int:
-        """Return the length of TEXT as X counts it."""
+        """Return the length of `text` as X counts it."""
         return x_text.text_length(text)
 
     def rejection_reason(self, post: Post) -> str:
-        """Return why X would refuse POST."""
+        """Return why X would reject `post`; empty if it would not."""
         weight, pictures = self.text_length(post.text), len(post.pictures)
         if weight > self.max_length:
             return f"{weight} of {self.max_length}"
@@ -189,7 +188,7 @@ class XLimits:
         return next((wrong for picture in post.pictures if (wrong := _wrong_picture(picture))), "")
 
     def post_price(self, post: Post) -> Decimal:
-        """Return what X charges for POST."""
+        """Return the price of `post` in US dollars."""
         alt = sum(_ALT_TEXT for picture in post.pictures if picture.alt)
         return alt + (self._with_link if x_text.has_link(post.text) else self._plain)
 
@@ -204,7 +203,7 @@ def _wrong_picture(picture: Picture) -> str:
 
 
 class X:
-    """One account on X, by OAuth 1.0a."""
+    """One account on X, with OAuth 1.0a."""
 
     idempotent = False
 
@@ -226,7 +225,7 @@ class X:
         self._account = Account(place.private, keys[2])
 
     def post(self, post: Post, *, key: str, thread: Sequence[SentPost] = ()) -> SentPost:  # noqa: ARG002 - X knows no key for a post
-        """Post POST, as a reply to the last of AFTER. Raises Unavailable, Refused, Duplicate or Uncertain."""
+        """Send `post` as a reply to the last part of `thread`. Raises as Network.post does."""
         pictures = [self._upload(picture) for picture in post.pictures]
         above = thread[-1].id if thread else None
         try:
