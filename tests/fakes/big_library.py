@@ -1,4 +1,4 @@
-"""A library of any size for MPD: its database as MPD itself writes it, with no music behind it."""
+"""Write the database of an MPD library of any size, without the music files."""
 
 import contextlib
 import gzip

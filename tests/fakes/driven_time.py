@@ -1,4 +1,4 @@
-"""Time that passes when a test says so: what waits for it wakes in order."""
+"""Virtual time: a test advances it, and sleeping tasks wake in order."""
 
 import asyncio
 import heapq

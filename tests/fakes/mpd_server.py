@@ -1,4 +1,4 @@
-"""A real MPD that makes no sound, in a folder of its own, with music of silence and tags."""
+"""Run a real MPD without sound in a temporary folder, with tagged files of silence."""
 
 import contextlib
 import functools
@@ -23,7 +23,7 @@ needs_mpd = pytest.mark.skipif(
     shutil.which("mpd") is None or shutil.which("mpc") is None, reason="mpd or mpc is not installed"
 )
 SECONDS = 20
-# A picture whose bytes look like the ends of MPD's answers, and are no UTF-8.
+# An image whose bytes look like the ends of MPD's replies, and are not valid UTF-8.
 PICTURE = b"\x89PNG\r\n\xff\nOK\nACK [5@0] {} no\nlist_OK\n" + bytes(range(256)) * 100
 
 

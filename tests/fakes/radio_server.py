@@ -1,4 +1,4 @@
-"""A web radio on a real socket that plays silence, hangs up, falls silent or is gone."""
+"""A web radio station on a real socket that plays silence, disconnects, stalls or rejects clients."""
 
 import asyncio
 import contextlib

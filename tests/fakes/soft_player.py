@@ -1,4 +1,4 @@
-"""A player in memory, which plays as fast as driven time passes, with streams that may be dead, stall or end."""
+"""A player in memory with virtual time, whose streams can fail, stall or end."""
 
 import asyncio
 import dataclasses
