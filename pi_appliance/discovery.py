@@ -1,7 +1,7 @@
-"""Found by itself: announces the page and the MPD port to the house, for as long as they listen on its network.
+"""Announce the page and the MPD proxy in the local network by mDNS, if other machines can reach them.
 
-While the machine has no address yet, as a Pi whose Wi-Fi is still to come, it waits. When it has other addresses, all
-is announced anew. Without zeroconf, which not everybody installs, nothing is.
+It waits until the machine has an address and announces again when the addresses change. It does nothing if the
+optional library zeroconf is not installed.
 """
 
 import asyncio
@@ -21,16 +21,16 @@ from pi_appliance.system import clock, network
 if TYPE_CHECKING:
     from pi_appliance.mdns import Announcer
 
-_FIRST, _LONGEST = timedelta(seconds=5), timedelta(minutes=10)  # between tries that the network did not take
-_SETTLE = 2.0  # seconds; a network that comes up changes several times within them
+_FIRST, _LONGEST = timedelta(seconds=5), timedelta(minutes=10)  # between attempts
+_SETTLE = 2.0  # seconds; a network that comes up changes several times
 _log = logging.getLogger(__name__)
 
 Offer = tuple[tuple[str, ...], dict[str, int]]
-"""At which addresses something is reached, and the port of each kind of service."""
+"""Addresses, and the port of each service type."""
 
 
 class DiscoveryService:
-    """The announcements as a part of the daemon. OWN tells the addresses of the machine, which is called NAME."""
+    """The daemon service that announces. `own` returns the addresses of the machine `name`."""
 
     def __init__(
         self, own: Callable[[], list[str]] = network.local_addresses, name: str | None = None, settle: float = _SETTLE
@@ -39,39 +39,39 @@ class DiscoveryService:
         self._changed = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
         self.known_as: list[str] = []
-        """Under which names the services are announced at this moment."""
+        """The announced service names."""
 
     async def start(self, daemon: Daemon) -> str:
-        """Begin to announce what others can reach. Nothing is said of it here, for it takes a while."""
+        """Start to announce in the background."""
         config = daemon.appliance.config
         if config.discovery and _open(config) and find_spec("zeroconf") is not None:
             self._task = asyncio.create_task(self._live(config))
         return ""
 
     async def stop(self) -> None:
-        """Say goodbye."""
+        """Withdraw the announcements."""
         if self._task is not None:
             self._task.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await self._task
             self._task = None
 
-    def look(self) -> None:
-        """See whether the addresses are others now."""
+    def check_addresses(self) -> None:
+        """Check whether the addresses changed."""
         self._changed.set()
 
     async def _live(self, config: Config) -> None:
-        from pi_appliance.mdns import Announcer  # noqa: PLC0415 - 70 ms and 5 MB, for who wants it
+        from pi_appliance.mdns import Announcer  # noqa: PLC0415 - 70 ms and 5 MB
 
-        alarm = network.AddressWatcher(self.look)
+        alarm = network.AddressWatcher(self.check_addresses)
         try:
             while True:
                 offer = offered(config, self._own)
                 async with contextlib.aclosing(
                     Announcer(self._name, network.mdns_name(self._name), offer[0])
                 ) as announcer:
-                    await self._announced(announcer, offer, config)
-                    while offered(config, self._own) == offer:  # also when one went and came back
+                    await self._announce(announcer, offer, config)
+                    while offered(config, self._own) == offer:  # also if an address was lost and came back
                         await self._changed.wait()
                         self._changed.clear()
                         await asyncio.sleep(self._settle)
@@ -79,8 +79,8 @@ class DiscoveryService:
             self.known_as = []
             alarm.close()
 
-    async def _announced(self, announcer: "Announcer", offer: Offer, config: Config) -> None:
-        """Announce OFFER, however often the network must be asked; done, too, when there is none, or another."""
+    async def _announce(self, announcer: "Announcer", offer: Offer, config: Config) -> None:
+        """Announce `offer`, with retries. Return early if it is empty or changed."""
         attempt = 0
         while offer[0] and offered(config, self._own) == offer:
             attempt += 1
@@ -89,7 +89,7 @@ class DiscoveryService:
             except Unavailable as error:
                 _log.log(logging.WARNING if attempt == 1 else logging.DEBUG, "discovery: %s", str(error))
             else:
-                return _log.info("discovery: known as %s", ", ".join(self.known_as))
+                return _log.info("discovery: announced as %s", ", ".join(self.known_as))
             wait = clock.retry_delay(attempt, first=_FIRST, at_most=_LONGEST, random=Random())  # noqa: S311 - jitter
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._changed.wait(), wait.total_seconds())
@@ -98,16 +98,16 @@ class DiscoveryService:
 
 
 def offered(config: Config, own: Callable[[], list[str]]) -> Offer:
-    """Return what CONFIG offers to others at our OWN addresses: nothing of what listens on this machine alone."""
+    """Return the services of `config` that other machines can reach."""
     reached = {kind: network.public_addresses(host, own) for kind, (host, _) in _open(config).items()}
     addresses = dict.fromkeys(each for those in reached.values() for each in those)
     return tuple(addresses), {kind: port for kind, (_, port) in _open(config).items() if reached[kind]}
 
 
 def _open(config: Config) -> dict[str, tuple[str, int]]:
-    """Return where what others may reach listens."""
+    """Return host and port of each service that does not listen on this machine only."""
     places = {"_http._tcp": (config.web.host, config.web.port)}
     if config.mpd_proxy is not None:
         places["_mpd._tcp"] = (config.mpd_proxy.host, config.mpd_proxy.port)
-    # Port 0 is any that is free, which is for tests and not for phones.
+    # Port 0 is any free port, for tests only.
     return {kind: (host, port) for kind, (host, port) in places.items() if port and not network.is_loopback_only(host)}

@@ -1,35 +1,35 @@
-"""Everything that can go wrong, as the owner sees it.
+"""The errors that the owner sees.
 
 ApplianceError             exit 1
-├── ConfigError            exit 2    every problem: file:line:column, what is wrong, what would be right
-│   ├── NoConfig           exit 2    there is no file at all
-│   └── WrongArgument      exit 2    what one run is asked to do is nothing that its job does
-├── UnknownName            exit 2    with the nearest known name
-├── Unavailable            exit 75   not reached, certainly not done: may be tried again
-├── Uncertain              exit 1    sent, no answer: perhaps done, never tried again blindly
-├── Refused                exit 1    answered no: not tried again, told to the owner
-│   └── Duplicate          exit 1    answered no, because it is there already
-└── DeadlineExceeded       exit 1    a deadline passed
+├── ConfigError            exit 2    every problem: file:line:column, message, hint
+│   ├── ConfigNotFound     exit 2    there is no configuration file
+│   └── InvalidOption      exit 2    an option of a run that its job does not accept
+├── UnknownName            exit 2    with the closest known name
+├── Unavailable            exit 75   not reached, certainly not done: can be retried
+├── Uncertain              exit 1    sent, no answer: perhaps done, never retried blindly
+├── Refused                exit 1    rejected: not retried, reported to the owner
+│   └── Duplicate          exit 1    rejected, because it exists already
+└── DeadlineExceeded       exit 1    a time limit passed
 """
 
 import difflib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-_FEW = 30  # names in one line
-_MANY = 50  # problems; whoever mends that many looks again
-_LONG = 300  # characters; what is wrong may quote a word of a file that has no end
+_MAX_NAMES = 30  # in one line
+_MAX_PROBLEMS = 50  # in one message
+_MAX_MESSAGE = 300  # characters; a message may quote a long value of the file
 
 
 class ApplianceError(Exception):
-    """Base of all errors that a person may see: one line, what happened, where, what to do."""
+    """Base of all errors for the owner: what happened, where, and how to fix it."""
 
     exit_status = 1
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Problem:
-    """One thing wrong in a file. Lines and columns count from 1."""
+    """A problem in a file. Lines and columns count from 1."""
 
     file: str
     line: int
@@ -38,29 +38,29 @@ class Problem:
     hint: str = ""
 
     def __str__(self) -> str:
-        """Return file:line:column: what is wrong; what would be right."""
+        """Return `file:line:column: message; hint`."""
         wrong = (
             self.message
-            if len(self.message) <= _LONG
-            else f"{self.message[: _LONG // 2]}…{self.message[-_LONG // 2 :]}"
+            if len(self.message) <= _MAX_MESSAGE
+            else f"{self.message[: _MAX_MESSAGE // 2]}…{self.message[-_MAX_MESSAGE // 2 :]}"
         )
         return f"{self.file}:{self.line}:{self.column}: {wrong}" + (f"; {self.hint}" if self.hint else "")
 
 
 class ConfigError(ApplianceError):
-    """Files that cannot be used as they are; carries every problem found, in the order of the file."""
+    """Files with problems; `problems` has all of them, in the order of the file."""
 
     exit_status = 2
 
     def __init__(self, problems: Iterable[Problem]) -> None:
         self.problems = tuple(sorted(set(problems)))
-        more = len(self.problems) - _MANY
+        more = len(self.problems) - _MAX_PROBLEMS
         rest = [f"{self.problems[0].file}: and {more:,} more"] if more > 0 else []
-        super().__init__("\n".join([*map(str, self.problems[:_MANY]), *rest]))
+        super().__init__("\n".join([*map(str, self.problems[:_MAX_PROBLEMS]), *rest]))
 
 
 class ConfigNotFound(ConfigError):
-    """There is no configuration in any of the places where one is looked for."""
+    """There is no configuration in any of the standard places."""
 
     def __init__(self, message: str) -> None:
         super().__init__(())
@@ -68,7 +68,7 @@ class ConfigNotFound(ConfigError):
 
 
 class InvalidOption(ConfigError):
-    """What one run is asked to do is nothing that its job does: a key or a value is wrong."""
+    """An option for one run has an unknown key or an invalid value."""
 
     def __init__(self, message: str) -> None:
         super().__init__(())
@@ -76,7 +76,7 @@ class InvalidOption(ConfigError):
 
 
 class UnknownName(ApplianceError):
-    """A name that nothing bears, with the nearest that something does, or with RIGHT where nearness means nothing."""
+    """An unknown name. The message has the closest known name, or `hint` instead."""
 
     exit_status = 2
 
@@ -86,7 +86,7 @@ class UnknownName(ApplianceError):
 
 
 class Unavailable(ApplianceError):
-    """Not reached, so certainly not done: may be tried again. `after` seconds, where the other side said so."""
+    """Not reached, so certainly not done. `retry_after` is in seconds, if the other side named a time."""
 
     exit_status = 75
 
@@ -96,27 +96,27 @@ class Unavailable(ApplianceError):
 
 
 class Uncertain(ApplianceError):
-    """Sent, but no answer came: perhaps done. Never tried again blindly."""
+    """Sent, but there was no answer: perhaps done. Never retried blindly."""
 
 
 class Refused(ApplianceError):
-    """The other side answered no. Trying again would not help; the owner must do something."""
+    """Rejected by the other side. A retry would not help; the owner must act."""
 
 
 class Duplicate(Refused):
-    """The other side has it already: from an earlier try, or from somebody else."""
+    """Rejected because it exists already, from an earlier attempt or from someone else."""
 
 
 class DeadlineExceeded(ApplianceError):
-    """A deadline passed."""
+    """A time limit passed."""
 
 
 def suggest(name: str, known: Sequence[str]) -> str:
-    """Return 'did you mean …?' where a known name is close, whatever its capitals, else the list of known names."""
+    """Return 'did you mean …?' if a known name is close, ignoring case, else the list of known names."""
     folded = {each.casefold(): each for each in known}
     close = difflib.get_close_matches(name.casefold(), folded, n=1, cutoff=0.6)
     if close:
         return f"did you mean {folded[close[0]]!r}?"
     names = sorted(known)
-    more = f" and {len(names) - _FEW} more" if len(names) > _FEW else ""
-    return f"known: {', '.join(names[:_FEW])}{more}" if names else "there are none yet"
+    more = f" and {len(names) - _MAX_NAMES} more" if len(names) > _MAX_NAMES else ""
+    return f"known: {', '.join(names[:_MAX_NAMES])}{more}" if names else "there are none yet"

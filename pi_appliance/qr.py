@@ -1,4 +1,4 @@
-"""pi-appliance qr: the address of the page as a code for the phone's camera."""
+"""Command `pi-appliance qr`: the address of the page as a QR code."""
 
 from importlib.util import find_spec
 from pathlib import Path
@@ -12,26 +12,28 @@ from pi_appliance.errors import Refused, Unavailable
 from pi_appliance.system import files, network
 
 
-@click.command("qr", short_help="The page's address as a code for the phone.")
-@click.option("--svg", type=click.Path(path_type=Path), metavar="FILE", help="Write the code as a picture to FILE.")
+@click.command("qr", short_help="Show the address of the page as a QR code.")
+@click.option(
+    "--svg", type=click.Path(path_type=Path), metavar="FILE", help="Write the code as an SVG picture to FILE."
+)
 @config_option
 def command(svg: Path | None, config: Path) -> None:
-    """Show the address of the page as a QR code for the phone's camera, and in plain words below it.
+    """Show the address of the page as a QR code for the phone's camera, and as text below it.
 
-    The code has the address and nothing else: the phone asks for the password.
+    The code contains only the address; the page asks for the password.
 
     \b
     Exit status:
       0   done
-      1   the page listens on this machine alone, or what makes codes is not installed
+      1   the page listens on this machine only, or segno is not installed
       2   the configuration is wrong
-      75  this machine has no address at home, or the file cannot be written
+      75  this machine has no network address, or the file cannot be written
     """
     first, *others = addresses(load_config(config).web)
     if find_spec("segno") is None:
         click.echo(first)
-        raise Refused("what makes codes is not installed; run: pip install segno")
-    from pi_appliance import qr_code  # noqa: PLC0415 - not everybody has it
+        raise Refused("segno is not installed; run: pip install segno")
+    from pi_appliance import qr_code  # noqa: PLC0415 - an optional library
 
     if svg is not None:
         files.write_file(svg, qr_code.svg(first))
@@ -42,13 +44,16 @@ def command(svg: Path | None, config: Path) -> None:
 
 
 def addresses(web: Web) -> list[str]:
-    """Return what to type into a phone, the surest first.
+    """Return the addresses of the page, the most reliable first.
 
-    Raises Refused where no phone reaches the page, Unavailable where there is no network.
+    Raises:
+        Refused: the page listens on this machine only.
+        Unavailable: there is no network.
+
     """
     if network.is_loopback_only(web.host):
         raise Refused(
-            f"the page listens on {web.host}, where no phone reaches it;"
+            f"the page listens on {web.host}, so phones cannot reach it;"
             " write host: 0.0.0.0 under web:, and WEB_PASSWORD=… into secrets.env"
         )
     if web.port == 0:
@@ -57,7 +62,7 @@ def addresses(web: Web) -> list[str]:
     if not found:
         raise Unavailable(f"this machine has no address at which others reach {web.host}; is it on the network?")
     port = "" if web.port == 80 else f":{web.port}"
-    # The name is second: it stays when the address changes, but not every phone knows how to find it.
+    # The host name is second: it does not change, but not every phone resolves it.
     return [
         f"http://{found[0]}{port}/",
         f"http://{network.host_name()}.local{port}/",

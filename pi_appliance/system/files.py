@@ -1,4 +1,4 @@
-"""Files that are whole or not there: written beside the old one, made durable, then put in its place."""
+"""Atomic, durable writing of files, and probes of what can be written."""
 
 import contextlib
 import errno
@@ -12,23 +12,23 @@ from typing import IO
 
 from pi_appliance.errors import Unavailable
 
-_LITTLE = 128 * 1024  # bytes; a run that begins needs a little less for what is written of it
+_MIN_FREE = 128 * 1024  # bytes; the records of one run need a little less
 
 
 @contextlib.contextmanager
 def atomic_write(path: Path, *, mode: int = 0o644) -> Iterator[IO[bytes]]:
-    """Give a file to write; it takes the place of PATH when the block ends well, else PATH stays as it was.
+    """Yield a file that replaces `path` when the block ends without an error.
 
-    The folder must exist. Raises Unavailable when the disk is full or the folder cannot be written, and when PATH is
-    something else than a file: put in the place of /dev/null, a file would be the ruin of the machine.
+    The folder must exist. Raises Unavailable if the disk is full, if the folder is not writable, or if `path` is not
+    a regular file: replacing /dev/null would break the machine.
     """
     if path.exists() and not path.is_file():
-        raise Unavailable(f"{path} is no file, so none is put in its place; name another")
+        raise Unavailable(f"{path} is not a regular file; choose another name")
     draft = path.with_name(f".{path.name}.{secrets.token_hex(4)}.new")
     try:
         try:
             with os.fdopen(_open_draft(draft, mode), "wb") as file:
-                os.fchmod(file.fileno(), mode)  # whatever the umask says
+                os.fchmod(file.fileno(), mode)  # independent of the umask
                 yield file
                 file.flush()
                 os.fsync(file.fileno())
@@ -44,7 +44,7 @@ def atomic_write(path: Path, *, mode: int = 0o644) -> Iterator[IO[bytes]]:
 
 
 def _name(number: int, draft: Path) -> None:
-    """Give the open file NUMBER its name. A folder must be given, or Python links the link in /proc itself."""
+    """Link the open file `number` as `draft`. Without a directory fd, Python would link the symlink in /proc itself."""
     folder = os.open(draft.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.link(f"/proc/self/fd/{number}", draft.name, dst_dir_fd=folder, follow_symlinks=True)
@@ -53,9 +53,9 @@ def _name(number: int, draft: Path) -> None:
 
 
 def _open_draft(draft: Path, mode: int) -> int:
-    """Open a file for DRAFT that has no name yet, so that a process which is killed leaves nothing behind.
+    """Open an unnamed file, so that a killed process leaves nothing behind.
 
-    Where the file system knows no such files (FAT, old overlays), it has its name from the start.
+    On file systems without unnamed files (FAT, old overlays) it is named `draft` from the start.
     """
     try:
         return os.open(draft.parent, os.O_TMPFILE | os.O_WRONLY | os.O_CLOEXEC, mode)
@@ -67,7 +67,7 @@ def _open_draft(draft: Path, mode: int) -> int:
 
 @contextlib.contextmanager
 def atomic_write_text(path: Path) -> Iterator[IO[str]]:
-    """As `replacing`, for text in UTF-8."""
+    """Do the same as `atomic_write`, for text in UTF-8."""
     with atomic_write(path) as file:
         text = io.TextIOWrapper(file, encoding="utf-8", newline="\n")
         yield text
@@ -76,13 +76,13 @@ def atomic_write_text(path: Path) -> Iterator[IO[str]]:
 
 
 def write_file(path: Path, content: bytes, *, mode: int = 0o644) -> None:
-    """Put CONTENT in the place of PATH, wholly or not at all. Raises Unavailable."""
+    """Replace `path` by `content` atomically. Raises Unavailable."""
     with atomic_write(path, mode=mode) as file:
         file.write(content)
 
 
 def make_directory(path: Path, *, mode: int = 0o755) -> Path:
-    """Make the folder PATH and those above it, and return it. Raises Unavailable."""
+    """Create the directory `path` and its parents, and return it. Raises Unavailable."""
     try:
         path.mkdir(mode=mode, parents=True, exist_ok=True)
     except OSError as error:
@@ -91,18 +91,18 @@ def make_directory(path: Path, *, mode: int = 0o755) -> Path:
 
 
 def require_free_space(folder: Path) -> None:
-    """Raise Unavailable, with what to do, if FOLDER cannot be written or has next to no room left."""
+    """Raise Unavailable, with a hint, if `folder` is not writable or its disk is full."""
     found = os.statvfs(folder)
     if found.f_flag & os.ST_RDONLY:
         raise Unavailable(f"{folder} is read-only: mount it so that it can be written; is the card worn out?")
     if not os.access(folder, os.W_OK):
         raise Unavailable(f"{folder} cannot be written; check its rights")
-    if found.f_bavail * found.f_frsize < _LITTLE:
+    if found.f_bavail * found.f_frsize < _MIN_FREE:
         raise Unavailable(f"{folder} is full: make room there")
 
 
 def sync_directory(folder: Path) -> None:
-    """Make the names in FOLDER survive a power cut."""
+    """Sync the directory `folder`, so that its entries survive a power cut."""
     number = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(number)
@@ -111,14 +111,14 @@ def sync_directory(folder: Path) -> None:
 
 
 def write_error(path: Path, error: OSError) -> Unavailable:
-    """Return the error that tells the owner that PATH cannot be written, and why."""
+    """Return the error for a failed write to `path`."""
     return Unavailable(
         f"{path} cannot be written: {error.strerror}; check the rights and the free space of {path.parent}"
     )
 
 
 def probe_write(folder: Path) -> str:
-    """Write a small file into FOLDER, have it on the disk, and remove it. Return why that fails, '' if it does not."""
+    """Write, sync and remove a small file in `folder`. Return the reason of a failure, or ''."""
     path = folder / f".trial.{secrets.token_hex(4)}"
     try:
         number = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
@@ -134,21 +134,21 @@ def probe_write(folder: Path) -> str:
 
 
 def nearest_existing(folder: Path) -> Path:
-    """Return FOLDER, or the folder above it that is there."""
-    while folder != folder.parent and not _is_there(folder):
+    """Return `folder`, or its nearest parent that exists."""
+    while folder != folder.parent and not _exists(folder):
         folder = folder.parent
     return folder
 
 
-def _is_there(path: Path) -> bool:
+def _exists(path: Path) -> bool:
     try:
         return path.exists()
-    except OSError:  # it lies in a folder that keeps us out
+    except OSError:  # a parent folder is not accessible
         return False
 
 
 def user_name(user: int) -> str:
-    """Return the name of the user with that number, or #NUMBER."""
+    """Return the name of the user with the id `user`, or `#` and the id."""
     try:
         return pwd.getpwuid(user).pw_name
     except KeyError:
@@ -157,7 +157,7 @@ def user_name(user: int) -> str:
 
 @contextlib.contextmanager
 def as_user(user: int) -> Iterator[None]:
-    """Let root do what is in the block as USER would; nothing for others, who cannot change who they are."""
+    """Run the block with the rights of `user` if this process is root; otherwise change nothing."""
     if os.geteuid() != 0 or user == 0:
         yield
         return

@@ -1,10 +1,10 @@
-"""A cgroup for each run, below the one that systemd has given us to rule over (Delegate=; cgroup v2 only).
+"""Limits of memory and CPU: a cgroup for each run below the one that systemd delegates (cgroup v2 only).
 
-    pi-appliance.service        delegated: ours. Processes may be in its leaves only, once it hands controllers on.
-    ├── main                    everything that is no run: the daemon, the runners, the private MPD
+    pi-appliance.service        delegated to us; processes may only be in its leaves
+    ├── main                    everything else: the daemon, the runners, the silent MPD
     └── run-301-7-1             one attempt of one run, with its limits; gone when that ends (301 is its runner)
 
-A runner that was started elsewhere (by cron, by hand) asks systemd for such a place, and moves there.
+A runner that was started elsewhere, by cron or by a person, asks systemd for a scope and moves there.
 """
 
 import contextlib
@@ -22,7 +22,7 @@ from pi_appliance.errors import Unavailable
 
 MAIN = "main"
 _SCOPE = "pi-appliance-{}.scope"
-PERIOD = 100_000  # microseconds in which a share of a processor is counted
+PERIOD = 100_000  # microseconds; the CPU quota is counted per period
 _WAIT = 2.0  # seconds for systemd to move us, and for the last process of a leaf to be gone
 _TRIES = 20  # what is moved may start another one meanwhile
 _DBUS = ("org.freedesktop.systemd1", "/org/freedesktop/systemd1", "org.freedesktop.systemd1.Manager")
@@ -30,12 +30,12 @@ _DBUS = ("org.freedesktop.systemd1", "/org/freedesktop/systemd1", "org.freedeskt
 
 @dataclass(frozen=True, slots=True)
 class Leaf:
-    """One cgroup that a process may enter."""
+    """The cgroup of one attempt."""
 
     folder: Path
 
     def set(self, name: str, value: str) -> bool:
-        """Write a limit; say whether it holds. It does not where its controller is not handed to us."""
+        """Write a limit and return whether it applies; it does not if its controller is not delegated."""
         try:
             (self.folder / name).write_text(value, "ascii")
         except OSError:
@@ -43,20 +43,20 @@ class Leaf:
         return True
 
     def out_of_memory(self) -> bool:
-        """Say whether the kernel killed something here because the memory was used up."""
+        """Return whether the kernel killed a process here for lack of memory."""
         with contextlib.suppress(OSError, ValueError):
             lines = (self.folder / "memory.events").read_text("ascii").splitlines()
             return int(dict(line.split() for line in lines).get("oom_kill", 0)) > 0
         return False
 
     def remove(self) -> None:
-        """Kill whatever is left in it, and take it away. One that cannot be emptied stays for the next to remove."""
+        """Kill its processes and remove it. A leaf that cannot be emptied is removed by a later run."""
         self.set("cgroup.kill", "1")
         _until(lambda: _removed(self.folder))
 
 
 def own_cgroup(root: Path = Path("/sys/fs/cgroup"), membership: Path = Path("/proc/self/cgroup")) -> Path | None:
-    """Return the cgroup that was given to us, with everything but runs put into its leaf `main`; None if none was."""
+    """Return the delegated cgroup, after moving all processes but runs into its leaf `main`; None if there is none."""
     here = _here(root, membership)
     for folder in (here, here.parent) if here is not None and here.name == MAIN else (here,):
         if folder is not None and _is_ours(folder):
@@ -66,7 +66,7 @@ def own_cgroup(root: Path = Path("/sys/fs/cgroup"), membership: Path = Path("/pr
 
 
 def leaf(ours: Path, name: str) -> Leaf | None:
-    """Make a cgroup for the attempt NAME of a run of this process, below OURS; None if it cannot be made."""
+    """Create the cgroup of the attempt `name` below `ours`; None if that is not possible."""
     try:
         (ours / MAIN).mkdir(exist_ok=True)
         _delegate_controllers(ours)
@@ -78,12 +78,12 @@ def leaf(ours: Path, name: str) -> Leaf | None:
 
 
 def enter_cgroup(folder: Path) -> None:
-    """Move this process into the cgroup FOLDER; what it starts from now on is in it, too. Raises OSError."""
+    """Move this process, and all it starts later, into the cgroup `folder`. Raises OSError."""
     (folder / "cgroup.procs").write_text("0", "ascii")
 
 
 def request_scope() -> bool:
-    """Have systemd move this process into a scope that is ours; say whether it did."""
+    """Ask systemd to move this process into a delegated scope, and return whether it did."""
     scope = _SCOPE.format(os.getpid())
     runtime = Path(os.environ.get("XDG_RUNTIME_DIR", f"/run/user/{os.geteuid()}"))
     if os.geteuid() == 0:
@@ -121,7 +121,7 @@ def request_scope() -> bool:
 
 
 def _here(root: Path, membership: Path) -> Path | None:
-    """Return the folder of our cgroup; None where the machine has not cgroup v2 alone."""
+    """Return the folder of our cgroup; None unless the machine uses cgroup v2 only."""
     with contextlib.suppress(OSError):
         for line in membership.read_text("utf-8").splitlines():
             if line.startswith("0::/") and (root / "cgroup.controllers").exists():
@@ -130,9 +130,9 @@ def _here(root: Path, membership: Path) -> Path | None:
 
 
 def _is_ours(folder: Path) -> bool:
-    """Say whether it was delegated. That root, or its user, could write there does not make it ours.
+    """Return whether `folder` was delegated to us; that it is writable is not enough.
 
-    systemd marks what it delegates. One that runs for a user (systemd --user) does not: our scope is known by its name.
+    systemd marks delegated cgroups with an attribute. The user's systemd does not, so our scope is known by its name.
     """
     if not os.access(folder / "cgroup.subtree_control", os.W_OK):
         return False
@@ -143,14 +143,14 @@ def _is_ours(folder: Path) -> bool:
 
 
 def _sweep(ours: Path) -> None:
-    """Take away what runners have left that were killed."""
+    """Remove the cgroups of killed runners."""
     for folder in ours.glob("run-*"):
         if not Path("/proc", folder.name.split("-")[1]).exists():
             _removed(folder)
 
 
 def _delegate_controllers(ours: Path) -> None:
-    """Hand the controllers of OURS on to its leaves, which the kernel allows when no process is in OURS itself."""
+    """Enable the controllers for the leaves of `ours`; the kernel requires that `ours` itself has no process."""
     there = (ours / "cgroup.controllers").read_text("ascii").split()
     for name in ("memory", "cpu"):
         for _ in range(_TRIES):
@@ -178,16 +178,16 @@ def _until(true: Callable[[], bool]) -> bool:
     while not true():
         if time.monotonic() > end:
             return False
-        time.sleep(0.01)  # the kernel tells nobody
+        time.sleep(0.01)  # there is no event for it
     return True
 
 
-LOW_PRIORITY = 10  # the nice value of one whose share of the processor cannot be held
+LOW_PRIORITY = 10  # nice value if the CPU limit cannot be applied
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What a job may take. None: as much as it likes."""
+    """The limits of a job; None for no limit."""
 
     nice: int = 0
     memory: int | None = None  # bytes
@@ -196,21 +196,21 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class LimitedRun:
-    """How the limits of one attempt are held."""
+    """How the limits of one attempt are applied."""
 
     plan: str
-    """To be given to `enter` by the process that is to be held."""
+    """The argument of `enter_limits` for the process that is to be limited."""
     details: Mapping[str, str]
-    """For the history: which limit is held by what."""
+    """For the history: the mechanism of each limit."""
     warning: str
-    """For the log: what cannot be held here; or ''."""
+    """For the log: a limit that cannot be applied here, or ''."""
     out_of_memory: Callable[[], bool]
-    """Says whether something was killed for its memory. Always False where that cannot be known."""
+    """Returns whether a process was killed for lack of memory; False if that is not known."""
 
 
 @contextlib.contextmanager
 def apply_limits(limits: Limits, name: str, *, given: Callable[[], Path | None] = own_cgroup) -> Iterator[LimitedRun]:
-    """Have LIMITS held for the block, in a cgroup called NAME if one may be made below the one GIVEN to us."""
+    """Apply `limits` for the block, in a cgroup `name` below the delegated one if there is one."""
     leaf = _leaf(name, given) if limits.memory or limits.cpu else None
     try:
         yield _held(limits, leaf)
@@ -220,7 +220,7 @@ def apply_limits(limits: Limits, name: str, *, given: Callable[[], Path | None] 
 
 
 def enter_limits(plan: str) -> None:
-    """Put this process, and all that it starts from now on, under the limits of PLAN. Raises Unavailable."""
+    """Apply the limits of `plan` to this process and all it starts later. Raises Unavailable."""
     wanted = json.loads(plan)
     try:
         if "cgroup" in wanted:
@@ -245,8 +245,8 @@ def _held(limits: Limits, leaf: Leaf | None) -> LimitedRun:
     facts, note, nice = {}, "", limits.nice
     if limits.memory is not None:
         if leaf is not None and leaf.set("memory.max", str(limits.memory)):
-            leaf.set("memory.swap.max", "0")  # not on the card instead
-            leaf.set("memory.oom.group", "1")  # a half of a run is of no use
+            leaf.set("memory.swap.max", "0")  # no swapping to the SD card
+            leaf.set("memory.oom.group", "1")  # kill the run as a whole
             facts["memory-limit"] = "cgroup"
         else:
             plan["data"] = limits.memory
@@ -257,11 +257,11 @@ def _held(limits: Limits, leaf: Leaf | None) -> LimitedRun:
         else:
             nice = max(nice, LOW_PRIORITY)
             facts["cpu-limit"] = "nice"
-            note = f"a share of {limits.cpu}% cannot be held here; it runs with nice {nice} instead"
+            note = f"the limit of {limits.cpu}% CPU cannot be applied here; the run has nice {nice} instead"
     if nice:
         plan["nice"] = nice
         if leaf is not None:
-            leaf.set("cpu.weight.nice", str(nice))  # nice itself counts within one cgroup only
+            leaf.set("cpu.weight.nice", str(nice))  # nice itself applies within one cgroup only
     return LimitedRun(json.dumps(plan), facts, note, leaf.out_of_memory if leaf is not None else lambda: False)
 
 

@@ -1,8 +1,8 @@
-"""One lock a job, held for as long as its run lives. The kernel lets go of it, whatever ends the process.
+"""Lock files, one for each job, that also carry the status of the run.
 
-The run's own process inherits the open file, so the lock is held until both the runner and the run are gone. The file
-also carries how far the run is, whose process it is, and why it was asked to end: written in place now and then, it
-says nothing once the lock is free.
+The kernel releases a lock when the process ends. The worker inherits the open file, so the lock is held until both
+the runner and the worker have ended. The file contains progress, process id and the reason of a requested stop. Its
+content means nothing once the lock is free.
 """
 
 import contextlib
@@ -19,14 +19,14 @@ from pathlib import Path
 from pi_appliance.errors import Refused
 from pi_appliance.system.files import write_error
 
-_LOOK = 0.05  # seconds between two tries; the kernel tells nobody who waits with a limit
-_SLOWEST_LOOK = 1.0  # after a while of waiting
-_ROOM = 1024  # bytes for each of the two texts in the file
+_POLL_INTERVAL = 0.05  # seconds; flock has no timeout
+_MAX_POLL_INTERVAL = 1.0  # seconds
+_BLOCK = 1024  # bytes for each of the two JSON texts in the file
 
 
 @dataclass(frozen=True, slots=True)
 class UnreportedResult:
-    """How a run ended that could not tell the history."""
+    """The result of a run that could not be written to the history."""
 
     run_id: int
     outcome: str
@@ -37,22 +37,22 @@ class UnreportedResult:
 
 @dataclass(slots=True)
 class Lock:
-    """A lock that is held. `number` is the open file, to be handed to the run's process."""
+    """A lock that is held. `fd` is the open file, which the worker inherits."""
 
     fd: int
     slot: str | None = None
-    """The slot that its run belongs to."""
+    """The slot of its run."""
 
     def write_status(self, run: int, done: float | None, note: str) -> None:
-        """Write how far the run is, if the disk takes it: no run ends because nobody can be told of it."""
+        """Write the progress of the run. A full disk is ignored: it must not end the run."""
         text = _bytes({"run": run, "done": done, "note": note[:200], "pid": os.getpid(), "due": self.slot})
         with contextlib.suppress(OSError):
-            os.pwrite(self.fd, text.ljust(_ROOM), 0)
+            os.pwrite(self.fd, text.ljust(_BLOCK), 0)
 
     def leave_result(self, left: "UnreportedResult") -> None:
-        """Write how the run ended, for who holds the lock next: the history takes nothing just now.
+        """Write the result of the run for the next holder of the lock, because the history cannot be written.
 
-        The place is there already, so a full disk takes it.
+        The block in the file is already allocated, so this works on a full disk.
         """
         text = _bytes(
             {
@@ -63,24 +63,24 @@ class Lock:
             }
         )
         with contextlib.suppress(OSError):
-            os.pwrite(self.fd, text.ljust(_ROOM), 0)
+            os.pwrite(self.fd, text.ljust(_BLOCK), 0)
 
     def previous_result(self) -> "UnreportedResult | None":
-        """Return how the run before ended, if it had to leave that here."""
+        """Return the result that the previous run left here, if any."""
         try:
-            told = json.loads(os.pread(self.fd, _ROOM, 0))
-            outcome, summary, at = told["ended"]
+            status = json.loads(os.pread(self.fd, _BLOCK, 0))
+            outcome, summary, at = status["ended"]
             return UnreportedResult(
-                int(told["run"]), str(outcome), str(summary), datetime.fromisoformat(at), int(told["attempts"])
+                int(status["run"]), str(outcome), str(summary), datetime.fromisoformat(at), int(status["attempts"])
             )
         except (OSError, ValueError, KeyError, TypeError):
             return None
 
     def stop_reason(self, run: int) -> str:
-        """Return why somebody asked RUN to end by `ask_to_end`; '' if nobody did."""
+        """Return the reason given to `request_stop` for `run`, or ''."""
         try:
-            told = json.loads(os.pread(self.fd, _ROOM, _ROOM))
-            return str(told["why"]) if told["run"] == run else ""
+            status = json.loads(os.pread(self.fd, _BLOCK, _BLOCK))
+            return str(status["why"]) if status["run"] == run else ""
         except (OSError, ValueError, KeyError, TypeError):
             return ""
 
@@ -89,9 +89,16 @@ class Lock:
 def acquire(
     path: Path, *, patience: float = 0.0, give_up: Callable[[], object] = lambda: False
 ) -> Iterator[Lock | None]:
-    """Hold the lock PATH for the block; None if somebody else holds it for more than PATIENCE seconds.
+    """Hold the lock `path` for the block, or yield None if another process holds it.
 
-    None, too, as soon as GIVE_UP says so. Raises Unavailable if it cannot be made.
+    Args:
+        path: the lock file.
+        patience: seconds to wait for it.
+        give_up: stop waiting as soon as this returns True.
+
+    Raises:
+        Unavailable: the file cannot be created.
+
     """
     try:
         number = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
@@ -104,42 +111,42 @@ def acquire(
 
 
 def _locked(number: int, until: float, give_up: Callable[[], object]) -> bool:
-    """Lock the open file NUMBER, trying until then; say whether it is locked."""
-    nap = _LOOK
+    """Try to lock the open file `number` until the time `until`."""
+    delay = _POLL_INTERVAL
     while True:
         try:
             fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             if time.monotonic() >= until or give_up():
                 return False
-            time.sleep(nap)
-            nap = min(nap * 1.1, _SLOWEST_LOOK)
+            time.sleep(delay)
+            delay = min(delay * 1.1, _MAX_POLL_INTERVAL)
         else:
             return True
 
 
 def read_status(path: Path) -> tuple[int, float | None, str] | None:
-    """Return what the holder of the lock PATH said last: run, how far, doing what. None if it said nothing."""
+    """Return run, progress and note of the holder of the lock `path`; None if there are none."""
     try:
         with path.open("rb") as file:
-            told = json.loads(file.read(_ROOM))
-        return int(told["run"]), told["done"], str(told["note"])
+            status = json.loads(file.read(_BLOCK))
+        return int(status["run"]), status["done"], str(status["note"])
     except (OSError, ValueError, KeyError, TypeError):
-        return None  # never held, or caught in the middle of a word: the next look will tell
+        return None  # never held, or being written at this moment
 
 
 def read_claim(path: Path) -> tuple[int, str | None] | None:
-    """Return the last run that held the lock PATH, and the slot it belongs to. None if none is known."""
+    """Return the last run that held the lock `path`, and its slot; None if unknown."""
     try:
         with path.open("rb") as file:
-            told = json.loads(file.read(_ROOM))
-        return int(told["run"]), told.get("due")
+            status = json.loads(file.read(_BLOCK))
+        return int(status["run"]), status.get("due")
     except (OSError, ValueError, KeyError, TypeError):
         return None
 
 
 def is_locked(path: Path) -> bool:
-    """Say whether somebody holds the lock PATH."""
+    """Return whether the lock `path` is held."""
     try:
         number = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except OSError:
@@ -154,9 +161,14 @@ def is_locked(path: Path) -> bool:
 
 
 def request_stop(path: Path, run: int, why: str) -> bool:
-    """Ask RUN, which holds the lock PATH, to end because of WHY. False if it does not hold it (any more, or yet).
+    """Ask `run`, the holder of the lock `path`, to stop for the reason `why`.
 
-    Raises Refused if it belongs to another user.
+    Returns:
+        False if it does not hold the lock.
+
+    Raises:
+        Refused: it belongs to another user.
+
     """
     try:
         number = os.open(path, os.O_RDWR | os.O_CLOEXEC)
@@ -165,17 +177,17 @@ def request_stop(path: Path, run: int, why: str) -> bool:
     except OSError as error:
         raise write_error(path, error) from None
     try:
-        told = json.loads(os.pread(number, _ROOM, 0))
-        process = os.pidfd_open(int(told["pid"]))
+        status = json.loads(os.pread(number, _BLOCK, 0))
+        process = os.pidfd_open(int(status["pid"]))
         try:
-            if told["run"] != run or not is_locked(path):
+            if status["run"] != run or not is_locked(path):
                 return False
-            os.pwrite(number, _bytes({"run": run, "why": why[:200]}).ljust(_ROOM), _ROOM)
+            os.pwrite(number, _bytes({"run": run, "why": why[:200]}).ljust(_BLOCK), _BLOCK)
             signal.pidfd_send_signal(process, signal.SIGTERM)
         finally:
             os.close(process)
     except PermissionError:
-        raise Refused(f"run {run} belongs to another user; ask it to end as that user") from None
+        raise Refused(f"run {run} belongs to another user; stop it as that user") from None
     except (OSError, ValueError, KeyError, TypeError):
         return False
     finally:
@@ -183,6 +195,6 @@ def request_stop(path: Path, run: int, why: str) -> bool:
     return True
 
 
-def _bytes(told: Mapping[str, object]) -> bytes:
-    """Return TOLD as JSON that fits into its place: letters beyond ASCII as they are, four bytes at the most."""
-    return json.dumps(told, ensure_ascii=False).encode("utf-8", "replace")
+def _bytes(status: Mapping[str, object]) -> bytes:
+    """Return `status` as JSON; characters beyond ASCII are not escaped, so that it fits into a block."""
+    return json.dumps(status, ensure_ascii=False).encode("utf-8", "replace")

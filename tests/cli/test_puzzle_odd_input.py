@@ -72,7 +72,7 @@ def test_an_output_is_put_in_the_place_of_files_only(tmp_path: Path) -> None:
     (tmp_path / "to-pipe").symlink_to(pipe)
     assert "to-pipe is no file" in refusal("solve", "panguru", "--output", tmp_path / "to-pipe")
     wrong = refusal("solve", "panguru", "--output", pipe)
-    assert f"{pipe} is no file, so none is put in its place; name another" in wrong
+    assert f"{pipe} is not a regular file; choose another name" in wrong
     assert pipe.is_fifo()
     assert CliRunner().invoke(cli, ["puzzle", "solve", "panguru", "--output", str(link)]).exit_code == 0
     assert link.is_symlink()

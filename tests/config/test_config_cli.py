@@ -186,7 +186,7 @@ def _wrong_value(text: str, dice: random.Random) -> str:
         [
             ("port", ["x", "1.5", "[]", "{}", "", "true", "'8080'"]),
             ("chance", ["0", "2", "-1/4", "1/0", "a", "[]", "5/4"]),
-            ("deadline", ["5", "soon", "-1m", "[]", "1y", "{}"]),
+            ("timeout", ["5", "soon", "-1m", "[]", "1y", "{}"]),
             ("started-by", ["both", "1", "[]", "Cron", ""]),
             ("kind", ["z9", "1", "[]", "", "twet", "{}"]),
             ("time-zone", ["Mars/Base", "1", "[]", "../../etc/passwd", "Europe", "{}"]),
@@ -194,7 +194,7 @@ def _wrong_value(text: str, dice: random.Random) -> str:
             ("times", ["x", "true", "1.5", "[]"]),
             ("lines", ["5", "[]", "true", "{}"]),
             ("network", ["nowhere", "5", "[]"]),
-            ("state", ["5", "[]", "{}", "''"]),
+            ("state-dir", ["5", "[]", "{}", "''"]),
             ("web", ["5", "[]", "text"]),
             ("jobs", ["5", "[]", "text"]),
             ("run", ["5", "[]", "text", "[1]", "{}"]),
@@ -293,7 +293,9 @@ def test_what_the_next_run_would_stumble_over_is_a_warning(tmp_path, capsys):
     path.write_text(GOOD.replace("{kind: preview}", "{kind: x}"), "utf-8")
     status, out, err = checked(path, capsys)
     assert (status, "it can be used, but see above" in out) == (0, True)
-    assert f"appliance.yaml:14:19: {tmp_path}/tweets.txt is not there; write it, one post a line (warning)" in err
+    assert (
+        f"appliance.yaml:14:19: {tmp_path}/tweets.txt does not exist; create it with one post per line (warning)" in err
+    )
     assert "appliance.yaml:5:3: no X_CONSUMER_KEY, X_CONSUMER_SECRET" in err
     assert "tweets: cron has no entry for it" in err
 

@@ -62,7 +62,7 @@ class Machine:
         self.config.write_text(text, "utf-8")
         os.utime(self.config, (0, 0))
 
-    def update_state(self, name: str, text: str) -> Path:
+    def put(self, name: str, text: str) -> Path:
         path = self.root / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)

@@ -59,7 +59,7 @@ def test_a_wrong_name_or_ping_is_reported_at_its_place(house, ear, rest, job, to
     done = house.run("config", "check", environment=HOOK)
     assert done.returncode == 2
     lines = house.config.read_text("utf-8").splitlines()
-    (number,) = (number for number, text in enumerate(lines, 1) if "{on-" in text or " ping:" in text)
+    (number,) = (number for number, text in enumerate(lines, 1) if "{on-" in text or "healthchecks-url:" in text)
     assert told.format(number) in done.stderr
 
 

@@ -66,9 +66,9 @@ def test_a_recovery_says_how_long_it_was_broken():
 
 def test_a_log_is_cut_to_its_last_lines_and_no_screen_is_painted_by_it():
     log = "".join(f"\x1b[31mline {number}\x1b[0m\a\r\n" for number in range(1000))
-    shown = messages.message(news(log=log), host="pi", zone=ZONE).body.partition("printed:\n")[2]
+    shown = messages.message(news(log=log), host="pi", zone=ZONE).body.partition("output:\n")[2]
     assert shown == "\n".join(f"line {number}" for number in range(980, 1000))
-    long = messages.message(news(log="x" * 1_000_000), host="pi", zone=ZONE).body.partition("printed:\n")[2]
+    long = messages.message(news(log="x" * 1_000_000), host="pi", zone=ZONE).body.partition("output:\n")[2]
     assert long == "…" + "x" * 1999
     assert len(messages.message(news(summary="y" * 9000), host="pi", zone=ZONE).body) < 1000
 

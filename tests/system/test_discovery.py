@@ -137,16 +137,16 @@ def test_a_machine_whose_network_is_still_to_come_is_announced_then(name: str) -
 
     async def scene() -> None:
         async with phone() as found, announced(name, config(mpd_host=LOOPBACK), lambda: list(own)) as service:
-            service.look()
+            service.check_addresses()
             own.append(LOOPBACK)
-            service.look()
+            service.check_addresses()
             await found.until(ServiceStateChange.Added, f"{name}.{KINDS[0]}")
             own.clear()
-            service.look()
+            service.check_addresses()
             await found.until(ServiceStateChange.Removed, f"{name}.{KINDS[0]}")
             own.append(LOOPBACK)
             found.heard.clear()
-            service.look()
+            service.check_addresses()
             await found.until(ServiceStateChange.Added, f"{name}.{KINDS[0]}")
 
     asyncio.run(scene())
@@ -161,10 +161,10 @@ def test_an_address_that_cannot_be_used_is_told_once_and_ends_nothing(
     async def scene() -> None:
         async with phone() as found, announced(name, config(mpd_host=LOOPBACK), lambda: list(own)) as service:
             async with asyncio.timeout(15):
-                while "phones cannot be told" not in caplog.text:
+                while "could not be announced" not in caplog.text:
                     await asyncio.sleep(0.01)
             own[:] = [LOOPBACK]
-            service.look()
+            service.check_addresses()
             await found.until(ServiceStateChange.Added, f"{name}.{KINDS[0]}")
 
     asyncio.run(scene())

@@ -65,7 +65,7 @@ def test_a_share_that_cannot_be_held_makes_it_step_back_and_the_log_says_so(hous
     nice = max(10, os.getpriority(os.PRIO_PROCESS, 0))
     assert run["summary"] == f"nice ended well: {nice}"
     log = house.run("jobs", "log", "1").stdout
-    assert "pi-appliance: a share of 50% cannot be held here; it runs with nice 10 instead\n" in log
+    assert "pi-appliance: the limit of 50% CPU cannot be applied here; the run has nice 10 instead\n" in log
 
 
 def test_whoever_is_under_a_limit_already_may_have_a_wider_one_for_a_job():
