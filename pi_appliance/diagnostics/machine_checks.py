@@ -111,7 +111,7 @@ def check_sd_card(context: DiagnosticContext) -> Iterator[CheckResult]:
             if each.first and each.last
             else ""
         )
-        yield fail(name, f"{each.device}: the kernel met {each.count} filesystem_errors{since}", _FSCK)
+        yield fail(name, f"{each.device}: the kernel met {each.count} errors{since}", _FSCK)
     root = mounts.find_mount(Path("/"), mounts.read_mounts(context.root / "proc/self/mountinfo"))
     if root is not None and root.read_only:
         if bad or "emergency_ro" in root.options:

@@ -464,7 +464,7 @@ def test_a_history_that_is_whole_and_one_that_is_not(machine: Machine) -> None:
     only(machine.look("history"), NOT_HERE, "nothing has run yet")
     for number in range(60):
         machine.ran("greet", Outcome.SUCCEEDED, NOW, summary=f"{number} " * 500)
-    only(machine.look("history"), OK, "whole, 60 runs")
+    only(machine.look("history"), OK, "intact, 60 runs")
     assert sorted(path.name for path in machine.state.iterdir()) == ["history.db", "history.lock"]
     file = machine.state / "history.db"
     content = bytearray(file.read_bytes())
