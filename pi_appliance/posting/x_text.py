@@ -1,4 +1,4 @@
-"""The names that a web address may end with, such as com: what makes X take a bare name for a link."""
+"""Text rules of X: length, web addresses, emoji, top-level domains; and graphemes for other networks."""
 
 import re
 import unicodedata
@@ -114,7 +114,7 @@ def _names() -> frozenset[str]:
 
 
 def is_top_level(name: str) -> bool:
-    """Say whether NAME, without a dot, may end a web address. Capitals do not count; any script will do."""
+    """Return whether `name`, in any case and script, is a top-level domain."""
     name = name.lower()
     return (name if name.isascii() else "xn--" + name.encode("punycode", "replace").decode("ascii")) in _names()
 
@@ -153,7 +153,7 @@ def _rule(pattern: str) -> re.Pattern[str]:
 
 
 def find_links(text: str) -> Iterator[tuple[int, int]]:
-    """Yield where each address in TEXT begins and where it ends. TEXT is in NFC."""
+    """Yield start and end of each web address in `text`, which must be in NFC."""
     at = 0
     while "." in text[at:] and (host := _rule(_HOST).search(text, at)):
         before, protocol, _ = host.groups()
@@ -175,7 +175,7 @@ def find_links(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _end_of_name(text: str, start: int, end: int) -> int:
-    """Return where the longest name ends that begins at START and has a top-level name before END; 0: there is none."""
+    """Return the end of the longest host name with a top-level domain in text[start:end]; 0 if there is none."""
     dot = text.rfind(".", start, end)
     while dot >= 0:
         earlier = text.rfind(".", start, dot)
@@ -187,7 +187,7 @@ def _end_of_name(text: str, start: int, end: int) -> int:
 
 
 def _end_of_top_level(text: str, start: int) -> int:
-    """Return where the top-level name that begins at START ends; 0: it is none."""
+    """Return the end of the top-level domain at `start`; 0 if there is none."""
     if punycode := _rule(_PUNYCODE).match(text, start):
         return punycode.end()
     word = _rule(_WORD).match(text, start)
@@ -196,7 +196,7 @@ def _end_of_top_level(text: str, start: int) -> int:
 
 
 def _bare(name: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """Yield what is in Latin letters in NAME, which begins at START. What stands behind it, up to END, goes with it."""
+    """Yield the Latin parts of the host `name` at `start`. A path up to `end` belongs to the last one."""
     for labels in _rule(_LATIN_LABELS).finditer(name):
         dots = [index for index in range(labels.start(), labels.end()) if name[index] == "."]
         stop = next(filter(None, (_end_of_top_level(name, dot + 1) for dot in reversed(dots))), 0)
@@ -205,7 +205,7 @@ def _bare(name: str, start: int, end: int) -> Iterator[tuple[int, int]]:
 
 
 def _of_x_itself(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """Yield the address from START to END; of one that X has shortened already, only so much as X would write."""
+    """Yield the address; of a t.co address only the part that X writes itself."""
     own = _rule(_OWN).match(text, start, end)
     if own is None:
         yield start, end
@@ -214,7 +214,7 @@ def _of_x_itself(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
 
 
 def _has_address(name: str) -> bool:
-    """Say whether NAME can be looked up: no part of it is too long, also when it is written in Latin letters."""
+    """Return whether `name` is a valid host name: no label is too long, also in Punycode."""
     if name.isascii():
         return all(len(label) <= _LONGEST_LABEL for label in name.split("."))
     try:
@@ -305,7 +305,7 @@ def _flag(letters: str) -> str:
 
 @cache
 def emoji_sequences() -> re.Pattern[str]:
-    """Return what finds each picture that is two characters or more. Made when first asked for: it takes a while."""
+    """Return a pattern for emoji of two or more characters. Compiled at the first use: it is slow."""
     patterns = [
         *(re.sub("[ZVT]", lambda name: _MEANS[name[0]], pattern) for pattern in _JOINED),
         _NATIONS,
@@ -325,7 +325,7 @@ _NEVER = re.compile("[\ufffe\uffff\ufeff\ud800-\udfff]")  # no characters, a mar
 
 
 def text_length(text: str) -> int:
-    """Return the length of TEXT as X counts it."""
+    """Return the length of `text` as X counts it."""
     text = unicodedata.normalize("NFC", text)
     weight = at = 0
     for start, end in find_links(text):
@@ -335,12 +335,12 @@ def text_length(text: str) -> int:
 
 
 def has_link(text: str) -> bool:
-    """Say whether X takes something in TEXT for a web address: such a post costs more."""
+    """Return whether X treats something in `text` as a web address: such a post costs more."""
     return any(find_links(unicodedata.normalize("NFC", text)))
 
 
 def forbidden_characters(text: str) -> str:
-    """Return why X takes no text like TEXT, however short; '' if it does."""
+    """Return why X rejects `text` at any length; empty if it does not."""
     never = _NEVER.search(unicodedata.normalize("NFC", text))
     return f"a character that X never takes: U+{ord(never[0]):04X}" if never else ""
 
@@ -353,14 +353,14 @@ def _weigh_plain(text: str) -> int:
 
 
 def count_graphemes(text: str) -> int:
-    """Return of how many characters TEXT is, as a reader counts: 🇨🇭, 👩‍🚀 and é are one each."""
+    """Return the number of graphemes: a flag, an emoji family and é are one each."""
     if text.isascii():  # where only the two halves of a line end belong together
         return len(text) - text.count("\r\n")
     return len(split_graphemes(text))
 
 
 def split_graphemes(text: str) -> list[str]:
-    """Return the characters of TEXT, as a reader takes them apart; together they are TEXT."""
+    """Return the graphemes of `text`."""
     import wcwidth  # noqa: PLC0415 - 20 ms and 5 MB that only who counts more than ASCII shall pay
 
     return list(wcwidth.iter_graphemes(text))

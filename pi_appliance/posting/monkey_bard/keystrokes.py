@@ -1,10 +1,10 @@
-"""A monkey that types at random: its keyboard, its endless stream of keystrokes, and how far a text has come in it.
+"""Keyboard, keystrokes and progress of the monkey bard.
 
-The stream follows from the seed alone. Its block number B is SHAKE-256 of `monkey SEED B`, 65,536 bytes; each byte is
-one keystroke, the key whose number is the byte's remainder by the count of keys; bytes beyond the last multiple of that
-count are left out, or some keys would be likelier. So the stream is the same on every machine and however it is cut.
+The stream follows from the seed. Block B is SHAKE-256 of `monkey SEED B`, 65,536 bytes. Each byte is a
+keystroke: the key whose number is the remainder of the byte divided by the number of keys. Bytes above
+the last multiple of that number are left out, so that all keys are equally likely.
 
-A text has come as far as the longest beginning of it that stands, letter by letter, anywhere in the stream so far.
+The progress is the longest beginning of the text that occurs anywhere in the stream so far.
 """
 
 import hashlib
@@ -25,7 +25,7 @@ _STAND_INS = (
 
 
 class Keyboard(StrEnum):
-    """Which keys a monkey has."""
+    """Keyboard of a monkey."""
 
     LETTERS = "letters"  # a to z and the space bar; a line end is a space, capitals and punctuation do not count
     TYPEWRITER = "typewriter"  # every printable character of ASCII, and the line end
@@ -67,9 +67,9 @@ class LengthRecord:
 
 
 def prepare_target(text: str, keyboard: Keyboard, file: str) -> Target:
-    """Return TEXT as KEYBOARD can type it.
+    """Return `text` as `keyboard` can type it.
 
-    Raises ConfigError, with the place in FILE of the first character that it has no key for, or if nothing is left.
+    Raises ConfigError with the place in `file` of the first character without a key, or for an empty text.
     """
     allowed = keyboard.keys.decode("ascii") + "\n"
     typed = {char: _typed(char, keyboard) for char in set(text)}
@@ -89,7 +89,7 @@ def prepare_target(text: str, keyboard: Keyboard, file: str) -> Target:
 
 
 def _typed(char: str, keyboard: Keyboard) -> str:
-    """Return the keys that CHAR is typed with, as far as there are such."""
+    """Return the keys that type `char`."""
     if char.isspace():
         return "\n" if char == "\n" else " "
     if keyboard is Keyboard.TYPEWRITER and char in _STAND_INS:
@@ -110,7 +110,7 @@ def _key(char: str, keyboard: Keyboard) -> str:
 
 
 def _no_key(text: str, strange: set[str], keyboard: Keyboard, file: str) -> Problem:
-    """Return as a problem of FILE the first of the STRANGE characters in TEXT."""
+    """Return the problem for the first of the `strange` characters in `text`."""
     at = min(text.index(char) for char in strange)
     line, column = text.count("\n", 0, at) + 1, at - text.rfind("\n", 0, at)
     others = f" (nor for {len(strange) - 1} more)" if len(strange) > 1 else ""
@@ -121,7 +121,7 @@ def _no_key(text: str, strange: set[str], keyboard: Keyboard, file: str) -> Prob
 
 
 def keystroke_block(seed: int, keyboard: Keyboard, block: int) -> bytes:
-    """Return the keystrokes of BLOCK of the stream that follows from SEED."""
+    """Return the keystrokes of block number `block`."""
     keys = keyboard.keys
     fair = 256 // len(keys) * len(keys)
     table = bytes(keys[byte % len(keys)] for byte in range(256))
@@ -130,9 +130,9 @@ def keystroke_block(seed: int, keyboard: Keyboard, block: int) -> bytes:
 
 
 def advance(place: Progress, target: Target, seed: int, most: int) -> tuple[Progress, list[LengthRecord]]:
-    """Let the monkey type to the end of its block, at most MOST keys and none beyond the end of TARGET's text.
+    """Type to the end of the block, at most `most` keys, and not beyond the end of the text.
 
-    Return how far it is then, and what stood in the stream for the first time.
+    Returns the new progress and the new length records.
     """
     keys = target.keys
     if place.matched == len(keys):
@@ -155,11 +155,11 @@ def advance(place: Progress, target: Target, seed: int, most: int) -> tuple[Prog
 
 
 def expected_keystrokes(target: Target, place: Progress) -> int:
-    """Return the keystrokes from PLACE until one more key of the text has come, on average; 0 at its end.
+    """Return the mean number of keystrokes to the next key of the text; 0 at its end.
 
-    The mean time until a text stands in random letters is the sum of K to the power of each length at which the text
-    begins as it ends, its whole length included; K is the count of keys. (Conway's leading number says which lengths
-    these are.) The newest keystrokes are a start: what they would have taken is taken off.
+    With K keys, the mean time until a text occurs is the sum of K**j over every length j at which the text
+    both starts and ends with the same j keys, its own length included (Conway's leading number). The part
+    that the newest keystrokes have done already is subtracted.
     """
     goal = place.matched + 1
     if goal > len(target.keys):
@@ -178,7 +178,7 @@ def _mean(borders: list[int], length: int, size: int) -> int:
 
 
 def _borders(keys: bytes) -> list[int]:
-    """Return for each length of beginning of KEYS the longest shorter one that it ends with; the first entry is 0."""
+    """Return for each prefix of `keys` the length of its longest border; the first entry is 0."""
     borders, longest = [0, 0], 0
     for key in keys[1:]:
         while longest and keys[longest] != key:

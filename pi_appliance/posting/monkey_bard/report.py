@@ -1,4 +1,4 @@
-"""What is said of a monkey bard: its report, and the sentences it is told of with."""
+"""Report and posts of a monkey bard."""
 
 import math
 from collections.abc import Callable, Iterator, Sequence
@@ -15,7 +15,7 @@ _SPANS = {31_556_952: "year", 86_400: "day", 3_600: "hour", 60: "minute"}  # sec
 
 
 def format_count(number: int) -> str:
-    """Write NUMBER, 0 or more, with three digits that count, and from a million on with a name."""
+    """Format `number` with three significant digits, with a name from a million."""
     size = 10 ** max(0, len(str(number)) - 3)
     rounded = (number + size // 2) // size * size
     if rounded < 10**6:
@@ -28,13 +28,13 @@ def format_count(number: int) -> str:
 
 
 def format_power(exponent: int, digits: str = "") -> str:
-    """Write ten to the power EXPONENT, times the number whose two first DIGITS are given, if they are."""
+    """Format ten to the power `exponent`, multiplied by a number with the first two `digits`."""
     times = f"{digits[0]}.{digits[1:]}".rstrip("0").rstrip(".") + " \u00d7 " if digits else ""
     return f"{times}10{str(exponent).translate(_RAISED)}"
 
 
 def format_span(seconds: int) -> str:
-    """Write a length of time, 0 or more, in the largest unit that it fills."""
+    """Format `seconds` in the largest unit that fits."""
     for size, name in _SPANS.items():
         if seconds >= size:
             number = (seconds + size // 2) // size
@@ -66,7 +66,7 @@ _CUTS = (160, 80, 40, 20)  # of what was typed, so many of its last letters are 
 
 @dataclass(frozen=True, slots=True)
 class MonkeyView:
-    """A monkey as it is seen: what it remembers and types, the keys it hits in a run, and where its owner lives."""
+    """State and target of a monkey, its keystrokes per run, and the owner's time zone."""
 
     memory: MonkeyState
     target: Target
@@ -75,16 +75,16 @@ class MonkeyView:
 
     @property
     def finished(self) -> bool:
-        """Whether that is all of it."""
+        """Whether the whole text is typed."""
         return self.memory.place.matched == len(self.target.keys)
 
     @property
     def wanted(self) -> int:
-        """Keystrokes to the next letter, on average."""
+        """Mean number of keystrokes to the next letter."""
         return keystrokes.expected_keystrokes(self.target, self.memory.place)
 
     def time(self) -> str:
-        """Return how long those take: in runs, until the newest ones tell how many there are in a while."""
+        """Return how long that takes: in runs, or as a time if the pace is known."""
         pace = self._pace()
         if pace:
             return format_span(self.wanted * pace[1] // pace[0])
@@ -92,23 +92,23 @@ class MonkeyView:
         return f"{format_count(runs)} run{'' if runs == 1 else 's'}"
 
     def at(self) -> str:
-        """Return what completes the time: at which pace."""
+        """Return ' at this pace' if the pace is known."""
         return " at this pace" if self._pace() else ""
 
     def _pace(self) -> tuple[int, int] | None:
-        """Return the keystrokes of the newest runs, and the seconds they took with all the waiting in between."""
+        """Return keystrokes and seconds of the newest runs, pauses included."""
         ends = self.memory.ends
         if len(ends) < 2 or ends[-1][0] - ends[0][0] < _PACE:
             return None
         return ends[-1][1] - ends[0][1], int((ends[-1][0] - ends[0][0]).total_seconds())
 
     def instant(self, when: datetime) -> str:
-        """Write WHEN as the owner's clock shows it."""
+        """Format `when` in the owner's time zone."""
         return when.astimezone(self.zone).isoformat(" ", "minutes")
 
 
 def summary_line(view: MonkeyView) -> str:
-    """Return in one line how far the monkey is."""
+    """Return the progress in one line."""
     place = view.memory.place
     done = f"{place.keystrokes:,} keystrokes: {_quoted(view.memory.typed, 40)}"
     if view.finished:
@@ -118,7 +118,7 @@ def summary_line(view: MonkeyView) -> str:
 
 
 def announcement_text(view: MonkeyView, draw: float, fits: Callable[[str], bool]) -> str:
-    """Return a post about the monkey that FITS, its wording chosen by DRAW; one that does not, if none does."""
+    """Return a post that `fits`, its wording selected by `draw`. If none fits, return the shortest."""
     place = view.memory.place
     wordings: Sequence[str] = _ENDS if view.finished else _SENTENCES if view.memory.typed else (_NOTHING_YET,)
     wording, text = wordings[int(draw * len(wordings))], ""
@@ -139,7 +139,7 @@ def announcement_text(view: MonkeyView, draw: float, fits: Callable[[str], bool]
 
 
 def report_text(view: MonkeyView) -> str:
-    """Return the report, ready to be written."""
+    """Return the report."""
     memory, target = view.memory, view.target
     place, keyboard = memory.place, memory.keyboard
     rest = target.lines[place.matched :].partition("\n")[0]
@@ -184,6 +184,6 @@ def _earlier(view: MonkeyView) -> Iterator[str]:
 
 
 def _quoted(typed: str, most: int) -> str:
-    """Return the last MOST letters of what was TYPED, in quotes and on one line."""
+    """Return the last `most` letters of `typed` in quotes, on one line."""
     shown = typed if len(typed) <= most else "…" + typed[len(typed) - most :]
     return f"“{' / '.join(shown.split(chr(10)))}”"

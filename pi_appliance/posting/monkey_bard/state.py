@@ -1,4 +1,4 @@
-"""What a monkey bard remembers from run to run, and that as JSON."""
+"""Saved state of a monkey bard, as JSON."""
 
 import json
 from dataclasses import dataclass, field
@@ -14,7 +14,7 @@ VERSION = 1
 
 @dataclass(frozen=True, slots=True)
 class DatedRecord:
-    """A record, and when it was set."""
+    """A length record and its time."""
 
     record: LengthRecord
     when: datetime
@@ -22,7 +22,7 @@ class DatedRecord:
 
 @dataclass(frozen=True, slots=True)
 class Announcement:
-    """That a post was to be made: in which slot, when, and how far the text had come."""
+    """A post about the monkey: its slot, time and length."""
 
     slot: str
     when: datetime
@@ -31,7 +31,7 @@ class Announcement:
 
 @dataclass(frozen=True, slots=True)
 class RetiredMonkey:
-    """A monkey that had to go, because another text, keyboard or seed was wanted."""
+    """A monkey that was replaced because of another text, keyboard or seed."""
 
     text: str  # the name of its file
     keyboard: Keyboard
@@ -43,7 +43,7 @@ class RetiredMonkey:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MonkeyState:
-    """All that is kept."""
+    """The saved state."""
 
     text: str  # the name of the file
     digest: str  # of what is to be typed
@@ -62,7 +62,7 @@ class MonkeyState:
 
 
 def dump_state(memory: MonkeyState) -> str:
-    """Return MEMORY as JSON on one line."""
+    """Return `memory` as one line of JSON."""
     place, told = memory.place, (memory.told, memory.telling)
     return json.dumps(
         {
@@ -87,7 +87,7 @@ def dump_state(memory: MonkeyState) -> str:
 
 
 def load_state(text: str, job: str) -> MonkeyState:
-    """Return what `dump` wrote as TEXT for JOB. Raises Refused if it is damaged, or of a later version."""
+    """Parse the output of `dump_state` for `job`. Raises Refused if it is damaged or of another version."""
     file, anew = f"memory/{job}.txt in the state folder", "move it away to let a new monkey begin"
     try:
         data = json.loads(text)
@@ -100,7 +100,7 @@ def load_state(text: str, job: str) -> MonkeyState:
 
 
 def _memory(data: Any) -> MonkeyState:
-    """Return what stands in DATA. Raises ValueError, TypeError or KeyError where that cannot be."""
+    """Parse `data`. Raises ValueError, TypeError or KeyError."""
     slot, goal = data["run"]
     name, digest = data["text"]
     place = Progress(*map(_count, data["place"]))
@@ -128,7 +128,7 @@ def _memory(data: Any) -> MonkeyState:
 
 
 def _fits(memory: MonkeyState) -> bool:
-    """Say whether the counts of MEMORY can be true together."""
+    """Return whether the counts are consistent."""
     place, records = memory.place, [each.record for each in memory.events]
     return (
         [each.length for each in records] == list(range(1, place.matched + 1))
