@@ -61,7 +61,7 @@ def two_hundred(random: Random) -> Iterator[str]:
         name = f"long-{number}" if number % 9 == 0 else f"job-{number}"
         more = dict(random.choice(policies))
         if number % 18 == 0:
-            more["overlap"] = "queue"
+            more["concurrency"] = "queue"
         yield job(name, when, **more)
 
 
@@ -101,7 +101,7 @@ class Accidents(RuleBasedStateMachine):
             House(Path(self.folder.name)),
             job("hourly", '"0 * * * *"')
             + job("night", '"30 2 * * *"', catch_up="{max-age: 12h}")
-            + job("twice", '"15 2,14 * * *"', jitter="30m", catch_up="{max-age: 1d, at-most: 2, spread: 20m}")
+            + job("twice", '"15 2,14 * * *"', jitter="30m", catch_up="{max-age: 1d, max-runs: 2, stagger: 20m}")
             + job("drawn", '"*/30 * * * *"', chance="1/3", catch_up="{max-age: 3h}")
             + job("span", "every 25m", misfire_grace="1m")
             + job("long", '"*/30 * * * *"', concurrency="queue"),
