@@ -115,9 +115,9 @@ def check_sd_card(context: DiagnosticContext) -> Iterator[CheckResult]:
     root = mounts.find_mount(Path("/"), mounts.read_mounts(context.root / "proc/self/mountinfo"))
     if root is not None and root.read_only:
         if bad or "emergency_ro" in root.options:
-            yield fail(name, "the kernel lets nobody write to the root any more, because of filesystem_errors", _FSCK)
+            yield fail(name, "the kernel made the root read-only because of errors", _FSCK)
         else:
-            yield ok(name, "the root is read-only, and without filesystem_errors: somebody wanted it so")
+            yield ok(name, "the root is read-only on purpose: the kernel counts no errors")
     lives = storage_wear(context.root / "sys")
     for life in lives:
         if life.used >= _OLD or life.spare_low:
@@ -126,7 +126,7 @@ def check_sd_card(context: DiagnosticContext) -> Iterator[CheckResult]:
             )
             yield (fail if life.used >= _WORN or life.spare_low else warn)(name, why, _REPLACE)
     if not found and not lives:
-        yield skipped(name, "the kernel counts no filesystem_errors of this file system")
+        yield skipped(name, "the kernel counts no errors of this file system")
     elif not bad:
         told = [f"{each.device} without an error" for each in found]
         told += [f"{life.device} has used {life.used} % of its life" for life in lives if life.used < _OLD]
