@@ -33,7 +33,7 @@ class PlayerApi:
             Operation(
                 method="GET",
                 path="/player",
-                summary="What the player does and can; why there is none, in `trouble`.",
+                summary="What the player does and can; why there is none, in `error`.",
                 handler=self.state,
             ),
             Operation(

@@ -34,10 +34,10 @@ def music(hub: Music, after: PlayerState | None = None) -> Values:
     """Return the player, what it can, and why there is none; AFTER is newer than what the hub has heard."""
     return {
         "player": player(after or hub.state),
-        "abilities": sorted(hub.capabilities),
-        "trouble": hub.error,
-        "note": hub.status_text,
-        "stand-in": hub.uses_fallback,
+        "capabilities": sorted(hub.capabilities),
+        "error": hub.error,
+        "status_text": hub.status_text,
+        "fallback": hub.uses_fallback,
     }
 
 
@@ -56,9 +56,9 @@ def player(state: PlayerState | None) -> Values | None:
         "single": state.single,
         "consume": state.consume,
         "crossfade": state.crossfade,
-        "replay-gain": state.replay_gain,
-        "queue-length": state.queue_length,
-        "queue-version": state.queue_version,
+        "replay_gain": state.replay_gain,
+        "queue_length": state.queue_length,
+        "queue_version": state.queue_version,
         "updating": state.updating,
         "bitrate": state.bitrate,
         "audio": state.audio_format,
@@ -75,7 +75,7 @@ def track(track: Track) -> Values:
         "title": track.title,
         "artist": track.artist,
         "album": track.album,
-        "album-artist": track.album_artist,
+        "album_artist": track.album_artist,
         "genre": track.genre,
         "date": track.date,
         "number": track.number,

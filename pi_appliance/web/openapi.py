@@ -45,7 +45,7 @@ _ANY: Schema = {"type": "object"}
 
 _TRACK = _object(
     {
-        **dict.fromkeys(("uri", "label", "title", "artist", "album", "album-artist", "genre", "date", "number"), _TEXT),
+        **dict.fromkeys(("uri", "label", "title", "artist", "album", "album_artist", "genre", "date", "number"), _TEXT),
         "duration": {**_or_none(_NUMBER), "description": "seconds; null for a stream"},
         "position": {**_or_none(_WHOLE), "description": "in the queue, from 0"},
         "id": {**_or_none(_WHOLE), "description": "in the queue: it stays its own while the queue changes"},
@@ -63,9 +63,9 @@ _PLAYER = _object(
         "single": {"enum": list(Mode)},
         "consume": {"enum": list(Mode)},
         "crossfade": {**_WHOLE, "description": "seconds"},
-        "replay-gain": {"enum": list(ReplayGainMode)},
-        "queue-length": _WHOLE,
-        "queue-version": {**_WHOLE, "description": "another one whenever the queue is another"},
+        "replay_gain": {"enum": list(ReplayGainMode)},
+        "queue_length": _WHOLE,
+        "queue_version": {**_WHOLE, "description": "another one whenever the queue is another"},
         "updating": {**_or_none(_WHOLE), "description": "the number of the update of the library that goes on"},
         "bitrate": {**_or_none(_WHOLE), "description": "kbit/s"},
         "audio": {**_TEXT, "description": "as in 44100:16:2"},
@@ -75,18 +75,18 @@ _PLAYER = _object(
 )
 _MUSIC: Mapping[str, Schema] = {
     "player": _or_none(_schema_ref("Player")),
-    "abilities": {
+    "capabilities": {
         **_list({"enum": sorted(Capability)}),
         "description": "what this player can; the rest is answered 409",
     },
-    "trouble": {**_TEXT, "description": "why there is no player, or only a silent one"},
-    "note": {**_TEXT, "description": "what is done about radio that has stopped by itself"},
-    "stand-in": {**_FLAG, "description": "whether only the silent stand-in plays"},
+    "error": {**_TEXT, "description": "why there is no player, or only a silent one"},
+    "status_text": {**_TEXT, "description": "what is done about radio that has stopped by itself"},
+    "fallback": {**_FLAG, "description": "whether the built-in silent player is used"},
 }
 _STATION: Mapping[str, Schema] = dict.fromkeys(("name", "url", "genre", "country"), _TEXT)
 _RUN: Mapping[str, Schema] = {
     "id": _WHOLE,
-    **dict.fromkeys(("job", "kind", "trigger", "summary", "note"), _TEXT),
+    **dict.fromkeys(("job", "kind", "trigger", "summary", "status_text"), _TEXT),
     "scheduled_for": _or_none(_TEXT),
     "started": _INSTANT,
     "ended": _or_none(_INSTANT),

@@ -16,8 +16,8 @@ def test_the_state_is_the_player_and_the_jobs(world: World) -> None:
     state = world.ask("/api/v1/state").json
     assert state["player"]["play"] == "play"
     assert state["player"]["track"]["title"] == "Blue Train"
-    assert (state["player"]["elapsed"], state["player"]["volume"], state["player"]["queue-length"]) == (61.0, 40, 2)
-    assert (state["trouble"], state["stand-in"]) == ("", False)
+    assert (state["player"]["elapsed"], state["player"]["volume"], state["player"]["queue_length"]) == (61.0, 40, 2)
+    assert (state["error"], state["fallback"]) == ("", False)
     assert state["jobs"] == world.ask("/api/v1/jobs").json
     nothing = dict.fromkeys(("started_by", "chance", "paused", "next", "next_used", "running", "last"))
     assert state["jobs"] == [{"job": "hello", "kind": "command", "depends_on": [], "failing": False, **nothing}]
@@ -94,10 +94,10 @@ def test_a_player_that_is_away_is_503(tmp_path: Path) -> None:
             assert (answer.status, answer.json) == (503, {"error": "MPD does not answer"})
         assert world.ask("/api/v1/player").json == {
             "player": None,
-            "abilities": [],
-            "trouble": "MPD does not answer",
-            "note": "",
-            "stand-in": False,
+            "capabilities": [],
+            "error": "MPD does not answer",
+            "status_text": "",
+            "fallback": False,
         }
 
 

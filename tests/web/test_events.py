@@ -43,7 +43,7 @@ def test_a_player_that_is_lost_is_told(world: World) -> None:
         events.next()
         world.in_loop(lose)
         state = events.until(lambda state: state["player"] is None)
-        assert state["trouble"] == "MPD does not answer"
+        assert state["error"] == "MPD does not answer"
 
 
 def test_a_run_by_another_process_arrives_from_its_beginning_to_its_end(tmp_path: Path) -> None:

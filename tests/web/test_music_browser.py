@@ -125,11 +125,11 @@ def test_a_station_is_added_and_the_sleep_timer_is_set(browser: Browser, world: 
         expect(page.get_by_text("Removed or changed")).to_be_visible()
         expect(page.locator(".entry")).to_have_count(19)
         page.goto(f"{world.origin}/music/alarms")
-        page.get_by_role("button", name="Skip the next").tap()
-        expect(page.get_by_text("that one is skipped")).to_be_visible()
+        page.get_by_role("button", name="Skip next ring").tap()
+        expect(page.get_by_text("is skipped")).to_be_visible()
         page.get_by_role("button", name="45 min").tap()
-        expect(page.get_by_role("button", name="Stay awake")).to_be_visible()
-        page.get_by_role("button", name="Stay awake").tap()
+        expect(page.get_by_role("button", name="Cancel timer")).to_be_visible()
+        page.get_by_role("button", name="Cancel timer").tap()
         expect(page.get_by_role("button", name="45 min")).to_be_visible()
 
 
@@ -147,10 +147,10 @@ def test_an_alarm_that_rings_is_on_the_first_page_with_its_buttons(browser: Brow
     store = world.daemon.appliance.store
     with locks.acquire(world.daemon.appliance.lock_path("weekdays")) as lock, phone(browser, world) as page:
         assert lock is not None
-        expect(page.get_by_text("weekdays rings")).to_be_hidden()
+        expect(page.get_by_text("weekdays is ringing")).to_be_hidden()
         run, _ = store.start_run(job="weekdays", kind="music", trigger=Trigger.DAEMON, due=None, now=clock.now())
         lock.write_status(run, None, "Station 1 at volume 12")
-        expect(page.get_by_text("weekdays rings")).to_be_visible()
+        expect(page.get_by_text("weekdays is ringing")).to_be_visible()
         page.get_by_role("button", name="Snooze").tap()
         expect(page).to_have_url(f"{world.origin}/")
         assert store.requests.take_signal("weekdays") == "snooze"

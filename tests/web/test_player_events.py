@@ -78,7 +78,7 @@ def test_a_player_that_is_lost_and_found_is_told(world: World) -> None:
 
         world.in_loop(lose)
         assert (lost := events.any()).name == "connection"
-        assert (lost.data["player"], lost.data["trouble"]) == (None, "MPD does not answer")
+        assert (lost.data["player"], lost.data["error"]) == (None, "MPD does not answer")
         world.in_loop(find)
         assert events.any().data == {**world.ask("/api/v1/player").json, "at": 1000.0}
 

@@ -104,18 +104,18 @@ def player_line(result: Any, _: Values) -> str:
     """
     state = result["player"]
     if state is None:
-        raise Unavailable(result["trouble"] or "no player is connected")
-    if result["stand-in"]:
+        raise Unavailable(result["error"] or "no player is connected")
+    if result["fallback"]:
         click.echo("the configured MPD is not reached; this is the built-in silent player", err=True)
     parts = [_STATES[state["play"]]]
     if (track := state["track"]) is not None:
         parts[0] += f": {track_name(track)}"
-        parts.append(f"{(track['position'] or 0) + 1} of {state['queue-length']}")
+        parts.append(f"{(track['position'] or 0) + 1} of {state['queue_length']}")
         if state["elapsed"] is not None:
             end = f"/{format_time(track['duration'])}" if track["duration"] else ""
             parts.append(f"{format_time(state['elapsed'])}{end}")
     else:
-        parts.append(f"{state['queue-length']} in the queue" if state["queue-length"] else "the queue is empty")
+        parts.append(f"{state['queue_length']} in the queue" if state["queue_length"] else "the queue is empty")
     if state["volume"] is not None:
         parts.append(f"volume {state['volume']}%")
     error = f"; {plain(state['error'])}" if state["error"] else ""
@@ -127,7 +127,7 @@ def _modes(state: Mapping[str, Any]) -> list[str]:
         *(name for name in ("muted", "repeat", "random") if state[name]),
         *(name if state[name] == "on" else f"{name} once" for name in ("single", "consume") if state[name] != "off"),
         *([f"crossfade {state['crossfade']} s"] if state["crossfade"] else []),
-        *([f"replay gain by {state['replay-gain']}"] if state["replay-gain"] != "off" else []),
+        *([f"replay gain by {state['replay_gain']}"] if state["replay_gain"] != "off" else []),
     ]
 
 

@@ -11,8 +11,8 @@ document.addEventListener("submit", take);
 document.addEventListener("toggle", closeOthers, { capture: true });
 follow(({ player, jobs }) => {
   showBar(player);
-  const now = player && [player["queue-version"], player.track?.id, player.updating, player.single, player.consume,
-    player.repeat, player.random, player.crossfade, player["replay-gain"], player.muted, rung(jobs)].join();
+  const now = player && [player.queue_version, player.track?.id, player.updating, player.single, player.consume,
+    player.repeat, player.random, player.crossfade, player.replay_gain, player.muted, rung(jobs)].join();
   if (drawn !== null && drawn !== now && at("live-part")) redraw(fetch(location.href), "#live-part");
   drawn = now;
   for (const button of document.querySelectorAll("#stations [data-url]")) {

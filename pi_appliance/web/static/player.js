@@ -11,15 +11,15 @@ let held = false; // a finger is on a slider
 export function showMusic(music) {
   heard = music;
   const { player } = music;
-  note(at("trouble"), music.trouble);
+  note(at("trouble"), music.error);
   at("player").hidden = !player;
   playing = player && { ...player, heard: performance.now() };
   if (!player) return;
   const { track } = player;
   at("title").textContent = track ? track.label : "Nothing is playing";
   at("artist").textContent = track ? [track.artist, track.album].filter(Boolean).join(" · ") : "";
-  showCover(track, music.abilities);
-  note(at("player-note"), music.note);
+  showCover(track, music.capabilities);
+  note(at("player-note"), music.status_text);
   note(at("player-error"), player.error);
   const pressed = player.play === "play";
   at("toggle").setAttribute("aria-label", pressed ? "Pause" : "Play");
