@@ -48,8 +48,6 @@ PURE = {
 IMPURE = {"asyncio", "http", "os", "shutil", "socket", "sqlite3", "subprocess", "threading", "time", "urllib"}
 
 KNOWN_EXCEPTIONS = {
-    "config.cli -> music.stations.service",
-    "config.cli -> scheduling.crontab",
     "jobs.pages -> music.model",
     "jobs.pages -> posting.preview",
     "music.covers -> web.interface",

@@ -14,7 +14,7 @@ from pi_appliance.operations import DAEMON_MODULE, MODULES, operations_in
 
 COMMANDS = {
     "backup": ("pi_appliance.storage.cli", "Write database and state to an archive."),
-    "config": ("pi_appliance.config.cli", "Check, describe and start a configuration."),
+    "config": ("pi_appliance.config_cli", "Check, describe and start a configuration."),
     "doctor": ("pi_appliance.diagnostics.cli", "Check the whole appliance, and say how to fix what is wrong."),
     "jobs": ("pi_appliance.jobs.cli.group", "Run, list, preview and remember jobs."),
     "music": ("pi_appliance.music.cli.group", "What plays, the queue, the library, radio, alarms."),
