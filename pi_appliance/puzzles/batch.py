@@ -78,18 +78,18 @@ class WeightedProgress:
     """A monotonic clock for the estimate of the current part."""
     _estimate: Estimate = field(default_factory=lambda: Estimate(lambda: 0.0))
 
-    def next(self, name: str) -> None:
+    def start_part(self, name: str) -> None:
         """Start the next part."""
         self.number, self.name, self.part = self.number + 1, name, 0.0
         self._estimate = Estimate(self.seconds)
-        self.context.progress(self._whole(None), name)
+        self.context.progress(self._whole_progress(None), name)
 
-    def tell(self, part: float | None, note: str) -> None:
+    def report_part(self, part: float | None, note: str) -> None:
         """Report the progress of the current part, None if unknown."""
         left = self._estimate.remaining(part)
-        self.context.progress(self._whole(part), f"{self.name}: {left}{', ' if left else ''}{note}")
+        self.context.progress(self._whole_progress(part), f"{self.name}: {left}{', ' if left else ''}{note}")
 
-    def _whole(self, part: float | None) -> float | None:
+    def _whole_progress(self, part: float | None) -> float | None:
         """Return the progress of the run, which never decreases."""
         if self.parts == 1:
             return part
@@ -141,27 +141,27 @@ class PuzzleBatch:
 
     plan: BatchPlan
     context: PuzzleContext
-    edition: ReportSet = field(init=False)
+    report_set: ReportSet = field(init=False)
     cache: RecordingCache = field(init=False)
-    share: WeightedProgress = field(init=False)
-    begun: float = field(init=False)  # monotonic seconds
+    progress: WeightedProgress = field(init=False)
+    start_time: float = field(init=False)  # monotonic seconds
     failure: ApplianceError | None = None
-    told: list[BoardReport] = field(default_factory=list)
-    prepared: SolveResult | None = None
+    reports: list[BoardReport] = field(default_factory=list)
+    precomputed: SolveResult | None = None
     seconds: float = 0.0  # time of precomputing
-    cut_off: str = ""  # reason of an interruption
-    prepared_so_far: str = ""
-    left_out: list[str] = field(default_factory=list)
+    stop_reason: str = ""  # reason of the interruption, if any
+    precompute_progress: str = ""
+    build_errors: list[str] = field(default_factory=list)
     """Tables and boards that could not be built, with the reasons."""
-    unmade: set[str] = field(default_factory=set)
+    failed_names: set[str] = field(default_factory=set)
     seeds: dict[str, int] = field(init=False)
 
     def __post_init__(self) -> None:
         plan = self.plan
         self.seeds = daily_seeds(self.context, plan.generate)
-        self.share = WeightedProgress(self.context, max(1, plan.precompute + len(plan.boards) + plan.generate))
+        self.progress = WeightedProgress(self.context, max(1, plan.precompute + len(plan.boards) + plan.generate))
 
-    def run(self) -> Result:
+    def run_batch(self) -> Result:
         """Do the work and write the reports; interruptions and refusals are reported and stored in `failure`.
 
         Raises:
@@ -171,130 +171,137 @@ class PuzzleBatch:
         """
         try:
             # The runtime stays open while the reports are written, so that a signal cannot kill the process.
-            with self._open_runtime() as runtime, self.context.report_set(self.plan.keep_reports) as self.edition:
-                return self._reported(runtime)
+            with self._open_runtime() as runtime, self.context.report_set(self.plan.keep_reports) as self.report_set:
+                return self._write_reports(runtime)
         except Unavailable as error:  # without reports, the history has the results
-            known = (each for each in self.told if each.answer or each.cut_off)
-            found = (f"; {told.name}: {summarize(told).rstrip('.')}" for told in known)
-            words = "".join((str(error), *islice(found, _MAX_SUMMARIES)))
-            raise (DeadlineExceeded(words) if self.cut_off else Unavailable(words)) from None
+            known = (each for each in self.reports if each.answer or each.partial_result)
+            results = [f"{each.name}: {summarize(each).rstrip('.')}" for each in islice(known, _MAX_SUMMARIES)]
+            message = f"{error}. Results: {'; '.join(results)}" if results else str(error)
+            raise (DeadlineExceeded(message) if self.stop_reason else Unavailable(message)) from None
 
     @contextlib.contextmanager
     def _open_runtime(self) -> Iterator[SearchRuntime]:
-        with self.context.search_runtime(self.share.tell) as runtime:
+        with self.context.search_runtime(self.progress.report_part) as runtime:
             runtime.cache = self.cache = RecordingCache(runtime.cache)
-            self.share.seconds, self.begun = runtime.monotonic, runtime.monotonic()
+            self.progress.seconds, self.start_time = runtime.monotonic, runtime.monotonic()
             yield runtime
 
-    def _reported(self, runtime: SearchRuntime) -> Result:
+    def _write_reports(self, runtime: SearchRuntime) -> Result:
         page = Page(self.plan.puzzle, self.context.job)
-        with self.edition.file(RESULT_FILE) as file:
+        with self.report_set.file(RESULT_FILE) as file:
             try:
-                self._prepare(runtime, page, file)
-                for told in chain(self._listed(), self._made(runtime, page, file)):
-                    self._answer(told, runtime, page, file)
+                self._precompute_tables(runtime, page, file)
+                for report in chain(self._configured_boards(), self._generated_boards(runtime, page, file)):
+                    self._answer_board(report, runtime, page, file)
             except Interrupted as interrupted:
-                self.cut_off = interrupted.reason
-            self._not_reached(file)
-            self._remember(page, file)
-            return self._report(page, file)
+                self.stop_reason = interrupted.reason
+            self._write_unreached(file)
+            self._save_next_name(page, file)
+            return self._finish_reports(page, file)
 
-    def _prepare(self, runtime: SearchRuntime, page: Page, file: IO[str]) -> None:
+    def _precompute_tables(self, runtime: SearchRuntime, page: Page, file: IO[str]) -> None:
         if not self.plan.precompute:
             return
-        self.share.next("precompute")
-        begun = runtime.monotonic()
+        self.progress.start_part("precompute")
+        start_time = runtime.monotonic()
         try:
             # The options were checked: the puzzle has the function. The same holds for `generate` below.
-            self.prepared = self.plan.puzzle.precompute(runtime)  # type: ignore[attr-defined]
+            self.precomputed = self.plan.puzzle.precompute(runtime)  # type: ignore[attr-defined]
         except Interrupted as interrupted:
-            self.prepared_so_far = format_partial_result(interrupted)
-            file.write(render_rows({"Precomputed so far": self.prepared_so_far}) + "\n")
-            page.add_precomputed(f"Not complete yet: {self.prepared_so_far}.", {}, ())
+            self.precompute_progress = format_partial_result(interrupted)
+            file.write(render_rows({"Precomputed so far": self.precompute_progress}) + "\n")
+            page.add_precomputed(f"Not complete yet: {self.precompute_progress}.", {}, ())
             raise
         except RESOURCE_ERRORS as error:  # existing tables may suffice
-            self._leave_out("precomputed", to_appliance_error(error), page, file)
+            self._report_build_error("precomputed", to_appliance_error(error), page, file)
             return
-        self.seconds = runtime.monotonic() - begun
-        file.write("Precomputed\n===========\n" + render_precomputed(self.prepared, self.seconds))
+        self.seconds = runtime.monotonic() - start_time
+        file.write("Precomputed\n===========\n" + render_precomputed(self.precomputed, self.seconds))
         page.add_precomputed(
-            f"Complete, in {format_elapsed(self.seconds)}.", format_details(self.prepared.details), self.prepared.tables
+            f"Complete, in {format_elapsed(self.seconds)}.",
+            format_details(self.precomputed.details),
+            self.precomputed.tables,
         )
 
-    def _leave_out(self, name: str, error: ApplianceError, page: Page, file: IO[str]) -> None:
+    def _report_build_error(self, name: str, error: ApplianceError, page: Page, file: IO[str]) -> None:
         """Report that something could not be built, and continue."""
-        self.left_out.append(f"{name}: {error}")
+        self.build_errors.append(f"{name}: {error}")
         file.write(render_rows({f"Not {name}": str(error)}) + "\n")
         page.add_note(f"Not {name}", f"{error}.")
 
-    def _listed(self) -> Iterator[BoardReport]:
+    def _configured_boards(self) -> Iterator[BoardReport]:
         """Yield the configured boards, starting with the first one that the last run did not reach."""
-        for name in self._order():
-            self.share.next(name)
+        for name in self._board_order():
+            self.progress.start_part(name)
             yield BoardReport(name=name, board=self.plan.boards[name], mode=self.plan.mode)
 
-    def _order(self) -> list[str]:
-        names, first = list(self.plan.boards), self._recalled()
+    def _board_order(self) -> list[str]:
+        names, first = list(self.plan.boards), self._load_next_name()
         at = names.index(first) if first in names else 0
         return names[at:] + names[:at]
 
-    def _made(self, runtime: SearchRuntime, page: Page, file: IO[str]) -> Iterator[BoardReport]:
+    def _generated_boards(self, runtime: SearchRuntime, page: Page, file: IO[str]) -> Iterator[BoardReport]:
         """Yield the generated boards of this date, except those that cannot be generated."""
         for name, seed in self.seeds.items():
-            self.share.next(name)
+            self.progress.start_part(name)
             try:
-                made = self.plan.puzzle.generate(seed, self.plan.model, runtime)  # type: ignore[attr-defined]
+                generated = self.plan.puzzle.generate(seed, self.plan.model, runtime)  # type: ignore[attr-defined]
             except RESOURCE_ERRORS as error:
-                self.unmade.add(name)
-                self._leave_out(f"generated: {name}", to_appliance_error(error), page, file)
+                self.failed_names.add(name)
+                self._report_build_error(f"generated: {name}", to_appliance_error(error), page, file)
                 continue
             yield BoardReport(
-                name=name, board=made.board, mode=self.plan.mode, made={"seed": str(seed), **made.details}
+                name=name,
+                board=generated.board,
+                mode=self.plan.mode,
+                generator_details={"seed": str(seed), **generated.details},
             )
 
-    def _answer(self, told: BoardReport, runtime: SearchRuntime, page: Page, file: IO[str]) -> None:
-        self.told.append(told)
+    def _answer_board(self, report: BoardReport, runtime: SearchRuntime, page: Page, file: IO[str]) -> None:
+        self.reports.append(report)
         if len(self.plan.boards) + self.plan.generate + self.plan.precompute > 1:
-            file.write(f"{told.name}\n{'=' * len(told.name)}\n")
-        self._draw(f"{told.name}.svg", self.plan.puzzle.render_svg(told.board))
+            file.write(f"{report.name}\n{'=' * len(report.name)}\n")
+        self._write_picture(f"{report.name}.svg", self.plan.puzzle.render_svg(report.board))
         self.cache.start_board()
         try:
-            answer_board(self.plan.puzzle, told, self.plan.max_solutions, runtime, file.write)
+            answer_board(self.plan.puzzle, report, self.plan.max_solutions, runtime, file.write)
         finally:
-            page.add(told)
-            if told.made:  # the next run generates another board
+            page.add_board(report)
+            if report.generator_details:  # the next run generates another board
                 self.cache.remove_board_entries()
-        for name, drawn in (told.answer.pictures if told.answer else {}).items():
-            self._draw(f"{told.name}-{name}.svg", drawn)
+        for name, drawn in (report.answer.pictures if report.answer else {}).items():
+            self._write_picture(f"{report.name}-{name}.svg", drawn)
 
-    def _draw(self, name: str, picture: str) -> None:
-        with self.edition.file(name) as file:
+    def _write_picture(self, name: str, picture: str) -> None:
+        with self.report_set.file(name) as file:
             file.write(picture)
 
-    def _not_reached(self, file: IO[str]) -> None:
-        left = self._left()
-        if left:
-            file.write(f"Not reached: {', '.join(left)}\n\n")
+    def _write_unreached(self, file: IO[str]) -> None:
+        names = self._unreached_names()
+        if names:
+            file.write(f"Not reached: {', '.join(names)}\n\n")
 
-    def _left(self) -> list[str]:
-        reached = {told.name for told in self.told} | self.unmade
+    def _unreached_names(self) -> list[str]:
+        reached = {report.name for report in self.reports} | self.failed_names
         return [name for name in (*self.plan.boards, *self.seeds) if name not in reached]
 
-    def _recalled(self) -> str:
+    def _load_next_name(self) -> str:
         try:
             return str(json.loads(self.context.load_state() or "{}").get("next", ""))
         except (ValueError, AttributeError, Refused):  # a damaged state only loses the order
             return ""
 
-    def _remember(self, page: Page, file: IO[str]) -> None:
+    def _save_next_name(self, page: Page, file: IO[str]) -> None:
         """Save the board that the next run starts with, if it changed.
 
         A board that takes a whole run must not starve the others: boards not reached come first next time. If all were
         reached, the order stays.
         """
-        left, reached = set(self._left()), not any(told.cut_off for told in self.told)
-        first = next((name for name in self._order() if name in left), "" if reached else self._recalled())
-        if first != self._recalled():
+        unreached, all_reached = set(self._unreached_names()), not any(report.partial_result for report in self.reports)
+        first = next(
+            (name for name in self._board_order() if name in unreached), "" if all_reached else self._load_next_name()
+        )
+        if first != self._load_next_name():
             try:
                 self.context.save_state(json.dumps({"next": first}))
             except Unavailable as error:
@@ -302,60 +309,62 @@ class PuzzleBatch:
                 file.write(render_rows({name: str(error)}) + "\n")
                 page.add_note(name, f"{error}.")
 
-    def _report(self, page: Page, file: IO[str]) -> Result:
+    def _finish_reports(self, page: Page, file: IO[str]) -> Result:
         """Write the end of result.txt, result.json and result.html; return the result of the run."""
         context, ended = self.context, self.context.clock()
-        summary = self._summary()
-        ends = {
-            "Start time": _instant(context.now),
-            "End time": _instant(ended),
-            "Peak memory": format_size(_memory()),
+        summary = self._summarize_run()
+        times_and_memory = {
+            "Start time": _format_instant(context.now),
+            "End time": _format_instant(ended),
+            "Peak memory": format_size(_peak_memory()),
         }
-        file.write(f"{summary}\n{render_rows(ends)}")
-        with self.edition.file("result.json") as out:
-            json.dump(self._values(summary, ended), out, indent=1, ensure_ascii=False)
+        file.write(f"{summary}\n{render_rows(times_and_memory)}")
+        with self.report_set.file("result.json") as out:
+            json.dump(self._to_json(summary, ended), out, indent=1, ensure_ascii=False)
             out.write("\n")
-        with self.edition.file("result.html") as out:
+        with self.report_set.file("result.html") as out:
             began = context.now.astimezone(context.local_time().tzinfo)
-            took = format_elapsed(self.share.seconds() - self.begun)  # the wall clock may have been changed
+            took = format_elapsed(self.progress.seconds() - self.start_time)  # the wall clock may have been changed
             times = f"{began:%A}, {began.day} {began:%B %Y, %H:%M} · it took {took}"
             out.write(page.render(summary, times))
-        self._fail(summary)
-        return Result(summary, self._facts())
+        self._set_failure(summary)
+        return Result(summary, self._count_results())
 
-    def _fail(self, summary: str) -> None:
-        wrong = [f"{told.name}: {told.refused}" for told in self.told if told.refused]
-        wrong += [f"not {each}" for each in self.left_out]
-        if self.cut_off:
+    def _set_failure(self, summary: str) -> None:
+        errors = [f"{report.name}: {report.refused}" for report in self.reports if report.refused]
+        errors += [f"not {each}" for each in self.build_errors]
+        if self.stop_reason:
             self.failure = DeadlineExceeded(summary)
-        elif wrong:
-            self.failure = Refused(f"{wrong[0]}; the report has the rest")
+        elif errors:
+            self.failure = Refused(f"{errors[0]}. See the report for all results")
 
-    def _summary(self) -> str:
-        if self.prepared is not None and not self.told and not self.cut_off:
-            return f"precomputed: {summarize_precomputed(self.prepared)}"
-        if self.prepared_so_far:
-            return f"not precomputed yet: {self.cut_off}; {self.prepared_so_far}"
-        solved, proven = (sum(bool(getattr(told, how)) for told in self.told) for how in ("solved", "proven"))
-        words = f"{pluralize(solved, 'board')} solved" + (f", {proven} proven to have no solution" if proven else "")
-        if not self.cut_off:
-            return words
-        open_ones = [told for told in self.told if told.cut_off]
-        detail = f"; {open_ones[-1].name}: {open_ones[-1].cut_off}" if open_ones else ""
-        left = f", {len(self._left())} not reached" if self._left() else ""
-        return f"{words}{left}: {self.cut_off}{detail}"
+    def _summarize_run(self) -> str:
+        if self.precomputed is not None and not self.reports and not self.stop_reason:
+            return f"Tables complete: {summarize_precomputed(self.precomputed)}"
+        if self.precompute_progress:
+            return f"The tables are not complete yet: {self.stop_reason}. Result so far: {self.precompute_progress}"
+        solved, proven = (sum(bool(getattr(report, how)) for report in self.reports) for how in ("solved", "proven"))
+        summary = f"{pluralize(solved, 'board')} solved" + (f", {proven} proven to have no solution" if proven else "")
+        if not self.stop_reason:
+            return summary
+        interrupted = [report for report in self.reports if report.partial_result]
+        detail = f". Result for {interrupted[-1].name} so far: {interrupted[-1].partial_result}" if interrupted else ""
+        left = f", {len(self._unreached_names())} not reached" if self._unreached_names() else ""
+        return f"{summary}{left}. The run was interrupted: {self.stop_reason}{detail}"
 
-    def _facts(self) -> dict[str, str | int | float | bool | None]:
-        made = {"made": sum(bool(told.made) for told in self.told)} if self.plan.generate else {}
+    def _count_results(self) -> dict[str, str | int | float | bool | None]:
+        generated = (
+            {"generated": sum(bool(report.generator_details) for report in self.reports)} if self.plan.generate else {}
+        )
         return {
-            "solved": sum(told.solved for told in self.told),
-            "no-solution": sum(told.proven for told in self.told),
-            "listed": sum(told.listed.number for told in self.told),
-            "tried": sum(told.answer.nodes_searched() for told in self.told if told.answer),
-            **made,
+            "solved": sum(report.solved for report in self.reports),
+            "no_solution": sum(report.proven for report in self.reports),
+            "listed": sum(report.listed.number for report in self.reports),
+            "tried": sum(report.answer.nodes_searched() for report in self.reports if report.answer),
+            **generated,
         }
 
-    def _values(self, summary: str, ended: datetime) -> dict[str, Any]:
+    def _to_json(self, summary: str, ended: datetime) -> dict[str, Any]:
         return {
             "format": JSON_FORMAT,
             "puzzle": self.plan.name,
@@ -363,20 +372,20 @@ class PuzzleBatch:
             "job": self.context.job,
             "started": self.context.now.isoformat(timespec="seconds"),
             "ended": ended.isoformat(timespec="seconds"),
-            "complete": not self.cut_off,
+            "complete": not self.stop_reason,
             "summary": summary,
-            "peak_memory": _memory(),
-            "precomputed": answer_to_json(self.prepared) if self.prepared else None,
-            "boards": [report_to_json(self.plan.puzzle, told) for told in self.told],
-            "not_reached": self._left(),
+            "peak_memory": _peak_memory(),
+            "precomputed": answer_to_json(self.precomputed) if self.precomputed else None,
+            "boards": [report_to_json(self.plan.puzzle, report) for report in self.reports],
+            "not_reached": self._unreached_names(),
         }
 
 
-def _memory() -> int:
+def _peak_memory() -> int:
     """Return the peak memory of this process or its largest worker, in bytes."""
-    who = (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
-    return max(resource.getrusage(each).ru_maxrss for each in who) * 1024
+    usages = (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
+    return max(resource.getrusage(each).ru_maxrss for each in usages) * 1024
 
 
-def _instant(moment: datetime) -> str:
+def _format_instant(moment: datetime) -> str:
     return moment.isoformat(" ", "seconds")

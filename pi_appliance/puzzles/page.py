@@ -11,8 +11,8 @@ from pi_appliance.puzzles import Puzzle, Step, Table, pluralize
 from pi_appliance.puzzles.rendering import format_details, format_label, format_value
 from pi_appliance.puzzles.report import BoardReport, format_elapsed, generator_facts, summarize
 
-MOST_STEPS = 200
-_LINGER = 3  # the last step is shown this many times longer
+MAX_STEPS = 200
+_LAST_STEP_FACTOR = 3  # the last step is shown this many times longer
 
 PLAYER_STYLE = """\
 .player{display:grid;position:relative}
@@ -41,7 +41,7 @@ class Player(NamedTuple):
     markup: str
     styles: tuple[str, ...]
     whole: bool
-    """Whether all steps are included; otherwise the first MOST_STEPS."""
+    """Whether all steps are included; otherwise the first MAX_STEPS."""
 
 
 class _Picture(NamedTuple):
@@ -50,26 +50,28 @@ class _Picture(NamedTuple):
     styles: tuple[str, ...]
 
 
-def player(steps: Iterable[Step], name: str) -> Player:
+def render_player(steps: Iterable[Step], name: str) -> Player:
     """Return a CSS animation of the steps; `name` (letters and digits) must be unique in the page."""
     steps = iter(steps)
-    taken = list(islice(steps, MOST_STEPS))
-    pictures = [_player_frame(step.svg) for step in taken]
-    common = _common(pictures)
+    shown_steps = list(islice(steps, MAX_STEPS))
+    pictures = [_player_frame(step.svg) for step in shown_steps]
+    common = _count_common_parts(pictures)
     times = Counter(part for picture in pictures for part in set(picture.parts[common:]))
     shared = {part: f"{name}_{number:x}" for number, part in enumerate(p for p, n in times.items() if n > 1)}
     base = f'<g id="{name}-b">{"".join(pictures[0].parts[:common])}</g>'
     drawn = "".join(f'<g id="{key}">{part}</g>' for part, key in shared.items())
-    seconds = 1.0 if len(taken) <= 40 else 0.5
+    seconds = 1.0 if len(shown_steps) <= 40 else 0.5
     frames = "".join(
-        _frame(name, number, len(taken), seconds, step.caption, _used(name, picture, common, shared))
-        for number, (step, picture) in enumerate(zip(taken, pictures, strict=True))
+        _render_frame(
+            name, number, len(shown_steps), seconds, step.caption, _reuse_parts(name, picture, common, shared)
+        )
+        for number, (step, picture) in enumerate(zip(shown_steps, pictures, strict=True))
     )
     markup = (
         f'<svg width="0" height="0" style="position:absolute" aria-hidden="true"><defs>{base}{drawn}</defs></svg>'
-        f"<style>{_keyframes(name, len(taken))}</style>"
+        f"<style>{_render_keyframes(name, len(shown_steps))}</style>"
         f'<div class="player"><input type="radio" class="play" name="{name}" id="{name}p" checked aria-label="Play">'
-        f"{frames}</div>{_all(name, taken)}"
+        f"{frames}</div>{_render_step_list(name, shown_steps)}"
     )
     styles = tuple(dict.fromkeys(style for picture in pictures for style in picture.styles))
     return Player(markup, styles, whole=next(steps, None) is None)
@@ -86,43 +88,43 @@ def _player_frame(svg: str) -> _Picture:
     return _Picture(root.get("viewBox", "0 0 100 100"), parts, styles)
 
 
-def _common(pictures: Sequence[_Picture]) -> int:
+def _count_common_parts(pictures: Sequence[_Picture]) -> int:
     """Return the number of parts that all pictures start with."""
     return sum(1 for _ in takewhile(lambda same: len(set(same)) == 1, zip(*(p.parts for p in pictures), strict=False)))
 
 
-def _used(name: str, picture: _Picture, common: int, shared: dict[str, str]) -> str:
+def _reuse_parts(name: str, picture: _Picture, common: int, shared: dict[str, str]) -> str:
     parts = (f'<use href="#{shared[part]}"/>' if part in shared else part for part in picture.parts[common:])
     _, _, width, height = picture.box.split()
     size = f'viewBox="{picture.box}" width="{width}" height="{height}"'
     return f'<svg {size} role="img"><use href="#{name}-b"/>{"".join(parts)}</svg>'
 
 
-def _keyframes(name: str, steps: int) -> str:
+def _render_keyframes(name: str, steps: int) -> str:
     """Return the animations that show a step, and the last step, for their share of the total time."""
-    whole = steps - 1 + _LINGER
+    whole = steps - 1 + _LAST_STEP_FACTOR
     return "".join(
         f"@keyframes {name}{which}{{0%{{visibility:visible}}{100 * share / whole:.3f}%,100%{{visibility:hidden}}}}"
-        for which, share in (("s", 1), ("e", _LINGER))
+        for which, share in (("s", 1), ("e", _LAST_STEP_FACTOR))
     )
 
 
-def _frame(name: str, number: int, steps: int, seconds: float, caption: str, svg: str) -> str:
+def _render_frame(name: str, number: int, steps: int, seconds: float, caption: str, svg: str) -> str:
     last = number == steps - 1
-    whole = (steps - 1 + _LINGER) * seconds
+    whole = (steps - 1 + _LAST_STEP_FACTOR) * seconds
     times = f"--seen:{name}{'e' if last else 's'};--all:{whole:g}s;--from:{number * seconds:g}s"
-    before = f'<label for="{name}{number - 1}" title="Back">←</label>' if number else "<i>←</i>"
-    after = "<i>→</i>" if last else f'<label for="{name}{number + 1}" title="On">→</label>'
-    told = escape(caption)
+    before = f'<label for="{name}{number - 1}" title="Previous step">←</label>' if number else "<i>←</i>"
+    after = "<i>→</i>" if last else f'<label for="{name}{number + 1}" title="Next step">→</label>'
+    text = escape(caption)
     return (
-        f'<input type="radio" name="{name}" id="{name}{number}" aria-label="{told}">'
+        f'<input type="radio" name="{name}" id="{name}{number}" aria-label="{text}">'
         f'<figure class="frame" style="{times}">{svg}<figcaption><div class="bar">{before}'
         f'<label class="hold" for="{name}{number}">Pause</label><label class="go" for="{name}p">Play</label>'
-        f"{after}</div><p>{told}</p></figcaption></figure>"
+        f"{after}</div><p>{text}</p></figcaption></figure>"
     )
 
 
-def _all(name: str, steps: Sequence[Step]) -> str:
+def _render_step_list(name: str, steps: Sequence[Step]) -> str:
     rows = "".join(
         f'<li value="{number}"><label for="{name}{number}">{escape(step.caption)}</label></li>'
         for number, step in enumerate(steps)
@@ -130,10 +132,10 @@ def _all(name: str, steps: Sequence[Step]) -> str:
     return f'<details class="all"><summary>All steps</summary><ol>{rows}</ol></details>'
 
 
-ROOM = 700_000  # characters of animations; beyond, only the last step is shown
-_ROWS = 200  # of a table
-_WORDS = ' class="words"'
-_LONGEST = 2_000  # characters of a notation
+MAX_ANIMATION_LENGTH = 700_000  # characters of animations; beyond, only the last step is shown
+_MAX_ROWS = 200  # of a table
+_TEXT_CLASS = ' class="words"'
+_MAX_NOTATION_LENGTH = 2_000  # characters of a notation
 
 STYLE = """\
 :root{color-scheme:light dark;--ink:#1d2124;--quiet:#5f666b;--paper:#f4f3ef;--card:#fff;--edge:#e2e0da;--key:#eae8e2}
@@ -166,34 +168,35 @@ class Page:
         self._sections: list[str] = []
         self._names: list[str] = []
         self._styles: dict[str, None] = {}
-        self._room = ROOM
-        self._least = 0  # characters of the shortest animation so far
+        self._length_left = MAX_ANIMATION_LENGTH
+        self._shortest_animation = 0  # characters of the shortest animation so far
 
-    def add(self, told: BoardReport) -> None:
+    def add_board(self, report: BoardReport) -> None:
         """Add the result of one board."""
         puzzle, number = self._puzzle, len(self._sections)
         parts = [
-            f"<h2>{escape(told.name)}</h2>",
-            f"<p>{escape(summarize(told))}</p>",
-            f'<p class="quiet">{escape(puzzle.describe(told.board))} · {format_elapsed(told.seconds)}</p>',
-            *self._shown(told, f"p{number}"),
+            f"<h2>{escape(report.name)}</h2>",
+            f"<p>{escape(summarize(report))}</p>",
+            f'<p class="quiet">{escape(puzzle.describe(report.board))} · {format_elapsed(report.seconds)}</p>',
+            *self._render_board(report, f"p{number}"),
         ]
-        if told.answer is not None:
-            parts += [self._facts(told)]
-            parts += [_picture(name, drawn) for name, drawn in told.answer.pictures.items()]
-            parts += map(_table, told.answer.tables)
-        self._section(told.name, parts)
+        if report.answer is not None:
+            parts += [self._render_details(report)]
+            parts += [_render_picture(name, drawn) for name, drawn in report.answer.pictures.items()]
+            parts += map(_render_table, report.answer.tables)
+        self._add_section(report.name, parts)
 
     def add_precomputed(self, words: str, facts: dict[str, str], tables: Sequence[Table]) -> None:
         """Add a section about precomputed tables."""
         rows = "".join(f"<dt>{escape(name)}</dt><dd>{escape(value)}</dd>" for name, value in facts.items())
-        self._section(
-            "Precomputed", ["<h2>Precomputed</h2>", f"<p>{escape(words)}</p><dl>{rows}</dl>", *map(_table, tables)]
+        self._add_section(
+            "Precomputed",
+            ["<h2>Precomputed</h2>", f"<p>{escape(words)}</p><dl>{rows}</dl>", *map(_render_table, tables)],
         )
 
     def add_note(self, name: str, words: str) -> None:
         """Add a section with a note."""
-        self._section(name, [f"<h2>{escape(name)}</h2>", f"<p>{escape(words)}</p>"])
+        self._add_section(name, [f"<h2>{escape(name)}</h2>", f"<p>{escape(words)}</p>"])
 
     def render(self, summary: str, times: str) -> str:
         """Return the page with a summary and the times of the run."""
@@ -210,75 +213,78 @@ class Page:
             + "\n</body></html>\n"
         )
 
-    def _section(self, name: str, parts: Sequence[str]) -> None:
+    def _add_section(self, name: str, parts: Sequence[str]) -> None:
         self._sections.append(f'<section id="s{len(self._sections)}">{"".join(parts)}</section>')
         self._names.append(name)
 
-    def _shown(self, told: BoardReport, name: str) -> list[str]:
+    def _render_board(self, report: BoardReport, name: str) -> list[str]:
         """Return the board and its solution. A generated board hides its solution in a fold."""
-        picture = f'<div class="picture">{self._puzzle.render_svg(told.board)}</div>'
-        if not told.listed.solutions:
+        picture = f'<div class="picture">{self._puzzle.render_svg(report.board)}</div>'
+        if not report.listed.solutions:
             return [picture]
-        line = told.listed.solutions[0]
-        played = self._played(self._puzzle.steps(told.board, line), name)
-        solution = (played or _end(self._puzzle.steps(told.board, line))) + self._notated(told.board, line)
-        if told.made:
+        line = report.listed.solutions[0]
+        animation = self._render_animation(self._puzzle.steps(report.board, line), name)
+        solution = (animation or _render_last_step(self._puzzle.steps(report.board, line))) + self._render_notation(
+            report.board, line
+        )
+        if report.generator_details:
             return [picture, f"<details><summary>The solution</summary>{solution}</details>"]
-        return [solution] if played else [picture, solution]
+        return [solution] if animation else [picture, solution]
 
-    def _played(self, steps: Iterator[Step], name: str) -> str:
+    def _render_animation(self, steps: Iterator[Step], name: str) -> str:
         """Return the animated steps, or '' if they exceed the size limit of the page."""
-        if self._room < self._least:  # rendering animations only to discard them is slow
+        if self._length_left < self._shortest_animation:  # rendering animations only to discard them is slow
             return ""
-        played = player(steps, name)
-        self._least = min(self._least or ROOM, len(played.markup))
-        if len(played.markup) > self._room:
+        animation = render_player(steps, name)
+        self._shortest_animation = min(self._shortest_animation or MAX_ANIMATION_LENGTH, len(animation.markup))
+        if len(animation.markup) > self._length_left:
             return ""
-        self._room -= len(played.markup)
-        self._styles |= dict.fromkeys(played.styles)
-        told = f"Only the first {MOST_STEPS} steps are played."
-        return played.markup + ("" if played.whole else f'<p class="quiet">{told}</p>')
+        self._length_left -= len(animation.markup)
+        self._styles |= dict.fromkeys(animation.styles)
+        note = f"Only the first {MAX_STEPS} steps are shown."
+        return animation.markup + ("" if animation.whole else f'<p class="quiet">{note}</p>')
 
-    def _notated(self, board: Any, line: Any) -> str:
+    def _render_notation(self, board: Any, line: Any) -> str:
         notation = self._puzzle.notate(board, line)
-        cut = "…" if len(notation) > _LONGEST else ""
-        return f'<p class="line">{escape(notation[:_LONGEST])}{cut}</p>'
+        cut = "…" if len(notation) > _MAX_NOTATION_LENGTH else ""
+        return f'<p class="line">{escape(notation[:_MAX_NOTATION_LENGTH])}{cut}</p>'
 
-    def _facts(self, told: BoardReport) -> str:
-        assert told.answer is not None
-        rows = {f"{self._puzzle.NODE_UNIT.capitalize()} tried": format_value(told.answer.nodes_searched())}
-        if told.listed.number > 1:
-            rows["Solutions in result.txt"] = format_value(told.listed.number)
-        rows |= format_details({**generator_facts(self._puzzle, told), **told.answer.details})
+    def _render_details(self, report: BoardReport) -> str:
+        assert report.answer is not None
+        rows = {f"{self._puzzle.NODE_UNIT.capitalize()} tried": format_value(report.answer.nodes_searched())}
+        if report.listed.number > 1:
+            rows["Solutions in result.txt"] = format_value(report.listed.number)
+        rows |= format_details({**generator_facts(self._puzzle, report), **report.answer.details})
         drawn = "".join(f"<dt>{escape(name)}</dt><dd>{escape(value)}</dd>" for name, value in rows.items())
         return f"<dl>{drawn}</dl>"
 
 
-def _end(steps: Iterator[Step]) -> str:
+def _render_last_step(steps: Iterator[Step]) -> str:
     """Return the last picture of a solution that does not fit into the page."""
     number, last = deque(enumerate(steps), maxlen=1).pop()  # one at a time to save memory
-    told = f"The end, after {pluralize(number, 'step')}. The page is too large to play them."
-    return f'<div class="picture">{last.svg}</div><p class="quiet">{told}</p>'
+    note = f"The last of {pluralize(number, 'step')}. The page is too large to animate them."
+    return f'<div class="picture">{last.svg}</div><p class="quiet">{note}</p>'
 
 
-def _picture(name: str, drawn: str) -> str:
+def _render_picture(name: str, drawn: str) -> str:
     return f'<h3>{escape(format_label(name))}</h3><div class="picture">{drawn}</div>'
 
 
-def _table(table: Table) -> str:
+def _render_table(table: Table) -> str:
     first = table.rows[0] if table.rows else ()
     worded = [isinstance(cell, str) for cell in first] or [False] * len(table.headers)
     headers = "".join(
-        f"<th{_WORDS if words else ''}>{escape(head)}</th>" for head, words in zip(table.headers, worded, strict=True)
+        f"<th{_TEXT_CLASS if words else ''}>{escape(head)}</th>"
+        for head, words in zip(table.headers, worded, strict=True)
     )
-    rows = "".join(f"<tr>{''.join(map(_cell, row))}</tr>" for row in islice(table.rows, _ROWS))
-    more = len(table.rows) - _ROWS
-    told = f'<p class="quiet">and {more:,} more rows in result.txt</p>' if more > 0 else ""
+    rows = "".join(f"<tr>{''.join(map(_render_cell, row))}</tr>" for row in islice(table.rows, _MAX_ROWS))
+    more = len(table.rows) - _MAX_ROWS
+    note = f'<p class="quiet">and {more:,} more rows in result.txt</p>' if more > 0 else ""
     return (
         f'<details open><summary>{escape(table.title)}</summary><div class="wide"><table><tr>{headers}</tr>{rows}'
-        f"</table></div>{told}</details>"
+        f"</table></div>{note}</details>"
     )
 
 
-def _cell(value: float | str) -> str:
-    return f"<td{_WORDS if isinstance(value, str) else ''}>{escape(format_value(value))}</td>"
+def _render_cell(value: float | str) -> str:
+    return f"<td{_TEXT_CLASS if isinstance(value, str) else ''}>{escape(format_value(value))}</td>"

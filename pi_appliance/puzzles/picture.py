@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from PIL.ImageDraw import ImageDraw
 
 WIDTH, HEIGHT = 1200, 675  # 16:9, shown uncropped on phones
-_FINE = 2  # drawn larger and reduced, for smooth edges
-_EDGE, _HEAD, _FOOT = 44, 150, 28  # margins at the sides, above (with the title) and below
-_RIM, _HOLE, _PEG = 0.3, 0.17, 0.37  # in units of the distance of two holes
-_AROUND = 2 * _RIM + 0.55  # space around the holes of a board
-_LONGEST = 26  # characters of a name
+_SCALE = 2  # drawn larger and reduced, for smooth edges
+_SIDE_MARGIN, _TOP_MARGIN, _BOTTOM_MARGIN = 44, 150, 28  # margins at the sides, above (with the title) and below
+_RIM_WIDTH, _HOLE_RADIUS, _PEG_RADIUS = 0.3, 0.17, 0.37  # in units of the distance of two holes
+_BOARD_MARGIN = 2 * _RIM_WIDTH + 0.55  # space around the holes of a board
+_MAX_NAME_LENGTH = 26  # characters of a name
 _PAPER, _INK, _PALE_INK = "#fbf6ec", "#2b2118", "#7a6a58"
 _WOOD, _DARK, _RED, _SHINE, _AMBER = "#c8a06a", "#8b6538", "#b3261e", "#d9817c", "#ffc53d"
 
@@ -45,7 +45,7 @@ class SolvedBoard:
 def draw_listing(lines: Iterable[str]) -> Picture | None:
     """Draw the longest solution of a listing, or return None without one. Raises Refused if Pillow is missing."""
     try:
-        solved = [each for each in _read(lines) if each.jumps and _is_played(each.boards)]
+        solved = [each for each in _read_boards(lines) if each.jumps and _is_solution(each.boards)]
     except ConfigError:  # its drawings are not boards of peg solitaire
         return None
     return draw_solution(max(solved, key=lambda each: each.jumps)) if solved else None
@@ -58,59 +58,59 @@ def draw_solution(solved: SolvedBoard) -> Picture:
     except ModuleNotFoundError:
         install = f"{sys.executable} -m pip install 'pillow>=10.1'"
         raise Refused(f"a picture needs Pillow, which is not installed; install it: {install}") from None
-    image = Image.new("RGB", (WIDTH * _FINE, HEIGHT * _FINE), _PAPER)
+    image = Image.new("RGB", (WIDTH * _SCALE, HEIGHT * _SCALE), _PAPER)
     pen = ImageDraw.Draw(image)
-    large, small = (ImageFont.load_default(size * _FINE) for size in (50, 30))
-    pen.text((_EDGE * _FINE, 30 * _FINE), _title(solved), _INK, large)
-    pen.text((_EDGE * _FINE, 94 * _FINE), _subtitle(solved), _PALE_INK, small)
+    large, small = (ImageFont.load_default(size * _SCALE) for size in (50, 30))
+    pen.text((_SIDE_MARGIN * _SCALE, 30 * _SCALE), _format_title(solved), _INK, large)
+    pen.text((_SIDE_MARGIN * _SCALE, 94 * _SCALE), _format_subtitle(solved), _PALE_INK, small)
     _draw_boards(pen, solved.boards)
     file = io.BytesIO()
-    image.reduce(_FINE).save(file, "PNG", optimize=True)
-    return Picture(file.getvalue(), "image/png", _in_words(solved))
+    image.reduce(_SCALE).save(file, "PNG", optimize=True)
+    return Picture(file.getvalue(), "image/png", _describe_picture(solved))
 
 
-def _read(lines: Iterable[str]) -> list[SolvedBoard]:
+def _read_boards(lines: Iterable[str]) -> list[SolvedBoard]:
     """Return each board of a listing with its first solution. Raises ConfigError."""
-    found: list[SolvedBoard] = []
+    boards: list[SolvedBoard] = []
     rows = (line.rstrip("\r\n") for line in lines)
     name = above = ""
     for row in rows:
         if row == BOARD_HEADER:
-            start = parse(_drawing(rows), BOARD_HEADER)
-            found.append(SolvedBoard(name or _known(start), [start]))
+            start = parse(_read_drawing(rows), BOARD_HEADER)
+            boards.append(SolvedBoard(name or _find_board_name(start), [start]))
             name = ""
-        elif row == SOLUTION_START and found:
-            drawings = _to_the_end(rows, found[-1].jumps)
-            found[-1].boards += [parse(each, SOLUTION_START) for each in drawings]
-        elif row.startswith("Solutions: ") and found:
-            found[-1].count = row.removeprefix("Solutions: ")
+        elif row == SOLUTION_START and boards:
+            drawings = _read_solution(rows, boards[-1].jumps)
+            boards[-1].boards += [parse(each, SOLUTION_START) for each in drawings]
+        elif row.startswith("Solutions: ") and boards:
+            boards[-1].count = row.removeprefix("Solutions: ")
         elif row and row == "=" * len(above):
             name = above
         above = row
-    return found
+    return boards
 
 
-def _drawing(rows: Iterator[str]) -> str:
+def _read_drawing(rows: Iterator[str]) -> str:
     """Consume the rows up to the next empty one."""
     return "\n".join(iter(lambda: next(rows, ""), ""))
 
 
-def _to_the_end(rows: Iterator[str], known: int) -> list[str]:
-    """Consume the drawings of a solution; return none if it is incomplete or one is already known."""
+def _read_solution(rows: Iterator[str], jumps: int) -> list[str]:
+    """Consume the drawings of a solution; return none if it is incomplete, or if one was already read (`jumps` > 0)."""
     drawings: list[str] = []
     for row in rows:
         if row == SOLUTION_END:
             return drawings
-        if row and not known:
-            drawings.append(f"{row}\n{_drawing(rows)}")
+        if row and not jumps:
+            drawings.append(f"{row}\n{_read_drawing(rows)}")
     return []
 
 
-def _known(board: Board) -> str:
+def _find_board_name(board: Board) -> str:
     return next((name for name, drawn in BOARDS.items() if parse(drawn, name) == board), "")
 
 
-def _is_played(boards: Sequence[Board]) -> bool:
+def _is_solution(boards: Sequence[Board]) -> bool:
     """Return whether each board follows from the previous one by a jump, and the last one has one peg."""
     steps = all(
         one.holes == other.holes and len(one.pegs - other.pegs) == 2 and len(other.pegs - one.pegs) == 1
@@ -119,30 +119,30 @@ def _is_played(boards: Sequence[Board]) -> bool:
     return steps and len(boards[-1].pegs) == 1
 
 
-def _title(solved: SolvedBoard) -> str:
-    name = solved.name if len(solved.name) <= _LONGEST else f"{solved.name[:_LONGEST]}…"
+def _format_title(solved: SolvedBoard) -> str:
+    name = solved.name if len(solved.name) <= _MAX_NAME_LENGTH else f"{solved.name[:_MAX_NAME_LENGTH]}…"
     return f"{TITLE}: {name}" if name else TITLE
 
 
-def _subtitle(solved: SolvedBoard) -> str:
+def _format_subtitle(solved: SolvedBoard) -> str:
     words = [pluralize(len(solved.boards[0].pegs), "peg"), pluralize(solved.jumps, "jump"), "one peg left"]
-    return "  ·  ".join([*words, *_count(solved)])
+    return "  ·  ".join([*words, *_format_count(solved)])
 
 
-def _count(solved: SolvedBoard) -> list[str]:
+def _format_count(solved: SolvedBoard) -> list[str]:
     """Return the number of solutions in words, if known."""
     number = solved.count.replace(",", "")
     return [pluralize(int(number), "solution")] if number.isdecimal() else []
 
 
-def _in_words(solved: SolvedBoard) -> str:
+def _describe_picture(solved: SolvedBoard) -> str:
     start, end = solved.boards[0], solved.boards[-1]
     return ". ".join(
         (
-            f"{_title(solved)}, {pluralize(len(start.pegs), 'peg')} in {pluralize(len(start.holes), 'hole')}",
+            f"{_format_title(solved)}, {pluralize(len(start.pegs), 'peg')} in {pluralize(len(start.holes), 'hole')}",
             f"A solution of {pluralize(solved.jumps, 'jump')}, drawn board after board",
             f"The last peg ends in column {min(end.pegs).x + 1} of row {min(end.pegs).y + 1}",
-            *(words.capitalize() for words in _count(solved)),
+            *(words.capitalize() for words in _format_count(solved)),
         )
     )
 
@@ -150,17 +150,23 @@ def _in_words(solved: SolvedBoard) -> str:
 def _draw_boards(pen: "ImageDraw", boards: Sequence[Board]) -> None:
     """Draw the boards in rows, as large as possible."""
     wide, high = (max(axis) + 1 for axis in zip(*boards[0].holes, strict=True))
-    room = ((WIDTH - 2 * _EDGE) * _FINE, (HEIGHT - _HEAD - _FOOT) * _FINE)
+    room = ((WIDTH - 2 * _SIDE_MARGIN) * _SCALE, (HEIGHT - _TOP_MARGIN - _BOTTOM_MARGIN) * _SCALE)
     unit, columns = max(
-        (min(room[0] / columns / (wide + _AROUND), room[1] / -(-len(boards) // columns) / (high + _AROUND)), columns)
+        (
+            min(
+                room[0] / columns / (wide + _BOARD_MARGIN),
+                room[1] / -(-len(boards) // columns) / (high + _BOARD_MARGIN),
+            ),
+            columns,
+        )
         for columns in range(1, len(boards) + 1)
     )
     step_x, step_y = room[0] / columns, room[1] / -(-len(boards) // columns)
     for number, (before, board) in enumerate(zip([boards[0], *boards], boards, strict=False)):
         row, column = divmod(number, columns)
         # Centre the board in its cell.
-        x = _EDGE * _FINE + step_x * column + (step_x - unit * (wide - 1)) / 2
-        y = _HEAD * _FINE + step_y * row + (step_y - unit * (high - 1)) / 2
+        x = _SIDE_MARGIN * _SCALE + step_x * column + (step_x - unit * (wide - 1)) / 2
+        y = _TOP_MARGIN * _SCALE + step_y * row + (step_y - unit * (high - 1)) / 2
         _draw_board(pen, before, board, (x, y), unit)
 
 
@@ -168,21 +174,21 @@ def _draw_board(pen: "ImageDraw", before: Board, board: Board, at: tuple[float, 
     """Draw a board at `at`, with the jump that led from `before`."""
     places = {hole: (at[0] + hole.x * unit, at[1] + hole.y * unit) for hole in board.holes}
     for x, y in places.values():
-        side = unit * (0.5 + _RIM)
-        pen.rounded_rectangle((x - side, y - side, x + side, y + side), unit * _RIM, _WOOD)
+        side = unit * (0.5 + _RIM_WIDTH)
+        pen.rounded_rectangle((x - side, y - side, x + side, y + side), unit * _RIM_WIDTH, _WOOD)
     for x, y in places.values():
-        _disc(pen, x, y, unit * _HOLE, _DARK)
-    gone, came = before.pegs - board.pegs, board.pegs - before.pegs
-    for end in came:
-        way = sorted(gone, key=lambda hole: abs(hole.x - end.x) + abs(hole.y - end.y))
-        pen.line((places[way[-1]], places[end]), _AMBER, round(unit * 0.16))
-        _disc(pen, *places[way[0]], unit * _HOLE * 1.5, _RED)
-        _disc(pen, *places[way[0]], unit * _HOLE, _WOOD)
+        _draw_disc(pen, x, y, unit * _HOLE_RADIUS, _DARK)
+    removed, added = before.pegs - board.pegs, board.pegs - before.pegs
+    for end in added:
+        path = sorted(removed, key=lambda hole: abs(hole.x - end.x) + abs(hole.y - end.y))
+        pen.line((places[path[-1]], places[end]), _AMBER, round(unit * 0.16))
+        _draw_disc(pen, *places[path[0]], unit * _HOLE_RADIUS * 1.5, _RED)
+        _draw_disc(pen, *places[path[0]], unit * _HOLE_RADIUS, _WOOD)
     for hole in board.pegs:
-        (x, y), body, shine = places[hole], *((_AMBER, _PAPER) if hole in came else (_RED, _SHINE))
-        _disc(pen, x, y, unit * _PEG, body)
-        _disc(pen, x - unit * 0.12, y - unit * 0.12, unit * 0.1, shine)
+        (x, y), body, shine = places[hole], *((_AMBER, _PAPER) if hole in added else (_RED, _SHINE))
+        _draw_disc(pen, x, y, unit * _PEG_RADIUS, body)
+        _draw_disc(pen, x - unit * 0.12, y - unit * 0.12, unit * 0.1, shine)
 
 
-def _disc(pen: "ImageDraw", x: float, y: float, radius: float, colour: str) -> None:
+def _draw_disc(pen: "ImageDraw", x: float, y: float, radius: float, colour: str) -> None:
     pen.ellipse((x - radius, y - radius, x + radius, y + radius), colour)

@@ -26,7 +26,8 @@ class Options:
         "known boards by name, your own by file; default: all known ones, or none with `generate` or `precompute`",
     ] = field(default_factory=list)
     solutions: Annotated[
-        SolveMode | None, "what to look for on each board; default: depends on the puzzle, mostly the first solution"
+        SolveMode | None,
+        "which solutions to find on each board; default: depends on the puzzle, mostly the first solution",
     ] = None
     max_solutions: Annotated[int, "list at most this many solutions of each board"] = DEFAULT_MAX_SOLUTIONS
     rules: Annotated[dict[str, str], 'rules that differ from the default, such as {goal: "3,3"}'] = field(
@@ -55,25 +56,25 @@ class Options:
             puzzle = load_puzzle(self.puzzle)
         except UnknownName as error:
             return [*problems, *_to_problems(("puzzle",), error)]
-        return [*problems, *self._beyond(puzzle), *self._wrong_boards(puzzle)]
+        return [*problems, *self._find_unsupported(puzzle), *self._find_wrong_boards(puzzle)]
 
-    def _beyond(self, puzzle: Puzzle) -> list[tuple[tuple[str | int, ...], str, str]]:
+    def _find_unsupported(self, puzzle: Puzzle) -> list[tuple[tuple[str | int, ...], str, str]]:
         """Return the options that the puzzle does not support."""
         problems: list[tuple[tuple[str | int, ...], str, str]] = []
         if self.solutions is not None and self.solutions not in puzzle.MODES:
             known = ", ".join(puzzle.MODES)
             problems.append((("solutions",), f"{self.puzzle} does not support {self.solutions}", f"supported: {known}"))
-        for key, asked in (("generate", self.generate), ("precompute", self.precompute)):
-            if asked and not hasattr(puzzle, key):
-                wrong = (
+        for key, value in (("generate", self.generate), ("precompute", self.precompute)):
+            if value and not hasattr(puzzle, key):
+                problem = (
                     f"{self.puzzle} has no tables to build"
                     if key == "precompute"
-                    else f"{self.puzzle} generates no boards"
+                    else f"{self.puzzle} does not generate boards"
                 )
-                problems.append(((key,), wrong, "leave it out"))
+                problems.append(((key,), problem, "leave it out"))
         return problems
 
-    def _wrong_boards(self, puzzle: Puzzle) -> list[tuple[tuple[str | int, ...], str, str]]:
+    def _find_wrong_boards(self, puzzle: Puzzle) -> list[tuple[tuple[str | int, ...], str, str]]:
         problems: list[tuple[tuple[str | int, ...], str, str]] = []
         for number, where in enumerate(self.boards):
             if is_large(where):
@@ -83,13 +84,13 @@ class Options:
             except ApplianceError as error:
                 problems += _to_problems(("boards", number), error)
                 continue
-            problems += self._wrong_rules(puzzle, where)
+            problems += self._find_wrong_rules(puzzle, where)
         if not self.boards:
-            problems += self._wrong_rules(puzzle, Path(next(iter(puzzle.BOARDS))))
+            problems += self._find_wrong_rules(puzzle, Path(next(iter(puzzle.BOARDS))))
         twice = [name for name, times in Counter(map(board_name, self.boards)).items() if times > 1]
         return problems + [(("boards",), f"two boards are called {name!r}", "give each its own name") for name in twice]
 
-    def _wrong_rules(self, puzzle: Puzzle, where: Path) -> list[tuple[tuple[str | int, ...], str, str]]:
+    def _find_wrong_rules(self, puzzle: Puzzle, where: Path) -> list[tuple[tuple[str | int, ...], str, str]]:
         """Return the rules that the board does not accept: each alone, then all together."""
         problems: list[tuple[tuple[str | int, ...], str, str]] = []
         for name, value in self.rules.items():
@@ -116,8 +117,8 @@ def run(options: Options, context: PuzzleContext) -> Result:
     """Answer each board. Raises DeadlineExceeded after an interruption, once the partial report is written; Refused."""
     puzzle = load_puzzle(options.puzzle)
     all_known = not (options.boards or options.generate or options.precompute)
-    places = options.boards or ([Path(name) for name in puzzle.BOARDS] if all_known else [])
-    boards = {board_name(where): read_board(puzzle, where, options.rules) for where in places}
+    paths = options.boards or ([Path(name) for name in puzzle.BOARDS] if all_known else [])
+    boards = {board_name(where): read_board(puzzle, where, options.rules) for where in paths}
     model = next(iter(boards.values()), None) or _default_board(puzzle, options.rules)
     plan = BatchPlan(
         puzzle=puzzle,
@@ -130,10 +131,10 @@ def run(options: Options, context: PuzzleContext) -> Result:
         keep_reports=options.keep_reports,
         model=model,
     )
-    night = PuzzleBatch(plan, context)
-    result = night.run()
-    if night.failure is not None:
-        raise night.failure
+    batch = PuzzleBatch(plan, context)
+    result = batch.run_batch()
+    if batch.failure is not None:
+        raise batch.failure
     return result
 
 
@@ -143,5 +144,5 @@ def _default_board(puzzle: Puzzle, rules: Mapping[str, str]) -> object:
 
 def _to_problems(path: tuple[str | int, ...], error: ApplianceError) -> list[tuple[tuple[str | int, ...], str, str]]:
     """Convert an error to problems of the key at `path`."""
-    told = (line.partition("; ") for line in str(error).splitlines())
-    return [(path, wrong, right) for wrong, _, right in told]
+    parts = (line.partition("; ") for line in str(error).splitlines())
+    return [(path, problem, right) for problem, _, right in parts]

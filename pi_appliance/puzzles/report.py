@@ -29,12 +29,12 @@ class BoardReport:
     name: str
     board: Any
     mode: SolveMode
-    made: Mapping[str, int | float | str] = field(default_factory=dict)
+    generator_details: Mapping[str, int | float | str] = field(default_factory=dict)
     """Details of the generation, if the board was generated."""
     answer: SolveResult | None = None
     listed: ListedSolutions = NOTHING_LISTED
     seconds: float = 0.0
-    cut_off: str = ""
+    partial_result: str = ""
     """The partial result in a sentence, if the search or the listing was interrupted."""
     refused: ApplianceError | None = None
     """Why memory or disk space did not suffice to answer it or to list all solutions."""
@@ -51,37 +51,40 @@ class BoardReport:
 
 
 def answer_board(
-    puzzle: Puzzle, told: BoardReport, limit: int, runtime: SearchRuntime, write: Callable[[str], object]
+    puzzle: Puzzle, report: BoardReport, limit: int, runtime: SearchRuntime, write: Callable[[str], object]
 ) -> None:
-    """Solve a board, write its part of result.txt, and store the result in `told`. Raises Interrupted.
+    """Solve a board, write its part of result.txt, and store the result in `report`. Raises Interrupted.
 
     At most `limit` solutions are listed, and one in mode FIRST.
     """
-    begun, interrupted = runtime.monotonic(), None
+    started, interrupted = runtime.monotonic(), None
     try:
-        told.answer = puzzle.solve(told.board, told.mode, runtime)
+        report.answer = puzzle.solve(report.board, report.mode, runtime)
     except Interrupted as error:
-        interrupted, told.cut_off = error, format_partial_result(error)
+        interrupted, report.partial_result = error, format_partial_result(error)
     except RESOURCE_ERRORS as error:
-        told.refused = to_appliance_error(error)
-    lines = told.answer.solutions if told.answer else ()
-    most = 1 if told.mode is SolveMode.FIRST else limit
+        report.refused = to_appliance_error(error)
+    lines = report.answer.solutions if report.answer else ()
+    max_count = 1 if report.mode is SolveMode.FIRST else limit
 
-    def sign(number: int) -> None:
+    def report_listed(number: int) -> None:
         runtime.report_progress(None, f"{pluralize(number, 'solution')} listed")
 
     try:
-        for listed in list_solutions(puzzle, told.board, lines, most, write, sign):
-            told.listed = listed
+        for listed in list_solutions(puzzle, report.board, lines, max_count, write, report_listed):
+            report.listed = listed
     except Interrupted as error:
-        interrupted, told.cut_off = error, f"listing was cut off after {pluralize(told.listed.number, 'solution')}"
+        interrupted, report.partial_result = (
+            error,
+            f"listing was interrupted after {pluralize(report.listed.number, 'solution')}",
+        )
     except RESOURCE_ERRORS as error:  # report what is known and listed so far
-        told.refused = to_appliance_error(error)
-    told.seconds = runtime.monotonic() - begun
-    if told.answer:  # free the tables of the search for the next boards
-        tried = told.answer.nodes_searched()
-        told.answer = replace(told.answer, solutions=iter(()), nodes_searched=lambda: tried)
-    write(render_report(puzzle, told))
+        report.refused = to_appliance_error(error)
+    report.seconds = runtime.monotonic() - started
+    if report.answer:  # free the tables of the search for the next boards
+        tried = report.answer.nodes_searched()
+        report.answer = replace(report.answer, solutions=iter(()), nodes_searched=lambda: tried)
+    write(render_report(puzzle, report))
     if interrupted:
         raise interrupted
 
@@ -98,61 +101,69 @@ def format_partial_result(interrupted: Interrupted) -> str:
     return (interrupted.partial_result or "nothing is known yet").rstrip(".")
 
 
-def render_report(puzzle: Puzzle, told: BoardReport) -> str:
+def render_report(puzzle: Puzzle, report: BoardReport) -> str:
     """Return the text below the listed solutions."""
-    made = "; ".join(
-        f"{name.replace('-', ' ')} {format_value(value)}" for name, value in generator_facts(puzzle, told).items()
+    generated = "; ".join(
+        f"{name.replace('-', ' ')} {format_value(value)}" for name, value in generator_facts(puzzle, report).items()
     )
-    rows = {"Made": made} if made else {}
-    if told.answer is not None:
-        body = render_answer(puzzle, told.board, told.answer, told.listed.number)
+    rows = {"Generator": generated} if generated else {}
+    if report.answer is not None:
+        body = render_answer(puzzle, report.board, report.answer, report.listed.number)
     else:
-        body = render_rows({"Board": puzzle.describe(told.board)})
-    end = {"So far": told.cut_off, "Refused": str(told.refused or ""), "Time": format_elapsed(told.seconds)}
+        body = render_rows({"Board": puzzle.describe(report.board)})
+    end = {
+        "So far": report.partial_result,
+        "Refused": str(report.refused or ""),
+        "Time": format_elapsed(report.seconds),
+    }
     return render_rows(rows) + body + render_rows({name: words for name, words in end.items() if words}) + "\n"
 
 
-def generator_facts(puzzle: Puzzle, told: BoardReport) -> dict[str, int | float | str]:
+def generator_facts(puzzle: Puzzle, report: BoardReport) -> dict[str, int | float | str]:
     """Return the details of the generation that the result does not repeat."""
-    if not told.made:
+    if not report.generator_details:
         return {}
-    said = told.answer.details if told.answer else {}
-    solutions = {puzzle.notate(told.board, line) for line in told.listed.solutions}
-    return {name: value for name, value in told.made.items() if said.get(name) != value and value not in solutions}
-
-
-def summarize(told: BoardReport) -> str:
-    """Return the result in a sentence."""
-    if told.answer is None:
-        return str(told.refused or f"Not answered yet: {told.cut_off or 'it was not reached'}.")
-    if told.answer.proof:
-        return f"No solution, proven by {told.answer.proof}: {told.answer.reason}."
-    if told.answer.count is None:
-        many = "Solved; the solutions were not counted"
-    elif told.mode is SolveMode.FEWEST:
-        many = f"{pluralize(told.answer.count, 'shortest solution')}"
-    else:
-        many = pluralize(told.answer.count, "solution")
-    end = told.cut_off or str(told.refused or "")
-    return f"{many}; {end}." if end else f"{many}."
-
-
-def report_to_json(puzzle: Puzzle, told: BoardReport) -> dict[str, Any]:
-    """Return the object of a board in result.json."""
-    answer = told.answer
+    known_details = report.answer.details if report.answer else {}
+    solutions = {puzzle.notate(report.board, line) for line in report.listed.solutions}
     return {
-        "name": told.name,
-        "board": puzzle.render(told.board),
-        "size": puzzle.describe(told.board),
-        "generator": dict(told.made),
-        "mode": str(told.mode),
+        name: value
+        for name, value in report.generator_details.items()
+        if known_details.get(name) != value and value not in solutions
+    }
+
+
+def summarize(report: BoardReport) -> str:
+    """Return the result in a sentence."""
+    if report.answer is None:
+        return str(report.refused or f"Not answered yet: {report.partial_result or 'it was not reached'}.")
+    if report.answer.proof:
+        return f"No solution, proven by {report.answer.proof}: {report.answer.reason}."
+    if report.answer.count is None:
+        result = "Solved; the solutions were not counted"
+    elif report.mode is SolveMode.FEWEST:
+        result = f"{pluralize(report.answer.count, 'shortest solution')}"
+    else:
+        result = pluralize(report.answer.count, "solution")
+    end = report.partial_result or str(report.refused or "")
+    return f"{result}; {end}." if end else f"{result}."
+
+
+def report_to_json(puzzle: Puzzle, report: BoardReport) -> dict[str, Any]:
+    """Return the object of a board in result.json."""
+    answer = report.answer
+    return {
+        "name": report.name,
+        "board": puzzle.render(report.board),
+        "size": puzzle.describe(report.board),
+        "generator": dict(report.generator_details),
+        "mode": str(report.mode),
         "answered": answer is not None,
         **(answer_to_json(answer) if answer else {}),
-        "listed": told.listed.number,
-        "solutions": [puzzle.notate(told.board, line) for line in told.listed.solutions],
-        "seconds": round(told.seconds, 3),
-        "partial_result": told.cut_off,
-        "refused": str(told.refused or ""),
+        "listed": report.listed.number,
+        "solutions": [puzzle.notate(report.board, line) for line in report.listed.solutions],
+        "seconds": round(report.seconds, 3),
+        "partial_result": report.partial_result,
+        "refused": str(report.refused or ""),
     }
 
 

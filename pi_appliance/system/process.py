@@ -139,14 +139,10 @@ class Suspend:
 
 
 class StopSignal:
-    """Whether this process was asked to stop: SIGTERM, SIGINT and SIGHUP, caught while the block of `caught` runs.
+    """Whether this process received SIGTERM, SIGINT or SIGHUP while the block of `installed` runs."""
 
-    If it is IMPATIENT, a second SIGINT interrupts as Python does: for work that may not hear of the first one.
-    """
-
-    def __init__(self, *, impatient: bool = False) -> None:
+    def __init__(self) -> None:
         self.signal = 0
-        self.second_signal_raises = impatient
         self.reader, self._writer = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
 
     @contextlib.contextmanager
@@ -167,8 +163,6 @@ class StopSignal:
         os.close(self._writer)
 
     def _note(self, number: int, _: object) -> None:
-        if self.second_signal_raises and self.signal == number == signal.SIGINT:
-            raise KeyboardInterrupt
         self.signal = self.signal or number
         with contextlib.suppress(BlockingIOError):
             os.write(self._writer, b".")

@@ -16,7 +16,7 @@ import pytest
 from pi_appliance.config.loader import load_config
 from pi_appliance.errors import ConfigError, DeadlineExceeded, Refused, Unavailable
 from pi_appliance.puzzles import SolveMode, SolveResult, Step, Table
-from pi_appliance.puzzles.page import MOST_STEPS, Page
+from pi_appliance.puzzles.page import MAX_STEPS, Page
 from pi_appliance.puzzles.peg_solitaire import check
 from pi_appliance.puzzles.peg_solitaire.notation import parse_listing
 from pi_appliance.puzzles.puzzle_job import Options, run
@@ -45,7 +45,7 @@ def test_all_known_boards_are_solved_or_proven_to_have_no_solution(tmp_path: Pat
     result = run(Options(puzzle="peg-solitaire"), FakeContext(tmp_path))
     assert result.summary == "6 boards solved, 1 proven to have no solution"
     assert result.details["solved"] == 6
-    assert result.details["no-solution"] == 1
+    assert result.details["no_solution"] == 1
     assert result.details["listed"] == 6
     files = {"result.txt", "result.json", "result.html", *(f"{name}.svg" for name in NAMES)}
     assert names(tmp_path) == files | {NIGHT}
@@ -128,7 +128,8 @@ class CutOff(FakeContext):
 def test_a_night_that_is_cut_off_reports_what_it_knows(tmp_path: Path) -> None:
     context = CutOff(tmp_path)
     with pytest.raises(
-        DeadlineExceeded, match=r"1 board solved.*, 1 not reached: its time is over; arrow: 12 of 16 levels"
+        DeadlineExceeded,
+        match=r"1 board solved.*, 1 not reached\. .* its time is over\. Result for arrow so far: 12 of 16 levels",
     ):
         run(peg("pyramid", "arrow", "cross"), context)
     text = (tmp_path / NIGHT / "result.txt").read_text("utf-8")
@@ -183,7 +184,9 @@ def test_a_listing_that_is_cut_off_is_whole_as_far_as_it_goes(tmp_path: Path) ->
     class Hasty(CutOff):
         where = "pyramid: 1,000 solutions listed"
 
-    with pytest.raises(DeadlineExceeded, match=r"pyramid: listing was cut off after 1,000 solutions"):
+    with pytest.raises(
+        DeadlineExceeded, match=r"Result for pyramid so far: listing was interrupted after 1,000 solutions"
+    ):
         run(peg("pyramid", solutions=SolveMode.ALL), Hasty(tmp_path))
     ((_, lines),) = parse_listing((tmp_path / "result.txt").read_text("utf-8"), "result.txt", lambda *_: None)
     assert len(lines) == 1_000
@@ -241,7 +244,7 @@ def test_where_there_is_no_room_to_play_a_solution_the_page_shows_its_end(tmp_pa
     assert [section.count('<p class="line">') for section in sections] == [1] * 5
     assert 'class="play"' in sections[0]
     assert 'class="play"' not in sections[4]
-    assert "The page is too large to play them." in sections[4]
+    assert "The page is too large to animate them." in sections[4]
     assert sections[4].count('<div class="picture">') == 2, "the clues and the solution"
 
 
@@ -275,7 +278,7 @@ def test_a_configuration_names_boards_and_files_beside_it(tmp_path: Path) -> Non
         ("      solutions: some\n", "appliance.yaml:7:18: 'some' is not known here"),
         ('      rules: {goal: "9,9"}\n', "appliance.yaml:7:21: no hole of this board is called '9,9'"),
         ('      rules: {gaol: "3,3"}\n', "no rule of peg solitaire is called 'gaol'; did you mean 'goal'?"),
-        ("      generate: 3\n", "appliance.yaml:7:17: peg-solitaire generates no boards; leave it out"),
+        ("      generate: 3\n", "appliance.yaml:7:17: peg-solitaire does not generate boards; leave it out"),
         ("      precompute: true\n", "peg-solitaire has no tables to build; leave it out"),
         ("      keep-reports: 0\n", "appliance.yaml:7:21: 0 is not a valid number of reports; use 1 or more"),
     ],
@@ -300,7 +303,7 @@ def test_new_boards_follow_from_the_date_of_the_slot(tmp_path: Path) -> None:
 
     def boards(due: str) -> list[tuple[str, str, str]]:
         result = run(morning, FakeContext(tmp_path, scheduled_for=due))
-        assert result.details["made"] == 2
+        assert result.details["generated"] == 2
         return [(board["name"], board["generator"]["seed"], board["board"]) for board in values(tmp_path)["boards"]]
 
     first = boards("2027-03-01T03:30:00Z")
@@ -327,7 +330,7 @@ def test_nothing_is_kept_of_a_new_board_as_no_night_goes_on_with_it(tmp_path: Pa
 
 def test_what_is_not_prepared_in_time_is_told_and_gone_on_with(tmp_path: Path) -> None:
     job = Options(puzzle="rubiks-cube", precompute=True)
-    with pytest.raises(DeadlineExceeded, match=r"not precomputed yet: its time is over; "):
+    with pytest.raises(DeadlineExceeded, match=r"The tables are not complete yet: its time is over. "):
         run(job, FakeContext(tmp_path, search_seconds=1.0))
     told = values(tmp_path)
     assert (told["complete"], told["precomputed"], told["boards"]) == (False, None, [])
@@ -338,7 +341,7 @@ def test_a_board_that_does_not_fit_is_told_and_the_others_are_answered(tmp_path:
     class Small(CutOff):
         why: Exception = Refused("a level of positions takes 5GB; give the job more `memory`")
 
-    words = r"^arrow: a level of positions takes 5GB; give the job more `memory`; the report has the rest$"
+    words = r"^arrow: a level of positions takes 5GB; give the job more `memory`. See the report for all results$"
     with pytest.raises(Refused, match=words):
         run(peg("arrow", "cross", solutions=SolveMode.COUNT), Small(tmp_path))
     arrow, cross = values(tmp_path)["boards"]
@@ -357,7 +360,8 @@ def test_a_night_that_cannot_keep_how_far_it_is_says_so_and_reports_what_it_know
     long = tmp_path / "long.txt"
     long.write_text("\n\n".join(["XXO XXO XXO XXO"] * 5) + "\n", "utf-8")
     with pytest.raises(
-        DeadlineExceeded, match=r"1 board solved.*: its time is over; long: all .* the checkpoint could not be saved: "
+        DeadlineExceeded,
+        match=r"1 board solved.*: its time is over. Result for long so far: all .* the checkpoint could not be saved: ",
     ):
         run(peg("cross", long, solutions=SolveMode.COUNT), unkept(tmp_path / "night", search_seconds=1.0))
     cross, cut = values(tmp_path / "night")["boards"]
@@ -375,7 +379,7 @@ def test_what_cannot_be_prepared_is_told_and_the_boards_are_answered(tmp_path: P
         why: Exception = Unavailable("the card is full")
 
     job = Options(puzzle="connect-four", boards=[Path("squeeze")], precompute=True)
-    with pytest.raises(Refused, match=r"^not precomputed: the card is full; the report has the rest$"):
+    with pytest.raises(Refused, match=r"^not precomputed: the card is full. See the report for all results$"):
         run(job, Full(tmp_path))
     assert [board["answered"] for board in values(tmp_path)["boards"]] == [True]
     assert "Not precomputed: the card is full\n" in (tmp_path / "result.txt").read_text("utf-8")
@@ -403,7 +407,7 @@ def test_a_board_for_which_memory_is_too_small_after_all_is_told(tmp_path: Path)
 @pytest.mark.parametrize("more", [0, 1])
 def test_of_a_very_long_line_the_page_says_that_its_beginning_is_played(more: int) -> None:
     drawn = '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 9 9"><rect width="9" height="9"/></svg>'
-    steps = [Step(f"step {number}", drawn) for number in range(MOST_STEPS + more)]
+    steps = [Step(f"step {number}", drawn) for number in range(MAX_STEPS + more)]
     puzzle = SimpleNamespace(
         TITLE="Long",
         NODE_UNIT="moves",
@@ -413,13 +417,13 @@ def test_of_a_very_long_line_the_page_says_that_its_beginning_is_played(more: in
         notate=lambda *_: "a line",
     )
     page = Page(puzzle, "job")  # type: ignore[arg-type]
-    page.add(
+    page.add_board(
         BoardReport(
             name="long", board=None, mode=SolveMode.FIRST, answer=SolveResult(), listed=ListedSolutions(1, ["a line"])
         )
     )
-    assert page.render("solved", "").count('class="frame"') == MOST_STEPS
-    assert ("Only the first 200 steps are played." in page.render("solved", "")) == bool(more)
+    assert page.render("solved", "").count('class="frame"') == MAX_STEPS
+    assert ("Only the first 200 steps are shown." in page.render("solved", "")) == bool(more)
 
 
 def test_facts_end_with_how_they_were_computed_and_tables_stand_apart_from_the_time() -> None:
@@ -432,9 +436,9 @@ def test_facts_end_with_how_they_were_computed_and_tables_stand_apart_from_the_t
 def test_what_is_known_by_making_is_not_told_twice(tmp_path: Path) -> None:
     run(Options(puzzle="sudoku", generate=1), FakeContext(tmp_path))
     text, page = ((tmp_path / f"result.{suffix}").read_text("utf-8") for suffix in ("txt", "html"))
-    made = next(row for row in text.splitlines() if row.startswith("Made: "))
-    assert made.startswith("Made: seed 20270301001; tries ")
-    assert "solution" not in made
+    row = next(row for row in text.splitlines() if row.startswith("Generator: "))
+    assert row.startswith("Generator: seed 20270301001; tries ")
+    assert "solution" not in row
     assert (text.count("Difficulty: "), page.count("<dt>Difficulty</dt>")) == (1, 1)
     assert "<dt>Seed</dt>" in page
     assert "<dt>Solution</dt>" not in page

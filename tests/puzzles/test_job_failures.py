@@ -37,7 +37,7 @@ def test_solutions_that_cannot_be_listed_to_their_end_are_reported_as_far_as_the
 ) -> None:
     context = CutOff(tmp_path)
     context.where, context.why = "pyramid: 100 solutions listed", why
-    with pytest.raises(Refused, match=f"^pyramid: {told}; the report has the rest$"):
+    with pytest.raises(Refused, match=f"^pyramid: {told}. See the report for all results$"):
         run(peg("pyramid", "cross", solutions=SolveMode.ALL), context)
     pyramid, cross = values(tmp_path)["boards"]
     assert (pyramid["answered"], pyramid["listed"], pyramid["refused"]) == (True, 100, told)
@@ -75,7 +75,9 @@ def test_memory_that_is_too_small_for_one_thing_does_not_end_the_night(
 def test_new_boards_whose_turn_did_not_come_are_named(tmp_path: Path) -> None:
     context = CutOff(tmp_path)
     context.where, context.why = "2027-03-01-2", Interrupted("its time is over")
-    with pytest.raises(DeadlineExceeded, match=r"^1 board solved, 2 not reached: its time is over$"):
+    with pytest.raises(
+        DeadlineExceeded, match=r"^1 board solved, 2 not reached. The run was interrupted: its time is over$"
+    ):
         run(Options(puzzle="solitaire-chess", generate=3), context)
     assert values(tmp_path)["not_reached"] == ["2027-03-01-2", "2027-03-01-3"]
 
@@ -146,7 +148,9 @@ class Filling:
 
 @pytest.mark.parametrize("name", ["result.html", "diamond.svg"])
 def test_where_the_report_cannot_be_written_the_history_tells_what_was_found(tmp_path: Path, name: str) -> None:
-    words = rf"^{name} cannot be written: No space left on device; cross: 4 solutions(; diamond: No solution.*)?$"
+    words = (
+        rf"^{name} cannot be written: No space left on device\. Results: cross: 4 solutions(; diamond: No solution.*)?$"
+    )
     with pytest.raises(Unavailable, match=words):
         run(peg("cross", "diamond", solutions=SolveMode.COUNT), FullCard(tmp_path, file=name))
     assert not (tmp_path / "result.txt").exists()
@@ -156,7 +160,9 @@ def test_where_it_is_cut_off_and_cannot_be_written_the_history_tells_what_is_kno
     class Both(CutOff, FullCard):
         pass
 
-    words = r"^result.html cannot be written: .*; pyramid: Solved; .*; arrow: Not answered yet: 12 of 16 levels"
+    words = (
+        r"^result.html cannot be written: .*\. Results: pyramid: Solved; .*; arrow: Not answered yet: 12 of 16 levels"
+    )
     with pytest.raises(DeadlineExceeded, match=words):
         run(peg("pyramid", "arrow"), Both(tmp_path))
 
@@ -178,10 +184,10 @@ def test_no_name_of_a_file_spoils_the_report(tmp_path: Path) -> None:
 def test_how_long_the_board_in_work_will_take_is_told_where_somebody_knows(tmp_path: Path) -> None:
     context, moments = FakeContext(tmp_path), iter([0.0, 0.0, 10.0, 10.0])
     share = WeightedProgress(context, 2, seconds=lambda: next(moments))
-    share.next("many")
-    share.tell(0.0, "0 of 100 grids")
-    share.tell(0.25, "25 of 100 grids")
-    share.next("cross")
+    share.start_part("many")
+    share.report_part(0.0, "0 of 100 grids")
+    share.report_part(0.25, "25 of 100 grids")
+    share.start_part("cross")
     assert [note for _, note in context.progress_reports] == [
         "many",
         "many: 0 of 100 grids",
@@ -199,14 +205,14 @@ def test_a_clock_that_is_set_back_meanwhile_makes_no_night_shorter_than_nothing(
 def test_progress_is_what_is_done_for_certain(tmp_path: Path) -> None:
     context = FakeContext(tmp_path)
     two = WeightedProgress(context, 2)
-    two.next("cross")
-    two.tell(0.5, "half of it")
-    two.tell(None, "50 solutions listed")
-    two.next("plus")
+    two.start_part("cross")
+    two.report_part(0.5, "half of it")
+    two.report_part(None, "50 solutions listed")
+    two.start_part("plus")
     one = WeightedProgress(context, 1)
-    one.next("full")
-    one.tell(0.25, "levels")
-    one.tell(None, "50 solutions listed")
+    one.start_part("full")
+    one.report_part(0.25, "levels")
+    one.report_part(None, "50 solutions listed")
     assert [done for done, _ in context.progress_reports] == [0, 0.25, 0.25, 0.5, None, 0.25, None]
 
 
@@ -230,8 +236,8 @@ def test_a_line_is_drawn_once_whether_there_is_room_for_it_or_not() -> None:
     told = BoardReport(name="everest", board=puzzle.parse(puzzle.BOARDS["everest"], "everest"), mode=SolveMode.FIRST)
     answer_board(cast(Puzzle, puzzle), told, 1, SerialRuntime(), lambda _: None)
     for _ in range(6):
-        page.add(told)
-    assert "The page is too large to play" in page.render("", "")
+        page.add_board(told)
+    assert "The page is too large to animate" in page.render("", "")
     assert puzzle.drawn == 6
 
 

@@ -47,7 +47,7 @@ _MAX_SEED = 1_000_000_000
 @click.option(
     "--solutions",
     type=click.Choice([each.value for each in SolveMode]),
-    help="What to look for. Default: depends on the puzzle.",
+    help="Which solutions to find. Default: depends on the puzzle.",
 )
 @click.option(
     "--max-solutions",
@@ -63,12 +63,12 @@ _MAX_SEED = 1_000_000_000
 @json_option
 @compute_options
 def solve(
-    asked: PuzzleRequest,
+    request: PuzzleRequest,
     solutions: str | None,
     max_solutions: int | None,
     output: Path | None,
     as_json: bool,
-    means: ComputeOptions,
+    limits: ComputeOptions,
 ) -> None:
     """Solve one board and list its solutions, or prove that it has none.
 
@@ -82,30 +82,32 @@ def solve(
     """
     if output is not None and not output.name:
         raise click.UsageError("--output needs a file name")
-    puzzle, question = asked.load()
-    mode = parse_mode(puzzle, asked.name, solutions)
+    puzzle, board = request.load()
+    mode = parse_mode(puzzle, request.name, solutions)
     if max_solutions and mode in (SolveMode.FIRST, SolveMode.COUNT):
         raise click.UsageError(f"--max-solutions needs --solutions all or fewest-moves, not {mode}")
-    told = BoardReport(name=asked.title(puzzle), board=question, mode=mode)
+    report = BoardReport(name=request.title(puzzle), board=board, mode=mode)
     line = ProgressLine()
     with (
-        report_interruption(line, lambda interrupted: told.cut_off or format_partial_result(interrupted), means.length),
-        progress_context(line, means) as runtime,
+        report_interruption(
+            line, lambda interrupted: report.partial_result or format_partial_result(interrupted), limits.length
+        ),
+        progress_context(line, limits) as runtime,
         _open_output(output, line) as write,
     ):
         page = output is not None and output.suffix.lower() in (".html", ".htm")
         answer_board(
-            puzzle, told, max_solutions or DEFAULT_MAX_SOLUTIONS, runtime, _discard if as_json or page else write
+            puzzle, report, max_solutions or DEFAULT_MAX_SOLUTIONS, runtime, _discard if as_json or page else write
         )
-        if told.refused:
-            raise told.refused
+        if report.refused:
+            raise report.refused
         if as_json:
-            write(_to_json(puzzle, asked, told) + "\n")
+            write(_to_json(puzzle, request, report) + "\n")
         elif page:
-            write(_to_page(puzzle, told))
+            write(_to_page(puzzle, report))
     if output is not None:
-        found = "proven to have no solution" if told.proven else "solved"
-        click.echo(f"{found}; wrote {output}")
+        result = "proven to have no solution" if report.proven else "solved"
+        click.echo(f"{result}; wrote {output}")
 
 
 def parse_mode(puzzle: Puzzle, name: str, solutions: str | None) -> SolveMode:
@@ -117,14 +119,14 @@ def parse_mode(puzzle: Puzzle, name: str, solutions: str | None) -> SolveMode:
     return SolveMode(solutions)
 
 
-def _to_json(puzzle: Puzzle, asked: PuzzleRequest, told: BoardReport) -> str:
-    return json.dumps({"puzzle": asked.name, **report_to_json(puzzle, told)}, ensure_ascii=False)
+def _to_json(puzzle: Puzzle, request: PuzzleRequest, report: BoardReport) -> str:
+    return json.dumps({"puzzle": request.name, **report_to_json(puzzle, report)}, ensure_ascii=False)
 
 
-def _to_page(puzzle: Puzzle, told: BoardReport) -> str:
+def _to_page(puzzle: Puzzle, report: BoardReport) -> str:
     page = Page(puzzle, "by hand")
-    page.add(told)
-    return page.render(summarize(told).rstrip("."), "")
+    page.add_board(report)
+    return page.render(summarize(report).rstrip("."), "")
 
 
 @click.command("count", short_help="Count the solutions of one board.")
@@ -132,9 +134,9 @@ def _to_page(puzzle: Puzzle, told: BoardReport) -> str:
 @json_option
 @compute_options
 def count(
-    asked: PuzzleRequest,
+    request: PuzzleRequest,
     as_json: bool,
-    means: ComputeOptions,
+    limits: ComputeOptions,
 ) -> None:
     """Count the solutions of one board exactly, without listing them.
 
@@ -145,21 +147,23 @@ def count(
       2    unknown puzzle, board or rule, invalid board, or the puzzle does not count
       130  stopped by Ctrl-C; the partial result is printed
     """
-    puzzle, question = asked.load()
-    mode = parse_mode(puzzle, asked.name, SolveMode.COUNT)
-    told = BoardReport(name=asked.title(puzzle), board=question, mode=mode)
+    puzzle, board = request.load()
+    mode = parse_mode(puzzle, request.name, SolveMode.COUNT)
+    report = BoardReport(name=request.title(puzzle), board=board, mode=mode)
     line = ProgressLine()
     with (
-        report_interruption(line, lambda interrupted: told.cut_off or format_partial_result(interrupted), means.length),
-        progress_context(line, means) as runtime,
+        report_interruption(
+            line, lambda interrupted: report.partial_result or format_partial_result(interrupted), limits.length
+        ),
+        progress_context(line, limits) as runtime,
     ):
-        answer_board(puzzle, told, 1, runtime, _discard)
-    if told.refused:
-        raise told.refused
+        answer_board(puzzle, report, 1, runtime, _discard)
+    if report.refused:
+        raise report.refused
     click.echo(
-        json.dumps({"puzzle": asked.name, **report_to_json(puzzle, told)}, ensure_ascii=False)
+        json.dumps({"puzzle": request.name, **report_to_json(puzzle, report)}, ensure_ascii=False)
         if as_json
-        else summarize(told)
+        else summarize(report)
     )
 
 
@@ -167,8 +171,8 @@ def count(
 @board_options
 @compute_options
 def hint(
-    asked: PuzzleRequest,
-    means: ComputeOptions,
+    request: PuzzleRequest,
+    limits: ComputeOptions,
 ) -> None:
     """Print the next move on one board.
 
@@ -179,11 +183,11 @@ def hint(
       2    unknown puzzle, board or rule, invalid board, or the puzzle has no hints
       130  stopped by Ctrl-C
     """
-    puzzle, question = asked.load()
-    telling = _get_function(puzzle, asked.name, "hint")
+    puzzle, board = request.load()
+    find_hint = _get_function(puzzle, request.name, "hint")
     line = ProgressLine()
-    with report_interruption(line, format_partial_result, means.length), progress_context(line, means) as runtime:
-        words = telling(question, runtime)
+    with report_interruption(line, format_partial_result, limits.length), progress_context(line, limits) as runtime:
+        words = find_hint(board, runtime)
     click.echo(words)
 
 
@@ -193,10 +197,10 @@ def hint(
 @click.option("--svg", is_flag=True, help="As an SVG picture.")
 @compute_options
 def generate(
-    asked: PuzzleRequest,
+    request: PuzzleRequest,
     seed: int | None,
     svg: bool,
-    means: ComputeOptions,
+    limits: ComputeOptions,
 ) -> None:
     """Generate a new board with the size and rules of BOARD, and draw it; its details go to stderr.
 
@@ -204,18 +208,18 @@ def generate(
     Exit status:
       0    the board is drawn
       1    the time of --for is over
-      2    unknown puzzle, board or rule, invalid board, or the puzzle generates none
+      2    unknown puzzle, board or rule, invalid board, or the puzzle does not generate boards
       130  stopped by Ctrl-C
     """
-    puzzle, model = asked.load()
-    maker = _get_function(puzzle, asked.name, "generate")
+    puzzle, model = request.load()
+    generate_board = _get_function(puzzle, request.name, "generate")
     seed = secrets.randbelow(_MAX_SEED) if seed is None else seed
     line = ProgressLine()
-    with report_interruption(line, format_partial_result, means.length), progress_context(line, means) as runtime:
-        made = maker(seed, model, runtime)
-    click.echo(puzzle.render_svg(made.board) if svg else puzzle.render(made.board), nl=False)
-    known = {"Board": puzzle.describe(made.board), "Seed": str(seed)}
-    known |= format_details(made.details)
+    with report_interruption(line, format_partial_result, limits.length), progress_context(line, limits) as runtime:
+        generated = generate_board(seed, model, runtime)
+    click.echo(puzzle.render_svg(generated.board) if svg else puzzle.render(generated.board), nl=False)
+    known = {"Board": puzzle.describe(generated.board), "Seed": str(seed)}
+    known |= format_details(generated.details)
     click.echo(render_rows(known), err=True, nl=False)
 
 
@@ -223,7 +227,7 @@ def generate(
 @click.argument("name", metavar="PUZZLE")
 @json_option
 @compute_options
-def precompute(name: str, as_json: bool, means: ComputeOptions) -> None:
+def precompute(name: str, as_json: bool, limits: ComputeOptions) -> None:
     """Build tables or an opening book in the state folder, or continue building them.
 
     \b
@@ -235,30 +239,30 @@ def precompute(name: str, as_json: bool, means: ComputeOptions) -> None:
       130  stopped by Ctrl-C; the next run continues
     """
     puzzle = load_puzzle(name)
-    preparing = _get_function(puzzle, name, "precompute")
+    build_tables = _get_function(puzzle, name, "precompute")
     line = ProgressLine()
     with (
-        report_interruption(line, format_partial_result, means.length),
-        progress_context(line, means, keeps=True) as runtime,
+        report_interruption(line, format_partial_result, limits.length),
+        progress_context(line, limits, cache_required=True) as runtime,
     ):
-        begun = runtime.monotonic()
-        answer = preparing(runtime)
-        took = runtime.monotonic() - begun
+        started = runtime.monotonic()
+        answer = build_tables(runtime)
+        seconds = runtime.monotonic() - started
     if as_json:
         click.echo(
-            json.dumps({"puzzle": name, "seconds": round(took, 3), **answer_to_json(answer)}, ensure_ascii=False)
+            json.dumps({"puzzle": name, "seconds": round(seconds, 3), **answer_to_json(answer)}, ensure_ascii=False)
         )
     else:
-        click.echo(render_precomputed(answer, took), nl=False)
+        click.echo(render_precomputed(answer, seconds), nl=False)
 
 
-def _get_function(puzzle: Puzzle, name: str, what: str) -> Callable[..., Any]:
+def _get_function(puzzle: Puzzle, name: str, function_name: str) -> Callable[..., Any]:
     """Return an optional function of the puzzle. Raises UsageError if it has none."""
-    able: Callable[..., Any] | None = getattr(puzzle, what, None)
-    if able is None:
-        lacks = {"hint": "has no hints", "generate": "generates no boards", "precompute": "has no tables to build"}
-        raise click.UsageError(f"{name} {lacks[what]}")
-    return able
+    function: Callable[..., Any] | None = getattr(puzzle, function_name, None)
+    if function is None:
+        lacks = {"hint": "has no hints", "generate": "does not generate boards", "precompute": "has no tables to build"}
+        raise click.UsageError(f"{name} {lacks[function_name]}")
+    return function
 
 
 def _discard(_: str) -> None:
@@ -277,12 +281,12 @@ def _open_output(output: Path | None, line: ProgressLine) -> Iterator[Callable[[
         yield write
     else:
         # Write the target of a link; refuse a special file under its own name.
-        place = output if output.exists() and not output.is_file() else output.resolve()
-        with files.atomic_write_text(place) as file:
+        target = output if output.exists() and not output.is_file() else output.resolve()
+        with files.atomic_write_text(target) as file:
             yield file.write
 
 
-PROGRESS_INTERVAL = 100  # solutions checked between two signs of progress
+PROGRESS_INTERVAL = 100  # solutions checked between two progress reports
 
 
 @click.command("check", short_help="Check the solutions listed in a file, or one.")
@@ -291,7 +295,7 @@ PROGRESS_INTERVAL = 100  # solutions checked between two signs of progress
 @click.option(
     "--solution", "notation", metavar="SOLUTION", help="One solution of --board in notation, instead of a file."
 )
-def check(asked: PuzzleRequest, file: str | None, notation: str | None) -> None:
+def check(request: PuzzleRequest, file: str | None, notation: str | None) -> None:
     """Check every solution in FILE (- for stdin), as `solve` and jobs list them, or one SOLUTION.
 
     \b
@@ -301,18 +305,18 @@ def check(asked: PuzzleRequest, file: str | None, notation: str | None) -> None:
       2    unknown puzzle, board or rule, or the file is not a listing
       130  stopped by Ctrl-C
     """
-    if (file is None) == (notation is None) or (file is not None and asked.board is not None):
+    if (file is None) == (notation is None) or (file is not None and request.board is not None):
         raise click.UsageError("name a FILE, or a --board and a --solution of it")
     if notation is not None:
-        _check_solution(*asked.load(), notation)
+        _check_solution(*request.load(), notation)
         return
     assert file is not None
     progress = ProgressLine()
-    puzzle = load_puzzle(asked.name)
+    puzzle = load_puzzle(request.name)
     where = STDIN if file == "-" else file
     with report_interruption(progress, lambda _: "", None):
         text = read_stdin() if file == "-" else read_text(Path(file))
-        right = _check_listing(puzzle, asked.rules, text, where, progress)
+        right = _check_listing(puzzle, request.rules, text, where, progress)
     if not right:
         raise Refused(f"{where} has no solutions; nothing was checked")
     click.echo(f"{where}: {pluralize(right, 'solution')}, all right")
@@ -328,12 +332,12 @@ def _check_solution(puzzle: Puzzle, board: Any, notation: str) -> None:
 def _check_listing(puzzle: Puzzle, rules: dict[str, str], text: str, file: str, progress: ProgressLine) -> int:
     """Return the number of solutions. Raises Refused at the first wrong one."""
     right = 0
-    for question, lines in puzzle.parse_listing(text, file, progress.show):
-        board = puzzle.with_rules(question, rules)
+    for listed_board, lines in puzzle.parse_listing(text, file, progress.show):
+        board = puzzle.with_rules(listed_board, rules)
         for number, line in enumerate(lines, 1):
             checked = puzzle.check(board, line)
             if not checked:
-                size = puzzle.describe(question)
+                size = puzzle.describe(listed_board)
                 raise Refused(f"{file}: solution {number} of the board ({size}) is wrong: {checked.error}")
             right += 1
             if not right % PROGRESS_INTERVAL:
@@ -388,15 +392,15 @@ def list_puzzles(as_json: bool) -> None:
 
 
 def _describe_puzzle(name: str, puzzle: Puzzle) -> dict[str, Any]:
-    able = [what for what in ("hint", "generate", "precompute") if hasattr(puzzle, what)]
-    known = {"puzzle": name, "title": puzzle.TITLE, "solutions": list(puzzle.MODES), "functions": able}
+    functions = [name for name in ("hint", "generate", "precompute") if hasattr(puzzle, name)]
+    known = {"puzzle": name, "title": puzzle.TITLE, "solutions": list(puzzle.MODES), "functions": functions}
     return known | {"boards": list(puzzle.BOARDS), "rules": list(puzzle.RULES)}
 
 
 @command.command("show", short_help="Draw one board.")
 @board_options
 @click.option("--svg", is_flag=True, help="As an SVG picture.")
-def show(asked: PuzzleRequest, svg: bool) -> None:
+def show(request: PuzzleRequest, svg: bool) -> None:
     """Draw one board as text, or as an SVG picture.
 
     \b
@@ -404,8 +408,8 @@ def show(asked: PuzzleRequest, svg: bool) -> None:
       0  drawn
       2  unknown puzzle, board or rule, or invalid board
     """
-    puzzle, question = asked.load()
-    click.echo(puzzle.render_svg(question) if svg else puzzle.render(question), nl=False)
+    puzzle, board = request.load()
+    click.echo(puzzle.render_svg(board) if svg else puzzle.render(board), nl=False)
 
 
 @command.command("boards", short_help="List the known boards.")
@@ -422,8 +426,8 @@ def boards(name: str, as_json: bool) -> None:
     puzzle = load_puzzle(name)
     sizes = {known: puzzle.describe(puzzle.parse(drawing, known)) for known, drawing in puzzle.BOARDS.items()}
     if as_json:
-        told = [{"name": known, "size": size, "board": puzzle.BOARDS[known]} for known, size in sizes.items()]
-        click.echo(json.dumps(told, ensure_ascii=False))
+        rows = [{"name": known, "size": size, "board": puzzle.BOARDS[known]} for known, size in sizes.items()]
+        click.echo(json.dumps(rows, ensure_ascii=False))
         return
     wide = max(map(len, sizes)) + 2
     for known, size in sizes.items():
@@ -444,16 +448,16 @@ def rules(name: str, as_json: bool) -> None:
     puzzle = load_puzzle(name)
     if as_json:
         known = [
-            {"rule": rule, "description": told.description, "default": told.default, "choices": list(told.choices)}
-            for rule, told in puzzle.RULES.items()
+            {"rule": key, "description": rule.description, "default": rule.default, "choices": list(rule.choices)}
+            for key, rule in puzzle.RULES.items()
         ]
         click.echo(json.dumps(known, ensure_ascii=False))
         return
-    for rule, told in puzzle.RULES.items():
-        click.echo(f"{rule}: {told.description}")
-        if told.choices:
-            click.echo(f"  one of: {', '.join(told.choices)}")
-        if told.default:
-            click.echo(f"  default: {told.default}")
+    for key, rule in puzzle.RULES.items():
+        click.echo(f"{key}: {rule.description}")
+        if rule.choices:
+            click.echo(f"  one of: {', '.join(rule.choices)}")
+        if rule.default:
+            click.echo(f"  default: {rule.default}")
     if not puzzle.RULES:
         click.echo(f"{puzzle.TITLE} has no rules that can be changed")

@@ -37,9 +37,9 @@ STDIN = "stdin"
 _DEFAULT_STATE = Path("~/.local/state/pi-appliance")  # the default state folder of a configuration
 
 
-def _parse_rules(_: click.Context, __: click.Parameter, given: Sequence[str]) -> dict[str, str]:
+def _parse_rules(_: click.Context, __: click.Parameter, values: Sequence[str]) -> dict[str, str]:
     rules = {}
-    for words in given:
+    for words in values:
         name, equals, value = words.partition("=")
         if not equals:
             raise click.BadParameter(f"{words!r} is not a rule; write name=value, see `pi-appliance puzzle rules`")
@@ -106,28 +106,28 @@ class ComputeOptions:
 
 
 def board_options(command: Command) -> Command:
-    """Add the parameter `asked` (a PuzzleRequest) to a command."""
+    """Add the parameter `request` (a PuzzleRequest) to a command."""
 
     @wraps(command)
-    def collected(*, name: str, board: str | None, rules: dict[str, str], **given: Any) -> Any:
-        return command(asked=PuzzleRequest(name, board, rules), **given)
+    def wrapper(*, name: str, board: str | None, rules: dict[str, str], **options: Any) -> Any:
+        return command(request=PuzzleRequest(name, board, rules), **options)
 
     words = "A known board, a file, - for stdin, or a drawing. Default: the first known board."
     with_rules = click.option(
         "--rule", "rules", metavar="NAME=VALUE", multiple=True, callback=_parse_rules, help="A rule; can be repeated."
-    )(collected)
+    )(wrapper)
     with_board = click.option("--board", metavar="BOARD", help=words)(with_rules)
     return click.argument("name", metavar="PUZZLE")(with_board)
 
 
 def compute_options(command: Command) -> Command:
-    """Add the parameter `means` (ComputeOptions) to a command."""
+    """Add the parameter `limits` (ComputeOptions) to a command."""
 
     @wraps(command)
-    def collected(*, cores: int | None, length: timedelta | None, config: Path | ConfigNotFound, **given: Any) -> Any:
-        return command(means=ComputeOptions(cores, length, config), **given)
+    def wrapper(*, cores: int | None, length: timedelta | None, config: Path | ConfigNotFound, **options: Any) -> Any:
+        return command(limits=ComputeOptions(cores, length, config), **options)
 
-    with_config = optional_config_option(collected)
+    with_config = optional_config_option(wrapper)
     limit = click.option("--for", "length", metavar="LENGTH", callback=_parse_length, help="Time limit, such as 30s.")
     cores = click.option("--cores", type=Number(min=1), help="Number of cores. Default: all.")
     return cores(limit(with_config))
@@ -136,15 +136,15 @@ def compute_options(command: Command) -> Command:
 class _LazyCache:
     """A file cache that reads the configuration on first use: most puzzles need no cache.
 
-    If it cannot be used, nothing is saved and `without` receives the reason once; if that is None, it is an error.
+    If it cannot be used, nothing is saved and `on_error` receives the reason once; if that is None, it is an error.
     """
 
-    def __init__(self, config: Path | ConfigNotFound, without: Callable[[str], None] | None) -> None:
-        self._config, self._without = config, without
+    def __init__(self, config: Path | ConfigNotFound, on_error: Callable[[str], None] | None) -> None:
+        self._config, self._on_error = config, on_error
         self._closed = False
 
     @cached_property
-    def _shelf(self) -> Cache:
+    def _file_cache(self) -> Cache:
         state = (
             _DEFAULT_STATE.expanduser()
             if isinstance(self._config, ConfigNotFound)
@@ -157,48 +157,53 @@ class _LazyCache:
         try:
             yield
         except Unavailable as error:
-            if self._without is None:
+            if self._on_error is None:
                 raise
             self._closed = True
-            self._without(str(error))
+            self._on_error(str(error))
 
     def load(self, name: str) -> memoryview | None:
         if not self._closed:
             with self._may_fail():
-                return self._shelf.load(name)
+                return self._file_cache.load(name)
         return None
 
     def save(self, name: str, parts: Iterable[bytes | bytearray | memoryview]) -> None:
         if not self._closed:
             with self._may_fail():
-                self._shelf.save(name, parts)
+                self._file_cache.save(name, parts)
 
     def remove(self, name: str) -> None:
         if not self._closed:
             with self._may_fail():
-                self._shelf.remove(name)
+                self._file_cache.remove(name)
 
     def names(self) -> Iterable[str]:
-        return () if self._closed else self._shelf.names()
+        return () if self._closed else self._file_cache.names()
 
 
 @contextmanager
-def progress_context(line: ProgressLine, means: ComputeOptions, *, keeps: bool = False) -> Iterator[SearchRuntime]:
-    """Open the search runtime, with progress on `line`. With `keeps`, a cache that cannot be written is an error."""
-    seconds = None if means.length is None else means.length.total_seconds()
+def progress_context(
+    line: ProgressLine, limits: ComputeOptions, *, cache_required: bool = False
+) -> Iterator[SearchRuntime]:
+    """Open the search runtime, with progress on `line`.
+
+    With `cache_required`, it is an error if the cache cannot be written.
+    """
+    seconds = None if limits.length is None else limits.length.total_seconds()
     estimates: list[Estimate] = []
 
-    def tell(part: float | None, note: str) -> None:
+    def show_progress(part: float | None, note: str) -> None:
         left = estimates[0].remaining(part)
         line.show(part, f"{left}: {note}" if left else note)
 
-    def go_on_without(why: str) -> None:
+    def report_cache_error(why: str) -> None:
         line.clear()
         click.echo(f"pi-appliance: nothing is saved for the next run: {why}", err=True)
 
-    with local.open_runtime(Path(), tell, seconds=seconds, cores=means.cores) as runtime:
+    with local.open_runtime(Path(), show_progress, seconds=seconds, cores=limits.cores) as runtime:
         estimates.append(Estimate(runtime.monotonic))
-        runtime.cache = _LazyCache(means.config, None if keeps else go_on_without)
+        runtime.cache = _LazyCache(limits.config, None if cache_required else report_cache_error)
         yield runtime
 
 
@@ -211,10 +216,12 @@ def report_interruption(
         yield
     except Interrupted as interrupted:
         line.clear()
-        told = partial_result(interrupted)
+        result = partial_result(interrupted)
         if length is not None and "time" in interrupted.reason:
-            raise DeadlineExceeded(f"out of time after {units.format_duration(length)}; so far: {told}") from None
-        _report_stopped(told)
+            raise DeadlineExceeded(
+                f"The time limit of {units.format_duration(length)} is over. Result so far: {result}"
+            ) from None
+        _report_stopped(result)
     except KeyboardInterrupt:
         line.clear()
         _report_stopped(line.note or "nothing is known yet")
@@ -222,6 +229,6 @@ def report_interruption(
         line.clear()
 
 
-def _report_stopped(told: str) -> None:
-    click.echo(f"pi-appliance: stopped; so far: {told}", err=True)
+def _report_stopped(result: str) -> None:
+    click.echo(f"pi-appliance: stopped. Result so far: {result}", err=True)
     click.get_current_context().exit(130)

@@ -20,6 +20,8 @@ from pi_appliance.puzzles import Puzzle, SolveMode, SolveResult
 from pi_appliance.puzzles.rendering import list_solutions
 from pi_appliance.puzzles.runtime.interface import Interrupted, SerialRuntime
 
+pytestmark = pytest.mark.contract
+
 NAMES = plugins.names("puzzles")
 PUZZLES = [pytest.param(plugins.load("puzzles", name), id=name) for name in NAMES]
 BOARDS = [

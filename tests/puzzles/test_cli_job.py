@@ -41,7 +41,7 @@ def test_at_its_deadline_it_reports_what_it_knows(house: House) -> None:
     assert house.run("jobs", "run", "pegs").returncode == 1
     last = house.last("pegs")
     assert last["outcome"] == "timed-out"
-    assert "1 board solved, 1 not reached: its time is over; " in last["summary"]
+    assert "1 board solved, 1 not reached. The run was interrupted: its time is over. " in last["summary"]
     told = report(house)
     assert (told["complete"], told["not_reached"]) == (False, ["plus"])
 

@@ -191,7 +191,7 @@ def test_the_puzzles_are_listed_and_their_rules() -> None:
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (("generate", "peg-solitaire"), "generates no boards"),
+        (("generate", "peg-solitaire"), "does not generate boards"),
         (("precompute", "peg-solitaire"), "has no tables to build"),
         (("solve", "peg-solitaire", "--rule", "goal"), "write name=value, see"),
         (("solve", "peg-solitaire", "--for", "soon"), "write a length of time such as 90s"),
@@ -208,7 +208,7 @@ def test_when_its_time_is_over_it_says_so_with_status_1(tmp_path: Path) -> None:
     (tmp_path / "long.txt").write_text(LONG, "utf-8")
     file = tmp_path / "result.txt"
     error = refused("solve", "peg-solitaire", "--board", tmp_path / "long.txt", "--for", "1s", "--output", file)
-    assert (error.exit_status, str(error)) == (1, "out of time after 1s; so far: nothing is known yet")
+    assert (error.exit_status, str(error)) == (1, "The time limit of 1s is over. Result so far: nothing is known yet")
     assert not file.exists()
 
 
@@ -316,7 +316,9 @@ def test_the_help_ends_with_its_exit_statuses_before_the_options(name: str) -> N
 def test_ctrl_c_ends_the_search_with_status_130_and_leaves_no_file(tmp_path: Path) -> None:
     (tmp_path / "long.txt").write_text(LONG, "utf-8")
     command = ["solve", "peg-solitaire", "--board", "long.txt", "--output", "result.txt"]
-    stopped(command, tmp_path, b"jumps tried", b"\r\x1b[Kpi-appliance: stopped; so far: nothing is known yet\r\n")
+    stopped(
+        command, tmp_path, b"jumps tried", b"\r\x1b[Kpi-appliance: stopped. Result so far: nothing is known yet\r\n"
+    )
     assert [path.name for path in tmp_path.iterdir()] == ["long.txt"]
 
 
@@ -325,7 +327,7 @@ def test_ctrl_c_ends_the_check_with_status_130_and_one_line(tmp_path: Path) -> N
     (tmp_path / "result.txt").write_text("Starting Board\nXXO\n\n" + solution * 500_000, "utf-8")
     command = ["check", "peg-solitaire", "result.txt"]
     seen = stopped(command, tmp_path, b"solutions read", b" solutions read\r\n")
-    assert b"\r\x1b[Kpi-appliance: stopped; so far: " in seen
+    assert b"\r\x1b[Kpi-appliance: stopped. Result so far: " in seen
 
 
 def test_a_long_file_is_said_to_be_read_and_ctrl_c_ends_that(tmp_path: Path) -> None:

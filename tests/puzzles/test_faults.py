@@ -5,7 +5,11 @@ import signal
 import subprocess
 from pathlib import Path
 
+import pytest
+
 from tests.house import House, until
+
+pytestmark = pytest.mark.faults
 
 CROSS = "pegs:\n  kind: puzzle\n  with: {puzzle: peg-solitaire, boards: [cross], keep-reports: 1}\n"
 
@@ -50,6 +54,6 @@ def test_where_the_card_fills_up_while_a_report_is_written_the_answer_is_in_the_
     assert "Traceback" not in done.stderr
     said = house.last("pegs")["summary"]
     assert said.startswith(f"{reports(house)}/result.txt cannot be written: File too large; ")
-    assert said.endswith("; cross: 4 solutions; arrow: 3,884,200 solutions")
+    assert said.endswith("Results: cross: 4 solutions; arrow: 3,884,200 solutions")
     assert (reports(house) / "result.txt").read_bytes() == before
     assert hidden(house) == {".newest"}
