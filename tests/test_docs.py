@@ -107,3 +107,9 @@ def test_the_mistakes_shown_in_the_readme_are_told_as_it_shows_them(tmp_path, mo
     with pytest.raises(SystemExit):
         main(["config", "check"])
     assert capsys.readouterr().err == shown.partition("\n")[2]
+
+
+def test_every_decision_is_in_the_index():
+    folder = ROOT / "docs" / "adr"
+    index = (folder / "README.md").read_text("utf-8")
+    assert [page.name for page in sorted(folder.glob("0*.md")) if f"({page.name})" not in index] == []
