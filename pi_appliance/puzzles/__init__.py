@@ -44,7 +44,7 @@ Progress = Callable[[float | None, str], None]
 
 
 class SolveMode(StrEnum):
-    """What to look for on a board."""
+    """Which solutions to find on a board."""
 
     FIRST = "first"  # one solution
     ALL = "all"  # every solution, computed lazily, and the count
@@ -53,7 +53,7 @@ class SolveMode(StrEnum):
 
 
 class Proof(StrEnum):
-    """How it is proven that there is no solution."""
+    """The kind of proof that a board has no solution."""
 
     PARITY = "parity"  # an invariant of moves excludes every end
     EXHAUSTION = "exhaustion"  # everything reachable was searched
@@ -127,7 +127,7 @@ class Validation:
 
 
 class Puzzle(Protocol):
-    """What the package of a puzzle provides. Boards and solutions are opaque to the caller.
+    """The functions and constants that the package of a puzzle provides. Boards and solutions are opaque to the caller.
 
     A puzzle may also have:
 
@@ -201,9 +201,9 @@ class Puzzle(Protocol):
         """
 
 
-def pluralize(number: int, what: str) -> str:
+def pluralize(number: int, noun: str) -> str:
     """Return "1 move" or "2 moves"."""
-    return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
 def kernel_mode(kernel: ModuleType) -> str:

@@ -55,7 +55,7 @@ class PuzzleContext(JobContext):
         """
         folder = self.config.state_dir / local.FOLDER
         deadline = self.parameters.deadline
-        cache.FileCache(folder).sweep()
+        cache.FileCache(folder).remove_stale_files()
         return local.open_runtime(
             folder,
             progress or self.progress,
@@ -86,7 +86,7 @@ class WeightedProgress:
 
     def report_part(self, part: float | None, note: str) -> None:
         """Report the progress of the current part, None if unknown."""
-        left = self._estimate.remaining(part)
+        left = self._estimate.format_remaining(part)
         self.context.progress(self._whole_progress(part), f"{self.name}: {left}{', ' if left else ''}{note}")
 
     def _whole_progress(self, part: float | None) -> float | None:

@@ -18,15 +18,15 @@ STAGES = (1, 2, 3)
 def test_the_positions_of_each_ply_are_as_many_as_are_published() -> None:
     level, counts = {EMPTY_POSITION}, [1]
     for _ in range(7):
-        counts.append(len(set(book.children(level, ended=True))))
-        level = set(book.children(level))
+        counts.append(len(set(book.child_positions(level, ended=True))))
+        level = set(book.child_positions(level))
     assert counts == [1, 7, 49, 238, 1120, 4263, 16422, 54859]
 
 
 def test_a_stage_has_as_many_undecided_positions_as_the_manual_says() -> None:
     level, counts = {EMPTY_POSITION.key: EMPTY_POSITION}, []
     for _ in range(6):
-        level = {after.key: after for after in book.children(level.values())}
+        level = {after.key: after for after in book.child_positions(level.values())}
         counts.append(len(level))
     assert counts[-1] == 8_231
 
@@ -79,7 +79,7 @@ def test_a_book_holds_the_exact_score_of_every_undecided_position() -> None:
         for key, position in level.items():
             assert kept.score(key) == search.exact_score(position)
         seen += len(level)
-        level = {after.key: after for after in book.children(level.values())}
+        level = {after.key: after for after in book.child_positions(level.values())}
     assert len(kept) == seen
     assert (kept.complete, kept.plies) == (3, 3)
     assert all(kept.score(key) == book.UNKNOWN for key in level)
@@ -189,12 +189,14 @@ def test_what_is_not_in_the_book_is_searched_with_what_is() -> None:
     board = connect_four.parse("333115733355541712672671", "mine")
     here = position_of(board)
     truth = Search(SerialRuntime(), board.discs, "test").exact_score(here)
-    known = {after.key: 18 for after in book.children([here])}
+    known = {after.key: 18 for after in book.child_positions([here])}
     lied = Search(
         SerialRuntime(), board.discs, "test", lambda key: known.get(key, book.UNKNOWN), board.discs + 1
     ).exact_score(here)
     assert lied != truth
-    right = {after.key: Search(SerialRuntime(), 25, "test").exact_score(after) for after in book.children([here])}
+    right = {
+        after.key: Search(SerialRuntime(), 25, "test").exact_score(after) for after in book.child_positions([here])
+    }
     used = Search(SerialRuntime(), board.discs, "test", lambda key: right.get(key, book.UNKNOWN), board.discs + 1)
     assert used.exact_score(here) == truth
     assert used.nodes < 40

@@ -83,7 +83,7 @@ def make_context(arguments: list[str]) -> None:
     assert command is not None, arguments
     given = command.make_context(arguments[1], arguments[2:]).params
     if "rules" in given:
-        PuzzleRequest(given["name"], given["board"], given["rules"]).load()
+        PuzzleRequest(given["name"], given["board"], given["rules"]).load_board()
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)

@@ -121,13 +121,13 @@ def test_sweep_removes_unused_entries_of_boards_and_keeps_tables(cache: FileCach
         if path.is_file() and path not in (being_written, file_of(tmp_path, young)):
             aged(path, 31)
     cache.load(asked)
-    cache.sweep()
+    cache.remove_stale_files()
     assert cache.names() == ["connect-four/book-1", asked, young, "rubiks-cube/wide-1", "rubiks-cube/wide-begun-1"]
     assert {path for path in (half, being_written, damaged) if path.exists()} == {being_written}
 
 
 def test_sweep_of_a_missing_folder_does_nothing(cache: FileCache, tmp_path: Path) -> None:
-    cache.sweep()
+    cache.remove_stale_files()
     (tmp_path / "state").touch()
-    cache.sweep()
+    cache.remove_stale_files()
     assert cache.names() == []

@@ -19,7 +19,7 @@ def told(*seen: tuple[float, float | None]) -> list[str]:
     clock, said = Clock(), []
     estimate = Estimate(clock)
     for clock.now, part in seen:
-        said.append(estimate.remaining(part))
+        said.append(estimate.format_remaining(part))
     return said
 
 

@@ -51,9 +51,9 @@ def test_a_container_with_less_than_all_processors_has_fewer_cores(box: Box) -> 
 
 
 def test_a_refusal_names_the_limit_and_the_free_memory(box: Box) -> None:
-    memory.require(1_000 * MB, "the table of corners", memory.memory_budgets(RAISE, box))
+    memory.require_memory(1_000 * MB, "the table of corners", memory.memory_budgets(RAISE, box))
     with pytest.raises(Refused) as refused:
-        memory.require(1_100 * MB, "the table of corners", memory.memory_budgets(RAISE, box))
+        memory.require_memory(1_100 * MB, "the table of corners", memory.memory_budgets(RAISE, box))
     assert str(refused.value) == (
         "the table of corners needs 1.1GB of memory, but this machine leaves 1GB; "
         "end other programs or use a machine with more memory"
@@ -66,15 +66,15 @@ def test_the_limit_of_the_job_is_reported_with_the_key_that_raises_it(box: Box) 
     box.put("cgroup/pi.service/run-7-1/memory.stat", f"anon {50 * MB}\ninactive_file {20 * MB}\n")
     box.put("cgroup/pi.service/memory.max", f"{400 * MB}\n")
     box.put("cgroup/pi.service/memory.current", f"{70 * MB}\n")
-    memory.require(150 * MB, "the book", memory.memory_budgets(RAISE, box))
+    memory.require_memory(150 * MB, "the book", memory.memory_budgets(RAISE, box))
     with pytest.raises(Refused) as refused:
-        memory.require(160 * MB, "the book", memory.memory_budgets(RAISE, box))
+        memory.require_memory(160 * MB, "the book", memory.memory_budgets(RAISE, box))
     assert str(refused.value) == (
         "the book needs 160MB of memory, but the limit of the job leaves 150MB; let job cube have `memory: 240MB`"
     )
     box.put("cgroup/pi.service/memory.current", f"{390 * MB}\n")
     with pytest.raises(Refused, match=r"the limit of pi\.service leaves 10MB; raise that limit to"):
-        memory.require(160 * MB, "the book", memory.memory_budgets(RAISE, box))
+        memory.require_memory(160 * MB, "the book", memory.memory_budgets(RAISE, box))
 
 
 @pytest.mark.parametrize(

@@ -82,11 +82,11 @@ def solve(
     """
     if output is not None and not output.name:
         raise click.UsageError("--output needs a file name")
-    puzzle, board = request.load()
+    puzzle, board = request.load_board()
     mode = parse_mode(puzzle, request.name, solutions)
     if max_solutions and mode in (SolveMode.FIRST, SolveMode.COUNT):
         raise click.UsageError(f"--max-solutions needs --solutions all or fewest-moves, not {mode}")
-    report = BoardReport(name=request.title(puzzle), board=board, mode=mode)
+    report = BoardReport(name=request.board_title(puzzle), board=board, mode=mode)
     line = ProgressLine()
     with (
         report_interruption(
@@ -147,9 +147,9 @@ def count(
       2    unknown puzzle, board or rule, invalid board, or the puzzle does not count
       130  stopped by Ctrl-C; the partial result is printed
     """
-    puzzle, board = request.load()
+    puzzle, board = request.load_board()
     mode = parse_mode(puzzle, request.name, SolveMode.COUNT)
-    report = BoardReport(name=request.title(puzzle), board=board, mode=mode)
+    report = BoardReport(name=request.board_title(puzzle), board=board, mode=mode)
     line = ProgressLine()
     with (
         report_interruption(
@@ -183,7 +183,7 @@ def hint(
       2    unknown puzzle, board or rule, invalid board, or the puzzle has no hints
       130  stopped by Ctrl-C
     """
-    puzzle, board = request.load()
+    puzzle, board = request.load_board()
     find_hint = _get_function(puzzle, request.name, "hint")
     line = ProgressLine()
     with report_interruption(line, format_partial_result, limits.length), progress_context(line, limits) as runtime:
@@ -211,7 +211,7 @@ def generate(
       2    unknown puzzle, board or rule, invalid board, or the puzzle does not generate boards
       130  stopped by Ctrl-C
     """
-    puzzle, model = request.load()
+    puzzle, model = request.load_board()
     generate_board = _get_function(puzzle, request.name, "generate")
     seed = secrets.randbelow(_MAX_SEED) if seed is None else seed
     line = ProgressLine()
@@ -308,7 +308,7 @@ def check(request: PuzzleRequest, file: str | None, notation: str | None) -> Non
     if (file is None) == (notation is None) or (file is not None and request.board is not None):
         raise click.UsageError("name a FILE, or a --board and a --solution of it")
     if notation is not None:
-        _check_solution(*request.load(), notation)
+        _check_solution(*request.load_board(), notation)
         return
     assert file is not None
     progress = ProgressLine()
@@ -408,7 +408,7 @@ def show(request: PuzzleRequest, svg: bool) -> None:
       0  drawn
       2  unknown puzzle, board or rule, or invalid board
     """
-    puzzle, board = request.load()
+    puzzle, board = request.load_board()
     click.echo(puzzle.render_svg(board) if svg else puzzle.render(board), nl=False)
 
 

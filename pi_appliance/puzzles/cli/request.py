@@ -67,7 +67,7 @@ class PuzzleRequest:
     board: str | None
     rules: dict[str, str]
 
-    def load(self) -> tuple[Puzzle, Any]:
+    def load_board(self) -> tuple[Puzzle, Any]:
         """Return the puzzle and the board. Raises UnknownName, InvalidOption or ConfigError."""
         line = ProgressLine()
         try:
@@ -87,7 +87,7 @@ class PuzzleRequest:
             return puzzle, puzzle.with_rules(puzzle.parse(read_stdin(size_limit(puzzle)), STDIN), self.rules)
         return puzzle, find_board(puzzle, next(iter(puzzle.BOARDS)) if self.board is None else self.board, self.rules)
 
-    def title(self, puzzle: Puzzle) -> str:
+    def board_title(self, puzzle: Puzzle) -> str:
         """Return the name of the board in a report."""
         if self.board is None:
             return next(iter(puzzle.BOARDS))
@@ -194,7 +194,7 @@ def progress_context(
     estimates: list[Estimate] = []
 
     def show_progress(part: float | None, note: str) -> None:
-        left = estimates[0].remaining(part)
+        left = estimates[0].format_remaining(part)
         line.show(part, f"{left}: {note}" if left else note)
 
     def report_cache_error(why: str) -> None:

@@ -101,7 +101,7 @@ def build_book(runtime: SearchRuntime, start: Position, stages: Sequence[int]) -
         builder.save()
         end.partial_result = builder.describe_progress()
         raise
-    return builder.answer()
+    return builder.build_result()
 
 
 class _BookBuilder:
@@ -162,7 +162,7 @@ class _BookBuilder:
     def _generate_levels(self, plies: int) -> None:
         while len(self.levels) <= plies:
             found: dict[int, Position] = {}
-            for done, after in enumerate(children(self.levels[-1].values())):
+            for done, after in enumerate(child_positions(self.levels[-1].values())):
                 if not done % _PROGRESS_INTERVAL:
                     self.runtime.report_progress(None, f"opening book: the positions of ply {len(self.levels)}")
                 found[after.key] = after
@@ -192,7 +192,7 @@ class _BookBuilder:
         complete = f"all up to ply {self.complete}" if self.complete >= 0 else "no ply is complete yet"
         return f"the opening book has {pluralize(len(self.scores), 'position')}; {complete}"
 
-    def answer(self) -> SolveResult:
+    def build_result(self) -> SolveResult:
         """Return the size of the book as a result."""
         rows = [(ply, len(level), sum(key in self.scores for key in level)) for ply, level in enumerate(self.levels)]
         facts: dict[str, int | str] = {
@@ -207,7 +207,7 @@ class _BookBuilder:
         )
 
 
-def children(positions: Iterable[Position], *, ended: bool = False) -> Iterator[Position]:
+def child_positions(positions: Iterable[Position], *, ended: bool = False) -> Iterator[Position]:
     """Yield the positions after one move. Duplicates are possible; finished games only with `ended`."""
     for position in positions:
         for _, square in position.moves():

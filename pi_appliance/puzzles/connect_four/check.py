@@ -32,8 +32,8 @@ def check(board: Board, line: Sequence[int | End]) -> Validation:
     winner = _find_winner(grid)
     if not winner and any(len(discs) < _ROWS for discs in grid):
         return Validation(f"after {pluralize(len(moves), 'move')} the game is not over")
-    came = f"{winner} wins" if winner else "draw"
-    return Validation("" if claim.value == came else f"the line claims {claim.value!r}, but it ends with {came!r}")
+    actual = f"{winner} wins" if winner else "draw"
+    return Validation("" if claim.value == actual else f"the line claims {claim.value!r}, but it ends with {actual!r}")
 
 
 def _find_winner(grid: _Grid) -> str:

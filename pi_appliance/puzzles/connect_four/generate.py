@@ -22,18 +22,20 @@ def generate(seed: int, board: Board, runtime: SearchRuntime) -> GeneratedBoard:
     while True:
         tried += 1
         runtime.report_progress(None, f"random game {tried}")
-        made = _play_random_game(random, discs, board)
-        if made is None:
+        generated = _play_random_game(random, discs, board)
+        if generated is None:
             continue
-        if _wins_at_once(position_of(made)):
+        if _wins_at_once(position_of(generated)):
             continue
-        solver = Solver(made, runtime)
+        solver = Solver(generated, runtime)
         scores = solver.score_columns()
         best = [column for column, score in scores.items() if score == solver.score]
         if len(best) == 1 < len(scores):
-            result = describe_score(solver.score, discs, made.turn)
+            result = describe_score(solver.score, discs, generated.turn)
             name = f"{best[0]} ({LETTERS[best[0] - 1]})"
-            return GeneratedBoard(made, {"ply": discs, "score": solver.score, "best_column": name, "result": result})
+            return GeneratedBoard(
+                generated, {"ply": discs, "score": solver.score, "best_column": name, "result": result}
+            )
 
 
 def _wins_at_once(position: Position) -> bool:

@@ -109,7 +109,7 @@ class SolutionCounter:
         return result
 
     def describe_progress(self) -> str:
-        """Return what is certain so far."""
+        """Return the partial result."""
         front = self.forward
         what = f"all {front.classes_seen:,} positions of up to {front.level} jumps" if front.level else "nothing"
         back = f", and {pluralize(self.back.level, 'jump')} back from the end" if self.back and self.back.level else ""

@@ -124,12 +124,12 @@ class MinMoveSearch:
             return 0
         pairs = [pair for orbit in field.final_pairs() for pair in orbit]
         large = field.start.bit_count() > MIN_PEGS_FOR_PAGODAS
-        kept = decode_checkpoint(self.runtime.cache.load(self.name))
-        most = kept[0]["most"] if kept else max(1, (field.start & self.unjumpable).bit_count() - self.spare)
+        checkpoint = decode_checkpoint(self.runtime.cache.load(self.name))
+        most = checkpoint[0]["most"] if checkpoint else max(1, (field.start & self.unjumpable).bit_count() - self.spare)
         try:
             proofs = find_pagodas(field, [field.start], pairs, self.symmetries, self.runtime) if large else ()
             game = to_game(field, self.symmetries, proofs)
-            self.layers = self._load_layers(kept, game) or Layers(game, field, self.unjumpable, self.spare, most)
+            self.layers = self._load_layers(checkpoint, game) or Layers(game, field, self.unjumpable, self.spare, most)
         except Interrupted as error:
             error.partial_result = _describe_bound(most)
             raise

@@ -87,10 +87,10 @@ def _find_bad_mark(row: str, number: int, file: str) -> list[Problem]:
 def _find_misaligned(drawn: list[Hole], first: int, file: str) -> Iterator[Problem]:
     """Yield the first mark of each row that is not half a place beside the row above."""
     side = sum(drawn[0]) % 2
-    told = -1
+    wrong_row = -1
     for x, y in drawn:
-        if (x + y) % 2 != side and y != told:
-            told = y
+        if (x + y) % 2 != side and y != wrong_row:
+            wrong_row = y
             yield Problem(file, first + y, x + 1, "this mark is directly below a mark of another row", _STAGGER_HELP)
 
 
@@ -134,28 +134,28 @@ def parse_listing(text: str, file: str, progress: Progress) -> Sequence[tuple[Bo
         Refused: a board does not follow from the previous one by a jump.
 
     """
-    found: list[tuple[Board, list[Solution]]] = []
+    boards: list[tuple[Board, list[Solution]]] = []
     rows = enumerate((match[1] for match in _ROW.finditer(text)), 1)
     total = text.count("\n") + 1
     known: dict[Jump, Jump] = {}  # share equal jumps: long listings repeat few of them
     for number, row in rows:
         if row == BOARD_HEADER:
-            found.append((_parse_rows(_take_drawing(rows), file), []))
+            boards.append((_parse_rows(_take_drawing(rows), file), []))
         elif row == SOLUTION_START:
-            if not found:
+            if not boards:
                 raise ConfigError(
                     [Problem(file, number, 1, "a solution without a board", f"begin with {BOARD_HEADER!r}")]
                 )
-            board, lines = found[-1]
+            board, lines = boards[-1]
             if not len(lines) % PROGRESS_INTERVAL:
                 progress(min(1.0, number / total), f"{len(lines):,} solutions read")
             lines.append(tuple(known.setdefault(jump, jump) for jump in _read_jumps(board, rows, number, file)))
         elif row == SOLUTION_END:
             right = f"write {SOLUTION_START!r} above its first board"
             raise ConfigError([Problem(file, number, 1, "this solution does not begin", right)])
-    if not found:
+    if not boards:
         raise ConfigError([Problem(file, 1, 1, "this is not a listing", f"begin with {BOARD_HEADER!r} and the board")])
-    return found
+    return boards
 
 
 def _take_drawing(rows: Iterator[_Row]) -> list[_Row]:

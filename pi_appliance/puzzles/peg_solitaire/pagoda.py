@@ -37,22 +37,22 @@ def find_pagodas(
 
     """
     random = Random(1)  # noqa: S311 - the same games each time
-    found: list[PagodaFunction] = []
+    proofs: list[PagodaFunction] = []
     game = to_game(field, turns)
     missed = 0
     for _ in range(MAX_TRIES):
-        runtime.report_progress(None, f"{pluralize(len(found), 'proof')} that positions are lost")
+        runtime.report_progress(None, f"{pluralize(len(proofs), 'proof')} that positions are lost")
         if game.words >= MAX_WORDS or missed == MAX_MISSES:
             break
         position = _play_random_game(field, random.choice(begin), game, random)
         proof = _find_separating(field, targets, position, random)
         if proof and is_valid_pagoda(proof, field.moves, targets) and _fits_field(proof, field, begin, turns):
-            found.append(proof)
+            proofs.append(proof)
             missed = 0
-            game = to_game(field, turns, found)
+            game = to_game(field, turns, proofs)
         else:
             missed += 1
-    return tuple(found)
+    return tuple(proofs)
 
 
 def is_valid_pagoda(proof: PagodaFunction, moves: Sequence[Move], targets: Sequence[int]) -> bool:

@@ -50,23 +50,23 @@ def _solve_all(search: "_SolutionSearch", runtime: SearchRuntime) -> SolveResult
     try:
         numbers = _count_solutions(search.field, runtime, BUDGET)
     except Refused as error:
-        found = search.first()
+        result = search.first()
         why = f"not counted along with the solutions: {error}; count them separately"
-        facts = dict(found.details) | ({} if found.proof else {"count": why})
+        facts = dict(result.details) | ({} if result.proof else {"count": why})
         return SolveResult(
-            solutions=found.solutions,
-            nodes_searched=found.nodes_searched,
-            proof=found.proof,
-            reason=found.reason,
+            solutions=result.solutions,
+            nodes_searched=result.nodes_searched,
+            proof=result.proof,
+            reason=result.reason,
             details=facts,
         )
     if numbers.proof:
         return numbers
     search.spent += numbers.nodes_searched()
-    found = search.first()
+    result = search.first()
     return SolveResult(
-        solutions=found.solutions,
-        nodes_searched=found.nodes_searched,
+        solutions=result.solutions,
+        nodes_searched=result.nodes_searched,
         count=numbers.count,
         details=numbers.details,
         tables=numbers.tables,
@@ -130,7 +130,7 @@ class _SolutionSearch:
         self.spent = 0  # jumps tried by finished searches
 
     def first(self) -> SolveResult:
-        """Return a result whose first solution is already found."""
+        """Return a result whose first solution is already known."""
         begun = self._depth_first(DEAD_END_LIMIT)
         lines = begun.solutions(self.field.start)
         try:
@@ -146,10 +146,10 @@ class _SolutionSearch:
         hint: dfs.Solution = ()
         weights = _hole_weights(self.board)
         for width in BEAM_WIDTHS:
-            found = dfs.beam_search(self.field.start, list(self.moves), self.field.goals, weights, width, self._tick)
-            self.spent += found.nodes
-            if found.line:
-                hint = found.line
+            result = dfs.beam_search(self.field.start, list(self.moves), self.field.goals, weights, width, self._tick)
+            self.spent += result.nodes
+            if result.line:
+                hint = result.line
                 break
         again = self._depth_first()
         lines = again.solutions(self.field.start, hint)

@@ -7,7 +7,7 @@ from pi_appliance.puzzles.rubiks_cube.board import FACES, TURNS, Board, apply_tu
 
 
 def check(board: Board, solution: Sequence[str]) -> Validation:
-    """Check whether `solution` leads to one colour per face; the error says what is wrong."""
+    """Check whether `solution` leads to one colour per face; the error describes the first problem."""
     facelets = board.facelets
     for number, move in enumerate(solution, 1):
         turn = parse_turn(move, board.side) if move in TURNS else None

@@ -89,12 +89,12 @@ class _TimeBudget:
             seconds = DEFAULT_SECONDS if left is None else left
         self.seconds = seconds if left is None else min(seconds, max(left * 0.9 - DEADLINE_MARGIN, 0))
 
-    def spent(self, nodes: int) -> float:
+    def seconds_spent(self, nodes: int) -> float:
         """Return the seconds spent; without a clock, estimate them from `nodes`."""
         return self._runtime.monotonic() - self._started_at or nodes / NODES_PER_SECOND
 
     def is_over(self, nodes: int) -> bool:
-        return self.spent(nodes) >= self.seconds
+        return self.seconds_spent(nodes) >= self.seconds
 
 
 @dataclass(slots=True)
@@ -130,7 +130,7 @@ def _solve_first(board: Board, tables: SearchTables, runtime: SearchRuntime) -> 
             if solution and len(solution.turns) < best.moves:
                 best.solution = solution
                 split = f"{solution.split[0]} + {solution.split[1]}"
-                history.append((best.moves, split, search.nodes, round(time.spent(search.nodes), 3)))
+                history.append((best.moves, split, search.nodes, round(time.seconds_spent(search.nodes), 3)))
             _report_progress(best, time, runtime)
         if best.moves <= PROVABLE_LENGTH:
             _prove_optimal(best, OptimalSearch(state, tables, runtime), time, runtime)
@@ -158,7 +158,7 @@ def _solve_first(board: Board, tables: SearchTables, runtime: SearchRuntime) -> 
 
 
 def _report_progress(best: _BestSolution, time: _TimeBudget, runtime: SearchRuntime) -> None:
-    part = min(time.spent(best.nodes) / time.seconds, 1) if best.solution and time.seconds else None
+    part = min(time.seconds_spent(best.nodes) / time.seconds, 1) if best.solution and time.seconds else None
     note = pluralize(best.moves, "move") if best.solution else "looking for a first solution"
     runtime.report_progress(part, note)
 

@@ -81,7 +81,7 @@ class FileCache:
         paths = (path.relative_to(self._folder).as_posix() for path in self._folder.rglob(f"*{_SUFFIX}"))
         return sorted(name.removesuffix(_SUFFIX) for name in paths)
 
-    def sweep(self) -> None:
+    def remove_stale_files(self) -> None:
         """Delete board-specific entries unused for a month, old damaged files, and unfinished drafts."""
         now = time.time()
         for path in self._folder.rglob("*"):

@@ -81,7 +81,7 @@ class SearchRuntime(Protocol):
         """Check that `size` bytes, the peak of `purpose`, fit into memory.
 
         Raises:
-            Refused: they do not; the message says what to do.
+            Refused: they do not; the message says how to fix it.
 
         """
 

@@ -36,7 +36,7 @@ class StopSignals:
         self.wakeup_fd, self._writer = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
 
     @contextlib.contextmanager
-    def caught(self) -> Iterator["StopSignals"]:
+    def install_handlers(self) -> Iterator["StopSignals"]:
         """Handle the signals during the block, and restore the old handlers after it."""
         old_handlers = {
             kind: signal.signal(kind, self._on_signal) for kind in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
@@ -66,7 +66,7 @@ class Deadline:
         self._was_resumed, self._gap = False, 0.0  # seconds between the last two checks
 
     @contextlib.contextmanager
-    def watched(self) -> Iterator["Deadline"]:
+    def watch_suspension(self) -> Iterator["Deadline"]:
         """Detect suspensions during the block."""
         old_handler = signal.signal(signal.SIGCONT, self._on_resume)
         try:
@@ -129,7 +129,7 @@ class LocalRuntime:
 
     def require_memory(self, size: int, purpose: str) -> None:
         """Raise Refused if `size` bytes do not fit."""
-        memory.require(size, purpose, memory.memory_budgets(self._memory_advice))
+        memory.require_memory(size, purpose, memory.memory_budgets(self._memory_advice))
 
     def monotonic(self) -> float:
         """Return the seconds of the monotonic clock."""
@@ -183,7 +183,7 @@ def open_runtime(
         cores: the number of cores; default: as many as there are, within `cpu_percent`.
 
     """
-    with StopSignals().caught() as stop, Deadline(seconds).watched() as deadline:
+    with StopSignals().install_handlers() as stop, Deadline(seconds).watch_suspension() as deadline:
         yield LocalRuntime(
             FileCache(folder),
             stop,
@@ -205,7 +205,7 @@ class Estimate:
         self._monotonic, self._started_at = monotonic, monotonic()
         self._first_part: float | None = None
 
-    def remaining(self, part: float | None) -> str:
+    def format_remaining(self, part: float | None) -> str:
         """Return the remaining time in words, or '' if it is not known yet."""
         now = self._monotonic()
         if part is None or (self._first_part is not None and part < self._first_part):

@@ -54,7 +54,7 @@ def available_cores(cpu_percent: int | None = None, paths: SysPaths = SYS_PATHS)
     return max(1, min(len(os.sched_getaffinity(0)), *(math.ceil(limit) for limit in limits), _MAX_CORES))
 
 
-def require(size: int, purpose: str, budgets: Sequence[MemoryBudget]) -> None:
+def require_memory(size: int, purpose: str, budgets: Sequence[MemoryBudget]) -> None:
     """Check that `size` bytes more fit into all `budgets`.
 
     Raises:

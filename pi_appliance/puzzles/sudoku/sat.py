@@ -1,6 +1,6 @@
 """Solve grids of any size with a SAT solver: the library python-sat, extra `sudoku`.
 
-A variable says that a digit stands in a cell. What the solver learns stays true for all later
+A variable says that a digit stands in a cell. A clause that the solver learns stays true for all later
 queries, so one solver answers many questions about a grid: clues can be assumed per query.
 """
 
