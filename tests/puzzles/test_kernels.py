@@ -83,7 +83,7 @@ def test_what_is_compiled_says_the_same_as_the_source(tree: Path, tmp_path: Path
 @pytest.mark.parametrize(
     ("compiler", "why"),
     [
-        ("false", "false failed; pip install --verbose shows how"),
+        ("false", "false failed; run pip install --verbose for details"),
         ("gcc-of-nobody", "there is no gcc-of-nobody; sudo apt"),
     ],
 )
@@ -92,7 +92,7 @@ def test_without_a_compiler_that_works_the_install_goes_on_and_says_so(
 ) -> None:
     said = ways.build(tmp_path / "made", tree, CC=compiler)
     assert said.startswith(
-        f"adding/kernel: the puzzle kernels run as plain Python, slower, with the same answers: {why}"
+        f"adding/kernel: the puzzle kernels run as plain Python, slower, with the same results: {why}"
     )
     assert made_in(tmp_path) == []
 
