@@ -1,4 +1,4 @@
-"""pi-appliance puzzle, through its own door."""
+"""The commands of `pi-appliance puzzle`."""
 
 import json
 import os
@@ -34,7 +34,7 @@ def refused(*arguments: str | Path) -> ApplianceError:
     return error
 
 
-def test_the_first_solution_is_listed_where_nothing_else_is_asked() -> None:
+def test_the_first_solution_is_listed_by_default() -> None:
     result = puzzle("solve", "peg-solitaire", "--board", "cross")
     assert result.exit_code == 0
     assert result.stderr == ""
@@ -60,7 +60,7 @@ def test_a_board_proven_to_have_no_solution_is_an_answer() -> None:
     assert "Solutions: none, proven by parity" in result.stdout
 
 
-def test_json_tells_programs_the_same() -> None:
+def test_json_output_has_the_same_results() -> None:
     result = puzzle("solve", "peg-solitaire", "--board", "cross", "--solutions", "all", "--json")
     told = json.loads(result.stdout)
     assert told["solved"] is True
@@ -103,7 +103,7 @@ def test_the_check_refuses_a_solution_cut_short_and_a_file_that_lists_none(tmp_p
     assert refused("check", "peg-solitaire", tmp_path / "gone.txt").exit_status == 2
 
 
-def test_a_wrong_solution_is_status_1_and_a_listing_with_a_line_missing_is_status_2(tmp_path: Path) -> None:
+def test_a_wrong_solution_has_status_1_and_a_damaged_listing_status_2(tmp_path: Path) -> None:
     file = tmp_path / "result.txt"
     text = "Starting Board\nXXO\nOOX\nOOO\n\nStart Solution\n\nOOX\nOOX\nOOO\n\nOOO\nOOO\nOOX\n\nEnd Solution\n"
     for number in range(len(text.splitlines())):
@@ -147,7 +147,7 @@ def test_a_board_may_be_drawn_in_place_of_its_name(drawn: str) -> None:
     assert puzzle("show", "peg-solitaire", "--board", "-", piped=drawn).stdout == "XXO\n"
 
 
-def test_what_is_drawn_and_wrong_is_told_by_its_place_and_what_looks_like_a_name_by_the_nearest() -> None:
+def test_a_wrong_drawing_is_reported_with_its_place_and_a_wrong_name_with_the_nearest_name() -> None:
     assert str(refused("show", "peg-solitaire", "--board", "XX Q")).startswith("board:1:4: 'Q' is not part of a board")
     assert "did you mean 'plus'?" in str(refused("show", "peg-solitaire", "--board", "pluss"))
     error = puzzle("show", "peg-solitaire", "--board", "-", piped=b"\xff\xfe\x00").exception
@@ -156,7 +156,7 @@ def test_what_is_drawn_and_wrong_is_told_by_its_place_and_what_looks_like_a_name
     assert isinstance(puzzle("show", "peg-solitaire", "--board", "X" * 5_000).exception, ConfigError)
 
 
-def test_one_line_is_checked_by_its_notation() -> None:
+def test_one_solution_is_checked_by_its_notation() -> None:
     assert puzzle("check", "peg-solitaire", "--board", "XXO", "--solution", "0,0-2,0").stdout == "right\n"
     error = refused("check", "peg-solitaire", "--board", "XXO", "--solution", "2,0-0,0")
     assert (error.exit_status, "this is not a solution of the board (2 pegs" in str(error)) == (1, True)
@@ -198,13 +198,13 @@ def test_the_puzzles_are_listed_and_their_rules() -> None:
         (("solve", "peg-solitaire", "--cores", "0"), "0 is not in the range"),
     ],
 )
-def test_what_a_puzzle_cannot_is_told_with_status_2(arguments: tuple[str, ...], told: str) -> None:
+def test_an_unsupported_command_has_status_2(arguments: tuple[str, ...], told: str) -> None:
     result = puzzle(*arguments)
     assert result.exit_code == 2
     assert told in result.stderr
 
 
-def test_when_its_time_is_over_it_says_so_with_status_1(tmp_path: Path) -> None:
+def test_the_time_limit_ends_a_search_with_status_1(tmp_path: Path) -> None:
     (tmp_path / "long.txt").write_text(LONG, "utf-8")
     file = tmp_path / "result.txt"
     error = refused("solve", "peg-solitaire", "--board", tmp_path / "long.txt", "--for", "1s", "--output", file)
@@ -251,14 +251,14 @@ def test_the_known_boards_are_listed_with_their_sizes() -> None:
         (("rules", "peg-solitare"), "did you mean 'peg-solitaire'?"),
     ],
 )
-def test_a_wrong_name_is_one_line_and_status_2(arguments: tuple[str, ...], told: str) -> None:
+def test_a_wrong_name_is_reported_in_one_line_with_status_2(arguments: tuple[str, ...], told: str) -> None:
     error = refused(*arguments)
     assert told in str(error)
     assert "\n" not in str(error)
     assert error.exit_status == 2
 
 
-def test_a_wrong_drawing_is_told_with_line_and_column(tmp_path: Path) -> None:
+def test_a_wrong_drawing_is_reported_with_line_and_column(tmp_path: Path) -> None:
     file = tmp_path / "mine.txt"
     file.write_text("XXO\nXYO\n", "utf-8")
     assert str(refused("solve", "peg-solitaire", "--board", file)).startswith(f"{file}:2:2: 'Y' is not part of a board")
@@ -274,11 +274,11 @@ def test_a_wrong_drawing_is_told_with_line_and_column(tmp_path: Path) -> None:
         ("sudoku", "12..", "board:1:1: "),
     ],
 )
-def test_a_short_drawing_that_is_wrong_is_told_so_and_not_taken_for_a_name(name: str, drawing: str, told: str) -> None:
+def test_a_short_wrong_drawing_is_not_mistaken_for_a_name(name: str, drawing: str, told: str) -> None:
     assert str(refused("show", name, "--board", drawing)).startswith(told)
 
 
-def test_a_shelf_that_cannot_be_written_is_told_once_and_done_without_except_by_prepare(
+def test_a_cache_that_cannot_be_written_is_an_error_only_for_precompute(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / ".local").write_text("in the way", "utf-8")
@@ -290,7 +290,7 @@ def test_a_shelf_that_cannot_be_written_is_told_once_and_done_without_except_by_
     assert refused("precompute", "connect-four", "--for", "1s").exit_status == 75
 
 
-def test_a_limit_of_nothing_is_refused() -> None:
+def test_a_limit_of_zero_solutions_is_rejected() -> None:
     assert puzzle("solve", "peg-solitaire", "--max-solutions", "0").exit_code == 2
 
 
@@ -301,7 +301,7 @@ def test_a_limit_where_only_the_first_solution_is_listed_is_refused(more: tuple[
     assert "--max-solutions needs --solutions all or fewest-moves, not first" in result.stderr
 
 
-def test_a_file_that_cannot_be_written_is_told(tmp_path: Path) -> None:
+def test_an_output_file_that_cannot_be_written_has_status_75(tmp_path: Path) -> None:
     error = refused("solve", "peg-solitaire", "--output", tmp_path / "gone" / "result.txt")
     assert error.exit_status == 75
 

@@ -1,4 +1,4 @@
-"""A puzzle job as it really runs: ended at its deadline or by a person, it leaves a report of what is known by then."""
+"""Puzzle jobs in real processes: a timeout or a stop request leaves a report of partial results."""
 
 import json
 import signal
@@ -36,7 +36,7 @@ def report(house: House) -> dict[str, object]:
     return told
 
 
-def test_at_its_deadline_it_reports_what_it_knows(house: House) -> None:
+def test_the_timeout_ends_a_run_with_a_report(house: House) -> None:
     house.write(JOB.format(deadline="4s"))
     assert house.run("jobs", "run", "pegs").returncode == 1
     last = house.last("pegs")
@@ -46,7 +46,7 @@ def test_at_its_deadline_it_reports_what_it_knows(house: House) -> None:
     assert (told["complete"], told["not_reached"]) == (False, ["plus"])
 
 
-def test_ended_by_a_person_it_does_so_at_once(house: House) -> None:
+def test_ctrl_c_ends_a_run_at_once_with_a_report(house: House) -> None:
     house.write(JOB.format(deadline="1h"))
     with house.start("jobs", "run", "pegs") as process:
         until(lambda: any("long: " in run.status_text for run in house.runs("pegs")), 30)
@@ -58,7 +58,7 @@ def test_ended_by_a_person_it_does_so_at_once(house: House) -> None:
     assert report(house)["not_reached"] == ["plus"]
 
 
-def test_cancelled_from_elsewhere_it_says_so_and_how_far_it_was(house: House) -> None:
+def test_a_cancelled_run_reports_its_progress(house: House) -> None:
     house.write(JOB.format(deadline="1h"))
     with house.start("jobs", "run", "pegs") as process:
         until(lambda: any("long: " in run.status_text for run in house.runs("pegs")), 30)

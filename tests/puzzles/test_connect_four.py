@@ -1,4 +1,4 @@
-"""Connect Four: how positions are written, what is wrong with them, and who won."""
+"""Connect Four: notations, invalid positions, and winners."""
 
 import random
 from xml.etree import ElementTree
@@ -137,11 +137,11 @@ def test_a_grid_may_say_who_is_to_move_and_which_game_led_there() -> None:
         (GRID.replace("R..\n", "...\n") + "Yellow to move", "game.txt:8:1: Yellow does not move next"),
     ],
 )
-def test_what_no_game_comes_to_is_explained_with_its_place(text: str, wrong: str) -> None:
+def test_an_impossible_position_is_reported_with_its_place(text: str, wrong: str) -> None:
     assert any(problem.startswith(wrong) for problem in problems(text)), problems(text)
 
 
-def test_every_problem_of_a_list_is_told() -> None:
+def test_every_problem_of_a_move_list_is_reported() -> None:
     assert [problem.split(";")[0] for problem in problems("H_Red X\nA_Blue\nB_Red B_Red")] == [
         "game.txt:1:1: there is no column 'H'",
         "game.txt:1:7: 'X' is not a move",

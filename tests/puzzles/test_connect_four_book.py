@@ -1,4 +1,4 @@
-"""Connect Four: the opening book, as far as it is, whatever cut it off."""
+"""Connect Four: the opening book and its interruptions."""
 
 import random
 from array import array
@@ -54,7 +54,7 @@ def whole() -> tuple[SerialRuntime, bytes]:
     return runtime, bytes(kept)
 
 
-def test_a_book_that_is_cut_off_again_and_again_comes_to_the_same_bytes() -> None:
+def test_a_book_interrupted_repeatedly_has_the_same_bytes() -> None:
     (_, right), runtime, chance = whole(), SerialRuntime(), random.Random(6)
     told = []
     for _ in range(1000):
@@ -110,7 +110,7 @@ def test_an_end_is_heard_while_positions_are_only_gone_through() -> None:
     assert runtime.signs > 10
 
 
-def test_what_is_killed_has_kept_what_it_found_until_a_moment_before() -> None:
+def test_a_killed_run_keeps_its_last_checkpoint() -> None:
     class Killed(BaseException):
         pass
 
@@ -184,7 +184,7 @@ def test_the_empty_board_is_answered_from_the_book() -> None:
     assert answer.details["best_columns"] == "4 (D)"
 
 
-def test_what_is_not_in_the_book_is_searched_with_what_is() -> None:
+def test_positions_outside_the_book_are_searched_with_it() -> None:
     """A book that lies leads to a wrong score, and so shows that it is used."""
     board = connect_four.parse("333115733355541712672671", "mine")
     here = position_of(board)

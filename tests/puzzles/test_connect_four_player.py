@@ -100,7 +100,7 @@ def test_near_the_end_every_column_scores_as_a_plain_search_says(seed: int, disc
 
 @settings(max_examples=40, deadline=None)
 @given(st.integers(0, 10**9), st.integers(34, 41))
-def test_a_perfect_line_never_gives_a_score_away(seed: int, discs: int) -> None:
+def test_a_perfect_game_keeps_the_score(seed: int, discs: int) -> None:
     board, known = by_chance(seed, discs), dict[Board, int]()
     answer = connect_four.solve(board, SolveMode.ALL, SerialRuntime())
     for line in answer.solutions:
@@ -171,7 +171,7 @@ def bounds(board: Board, runtime: SerialRuntime) -> tuple[int, int]:
     return int(low), int(high)
 
 
-def test_what_is_cut_off_says_the_bounds_and_goes_on_from_them() -> None:
+def test_an_interrupted_search_reports_bounds_and_resumes() -> None:
     board, other = (connect_four.parse(moves, "mine") for moves in ("25777131474464", "25523546515174"))
     nothing, room = (search_module.min_score(14), search_module.max_score(14)), SerialRuntime()
     came = [bounds(board, Short(signs, SerialRuntime())) for signs in (0, 1, 20, 60)]
@@ -209,7 +209,7 @@ def test_bounds_that_are_damaged_or_of_another_position_are_not_believed() -> No
         assert connect_four.solve(board, SolveMode.FIRST, runtime).details["score"] == right
 
 
-def test_what_takes_long_is_kept_before_anybody_ends_it() -> None:
+def test_long_searches_save_checkpoints_regularly() -> None:
     board, saved = connect_four.parse("25523546515174", "mine"), []
 
     class Noted(MemoryCache):
@@ -234,7 +234,7 @@ ALIKE = [
 
 
 @pytest.mark.parametrize("drawings", ALIKE)
-def test_what_is_remembered_of_one_position_is_never_said_of_another(drawings: tuple[str, str]) -> None:
+def test_checkpoints_of_positions_are_separate(drawings: tuple[str, str]) -> None:
     here, there = (
         search_module.position_of(Board(tuple(drawing.split()), Colour.RED, first_known=False)) for drawing in drawings
     )
@@ -270,7 +270,7 @@ def test_a_small_table_gives_the_same_scores() -> None:
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_what_is_made_has_one_best_column_and_no_win_at_once(seed: int) -> None:
+def test_a_generated_position_has_one_best_column_and_no_immediate_win(seed: int) -> None:
     like = connect_four.parse(connect_four.BOARDS["squeeze"], "squeeze")
     made = connect_four.generate(seed, like, SerialRuntime())
     scores = scored(made.board)
@@ -329,7 +329,7 @@ def test_both_ways_see_the_same_threats(
 
 
 @pytest.mark.parametrize("tick", ["known", "tick"])
-def test_what_is_raised_while_it_searches_comes_out_and_the_table_stays_of_use(
+def test_an_exception_ends_a_search_and_the_table_stays_valid(
     both_ways: Callable[[str], tuple[ModuleType, ModuleType]], tick: str
 ) -> None:
     here = search_module.position_of(connect_four.parse("461134515661427544", "mine"))

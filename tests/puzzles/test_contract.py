@@ -1,4 +1,4 @@
-"""What every puzzle must do, whichever it is: it is found by its name alone. Boards that take long are left out."""
+"""The contract of all puzzles, which are found by name. Boards that take too long are skipped."""
 
 import ast
 import contextlib
@@ -125,7 +125,7 @@ def test_a_known_board_is_read_back_from_its_own_drawing(puzzle: Puzzle, name: s
 
 
 @pytest.mark.parametrize(("puzzle", "mode"), ASKED)
-def test_an_answer_is_lines_a_number_or_a_proof_in_words(puzzle: Puzzle, mode: SolveMode) -> None:
+def test_a_result_has_solutions_a_count_or_a_proof(puzzle: Puzzle, mode: SolveMode) -> None:
     for _, name, _, answer, lines in answered(puzzle, mode):
         assert (answer.proof is not None) == bool(answer.reason), name
         if answer.proof is not None:
@@ -148,7 +148,7 @@ def test_an_answer_is_lines_a_number_or_a_proof_in_words(puzzle: Puzzle, mode: S
 
 
 @pytest.mark.parametrize("puzzle", PUZZLES)
-def test_every_wish_comes_to_the_same(puzzle: Puzzle) -> None:
+def test_all_modes_agree(puzzle: Puzzle) -> None:
     """What there is for one wish is there for each, and as many of them."""
     seen: dict[str, set[bool]] = {}
     counts: dict[str, set[int]] = {}
@@ -164,7 +164,7 @@ def test_every_wish_comes_to_the_same(puzzle: Puzzle) -> None:
 
 
 @pytest.mark.parametrize(("puzzle", "mode"), ASKED)
-def test_every_line_passes_the_check_and_comes_once(puzzle: Puzzle, mode: SolveMode) -> None:
+def test_every_solution_passes_the_check_and_is_unique(puzzle: Puzzle, mode: SolveMode) -> None:
     for _, name, board, _, lines in answered(puzzle, mode):
         for line in lines:
             checked = puzzle.check(board, line)
@@ -173,7 +173,7 @@ def test_every_line_passes_the_check_and_comes_once(puzzle: Puzzle, mode: SolveM
 
 
 @pytest.mark.parametrize("puzzle", PUZZLES)
-def test_a_line_is_read_back_from_its_notation(puzzle: Puzzle) -> None:
+def test_a_solution_is_parsed_from_its_notation(puzzle: Puzzle) -> None:
     for _, board, line in solved(puzzle):
         notation = puzzle.notate(board, line)
         assert notation
@@ -182,7 +182,7 @@ def test_a_line_is_read_back_from_its_notation(puzzle: Puzzle) -> None:
 
 
 @pytest.mark.parametrize("puzzle", PUZZLES)
-def test_a_line_cut_short_does_not_pass_and_the_check_says_why(puzzle: Puzzle) -> None:
+def test_a_truncated_solution_fails_the_check(puzzle: Puzzle) -> None:
     for _, board, line in islice(solved(puzzle), 4):
         notation = puzzle.notate(board, line)
         for length in range(len(notation)):
@@ -196,7 +196,7 @@ def test_a_line_cut_short_does_not_pass_and_the_check_says_why(puzzle: Puzzle) -
 
 
 @pytest.mark.parametrize("puzzle", PUZZLES)
-def test_a_line_of_another_board_is_told_and_never_raised(puzzle: Puzzle) -> None:
+def test_a_solution_of_another_board_fails_without_an_exception(puzzle: Puzzle) -> None:
     lines = list(solved(puzzle))
     for _, board, _ in lines:
         for _, _, line in lines:
@@ -205,7 +205,7 @@ def test_a_line_of_another_board_is_told_and_never_raised(puzzle: Puzzle) -> Non
 
 
 @pytest.mark.parametrize("puzzle", PUZZLES)
-def test_what_is_no_line_is_refused_with_its_place(puzzle: Puzzle) -> None:
+def test_an_invalid_solution_is_rejected_with_its_place(puzzle: Puzzle) -> None:
     board = known(puzzle, next(iter(puzzle.BOARDS)))
     for text in ("€", "\x00", "Dear diary, nothing was solved today"):
         with pytest.raises(ConfigError, match="mine"):
@@ -248,7 +248,7 @@ def looked_at(picture: str) -> None:
 
 
 @pytest.mark.parametrize("puzzle", PUZZLES)
-def test_the_steps_of_a_line_are_pictures_from_the_beginning_to_the_end(puzzle: Puzzle) -> None:
+def test_the_steps_of_a_solution_are_pictures_from_start_to_end(puzzle: Puzzle) -> None:
     for _, board, line in islice(solved(puzzle), 2):
         steps = list(puzzle.steps(board, line))
         assert len(steps) >= 2, "the board as it begins, and what is done"
@@ -261,7 +261,7 @@ def test_the_steps_of_a_line_are_pictures_from_the_beginning_to_the_end(puzzle: 
 
 
 @pytest.mark.parametrize("puzzle", PUZZLES)
-def test_what_is_no_board_is_refused_with_its_place(puzzle: Puzzle) -> None:
+def test_an_invalid_board_is_rejected_with_its_place(puzzle: Puzzle) -> None:
     for text in ("", "\n \n", "€", "\x00", "Dear diary,\nnothing was solved today.\n", "🧩" * 100):
         with pytest.raises(ConfigError) as caught:
             puzzle.parse(text, "mine.txt")
@@ -270,7 +270,7 @@ def test_what_is_no_board_is_refused_with_its_place(puzzle: Puzzle) -> None:
 
 
 @pytest.mark.parametrize("puzzle", PUZZLES)
-def test_what_is_no_listing_is_refused(puzzle: Puzzle) -> None:
+def test_an_invalid_listing_is_rejected(puzzle: Puzzle) -> None:
     with pytest.raises(ConfigError, match=r"mine\.txt:1:1"):
         puzzle.parse_listing("Dear diary\n", "mine.txt", lambda *_: None)
 
@@ -298,7 +298,7 @@ def test_a_rule_that_there_is_not_is_refused_with_the_nearest(puzzle: Puzzle) ->
 
 
 @pytest.mark.parametrize("puzzle", PUZZLES)
-def test_an_end_that_comes_at_once_is_heard(puzzle: Puzzle) -> None:
+def test_an_interruption_at_once_is_noticed(puzzle: Puzzle) -> None:
     for name in puzzle.BOARDS:
         for mode in puzzle.MODES:
             begun, board = time.monotonic(), known(puzzle, name)
@@ -308,7 +308,7 @@ def test_an_end_that_comes_at_once_is_heard(puzzle: Puzzle) -> None:
 
 
 @pytest.mark.parametrize("puzzle", PUZZLES)
-def test_a_board_that_is_made_follows_from_its_seed(puzzle: Puzzle) -> None:
+def test_generation_is_reproducible(puzzle: Puzzle) -> None:
     generate = getattr(puzzle, "generate", None)
     if generate is None:
         return
@@ -321,7 +321,7 @@ def test_a_board_that_is_made_follows_from_its_seed(puzzle: Puzzle) -> None:
 
 
 @pytest.mark.parametrize("puzzle", PUZZLES)
-def test_a_hint_is_one_line_of_words(puzzle: Puzzle) -> None:
+def test_a_hint_is_one_line_of_text(puzzle: Puzzle) -> None:
     hint = getattr(puzzle, "hint", None)
     if hint is None:
         return
@@ -335,7 +335,7 @@ def test_a_hint_is_one_line_of_words(puzzle: Puzzle) -> None:
 
 
 @pytest.mark.parametrize("puzzle", PUZZLES)
-def test_what_is_prepared_can_be_cut_off(puzzle: Puzzle) -> None:
+def test_precomputation_can_be_interrupted(puzzle: Puzzle) -> None:
     precompute = getattr(puzzle, "precompute", None)
     if precompute is None:
         return
@@ -358,7 +358,7 @@ def _imported(module: ModuleType, package: str) -> set[str]:
     return direct.union(*(_imported(sys.modules[name], package) for name in direct))
 
 
-def test_a_puzzle_is_asked_for_by_name() -> None:
+def test_a_puzzle_is_loaded_by_name() -> None:
     assert cast(Puzzle, plugins.load("puzzles", "peg-solitaire")).TITLE == "Peg solitaire"
     with pytest.raises(UnknownName, match="did you mean 'peg-solitaire'"):
         plugins.load("puzzles", "peg-solitare")

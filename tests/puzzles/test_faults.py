@@ -1,4 +1,4 @@
-"""A puzzle night as it really runs, ended or starved at its worst moments: the report is whole, or the one before."""
+"""Stop requests and full disks at bad moments: the report is complete, or the previous one stays."""
 
 import resource
 import signal
@@ -22,7 +22,7 @@ def hidden(house: House) -> set[str]:
     return {path.name for path in reports(house).glob(".*")}
 
 
-def test_a_request_to_end_while_the_report_is_put_in_its_place_finds_it_done(house: House) -> None:
+def test_a_stop_request_while_the_report_is_published_succeeds(house: House) -> None:
     house.write(CROSS)
     assert house.run("jobs", "run", "pegs").returncode == 0
     newest = reports(house) / ".newest"
@@ -37,7 +37,7 @@ def test_a_request_to_end_while_the_report_is_put_in_its_place_finds_it_done(hou
     assert hidden(house) == {".newest"}
 
 
-def test_where_the_card_fills_up_while_a_report_is_written_the_answer_is_in_the_history(house: House) -> None:
+def test_results_are_in_the_history_if_the_disk_is_full(house: House) -> None:
     house.write("pegs:\n  kind: puzzle\n  with: {puzzle: peg-solitaire, boards: [cross, arrow], solutions: all}\n")
     assert house.run("jobs", "run", "pegs").returncode == 0
     before = (reports(house) / "result.txt").read_bytes()

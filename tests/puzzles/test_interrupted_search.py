@@ -1,4 +1,4 @@
-"""A search that takes all night: it ends when it must, says what is known by then, and leaves nobody behind."""
+"""Long searches end in time, report partial results, and leave no processes."""
 
 import os
 import pty
@@ -19,7 +19,7 @@ def hands(process: subprocess.Popen[str]) -> set[int]:
     return {each.pid for each in descendants(process.pid)}
 
 
-def test_a_deadline_ends_it_with_what_is_known_and_the_next_run_goes_on(house: House) -> None:
+def test_the_timeout_ends_a_search_with_a_checkpoint(house: House) -> None:
     house.write(BOOK.format(keys="timeout: 8s"))
     done = house.run("jobs", "run", "book")
     assert done.returncode == 1
@@ -32,7 +32,7 @@ def test_a_deadline_ends_it_with_what_is_known_and_the_next_run_goes_on(house: H
     assert not any("connect-four" in line for line in commands()), "nobody is left"
 
 
-def test_a_request_to_stop_is_heard_within_a_second_or_so(house: House) -> None:
+def test_sigterm_ends_a_search_within_seconds(house: House) -> None:
     house.write(BOOK.format(keys="timeout: 10m"))
     process = house.start("jobs", "run", "book")
     until(lambda: (house.state / "puzzles" / "connect-four").is_dir() or len(hands(process)) > 2, 20)
@@ -45,7 +45,7 @@ def test_a_request_to_stop_is_heard_within_a_second_or_so(house: House) -> None:
     assert not any(map(alive, there))
 
 
-def test_ctrl_c_at_a_terminal_ends_all_hands_within_a_second_or_so(house: House) -> None:
+def test_ctrl_c_in_a_terminal_ends_all_workers_within_seconds(house: House) -> None:
     house.write("")
     terminal, side = pty.openpty()
     # As a shell does: the terminal is its own, and Ctrl-C there reaches every process of it.

@@ -1,4 +1,4 @@
-"""pi-appliance puzzle and the job kind, given what is no board: one line each, and soon."""
+"""Invalid boards and files: `pi-appliance puzzle` and the job kind report each in one line."""
 
 import os
 import shlex
@@ -27,7 +27,7 @@ def refusal(*arguments: str | Path, piped: bytes | None = None) -> str:
 
 
 @pytest.mark.parametrize("name", PUZZLES)
-def test_zeros_and_lines_without_end_are_no_board(name: str, tmp_path: Path) -> None:
+def test_binary_files_and_endless_lines_are_rejected(name: str, tmp_path: Path) -> None:
     file = tmp_path / "board.txt"
     file.write_bytes(bytes(50_000))
     assert "this is not a text file; save it as UTF-8" in refusal("show", name, "--board", file)
@@ -42,7 +42,7 @@ def test_zeros_and_lines_without_end_are_no_board(name: str, tmp_path: Path) -> 
     refusal("show", name, "--board", file)
 
 
-def test_of_very_many_mistakes_the_first_fifty_are_told(tmp_path: Path) -> None:
+def test_only_the_first_fifty_problems_are_listed(tmp_path: Path) -> None:
     file = tmp_path / "board.txt"
     file.write_text("hello\n" * 5_000, "utf-8")
     error = CliRunner().invoke(cli, ["puzzle", "show", "peg-solitaire", "--board", str(file)]).exception
@@ -86,7 +86,7 @@ def test_a_file_that_is_too_large_is_not_read_to_its_end(tmp_path: Path) -> None
     assert "it has more than 256MB" in refusal("show", "sudoku", "--board", file)
 
 
-def test_a_pipe_in_place_of_a_board_keeps_nobody_waiting(tmp_path: Path) -> None:
+def test_a_pipe_is_rejected_as_a_board_file(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "board.txt")
     config = tmp_path / "appliance.yaml"
     config.write_text(
@@ -122,7 +122,7 @@ def test_a_number_of_thousands_of_figures_is_no_target() -> None:
         rubiks_cube.with_rules(board, {"target": "1" * (sys.get_int_max_str_digits() + 1)})
 
 
-def test_an_output_of_no_name_is_a_mistake_of_the_command_line() -> None:
+def test_an_empty_output_name_is_a_usage_error() -> None:
     result = CliRunner().invoke(cli, ["puzzle", "solve", "peg-solitaire", "--output", ""])
     assert result.exit_code == 2
     assert "--output needs a file name" in result.stderr

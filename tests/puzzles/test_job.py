@@ -1,4 +1,4 @@
-"""The job kind 'puzzle': what it writes, what it says, and that half a report is never seen."""
+"""The job kind `puzzle`: reports, messages, and atomic publication of report sets."""
 
 import json
 import re
@@ -52,7 +52,7 @@ def test_all_known_boards_are_solved_or_proven_to_have_no_solution(tmp_path: Pat
     assert names(tmp_path / NIGHT) == files
 
 
-def test_the_report_lists_lines_that_pass_the_check_between_the_times_it_began_and_ended(tmp_path: Path) -> None:
+def test_the_report_lists_valid_solutions_and_the_start_and_end_time(tmp_path: Path) -> None:
     run(peg("cross", "plus", solutions=SolveMode.ALL), FakeContext(tmp_path))
     text = (tmp_path / "result.txt").read_text("utf-8")
     assert text.startswith("cross\n=====\nStarting Board\n")
@@ -77,7 +77,7 @@ def test_a_report_of_one_board_begins_as_the_original_did(tmp_path: Path) -> Non
     assert (tmp_path / "result.txt").read_text("utf-8").startswith("Starting Board\n  OOO  \n")
 
 
-def test_a_goal_narrows_what_is_listed(tmp_path: Path) -> None:
+def test_a_goal_limits_the_listed_solutions(tmp_path: Path) -> None:
     result = run(peg("cross", solutions=SolveMode.ALL, rules={"goal": "3,0"}), FakeContext(tmp_path))
     assert result.details["listed"] == 2
     assert "peg-goal" in (tmp_path / "cross.svg").read_text("utf-8")
@@ -125,7 +125,7 @@ class CutOff(FakeContext):
         yield runtime
 
 
-def test_a_night_that_is_cut_off_reports_what_it_knows(tmp_path: Path) -> None:
+def test_an_interrupted_run_reports_partial_results(tmp_path: Path) -> None:
     context = CutOff(tmp_path)
     with pytest.raises(
         DeadlineExceeded,
@@ -148,7 +148,7 @@ def order(folder: Path) -> list[str]:
     return [board["name"] for board in values(folder)["boards"]]
 
 
-def test_the_next_night_begins_with_what_was_not_reached_and_then_goes_on_where_the_last_was_cut_off(
+def test_the_next_run_starts_with_the_boards_not_reached_and_then_resumes(
     tmp_path: Path,
 ) -> None:
     context = CutOff(tmp_path)
@@ -180,7 +180,7 @@ def test_boards_that_never_end_keep_no_other_from_its_turn(
         assert " ".join(order(tmp_path)) == expected
 
 
-def test_a_listing_that_is_cut_off_is_whole_as_far_as_it_goes(tmp_path: Path) -> None:
+def test_an_interrupted_listing_has_only_complete_solutions(tmp_path: Path) -> None:
     class Hasty(CutOff):
         where = "pyramid: 1,000 solutions listed"
 
@@ -206,7 +206,7 @@ def test_a_fault_in_the_middle_leaves_the_reports_of_the_last_time_and_no_draft(
     assert names(tmp_path) == {"result.txt", "result.json", "result.html", "cross.svg", NIGHT}
 
 
-def test_the_newest_report_is_that_of_the_last_night_alone(tmp_path: Path) -> None:
+def test_the_newest_report_has_only_the_last_run(tmp_path: Path) -> None:
     run(peg("cross", "plus"), FakeContext(tmp_path))
     run(peg("cross"), FakeContext(tmp_path))
     assert names(tmp_path) == {"result.txt", "result.json", "result.html", "cross.svg", NIGHT, f"{NIGHT}-2"}
@@ -283,7 +283,7 @@ def test_a_configuration_names_boards_and_files_beside_it(tmp_path: Path) -> Non
         ("      keep-reports: 0\n", "appliance.yaml:7:21: 0 is not a valid number of reports; use 1 or more"),
     ],
 )
-def test_a_wrong_option_is_told_with_its_place(tmp_path: Path, more: str, told: str) -> None:
+def test_a_wrong_option_is_reported_with_line_and_column(tmp_path: Path, more: str, told: str) -> None:
     (tmp_path / "bad.txt").write_text("XXO\nXXQ\n", "utf-8")
     (tmp_path / "binary.txt").write_bytes(b"\xff\xfe\x00")
     (tmp_path / "appliance.yaml").write_text(YAML + more, "utf-8")
@@ -319,7 +319,7 @@ def test_new_boards_follow_from_the_date_of_the_slot(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("where", "kept"), [("seven: capture", 1), ("2027-03-01: capture", 0)])
-def test_nothing_is_kept_of_a_new_board_as_no_night_goes_on_with_it(tmp_path: Path, where: str, kept: int) -> None:
+def test_no_checkpoint_is_kept_for_generated_boards(tmp_path: Path, where: str, kept: int) -> None:
     context = CutOff(tmp_path)
     context.where = where
     job = Options(puzzle="solitaire-chess", boards=[Path("seven")], generate=1, solutions=SolveMode.COUNT)
@@ -328,7 +328,7 @@ def test_nothing_is_kept_of_a_new_board_as_no_night_goes_on_with_it(tmp_path: Pa
     assert len(list(context.cache.names())) == kept
 
 
-def test_what_is_not_prepared_in_time_is_told_and_gone_on_with(tmp_path: Path) -> None:
+def test_an_interrupted_precomputation_is_reported_and_resumed(tmp_path: Path) -> None:
     job = Options(puzzle="rubiks-cube", precompute=True)
     with pytest.raises(DeadlineExceeded, match=r"The tables are not complete yet: its time is over. "):
         run(job, FakeContext(tmp_path, search_seconds=1.0))
@@ -337,7 +337,7 @@ def test_what_is_not_prepared_in_time_is_told_and_gone_on_with(tmp_path: Path) -
     assert "Precomputed so far: " in (tmp_path / "result.txt").read_text("utf-8")
 
 
-def test_a_board_that_does_not_fit_is_told_and_the_others_are_answered(tmp_path: Path) -> None:
+def test_a_board_that_exceeds_memory_is_reported_and_the_others_are_solved(tmp_path: Path) -> None:
     class Small(CutOff):
         why: Exception = Refused("a level of positions takes 5GB; give the job more `memory`")
 
@@ -356,7 +356,7 @@ def unkept(folder: Path, **more: Any) -> FakeContext:
     return FakeContext(folder, **more)
 
 
-def test_a_night_that_cannot_keep_how_far_it_is_says_so_and_reports_what_it_knows(tmp_path: Path) -> None:
+def test_a_checkpoint_that_cannot_be_saved_is_reported_with_partial_results(tmp_path: Path) -> None:
     long = tmp_path / "long.txt"
     long.write_text("\n\n".join(["XXO XXO XXO XXO"] * 5) + "\n", "utf-8")
     with pytest.raises(
@@ -368,12 +368,12 @@ def test_a_night_that_cannot_keep_how_far_it_is_says_so_and_reports_what_it_know
     assert (cross["count"], cut["answered"]) == (4, False)
 
 
-def test_tables_that_cannot_be_kept_are_used_all_the_same(tmp_path: Path) -> None:
+def test_tables_that_cannot_be_saved_are_used(tmp_path: Path) -> None:
     job = Options(puzzle="rubiks-cube", boards=[Path("scrambled")], rules={"seconds": "0"})
     assert run(job, unkept(tmp_path)).details["solved"] == 1
 
 
-def test_what_cannot_be_prepared_is_told_and_the_boards_are_answered(tmp_path: Path) -> None:
+def test_a_failed_precomputation_is_reported_and_the_boards_are_solved(tmp_path: Path) -> None:
     class Full(CutOff):
         where = "precompute: opening book"
         why: Exception = Unavailable("the card is full")
@@ -386,7 +386,7 @@ def test_what_cannot_be_prepared_is_told_and_the_boards_are_answered(tmp_path: P
     assert "<p>the card is full.</p>" in (tmp_path / "result.html").read_text("utf-8")
 
 
-def test_a_board_that_cannot_be_made_is_told_and_the_others_are_answered(tmp_path: Path) -> None:
+def test_a_failed_generation_is_reported_and_the_other_boards_are_solved(tmp_path: Path) -> None:
     job = Options(puzzle="sudoku", boards=[Path("seventeen")], generate=2, rules={"clues": "16"})
     with pytest.raises(Refused, match=r"^not generated: 2027-03-01-1: no sudoku of 16 clues has only one solution"):
         run(job, FakeContext(tmp_path))
@@ -395,7 +395,7 @@ def test_a_board_that_cannot_be_made_is_told_and_the_others_are_answered(tmp_pat
     assert text.count("Not generated: 2027-03-01-") == 2
 
 
-def test_a_board_for_which_memory_is_too_small_after_all_is_told(tmp_path: Path) -> None:
+def test_a_memory_error_during_a_search_is_reported(tmp_path: Path) -> None:
     class Tight(CutOff):
         why: Exception = MemoryError()
 
@@ -405,7 +405,7 @@ def test_a_board_for_which_memory_is_too_small_after_all_is_told(tmp_path: Path)
 
 
 @pytest.mark.parametrize("more", [0, 1])
-def test_of_a_very_long_line_the_page_says_that_its_beginning_is_played(more: int) -> None:
+def test_the_page_shows_only_the_first_steps_of_a_very_long_solution(more: int) -> None:
     drawn = '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 9 9"><rect width="9" height="9"/></svg>'
     steps = [Step(f"step {number}", drawn) for number in range(MAX_STEPS + more)]
     puzzle = SimpleNamespace(
@@ -433,7 +433,7 @@ def test_facts_end_with_how_they_were_computed_and_tables_stand_apart_from_the_t
     )
 
 
-def test_what_is_known_by_making_is_not_told_twice(tmp_path: Path) -> None:
+def test_details_of_the_generator_are_not_repeated(tmp_path: Path) -> None:
     run(Options(puzzle="sudoku", generate=1), FakeContext(tmp_path))
     text, page = ((tmp_path / f"result.{suffix}").read_text("utf-8") for suffix in ("txt", "html"))
     row = next(row for row in text.splitlines() if row.startswith("Generator: "))

@@ -1,4 +1,4 @@
-"""A puzzle night to which something happens: what is known by then is reported, and nothing of others is touched."""
+"""Failures during puzzle jobs: partial results are reported, and other files are left alone."""
 
 import re
 import weakref
@@ -62,9 +62,7 @@ def test_solutions_that_cannot_be_listed_to_their_end_are_reported_as_far_as_the
         ),
     ],
 )
-def test_memory_that_is_too_small_for_one_thing_does_not_end_the_night(
-    tmp_path: Path, options: Options, where: str, what: str
-) -> None:
+def test_a_memory_error_does_not_end_the_run(tmp_path: Path, options: Options, where: str, what: str) -> None:
     context = CutOff(tmp_path)
     context.where, context.why = where, MemoryError()
     with pytest.raises(Refused, match=f"^not {what}: it needs more memory than allowed; "):
@@ -72,7 +70,7 @@ def test_memory_that_is_too_small_for_one_thing_does_not_end_the_night(
     assert [board["answered"] for board in values(tmp_path)["boards"]] == [True]
 
 
-def test_new_boards_whose_turn_did_not_come_are_named(tmp_path: Path) -> None:
+def test_generated_boards_not_reached_are_listed(tmp_path: Path) -> None:
     context = CutOff(tmp_path)
     context.where, context.why = "2027-03-01-2", Interrupted("its time is over")
     with pytest.raises(
@@ -82,7 +80,7 @@ def test_new_boards_whose_turn_did_not_come_are_named(tmp_path: Path) -> None:
     assert values(tmp_path)["not_reached"] == ["2027-03-01-2", "2027-03-01-3"]
 
 
-def test_what_another_run_keeps_meanwhile_is_not_taken_for_ours(tmp_path: Path) -> None:
+def test_cache_entries_of_another_run_are_not_removed(tmp_path: Path) -> None:
     class Busy(CutOff):
         why: Exception = Interrupted("its time is over")
 
@@ -147,7 +145,7 @@ class Filling:
 
 
 @pytest.mark.parametrize("name", ["result.html", "diamond.svg"])
-def test_where_the_report_cannot_be_written_the_history_tells_what_was_found(tmp_path: Path, name: str) -> None:
+def test_results_are_in_the_history_if_the_report_cannot_be_written(tmp_path: Path, name: str) -> None:
     words = (
         rf"^{name} cannot be written: No space left on device\. Results: cross: 4 solutions(; diamond: No solution.*)?$"
     )
@@ -156,7 +154,7 @@ def test_where_the_report_cannot_be_written_the_history_tells_what_was_found(tmp
     assert not (tmp_path / "result.txt").exists()
 
 
-def test_where_it_is_cut_off_and_cannot_be_written_the_history_tells_what_is_known(tmp_path: Path) -> None:
+def test_partial_results_are_in_the_history_if_the_report_cannot_be_written(tmp_path: Path) -> None:
     class Both(CutOff, FullCard):
         pass
 
@@ -181,7 +179,7 @@ def test_no_name_of_a_file_spoils_the_report(tmp_path: Path) -> None:
     assert [board["name"] for board in values(tmp_path / "reports")["boards"]][4] == "new?line"
 
 
-def test_how_long_the_board_in_work_will_take_is_told_where_somebody_knows(tmp_path: Path) -> None:
+def test_progress_includes_the_remaining_time_if_known(tmp_path: Path) -> None:
     context, moments = FakeContext(tmp_path), iter([0.0, 0.0, 10.0, 10.0])
     share = WeightedProgress(context, 2, seconds=lambda: next(moments))
     share.start_part("many")
@@ -196,13 +194,13 @@ def test_how_long_the_board_in_work_will_take_is_told_where_somebody_knows(tmp_p
     ]
 
 
-def test_a_clock_that_is_set_back_meanwhile_makes_no_night_shorter_than_nothing(tmp_path: Path) -> None:
+def test_the_duration_is_not_negative_after_a_clock_change(tmp_path: Path) -> None:
     run(peg("cross"), FakeContext(tmp_path, duration=timedelta(hours=-5)))
     page = (tmp_path / "result.html").read_text("utf-8")
     assert re.search(r"it took \d", page)
 
 
-def test_progress_is_what_is_done_for_certain(tmp_path: Path) -> None:
+def test_progress_never_decreases(tmp_path: Path) -> None:
     context = FakeContext(tmp_path)
     two = WeightedProgress(context, 2)
     two.start_part("cross")
@@ -230,7 +228,7 @@ class Counting:
         yield from self.puzzle.steps(board, line)
 
 
-def test_a_line_is_drawn_once_whether_there_is_room_for_it_or_not() -> None:
+def test_a_solution_is_rendered_once() -> None:
     puzzle = Counting(load_puzzle("sudoku"))
     page = Page(cast(Puzzle, puzzle), "test")
     told = BoardReport(name="everest", board=puzzle.parse(puzzle.BOARDS["everest"], "everest"), mode=SolveMode.FIRST)
@@ -258,7 +256,7 @@ class Tables:
     tried = 7
 
 
-def test_an_answer_that_is_told_holds_no_memory_any_more() -> None:
+def test_a_reported_result_releases_its_memory() -> None:
     puzzle = Heavy(load_puzzle("sudoku"))
     told = BoardReport(name="everest", board=puzzle.parse(puzzle.BOARDS["everest"], "everest"), mode=SolveMode.FIRST)
     answer_board(cast(Puzzle, puzzle), told, 1, SerialRuntime(), lambda _: None)

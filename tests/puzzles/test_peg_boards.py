@@ -1,4 +1,4 @@
-"""Peg solitaire boards: how a drawing is read, what is refused, how it is drawn again."""
+"""Peg solitaire boards: parsing, errors, and drawing."""
 
 from xml.etree import ElementTree
 
@@ -83,7 +83,7 @@ def test_any_text_is_a_board_or_a_problem_with_a_place(text: str) -> None:
     assert all(each.line >= 1 and each.column >= 1 and each.message for each in found)
 
 
-def test_a_strange_mark_is_told_with_its_line_and_column_once_a_line() -> None:
+def test_an_unknown_mark_is_reported_once_per_line() -> None:
     assert problems("XXO\nXQQ\n XO\n  ?X") == [
         (2, 2, "'Q' is not part of a board"),
         (4, 3, "'?' is not part of a board"),
@@ -100,11 +100,11 @@ def test_a_mark_that_looks_like_another_is_answered_with_a_guess(mark: str, mean
         parse(f"XX{mark}", "mine.txt")
 
 
-def test_a_board_without_a_peg_is_told_where_it_begins() -> None:
+def test_a_board_without_pegs_is_rejected_with_its_place() -> None:
     assert problems("\n  OOO\n  OOO") == [(2, 3, "the board has no peg")]
 
 
-def test_a_board_too_wide_too_high_or_too_full_is_told_where_it_leaves_the_limit() -> None:
+def test_a_board_that_is_too_large_is_rejected_with_its_place() -> None:
     assert problems(" " + "X" * 16) == [(1, 17, "the board is more than 15 holes wide")]
     assert problems("X\n" * 16) == [(16, 1, "the board is more than 15 rows high")]
     assert problems("XXXXXXXXX\n" * 8) == [(8, 2, "the board has 72 holes")]
@@ -152,12 +152,12 @@ def test_a_triangle_is_drawn_staggered_or_aslant() -> None:
     assert describe(board) == "14 pegs in 15 holes of a triangular board"
 
 
-def test_a_mark_of_a_triangle_that_stands_straight_below_another_is_told() -> None:
+def test_a_misaligned_mark_of_a_triangle_is_reported() -> None:
     assert problems("triangle\n  O\n X X\n X X X\n") == [(4, 2, "this mark is directly below a mark of another row")]
     assert problems("triangle\n") == [(1, 1, "no board is drawn here")]
 
 
-def test_jumps_of_a_triangle_go_along_three_lines() -> None:
+def test_jumps_on_triangles_go_in_three_directions() -> None:
     board = parse(STAGGERED, "staggered")
     for end, right in ((Hole(0, 0), True), (Hole(2, 2), False)):
         assert bool(check(aimed(board, "0,0"), ())) is False

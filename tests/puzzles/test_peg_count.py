@@ -103,7 +103,7 @@ def test_other_boards_are_counted_or_proven_to_have_none(
 
 
 @pytest.mark.parametrize("name", ["cross", "plus", "fireplace", OTHERS[4][0], OTHERS[6][0]])
-def test_every_level_is_what_sets_of_holes_come_to(name: str) -> None:
+def test_every_level_matches_a_search_with_sets(name: str) -> None:
     board = known(name)
     field, slow = to_bitboard(board), levels(board)
     turns = field.stabilizer(frozenset({field.start}))
@@ -237,7 +237,7 @@ def test_a_count_that_meets_beyond_64_bits_is_exact() -> None:
 
 
 @pytest.mark.parametrize("small", [100_000, 0])
-def test_a_count_that_is_cut_off_at_any_moment_goes_on_where_it_was(small: int) -> None:
+def test_an_interrupted_count_resumes(small: int) -> None:
     board = known(OTHERS[0][0])
     whole = counted(board, small=small)
     random = Random(small)
@@ -298,7 +298,7 @@ def test_a_count_with_several_last_pairs_goes_on_from_every_level(board: Board, 
     assert max(len(whole.rows), len(whole.back)) < len(board.pegs), "a row for each level"
 
 
-def test_ends_that_are_not_told_apart_are_told_together() -> None:
+def test_symmetric_end_holes_are_reported_together() -> None:
     """The triangle looks different from its corners, once one of them is empty; they end alike only together."""
     whole, met = counted(triangle(Hole(0, 0))), counted(triangle(Hole(0, 0)), small=0)
     corners = (Hole(0, 0), Hole(0, 4), Hole(4, 4))
@@ -329,7 +329,7 @@ def test_a_checkpoint_is_saved_now_and_then_without_an_end() -> None:
     assert list(runtime.cache.names()) == []
 
 
-def test_a_count_stops_at_too_many_positions_and_lines_come_without_it() -> None:
+def test_solutions_are_listed_if_counting_takes_too_long() -> None:
     assert issubclass(CountLimitReached, Refused), "one line, also where nobody expects it"
     with pytest.raises(CountLimitReached, match="more than 5,000 positions"):
         counted(known("arrow"), most=5_000)
@@ -346,7 +346,7 @@ def test_a_count_stops_at_too_many_positions_and_lines_come_without_it() -> None
         solve(known("full"), SolveMode.COUNT, Small())
 
 
-def test_a_board_is_counted_with_all_positions_if_that_is_asked_for() -> None:
+def test_the_rule_positions_all_counts_all_positions() -> None:
     board = with_rules(parse("XXXX\nXOXX\nXXXX\nXXXX", "square"), {"positions": "all"})
     assert counted(board, small=0).all_positions
     assert not counted(with_rules(board, {"positions": "needed"}), small=0).all_positions
@@ -365,7 +365,7 @@ def test_the_triangle_of_fifteen_is_counted_as_by_trying_everything(empty: Hole)
     assert counted(board).count == {(0, 0): 29_760, (0, 1): 14_880, (0, 2): 85_258, (1, 2): 1_550}[empty]
 
 
-def test_both_ways_of_the_kernel_come_to_the_same(both_ways: Callable[[str], tuple[ModuleType, ModuleType]]) -> None:
+def test_plain_and_compiled_kernels_agree(both_ways: Callable[[str], tuple[ModuleType, ModuleType]]) -> None:
     field = to_bitboard(known("fireplace"))
     pairs = [pair for orbit in field.final_pairs() for pair in orbit]
     proofs = find_pagodas(field, [field.start], pairs, field.symmetries, SerialRuntime())

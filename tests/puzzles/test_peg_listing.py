@@ -1,4 +1,4 @@
-"""Listings of peg solitaire: the layout to the letter, and what is refused when one is read back."""
+"""Listings of peg solitaire: the exact layout, and errors when one is parsed."""
 
 import sys
 import tracemalloc
@@ -164,11 +164,11 @@ def test_reading_a_long_listing_shows_how_far_it_is() -> None:
         ("   \n", "result.txt:4:1: no board is drawn here"),
     ],
 )
-def test_a_wrong_board_is_told_with_its_line_in_the_listing(drawn: str, told: str) -> None:
+def test_a_wrong_board_is_reported_with_its_line(drawn: str, told: str) -> None:
     assert refused(f"cross\n=====\nStarting Board\n{drawn}\n").startswith(told)
 
 
-def test_a_solution_without_an_end_is_told_where_it_begins() -> None:
+def test_a_solution_without_an_end_is_reported_where_it_starts() -> None:
     text = listed("XXO\n  X\n  O").partition("End Solution")[0]
     assert refused(text).startswith("result.txt:6:1: this solution does not end")
 

@@ -1,4 +1,4 @@
-"""The fewest moves of peg solitaire: what is known, what trying everything finds, and searches that are cut off."""
+"""The fewest moves of peg solitaire: known results, brute force, and interruptions."""
 
 import os
 from random import Random
@@ -36,7 +36,7 @@ def test_the_fewest_moves_of_the_known_boards(name: str, anywhere: int, centre: 
 
 
 @pytest.mark.parametrize("name", ["cross", "plus", "fireplace"])
-def test_no_solution_of_a_small_board_takes_fewer_moves_and_all_that_take_as_few_are_found(name: str) -> None:
+def test_all_shortest_solutions_of_small_boards_match_brute_force(name: str) -> None:
     board = known(name)
     every = list(plain(board, board.pegs))
     fewest = min(map(moves, every))
@@ -82,7 +82,7 @@ def test_a_board_of_one_peg_takes_no_move_and_one_without_solution_has_none() ->
     assert solve(known("fireplace", "3,6"), SolveMode.FEWEST, SerialRuntime()).proof is Proof.EXHAUSTION
 
 
-def test_a_search_that_is_cut_off_at_any_moment_goes_on_where_it_was() -> None:
+def test_an_interrupted_search_resumes() -> None:
     field = to_bitboard(known("fireplace"))
     random = Random(7)
     cuts = 0
@@ -106,7 +106,7 @@ def test_a_search_that_is_cut_off_at_any_moment_goes_on_where_it_was() -> None:
     assert cuts
 
 
-def test_a_search_that_is_cut_off_before_its_layers_says_what_is_proven() -> None:
+def test_a_search_interrupted_early_reports_its_lower_bound() -> None:
     """Over eight holes, the corners, no jump goes: their pegs have to move by themselves."""
     for words in (0, 5):
         with pytest.raises(Interrupted) as caught:

@@ -35,7 +35,7 @@ def test_every_solution_is_read_back_from_its_notation(name: str) -> None:
         assert len(notate(board, line).split()) == moves(line)
 
 
-def test_what_is_no_jump_is_told_with_its_place_and_all_of_it() -> None:
+def test_every_invalid_jump_is_reported_with_its_place() -> None:
     board = known("full")
     assert problems(board, "3,1-3,3 up\n 0,0-3,3-9,9") == [
         (1, 9, "'up' is not a jump"),
@@ -48,7 +48,7 @@ def test_what_is_no_jump_is_told_with_its_place_and_all_of_it() -> None:
 
 
 @given(st.text(max_size=40))
-def test_any_text_is_a_line_or_a_problem_with_a_place(text: str) -> None:
+def test_any_text_is_a_solution_or_a_problem_with_a_place(text: str) -> None:
     try:
         parse_solution(known("full"), text, "mine")
     except ConfigError as error:
@@ -97,7 +97,7 @@ def meddled(board: Board, line: tuple[Jump, ...], random: Random) -> tuple[Jump,
     return tuple(jumped)
 
 
-def test_ten_thousand_lines_that_were_changed_pass_only_if_they_are_right_all_the_same() -> None:
+def test_mutated_solutions_pass_only_if_valid() -> None:
     random = Random(20261121)
     boards = [known("full"), known("full", "3,3"), known("plus"), known("cross", "3,0"), triangle(Hole(0, 0))]
     right = {board: next(solve(board, SolveMode.FIRST, SerialRuntime()).solutions) for board in boards}
@@ -140,7 +140,7 @@ def broken(board: Board, line: tuple[Jump, ...], random: Random) -> tuple[Board,
     return Board(board.holes, frozenset(pegs), board.goal, triangular=board.triangular), (Jump(start, end), *line)
 
 
-def test_a_line_with_one_wrong_jump_and_nothing_else_wrong_is_refused() -> None:
+def test_a_solution_with_one_wrong_jump_is_rejected() -> None:
     """Lines that were changed anywhere go wrong in many ways at once; these in one, so that no rule can be missing."""
     random = Random(5)
     boards = [known("cross"), known("plus", "3,3"), triangle(Hole(0, 0)), triangle(Hole(0, 2))]

@@ -1,4 +1,4 @@
-"""Solving peg solitaire: counts known from elsewhere, brute force, and what only a whole search may say."""
+"""Solving peg solitaire: published counts, brute force, and proofs."""
 
 from collections.abc import Callable, Iterator
 from itertools import islice, pairwise
@@ -69,7 +69,7 @@ def test_every_solution_of_a_small_board_is_listed_once_and_is_right(name: str) 
 
 
 @pytest.mark.parametrize("name", ["full", "pyramid", "arrow"])
-def test_solutions_beyond_number_come_as_they_are_asked_for(name: str) -> None:
+def test_solutions_are_computed_lazily(name: str) -> None:
     board = known(name)
     lines = list(islice(answer(board, SolveMode.FIRST).solutions, 2_000))
     assert len(set(lines)) == 2_000
@@ -202,7 +202,7 @@ def test_a_board_without_an_empty_hole_has_no_move() -> None:
 
 
 @pytest.mark.parametrize("remember", [1, 7, 100])
-def test_a_walk_that_forgets_finds_the_same_lines(remember: int) -> None:
+def test_a_limited_table_gives_the_same_solutions(remember: int) -> None:
     start, moves = bits(known("fireplace"))
     wide = dfs.DepthFirstSearch(moves, (1 << 33) - 1, lambda *_: None)
     narrow = dfs.DepthFirstSearch(moves, (1 << 33) - 1, lambda *_: None, remember=remember)
@@ -210,7 +210,7 @@ def test_a_walk_that_forgets_finds_the_same_lines(remember: int) -> None:
     assert narrow.nodes > wide.nodes
 
 
-def test_a_walk_that_begins_with_a_known_line_goes_on_to_all_others() -> None:
+def test_a_search_that_starts_with_a_known_solution_finds_all_others() -> None:
     start, moves = bits(known("plus"))
     lines = list(dfs.DepthFirstSearch(moves, (1 << 33) - 1, lambda *_: None).solutions(start))
     for line in lines[:: len(lines) // 4]:

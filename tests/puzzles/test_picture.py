@@ -95,7 +95,7 @@ def test_of_many_solutions_the_first_is_drawn(tmp_path):
     assert first == every
 
 
-def test_what_it_shows_is_told_in_words():
+def test_the_picture_has_a_description():
     assert drawn(ONE_JUMP.splitlines()).alt == (
         "Peg solitaire, 2 pegs in 3 holes. A solution of 1 jump, drawn board after board. "
         "The last peg ends in column 3 of row 1. 1 solution"
@@ -123,7 +123,7 @@ def test_a_known_board_alone_is_known_by_its_drawing(tmp_path):
         ("at least 1; not counted", "ends in column 3 of row 1"),
     ],
 )
-def test_how_many_solutions_there_are_is_told(known, says):
+def test_the_picture_shows_the_number_of_solutions(known, says):
     assert drawn(ONE_JUMP.replace("Solutions: 1\n", f"Solutions: {known}\n").splitlines()).alt.endswith(says)
 
 
@@ -142,7 +142,7 @@ def test_how_many_solutions_there_are_is_told(known, says):
         ONE_JUMP.replace("XXO", "XXOX").replace("OOX", "OOXX"),  # two pegs are left
     ],
 )
-def test_what_holds_no_solution_gives_no_picture(text):
+def test_a_report_without_solutions_gives_no_picture(text):
     assert as_png.draw_listing(text.splitlines()) is None
 
 
@@ -150,7 +150,7 @@ def test_a_board_without_a_solution_gives_no_picture(tmp_path):
     assert as_png.draw_listing(listing(tmp_path, "diamond")) is None
 
 
-def test_without_the_library_it_says_what_to_install(monkeypatch):
+def test_a_missing_pillow_is_reported_with_the_install_command(monkeypatch):
     monkeypatch.setitem(sys.modules, "PIL", None)
     with pytest.raises(Refused, match=r"needs Pillow, which is not installed; install it: .* -m pip install 'pillow>="):
         as_png.draw_listing(ONE_JUMP.splitlines())
