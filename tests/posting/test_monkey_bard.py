@@ -394,7 +394,7 @@ def test_every_wording_fits_even_if_the_numbers_are_long(cage, wording):
         typed=POEM[:20],
         ends=((NINE, 0), (NINE + timedelta(days=300), 10**9)),
     )
-    view = _monkey_words.MonkeyView(memory, monkey_bard_job._take(cage.options()), 1000, UTC)
+    view = _monkey_words.MonkeyView(memory, monkey_bard_job._load_target(cage.options()), 1000, UTC)
     text = _monkey_words.announcement_text(view, (wording + 0.5) / len(_monkey_words._SENTENCES), lambda _: True)
     assert "1,000,000,000,000,000 key" in text
     assert "“Shall I compare thee”" in text

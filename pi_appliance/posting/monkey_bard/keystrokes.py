@@ -1,8 +1,9 @@
 """Keyboard, keystrokes and progress of the monkey bard.
 
-The stream follows from the seed. Block B is SHAKE-256 of `monkey SEED B`, 65,536 bytes. Each byte is a
-keystroke: the key whose number is the remainder of the byte divided by the number of keys. Bytes above
-the last multiple of that number are left out, so that all keys are equally likely.
+The stream follows from the seed. Block `b` is SHAKE-256 of `monkey <seed> <b>`, 65,536 bytes. Each
+byte is a keystroke: the key whose number is the remainder of the byte divided by the number of
+keys. Bytes above the last multiple of that number are left out, so that all keys are equally
+likely.
 
 The progress is the longest beginning of the text that occurs anywhere in the stream so far.
 """
@@ -15,8 +16,8 @@ from enum import StrEnum
 
 from pi_appliance.errors import ConfigError, Problem
 
-BLOCK = 65_536  # bytes of the stream that are made at once
-# What a typewriter has other keys for: quotes of all countries, long dashes.
+BLOCK = 65_536  # bytes of the stream generated at a time
+# Characters that a typewriter types with other keys: quotes of all countries, long dashes.
 _STAND_INS = (
     dict.fromkeys("\u2018\u2019\u201a\u2039\u203a", "'")
     | dict.fromkeys("\u201c\u201d\u201e\u00ab\u00bb", '"')
@@ -27,7 +28,8 @@ _STAND_INS = (
 class Keyboard(StrEnum):
     """Keyboard of a monkey."""
 
-    LETTERS = "letters"  # a to z and the space bar; a line end is a space, capitals and punctuation do not count
+    # a to z and the space bar. A line end is a space, capitals and punctuation do not count.
+    LETTERS = "letters"
     TYPEWRITER = "typewriter"  # every printable character of ASCII, and the line end
 
     @property
@@ -43,8 +45,8 @@ class Target:
     """A text as a keyboard can type it."""
 
     keyboard: Keyboard
-    lines: str  # with its line ends, to be shown
-    keys: bytes  # what is to be typed, one byte a key; as long as `lines`
+    lines: str  # the text with its line ends, for the report
+    keys: bytes  # the text to type, one byte a key, as long as `lines`
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,53 +56,55 @@ class Progress:
     keystrokes: int = 0
     block: int = 0  # the next keystroke is number `offset` of this block of the stream
     offset: int = 0
-    matched: int = 0  # so many keys of the text stood in the stream, from its first one on
-    standing: int = 0  # so many of them are the newest keystrokes, and may be gone on with
+    matched: int = 0  # length of the longest prefix of the text found in the stream
+    standing: int = 0  # length of the longest prefix at the end of the stream, to be continued
 
 
 @dataclass(frozen=True, slots=True)
 class LengthRecord:
-    """A beginning of the text that stood in the stream for the first time."""
+    """A prefix of the text that occurred in the stream for the first time."""
 
     length: int
-    keystroke: int  # the number, from 1, of the one that completed it
+    keystroke: int  # number of the keystroke that completed it, from 1
 
 
 def prepare_target(text: str, keyboard: Keyboard, file: str) -> Target:
-    """Return `text` as `keyboard` can type it.
+    """Convert `text` to the keys of `keyboard`.
 
-    Raises ConfigError with the place in `file` of the first character without a key, or for an empty text.
+    Raises:
+        ConfigError: a character has no key, or the text is empty. It names the place in `file`.
+
     """
     allowed = keyboard.keys.decode("ascii") + "\n"
-    typed = {char: _typed(char, keyboard) for char in set(text)}
+    typed = {char: _keys_of_char(char, keyboard) for char in set(text)}
     strange = {char for char, keys in typed.items() if not set(keys) <= set(allowed)}
     if strange:
         raise ConfigError([_no_key(text, strange, keyboard, file)])
     lines = text.translate({ord(char): keys for char, keys in typed.items()}).split("\n")
     if keyboard is Keyboard.LETTERS:
-        kept = [line for line in (re.sub(" +", " ", line).strip() for line in lines) if line]
+        clean_lines = [line for line in (re.sub(" +", " ", line).strip() for line in lines) if line]
     else:
-        kept = [line.rstrip() for line in lines]
-    taken = "\n".join(kept).strip("\n")
-    if not taken:
+        clean_lines = [line.rstrip() for line in lines]
+    typed_text = "\n".join(clean_lines).strip("\n")
+    if not typed_text:
         raise ConfigError([Problem(file, 1, 1, "there is nothing to type in here", "write what the monkey shall type")])
-    keys = taken.replace("\n", " ") if keyboard is Keyboard.LETTERS else taken
-    return Target(keyboard, taken, keys.encode("ascii"))
+    keys = typed_text.replace("\n", " ") if keyboard is Keyboard.LETTERS else typed_text
+    return Target(keyboard, typed_text, keys.encode("ascii"))
 
 
-def _typed(char: str, keyboard: Keyboard) -> str:
+def _keys_of_char(char: str, keyboard: Keyboard) -> str:
     """Return the keys that type `char`."""
     if char.isspace():
         return "\n" if char == "\n" else " "
     if keyboard is Keyboard.TYPEWRITER and char in _STAND_INS:
         return _STAND_INS[char]
     plain = unicodedata.normalize("NFKD", char.casefold() if keyboard is Keyboard.LETTERS else char)
-    return "".join(_key(each, keyboard) for each in plain)
+    return "".join(_simplify_char(each, keyboard) for each in plain)
 
 
-def _key(char: str, keyboard: Keyboard) -> str:
+def _simplify_char(char: str, keyboard: Keyboard) -> str:
     category = unicodedata.category(char)
-    if category in ("Mn", "Cf"):  # accents, and what nobody sees
+    if category in ("Mn", "Cf"):  # accents and invisible characters
         return ""
     if category == "Pd" and char != "-":
         char = "-"
@@ -132,44 +136,47 @@ def keystroke_block(seed: int, keyboard: Keyboard, block: int) -> bytes:
 def advance(place: Progress, target: Target, seed: int, most: int) -> tuple[Progress, list[LengthRecord]]:
     """Type to the end of the block, at most `most` keys, and not beyond the end of the text.
 
-    Returns the new progress and the new length records.
+    Returns:
+        The new progress and the new length records.
+
     """
     keys = target.keys
     if place.matched == len(keys):
         return place, []
     block = keystroke_block(seed, target.keyboard, place.block)
     typed = block[place.offset : place.offset + most]
-    # What was standing comes first, so that what goes across two blocks is found.
-    seen, before = keys[: place.standing] + typed, place.keystrokes - place.standing
+    # The unfinished prefix comes first, so that a match across two blocks is found.
+    window, before = keys[: place.standing] + typed, place.keystrokes - place.standing
     matched, at, records = place.matched, 0, []
-    while matched < len(keys) and (at := seen.find(keys[: matched + 1], at)) >= 0:
+    while matched < len(keys) and (at := window.find(keys[: matched + 1], at)) >= 0:
         matched += 1
         records.append(LengthRecord(matched, before + at + matched))
     if matched == len(keys):
-        seen = seen[: at + matched]
-    standing = next(length for length in range(min(matched, len(seen)), -1, -1) if seen.endswith(keys[:length]))
-    total = before + len(seen)
+        window = window[: at + matched]
+    standing = next(length for length in range(min(matched, len(window)), -1, -1) if window.endswith(keys[:length]))
+    total = before + len(window)
     offset = place.offset + total - place.keystrokes
     where = (place.block, offset) if offset < len(block) else (place.block + 1, 0)
     return Progress(total, *where, matched, standing), records
 
 
 def expected_keystrokes(target: Target, place: Progress) -> int:
-    """Return the mean number of keystrokes to the next key of the text; 0 at its end.
+    """Return the mean number of keystrokes to the next key of the text, or 0 at its end.
 
-    With K keys, the mean time until a text occurs is the sum of K**j over every length j at which the text
-    both starts and ends with the same j keys, its own length included (Conway's leading number). The part
-    that the newest keystrokes have done already is subtracted.
+    Conway's leading number gives the mean time until a text occurs. It is a sum over every length
+    `j` at which the text starts and ends with the same `j` keys, its own length included. Each term
+    is the number of keys to the power `j`. The part that the newest keystrokes have done already is
+    subtracted.
     """
     goal = place.matched + 1
     if goal > len(target.keys):
         return 0
     keys, size = target.keys[:goal], len(target.keyboard.keys)
-    borders = _borders(keys)
-    return _mean(borders, goal, size) - _mean(borders, place.standing, size)
+    borders = _border_lengths(keys)
+    return _mean_keystrokes(borders, goal, size) - _mean_keystrokes(borders, place.standing, size)
 
 
-def _mean(borders: list[int], length: int, size: int) -> int:
+def _mean_keystrokes(borders: list[int], length: int, size: int) -> int:
     total = 0
     while length:
         total += size**length
@@ -177,8 +184,8 @@ def _mean(borders: list[int], length: int, size: int) -> int:
     return total
 
 
-def _borders(keys: bytes) -> list[int]:
-    """Return for each prefix of `keys` the length of its longest border; the first entry is 0."""
+def _border_lengths(keys: bytes) -> list[int]:
+    """Return the length of the longest border of each prefix of `keys`. The first entry is 0."""
     borders, longest = [0, 0], 0
     for key in keys[1:]:
         while longest and keys[longest] != key:

@@ -1,4 +1,4 @@
-"""Job kind 'monkey-bard': a monkey types at random towards a text, a little each run, and tells how far it has come."""
+"""Job kind `monkey-bard`: type at random towards a text in each run, and report the progress."""
 
 import hashlib
 from dataclasses import dataclass, replace
@@ -23,20 +23,20 @@ from pi_appliance.storage.model import Result
 Context = PostingContext
 has_pending_work, prune = store.has_pending_work, store.prune
 LEAVES = True
-"""A run may leave something for a later one to finish."""
+"""A run may leave a post for a later run to send."""
 
 REPORT = "result.txt"
-_SAVED = timedelta(minutes=1)  # so much typing a power cut may cost; it is typed again, key for key
-_ENDS = 30  # runs whose ends are kept, for the pace
-_EARLIER = 100  # monkeys that are remembered
+_SAVED = timedelta(minutes=1)  # between saves; after a power cut the same keys are typed again
+_ENDS = 30  # ends of runs that are stored to measure the pace
+_EARLIER = 100  # retired monkeys that are stored
 _SEEDS = 10**9
 
 
 class Announce(StrEnum):
-    """When the monkey is told of."""
+    """When the monkey's progress is posted."""
 
-    RECORD = "record"  # when more of the text has come than ever, but not more often than `min-interval`
-    EVERY_RUN = "every-run"  # each time it has typed
+    RECORD = "record"  # after a new record, but not more often than `min-interval`
+    EVERY_RUN = "every-run"  # after each run that typed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,7 +58,7 @@ class Options:
     send_within: Annotated[timedelta, "for how long a post that could not be sent is still sent"] = timedelta(hours=6)
 
     def check(self) -> list[tuple[tuple[str | int, ...], str, str]]:
-        """Return what is wrong with a value: where, what, and what would be right."""
+        """Return the errors in the values: key, problem, remedy."""
         problems: list[tuple[tuple[str | int, ...], str, str]] = []
         if self.keystrokes < 1:
             problems.append((("keystrokes",), f"{self.keystrokes} types nothing", "write 1 or more"))
@@ -67,9 +67,9 @@ class Options:
         return problems
 
     def warnings(self) -> list[tuple[tuple[str | int, ...], str, str]]:
-        """Return what a run would stumble over as things stand: where, what, and what would be right."""
+        """Return the problems that a run would meet now: key, problem, remedy."""
         try:
-            _take(self)
+            _load_target(self)
         except ConfigError as error:
             wrong, _, right = str(error).partition("; ")
             return [(("text",), wrong, right)]
@@ -77,35 +77,40 @@ class Options:
 
 
 def run(options: Options, context: PostingContext) -> Result:
-    """Let the monkey type, then tell of it if there is something to tell.
+    """Type, then post the progress if there is news.
 
-    What was typed is remembered, and reported, before anything is posted. Raises ConfigError where the text cannot be
-    typed, Refused where the memory cannot be read, and what the networks raise.
+    The keystrokes are saved and reported before anything is posted.
+
+    Raises:
+        ConfigError: the text cannot be typed.
+        Refused: the saved state cannot be read.
+        ApplianceError: a network did not accept the post.
+
     """
     poster = RunPoster(context)
-    left = poster.send_pending()
+    pending_posts = poster.send_pending()
     if context.resume_only:
-        return poster.pending_result(left)
-    target = _take(options)
-    memory, news = _remembered(options, target, context)
-    memory = _about_to_tell(options, target, _typed(options, target, memory, context), context)
+        return poster.pending_result(pending_posts)
+    target = _load_target(options)
+    memory, note = _restore_monkey(options, target, context)
+    memory = _plan_announcement(options, target, _type_keys(options, target, memory, context), context)
     context.save_state(state.dump_state(memory))
     zone = context.local_time().tzinfo
     view = MonkeyView(memory, target, options.keystrokes, zone)
     with context.report(REPORT) as file:
         file.write(report.report_text(view))
-    summary, place = news + report.summary_line(view), memory.place
+    summary, place = note + report.summary_line(view), memory.place
     facts = {"keystrokes": place.keystrokes, "letters": place.matched, "of": len(target.keys), "seed": memory.seed}
     if memory.telling is None:
         return Result(summary, facts)
-    sent = poster.post(lambda: (_posts(options, view, context), ""), send_within=options.send_within)
-    result = poster.result(sent, sent[0].text)
+    sent_posts = poster.post(lambda: (_build_posts(options, view, context), ""), send_within=options.send_within)
+    result = poster.result(sent_posts, sent_posts[0].text)
     context.save_state(state.dump_state(replace(memory, told=memory.telling, telling=None)))
     return Result(f"{summary}; {result.summary}", {**facts, **result.details})
 
 
-def _take(options: Options) -> Target:
-    """Return the text as the monkey can type it. Raises ConfigError."""
+def _load_target(options: Options) -> Target:
+    """Load the text as keys. Raises ConfigError."""
     try:
         text = options.text.read_text("utf-8-sig")
     except OSError as error:
@@ -119,14 +124,14 @@ def _take(options: Options) -> Target:
     return keystrokes.prepare_target(text, options.keyboard, display_path(options.text))
 
 
-def _remembered(options: Options, target: Target, context: PostingContext) -> tuple[MonkeyState, str]:
-    """Return what is remembered of the monkey, or a new one if another is wanted; and what is to be said of that."""
+def _restore_monkey(options: Options, target: Target, context: PostingContext) -> tuple[MonkeyState, str]:
+    """Return the state of the monkey, and a note for the summary if it is a new monkey."""
     text = context.load_state()
     before = None if text is None else state.load_state(text, context.job)
     digest = hashlib.sha256(target.keys).hexdigest()
-    changed = [] if before is None else _changed(options, digest, before)
+    changed = [] if before is None else _changed_options(options, digest, before)
     if before and not changed:
-        return replace(_settled(before, context), text=options.text.name), ""
+        return replace(_settle_announcement(before, context), text=options.text.name), ""
     new = MonkeyState(
         text=options.text.name,
         digest=digest,
@@ -136,42 +141,48 @@ def _remembered(options: Options, target: Target, context: PostingContext) -> tu
     )
     if before is None:
         return new, ""
-    before = _settled(before, context)
-    told = before.told
-    gone = RetiredMonkey(before.text, before.keyboard, before.seed, before.place.keystrokes, before.typed, context.now)
+    before = _settle_announcement(before, context)
+    last_post = before.told
+    retired = RetiredMonkey(
+        before.text, before.keyboard, before.seed, before.place.keystrokes, before.typed, context.now
+    )
     return (
-        replace(new, earlier=(*before.earlier, gone)[-_EARLIER:], told=told and replace(told, length=0)),
+        replace(new, earlier=(*before.earlier, retired)[-_EARLIER:], told=last_post and replace(last_post, length=0)),
         f"a new monkey, for another {' and another '.join(changed)} is wanted; ",
     )
 
 
-def _changed(options: Options, digest: str, memory: MonkeyState) -> list[str]:
-    """Return what is wanted now that is not what the monkey of MEMORY was given."""
+def _changed_options(options: Options, digest: str, memory: MonkeyState) -> list[str]:
+    """Return the options that differ from those of the saved monkey."""
     wanted = {
-        "text": memory.digest == digest or memory.keyboard != options.keyboard,  # another keyboard takes it otherwise
+        # The digest depends on the keyboard, so it is compared for the same keyboard only.
+        "text": memory.digest == digest or memory.keyboard != options.keyboard,
         "keyboard": memory.keyboard == options.keyboard,
         "seed": options.seed in (None, memory.seed),
     }
     return [name for name, same in wanted.items() if not same]
 
 
-def _settled(memory: MonkeyState, context: PostingContext) -> MonkeyState:
-    """Return MEMORY; if a run was cut off while it told of the monkey, the store says whether it had come to that."""
+def _settle_announcement(memory: MonkeyState, context: PostingContext) -> MonkeyState:
+    """Return `memory` with an interrupted announcement resolved.
+
+    If a run was cut off while it posted, the post store shows whether the post exists.
+    """
     telling = memory.telling
     if telling is None or telling.slot == context.slot:
         return memory
     return replace(memory, told=telling if context.posts.posts_for_slot(telling.slot) else memory.told, telling=None)
 
 
-def _typed(options: Options, target: Target, memory: MonkeyState, context: PostingContext) -> MonkeyState:
-    """Let the monkey type what this run should, or what an earlier attempt at it has left, and return its memory."""
+def _type_keys(options: Options, target: Target, memory: MonkeyState, context: PostingContext) -> MonkeyState:
+    """Type the keystrokes of this run, or those an earlier attempt did not finish."""
     if memory.slot != context.slot:
         memory = replace(memory, slot=context.slot, goal=memory.place.keystrokes + options.keystrokes)
     began, saved = memory.place.keystrokes, context.clock()
     while memory.place.keystrokes < memory.goal and memory.place.matched < len(target.keys):
-        memory = _more(memory, target, memory.goal - memory.place.keystrokes, context)
-        left = memory.goal - memory.place.keystrokes
-        context.progress(1 - left / options.keystrokes, f"{memory.place.keystrokes:,} keystrokes")
+        memory = _type_block(memory, target, memory.goal - memory.place.keystrokes, context)
+        keys_to_type = memory.goal - memory.place.keystrokes
+        context.progress(1 - keys_to_type / options.keystrokes, f"{memory.place.keystrokes:,} keystrokes")
         if abs(context.clock() - saved) >= _SAVED:
             context.save_state(state.dump_state(memory))
             saved = context.clock()
@@ -180,35 +191,38 @@ def _typed(options: Options, target: Target, memory: MonkeyState, context: Posti
     return memory
 
 
-def _more(memory: MonkeyState, target: Target, most: int, context: PostingContext) -> MonkeyState:
-    """Return MEMORY after some more keys, at most so many."""
+def _type_block(memory: MonkeyState, target: Target, most: int, context: PostingContext) -> MonkeyState:
+    """Type up to `most` more keys."""
     place, records = keystrokes.advance(memory.place, target, memory.seed, most)
     events = tuple(DatedRecord(record, context.clock()) for record in records)
     return replace(memory, place=place, typed=target.lines[: place.matched], events=memory.events + events)
 
 
-def _about_to_tell(options: Options, target: Target, memory: MonkeyState, context: PostingContext) -> MonkeyState:
-    """Return MEMORY with what this run is to tell, if it is; an earlier attempt at it may have begun to."""
+def _plan_announcement(options: Options, target: Target, memory: MonkeyState, context: PostingContext) -> MonkeyState:
+    """Return `memory` with the announcement of this run, if there is news.
+
+    An earlier attempt at this run may have started the announcement.
+    """
     if memory.telling is None and _is_news(options, target, memory, context):
         return replace(memory, telling=Announcement(context.slot, context.now, memory.place.matched))
     return memory
 
 
 def _is_news(options: Options, target: Target, memory: MonkeyState, context: PostingContext) -> bool:
-    """Say whether there is something to tell now."""
-    told, length = memory.told, memory.place.matched
-    if not options.network or (told and (told.slot == context.slot or told.length == len(target.keys))):
+    """Return whether there is something to post now."""
+    last_post, length = memory.told, memory.place.matched
+    if not options.network or (last_post and (last_post.slot == context.slot or last_post.length == len(target.keys))):
         return False
     if length == len(target.keys) or options.announce is Announce.EVERY_RUN:
         return True
-    if told is None:
+    if last_post is None:
         return length > 0
-    # One told of in the future was so while the clock was ahead.
-    return length > told.length and not timedelta(0) <= context.now - told.when < options.min_interval
+    # A post from the future was sent while the clock was ahead.
+    return length > last_post.length and not timedelta(0) <= context.now - last_post.when < options.min_interval
 
 
-def _posts(options: Options, view: MonkeyView, context: PostingContext) -> dict[str, list[Post]]:
-    """Return the post for each network, the same words on all where they fit."""
+def _build_posts(options: Options, view: MonkeyView, context: PostingContext) -> dict[str, list[Post]]:
+    """Return the post for each network. The wording is the same where it fits."""
     return {name: [_announcement_post(view, context, name)] for name in options.network or ()}
 
 

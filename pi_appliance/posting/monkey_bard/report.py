@@ -11,7 +11,7 @@ from pi_appliance.posting.monkey_bard.state import MonkeyState
 
 _NAMES = {10**15: "quadrillion", 10**12: "trillion", 10**9: "billion", 10**6: "million"}
 _RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
-_SPANS = {31_556_952: "year", 86_400: "day", 3_600: "hour", 60: "minute"}  # seconds; a year of the calendar, on average
+_SPANS = {31_556_952: "year", 86_400: "day", 3_600: "hour", 60: "minute"}  # seconds
 
 
 def format_count(number: int) -> str:
@@ -43,7 +43,7 @@ def format_span(seconds: int) -> str:
 
 
 _SHOWN = 20  # records and earlier monkeys in the report
-_PACE = timedelta(hours=1)  # runs within less do not tell how many there are in a year
+_PACE = timedelta(hours=1)  # a shorter time does not show how many runs there are in a year
 _SENTENCES = (
     "After {keystrokes} keystrokes the monkey has typed {typed}. One more letter takes it about {next} keystrokes:"
     " {time}{pace}.",
@@ -61,7 +61,7 @@ _ENDS = (
     "It is done. After {keystrokes} keystrokes hit at random, the monkey has typed the whole text: {typed}",
     "{keystrokes} keystrokes, no plan, and there it stands, all {of} letters of it: {typed}. The monkey rests.",
 )
-_CUTS = (160, 80, 40, 20)  # of what was typed, so many of its last letters are shown where all is too long
+_CUTS = (160, 80, 40, 20)  # last letters of the typed text that a post shows if it is too long
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,8 +84,8 @@ class MonkeyView:
         return keystrokes.expected_keystrokes(self.target, self.memory.place)
 
     def time(self) -> str:
-        """Return how long that takes: in runs, or as a time if the pace is known."""
-        pace = self._pace()
+        """Return the expected time to the next letter, in runs if the pace is unknown."""
+        pace = self._measure_pace()
         if pace:
             return format_span(self.wanted * pace[1] // pace[0])
         runs = -(-self.wanted // self.per_run)
@@ -93,9 +93,9 @@ class MonkeyView:
 
     def at(self) -> str:
         """Return ' at this pace' if the pace is known."""
-        return " at this pace" if self._pace() else ""
+        return " at this pace" if self._measure_pace() else ""
 
-    def _pace(self) -> tuple[int, int] | None:
+    def _measure_pace(self) -> tuple[int, int] | None:
         """Return keystrokes and seconds of the newest runs, pauses included."""
         ends = self.memory.ends
         if len(ends) < 2 or ends[-1][0] - ends[0][0] < _PACE:
@@ -110,11 +110,11 @@ class MonkeyView:
 def summary_line(view: MonkeyView) -> str:
     """Return the progress in one line."""
     place = view.memory.place
-    done = f"{place.keystrokes:,} keystrokes: {_quoted(view.memory.typed, 40)}"
+    progress = f"{place.keystrokes:,} keystrokes: {_quote_tail(view.memory.typed, 40)}"
     if view.finished:
-        return f"{done}, the whole text; there is nothing left to type"
-    ahead = f"the next letter in about {format_count(view.wanted)} more ({view.time()})"
-    return f"{done}, {place.matched} of {len(view.target.keys)} letters; {ahead}"
+        return f"{progress}, the whole text; there is nothing left to type"
+    forecast = f"the next letter in about {format_count(view.wanted)} more ({view.time()})"
+    return f"{progress}, {place.matched} of {len(view.target.keys)} letters; {forecast}"
 
 
 def announcement_text(view: MonkeyView, draw: float, fits: Callable[[str], bool]) -> str:
@@ -125,7 +125,7 @@ def announcement_text(view: MonkeyView, draw: float, fits: Callable[[str], bool]
     for most in (len(view.memory.typed), *_CUTS):
         text = wording.format(
             keystrokes=f"{place.keystrokes:,}",
-            typed=_quoted(view.memory.typed, most),
+            typed=_quote_tail(view.memory.typed, most),
             length=place.matched,
             following=place.matched + 1,
             of=len(view.target.keys),
@@ -151,39 +151,39 @@ def report_text(view: MonkeyView) -> str:
             "",
             f"Keystrokes:   {place.keystrokes:,} since {view.instant(memory.began)}",
             f"Longest:      {place.matched} of {len(target.keys)} letters of {memory.text}",
-            *_ahead(view),
+            *_forecast_lines(view),
             f"Keyboard:     {keyboard}, {len(keyboard.keys)} keys",
             f"Seed:         {memory.seed}",
             *(["", "Records, the newest first (letters, keystroke, when)"] if memory.events else []),
             *(f"{each.record.length:6}  {each.record.keystroke:>20,}  {view.instant(each.when)}" for each in records),
-            *_earlier(view),
+            *_earlier_monkeys(view),
         )
     )
 
 
-def _ahead(view: MonkeyView) -> Iterator[str]:
+def _forecast_lines(view: MonkeyView) -> Iterator[str]:
     if view.finished:
         yield "Next letter:  none; it has typed all of it"
         return
     yield f"Next letter:  expected after {view.wanted:,} more keystrokes: {view.time()}{view.at()}"
-    # The first term of the sum outweighs the rest of it, so its power of ten is that of the whole.
+    # The first term of the sum is larger than the rest, so it determines the power of ten.
     power = int(len(view.target.keys) * math.log10(len(view.memory.keyboard.keys)))
     if power > len(str(view.wanted)):
         yield f"The whole:    expected after about {format_power(power)} keystrokes"
 
 
-def _earlier(view: MonkeyView) -> Iterator[str]:
+def _earlier_monkeys(view: MonkeyView) -> Iterator[str]:
     if view.memory.earlier:
         yield ""
         yield "Earlier monkeys, the newest first"
     for each in reversed(view.memory.earlier[-_SHOWN:]):
         yield (
-            f"until {view.instant(each.gone)}: {_quoted(each.typed, 40)} of {each.text} with {each.keystrokes:,}"
+            f"until {view.instant(each.gone)}: {_quote_tail(each.typed, 40)} of {each.text} with {each.keystrokes:,}"
             f" keystrokes ({each.keyboard}, seed {each.seed})"
         )
 
 
-def _quoted(typed: str, most: int) -> str:
+def _quote_tail(typed: str, most: int) -> str:
     """Return the last `most` letters of `typed` in quotes, on one line."""
     shown = typed if len(typed) <= most else "…" + typed[len(typed) - most :]
     return f"“{' / '.join(shown.split(chr(10)))}”"

@@ -46,24 +46,24 @@ class MonkeyState:
     """The saved state."""
 
     text: str  # the name of the file
-    digest: str  # of what is to be typed
+    digest: str  # SHA-256 of the keys to type
     keyboard: Keyboard
     seed: int
     began: datetime
     place: Progress = field(default_factory=Progress)
-    typed: str = ""  # the longest beginning of the text that stood in the stream
+    typed: str = ""  # the longest prefix of the text found in the stream
     events: tuple[DatedRecord, ...] = ()  # a record for each length, from 1 on
     slot: str = ""  # of the newest run that typed
-    goal: int = 0  # so many keystrokes there are when that run has typed what it should
-    ends: tuple[tuple[datetime, int], ...] = ()  # when the newest runs ended, and the keystrokes by then
+    goal: int = 0  # total number of keystrokes at the end of that run
+    ends: tuple[tuple[datetime, int], ...] = ()  # end and total keystrokes of the newest runs
     told: Announcement | None = None  # the newest post
-    telling: Announcement | None = None  # one that is about to be written down
+    telling: Announcement | None = None  # a post that is about to be stored
     earlier: tuple[RetiredMonkey, ...] = ()  # the newest last
 
 
 def dump_state(memory: MonkeyState) -> str:
     """Return `memory` as one line of JSON."""
-    place, told = memory.place, (memory.told, memory.telling)
+    place, announcements = memory.place, (memory.told, memory.telling)
     return json.dumps(
         {
             "version": VERSION,
@@ -76,7 +76,7 @@ def dump_state(memory: MonkeyState) -> str:
             "events": [[each.record.length, each.record.keystroke, each.when.isoformat()] for each in memory.events],
             "run": [memory.slot, memory.goal],
             "ends": [[when.isoformat(), keystrokes] for when, keystrokes in memory.ends],
-            "told": [each and [each.slot, each.when.isoformat(), each.length] for each in told],
+            "told": [each and [each.slot, each.when.isoformat(), each.length] for each in announcements],
             "earlier": [
                 [each.text, each.keyboard, each.seed, each.keystrokes, each.typed, each.gone.isoformat()]
                 for each in memory.earlier
@@ -87,47 +87,57 @@ def dump_state(memory: MonkeyState) -> str:
 
 
 def load_state(text: str, job: str) -> MonkeyState:
-    """Parse the output of `dump_state` for `job`. Raises Refused if it is damaged or of another version."""
-    file, anew = f"memory/{job}.txt in the state folder", "move it away to let a new monkey begin"
+    """Parse the output of `dump_state` for `job`.
+
+    Raises:
+        Refused: it is damaged, or another version of pi-appliance wrote it.
+
+    """
+    file, remedy = f"memory/{job}.txt in the state folder", "move it away to let a new monkey begin"
     try:
         data = json.loads(text)
         version = data["version"]
         if version == VERSION:
-            return _memory(data)
+            return _parse_state(data)
     except (ValueError, TypeError, KeyError, AttributeError, IndexError):
-        raise Refused(f"{file} is damaged, so nobody knows how far the monkey is; {anew}") from None
-    raise Refused(f"{file} was written by another pi-appliance (its version {version}); update this one, or {anew}")
+        raise Refused(f"{file} is damaged, so nobody knows how far the monkey is; {remedy}") from None
+    raise Refused(f"{file} was written by another pi-appliance (its version {version}); update this one, or {remedy}")
 
 
-def _memory(data: Any) -> MonkeyState:
+def _parse_state(data: Any) -> MonkeyState:
     """Parse `data`. Raises ValueError, TypeError or KeyError."""
     slot, goal = data["run"]
     name, digest = data["text"]
-    place = Progress(*map(_count, data["place"]))
-    events = tuple(DatedRecord(LengthRecord(_count(n), _count(at)), _instant(when)) for n, at, when in data["events"])
-    told, telling = (each and Announcement(str(each[0]), _instant(each[1]), _count(each[2])) for each in data["told"])
+    place = Progress(*map(_parse_count, data["place"]))
+    events = tuple(
+        DatedRecord(LengthRecord(_parse_count(n), _parse_count(at)), _parse_instant(when))
+        for n, at, when in data["events"]
+    )
+    told, telling = (
+        each and Announcement(str(each[0]), _parse_instant(each[1]), _parse_count(each[2])) for each in data["told"]
+    )
     memory = MonkeyState(
         text=str(name),
         digest=str(digest),
         keyboard=Keyboard(data["keyboard"]),
         seed=int(data["seed"]),
-        began=_instant(data["began"]),
+        began=_parse_instant(data["began"]),
         place=place,
         typed=str(data["typed"]),
         events=events,
         slot=str(slot),
-        goal=_count(goal),
-        ends=tuple((_instant(when), _count(keystrokes)) for when, keystrokes in data["ends"]),
+        goal=_parse_count(goal),
+        ends=tuple((_parse_instant(when), _parse_count(keystrokes)) for when, keystrokes in data["ends"]),
         told=told,
         telling=telling,
-        earlier=tuple(_earlier(*each) for each in data["earlier"]),
+        earlier=tuple(_parse_retired(*each) for each in data["earlier"]),
     )
-    if not _fits(memory):
+    if not _is_consistent(memory):
         raise ValueError("it contradicts itself")
     return memory
 
 
-def _fits(memory: MonkeyState) -> bool:
+def _is_consistent(memory: MonkeyState) -> bool:
     """Return whether the counts are consistent."""
     place, records = memory.place, [each.record for each in memory.events]
     return (
@@ -139,17 +149,19 @@ def _fits(memory: MonkeyState) -> bool:
     )
 
 
-def _earlier(text: str, keyboard: str, seed: int, keystrokes: int, typed: str, gone: str) -> RetiredMonkey:
-    return RetiredMonkey(str(text), Keyboard(keyboard), int(seed), _count(keystrokes), str(typed), _instant(gone))
+def _parse_retired(text: str, keyboard: str, seed: int, keystrokes: int, typed: str, gone: str) -> RetiredMonkey:
+    return RetiredMonkey(
+        str(text), Keyboard(keyboard), int(seed), _parse_count(keystrokes), str(typed), _parse_instant(gone)
+    )
 
 
-def _count(value: Any) -> int:
+def _parse_count(value: Any) -> int:
     if type(value) is not int or value < 0:
         raise ValueError(value)
     return value
 
 
-def _instant(value: Any) -> datetime:
+def _parse_instant(value: Any) -> datetime:
     when = datetime.fromisoformat(value)
     if when.tzinfo is None:
         raise ValueError(value)

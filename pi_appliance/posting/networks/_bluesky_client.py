@@ -28,7 +28,7 @@ class XrpcResponse:
     """A response to a request that was accepted or rejected."""
 
     status: int
-    body: Mapping[str, Any]  # empty where it was no JSON object
+    body: Mapping[str, Any]  # empty if it was not a JSON object
 
     @property
     def good(self) -> bool:
@@ -37,14 +37,14 @@ class XrpcResponse:
 
     @property
     def error(self) -> str:
-        """Bluesky's name of the error, such as ExpiredToken; empty without one."""
+        """Bluesky's name of the error, such as ExpiredToken, or an empty string."""
         return str(self.body.get("error", "")) if not self.good else ""
 
     @property
     def words(self) -> str:
         """The error message of the server on one line, with the status."""
-        said = str(self.body.get("message") or self.error)
-        return f"{self.status}: {' '.join(said.split())[:200]}" if said else str(self.status)
+        message = str(self.body.get("message") or self.error)
+        return f"{self.status}: {' '.join(message.split())[:200]}" if message else str(self.status)
 
     def refusal(self) -> Refused:
         """Return the error for a rejected request."""
@@ -63,7 +63,7 @@ class XrpcClient:
     """Send requests one after another, each within `seconds`."""
 
     def __init__(self, seconds: float) -> None:
-        import requests  # noqa: PLC0415 - 0.2 s and 19 MB that only a run which posts shall pay
+        import requests  # noqa: PLC0415 - takes 0.2 s and 19 MB
 
         self._requests: Any = requests
         self._seconds = seconds
@@ -71,44 +71,54 @@ class XrpcClient:
 
     def ask(self, server: str, method: str, *, token: str = "", **query: str) -> XrpcResponse:
         """Query `method` of `server`. Raises Unavailable."""
-        return self._call("GET", server, method, token, writes=False, params=query)
+        return self._send_request("GET", server, method, token, writes=False, params=query)
 
     def tell(self, server: str, method: str, *, token: str = "", writes: bool = False, **content: Any) -> XrpcResponse:
         """Call `method` of `server` with `content`: json, or data and headers.
 
-        Raises Unavailable (certainly not done); with `writes` also Uncertain (may be done).
+        Raises:
+            Unavailable: nothing was written.
+            Uncertain: the request with `writes` may have been executed.
+
         """
-        return self._call("POST", server, method, token, writes=writes, **content)
+        return self._send_request("POST", server, method, token, writes=writes, **content)
 
-    def _call(self, verb: str, server: str, method: str, token: str, *, writes: bool, **content: Any) -> XrpcResponse:
+    def _send_request(
+        self, verb: str, server: str, method: str, token: str, *, writes: bool, **content: Any
+    ) -> XrpcResponse:
         try:
-            response = self._in_time(verb, f"{server}/xrpc/{method}", token, content)
+            response = self._send_in_time(verb, f"{server}/xrpc/{method}", token, content)
         except self._requests.ConnectionError as error:
-            raise _lost(classify_connection_error(error, "Bluesky"), writes=writes) from None
+            raise _uncertain_if_writing(classify_connection_error(error, "Bluesky"), writes=writes) from None
         except self._requests.Timeout:
-            said = f"Bluesky did not answer within {self._seconds:g} s"
-            raise _lost(Uncertain(f"{said}; {CHECK_ACCOUNT}"), writes=writes) from None
+            problem = f"Bluesky did not answer within {self._seconds:g} s"
+            raise _uncertain_if_writing(Uncertain(f"{problem}; {CHECK_ACCOUNT}"), writes=writes) from None
         except self._requests.RequestException as error:
-            said = f"Bluesky's answer broke off ({type(error).__name__})"
-            raise _lost(Uncertain(f"{said}; {CHECK_ACCOUNT}"), writes=writes) from None
-        return _answer(response, writes=writes)
+            problem = f"Bluesky's answer broke off ({type(error).__name__})"
+            raise _uncertain_if_writing(Uncertain(f"{problem}; {CHECK_ACCOUNT}"), writes=writes) from None
+        return _parse_response(response, writes=writes)
 
-    def _in_time(self, verb: str, url: str, token: str, content: dict[str, Any]) -> "requests.Response":
-        """Return the response, or raise the error of requests. Its own timeout restarts with each byte."""
+    def _send_in_time(self, verb: str, url: str, token: str, content: dict[str, Any]) -> "requests.Response":
+        """Return the response, or raise the error of requests.
+
+        The timeout of requests is not enough, because it restarts with each byte.
+        """
         got: list[Any] = []
 
-        def authorize(request: Any) -> Any:  # given even if there is no token: else a ~/.netrc would be looked into
+        # Set even without a token, because requests would read ~/.netrc otherwise.
+        def authorize(request: Any) -> Any:
             if token:
                 request.headers["Authorization"] = f"Bearer {token}"
             return request
 
         def send() -> None:
-            # To connect must take less, at each of two addresses: what was never sent shall not pass for uncertain.
+            # A third to connect, because there may be two addresses. A request that was never sent
+            # must not count as uncertain.
             limits = (self._seconds / 3, self._seconds)
             more = {"auth": authorize, "timeout": limits, "allow_redirects": False, **content}
             try:
                 got.append(session.request(verb, url, **more))
-            except Exception as error:  # noqa: BLE001 - raised below, where somebody waits for it
+            except Exception as error:  # noqa: BLE001 - raised below, in the waiting thread
                 got.append(error)
 
         session = self._session
@@ -116,7 +126,7 @@ class XrpcClient:
         thread.start()
         thread.join(self._seconds)
         if not got:
-            self._session = self._requests.Session()  # the other one is still in use
+            self._session = self._requests.Session()  # the thread still uses the other one
             raise self._requests.Timeout
         if isinstance(got[0], Exception):
             raise got[0]
@@ -124,14 +134,14 @@ class XrpcClient:
         return response
 
 
-def _lost(error: ApplianceError, *, writes: bool) -> ApplianceError:
-    """Return `error`, or that nothing was done if the request writes nothing."""
+def _uncertain_if_writing(error: ApplianceError, *, writes: bool) -> ApplianceError:
+    """Return `error`, or `Unavailable` if the request writes nothing."""
     if writes or isinstance(error, Unavailable):
         return error
     return Unavailable(str(error).removesuffix(f"; {CHECK_ACCOUNT}") + "; nothing was posted")
 
 
-def _answer(response: "requests.Response", *, writes: bool) -> XrpcResponse:
+def _parse_response(response: "requests.Response", *, writes: bool) -> XrpcResponse:
     try:
         body = response.json()
     except (ValueError, RecursionError):
@@ -140,9 +150,11 @@ def _answer(response: "requests.Response", *, writes: bool) -> XrpcResponse:
     if answer.status == 429:
         raise Unavailable(f"Bluesky takes no more just now ({answer.words})", after=_until_reset(response.headers))
     if answer.status >= 500:
-        raise _lost(Uncertain(f"Bluesky had a fault of its own ({answer.words}); {CHECK_ACCOUNT}"), writes=writes)
+        raise _uncertain_if_writing(
+            Uncertain(f"Bluesky had a fault of its own ({answer.words}); {CHECK_ACCOUNT}"), writes=writes
+        )
     if answer.good and not isinstance(body, dict):
-        raise _lost(malformed_response(), writes=writes)
+        raise _uncertain_if_writing(malformed_response(), writes=writes)
     return answer
 
 
@@ -168,7 +180,7 @@ WHERE = "bsky.app, under Settings, Privacy and security, App passwords"
 _LABEL = r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
 _HOST = rf"{_LABEL}(\.{_LABEL})*(:\d+)?"
 _LOOPBACK = r"http://(127\.0\.0\.1|localhost|\[::1\])(:\d+)?"
-_TOKEN = re.compile(r"[!-~]+")  # what may stand in a header
+_TOKEN = re.compile(r"[!-~]+")  # characters allowed in a header
 
 
 def is_protected(server: str, *, loopback: bool = True) -> bool:
@@ -182,14 +194,17 @@ class BlueskySession:
 
     handle: str  # as it was signed in with
     entry: str  # the server it was signed in at
-    did: str  # the account's name for ever, whatever its handle
+    did: str  # permanent id of the account, even if the handle changes
     home: str  # the server that keeps the account's posts
     access: str = field(repr=False)
     refresh: str = field(repr=False)
 
 
 class BlueskyAccount:
-    """Sign in as `handle` at the server `entry`, and store the session in `folder`, if given."""
+    """Sign in as `handle` at the server `entry`.
+
+    The session is stored in `folder`, if there is one.
+    """
 
     def __init__(self, line: XrpcClient, entry: str, handle: str, password: str, folder: Path | None = None) -> None:
         self._line = line
@@ -199,18 +214,18 @@ class BlueskyAccount:
 
     def session(self) -> BlueskySession:
         """Return the stored session, or sign in. Raises Unavailable or Refused."""
-        self._session = self._session or self._kept() or self.sign_in()
+        self._session = self._session or self._load_session() or self.sign_in()
         return self._session
 
     def renewed(self, old: BlueskySession) -> BlueskySession:
         """Return a session in place of the expired `old`. Raises Unavailable or Refused."""
-        kept = self._kept()
-        if kept and kept.access != old.access:  # another run was faster
-            self._session = kept
-            return kept
+        stored = self._load_session()
+        if stored and stored.access != old.access:  # another run was faster
+            self._session = stored
+            return stored
         answer = self._line.tell(self._entry, "com.atproto.server.refreshSession", token=old.refresh)
         if answer.good:
-            return self._keep(answer, home=old.home)
+            return self._store_session(answer, home=old.home)
         return self.sign_in()
 
     def sign_in(self) -> BlueskySession:
@@ -218,7 +233,7 @@ class BlueskyAccount:
         proof = {"identifier": self._handle, "password": self._password}
         answer = self._line.tell(self._entry, "com.atproto.server.createSession", json=proof)
         if answer.good:
-            return self._keep(answer, home=self._entry)
+            return self._store_session(answer, home=self._entry)
         if answer.error == "AuthFactorTokenRequired":
             raise Refused(f"Bluesky wants a code by mail, so this is no app password; make one at {WHERE}")
         if answer.status == 401 and not answer.error.startswith("Account"):
@@ -226,27 +241,27 @@ class BlueskyAccount:
             raise Refused(f"Bluesky does not know {who} ({answer.words}); make a new one at {WHERE}")
         raise answer.refusal()
 
-    def _keep(self, answer: XrpcResponse, *, home: str) -> BlueskySession:
+    def _store_session(self, answer: XrpcResponse, *, home: str) -> BlueskySession:
         """Store the session of the response `answer` and return it."""
-        said = answer.body
-        if said.get("active") is False:
-            state = said.get("status") or "not active"
+        fields = answer.body
+        if fields.get("active") is False:
+            state = fields.get("status") or "not active"
             raise Refused(f"the account {self._handle} is {state}; sign in at bsky.app to see why")
-        home = self._home(said.get("didDoc")) or home
+        home = self._find_home(fields.get("didDoc")) or home
         session = _session(
-            (self._handle, self._entry, said.get("did"), home, said.get("accessJwt"), said.get("refreshJwt"))
+            (self._handle, self._entry, fields.get("did"), home, fields.get("accessJwt"), fields.get("refreshJwt"))
         )
         if session is None:
             raise Unavailable("Bluesky answered something that makes no sense when it was asked to sign in")
         if self._folder:
-            # A card that cannot be written makes signing in more frequent, not posting impossible.
+            # Without a stored session, each run signs in. Posting still works.
             with contextlib.suppress(OSError):
-                _write(self._folder / NAME, asdict(session))
+                _write_private(self._folder / NAME, asdict(session))
         self._session = session
         return session
 
-    def _home(self, document: Any) -> str:
-        """Return the server that the DID `document` names; empty if there is none or it is not safe."""
+    def _find_home(self, document: Any) -> str:
+        """Return the server that the DID `document` names, or '' if it is missing or unsafe."""
         services = document.get("service") if isinstance(document, dict) else None
         for each in services if isinstance(services, list) else ():
             if isinstance(each, dict) and str(each.get("id", "")).endswith("#atproto_pds"):
@@ -254,26 +269,26 @@ class BlueskyAccount:
                 return home if is_protected(home, loopback=self._entry.startswith("http://")) else ""
         return ""
 
-    def _kept(self) -> BlueskySession | None:
+    def _load_session(self) -> BlueskySession | None:
         """Return the stored session, if it belongs to this account."""
         try:
             read = json.loads((self._folder / NAME).read_bytes()) if self._folder else None
         except (OSError, ValueError, RecursionError):
             return None
         names = ("handle", "entry", "did", "home", "access", "refresh")
-        kept = _session(tuple(read.get(name) for name in names)) if isinstance(read, dict) else None
-        return kept if kept and (kept.handle, kept.entry) == (self._handle, self._entry) else None
+        stored = _session(tuple(read.get(name) for name in names)) if isinstance(read, dict) else None
+        return stored if stored and (stored.handle, stored.entry) == (self._handle, self._entry) else None
 
 
 def _session(parts: tuple[Any, ...]) -> BlueskySession | None:
-    """Return the session made of `parts`, or None if one of them is not valid."""
+    """Return the session with these `parts`, or None if one of them is not valid."""
     if not all(isinstance(part, str) and _TOKEN.fullmatch(part) for part in parts):
         return None
     session = BlueskySession(*parts)
     return session if session.did.startswith("did:") and is_protected(session.home) else None
 
 
-def _write(path: Path, content: Mapping[str, str]) -> None:
+def _write_private(path: Path, content: Mapping[str, str]) -> None:
     """Write `content` to `path` atomically, readable for the service only."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     path.parent.chmod(0o700)

@@ -28,24 +28,29 @@ from urllib3.exceptions import ConnectTimeoutError
 
 
 def classify_connection_error(error: "requests.ConnectionError", network: str) -> ApplianceError:
-    """Convert a connection error of `network`: Unavailable if no connection was made, else Uncertain."""
-    import urllib3.exceptions as broken  # noqa: PLC0415 - comes with requests, which only a run that posts shall load
+    """Convert a connection error of `network`.
+
+    Returns:
+        `Unavailable` if no connection was established, otherwise `Uncertain`.
+
+    """
+    import urllib3.exceptions as broken  # noqa: PLC0415 - loaded with requests
 
     reason = getattr(error.args[0], "reason", error.args[0]) if error.args else error
     if isinstance(reason, (broken.NewConnectionError, broken.ConnectTimeoutError, broken.ProxyError)):
         return Unavailable(f"{network} cannot be reached; is this Pi online?")
-    # Of all that TLS may complain of, only this comes before the post is sent for certain.
+    # This is the only TLS error that certainly occurs before the post is sent.
     if isinstance(reason, broken.SSLError) and isinstance(reason.args[0], ssl.SSLCertVerificationError):
         return Unavailable(f"what answers is not {network}, by its certificate; is the clock of this Pi right?")
     return Uncertain(f"the connection to {network} broke before it answered; {CHECK_ACCOUNT}")
 
 
-_SLOWEST = 10_000  # bytes a second: a slower line counts as none
+_SLOWEST = 10_000  # bytes a second; a slower connection counts as broken
 _NOISY_LOGGERS = ("tweepy", "requests_oauthlib", "oauthlib", "requests", "urllib3", "charset_normalizer")
 
 
 def silence_library_logs() -> None:
-    """Silence the loggers of the libraries: at level DEBUG they log headers, and so the tokens."""
+    """Silence the loggers of the libraries. At level debug they log headers with tokens."""
     for name in _NOISY_LOGGERS:
         logger = logging.getLogger(name)
         logger.setLevel(logging.WARNING)
@@ -55,7 +60,10 @@ def silence_library_logs() -> None:
 
 
 class TransportError(Exception):
-    """There was no complete answer. `sent` is False if the server certainly did not get the request."""
+    """There was no complete response.
+
+    `sent` is False if the server certainly did not receive the request.
+    """
 
     def __init__(self, why: str, *, sent: bool) -> None:
         self.sent = sent
@@ -85,37 +93,38 @@ class Session(requests.Session):
 
     def send(self, request: requests.PreparedRequest, **more: Any) -> requests.Response:
         """Send `request` once and read the whole answer. Raises TransportError or HTTPStatusError."""
-        request.url = self._where(request.url or "")
+        request.url = self._moved_url(request.url or "")
         more |= {"allow_redirects": False, "timeout": (self._seconds, self._seconds)}
         longest = 2 * self._seconds
         if isinstance(request.body, bytes):
             longest += len(request.body) / _SLOWEST
-            more["timeout"] = (self._seconds, longest)  # to answer: much of a picture is on its way still
-            # As a file it goes out in pieces, each with the timeout; as bytes, there is one timeout for all 5 MB.
+            more["timeout"] = (self._seconds, longest)  # a picture takes longer to send
+            # A file is sent in pieces, each with the timeout. Bytes have one timeout for all 5 MB.
             request.body = io.BytesIO(request.body)  # type: ignore[assignment]
         watch = _Watch()
         before = _WATCH.set(watch)
         try:
             with watch.end_after(longest):
                 response = super().send(request, **more)
-        except (OSError, ValueError) as error:  # what requests raises is one of the two
-            raise self._cut(error, watch) from None
+        except (OSError, ValueError) as error:  # all errors of requests are one of the two
+            raise self._transport_error(error, watch) from None
         finally:
             _WATCH.reset(before)
-            self.close()  # a line kept for the next request may be dead by then, and leave open what became of that
-        if watch.late:  # what was cut off in its head passes for a whole answer
-            raise self._cut(TimeoutError(), watch)
+            # An idle connection may be dead at the next request.
+            self.close()
+        if watch.late:  # a response cut off in its header looks complete
+            raise self._transport_error(TimeoutError(), watch)
         if not 200 <= response.status_code < 300:
             raise HTTPStatusError(response)
         return response
 
-    def _where(self, url: str) -> str:
+    def _moved_url(self, url: str) -> str:
         for home, server in self._moved.items():
             if url.startswith(f"{home}/"):
                 return server + url.removeprefix(home)
         return url
 
-    def _cut(self, error: Exception, watch: "_Watch") -> TransportError:
+    def _transport_error(self, error: Exception, watch: "_Watch") -> TransportError:
         known = classify_connection_error(error, self._name) if isinstance(error, requests.ConnectionError) else None
         if isinstance(known, Unavailable):
             return TransportError(str(known), sent=False)
@@ -137,7 +146,7 @@ class _Watch:
     @contextlib.contextmanager
     def end_after(self, seconds: float) -> Iterator[None]:
         """Break the connection after `seconds`: a server that sends single bytes outlives other timeouts."""
-        timer = threading.Timer(seconds, self._end)
+        timer = threading.Timer(seconds, self._break_connections)
         timer.daemon = True
         timer.start()
         try:
@@ -161,7 +170,7 @@ class _Watch:
                 raise ConnectTimeoutError(connection, "too late")
             self.sent = True
 
-    def _end(self) -> None:
+    def _break_connections(self) -> None:
         with self._lock:
             self.late = True
             for line in self._lines:

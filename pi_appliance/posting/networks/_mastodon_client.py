@@ -21,7 +21,7 @@ from pi_appliance.posting.networks import CHECK_ACCOUNT
 from pi_appliance.posting.networks._http import classify_connection_error
 
 LOGIN = "log in again: pi-appliance networks login"
-_LONGEST = 200  # characters of what a server says that are shown
+_LONGEST = 200  # characters of a server's message that are shown
 _STUMBLES = (
     mastodon.MastodonError,
     requests.RequestException,
@@ -42,7 +42,7 @@ class MastodonResponse:
     body: bytes | None
 
     def json(self) -> Any:
-        """Return the parsed body; None if it is not valid."""
+        """Return the parsed body, or None if it is not valid."""
         try:
             return json.loads(self.body or b"null")
         except (ValueError, RecursionError):
@@ -50,15 +50,15 @@ class MastodonResponse:
 
     def short(self) -> str:
         """Return the status and the server's message on one line."""
-        said = self.json()
-        words = (said.get("error_description") or said.get("error") or "") if isinstance(said, dict) else ""
+        body = self.json()
+        words = (body.get("error_description") or body.get("error") or "") if isinstance(body, dict) else ""
         words = " ".join(str(words).split())
         words = words if len(words) <= _LONGEST else f"{words[:_LONGEST]}…"
         return f"{self.status}: {words}" if words else str(self.status)
 
 
 class MastodonClient:
-    """Send each request once to `server`, within `seconds` to connect, and then to answer."""
+    """Send each request once to `server`, with `seconds` to connect and `seconds` to answer."""
 
     def __init__(self, server: str, seconds: float, token: str | None = None) -> None:
         self.who = urlsplit(server).netloc
@@ -69,39 +69,43 @@ class MastodonClient:
             session=self.session,
             ratelimit_method="throw",
             request_timeout=seconds,
-            # Named, so that it does not ask twice before each picture; nothing newer is used here.
+            # With the version set, it does not send two queries before each picture.
             mastodon_version="4.0.0",
             version_check_mode="created",
             user_agent="pi-appliance",
         )
-        self.client.access_token = token  # as an argument it might be taken for the name of a file
+        self.client.access_token = token  # as an argument it could be read as a file name
 
     @property
     def status(self) -> int | None:
-        """Return the HTTP status of the newest answer; None: the server did not answer."""
+        """Return the HTTP status of the newest response, or None without one."""
         return self.session.answer.status if self.session.answer else None
 
     @property
     def said(self) -> str:
-        """Return the newest answer in short, as in '422: it is too long'."""
+        """Return the newest response in short, such as '422: it is too long'."""
         return self.session.answer.short() if self.session.answer else "nothing"
 
     def ask(self, call: Callable[..., Any], *args: Any, kind: type = dict, posts: bool = False, **named: Any) -> Any:
         """Call `call`, a method of Mastodon.py, and return the response as JSON of type `kind`.
 
-        With `posts`, an unclear result raises Uncertain, otherwise Unavailable. A rejection raises Refused.
+        Raises:
+            Uncertain: the result of a request with `posts` is unclear.
+            Unavailable: the result of another request is unclear, or the server is overloaded.
+            Refused: the server rejected the request.
+
         """
         self.session.answer = None
-        self.session.max_redirects = 0 if posts else 5  # a post that is sent on arrives as a question
+        self.session.max_redirects = 0 if posts else 5  # a redirected POST becomes a GET
         stumble: Exception | None = None
         try:
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # of old ways in; they are taken only where there is no other
+                warnings.simplefilter("ignore")  # of outdated logins
                 call(*args, **named)
         except _STUMBLES as error:
             stumble = error
         try:
-            return self._checked(stumble, kind)
+            return self._check_response(stumble, kind)
         except Uncertain as error:
             if posts:
                 raise
@@ -111,20 +115,20 @@ class MastodonClient:
         """Return the error for an invalid response."""
         return Uncertain(f"{self.who} answered something that makes no sense; {CHECK_ACCOUNT}")
 
-    def _checked(self, stumble: Exception | None, kind: type) -> Any:
+    def _check_response(self, stumble: Exception | None, kind: type) -> Any:
         answer = self.session.answer
         if answer is None:
-            raise self._broken(stumble)
+            raise self._connection_error(stumble)
         if answer.status >= 300:
-            raise self._refusal(answer)
+            raise self._rejection_error(answer)
         if answer.body is None:
             raise Uncertain(f"the connection to {self.who} broke before it answered; {CHECK_ACCOUNT}")
-        said = answer.json()
-        if not isinstance(said, kind):
+        body = answer.json()
+        if not isinstance(body, kind):
             raise self.nonsense()
-        return said
+        return body
 
-    def _broken(self, error: BaseException | None) -> ApplianceError:
+    def _connection_error(self, error: BaseException | None) -> ApplianceError:
         """Return the error for `error`, after which there is no response."""
         while error and not isinstance(error, requests.RequestException):
             error = error.__cause__ or error.__context__
@@ -136,24 +140,26 @@ class MastodonClient:
             return Refused(f"{self.who} is no address of a server; check `server:`")
         return Uncertain(f"the connection to {self.who} broke before it answered; {CHECK_ACCOUNT}")
 
-    def _refusal(self, answer: MastodonResponse) -> ApplianceError:
+    def _rejection_error(self, answer: MastodonResponse) -> ApplianceError:
         """Return the error for a response other than 2xx."""
-        said = answer.short()
+        detail = answer.short()
         match answer.status:
             case 401:
-                return Refused(f"{self.who} does not know the token ({said}); {LOGIN}")
+                return Refused(f"{self.who} does not know the token ({detail}); {LOGIN}")
             case 403:
-                return Refused(f"{self.who} does not allow it ({said}); see whether the account is limited, or {LOGIN}")
+                return Refused(
+                    f"{self.who} does not allow it ({detail}); see whether the account is limited, or {LOGIN}"
+                )
             case 408:
-                return Uncertain(f"{self.who} waited too long for the request ({said}); {CHECK_ACCOUNT}")
+                return Uncertain(f"{self.who} waited too long for the request ({detail}); {CHECK_ACCOUNT}")
             case 429:
-                return Unavailable(f"{self.who} takes no more just now ({said})", after=_until_reset(answer.headers))
+                return Unavailable(f"{self.who} takes no more just now ({detail})", after=_until_reset(answer.headers))
             case status if status < 400:
                 where = urlsplit(answer.headers.get("Location", "")).netloc or "elsewhere"
-                return Refused(f"{self.who} points to {where} ({said}); check `server:`")
+                return Refused(f"{self.who} points to {where} ({detail}); check `server:`")
             case status if status >= 500:
-                return Uncertain(f"{self.who} had a fault of its own ({said}); {CHECK_ACCOUNT}")
-        return Refused(f"{self.who} says no ({said})")
+                return Uncertain(f"{self.who} had a fault of its own ({detail}); {CHECK_ACCOUNT}")
+        return Refused(f"{self.who} says no ({detail})")
 
 
 class _Session(requests.Session):
@@ -162,16 +168,16 @@ class _Session(requests.Session):
     def __init__(self) -> None:
         super().__init__()
         self.answer: MastodonResponse | None = None
-        self.auth = lambda request: request  # else a password from ~/.netrc would go along
-        self.hooks["response"] = [self._remember]
+        self.auth = lambda request: request  # otherwise requests adds a password from ~/.netrc
+        self.hooks["response"] = [self._store_response]
 
     def send(self, request: requests.PreparedRequest, **more: Any) -> requests.Response:
         """Send `request`, and forget the previous response."""
         self.answer = None
         return super().send(request, **more)
 
-    def _remember(self, response: requests.Response, **_: Any) -> None:
-        # Twice: the status stays known when the line breaks within the body.
+    def _store_response(self, response: requests.Response, **_: Any) -> None:
+        # Set twice, because reading the body may fail and the status must stay known.
         self.answer = MastodonResponse(response.status_code, response.headers, None)
         self.answer = MastodonResponse(response.status_code, response.headers, response.content)
 
@@ -179,7 +185,7 @@ class _Session(requests.Session):
 def _until_reset(headers: Any) -> float | None:
     """Return the seconds until the rate limit is reset, by the clock of the server."""
     try:
-        named = headers["X-RateLimit-Reset"]  # Mastodon writes an instant, some others seconds since 1970
+        named = headers["X-RateLimit-Reset"]  # ISO 8601 at Mastodon, a Unix time at others
         reset = float(named) if named.isdecimal() else datetime.fromisoformat(named).timestamp()
         return max(0.0, reset - parsedate_to_datetime(headers["Date"]).timestamp())
     except (KeyError, ValueError, TypeError):

@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     import requests
 
 CONSOLE = "X's developer console, https://console.x.com"
-_LONGEST = 200  # characters of X's own words
+_LONGEST = 200  # characters of X's message that are shown
 _DAY = 86_400.0  # seconds; X has no limit that lasts longer
 
-# What a 403 says, and what to do about it.
+# Patterns in a 403 response, and the remedy.
 _REASONS = (
     ("spend ?cap", f"the spending limit at X is reached; raise it in {CONSOLE}, or wait for the next month"),
     ("not-enrolled|client-forbidden", f"this app belongs to no paid project at X; move it into one in {CONSOLE}"),
@@ -44,27 +44,27 @@ class Answers:
         """
         status, body = response.status_code, parsed(response)
         words = "; ".join(dict.fromkeys(_messages(body)))
-        said = self._plain(words or response.reason or "no reason given")
-        told = f"({status}: {said})"
+        message = self._hide_secrets(words or response.reason or "no reason given")
+        detail = f"({status}: {message})"
         match status:
             case 401:
                 return Refused(
-                    f"X does not know the keys {told}; check the four {self._keys}_ secrets, and the clock of this Pi"
+                    f"X does not know the keys {detail}; check the four {self._keys}_ secrets, and the clock of this Pi"
                 )
             case 402:
-                return Refused(f"the credit at X is used up {told}; add credit in {CONSOLE}")
+                return Refused(f"the credit at X is used up {detail}; add credit in {CONSOLE}")
             case 403 if posting and "duplicate" in words.lower():
-                return Duplicate(f"X says that this was posted before {told}")
+                return Duplicate(f"X says that this was posted before {detail}")
             case 403:
-                return Refused(f"{_reason(json.dumps(body), doing)} {told}")
+                return Refused(f"{_find_remedy(json.dumps(body), doing)} {detail}")
             case 429:
-                return Unavailable(f"X takes no more just now {told}", after=_until_reset(response.headers))
+                return Unavailable(f"X takes no more just now {detail}", after=_until_reset(response.headers))
             case _ if 400 <= status < 500 and status != 408:
-                return Refused(f"X refused it {told}")
-        what = "X had a fault of its own" if status >= 500 else "X gave an answer that is none"
-        return Uncertain(f"{what} {told}; {CHECK_ACCOUNT}") if posting else Unavailable(f"{what} {told}")
+                return Refused(f"X refused it {detail}")
+        problem = "X had a fault of its own" if status >= 500 else "X gave an answer that is none"
+        return Uncertain(f"{problem} {detail}; {CHECK_ACCOUNT}") if posting else Unavailable(f"{problem} {detail}")
 
-    def _plain(self, text: str) -> str:
+    def _hide_secrets(self, text: str) -> str:
         """Return `text` as one line without secrets."""
         for secret in self._secrets:
             text = text.replace(secret, "…")
@@ -73,7 +73,7 @@ class Answers:
 
 
 def parsed(response: "requests.Response") -> Any:
-    """Return the JSON body of `response`; None if it is something else, such as an error page."""
+    """Return the JSON body of `response`, or None for other content, such as an error page."""
     try:
         return json.loads(response.content)
     except (ValueError, RecursionError):
@@ -96,7 +96,7 @@ def _messages(body: Any) -> Iterator[str]:
             yield from [word for word in words if isinstance(word, str) and word][:1]
 
 
-def _reason(body: str, doing: str) -> str:
+def _find_remedy(body: str, doing: str) -> str:
     """Return the cause of a 403 response and the remedy."""
     may_not = f"X does not allow this app {doing}; give it write permission in {CONSOLE}, then make new tokens"
     return next((why for sign, why in _REASONS if re.search(sign, body, re.IGNORECASE)), may_not)

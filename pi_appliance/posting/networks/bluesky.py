@@ -1,6 +1,6 @@
 """Network "bluesky": posts to Bluesky, or to another server of the AT Protocol.
 
-The record key of a post is made from its key and text, and the server creates the record only if the
+The record key of a post is a hash of its key and text, and the server creates the record only if the
 key is free. So sending a post again is harmless at any time.
 """
 
@@ -35,7 +35,7 @@ from pi_appliance.storage.model import Picture
 _TYPE = "app.bsky.richtext.facet"
 _TAG_LIMIT = 64
 
-# A bare name is a link only if it ends as the name of a site does; the app knows every ending there is, this the usual.
+# A bare name is a link only if it ends with a top-level domain. These are the common ones.
 _COUNTRIES = (
     "ac ad ae af ag ai al am ao aq ar as at au aw ax az ba bb bd be bf bg bh bi bj bm bn bo br bs bt bw by bz ca cc cd "
     "cf cg ch ci ck cl cm cn co cr cu cv cw cx cy cz de dj dk dm do dz ec ee eg er es et eu fi fj fk fm fo fr ga gd ge "
@@ -70,33 +70,33 @@ _ENDS = ".,;:!?'\"…’”»"  # noqa: RUF001 - quotes as they are printed
 
 def find_facets(text: str, resolve: Callable[[str], str | None]) -> list[dict[str, Any]]:
     """Return the facets of `text` in order. `resolve` returns the DID of a handle, or None."""
-    found = []
+    facets = []
     for match in _FOUND.finditer(text):
-        shown, feature = _feature(match, resolve)
+        shown, feature = _build_feature(match, resolve)
         if feature:
             start = len(text[: match.start()].encode())
             index = {"byteStart": start, "byteEnd": start + len(shown.encode())}
-            found.append({"$type": _TYPE, "index": index, "features": [feature]})
-    return found
+            facets.append({"$type": _TYPE, "index": index, "features": [feature]})
+    return facets
 
 
-def _feature(match: re.Match[str], resolve: Callable[[str], str | None]) -> tuple[str, dict[str, str] | None]:
+def _build_feature(match: re.Match[str], resolve: Callable[[str], str | None]) -> tuple[str, dict[str, str] | None]:
     """Return the marked text of `match` and its feature, or None."""
     whole = match[0]
     if match["handle"]:
         did = resolve(match["handle"].lower())
         return whole, {"$type": f"{_TYPE}#mention", "did": did} if did else None
     if match["tag"]:
-        tag = _tag(match["tag"])
+        tag = _trim_tag(match["tag"])
         return whole[0] + tag, {"$type": f"{_TYPE}#tag", "tag": tag} if tag else None
     link = _without_end(whole)
     uri = link if match["link"] else f"https://{link}"
-    # What is not ASCII would make it no address in the eyes of stricter servers; a % that is there stays.
+    # Strict servers reject characters outside ASCII. An existing % stays.
     return link, {"$type": f"{_TYPE}#link", "uri": quote(uri, safe=string.punctuation)}
 
 
-def _tag(text: str) -> str:
-    """Return the tag at the start of `text`; empty if there is none."""
+def _trim_tag(text: str) -> str:
+    """Return the tag at the start of `text`, or an empty string."""
     end = len(text)
     while end and _is_punctuation(text[end - 1]):
         end -= 1
@@ -118,7 +118,7 @@ def _without_end(link: str) -> str:
 
 HOME = "https://bsky.social"
 POSTS = "app.bsky.feed.post"
-_GRAPHEMES, _BYTES = 300, 3_000  # both hold: the lexicon of app.bsky.feed.post
+_GRAPHEMES, _BYTES = 300, 3_000  # both apply: the lexicon of app.bsky.feed.post
 _PICTURES, _PICTURE_BYTES = 4, 1_000_000  # the lexicon of app.bsky.embed.images
 _LANGUAGES = 3
 
@@ -138,25 +138,25 @@ class Options:
     secrets_prefix: Annotated[str, "what the names of its secrets begin with; another for a second account"] = "BLUESKY"
 
     def check(self) -> list[tuple[tuple[str | int, ...], str, str]]:
-        """Return the errors: key, problem, remedy."""
-        found: list[tuple[tuple[str | int, ...], str, str]] = []
+        """Return the errors in the values: key, problem, remedy."""
+        problems: list[tuple[tuple[str | int, ...], str, str]] = []
         if not _HANDLE.fullmatch(self.handle.lower()):
             right = "write it as its profile shows it, without the @, such as me.bsky.social"
-            found.append((("handle",), f"{self.handle!r} is no handle", right))
+            problems.append((("handle",), f"{self.handle!r} is no handle", right))
         if not is_protected(self.server.rstrip("/")):
             right = f"write it as {HOME}"
-            found.append((("server",), f"{self.server!r} is no address that keeps the password secret", right))
+            problems.append((("server",), f"{self.server!r} is no address that keeps the password secret", right))
         if not self.timeout:
-            found.append((("timeout",), "no request takes no time", "write 30s"))
+            problems.append((("timeout",), "no request takes no time", "write 30s"))
         languages = self.languages or []
         if len(languages) > _LANGUAGES:
-            found.append((("languages",), f"{len(languages)} of {_LANGUAGES} languages", "leave the others out"))
-        found += [
+            problems.append((("languages",), f"{len(languages)} of {_LANGUAGES} languages", "leave the others out"))
+        problems += [
             (("languages", number), f"{each!r} is no language", "write a code such as en, de or pt-BR")
             for number, each in enumerate(languages)
             if not _LANGUAGE.fullmatch(each)
         ]
-        return found
+        return problems
 
 
 def required_secrets(options: Options) -> Mapping[str, str]:
@@ -210,10 +210,10 @@ class BlueskyLimits:
         return x_text.count_graphemes(text)
 
     def rejection_reason(self, post: Post) -> str:
-        """Return why Bluesky would reject `post`; empty if it would not."""
+        """Return why Bluesky would reject `post`, or an empty string."""
         weight, size = self.text_length(post.text), len(post.text.encode())
         counts = [(weight, _GRAPHEMES, ""), (size, _BYTES, " bytes"), (len(post.pictures), _PICTURES, " pictures")]
-        wrong = [f"{count:,} of {most:,}{what}" for count, most, what in counts if count > most]
+        wrong = [f"{count:,} of {most:,}{unit}" for count, most, unit in counts if count > most]
         sizes = enumerate((len(picture.data) for picture in post.pictures), start=1)
         wrong += [
             f"picture {number}: {size:,} of {_PICTURE_BYTES:,} bytes" for number, size in sizes if size > _PICTURE_BYTES
@@ -239,13 +239,20 @@ class Bluesky:
         self._account = BlueskyAccount(self._line, options.server, options.handle, password, folder)
 
     def post(self, post: Post, *, key: str, thread: Sequence[SentPost] = ()) -> SentPost:
-        """Send `post` unless its record exists. Raises as Network.post does."""
+        """Send `post` unless its record exists.
+
+        Raises:
+            ApplianceError: the subclasses that `Network.post` describes.
+
+        """
         name = record_name(key, post.text)
-        record = self._record(post, thread)  # whatever goes wrong until here, nothing is posted
-        # swapRecord null: only if there is none of that name. A server that does not know it writes the post anew.
-        answer = self._tell("putRecord", writes=True, json=self._at(name) | {"record": record, "swapRecord": None})
+        record = self._build_record(post, thread)  # nothing is posted until here
+        # swapRecord null: create it only if the name is free. Old servers overwrite the record.
+        answer = self._call_server(
+            "putRecord", writes=True, json=self._record_address(name) | {"record": record, "swapRecord": None}
+        )
         if answer.good:
-            return self._sent(name, answer)
+            return self._parse_sent(name, answer)
         if answer.error != "InvalidSwap":
             raise answer.refusal()
         try:
@@ -265,7 +272,7 @@ class Bluesky:
         )
         if answer.good:
             try:
-                return self._sent(name, answer)
+                return self._parse_sent(name, answer)
             except Uncertain as error:
                 raise Unavailable(str(error)) from None
         if answer.error == "RecordNotFound" or "could not locate record" in answer.words.lower():
@@ -276,69 +283,69 @@ class Bluesky:
         """Sign in and return the account. Bluesky allows 300 sign-ins a day."""
         return f"{self._options.handle} ({self._account.sign_in().did})"
 
-    def _record(self, post: Post, thread: Sequence[SentPost]) -> dict[str, Any]:
+    def _build_record(self, post: Post, thread: Sequence[SentPost]) -> dict[str, Any]:
         """Return the record of `post`, with its pictures uploaded. Raises Unavailable or Refused."""
         created = self._now().astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
         record: dict[str, Any] = {"$type": POSTS, "text": post.text, "createdAt": created}
         if self._options.languages:
             record["langs"] = self._options.languages
-        if marks := find_facets(post.text, self._resolve):
+        if marks := find_facets(post.text, self._resolve_handle):
             record["facets"] = marks
         if post.pictures:
-            images = [self._image(picture) for picture in post.pictures]
+            images = [self._upload_image(picture) for picture in post.pictures]
             record["embed"] = {"$type": "app.bsky.embed.images", "images": images}
         if thread:
-            record["reply"] = {"root": _reference(thread[0]), "parent": _reference(thread[-1])}
+            record["reply"] = {"root": _post_reference(thread[0]), "parent": _post_reference(thread[-1])}
         return record
 
-    def _image(self, picture: Picture) -> dict[str, Any]:
+    def _upload_image(self, picture: Picture) -> dict[str, Any]:
         """Upload `picture` and return its reference."""
-        answer = self._tell("uploadBlob", data=picture.data, headers={"Content-Type": picture.mime})
+        answer = self._call_server("uploadBlob", data=picture.data, headers={"Content-Type": picture.mime})
         if not answer.good:
             raise answer.refusal()
         if not isinstance(blob := answer.body.get("blob"), dict):
             raise Unavailable("Bluesky took a picture but does not say where it is; nothing was posted")
         image: dict[str, Any] = {"image": blob, "alt": picture.alt}
-        if size := _size(picture.data):
+        if size := _png_size(picture.data):
             image["aspectRatio"] = dict(zip(("width", "height"), size, strict=True))
         return image
 
-    def _resolve(self, handle: str) -> str | None:
-        """Return the did of HANDLE, or None if nobody has it."""
+    def _resolve_handle(self, handle: str) -> str | None:
+        """Return the DID of `handle`, or None if the handle does not exist."""
         session = self._account.session()
         answer = self._line.ask(session.home, "com.atproto.identity.resolveHandle", handle=handle)
         did = answer.body.get("did") if answer.good else None
         return did if isinstance(did, str) and did.startswith("did:") else None
 
-    def _at(self, name: str) -> dict[str, str]:
+    def _record_address(self, name: str) -> dict[str, str]:
         return {"repo": self._account.session().did, "collection": POSTS, "rkey": name}
 
-    def _tell(self, method: str, *, writes: bool = False, **content: Any) -> XrpcResponse:
-        """Return what the account's server answers to METHOD, with a session that is not over."""
+    def _call_server(self, method: str, *, writes: bool = False, **content: Any) -> XrpcResponse:
+        """Call `method` at the account's server. Renew the session if it has expired."""
 
-        def told(session: BlueskySession) -> XrpcResponse:
+        def call_method(session: BlueskySession) -> XrpcResponse:
             where = f"com.atproto.repo.{method}"
             return self._line.tell(session.home, where, token=session.access, writes=writes, **content)
 
         session = self._account.session()
-        answer = told(session)
-        return told(self._account.renewed(session)) if _is_over(answer) else answer
+        answer = call_method(session)
+        return call_method(self._account.renewed(session)) if _is_expired(answer) else answer
 
-    def _sent(self, name: str, answer: XrpcResponse) -> SentPost:
-        """Return the post that ANSWER names. Raises Uncertain where it names none."""
+    def _parse_sent(self, name: str, answer: XrpcResponse) -> SentPost:
+        """Return the post in the response `answer`. Raises `Uncertain` if it contains none."""
         uri, cid = answer.body.get("uri"), answer.body.get("cid")
         if not isinstance(uri, str) or not isinstance(cid, str) or not uri.endswith(f"/{name}"):
             raise malformed_response()
         return SentPost(f"{uri} {cid}", f"https://bsky.app/profile/{self._options.handle}/post/{name}")
 
 
-def _is_over(answer: XrpcResponse) -> bool:
-    """Say whether ANSWER means that the session is over: nothing was done then."""
+def _is_expired(answer: XrpcResponse) -> bool:
+    """Return whether `answer` means that the session has expired. Nothing was done then."""
     by_status = answer.status == 401 and not answer.error.startswith("Account")
     return by_status or answer.error in ("ExpiredToken", "InvalidToken")
 
 
-def _reference(sent: SentPost) -> dict[str, str]:
+def _post_reference(sent: SentPost) -> dict[str, str]:
     uri, _, cid = sent.id.partition(" ")
     return {"uri": uri, "cid": cid}
 
@@ -355,8 +362,8 @@ def record_name(key: str, text: str) -> str:
     return "".join("234567abcdefghijklmnopqrstuvwxyz"[number >> shift & 31] for shift in range(60, -1, -5))
 
 
-def _size(data: bytes) -> tuple[int, int] | None:
-    """Return width and height of a PNG picture; None for other formats."""
+def _png_size(data: bytes) -> tuple[int, int] | None:
+    """Return width and height of a PNG picture, or None for other formats."""
     if not data.startswith(b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR") or len(data) < 24:
         return None
     width, height = int.from_bytes(data[16:20]), int.from_bytes(data[20:24])

@@ -1,8 +1,8 @@
-"""Network 'mastodon': posts to a Mastodon server, or one that speaks as it does (GoToSocial, Pleroma, Pixelfed).
+"""Network `mastodon`: posts to a Mastodon server or a compatible one, such as GoToSocial.
 
-The server takes a key with each post and does not post twice under one; but it forgets keys after an hour
-(post_status_service: 3,600 s), and one whose post it made while it broke down it never learns. So a second try is not
-always harmless: after a lost answer, one looks first.
+The server accepts an idempotency key with each post, but forgets it after an hour
+(post_status_service: 3,600 s). It also forgets the key of a post that it created while it failed.
+So a second attempt is not always harmless: after a lost response, the account is searched first.
 """
 
 import contextlib
@@ -35,9 +35,9 @@ if TYPE_CHECKING:
     from pi_appliance.posting.networks._mastodon_client import MastodonClient
 
 
-# A domain may have any character but punctuation, spaces and what turns the direction of writing.
+# A domain may have any character but punctuation, spaces and control characters for direction.
 _IN_NAME = r"[^\s\x00-/:-@\[-`{-\x7f\u061c\u180e\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff\ufffe\uffff]"
-# The server has a list of all endings there are. These are the ones that makers write and that are none.
+# The server has a list of all top-level domains. These are common endings that are not in it.
 _NO_ENDING = "corp|example|home|internal|intranet|invalid|lan|local|localdomain|localhost|private|test"
 _ENDING = rf"(?!(?:{_NO_ENDING})(?![a-z0-9-]))(?:xn--[a-z0-9-]+|[a-z]{{2,}}|[^\W\d_a-z]{{2,}})(?![a-z0-9@+-])"
 _DOMAIN = rf"(?:{_IN_NAME}(?:[_-]*{_IN_NAME})*\.)*{_IN_NAME}(?:-*{_IN_NAME})*\.{_ENDING}"
@@ -60,11 +60,11 @@ def text_length(text: str, address: int) -> int:
 
 
 def is_same_text(text: str, content: str) -> bool:
-    """Return whether `content`, the HTML of a post, was made of `text`.
+    """Return whether `content`, the HTML of a post, belongs to `text`.
 
     Servers shorten mentions, change their case, and change white space.
     """
-    return _bare(text) == _bare(html_to_text(content))
+    return _normalize_text(text) == _normalize_text(html_to_text(content))
 
 
 def html_to_text(content: str) -> str:
@@ -75,7 +75,7 @@ def html_to_text(content: str) -> str:
     return "".join(reader.parts).strip()
 
 
-def _bare(text: str) -> str:
+def _normalize_text(text: str) -> str:
     text = _MENTION.sub(lambda mention: f"@{mention[1].lower()}", unicodedata.normalize("NFC", text))
     return " ".join(text.split())
 
@@ -107,8 +107,8 @@ class MastodonLimits:
     lookup_price: ClassVar[Decimal] = Decimal(0)
     monthly_cap: ClassVar[Decimal | None] = None
 
-    max_length: int = 500  # characters, counted as _mastodon_text says
-    address: int = 23  # what a web address counts
+    max_length: int = 500  # characters, as `text_length` counts them
+    address: int = 23  # characters that a web address counts
     pictures: int = 4
     picture_bytes: int = 16 * 1024 * 1024
     alt: int = 1500  # characters of a picture's description
@@ -119,7 +119,7 @@ class MastodonLimits:
         return text_length(text, self.address)
 
     def rejection_reason(self, post: Post) -> str:
-        """Return why the server would reject `post`; empty if it would not."""
+        """Return why the server would reject `post`, or an empty string."""
         weight = self.text_length(post.text)
         if weight > self.max_length:
             return f"{weight} of {self.max_length}"
@@ -151,8 +151,8 @@ def parse_limits(instance: object) -> MastodonLimits:
     configuration = instance.get("configuration") if isinstance(instance, Mapping) else None
     if not isinstance(configuration, Mapping):
         raise ValueError("that is not what a server says of itself")
-    statuses, media = (_section(configuration, name) for name in ("statuses", "media_attachments"))
-    found = {
+    statuses, media = (_find_section(configuration, name) for name in ("statuses", "media_attachments"))
+    values = {
         "max_length": statuses.get("max_characters"),
         "address": statuses.get("characters_reserved_per_url"),
         "pictures": statuses.get("max_media_attachments"),
@@ -160,61 +160,64 @@ def parse_limits(instance: object) -> MastodonLimits:
         "alt": media.get("description_limit"),
         "kinds": media.get("supported_mime_types"),
     }
-    return _limits(found)
+    return _build_limits(values)
 
 
 def load_limits(folder: Path, server: str) -> tuple[MastodonLimits, datetime | None]:
-    """Return the limits of `server` cached in `folder`, and when they were read; else the defaults and None."""
+    """Return the limits of `server` cached in `folder`, and the time when they were read.
+
+    Without a valid cache, return the defaults and None.
+    """
     with contextlib.suppress(OSError, ValueError, TypeError, KeyError, AttributeError):
-        kept = json.loads((folder / NAME).read_bytes())
-        if kept["server"] == server:
-            read = datetime.fromisoformat(kept["read"])
-            return _limits(kept["limits"]), read if read.tzinfo else None
+        cached = json.loads((folder / NAME).read_bytes())
+        if cached["server"] == server:
+            read = datetime.fromisoformat(cached["read"])
+            return _build_limits(cached["limits"]), read if read.tzinfo else None
     return MastodonLimits(), None
 
 
 def save_limits(folder: Path, server: str, limits: MastodonLimits, now: datetime) -> None:
     """Cache `limits` of `server` in `folder`. A write error does not prevent posting."""
-    kept = {"server": server, "read": now.isoformat(), "limits": asdict(limits)}
+    cached = {"server": server, "read": now.isoformat(), "limits": asdict(limits)}
     with contextlib.suppress(OSError):
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         number, draft = tempfile.mkstemp(prefix=f".{NAME}.", dir=folder)  # mode 0600
         try:
             with os.fdopen(number, "w", encoding="utf-8") as file:
-                json.dump(kept, file)
+                json.dump(cached, file)
             Path(draft).replace(folder / NAME)
         except OSError:
             Path(draft).unlink()
             raise
 
 
-def _section(configuration: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+def _find_section(configuration: Mapping[str, Any], name: str) -> Mapping[str, Any]:
     section = configuration.get(name)
     return section if isinstance(section, Mapping) else {}
 
 
-def _limits(found: Mapping[str, Any]) -> MastodonLimits:
-    """Return the valid values of `found` as limits."""
-    told: dict[str, Any] = {name: value for name, value in found.items() if type(value) is int and value > 0}
-    kinds = found.get("kinds")
-    told["kinds"] = tuple(map(str, kinds)) if isinstance(kinds, list) and kinds else MastodonLimits().kinds
-    return MastodonLimits(**told)
+def _build_limits(values: Mapping[str, Any]) -> MastodonLimits:
+    """Return the valid entries of `values` as limits."""
+    valid: dict[str, Any] = {name: value for name, value in values.items() if type(value) is int and value > 0}
+    kinds = values.get("kinds")
+    valid["kinds"] = tuple(map(str, kinds)) if isinstance(kinds, list) and kinds else MastodonLimits().kinds
+    return MastodonLimits(**valid)
 
 
 SCOPES = ["read:accounts", "read:statuses", "write:statuses", "write:media"]
-_LOOKED_AT = 40  # posts: the most that a server gives at once
-_PAGES = 25  # of them that are looked at
+_LOOKED_AT = 40  # posts per page, the maximum of a server
+_PAGES = 25  # pages that a search reads
 _FRESH = timedelta(days=1)
-_WAITS = (1.0, 2.0, 4.0, 8.0, 15.0)  # seconds, while a server works on a picture; of others than films, none are needed
+_WAITS = (1.0, 2.0, 4.0, 8.0, 15.0)  # seconds, while a server processes a picture
 
 
 class Visibility(StrEnum):
     """Who sees a post."""
 
     PUBLIC = "public"
-    UNLISTED = "unlisted"  # everyone, but it is in no public timeline
-    PRIVATE = "private"  # followers alone
-    DIRECT = "direct"  # those alone whom it mentions
+    UNLISTED = "unlisted"  # everyone, but not in public timelines
+    PRIVATE = "private"  # only followers
+    DIRECT = "direct"  # only mentioned accounts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -230,13 +233,13 @@ class Options:
     )
 
     def check(self) -> list[tuple[tuple[str | int, ...], str, str]]:
-        """Return the errors: key, problem, remedy."""
-        found: list[tuple[tuple[str | int, ...], str, str]] = []
+        """Return the errors in the values: key, problem, remedy."""
+        problems: list[tuple[tuple[str | int, ...], str, str]] = []
         if wrong := _wrong_server(self.server):
-            found.append((("server",), f"{self.server!r} {wrong}", "write it as https://mastodon.social"))
+            problems.append((("server",), f"{self.server!r} {wrong}", "write it as https://mastodon.social"))
         if self.language is not None and not re.fullmatch("[a-z]{2,3}(-[A-Za-z]{2,8})?", self.language):
-            found.append((("language",), f"{self.language!r} is no code of a language", "such as en, de or gsw"))
-        return found
+            problems.append((("language",), f"{self.language!r} is no code of a language", "such as en, de or gsw"))
+        return problems
 
 
 def required_secrets(options: Options) -> Mapping[str, str]:
@@ -264,7 +267,7 @@ def connect(
     """
     (name,) = required_secrets(options)
     token = secrets.get(name, "")
-    if not re.fullmatch("[!-~]+", token):  # what else there may be cannot travel in a header
+    if not re.fullmatch("[!-~]+", token):  # other characters are not allowed in a header
         raise Refused(f"{name} is {'not a token' if token else 'missing'}; log in: pi-appliance networks login")
     return Mastodon(options, _line(options, token), place, now=now, pause=pause)
 
@@ -281,7 +284,10 @@ def login(options: Options, prompt: Prompt) -> Mapping[str, str]:
         session=line.session,
     )
     client = line.client
-    client.client_id, client.client_secret = _word(line, app, "client_id"), _word(line, app, "client_secret")
+    client.client_id, client.client_secret = (
+        _require_text(line, app, "client_id"),
+        _require_text(line, app, "client_secret"),
+    )
     address = client.auth_request_url(scopes=SCOPES, skip_server_info=True)
     prompt.show(
         f"Open this address in a browser where you are logged in at {line.who}, and allow pi-appliance to post:"
@@ -294,8 +300,8 @@ def login(options: Options, prompt: Prompt) -> Mapping[str, str]:
         answer = line.ask(client.log_in, code=code, scopes=SCOPES, allow_http=options.server.startswith("http://"))
     except Refused:
         raise Refused(f"{line.who} did not take the code ({line.said}); begin again with a new one") from None
-    token = client.access_token = _word(line, answer, "access_token")
-    prompt.show(f"This is {_whose(line)}.")
+    token = client.access_token = _require_text(line, answer, "access_token")
+    prompt.show(f"This is {_account_name(line)}.")
     (name,) = required_secrets(options)
     return {name: token}
 
@@ -321,14 +327,19 @@ class Mastodon:
 
     @property
     def limits(self) -> PostLimits:
-        """What the server takes: asked at most once a day, remembered where it does not answer."""
+        """Limits of the server, queried at most once a day, or from the cache."""
         if self._rules is None:
             self._rules = self._read_limits()
         return self._rules
 
     def post(self, post: Post, *, key: str, thread: Sequence[SentPost] = ()) -> SentPost:
-        """Send `post`. Raises as Network.post does."""
-        pictures = [self._upload(picture) for picture in post.pictures]
+        """Send `post`.
+
+        Raises:
+            ApplianceError: the subclasses that `Network.post` describes.
+
+        """
+        pictures = [self._upload_picture(picture) for picture in post.pictures]
         status = self._line.ask(
             self._line.client.status_post,
             post.text,
@@ -340,32 +351,32 @@ class Mastodon:
             idempotency_key=hashlib.sha256(key.encode()).hexdigest(),
         )
         try:
-            return _sent(status)
+            return _parse_post(status)
         except LookupError:
             raise self._line.nonsense() from None
 
     def find_post(self, post: Post, *, key: str, known_ids: Collection[str], since_id: str = "") -> SentPost | None:  # noqa: ARG002 - a server shows no keys
-        """Look among the posts of the account for POST. Raises Unavailable or Refused."""
+        """Search the posts of the account for `post`. Raises Unavailable or Refused."""
         try:
             pages = self._pages(since_id) if since_id else self._pages_back(known_ids)
-            found = [_sent(status) for page in pages for status in page if _is(status, post)]
+            matches = [_parse_post(status) for page in pages for status in page if _is_same_post(status, post)]
         except Refused as error:
             if self._line.status in (401, 403):
                 raise
             raise Unavailable(str(error)) from None
-        except (AttributeError, LookupError, TypeError):  # better no answer than a wrong "it is not there"
+        except (AttributeError, LookupError, TypeError):  # "not found" could lead to a second post
             raise Unavailable(f"{self._line.who} answered something that makes no sense") from None
-        return next((sent for sent in found if sent.id not in known_ids), None)
+        return next((match for match in matches if match.id not in known_ids), None)
 
     def whoami(self) -> str:
-        """Return whose account it is. Raises Unavailable or Refused."""
-        return _whose(self._line)
+        """Return the name of the account. Raises Unavailable or Refused."""
+        return _account_name(self._line)
 
-    def _upload(self, picture: Picture) -> str:
-        """Return the id of PICTURE at the server, which is done with it. Whatever goes wrong, nothing is posted yet."""
+    def _upload_picture(self, picture: Picture) -> str:
+        """Upload `picture` and return its id once it is processed. Nothing is posted."""
         client, waits = self._line.client, iter(_WAITS)
         answer = self._line.ask(client.media_post, picture.data, picture.mime, description=picture.alt or None)
-        name = _word(self._line, answer, "id")
+        name = _require_text(self._line, answer, "id")
         while not answer.get("url"):
             wait = next(waits, None)
             if wait is None:
@@ -375,9 +386,9 @@ class Mastodon:
         return name
 
     def _pages(self, since_id: str) -> Iterator[list[Any]]:
-        """Yield the posts of the account that are newer than SINCE, page by page."""
+        """Yield the posts of the account newer than `since_id`, page by page."""
         for _ in range(_PAGES):
-            page = self._page(min_id=since_id)
+            page = self._read_page(min_id=since_id)
             yield page
             if not page or page[0]["id"] == since_id:
                 return
@@ -385,48 +396,48 @@ class Mastodon:
         raise Unavailable(f"{self._line.who} has more than {_PAGES * _LOOKED_AT} posts since; check the account")
 
     def _pages_back(self, known_ids: Collection[str]) -> Iterator[list[Any]]:
-        """Yield the newest posts of the account, page by page, up to one that holds none that is KNOWN."""
-        page = self._page()
+        """Yield the newest posts page by page, up to a page without a post in `known_ids`."""
+        page = self._read_page()
         yield page
         for _ in range(_PAGES):
             if not any(status["id"] in known_ids for status in page):
                 return
-            page = self._page(max_id=page[-1]["id"])
+            page = self._read_page(max_id=page[-1]["id"])
             yield page
         raise Unavailable(f"{self._line.who} has more than {_PAGES * _LOOKED_AT} posts since; check the account")
 
-    def _page(self, **which: Any) -> list[Any]:
-        """Return a page of the account's posts, the newest first: the newest, or WHICH by the ids that bound it."""
+    def _read_page(self, **which: Any) -> list[Any]:
+        """Return a page of the account's posts, the newest first. `which` limits the ids."""
         client = self._line.client
         if self._account is None:
-            self._account = _word(self._line, self._line.ask(client.account_verify_credentials), "id")
+            self._account = _require_text(self._line, self._line.ask(client.account_verify_credentials), "id")
         page: list[Any] = self._line.ask(
             client.account_statuses, self._account, kind=list, exclude_reblogs=True, limit=_LOOKED_AT, **which
         )
         return page
 
     def _read_limits(self) -> MastodonLimits:
-        """Return what the server takes, as it says now or said last."""
+        """Return the limits from the server, or from the cache."""
         server, now = self._options.server, self._now()
         remembered, read = load_limits(self._place.private, server)
         if read is not None and timedelta(0) <= now - read < _FRESH:
             return remembered
         for question in (self._line.client.instance_v2, self._line.client.instance_v1):  # v1: before Mastodon 4
             try:
-                found = parse_limits(self._line.ask(question))
+                limits = parse_limits(self._line.ask(question))
             except (ApplianceError, ValueError):
                 if self._line.status is None:
-                    break  # it is not there at all
+                    break  # the server did not answer
             else:
-                save_limits(self._place.private, server, found, now)
-                return found
+                save_limits(self._place.private, server, limits, now)
+                return limits
         return remembered
 
 
 def _line(options: Options, token: str | None = None) -> "MastodonClient":
-    """Return the line to the server. Raises Refused where Mastodon.py is not installed."""
+    """Return a client of the server. Raises Refused if Mastodon.py is not installed."""
     try:
-        from pi_appliance.posting.networks._mastodon_client import MastodonClient  # noqa: PLC0415 - only a run that posts shall load it
+        from pi_appliance.posting.networks._mastodon_client import MastodonClient  # noqa: PLC0415 - optional
     except ModuleNotFoundError as error:
         if error.name != "mastodon":
             raise
@@ -437,11 +448,11 @@ def _line(options: Options, token: str | None = None) -> "MastodonClient":
 
 
 def _wrong_server(server: str) -> str:
-    """Return what is wrong with the address SERVER; nothing: ''."""
+    """Return the error in the address `server`, or ''."""
     try:
         parts = urlsplit(server)
         name, _ = parts.hostname, parts.port
-        (name or "").encode("idna")  # no name between two dots, none too long
+        (name or "").encode("idna")  # rejects empty and overlong labels
     except ValueError:
         return "is no address"
     if parts.scheme == "http" and name not in ("127.0.0.1", "::1", "localhost"):
@@ -453,31 +464,37 @@ def _wrong_server(server: str) -> str:
     return ""
 
 
-def _whose(line: "MastodonClient") -> str:
-    return f"@{_word(line, line.ask(line.client.account_verify_credentials), 'acct')} at {line.who}"
+def _account_name(line: "MastodonClient") -> str:
+    return f"@{_require_text(line, line.ask(line.client.account_verify_credentials), 'acct')} at {line.who}"
 
 
-def _word(line: "MastodonClient", answer: Mapping[str, Any], name: str) -> str:
-    """Return what ANSWER says under NAME. Raises Unavailable: of what is only asked for, nothing is done yet."""
-    word = _id(answer.get(name))
+def _require_text(line: "MastodonClient", answer: Mapping[str, Any], name: str) -> str:
+    """Return the text `name` of the response `answer`. Raises Unavailable if it is missing."""
+    word = _parse_id(answer.get(name))
     if not word:
         raise Unavailable(f"{line.who} answered something that makes no sense")
     return word
 
 
-def _id(value: object) -> str:
-    """Return VALUE as the text of an id, which some servers write as a number; '' if it is none."""
+def _parse_id(value: object) -> str:
+    """Return an id as text, or '' if `value` is not an id. Some servers send numbers."""
     return str(value) if isinstance(value, (str, int)) and not isinstance(value, bool) else ""
 
 
-def _sent(status: Mapping[str, Any]) -> SentPost:
-    """Return what is known of STATUS, as the server shows it. Raises LookupError where it is no post."""
-    if not (name := _id(status.get("id"))):
+def _parse_post(status: Mapping[str, Any]) -> SentPost:
+    """Return the post `status`, as sent by the server. Raises LookupError if it is not a post."""
+    if not (name := _parse_id(status.get("id"))):
         raise LookupError("a post without an id")
     return SentPost(name, str(status.get("url") or ""))
 
 
-def _is(status: Mapping[str, Any], post: Post) -> bool:
-    """Say whether STATUS, as the server shows it, is POST. Raises LookupError or TypeError where it is no post."""
+def _is_same_post(status: Mapping[str, Any], post: Post) -> bool:
+    """Return whether `status`, as sent by the server, equals `post`.
+
+    Raises:
+        LookupError: it is not a post.
+        TypeError: it is not a post.
+
+    """
     pictures = bool(status["media_attachments"])
     return pictures == bool(post.pictures) and is_same_text(post.text, status["content"])

@@ -1,4 +1,4 @@
-"""Network "preview": a file that shows what would be posted. It needs no account."""
+"""Network "preview": a file with the posts, for tests without an account."""
 
 import os
 from collections.abc import Collection, Mapping, Sequence
@@ -40,7 +40,7 @@ def connect(options: Options, secrets: Mapping[str, str], place: NetworkDirs) ->
 
 @dataclass(frozen=True, slots=True)
 class PreviewLimits:
-    """Lengths as X counts them, without a price."""
+    """Limits of the preview: lengths as X counts them, without a price."""
 
     max_length: int
     lookup_price: Decimal = Decimal(0)
@@ -51,7 +51,7 @@ class PreviewLimits:
         return x_text.text_length(text)
 
     def rejection_reason(self, post: Post) -> str:
-        """Return why `post` does not fit; empty if it does."""
+        """Return why `post` does not fit, or an empty string."""
         weight = self.text_length(post.text)
         return "" if weight <= self.max_length else f"{weight} of {self.max_length}"
 

@@ -45,8 +45,8 @@ class Account:
         """The id, if it is known."""
         if self._id is None:
             with contextlib.suppress(OSError, ValueError, TypeError, KeyError):
-                kept = json.loads(self._path.read_text("ascii"))
-                self._id = _account_number(kept["id"]) if kept["token"] == self._mark else None
+                cached = json.loads(self._path.read_text("ascii"))
+                self._id = _account_number(cached["id"]) if cached["token"] == self._mark else None
         return self._id
 
     def remember(self, number: str) -> None:
@@ -75,12 +75,12 @@ def _account_number(text: object) -> str | None:
     return text if isinstance(text, str) and text.isascii() and text.isdigit() else None
 
 
-HOME = "https://api.twitter.com"  # what tweepy signs for, and the PIN
-_API = "https://api.x.com"  # what X's own pages name for all else
+HOME = "https://api.twitter.com"  # the address that tweepy signs, also for the PIN
+_API = "https://api.x.com"  # the address in X's documentation for everything else
 KEYS = ("CONSUMER_KEY", "CONSUMER_SECRET", "ACCESS_TOKEN", "ACCESS_TOKEN_SECRET")
 
-# docs.x.com/x-api/getting-started, as of April 2026. Each post that a look gives back is charged on its own, the alt
-# text of a picture as a request of its own.
+# Prices: docs.x.com/x-api/getting-started, as of April 2026. X charges each post that a search
+# returns, and each alt text as a separate request.
 _POST, _POST_WITH_LINK = Money("0.015"), Money("0.200")
 _ALT_TEXT, _POST_MIN_SEARCHED = Decimal("0.005"), Decimal("0.001")
 _MIN_SEARCHED = 20  # newest posts, if no known post limits the search
@@ -108,12 +108,12 @@ class Options:
     server: Annotated[str, "where X's API is; another address to try things out"] = HOME
 
     def check(self) -> list[tuple[tuple[str | int, ...], str, str]]:
-        """Return the errors: key, problem, remedy."""
-        found: list[tuple[tuple[str | int, ...], str, str]] = []
+        """Return the errors in the values: key, problem, remedy."""
+        problems: list[tuple[tuple[str | int, ...], str, str]] = []
         if not self.server.startswith(("https://", "http://127.0.0.1:", "http://localhost:")):
-            found.append((("server",), f"{self.server!r} would send the keys unprotected", "begin it with https://"))
+            problems.append((("server",), f"{self.server!r} would send the keys unprotected", "begin it with https://"))
         if not re.fullmatch("[A-Z][A-Z0-9_]*", self.secrets_prefix):
-            found.append(
+            problems.append(
                 (
                     ("secrets-prefix",),
                     f"{self.secrets_prefix!r} cannot begin a name",
@@ -121,14 +121,14 @@ class Options:
                 )
             )
         if not self.timeout:
-            found.append((("timeout",), "nothing is answered at once", "write 30s, for instance"))
-        return found
+            problems.append((("timeout",), "nothing is answered at once", "write 30s, for instance"))
+        return problems
 
 
 def required_secrets(options: Options) -> Mapping[str, str]:
     """Return the names of the required secrets and their meaning."""
-    words = ("the app's key", "the app's secret", "the account's token", "the account's token secret")
-    return {f"{options.secrets_prefix}_{name}": what for name, what in zip(KEYS, words, strict=True)}
+    meanings = ("the app's key", "the app's secret", "the account's token", "the account's token secret")
+    return {f"{options.secrets_prefix}_{name}": meaning for name, meaning in zip(KEYS, meanings, strict=True)}
 
 
 def post_limits(options: Options, place: NetworkDirs) -> PostLimits:  # noqa: ARG001 - the shape of all networks
@@ -144,8 +144,14 @@ def connect(options: Options, secrets: Mapping[str, str], place: NetworkDirs) ->
 
 
 def login(options: Options, prompt: Prompt) -> Mapping[str, str]:
-    """Walk the owner through to the four keys. Raises Refused, or Unavailable where X cannot be asked."""
-    from pi_appliance.posting.networks import _http, _x_timeline  # noqa: PLC0415 - load what only a login needs
+    """Guide the owner through the login and return the four keys.
+
+    Raises:
+        Refused: X rejected the login.
+        Unavailable: X did not answer.
+
+    """
+    from pi_appliance.posting.networks import _http, _x_timeline  # noqa: PLC0415 - for a login only
 
     _http.silence_library_logs()
     with _session(options) as session:
@@ -175,14 +181,14 @@ class XLimits:
         return x_text.text_length(text)
 
     def rejection_reason(self, post: Post) -> str:
-        """Return why X would reject `post`; empty if it would not."""
+        """Return why X would reject `post`, or an empty string."""
         weight, pictures = self.text_length(post.text), len(post.pictures)
         if weight > self.max_length:
             return f"{weight} of {self.max_length}"
         if not (post.text.strip() or pictures):
             return "nothing to post"
-        if refused := x_text.forbidden_characters(post.text):
-            return refused
+        if forbidden := x_text.forbidden_characters(post.text):
+            return forbidden
         if pictures > _PICTURES:
             return f"{pictures} of {_PICTURES} pictures"
         return next((wrong for picture in post.pictures if (wrong := _wrong_picture(picture))), "")
@@ -209,7 +215,7 @@ class X:
 
     def __init__(self, options: Options, keys: list[str], place: NetworkDirs) -> None:
         import requests  # noqa: PLC0415 - comes with tweepy
-        import tweepy  # noqa: PLC0415 - 0.2 s and 8 MB that only a run which posts shall pay
+        import tweepy  # noqa: PLC0415 - takes 0.2 s and 8 MB
 
         from pi_appliance.posting.networks import _http  # noqa: PLC0415 - loads requests
 
@@ -225,8 +231,13 @@ class X:
         self._account = Account(place.private, keys[2])
 
     def post(self, post: Post, *, key: str, thread: Sequence[SentPost] = ()) -> SentPost:  # noqa: ARG002 - X knows no key for a post
-        """Send `post` as a reply to the last part of `thread`. Raises as Network.post does."""
-        pictures = [self._upload(picture) for picture in post.pictures]
+        """Send `post` as a reply to the last part of `thread`.
+
+        Raises:
+            ApplianceError: the subclasses that `Network.post` describes.
+
+        """
+        pictures = [self._upload_picture(picture) for picture in post.pictures]
         above = thread[-1].id if thread else None
         try:
             answer = self._client.create_tweet(
@@ -249,7 +260,13 @@ class X:
         known_ids: Collection[str],
         since_id: str = "",
     ) -> SentPost | None:
-        """Search the newest posts of the account. Raises Unavailable, or Refused if that is not possible."""
+        """Search the newest posts of the account.
+
+        Raises:
+            Refused: the search is not possible.
+            Unavailable: X did not answer.
+
+        """
         from pi_appliance.posting.networks import _x_timeline  # noqa: PLC0415 - loads requests
 
         if not self._verify:
@@ -273,7 +290,13 @@ class X:
         raise Refused(f"the account has more than {count} newer posts; check it at https://x.com")
 
     def whoami(self) -> str:
-        """Return the name of the account. Raises Refused if its keys cannot post, or Unavailable."""
+        """Return the name of the account.
+
+        Raises:
+            Refused: its keys cannot post.
+            Unavailable: X did not answer.
+
+        """
         _, name, access_level = self._read_account()
         if "write" not in access_level:
             raise Refused(
@@ -293,7 +316,7 @@ class X:
         self._account.remember(number)
         return number, name, response.headers.get("x-access-level", "read-write")
 
-    def _upload(self, picture: Picture) -> str:
+    def _upload_picture(self, picture: Picture) -> str:
         """Upload `picture` and return its media id. Errors mean that nothing was posted."""
         # tweepy 4.17 uploads by v1.1 only, which X has switched off. Its client sends no files.
         file = (f"picture.{_MIMES.get(picture.mime, 'png')}", picture.data, picture.mime)
@@ -315,7 +338,13 @@ class X:
         return body
 
     def _call(self, action: str, call: Callable[..., Any], *args: Any, **named: Any) -> "requests.Response":
-        """Make a request that posts nothing. Raises Refused, with `action` in the message, or Unavailable."""
+        """Make a request that posts nothing.
+
+        Raises:
+            Refused: X rejected it. The message contains `action`.
+            Unavailable: X did not answer.
+
+        """
         try:
             response: requests.Response = call(*args, **named)
         except self._http.HTTPStatusError as error:
@@ -329,7 +358,7 @@ _INVALID_RESPONSE = "X sent an invalid response"
 
 
 def _read_id(body: Any) -> str:
-    """Return the id in the response `body`; empty if there is none."""
+    """Return the id in the response `body`, or an empty string."""
     data = body.get("data") if isinstance(body, dict) else None
     number = str(data.get("id")) if isinstance(data, dict) else ""
     return number if number.isascii() and number.isdigit() else ""
