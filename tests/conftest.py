@@ -22,6 +22,8 @@ settings.load_profile("appliance")
 
 
 LONG = {"faults", "test_year.py", "test_exactly_once.py"}  # whose tests take longest
+# Files whose tests change the machine: its crontab, its users, its mounts.
+MACHINE = re.compile(r"/test_(cron|crontab|jobs_crontab|deploy_scripts|usb|limits)")
 SHARED = re.compile(r"browser\.py|/test_music")  # files whose tests have one Chromium or one MPD together
 
 
@@ -33,7 +35,7 @@ class Sharing(LoadScopeScheduling):
 
     def _split_scope(self, nodeid: str) -> str:
         file = nodeid.partition("::")[0]
-        if "tests/system/" in file:
+        if MACHINE.search(file):
             return "the machine"
         return file if SHARED.search(file) else nodeid
 

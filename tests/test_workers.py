@@ -15,8 +15,8 @@ def test_what_changes_the_machine_is_run_by_one_worker() -> None:
         "-v",
         "-p",
         "no:cacheprovider",
-        "tests/unit/test_durations.py",
-        "tests/system/test_marked_block.py",
+        "tests/config/test_units.py",
+        "tests/system/test_cron_file.py",
     ]
     # Of this run it knows nothing: xdist and pytest tell their workers by the environment what they are.
     environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST")}

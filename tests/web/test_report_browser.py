@@ -42,14 +42,14 @@ def test_a_solution_plays_by_itself_and_is_stepped_through_by_hand(
         expect(inside.get_by_role("heading", name="cross", exact=True)).to_be_visible()
         begun = shown(inside)
         world.eventually(lambda: shown(inside) not in ([], begun))
-        inside.locator("#s0 summary").first.tap()
-        inside.locator("#s0 .all label").nth(2).tap()
+        inside.locator("#s0 summary").first.click()
+        inside.locator("#s0 .all label").nth(2).click()
         assert shown(inside) == [2]
-        inside.locator("#s0 .frame").nth(2).get_by_title("On").tap()
+        inside.locator("#s0 .frame").nth(2).get_by_title("Next step").click()
         assert shown(inside) == [3]
-        inside.locator("#s0 .frame").nth(3).get_by_title("Back").tap()
+        inside.locator("#s0 .frame").nth(3).get_by_title("Previous step").click()
         assert shown(inside) == [2]
-        inside.locator("#s0 .frame").nth(2).get_by_text("Play").tap()
+        inside.locator("#s0 .frame").nth(2).get_by_text("Play").click()
         world.eventually(lambda: shown(inside) not in ([], [2]))
         page.get_by_label("Back").tap()
         expect(page).to_have_url(f"{world.origin}/jobs/pegs")
