@@ -1,4 +1,4 @@
-"""The appliance put together from its configuration: what the command line, the daemon and the page all ask."""
+"""The appliance, built from its configuration, for the command line, the daemon and the page."""
 
 import contextlib
 import logging
@@ -31,9 +31,9 @@ _RANKS = {".html": 0, ".svg": 2, ".png": 2}
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """A slot to come, and when its jitter begins it.
+    """A future slot, and its start time including the jitter.
 
-    `picked`: it will be used. If not, it was used already, a person wants it skipped, or the chance leaves it out.
+    `selected` is False if the slot was used, is to be skipped, or is excluded by the chance.
     """
 
     job: str
@@ -46,7 +46,7 @@ class Slot:
 
 @dataclass(frozen=True, slots=True)
 class JobView:
-    """A job, its next slot, its newest run, and whether it pauses."""
+    """A job with its next slot, its newest run and its pause."""
 
     job: Job
     next: Slot | None
@@ -61,20 +61,23 @@ class Appliance:
     config: Config
     store: Store
     secret: bytes
-    """Decides the chances: 32 bytes made once for this installation."""
+    """Key of the random draws: 32 bytes, created once for this installation."""
 
     @classmethod
     def open(cls, path: Path) -> Self:
-        """Read the configuration PATH and open its state folder.
+        """Read the configuration `path` and open its state directory.
 
-        Raises ConfigError with every problem; Unavailable if the state folder cannot be used; Refused if it is
-        another user's and this is root.
+        Raises:
+            ConfigError: the configuration has problems. It contains all of them.
+            Unavailable: the state directory cannot be used.
+            Refused: root may not use the state of another user.
+
         """
         config = load_config(path)
         refuse_as_root(config.state_dir)
         folder = files.make_directory(config.state_dir, mode=0o750)
         files.make_directory(folder / "locks")
-        return cls(config, open_history(folder), _secret(folder / "secret.key"))
+        return cls(config, open_history(folder), _load_secret(folder / "secret.key"))
 
     def __enter__(self) -> Self:
         return self
@@ -83,13 +86,16 @@ class Appliance:
         self.close()
 
     def close(self) -> None:
-        """Let go of the state."""
+        """Close the state."""
         self.store.close()
 
     def reloaded(self) -> Self:
-        """Return the appliance with the file read again, over the same state.
+        """Return the appliance with the configuration read again and the same state.
 
-        Raises ConfigError; Refused for another state folder, for runs of it would not know what this one has done.
+        Raises:
+            ConfigError: the configuration has problems.
+            Refused: the state directory changed. The runs in it would be unknown.
+
         """
         config = load_config(self.config.path)
         if config.state_dir != self.config.state_dir:
@@ -99,62 +105,62 @@ class Appliance:
         return replace(self, config=config)
 
     def job(self, name: str) -> Job:
-        """Return the job called NAME. Raises UnknownName with the nearest there is."""
+        """Return the job `name`. Raises UnknownName with the most similar name."""
         if name not in self.config.jobs:
             raise UnknownName("job", name, tuple(self.config.jobs))
         return self.config.jobs[name]
 
     def lock_path(self, job: str) -> Path:
-        """Return where the lock of JOB lies."""
+        """Return the path of the lock of `job`."""
         return self.config.state_dir / "locks" / f"{job}.lock"
 
     def log_path(self, job: str, run: int) -> Path:
-        """Return where the log of a run lies, if it printed anything."""
+        """Return the path of the log of a run. It exists if the run printed anything."""
         return self.config.state_dir / "logs" / job / f"{run}.log"
 
     def log(self, run: int) -> tuple[Run, str]:
-        """Return a run and what it printed. Raises UnknownName."""
-        found = self.store.find_run(run)
-        if found is None:
+        """Return a run and its output. Raises UnknownName."""
+        stored_run = self.store.find_run(run)
+        if stored_run is None:
             newest = self.store.history(limit=1)
             raise UnknownName("run", str(run), [f"1 to {newest[0].id}"] if newest else [])
-        return self._told(found), logs.read_log(self.log_path(found.job, found.id))
+        return self._with_progress(stored_run), logs.read_log(self.log_path(stored_run.job, stored_run.id))
 
     def slots(self, name: str, after: datetime) -> Iterator[Slot]:
-        """Yield the slots of a job after AFTER."""
+        """Yield the slots of a job after `after`."""
         job, skip = self.job(name), self.store.requests.skipped_slot(name)
         for at in cron.fire_times(job.schedule, after, self.config.zone_of(job)) if job.schedule else ():
             due = cron.slot_key(at)
             used = self.store.is_claimed(slot_key(name, due))
-            picked = not used and due != skip and is_selected(job.chance, secret=self.secret, job=name, due=due)
-            begins = at + job.jitter * (uniform(self.secret, name, due) if job.jitter else 0)
-            yield Slot(name, at, picked, used, begins, due == skip)
+            selected = not used and due != skip and is_selected(job.chance, secret=self.secret, job=name, due=due)
+            starts_at = at + job.jitter * (uniform(self.secret, name, due) if job.jitter else 0)
+            yield Slot(name, at, selected, used, starts_at, due == skip)
 
     def jobs(self, now: datetime) -> list[JobView]:
         """Return every job with its next slot and its newest run, in the order of the file."""
         self.sweep()
-        # One that goes on says more than one that was skipped because of it.
+        # An active run is more important than a newer one that was skipped because of it.
         last = self.store.latest_runs() | {run.job: run for run in self.store.active_runs()}
         pauses = {name: pause for name, pause in self.store.slots.pauses().items() if pause.is_active(now)}
         views = []
         for name, job in self.config.jobs.items():
             newest = last.get(name)
             coming = next(self.slots(name, now), None)
-            views.append(JobView(job, coming, newest and self._told(newest), pauses.get(name)))
+            views.append(JobView(job, coming, newest and self._with_progress(newest), pauses.get(name)))
         return views
 
     def history(self, *, job: str | None = None, limit: int = 50, before: int | None = None) -> list[Run]:
-        """Return runs, the newest first. JOB may be one that is no longer in the file."""
+        """Return runs, the newest first. `job` may be missing in the configuration."""
         self.sweep()
         runs = self.store.history(job=job, limit=limit, before=before)
         if job is not None and not runs:
-            self.job(job)  # neither here nor in the past: say so
-        return [self._told(run) for run in runs]
+            self.job(job)  # raises UnknownName
+        return [self._with_progress(run) for run in runs]
 
     def sweep(self) -> None:
-        """Close the runs whose process vanished. The lock of their job is free: that proves it.
+        """Close the runs whose process vanished. They are detected by the free lock of their job.
 
-        What cannot be written just now is closed by a later look; nobody is kept from reading by that.
+        A write error is ignored, because the next call tries again and reading must go on.
         """
         with contextlib.suppress(Unavailable):
             for name in {run.job for run in self.store.active_runs()}:
@@ -163,18 +169,21 @@ class Appliance:
                         self.close_the_ones_before(name, lock)
 
     def close_the_ones_before(self, name: str, lock: locks.Lock) -> None:
-        """Close the runs of the job NAME that never ended: as abandoned, unless the LOCK tells how they did."""
-        left = lock.previous_result()
-        if left is not None and any(run.id == left.run_id for run in self.store.active_runs(name)):
-            outcome, told = Outcome(left.outcome), self._told_of(name)
-            now, attempts = left.ended_at, left.attempts
-            self.store.finish_run(left.run_id, outcome, left.summary, now=now, attempts=attempts, told=told)
-        self.store.abandon_runs(name, now=clock.now(), told=self._told_of(name))
+        """Close the unfinished runs of the job `name`.
+
+        They are abandoned, unless `lock` contains their result.
+        """
+        result = lock.previous_result()
+        if result is not None and any(run.id == result.run_id for run in self.store.active_runs(name)):
+            outcome, targets = Outcome(result.outcome), self._notify_targets(name)
+            now, attempts = result.ended_at, result.attempts
+            self.store.finish_run(result.run_id, outcome, result.summary, now=now, attempts=attempts, told=targets)
+        self.store.abandon_runs(name, now=clock.now(), told=self._notify_targets(name))
 
     def write_end(self, run: Run, lock: locks.Lock | None) -> Run:
-        """Close RUN, which has ended, in the history, and return what stands there.
+        """Save the end of `run` in the history and return the stored run.
 
-        Where that cannot be written, how it ended is left in its LOCK for who holds that next.
+        If that fails, the result is left in `lock` for the next holder.
         """
         assert run.outcome is not None
         assert run.ended is not None
@@ -186,11 +195,10 @@ class Appliance:
                 now=run.ended,
                 attempts=run.attempts,
                 details=run.details,
-                told=self._told_of(run.job),
+                told=self._notify_targets(run.job),
             )
-            return self.store.find_run(run.id) or self.store.restore_run(
-                run
-            )  # lost, if the file was damaged while it ran
+            # The row is missing if the file was damaged and replaced during the run.
+            return self.store.find_run(run.id) or self.store.restore_run(run)
         except Unavailable as error:
             if lock is not None:
                 lock.leave_result(locks.UnreportedResult(run.id, run.outcome, run.summary, run.ended, run.attempts))
@@ -199,46 +207,61 @@ class Appliance:
             )
             return run
 
-    def _told_of(self, name: str) -> NotifyTargets | None:
-        """Return who is told of the job NAME, None if it is no longer in the file."""
+    def _notify_targets(self, name: str) -> NotifyTargets | None:
+        """Return the notification targets of the job `name`, or None without such a job."""
         return NotifyTargets.for_job(self.config, self.config.jobs[name]) if name in self.config.jobs else None
 
     def require_room(self) -> None:
-        """Raise Unavailable, with what to do, if no run could be written down just now."""
+        """Raise Unavailable, with advice, if no run could be saved now."""
         files.require_free_space(self.config.state_dir)
 
     def pause(self, name: str, *, now: datetime, until: datetime | None = None) -> None:
-        """Use no slot of the job NAME from now on, to UNTIL or until it is resumed. Raises UnknownName, Refused."""
+        """Pause the job `name` until `until`, or until a person resumes it.
+
+        Raises:
+            UnknownName: there is no such job.
+            Refused: it has no schedule, or `until` is in the past.
+
+        """
         job = self.job(name)
         if job.schedule is None and not job.depends_on:
             raise Refused(f"{name} has no schedule, so there is nothing to pause")
         if until is not None and until <= now:
             raise Refused("that time is past already; name one to come")
         before = self.store.slots.pauses().get(name)
-        if before is not None and not before.is_active(now) and not self._is_watched(job):
-            self.store.slots.delete_pause(name)  # one that ended by itself, and that nobody has to account for
+        if before is not None and not before.is_active(now) and not self._daemon_accounts_for(job):
+            self.store.slots.delete_pause(name)  # it has expired, and its slots need no accounting
         self.store.slots.pause(name, since=now, until=until)
 
     def resume(self, name: str, *, now: datetime) -> None:
-        """Use the slots of the job NAME again. Raises UnknownName; Refused if it does not pause."""
+        """Resume the job `name`.
+
+        Raises:
+            UnknownName: there is no such job.
+            Refused: it is not paused.
+
+        """
         job = self.job(name)
         pause = self.store.slots.pauses().get(name)
         if pause is None or not pause.is_active(now):
             raise Refused(f"{name} does not pause")
-        if self._is_watched(job):
-            self.store.slots.end_pause(name, at=now)  # the daemon accounts for what was left out
+        if self._daemon_accounts_for(job):
+            self.store.slots.end_pause(name, at=now)  # the daemon accounts for the unused slots
         else:
             self.store.slots.delete_pause(name)
 
     @staticmethod
-    def _is_watched(job: Job) -> bool:
-        """Say whether the daemon accounts for the slots of JOB."""
+    def _daemon_accounts_for(job: Job) -> bool:
+        """Return whether the daemon accounts for the slots of `job`."""
         return job.started_by is StartedBy.DAEMON and isinstance(job.schedule, (Cron, Every))
 
     def cancel(self, name: str) -> Run:
-        """Ask the run of the job NAME to end, and return it; one that was cut off is not gone on with.
+        """Ask the run of the job `name` to end, and return it. An interrupted run is not resumed.
 
-        Raises UnknownName; Refused if none goes on.
+        Raises:
+            UnknownName: there is no such job.
+            Refused: no run is active.
+
         """
         self.job(name)
         self.sweep()
@@ -250,11 +273,14 @@ class Appliance:
         raise Refused(f"no run of {name} goes on")
 
     def report_files(self) -> Sequence[Path]:
-        """Return the reports, relative to their folder: the job that wrote last first; pages, texts, then pictures."""
+        """Return the report files, relative to their directory.
+
+        The job with the newest report comes first: its pages, then texts, then pictures.
+        """
         folder = self.config.reports
         written: dict[Path, float] = {}
         for path in folder.glob("*/*"):
-            with contextlib.suppress(FileNotFoundError):  # a run has taken it away just now
+            with contextlib.suppress(FileNotFoundError):  # a run has just deleted it
                 if path.is_file() and not path.name.startswith("."):
                     written[path.relative_to(folder)] = path.stat().st_mtime
         newest: dict[str, float] = {}
@@ -265,14 +291,14 @@ class Appliance:
             key=lambda path: (-newest[path.parts[0]], path.parts[0], _RANKS.get(path.suffix, 1), -written[path]),
         )
 
-    def _told(self, run: Run) -> Run:
-        """Return RUN with how far it says it is, if it goes on."""
-        said = None if run.outcome else locks.read_status(self.lock_path(run.job))
-        return replace(run, progress=said[1], status_text=said[2]) if said and said[0] == run.id else run
+    def _with_progress(self, run: Run) -> Run:
+        """Return `run` with its current progress, if it is active."""
+        status = None if run.outcome else locks.read_status(self.lock_path(run.job))
+        return replace(run, progress=status[1], status_text=status[2]) if status and status[0] == run.id else run
 
 
 def refuse_as_root(state: Path) -> None:
-    """Raise Refused if root works on the state of another user: what root writes there, that user could not use."""
+    """Raise Refused if root uses the state of another user, who could not use the new files."""
     if os.geteuid() == 0 and state.exists() and (owner := state.stat().st_uid) != 0:
         try:
             name = pwd.getpwuid(owner).pw_name
@@ -281,8 +307,8 @@ def refuse_as_root(state: Path) -> None:
         raise Refused(f"{state} belongs to {name}; run this as that user: sudo -u {shlex.quote(name)} pi-appliance …")
 
 
-def _secret(path: Path) -> bytes:
-    """Return the secret of this installation, making it the first time; two that start at once get the same."""
+def _load_secret(path: Path) -> bytes:
+    """Return the secret of this installation. Create it once, safely for two processes."""
     with contextlib.suppress(FileNotFoundError):
         return path.read_bytes()
     draft = path.with_name(f".{path.name}.{os.getpid()}")

@@ -17,10 +17,13 @@ log = logging.getLogger("pi_appliance.runs")
 
 
 class Runs:
-    """Starts runs and knows which are active. They survive a killed daemon and record their result themselves."""
+    """Starts runs and knows which are active.
+
+    Runs survive a killed daemon and record their result themselves.
+    """
 
     def __init__(self, config: Path, *, on_end: Callable[[], None] = lambda: None) -> None:
-        """`on_end` is called after each run."""
+        """Create it for the configuration file `config`. `on_end` is called after each run."""
         self._config, self._on_end = config, on_end
         self._going_on: dict[asyncio.Task[None], tuple[str, asyncio.subprocess.Process]] = {}
         self._starting = asyncio.Lock()
@@ -71,16 +74,16 @@ class Runs:
                 raise Unavailable(
                     f"{job} cannot be started: {error.strerror}; is this machine out of memory?"
                 ) from None
-            task = asyncio.create_task(self._until_it_ends(job, process, ended))
+            task = asyncio.create_task(self._wait_for_end(job, process, ended))
             self._going_on[task] = job, process
         log.info("job=%s by=%s due=%s started", job, trigger, due or "-")
 
-    async def _until_it_ends(self, job: str, process: asyncio.subprocess.Process, ended: Callable[[int], None]) -> None:
+    async def _wait_for_end(self, job: str, process: asyncio.subprocess.Process, ended: Callable[[int], None]) -> None:
         status = await process.wait()
         if (task := asyncio.current_task()) is not None:
             self._going_on.pop(task, None)
         log.info("job=%s ended status=%s", job, status)
-        if not self._closed:  # its slot is left for the next start
+        if not self._closed:  # at shutdown, the next daemon handles the slot
             ended(status)
         self._on_end()
 
@@ -94,21 +97,21 @@ class Runs:
             self._closed = True
 
     async def stop(self, grace: float, *, at_once: Collection[str] = ()) -> None:
-        """Start no more runs, wait `grace` seconds for active ones, then stop the rest and wait for their end.
+        """Start no more runs, wait `grace` seconds for active ones, then stop the rest.
 
-        Runs of the jobs `at_once` are stopped immediately, because they are resumed later. A stopped run ends within
-        a few seconds and records that it was stopped.
+        Runs of the jobs `at_once` are stopped immediately, because they are resumed later. A
+        stopped run ends within a few seconds and records that it was stopped.
         """
         await self.close()
-        self._ask_to_stop(at_once)
+        self._send_stop(at_once)
         if self._going_on:
             log.info("waiting up to %.0f s for %d runs to end", grace, len(self._going_on))
             await asyncio.wait(list(self._going_on), timeout=grace)
-        self._ask_to_stop({job for job, _ in self._going_on.values()})
+        self._send_stop({job for job, _ in self._going_on.values()})
         if self._going_on:
             await asyncio.wait(list(self._going_on))
 
-    def _ask_to_stop(self, jobs: Collection[str]) -> None:
+    def _send_stop(self, jobs: Collection[str]) -> None:
         for job, process in list(self._going_on.values()):
             if job in jobs:
                 with contextlib.suppress(ProcessLookupError):

@@ -1,4 +1,4 @@
-"""What a change of the clock does to a schedule, in words: the times left out, the times that come twice."""
+"""Effects of daylight saving changes on a schedule: times that do not exist or occur twice."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -11,43 +11,43 @@ from pi_appliance.scheduling.dst import Span
 from pi_appliance.scheduling.model import Cron, Schedule
 
 AHEAD = timedelta(days=548)
-"""How far changes are looked for: 18 months, so that both of a year are told whenever one asks."""
+"""How far to search: 18 months, so that both changes of a year are always found."""
 _MIDNIGHT = "00:00"
-_SHOWN = 4  # times that are listed one by one
+_SHOWN = 4  # times that are listed individually
 
 
 @dataclass(frozen=True, slots=True)
 class DstEffect:
-    """What a change of the clock does to an expression: `what` happens to its times, and `so` how it runs."""
+    """Effect of a clock change: `what` happens to the times, and `so` how the job runs."""
 
     what: str
     so: str
 
     def __str__(self) -> str:
-        """Return both."""
+        """Return both parts."""
         return f"{self.what}; {self.so}"
 
 
 def ahead(zone: ZoneInfo, now: datetime) -> Iterator[Span]:
-    """Return the changes of the clock of ZONE in the next 18 months, as the spans that begin with them."""
+    """Return the clock changes of `zone` in the next 18 months, as the spans they begin."""
     return dst.changes(zone, now, now + AHEAD)
 
 
 def touched(change: Span) -> tuple[datetime, datetime]:
-    """Return the local times that CHANGE leaves out or shows twice: the first of them, and the first after them."""
+    """Return the local times that `change` skips or repeats: the first, and the end."""
     after = change.local(change.start)
     before = after - change.jump
     return min(before, after), max(before, after)
 
 
 def effect(expression: str, change: Span) -> DstEffect | None:
-    """Say what CHANGE does to EXPRESSION, as Debian's cron does it; None: nothing."""
+    """Return the effect of `change` on `expression` in Debian's cron, or None without one."""
     low, high = touched(change)
     times = list(takewhile(lambda local: local < high, cron.times(expression, low)))
     if not times:
         return None
     many, fixed = len(times) > 1, cron.is_fixed(expression)
-    listed = _listed(times)
+    listed = _list_times(times)
     if change.jump > timedelta(0):
         what = f"{listed} {'do' if many else 'does'} not exist"
         if change.made_up_from(fixed=fixed) is None:
@@ -60,27 +60,27 @@ def effect(expression: str, change: Span) -> DstEffect | None:
 
 
 def lines(schedule: Schedule, zone: ZoneInfo, now: datetime) -> list[str]:
-    """Return a line for each of the next two changes of the clock in ZONE: when, from what to what, what happens."""
-    found = list(islice(ahead(zone, now), 2))
-    if not found:
+    """Return a line for each of the next two clock changes in `zone`, with its effect."""
+    changes = list(islice(ahead(zone, now), 2))
+    if not changes:
         return [f"In {zone.key} the clock is not changed within 18 months"]
-    return [_line(schedule, change) for change in found]
+    return [_change_line(schedule, change) for change in changes]
 
 
 def day(change: Span) -> str:
-    """Return the day of CHANGE, such as Sun 2027-03-28."""
+    """Return the day of `change`, such as Sun 2027-03-28."""
     return f"{touched(change)[0]:%a %Y-%m-%d}"
 
 
 def ends(change: Span) -> tuple[str, str]:
-    """Return what the clock shows as CHANGE comes, and what instead, such as 02:00 and 03:00."""
+    """Return the local times before and after `change`, such as 02:00 and 03:00."""
     low, high = touched(change)
-    earlier, later = f"{low:%H:%M}", _later(low, high)
+    earlier, later = f"{low:%H:%M}", _format_end(low, high)
     return (earlier, later) if change.jump > timedelta(0) else (later, earlier)
 
 
-def _later(low: datetime, high: datetime) -> str:
-    """Return the time HIGH as one says it who speaks of the day of LOW: midnight is its 24:00."""
+def _format_end(low: datetime, high: datetime) -> str:
+    """Return the time `high` as seen from the day of `low`: midnight is 24:00."""
     if low.date() == high.date():
         return f"{high:%H:%M}"
     if high - low < timedelta(days=1) and f"{high:%H:%M}" == _MIDNIGHT:
@@ -89,23 +89,23 @@ def _later(low: datetime, high: datetime) -> str:
 
 
 def listed(words: Sequence[str], *, most: int = _SHOWN) -> str:
-    """Return WORDS with commas and an `and`; of more than MOST the middle is left out."""
+    """Join `words` with commas and "and". Beyond `most` words, the middle is left out."""
     if len(words) > most:
         return f"{', '.join(words[: most - 1])} … {words[-1]}"
     return " and ".join((*([", ".join(words[:-1])] if words[:-1] else ()), words[-1]))
 
 
-def _line(schedule: Schedule, change: Span) -> str:
+def _change_line(schedule: Schedule, change: Span) -> str:
     before, after = ends(change)
-    return f"{day(change)} the clock goes from {before} to {after}: {_happens(schedule, change)}"
+    return f"{day(change)} the clock goes from {before} to {after}: {_describe_effects(schedule, change)}"
 
 
-def _happens(schedule: Schedule, change: Span) -> str:
+def _describe_effects(schedule: Schedule, change: Span) -> str:
     if not isinstance(schedule, Cron):
         return "nothing changes, its slots do not go by the clock on the wall"
-    found = [each for expression in schedule.expressions if (each := effect(expression, change))]
-    return "; ".join(map(str, found)) or "nothing changes"
+    effects = [each for expression in schedule.expressions if (each := effect(expression, change))]
+    return "; ".join(map(str, effects)) or "nothing changes"
 
 
-def _listed(times: Sequence[datetime]) -> str:
+def _list_times(times: Sequence[datetime]) -> str:
     return listed([f"{each:%H:%M}" for each in times]) + (f" ({len(times)} times)" if len(times) > _SHOWN else "")

@@ -23,15 +23,20 @@ COMMAND_TIMEOUT = 30.0  # seconds
 def unmet(
     conditions: Conditions, *, sensors: Sensors, free: Callable[[], int], run: Callable[[Sequence[str]], str]
 ) -> str:
-    """Return why `conditions` do not hold; '' if all do.
+    """Return why `conditions` do not hold, or '' if all do.
 
-    `free` returns the free bytes. `run` runs a command, which comes last, and returns an error or ''.
+    Args:
+        conditions: the conditions of a job.
+        sensors: the sensors of this machine.
+        free: returns the free bytes.
+        run: runs a command and returns an error or ''. The command is checked last.
+
     """
-    return next(_reasons(conditions, sensors, free, run), "")
+    return next(_unmet_reasons(conditions, sensors, free, run), "")
 
 
 def unmet_here(job: Job, config: Config, stop: process.StopSignal) -> str:
-    """Return why `job` may not run on this machine now; '' if it may.
+    """Return why `job` may not run on this machine now, or '' if it may.
 
     `stop` interrupts a slow command.
     """
@@ -47,13 +52,13 @@ def unmet_here(job: Job, config: Config, stop: process.StopSignal) -> str:
 
 def missing(job: Job, sensors: Sensors) -> list[str]:
     """Return the sensors that `job` needs and this machine lacks: temperature, power."""
-    asked, pause = job.conditions or Conditions(), job.suspend_when or SuspendWhen()
-    found = []
-    if (asked.temperature_below, pause.temperature_above) != (None, None) and sensors.temperature() is None:
-        found.append("temperature")
-    if (asked.not_throttled or pause.throttled) and sensors.power().throttled is None:
-        found.append("power")
-    return found
+    conditions, pause = job.conditions or Conditions(), job.suspend_when or SuspendWhen()
+    sensors_missing = []
+    if (conditions.temperature_below, pause.temperature_above) != (None, None) and sensors.temperature() is None:
+        sensors_missing.append("temperature")
+    if (conditions.not_throttled or pause.throttled) and sensors.power().throttled is None:
+        sensors_missing.append("power")
+    return sensors_missing
 
 
 def answer(
@@ -63,29 +68,29 @@ def answer(
     named: Collection[str] = (),
     patience: float = COMMAND_TIMEOUT,
 ) -> str:
-    """Run a command in `directory`, and return '' if it exits with 0, else the error.
+    """Run a command in `directory`, and return '' if it exits with 0, otherwise the error.
 
-    Its output is discarded, and its processes are killed at its end. It gets none of our secrets; `named` are those
-    that the configuration names.
+    Its output is discarded, and its processes are killed at its end. It gets no secrets of the
+    appliance. `named` are the secrets in the configuration.
     """
-    told: list[bytes] = []
+    start_errors: list[bytes] = []
     hidden = ",".join(secrets.secret_variables(os.environ, named))
     guard = (sys.executable, "-m", "pi_appliance.system.supervisor", str(os.getpid()), str(directory), "{fd}", hidden)
     program = argv[0] if "/" not in argv[0] else str(directory / Path(argv[0]).expanduser())
-    ended = process.run_child(
+    exit_state = process.run_child(
         [*guard, program, *argv[1:]],
         stop=stop,
         seconds=patience,
         on_output=lambda _: None,
-        on_line=told.append,
+        on_line=start_errors.append,
     )
-    if told:
-        return f"{argv[0]} cannot be run: {told[0].decode('utf-8', 'replace')}"
-    if ended.timed_out:
+    if start_errors:
+        return f"{argv[0]} cannot be run: {start_errors[0].decode('utf-8', 'replace')}"
+    if exit_state.timed_out:
         return f"{argv[0]} gave no answer within {patience:g} s"
-    if ended.stopped:
+    if exit_state.stopped:
         return f"stopped before {argv[0]} gave an answer"
-    return "" if ended.status == 0 else f"{argv[0]} {describe_exit_status(ended.status)}"
+    return "" if exit_state.status == 0 else f"{argv[0]} {describe_exit_status(exit_state.status)}"
 
 
 class Pause:
@@ -95,23 +100,23 @@ class Pause:
         self._when, self._sensors, self._hot = when, sensors, False
 
     def why(self) -> str:
-        """Return why the run is suspended now; '' if it is not."""
+        """Return why the run is suspended now, or '' if it is not."""
         limit, heat = self._when.temperature_above, None
         if limit is not None:
             heat = self._sensors.temperature()
             self._hot = heat is not None and heat > limit - (HYSTERESIS if self._hot else 0)
         if self._hot:
             return f"{heat:.1f} °C"
-        return _bad_power(self._sensors) if self._when.throttled else ""
+        return _power_problem(self._sensors) if self._when.throttled else ""
 
 
-def _reasons(
+def _unmet_reasons(
     conditions: Conditions, sensors: Sensors, free: Callable[[], int], run: Callable[[Sequence[str]], str]
 ) -> Iterator[str]:
     below = conditions.temperature_below
     if below is not None and (heat := sensors.temperature()) is not None and heat >= below:
         yield f"temperature {heat:.1f} °C is not below {below:g} °C"
-    if conditions.not_throttled and (why := _bad_power(sensors)):
+    if conditions.not_throttled and (why := _power_problem(sensors)):
         yield why
     if conditions.disk_free is not None and (room := free()) < conditions.disk_free:
         yield f"{format_size(room)} free, less than {format_size(conditions.disk_free)}"
@@ -121,7 +126,7 @@ def _reasons(
         yield why
 
 
-def _bad_power(sensors: Sensors) -> str:
+def _power_problem(sensors: Sensors) -> str:
     power = sensors.power()
     if power.under_voltage:
         return "under-voltage"

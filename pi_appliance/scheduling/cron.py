@@ -1,7 +1,7 @@
-"""One cron expression: read, checked, followed along the clock on the wall, and said in words.
+"""Cron expressions: parsing, checks, local times and descriptions.
 
-The only file that imports cronsim, which is asked about local times without a zone only. What Debian's cron reads
-differently is refused here, so that a job means the same to both.
+Only this file imports cronsim, and only for local times without a zone. Expressions that Debian's
+cron reads differently are rejected, so that cron and the daemon agree on a job.
 """
 
 import re
@@ -29,7 +29,7 @@ WORDS = {
     "@annually": "0 0 1 1 *",
 }
 LENGTHS = (0, 31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
-"""How many days each month has at the most, from 1."""
+"""Maximum number of days of each month. Index 1 is January."""
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _DAYS = ("sun", "mon", "tue", "wed", "thu", "fri", "sat")
 _NAMES = {
@@ -38,27 +38,32 @@ _NAMES = {
 }
 _RANGES = {"minute": "0-59", "hour": "0-23", "day-of-month": "1-31", "month": "1-12 or jan-dec"}
 _RANGES["day-of-week"] = "0-7 or sun-sat, where 0 and 7 are Sunday"
-_ANY_TIME = datetime(2001, 1, 1)  # noqa: DTZ001 - what a clock on a wall shows
+_ANY_TIME = datetime(2001, 1, 1)  # noqa: DTZ001 - a local time
 EVERY_NTH = re.compile(r"\*/(\d+)")
-"""A field that is one step and nothing else."""
+"""A field that is a single step."""
 _NEVER = timedelta(days=3653)  # ten years
 _SECOND = timedelta(seconds=1)
 
 
 @dataclass(frozen=True, slots=True)
 class Fields:
-    """What the five fields of an expression name."""
+    """The numbers that the five fields of an expression name."""
 
     minutes: frozenset[int]
     hours: frozenset[int]
     days: frozenset[int]
     months: frozenset[int]
     weekdays: frozenset[int]
-    """0 is Sunday, and so may be 7."""
+    """0 is Sunday. 7 may be Sunday too."""
 
 
 def parse(text: str) -> str:
-    """Return the five fields of TEXT. Raises ValueError saying what is wrong, or what cron would read differently."""
+    """Return the five fields of `text`.
+
+    Raises:
+        ValueError: the expression is not valid, or cron would read it differently.
+
+    """
     word = text.strip().lower()
     if word.startswith("@"):
         if word not in WORDS:
@@ -68,23 +73,23 @@ def parse(text: str) -> str:
     if len(parts) != 5:
         raise ValueError(f"a cron expression has five fields (minute hour day month weekday), this has {len(parts)}")
     for name, field in zip(_RANGES, parts, strict=True):
-        _refuse_what_cron_reads_differently(name, field)
+        _reject_unlike_cron(name, field)
     expression = " ".join(parts)
     if wrong := _wrong_field(parts):
         raise ValueError(f"bad {wrong} in {expression!r}: {_RANGES[wrong]}")
-    _refuse_what_never_comes(expression)
+    _reject_never_due(expression)
     return expression
 
 
 def fields(expression: str) -> Fields:
-    """Return what EXPRESSION, which `parse` took, names."""
+    """Return the numbers that `expression` names. `parse` has accepted it."""
     read = CronSim(expression, _ANY_TIME)
     named = (read.minutes, read.hours, read.days, read.months, read.weekdays)
     return Fields(*(frozenset(each for each in part if isinstance(each, int)) for part in named))
 
 
 def _wrong_field(parts: Sequence[str]) -> str:
-    """Return the name of the first field that cannot be read; empty if all can."""
+    """Return the name of the first invalid field, or ''."""
     for number, (name, field) in enumerate(zip(_RANGES, parts, strict=True)):
         try:
             CronSim(" ".join(field if place == number else "*" for place in range(5)), _ANY_TIME)
@@ -93,8 +98,8 @@ def _wrong_field(parts: Sequence[str]) -> str:
     return ""
 
 
-def _refuse_what_cron_reads_differently(name: str, field: str) -> None:
-    """Raise ValueError for forms that Debian's cron rejects or takes for something else (tried on cron 3.0pl1)."""
+def _reject_unlike_cron(name: str, field: str) -> None:
+    """Raise ValueError for forms that Debian's cron rejects or misreads (tested on cron 3.0pl1)."""
     if not field.isascii():
         raise ValueError(f"{name} {field!r}: cron reads plain letters and digits only")
     if "#" in field or re.search(r"\bL\b|\dL|LW", field, re.IGNORECASE):
@@ -104,12 +109,12 @@ def _refuse_what_cron_reads_differently(name: str, field: str) -> None:
     if re.search(r"\d{5}", field):
         raise ValueError(f"{name} {field!r}: cron counts in numbers of four digits at the most")
     for part in field.split(","):
-        _refuse_odd_range(name, field, *part.partition("/")[::2])
+        _reject_odd_range(name, field, *part.partition("/")[::2])
 
 
-def _refuse_odd_range(name: str, field: str, ends: str, step: str) -> None:
+def _reject_odd_range(name: str, field: str, ends: str, step: str) -> None:
     first, dash, last = ends.partition("-")
-    low, high = _number(name, first), _number(name, last)
+    low, high = _parse_number(name, first), _parse_number(name, last)
     if step and not dash and low is not None:
         raise ValueError(f"{name} {field!r}: cron does not know N/step; write a range, such as 5-59/15")
     if low is None or high is None:
@@ -120,12 +125,12 @@ def _refuse_odd_range(name: str, field: str, ends: str, step: str) -> None:
         raise ValueError(f"{name} {field!r}: {ends} runs backwards, cron would never start it; write two ranges")
 
 
-def _number(name: str, text: str) -> int | None:
+def _parse_number(name: str, text: str) -> int | None:
     return int(text) if text.isdigit() else _NAMES.get(name, {}).get(text.lower())
 
 
-def _refuse_what_never_comes(expression: str) -> None:
-    """Raise ValueError for days that no month has, and for those that come so rarely that nobody can mean them."""
+def _reject_never_due(expression: str) -> None:
+    """Raise ValueError for days that no month has, or that are too rare to be intended."""
     try:
         first, second = islice(CronSim(expression, _ANY_TIME), 2)
     except CronSimError:
@@ -138,39 +143,44 @@ def _refuse_what_never_comes(expression: str) -> None:
 
 
 def is_fixed(expression: str) -> bool:
-    """Answer whether EXPRESSION names its minute and its hour. It matters where the clock on the wall jumps."""
+    """Return whether `expression` names its minute and its hour. It matters at clock changes."""
     minute, hour, *_ = expression.split()
     return not minute.startswith("*") and not hour.startswith("*")
 
 
 def matches_dom_or_dow(expression: str) -> bool:
-    """Answer whether a day that fits either the date or the weekday of EXPRESSION is enough, as cron has it."""
+    """Return whether a match of either the date or the weekday of `expression` is enough."""
     _, _, day, _, weekday = expression.split()
     return not day.startswith("*") and not weekday.startswith("*")
 
 
 def times(expression: str, first: datetime) -> Iterator[datetime]:
-    """Yield the local times that EXPRESSION names, from FIRST on. They end where it names none in fifty years."""
+    """Yield the local times of `expression` from `first` on, until it has none in fifty years."""
     return CronSim(expression, first - _SECOND)
 
 
 def times_back(expression: str, end: datetime) -> Iterator[datetime]:
-    """Yield the local times that EXPRESSION names, backwards from before END."""
+    """Yield the local times of `expression` before `end`, in reverse order."""
     return CronSim(expression, end, reverse=True)
 
 
 def describe(expression: str) -> str:
-    """Say EXPRESSION in English."""
-    return _TH.sub(lambda found: found[1] + _ENDINGS[found[1][-1]], CronSim(_plain(expression), _ANY_TIME).explain())
+    """Describe `expression` in English."""
+    return _TH.sub(
+        lambda found: found[1] + _ENDINGS[found[1][-1]], CronSim(_simplify_expression(expression), _ANY_TIME).explain()
+    )
 
 
 _TH = re.compile(r"\b([2-9][123])th\b")
 _ENDINGS = {"1": "st", "2": "nd", "3": "rd"}
-_FEW = 4  # days of a month that are listed rather than counted
+_FEW = 4  # days of a month that are listed instead of described as a step
 
 
-def _plain(expression: str) -> str:
-    """Return EXPRESSION as is best read: * for what names everything, a list for steps that are not even."""
+def _simplify_expression(expression: str) -> str:
+    """Return `expression` in its most readable form.
+
+    A full field becomes *, and uneven steps become a list.
+    """
     parts, read = expression.split(), fields(expression)
     sets = (read.minutes, read.hours, read.days, read.months, read.weekdays)
     for number, (field, named, length) in enumerate(zip(parts, sets, (60, 24, 31, 12, 7), strict=True)):
@@ -192,20 +202,21 @@ def _is_better_listed(number: int, step: int, length: int) -> bool:
     return step * _FEW > length if number == 2 else length % step != 0 or number == 4
 
 
-_END_OF_TIME = int(datetime(9999, 1, 1, tzinfo=UTC).timestamp())  # the last year there is may not exist in each zone
+_END_OF_TIME = int(datetime(9999, 1, 1, tzinfo=UTC).timestamp())  # year 10000 is out of range
 
 
 def fire_times(schedule: Schedule, after: datetime, zone: ZoneInfo) -> Iterator[datetime]:
-    """Yield the instants after AFTER that SCHEDULE names in ZONE, in order, in UTC. AtBoot has none to foretell.
+    """Yield the instants of `schedule` in `zone` after `after`, in order, in UTC.
 
-    In UTC, because two instants of one zone compare by the clock on the wall, which shows an hour twice in autumn.
+    `AtBoot` has none. UTC is needed because Python compares two instants of one zone by local time,
+    which shows an hour twice in autumn.
     """
-    first = _whole(after) + _SECOND
+    first = _whole_seconds(after) + _SECOND
     match schedule:
         case Cron(expressions):
-            yield from _each_once(merge(*(_forwards(each, first, zone) for each in expressions)))
+            yield from _drop_repeats(merge(*(_instants_forward(each, first, zone) for each in expressions)))
         case Every(interval):
-            # Whole seconds in whole numbers, so that no slot drifts.
+            # Integer seconds avoid drift.
             step = int(interval.total_seconds())
             for seconds in range(-(-int(first.timestamp()) // step) * step, _END_OF_TIME, step):
                 yield datetime.fromtimestamp(seconds, UTC)
@@ -214,11 +225,13 @@ def fire_times(schedule: Schedule, after: datetime, zone: ZoneInfo) -> Iterator[
 
 
 def fire_times_before(schedule: Schedule, before: datetime, zone: ZoneInfo) -> Iterator[datetime]:
-    """Yield the same instants as `slots`, backwards: those not after BEFORE, the newest first, to the year 1970."""
-    last = _whole(before)
+    """Yield the instants of `fire_times` that are not after `before`, the newest first, to 1970."""
+    last = _whole_seconds(before)
     match schedule:
         case Cron(expressions):
-            yield from _each_once(merge(*(_backwards(each, last, zone) for each in expressions), reverse=True))
+            yield from _drop_repeats(
+                merge(*(_instants_backward(each, last, zone) for each in expressions), reverse=True)
+            )
         case Every(interval):
             step = int(interval.total_seconds())
             for seconds in range(int(last.timestamp()) // step * step, -1, -step):
@@ -227,11 +240,11 @@ def fire_times_before(schedule: Schedule, before: datetime, zone: ZoneInfo) -> I
             return
 
 
-def _forwards(expression: str, first: datetime, zone: ZoneInfo) -> Iterator[datetime]:
-    """Yield the instants of EXPRESSION from FIRST on."""
+def _instants_forward(expression: str, first: datetime, zone: ZoneInfo) -> Iterator[datetime]:
+    """Yield the instants of `expression` from `first` on."""
     fixed = is_fixed(expression)
     for span in dst.spans(zone, first):
-        if span.start >= first and _is_made_up_for(expression, span, fixed=fixed):
+        if span.start >= first and _is_made_up_at_start(expression, span, fixed=fixed):
             yield span.start
         low, end = max(span.local(max(first, span.start)), span.begins(fixed=fixed)), span.local(span.end)
         for local in times(expression, low):
@@ -240,8 +253,8 @@ def _forwards(expression: str, first: datetime, zone: ZoneInfo) -> Iterator[date
             yield span.instant(local)
 
 
-def _backwards(expression: str, last: datetime, zone: ZoneInfo) -> Iterator[datetime]:
-    """Yield the instants of EXPRESSION that are not after LAST, the newest first."""
+def _instants_backward(expression: str, last: datetime, zone: ZoneInfo) -> Iterator[datetime]:
+    """Yield the instants of `expression` that are not after `last`, the newest first."""
     fixed = is_fixed(expression)
     for span in dst.spans_back(zone, last):
         low, end = span.begins(fixed=fixed), span.local(min(last + _SECOND, span.end))
@@ -249,36 +262,36 @@ def _backwards(expression: str, last: datetime, zone: ZoneInfo) -> Iterator[date
             if local < low:
                 break
             yield span.instant(local)
-        if _is_made_up_for(expression, span, fixed=fixed):
+        if _is_made_up_at_start(expression, span, fixed=fixed):
             yield span.start
 
 
-def _is_made_up_for(expression: str, span: Span, *, fixed: bool) -> bool:
+def _is_made_up_at_start(expression: str, span: Span, *, fixed: bool) -> bool:
     left_out = span.made_up_from(fixed=fixed)
     return left_out is not None and next(times(expression, left_out)) < span.local(span.start)
 
 
-def _each_once(slots: Iterator[datetime]) -> Iterator[datetime]:
+def _drop_repeats(slots: Iterator[datetime]) -> Iterator[datetime]:
     return (slot for slot, _ in groupby(slots))
 
 
-def _whole(instant: datetime) -> datetime:
+def _whole_seconds(instant: datetime) -> datetime:
     return instant.astimezone(UTC).replace(microsecond=0)
 
 
 def last_slot(schedule: Schedule, now: datetime, zone: ZoneInfo, *, within: timedelta) -> datetime | None:
-    """Return the latest slot not after NOW and not older than WITHIN."""
+    """Return the latest slot not after `now` and not older than `within`."""
     slot = next(fire_times_before(schedule, now, zone), None)
     return slot if slot is not None and now - slot <= within else None
 
 
 def slot_key(slot: datetime) -> str:
-    """Return the name of SLOT in the history: its instant in UTC, the same whatever the zone."""
+    """Return the key of `slot` in the history: its instant in UTC."""
     return slot.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def explain(schedule: Schedule) -> str:
-    """Say SCHEDULE in words."""
+    """Describe `schedule` in English."""
     match schedule:
         case Cron(expressions):
             return "; ".join(map(describe, expressions))
@@ -289,5 +302,5 @@ def explain(schedule: Schedule) -> str:
 
 
 def upcoming(schedule: Schedule, after: datetime, zone: ZoneInfo, count: int) -> list[datetime]:
-    """Return the first COUNT slots after AFTER."""
+    """Return the first `count` slots after `after`."""
     return list(islice(fire_times(schedule, after, zone), count))

@@ -1,8 +1,8 @@
-"""Our entries for cron, built by python-crontab. The only file that imports it.
+"""Entries of the appliance in the crontab, built by python-crontab. Only this file imports it.
 
-The time fields are the very text that the daemon reads (scheduling/cron.py vouches that cron reads it alike).
-python-crontab would write 0 0-23 as 0 *, and 0-7 as 0,*, which cron takes for something else on the day the clocks
-change.
+The time fields are copied from the configuration. scheduling/cron.py ensures that cron and the
+daemon read them alike. python-crontab would write 0 0-23 as 0 *, and 0-7 as 0,*, which cron treats
+differently at clock changes.
 """
 
 import contextlib
@@ -22,7 +22,7 @@ from pi_appliance.scheduling import dst
 from pi_appliance.scheduling.crontab_files import SYSTEM_FILE, SystemCrontab, UserCrontab
 from pi_appliance.scheduling.model import Cron
 
-_LONGEST = 998  # characters: cron's MAX_COMMAND, which it does not check where it reads /etc/cron.d
+_LONGEST = 998  # characters: cron's MAX_COMMAND, which it does not check in /etc/cron.d
 _YEARS = timedelta(days=3 * 366)
 _CRON = {"cron", "crond", "cronie", "fcron", "dcron", "bcron-start"}
 
@@ -30,9 +30,18 @@ _CRON = {"cron", "crond", "cronie", "fcron", "dcron", "bcron-start"}
 def lines(
     config: Config, program: Sequence[str], *, zone: ZoneInfo, now: datetime, user: str | None = None
 ) -> list[str]:
-    """Return an entry for each expression of each job that runs by cron, with the field of USER if there is one.
+    """Return an entry for each expression of each job that cron starts.
 
-    ZONE is the one cron reckons in. Raises Refused for what cron would not do as the daemon does.
+    Args:
+        config: the configuration.
+        program: the command that starts pi-appliance.
+        zone: the time zone of cron.
+        now: the current time.
+        user: value of the user field, which only system crontabs have.
+
+    Raises:
+        Refused: cron would not run a job as the daemon does.
+
     """
     jobs = [job for job in config.jobs.values() if job.started_by is StartedBy.CRON and job.schedule is not None]
     for job in jobs:
@@ -42,28 +51,30 @@ def lines(
                 f"cron knows only the machine's time zone, {zone.key}, but {job.name} is to run by {wanted.key}; run: "
                 f"sudo timedatectl set-timezone {wanted.key}, or write started-by: daemon"
             )
-    return [_line(when, _command(config, program, job), user) for job in jobs for when in _expressions(job)]
+    return [
+        _build_entry(when, _build_command(config, program, job), user) for job in jobs for when in _job_expressions(job)
+    ]
 
 
 def same_clock(one: ZoneInfo, other: ZoneInfo, now: datetime) -> bool:
-    """Answer whether two zones are one rule by two names: the same for three years from NOW."""
+    """Return whether two zones have the same rules for three years from `now`."""
     return one.key == other.key or dst.agree(one, other, now, now + _YEARS)
 
 
 def daemon_runs() -> bool:
-    """Answer whether a cron daemon is among the processes of this machine."""
+    """Return whether a cron daemon runs on this machine."""
     for name in Path("/proc").glob("[0-9]*/comm"):
-        with contextlib.suppress(OSError):  # it ended just now
+        with contextlib.suppress(OSError):  # the process has just ended
             if name.read_text("utf-8", "replace").strip() in _CRON:
                 return True
     return False
 
 
-def _expressions(job: Job) -> tuple[str, ...]:
+def _job_expressions(job: Job) -> tuple[str, ...]:
     return job.schedule.expressions if isinstance(job.schedule, Cron) else ("@reboot",)
 
 
-def _command(config: Config, program: Sequence[str], job: Job) -> str:
+def _build_command(config: Config, program: Sequence[str], job: Job) -> str:
     command = shlex.join([*program, "jobs", "run", job.name, "--trigger", "cron", "--config", str(config.path)])
     if not command.isprintable() or "\\" in command:
         raise Refused(f"cron cannot keep a command with control characters or backslashes: {command!a}; rename it")
@@ -72,9 +83,9 @@ def _command(config: Config, program: Sequence[str], job: Job) -> str:
     return command
 
 
-def _line(when: str, command: str, user: str | None) -> str:
-    """Let python-crontab write the entry (it escapes each %, as cron wants), then put our own time fields to it."""
-    from crontab import CronTab  # noqa: PLC0415 - loading it takes longer than all that most commands do
+def _build_entry(when: str, command: str, user: str | None) -> str:
+    """Return an entry. python-crontab escapes each %; its time fields are replaced by ours."""
+    from crontab import CronTab  # noqa: PLC0415 - slow to load
 
     item = CronTab(tab="", user=False if user else None).new(command=command, user=user)
     entry: str = item.render()
@@ -87,38 +98,45 @@ _OURS = b" --trigger cron "
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """Why cron passes over a file, or over a part of it, and the command that mends it."""
+    """The reason why cron ignores a file or part of it, and the command that repairs it."""
 
     why: str
     mend: str
 
 
 def faults(file: Path = SYSTEM_FILE) -> list[Fault]:
-    """Return what keeps cron from reading FILE; nothing where there is no such file. Raises OSError."""
+    """Return the reasons why cron does not read `file`. There are none without the file.
+
+    Raises:
+        OSError: the file cannot be read.
+
+    """
     try:
         about, content = file.stat(), file.read_bytes()
     except FileNotFoundError:
         return []
-    found, name = [], shlex.quote(str(file))
+    problems, name = [], shlex.quote(str(file))
     if about.st_uid != 0:
-        found.append(Fault(f"{file} does not belong to root, so cron does not read it", f"sudo chown root:root {name}"))
+        problems.append(
+            Fault(f"{file} does not belong to root, so cron does not read it", f"sudo chown root:root {name}")
+        )
     if about.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
-        found.append(Fault(f"others may write to {file}, so cron does not read it", f"sudo chmod 644 {name}"))
+        problems.append(Fault(f"others may write to {file}, so cron does not read it", f"sudo chmod 644 {name}"))
     if content and not content.endswith(b"\n"):
         why = f"{file} has no newline at its end, so cron reads nothing of it"
-        found.append(Fault(why, f"echo | sudo tee -a {name}"))
-    return found
+        problems.append(Fault(why, f"echo | sudo tee -a {name}"))
+    return problems
 
 
 def misnamed(folder: Path = SYSTEM_FILE.parent) -> list[Fault]:
-    """Return the files in FOLDER that hold entries of ours under a name that cron passes over."""
-    found, right = [], folder / SYSTEM_FILE.name
+    """Return the files in `folder` with our entries whose names cron ignores."""
+    problems, expected = [], folder / SYSTEM_FILE.name
     for file in sorted(folder.glob("*")):
         if not _NAME.fullmatch(file.name) and _has_entries(file):
             name = shlex.quote(str(file))
-            mend = f"sudo rm {name}" if right.exists() else f"sudo mv {name} {shlex.quote(str(right))}"
-            found.append(Fault(f"cron passes over {file}: only letters, digits, - and _ may be in its name", mend))
-    return found
+            mend = f"sudo rm {name}" if expected.exists() else f"sudo mv {name} {shlex.quote(str(expected))}"
+            problems.append(Fault(f"cron passes over {file}: only letters, digits, - and _ may be in its name", mend))
+    return problems
 
 
 def _has_entries(file: Path) -> bool:
@@ -132,21 +150,21 @@ _TODO = "cron has no entry for it and will not start it; put it there with: pi-a
 
 
 def missing(config: Config) -> list[str]:
-    """Return the names of the jobs that neither /etc/cron.d nor this user's crontab has an entry for.
+    """Return the jobs without an entry in /etc/cron.d or this user's crontab.
 
-    Where a table cannot be looked at nothing is known, and so nothing said.
+    If a table cannot be read, the result is empty.
     """
-    wanted = [job.name for job in config.jobs.values() if job.started_by is StartedBy.CRON and job.schedule]
+    absent = [job.name for job in config.jobs.values() if job.started_by is StartedBy.CRON and job.schedule]
     for kind in (SystemCrontab, UserCrontab):
-        if wanted:
+        if absent:
             try:
                 text = kind(config.path).read() or b""
             except ApplianceError:
                 return []
-            wanted = [name for name in wanted if f" jobs run {name} --trigger cron ".encode() not in text]
-    return wanted
+            absent = [name for name in absent if f" jobs run {name} --trigger cron ".encode() not in text]
+    return absent
 
 
 def notes(config: Config) -> list[str]:
-    """Return a line for the owner for each such job."""
+    """Return a line for the owner for each of these jobs."""
     return [f"{name}: {_TODO}" for name in missing(config)]

@@ -1,6 +1,6 @@
 """Where entries for cron go: a user's crontab, or a file of ours in /etc/cron.d.
 
-In a crontab the entries are one marked block; the rest is other people's, and is given back to the byte.
+In a crontab the entries are one marked block. All other bytes stay unchanged.
 """
 
 import contextlib
@@ -26,7 +26,7 @@ _PATIENCE = 20.0  # seconds for the crontab program, and for another install of 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What is there, and what is to be there; None where there is no crontab at all."""
+    """The present and the new content. None means there is no crontab."""
 
     place: str
     before: bytes | None
@@ -34,35 +34,42 @@ class Plan:
 
     @property
     def changes(self) -> bool:
-        """Whether anything is to be done."""
+        """Whether there is a change."""
         return self.before != self.after
 
     def diff(self) -> str:
-        """Return the change as a unified diff, '' when there is none."""
-        old, new = (_shown(text) for text in (self.before, self.after))
+        """Return the change as a unified diff, or '' without one."""
+        old, new = (_split_lines(text) for text in (self.before, self.after))
         return "\n".join(difflib.unified_diff(old, new, f"{self.place} (now)", f"{self.place} (then)", lineterm=""))
 
 
 class UserCrontab:
-    """The crontab of one user, with one marked block for each configuration file that has entries in it."""
+    """The crontab of one user, with a marked block for each configuration file with entries."""
 
     def __init__(self, config: Path, *, user: str | None = None, backup: Path | None = None) -> None:
-        """USER is named by root only, for someone else's. Before a change the old bytes go into the file BACKUP."""
+        """Create it without access to cron yet.
+
+        Args:
+            config: the configuration file, which owns the block.
+            user: another user. Only root may name one.
+            backup: receives the old content before a change.
+
+        """
         self.owner = os.fsencode(config)
         self.user = user
         self.backup = backup
         self.place = f"crontab of {user or current_user()}"
 
     def read(self) -> bytes | None:
-        """Return the crontab as it is, None if there is none. Raises Unavailable or Refused."""
-        listed = self._run("-l")
+        """Return the crontab, or None if there is none. Raises Unavailable or Refused."""
+        listed = self._run_crontab("-l")
         if listed.returncode != 0 and b"no crontab for" in listed.stderr:
             return None
-        text = _output(listed)
+        text = _check_output(listed)
         if b"\\r" not in text and b"\\b" not in text:
             return text
-        # crontab -l prints a carriage return and a backspace as \r and \b; an editor is given them as they are.
-        text = _output(self._run("-e", VISUAL="cat", EDITOR="cat"))
+        # crontab -l escapes carriage return and backspace. An editor gets the original bytes.
+        text = _check_output(self._run_crontab("-e", VISUAL="cat", EDITOR="cat"))
         if text.replace(b"\r", b"\\r").replace(b"\b", b"\\b") != listed.stdout:
             raise Refused(
                 f"the {self.place} holds control characters that cannot be read back exactly; "
@@ -71,15 +78,21 @@ class UserCrontab:
         return text
 
     def plan(self, entries: Sequence[str]) -> Plan:
-        """Return what `install` would do."""
+        """Return the change that `install` would make."""
         return self._plan(self.read(), entries)
 
     def install(self, entries: Sequence[str]) -> Plan:
-        """Make ENTRIES the lines of our block; without any, take the block out. Returns what was done.
+        """Write `entries` into our block, or remove the block without entries.
 
-        Raises Unavailable or Refused, and then the crontab is as it was.
+        Returns:
+            The change that was made.
+
+        Raises:
+            Refused: the change is not possible. The crontab is unchanged.
+            Unavailable: cron does not work. The crontab is unchanged.
+
         """
-        with _alone(self.user or current_user()):
+        with _lock_crontab(self.user or current_user()):
             plan = self.plan(entries)
             if not plan.changes:
                 return plan
@@ -88,11 +101,11 @@ class UserCrontab:
                 files.write_file(self.backup, plan.before, mode=0o600)
             if self.read() != plan.before:
                 raise Unavailable(f"another program changed the {self.place} just now; nothing was done, try again")
-            self._replace(plan)
+            self._replace_crontab(plan)
             return plan
 
     def uninstall(self) -> Plan:
-        """Take our block out: what remains is, to the byte, what was there without it. Returns what was done."""
+        """Remove our block and return the change. The other bytes stay unchanged."""
         return self.install([])
 
     def _plan(self, before: bytes | None, entries: Sequence[str]) -> Plan:
@@ -100,27 +113,27 @@ class UserCrontab:
         after = put(before, self.owner, block) if entries else take_out(before, self.owner)
         return Plan(self.place, before, after)
 
-    def _replace(self, plan: Plan) -> None:
+    def _replace_crontab(self, plan: Plan) -> None:
         try:
-            self._write(plan.after)
-            if _whole(self.read()) != _whole(plan.after):
+            self._write_crontab(plan.after)
+            if _end_with_newline(self.read()) != _end_with_newline(plan.after):
                 raise Refused(f"cron did not keep the {self.place} as it was given; the old one is back")
         except ApplianceError:
             if self.read() != plan.before:
-                self._write(plan.before)
+                self._write_crontab(plan.before)
             raise
 
-    def _write(self, text: bytes | None) -> None:
+    def _write_crontab(self, text: bytes | None) -> None:
         if text is None:
-            _output(self._run("-r"))
+            _check_output(self._run_crontab("-r"))
             return
-        ended = self._run("-", text=text)
-        if ended.returncode != 0 and text != _whole(text):
-            # Debian's cron never takes back a last line without its newline, which only a hand in its folder can write.
-            ended = self._run("-", text=_whole(text) or b"")
-        _output(ended)
+        result = self._run_crontab("-", text=text)
+        if result.returncode != 0 and text != _end_with_newline(text):
+            # Debian's cron rejects a last line without a newline, but its file may contain one.
+            result = self._run_crontab("-", text=_end_with_newline(text) or b"")
+        _check_output(result)
 
-    def _run(self, *options: str, text: bytes = b"", **environment: str) -> subprocess.CompletedProcess[bytes]:
+    def _run_crontab(self, *options: str, text: bytes = b"", **environment: str) -> subprocess.CompletedProcess[bytes]:
         command = ["crontab", *(["-u", self.user] if self.user else []), *options]
         try:
             return subprocess.run(
@@ -138,7 +151,7 @@ class UserCrontab:
 
 
 class SystemCrontab:
-    """A file of our own in /etc/cron.d, whose entries name the user they run as. Only root may change it."""
+    """Our own file in /etc/cron.d. Its entries name their user. Only root may change it."""
 
     def __init__(self, config: Path, *, path: Path = SYSTEM_FILE) -> None:
         self.head = f"# The entries of {config} for cron.\n{NOTICE}\n"
@@ -146,7 +159,7 @@ class SystemCrontab:
         self.place = str(path)
 
     def read(self) -> bytes | None:
-        """Return the file as it is, None if there is none. Raises Unavailable."""
+        """Return the file, or None if there is none. Raises Unavailable."""
         try:
             return self.path.read_bytes()
         except FileNotFoundError:
@@ -155,7 +168,7 @@ class SystemCrontab:
             raise Unavailable(f"{self.path} cannot be read: {error.strerror}") from None
 
     def plan(self, entries: Sequence[str]) -> Plan:
-        """Return what `install` would do. Raises Refused if the file is not ours."""
+        """Return the change that `install` would make. Raises Refused if the file is not ours."""
         before = self.read()
         if before is not None and not before.startswith(os.fsencode(self.head)):
             first = before.split(b"\n", 1)[0].decode("utf-8", "backslashreplace")
@@ -167,12 +180,17 @@ class SystemCrontab:
         return Plan(self.place, before, os.fsencode(text) if entries else None)
 
     def install(self, entries: Sequence[str]) -> Plan:
-        """Make ENTRIES the content of the file; without any, remove it. Returns what was done. Raises as `plan`."""
+        """Write `entries` to the file, or delete it without entries. Raises as `plan`.
+
+        Returns:
+            The change that was made.
+
+        """
         plan = self.plan(entries)
         if not plan.changes:
             return plan
         if plan.after is not None:
-            files.write_file(self.path, plan.after)  # its draft has a dot in its name, so cron never reads half of it
+            files.write_file(self.path, plan.after)  # cron ignores the draft, because its name has a dot
             return plan
         try:
             self.path.unlink()
@@ -181,12 +199,12 @@ class SystemCrontab:
         return plan
 
     def uninstall(self) -> Plan:
-        """Remove the file. Returns what was done."""
+        """Delete the file and return the change."""
         return self.install([])
 
 
 def current_user() -> str:
-    """Return the name of the user this process acts for."""
+    """Return the name of the effective user."""
     number = os.geteuid()
     try:
         return pwd.getpwuid(number).pw_name
@@ -195,7 +213,7 @@ def current_user() -> str:
 
 
 def known_user(name: str) -> pwd.struct_passwd:
-    """Return what the machine knows of the user NAME. Raises Refused if there is none."""
+    """Return the account of the user `name`. Raises Refused if there is none."""
     try:
         return pwd.getpwnam(name)
     except KeyError:
@@ -203,9 +221,9 @@ def known_user(name: str) -> pwd.struct_passwd:
 
 
 @contextlib.contextmanager
-def _alone(user: str) -> Iterator[None]:
-    """Keep other installs of ours away from the crontab of USER. Raises Unavailable when one does not end."""
-    number = _open_folder(user)
+def _lock_crontab(user: str) -> Iterator[None]:
+    """Lock the crontab of `user` against other installs. Raises Unavailable after a timeout."""
+    number = _open_lock_directory(user)
     try:
         deadline = time.monotonic() + _PATIENCE
         while True:
@@ -221,26 +239,29 @@ def _alone(user: str) -> Iterator[None]:
         os.close(number)
 
 
-def _open_folder(user: str) -> int:
-    """Open the folder whose lock stands for USER's crontab: the home, which needs no file to be left behind."""
+def _open_lock_directory(user: str) -> int:
+    """Open the directory whose lock protects the crontab of `user`.
+
+    The home directory needs no additional lock file.
+    """
     for folder in (known_user(user).pw_dir, tempfile.gettempdir()):
         with contextlib.suppress(OSError):
             return os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     raise Unavailable(f"neither the home of {user} nor {tempfile.gettempdir()} can be opened; check their rights")
 
 
-def _whole(text: bytes | None) -> bytes | None:
-    """Return TEXT with a newline at its end, where it has an end."""
+def _end_with_newline(text: bytes | None) -> bytes | None:
+    """Return `text` with a newline at its end, unless it is empty."""
     return text + b"\n" if text and not text.endswith(b"\n") else text
 
 
-def _shown(text: bytes | None) -> list[str]:
+def _split_lines(text: bytes | None) -> list[str]:
     return text.decode("utf-8", "backslashreplace").removesuffix("\n").split("\n") if text else []
 
 
-def _output(ended: subprocess.CompletedProcess[bytes]) -> bytes:
-    """Return what the crontab program printed. Raises Refused with its own words when it did not do it."""
-    if ended.returncode != 0:
-        said = b" ".join(ended.stderr.split()).decode("utf-8", "backslashreplace")
-        raise Refused(f"crontab answered: {said or f'exit status {ended.returncode}'}; nothing was changed")
-    return ended.stdout
+def _check_output(result: subprocess.CompletedProcess[bytes]) -> bytes:
+    """Return the output of the crontab program. Raises Refused with its message on an error."""
+    if result.returncode != 0:
+        message = b" ".join(result.stderr.split()).decode("utf-8", "backslashreplace")
+        raise Refused(f"crontab answered: {message or f'exit status {result.returncode}'}; nothing was changed")
+    return result.stdout

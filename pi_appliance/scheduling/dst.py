@@ -1,8 +1,9 @@
-"""The clock on the wall: in which spans of time it goes evenly, and what a jump of it means to Debian's cron.
+"""Daylight saving: spans of a constant UTC offset, and the handling of changes in Debian's cron.
 
-Cron goes by the minutes that the clock shows. Where the clock is put forward, an entry that names its minute and its
-hour (a *fixed* one) runs at the jump for the times left out; where the clock is put back, it does not run again for
-the times that come twice. An entry whose minute or hour begins with * (a *wildcard*) runs by what the clock shows.
+Cron follows the local time. An entry that names its minute and hour is called *fixed*. When the
+clock goes forward, it runs at the change for the skipped times. When the clock goes back, it does
+not run again for the repeated times. An entry whose minute or hour begins with * is a *wildcard*
+and follows the local time.
 """
 
 from collections.abc import Iterator
@@ -13,45 +14,45 @@ from itertools import pairwise, takewhile
 from zoneinfo import ZoneInfo
 
 _DAY = 86_400
-# What cron's main loop tells apart, in terms of the jump: it counts a minute more, the one that passed anyway.
+# Limits of cron's main loop for a change of the clock. Cron adds the minute that has passed.
 _WOKE_LATE = timedelta(minutes=4)
 _MADE_UP_FOR = timedelta(minutes=179)
 _NOT_AGAIN = timedelta(minutes=180)
-_YEARS = range(1970, 9900)  # before: nobody's slots; after: close to the end of the calendar nothing can be reckoned
+_YEARS = range(1970, 9900)  # date arithmetic fails near the end of the calendar
 
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A time in which the clock goes evenly: from `start` until just before `end`, both in UTC; a year at the most."""
+    """A span of constant offset from `start` until before `end`, in UTC, up to a year."""
 
     start: datetime
     end: datetime
     offset: timedelta
-    """What the clock shows more than UTC."""
+    """Local time minus UTC."""
     jump: timedelta
-    """How far the clock is put forward at `start`: less than 0 if it is put back, 0 if nothing happens there."""
+    """Change of the offset at `start`: negative if the clock goes back, 0 without a change."""
 
     def local(self, instant: datetime) -> datetime:
-        """Return what the clock shows at INSTANT, without a zone."""
+        """Return the local time at `instant`, without a zone."""
         return instant.replace(tzinfo=None) + self.offset
 
     def instant(self, local: datetime) -> datetime:
-        """Return when the clock shows LOCAL, in UTC."""
+        """Return the instant of the time `local`, in UTC."""
         return (local - self.offset).replace(tzinfo=UTC)
 
     def begins(self, *, fixed: bool) -> datetime:
-        """Return the local time from which entries run: fixed ones not again by what the clock has shown before."""
-        shown = self.local(self.start)
-        return shown - self.jump if fixed and -_NOT_AGAIN <= self.jump < timedelta(0) else shown
+        """Return the local time from which entries run. Fixed ones skip repeated times."""
+        local_start = self.local(self.start)
+        return local_start - self.jump if fixed and -_NOT_AGAIN <= self.jump < timedelta(0) else local_start
 
     def made_up_from(self, *, fixed: bool) -> datetime | None:
-        """Return the first local time of those left out that entries run for at `start`; None: for none of them."""
+        """Return the first skipped local time that entries run for at `start`, or None."""
         longest = _MADE_UP_FOR if fixed else _WOKE_LATE
         return self.local(self.start) - self.jump if timedelta(0) < self.jump <= longest else None
 
 
 def spans(zone: ZoneInfo, first: datetime) -> Iterator[Span]:
-    """Yield the spans of ZONE, from the one that holds FIRST on. Those before 1970 are left out."""
+    """Yield the spans of `zone`, from the one that contains `first`. They start in 1970."""
     for year in range(max(first.year, _YEARS.start), _YEARS.stop):
         for span in _spans_of(zone, year):
             if span.end > first:
@@ -59,7 +60,7 @@ def spans(zone: ZoneInfo, first: datetime) -> Iterator[Span]:
 
 
 def spans_back(zone: ZoneInfo, last: datetime) -> Iterator[Span]:
-    """Yield the spans of ZONE backwards, from the one that holds LAST to 1970."""
+    """Yield the spans of `zone` in reverse order, from the one that contains `last` to 1970."""
     for year in range(min(last.year, _YEARS.stop - 1), _YEARS.start - 1, -1):
         for span in reversed(_spans_of(zone, year)):
             if span.start <= last:
@@ -67,47 +68,54 @@ def spans_back(zone: ZoneInfo, last: datetime) -> Iterator[Span]:
 
 
 def changes(zone: ZoneInfo, first: datetime, end: datetime) -> Iterator[Span]:
-    """Return the spans of ZONE that begin with a jump, from FIRST until before END."""
-    return (span for span in _until(zone, first, end) if span.start >= first and span.jump)
+    """Return the spans of `zone` that begin with a change, from `first` until before `end`."""
+    return (span for span in _spans_until(zone, first, end) if span.start >= first and span.jump)
 
 
 def agree(one: ZoneInfo, other: ZoneInfo, first: datetime, end: datetime) -> bool:
-    """Answer whether the clocks of two zones show the same from FIRST until before END."""
-    shown = [[(max(span.start, first), span.offset) for span in _until(zone, first, end)] for zone in (one, other)]
-    return shown[0] == shown[1]
+    """Return whether two zones show the same local time from `first` until before `end`."""
+    offsets = [
+        [(max(span.start, first), span.offset) for span in _spans_until(zone, first, end)] for zone in (one, other)
+    ]
+    return offsets[0] == offsets[1]
 
 
-def _until(zone: ZoneInfo, first: datetime, end: datetime) -> Iterator[Span]:
+def _spans_until(zone: ZoneInfo, first: datetime, end: datetime) -> Iterator[Span]:
     return takewhile(lambda span: span.start < end, spans(zone, first))
 
 
 @lru_cache(maxsize=256)
 def _spans_of(zone: ZoneInfo, year: int) -> tuple[Span, ...]:
-    """Return the spans of a year. A zone keeps its rules to itself, so each day is asked, and the jump looked for."""
+    """Return the spans of a year. zoneinfo does not expose its rules, so each day is checked."""
     low, high = (int(datetime(each, 1, 1, tzinfo=UTC).timestamp()) for each in (year, year + 1))
     edges = [low]
     for morning in range(low, high, _DAY):
-        edges += [edge for edge in _jumps(zone, morning, morning + _DAY) if edge < high]
+        edges += [edge for edge in _offset_changes(zone, morning, morning + _DAY) if edge < high]
     return tuple(
-        Span(_instant(start), _instant(end), _offset(zone, start), _offset(zone, start) - _offset(zone, start - 1))
+        Span(
+            _from_timestamp(start),
+            _from_timestamp(end),
+            _utc_offset(zone, start),
+            _utc_offset(zone, start) - _utc_offset(zone, start - 1),
+        )
         for start, end in pairwise([*edges, high])
     )
 
 
-def _jumps(zone: ZoneInfo, low: int, high: int) -> Iterator[int]:
-    """Yield the seconds after LOW, up to HIGH, at which the offset becomes another."""
-    while (offset := _offset(zone, low)) != _offset(zone, high):
+def _offset_changes(zone: ZoneInfo, low: int, high: int) -> Iterator[int]:
+    """Yield the seconds after `low`, up to `high`, at which the offset changes."""
+    while (offset := _utc_offset(zone, low)) != _utc_offset(zone, high):
         still, other = low, high
         while other - still > 1:
             middle = (still + other) // 2
-            still, other = (middle, other) if _offset(zone, middle) == offset else (still, middle)
+            still, other = (middle, other) if _utc_offset(zone, middle) == offset else (still, middle)
         yield other
         low = other
 
 
-def _offset(zone: ZoneInfo, second: int) -> timedelta:
+def _utc_offset(zone: ZoneInfo, second: int) -> timedelta:
     return datetime.fromtimestamp(second, zone).utcoffset() or timedelta(0)
 
 
-def _instant(second: int) -> datetime:
+def _from_timestamp(second: int) -> datetime:
     return datetime.fromtimestamp(second, UTC)

@@ -1,7 +1,8 @@
-"""Which slots of a job start now, which wait, and which are missed. Also the chance, the jitter and `simulate`.
+"""Select the slots of a job that start, wait or are missed. Also chance, jitter and `simulate`.
 
-Slots are examined from the newest back. A slot within the misfire grace is on time. An older one within the age of
-`catch-up` is run late. At most `max-runs` of both are started. The others are recorded, one row a reason.
+Slots are examined from the newest back. A slot within the misfire grace is on time. An older one
+within the age of `catch-up` is run late. At most `max-runs` of both are started. The others are
+recorded, one row a reason.
 """
 
 import hashlib
@@ -92,15 +93,15 @@ def decide(job: Job, zone: ZoneInfo, after: datetime, now: datetime, known: Slot
     until, wake = now, None
     starts: list[Start] = []
     by_chance = _Tally(Outcome.SKIPPED, f"by chance ({job.chance})")
-    older = _Tally(Outcome.SKIPPED, "")
-    missed = _Tally(Outcome.SKIPPED, "")
+    older_tally = _Tally(Outcome.SKIPPED, "")
+    missed_tally = _Tally(Outcome.SKIPPED, "")
     by_a_person = _Tally(Outcome.SKIPPED, BY_A_PERSON)
     limit = job.catch_up.max_runs
     for slot in cron.fire_times_before(job.schedule, now, zone):
         if slot <= after:
             break
-        if older.count + missed.count + by_chance.count // 20 >= COUNTED:
-            missed.add_all(slot, next(cron.fire_times(job.schedule, after, zone)))
+        if older_tally.count + missed_tally.count + by_chance.count // 20 >= COUNTED:
+            missed_tally.add_all(slot, next(cron.fire_times(job.schedule, after, zone)))
             break
         name = cron.slot_key(slot)
         if name in known.used or _is_left_out(slot, name, known, by_a_person):
@@ -114,17 +115,19 @@ def decide(job: Job, zone: ZoneInfo, after: datetime, now: datetime, known: Slot
             continue
         late = now - ready > job.misfire_grace
         if late and now - slot > job.catch_up.max_age:
-            missed.add(slot)
+            missed_tally.add(slot)
         elif not known.picked(name):
             by_chance.add(slot)
         elif len(starts) < limit:
             starts.append(Start(slot, late))
         else:
-            older.add(slot)
+            older_tally.add(slot)
     starts.reverse()
-    older.why = "a newer slot runs instead" if not older.last or not starts else _instead(older, starts)
-    _judge(missed, job, now, starts, known.cause)
-    return Plan(starts, [*_told(missed, older, by_chance, by_a_person)], until, wake)
+    older_tally.why = (
+        "a newer slot runs instead" if not older_tally.last or not starts else _replaced_reason(older_tally, starts)
+    )
+    _set_missed_reason(missed_tally, job, now, starts, known.cause)
+    return Plan(starts, [*_nonempty_tallies(missed_tally, older_tally, by_chance, by_a_person)], until, wake)
 
 
 def _is_left_out(slot: datetime, name: str, known: SlotHistory, tally: _Tally) -> bool:
@@ -137,7 +140,7 @@ def _is_left_out(slot: datetime, name: str, known: SlotHistory, tally: _Tally) -
 def missed_slots(
     schedule: Schedule, zone: ZoneInfo, span: tuple[datetime, datetime], used: Container[str], why: tuple[Outcome, str]
 ) -> list[MissedSlots]:
-    """Return the unused slots of `schedule` in `span`, without its start, as one entry; [] without any."""
+    """Return the unused slots of `schedule` in `span`, without its start, as at most one entry."""
     after, until = span
     tally = _Tally(*why)
     for slot in cron.fire_times_before(schedule, until, zone):
@@ -148,15 +151,18 @@ def missed_slots(
             break
         if cron.slot_key(slot) not in used:
             tally.add(slot)
-    return list(_told(tally))
+    return list(_nonempty_tallies(tally))
 
 
-def _instead(older: _Tally, starts: list[Start]) -> str:
-    return f"{_count(older)}; {cron.slot_key(starts[-1].slot)} is made up for instead"
+def _replaced_reason(older: _Tally, starts: list[Start]) -> str:
+    return f"{_describe_count(older)}; {cron.slot_key(starts[-1].slot)} is made up for instead"
 
 
-def _judge(missed: _Tally, job: Job, now: datetime, starts: list[Start], cause: str) -> None:
-    """Set outcome and reason of slots that are too old. They misfired unless a newer one starts or catch-up is on."""
+def _set_missed_reason(missed: _Tally, job: Job, now: datetime, starts: list[Start], cause: str) -> None:
+    """Set outcome and reason of slots that are too old.
+
+    They misfired unless a newer one starts or catch-up is on.
+    """
     if missed.last is None:
         return
     late = units.format_duration(timedelta(seconds=int((now - missed.last).total_seconds())))
@@ -166,14 +172,14 @@ def _judge(missed: _Tally, job: Job, now: datetime, starts: list[Start], cause: 
         if window
         else f"its grace of {units.format_duration(job.misfire_grace)}"
     )
-    missed.why = f"{_count(missed)} {late} late, more than {limit}" + (f"; {cause}" if cause else "")
+    missed.why = f"{_describe_count(missed)} {late} late, more than {limit}" + (f"; {cause}" if cause else "")
     if starts:
         missed.why += f"; {cron.slot_key(starts[-1].slot)} runs instead"
     elif not window:
         missed.outcome = Outcome.MISFIRED
 
 
-def _count(tally: _Tally) -> str:
+def _describe_count(tally: _Tally) -> str:
     assert tally.first is not None
     if tally.count == 1:
         return "its slot is"
@@ -181,7 +187,7 @@ def _count(tally: _Tally) -> str:
     return f"{more}{tally.count} slots since {cron.slot_key(tally.first)}, the last one"
 
 
-def _told(*tallies: _Tally) -> Iterator[MissedSlots]:
+def _nonempty_tallies(*tallies: _Tally) -> Iterator[MissedSlots]:
     for each in tallies:
         if each.first is not None and each.last is not None:
             yield MissedSlots(each.first, each.last, each.count, each.outcome, each.why)
@@ -199,7 +205,7 @@ def dump(schedule: Schedule, zone: ZoneInfo) -> str:
 
 
 def load(text: str) -> tuple[Schedule, ZoneInfo] | None:
-    """Return what `dump` wrote; None if it cannot be read any more."""
+    """Parse the output of `dump`, or return None if it is not valid."""
     try:
         known = json.loads(text)
         if "every" in known:
@@ -218,21 +224,21 @@ def is_selected(chance: Chance | None, *, secret: bytes, job: str, due: str) -> 
     if chance is None:
         return True
     digest = hmac.digest(secret, f"{job}\n{due}".encode(), hashlib.sha256)
-    # 128 bits against a fraction in whole numbers: no rounding, so 1/1 is always and the rest is as even as HMAC.
+    # Integers avoid rounding: 1/1 is always selected, and the rest is as uniform as HMAC.
     return int.from_bytes(digest[:16]) * chance.draws < chance.hits << 128
 
 
 def uniform(secret: bytes, job: str, due: str) -> float:
     """Return a uniform number from 0 to below 1: always the same for the slot `due` of `job`."""
-    return _even(secret, _SHARE, job, due)
+    return _uniform_draw(secret, _SHARE, job, due)
 
 
 def uniform_for_label(secret: bytes, job: str, slot: str, label: str) -> float:
     """Return a uniform number from 0 to below 1: always the same for `label` at `slot` of `job`."""
-    return _even(secret, _DRAW, job, slot, label)
+    return _uniform_draw(secret, _DRAW, job, slot, label)
 
 
-def _even(secret: bytes, *about: str) -> float:
+def _uniform_draw(secret: bytes, *about: str) -> float:
     digest = hmac.digest(secret, "\n".join(about).encode(), hashlib.sha256)
     return (int.from_bytes(digest[:8]) >> 11) / (1 << 53)  # as many bits as a float holds
 
@@ -260,11 +266,11 @@ def simulate(
     config: Config, jobs: Iterable[Job], first: datetime, end: datetime, *, secret: bytes
 ) -> Iterator[SimulatedSlot]:
     """Yield the slots of `jobs` from `first` to before `end`, in order."""
-    each = (_of_job(job, config.zone_of(job), first, end, secret) for job in jobs if job.schedule)
+    each = (_simulate_job(job, config.zone_of(job), first, end, secret) for job in jobs if job.schedule)
     return merge(*each, key=lambda slot: slot.at)
 
 
-def _of_job(job: Job, zone: ZoneInfo, first: datetime, end: datetime, secret: bytes) -> Iterator[SimulatedSlot]:
+def _simulate_job(job: Job, zone: ZoneInfo, first: datetime, end: datetime, secret: bytes) -> Iterator[SimulatedSlot]:
     assert job.schedule is not None
     for at in takewhile(lambda slot: slot < end, cron.fire_times(job.schedule, first - _INSTANT, zone)):
         due = cron.slot_key(at)

@@ -1,4 +1,4 @@
-"""A job in words: when it runs, what may keep it from running, and where cron would do otherwise than the daemon."""
+"""Explain a job: when it runs, its conditions, and differences between cron and the daemon."""
 
 import shlex
 from collections.abc import Iterator, Sequence
@@ -12,34 +12,37 @@ from pi_appliance.scheduling.cron import EVERY_NTH, LENGTHS, Fields, fields
 from pi_appliance.scheduling.model import AtBoot, Cron, Every, Schedule
 
 Lint = tuple[str, str]
-"""What is odd, and what would be better."""
+"""An oddity and a better form."""
 _MONTHS = ("", "jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _DAYS = ("sun", "mon", "tue", "wed", "thu", "fri", "sat")
 _FEBRUARY, _LEAP_DAY, _SHORTEST = 2, 29, 28
 
 
 def lints(expression: str) -> Iterator[Lint]:
-    """Yield what is odd about EXPRESSION, which `cron_expression.parse` took, whatever the zone."""
+    """Yield the oddities of `expression` in any zone. `parse` has accepted it."""
     yield from _uneven_steps(expression)
     yield from _two_kinds_of_day(expression)
     yield from _days_some_months_lack(expression)
 
 
 def change_lints(expression: str, zone: ZoneInfo, now: datetime) -> Iterator[Lint]:
-    """Yield what the next changes of the clock in ZONE do to an EXPRESSION that names its hour; one at the most."""
+    """Yield the effect of the next clock changes in `zone` on an `expression` with a fixed hour.
+
+    There is at most one entry.
+    """
     changes = list(clock_changes.ahead(zone, now))
     if not changes or expression.split()[1].startswith("*"):
-        return  # one that runs hour by hour is not meant for an hour of its own
-    if cron.is_fixed(expression) and (full := _full(expression)):
+        return  # an hourly job has no particular hour
+    if cron.is_fixed(expression) and (full := _full_field(expression)):
         wrong = f"{full} is not * to cron: where the clock is put back it does not run in the hour that comes again"
         yield wrong, f"write * to have it run whenever the clock shows it: {expression.replace(full, '*', 1)!r}"
         return
-    told: dict[bool, str] = {}  # the first change each way
+    effects: dict[bool, str] = {}  # the first change each way
     for change in changes:
-        if found := clock_changes.effect(expression, change):
-            told.setdefault(change.jump > timedelta(0), f"on {clock_changes.day(change)} {found.what}, {found.so}")
-    if told:
-        yield f"in {zone.key} {'; '.join(told.values())}", "write another time if that matters"
+        if effect := clock_changes.effect(expression, change):
+            effects.setdefault(change.jump > timedelta(0), f"on {clock_changes.day(change)} {effect.what}, {effect.so}")
+    if effects:
+        yield f"in {zone.key} {'; '.join(effects.values())}", "write another time if that matters"
 
 
 def _uneven_steps(expression: str) -> Iterator[Lint]:
@@ -49,17 +52,17 @@ def _uneven_steps(expression: str) -> Iterator[Lint]:
         (minute, read.minutes, 60, "minute", "hour"),
         (hour, read.hours, 24, "hour", "day"),
     ):
-        if (step := _step(field)) and length % step:
+        if (step := _parse_step(field)) and length % step:
             right = f"write a step that divides {length}; for even gaps: every {step}{unit[0]}"
-            yield f"{field} means {unit} {_listed(named)} of each {whole}, not every {step} {unit}s", right
-    if (step := _step(date)) and step > 1:
-        wrong = f"{date} means day {_listed(read.days)} of each month, and then the 1st again"
+            yield f"{field} means {unit} {_list_numbers(named)} of each {whole}, not every {step} {unit}s", right
+    if (step := _parse_step(date)) and step > 1:
+        wrong = f"{date} means day {_list_numbers(read.days)} of each month, and then the 1st again"
         yield wrong, f"write the days; for even gaps: every {step}d"
-    if (step := _step(month)) and 12 % step:
+    if (step := _parse_step(month)) and 12 % step:
         wrong = f"{month} means {', '.join(_MONTHS[each] for each in sorted(read.months))} of each year"
         yield wrong, "write a step that divides 12, or the months"
-    if (step := _step(weekday)) and step > 1:
-        wrong = f"{weekday} means {_weekdays(read)} of each week, not every {step} days"
+    if (step := _parse_step(weekday)) and step > 1:
+        wrong = f"{weekday} means {_list_weekdays(read)} of each week, not every {step} days"
         yield wrong, "write the days, such as mon,wed,fri"
 
 
@@ -73,7 +76,10 @@ def _two_kinds_of_day(expression: str) -> Iterator[Lint]:
             yield f"{full} is not * to cron, and either day is enough: it runs every day", f"write * for {full}"
         elif not all_dates:
             right = f'to say so, write ["{minute} {hour} {date} {month} *", "{minute} {hour} * {month} {weekday}"]'
-            yield f"cron takes either day: day {_listed(read.days)} of a month, and each {_weekdays(read)}", right
+            yield (
+                f"cron takes either day: day {_list_numbers(read.days)} of a month, and each {_list_weekdays(read)}",
+                right,
+            )
     elif not all_dates and not all_weekdays:
         starred, plain = (date, f"1-31{date[1:]}") if date.startswith("*") else (weekday, f"0-6{weekday[1:]}")
         wrong = f"{date} and {weekday} must both fit, for {starred} begins with *"
@@ -84,7 +90,7 @@ def _days_some_months_lack(expression: str) -> Iterator[Lint]:
     read = fields(expression)
     written = {int(part) for part in expression.split()[2].split(",") if part.isdigit()}
     day = max(written, default=0)
-    if day <= _SHORTEST or _SHORTEST in read.days:  # with the 28th in it, it is meant for the last days of a month
+    if day <= _SHORTEST or _SHORTEST in read.days:  # with the 28th included, it covers the last days of a month
         return
     right = "the last day that every month has is the 28th"
     if lacking := [_MONTHS[each] for each in sorted(read.months) if LENGTHS[each] < day]:
@@ -93,23 +99,23 @@ def _days_some_months_lack(expression: str) -> Iterator[Lint]:
         yield f"there is a day {day} in feb in leap years only", right
 
 
-def _step(field: str) -> int | None:
-    found = EVERY_NTH.fullmatch(field)
-    return int(found[1]) if found else None
+def _parse_step(field: str) -> int | None:
+    match = EVERY_NTH.fullmatch(field)
+    return int(match[1]) if match else None
 
 
-def _full(expression: str) -> str:
-    """Return the first of the minute and the hour that names all there are without a star; empty if neither does."""
+def _full_field(expression: str) -> str:
+    """Return the first of minute and hour that names every value without a star, or ''."""
     minute, hour, *_ = expression.split()
     read = fields(expression)
     return minute if len(read.minutes) == 60 else hour if len(read.hours) == 24 else ""
 
 
-def _listed(numbers: frozenset[int]) -> str:
+def _list_numbers(numbers: frozenset[int]) -> str:
     return clock_changes.listed([str(each) for each in sorted(numbers)])
 
 
-def _weekdays(read: Fields) -> str:
+def _list_weekdays(read: Fields) -> str:
     return ", ".join(_DAYS[each] for each in sorted({each % 7 for each in read.weekdays}))
 
 
@@ -125,35 +131,35 @@ _OVERLAPS = {
 
 
 def lines(config: Config, job: Job, now: datetime, *, machine: ZoneInfo) -> list[str]:
-    """Explain JOB of CONFIG, a line a fact. MACHINE is the zone that cron reckons in."""
+    """Explain `job` of `config`, one fact a line. `machine` is the zone of cron."""
     zone = config.zone_of(job)
     if job.schedule is None:
-        return [*_without_schedule(job), *_limits(job)]
+        return [*_without_schedule(job), *_limit_lines(job)]
     return [
-        *_schedule(job.schedule, zone),
+        *_schedule_lines(job.schedule, zone),
         f"Started by {_STARTERS[job.started_by]}",
         *_which_slots(job),
         f"Up to {units.format_duration(job.misfire_grace)} late it still runs; "
         f"it is ended after {units.format_duration(job.timeout)}",
         *_how_it_starts(job),
-        *_conditions(job),
-        *_limits(job),
-        *(f"Next: {_instant(slot, zone)}" for slot in cron.upcoming(job.schedule, now, zone, _COMING)),
-        *_notes(job.schedule),
+        *_condition_lines(job),
+        *_limit_lines(job),
+        *(f"Next: {_format_slot(slot, zone)}" for slot in cron.upcoming(job.schedule, now, zone, _COMING)),
+        *_lint_notes(job.schedule),
         *(clock_changes.lines(job.schedule, zone, now) if not isinstance(job.schedule, AtBoot) else ()),
-        *_differences(job, job.schedule, zone, agrees=dst.agree(zone, machine, now, now + clock_changes.AHEAD)),
+        *_cron_differences(job, job.schedule, zone, agrees=dst.agree(zone, machine, now, now + clock_changes.AHEAD)),
     ]
 
 
 def _without_schedule(job: Job) -> Iterator[str]:
     if job.depends_on:
         have = "has" if len(job.depends_on) == 1 else "have"
-        yield f"It runs when {_all(job.depends_on)} {have} succeeded since its last time"
+        yield f"It runs when {_join_all(job.depends_on)} {have} succeeded since its last time"
     else:
         yield f"{job.name} has no schedule: it runs by hand only (pi-appliance jobs run {job.name})"
 
 
-def _schedule(schedule: Schedule, zone: ZoneInfo) -> Iterator[str]:
+def _schedule_lines(schedule: Schedule, zone: ZoneInfo) -> Iterator[str]:
     if isinstance(schedule, Cron):
         yield from (f"{cron.describe(each)} ({zone.key})" for each in schedule.expressions)
     else:
@@ -178,37 +184,37 @@ def _how_it_starts(job: Job) -> Iterator[str]:
         yield _OVERLAPS[job.concurrency]
 
 
-def _conditions(job: Job) -> Iterator[str]:
+def _condition_lines(job: Job) -> Iterator[str]:
     if job.conditions:
-        asked = job.conditions
+        conditions = job.conditions
         wanted = [
             *(
-                [f"the processor is below {asked.temperature_below:g} °C"]
-                if asked.temperature_below is not None
+                [f"the processor is below {conditions.temperature_below:g} °C"]
+                if conditions.temperature_below is not None
                 else ()
             ),
-            *(["the power is good and heat does not slow it down"] if asked.not_throttled else ()),
-            *([f"{units.format_size(asked.disk_free)} of the disk are free"] if asked.disk_free else ()),
-            *(["the network has a way out"] if asked.online else ()),
-            *([f"`{shlex.join(asked.command)}` ends with status 0"] if asked.command else ()),
+            *(["the power is good and heat does not slow it down"] if conditions.not_throttled else ()),
+            *([f"{units.format_size(conditions.disk_free)} of the disk are free"] if conditions.disk_free else ()),
+            *(["the network has a way out"] if conditions.online else ()),
+            *([f"`{shlex.join(conditions.command)}` ends with status 0"] if conditions.command else ()),
         ]
         if wanted:
-            yield f"A slot is used only if {_all(wanted)}"
+            yield f"A slot is used only if {_join_all(wanted)}"
     if job.suspend_when:
         hot = job.suspend_when.temperature_above
-        held = [
+        limits = [
             *([f"the processor is above {hot:g} °C"] if hot is not None else ()),
             *(["the power is bad or heat slows it down"] if job.suspend_when.throttled else ()),
         ]
-        if held:
-            yield f"A run is held while {' or '.join(held)}"
+        if limits:
+            yield f"A run is held while {' or '.join(limits)}"
 
 
-def _all(words: Sequence[str]) -> str:
+def _join_all(words: Sequence[str]) -> str:
     return clock_changes.listed(words, most=len(words))
 
 
-def _limits(job: Job) -> Iterator[str]:
+def _limit_lines(job: Job) -> Iterator[str]:
     limits = [
         *([f"{units.format_size(job.memory)} of memory"] if job.memory else ()),
         *([f"{job.cpu}% of one processor"] if job.cpu else ()),
@@ -219,12 +225,12 @@ def _limits(job: Job) -> Iterator[str]:
         yield f"It steps back where others want the processor too (nice {job.nice})"
 
 
-def _notes(schedule: Schedule) -> Iterator[str]:
+def _lint_notes(schedule: Schedule) -> Iterator[str]:
     for expression in schedule.expressions if isinstance(schedule, Cron) else ():
         yield from (f"Note: {wrong}; {right}" for wrong, right in lints(expression))
 
 
-def _differences(job: Job, schedule: Schedule, zone: ZoneInfo, *, agrees: bool) -> Iterator[str]:
+def _cron_differences(job: Job, schedule: Schedule, zone: ZoneInfo, *, agrees: bool) -> Iterator[str]:
     if isinstance(schedule, Every):
         seconds = ", and it counts in minutes" if schedule.interval % timedelta(minutes=1) else ""
         yield f"Cron could not run this: it knows no intervals{seconds}"
@@ -242,5 +248,5 @@ def _differences(job: Job, schedule: Schedule, zone: ZoneInfo, *, agrees: bool) 
         yield "Cron would make up for nothing: it never looks back"
 
 
-def _instant(slot: datetime, zone: ZoneInfo) -> str:
+def _format_slot(slot: datetime, zone: ZoneInfo) -> str:
     return slot.astimezone(zone).strftime("%a %Y-%m-%d %H:%M:%S").removesuffix(":00")

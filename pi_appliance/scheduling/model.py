@@ -1,4 +1,4 @@
-"""The kinds of schedule, and the chance."""
+"""The types of schedules, and the chance."""
 
 from dataclasses import dataclass
 from datetime import timedelta

@@ -1,7 +1,8 @@
-"""Starts what persons asked for at its time, and what a run was in the middle of when it was cut off.
+"""Start requested runs at their time, and resume interrupted runs.
 
-Whoever starts a run of an ask first takes it (`Store.begin`); a second one finds it gone. An ask for a time goes by the
-wall clock at every look, so it moves with a clock that is put right.
+The run that starts a request first consumes it (`Store.start_run`), so a second run does not find it.
+The time of a request is compared with the wall clock in each round, so it follows clock
+corrections.
 """
 
 import contextlib
@@ -23,160 +24,193 @@ from pi_appliance.system.clock import Clock
 
 log = logging.getLogger("pi_appliance.asking")
 NEVER = float("inf")
-_FIRST_REST = 5.0  # seconds between two tries at the same; each is twice the last
-_LONGEST_REST = 600.0  # seconds; a run that lasted longer was cut off anew
-_LOOK = 5.0  # seconds; of a run that was not started here, nobody tells the end
-_GRACE = timedelta(minutes=5)  # of an ask of a job that is not known here
-_OLDEST = timedelta(days=2)  # nobody wants the alarm of last week to ring on
+_FIRST_REST = 5.0  # seconds between two attempts; doubled each time
+_LONGEST_REST = 600.0  # seconds; after a longer run, the count starts again
+_LOOK = 5.0  # seconds; runs of other processes do not report their end
+_GRACE = timedelta(minutes=5)  # of a request for an unknown job
+_OLDEST = timedelta(days=2)  # an alarm of last week must not ring again
 
 
 @dataclass(slots=True)
 class _Tries:
-    """How often something was started, when last by the steady clock, and when it may be again."""
+    """Number of starts, the last start by the monotonic clock, and the time of the next."""
 
     count: int = 0
     last: float = 0.0
     next: float = 0.0
 
     def start(self, steady: float) -> None:
-        """Note one more, and let the next one wait."""
+        """Record one more start and delay the next one."""
         self.count = 1 if steady - self.last > _LONGEST_REST else self.count + 1
         self.last = steady
         self.next = steady + min(_FIRST_REST * 2.0 ** min(self.count - 1, 30), _LONGEST_REST)
 
 
 class RequestRunner:
-    """For the daemon: call `look` at each of its rounds. APPLIANCE gives the configuration as it is by then.
+    """Starts requests and resumes checkpoints. The daemon calls `look` in each round.
 
-    TRUSTED says whether the wall clock is believed: until then, what is to begin at a time of it waits.
+    Args:
+        appliance: returns the appliance with the current configuration.
+        runs: starts the processes.
+        clock: the clocks of this machine.
+        trusted: returns whether the wall clock is trusted. Timed requests wait until then.
+
     """
 
     def __init__(
         self, appliance: Callable[[], Appliance], runs: Runs, *, clock: Clock, trusted: Callable[[], bool]
     ) -> None:
         self._appliance, self._runs, self._clock, self._trusted = appliance, runs, clock, trusted
-        self._tries: dict[str, _Tries] = {}  # by the name of the ask, or of the job that holds something
-        self._under_way: set[str] = set()  # asks whose run is about to take them
-        self._said = ""
+        self._tries: dict[str, _Tries] = {}  # by the name of the request, or of the job with a checkpoint
+        self._under_way: set[str] = set()  # requests whose run is about to consume them
+        self._last_error = ""
         self._pruned: Appliance | None = None
 
     async def look(self) -> float:
-        """Start what is to start by now; return the seconds until there is more. Costs two looks at small tables."""
+        """Start everything that is due. Return the seconds until the next start.
+
+        It reads two small tables.
+        """
         try:
-            self._drop_what_is_nobodys()
-            asks, helds = self._appliance().store.requests.pending(), self._appliance().store.requests.checkpoints()
-            for ask in asks:
-                await self._look_at_ask(ask)
-            for held in helds:
-                await self._look_at_held(held)
-            self._forget_tries({ask.slot_name for ask in asks} | {held.job for held in helds})
-            self._said = ""
+            self._prune_removed_jobs()
+            requests, checkpoints = (
+                self._appliance().store.requests.pending(),
+                self._appliance().store.requests.checkpoints(),
+            )
+            for request in requests:
+                await self._start_request(request)
+            for checkpoint in checkpoints:
+                await self._resume_checkpoint(checkpoint)
+            self._prune_tries(
+                {request.slot_name for request in requests} | {checkpoint.job for checkpoint in checkpoints}
+            )
+            self._last_error = ""
         except (ApplianceError, OSError) as error:
-            if str(error) != self._said:
+            if str(error) != self._last_error:
                 log.warning("what was asked for is not started: %s", error)
-            self._said = str(error)
+            self._last_error = str(error)
             return _LOOK
-        return min([*self._moments(asks), *self._rests(helds)], default=NEVER)
+        return min([*self._request_delays(requests), *self._checkpoint_delays(checkpoints)], default=NEVER)
 
     def sessions(self) -> set[str]:
-        """Return the jobs that are in the middle of something with which the next daemon goes on."""
+        """Return the jobs with a checkpoint, which the next daemon resumes."""
         with contextlib.suppress(ApplianceError):
-            return {held.job for held in self._appliance().store.requests.checkpoints()}
+            return {checkpoint.job for checkpoint in self._appliance().store.requests.checkpoints()}
         return set()
 
-    async def _look_at_ask(self, ask: RunRequest) -> None:
-        if not self._is_due(ask) or ask.slot_name in self._under_way or self._rests_still(ask.slot_name):
+    async def _start_request(self, request: RunRequest) -> None:
+        if not self._is_due(request) or request.slot_name in self._under_way or self._is_delayed(request.slot_name):
             return
-        job = self._appliance().config.jobs.get(ask.job)  # None: one that the file has and we have not read yet
-        if self._clock.now() - ask.run_at > (job.misfire_grace if job else _GRACE):
-            self._misfire(ask, job)
+        job = self._appliance().config.jobs.get(request.job)  # None if our configuration is outdated
+        if self._clock.now() - request.run_at > (job.misfire_grace if job else _GRACE):
+            self._misfire(request, job)
             return
-        if self._waits_its_turn(ask):
+        if self._waits_for_run(request):
             return
         self._appliance().require_room()
-        self._note_start(ask.slot_name)
-        self._under_way.add(ask.slot_name)
+        self._record_start(request.slot_name)
+        self._under_way.add(request.slot_name)
         try:
             await self._runs.start(
-                ask.job, Trigger.DAEMON, due=ask.slot_name, ended=lambda _: self._under_way.discard(ask.slot_name)
+                request.job,
+                Trigger.DAEMON,
+                due=request.slot_name,
+                ended=lambda _: self._under_way.discard(request.slot_name),
             )
         except BaseException:
-            self._under_way.discard(ask.slot_name)
+            self._under_way.discard(request.slot_name)
             raise
 
-    def _waits_its_turn(self, ask: RunRequest) -> bool:
-        """Say whether a run goes on that ASK is to come behind: two that waited would begin in any order."""
-        job = self._appliance().config.jobs.get(ask.job)
-        return job is not None and job.concurrency is ConcurrencyPolicy.QUEUE and self._goes_on(ask.job)
+    def _waits_for_run(self, request: RunRequest) -> bool:
+        """Return whether `request` waits for an active run, which keeps requests in order."""
+        job = self._appliance().config.jobs.get(request.job)
+        return job is not None and job.concurrency is ConcurrencyPolicy.QUEUE and self._is_active(request.job)
 
-    def _is_due(self, ask: RunRequest) -> bool:
-        return ask.immediate or (self._trusted() and ask.run_at <= self._clock.now())
+    def _is_due(self, request: RunRequest) -> bool:
+        return request.immediate or (self._trusted() and request.run_at <= self._clock.now())
 
-    def _misfire(self, ask: RunRequest, job: Job | None) -> None:
-        """Take ASK, which is too late, and tell the history, or the log where there is no such JOB."""
+    def _misfire(self, request: RunRequest, job: Job | None) -> None:
+        """Consume `request`, which is too late.
+
+        It is recorded in the history, or in the log without `job`.
+        """
         appliance, now = self._appliance(), self._clock.now()
         store = appliance.store
         if job is None:
-            store.requests.remove(ask.id)
-            log.warning("job=%s is not in the file: what was asked of it is dropped", ask.job)
+            store.requests.remove(request.id)
+            log.warning("job=%s is not in the file: what was asked of it is dropped", request.job)
             return
-        late = units.format_duration(timedelta(seconds=int((now - ask.run_at).total_seconds())))
+        late = units.format_duration(timedelta(seconds=int((now - request.run_at).total_seconds())))
         grace = units.format_duration(job.misfire_grace)
         why = f"asked for at a time that is {late} past, more than its grace of {grace}"
-        run, before = store.start_run(job=job.name, kind=job.kind, trigger=Trigger.DAEMON, due=ask.slot_name, now=now)
+        run, before = store.start_run(
+            job=job.name, kind=job.kind, trigger=Trigger.DAEMON, due=request.slot_name, now=now
+        )
         if before is None:
             store.finish_run(run, Outcome.MISFIRED, why, now=now, told=NotifyTargets.for_job(appliance.config, job))
         else:
-            store.finish_run(run, Outcome.SKIPPED, f"{ask.slot_name} was taken already", now=now)
+            store.finish_run(run, Outcome.SKIPPED, f"{request.slot_name} was taken already", now=now)
 
-    async def _look_at_held(self, held: JobCheckpoint) -> None:
-        """Start a run that goes on with what is HELD, unless one goes on or the last one was a moment ago."""
+    async def _resume_checkpoint(self, checkpoint: JobCheckpoint) -> None:
+        """Resume `checkpoint`, unless a run is active or the last attempt is too recent."""
         appliance = self._appliance()
-        if held.job not in appliance.config.jobs or self._goes_on(held.job) or self._rests_still(held.job):
+        if (
+            checkpoint.job not in appliance.config.jobs
+            or self._is_active(checkpoint.job)
+            or self._is_delayed(checkpoint.job)
+        ):
             return
-        if self._clock.now() - held.saved_at > _OLDEST:
-            appliance.store.requests.delete_checkpoint(held.job)
+        if self._clock.now() - checkpoint.saved_at > _OLDEST:
+            appliance.store.requests.delete_checkpoint(checkpoint.job)
             log.warning(
-                "job=%s what it was in the middle of on %s is dropped: too long ago", held.job, held.saved_at.date()
+                "job=%s what it was in the middle of on %s is dropped: too long ago",
+                checkpoint.job,
+                checkpoint.saved_at.date(),
             )
             return
         appliance.require_room()
-        self._note_start(held.job)
-        await self._runs.start(held.job, Trigger.DAEMON, due=RESUME)
+        self._record_start(checkpoint.job)
+        await self._runs.start(checkpoint.job, Trigger.DAEMON, due=RESUME)
 
-    def _goes_on(self, job: str) -> bool:
+    def _is_active(self, job: str) -> bool:
         return self._runs.is_running(job) or locks.is_locked(self._appliance().lock_path(job))
 
-    def _drop_what_is_nobodys(self) -> None:
-        """Forget what belongs to jobs that are not in the file, each time that was read."""
+    def _prune_removed_jobs(self) -> None:
+        """Delete requests and checkpoints of jobs that are no longer in the configuration.
+
+        This happens once after each reading of the configuration.
+        """
         appliance = self._appliance()
         if appliance is not self._pruned:
             for job in appliance.store.requests.prune(appliance.config.jobs):
                 log.warning("job=%s is no longer in the file: what was asked of it, or held by it, is dropped", job)
             self._pruned = appliance
 
-    def _rests_still(self, name: str) -> bool:
+    def _is_delayed(self, name: str) -> bool:
         return name in self._tries and self._clock.monotonic() < self._tries[name].next
 
-    def _note_start(self, name: str) -> None:
+    def _record_start(self, name: str) -> None:
         self._tries.setdefault(name, _Tries()).start(self._clock.monotonic())
 
-    def _forget_tries(self, known: set[str]) -> None:
+    def _prune_tries(self, known: set[str]) -> None:
         self._tries = {name: tries for name, tries in self._tries.items() if name in known}
 
-    def _moments(self, asks: list[RunRequest]) -> Iterator[float]:
-        """Yield in how many seconds each of ASKS is to be looked at."""
-        for ask in asks:
-            if self._is_due(ask) and self._waits_its_turn(ask):
-                yield NEVER if self._runs.is_running(ask.job) else _LOOK
-            elif ask.slot_name in self._tries:
-                yield max(_LOOK, self._tries[ask.slot_name].next - self._clock.monotonic())
+    def _request_delays(self, requests: list[RunRequest]) -> Iterator[float]:
+        """Yield the seconds until each of `requests` must be checked."""
+        for request in requests:
+            if self._is_due(request) and self._waits_for_run(request):
+                yield NEVER if self._runs.is_running(request.job) else _LOOK
+            elif request.slot_name in self._tries:
+                yield max(_LOOK, self._tries[request.slot_name].next - self._clock.monotonic())
             elif self._trusted():
-                yield (ask.run_at - self._clock.now()).total_seconds()
+                yield (request.run_at - self._clock.now()).total_seconds()
 
-    def _rests(self, helds: list[JobCheckpoint]) -> Iterator[float]:
-        """Yield in how many seconds each of HELDS is to be looked at. The end of a run of ours is news by itself."""
-        for held in helds:
-            if not self._runs.is_running(held.job):
-                tries = self._tries.get(held.job)
+    def _checkpoint_delays(self, checkpoints: list[JobCheckpoint]) -> Iterator[float]:
+        """Yield the seconds until each of `checkpoints` must be checked.
+
+        Our own runs report their end.
+        """
+        for checkpoint in checkpoints:
+            if not self._runs.is_running(checkpoint.job):
+                tries = self._tries.get(checkpoint.job)
                 yield max(_LOOK, tries.next - self._clock.monotonic() if tries else 0.0)

@@ -1,7 +1,7 @@
-"""What a person writes under `schedule:`, read into a Schedule.
+"""Parse the value of `schedule:` into a Schedule.
 
-Accepted: a cron expression or @word, "@reboot", "every 15m" or {every: 15m}, a list of times ["06:00", "18:00"],
-{times: [...], days: [mon, fri]} and lists of cron expressions.
+Accepted: a cron expression or @word, "@reboot", "every 15m" or {every: 15m}, a list of times
+["06:00", "18:00"], {times: [...], days: [mon, fri]} and lists of cron expressions.
 """
 
 import re
@@ -23,7 +23,7 @@ _FORMS = 'write a cron expression "0 6 * * *", a list of times ["06:00", "18:00"
 
 
 class ScheduleError(ValueError):
-    """One item of a list is wrong; `item` is its place, from 0."""
+    """An item of a list is not valid. `item` is its index from 0."""
 
     def __init__(self, item: int, message: str) -> None:
         self.item = item
@@ -31,7 +31,7 @@ class ScheduleError(ValueError):
 
 
 def parse_schedule(value: object) -> Schedule:
-    """Read VALUE. Raises ValueError with what would be right."""
+    """Parse `value`. Raises ValueError with the correct form."""
     if isinstance(value, str):
         return _from_text(value.strip())
     if isinstance(value, Mapping):
@@ -42,12 +42,12 @@ def parse_schedule(value: object) -> Schedule:
 
 
 def parts(value: object) -> Iterator[tuple[tuple[str | int, ...], Cron]]:
-    """Yield what of VALUE, which `parse` took, goes by the clock on the wall, item by item, each with its place."""
+    """Yield the cron expressions in `value` with their places. `parse_schedule` has accepted it."""
     if isinstance(value, Mapping) and "times" in value:
-        days = _days(_texts(value.get("days", ["daily"]), "days"))
+        days = _parse_days_field(_require_texts(value.get("days", ["daily"]), "days"))
         alone = isinstance(value["times"], str)
-        for number, text in enumerate(_texts(value["times"], "times")):
-            yield (("times",) if alone else ("times", number)), _at([text], days)
+        for number, text in enumerate(_require_texts(value["times"], "times")):
+            yield (("times",) if alone else ("times", number)), _cron_from_times([text], days)
     elif isinstance(value, Sequence) and not isinstance(value, str):
         for number, item in enumerate(value):
             yield from (((number,), found) for _, found in parts(item))
@@ -59,11 +59,11 @@ def _from_text(text: str) -> Schedule:
     if text.lower() == "@reboot":
         return AtBoot()
     if text.lower().startswith("every "):
-        return _every(text[6:])
+        return _parse_interval(text[6:])
     if _LIKE_A_TIME.fullmatch(text):
         return _from_list([text])
     if _TIME.fullmatch(text):
-        return _at([text], "*")
+        return _cron_from_times([text], "*")
     return Cron((cron.parse(text),))
 
 
@@ -74,25 +74,27 @@ def _from_mapping(value: Mapping[object, object]) -> Schedule:
     if "every" in value:
         if len(value) > 1:
             raise ValueError("`every` goes alone; days and times go together")
-        return _every(str(value["every"]))
+        return _parse_interval(str(value["every"]))
     if "times" not in value:
         raise ValueError('`days` needs `times`, such as {times: ["07:00"], days: [mon, fri]}')
-    return _at(_texts(value["times"], "times"), _days(_texts(value.get("days", ["daily"]), "days")))
+    return _cron_from_times(
+        _require_texts(value["times"], "times"), _parse_days_field(_require_texts(value.get("days", ["daily"]), "days"))
+    )
 
 
 def _from_list(values: Sequence[object]) -> Schedule:
-    texts = _texts(values, "schedule")
+    texts = _require_texts(values, "schedule")
     for number, text in enumerate(texts):
         if _LIKE_A_TIME.fullmatch(text) and not _TIME.fullmatch(text):
             raise ScheduleError(number, f"{text!r} is no time of day; write 00:00 to 23:59")
     if all(_TIME.fullmatch(text) for text in texts):
-        return _at(texts, "*")
+        return _cron_from_times(texts, "*")
     times = [text for text in texts if _TIME.fullmatch(text)]
     expressions = [cron.parse(text) for text in texts if text not in times]
-    return Cron((*expressions, *(_at(times, "*").expressions if times else ())))
+    return Cron((*expressions, *(_cron_from_times(times, "*").expressions if times else ())))
 
 
-def _texts(value: object, key: str) -> list[str]:
+def _require_texts(value: object, key: str) -> list[str]:
     listed = [value] if isinstance(value, str) else value
     if not isinstance(listed, Sequence) or not listed or not all(isinstance(item, str) for item in listed):
         raise ValueError(f"`{key}` is a list of texts, such as {_EXAMPLES[key]}")
@@ -102,7 +104,7 @@ def _texts(value: object, key: str) -> list[str]:
 _EXAMPLES = {"times": '["07:00", "19:30"]', "days": "[mon, fri]", "schedule": '["06:00", "18:00"]'}
 
 
-def _every(text: str) -> Every:
+def _parse_interval(text: str) -> Every:
     try:
         interval = units.parse_duration(text)
     except ValueError as error:
@@ -112,8 +114,8 @@ def _every(text: str) -> Every:
     return Every(interval)
 
 
-def _at(times: Sequence[str], days: str) -> Cron:
-    """Turn times into as few cron expressions as they need: one for each minute of the hour."""
+def _cron_from_times(times: Sequence[str], days: str) -> Cron:
+    """Convert times to cron expressions, one for each minute of the hour."""
     hours_by_minute: dict[int, set[int]] = {}
     for text in times:
         match = _TIME.fullmatch(text)
@@ -128,17 +130,17 @@ def _at(times: Sequence[str], days: str) -> Cron:
     )
 
 
-def _days(names: Sequence[str]) -> str:
+def _parse_days_field(names: Sequence[str]) -> str:
     fields = []
     for name in names:
-        ends = [_day(end) for end in name.lower().split("-")] if name.lower() not in _GROUPS else []
+        ends = [_day_number(end) for end in name.lower().split("-")] if name.lower() not in _GROUPS else []
         if len(ends) == 2 and ends[0] > ends[1]:
             raise ValueError(f"{name!r} runs backwards for cron; list the days one by one")
         fields.append(_GROUPS.get(name.lower()) or "-".join(map(str, ends)))
     return "*" if "*" in fields else ",".join(fields)
 
 
-def _day(name: str) -> int:
+def _day_number(name: str) -> int:
     for known in (_DAYS, _LONG):
         if name in known:
             return known.index(name)
@@ -146,8 +148,8 @@ def _day(name: str) -> int:
 
 
 def parse_days(value: object) -> Days:
-    """Read a day or a list of days such as [mon-fri, sun]. Raises ValueError with what would be right."""
-    days = _days(_texts(value, "days"))
+    """Parse a day or a list of days such as [mon-fri, sun]. Raises ValueError with advice."""
+    days = _parse_days_field(_require_texts(value, "days"))
     if days == "*":
         return EVERY_DAY
     ends = [[int(end) for end in part.split("-")] for part in days.split(",")]
@@ -155,7 +157,7 @@ def parse_days(value: object) -> Days:
 
 
 def parse_time(text: str) -> time:
-    """Read a time of day such as 22:00. Raises ValueError with what would be right."""
+    """Parse a time of day such as 22:00. Raises ValueError with advice."""
     match = _TIME.fullmatch(text.strip())
     if match is None:
         raise ValueError(f'{text!r} is no time of day; write "00:00" to "23:59"')
@@ -163,7 +165,7 @@ def parse_time(text: str) -> time:
 
 
 def parse_chance(value: object) -> Chance:
-    """Read 1/4, or a number such as 0.25. Raises ValueError with what would be right."""
+    """Parse 1/4, or a number such as 0.25. Raises ValueError with advice."""
     match = re.fullmatch(r"\s*(\d{1,9})\s*/\s*(\d{1,9})\s*", str(value))
     if match:
         return Chance(int(match[1]), int(match[2]))
@@ -177,7 +179,7 @@ _SHAPE = re.compile(r"(\d{1,2}):(\d{2})")
 
 
 def parse_wall_time(text: str) -> tuple[int, int]:
-    """Read hours and minutes. Raises ValueError with what would be right."""
+    """Parse hours and minutes. Raises ValueError with advice."""
     match = _SHAPE.fullmatch(text.strip())
     if match is None or int(match[1]) > 23 or int(match[2]) > 59:
         raise ValueError('write a time such as "23:30"')
@@ -185,7 +187,7 @@ def parse_wall_time(text: str) -> tuple[int, int]:
 
 
 def next_time(text: str, now: datetime) -> datetime:
-    """Return when the wall shows TEXT next after NOW, which is in a zone: a time without one, to be kept."""
+    """Return the next local time `text` after `now`, without a zone. `now` has a zone."""
     hour, minute = parse_wall_time(text)
     local = now.replace(tzinfo=None, fold=0)
     then = local.replace(hour=hour, minute=minute, second=0, microsecond=0)
@@ -193,9 +195,10 @@ def next_time(text: str, now: datetime) -> datetime:
 
 
 def seconds_until(then: datetime, now: datetime) -> float:
-    """Return how long it is from NOW, in a zone, until its wall shows THEN: the first time if it does so twice.
+    """Return the seconds from `now`, with a zone, until the local time `then`.
 
-    A time that is left out counts from the clock of before the change: 2:30 is 3:30 then.
+    A repeated time means its first occurrence. A skipped time counts from the clock before the
+    change: 2:30 is 3:30 then.
     """
     instant = then.replace(tzinfo=now.tzinfo)
     return (instant.astimezone(UTC) - now.astimezone(UTC)).total_seconds()

@@ -1,4 +1,4 @@
-"""The accounts of slots: what each came to, written down so that none is lost and none is told twice."""
+"""Accounting of slots: each slot is recorded exactly once, whether it ran or not."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -19,12 +19,15 @@ from pi_appliance.storage.slots import AccountedSlots, ScheduleCursor, slot_key
 
 _TICK = timedelta(microseconds=1)
 NEVER = datetime.max.replace(tzinfo=UTC)
-_SAVE = timedelta(hours=1)  # so much is looked through again at the next start, rather than written each time
+_SAVE = timedelta(hours=1)  # between saves; a restart checks this time again
 
 
 @dataclass(slots=True)
 class CursorState:
-    """How far the slots of a job are accounted for: in truth, and on the disk; and when to look at it again."""
+    """Time up to which the slots of a job are accounted for, in memory and on the disk.
+
+    `wake` is the time of the next check.
+    """
 
     until: datetime
     saved: datetime
@@ -32,41 +35,43 @@ class CursorState:
 
 
 class Ledger:
-    """The accounts of one appliance, as its daemon keeps them."""
+    """The slot accounting of one appliance, used by the daemon."""
 
     def __init__(self, appliance: Appliance) -> None:
         self.appliance = appliance
         self._watches: dict[str, CursorState] = {}
         self.held: dict[str, set[datetime]] = {}
-        """Slots that are about to start, or wait for the run before them."""
+        """Slots that are about to start, or wait for an active run."""
 
     def watch(self, job: Job, now: datetime) -> CursorState:
-        """Return how far JOB is accounted for; one that was not watched before begins NOW."""
-        found = self._watches.get(job.name)
-        if found is None:
-            found = self._watches[job.name] = self._adopted(job, now)
-        if found.until > now:  # the clock was put back: its slots come again, and those that were used are claimed
-            found.until, found.wake = now, None
+        """Return the cursor of `job`. A new job begins at `now`."""
+        cursor = self._watches.get(job.name)
+        if cursor is None:
+            cursor = self._watches[job.name] = self._load_cursor(job, now)
+        if cursor.until > now:  # the clock went back: slots repeat, and claims mark the used ones
+            cursor.until, cursor.wake = now, None
             known = self.appliance.store.slots.cursors().get(job.name)
             if known is not None and known.since > now:
                 self.appliance.store.slots.start_cursor(job.name, known.schedule, since=now)
-        return found
+        return cursor
 
     def rests(self, job: str, now: datetime) -> bool:
-        """Say whether there is nothing to do for JOB by now."""
+        """Return whether `job` needs no check at `now`."""
         known = self._watches.get(job)
         return known is not None and known.until <= now and known.wake is not None and now < known.wake
 
     def rewind(self, job: str, slot: datetime, *, again: datetime) -> None:
-        """Account for SLOT anew, not before AGAIN: nothing came of it, and that could not be written down."""
+        """Account for `slot` again, not before `again`. Its failure could not be saved."""
         watch = self._watches.get(job)
         if watch is not None:
             watch.until, watch.wake = min(watch.until, slot - _TICK), again
 
     def owed(self, job: Job, watch: CursorState, now: datetime, cause: str) -> list[plan.Start]:
-        """Write down what came to nothing, and return what is to start. It is held until `let_go`.
+        """Record unused slots and return the slots to start. They are held until `let_go`.
 
-        Raises Unavailable if it cannot be written; then all is as it was.
+        Raises:
+            Unavailable: nothing was recorded.
+
         """
         assert job.schedule is not None
         zone, secret, held = self.appliance.config.zone_of(job), self.appliance.secret, self._held(job.name)
@@ -78,84 +83,84 @@ class Ledger:
             cause=cause,
             skipped=self.appliance.store.requests.skipped_slot(job.name),
         )
-        found = plan.decide(job, zone, watch.until, now, known)
-        safe = min([found.until, *(start.slot - _TICK for start in found.starts)])
-        self._settle(job, found.gone, watch, now, safe)
-        if found.starts and safe - watch.saved > _SAVE:
+        slot_plan = plan.decide(job, zone, watch.until, now, known)
+        safe = min([slot_plan.until, *(start.slot - _TICK for start in slot_plan.starts)])
+        self._record_missed(job, slot_plan.gone, watch, now, safe)
+        if slot_plan.starts and safe - watch.saved > _SAVE:
             self.appliance.store.slots.advance_cursor(job.name, safe)
             watch.saved = safe
-        watch.until = found.until
-        if known.skipped is not None and known.skipped <= cron.slot_key(found.until):
+        watch.until = slot_plan.until
+        if known.skipped is not None and known.skipped <= cron.slot_key(slot_plan.until):
             self.appliance.store.requests.set_skipped_slot(job.name, None)
-        held.update(start.slot for start in found.starts)
+        held.update(start.slot for start in slot_plan.starts)
         coming = next(cron.fire_times(job.schedule, now, zone), None)
-        watch.wake = min([each for each in (coming, found.wake) if each], default=NEVER)
-        return found.starts
+        watch.wake = min([each for each in (coming, slot_plan.wake) if each], default=NEVER)
+        return slot_plan.starts
 
     def let_go(self, job: str, slot: datetime) -> None:
-        """SLOT is neither about to start nor waiting any more."""
+        """Release `slot`: it neither starts nor waits any more."""
         self._held(job).discard(slot)
 
     def came_to_nothing(self, job: Job, slot: datetime, outcome: Outcome, why: str, now: datetime) -> None:
-        """Write down that nothing is started for SLOT, which was held. Raises Unavailable."""
+        """Record that nothing was started for the held `slot`. Raises Unavailable."""
         watch = self.watch(job, now)
         waiting = self._held(job.name) - {slot}
         safe = min([watch.until, *(each - _TICK for each in waiting)])
-        self._settle(job, [plan.MissedSlots(slot, slot, 1, outcome, why)], watch, now, safe)
+        self._record_missed(job, [plan.MissedSlots(slot, slot, 1, outcome, why)], watch, now, safe)
         self.let_go(job.name, slot)
 
     def paused(self, job: Job, watch: CursorState, until: datetime, why: str, now: datetime) -> None:
-        """Write down the slots of JOB up to UNTIL, which a pause left unused. Raises Unavailable."""
+        """Record the slots of `job` up to `until` that a pause left unused. Raises Unavailable."""
         assert job.schedule is not None
         span = watch.until, min(until, now)
         used = self.appliance.store.slots.claimed_slots(job.name, *span)
         gone = plan.missed_slots(job.schedule, self.appliance.config.zone_of(job), span, used, (Outcome.SKIPPED, why))
-        self._settle(job, gone, watch, now, min(until, now))
+        self._record_missed(job, gone, watch, now, min(until, now))
         watch.until, watch.wake = max(watch.until, min(until, now)), None
         self._held(job.name).clear()
 
     def wake(self) -> datetime | None:
-        """Return when some job must be looked at next."""
+        """Return the time of the next check of any job."""
         known = self.appliance.config.jobs
         return min((watch.wake for job, watch in self._watches.items() if watch.wake and job in known), default=None)
 
     def _held(self, job: str) -> set[datetime]:
-        """Return the slots of JOB that are held. One that its run has claimed by now needs no holding any more."""
+        """Return the held slots of `job`. A slot that its run has claimed is removed."""
         held = self.held.setdefault(job, set())
         held -= {slot for slot in held if self.appliance.store.is_claimed(slot_key(job, cron.slot_key(slot)))}
         return held
 
-    def _settle(
+    def _record_missed(
         self, job: Job, gone: Sequence[plan.MissedSlots], watch: CursorState, now: datetime, safe: datetime
     ) -> None:
         if gone:
-            told = NotifyTargets.for_job(self.appliance.config, job)
-            what = [_settled(job, Trigger.DAEMON, each, told) for each in gone]
-            self.appliance.store.slots.record_unused(what, now=now, until=safe)
+            targets = NotifyTargets.for_job(self.appliance.config, job)
+            entries = [_build_entry(job, Trigger.DAEMON, each, targets) for each in gone]
+            self.appliance.store.slots.record_unused(entries, now=now, until=safe)
             watch.saved = safe
 
-    def _adopted(self, job: Job, now: datetime) -> CursorState:
+    def _load_cursor(self, job: Job, now: datetime) -> CursorState:
         assert job.schedule is not None
         slots, text = self.appliance.store.slots, plan.dump(job.schedule, self.appliance.config.zone_of(job))
         known = slots.cursors().get(job.name)
         if known is None or known.schedule != text:
             if known is not None:
-                self._close(job, known, now)
+                self._close_old_schedule(job, known, now)
             slots.start_cursor(job.name, text, since=now)
             return CursorState(now, now)
         return CursorState(known.accounted_until, known.accounted_until)
 
-    def _close(self, job: Job, known: ScheduleCursor, now: datetime) -> None:
-        """Account for what a schedule that is no more named while nothing ran here."""
+    def _close_old_schedule(self, job: Job, known: ScheduleCursor, now: datetime) -> None:
+        """Account for slots of a replaced schedule that were due while the daemon was down."""
         before = plan.load(known.schedule)
         if before is not None and known.accounted_until < now:
             used = self.appliance.store.slots.claimed_slots(job.name, known.accounted_until, now)
             why = Outcome.SKIPPED, "its schedule was changed before it could run"
             gone = plan.missed_slots(*before, (known.accounted_until, now), used, why)
-            self._settle(job, gone, CursorState(now, now), now, now)
+            self._record_missed(job, gone, CursorState(now, now), now, now)
 
 
-def _settled(job: Job, trigger: Trigger, gone: plan.MissedSlots, told: NotifyTargets) -> AccountedSlots:
+def _build_entry(job: Job, trigger: Trigger, gone: plan.MissedSlots, targets: NotifyTargets) -> AccountedSlots:
     return AccountedSlots(
         job=job.name,
         kind=job.kind,
@@ -165,12 +170,12 @@ def _settled(job: Job, trigger: Trigger, gone: plan.MissedSlots, told: NotifyTar
         count=gone.count,
         outcome=gone.outcome,
         summary=gone.why,
-        notify_targets=told,
+        notify_targets=targets,
     )
 
 
 def account_for_cron(appliance: Appliance, job: Job, due: str, now: datetime) -> None:
-    """Write down the slots that cron did not start since the last one, now that it has started DUE."""
+    """Record the slots before `due` that cron did not start."""
     if not isinstance(job.schedule, Cron) or not due[:1].isdigit():
         return
     zone, slot = appliance.config.zone_of(job), datetime.fromisoformat(due)
@@ -183,19 +188,19 @@ def account_for_cron(appliance: Appliance, job: Job, due: str, now: datetime) ->
         why = Outcome.MISFIRED, "cron did not start it: the machine was off, or cron was"
         gone = plan.missed_slots(job.schedule, zone, (known.accounted_until, slot - _TICK), used, why)
         if gone:
-            told = NotifyTargets.for_job(appliance.config, job)
-            slots.record_unused([_settled(job, Trigger.CRON, each, told) for each in gone], now=now, until=slot)
-        else:  # else each run would look through all slots since the first, whose claims do not stay for ever
+            targets = NotifyTargets.for_job(appliance.config, job)
+            slots.record_unused([_build_entry(job, Trigger.CRON, each, targets) for each in gone], now=now, until=slot)
+        else:  # otherwise each run would check all slots since the first, and old claims are deleted
             slots.advance_cursor(job.name, slot)
 
 
-_PIECE = timedelta(days=30)  # of the past, looked up at a time
-_PAUSED = "paused"  # how the words of a slot begin that a pause left unused
+_PIECE = timedelta(days=30)  # of the history, read at a time
+_PAUSED = "paused"  # prefix of the summary of a slot that a pause left unused
 
 
 @dataclass(frozen=True, slots=True)
 class SlotStatus:
-    """What became of one slot: the run that tells of it, or in words why there is none."""
+    """The result of one slot: its run, or an explanation without one."""
 
     job: str
     at: datetime
@@ -204,12 +209,12 @@ class SlotStatus:
 
     @property
     def reason(self) -> str:
-        """Why it came to that, or what its run says."""
+        """The summary of its run, or the explanation."""
         return (self.run.summary or self.run.status_text) if self.run else self.explanation
 
     @property
     def status(self) -> str:
-        """What became of it in one word: an outcome, running, paused; unknown where nothing tells."""
+        """The result in one word: an outcome, running, paused or unknown."""
         if self.reason.startswith(_PAUSED) and (self.run is None or self.run.outcome is Outcome.SKIPPED):
             return "paused"
         if self.run is None:
@@ -219,19 +224,19 @@ class SlotStatus:
 
 @dataclass(slots=True)
 class RunIndex:
-    """The runs that account for slots from OLDEST on."""
+    """The runs that account for slots from `oldest` on."""
 
     oldest: str = ""
     single: dict[str, Run] = field(default_factory=dict)
     ranges: Sequence[Run] = ()
 
     def of(self, slot: str) -> Run | None:
-        """Return the run that accounts for SLOT."""
-        return self.single.get(slot) or next((run for run in self.ranges if _covers(run, slot)), None)
+        """Return the run that accounts for `slot`."""
+        return self.single.get(slot) or next((run for run in self.ranges if _covers_slot(run, slot)), None)
 
 
 def values(account: SlotStatus) -> dict[str, Any]:
-    """Return ACCOUNT as plain values."""
+    """Return `account` as JSON values."""
     return {
         "job": account.job,
         "slot": serializers.instant(account.at),
@@ -242,7 +247,7 @@ def values(account: SlotStatus) -> dict[str, Any]:
 
 
 def accounts(appliance: Appliance, job: Job, now: datetime) -> Iterator[SlotStatus]:
-    """Yield what became of the slots of JOB up to NOW, the newest first, since it is watched."""
+    """Yield the results of the slots of `job` up to `now`, the newest first."""
     if not isinstance(job.schedule, (Cron, Every)):
         return
     known = appliance.store.slots.cursors().get(job.name)
@@ -266,34 +271,35 @@ def accounts(appliance: Appliance, job: Job, now: datetime) -> Iterator[SlotStat
 
 
 def look_up(appliance: Appliance, job: str, oldest: str, newest: str) -> RunIndex:
-    """Return what the history knows of the slots of JOB from OLDEST to NEWEST, by name."""
+    """Return the runs for the slots of `job` from `oldest` to `newest`."""
     past, ranges = RunIndex(oldest), list[Run]()
     for run in appliance.store.slots.find_runs(job, oldest, newest):
         if run.slot_count > 1:
             ranges.append(run)
-        elif run.scheduled_for and (
-            run.scheduled_for not in past.single or _ran(run)
-        ):  # one that ran says more than one that did not
+        elif run.scheduled_for and (run.scheduled_for not in past.single or _has_started(run)):  # prefer runs that ran
             past.single[run.scheduled_for] = run
     past.ranges = ranges
     return past
 
 
-def _ran(run: Run) -> bool:
+def _has_started(run: Run) -> bool:
     return run.outcome is None or run.attempts > 0
 
 
-def _covers(run: Run, slot: str) -> bool:
+def _covers_slot(run: Run, slot: str) -> bool:
     return run.first_slot is not None and run.scheduled_for is not None and run.first_slot <= slot <= run.scheduled_for
 
 
-_FAR_ENOUGH = 1000  # slots looked at for one that the chance uses
+_FAR_ENOUGH = 1000  # slots searched for one that the chance selects
 
 
 def skip(appliance: Appliance, name: str, *, now: datetime) -> Slot:
-    """Let the job NAME not use the next slot that it would, and return that. Asked twice, it is still that one.
+    """Skip the next slot of the job `name`, and return it. A second call has no effect.
 
-    Raises UnknownName; Refused where no slot can be foretold, or the job pauses.
+    Raises:
+        UnknownName: there is no such job.
+        Refused: its slots cannot be predicted, or it is paused.
+
     """
     job = appliance.job(name)
     pause = appliance.store.slots.pauses().get(name)
@@ -309,7 +315,13 @@ def skip(appliance: Appliance, name: str, *, now: datetime) -> Slot:
 
 
 def unskip(appliance: Appliance, name: str, *, now: datetime) -> Slot:
-    """Let the job NAME use the slot after all that was to be skipped, and return it. Raises UnknownName, Refused."""
+    """Use the slot of the job `name` that was to be skipped, and return it.
+
+    Raises:
+        UnknownName: there is no such job.
+        Refused: no slot is to be skipped.
+
+    """
     job = appliance.job(name)
     slot = skipped(appliance, name, now - job.jitter)
     if slot is None:
@@ -319,7 +331,7 @@ def unskip(appliance: Appliance, name: str, *, now: datetime) -> Slot:
 
 
 def skipped(appliance: Appliance, name: str, after: datetime) -> Slot | None:
-    """Return the slot of the job NAME after AFTER that is to be skipped."""
+    """Return the slot of the job `name` after `after` that is to be skipped."""
     due = appliance.store.requests.skipped_slot(name)
     if due is None:
         return None
@@ -330,12 +342,12 @@ def skipped(appliance: Appliance, name: str, after: datetime) -> Slot | None:
 
 
 def is_skipped(appliance: Appliance, name: str, due: str | None) -> bool:
-    """Say whether a person wants the slot DUE of the job NAME left out."""
+    """Return whether the slot `due` of the job `name` is to be skipped."""
     return due is not None and appliance.store.requests.skipped_slot(name) == due
 
 
 def forget_until(appliance: Appliance, name: str, due: str | None) -> None:
-    """Forget what was to be skipped up to the slot DUE, which was accounted for."""
+    """Delete the mark of a slot to skip up to the slot `due`, which is accounted for."""
     skip_ = appliance.store.requests.skipped_slot(name)
     if skip_ is not None and due is not None and due[:1].isdigit() and skip_ <= due:
         appliance.store.requests.set_skipped_slot(name, None)
