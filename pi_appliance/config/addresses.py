@@ -1,4 +1,7 @@
-"""Addresses with secrets in them: ${NAME} stands for the secret NAME. They are filled late and never shown."""
+"""Addresses that contain secrets, written as `${NAME}`.
+
+Secrets are inserted only when a message is sent. The full address is never shown.
+"""
 
 import re
 import string
@@ -11,20 +14,20 @@ _PLAIN = frozenset(string.ascii_letters + string.digits + "-._~")
 
 
 def secret_names_in(address: str) -> tuple[str, ...]:
-    """Return the names of the secrets in ADDRESS, each once."""
+    """Return the names of the secrets in `address`, without duplicates."""
     return tuple(dict.fromkeys(_NAME.findall(address)))
 
 
 def missing_secrets(address: str, secrets: Mapping[str, str]) -> list[str]:
-    """Return which secrets ADDRESS names that SECRETS has not."""
+    """Return the names used in `address` that have no value in `secrets`."""
     return [name for name in secret_names_in(address) if not secrets.get(name)]
 
 
 def substitute(address: str, secrets: Mapping[str, str]) -> str:
-    """Return ADDRESS with its secrets, all of which must be there.
+    """Return `address` with the values of its secrets, all of which must be in `secrets`.
 
-    One that is the whole address is taken as it is; within an address its letters are escaped, so that a password may
-    have any.
+    A secret that is the whole address is inserted unchanged. Within an address it is
+    percent-encoded, so a password may contain any character.
     """
     whole = _NAME.fullmatch(address)
     if whole:
@@ -33,7 +36,7 @@ def substitute(address: str, secrets: Mapping[str, str]) -> str:
 
 
 def redact(address: str) -> str:
-    """Return what may be shown of ADDRESS: the way it goes, and the names of its secrets."""
+    """Return the scheme of `address` and the names of its secrets, which are safe to show."""
     shape = _SHAPE.fullmatch(_NAME.sub("x", address))
     named = ", ".join(secret_names_in(address))
     scheme = f"{shape[1]}://…" if shape and not _NAME.fullmatch(address) else "…"
@@ -41,9 +44,9 @@ def redact(address: str) -> str:
 
 
 def find_problem(address: str, example: str) -> tuple[str, str] | None:
-    """Return what is wrong with ADDRESS as it stands in a file, and what would be right; None if nothing is.
+    """Return the problem of a configured `address` and its correction, or None.
 
-    The address itself is not part of it: it may hold what nobody else should read.
+    The texts do not contain the address, because it may contain a secret.
     """
     plain = _NAME.sub("x", address)
     if "$" in plain:

@@ -1,4 +1,7 @@
-"""Plain data to data classes, by cattrs: strict, kebab-case keys, every problem at once and each with its place."""
+"""Strict conversion of plain data to data classes with cattrs.
+
+Keys are in kebab case. All problems are reported together, each with its line and column.
+"""
 
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, Field, fields, is_dataclass
@@ -49,9 +52,17 @@ def _key_of_name(cls: type, name: str) -> str:
 def structure(
     tree: Tree, path: yaml_source.Path, data: object, cls: type[T], base: Path
 ) -> tuple[T | None, list[Problem]]:
-    """Make a CLS of DATA, which stands at PATH of TREE; relative file names are taken from BASE.
+    """Convert `data`, found at `path` of `tree`, to a `cls`.
 
-    Returns the object, or None and every problem found.
+    Args:
+        tree: Supplies the line and column of each problem.
+        path: Keys and list positions from the root of `tree`.
+        data: Plain data; None counts as an empty section.
+        cls: A data class.
+        base: Directory of relative file names.
+
+    Returns:
+        The object and no problems, or None and every problem.
     """
     if data is None:
         data = {}
@@ -100,7 +111,7 @@ def _converter(base: Path) -> Converter:
 
 
 def _only(kind: type, structure: Callable[[Any, Any], Any]) -> Callable[[object, Any], Any]:
-    """Return STRUCTURE behind a check: cattrs would take a text for a list of its letters."""
+    """Check the type before `structure`: cattrs converts a string to a list of characters."""
     right = (
         "a list; write it with [brackets], or one - item a line" if kind is list else "a section; write keys under it"
     )
@@ -187,7 +198,7 @@ def _shown(value: object) -> str:
 
 
 def _problems(tree: Tree, path: yaml_source.Path, error: BaseException, cls: Any) -> list[Problem]:
-    """Flatten cattrs' groups into problems, following the notes that say which field or item each part belongs to."""
+    """Flatten the exception groups of cattrs, whose notes name the field or item."""
     if isinstance(error, ClassValidationError):
         with_notes, without = error.group_exceptions()
         found = [

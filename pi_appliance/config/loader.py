@@ -1,4 +1,4 @@
-"""config/appliance.yaml to a Config: read once, every problem told at once."""
+"""Loading of config/appliance.yaml. All problems are reported together."""
 
 import os
 import re

@@ -46,7 +46,7 @@ class CatchUp:
     )
 
     def check(self) -> Issues:
-        """Return what is wrong with a value."""
+        """Return the problems of the values."""
         wrong = f"{self.max_runs} would never run a missed slot"
         return [] if self.max_runs >= 1 else [(("max-runs",), wrong, "write 1 or more")]
 
@@ -62,7 +62,7 @@ class Conditions:
     command: Annotated[list[str] | None, "a program and its arguments; the condition holds if it exits with 0"] = None
 
     def check(self) -> Issues:
-        """Return what is wrong with a value."""
+        """Return the problems of the values."""
         if self.command is not None and (not self.command or not self.command[0]):
             return [(("command",), "no program is named", 'write command: ["/usr/bin/test", "-e", "/mnt/backup"]')]
         return []
@@ -131,7 +131,7 @@ class Job:
     options: Annotated[Any, "the options of the kind"] = field(default=None, metadata={"key": "with"})
 
     def check(self) -> Issues:
-        """Return what is wrong with a value."""
+        """Return the problems of the values."""
         problems: Issues = []
         if self.timeout < timedelta(seconds=1):
             problems.append((("timeout",), "a run needs some time", "write 1s or more"))
@@ -148,7 +148,7 @@ class Job:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PluginConfig:
-    """A network or a player: a kind and what that kind wants to know."""
+    """The kind of a plug-in and its options."""
 
     kind: Annotated[str, "which one: the name of a file in the folder of that family"]
     options: Annotated[Any, "the options of the kind"] = field(default=None, metadata={"key": "with"})
@@ -171,7 +171,7 @@ class Retention:
     max_runs: Annotated[int, "the number of runs kept of each job"] = 1000
 
     def check(self) -> Issues:
-        """Return what is wrong with a value."""
+        """Return the problems of the values."""
         return [] if self.max_runs >= 1 else [(("max-runs",), f"{self.max_runs} keeps nothing", "write 1 or more")]
 
 
@@ -183,7 +183,7 @@ def _port_problems(port: int) -> Issues:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Web:
-    """The page on the phone."""
+    """The web page."""
 
     host: Annotated[
         str,
@@ -192,7 +192,7 @@ class Web:
     port: Annotated[int, "the port to listen on"] = 8080
 
     def check(self) -> Issues:
-        """Return what is wrong with a value."""
+        """Return the problems of the values."""
         return _port_problems(self.port)
 
 
@@ -204,7 +204,7 @@ class MpdProxy:
     port: Annotated[int, "the port to listen on; not the one the player's own MPD has on this machine"] = 6601
 
     def check(self) -> Issues:
-        """Return what is wrong with a value."""
+        """Return the problems of the values."""
         return _port_problems(self.port)
 
 
@@ -214,7 +214,7 @@ def _volume_problems(key: str, volume: int) -> Issues:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuietHours:
-    """A time of the day in which the house is to be quiet."""
+    """A daily period with a lower maximum volume."""
 
     from_: Annotated[time, 'when it begins by the clock on the wall, such as "22:00"']
     to: Annotated[time, "when it ends; an earlier time than `from` is one of the next day"]
@@ -222,7 +222,7 @@ class QuietHours:
     days: Annotated[Days, "the days on which it begins, such as [sun-thu]; without it, every day"] = EVERY_DAY
 
     def check(self) -> Issues:
-        """Return what is wrong with a value."""
+        """Return the problems of the values."""
         problems = _volume_problems("maximum", self.maximum)
         if self.from_ == self.to:
             problems.append((("to",), "it would end as it begins", 'write a later time, such as "07:00"'))
@@ -231,7 +231,7 @@ class QuietHours:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VolumePolicy:
-    """How loud the music may be, whoever turns the knob."""
+    """The volume limits, which apply to every way of changing the volume."""
 
     start: Annotated[int | None, "the loudest that the player may be when it has just started, 0 to 100"] = None
     maximum: Annotated[int, "the loudest that is ever allowed, 0 to 100"] = 100
@@ -240,7 +240,7 @@ class VolumePolicy:
     )
 
     def check(self) -> Issues:
-        """Return what is wrong with a value."""
+        """Return the problems of the values."""
         problems = _volume_problems("maximum", self.maximum)
         if self.start is not None:
             problems += _volume_problems("start", self.start)
@@ -254,7 +254,7 @@ class VolumePolicy:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Radio:
-    """How web radio that breaks off is reconnected and replaced."""
+    """How an interrupted web radio stream is reconnected and replaced."""
 
     auto_reconnect: Annotated[bool, "reconnect a station that breaks off"] = True
     silence_timeout: Annotated[timedelta, "how long it may be silent before it is reconnected"] = timedelta(seconds=20)
@@ -266,7 +266,7 @@ class Radio:
     )
 
     def check(self) -> Issues:
-        """Return what is wrong with a value."""
+        """Return the problems of the values."""
         problems: Issues = []
         if self.silence_timeout < timedelta(seconds=1):
             problems.append((("silence-timeout",), "a station needs longer than that to start", "write 5s or more"))
@@ -302,7 +302,7 @@ class NetworkDirs:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Config:
-    """The whole file."""
+    """The whole configuration file."""
 
     path: Annotated[Path, "the file itself"] = field(default=Path(), metadata={"key": None})
     time_zone: Annotated[ZoneInfo, "an IANA name such as Europe/London; without it, the machine's"] = field(
@@ -331,7 +331,7 @@ class Config:
     jobs: Annotated[Mapping[str, Job], "what is done and when, by a name of your own"] = field(default_factory=dict)
 
     def zone_of(self, job: Job) -> ZoneInfo:
-        """Return the time zone that JOB goes by."""
+        """Return the time zone of `job`, which defaults to that of the file."""
         return job.time_zone or self.time_zone
 
     def network_dirs(self, network: str) -> NetworkDirs:
@@ -340,5 +340,5 @@ class Config:
 
     @property
     def reports(self) -> Path:
-        """The folder that jobs write their reports into, one folder a job."""
+        """The directory of reports, with one subdirectory per job."""
         return self.state_dir / "reports"

@@ -1,4 +1,4 @@
-"""What the configuration says of notices, checked: names that stand for something, secrets that are there."""
+"""Notification settings and their validation, and the messages sent to notifiers."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -17,7 +17,7 @@ _PING = "https://hc-ping.com/${HC_BACKUP}"
 
 
 def notifier_problems(tree: Tree, config: Config) -> Iterator[Problem]:
-    """Yield the names under `on-failure` and `on-recovery` that no notice bears, and pings that are no web address."""
+    """Yield unknown names in `on-failure` and `on-recovery`, and invalid ping addresses."""
     yield from _unknown_notifiers(tree, config, (), config.notify)
     for name, job in config.jobs.items():
         path = ("jobs", name)
@@ -42,7 +42,7 @@ def _wrong_ping(address: str) -> tuple[str, str] | None:
 
 
 def notifier_warnings(tree: Tree, config: Config, secrets: Mapping[str, str]) -> Iterator[Problem]:
-    """Yield which secrets are missing that notices and pings want."""
+    """Yield a warning for each notifier or ping with a missing secret."""
     for name, part in config.notifiers.items():
         if lack := plugins.load("notifiers", part.kind).missing_secrets(part.options, secrets):
             wrong, _, right = lack.partition("; ")
@@ -54,12 +54,18 @@ def notifier_warnings(tree: Tree, config: Config, secrets: Mapping[str, str]) ->
 
 
 def validate_notifiers(tree: Tree, config: Config, secrets: Mapping[str, str]) -> None:
-    """Raise ConfigError with every notice that its kind cannot make use of. Dear: it loads whatever would send."""
+    """Check the options of all notifiers by connecting each one.
+
+    This is slow, because it imports the libraries that send.
+
+    Raises:
+        ConfigError: Every notifier whose options were refused.
+    """
     found = []
     for name, part in config.notifiers.items():
         kind = plugins.load("notifiers", part.kind)
         if kind.missing_secrets(part.options, secrets):
-            continue  # told as a warning
+            continue  # notifier_warnings reports it
         try:
             kind.connect(part.options, secrets)
         except Refused as error:
@@ -70,18 +76,18 @@ def validate_notifiers(tree: Tree, config: Config, secrets: Mapping[str, str]) -
 
 
 class Event(StrEnum):
-    """What a letter tells of."""
+    """The reason for a message."""
 
     FAILURE = "failure"  # a job began to fail
     RECOVERY = "recovery"  # a job that failed has succeeded again
-    CUSTOM = "words"  # somebody else has something to say, in words of their own
-    PING_SUCCESS = "ping-success"  # to the address under `ping:`, after a run that succeeded
-    PING_FAIL = "ping-fail"  # to the address under `ping:`, after one that did not
+    CUSTOM = "words"  # a text from elsewhere, such as a systemd unit or a test
+    PING_SUCCESS = "ping-success"  # to `healthchecks-url`, after a successful run
+    PING_FAIL = "ping-fail"  # to `healthchecks-url`, after a failed run
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NotifyTargets:
-    """Who is told of a job's changes: names of notices, and whether it has an address under `ping:`."""
+    """The notifiers of one job, and whether it has a `healthchecks-url`."""
 
     on_failure: Sequence[str] = ()
     on_recovery: Sequence[str] = ()
@@ -89,7 +95,7 @@ class NotifyTargets:
 
     @classmethod
     def for_job(cls, config: Config, job: Job) -> "NotifyTargets":
-        """Return who is told of JOB; where it says nothing, who CONFIG says."""
+        """Return the targets of `job`; those of `config` are the default."""
         return cls(
             on_failure=(config.notify if job.notify.on_failure is None else job.notify).on_failure or (),
             on_recovery=(config.notify if job.notify.on_recovery is None else job.notify).on_recovery or (),
@@ -99,7 +105,7 @@ class NotifyTargets:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Message:
-    """What a person reads: one line, and what stands below it."""
+    """The text of a notification: a one-line title and a body."""
 
     title: str
     body: str
@@ -107,23 +113,23 @@ class Message:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OutboxMessage:
-    """One row of the outbox: what is told to whom."""
+    """One row of the outbox: a message for one notifier."""
 
     id: int
-    job: str  # '' if it is of no job
-    run: int  # the run that it tells of; 0 if it is of none
-    notifier: str  # whom; '' for a ping
+    job: str  # '' without a job
+    run: int  # the id of the reported run; 0 without a run
+    notifier: str  # name of the notifier; '' for a ping
     event: Event
     created_at: datetime
-    message: Message  # empty unless `event` is WORDS: the others are written when they are sent
+    message: Message  # empty unless `event` is CUSTOM: other texts are written when sent
     attempts: int = 0
-    next_attempt_at: datetime  # not tried before
-    last_error: str = ""  # what the last try said, in words of our own
+    next_attempt_at: datetime  # no attempt before this time
+    last_error: str = ""  # our own text, which contains no secret
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NotifierConfig:
-    """What the configuration says of notices; also what is left of it when other parts of the file are wrong."""
+    """The notification settings, also those usable in an otherwise invalid file."""
 
     path: Path
     time_zone: ZoneInfo
@@ -132,6 +138,6 @@ class NotifierConfig:
     on_failure: Sequence[str] = ()
     pings: Mapping[str, str] = field(default_factory=dict)
     other_secrets: Collection[str] = ()
-    """The names of secrets that are not for notices: those of networks."""
+    """Names of the secrets of networks, which notifiers do not use."""
     is_complete: bool = True
-    """Whether the file is good: only then does a name that is not here stand for nothing."""
+    """Whether the file is valid. Only then is a name missing here certainly unknown."""

@@ -1,7 +1,10 @@
-"""Takes out of texts and settings what a stranger must not see. Rather too much than too little.
+"""Removal of secrets from texts and settings. When in doubt, text is removed.
 
-By value: what is known to be secret, in every spelling that it may have. By name: whatever is called like a secret. By
-look: what stands behind the host of an address, and long words that nobody would remember.
+Three rules apply:
+
+- by value: known secrets, in every encoding that may occur
+- by name: values whose key or option is named like a secret
+- by pattern: the part of an address after the host, and long random words
 """
 
 import base64
@@ -15,19 +18,19 @@ from pi_appliance.config.secrets import SECRET_NAME
 
 MARK = "[redacted]"
 SHORTEST = 4
-"""Characters; a shorter secret is none, and stands in many a word."""
+"""Characters. Shorter values occur in ordinary words and are not redacted."""
 _LONG_PART = 8
 _ADDRESS = re.compile(rf"\b[a-z][a-z0-9+.-]*://(?:{re.escape(MARK)}|[^\s\"'<>)\]}}])+", re.IGNORECASE)
 _NAMED = re.compile(r"""(?:--?(?P<flag>[\w-]+)[ =]|(?P<name>[\w.-]+)["']?\s*[:=]\s*)(?=\S)""")
 _SCHEME = re.compile(r"\b(bearer|basic)\s+\S+", re.IGNORECASE)
-# What opens a session, and is made anew so often that nobody knows its value: after "Bearer", or a JSON web token.
+# Session tokens change too often to be known by value: those after "Bearer", and JSON web tokens.
 _SESSION = re.compile(r"(?<=bearer )[\w.~+/=-]{16,}|\beyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]+", re.IGNORECASE)
 _LONG = re.compile(r"(?<![\w+/=-])(?=[\w+=-]*\d)(?=[\w+=-]*[A-Za-z])[\w+=-]{24,}(?![\w+/=-])")
 _ALL_WITHIN = {"environment", "env", "headers"}
 
 
 class Redactor:
-    """Knows VALUES that are secret, and learns more from settings."""
+    """Remove known secrets, and learn more of them from settings."""
 
     def __init__(self, values: Iterable[str]) -> None:
         self._spellings: set[str] = set()
@@ -35,7 +38,7 @@ class Redactor:
             self.learn(value)
 
     def learn(self, value: str) -> None:
-        """Take out VALUE from now on, wherever it occurs."""
+        """Redact `value` in all texts from now on."""
         if value:
             raw = value.encode("utf-8", "surrogateescape")  # a variable may hold any bytes
             self._spellings |= {
@@ -46,21 +49,27 @@ class Redactor:
             }
 
     def known(self, text: str) -> str:
-        """Return TEXT without any value that is known."""
+        """Return `text` without known secrets."""
         for each in sorted(self._spellings, key=len, reverse=True):
             text = text.replace(each, MARK)
         return text
 
     def heard(self, text: str) -> str:
-        """Return TEXT, which a server or a library said, without what is known, and what looks like a session."""
+        """Return the `text` of a server or library without known secrets and session tokens."""
         return _SESSION.sub(MARK, self.known(text))
 
     def text(self, text: str) -> str:
-        """Return TEXT without what is known, is called like a secret, or looks like one."""
+        """Return `text` without secrets known by value, name or pattern."""
         return "\n".join(_line(line) for line in self.known(text).split("\n"))
 
     def settings(self, value: object, name: str = "", *, hidden: bool = False) -> object:
-        """Return VALUE, plain data called NAME, with the secrets in it taken out and learnt. HIDDEN: all of it is."""
+        """Redact plain data, and learn the secrets in it.
+
+        Args:
+            value: Plain data, such as a section of the configuration.
+            name: The key of `value`, which may mark it as secret.
+            hidden: Redact all of `value`.
+        """
         if isinstance(value, Mapping):
             within = hidden or name in _ALL_WITHIN or bool(SECRET_NAME.search(name))
             return {self.known(str(key)): self.settings(each, str(key), hidden=within) for key, each in value.items()}
@@ -77,7 +86,7 @@ class Redactor:
         return value if self.known(str(value)) == str(value) else MARK
 
     def _listed(self, values: Iterable[object], *, hidden: bool) -> list[object]:
-        """Take a list to be words of a command: what follows --password is one."""
+        """Redact a list like a command line: the item after `--password` is a secret."""
         found, before = list[object](), ""
         for each in values:
             flag = before.startswith("-") and bool(SECRET_NAME.search(before.lstrip("-")))
@@ -88,12 +97,12 @@ class Redactor:
     def _learn_address(self, address: str) -> None:
         try:
             parts = urlsplit(address)
-        except ValueError:  # brackets that are none of an address; it is not shown anyway
+        except ValueError:  # unbalanced brackets; it is not shown anyway
             return
         for part in (parts.password, parts.path.strip("/"), parts.query, parts.fragment):
             self._learn_part(part or "")
         for part in (parts.username or "", *parts.path.split("/")):
-            if len(part) >= _LONG_PART:  # shorter ones are words like `post`, which stand elsewhere too
+            if len(part) >= _LONG_PART:  # shorter parts, such as `post`, also occur elsewhere
                 self.learn(part)
 
     def _learn_part(self, value: str) -> None:
@@ -102,14 +111,14 @@ class Redactor:
 
 
 def _base64(raw: bytes) -> set[str]:
-    """Return how RAW looks in base64: alone and, if it is long enough, wherever it stands among other bytes."""
+    """Return the base64 forms of `raw`: alone and, if long enough, at any offset."""
     found = {base64.b64encode(raw).decode("ascii").rstrip("=")}
     for before in range(3) if len(raw) >= _LONG_PART else ():
         whole = base64.b64encode(bytes(before) + raw).decode("ascii").rstrip("=")
         shared = (
             before + 1 if before else 0,
             -1 if (before + len(raw)) % 3 else None,
-        )  # letters with neighbours in them
+        )  # the characters at the ends also encode neighbouring bytes
         found.add(whole[slice(*shared)])
     return found | {each.replace("+", "-").replace("/", "_") for each in found}
 
@@ -119,13 +128,13 @@ def _line(line: str) -> str:
     line = _SCHEME.sub(lambda match: f"{match[1]} {MARK}", line)
     for match in _NAMED.finditer(line):
         if SECRET_NAME.search(match["flag"] or match["name"]):
-            line = line[: match.end()] + MARK  # where it ends, nobody knows
+            line = line[: match.end()] + MARK  # the end of the value is unknown
             break
     return _LONG.sub(MARK, line)
 
 
 def _short(address: str) -> str:
-    """Return ADDRESS as far as its host and port."""
+    """Return `address` up to its host and port."""
     scheme, _, rest = address.partition("://")
     place, slash, path = rest.partition("/")
     host = re.split(r"[?#]", place.rpartition("@")[2])[0]

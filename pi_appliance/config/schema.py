@@ -1,4 +1,4 @@
-"""The configuration described from its data classes: a JSON Schema for editors, tables for the docs."""
+"""The JSON Schema and the documentation tables, both generated from the data classes."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, Field, fields, is_dataclass
@@ -78,7 +78,7 @@ _PLAIN: Mapping[Any, Mapping[str, Any]] = {
 
 
 def json_schema() -> dict[str, Any]:
-    """Return the JSON Schema (draft 2020-12) of appliance.yaml, with the options of every kind there is."""
+    """Return the JSON Schema (draft 2020-12) of appliance.yaml with all plug-in options."""
     schema = _object(Config)
     schema["$schema"] = "https://json-schema.org/draft/2020-12/schema"
     schema["title"] = "pi-appliance"
@@ -91,7 +91,7 @@ def json_schema() -> dict[str, Any]:
 
 
 def tables() -> str:
-    """Return every key there is as Markdown tables: the file's own, then those of each kind."""
+    """Return all keys as Markdown tables: those of the file, then those of each plug-in."""
     sections: list[tuple[str, type]] = [
         ("The file", Config),
         ("web", Web),
@@ -133,7 +133,7 @@ def rows(cls: type) -> list[tuple[str, str | None, str]]:
 
 
 def _with_kinds(cls: type, family: str) -> dict[str, Any]:
-    """Return the schema of CLS, in which `kind` names a plug-in of FAMILY and `with` follows from it."""
+    """Return the schema of `cls`, where the schema of `with` depends on `kind`."""
     schema = _object(cls)
     kinds = plugins.names(family)
     schema["properties"]["kind"]["enum"] = list(kinds)

@@ -1,4 +1,7 @@
-"""Writes secrets where only the service can read them: one line each, and every other byte of the file as it was."""
+"""Writing of secrets to a file that only the service can read.
+
+Each secret has one line. All other bytes of the file stay unchanged.
+"""
 
 import contextlib
 import fcntl

@@ -176,7 +176,7 @@ def _files(config: Path | None, environment: Mapping[str, str]) -> list[Path]:
 
 
 def secret_names(config: Config) -> frozenset[str]:
-    """Return the names of the secrets that networks, notices and pings of CONFIG want."""
+    """Return the names of the secrets that networks, notifiers and pings use."""
     named = {name for part in config.notifiers.values() for name in part.options.names()}
     named.update(*(of_network(part) for part in config.networks.values()))
     return frozenset(
@@ -187,12 +187,12 @@ def secret_names(config: Config) -> frozenset[str]:
 
 
 def of_network(part: PluginConfig) -> Mapping[str, str]:
-    """Return the names of the secrets that the network PART wants, and what each is in words."""
+    """Return the names and descriptions of the secrets that the network `part` needs."""
     wanted: Mapping[str, str] = plugins.load("networks", part.kind).required_secrets(part.options)
     return wanted
 
 
 def missing(part: PluginConfig, secrets: Mapping[str, str]) -> str:
-    """Say which secrets the network PART lacks among SECRETS; '' if none."""
+    """Return a message with the missing secrets of the network `part`, or ''."""
     lacking = [name for name in of_network(part) if not secrets.get(name)]
     return f"no {', '.join(lacking)} among the secrets" if lacking else ""

@@ -1,4 +1,4 @@
-"""Amounts as people write them: 500MB, 2GiB, 50%, 0.015 (dollars)."""
+"""Parsing and formatting of durations, sizes, percentages and dollar amounts."""
 
 import re
 from datetime import datetime, timedelta
@@ -10,7 +10,11 @@ _SHAPE = re.compile(r"(?:(\d+)d)?(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s)?")
 
 
 def parse_duration(text: str) -> timedelta:
-    """Read TEXT such as 15m or 1h30m. Raises ValueError with what would be right."""
+    """Parse `text` such as 15m or 1h30m.
+
+    Raises:
+        ValueError: With an example of a valid duration.
+    """
     match = _SHAPE.fullmatch(text.replace(" ", ""))
     if match is None or not any(match.groups()):
         raise ValueError("write a length of time such as 90s, 15m, 1h30m or 2d")
@@ -22,7 +26,7 @@ def parse_duration(text: str) -> timedelta:
 
 
 def format_duration(length: timedelta) -> str:
-    """Write LENGTH the way `parse` reads it, to the second; under ten seconds with tenths."""
+    """Format `length` for `parse_duration`: in seconds, with a tenth below ten seconds."""
     seconds = length.total_seconds()
     if 0 < seconds < 10 and seconds != int(seconds):
         return f"{seconds:.1f}s"
@@ -39,7 +43,7 @@ class Size(int):
 
 
 class Percent(int):
-    """Hundredths; of one processor, 100 is the whole of it."""
+    """Hundredths of one processor core: 100 is one full core."""
 
 
 class Money(Decimal):
@@ -47,7 +51,7 @@ class Money(Decimal):
 
 
 class Names(tuple[str, ...]):
-    """Names of other entries, each once: written as one name or as a list."""
+    """Names of other entries without duplicates, written as one name or as a list."""
 
 
 class Days(frozenset[int]):
@@ -62,7 +66,11 @@ _BY_SMALL = {unit.lower(): size for unit, size in _SIZE_UNITS.items()} | {"k": 1
 
 
 def parse_size(text: str) -> Size:
-    """Read TEXT such as 500MB or 2GiB. Raises ValueError with what would be right."""
+    """Parse `text` such as 500MB or 2GiB.
+
+    Raises:
+        ValueError: With an example of a valid size.
+    """
     match = re.fullmatch(r"(\d{1,12}(?:\.\d{1,3})?)\s*([A-Za-z]*)", text.strip())
     unit = _BY_SMALL.get(match[2].lower()) if match else None
     if match is None or unit is None or float(match[1]) == 0:
@@ -71,7 +79,7 @@ def parse_size(text: str) -> Size:
 
 
 def format_size(size: int) -> str:
-    """Write SIZE in the largest decimal unit that it fills, with a tenth where that says more."""
+    """Format `size` bytes in the largest fitting decimal unit, with one decimal if needed."""
     for unit in ("GB", "MB", "kB"):
         if size >= _SIZE_UNITS[unit]:
             return f"{size / _SIZE_UNITS[unit]:.1f}".removesuffix(".0") + unit
@@ -79,7 +87,11 @@ def format_size(size: int) -> str:
 
 
 def parse_percent(text: str) -> Percent:
-    """Read TEXT such as 50%. Raises ValueError with what would be right."""
+    """Parse `text` such as 50%.
+
+    Raises:
+        ValueError: With an example of a valid percentage.
+    """
     match = re.fullmatch(r"(\d{1,5})\s*%", text.strip())
     if match is None or int(match[1]) == 0:
         raise ValueError(f"{text!r} is no share of a processor; write one such as 50%")
@@ -87,7 +99,11 @@ def parse_percent(text: str) -> Percent:
 
 
 def parse_money(value: object) -> Money:
-    """Read VALUE, US dollars such as 0.015, 5 or "$5". Raises ValueError with what would be right."""
+    """Parse US dollars such as 0.015, 5 or "$5".
+
+    Raises:
+        ValueError: With an example of a valid amount.
+    """
     text = str(value).strip().removeprefix("$") if isinstance(value, (int, float, str)) else ""
     if isinstance(value, bool) or re.fullmatch(r"\d{1,6}(?:\.\d{1,6})?", text) is None:
         raise ValueError(f"{value!r} is no amount of dollars; write one such as 0.015 or 5")
@@ -95,7 +111,7 @@ def parse_money(value: object) -> Money:
 
 
 def format_money(amount: Decimal) -> str:
-    """Write AMOUNT of dollars with two decimals, more only where they say more: $5.00, $0.015."""
+    """Format dollars with two decimals, or more if needed: $5.00, $0.015."""
     text = f"{amount:.6f}".rstrip("0")
     whole, _, rest = text.partition(".")
     return f"${whole}.{rest:0<2}"

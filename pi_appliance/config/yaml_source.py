@@ -1,8 +1,10 @@
-"""YAML text to plain data in which every value knows its line and column. The only file that imports yaml.
+"""YAML text to plain data, with the line and column of every value.
 
-YAML 1.1 surprises are off: 12:30, on, no and 017 stay what was written, and a key given twice is an error. Built on
-the parser's events rather than on its loader: no object is ever made, and neither deep nesting (the C loader crashes
-on 200,000 brackets) nor aliases of aliases can take the machine down.
+Surprises of YAML 1.1 are disabled: 12:30, on, no and 017 stay text. Duplicate keys are errors.
+
+This uses the events of the parser, not the loader. It therefore creates no Python objects.
+Deep nesting and nested aliases cannot exhaust the machine; the C loader crashes on
+200,000 brackets.
 """
 
 import re
@@ -27,7 +29,7 @@ _WORDS = {"": None, "~": None, "null": None, "true": True, "True": True, "false"
 
 @dataclass(slots=True)
 class Tree:
-    """Plain data, and where each part of it stands. Paths are made of keys and list positions."""
+    """Plain data with the position of each part. A path has keys and list positions."""
 
     file: str
     data: object = None
@@ -36,7 +38,7 @@ class Tree:
     problems: list[Problem] = field(default_factory=list)
 
     def problem(self, path: Path, wrong: str, right: str = "", *, at_key: bool = False) -> Problem:
-        """Return a Problem at PATH, or at the nearest part above it that has a place in the file."""
+        """Return a problem at `path`, or at its nearest ancestor with a known position."""
         place = self.keys.get(path) if at_key else None
         while place is None:
             place = self.values.get(path, (1, 1) if not path else None)
@@ -45,7 +47,11 @@ class Tree:
 
 
 def parse(text: str, file: str) -> Tree:
-    """Read TEXT. Raises ConfigError when it is not YAML; keys given twice are left in `problems`."""
+    """Parse `text`. Duplicate keys are added to `problems` of the tree.
+
+    Raises:
+        ConfigError: `text` is not valid YAML.
+    """
     tree = Tree(file)
     try:
         if len(text) > _LARGEST:
@@ -68,7 +74,11 @@ def parse(text: str, file: str) -> Tree:
 
 
 def decode(raw: bytes, file: str) -> str:
-    """Return RAW as text. Raises ConfigError with the place of the first byte that is not UTF-8."""
+    """Return `raw` as text.
+
+    Raises:
+        ConfigError: With the position of the first byte that is not UTF-8.
+    """
     try:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -85,7 +95,7 @@ class _Bad(Exception):
 
 
 class _Composer:
-    """Events to data. An alias is read again where it stands, so every use has its own place and cost."""
+    """Build data from parser events. Each use of an alias counts toward the node limit."""
 
     def __init__(self, tree: Tree, events: Iterator[Any]) -> None:
         self.tree = tree
@@ -95,7 +105,7 @@ class _Composer:
         self.nodes = 0
 
     def document(self) -> object:
-        """Return the one document of the stream; None where it is empty."""
+        """Return the only document of the stream, or None if it is empty."""
         data = None
         documents = 0
         for event in self.events:

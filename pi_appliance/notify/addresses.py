@@ -1,4 +1,7 @@
-"""What the configuration says of notices, though other parts of it be wrong: its owner is to be told just then."""
+"""Loading of the notification settings, also from an invalid configuration.
+
+The owner must be notified especially when the configuration is invalid.
+"""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -17,20 +20,23 @@ from pi_appliance.errors import ConfigError, UnknownName
 
 
 def load_notifiers(path: Path) -> NotifierConfig:
-    """Return whom the notices of the file PATH go to. Of a file that is wrong, whatever is good by itself."""
+    """Load the notification settings of the file `path`.
+
+    Of an invalid file, only the valid parts are returned.
+    """
     path = path.absolute()
     try:
-        return _of(load_config(path))
+        return _from_config(load_config(path))
     except ConfigError:
         pass
     try:
         tree = read_yaml(path)
     except ConfigError:
-        tree = Tree(str(path))  # no YAML at all
-    return _what_is_good(tree, path)
+        tree = Tree(str(path))  # not YAML
+    return _valid_settings(tree, path)
 
 
-def _of(config: Config) -> NotifierConfig:
+def _from_config(config: Config) -> NotifierConfig:
     return NotifierConfig(
         path=config.path,
         time_zone=config.time_zone,
@@ -42,7 +48,7 @@ def _of(config: Config) -> NotifierConfig:
     )
 
 
-def _what_is_good(tree: Tree, path: Path) -> NotifierConfig:
+def _valid_settings(tree: Tree, path: Path) -> NotifierConfig:
     state = _at(tree.data, "state-dir", str)
     notify = _at(tree.data, "notify", Mapping)
     notifiers = {
@@ -63,7 +69,7 @@ def _what_is_good(tree: Tree, path: Path) -> NotifierConfig:
 
 
 def _at(data: object, key: str, kind: type[Any]) -> Any:
-    """Return what stands under KEY of DATA if that is a KIND, else None."""
+    """Return the value of `key` in `data` if it has the type `kind`, else None."""
     value = data.get(key) if isinstance(data, Mapping) else None
     return value if isinstance(value, kind) else None
 

@@ -1,1 +1,1 @@
-"""Notifiers, one plug-in a file."""
+"""Notifier plug-ins, one per file."""

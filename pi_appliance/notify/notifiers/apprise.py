@@ -1,7 +1,7 @@
-"""Notice 'apprise': mail, ntfy, webhooks and a hundred more, by Apprise. The only file that imports it.
+"""Notifier `apprise`: mail, ntfy, webhooks and about a hundred other services.
 
-Apprise says no more than yes or no to its caller, and the rest to its log, with addresses and topics in it. So the log
-is caught, nothing of it is passed on, and what is told of a failure is chosen from words of our own.
+Apprise reports details of a failure only in its log, together with addresses and topics.
+The log is therefore captured and never passed on. Errors use our own texts.
 """
 
 import contextlib
@@ -27,32 +27,36 @@ _TYPES = {Event.FAILURE: "failure", Event.RECOVERY: "success"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """The keys a notice of this kind takes under `with:`."""
+    """The keys under `with:`."""
 
     url: Annotated[str, "where to, as Apprise writes it, such as ntfys://ntfy.sh/${NTFY_TOPIC}; ${NAME} is a secret"]
 
     def check(self) -> list[tuple[tuple[str | int, ...], str, str]]:
-        """Return what is wrong with a key: where, what, and what would be right."""
+        """Return the path, the problem and the correction of each invalid key."""
         found = addresses.find_problem(self.url, _EXAMPLE)
         return [(("url",), *found)] if found else []
 
     def names(self) -> tuple[str, ...]:
-        """Return the names of the secrets that are wanted."""
+        """Return the names of the secrets in the address."""
         return addresses.secret_names_in(self.url)
 
     def __str__(self) -> str:
-        """Return where to, as far as it may be shown."""
+        """Return the redacted address."""
         return addresses.redact(self.url)
 
 
 def missing_secrets(options: Options, secrets: Mapping[str, str]) -> str:
-    """Return which secrets are missing among SECRETS, in words; nothing if none is."""
+    """Return a message with the names of the missing secrets, or an empty string."""
     missing = addresses.missing_secrets(options.url, secrets)
     return f"no {', '.join(missing)} among the secrets; put it into secrets.env" if missing else ""
 
 
 def connect(options: Options, secrets: Mapping[str, str]) -> "Sender":
-    """Return what sends. Raises Refused if a secret is missing or Apprise does not understand the address."""
+    """Return a sender for the address.
+
+    Raises:
+        Refused: A secret is missing, or Apprise does not understand the address.
+    """
     if missing := missing_secrets(options, secrets):
         raise Refused(missing)
     import apprise  # noqa: PLC0415 - half a second and 35 MB that only a process which sends shall pay
@@ -61,35 +65,40 @@ def connect(options: Options, secrets: Mapping[str, str]) -> "Sender":
 
 
 class Sender:
-    """One address."""
+    """Send messages to one address."""
 
     def __init__(self, apprise: Any, url: str) -> None:
         self._apprise = apprise
         self._asset = apprise.AppriseAsset(
             app_id="pi-appliance",
             app_desc="pi-appliance",
-            image_url_mask=None,  # no picture that a phone would fetch from somewhere else
+            image_url_mask=None,  # phones must not load images from elsewhere
             image_url_logo=None,
             storage_mode="memory",
             pgp_autogen=False,
             pem_autogen=False,
         )
         self._url = url
-        with _heard() as said:
-            made = self._made()
+        with _capture_log() as said:
+            made = self._create_sender()
         if made is None:
             lack = next((words for sign, words in _LACKS.items() if sign in "\n".join(said)), "")
             raise Refused(f"Apprise does not understand this address{lack}; its forms: {_FORMS}")
 
     def send(self, message: Message, event: Event) -> None:
-        """Send MESSAGE. Raises Unavailable or Refused, in words that hold nothing of the address."""
-        with _heard() as said:
-            # Made anew each time: Apprise makes the second message of one sender wait for seconds.
-            sender = self._made()
+        """Send `message`.
+
+        Raises:
+            Unavailable: It may work later. The text contains nothing of the address.
+            Refused: It will not work. The text contains nothing of the address.
+        """
+        with _capture_log() as said:
+            # A new sender each time: Apprise delays the second message of a sender by seconds.
+            sender = self._create_sender()
             try:
                 sent = sender.notify(
                     title=message.title,
-                    body=message.body or message.title,  # it sends none without
+                    body=message.body or message.title,  # Apprise sends no message without a body
                     notify_type=_TYPES.get(event, "info"),
                     body_format="text",
                 )
@@ -100,26 +109,26 @@ class Sender:
         if not sent:
             raise _translate_error("\n".join(said))
 
-    def _made(self) -> Any:
+    def _create_sender(self) -> Any:
         return self._apprise.Apprise.instantiate(self._url, asset=self._asset)
 
 
 @contextlib.contextmanager
-def _heard() -> Iterator[list[str]]:
-    """Give what Apprise says to its log while the block runs; nothing of it goes anywhere else, and no warning."""
+def _capture_log() -> Iterator[list[str]]:
+    """Collect the log messages of Apprise during the block; nothing else sees them."""
     said: list[str] = []
 
-    class Ear(logging.Handler):
+    class LogCapture(logging.Handler):
         def emit(self, record: logging.LogRecord) -> None:
             said.append(record.getMessage())
 
-    log, ear = logging.getLogger("apprise"), Ear()
+    log, handler = logging.getLogger("apprise"), LogCapture()
     before = log.level, log.propagate, log.handlers
     log.setLevel(logging.DEBUG)
-    log.propagate, log.handlers = False, [ear]
+    log.propagate, log.handlers = False, [handler]
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of its hundred files, which are all read when the first sender is made
+            warnings.simplefilter("ignore")  # from its plug-ins, all imported with the first sender
             yield said
     finally:
         log.setLevel(before[0])
@@ -127,7 +136,7 @@ def _heard() -> Iterator[list[str]]:
 
 
 def _translate_error(said: str) -> ApplianceError:
-    """Return what a failure means, of which Apprise SAID this."""
+    """Return the error for a failure with the log messages `said`."""
     if answer := re.search(r"error=(\d{3})\b|Exception: \((\d{3}), b?['\"]", said):
         status = answer[1] or answer[2]
         hint = _HINTS.get(status, "")

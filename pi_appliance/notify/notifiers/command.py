@@ -1,4 +1,4 @@
-"""Notice 'command': any program, such as a mailer; the text comes on its standard input."""
+"""Notifier `command`: any program that reads the text from its standard input."""
 
 import os
 import subprocess
@@ -15,7 +15,7 @@ _TITLE = "{title}"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """The keys a notice of this kind takes under `with:`."""
+    """The keys under `with:`."""
 
     run: Annotated[
         list[str],
@@ -23,38 +23,43 @@ class Options:
     ]
 
     def check(self) -> list[tuple[tuple[str | int, ...], str, str]]:
-        """Return what is wrong with a key: where, what, and what would be right."""
+        """Return the path, the problem and the correction of each invalid key."""
         if not self.run or not self.run[0]:
             return [(("run",), "no program is named", 'write run: [mail, -s, "{title}", me@example.org]')]
         return []
 
     def names(self) -> tuple[str, ...]:
-        """Return the names of the secrets that are wanted: none."""
+        """Return no names: a program gets no secrets."""
         return ()
 
     def __str__(self) -> str:
-        """Return where to: the program, without its arguments."""
+        """Return the program without its arguments."""
         return f"{self.run[0]} …" if self.run[1:] else self.run[0]
 
 
-def missing_secrets(options: Options, secrets: Mapping[str, str]) -> str:  # noqa: ARG001 - the shape of all notices
-    """Return which secrets are missing: none is wanted."""
+def missing_secrets(options: Options, secrets: Mapping[str, str]) -> str:  # noqa: ARG001 - the interface of all notifiers
+    """Return an empty string: a program needs no secrets."""
     return ""
 
 
 def connect(options: Options, secrets: Mapping[str, str]) -> "Sender":
-    """Return what sends; the program sees none of SECRETS."""
+    """Return a sender. The program gets an environment without `secrets`."""
     return Sender(options.run, {name: value for name, value in os.environ.items() if name not in secrets})
 
 
 class Sender:
-    """One program."""
+    """Send messages to one program."""
 
     def __init__(self, argv: list[str], environment: Mapping[str, str]) -> None:
         self._argv, self._environment = argv, environment
 
-    def send(self, message: Message, event: Event) -> None:  # noqa: ARG002 - the shape of all notices
-        """Run the program on MESSAGE. Raises Unavailable if it does not end, Refused if it cannot or ends badly."""
+    def send(self, message: Message, event: Event) -> None:  # noqa: ARG002 - the interface of all notifiers
+        """Run the program with `message`.
+
+        Raises:
+            Unavailable: The program did not end in time.
+            Refused: The program could not be started, or it failed.
+        """
         program = self._argv[0]
         try:
             ended = subprocess.run(
