@@ -1,4 +1,4 @@
-"""The API of the jobs: their slots and runs, and the reports they wrote."""
+"""The HTTP API of jobs: slots, runs and reports."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -33,7 +33,7 @@ class JobApi:
         self._daemon, self._actions = daemon, actions
 
     def endpoints(self) -> list[Operation]:
-        """Return every row."""
+        """Return all operations."""
         return [*self._jobs(), *self._history()]
 
     def _jobs(self) -> list[Operation]:
@@ -128,57 +128,59 @@ class JobApi:
         ]
 
     async def jobs(self, _: Call) -> object:
-        """Every job with its next slot and its newest run."""
+        """Return every job with its next slot and its newest run."""
         return values.jobs(self._daemon.appliance, self._now())
 
     async def run_job(self, call: Call) -> object:
-        """Start a run; the history tells how it goes."""
+        """Start a run."""
         await self._actions.run_job(call.path["name"])
         return {"started": call.path["name"]}
 
     async def pause_job(self, call: Call) -> object:
-        """Let a job use no slot for a while, or for good."""
-        name, given = call.path["name"], {key: value for key, value in call.given.items() if value is not None}
-        return {"job": name, "paused": values.pause(self._actions.pause_job(name, given))}
+        """Pause a job, with or without an end."""
+        name, arguments = call.path["name"], {key: value for key, value in call.given.items() if value is not None}
+        return {"job": name, "paused": values.pause(self._actions.pause_job(name, arguments))}
 
     async def resume_job(self, call: Call) -> object:
-        """Let a job use its slots again."""
+        """Resume a job."""
         self._actions.resume_job(call.path["name"])
         return {"job": call.path["name"], "paused": None}
 
     async def cancel_job(self, call: Call) -> object:
-        """Ask the run of a job to end; the history tells when it has."""
+        """Ask the active run of a job to end."""
         return {"cancelled": self._actions.cancel_job(call.path["name"]).id}
 
     async def slots(self, call: Call) -> object:
-        """Return what became of the slots of a job, the newest first."""
-        found = pages.newest(self._daemon.appliance, call.path["name"], self._now())
-        return [slot_ledger.values(each) for each in islice(found, call.given["limit"])]
+        """Return the results of the slots of a job, the newest first."""
+        statuses = pages.newest(self._daemon.appliance, call.path["name"], self._now())
+        return [slot_ledger.values(each) for each in islice(statuses, call.given["limit"])]
 
     async def runs(self, call: Call) -> object:
         """Return the history, the newest first."""
-        given = call.given
-        runs = self._daemon.appliance.history(job=given["job"], limit=given["limit"], before=given["before"])
+        arguments = call.given
+        runs = self._daemon.appliance.history(
+            job=arguments["job"], limit=arguments["limit"], before=arguments["before"]
+        )
         return [serializers.run(run) for run in runs]
 
     async def run(self, call: Call) -> object:
-        """One run and what it printed."""
+        """Return a run and its output."""
         run, log = self._daemon.appliance.log(call.path["number"])
         return {**(serializers.run(run) or {}), "log": log}
 
     async def reports(self, _: Call) -> object:
-        """Return the reports there are, the newest first."""
+        """Return the reports, the newest first."""
         return [_report(report) for report in report_files.reports(self._daemon.appliance)]
 
     async def dated_reports(self, call: Call) -> object:
-        """Return the editions of a job: none for one that writes no such reports."""
+        """Return the dated reports of a job, or none if it does not write any."""
         appliance, name = self._daemon.appliance, call.path["name"]
-        found = report_files.dates(appliance, name)
-        if not found:
-            appliance.job(name)  # neither here nor in the past: say so
+        report_dates = report_files.dates(appliance, name)
+        if not report_dates:
+            appliance.job(name)  # raises UnknownName
         return [
             {"date": date, "files": [_report(report) for report in report_files.edition(appliance, name, date)]}
-            for date in found
+            for date in report_dates
         ]
 
     def _now(self) -> datetime:

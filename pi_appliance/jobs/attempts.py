@@ -1,4 +1,4 @@
-"""The attempts of one run: a child process each, its limits and its pauses, and what it told of how it went."""
+"""The attempts of a run: a child process each, with limits, pauses and a result."""
 
 import json
 import logging
@@ -26,15 +26,15 @@ from pi_appliance.system import clock, http, limits, locks, process
 from pi_appliance.system.logs import RunLog
 from pi_appliance.system.sensors import Sensors
 
-_AFTER = 0.5  # seconds after its deadline, by when it was asked to end, a run does so by itself
-LOOK = 15.0  # seconds between two looks at the sensors
-_KNOWN = 50  # runs looked back at, for what was told already
+_AFTER = 0.5  # seconds after the deadline at which the worker ends itself
+LOOK = 15.0  # seconds between two readings of the sensors
+_KNOWN = 50  # earlier runs searched for the same note
 _OUTCOMES = {"Uncertain": Outcome.UNCERTAIN, "DeadlineExceeded": Outcome.TIMED_OUT}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Listener:
-    """Who wants to hear of a run while it goes on."""
+    """Callbacks for the output and the progress of an active run."""
 
     on_output: Callable[[bytes], None] = lambda _: None
     on_progress: Callable[[float | None, str], None] = lambda _, __: None
@@ -42,13 +42,13 @@ class Listener:
 
 @dataclass(frozen=True, slots=True)
 class AttemptResult:
-    """How a run, or one attempt, ended."""
+    """The result of a run or of one attempt."""
 
     outcome: Outcome
     summary: str
     details: dict[str, Any]
     retry_after: float | None = None  # seconds; set where trying again may help
-    so_far: str = ""  # the end of the summary, where it heard that it must end and said how far it is
+    so_far: str = ""  # progress at the deadline, appended to the summary
 
 
 class Attempts:
@@ -68,17 +68,24 @@ class Attempts:
         self.lock, self.stop, self.listener = lock, stop, listener
         self.log = RunLog(appliance.log_path(job.name, number))
         self.given: Mapping[str, Any] = {}
-        """The keys that take the place of those under `with:`."""
+        """Options that override those under `with:`."""
         self.told: dict[str, Any] = {}
-        self.facts: dict[str, Any] = {}  # of all attempts together
-        self.printed = b""  # the end of it
+        self.facts: dict[str, Any] = {}  # details of all attempts
+        self.printed = b""  # the last output
         self.progress: tuple[float | None, str] = (None, "")
         self.held = 0.0  # seconds
         self.count = 0
-        self.unkept = ""  # why the log is not whole
+        self.unkept = ""  # why the log is incomplete
 
     def until_done(self, random: Random, sensors: Sensors | None = None, look: float = LOOK) -> AttemptResult:
-        """Try as often as the job's `retry` allows, within its deadline. Look at SENSORS every LOOK seconds."""
+        """Try as often as `retry` of the job allows, within its deadline.
+
+        Args:
+            random: varies the delay between attempts.
+            sensors: the sensors of this machine.
+            look: seconds between two readings of `sensors`.
+
+        """
         give_up = time.monotonic() + self.job.timeout.total_seconds()
         retry = self.job.retry
         sensors = sensors or Sensors()
@@ -106,15 +113,15 @@ class Attempts:
         self.told, self.printed = {}, b""
         config, job = self.appliance.config, self.job
         wanted = limits.Limits(job.nice, job.memory, job.cpu)
-        with limits.apply_limits(wanted, f"{self.number}-{self.count}") as held:
-            self.facts |= held.details
-            if held.warning and self.count == 1:
-                self._note(held.warning)
+        with limits.apply_limits(wanted, f"{self.number}-{self.count}") as run_limits:
+            self.facts |= run_limits.details
+            if run_limits.warning and self.count == 1:
+                self._note(run_limits.warning)
             ended = process.run_child(
                 [
                     *(sys.executable, "-m", "pi_appliance.jobs.worker"),
                     *(str(os.getpid()), str(config.path), str(config.state_dir)),
-                    *(job.name, str(self.number), self.due or "", json.dumps(dict(self.given)), held.plan),
+                    *(job.name, str(self.number), self.due or "", json.dumps(dict(self.given)), run_limits.plan),
                     *(f"{time.monotonic() + seconds + _AFTER:.3f}", "{fd}"),
                 ],
                 stop=self.stop,
@@ -125,7 +132,7 @@ class Attempts:
                 hold=hold,
             )
             self.held += ended.suspended_seconds
-            return self._verdict(ended, out_of_memory=held.out_of_memory())
+            return self._verdict(ended, out_of_memory=run_limits.out_of_memory())
 
     def _verdict(self, ended: process.ProcessResult, *, out_of_memory: bool) -> AttemptResult:
         if "summary" in self.told:
@@ -156,7 +163,7 @@ class Attempts:
         return replace(verdict, details={**verdict.details, **self.facts})
 
     def _quoting(self, summary: str) -> str:
-        """Return SUMMARY with the last line that was printed, where the kind of job wants that."""
+        """Return `summary` with the last line of output, if the kind of job wants that."""
         quotes = getattr(plugins.load("jobs", self.job.kind), "QUOTES", False)
         line = process.last_line(self.printed) if quotes else ""
         return f"{summary}: {line}" if line else summary
@@ -171,7 +178,7 @@ class Attempts:
         self._show(done, f"paused: {why}" if why else note)
 
     def _tell_what_is_missing(self, sensors: Sensors) -> None:
-        """Put the sensors that are not there into the facts of every run, and into the log of the first such run."""
+        """Add missing sensors to the details of each run, and to the log of the first one."""
         missing = conditions.missing(self.job, sensors)
         if not missing:
             return
@@ -181,7 +188,7 @@ class Attempts:
             self._note(f"no sensor of {' and '.join(missing)} here; what asks for it counts as met")
 
     def _note(self, text: str) -> None:
-        """Say something of our own in the log."""
+        """Write a message of the appliance to the log."""
         line = f"pi-appliance: {text}\n".encode()
         self._keep(lambda: self.log.write(line))
         self.listener.on_output(line)
@@ -192,7 +199,7 @@ class Attempts:
         self.listener.on_output(chunk)
 
     def _keep(self, write: Callable[[], None]) -> None:
-        """Do what keeps the log; that it cannot be kept is no reason to end a run that does its work."""
+        """Write to the log. A write error does not end the run."""
         if not self.unkept:
             try:
                 write()
@@ -203,7 +210,7 @@ class Attempts:
         try:
             message = json.loads(line)
         except ValueError:
-            return  # cut off in the middle of a word by its end
+            return  # cut off by the end of the process
         if "progress" in message:
             self._say(message["progress"], message["note"])
             return
@@ -261,26 +268,26 @@ def _full(address: str, what: str, rid: str) -> str:
 
 
 def _cut(body: str) -> bytes:
-    """Return BODY as bytes, without half a letter at its end."""
+    """Encode `body` up to the maximum size, without a partial character."""
     return body.encode()[:_MAX_BODY].decode(errors="ignore").encode()
 
 
 log = logging.getLogger("pi_appliance.pings")
-_PATIENCE = 5.0  # seconds; no run waits longer for who watches it
+_PATIENCE = 5.0  # seconds; maximum delay of a run by a ping
 
 
 class Start:
-    """The word that a run starts: sent aside, while the run begins. Nothing that goes wrong with it is the run's."""
+    """Sends the start ping in the background. Its errors do not affect the run."""
 
     def __init__(self, appliance: Appliance, job: Job, run: int) -> None:
-        """Begin to send it, if JOB wants it."""
+        """Start to send it, if `job` has a URL."""
         self._thread: threading.Thread | None = None
         if job.healthchecks_url:
             self._thread = threading.Thread(target=_start, args=(appliance, job.healthchecks_url, run), daemon=True)
             self._thread.start()
 
     def wait(self) -> None:
-        """Wait until it is sent, but not for long: the word that the run has ended must not come before it."""
+        """Wait briefly until it is sent, so that the end ping comes after it."""
         if self._thread:
             self._thread.join(_PATIENCE)
 
@@ -288,19 +295,19 @@ class Start:
 def _start(appliance: Appliance, address: str, run: int) -> None:
     try:
         path = appliance.config.path
-        found = secrets.load(path, os.environ, addresses.secret_names_in(address))
-        call(address, "start", secrets=found, rid=run_id(appliance.secret, run), seconds=_PATIENCE)
+        secret_values = secrets.load(path, os.environ, addresses.secret_names_in(address))
+        call(address, "start", secrets=secret_values, rid=run_id(appliance.secret, run), seconds=_PATIENCE)
     except ApplianceError as error:
         log.info("run=%s its start was not pinged: %s", run, error)
 
 
 def call(address: str, what: str, body: str = "", *, secrets: Mapping[str, str], rid: str, seconds: float) -> None:
-    """Ping ADDRESS, filled with SECRETS. Raises Refused or Unavailable."""
+    """Ping `address` with its `secrets` substituted. Raises Refused or Unavailable."""
     if missing := addresses.missing_secrets(address, secrets):
         raise Refused(f"no {', '.join(missing)} among the secrets; put it into secrets.env")
     send(addresses.substitute(address, secrets), what, body, rid=rid, seconds=seconds)
 
 
 def run_id(secret: bytes, run: int) -> str:
-    """Return the name that RUN has for who watches: the same at its start and its end, and nobody else's."""
+    """Return the id of `run` for the ping service. It is unique and the same at start and end."""
     return str(uuid.uuid5(uuid.UUID(bytes=secret[:16]), str(run)))

@@ -1,4 +1,4 @@
-"""Job kind 'command': run any program and keep what it prints."""
+"""Job kind `command`: run any program and store its output in the log."""
 
 import errno
 import os
@@ -18,23 +18,30 @@ _HEAD = 256  # bytes; the kernel reads no more of a first line
 
 
 def find(name: str, *, here: Path) -> str:
-    """Return the program NAME: with a / in it a file, taken from HERE or from home (~); else one of $PATH."""
+    """Return the path of the program `name`.
+
+    A name with a slash is a file relative to `here` or the home directory (~). Other names are
+    searched in $PATH.
+    """
     return str(here / Path(name).expanduser()) if "/" in name else name
 
 
 def explain_missing(name: str, program: str, directory: Path | None, error: OSError) -> str:
-    """Say why PROGRAM, called NAME by the owner, could not be run in DIRECTORY, and what to do."""
+    """Return why `program` could not be run in `directory`, and the remedy.
+
+    `name` is the program as the owner wrote it.
+    """
     if directory is not None and not directory.is_dir():
         return f"{name} cannot be run: {directory} is no folder; check `directory`"
-    found = shutil.which(program, mode=os.F_OK)
-    path = Path(found or program)
+    found_path = shutil.which(program, mode=os.F_OK)
+    path = Path(found_path or program)
     if path.is_dir():
         return f"{name} cannot be run: it is a folder; name the program in it"
-    what = _trouble(path, error) if found else f"{error.strerror}; check `run`"
-    return f"{name} cannot be run: {what}"
+    problem = _explain_error(path, error) if found_path else f"{error.strerror}; check `run`"
+    return f"{name} cannot be run: {problem}"
 
 
-def _trouble(path: Path, error: OSError) -> str:
+def _explain_error(path: Path, error: OSError) -> str:
     if error.errno == errno.EACCES and not os.access(path, os.X_OK):
         return f"it may not be executed; say: chmod +x {path}"
     first = _first_line(path)
@@ -57,7 +64,7 @@ def _first_line(path: Path) -> bytes:
         return b""
 
 
-QUOTES = True  # the last line it prints completes what is said of the run
+QUOTES = True  # the last line of output is appended to the summary
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,7 +82,7 @@ class Options:
     )
 
     def check(self) -> list[tuple[tuple[str | int, ...], str, str]]:
-        """Return what is wrong between the keys: where, what, and what would be right."""
+        """Return the errors in the values: key, problem, remedy."""
         problems: list[tuple[tuple[str | int, ...], str, str]] = []
         if not self.run or not self.run[0]:
             problems.append((("run",), "no program is named", 'write run: ["/usr/bin/backup", "--all"]'))
@@ -93,9 +100,11 @@ class Options:
 
 
 def run(options: Options, context: JobContext) -> Result:
-    """Run the program; what it prints goes to the run's log.
+    """Run the program. Its output goes to the run's log.
 
-    Raises Refused if it cannot be run, or ends with a status that does not mean success.
+    Raises:
+        Refused: it cannot be run, or its exit status does not mean success.
+
     """
     name, *arguments = options.run
     program = find(name, here=Path.cwd())

@@ -49,7 +49,7 @@ class ProgressChannel:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunParameters:
-    """What a worker process was started for."""
+    """The parameters of a worker process."""
 
     job: str
     run_id: int
@@ -146,7 +146,7 @@ class JobContext:
         return report_set(self.config.reports / self.job, moment, keep=keep)
 
     def progress(self, done: float | None, note: str = "") -> None:
-        """Report how far the run is, from 0 to 1, and what it is doing. Calling it often is cheap."""
+        """Report the progress from 0 to 1, with a note. Frequent calls are cheap."""
         self._channel.progress(done, note)
 
     def load_state(self) -> str | None:

@@ -1,7 +1,8 @@
-"""Data to SVG: the runs of a job as a strip of bars, and its slots as a strip of thinner ones, the newest at the right.
+"""SVG strips of the runs and the slots of a job, the newest at the right.
 
-Colours come from the page, by the class of each bar. Shape tells the same: what went well is whole, what was skipped is
-low, what came too late hangs from the top, what a pause left out is two dots; anything else is broken in the middle.
+The page sets the colours by the class of each bar. The shape shows the same: a success is a full
+bar, and a skipped slot is a low one. A misfire hangs from the top, and a paused slot is two dots.
+Other outcomes have a gap in the middle.
 """
 
 from collections.abc import Sequence
@@ -25,38 +26,38 @@ _BROKEN = ((0, 10), (14, 10))
 
 
 def history_bars(runs: Sequence[Run], zone: ZoneInfo, *, places: int = 20) -> str:
-    """Return RUNS, the newest first, as an SVG of that many PLACES; those without a run are faint."""
+    """Return `runs`, the newest first, as an SVG with `places` bars. Missing runs are faint."""
     shown = runs[:places]
-    said = f"the last {len(shown)} runs" if shown else "no runs yet"
-    bars = [(str(run.outcome or "running"), _title(run, zone)) for run in shown]
-    return _strip(bars, places, said)
+    label = f"the last {len(shown)} runs" if shown else "no runs yet"
+    bars = [(str(run.outcome or "running"), _run_title(run, zone)) for run in shown]
+    return _draw_strip(bars, places, label)
 
 
 def slots(found: Sequence[tuple[str, str]], *, places: int = 60) -> str:
-    """Return slots, the newest first, as an SVG of that many PLACES.
+    """Return slots, the newest first, as an SVG with `places` bars.
 
-    FOUND: what became of each (an outcome, running, paused, unknown), and a title that tells it to a person.
+    Each item of `found` is an outcome, running, paused or unknown, and a title for people.
     """
     shown = found[:places]
-    said = f"what became of the last {len(shown)} slots" if shown else "no slots yet"
-    return _strip(shown, places, said)
+    label = f"what became of the last {len(shown)} slots" if shown else "no slots yet"
+    return _draw_strip(shown, places, label)
 
 
 def mark(what: str) -> str:
-    """Return the bar of a slot that came to WHAT, alone, for a legend."""
-    return _picture("mark", [_bar(0, what, "")], 'aria-hidden="true"')
+    """Return a single bar of the outcome `what`, for a legend."""
+    return _draw_svg("mark", [_draw_bar(0, what, "")], 'aria-hidden="true"')
 
 
-def _strip(found: Sequence[tuple[str, str]], places: int, said: str) -> str:
-    """Return bars of FOUND, the newest first."""
-    empty = places - len(found)
-    bars = [_bar(place, "none", "") for place in range(empty)]
-    for place, (what, title) in enumerate(reversed(found), start=empty):
-        bars.append(_bar(place, what, title))
-    return _picture("strip", bars, f'role="img" aria-label="{said}"')
+def _draw_strip(items: Sequence[tuple[str, str]], places: int, label: str) -> str:
+    """Return bars of the items, the newest first."""
+    empty = places - len(items)
+    bars = [_draw_bar(place, "none", "") for place in range(empty)]
+    for place, (what, title) in enumerate(reversed(items), start=empty):
+        bars.append(_draw_bar(place, what, title))
+    return _draw_svg("strip", bars, f'role="img" aria-label="{label}"')
 
 
-def _picture(name: str, bars: Sequence[str], more: str) -> str:
+def _draw_svg(name: str, bars: Sequence[str], more: str) -> str:
     width = len(bars) * (_WIDTH + _GAP) - _GAP
     return (
         f'<svg class="{name}" viewBox="0 0 {width} {_HEIGHT}" preserveAspectRatio="none" {more}'
@@ -64,17 +65,17 @@ def _picture(name: str, bars: Sequence[str], more: str) -> str:
     )
 
 
-def _bar(place: int, what: str, title: str) -> str:
+def _draw_bar(place: int, what: str, title: str) -> str:
     x = place * (_WIDTH + _GAP)
-    told = f"<title>{escape(title)}</title>" if title else ""
+    title_element = f"<title>{escape(title)}</title>" if title else ""
     parts = "".join(
         f'<rect x="{x}" y="{y}" width="{_WIDTH}" height="{height}" rx="1.5"/>'
         for y, height in _SHAPES.get(what, _BROKEN)
     )
-    return f'<g class="{what}">{told}{parts}</g>'
+    return f'<g class="{what}">{title_element}{parts}</g>'
 
 
-def _title(run: Run, zone: ZoneInfo) -> str:
+def _run_title(run: Run, zone: ZoneInfo) -> str:
     took = f" in {text.length(run.duration)}" if run.attempts else ""
     summary = f": {run.summary}" if run.summary else ""
     return f"{text.instant(run.started, zone)}: {text.outcome(run)}{took}{summary}"

@@ -1,4 +1,4 @@
-"""The reports that jobs wrote, and which of them a browser may see how."""
+"""The reports of jobs, and how a browser may show them."""
 
 import contextlib
 from collections import Counter
@@ -28,7 +28,7 @@ TEXTS = (".txt", ".md", ".log", ".csv", ".json", "")  # shown within a page of o
 TABLES = (".csv",)  # texts whose lines are rows: they are scrolled, not wrapped
 PICTURES = (".svg", ".png")  # so are these
 PAGES = (".html",)  # shown in a frame of a page of ours, which leads back
-# A report is data: whatever it holds, it runs no script and loads nothing from anywhere.
+# A report is data. It must not run scripts or load anything.
 SAFE_CSP_TYPES = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; sandbox; frame-ancestors 'self'"
 HEADERS = {"Content-Security-Policy": SAFE_CSP_TYPES, "X-Frame-Options": "SAMEORIGIN"}
 
@@ -46,24 +46,24 @@ class Report:
     written: datetime
     size: int
     date: str = ""
-    """The edition it belongs to; empty for the newest reports."""
+    """The date of its report set, or '' for the newest reports."""
 
     @property
     def address(self) -> str:
-        """Where it is on the page."""
+        """Path of the report on the website."""
         return "/".join(["/reports", *(quote(part, safe="") for part in (self.job, self.date, self.file) if part)])
 
 
 def reports(appliance: Appliance, *, of: Collection[str] | None = None) -> list[Report]:
-    """Return the reports there are, those of who wrote last first: of all, or of the folders OF."""
+    """Return the reports of all folders, or of the folders `of`. The newest job comes first."""
     folder = appliance.config.reports
     paths = [path for path in appliance.report_files() if of is None or path.parts[0] in of]
     return list(_still_there((folder / path, path.parts[0], "") for path in paths))
 
 
-def _still_there(found: Iterable[tuple[Path, str, str]]) -> Iterator[Report]:
-    """Yield the reports FOUND; what a run has taken away meanwhile is none any more."""
-    for path, job, date in found:
+def _still_there(candidates: Iterable[tuple[Path, str, str]]) -> Iterator[Report]:
+    """Yield the reports that still exist. A run may have deleted some."""
+    for path, job, date in candidates:
         with contextlib.suppress(FileNotFoundError):
             yield _report(path, job, date)
 
@@ -74,7 +74,7 @@ def _report(path: Path, job: str, date: str = "") -> Report:
 
 
 def dates(appliance: Appliance, job: str) -> list[str]:
-    """Return the editions of JOB that are kept, the newest first."""
+    """Return the dates of the reports of `job`, the newest first."""
     if not _is_writer(appliance, job):
         return []
     folder = appliance.config.reports / job
@@ -82,20 +82,20 @@ def dates(appliance: Appliance, job: str) -> list[str]:
 
 
 def edition(appliance: Appliance, job: str, date: str) -> list[Report]:
-    """Return the reports of JOB of DATE: pages before texts before pictures. Raises HTTPException 404."""
+    """Return the reports of `job` of `date`: pages, texts, pictures. Raises HTTPException 404."""
     gone = HTTPException(404, f"there is no report of {job!r} of {date!r}")
     if date not in dates(appliance, job):
         raise gone
     try:
         paths = [path for path in (appliance.config.reports / job / date).iterdir() if _is_shown(path)]
-    except FileNotFoundError:  # it had its time
+    except FileNotFoundError:  # it has just been deleted
         raise gone from None
     found = _still_there((path, job, date) for path in paths)
     return sorted(found, key=lambda each: (_RANKS.get(each.path.suffix.lower(), 1), each.file))
 
 
 def _is_writer(appliance: Appliance, job: str) -> bool:
-    """Say whether JOB is the name of a folder of reports, and nothing that leads elsewhere."""
+    """Return whether `job` is the name of a report folder. It must not lead elsewhere."""
     return job in {path.name for path in appliance.config.reports.glob("*") if _is_folder(path)}
 
 
@@ -108,7 +108,7 @@ def _is_shown(path: Path) -> bool:
 
 
 def newest(found: Sequence[Report], most: int) -> list[Report]:
-    """Return MOST of FOUND at the most, the first ones of each writer: as many as leave room for the others."""
+    """Return at most `most` of the reports, with the same number for each job."""
     each = max(1, most // max(1, len({report.job for report in found})))
     seen: Counter[str] = Counter()
     shown = []
@@ -120,26 +120,28 @@ def newest(found: Sequence[Report], most: int) -> list[Report]:
 
 
 def folders(appliance: Appliance, job: str) -> tuple[str, ...]:
-    """Return the folders that JOB writes into: its own, and those of the networks it posts to."""
+    """Return the folders of `job`: its own, and those of the networks it posts to."""
     known = appliance.config.jobs.get(job)
     return (job, *(getattr(known.options, "network", None) or ())) if known else (job,)
 
 
 def writer(appliance: Appliance, folder: str) -> str | None:
-    """Return the job that writes into FOLDER, if there is one: the first of those that post to that network."""
+    """Return the first job that writes into `folder`, or None."""
     if folder in appliance.config.jobs:
         return folder
     return next((job for job in appliance.config.jobs if folder in folders(appliance, job)), None)
 
 
 def report(appliance: Appliance, job: str, file: str, date: str = "") -> Report:
-    """Return the report FILE of JOB, of DATE or the newest.
+    """Return the report `file` of `job`, of `date` or the newest.
 
-    Raises HTTPException 404 for anything that is not in the folder of reports.
+    Raises:
+        HTTPException: 404 for anything outside the folder of reports.
+
     """
     folder = appliance.config.reports.resolve()
     for found in edition(appliance, job, date) if date else reports(appliance, of=(job,)):
-        # A name that stands in the list cannot lead elsewhere, but a link might.
+        # A listed name is safe, but a link may lead elsewhere.
         if found.file == file and found.path.resolve().is_relative_to(folder):
             return found
     raise HTTPException(404, f"there is no report {file!r} of {job!r}")

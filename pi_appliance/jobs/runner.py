@@ -1,4 +1,4 @@
-"""The only way a job ever runs: one call is one run, one row of the history, one child process an attempt."""
+"""Runs jobs. Each call is one run, with one row in the history and a child process per attempt."""
 
 import contextlib
 import signal
@@ -28,9 +28,9 @@ from pi_appliance.system import clock, locks, process
 
 __all__ = ["Listener", "run"]
 
-_LONGEST_REPLAY = timedelta(hours=4)  # cron itself looks back three hours after the clock was put forward
-_REPLACED = 2 * process.TERM_TIMEOUT  # seconds that a run which is replaced has to end
-_SWEEP = 1.0  # seconds; the page and the daemon hold the lock for a moment where they close what was cut off
+_LONGEST_REPLAY = timedelta(hours=4)  # cron catches up three hours after a clock change
+_REPLACED = 2 * process.TERM_TIMEOUT  # seconds that a replaced run has to end
+_SWEEP = 1.0  # seconds; page and daemon lock a job briefly to close interrupted runs
 
 
 def run(
@@ -43,40 +43,52 @@ def run(
     listener: Listener | None = None,
     random: Random,
 ) -> Run:
-    """Run the job NAME and return how it went.
+    """Run the job `name` and return the run.
 
-    DUE is the slot, or an ask; where a schedule started the run and none is given, it is the slot of this moment. A
-    run by hand has none, and asks no chance, unless AS_SCHEDULED; one for what is LEFT neither. Raises UnknownName;
-    Unavailable if the state folder is no use; Refused if such a job leaves nothing.
+    Args:
+        appliance: the appliance.
+        name: the name of the job.
+        trigger: the cause of the run.
+        due: a slot, a run request, `RESUME` or None. Without it, a scheduled run uses the current slot.
+        as_scheduled: treat a manual run like a scheduled one, with its slot and its chance.
+        listener: receives output and progress.
+        random: varies the delay between attempts.
+
+    Raises:
+        UnknownName: there is no such job, slot or request.
+        Unavailable: the state directory cannot be used.
+        Refused: a job of this kind has nothing to resume.
+
     """
     job = appliance.job(name)
     now = clock.now()
     misfire = ""
     given: Mapping[str, Any] = {}
     if request_id(due) is not None:
-        given = _ask(appliance, name, due).arguments
+        given = _find_request(appliance, name, due).arguments
     elif due == RESUME:
         _require_that_it_leaves(job)
     elif due is not None:
         _require_slot(appliance, job, due)
     if due is None and (trigger is not Trigger.MANUAL or as_scheduled):
-        due, misfire = _slot_of(job, now, appliance, by_hand=trigger is Trigger.MANUAL)
-    asked = _Asked(job, trigger, due, misfire, given)
-    # From here on a signal ends the run, not this process: the history hears of it whenever it comes.
+        due, misfire = _current_slot(job, now, appliance, by_hand=trigger is Trigger.MANUAL)
+    asked = _RunSpec(job, trigger, due, misfire, given)
+    # From here on a signal ends the run instead of this process, so that the end is recorded.
     with process.StopSignal().installed() as stop:
         stop.wait(asked.seconds_of_jitter(appliance, now))
-        ended = _run(appliance, asked, stop, listener or Listener(), random)
-    _forget(appliance, name)
+        ended = _execute_run(appliance, asked, stop, listener or Listener(), random)
+    _delete_old_data(appliance, name)
     return ended
 
 
 def skip_if_unselected(appliance: Appliance, name: str, *, random: Random) -> Run | None:
-    """Record the slot of this moment as skipped if the probability leaves it out; for a run that cron starts.
+    """Record the current slot of a run by cron as skipped if the chance excludes it.
 
-    Nothing is started for it and no signal is handled, so that the daemon can call this in its own process.
+    Nothing is started for it and no signal is handled, so that the daemon can call this in its own
+    process.
 
     Returns:
-        The run that was skipped. None if the job is to run, or if anything else has to be decided first.
+        The skipped run. None if the job is to run, or if anything else has to be decided first.
 
     Raises:
         UnknownName: there is no such job.
@@ -84,16 +96,16 @@ def skip_if_unselected(appliance: Appliance, name: str, *, random: Random) -> Ru
 
     """
     job = appliance.job(name)
-    slot, misfire = _slot_of(job, clock.now(), appliance, by_hand=False)
-    request = _Asked(job, Trigger.CRON, slot, misfire, {})
+    slot, misfire = _current_slot(job, clock.now(), appliance, by_hand=False)
+    request = _RunSpec(job, Trigger.CRON, slot, misfire, {})
     if slot is None or misfire or request.picked(appliance) or locks.is_locked(appliance.lock_path(name)):
         return None
     stop = process.StopSignal()
     try:
-        skipped = _run(appliance, request, stop, Listener(), random)
+        skipped = _execute_run(appliance, request, stop, Listener(), random)
     finally:
         stop.close()
-    _forget(appliance, name)
+    _delete_old_data(appliance, name)
     return skipped
 
 
@@ -102,8 +114,8 @@ def _require_that_it_leaves(job: Job) -> None:
         raise Refused(f"a job of kind {job.kind} leaves nothing to finish")
 
 
-def _ask(appliance: Appliance, name: str, due: str | None) -> RunRequest:
-    """Return the ask that DUE names. Raises UnknownName where something came of it already."""
+def _find_request(appliance: Appliance, name: str, due: str | None) -> RunRequest:
+    """Return the request that `due` names. Raises UnknownName if it was consumed already."""
     asks, number = appliance.store.requests, request_id(due) or 0
     ask = asks.find(number)
     if ask is None or ask.job != name:
@@ -112,27 +124,27 @@ def _ask(appliance: Appliance, name: str, due: str | None) -> RunRequest:
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
-    """What is to be run, and for what."""
+class _RunSpec:
+    """The job to run, with its cause and its slot."""
 
     job: Job
     trigger: Trigger
-    named: str | None  # the slot, the ask, or what is left
+    named: str | None  # the slot, the request, or `RESUME`
     misfire: str
-    given: Mapping[str, Any]  # the keys in place of those under `with:`
+    given: Mapping[str, Any]  # options that override those under `with:`
 
     @property
     def due(self) -> str | None:
-        """The slot or the ask that the run belongs to."""
+        """The slot or request that the run belongs to."""
         return None if self.named == RESUME else self.named
 
     @property
     def is_ask(self) -> bool:
-        """Whether a person wants it now, whatever schedule, chance and conditions say."""
+        """Whether a person requested it. Schedule, chance and conditions do not apply then."""
         return request_id(self.named) is not None
 
     def picked(self, appliance: Appliance) -> bool:
-        """Say whether the chance uses the slot."""
+        """Return whether the chance selects the slot."""
         job = self.job
         return (
             self.due is None
@@ -141,7 +153,10 @@ class _Asked:
         )
 
     def seconds_of_jitter(self, appliance: Appliance, now: datetime) -> float:
-        """Return the seconds until the slot begins by its jitter. The daemon has waited for it already; cron cannot."""
+        """Return the seconds until the slot starts with its jitter.
+
+        Only runs of cron wait here. The daemon has waited already.
+        """
         if self.trigger is not Trigger.CRON or self.due is None or not self.due[:1].isdigit():
             return 0.0
         if not self.job.jitter or self.misfire or not self.picked(appliance):
@@ -150,42 +165,44 @@ class _Asked:
         return max(0.0, (begin - now).total_seconds())
 
 
-def _run(appliance: Appliance, asked: _Asked, stop: process.StopSignal, listener: Listener, random: Random) -> Run:
-    """Hold the job's lock, open a run, and see it through to its end."""
-    job, store, path = asked.job, appliance.store, appliance.lock_path(asked.job.name)
-    reason = _reason_not_to(appliance, asked, stop)
-    waits = (
-        job.concurrency is ConcurrencyPolicy.QUEUE and reason is None
-    )  # what comes to nothing need not wait for its turn
-    patience = job.timeout.total_seconds() if waits else _REPLACED if asked.is_ask else _SWEEP
+def _execute_run(
+    appliance: Appliance, request: _RunSpec, stop: process.StopSignal, listener: Listener, random: Random
+) -> Run:
+    """Lock the job, record a run, and execute it to its end."""
+    job, store, path = request.job, appliance.store, appliance.lock_path(request.job.name)
+    reason = _skip_reason(appliance, request, stop)
+    waits = job.concurrency is ConcurrencyPolicy.QUEUE and reason is None  # a run that is skipped need not wait
+    patience = job.timeout.total_seconds() if waits else _REPLACED if request.is_ask else _SWEEP
     with contextlib.ExitStack() as held:
-        if job.concurrency is ConcurrencyPolicy.REPLACE and reason is None and asked.named != RESUME:
-            _end_the_one_before(appliance, job, asked.due)
+        if job.concurrency is ConcurrencyPolicy.REPLACE and reason is None and request.named != RESUME:
+            _stop_active_run(appliance, job, request.due)
             patience = _REPLACED
         lock = held.enter_context(locks.acquire(path, patience=patience, give_up=lambda: stop.signal))
         now = clock.now()
         if lock is not None:
             appliance.close_the_ones_before(job.name, lock)
             if reason is None:
-                sessions.discard_signal(appliance, job, asked.named)
-        number, used_by = store.start_run(job=job.name, kind=job.kind, trigger=asked.trigger, due=asked.due, now=now)
-        with contextlib.suppress(Unavailable):  # what cannot be written is told of by the next run
-            if asked.trigger is Trigger.CRON and asked.due is not None:
-                account_for_cron(appliance, job, asked.due, now)
-            slot_ledger.forget_until(appliance, job.name, asked.due)
-        verdict = reason if used_by is None else _used(asked, used_by)
+                sessions.discard_signal(appliance, job, request.named)
+        number, used_by = store.start_run(
+            job=job.name, kind=job.kind, trigger=request.trigger, due=request.due, now=now
+        )
+        with contextlib.suppress(Unavailable):  # the next run records it
+            if request.trigger is Trigger.CRON and request.due is not None:
+                account_for_cron(appliance, job, request.due, now)
+            slot_ledger.forget_until(appliance, job.name, request.due)
+        verdict = reason if used_by is None else _skipped_result(request, used_by)
         if verdict is None and lock is None:
-            verdict = AttemptResult(Outcome.SKIPPED, _overlap(appliance, job.name), {})
+            verdict = AttemptResult(Outcome.SKIPPED, _overlap_reason(appliance, job.name), {})
         attempts, start = 0, None
         if verdict is None:
             assert lock is not None
             start = pings.Start(appliance, job, number)
-            lock.slot = asked.due
+            lock.slot = request.due
             lock.write_status(number, None, "starting")
-            sessions.preempt_others(appliance, job, number, asked.named)
-            once = sessions.on_run_started(appliance, job, asked.named, now)
-            attempt = Attempts(appliance, job, number, asked.named, lock, stop, listener)
-            attempt.given = asked.given
+            sessions.preempt_others(appliance, job, number, request.named)
+            once = sessions.on_run_started(appliance, job, request.named, now)
+            attempt = Attempts(appliance, job, number, request.named, lock, stop, listener)
+            attempt.given = request.given
             verdict = attempt.until_done(random)
             why = lock.stop_reason(number)
             if verdict.outcome is Outcome.STOPPED and why:
@@ -198,8 +215,8 @@ def _run(appliance: Appliance, asked: _Asked, stop: process.StopSignal, listener
             id=number,
             job=job.name,
             kind=job.kind,
-            trigger=asked.trigger,
-            scheduled_for=asked.due,
+            trigger=request.trigger,
+            scheduled_for=request.due,
             started=now,
             ended=clock.now(),
             outcome=verdict.outcome,
@@ -213,26 +230,26 @@ def _run(appliance: Appliance, asked: _Asked, stop: process.StopSignal, listener
     return ended
 
 
-def _used(asked: _Asked, used_by: int) -> AttemptResult:
-    if asked.is_ask:
+def _skipped_result(request: _RunSpec, used_by: int) -> AttemptResult:
+    if request.is_ask:
         return AttemptResult(
-            Outcome.SKIPPED, f"{asked.due} was taken already" + (f" by run {used_by}" if used_by else ""), {}
+            Outcome.SKIPPED, f"{request.due} was taken already" + (f" by run {used_by}" if used_by else ""), {}
         )
     if used_by == UNKNOWN_RUN:
         return AttemptResult(
-            Outcome.SKIPPED, f"its slot {asked.due} may have been used: the history was damaged since", {}
+            Outcome.SKIPPED, f"its slot {request.due} may have been used: the history was damaged since", {}
         )
-    return AttemptResult(Outcome.SKIPPED, f"its slot {asked.due} was used by run {used_by}", {})
+    return AttemptResult(Outcome.SKIPPED, f"its slot {request.due} was used by run {used_by}", {})
 
 
-def _end_the_one_before(appliance: Appliance, job: Job, due: str | None) -> None:
-    """Ask the run that goes on, if one does, to make room."""
+def _stop_active_run(appliance: Appliance, job: Job, due: str | None) -> None:
+    """Ask an active run of the job to stop."""
     for run in appliance.store.active_runs(job.name):
         locks.request_stop(appliance.lock_path(job.name), run.id, f"replaced by {due or 'a run by hand'}")
 
 
-def _forget(appliance: Appliance, name: str) -> None:
-    """Let go of what is older than the owner wants to keep. Nothing depends on it, so no error of it counts."""
+def _delete_old_data(appliance: Appliance, name: str) -> None:
+    """Delete old runs and logs, and make the daily backup. Errors are ignored."""
     with contextlib.suppress(ApplianceError, OSError):
         for job, number in appliance.store.prune(name, appliance.config.retention, now=clock.now()):
             appliance.log_path(job, number).unlink(missing_ok=True)
@@ -249,7 +266,7 @@ def has_pending_work(appliance: Appliance, name: str) -> bool:
 
 
 def _require_slot(appliance: Appliance, job: Job, due: str) -> None:
-    """Raise UnknownName unless DUE names a slot of JOB: any other would be a second claim to the same post."""
+    """Raise UnknownName unless `due` is a slot of `job`. Other names could repeat a post."""
     real = None
     match job.schedule:
         case AtBoot():
@@ -263,8 +280,8 @@ def _require_slot(appliance: Appliance, job: Job, due: str) -> None:
         raise UnknownName(f"slot of {job.name}", due, [real] if real else [])
 
 
-def _slot_of(job: Job, now: datetime, appliance: Appliance, *, by_hand: bool) -> tuple[str | None, str]:
-    """Return the slot that a run started NOW belongs to, and why it is a misfire, if it is."""
+def _current_slot(job: Job, now: datetime, appliance: Appliance, *, by_hand: bool) -> tuple[str | None, str]:
+    """Return the slot of a run started at `now`, and the reason if it is a misfire."""
     zone = appliance.config.zone_of(job)
     if job.schedule is None:
         return None, "its schedule is gone; take the entry out with: pi-appliance jobs install"
@@ -282,25 +299,25 @@ def _slot_of(job: Job, now: datetime, appliance: Appliance, *, by_hand: bool) ->
     return cron.slot_key(slot), f"{late} late, more than its grace of {units.format_duration(job.misfire_grace)}"
 
 
-def _reason_not_to(appliance: Appliance, asked: _Asked, stop: process.StopSignal) -> AttemptResult | None:
-    """Return why what is asked comes to nothing, None if it does not. By hand nothing is asked but the overlap."""
-    job = asked.job
-    if asked.misfire:
-        return AttemptResult(Outcome.MISFIRED, asked.misfire, {})
+def _skip_reason(appliance: Appliance, request: _RunSpec, stop: process.StopSignal) -> AttemptResult | None:
+    """Return why the run is not executed, or None. A manual run checks only the overlap."""
+    job = request.job
+    if request.misfire:
+        return AttemptResult(Outcome.MISFIRED, request.misfire, {})
     pause = appliance.store.slots.pauses().get(job.name)
-    if asked.is_ask or (asked.named == RESUME and appliance.store.requests.checkpoint(job.name) is not None):
+    if request.is_ask or (request.named == RESUME and appliance.store.requests.checkpoint(job.name) is not None):
         return None
-    if pause is not None and pause.is_active(clock.now()) and asked.trigger is not Trigger.MANUAL:
+    if pause is not None and pause.is_active(clock.now()) and request.trigger is not Trigger.MANUAL:
         return AttemptResult(Outcome.SKIPPED, "paused", {})
-    if asked.trigger is not Trigger.MANUAL and slot_ledger.is_skipped(appliance, job.name, asked.due):
+    if request.trigger is not Trigger.MANUAL and slot_ledger.is_skipped(appliance, job.name, request.due):
         return AttemptResult(Outcome.SKIPPED, BY_A_PERSON, {})
-    if not asked.picked(appliance):
+    if not request.picked(appliance):
         return AttemptResult(Outcome.SKIPPED, f"by chance ({job.chance})", {})
-    if asked.due is not None and (unmet := conditions.unmet_here(job, appliance.config, stop)):
+    if request.due is not None and (unmet := conditions.unmet_here(job, appliance.config, stop)):
         return AttemptResult(Outcome.SKIPPED, unmet, {})
     return None
 
 
-def _overlap(appliance: Appliance, name: str) -> str:
+def _overlap_reason(appliance: Appliance, name: str) -> str:
     going_on = appliance.store.active_runs(name)
     return f"run {going_on[0].id} of it still goes on" if len(going_on) > 1 else "another run of it still goes on"

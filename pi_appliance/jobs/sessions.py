@@ -23,9 +23,9 @@ def discard_signal(appliance: Appliance, job: Job, named: str | None) -> None:
 
 
 def on_run_started(appliance: Appliance, job: Job, named: str | None, now: datetime) -> str:
-    """Do what the beginning of a run of JOB for NAMED brings with it; return what its summary is to say of that.
+    """Pause a `one-shot` job at the start of its run, and return a note for the summary.
 
-    A job that is to use one slot only (`one-shot`) pauses from here on, before anything can cut its run off.
+    The pause comes first, so that an interrupted run is not repeated.
     """
     with contextlib.suppress(Unavailable):  # the run is worth more than the pause
         if getattr(job.options, "one_shot", False) and named is not None and named[:1].isdigit():

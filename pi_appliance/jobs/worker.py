@@ -2,10 +2,10 @@
 
     python -m pi_appliance.jobs.worker RUNNER CONFIG STATE JOB RUN SLOT OPTIONS LIMITS DEADLINE CHANNEL
 
-SLOT is a slot, a run request, empty for neither, or `RESUME`. OPTIONS is JSON that overrides keys under `with:`.
-DEADLINE is in seconds of the monotonic clock. All imports that a job needs end with this process. Progress, and at
-last the result or the error, are sent to the runner as lines of JSON on the descriptor CHANNEL. The runner captures
-what the job prints. The working directory is the folder of the configuration.
+`SLOT` is a slot, a run request, empty for neither, or `RESUME`. `OPTIONS` is JSON that overrides
+keys under `with:`. `DEADLINE` is in seconds of the monotonic clock. The process sends progress, and
+then the result or the error, as lines of JSON to the descriptor `CHANNEL`. The runner captures the
+output of the job. The working directory is the folder of the configuration.
 """
 
 import json

@@ -58,7 +58,7 @@ class Plan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SlotHistory:
-    """What decides about a slot besides the clock."""
+    """The facts that decide about a slot besides the clock."""
 
     used: Container[str]  # keys of slots claimed by a run
     held: Container[datetime]  # slots that are about to start, or wait for an active run

@@ -127,7 +127,12 @@ class StartQueue:
         return bool(self._turns.get(job))
 
     def add(self, job: str, slot: datetime, not_before: float) -> bool:
-        """Queue `slot` of `job`, not to start before `not_before`. Return False if the queue is full."""
+        """Queue `slot` of `job`, not to start before `not_before`.
+
+        Returns:
+            False if the queue is full.
+
+        """
         turns = self._turns.setdefault(job, [])
         if len(turns) >= MOST:
             return False

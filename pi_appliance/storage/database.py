@@ -184,10 +184,10 @@ Transaction = sqlite3.Connection
 P = ParamSpec("P")
 R = TypeVar("R")
 _PATIENCE = 10.0  # seconds that a writer waits for another
-_LOOK = 0.02  # seconds between two tries where SQLite itself does not wait
+_LOOK = 0.02  # seconds between attempts where SQLite itself does not wait
 _DAMAGE = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
-_NONSENSE = ("no such table", "no such column", "Could not decode")  # what a sound file of ours never answers
-_LITTLE = 64 * 1024  # bytes; with less than that free, it is the room that lacks
+_NONSENSE = ("no such table", "no such column", "Could not decode")  # errors that an intact file never causes
+_LITTLE = 64 * 1024  # bytes; below this, the disk counts as full
 
 
 class DatabaseCorrupt(Unavailable):
@@ -311,7 +311,7 @@ class Database:
                     self._follow()
             try:
                 return self._db.execute(query, values).fetchall()
-            except (OverflowError, UnicodeEncodeError):  # a number or a name that no row can bear
+            except (OverflowError, UnicodeEncodeError):  # a value that SQLite cannot store
                 return []
 
     @contextlib.contextmanager
@@ -346,7 +346,7 @@ class Database:
     @retry_after_repair
     def _open(self) -> None:
         with self._errors(), self._locked(fcntl.LOCK_SH):
-            if self._inode < 0:  # else it was opened by who mended it
+            if self._inode < 0:  # the repair may have opened it
                 self._connect()
 
     def _follow(self) -> None:
@@ -404,7 +404,7 @@ class Database:
 
     def _upgrade(self) -> None:
         if self._step() < len(STEPS):
-            self._db.execute("BEGIN IMMEDIATE")  # two that start at once: the second finds the work done
+            self._db.execute("BEGIN IMMEDIATE")  # of two processes, the second has nothing to do
             for number, step in enumerate(STEPS[self._step() :], start=self._step() + 1):
                 for statement in filter(str.strip, step.split(";")):
                     self._db.execute(statement)
@@ -432,7 +432,7 @@ class Database:
             if code in _DAMAGE or str(error).startswith(_NONSENSE):
                 raise DatabaseCorrupt(f"{self.path} is damaged: {error}") from None
             raise Unavailable(f"{self.path} cannot be used: {error}; {_advice(self.path.parent)}") from None
-        except UnicodeDecodeError:  # in the middle of a table, or of what SQLite says of it
+        except UnicodeDecodeError:  # in a table or an SQLite message
             raise DatabaseCorrupt(f"{self.path} is damaged: a text in it is none") from None
         except OSError as error:
             why = error.strerror or str(error)

@@ -7,7 +7,7 @@ from enum import StrEnum
 
 
 class Trigger(StrEnum):
-    """What started a run."""
+    """The cause of a run."""
 
     CRON = "cron"
     DAEMON = "daemon"
@@ -15,15 +15,15 @@ class Trigger(StrEnum):
 
 
 RESUME = "resume"
-"""In place of a slot: the run belongs to none, and only finishes what earlier ones have left."""
+"""In place of a slot: the run only completes unfinished work of earlier runs."""
 
 
 class Outcome(StrEnum):
     """How a run ended."""
 
-    SUCCEEDED = "succeeded"  # it did what it was asked
+    SUCCEEDED = "succeeded"  # it completed its task
     SKIPPED = "skipped"  # by chance, by overlap, or because its slot was already used
-    FAILED = "failed"  # it could not, or was answered no
+    FAILED = "failed"  # an error, or a rejection
     TIMED_OUT = "timed-out"  # its deadline passed
     MISFIRED = "misfired"  # its slot could not start within the grace
     UNCERTAIN = "uncertain"  # something was sent and never answered: perhaps done
@@ -37,7 +37,7 @@ FAILED_OUTCOMES = frozenset({Outcome.FAILED, Outcome.TIMED_OUT, Outcome.MISFIRED
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What a job says of itself at the end: one line for people, facts for machines."""
+    """The result of a job: one line for people, details for machines."""
 
     summary: str
     details: Mapping[str, str | int | float | bool | None] = field(default_factory=dict)
@@ -45,14 +45,14 @@ class Result:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
-    """One row of the history. `outcome` is None while it goes on."""
+    """One row of the history. `outcome` is None while it is active."""
 
     id: int
     job: str
     kind: str
     trigger: Trigger
     scheduled_for: str | None  # the slot it belongs to; None for a run by hand
-    first_slot: str | None = None  # where one row accounts for several slots that came to nothing: the first of them
+    first_slot: str | None = None  # the first of several unused slots in one row
     slot_count: int = 1
     started: datetime
     ended: datetime | None = None
@@ -60,8 +60,8 @@ class Run:
     summary: str = ""
     details: Mapping[str, str | int | float | bool | None] = field(default_factory=dict)
     attempts: int = 0
-    progress: float | None = None  # 0 to 1 while it goes on, where the job can tell
-    status_text: str = ""  # what it is doing just now
+    progress: float | None = None  # 0 to 1 while it is active, if known
+    status_text: str = ""  # current activity
 
     @property
     def duration(self) -> timedelta | None:
@@ -75,7 +75,7 @@ class Picture:
 
     data: bytes
     mime: str  # image/png, image/jpeg, image/gif or image/webp
-    alt: str = ""  # what it shows, for those who cannot see it
+    alt: str = ""  # alternative text
 
 
 @dataclass(frozen=True, slots=True)

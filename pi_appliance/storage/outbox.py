@@ -1,7 +1,7 @@
-"""What the owner is still to be told. Rows are made where a run ends, in the same transaction, and kept until sent.
+"""Notifications that wait to be sent. A run adds them in the transaction that ends it.
 
-A job that fails is told once, when it begins to; once more when it succeeds again. Rows that were sent stay for a
-while, so that it is known how much a notice has carried of late.
+A job that starts to fail is reported once, and once more when it succeeds again. Sent rows are kept
+for a while to limit the rate of each notifier.
 """
 
 import json
@@ -14,9 +14,9 @@ from pi_appliance.storage.database import Database, Transaction
 from pi_appliance.storage.database import text as to_text
 from pi_appliance.storage.model import FAILED_OUTCOMES, Outcome
 
-WINDOW = timedelta(minutes=10)  # how long a row stays that was sent
-LONGEST_WAIT = timedelta(hours=6)  # no row waits longer for its next try
-# One that waits for longer than any wait is due too: it was put there while the clock was ahead.
+WINDOW = timedelta(minutes=10)  # time that a sent row is kept
+LONGEST_WAIT = timedelta(hours=6)  # maximum delay of the next attempt
+# A row with a longer delay is due too: it was queued while the clock was ahead.
 _DUE = "SELECT * FROM outbox WHERE sent IS NULL AND (next <= :now OR next > :never) ORDER BY id"
 _FAILURES = """
     SELECT sum(slot_count) AS slots, min(coalesce(ended, started)) AS since FROM runs
@@ -26,9 +26,10 @@ _FAILURES = """
 
 
 def note_end(db: Transaction, job: str, run: int, outcome: Outcome, told: NotifyTargets, *, now: datetime) -> None:
-    """Put into the outbox what follows from the end of RUN of JOB, within the transaction that ends it.
+    """Queue the notifications for the end of `run` of `job`, in the transaction that ends it.
 
-    A run that was skipped or stopped changes nothing. Call it once a run, in the order in which they ended.
+    A run that was skipped or stopped changes nothing. Call it once for each run, in the order of
+    their ends.
     """
     if outcome in FAILED_OUTCOMES:
         begun = db.execute("INSERT OR IGNORE INTO failing_jobs (job, run_id) VALUES (?, ?)", (job, run)).rowcount
@@ -39,14 +40,14 @@ def note_end(db: Transaction, job: str, run: int, outcome: Outcome, told: Notify
     else:
         return
     for notice in dict.fromkeys(names) if begun else ():
-        _put(db, job, run, notice, event, now)
+        _insert_row(db, job, run, notice, event, now)
     if told.ping:
-        # An older one that could not be sent has nothing to say any more: what counts is how it went last.
+        # A new ping replaces an unsent older one, because only the latest result counts.
         db.execute("DELETE FROM outbox WHERE job = ? AND notice = '' AND sent IS NULL", (job,))
-        _put(db, job, run, "", ping, now)
+        _insert_row(db, job, run, "", ping, now)
 
 
-def _put(
+def _insert_row(
     db: Transaction, job: str, run: int, notice: str, event: Event, now: datetime, message: Message | None = None
 ) -> None:
     db.execute(
@@ -60,30 +61,33 @@ def _put(
 
 
 class Outbox:
-    """The letters that wait, in the database of STORE."""
+    """The queued notifications in the database `store`."""
 
     def __init__(self, store: Database) -> None:
         self._writing, self._rows = store.writing, store.rows
 
     def put(self, notice: str, message: Message, *, now: datetime) -> None:
-        """Let NOTICE be told MESSAGE, which is of no job."""
+        """Queue `message`, which belongs to no job, for `notice`."""
         with self._writing() as db:
-            _put(db, "", 0, notice, Event.CUSTOM, now, message)
+            _insert_row(db, "", 0, notice, Event.CUSTOM, now, message)
 
     def is_due(self, now: datetime) -> bool:
-        """Say whether anything is to be sent. One look at a table that is empty most of the time."""
-        return bool(self._rows(_DUE, _at(now)))
+        """Return whether anything is to be sent. It reads a table that is usually empty."""
+        return bool(self._rows(_DUE, _due_limits(now)))
 
     def due(self, now: datetime) -> list[OutboxMessage]:
-        """Return the letters that are to be sent, the oldest first."""
-        return [_letter(row) for row in self._rows(_DUE, _at(now))]
+        """Return the notifications to send now, the oldest first."""
+        return [_parse_row(row) for row in self._rows(_DUE, _due_limits(now))]
 
     def waiting(self) -> list[OutboxMessage]:
-        """Return all letters that are not sent yet, the oldest first."""
-        return [_letter(row) for row in self._rows("SELECT * FROM outbox WHERE sent IS NULL ORDER BY id", ())]
+        """Return all notifications that are not sent yet, the oldest first."""
+        return [_parse_row(row) for row in self._rows("SELECT * FROM outbox WHERE sent IS NULL ORDER BY id", ())]
 
     def carried(self, notice: str, now: datetime) -> list[datetime]:
-        """Return when NOTICE carried something within the last WINDOW, the oldest first. Several in one count once."""
+        """Return when `notice` sent something within the last `WINDOW`, the oldest first.
+
+        Several notifications in one message count once.
+        """
         rows = self._rows(
             "SELECT DISTINCT sent FROM outbox WHERE notice = ? AND sent > ? AND sent <= ? ORDER BY sent",
             (notice, to_text(now - WINDOW), to_text(now)),
@@ -91,7 +95,7 @@ class Outbox:
         return [datetime.fromisoformat(row["sent"]) for row in rows]
 
     def sent(self, letters: Iterable[OutboxMessage], *, now: datetime) -> None:
-        """Note that LETTERS are sent. Those that were sent long ago, and pings, go for good."""
+        """Mark `letters` as sent. Old sent rows and pings are deleted."""
         with self._writing() as db:
             for letter in letters:
                 db.execute("UPDATE outbox SET sent = ? WHERE id = ?", (to_text(now), letter.id))
@@ -101,7 +105,7 @@ class Outbox:
             )
 
     def postpone(self, letters: Iterable[OutboxMessage], until: datetime, *, why: str, tried: bool = True) -> None:
-        """Let LETTERS wait UNTIL then, because of WHY. TRIED: it counts as a try."""
+        """Postpone `letters` to `until`, with the error `why`. `tried` counts it as an attempt."""
         with self._writing() as db:
             for letter in letters:
                 db.execute(
@@ -110,24 +114,26 @@ class Outbox:
                 )
 
     def drop(self, letters: Iterable[OutboxMessage]) -> None:
-        """Take LETTERS out unsent."""
+        """Delete `letters` unsent."""
         with self._writing() as db:
             for letter in letters:
                 db.execute("DELETE FROM outbox WHERE id = ?", (letter.id,))
 
     def failures_before(self, job: str, run: int) -> tuple[int, datetime | None]:
-        """Return how many slots of JOB went wrong between its last success and RUN, and since when."""
+        """Return the number of failed slots of `job` between its last success and `run`, and their
+        start.
+        """
         rows = self._rows(_FAILURES, {"job": job, "run": run, "bad": json.dumps(sorted(FAILED_OUTCOMES))})
         if not rows or not rows[0]["slots"]:
             return 0, None
         return int(rows[0]["slots"]), datetime.fromisoformat(rows[0]["since"])
 
 
-def _at(now: datetime) -> dict[str, str]:
+def _due_limits(now: datetime) -> dict[str, str]:
     return {"now": to_text(now), "never": to_text(now + LONGEST_WAIT + WINDOW)}
 
 
-def _letter(row: Any) -> OutboxMessage:
+def _parse_row(row: Any) -> OutboxMessage:
     return OutboxMessage(
         id=row["id"],
         job=row["job"],
