@@ -1,4 +1,4 @@
-"""The pages: rendered here, whole without a script; forms come back to them by 303."""
+"""The pages, rendered on the server. They work without scripts, and forms redirect with 303."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -41,7 +41,7 @@ _SLOT_ROWS = 20  # slots in the list
 
 @dataclass(frozen=True, slots=True)
 class Slots:
-    """A strip of the newest slots, the bar of each thing that became of one, and the newest of them one by one."""
+    """The newest slots as a strip, its legend, and the newest of them as rows."""
 
     strip: Markup
     legend: Sequence[tuple[str, Markup]]
@@ -49,36 +49,41 @@ class Slots:
 
 
 def newest(appliance: Appliance, name: str, now: datetime) -> Iterator[SlotStatus]:
-    """Yield what became of each slot of the job NAME up to NOW, the newest first. Raises UnknownName."""
+    """Yield the result of each slot of the job `name` up to `now`, the newest first.
+
+    Raises:
+        UnknownName: there is no such job.
+
+    """
     job = appliance.job(name)
     appliance.sweep()
     return accounts(appliance, job, now)
 
 
 def shown(appliance: Appliance, name: str, now: datetime) -> Slots:
-    """Return what the page of the job NAME shows of its slots. Raises UnknownName."""
-    found, zone = list(islice(newest(appliance, name, now), _SLOT_STRIP)), appliance.config.time_zone
+    """Return the slots for the page of the job `name`. Raises UnknownName."""
+    statuses, zone = list(islice(newest(appliance, name, now), _SLOT_STRIP)), appliance.config.time_zone
     bars = [
         (each.status, f"{text.instant(each.at, zone)}: {each.status}" + (f": {each.reason}" if each.reason else ""))
-        for each in found
+        for each in statuses
     ]
-    legend = [(what, _markup(pages_svg.mark(what))) for what in dict.fromkeys(what for what, _ in bars)]
-    return Slots(_markup(pages_svg.slots(bars, places=_SLOT_STRIP)), legend, found[:_SLOT_ROWS])
+    legend = [(status, _to_markup(pages_svg.mark(status))) for status in dict.fromkeys(status for status, _ in bars)]
+    return Slots(_to_markup(pages_svg.slots(bars, places=_SLOT_STRIP)), legend, statuses[:_SLOT_ROWS])
 
 
-def _markup(picture: str) -> Markup:
+def _to_markup(picture: str) -> Markup:
     return Markup(picture)  # noqa: S704 - it escapes its texts
 
 
 _STRIP = 20  # runs in the strip of a job
 _ROWS = 50  # runs on the page of a job
 _NEWEST = 6  # reports on the first page
-_LONGEST = 400_000  # characters of a report that are shown; a phone chokes on more
+_LONGEST = 400_000  # characters of a report that are shown; more is too slow on a phone
 
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """A job as the first page shows it."""
+    """A job on the first page."""
 
     view: JobView
     used: Slot | None
@@ -86,18 +91,18 @@ class Card:
 
     @property
     def seen(self) -> str:
-        """What changes when the card must be drawn anew."""
+        """Version of the card. The page redraws the card when it changes."""
         return seen(self.view.last, self.view.pause)
 
 
 def seen(run: Run | None, pause: Pause | None = None) -> str:
-    """Return which run this is, whether it has ended, and a pause. static/jobs.js makes the same of the JSON."""
-    held = f"{serializers.instant(pause.since)}/{serializers.instant(pause.until) or ''}" if pause else ""
-    return (f"{run.id}:{run.outcome or ''}" if run else "") + f"|{held}"
+    """Return the run, whether it has ended, and the pause, as text. static/jobs.js does the same."""
+    pause_text = f"{serializers.instant(pause.since)}/{serializers.instant(pause.until) or ''}" if pause else ""
+    return (f"{run.id}:{run.outcome or ''}" if run else "") + f"|{pause_text}"
 
 
 class Pages:
-    """The endpoints that answer with a page."""
+    """The endpoints that return a page."""
 
     def __init__(self, daemon: Daemon, actions: Actions, authenticator: Authenticator, name: str) -> None:
         self._daemon, self._actions, self._authenticator = daemon, actions, authenticator
@@ -113,9 +118,9 @@ class Pages:
         }
         self._templates.filters |= {
             "ago": lambda when: filters.ago(when, actions.now()),
-            "soon": lambda when: filters.day_and_time(when, actions.now(), self._zone()),
-            "time": lambda when: filters.time_of_day(when, self._zone()),
-            "instant": lambda when: as_text.instant(when, self._zone()),
+            "soon": lambda when: filters.day_and_time(when, actions.now(), self._time_zone()),
+            "time": lambda when: filters.time_of_day(when, self._time_zone()),
+            "instant": lambda when: as_text.instant(when, self._time_zone()),
             "clock": filters.clock,
             "night": filters.format_report_date,
             "took": as_text.length,
@@ -124,7 +129,7 @@ class Pages:
         }
 
     def routes(self) -> list[Route]:
-        """Return every route that is for people."""
+        """Return the routes of all pages."""
         return [
             Route("/", self.home),
             Route("/parts/jobs/{name}", self.job_part),
@@ -146,7 +151,7 @@ class Pages:
         ]
 
     async def home(self, request: Request) -> Response:
-        """Music, jobs, reports."""
+        """Return the first page: music, jobs, reports."""
         appliance, hub, now = self._daemon.appliance, self._daemon.hub, self._actions.now()
         stations: Sequence[Station] = ()
         wrong = ""
@@ -162,7 +167,7 @@ class Pages:
             stations=stations,
             stations_wrong=wrong,
             banner=banner.of(self._daemon, views, self._actions.now()),
-            cards=[self._card(view, now) for view in views],
+            cards=[self._build_card(view, now) for view in views],
             digest=post_digest(appliance, now),
             started=started if started in appliance.config.jobs else "",
             **self._newest_reports(),
@@ -173,10 +178,10 @@ class Pages:
         name, now = request.path_params["name"], self._actions.now()
         self._daemon.appliance.job(name)
         view = next(view for view in self._daemon.appliance.jobs(now) if view.job.name == name)
-        return self.page("_job.html", card=self._card(view, now))
+        return self.page("_job.html", card=self._build_card(view, now))
 
     async def banner_part(self, _: Request) -> Response:
-        """Return what is not as it should be."""
+        """Return the banner with the current problems."""
         views = self._daemon.appliance.jobs(self._actions.now())
         return self.page("_banner.html", banner=banner.of(self._daemon, views, self._actions.now()))
 
@@ -185,14 +190,14 @@ class Pages:
         return self.page("_reports.html", **self._newest_reports())
 
     async def command(self, request: Request) -> Response:
-        """Ask the player for something."""
-        given = await form(request)
-        back = local_target(given.pop("to", "/"))
-        await self._actions.ask_player(request.path_params["command"], given)
+        """Send a command to the player."""
+        fields = await form(request)
+        back = local_target(fields.pop("to", "/"))
+        await self._actions.ask_player(request.path_params["command"], fields)
         return RedirectResponse(back, 303)
 
     async def job(self, request: Request) -> Response:
-        """One job: its schedule in words, its history, its reports."""
+        """Return the page of a job: its schedule, its history, its reports."""
         name, appliance, now = request.path_params["name"], self._daemon.appliance, self._actions.now()
         runs = appliance.history(job=name, limit=_ROWS + 1, before=query_number(request, "before"))
         view = next((view for view in appliance.jobs(now) if view.job.name == name), None)
@@ -200,7 +205,7 @@ class Pages:
         return self.page(
             "job.html",
             job=name,
-            card=self._card(view, now) if view else None,
+            card=self._build_card(view, now) if view else None,
             schedule=cron.explain(schedule) if schedule else "",
             slots=shown(appliance, name, now) if view else None,
             runs=runs[:_ROWS],
@@ -216,26 +221,26 @@ class Pages:
         return RedirectResponse(f"/?started={name}#job-{name}", 303)
 
     async def pause_job(self, request: Request) -> Response:
-        """Let a job use no slot for a while, or for good."""
-        given = await form(request)
-        back = _back(request, given)
-        self._actions.pause_job(request.path_params["name"], given)
+        """Pause a job, with or without an end."""
+        fields = await form(request)
+        back = _redirect_back(request, fields)
+        self._actions.pause_job(request.path_params["name"], fields)
         return back
 
     async def resume_job(self, request: Request) -> Response:
-        """Let a job use its slots again."""
-        back = _back(request, await form(request))
+        """Resume a job."""
+        back = _redirect_back(request, await form(request))
         self._actions.resume_job(request.path_params["name"])
         return back
 
     async def cancel_job(self, request: Request) -> Response:
-        """Ask the run of a job to end."""
-        back = _back(request, await form(request))
+        """Ask the active run of a job to end."""
+        back = _redirect_back(request, await form(request))
         self._actions.cancel_job(request.path_params["name"])
         return back
 
     async def run(self, request: Request) -> Response:
-        """One run and what it printed."""
+        """Return the page of a run with its output."""
         run, log = self._daemon.appliance.log(request.path_params["number"])
         newest = self._daemon.appliance.store.history(job=run.job, limit=1)[0]
         return self.page("run.html", run=run, log=log, newest=newest)
@@ -245,49 +250,49 @@ class Pages:
         return self.page("reports.html", reports=report_files.reports(self._daemon.appliance), more_reports=0)
 
     async def report(self, request: Request) -> Response:
-        """One report, within a page where it can be shown, or as it is; or all reports of one date."""
-        appliance, asked = self._daemon.appliance, request.path_params
-        job, file, date = asked["job"], asked["file"], asked.get("date", "")
+        """Return a report, within a page if possible, or as a file, or all reports of a date."""
+        appliance, parameters = self._daemon.appliance, request.path_params
+        job, file, date = parameters["job"], parameters["file"], parameters.get("date", "")
         if not date and editions.is_name(file):
             return self.page("edition.html", job=job, date=file, reports=report_files.edition(appliance, job, file))
-        found = report_files.report(appliance, job, file, date)
-        kind = found.path.suffix.lower()
-        shown = self._shown(found, kind)
+        stored = report_files.report(appliance, job, file, date)
+        kind = stored.path.suffix.lower()
+        shown = self._shown(stored, kind)
         if shown is not None and "raw" not in request.query_params:
-            writer = report_files.writer(appliance, found.job)
+            writer = report_files.writer(appliance, stored.job)
             back = f"/reports/{job}/{date}" if date else f"/jobs/{writer}" if writer else "/reports"
-            return self.page("report.html", report=found, back=back, **shown)
+            return self.page("report.html", report=stored, back=back, **shown)
         return FileResponse(
-            found.path,
+            stored.path,
             media_type=report_files.TYPES.get(kind, "application/octet-stream"),
-            filename=found.file,
+            filename=stored.file,
             content_disposition_type="inline" if kind in report_files.TYPES else "attachment",
             headers=report_files.HEADERS,
         )
 
     @staticmethod
     def _shown(found: report_files.Report, kind: str) -> dict[str, Any] | None:
-        """Return what a page needs to show a report of this KIND; None if none can."""
+        """Return the template values for a report of type `kind`, or None if it cannot be shown."""
         if kind in report_files.TEXTS:
-            return {"wrap": kind not in report_files.TABLES, **_text(found.path)}
+            return {"wrap": kind not in report_files.TABLES, **_read_text(found.path)}
         if kind in report_files.PICTURES:
             return {"picture": True}
         return {"framed": True} if kind in report_files.PAGES else None
 
     async def sign_in_page(self, request: Request) -> Response:
-        """Ask for the password."""
+        """Return the form for the password."""
         to = local_target(request.query_params.get("to", "/"))
         if self._authenticator.is_authorized(request):
             return RedirectResponse(to, 303)
         return self.page("sign_in.html", wrong="", to=to)
 
     async def sign_in(self, request: Request) -> Response:
-        """Take the password, and go on to the page that was wanted."""
-        given = await form(request)
-        to = local_target(given.get("to", "/"))
+        """Check the password, and redirect to the requested page."""
+        fields = await form(request)
+        to = local_target(fields.get("to", "/"))
         if self._authenticator.has_password:
             try:
-                self._authenticator.check(given.get("password", ""), address_of(request))
+                self._authenticator.check(fields.get("password", ""), address_of(request))
             except HTTPException as error:
                 headers = dict(error.headers or {})
                 return self.page("sign_in.html", error.status_code, headers, wrong=error.detail, to=to)
@@ -299,34 +304,34 @@ class Pages:
         return RedirectResponse("/sign-in", 303, {"Set-Cookie": cookie("")})
 
     def error(self, status: int, sentence: str) -> Response:
-        """Return the page that says what went wrong."""
+        """Return the error page."""
         return self.page("error.html", status, sentence=sentence)
 
     def page(self, template: str, status: int = 200, headers: dict[str, str] | None = None, **known: Any) -> Response:
-        """Return TEMPLATE, filled with what is KNOWN."""
+        """Return `template` rendered with the values `known`."""
         return HTMLResponse(self._templates.get_template(template).render(known), status, headers)
 
-    def _card(self, view: JobView, now: datetime) -> Card:
+    def _build_card(self, view: JobView, now: datetime) -> Card:
         appliance = self._daemon.appliance
         runs = appliance.store.history(job=view.job.name, limit=_STRIP)
-        strip = pages_svg.history_bars(runs, self._zone(), places=_STRIP)
+        strip = pages_svg.history_bars(runs, self._time_zone(), places=_STRIP)
         return Card(view, state.next_used(appliance, view, now), Markup(strip))  # noqa: S704 - it escapes its texts
 
     def _newest_reports(self) -> dict[str, Any]:
-        found = report_files.reports(self._daemon.appliance)
-        shown = report_files.newest(found, _NEWEST)
-        return {"reports": shown, "more_reports": len(found) - len(shown)}
+        all_reports = report_files.reports(self._daemon.appliance)
+        shown = report_files.newest(all_reports, _NEWEST)
+        return {"reports": shown, "more_reports": len(all_reports) - len(shown)}
 
-    def _zone(self) -> Any:
+    def _time_zone(self) -> Any:
         return self._daemon.appliance.config.time_zone
 
 
-def _back(request: Request, given: dict[str, str]) -> Response:
-    """Return the way back to the page that the form stands on, and take its name out of what was GIVEN."""
-    return RedirectResponse(local_target(given.pop("to", f"/#job-{request.path_params['name']}")), 303)
+def _redirect_back(request: Request, fields: dict[str, str]) -> Response:
+    """Return the redirect to the page of the form, and remove its address from `fields`."""
+    return RedirectResponse(local_target(fields.pop("to", f"/#job-{request.path_params['name']}")), 303)
 
 
-def _text(path: Path) -> dict[str, Any]:
+def _read_text(path: Path) -> dict[str, Any]:
     with path.open(encoding="utf-8", errors="replace") as file:
         text = file.read(_LONGEST + 1)
     return {"text": text[:_LONGEST], "cut": len(text) > _LONGEST}

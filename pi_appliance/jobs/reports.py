@@ -1,11 +1,11 @@
-"""Editions: what one run of a job reports, all at once, in a folder named by its date, and in place of the newest.
+"""Report sets: the files of one run, published together in a dated folder and as the newest.
 
-reports/pegs/2026-11-21_0330/result.txt ...     one of the dated folders that are kept
-reports/pegs/.newest -> 2026-11-21_0330         which of them was written last
-reports/pegs/result.txt -> .newest/result.txt   the newest: all of one run at any moment, also after a power cut
-reports/pegs/.2026-11-21_0330.new/              being written; what a power cut leaves of it, goes the next time
+reports/pegs/2026-11-21_0330/result.txt ...     a dated folder
+reports/pegs/.newest -> 2026-11-21_0330         the folder that was written last
+reports/pegs/result.txt -> .newest/result.txt   the newest file, always of one run
+reports/pegs/.2026-11-21_0330.new/              a draft, deleted by the next run after a power cut
 
-Who writes has the lock of its job: nobody else does meanwhile.
+The writer holds the lock of its job, so there is only one writer.
 """
 
 import contextlib
@@ -30,67 +30,76 @@ from pi_appliance.system import files
 _NAME = re.compile(r"(\d{4}-\d\d-\d\d_\d{4})(?:-(\d{1,4}))?")
 _RESULT = "result.txt"
 _MAX_TEXT = 100_000  # characters of a report that are read
-_CLOCK_TOLERANCE = timedelta(seconds=1)  # the database has milliseconds, the file system its own clock
-_DRAFT = ".new"  # behind the name of what is being written, or taken away
+_CLOCK_TOLERANCE = timedelta(seconds=1)  # database and file system use different clocks
+_DRAFT = ".new"  # suffix of a set that is being written or deleted
 _NEWEST = ".newest"
-_LINK = ".link"  # behind the name of a link that is being made
-_NO_LINKS = (errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS)  # of a disk that knows none, such as FAT
+_LINK = ".link"  # suffix of a link that is being created
+_NO_LINKS = (errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS)  # errors of a disk without links, such as FAT
 
 
 def name_of(moment: datetime) -> str:
-    """Return the name of the edition of MOMENT."""
+    """Return the name of the report set of `moment`."""
     return moment.strftime("%Y-%m-%d_%H%M")
 
 
 def is_name(text: str) -> bool:
-    """Say whether TEXT is the name of an edition."""
-    found = _NAME.fullmatch(text)
-    if found is None:
+    """Return whether `text` is the name of a report set."""
+    match = _NAME.fullmatch(text)
+    if match is None:
         return False
     try:
-        datetime.strptime(found[1], "%Y-%m-%d_%H%M")  # noqa: DTZ007 - a name, and no instant
+        datetime.strptime(match[1], "%Y-%m-%d_%H%M")  # noqa: DTZ007 - a name, and no instant
     except ValueError:
         return False
     return True
 
 
 def names(folder: Path) -> list[str]:
-    """Return the editions in FOLDER, the newest first. A file or a link of such a name is somebody else's."""
+    """Return the report sets in `folder`, the newest first. Other files and links are ignored."""
     with contextlib.suppress(OSError):
-        found = (each for each in folder.iterdir() if each.is_dir() and not each.is_symlink())
-        return sorted((each.name for each in found if is_name(each.name)), key=_order, reverse=True)
+        directories = (each for each in folder.iterdir() if each.is_dir() and not each.is_symlink())
+        return sorted((each.name for each in directories if is_name(each.name)), key=_order, reverse=True)
     return []
 
 
 def _order(name: str) -> tuple[str, int]:
-    found = _NAME.fullmatch(name)
-    assert found
-    return found[1], int(found[2] or 1)
+    match = _NAME.fullmatch(name)
+    assert match
+    return match[1], int(match[2] or 1)
 
 
 class ReportSet:
-    """An edition that is being written."""
+    """A report set that is being written."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
     @contextlib.contextmanager
     def file(self, name: str) -> Iterator[IO[str]]:
-        """Give a file to write, which becomes NAME of the edition when the block ends well. Raises Unavailable."""
+        """Open the file `name` of the set. It is saved when the block ends without an error.
+
+        Raises:
+            Unavailable: the file cannot be written.
+
+        """
         try:
             with files.atomic_write_text(self.folder / name) as file:
                 yield file
         except Unavailable as error:
-            told = str(error).replace(str(self.folder), str(self.folder.parent))  # the draft is gone by then
-            raise Unavailable(told, after=error.retry_after) from None
+            message = str(error).replace(str(self.folder), str(self.folder.parent))  # the draft is deleted
+            raise Unavailable(message, after=error.retry_after) from None
 
 
 @contextlib.contextmanager
 def report_set(folder: Path, moment: datetime, *, keep: int) -> Iterator[ReportSet]:
-    """Give the draft of an edition of MOMENT in FOLDER; it appears, whole, when the block ends well.
+    """Create the report set of `moment` in `folder`, published when the block ends without an error.
 
-    Then its files stand at the old names, too, whatever its date, and of all others the newest stay, KEEP in all.
-    Raises Unavailable.
+    The old file names then lead to the new set, whatever its date. At most `keep` sets stay, the
+    new one and the newest others.
+
+    Raises:
+        Unavailable: the reports cannot be written.
+
     """
     files.make_directory(folder)
     try:
@@ -110,7 +119,7 @@ def report_set(folder: Path, moment: datetime, *, keep: int) -> Iterator[ReportS
 
 
 def _publish(folder: Path, draft: Path, name: str) -> str:
-    """Let DRAFT be an edition of FOLDER, called NAME if that is free; return what it is called."""
+    """Rename `draft` to `name`, with a number if the name is in use. Return the final name."""
     files.sync_directory(draft)
     before = names(folder)
     free = next(each for each in _wanted(name) if not (folder / each).exists())
@@ -122,7 +131,7 @@ def _publish(folder: Path, draft: Path, name: str) -> str:
 
 
 def _update_latest(folder: Path, place: Path, before: Sequence[str]) -> None:
-    """Let the files of PLACE stand at the old names, all at once, and none of those that were there BEFORE."""
+    """Make the old file names lead to the set `place`, and remove those of the sets `before`."""
     written = _listed(place)
     try:
         _symlink(folder, place.name, written)
@@ -140,12 +149,12 @@ def _update_latest(folder: Path, place: Path, before: Sequence[str]) -> None:
 
 
 def _symlink(folder: Path, name: str, written: set[str]) -> None:
-    """Let all names in WRITTEN lead to the edition NAME by one change."""
+    """Make all names in `written` lead to the set `name`, with one atomic change."""
     for each in written:
         if not os.path.lexists(folder / each):
-            _link(folder / each, Path(_NEWEST, each))  # to nothing yet
+            _link(folder / each, Path(_NEWEST, each))  # leads to nothing yet
     _link(folder / _NEWEST, Path(name))
-    for each in written:  # what stood there was written by somebody else
+    for each in written:  # replace files of other programs
         if not _is_ours(folder / each):
             _link(folder / each, Path(_NEWEST, each))
 
@@ -165,13 +174,13 @@ def _listed(folder: Path) -> set[str]:
 
 
 def _take_back(source: Path, target: Path) -> None:
-    """Take away TARGET if SOURCE was put there, and nobody has put anything else there since."""
+    """Delete `target` if it is still the copy of `source`."""
     if target.is_file() and not target.is_symlink() and filecmp.cmp(source, target, shallow=False):
         target.unlink()
 
 
 def _link(path: Path, target: Path) -> None:
-    """Let PATH lead to TARGET. Where somebody has a folder of that name, it stays: what is new has its date."""
+    """Make `path` a link to `target`. A folder with that name stays."""
     if path.is_dir() and not path.is_symlink():
         return
     link = path.with_name(f".{path.name}{_LINK}")
@@ -181,7 +190,7 @@ def _link(path: Path, target: Path) -> None:
 
 
 def _copy(source: Path, target: Path) -> None:
-    """Let TARGET be a copy of SOURCE, unless it is somebody's folder."""
+    """Copy `source` to `target`, unless `target` is a folder."""
     if target.is_dir():
         return
     with source.open("rb") as file, files.atomic_write(target) as copy:
@@ -189,10 +198,10 @@ def _copy(source: Path, target: Path) -> None:
 
 
 def _forget(folder: Path, new: str, keep: int) -> None:
-    """Take away all editions but KEEP: the NEW one and the newest others; each vanishes at once.
+    """Delete all sets but the `new` one and the newest others, `keep` in all.
 
-    The new one may bear an old date: that of a slot that was caught up, or of a Pi whose clock is not set yet. What is
-    not ours to take away, stays.
+    The new set may have an old date: that of a late slot, or of an unset clock. Errors are ignored,
+    so foreign folders may stay.
     """
     for name in [each for each in names(folder) if each != new][keep - 1 :]:
         with contextlib.suppress(OSError):
@@ -201,7 +210,7 @@ def _forget(folder: Path, new: str, keep: int) -> None:
 
 
 def _sweep(folder: Path) -> None:
-    """Take away what runs that are no more have left half done."""
+    """Delete drafts and links of interrupted runs."""
     for path in folder.iterdir():
         if not path.name.startswith("."):
             continue
@@ -212,10 +221,13 @@ def _sweep(folder: Path) -> None:
 
 
 def latest_report(config: Config, store: Store, job: str, *, picture: bool) -> Report | None:
-    """Return the report of the last successful run of `job`; None if it never succeeded.
+    """Return the report of the last successful run of `job`, or None without one.
 
     With `picture`, the kind of the job draws one (`report_picture`).
-    Raises `Refused` if the library that draws pictures is not installed.
+
+    Raises:
+        Refused: the library that draws pictures is not installed.
+
     """
     run = store.last_success(job)
     if run is None or run.outcome is not Outcome.SUCCEEDED:

@@ -49,7 +49,7 @@ def run(
         appliance: the appliance.
         name: the name of the job.
         trigger: the cause of the run.
-        due: a slot, a run request, `RESUME` or None. Without it, a scheduled run uses the current slot.
+        due: a slot, a run request, or `RESUME`. None is the current slot of a scheduled run.
         as_scheduled: treat a manual run like a scheduled one, with its slot and its chance.
         listener: receives output and progress.
         random: varies the delay between attempts.

@@ -120,8 +120,9 @@ class Outbox:
                 db.execute("DELETE FROM outbox WHERE id = ?", (letter.id,))
 
     def failures_before(self, job: str, run: int) -> tuple[int, datetime | None]:
-        """Return the number of failed slots of `job` between its last success and `run`, and their
-        start.
+        """Return the number of failed slots of `job` since its last success, and their start.
+
+        Only runs before `run` count.
         """
         rows = self._rows(_FAILURES, {"job": job, "run": run, "bad": json.dumps(sorted(FAILED_OUTCOMES))})
         if not rows or not rows[0]["slots"]:
