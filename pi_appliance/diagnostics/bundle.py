@@ -1,4 +1,4 @@
-"""The support file: what somebody needs to know who is to help from afar, and no secret."""
+"""The support bundle: data for remote help, without secrets."""
 
 import io
 import json
@@ -51,7 +51,7 @@ def write_bundle(path: Path, context: DiagnosticContext, findings: Sequence[Chec
 
 
 def _secret_values(context: DiagnosticContext) -> tuple[frozenset[str], bool]:
-    """Return all that is secret, and whether it is all: some may be where we cannot look."""
+    """Return the known secret values, and whether they are complete."""
     known, whole = secrets.values(
         context.path, context.environment, secret_names(context.config) if context.config else ()
     )

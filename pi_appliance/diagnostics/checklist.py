@@ -1,4 +1,4 @@
-"""The doctor's checklist: every check in turn, whatever becomes of the one before."""
+"""The doctor's checklist. A check that fails does not stop the others."""
 
 from collections.abc import Callable, Iterator, Sequence
 
@@ -33,7 +33,7 @@ CHECKS: tuple[tuple[str, Callable[[DiagnosticContext], Iterator[CheckResult]]], 
 
 
 def run_checks(context: DiagnosticContext) -> Iterator[CheckResult]:
-    """Yield what each check found, as it is found. A check that falls over is a line like any other."""
+    """Yield the results of all checks. An exception in a check becomes a warning."""
     for name, check in CHECKS:
         try:
             yield from check(context)
@@ -52,7 +52,7 @@ _WIDTH = 15  # of the names of most checks
 
 
 def format_result(finding: CheckResult) -> str:
-    """Return FINDING in one line, and in a second one what mends it."""
+    """Return `finding` as one line, followed by a line with the fix, if any."""
     text = f"{_WORDS[finding.status]:<4}  {finding.check:<{_WIDTH}}  {finding.summary}"
     return f"{text}\n      {'':<{_WIDTH}}  fix: {finding.fix}" if finding.fix else text
 

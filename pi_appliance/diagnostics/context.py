@@ -1,4 +1,4 @@
-"""Who is looked at: one configuration, as far as it can be read, and the machine it is on."""
+"""The subject of the checks: one configuration, possibly invalid, and its machine."""
 
 import contextlib
 import os
@@ -26,9 +26,9 @@ class DiagnosticContext:
     path: Path | None
     """The configuration file; None where there is none."""
     config: Config | None
-    """What it says, as far as that can be used."""
+    """The usable part of the configuration."""
     error: ApplianceError | None
-    """Why it cannot be used, or not wholly."""
+    """The reason why the configuration is unusable or incomplete."""
     environment: Mapping[str, str]
     clock: Clock = field(default_factory=SystemClock)
     root: Path = Path("/")
@@ -83,7 +83,7 @@ class DiagnosticContext:
 
     @property
     def option(self) -> str:
-        """What names this configuration to another command, with a space before it; '' where it is found anyway."""
+        """The `--config` option for other commands, with a leading space; '' if not needed."""
         if self.path is None or self.path == Path("/etc/pi-appliance", loader.CONFIG_NAME):
             return ""
         return f" --config {loader.display_path(self.path)}"

@@ -1,4 +1,4 @@
-"""Checks of what the owner wrote: the configuration, the secrets, the keys that networks need."""
+"""Checks of the configuration, the secrets and the features that use them."""
 
 import asyncio
 import os
@@ -23,7 +23,7 @@ _CHECK = "pi-appliance config check"
 
 
 def check_configuration(context: DiagnosticContext) -> Iterator[CheckResult]:
-    """Tell every problem of the file, what the next runs would stumble over, and that the stations can be read."""
+    """Report problems of the configuration, warnings for the next runs, and unreadable stations."""
     name = "configuration"
     if context.path is None:
         yield fail(name, str(context.error), "pi-appliance config init ~/appliance")
@@ -86,7 +86,7 @@ def check_secrets(context: DiagnosticContext) -> Iterator[CheckResult]:
 
 
 def check_networks(context: DiagnosticContext) -> Iterator[CheckResult]:
-    """Tell for each network whether what it needs is there."""
+    """Report the missing secrets and keys of each network."""
     if context.config is None or not context.config.networks:
         yield skipped("networks", UNKNOWN if context.error else "the configuration names none")
         return
@@ -122,7 +122,7 @@ _PATIENCE = 3.0  # seconds
 
 
 def check_player(context: DiagnosticContext) -> Iterator[CheckResult]:
-    """Ask the player what it does."""
+    """Query the state of the player."""
     name, config = "player", context.config
     if config is None or config.player is None:
         yield skipped(name, "the configuration names none" if config and not context.error else UNKNOWN)
@@ -172,7 +172,7 @@ _NAME = "posts"
 
 
 def check_posts(context: DiagnosticContext) -> Iterator[CheckResult]:
-    """Tell of posts that are uncertain or still to be sent, and what this month has cost."""
+    """Report uncertain and unsent posts, and the costs of this month."""
     if context.config is None or not context.config.networks:
         yield skipped(_NAME, UNKNOWN if context.error else "the configuration names no network")
         return
@@ -207,7 +207,7 @@ def check_kernels(_: DiagnosticContext) -> Iterator[CheckResult]:
 
 
 def of_states(states: Mapping[str, str]) -> CheckResult:
-    """Return what there is to say of the kernels and their STATES."""
+    """Return the result for the kernels and their `states`."""
     name = "puzzles"
     plain = ", ".join(kernel for kernel, state in states.items() if state == "plain")
     stale = ", ".join(kernel for kernel, state in states.items() if state == "stale")

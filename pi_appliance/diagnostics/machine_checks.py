@@ -23,7 +23,7 @@ _LOST = datetime(2024, 1, 1, tzinfo=UTC)  # a clock without its battery begins a
 
 
 def check_clock(context: DiagnosticContext) -> Iterator[CheckResult]:
-    """Tell whether somebody who knows has set the clock, and whether it is behind what has happened already."""
+    """Check that the clock is synchronized and not earlier than recorded events."""
     name, now = "clock", context.clock.now()
     newest = _newest_instant(context)
     if newest is not None and newest - now > _NOT_BEHIND:

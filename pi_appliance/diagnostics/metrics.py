@@ -39,7 +39,7 @@ class RunTotal(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MetricValues:
-    """What is told of an appliance at one instant. Instants in seconds since 1970; None where nobody can tell."""
+    """The values at one moment. Times are in seconds since 1970; None means unknown."""
 
     version: str
     totals: Sequence[RunTotal] = ()
@@ -78,7 +78,7 @@ class _Family:
 
 
 def render_metrics(facts: MetricValues) -> str:
-    """Return FACTS as Prometheus reads them. What nobody can tell is left out."""
+    """Return `facts` in the Prometheus text format, without unknown values."""
     families = (*_of_runs(facts), *_of_jobs(facts), *_of_the_daemon(facts), *_of_the_machine(facts))
     return "".join(_text(family) for family in families if family.samples)
 
@@ -161,7 +161,7 @@ def _escaped(text: str) -> str:
 
 
 def _number(value: float) -> str:
-    """Return VALUE as Go writes numbers: whole ones without a point, and the words for what is none."""
+    """Return `value` in Go notation: integers without a point, and NaN or +Inf."""
     if math.isnan(value):
         return "NaN"
     if math.isinf(value):

@@ -1,4 +1,4 @@
-"""What a look at the machine found: one line of the doctor's checklist."""
+"""The result of one check, shown as one line of the doctor's checklist."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -15,7 +15,7 @@ class Status(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class CheckResult:
-    """What CHECK found, in one line; `fix` is the command, or the words, that put it right."""
+    """The one-line result of `check`; `fix` is a command or an instruction."""
 
     check: str
     status: Status
@@ -24,31 +24,31 @@ class CheckResult:
 
 
 def ok(check: str, found: str) -> CheckResult:
-    """Return that all is well."""
+    """Return a result without problems."""
     return CheckResult(check, Status.OK, _line(found))
 
 
 def warn(check: str, found: str, fix: str) -> CheckResult:
-    """Return what works, but will not always."""
+    """Return a warning: it works, but may fail later."""
     return CheckResult(check, Status.WARN, _line(found), _line(fix))
 
 
 def fail(check: str, found: str, fix: str) -> CheckResult:
-    """Return what does not work."""
+    """Return a failure."""
     return CheckResult(check, Status.FAIL, _line(found), _line(fix))
 
 
 def skipped(check: str, found: str) -> CheckResult:
-    """Return why there is nothing to look at."""
+    """Return the reason for a skipped check."""
     return CheckResult(check, Status.SKIPPED, _line(found))
 
 
 def error_result(error: object, otherwise: str) -> tuple[str, str]:
-    """Return what is wrong and what mends it, which our errors keep apart by a semicolon; else OTHERWISE."""
+    """Split `error` at its semicolon into problem and fix; the default fix is `otherwise`."""
     wrong, _, right = str(error).partition("; ")
     return wrong, right.removeprefix("run: ") or otherwise
 
 
 def _line(text: str) -> str:
-    """Return TEXT in one line: what a job said last may have more."""
+    """Join the lines of `text`, because the output of a job may have several."""
     return " ".join(text.split())

@@ -59,7 +59,7 @@ def _thaw(mount: mounts.Mount) -> str:
 
 
 def check_state_is_kept(context: DiagnosticContext) -> Iterator[CheckResult]:
-    """Tell whether what is written there is still there after the next start."""
+    """Check that the state folder survives a restart."""
     name = "state is kept"
     if context.config is None:
         yield skipped(name, UNKNOWN)
@@ -81,7 +81,7 @@ def check_state_is_kept(context: DiagnosticContext) -> Iterator[CheckResult]:
 
 
 def check_space(context: DiagnosticContext) -> Iterator[CheckResult]:
-    """Tell how many bytes and how many files more there is room for."""
+    """Check the free bytes and the free inodes."""
     name = "space"
     if context.config is None:
         yield skipped(name, UNKNOWN)
@@ -146,7 +146,7 @@ _MOST = 3  # other people's failed units that are named
 
 
 def check_daemon(context: DiagnosticContext) -> Iterator[CheckResult]:
-    """Tell whether the daemon is up and well, by what its page says of itself."""
+    """Check the daemon through its health endpoint."""
     name, config = "daemon", context.config
     if config is None:
         yield skipped(name, UNKNOWN)
@@ -202,7 +202,7 @@ def check_units(context: DiagnosticContext) -> Iterator[CheckResult]:
 
 
 def check_failed_units(context: DiagnosticContext) -> Iterator[CheckResult]:
-    """Tell which units have failed: ours is a failure of ours, others may explain one."""
+    """Report failed units; those of others may explain a failure of ours."""
     name, systemd = "failed units", context.systemd
     if not systemd.is_running:
         yield skipped(name, "systemd does not run this machine")

@@ -1,7 +1,7 @@
-"""One round of sending: what is due goes out, what could not waits longer, what nobody takes is given up.
+"""One round of delivery: send due messages, delay failed ones, and drop expired ones.
 
-At least once: a letter is noted as sent after it was. A power cut in between sends it again; the number of the run in
-it shows that it is the same.
+Delivery is at least once, because a message is recorded as sent after sending it.
+A power cut in between causes a duplicate, recognizable by its run id.
 """
 
 import asyncio
@@ -44,7 +44,7 @@ _PINGS = {Event.PING_SUCCESS: "", Event.PING_FAIL: "fail"}
 
 
 class Notifier(Protocol):
-    """A way to tell the owner something."""
+    """A channel for messages to the owner."""
 
     def send(self, message: Message, event: Event) -> None:
         """Send MESSAGE; EVENT is what it tells of. Raises Unavailable or Refused, in words that hold no address."""
@@ -112,7 +112,7 @@ class DeliveryBatch:
                 return
 
     def _parcels(self, notice: str, letters: Sequence[OutboxMessage]) -> list[list[OutboxMessage]]:
-        """Return what goes as one message each; what is too much for now waits. Two hundred messages help nobody."""
+        """Group the due messages; those above the limit wait, to avoid a flood."""
         own = [[letter] for letter in letters if letter.event is Event.CUSTOM]
         others = [letter for letter in letters if letter.event is not Event.CUSTOM]
         carried = self._outbox.carried(notice, self._now())

@@ -1,7 +1,7 @@
-"""One child process, watched from birth to death: what it prints, what it tells, how long it may take, when it is held.
+"""Supervision of one child process: its output, its deadline, and its suspension.
 
-The child leads its own process group. Whatever is left of the group when the child ends is killed with it. A child that
-stands guard (guard.py) ends only when nothing below it is left: then nothing escapes.
+The child leads its own process group, which is killed when the child ends. A child that runs
+guard.py ends only after all of its descendants have ended, so no process escapes.
 """
 
 import contextlib
@@ -25,7 +25,7 @@ _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
 
 @dataclass(frozen=True, slots=True)
 class Process:
-    """One process. Number and birth together belong to one only."""
+    """One process, identified by its pid and its start time together."""
 
     pid: int
     parent: int
@@ -34,7 +34,7 @@ class Process:
 
 
 def descendants(top: int) -> set[Process]:
-    """Return the living processes that process TOP has started, and those that these have started."""
+    """Return the living descendants of the process `top`."""
     for _ in range(_TORN):
         table = _table()
         # One that died while we read handed its children on: then they have a parent that the table lacks.
@@ -63,7 +63,7 @@ def child_pids() -> set[int]:
 
 
 def read_process(pid: int) -> Process | None:
-    """Return what is known of the process PID; None if there is none."""
+    """Return the process `pid`, or None if it does not exist."""
     try:
         words = (_PROC / str(pid) / "stat").read_bytes().rpartition(b")")[2].split()
     except OSError:
@@ -72,7 +72,7 @@ def read_process(pid: int) -> Process | None:
 
 
 def send_signal(process: Process, kind: signal.Signals) -> None:
-    """Send a signal to PROCESS, if it still is and we may."""
+    """Send a signal to `process` if it still exists and permissions allow it."""
     with contextlib.suppress(ProcessLookupError, PermissionError):
         number = os.pidfd_open(process.pid)
         try:
@@ -84,7 +84,7 @@ def send_signal(process: Process, kind: signal.Signals) -> None:
 
 
 def reap(process: Process) -> None:
-    """Wait a moment for PROCESS, which was killed, to end; take leave of it if it is our child."""
+    """Wait briefly for the killed `process` to end, and reap it if it is our child."""
     with contextlib.suppress(ProcessLookupError):
         number = os.pidfd_open(process.pid)
         select.select([number], [], [], _MOMENT)
@@ -94,7 +94,7 @@ def reap(process: Process) -> None:
 
 
 def die_with_parent(kind: signal.Signals) -> None:
-    """Have the kernel send signal KIND to this process when its parent dies, however that dies."""
+    """Have the kernel send the signal `kind` to this process when its parent dies."""
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, int(kind), 0, 0, 0)
 
 
@@ -129,12 +129,12 @@ class ProcessResult:
 
 @dataclass(frozen=True, slots=True)
 class Suspend:
-    """When a child is held (SIGSTOP), and who hears of it."""
+    """When to suspend a child (SIGSTOP), and the callback for it."""
 
     reason: Callable[[], str]
-    """Says why it should be held at this moment; '' if it need not be."""
+    """Returns the reason to suspend the child now, or ''."""
     on_check: Callable[[str], None] = lambda _: None
-    """Hears that at every look while it is held, and '' when it goes on."""
+    """Receives the reason at each check while suspended, and '' on resume."""
     interval: float = 15.0  # seconds between two looks
 
 
@@ -168,7 +168,7 @@ class StopSignal:
             os.write(self._writer, b".")
 
     def wait(self, seconds: float) -> bool:
-        """Wait SECONDS, or less if asked to stop. Say whether it was."""
+        """Wait `seconds`, or less after a stop signal. Return whether there was one."""
         end = time.monotonic() + seconds
         with selectors.DefaultSelector() as selector:
             selector.register(self.reader, selectors.EVENT_READ)
@@ -218,7 +218,7 @@ def run_child(
 
 
 class _Watch:
-    """The loop over everything the child may do, and everything that may happen to it."""
+    """The event loop that supervises the child."""
 
     def __init__(
         self,
@@ -241,7 +241,7 @@ class _Watch:
         self.held_since: float | None = None
 
     def until_it_ends(self, seconds: float) -> ProcessResult:
-        """Return how it ended, when nothing of it is left."""
+        """Supervise the child until it and its descendants have ended."""
         self.deadline = time.monotonic() + seconds
         if self.hold is not None:
             self.look_at = time.monotonic() + self.hold.interval
@@ -300,7 +300,7 @@ class _Watch:
             self._look(now)
 
     def _look(self, now: float) -> None:
-        """Hold it or let it go on, as the moment wants."""
+        """Suspend or resume the child."""
         assert self.hold is not None
         self.look_at = now + self.hold.interval
         why, was_held = self.hold.reason(), self.held_since is not None
@@ -342,7 +342,7 @@ class _Watch:
             os.killpg(self.child.pid, signal.SIGKILL)
 
     def _kill_orphans(self) -> None:
-        """Kill what had left the group of a guard that was killed itself: it is ours now."""
+        """Kill processes outside the group of a killed guard, now our children."""
         for _ in range(_ROUNDS):
             left = [each for each in descendants(os.getpid()) if each.start_ticks >= self.born]
             for each in left:
@@ -353,7 +353,7 @@ class _Watch:
                 return
 
     def _read(self, number: int) -> bool:
-        """Pass on one chunk, so that one who never stops talking cannot talk a deadline away. False at the end."""
+        """Read one chunk only, so that endless output cannot delay a deadline. False at the end."""
         try:
             chunk = os.read(number, _CHUNK)
         except BlockingIOError:
@@ -380,7 +380,7 @@ def last_line(output: bytes) -> str:
     for line in reversed(re.split(r"[\r\n]+", text)):
         words = " ".join(line.split())
         if words:
-            # What is cut off at its start is all that was kept of a very long line.
+            # A leading U+FFFD is the cut start of a very long line.
             return _short(words) if all(map(str.isprintable, words)) and "\ufffd" not in words.lstrip("\ufffd") else ""
     return ""
 
