@@ -1,4 +1,4 @@
-"""Connect Four against the original's way to find a winner, and against a public solver: `pip install bitbully`.
+"""Benchmark of Connect Four against the original method and a public solver: `pip install bitbully`.
 
 The original is written anew from its description: after each move, every window of a board with a margin is looked at.
 """
@@ -16,12 +16,12 @@ from pi_appliance.puzzles.connect_four.search import EMPTY_POSITION, Position, S
 from pi_appliance.puzzles.runtime.interface import SerialRuntime
 
 GAMES = 300
-POSITIONS = {22: 200, 18: 100, 14: 40, 12: 20}  # how many of each number of discs
+POSITIONS = {22: 200, 18: 100, 14: 40, 12: 20}  # number of positions by number of discs
 SLOW = {22: 100, 18: 30, 14: 4}  # the same, in plain Python
 
 
 def rows() -> Iterator[tuple[str, str, str, str]]:
-    """Yield what is measured: what, ours, the peer's, ours in the peer's."""
+    """Yield the measure, our time, the time of the peer, and the ratio."""
     yield _winners()
     compiled = kernel_mode(kernel) == "compiled"
     peer = _peer()
@@ -74,7 +74,7 @@ def _scores(
 
 
 def _peer() -> Callable[[Sequence[int]], tuple[float, int]] | None:
-    """Return what asks the public solver for seconds and a score, without a book; None if it is not installed."""
+    """Return a function that times the public solver without a book, or None if it is not installed."""
     try:
         core: Any = importlib.import_module("bitbully.bitbully_core")
     except ImportError:
@@ -91,7 +91,7 @@ def _peer() -> Callable[[Sequence[int]], tuple[float, int]] | None:
 
 
 def _game(chance: random.Random, discs: int) -> tuple[Position, list[int]]:
-    """Return a game that chance plays to its end or to DISCS discs, and its columns from 0."""
+    """Return a random game of at most `discs` discs, and its columns from 0."""
     position, columns = EMPTY_POSITION, list[int]()
     while len(columns) < discs:
         column, square = chance.choice(list(position.moves()))
@@ -104,7 +104,7 @@ def _game(chance: random.Random, discs: int) -> tuple[Position, list[int]]:
 
 
 def _quiet(chance: random.Random, discs: int) -> tuple[Position, list[int]]:
-    """Return a position with DISCS discs that is not over, and where nobody wins at once."""
+    """Return an undecided position with `discs` discs and no immediate win."""
     while True:
         position, columns = _game(chance, discs + 1)
         if len(columns) == discs + 1:
@@ -115,8 +115,8 @@ def _quiet(chance: random.Random, discs: int) -> tuple[Position, list[int]]:
                 return position, columns[:discs]
 
 
-def _original(moves: Sequence[str]) -> str:  # noqa: C901 - as it is told
-    """Return the winner as the original finds it."""
+def _original(moves: Sequence[str]) -> str:  # noqa: C901 - like the original
+    """Return the winner by the original method."""
     board = [[0] * 10 for _ in range(9)]
     for move in moves:
         piece = 1 if move[2:] == "Red" else 2

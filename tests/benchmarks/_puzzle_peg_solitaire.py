@@ -1,4 +1,4 @@
-"""Peg solitaire against the way of the original: try every jump again and again, on boards as lists of rows.
+"""Benchmark of peg solitaire against the original method: plain backtracking on boards as lists of rows.
 
 No solver that counts is known on a package index; the numbers others publish for the full board stand in the docs.
 """
@@ -23,11 +23,11 @@ PROGRAM = {
     "plain": "import sys; from pi_appliance.__main__ import main; from pi_appliance.puzzles import kernels; "
     "kernels.prefer_plain(); main(sys.argv[1:])",
 }
-LOOK = 0.2  # seconds; each look takes milliseconds of the processor
+LOOK = 0.2  # seconds between two samples; each takes milliseconds of the processor
 
 
 def rows() -> Iterator[tuple[str, str, str, str]]:
-    """Yield (what, ours, peer, ratio), each measured here and now."""
+    """Yield the measure, our time, the time of the peer, and the ratio."""
     for name in ("plus", "fireplace"):
         drawing = peg_solitaire.BOARDS[name]
         begun = time.perf_counter()
@@ -47,7 +47,7 @@ def rows() -> Iterator[tuple[str, str, str, str]]:
 
 
 def _full() -> tuple[float, int, str]:
-    """Return the seconds in which the program counts the full board, from its start; its megabytes; its kernel."""
+    """Return the seconds that the command takes to count the full board, its megabytes, and its kernel."""
     asked = (
         sys.executable,
         "-c",
@@ -75,7 +75,7 @@ def _full() -> tuple[float, int, str]:
 
 
 def _family(process: int) -> list[int]:
-    """Return PROCESS and all that it started."""
+    """Return `process` and its descendants."""
     try:
         children = Path(f"/proc/{process}/task/{process}/children").read_text().split()
     except OSError:
@@ -84,7 +84,7 @@ def _family(process: int) -> list[int]:
 
 
 def _proportional(process: int) -> int:
-    """Return the kilobytes of PROCESS, its share of what it shares with others (PSS); 0 if it is no more."""
+    """Return the proportional set size of `process` in kilobytes; 0 if it has ended."""
     try:
         lines = Path(f"/proc/{process}/smaps_rollup").read_text().splitlines()
     except OSError:
@@ -99,7 +99,7 @@ def _answer(name: str, mode: SolveMode) -> SolveResult:
 
 
 def originally(board: list[list[str]], jumps: int = 0) -> Iterator[int]:
-    """Yield the number of jumps of each solution, depth first, on rows of marks, nothing remembered."""
+    """Yield the number of jumps of each solution, by depth-first search without a table."""
     if sum(row.count("X") for row in board) == 1:
         yield jumps
         return

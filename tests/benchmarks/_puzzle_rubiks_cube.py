@@ -1,4 +1,4 @@
-"""Rubik's cube: solves per second and mean length beside the solver `kociemba` (pip install kociemba: C), same cubes.
+"""Benchmark of Rubik's cube: solves per second and mean length, compared with the solver `kociemba` (pip install kociemba: C), same cubes.
 
 That one is a program of its own under the GPL; it is only run, to be measured. Without it, its column is empty.
 """
@@ -21,14 +21,14 @@ from pi_appliance.puzzles.runtime.interface import SerialRuntime
 
 COMPILED = kernel_mode(kernel) == "compiled"
 CUBES = 100 if COMPILED else 10
-PATIENT = 20  # of the cubes: those that are given time
+PATIENT = 20  # cubes that are solved with a time budget
 BUDGETS = (0.01, 0.1, 1.0)
 
 Row = tuple[str, str, str, str]
 
 
 def rows() -> Iterator[Row]:
-    """Yield what was measured, ours, the peer's, and the ratio."""
+    """Yield the measure, our result, the result of the peer, and the ratio."""
     rng = random.Random(20261121)
     cubes = [random_state(rng, 3) for _ in range(CUBES)]
     theirs = _peer(cubes)
@@ -54,7 +54,7 @@ def _seconds(call: Callable[[], object]) -> float:
 
 
 def _solved(cube: State, read: SearchTables, budget: float) -> int:
-    """Return the moves of the shortest solution that is found within BUDGET seconds; the first one in any case."""
+    """Return the number of moves of the best solution within `budget` seconds, at least the first one."""
     start, best = time.perf_counter(), 0
     for found in TwoPhaseSearch(cube, read).run():
         best = len(found.turns) if found else best
@@ -69,7 +69,7 @@ def _peer(cubes: list[State]) -> tuple[float, list[int]] | None:
         kociemba = importlib.import_module("kociemba")
     except ImportError:
         return None
-    kociemba.solve(facelets_of(cubes[0], 3))  # it reads its tables
+    kociemba.solve(facelets_of(cubes[0], 3))  # loads its tables
     lengths: list[int] = []
     seconds = _seconds(lambda: lengths.extend(len(kociemba.solve(facelets_of(cube, 3)).split()) for cube in cubes))
     return len(cubes) / seconds, lengths
@@ -87,7 +87,7 @@ def _at_once(
 
 
 def _pocket(runtime: SerialRuntime) -> Row:
-    """Return the 2x2x2, completely, beside turning stickers and remembering what was seen, as a beginner would."""
+    """Compare the complete 2x2x2 search with a plain breadth-first search on stickers."""
     seconds = _seconds(lambda: pocket.load_distances(runtime))
     ours = pocket.POSITIONS / seconds
     seen: set[str] = set()

@@ -1,4 +1,4 @@
-"""Sudoku against the original's way, propagation in Norvig's way, and what installs from a package index.
+"""Benchmark of sudoku against the original method, Norvig's propagation, and published packages.
 
 Ours looks for a second solution, too; the original's way and Norvig's end at the first, and exact-cover is asked for
 two. `exact-cover` (and numpy with it) is measured where it is installed: pip install exact-cover. tdoku, the fastest
@@ -64,7 +64,7 @@ LONG = 1.0  # seconds for a measurement
 
 
 def rows() -> Iterator[tuple[str, str, str, str]]:
-    """Yield (what, ours, peer, ratio)."""
+    """Yield the measure, our result, the result of the peer, and the ratio."""
     way = kernel_mode(kernel)
     peers: dict[str, Solver] = {"Norvig's way": norvig, "python-sat": by_sat, **exact_cover()}
     for name, grids in LISTS.items():
@@ -86,13 +86,13 @@ def _times(ratio: float) -> str:
 
 
 def many(grids: Sequence[str], number: int) -> list[str]:
-    """Return NUMBER grids made of GRIDS, always the same."""
+    """Return `number` reproducible transformations of `grids`."""
     rng = random.Random(1)
     return [permute_grid(grids[n % len(grids)], rng) for n in range(number)]
 
 
 def ours_a_second(grids: Sequence[str], *, vary: bool = True) -> float:
-    """Return how many grids the kernel does in a second on this core, in batches as in a file of many."""
+    """Return the grids per second of the kernel on one core, in batches."""
     size = 200
     some = many(grids, size) if vary else [grids[0]] * size
     search, clues = kernel.GridSearch(), "".join(some).encode()
@@ -106,7 +106,7 @@ def ours_a_second(grids: Sequence[str], *, vary: bool = True) -> float:
 
 
 def a_second(solver: Solver, grids: Sequence[str]) -> float:
-    """Return how many of GRIDS the SOLVER does in a second; it does one at least."""
+    """Return the `grids` per second of `solver`; it solves at least one."""
     done, began = 0, time.process_time()
     while not done or time.process_time() - began < LONG:
         solver(grids[done % len(grids)])
@@ -115,7 +115,7 @@ def a_second(solver: Solver, grids: Sequence[str]) -> float:
 
 
 def against_a_loop(ours: float) -> tuple[str, str]:
-    """Return a fixed loop's time, and how many grids are done in it: what can be compared between loads."""
+    """Return the time of a fixed loop, and the grids solved in that time, which is independent of the load."""
     began = time.process_time()
     total = 0
     for number in range(1_000_000):

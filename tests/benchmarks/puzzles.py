@@ -1,4 +1,4 @@
-"""How fast the puzzles are, against the originals' way and the best peer: `python -m tests.benchmarks.puzzles`.
+"""Benchmark of the puzzles against the original methods and the best peers: `python -m tests.benchmarks.puzzles`.
 
 Each file _puzzle_<name>.py here has `rows()`, which yields (what, ours, peer, ratio), both measured in the same run.
 `--only NAME` takes one of them. With PI_APPLIANCE_PLAIN=1 the kernels run as plain Python.
@@ -21,7 +21,7 @@ _PREFIX = "_puzzle_"
 
 
 def benchmarks() -> Mapping[str, Rows]:
-    """Return what measures each puzzle, by its name."""
+    """Return the benchmark of each puzzle by name."""
     package = "tests.benchmarks"
     found = [each.name for each in pkgutil.iter_modules([str(Path(__file__).parent)]) if each.name.startswith(_PREFIX)]
 
@@ -32,7 +32,7 @@ def benchmarks() -> Mapping[str, Rows]:
 
 
 def conditions(states: Mapping[str, str], processor: str) -> str:
-    """Return on what it is measured; the load says how much else the machine did."""
+    """Describe the machine and its load."""
     ways = Counter(states.values())
     kernels = ", ".join(f"{number} {way}" for way, number in ways.items()) or "none"
     load = " ".join(f"{each:.1f}" for each in os.getloadavg())
@@ -41,7 +41,7 @@ def conditions(states: Mapping[str, str], processor: str) -> str:
 
 
 def processor() -> str:
-    """Return what the processor, or the board, calls itself."""
+    """Return the model name of the processor or the board."""
     for path, name in (("/proc/device-tree/model", ""), ("/proc/cpuinfo", "model name")):
         try:
             text = Path(path).read_text("utf-8", "replace")
