@@ -1,4 +1,4 @@
-"""Benchmark of Rubik's cube: solves per second and mean length, compared with the solver `kociemba` (pip install kociemba: C), same cubes.
+"""Benchmark of Rubik's cube against `kociemba` (C): solves per second and mean length on the same cubes.
 
 That one is a program of its own under the GPL; it is only run, to be measured. Without it, its column is empty.
 """
