@@ -70,7 +70,7 @@ def test_an_output_is_put_in_the_place_of_files_only(tmp_path: Path) -> None:
     kept.touch()
     link.symlink_to(kept)
     (tmp_path / "to-pipe").symlink_to(pipe)
-    assert "to-pipe is no file" in refusal("solve", "panguru", "--output", tmp_path / "to-pipe")
+    assert "to-pipe is not a regular file" in refusal("solve", "panguru", "--output", tmp_path / "to-pipe")
     wrong = refusal("solve", "panguru", "--output", pipe)
     assert f"{pipe} is not a regular file; choose another name" in wrong
     assert pipe.is_fifo()
