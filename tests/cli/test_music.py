@@ -92,7 +92,7 @@ def test_status_is_a_line_and_what_more_is_known_or_json(three: MpdServer, room:
     assert more[0].split() == ["album", "Ünï"]
     assert more[1] == f"  file       {ZWEI}"
     state = room.values("status")
-    assert (state["play"], state["volume"], state["queue_length"]) == ("pause", 100, 3)
+    assert (state["playback"], state["volume"], state["queue_length"]) == ("pause", 100, 3)
     assert (state["track"]["uri"], state["track"]["position"]) == (ZWEI, 1)
 
 

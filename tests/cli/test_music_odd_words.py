@@ -22,7 +22,7 @@ ANNOUNCE = "  announce: {kind: music, with: {action: announce}}"
         (("search",), 1),
         (("art",), 1),
         (("announce",), 2),
-        (("alarm", "skip"), 1),
+        (("alarm", "skip"), 2),
     ],
     ids=lambda each: " ".join(each) if isinstance(each, tuple) else "",
 )

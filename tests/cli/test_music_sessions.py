@@ -96,7 +96,7 @@ def test_cancelled_in_the_middle_of_its_fade_the_music_is_as_it_was(home, server
 @needs_mpd
 def test_an_announcement_is_made_by_the_daemon_and_the_music_goes_on(home, server):
     with up(home):
-        assert home.run("music", "announce", "--sound", f"gongs/{GONG}").returncode == 0
+        assert home.run("music", "announce", "--source", f"gongs/{GONG}").returncode == 0
         until(lambda: any(home.outcomes("announce")), 60)
     assert home.last("announce")["outcome"] == "succeeded"
     assert server.mpc("playlist", "-f", "%file%").split() == [ONE]

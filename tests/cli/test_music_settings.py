@@ -85,7 +85,7 @@ def test_outputs_are_switched_by_name_or_number(server: MpdServer, room: Room) -
     assert "(Küche) is disabled" in server.mpc("outputs")
     assert room.column("SOUNDS", "outputs", "on", "2") == ["yes", "yes"]
     assert "(Küche) is enabled" in server.mpc("outputs")
-    assert [(each["name"], each["on"]) for each in room.values("outputs")] == [("silence", True), ("Küche", True)]
+    assert [(each["name"], each["enabled"]) for each in room.values("outputs")] == [("silence", True), ("Küche", True)]
     said = room.music("outputs", "on", "Kuche")
     assert (said.status, said.err) == (2, "pi-appliance: no output is called 'Kuche'; did you mean 'Küche'?")
     assert room.music("outputs", "off", "3").status == 2

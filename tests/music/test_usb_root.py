@@ -182,7 +182,7 @@ def test_what_is_no_stick_is_left_alone(root: Root, tmp_path: Path) -> None:
     with inserted(empty) as stick:
         assert "is ignored: it has no file system" in root.usb("attach", stick.device)
     assert "does not exist" in root.usb("attach", "sdzz9", status=1)
-    assert "is no name of a device" in root.usb("attach", "../dev/sda1", status=1)
+    assert "is not a valid device name" in root.usb("attach", "../dev/sda1", status=1)
     root.house.write("")
     assert "no folder of USB drives is configured" in root.usb("attach", "sda1")
     assert root.usb("cleanup") == ""

@@ -5,17 +5,21 @@ import re
 import sys
 from types import SimpleNamespace
 
-# It reads a file of its own through a part of setuptools that newer ones no longer have.
-sys.modules.setdefault(
-    "pkg_resources",
-    SimpleNamespace(  # type: ignore[arg-type]
-        resource_string=lambda module, name: (
-            importlib.resources.files(module.rpartition(".")[0]).joinpath(name).read_bytes()
-        )
-    ),
-)
+import pytest
 
-from twitter_text import parse_tweet  # noqa: E402 - only now
+# It reads a file of its own through pkg_resources, which newer releases of setuptools no longer have. Other tests must
+# not see the replacement: pytest uses pkg_resources if it is loaded.
+with pytest.MonkeyPatch.context() as patch:
+    patch.setitem(
+        sys.modules,
+        "pkg_resources",
+        SimpleNamespace(
+            resource_string=lambda module, name: (
+                importlib.resources.files(module.rpartition(".")[0]).joinpath(name).read_bytes()
+            )
+        ),
+    )
+    from twitter_text import parse_tweet
 
 
 def weigh(text: str) -> int:

@@ -209,7 +209,10 @@ def test_what_the_player_cannot_is_said_and_not_offered(world: World) -> None:
         Capability.SEARCH,
     }
     text = world.ask("/music/sound").text
-    assert "What this player cannot do: let tracks overlap; switch outputs; move tracks of the queue; shuffle" in text
+    assert (
+        "What this player cannot do: crossfade tracks; switch outputs; move tracks in the queue; shuffle the queue"
+        in text
+    )
     assert 'name="crossfade"' not in text
     assert "Kitchen" not in text
     queue = world.ask("/music/queue").text

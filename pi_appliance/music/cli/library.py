@@ -1,6 +1,5 @@
 """Long lists a window at a time: their options, and how they are printed."""
 
-import asyncio
 import dataclasses
 import functools
 import json
@@ -360,6 +359,8 @@ async def updated(player: Player, folder: str) -> tuple[LibraryStats, LibrarySta
 
 
 async def _until_done(player: Player, folder: str, changes: AsyncIterator[frozenset[str]]) -> None:
+    import asyncio  # noqa: PLC0415 - not needed to print the help
+
     bar, began = ProgressLine(), time.monotonic()
     change = asyncio.ensure_future(anext(changes))
     try:

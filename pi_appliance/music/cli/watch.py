@@ -1,6 +1,5 @@
 """What `music watch` does: follow the player through its absences, and show each change in one of three ways."""
 
-import asyncio
 import dataclasses
 import json
 import shutil
@@ -127,25 +126,30 @@ class Screen:
 
 def run(settings: Config, shown: Shown) -> None:
     """Show each change of the player until Ctrl-C. Raises Unavailable if there never was one, Refused."""
-    asyncio.run(_follow_and_tick(settings, shown))
+    import asyncio  # noqa: PLC0415 - not needed to print the help
 
+    async def follow_and_tick() -> None:
+        ticking = asyncio.create_task(_tick(shown)) if isinstance(shown, Screen) else None
+        try:
+            await _follow(settings, shown)
+        finally:
+            if ticking is not None:
+                ticking.cancel()
 
-async def _follow_and_tick(settings: Config, shown: Shown) -> None:
-    ticking = asyncio.create_task(_tick(shown)) if isinstance(shown, Screen) else None
-    try:
-        await _follow(settings, shown)
-    finally:
-        if ticking is not None:
-            ticking.cancel()
+    asyncio.run(follow_and_tick())
 
 
 async def _tick(shown: Shown) -> None:
+    import asyncio  # noqa: PLC0415 - not needed to print the help
+
     while True:
         await asyncio.sleep(1)
         shown.tick()
 
 
 async def _follow(settings: Config, shown: Shown) -> None:
+    import asyncio  # noqa: PLC0415 - not needed to print the help
+
     backoff, was_connected = Backoff(_FIRST, _LONGEST), False
     while True:
         is_new, reason = True, "the player closed the connection"

@@ -11,7 +11,7 @@ from pi_appliance.cli.options import config_option
 from pi_appliance.config.loader import load_config
 from pi_appliance.errors import Refused, Unavailable
 from pi_appliance.music.cli.group import command
-from pi_appliance.music.usb import drives, root_helper
+from pi_appliance.music.usb import root_helper
 
 _STATUSES = """
 
@@ -75,7 +75,9 @@ def cleanup(config: Path) -> None:
 
 
 def _mount_dir(config: Path) -> Path:
-    return drives.require_usb(load_config(config).usb).mount_dir
+    from pi_appliance.music.usb.drives import require_usb  # noqa: PLC0415 - loads asyncio
+
+    return require_usb(load_config(config).usb).mount_dir
 
 
 def _paths() -> root_helper.Paths:
