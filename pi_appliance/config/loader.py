@@ -112,7 +112,7 @@ def read_yaml(path: Path) -> Tree:
 
 
 def display_path(path: Path) -> str:
-    """Return PATH as a person would write it: from here if it is below here."""
+    """Return `path` relative to the working directory if it is below it."""
     try:
         here = Path.cwd()
         return str(path.relative_to(here)) if here != Path("/") else str(path)
@@ -183,7 +183,7 @@ def _entries(data: Mapping[str, Any]) -> Iterator[tuple[str, str, yaml_source.Pa
 
 
 def _job_problems(tree: Tree, data: Mapping[str, Any]) -> Iterator[Problem]:
-    """Yield what is wrong with names, and between the keys of one job."""
+    """Yield invalid names and conflicts between the keys of one job."""
     for family in ("networks", "notifiers", "jobs"):
         section = data.get(family)
         for name, entry in section.items() if isinstance(section, Mapping) else ():
@@ -233,7 +233,7 @@ def _chain_problems(tree: Tree, jobs: Mapping[str, Job]) -> Iterator[Problem]:
 
 
 def _all_before(name: str, jobs: Mapping[str, Job]) -> set[str]:
-    """Return NAME and every job that must succeed before it."""
+    """Return `name` and all jobs that must succeed before it."""
     found, ahead = set[str](), [name]
     while ahead:
         each = ahead.pop()
@@ -328,7 +328,7 @@ def override_options(config: Config, job: Job, given: Mapping[str, object]) -> A
 
 
 def _written(config: Config, job: Job) -> Mapping[str, object]:
-    """Return what stands under `with:` in the file."""
+    """Return the value of `with:` in the file."""
     data: Any = read_yaml(config.path).data
     try:
         return dict(data["jobs"][job.name]["with"] or {})

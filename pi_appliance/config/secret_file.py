@@ -29,7 +29,7 @@ class SecretFile:
     encrypted: bool = False  # for this machine, by systemd
 
     def values(self) -> dict[str, str]:
-        """Return the secrets in it; none if it is not there. Raises Refused, ConfigError."""
+        """Return the secrets in the file, none if it is missing. Raises `Refused`, `ConfigError`."""
         return secrets.parse(self._read(), self.path)
 
     def require_writable(self) -> None:
@@ -81,7 +81,7 @@ class SecretFile:
 
 
 def _is_ours(path: Path) -> bool:
-    """Say whether PATH is a file of ours, or none yet."""
+    """Return whether `path` is our file or does not exist yet."""
     return not path.exists() or path.stat().st_uid == os.geteuid()
 
 
@@ -119,7 +119,7 @@ def _require_a_line(name: str, value: str) -> None:
 
 @contextlib.contextmanager
 def _alone_in(folder: Path) -> Iterator[None]:
-    """Keep out others who change a file of secrets in FOLDER meanwhile: the last to write would undo the first."""
+    """Lock the secret files in `folder`, so that concurrent writers lose no change."""
     try:
         number = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     except OSError as error:

@@ -1,4 +1,4 @@
-"""Secrets: keys and passwords, from where only the service can read them; never shown, never logged."""
+"""Loading of keys and passwords, which are never shown or logged."""
 
 import re
 import shlex
@@ -58,14 +58,14 @@ def load(config: Path, environment: Mapping[str, str], named: Iterable[str] = ()
 def with_environment(
     values: Mapping[str, str], origin: str, environment: Mapping[str, str], named: Iterable[str]
 ) -> Secrets:
-    """Return VALUES, which come from ORIGIN, and over them what ENVIRONMENT holds of those KNOWN and NAMED."""
+    """Return `values` of `origin`, overridden by the secrets in `environment`."""
     over = {name: environment[name] for name in (*KNOWN, *named) if environment.get(name)}
     origins = {**dict.fromkeys(values, origin), **dict.fromkeys(over, "the environment")}
     return Secrets({**values, **over}, origins)
 
 
 def read_closed(path: Path) -> bytes:
-    """Return what the file PATH holds. Raises Refused if others can read it too, or we cannot."""
+    """Read the private file `path`. Raises `Refused` if others can read it, or we cannot."""
     refuse_if_others_can_read(path)
     return read(path)
 
@@ -77,7 +77,7 @@ def refuse_if_others_can_read(path: Path) -> None:
 
 
 def read(path: Path) -> bytes:
-    """Return what the file PATH holds. Raises Refused."""
+    """Read the file `path`. Raises `Refused`."""
     try:
         return path.read_bytes()
     except OSError as error:
@@ -117,7 +117,7 @@ def parse_line(line: str) -> tuple[str, str | None]:
 
 
 def is_name(text: str) -> bool:
-    """Say whether TEXT can be the name of a secret."""
+    """Return whether `text` is a valid name of a secret."""
     return text.replace("_", "").isalnum()
 
 
@@ -128,7 +128,7 @@ SECRET_NAME = re.compile(
     r"(?:^|[-_.])(?:auth|(?:keys?|pin|pwd)$)|^healthchecks-url$",
     re.IGNORECASE,
 )
-"""Fits the names of things that are kept secret."""
+"""Matches names of settings that are usually secret."""
 
 
 def secret_variables(environment: Mapping[str, str], named: Collection[str]) -> frozenset[str]:
