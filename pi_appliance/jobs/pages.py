@@ -96,7 +96,7 @@ class Card:
 
 
 def seen(run: Run | None, pause: Pause | None = None) -> str:
-    """Return the run, whether it has ended, and the pause, as text. static/jobs.js does the same."""
+    """Return the run, its state and the pause as text. static/jobs.js does the same."""
     pause_text = f"{serializers.instant(pause.since)}/{serializers.instant(pause.until) or ''}" if pause else ""
     return (f"{run.id}:{run.outcome or ''}" if run else "") + f"|{pause_text}"
 

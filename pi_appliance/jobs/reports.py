@@ -92,7 +92,7 @@ class ReportSet:
 
 @contextlib.contextmanager
 def report_set(folder: Path, moment: datetime, *, keep: int) -> Iterator[ReportSet]:
-    """Create the report set of `moment` in `folder`, published when the block ends without an error.
+    """Create the report set of `moment` in `folder`, published when the block succeeds.
 
     The old file names then lead to the new set, whatever its date. At most `keep` sets stay, the
     new one and the newest others.

@@ -25,7 +25,7 @@ def list_backups(state_dir: Path) -> list[Path]:
 
 
 def back_up_daily(database: Database, *, now: datetime | None = None) -> Path | None:
-    """Make a backup of `database` if the newest is about a day old, and delete all but the newest seven.
+    """Make a backup of `database` if the newest is about a day old. Keep the newest seven.
 
     Returns:
         The backup; None if none was made.
@@ -63,7 +63,9 @@ def _copy_database(database: Database, target: Path) -> None:
 
 
 def write_archive(database: Database, path: Path) -> None:
-    """Write database and state to the archive `path`, a .tar.gz that only its owner can read: it holds a key.
+    """Write database and state to the archive `path`, a .tar.gz.
+
+    Only its owner can read it, because it contains a key.
 
     Raises:
         Unavailable: it cannot be written.
@@ -90,9 +92,10 @@ def _is_left_out(item: Path) -> bool:
 
 
 def restore_archive(path: Path, state_dir: Path) -> None:
-    """Replace the files of the state by those of the archive `path`, and make its database the newest backup.
+    """Replace the state by the archive `path`, and make its database the newest backup.
 
-    No other process may use the state meanwhile. `recovery.restore` then puts the database in place.
+    No other process may use the state meanwhile. `recovery.restore` then puts the database in
+    place.
 
     Raises:
         Refused: the file is not such an archive.

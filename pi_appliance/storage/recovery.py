@@ -1,8 +1,9 @@
 """Open the database; replace a damaged one by the newest backup.
 
-The damaged file is kept under another name. What ran since the backup is unknown, so no slot up to now is used again.
-The process may be killed at any moment: either the damaged file is still in its place, or a complete replacement is
-beside it (`replacement_path`), and the next process that opens the database continues from there.
+The damaged file is kept under another name. Runs since the backup are unknown, so no slot up to now
+is used again. The process may be killed at any moment. Then either the damaged file is still in its
+place, or a complete replacement is beside it (`replacement_path`). The next process that opens the
+database continues from there.
 """
 
 import contextlib

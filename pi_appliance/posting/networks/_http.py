@@ -1,6 +1,7 @@
-"""HTTP session for X on requests: limits the time, refuses redirects, and reports whether a request was sent.
+"""HTTP session for X on requests, with a time limit and without redirects.
 
-requests takes 8 MB of memory, so import this module only in code that sends something.
+Errors report whether a request was sent. requests takes 8 MB of memory, so import this module only
+in code that sends something.
 """
 
 import ssl
