@@ -158,7 +158,7 @@ configure() {
         name=${name#./}
         new=$drafts/new
         if [ "$name" = appliance.yaml ]; then
-            sed "s|^state:.*|state: $state|" "$clone/config/$name" >"$new"
+            sed "s|^state-dir:.*|state-dir: $state|" "$clone/config/$name" >"$new"
         else
             cp "$clone/config/$name" "$new"
         fi

@@ -260,7 +260,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     wanted = pages(size)
     with running(size) as (server, house), up(house) as daemon:
         phone, mpd, pid = Phone(daemon.page), MPDClient(), daemon.process.pid
-        until(lambda: not json.loads(phone.get(_API))["trouble"], 30)
+        until(lambda: not json.loads(phone.get(_API))["error"], 30)
         idle = process_cost.look(pid).resident
         count, sizes = turn(phone, wanted, given.rounds, pid)
         mpd.connect("127.0.0.1", server.port)
