@@ -13,7 +13,7 @@ from pi_appliance.errors import ApplianceError, ConfigError, suggest
 from pi_appliance.operations import DAEMON_MODULE, MODULES, operations_in
 
 COMMANDS = {
-    "backup": ("pi_appliance.storage.cli", "Write database and state to an archive."),
+    "backup": ("pi_appliance.backup_cli", "Write database and state to an archive."),
     "config": ("pi_appliance.config_cli", "Check, describe and start a configuration."),
     "doctor": ("pi_appliance.diagnostics.cli", "Check the whole appliance, and say how to fix what is wrong."),
     "jobs": ("pi_appliance.jobs.cli.group", "Run, list, preview and remember jobs."),
@@ -22,7 +22,7 @@ COMMANDS = {
     "notifiers": ("pi_appliance.notify.cli", "Who is notified, and what waits to be sent."),
     "puzzle": ("pi_appliance.puzzles.cli.commands", "Solve, count, check, show and generate puzzles."),
     "qr": ("pi_appliance.qr", "Show the address of the page as a QR code."),
-    "restore": ("pi_appliance.storage.cli", "Replace database and state by those of an archive."),
+    "restore": ("pi_appliance.backup_cli", "Replace database and state by those of an archive."),
     "tweets": ("pi_appliance.posting.cli", "Check, preview and account for posts."),
     "up": ("pi_appliance.daemon_cli", "Run the appliance, with its scheduler, player and page."),
     "version": ("pi_appliance.cli.about", "Show the version of the program and of the running appliance."),

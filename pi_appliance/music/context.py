@@ -1,6 +1,5 @@
 """The context of jobs that play music: the player within the volume policy, stations, the clocks of a session."""
 
-import asyncio
 from collections.abc import Sequence
 
 from pi_appliance import plugins
@@ -8,10 +7,9 @@ from pi_appliance.config import secrets
 from pi_appliance.config.secrets import secret_names
 from pi_appliance.errors import Unavailable
 from pi_appliance.jobs.context import JobContext
-from pi_appliance.music.hub import NO_PLAYER
 from pi_appliance.music.limited_player import PlayerPolicy, apply_policy, max_volume
 from pi_appliance.music.model import Source, Station
-from pi_appliance.music.player import Player
+from pi_appliance.music.player import NO_PLAYER, Player
 from pi_appliance.music.stations import service
 from pi_appliance.system import clock
 from pi_appliance.system.clock import Timestamp
@@ -58,4 +56,6 @@ class MusicContext(JobContext):
 
     async def sleep(self, seconds: float) -> None:
         """Wait for `seconds`, measured by the monotonic clock."""
+        import asyncio  # noqa: PLC0415  # loading a configuration loads this module
+
         await asyncio.sleep(max(0.0, seconds))

@@ -23,7 +23,7 @@ from pi_appliance.errors import ApplianceError, Unavailable
 from pi_appliance.music.limited_player import PlayerPolicy, apply_policy
 from pi_appliance.music.model import Capability, PlaybackState, PlayerState
 from pi_appliance.music.mpd import private
-from pi_appliance.music.player import Player
+from pi_appliance.music.player import NO_PLAYER, Player
 from pi_appliance.storage.recovery import LazyStore
 from pi_appliance.system.clock import Backoff
 
@@ -32,7 +32,6 @@ Sleep = Callable[[float], Awaitable[None]]
 Upstream = Path | tuple[str, int]
 FALLBACK_DIR = "mpd"  # in the state folder: files of the built-in silent player
 FALLBACK_NOTICE = ". Until then the built-in silent player is used"
-NO_PLAYER = 'no player is configured; write  player: {kind: mpd}  into appliance.yaml and see "pi-appliance music"'
 _log = logging.getLogger(__name__)
 
 

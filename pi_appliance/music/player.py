@@ -24,6 +24,8 @@ from pi_appliance.music.model import (
     TrackRating,
 )
 
+NO_PLAYER = 'no player is configured; write  player: {kind: mpd}  into appliance.yaml and see "pi-appliance music"'
+
 
 class Player(Protocol):
     """A program that plays music.

@@ -3,7 +3,6 @@
 A Pi without a battery starts with the time of its last shutdown, or with 1970, until it has asked a time server.
 """
 
-import asyncio
 import ctypes
 import errno
 import os
@@ -163,6 +162,8 @@ class ClockStepWatcher:
 
     def __init__(self, on_step: Callable[[], None], seconds_ahead: float = _FAR_AHEAD) -> None:
         """Start to watch. `on_step` is also called every `seconds_ahead` seconds, when the timer expires."""
+        import asyncio  # noqa: PLC0415  # every command loads this module
+
         self._on_step, self._seconds_ahead, self._loop = on_step, seconds_ahead, asyncio.get_running_loop()
         self._timer = _new_timer(seconds_ahead)
         if self._timer is not None:

@@ -145,7 +145,7 @@ def test_what_could_not_be_reached_is_tried_again_as_often_as_asked_and_exits_75
 
     assert done.returncode == 75
     assert house.last("post")["attempts"] == 3
-    assert "at try 3: bird: not there yet: X cannot be reached" in done.stderr
+    assert "at try 3: bird: not posted yet: X cannot be reached" in done.stderr
 
 
 @pytest.mark.parametrize(

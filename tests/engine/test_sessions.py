@@ -184,7 +184,7 @@ def test_a_session_of_a_job_that_is_gone_from_the_file_is_dropped(home):
 
 
 def test_a_job_to_be_used_once_pauses_itself_and_rings_on_after_a_restart_all_the_same(home):
-    every = "one:\n  kind: session\n  schedule: every 1s\n  with: {diary: diary, once: true}"
+    every = "one:\n  kind: session\n  schedule: every 1s\n  with: {diary: diary, one-shot: true}"
     home.write(every, QUIET)
     with up(home) as daemon:
         began(home, 1)

@@ -231,6 +231,7 @@ def test_a_ping_that_hangs_does_not_delay_the_run(house, ear):
     pinged(house, ear, "quick:\n  kind: command\n  with: {directory: ., run: [touch, done]}")
     with house.start("jobs", "run", "quick") as process:
         until((house.folder / "done").exists)
+        until(lambda: ear.heard)  # the start is sent beside the run, so it may come after the job
         assert calls(ear)[0][0] == "/start"
         ear.released.set()
         assert process.wait(30) == 0

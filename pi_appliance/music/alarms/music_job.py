@@ -1,9 +1,8 @@
 """Job kind `music`: alarm, sleep timer, stop, volume change and announcement."""
 
-import asyncio
 from datetime import timedelta
 
-from pi_appliance.music.alarms import active, alarm, announce, session, sleep
+from pi_appliance.music.alarms import active
 from pi_appliance.music.alarms.options import Action, Options, PlayOut
 from pi_appliance.music.context import MusicContext
 from pi_appliance.storage.model import Result
@@ -24,15 +23,6 @@ def is_preemptible(checkpoint: str) -> bool:
     return active.phase_of(checkpoint) in active.BLOCKS_ALARM
 
 
-_ACTIONS = {
-    Action.ALARM: alarm.ring,
-    Action.SLEEP: sleep.sleep,
-    Action.STOP: sleep.sleep,
-    Action.VOLUME: sleep.change_volume,
-    Action.ANNOUNCE: announce.announce,
-}
-
-
 def run(options: Options, context: MusicContext) -> Result:
     """Do the action of `options`, or resume the session of the checkpoint.
 
@@ -41,10 +31,21 @@ def run(options: Options, context: MusicContext) -> Result:
         Refused: The player rejects it, or something is missing.
 
     """
+    import asyncio  # noqa: PLC0415  # loading a configuration loads this module
+
     return asyncio.run(_run(options, context))
 
 
 async def _run(options: Options, context: MusicContext) -> Result:
+    from pi_appliance.music.alarms import alarm, announce, session, sleep  # noqa: PLC0415  # they load asyncio
+
+    actions = {
+        Action.ALARM: alarm.ring,
+        Action.SLEEP: sleep.sleep,
+        Action.STOP: sleep.sleep,
+        Action.VOLUME: sleep.change_volume,
+        Action.ANNOUNCE: announce.announce,
+    }
     checkpoint: session.Checkpoint | None = None
     if context.resume_only:
         text = context.load_checkpoint()
@@ -55,4 +56,4 @@ async def _run(options: Options, context: MusicContext) -> Result:
             context.clear_checkpoint()
             return Result("the checkpoint of another release was deleted")
         options, checkpoint = loaded
-    return await _ACTIONS[options.action](options, context, checkpoint)
+    return await actions[options.action](options, context, checkpoint)

@@ -18,7 +18,7 @@ class Options:
     diary: Path
     name: str = "plain"
     level: int = 40
-    once: bool = False
+    one_shot: bool = False
 
     def check(self) -> list[tuple[tuple[str | int, ...], str, str]]:
         return [] if 0 <= self.level <= 100 else [(("level",), f"{self.level} is no level", "write 0 to 100")]
