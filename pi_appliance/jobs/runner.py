@@ -15,7 +15,7 @@ from pi_appliance.errors import ApplianceError, Refused, Unavailable, UnknownNam
 from pi_appliance.jobs import attempts as pings
 from pi_appliance.jobs import sessions
 from pi_appliance.jobs.attempts import AttemptResult, Attempts, Listener
-from pi_appliance.scheduling import conditions, cron, scheduler, slot_ledger
+from pi_appliance.scheduling import conditions, cron, dependencies, slot_ledger
 from pi_appliance.scheduling.appliance import Appliance
 from pi_appliance.scheduling.due import BY_A_PERSON, is_selected, uniform
 from pi_appliance.scheduling.model import AtBoot, Cron, Every
@@ -274,7 +274,7 @@ def _require_slot(appliance: Appliance, job: Job, due: str) -> None:
         case Cron() | Every():
             just_before = datetime.fromisoformat(due) - timedelta(microseconds=1) if due[:1].isdigit() else clock.now()
             real = cron.slot_key(next(cron.fire_times(job.schedule, just_before, appliance.config.zone_of(job))))
-        case None if job.depends_on and scheduler.names(job, due, appliance):
+        case None if job.depends_on and dependencies.names_dependencies(job, due, appliance):
             real = due
     if due != real:
         raise UnknownName(f"slot of {job.name}", due, [real] if real else [])

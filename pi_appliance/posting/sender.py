@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from decimal import Decimal
 from itertools import groupby
+from typing import TYPE_CHECKING
 
 from pi_appliance.config import units
 from pi_appliance.errors import ApplianceError, Duplicate, Refused, Unavailable, Uncertain
@@ -23,9 +24,11 @@ from pi_appliance.posting.model import FAILED_STATES, PENDING_STATES, Post, Post
 from pi_appliance.posting.networks import CHECK_ACCOUNT
 from pi_appliance.posting.store import PostDatabase
 from pi_appliance.scheduling.appliance import Appliance
-from pi_appliance.scheduling.child_runs import Runs
 from pi_appliance.storage.model import RESUME, Result, Trigger
 from pi_appliance.system import clock
+
+if TYPE_CHECKING:  # it loads asyncio, which a run does without
+    from pi_appliance.scheduling.child_runs import Runs
 
 _MAX_SEARCH_TIME = timedelta(days=3)  # after the expiry of a post that may have been sent
 _MAX_DELAY = timedelta(hours=2)  # a longer one was scheduled while the clock was ahead
@@ -317,7 +320,7 @@ class PendingPostsRunner:
     def __init__(
         self,
         appliance: Callable[[], Appliance],
-        runs: Runs,
+        runs: "Runs",
         *,
         now: Callable[[], datetime] = clock.now,
         monotonic: Callable[[], float] = time.monotonic,
