@@ -154,10 +154,19 @@ async def request(  # noqa: PLR0913 - the limits are keywords
 
 
 def request_now(method: str, url: str, **options: Any) -> HttpResponse:
-    """Do the same as `request`, with the same arguments, in a thread that has no event loop."""
+    """Do the same as `request`, with the same arguments, and wait for it. An event loop of this thread waits too."""
     import asyncio  # noqa: PLC0415 - see the top of the file
+    from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415
 
-    return asyncio.run(request(method, url, **options))
+    def run() -> HttpResponse:
+        return asyncio.run(request(method, url, **options))
+
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return run()
+    with ThreadPoolExecutor(1) as executor:  # a thread has one event loop at most
+        return executor.submit(run).result()
 
 
 def _client_options(url: str, *, use_proxy: bool) -> dict[str, Any]:

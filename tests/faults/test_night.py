@@ -171,7 +171,7 @@ def test_three_announcements_one_after_the_other_and_the_music_goes_on(night: Ni
         until(lambda: "connected" in daemon.said)
         music(night)
         for text in odd:
-            night.begin("announce", say=text, volume=30)
+            night.begin("announce", text=text, volume=30)
         until(lambda: night.outcomes().count(Outcome.SUCCEEDED) == 3, 30)
         assert "broke off" not in daemon.said
     assert (night.folder / "said.text").read_text("utf-8") == "".join(odd)
@@ -221,7 +221,7 @@ def test_of_two_alarms_at_the_same_minute_one_rings_and_a_sleep_that_fades_makes
         began = time.monotonic()
         night.begin("wake", "other")
         found = [night.ended(job) for job in ("wake", "other", "sleep")]
-    winner = next(run for run in found[:2] if "goes on" in run["summary"])
+    winner = next(run for run in found[:2] if "the music continues" in run["summary"])
     loser = next(run for run in found[:2] if run is not winner)
     assert (winner["details"]["user_took_volume"], loser["summary"]) == (False, "one.wav: another alarm rings now")
     assert found[2]["summary"] == "asleep; an alarm rings now"

@@ -1,5 +1,6 @@
 """The stations: the owner's file, which stays as it is, and the household's own; and streams behind lists."""
 
+import asyncio
 import contextlib
 import threading
 import time
@@ -228,6 +229,13 @@ def web() -> Iterator[Web]:
 )
 def test_the_stream_behind_an_address(web: Web, path: str, leads_to: str) -> None:
     assert streams.resolve_stream(f"{web.address}/{path}") == f"{web.address}/{leads_to}"
+
+
+def test_an_alarm_finds_the_stream_from_its_event_loop(web: Web) -> None:
+    async def resolve() -> str:
+        return streams.resolve_stream(f"{web.address}/a.m3u")
+
+    assert asyncio.run(resolve()) == f"{web.address}/stream"
 
 
 @pytest.mark.parametrize(
