@@ -2,6 +2,7 @@
 
 import asyncio
 import dataclasses
+import sys
 from collections.abc import AsyncIterator, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -267,7 +268,7 @@ class SoftPlayer:
 def soft_kind() -> Iterator[None]:
     """Let `kind: soft` be a player within the block."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.syspath_prepend(str(Path(__file__).parent / "kinds"))
+        patch.setattr(sys, "path", [str(Path(__file__).parent / "kinds"), *sys.path])
         plugins.forget_installed()
         yield
     plugins.forget_installed()
