@@ -1,6 +1,5 @@
 """The mount table: which file systems are mounted, read-only or volatile."""
 
-import asyncio
 import contextlib
 import re
 import select
@@ -86,6 +85,8 @@ class MountWatcher:
     """Call `on_change` in the running event loop after each change of the mount table."""
 
     def __init__(self, on_change: Callable[[], None], path: Path = MOUNT_TABLE) -> None:
+        import asyncio  # noqa: PLC0415 - commands that run as root read the table without it
+
         self._on_change, self._loop = on_change, asyncio.get_running_loop()
         self._epoll: select.epoll | None = None
         try:
