@@ -20,6 +20,9 @@ __all__ = ["abroad", "anywhere", "house"]
 settings.register_profile("appliance", deadline=None)
 settings.load_profile("appliance")
 
+# Daemons of the tests listen in a folder of their own, so that no command reaches the appliance of whoever runs them.
+_RUNTIME_DIR = TemporaryDirectory(prefix="pa-")
+os.environ["XDG_RUNTIME_DIR"] = _RUNTIME_DIR.name
 
 LONG = {"faults", "test_year.py", "test_exactly_once.py"}  # whose tests take longest
 # Files whose tests change the machine: its crontab, its users, its mounts.

@@ -37,7 +37,7 @@ class House:
 
     def environment(self, more: Mapping[str, str] | None = None) -> dict[str, str]:
         """Return what the program sees; nothing of the owner's keys or configuration."""
-        kept = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
+        kept = {name: os.environ[name] for name in ("PATH", "HOME", "LANG", "XDG_RUNTIME_DIR") if name in os.environ}
         return {**kept, "PYTHONPATH": str(ROOT), "PYTHONWARNINGS": "error", **self.extra_environment, **(more or {})}
 
     def run(self, *words: str, environment: Mapping[str, str] | None = None) -> subprocess.CompletedProcess[str]:

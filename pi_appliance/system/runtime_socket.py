@@ -19,7 +19,9 @@ NO_HANDOVER = "PI_APPLIANCE_NO_HANDOVER"
 def user_runtime_dir() -> str:
     """Return the folder in which a daemon of this user listens."""
     base = os.environ.get("XDG_RUNTIME_DIR") or f"/run/user/{os.getuid()}"
-    return f"{base}/pi-appliance" if os.path.isdir(base) else f"/tmp/pi-appliance-{os.getuid()}"  # noqa: PTH112, S108
+    # `su` keeps the variable, which then names a folder of the other user.
+    is_usable = os.access(base, os.W_OK | os.X_OK)
+    return f"{base}/pi-appliance" if is_usable else f"/tmp/pi-appliance-{os.getuid()}"  # noqa: S108
 
 
 def socket_name(config: str) -> str:
