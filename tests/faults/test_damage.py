@@ -327,7 +327,7 @@ def test_mending_killed_at_any_moment_loses_nothing(state):
         "print('go', flush=True); store = open_history(Path(sys.argv[1])); store.ensure_intact(); print('done')"
     )
     random, cut_off = Random(5), 0
-    for _ in range(15):
+    for attempt in range(15):
         for old in state.glob("history.*"):
             old.unlink()
         path.write_bytes(spoilt)
@@ -340,8 +340,11 @@ def test_mending_killed_at_any_moment_loses_nothing(state):
         )
         assert mender.stdout is not None
         mender.stdout.readline()
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            mender.wait(random.uniform(0.005, 0.1))
+        if attempt % 2:  # as soon as the damaged file was set aside: in the middle of it, however fast the machine is
+            until(lambda process=mender: aside(state) or process.poll() is not None)
+        else:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                mender.wait(random.uniform(0.005, 0.1))
         mender.kill()
         cut_off += "done" not in mender.communicate()[0] and bool(aside(state))
         with nothing_twice(state) as store:
