@@ -43,13 +43,7 @@ failed=
 "$bin/ruff" format --check . || failed="$failed format"
 "$bin/ruff" check . || failed="$failed rules"
 "$bin/mypy" || failed="$failed types"
-# Tests wait for real daemons, players and clocks. One that fails beside three others runs once more, alone: if it passes
-# then, only the load was too much for it, and the first report names it.
-"$bin/python" -m pytest --numprocesses auto --maxprocesses 4 -m "$selection" "$@" || {
-    say "the tests that failed run once more, alone"
-    "$bin/python" -m pytest --numprocesses 0 --last-failed --last-failed-no-failures none -m "$selection" "$@" ||
-        failed="$failed tests"
-}
+"$bin/python" -m pytest --numprocesses auto --maxprocesses 4 -m "$selection" "$@" || failed="$failed tests"
 # Each kernel is compared in its two ways above; here all tests of the puzzles run on plain Python, which takes minutes.
 if [ "${PI_APPLIANCE_BOTH:-}" = 1 ]; then
     PI_APPLIANCE_PLAIN=1 "$bin/python" -m pytest --numprocesses auto --maxprocesses 4 tests/puzzles ||
