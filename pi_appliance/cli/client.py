@@ -1,6 +1,6 @@
 """Talk to the running daemon over its unix socket.
 
-It speaks HTTP/1.1 by hand, one request a connection: the standard client takes longer to import than the whole command
+It writes HTTP/1.1 itself, one request per connection: the standard client takes longer to import than the whole command
 takes. The daemon listens in one of these folders, under a name made of the path of its configuration, and the symbolic
 link `api.sock` beside it leads to the daemon that was started first:
 

@@ -271,7 +271,7 @@ _NEED_OPTIONS = ("jobs", "player", "notifiers")  # of no use without what their 
 
 
 def load_partial(path: Path) -> Config | None:
-    """Return the sections of the file PATH that are good by themselves; None if it does not tell its state folder."""
+    """Return the valid sections of the file `path`; None if it does not name its state folder."""
     path = path.absolute()
     try:
         text = yaml_source.decode(path.read_bytes(), path.name)
@@ -285,7 +285,7 @@ def load_partial(path: Path) -> Config | None:
 
 
 def _networks(config: Config, path: Path) -> dict[str, PluginConfig]:
-    """Return the networks of CONFIG whose kind there is, and makes something of their options."""
+    """Return the networks of `config` whose kind exists and whose options are valid."""
     found: dict[str, PluginConfig] = {}
     for name, part in config.networks.items():
         if part.kind in plugins.names("networks"):
