@@ -12,7 +12,7 @@ from pi_appliance.diagnostics.context import HISTORY, UNKNOWN, DiagnosticContext
 from pi_appliance.diagnostics.result import CheckResult, fail, ok, skipped, warn
 from pi_appliance.errors import ApplianceError
 from pi_appliance.system import daemon_health, files, mounts
-from pi_appliance.system import systemd as units
+from pi_appliance.system import systemd as systemd_units
 
 _LITTLE, _TOO_LITTLE = 300_000_000, 30_000_000  # bytes: apt and logs need the first, the history the second
 _FEW = 1000  # inodes
@@ -151,7 +151,7 @@ def check_daemon(context: DiagnosticContext) -> Iterator[CheckResult]:
     if config is None:
         yield skipped(name, UNKNOWN)
         return
-    unit = context.systemd.unit(units.MAIN_UNIT) if context.systemd.is_running else None
+    unit = context.systemd.unit(systemd_units.MAIN_UNIT) if context.systemd.is_running else None
     active = unit is not None and unit.active == "active"
     if config.web.port == 0:
         word = "its unit is active" if active else "the page has another port at each start, so it cannot be asked"
@@ -185,13 +185,13 @@ def check_units(context: DiagnosticContext) -> Iterator[CheckResult]:
         yield skipped(name, "systemd does not run this machine")
         return
     installed = {
-        each: (text, there) for each, text in units.packaged_units().items() if (there := systemd.installed(each))
+        each: (text, there) for each, text in systemd_units.packaged_units().items() if (there := systemd.installed(each))
     }
     if not installed:
         yield skipped(name, "the appliance is not installed as a service")
         return
     other = [each for each, (text, there) in installed.items() if text != there]
-    main = systemd.unit(units.MAIN_UNIT)
+    main = systemd.unit(systemd_units.MAIN_UNIT)
     if other:
         why = f"{', '.join(other)} is not the one of pi-appliance {__version__}"
         yield warn(name, why, "sudo deploy/install.sh, in the clone; changes of your own: systemctl edit pi-appliance")
