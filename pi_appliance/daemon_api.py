@@ -4,7 +4,7 @@ import os
 
 from pi_appliance import __version__
 from pi_appliance.operations import Values
-from pi_appliance.storage.serializers import instant
+from pi_appliance.storage.serializers import instant as as_instant
 from pi_appliance.web.interface import Services
 
 
@@ -17,11 +17,11 @@ async def status(services: Services, _: Values) -> object:
         "pid": os.getpid(),
         "config": str(appliance.config.path),
         "state_dir": str(appliance.config.state_dir),
-        "started_at": instant(daemon.started_at),
+        "started_at": as_instant(daemon.started_at),
         "addresses": list(daemon.addresses),
         "clock": daemon.scheduler.clock_state,
         "running": [{"job": run.job, "run": run.id} for run in appliance.store.active_runs()],
-        "next": {"job": upcoming[1], "at": instant(upcoming[0])} if upcoming else None,
+        "next": {"job": upcoming[1], "at": as_instant(upcoming[0])} if upcoming else None,
         "player_error": daemon.hub.error or None,
         "scheduler_error": daemon.scheduler.trouble or None,
     }
@@ -36,5 +36,5 @@ async def reload(services: Services, _: Values) -> object:
 async def logs(services: Services, values: Values) -> object:
     """Return the newest messages of the daemon, the oldest first."""
     return [
-        {"at": instant(at), "message": message} for at, message in list(services.daemon.messages)[-values["lines"] :]
+        {"at": as_instant(at), "message": message} for at, message in list(services.daemon.messages)[-values["lines"] :]
     ]
