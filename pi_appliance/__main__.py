@@ -4,7 +4,7 @@ import io
 import os
 import sys
 
-from pi_appliance.cli import handover
+from pi_appliance.system import runtime_socket
 
 
 def main(argv: list[str] | None = None) -> None:
@@ -17,7 +17,7 @@ def main(argv: list[str] | None = None) -> None:
 
 def _main(argv: list[str] | None) -> None:
     _open_closed_streams()
-    status = handover.hand_over(sys.argv[1:] if argv is None else argv)
+    status = runtime_socket.hand_over(sys.argv[1:] if argv is None else argv)
     if status is not None:
         sys.exit(status)
     if isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout.errors == "strict":

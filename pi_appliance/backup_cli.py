@@ -4,14 +4,13 @@ from pathlib import Path
 
 import click
 
-from pi_appliance.cli import client
-from pi_appliance.cli.options import config_option
+from pi_appliance.cli import commands
+from pi_appliance.cli.terminal import config_option
 from pi_appliance.config.loader import load_config
 from pi_appliance.errors import Refused
 from pi_appliance.scheduling.appliance import refuse_as_root
-from pi_appliance.storage.backup import write_archive
-from pi_appliance.storage.recovery import open_history
-from pi_appliance.storage.recovery import restore as restore_state
+from pi_appliance.storage.backup import open_history, write_archive
+from pi_appliance.storage.backup import restore as restore_state
 from pi_appliance.system import files, locks
 
 _FILE = click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
@@ -57,7 +56,7 @@ def restore(file: Path, config: Path) -> None:
     """
     state_dir = load_config(config).state_dir
     refuse_as_root(state_dir)
-    connection = client.connect(str(config))
+    connection = commands.connect(str(config))
     if connection is not None:
         connection.close()
         raise Refused("the appliance is running; stop it first: sudo systemctl stop pi-appliance")

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import click
 
-from pi_appliance.cli.options import config_option
-from pi_appliance.config import loader, notifications, secrets
+from pi_appliance.cli.terminal import config_option
+from pi_appliance.config import loader, secrets
 from pi_appliance.config import schema as describe
 from pi_appliance.config.secrets import secret_names
 from pi_appliance.errors import Refused
@@ -42,7 +42,7 @@ def check(config: Path) -> None:
     read = loader.load_config(config)
     stations = load_stations(read.stations)
     known = secrets.load(read.path, os.environ, secret_names(read))
-    notifications.validate_notifiers(loader.read_yaml(read.path), read, known)
+    loader.validate_notifiers(loader.read_yaml(read.path), read, known)
     stumbles = loader.config_warnings(read, known, clock.now())
     for problem in stumbles:
         click.echo(f"{problem} (warning)", err=True)

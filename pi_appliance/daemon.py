@@ -17,23 +17,27 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Protocol
 
-from pi_appliance.cli.text import instant
+from pi_appliance import __version__
+from pi_appliance.cli.terminal import instant
 from pi_appliance.config import secrets
 from pi_appliance.errors import ApplianceError
 from pi_appliance.music import services as music_services
 from pi_appliance.music.hub import PlayerHub
 from pi_appliance.music.usb.drives import UsbDrives
 from pi_appliance.notify.worker import OutboxDispatcher
+from pi_appliance.operations import Values
 from pi_appliance.posting.sender import PendingPostsRunner
 from pi_appliance.scheduling import crontab
 from pi_appliance.scheduling.appliance import Appliance
 from pi_appliance.scheduling.child_runs import Runs
 from pi_appliance.scheduling.run_requests import RequestRunner
 from pi_appliance.scheduling.scheduler import Scheduler, nap_until
-from pi_appliance.storage.outbox import Outbox
-from pi_appliance.system import clock, wakeup
+from pi_appliance.storage.model import instant as as_instant
+from pi_appliance.storage.queues import Outbox
+from pi_appliance.system import clock, locks
 from pi_appliance.system.clock import ClockState, ClockStepWatcher
 from pi_appliance.system.systemd import ServiceNotifier
+from pi_appliance.web.interface import Services
 
 log = logging.getLogger("pi_appliance.daemon")
 _MAX_MESSAGES = 500  # kept for `pi-appliance logs`
@@ -91,8 +95,8 @@ class Daemon:
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self._request_stop)
         loop.add_signal_handler(signal.SIGHUP, self._reload.set)
-        loop.add_signal_handler(wakeup.RING, self._wakeup.set)
-        with wakeup.listen(self.appliance.config.state_dir / wakeup.NAME):
+        loop.add_signal_handler(locks.WAKEUP_SIGNAL, self._wakeup.set)
+        with locks.listen_for_wakeup(self.appliance.config.state_dir / locks.WAKEUP_FILE):
             await self._run()
 
     async def _run(self) -> None:
@@ -246,3 +250,35 @@ async def _cancel(task: asyncio.Task[None]) -> None:
     task.cancel()
     with contextlib.suppress(asyncio.CancelledError):
         await task
+
+
+async def status(services: Services, _: Values) -> object:
+    """Return which configuration the daemon reads, since when, what runs and what comes next."""
+    daemon, appliance = services.daemon, services.appliance
+    upcoming = daemon.scheduler.next()
+    return {
+        "version": __version__,
+        "pid": os.getpid(),
+        "config": str(appliance.config.path),
+        "state_dir": str(appliance.config.state_dir),
+        "started_at": as_instant(daemon.started_at),
+        "addresses": list(daemon.addresses),
+        "clock": daemon.scheduler.clock_state,
+        "running": [{"job": run.job, "run": run.id} for run in appliance.store.active_runs()],
+        "next": {"job": upcoming[1], "at": as_instant(upcoming[0])} if upcoming else None,
+        "player_error": daemon.hub.error or None,
+        "scheduler_error": daemon.scheduler.trouble or None,
+    }
+
+
+async def reload(services: Services, _: Values) -> object:
+    """Check the configuration and have the daemon take it over. Raises ConfigError with every problem."""
+    services.daemon.request_reload()
+    return {"reloaded": str(services.appliance.config.path)}
+
+
+async def logs(services: Services, values: Values) -> object:
+    """Return the newest messages of the daemon, the oldest first."""
+    return [
+        {"at": as_instant(at), "message": message} for at, message in list(services.daemon.messages)[-values["lines"] :]
+    ]

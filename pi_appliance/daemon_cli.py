@@ -9,7 +9,7 @@ import click
 
 from pi_appliance import __version__
 from pi_appliance.app import WebService
-from pi_appliance.cli.options import config_option
+from pi_appliance.cli.terminal import config_option
 from pi_appliance.config.loader import display_path
 from pi_appliance.daemon import Daemon
 from pi_appliance.discovery import DiscoveryService

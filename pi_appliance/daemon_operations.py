@@ -1,8 +1,9 @@
 """The operations on the daemon itself."""
 
 from collections.abc import Sequence
+from typing import Any
 
-from pi_appliance.operations import Operation, integer, text
+from pi_appliance.operations import Operation, Values, integer, text
 
 OPERATIONS: Sequence[Operation] = (
     Operation(
@@ -10,9 +11,9 @@ OPERATIONS: Sequence[Operation] = (
         method="GET",
         path="/status",
         summary="Show whether the appliance runs, and what it does.",
-        handler="pi_appliance.daemon_api:status",
+        handler="pi_appliance.daemon:status",
         result="Status",
-        show="pi_appliance.daemon_text:status",
+        show="pi_appliance.daemon_operations:show_status",
         needs_daemon=True,
     ),
     Operation(
@@ -20,9 +21,9 @@ OPERATIONS: Sequence[Operation] = (
         path="/reload",
         summary="Read the configuration again.",
         details="If the file is wrong, every problem is printed, and the daemon keeps the configuration it has.",
-        handler="pi_appliance.daemon_api:reload",
+        handler="pi_appliance.daemon:reload",
         result="Reloaded",
-        show="pi_appliance.daemon_text:reloaded",
+        show="pi_appliance.daemon_operations:show_reloaded",
         needs_daemon=True,
     ),
     Operation(
@@ -38,10 +39,36 @@ OPERATIONS: Sequence[Operation] = (
         method="GET",
         path="/logs",
         summary="Print the newest messages of the daemon.",
-        handler="pi_appliance.daemon_api:logs",
+        handler="pi_appliance.daemon:logs",
         arguments=(integer("lines", "how many messages", 1, 500, default=50, example=10),),
         result="Logs",
-        show="pi_appliance.daemon_text:logs",
+        show="pi_appliance.daemon_operations:show_logs",
         needs_daemon=True,
     ),
 )
+
+
+def show_status(result: Any, _: Values) -> str:
+    """Return the state of the daemon, one fact a line."""
+    upcoming, running = result["next"], result["running"]
+    rows = [
+        ("pi-appliance", f"{result['version']}, running since {result['started_at']} (process {result['pid']})"),
+        ("configuration", result["config"]),
+        ("state", result["state_dir"]),
+        *(("address", address) for address in result["addresses"]),
+        ("running now", ", ".join(f"{run['job']} (run {run['run']})" for run in running) or "no job"),
+        ("next", f"{upcoming['job']} at {upcoming['at']}" if upcoming else "no job waits for its time"),
+        *(("player", f"not reached: {result['player_error']}") for _ in [1] if result["player_error"]),
+        *(("scheduler", result["scheduler_error"]) for _ in [1] if result["scheduler_error"]),
+    ]
+    return "\n".join(f"{name + ':':<15} {value}" for name, value in rows)
+
+
+def show_reloaded(result: Any, _: Values) -> str:
+    """Return that the file was read again."""
+    return f"{result['reloaded']} is read again"
+
+
+def show_logs(result: Any, _: Values) -> str:
+    """Return one message a line."""
+    return "\n".join(f"{entry['at']} {entry['message']}" for entry in result) or "no messages yet"

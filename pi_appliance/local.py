@@ -18,7 +18,7 @@ from pi_appliance.music.usb.drives import UsbDrive
 from pi_appliance.operations import Operation, Values
 from pi_appliance.scheduling.appliance import Appliance
 from pi_appliance.scheduling.child_runs import Runs
-from pi_appliance.system import clock, wakeup
+from pi_appliance.system import clock, locks
 from pi_appliance.web.actions import Actions
 from pi_appliance.web.interface import Daemon, Services
 
@@ -61,7 +61,7 @@ class _LocalDaemon:
 
     def wake(self) -> None:
         """Wake a daemon of the same state that listens nowhere else."""
-        wakeup.wake_daemon(self.appliance.config.state_dir / wakeup.NAME)
+        locks.wake_daemon(self.appliance.config.state_dir / locks.WAKEUP_FILE)
 
 
 class _LocalHub:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from pi_appliance.cli.options import config_option
+from pi_appliance.cli.terminal import config_option
 from pi_appliance.config.loader import load_config
 from pi_appliance.config.model import Web
 from pi_appliance.errors import Refused, Unavailable

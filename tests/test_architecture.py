@@ -144,10 +144,10 @@ LIBRARIES = {
     "prometheus_client": set(),  # tests only: it would cost the idle daemon 13 MB
     "pysat": {"puzzles.sudoku.sat"},
     "segno": {"qr_code"},
-    "sqlite3": {"storage.database", "storage.recovery"},
+    "sqlite3": {"storage.backup", "storage.database"},
     "tweepy": {"posting.networks.x"},
     "wcwidth": {"posting.x_text"},
-    "yaml": {"config.yaml_source"},
+    "yaml": {"config.binding"},
     "zeroconf": {"mdns"},
 }
 

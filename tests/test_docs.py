@@ -10,8 +10,8 @@ import pytest
 from pi_appliance.__main__ import main
 from pi_appliance.cli.program import cli
 from pi_appliance.config import schema
+from pi_appliance.config.binding import parse
 from pi_appliance.config.loader import load_config
-from pi_appliance.config.yaml_source import parse
 from pi_appliance.puzzles import Puzzle
 from tests.house import ROOT
 

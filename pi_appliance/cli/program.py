@@ -6,8 +6,10 @@ import os
 import sys
 
 import click
+from click.shell_completion import get_completion_class
 
 from pi_appliance import __version__
+from pi_appliance.cli import commands
 from pi_appliance.cli.commands import OperationGroup, command_of
 from pi_appliance.errors import ApplianceError, ConfigError, suggest
 from pi_appliance.operations import DAEMON_MODULE, MODULES, operations_in
@@ -25,8 +27,8 @@ COMMANDS = {
     "restore": ("pi_appliance.backup_cli", "Replace database and state by those of an archive."),
     "tweets": ("pi_appliance.posting.cli", "Check, preview and account for posts."),
     "up": ("pi_appliance.daemon_cli", "Run the appliance, with its scheduler, player and page."),
-    "version": ("pi_appliance.cli.about", "Show the version of the program and of the running appliance."),
-    "completion": ("pi_appliance.cli.about", "Print the completion script of a shell."),
+    "version": ("pi_appliance.cli.program", "Show the version of the program and of the running appliance."),
+    "completion": ("pi_appliance.cli.program", "Print the completion script of a shell."),
 }
 """The module of each command and its line in the list. A module defines `command`, or a function of the command's name;
 only the one needed is imported. The operations of a feature are commands of its group besides."""
@@ -107,3 +109,39 @@ def _detach_stdout() -> None:
     """Let what was not printed yet go nowhere, or Python would stumble over it once more at its end."""
     if sys.stdout is not None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+@click.command("version", short_help="Show the version of the program and of the running appliance.")
+def version() -> None:
+    """Show the version of this program, and of the appliance if another version runs.
+
+    \b
+    Exit status:
+      0  always
+    """
+    click.echo(f"pi-appliance {__version__}")
+    status = next(each for each in operations_in(DAEMON_MODULE) if each.command == "status")
+    try:
+        running = commands.run_operation(status, {}, None)
+    except ApplianceError:
+        return
+    if isinstance(running, dict) and running["version"] != __version__:
+        click.echo(f"running: {running['version']}; restart it to use this version")
+
+
+@click.command("completion", short_help="Print the completion script of a shell.")
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+def completion(shell: str) -> None:
+    """Print the completion script of a shell.
+
+    For bash, add this line to ~/.bashrc:  eval "$(pi-appliance completion bash)"
+
+    \b
+    Exit status:
+      0  it was printed
+      2  the shell is not known
+    """
+
+    kind = get_completion_class(shell)
+    assert kind is not None
+    click.echo(kind(cli, {}, "pi-appliance", "_PI_APPLIANCE_COMPLETE").source())

@@ -10,12 +10,11 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from pi_appliance import plugins
-from pi_appliance.config import notifications, yaml_source
+from pi_appliance.config import binding
 from pi_appliance.config import secrets as secret_names
-from pi_appliance.config.binding import structure
-from pi_appliance.config.model import Config, Job, PluginConfig, StartedBy
-from pi_appliance.config.yaml_source import Tree
-from pi_appliance.errors import ConfigError, ConfigNotFound, InvalidOption, Problem, UnknownName, suggest
+from pi_appliance.config.binding import Tree, structure
+from pi_appliance.config.model import Config, Job, Notify, PluginConfig, StartedBy
+from pi_appliance.errors import ConfigError, ConfigNotFound, InvalidOption, Problem, Refused, UnknownName, suggest
 from pi_appliance.scheduling import lints as cron_lints
 from pi_appliance.scheduling import schedule as schedules
 from pi_appliance.scheduling.model import Every
@@ -67,7 +66,7 @@ def load_config(path: Path) -> Config:
     notifiers = {name: replace(part, options=parts["notifiers", name]) for name, part in config.notifiers.items()}
     player = config.player and replace(config.player, options=parts["player", ""])
     problems = [*_unknown_networks(tree, jobs, networks), *_chain_problems(tree, jobs)]
-    problems += notifications.notifier_problems(tree, config)
+    problems += notifier_problems(tree, config)
     if problems:
         raise ConfigError(problems)
     return replace(config, path=path, jobs=jobs, networks=networks, notifiers=notifiers, player=player)
@@ -87,7 +86,7 @@ def config_warnings(config: Config, secrets: Mapping[str, str], now: datetime) -
         if lack := secret_names.missing(part, secrets):
             right = f"run: pi-appliance networks login {name}"
             found.append(tree.problem(("networks", name), lack, right, at_key=True))
-    return [*found, *notifications.notifier_warnings(tree, config, secrets)]
+    return [*found, *notifier_warnings(tree, config, secrets)]
 
 
 def _schedule_lints(tree: Tree, config: Config, now: datetime) -> Iterator[Problem]:
@@ -108,7 +107,7 @@ def read_yaml(path: Path) -> Tree:
         missing = isinstance(error, (FileNotFoundError, IsADirectoryError, NotADirectoryError))
         hint = "check its name" if missing else "check its rights"
         raise ConfigError([Problem(file, 1, 1, f"cannot be read: {error.strerror}", hint)]) from None
-    return yaml_source.parse(yaml_source.decode(raw, file), file)
+    return binding.parse(binding.decode(raw, file), file)
 
 
 def display_path(path: Path) -> str:
@@ -171,7 +170,7 @@ def _parts(tree: Tree, data: Mapping[str, Any], base: Path) -> tuple[dict[tuple[
     return options, problems
 
 
-def _entries(data: Mapping[str, Any]) -> Iterator[tuple[str, str, yaml_source.Path, Mapping[str, Any]]]:
+def _entries(data: Mapping[str, Any]) -> Iterator[tuple[str, str, binding.YamlPath, Mapping[str, Any]]]:
     for family in ("networks", "notifiers", "jobs"):
         section = data.get(family)
         if isinstance(section, Mapping):
@@ -194,7 +193,7 @@ def _job_problems(tree: Tree, data: Mapping[str, Any]) -> Iterator[Problem]:
                 yield from _schedule_problems(tree, (family, name), entry)
 
 
-def _schedule_problems(tree: Tree, path: yaml_source.Path, entry: Mapping[str, Any]) -> Iterator[Problem]:
+def _schedule_problems(tree: Tree, path: binding.YamlPath, entry: Mapping[str, Any]) -> Iterator[Problem]:
     job, found = structure(tree, path, entry, Job, Path())
     if found or job is None:
         return  # told already
@@ -257,7 +256,7 @@ def _unknown_networks(tree: Tree, jobs: Mapping[str, Job], networks: Mapping[str
         several = bool(named) and isinstance(written["jobs"][name]["with"]["network"], list)
         for number, network in enumerate(named):
             if network not in networks:
-                which: yaml_source.Path = (number,) if several else ()
+                which: binding.YamlPath = (number,) if several else ()
                 path = ("jobs", name, "with", "network", *which)
                 yield tree.problem(path, f"no network is called {network!r}", suggest(network, tuple(networks)))
         report_from = getattr(job.options, "report_from", None)
@@ -274,7 +273,7 @@ def load_partial(path: Path) -> Config | None:
     """Return the valid sections of the file `path`; None if it does not name its state folder."""
     path = path.absolute()
     try:
-        text = yaml_source.decode(path.read_bytes(), path.name)
+        text = binding.decode(path.read_bytes(), path.name)
     except (OSError, ConfigError):
         return None
     good: dict[str, object] = {"time-zone": local_zone()}
@@ -297,7 +296,7 @@ def _networks(config: Config, path: Path) -> dict[str, PluginConfig]:
 
 def _good_keys(section: str, path: Path) -> dict[str, object]:
     try:
-        tree = yaml_source.parse(section, path.name)
+        tree = binding.parse(section, path.name)
     except ConfigError:
         return {}
     if not isinstance(tree.data, dict):
@@ -340,10 +339,72 @@ def _written(config: Config, job: Job) -> Mapping[str, object]:
 class _Words(Tree):
     """A tree that was never a file: its problems name the key in place of line and column."""
 
-    def problem(self, path: yaml_source.Path, wrong: str, right: str = "", *, at_key: bool = False) -> Problem:
+    def problem(self, path: binding.YamlPath, wrong: str, right: str = "", *, at_key: bool = False) -> Problem:
         named = "" if at_key or not path else f"{'.'.join(map(str, path))}: "
         return Problem(self.file, 0, 0, named + wrong, right)
 
 
 def _line(problem: Problem) -> str:
     return problem.message + (f"; {problem.hint}" if problem.hint else "")
+
+
+_PING = "https://hc-ping.com/${HC_BACKUP}"
+
+
+def notifier_problems(tree: Tree, config: Config) -> Iterator[Problem]:
+    """Yield unknown names in `on-failure` and `on-recovery`, and invalid ping addresses."""
+    yield from _unknown_notifiers(tree, config, (), config.notify)
+    for name, job in config.jobs.items():
+        path = ("jobs", name)
+        yield from _unknown_notifiers(tree, config, path, job.notify)
+        if job.healthchecks_url is not None and (found := _wrong_ping(job.healthchecks_url)):
+            yield tree.problem((*path, "healthchecks-url"), *found)
+
+
+def _unknown_notifiers(tree: Tree, config: Config, path: binding.YamlPath, notify: Notify) -> Iterator[Problem]:
+    for key, names in (("on-failure", notify.on_failure), ("on-recovery", notify.on_recovery)):
+        for number, name in enumerate(names or ()):
+            if name not in config.notifiers:
+                hint = suggest(name, tuple(config.notifiers))
+                yield tree.problem((*path, "notify", key, number), f"no notifier is called {name!r}", hint)
+
+
+def _wrong_ping(address: str) -> tuple[str, str] | None:
+    found = secret_names.find_problem(address, _PING)
+    if found is None and not address.startswith(("https://", "http://", "${")):
+        return "a ping goes to a web address", f"write one such as {_PING}"
+    return found
+
+
+def notifier_warnings(tree: Tree, config: Config, secrets: Mapping[str, str]) -> Iterator[Problem]:
+    """Yield a warning for each notifier or ping with a missing secret."""
+    for name, part in config.notifiers.items():
+        if lack := plugins.load("notifiers", part.kind).missing_secrets(part.options, secrets):
+            wrong, _, right = lack.partition("; ")
+            yield tree.problem(("notifiers", name), wrong, right, at_key=True)
+    for name, job in config.jobs.items():
+        if missing := secret_names.missing_secrets(job.healthchecks_url or "", secrets):
+            wrong = f"no {', '.join(missing)} among the secrets"
+            yield tree.problem(("jobs", name, "healthchecks-url"), wrong, "put it into secrets.env")
+
+
+def validate_notifiers(tree: Tree, config: Config, secrets: Mapping[str, str]) -> None:
+    """Check the options of all notifiers by connecting each one.
+
+    This is slow, because it imports the libraries that send.
+
+    Raises:
+        ConfigError: Every notifier whose options were refused.
+    """
+    found = []
+    for name, part in config.notifiers.items():
+        kind = plugins.load("notifiers", part.kind)
+        if kind.missing_secrets(part.options, secrets):
+            continue  # notifier_warnings reports it
+        try:
+            kind.connect(part.options, secrets)
+        except Refused as error:
+            wrong, _, right = str(error).partition("; ")
+            found.append(tree.problem(("notifiers", name, "with"), wrong, right))
+    if found:
+        raise ConfigError(found)

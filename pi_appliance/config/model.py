@@ -3,9 +3,9 @@
 Field names are the YAML keys with _ for -. The text in Annotated describes a key to editors, docs and `config init`.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import time, timedelta
+from datetime import datetime, time, timedelta
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
@@ -342,3 +342,71 @@ class Config:
     def reports(self) -> Path:
         """The directory of reports, with one subdirectory per job."""
         return self.state_dir / "reports"
+
+
+class Event(StrEnum):
+    """The reason for a message."""
+
+    FAILURE = "failure"  # a job began to fail
+    RECOVERY = "recovery"  # a job that failed has succeeded again
+    CUSTOM = "words"  # a text from elsewhere, such as a systemd unit or a test
+    PING_SUCCESS = "ping-success"  # to `healthchecks-url`, after a successful run
+    PING_FAIL = "ping-fail"  # to `healthchecks-url`, after a failed run
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NotifyTargets:
+    """The notifiers of one job, and whether it has a `healthchecks-url`."""
+
+    on_failure: Sequence[str] = ()
+    on_recovery: Sequence[str] = ()
+    ping: bool = False
+
+    @classmethod
+    def for_job(cls, config: Config, job: Job) -> "NotifyTargets":
+        """Return the targets of `job`; those of `config` are the default."""
+        return cls(
+            on_failure=(config.notify if job.notify.on_failure is None else job.notify).on_failure or (),
+            on_recovery=(config.notify if job.notify.on_recovery is None else job.notify).on_recovery or (),
+            ping=job.healthchecks_url is not None,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Message:
+    """The text of a notification: a one-line title and a body."""
+
+    title: str
+    body: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OutboxMessage:
+    """One row of the outbox: a message for one notifier."""
+
+    id: int
+    job: str  # '' without a job
+    run: int  # the id of the reported run; 0 without a run
+    notifier: str  # name of the notifier; '' for a ping
+    event: Event
+    created_at: datetime
+    message: Message  # empty unless `event` is CUSTOM: other texts are written when sent
+    attempts: int = 0
+    next_attempt_at: datetime  # no attempt before this time
+    last_error: str = ""  # our own text, which contains no secret
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NotifierConfig:
+    """The notification settings, also those usable in an otherwise invalid file."""
+
+    path: Path
+    time_zone: ZoneInfo
+    state_dir: Path | None = None
+    notifiers: Mapping[str, PluginConfig] = field(default_factory=dict)
+    on_failure: Sequence[str] = ()
+    pings: Mapping[str, str] = field(default_factory=dict)
+    other_secrets: Collection[str] = ()
+    """Names of the secrets of networks, which notifiers do not use."""
+    is_complete: bool = True
+    """Whether the file is valid. Only then is a name missing here certainly unknown."""

@@ -1,15 +1,75 @@
 """Loading of keys and passwords, which are never shown or logged."""
 
+import base64
+import html
+import json
 import re
 import shlex
 import stat
+import string
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
+from urllib.parse import quote, quote_plus, urlsplit
 
 from pi_appliance import plugins
-from pi_appliance.config import addresses
 from pi_appliance.config.model import Config, PluginConfig
 from pi_appliance.errors import ConfigError, Problem, Refused
+
+_NAME = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
+_SHAPE = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://\S+")
+_PASSWORD = re.compile(r"://[^/?#@]*:[^/?#@]+@")
+_PLAIN = frozenset(string.ascii_letters + string.digits + "-._~")
+
+
+def secret_names_in(address: str) -> tuple[str, ...]:
+    """Return the names of the secrets in `address`, without duplicates."""
+    return tuple(dict.fromkeys(_NAME.findall(address)))
+
+
+def missing_secrets(address: str, secrets: Mapping[str, str]) -> list[str]:
+    """Return the names used in `address` that have no value in `secrets`."""
+    return [name for name in secret_names_in(address) if not secrets.get(name)]
+
+
+def substitute(address: str, secrets: Mapping[str, str]) -> str:
+    """Return `address` with the values of its secrets, all of which must be in `secrets`.
+
+    A secret that is the whole address is inserted unchanged. Within an address it is
+    percent-encoded, so a password may contain any character.
+    """
+    whole = _NAME.fullmatch(address)
+    if whole:
+        return secrets[whole[1]]
+    return _NAME.sub(lambda match: _escaped(secrets[match[1]]), address)
+
+
+def redact(address: str) -> str:
+    """Return the scheme of `address` and the names of its secrets, which are safe to show."""
+    shape = _SHAPE.fullmatch(_NAME.sub("x", address))
+    named = ", ".join(secret_names_in(address))
+    scheme = f"{shape[1]}://…" if shape and not _NAME.fullmatch(address) else "…"
+    return f"{scheme} ({named})" if named else scheme
+
+
+def find_problem(address: str, example: str) -> tuple[str, str] | None:
+    """Return the problem of a configured `address` and its correction, or None.
+
+    The texts do not contain the address, because it may contain a secret.
+    """
+    plain = _NAME.sub("x", address)
+    if "$" in plain:
+        return "a $ that begins no ${NAME}", "write ${NAME} for the secret NAME, or %24 for a $"
+    if not _NAME.fullmatch(address) and not _SHAPE.fullmatch(plain):
+        return "this is no address", f"write one such as {example}"
+    password = _PASSWORD.search(address)
+    if password and not _NAME.search(password[0].partition("://")[2].partition(":")[2]):
+        return "a password does not belong here", "put it among the secrets and write ${NAME} for it"
+    return None
+
+
+def _escaped(text: str) -> str:
+    return "".join(chr(byte) if chr(byte) in _PLAIN else f"%{byte:02X}" for byte in text.encode())
+
 
 NAME = "secrets.env"
 KNOWN = ("WEB_PASSWORD", "MPD_PASSWORD")
@@ -180,9 +240,7 @@ def secret_names(config: Config) -> frozenset[str]:
     named = {name for part in config.notifiers.values() for name in part.options.names()}
     named.update(*(of_network(part) for part in config.networks.values()))
     return frozenset(
-        named.union(
-            *(addresses.secret_names_in(job.healthchecks_url) for job in config.jobs.values() if job.healthchecks_url)
-        )
+        named.union(*(secret_names_in(job.healthchecks_url) for job in config.jobs.values() if job.healthchecks_url))
     )
 
 
@@ -196,3 +254,128 @@ def missing(part: PluginConfig, secrets: Mapping[str, str]) -> str:
     """Return a message with the missing secrets of the network `part`, or ''."""
     lacking = [name for name in of_network(part) if not secrets.get(name)]
     return f"no {', '.join(lacking)} among the secrets" if lacking else ""
+
+
+MARK = "[redacted]"
+SHORTEST = 4
+"""Characters. Shorter values occur in ordinary words and are not redacted."""
+_LONG_PART = 8
+_ADDRESS = re.compile(rf"\b[a-z][a-z0-9+.-]*://(?:{re.escape(MARK)}|[^\s\"'<>)\]}}])+", re.IGNORECASE)
+_NAMED = re.compile(r"""(?:--?(?P<flag>[\w-]+)[ =]|(?P<name>[\w.-]+)["']?\s*[:=]\s*)(?=\S)""")
+_SCHEME = re.compile(r"\b(bearer|basic)\s+\S+", re.IGNORECASE)
+# Session tokens change too often to be known by value: those after "Bearer", and JSON web tokens.
+_SESSION = re.compile(r"(?<=bearer )[\w.~+/=-]{16,}|\beyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]+", re.IGNORECASE)
+_LONG = re.compile(r"(?<![\w+/=-])(?=[\w+=-]*\d)(?=[\w+=-]*[A-Za-z])[\w+=-]{24,}(?![\w+/=-])")
+_ALL_WITHIN = {"environment", "env", "headers"}
+
+
+class Redactor:
+    """Remove known secrets, and learn more of them from settings."""
+
+    def __init__(self, values: Iterable[str]) -> None:
+        self._spellings: set[str] = set()
+        for value in values:
+            self.learn(value)
+
+    def learn(self, value: str) -> None:
+        """Redact `value` in all texts from now on."""
+        if value:
+            raw = value.encode("utf-8", "surrogateescape")  # a variable may hold any bytes
+            self._spellings |= {
+                *(value, quote(raw, safe=""), quote(raw), quote_plus(raw), html.escape(value)),
+                quote(quote(raw, safe=""), safe=""),  # as OAuth signs it
+                *(json.dumps(value)[1:-1], json.dumps(value, ensure_ascii=False)[1:-1], repr(value)[1:-1]),
+                *_base64(raw),
+            }
+
+    def known(self, text: str) -> str:
+        """Return `text` without known secrets."""
+        for each in sorted(self._spellings, key=len, reverse=True):
+            text = text.replace(each, MARK)
+        return text
+
+    def heard(self, text: str) -> str:
+        """Return the `text` of a server or library without known secrets and session tokens."""
+        return _SESSION.sub(MARK, self.known(text))
+
+    def text(self, text: str) -> str:
+        """Return `text` without secrets known by value, name or pattern."""
+        return "\n".join(_line(line) for line in self.known(text).split("\n"))
+
+    def settings(self, value: object, name: str = "", *, hidden: bool = False) -> object:
+        """Redact plain data, and learn the secrets in it.
+
+        Args:
+            value: Plain data, such as a section of the configuration.
+            name: The key of `value`, which may mark it as secret.
+            hidden: Redact all of `value`.
+        """
+        if isinstance(value, Mapping):
+            within = hidden or name in _ALL_WITHIN or bool(SECRET_NAME.search(name))
+            return {self.known(str(key)): self.settings(each, str(key), hidden=within) for key, each in value.items()}
+        hidden = hidden or bool(SECRET_NAME.search(name))
+        if isinstance(value, (list, tuple)):
+            return self._listed(value, hidden=hidden)
+        for address in _ADDRESS.findall(value) if isinstance(value, str) else ():
+            self._learn_address(address)
+        if hidden and value is not None and not isinstance(value, bool):
+            self._learn_part(str(value))
+            return MARK
+        if isinstance(value, str):
+            return self.text(value)
+        return value if self.known(str(value)) == str(value) else MARK
+
+    def _listed(self, values: Iterable[object], *, hidden: bool) -> list[object]:
+        """Redact a list like a command line: the item after `--password` is a secret."""
+        found, before = list[object](), ""
+        for each in values:
+            flag = before.startswith("-") and bool(SECRET_NAME.search(before.lstrip("-")))
+            found.append(self.settings(each, hidden=hidden or flag))
+            before = each if isinstance(each, str) else ""
+        return found
+
+    def _learn_address(self, address: str) -> None:
+        try:
+            parts = urlsplit(address)
+        except ValueError:  # unbalanced brackets; it is not shown anyway
+            return
+        for part in (parts.password, parts.path.strip("/"), parts.query, parts.fragment):
+            self._learn_part(part or "")
+        for part in (parts.username or "", *parts.path.split("/")):
+            if len(part) >= _LONG_PART:  # shorter parts, such as `post`, also occur elsewhere
+                self.learn(part)
+
+    def _learn_part(self, value: str) -> None:
+        if len(value) >= SHORTEST:
+            self.learn(value)
+
+
+def _base64(raw: bytes) -> set[str]:
+    """Return the base64 forms of `raw`: alone and, if long enough, at any offset."""
+    found = {base64.b64encode(raw).decode("ascii").rstrip("=")}
+    for before in range(3) if len(raw) >= _LONG_PART else ():
+        whole = base64.b64encode(bytes(before) + raw).decode("ascii").rstrip("=")
+        shared = (
+            before + 1 if before else 0,
+            -1 if (before + len(raw)) % 3 else None,
+        )  # the characters at the ends also encode neighbouring bytes
+        found.add(whole[slice(*shared)])
+    return found | {each.replace("+", "-").replace("/", "_") for each in found}
+
+
+def _line(line: str) -> str:
+    line = _ADDRESS.sub(lambda match: _short(match[0]), line)
+    line = _SCHEME.sub(lambda match: f"{match[1]} {MARK}", line)
+    for match in _NAMED.finditer(line):
+        if SECRET_NAME.search(match["flag"] or match["name"]):
+            line = line[: match.end()] + MARK  # the end of the value is unknown
+            break
+    return _LONG.sub(MARK, line)
+
+
+def _short(address: str) -> str:
+    """Return `address` up to its host and port."""
+    scheme, _, rest = address.partition("://")
+    place, slash, path = rest.partition("/")
+    host = re.split(r"[?#]", place.rpartition("@")[2])[0]
+    return f"{scheme}://{host}" + (f"/{MARK}" if (slash and path) or re.search(r"[?#]", place) else "")

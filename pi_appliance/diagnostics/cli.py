@@ -1,16 +1,232 @@
-"""pi-appliance doctor: whether everything is well, and what mends what is not."""
+"""The support bundle: data for remote help, without secrets."""
 
+import io
 import json
 import os
+import tarfile
+import time
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import click
 
-from pi_appliance.cli.options import json_option, optional_config_option
-from pi_appliance.diagnostics import bundle as support
-from pi_appliance.diagnostics import checklist
-from pi_appliance.diagnostics.context import DiagnosticContext
-from pi_appliance.errors import ConfigNotFound
+from pi_appliance.cli.terminal import json_option, optional_config_option
+from pi_appliance.config import loader, secret_file, secrets
+from pi_appliance.config.secrets import MARK, Redactor, secret_names
+from pi_appliance.diagnostics import job_checks, machine_checks
+from pi_appliance.diagnostics.context import CheckResult, DiagnosticContext, Status, warn
+from pi_appliance.errors import ApplianceError, ConfigNotFound
+from pi_appliance.scheduling.crontab_files import SystemCrontab, UserCrontab
+from pi_appliance.storage import model
+from pi_appliance.storage.model import Outcome, Run
+from pi_appliance.system import files, machine, systemd
+
+_TELL = "tell the makers of it: pi-appliance doctor --bundle doctor.tar.gz"
+CHECKS: tuple[tuple[str, Callable[[DiagnosticContext], Iterator[CheckResult]]], ...] = (
+    ("configuration", job_checks.check_configuration),
+    ("secrets", job_checks.check_secrets),
+    ("networks", job_checks.check_networks),
+    ("clock", machine_checks.check_clock),
+    ("time zone", machine_checks.check_time_zone),
+    ("cron", job_checks.check_cron),
+    ("crontab", job_checks.check_crontab),
+    ("daemon", machine_checks.check_daemon),
+    ("unit", machine_checks.check_units),
+    ("failed units", machine_checks.check_failed_units),
+    ("state folder", machine_checks.check_state_dir),
+    ("state is kept", machine_checks.check_state_is_kept),
+    ("space", machine_checks.check_space),
+    ("history", machine_checks.check_history),
+    ("card", machine_checks.check_sd_card),
+    ("temperature", machine_checks.check_temperature),
+    ("power", machine_checks.check_power),
+    ("player", job_checks.check_player),
+    ("jobs", job_checks.check_jobs),
+    ("posts", job_checks.check_posts),
+    ("puzzles", job_checks.check_kernels),
+)
+
+
+def run_checks(context: DiagnosticContext) -> Iterator[CheckResult]:
+    """Yield the results of all checks. An exception in a check becomes a warning."""
+    for name, check in CHECKS:
+        try:
+            yield from check(context)
+        except Exception as error:  # noqa: BLE001 - the edge: who looks for a fault must not be stopped by one
+            what = " ".join(f"{type(error).__name__}: {error}".split())
+            yield warn(name, f"could not look: {what}", _TELL)
+
+
+def has_failures(found: list[CheckResult]) -> bool:
+    """Say whether something does not work."""
+    return any(finding.status is Status.FAIL for finding in found)
+
+
+_WORDS = {Status.OK: "ok", Status.WARN: "warn", Status.FAIL: "FAIL", Status.SKIPPED: "-"}
+_WIDTH = 15  # of the names of most checks
+
+
+def format_result(finding: CheckResult) -> str:
+    """Return `finding` as one line, followed by a line with the fix, if any."""
+    text = f"{_WORDS[finding.status]:<4}  {finding.check:<{_WIDTH}}  {finding.summary}"
+    return f"{text}\n      {'':<{_WIDTH}}  fix: {finding.fix}" if finding.fix else text
+
+
+def summary(found: Sequence[CheckResult]) -> str:
+    """Return the last line of the checklist."""
+    fails, warns = (sum(each.status is kind for each in found) for kind in (Status.FAIL, Status.WARN))
+    if not fails and not warns:
+        return "all well"
+    return (
+        f"{fails or 'nothing'} {'fails' if fails < 2 else 'fail'}, {warns or 'no'} warning{'' if warns == 1 else 's'}"
+    )
+
+
+def result_values(finding: CheckResult) -> dict[str, str]:
+    """Return FINDING as plain values."""
+    return {"check": finding.check, "status": finding.status, "summary": finding.summary, "fix": finding.fix}
+
+
+_RUNS = 50
+_LOGS = 5  # of the newest runs that did not end well
+_TAIL = 20_000  # characters of a log
+_JOURNAL = 300  # lines
+_GOOD = (None, Outcome.SUCCEEDED, Outcome.SKIPPED)
+_README = f"""\
+What "pi-appliance doctor --bundle" saw of an appliance, for who is to help.
+
+Every value of secrets.env, and whatever else is called or looks like a secret, was replaced by {MARK}; secrets.env
+itself is not in here. Names of jobs, paths, and what jobs printed are. Read it before you send it on.
+"""
+
+
+def write_bundle(path: Path, context: DiagnosticContext, findings: Sequence[CheckResult]) -> list[str]:
+    """Write the support file PATH, for our own eyes only, and return what went in. Raises Unavailable."""
+    known, whole = _secret_values(context)
+    redactor = Redactor(known)
+    settings = redactor.settings(_settings(context))  # first: what is secret in it is then known everywhere
+    parts = {"configuration.json": _json(settings)}
+    for name, make in _PARTS.items():
+        if whole or name in _HARMLESS:
+            parts |= _made(name, make, context, redactor)
+    parts["doctor.json"] = _json(redactor.settings([result_values(each) for each in findings]))
+    left_out = "" if whole else "\nThe secrets could not be read, so runs, logs and journal were left out.\n"
+    parts["README.txt"] = _README + left_out
+    with files.atomic_write(path, mode=0o600) as file, tarfile.open(fileobj=file, mode="w:gz") as archive:
+        for name, text in sorted(parts.items()):
+            _add(archive, redactor.known(name), redactor.known(text) if name != "README.txt" else text)
+    return [f"{redactor.known(name)}, {len(text):,} characters" for name, text in sorted(parts.items())]
+
+
+def _secret_values(context: DiagnosticContext) -> tuple[frozenset[str], bool]:
+    """Return the known secret values, and whether they are complete."""
+    known, whole = secrets.values(
+        context.path, context.environment, secret_names(context.config) if context.config else ()
+    )
+    try:
+        file = secret_file.of_service(context.path, context.systemd) if context.path else None
+        return (known | set(file.values().values()) if file else known), whole
+    except (ApplianceError, OSError):
+        return known, False
+
+
+def _made(
+    name: str,
+    make: Callable[[DiagnosticContext], Iterator[tuple[str, object]]],
+    context: DiagnosticContext,
+    redactor: Redactor,
+) -> dict[str, str]:
+    """Make a part. One that cannot be made says why: the others are still of use."""
+    try:
+        return {
+            each: redactor.text(content) if isinstance(content, str) else _json(redactor.settings(content))
+            for each, content in make(context)
+        }
+    except Exception as error:  # noqa: BLE001 - the edge: who looks for a fault must not be stopped by one
+        return {f"{name}.txt": redactor.text(f"could not be read: {type(error).__name__}: {error}\n")}
+
+
+def _settings(context: DiagnosticContext) -> object:
+    """Return the file as plain data; only its problems where it is no YAML."""
+    if context.path is None:
+        return {"trouble": str(context.error)}
+    try:
+        tree = loader.read_yaml(context.path)
+    except ApplianceError as error:
+        return {"trouble": str(error)}
+    return {"file": str(context.path), "trouble": str(context.error or ""), "content": tree.data}
+
+
+def _versions(context: DiagnosticContext) -> Iterator[tuple[str, object]]:
+    yield "versions.json", {**machine.system_versions(context.root), "packages": machine.package_versions()}
+
+
+def _history(context: DiagnosticContext) -> Iterator[tuple[str, object]]:
+    with context.history() as store:
+        runs = store.history(limit=_RUNS) if store else []
+    yield "runs.json", [model.run(run) for run in runs]
+
+
+def _logs(context: DiagnosticContext) -> Iterator[tuple[str, object]]:
+    with context.history() as store:
+        runs = store.history(limit=10 * _RUNS) if store else []
+    for run in [each for each in runs if each.outcome not in _GOOD and each.attempts][:_LOGS]:
+        if text := _tail(context, run):
+            yield f"logs/{run.job}-{run.id}.log", text
+
+
+def _tail(context: DiagnosticContext, run: Run) -> str:
+    assert context.config is not None
+    text = files.read_log(context.config.state_dir / "logs" / run.job / f"{run.id}.log")
+    if len(text) <= _TAIL:
+        return text
+    # From the start of a line: half a word might be half a secret, which nobody would know again.
+    return f"({len(text) - _TAIL:,} characters before this)\n" + text[-_TAIL:].partition("\n")[2]
+
+
+def _crontab(context: DiagnosticContext) -> Iterator[tuple[str, object]]:
+    path = context.path or Path()
+    for table in (SystemCrontab(path, path=context.root / "etc/cron.d/pi-appliance"), UserCrontab(path)):
+        try:
+            text = (table.read() or b"").decode("utf-8", "replace")
+        except ApplianceError as error:
+            text = f"--trigger cron {error}"
+        ours = [line for line in text.splitlines() if "--trigger cron " in line]
+        if ours:
+            yield f"crontab/{'system' if isinstance(table, SystemCrontab) else 'user'}.txt", "\n".join(ours) + "\n"
+
+
+def _units(context: DiagnosticContext) -> Iterator[tuple[str, object]]:
+    for name in systemd.packaged_units():
+        if (text := context.systemd.installed(name)) is not None:
+            yield f"units/{name}", text.decode("utf-8", "replace")
+
+
+def _journal(context: DiagnosticContext) -> Iterator[tuple[str, object]]:
+    if text := context.systemd.journal(systemd.MAIN_UNIT, _JOURNAL):
+        yield "journal.txt", text
+
+
+_PARTS: dict[str, Callable[[DiagnosticContext], Iterator[tuple[str, object]]]] = {
+    "versions": _versions,
+    "crontab": _crontab,
+    "units": _units,
+    "runs": _history,
+    "logs": _logs,
+    "journal": _journal,
+}
+_HARMLESS = ("versions", "crontab", "units")  # may be shown though it is not known which values are secret
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, indent=1, ensure_ascii=False, default=str) + "\n"
+
+
+def _add(archive: tarfile.TarFile, name: str, text: str) -> None:
+    content = text.encode("utf-8", "backslashreplace")
+    about_it = tarfile.TarInfo(f"pi-appliance-doctor/{name}")
+    about_it.size, about_it.mode, about_it.mtime = len(content), 0o600, int(time.time())
+    archive.addfile(about_it, io.BytesIO(content))
 
 
 @click.command("doctor", short_help="Say whether all is well, and what mends what is not.")
@@ -36,15 +252,13 @@ def command(bundle: Path | None, as_json: bool, config: Path | ConfigNotFound) -
     """
     context = DiagnosticContext.inspect(config, os.environ)
     findings = []
-    for finding in checklist.run_checks(context):
+    for finding in run_checks(context):
         findings.append(finding)
         if not as_json:
-            click.echo(checklist.format_result(finding))
-    click.echo(
-        json.dumps([checklist.result_values(each) for each in findings]) if as_json else checklist.summary(findings)
-    )
+            click.echo(format_result(finding))
+    click.echo(json.dumps([result_values(each) for each in findings]) if as_json else summary(findings))
     if bundle is not None:
-        for name in support.write_bundle(bundle, context, findings):
+        for name in write_bundle(bundle, context, findings):
             click.echo(f"{bundle}: {name}", err=True)
-    if checklist.has_failures(findings):
+    if has_failures(findings):
         raise SystemExit(1)

@@ -4,13 +4,14 @@ import contextlib
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from enum import StrEnum
 from pathlib import Path
 from typing import Self
 
 from pi_appliance.config import loader
 from pi_appliance.config.model import Config
 from pi_appliance.errors import ApplianceError
-from pi_appliance.storage.runs import Store
+from pi_appliance.storage.history import Store
 from pi_appliance.system import files
 from pi_appliance.system.clock import Clock, SystemClock
 from pi_appliance.system.systemd import Systemd
@@ -105,3 +106,53 @@ def _is_there(path: Path) -> bool:
         return path.exists()
     except OSError:
         return True
+
+
+class Status(StrEnum):
+    """How bad it is."""
+
+    OK = "ok"
+    WARN = "warn"  # it works, but will not always
+    FAIL = "fail"  # something does not work
+    SKIPPED = "skipped"  # this machine, or this configuration, has no such thing
+
+
+@dataclass(frozen=True, slots=True)
+class CheckResult:
+    """The one-line result of `check`; `fix` is a command or an instruction."""
+
+    check: str
+    status: Status
+    summary: str
+    fix: str = ""
+
+
+def ok(check: str, found: str) -> CheckResult:
+    """Return a result without problems."""
+    return CheckResult(check, Status.OK, _line(found))
+
+
+def warn(check: str, found: str, fix: str) -> CheckResult:
+    """Return a warning: it works, but may fail later."""
+    return CheckResult(check, Status.WARN, _line(found), _line(fix))
+
+
+def fail(check: str, found: str, fix: str) -> CheckResult:
+    """Return a failure."""
+    return CheckResult(check, Status.FAIL, _line(found), _line(fix))
+
+
+def skipped(check: str, found: str) -> CheckResult:
+    """Return the reason for a skipped check."""
+    return CheckResult(check, Status.SKIPPED, _line(found))
+
+
+def error_result(error: object, otherwise: str) -> tuple[str, str]:
+    """Split `error` at its semicolon into problem and fix; the default fix is `otherwise`."""
+    wrong, _, right = str(error).partition("; ")
+    return wrong, right.removeprefix("run: ") or otherwise
+
+
+def _line(text: str) -> str:
+    """Join the lines of `text`, because the output of a job may have several."""
+    return " ".join(text.split())

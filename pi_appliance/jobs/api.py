@@ -8,7 +8,7 @@ from typing import Any
 from pi_appliance.jobs import pages, report_files
 from pi_appliance.operations import Argument, Operation, integer, text
 from pi_appliance.scheduling import slot_ledger
-from pi_appliance.storage import serializers
+from pi_appliance.storage import model
 from pi_appliance.web import state as values
 from pi_appliance.web.actions import Actions
 from pi_appliance.web.interface import Daemon
@@ -161,12 +161,12 @@ class JobApi:
         runs = self._daemon.appliance.history(
             job=arguments["job"], limit=arguments["limit"], before=arguments["before"]
         )
-        return [serializers.run(run) for run in runs]
+        return [model.run(run) for run in runs]
 
     async def run(self, call: Call) -> object:
         """Return a run and its output."""
         run, log = self._daemon.appliance.log(call.path["number"])
-        return {**(serializers.run(run) or {}), "log": log}
+        return {**(model.run(run) or {}), "log": log}
 
     async def reports(self, _: Call) -> object:
         """Return the reports, the newest first."""
@@ -191,6 +191,6 @@ def _report(report: report_files.Report) -> Mapping[str, Any]:
     return {
         "job": report.job,
         "file": report.file,
-        "written": serializers.instant(report.written),
+        "written": model.instant(report.written),
         "bytes": report.size,
     }

@@ -3,7 +3,7 @@
 import asyncio
 from random import SystemRandom
 
-from pi_appliance.cli import text
+from pi_appliance.cli import terminal
 from pi_appliance.jobs import runner
 from pi_appliance.operations import Values
 from pi_appliance.storage.model import Trigger
@@ -29,10 +29,10 @@ async def run_scheduled(services: Services, values: Values) -> object:
         status = await ended
         run = services.appliance.history(job=name, limit=1)[0]
     services.daemon.wake()
-    is_good = text.good(run)
+    is_good = terminal.good(run)
     return {
         "run": run.id,
         "outcome": run.outcome,
-        "message": "" if is_good else f"{text.one_run(run)}; see: pi-appliance jobs log {run.id}",
+        "message": "" if is_good else f"{terminal.one_run(run)}; see: pi-appliance jobs log {run.id}",
         "exit_status": status,
     }

@@ -16,15 +16,16 @@ from typing import Any
 from urllib.parse import urlencode, urlsplit
 
 from pi_appliance import plugins
-from pi_appliance.config import addresses, secrets, units
+from pi_appliance.config import secrets, units
 from pi_appliance.config.model import Job
+from pi_appliance.config.secrets import missing_secrets, substitute
 from pi_appliance.errors import ApplianceError, Refused, Unavailable
 from pi_appliance.scheduling import conditions
 from pi_appliance.scheduling.appliance import Appliance
 from pi_appliance.storage.model import Outcome
 from pi_appliance.system import clock, http, limits, locks, process
-from pi_appliance.system.logs import RunLog
-from pi_appliance.system.sensors import Sensors
+from pi_appliance.system.files import RunLog
+from pi_appliance.system.machine import Sensors
 
 _AFTER = 0.5  # seconds after the deadline at which the worker ends itself
 LOOK = 15.0  # seconds between two readings of the sensors
@@ -295,7 +296,7 @@ class Start:
 def _start(appliance: Appliance, address: str, run: int) -> None:
     try:
         path = appliance.config.path
-        secret_values = secrets.load(path, os.environ, addresses.secret_names_in(address))
+        secret_values = secrets.load(path, os.environ, secrets.secret_names_in(address))
         call(address, "start", secrets=secret_values, rid=run_id(appliance.secret, run), seconds=_PATIENCE)
     except ApplianceError as error:
         log.info("run=%s its start was not pinged: %s", run, error)
@@ -303,9 +304,9 @@ def _start(appliance: Appliance, address: str, run: int) -> None:
 
 def call(address: str, what: str, body: str = "", *, secrets: Mapping[str, str], rid: str, seconds: float) -> None:
     """Ping `address` with its `secrets` substituted. Raises Refused or Unavailable."""
-    if missing := addresses.missing_secrets(address, secrets):
+    if missing := missing_secrets(address, secrets):
         raise Refused(f"no {', '.join(missing)} among the secrets; put it into secrets.env")
-    send(addresses.substitute(address, secrets), what, body, rid=rid, seconds=seconds)
+    send(substitute(address, secrets), what, body, rid=rid, seconds=seconds)
 
 
 def run_id(secret: bytes, run: int) -> str:

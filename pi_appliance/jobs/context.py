@@ -19,10 +19,10 @@ from pi_appliance.config.model import Config
 from pi_appliance.errors import Refused, Unavailable
 from pi_appliance.jobs.reports import ReportSet, report_set
 from pi_appliance.scheduling.due import uniform_for_label
+from pi_appliance.storage.history import Store
 from pi_appliance.storage.model import Trigger
-from pi_appliance.storage.runs import Store
 from pi_appliance.system import clock, files
-from pi_appliance.system.sensors import Sensors
+from pi_appliance.system.machine import Sensors
 
 _PROGRESS_INTERVAL = 0.5  # seconds
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from pi_appliance.errors import ApplianceError
 from pi_appliance.scheduling.appliance import Appliance
-from pi_appliance.storage.outbox import Outbox
+from pi_appliance.storage.queues import Outbox
 from pi_appliance.system import clock, process
 
 log = logging.getLogger("pi_appliance.notices")

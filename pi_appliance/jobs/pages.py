@@ -15,8 +15,8 @@ from starlette.responses import FileResponse, HTMLResponse, RedirectResponse, Re
 from starlette.routing import Route
 
 from pi_appliance import __version__, web
-from pi_appliance.cli import text
-from pi_appliance.cli import text as as_text
+from pi_appliance.cli import terminal
+from pi_appliance.cli import terminal as as_text
 from pi_appliance.config import units
 from pi_appliance.errors import ConfigError
 from pi_appliance.jobs import pages_svg, report_files
@@ -26,9 +26,9 @@ from pi_appliance.posting.preview import post_digest
 from pi_appliance.scheduling import cron
 from pi_appliance.scheduling.appliance import Appliance, JobView, Slot
 from pi_appliance.scheduling.slot_ledger import SlotStatus, accounts
-from pi_appliance.storage import serializers
+from pi_appliance.storage import model
+from pi_appliance.storage.history import Pause
 from pi_appliance.storage.model import Run
-from pi_appliance.storage.slots import Pause
 from pi_appliance.web import banner, filters, state
 from pi_appliance.web.actions import Actions
 from pi_appliance.web.interface import Daemon
@@ -64,7 +64,7 @@ def shown(appliance: Appliance, name: str, now: datetime) -> Slots:
     """Return the slots for the page of the job `name`. Raises UnknownName."""
     statuses, zone = list(islice(newest(appliance, name, now), _SLOT_STRIP)), appliance.config.time_zone
     bars = [
-        (each.status, f"{text.instant(each.at, zone)}: {each.status}" + (f": {each.reason}" if each.reason else ""))
+        (each.status, f"{terminal.instant(each.at, zone)}: {each.status}" + (f": {each.reason}" if each.reason else ""))
         for each in statuses
     ]
     legend = [(status, _to_markup(pages_svg.mark(status))) for status in dict.fromkeys(status for status, _ in bars)]
@@ -97,7 +97,7 @@ class Card:
 
 def seen(run: Run | None, pause: Pause | None = None) -> str:
     """Return the run, its state and the pause as text. static/jobs.js does the same."""
-    pause_text = f"{serializers.instant(pause.since)}/{serializers.instant(pause.until) or ''}" if pause else ""
+    pause_text = f"{model.instant(pause.since)}/{model.instant(pause.until) or ''}" if pause else ""
     return (f"{run.id}:{run.outcome or ''}" if run else "") + f"|{pause_text}"
 
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from html import escape
 from zoneinfo import ZoneInfo
 
-from pi_appliance.cli import text
+from pi_appliance.cli import terminal
 from pi_appliance.storage.model import Run
 
 _WIDTH, _GAP, _HEIGHT = 8, 4, 24
@@ -76,6 +76,6 @@ def _draw_bar(place: int, what: str, title: str) -> str:
 
 
 def _run_title(run: Run, zone: ZoneInfo) -> str:
-    took = f" in {text.length(run.duration)}" if run.attempts else ""
+    took = f" in {terminal.length(run.duration)}" if run.attempts else ""
     summary = f": {run.summary}" if run.summary else ""
-    return f"{text.instant(run.started, zone)}: {text.outcome(run)}{took}{summary}"
+    return f"{terminal.instant(run.started, zone)}: {terminal.outcome(run)}{took}{summary}"

@@ -23,8 +23,8 @@ from typing import IO
 from pi_appliance import plugins
 from pi_appliance.config.model import Config
 from pi_appliance.errors import Unavailable
+from pi_appliance.storage.history import Store
 from pi_appliance.storage.model import Outcome, Report
-from pi_appliance.storage.runs import Store
 from pi_appliance.system import files
 
 _NAME = re.compile(r"(\d{4}-\d\d-\d\d_\d{4})(?:-(\d{1,4}))?")

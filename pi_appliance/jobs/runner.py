@@ -21,9 +21,9 @@ from pi_appliance.scheduling.due import BY_A_PERSON, is_selected, uniform
 from pi_appliance.scheduling.model import AtBoot, Cron, Every
 from pi_appliance.scheduling.slot_ledger import account_for_cron
 from pi_appliance.storage import backup
+from pi_appliance.storage.history import UNKNOWN_RUN
 from pi_appliance.storage.model import RESUME, Outcome, Run, Trigger
-from pi_appliance.storage.run_requests import RunRequest, request_id
-from pi_appliance.storage.runs import UNKNOWN_RUN
+from pi_appliance.storage.queues import RunRequest, request_id
 from pi_appliance.system import clock, locks, process
 
 __all__ = ["Listener", "run"]

@@ -24,15 +24,15 @@ from pi_appliance.config.model import Config
 from pi_appliance.config.secrets import secret_names
 from pi_appliance.errors import ApplianceError, UnknownName
 from pi_appliance.jobs.context import JobContext, ProgressChannel, RunParameters
+from pi_appliance.storage.backup import open_history
 from pi_appliance.storage.model import RESUME
-from pi_appliance.storage.recovery import open_history
-from pi_appliance.system import limits, supervisor
+from pi_appliance.system import limits, process
 
 
 def main(argv: list[str]) -> None:
     """Run the job and send its result."""
     runner, config_path, state, job, run_id, slot, options, plan, deadline, channel_number = argv
-    supervisor.supervise(int(runner))
+    process.supervise(int(runner))
     with os.fdopen(int(channel_number), "w", encoding="utf-8") as file:
         channel = ProgressChannel(file)
         try:

@@ -24,7 +24,7 @@ from pi_appliance.music.limited_player import PlayerPolicy, apply_policy
 from pi_appliance.music.model import Capability, PlaybackState, PlayerState
 from pi_appliance.music.mpd import private
 from pi_appliance.music.player import NO_PLAYER, Player
-from pi_appliance.storage.recovery import LazyStore
+from pi_appliance.storage.backup import LazyStore
 from pi_appliance.system.clock import Backoff
 
 CONNECTION = "connection"  # among the changed subsystems: the player appeared, was lost or is another one

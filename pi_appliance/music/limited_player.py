@@ -17,8 +17,7 @@ from pi_appliance.music.model import AddResult, Capability, Entry, Page, PlayerS
 from pi_appliance.music.player import Player
 from pi_appliance.music.ratings import RatingStore
 from pi_appliance.scheduling import dst
-from pi_appliance.storage.database import Database
-from pi_appliance.storage.key_value import KeyValueStore
+from pi_appliance.storage.database import Database, KeyValueStore
 from pi_appliance.system import clock
 
 FULL_VOLUME = 100

@@ -15,7 +15,7 @@ from pi_appliance.music.reconnect import RadioWatchdog
 from pi_appliance.music.resume import PlaybackResumer
 from pi_appliance.music.stations.service import Stations, resolve_source
 from pi_appliance.music.volume_limiter import VolumeLimiter
-from pi_appliance.storage.runs import Store
+from pi_appliance.storage.history import Store
 from pi_appliance.system import clock
 
 _FAULT_DELAY = 60.0  # seconds before a service with an internal error is restarted

@@ -9,16 +9,15 @@ from typing import Any
 
 import click
 
-from pi_appliance.cli import text as as_text
-from pi_appliance.cli.options import config_option, json_option
-from pi_appliance.config.model import Config
-from pi_appliance.config.notifications import Message, NotifierConfig, OutboxMessage
+from pi_appliance.cli import terminal as as_text
+from pi_appliance.cli.terminal import config_option, json_option
+from pi_appliance.config.model import Config, Message, NotifierConfig, OutboxMessage
 from pi_appliance.errors import ApplianceError, Refused, UnknownName
 from pi_appliance.notify import messages, worker
-from pi_appliance.notify.addresses import load_notifiers
+from pi_appliance.notify.worker import load_notifiers
 from pi_appliance.scheduling.appliance import Appliance
-from pi_appliance.storage import serializers
-from pi_appliance.storage.outbox import Outbox
+from pi_appliance.storage import model
+from pi_appliance.storage.queues import Outbox
 from pi_appliance.system import clock
 
 _MAX_STDIN = 100_000  # characters
@@ -84,9 +83,9 @@ def _message_values(message: OutboxMessage) -> dict[str, Any]:
         "event": message.event,
         "job": message.job or None,
         "run": message.run or None,
-        "created_at": serializers.instant(message.created_at),
+        "created_at": model.instant(message.created_at),
         "attempts": message.attempts,
-        "next_attempt_at": serializers.instant(message.next_attempt_at),
+        "next_attempt_at": model.instant(message.next_attempt_at),
         "last_error": message.last_error,
     }
 

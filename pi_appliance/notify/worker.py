@@ -12,26 +12,107 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from random import Random, SystemRandom
-from typing import Protocol
+from typing import Any, Protocol
 from urllib.parse import urlsplit
+from zoneinfo import ZoneInfo
 
 from pi_appliance import plugins
 from pi_appliance.config import secrets, units
-from pi_appliance.config.addresses import secret_names_in
-from pi_appliance.config.notifications import Event, Message, NotifierConfig, OutboxMessage
-from pi_appliance.errors import ApplianceError, Refused, Unavailable
+from pi_appliance.config.binding import Tree, structure
+from pi_appliance.config.loader import load_config, local_zone, read_yaml
+from pi_appliance.config.model import Config, Event, Message, NotifierConfig, OutboxMessage, PluginConfig
+from pi_appliance.config.secrets import secret_names, secret_names_in
+from pi_appliance.errors import ApplianceError, ConfigError, Refused, Unavailable, UnknownName
 from pi_appliance.jobs import attempts
 from pi_appliance.jobs.notifications import worker_command
 from pi_appliance.notify import messages
-from pi_appliance.notify.addresses import load_notifiers
 from pi_appliance.scheduling.appliance import refuse_as_root
-from pi_appliance.storage.outbox import LONGEST_WAIT, WINDOW, Outbox
-from pi_appliance.storage.recovery import open_history
-from pi_appliance.storage.runs import Store
-from pi_appliance.system import clock, locks, logs, process
+from pi_appliance.storage.backup import open_history
+from pi_appliance.storage.history import Store
+from pi_appliance.storage.queues import LONGEST_WAIT, WINDOW, Outbox
+from pi_appliance.system import clock, files, locks, process
+
+
+def load_notifiers(path: Path) -> NotifierConfig:
+    """Load the notification settings of the file `path`.
+
+    Of an invalid file, only the valid parts are returned.
+    """
+    path = path.absolute()
+    try:
+        return _from_config(load_config(path))
+    except ConfigError:
+        pass
+    try:
+        tree = read_yaml(path)
+    except ConfigError:
+        tree = Tree(str(path))  # not YAML
+    return _valid_settings(tree, path)
+
+
+def _from_config(config: Config) -> NotifierConfig:
+    return NotifierConfig(
+        path=config.path,
+        time_zone=config.time_zone,
+        state_dir=config.state_dir,
+        notifiers=config.notifiers,
+        on_failure=config.notify.on_failure or (),
+        pings={name: job.healthchecks_url for name, job in config.jobs.items() if job.healthchecks_url},
+        other_secrets=secret_names(config),
+    )
+
+
+def _valid_settings(tree: Tree, path: Path) -> NotifierConfig:
+    state = _at(tree.data, "state-dir", str)
+    notify = _at(tree.data, "notify", Mapping)
+    notifiers = {
+        name: part
+        for name, entry in (_at(tree.data, "notifiers", Mapping) or {}).items()
+        if (part := _part(tree, name, entry, path.parent)) is not None
+    }
+    jobs = _at(tree.data, "jobs", Mapping) or {}
+    return NotifierConfig(
+        path=path,
+        time_zone=_zone(_at(tree.data, "time-zone", str)),
+        state_dir=path.parent / Path(state).expanduser() if state else None,
+        notifiers=notifiers,
+        on_failure=[name for name in notifiers if name in (_at(notify, "on-failure", list) or ())],
+        pings={name: ping for name, job in jobs.items() if (ping := _at(job, "healthchecks-url", str))},
+        is_complete=False,
+    )
+
+
+def _at(data: object, key: str, kind: type[Any]) -> Any:
+    """Return the value of `key` in `data` if it has the type `kind`, else None."""
+    value = data.get(key) if isinstance(data, Mapping) else None
+    return value if isinstance(value, kind) else None
+
+
+def _part(tree: Tree, name: str, entry: object, base: Path) -> PluginConfig | None:
+    place = ("notifiers", name)
+    part, _ = structure(tree, place, entry, PluginConfig, base)
+    if part is None:
+        return None
+    try:
+        module = plugins.load("notifiers", part.kind)
+    except UnknownName:
+        return None
+    options, _ = structure(tree, (*place, "with"), part.options, module.Options, base)
+    return None if options is None or options.check() else replace(part, options=options)
+
+
+def _zone(name: str | None) -> ZoneInfo:
+    for each in (name, local_zone()):
+        try:
+            return ZoneInfo(each or "")
+        except (KeyError, ValueError, OSError):
+            continue
+    return ZoneInfo("UTC")
+
 
 log = logging.getLogger("pi_appliance.notify")
 ONE_SEND = 30.0  # seconds that one message may take
@@ -125,7 +206,7 @@ class DeliveryBatch:
         return own
 
     def _send(self, notice: str, message: Message, event: Event) -> None:
-        with logs.time_limit(ONE_SEND):
+        with files.time_limit(ONE_SEND):
             connect(self._to, notice, self._secrets).send(message, event)
 
     def _message(self, parcel: Sequence[OutboxMessage]) -> Message:
@@ -145,7 +226,7 @@ class DeliveryBatch:
             job=letter.job,
             number=letter.run,
             run=self._store.find_run(letter.run),
-            log=logs.read_log(log_path) if letter.event in (Event.FAILURE, Event.PING_FAIL) else "",
+            log=files.read_log(log_path) if letter.event in (Event.FAILURE, Event.PING_FAIL) else "",
             failures=failures,
             since=since,
         )
@@ -169,7 +250,7 @@ class DeliveryBatch:
     def _ping(self, address: str, letter: OutboxMessage) -> None:
         body = messages.ping_text(self._news(letter))
         rid = attempts.run_id(self._secret, letter.run)
-        with logs.time_limit(ONE_SEND):
+        with files.time_limit(ONE_SEND):
             attempts.call(address, _PINGS[letter.event], body, secrets=self._secrets, rid=rid, seconds=_ONE_PING)
 
     # --- one try -----------------------------------------------------------------------------------------------------
@@ -270,7 +351,7 @@ def load_secrets(to: NotifierConfig) -> secrets.Secrets:
 
 def deliver_now(to: NotifierConfig, notice: str, message: Message, known: Mapping[str, str]) -> None:
     """Send MESSAGE to NOTICE, past the outbox, with the secrets KNOWN. Raises Refused, Unavailable or OutOfTime."""
-    with logs.time_limit(ONE_SEND):
+    with files.time_limit(ONE_SEND):
         connect(to, notice, known).send(message, Event.CUSTOM)
 
 

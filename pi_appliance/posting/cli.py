@@ -11,8 +11,8 @@ from zoneinfo import ZoneInfo
 
 import click
 
-from pi_appliance.cli import text as as_text
-from pi_appliance.cli.options import Number, config_option, json_option
+from pi_appliance.cli import terminal as as_text
+from pi_appliance.cli.terminal import Number, config_option, json_option
 from pi_appliance.config import units
 from pi_appliance.config.loader import load_config
 from pi_appliance.posting import lint
@@ -23,7 +23,7 @@ from pi_appliance.posting.preview import MonthlyForecast, PostPreview, UpcomingP
 from pi_appliance.posting.store import PostDatabase
 from pi_appliance.posting.tweet_job import TWEET_KIND
 from pi_appliance.scheduling.appliance import Appliance
-from pi_appliance.storage import serializers
+from pi_appliance.storage import model
 from pi_appliance.system import clock
 
 _MIN_TEXT_WIDTH = 20  # characters, on a narrow terminal
@@ -141,8 +141,8 @@ def _forecast_line(job: str, network: str, forecast: MonthlyForecast) -> str:
 def _upcoming_json(upcoming: UpcomingPost, limits: Mapping[str, PostLimits]) -> dict[str, Any]:
     return {
         "job": upcoming.slot.job,
-        "slot": serializers.instant(upcoming.slot.at),
-        "starts_at": serializers.instant(upcoming.slot.starts_at),
+        "slot": model.instant(upcoming.slot.at),
+        "starts_at": model.instant(upcoming.slot.starts_at),
         "selected": upcoming.slot.selected,
         "why_not": upcoming.why_not or None,
         "line": upcoming.line.number if upcoming.line else None,

@@ -12,17 +12,16 @@ from pathlib import Path
 import click
 
 from pi_appliance import plugins
-from pi_appliance.cli import text
-from pi_appliance.cli.options import config_option, json_option
+from pi_appliance.cli import terminal
+from pi_appliance.cli.terminal import config_option, json_option
 from pi_appliance.config import secret_file
 from pi_appliance.config.loader import load_config
 from pi_appliance.config.model import Config
-from pi_appliance.config.redaction import SHORTEST, Redactor
 from pi_appliance.config.secret_file import SecretFile
-from pi_appliance.config.secrets import Secrets, of_network, secret_names
+from pi_appliance.config.secrets import SHORTEST, Redactor, Secrets, of_network, secret_names
 from pi_appliance.errors import ApplianceError, DeadlineExceeded, Refused, Unavailable
 from pi_appliance.posting import connect
-from pi_appliance.system import files, logs
+from pi_appliance.system import files
 from pi_appliance.system.systemd import Systemd
 
 _TEST_TIMEOUT = 90.0  # seconds for one network; a single request has a shorter timeout
@@ -85,7 +84,7 @@ def list_(as_json: bool, config: Path) -> None:
         click.echo(json.dumps([_network_json(loaded, name, secrets) for name in loaded.networks]))
         return
     rows = [(name, part.kind, *_describe_secrets(loaded, name, secrets)) for name, part in loaded.networks.items()]
-    click.echo(text.table(("NETWORK", "KIND", "KEYS", "FROM"), rows) if rows else _NO_NETWORK)
+    click.echo(terminal.table(("NETWORK", "KIND", "KEYS", "FROM"), rows) if rows else _NO_NETWORK)
 
 
 def _describe_secrets(config: Config, name: str, secrets: Secrets) -> tuple[str, str]:
@@ -201,7 +200,7 @@ def _check_account(config: Config, name: str, secrets: Mapping[str, str]) -> str
     """
     with tempfile.TemporaryDirectory(prefix="pi-appliance-") as empty:
         try:
-            with logs.time_limit(_TEST_TIMEOUT):
+            with files.time_limit(_TEST_TIMEOUT):
                 return connect.connect(config, name, secrets, private=Path(empty)).whoami()
         except DeadlineExceeded as error:
             raise Unavailable(str(error)) from None

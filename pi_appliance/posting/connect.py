@@ -9,8 +9,7 @@ from typing import Any
 
 from pi_appliance import plugins
 from pi_appliance.config.model import Config, NetworkDirs, PluginConfig
-from pi_appliance.config.redaction import SHORTEST, Redactor
-from pi_appliance.config.secrets import missing
+from pi_appliance.config.secrets import SHORTEST, Redactor, missing
 from pi_appliance.errors import Refused, UnknownName
 from pi_appliance.posting.interface import Network, PostLimits
 from pi_appliance.posting.model import Post, SentPost

@@ -6,7 +6,7 @@ from decimal import Decimal
 from enum import StrEnum
 from typing import Any
 
-from pi_appliance.storage import serializers
+from pi_appliance.storage import model
 from pi_appliance.storage.model import Picture
 
 
@@ -102,12 +102,12 @@ def record_json(record: PostRecord) -> dict[str, Any]:
         "text": record.text,
         "state": record.state,
         "reason": record.reason or None,
-        "created_at": serializers.instant(record.created_at),
-        "expires_at": serializers.instant(record.expires_at),
-        "next_attempt_at": serializers.instant(record.next_attempt_at) if is_pending else None,
+        "created_at": model.instant(record.created_at),
+        "expires_at": model.instant(record.expires_at),
+        "next_attempt_at": model.instant(record.next_attempt_at) if is_pending else None,
         "attempts": record.attempts,
         "link": (record.remote.link or None) if record.remote else None,
-        "sent_at": serializers.instant(record.sent_at),
+        "sent_at": model.instant(record.sent_at),
         "cost": str(record.cost),
         "run": record.run,
     }

@@ -21,7 +21,7 @@ from pi_appliance.posting.tweet_job import TWEET_KIND, Draft, RejectedLine, draf
 from pi_appliance.scheduling import cron, due
 from pi_appliance.scheduling.appliance import Appliance, Slot
 from pi_appliance.scheduling.due import BY_A_PERSON
-from pi_appliance.system.sensors import Sensors
+from pi_appliance.system.machine import Sensors
 
 _MONTH = timedelta(days=365) / 12
 _YEAR = timedelta(days=365)

@@ -13,8 +13,8 @@ from typing import Any
 from pi_appliance.errors import Uncertain, UnknownName
 from pi_appliance.posting.model import FAILED_STATES, PENDING_STATES, Post, PostRecord, PostState, SentPost, UsedLines
 from pi_appliance.storage.database import Database, DatabaseCorrupt, Transaction, Values, auto_repair, instant, text
+from pi_appliance.storage.history import is_blocked
 from pi_appliance.storage.model import Picture
-from pi_appliance.storage.slots import is_blocked
 from pi_appliance.system.clock import MAX_POST_RETRY_DELAY
 
 MICRODOLLARS = 1_000_000  # amounts are stored in millionths of a dollar

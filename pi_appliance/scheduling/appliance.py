@@ -13,17 +13,15 @@ from pathlib import Path
 from typing import Self
 
 from pi_appliance.config.loader import load_config
-from pi_appliance.config.model import Config, Job, StartedBy
-from pi_appliance.config.notifications import NotifyTargets
+from pi_appliance.config.model import Config, Job, NotifyTargets, StartedBy
 from pi_appliance.errors import Refused, Unavailable, UnknownName
 from pi_appliance.scheduling import cron
 from pi_appliance.scheduling.due import is_selected, uniform
 from pi_appliance.scheduling.model import Cron, Every
+from pi_appliance.storage.backup import open_history
+from pi_appliance.storage.history import Pause, Store, slot_key
 from pi_appliance.storage.model import Outcome, Run
-from pi_appliance.storage.recovery import open_history
-from pi_appliance.storage.runs import Store
-from pi_appliance.storage.slots import Pause, slot_key
-from pi_appliance.system import clock, files, locks, logs
+from pi_appliance.system import clock, files, locks
 
 log = logging.getLogger("pi_appliance.appliance")
 _RANKS = {".html": 0, ".svg": 2, ".png": 2}
@@ -124,7 +122,7 @@ class Appliance:
         if stored_run is None:
             newest = self.store.history(limit=1)
             raise UnknownName("run", str(run), [f"1 to {newest[0].id}"] if newest else [])
-        return self._with_progress(stored_run), logs.read_log(self.log_path(stored_run.job, stored_run.id))
+        return self._with_progress(stored_run), files.read_log(self.log_path(stored_run.job, stored_run.id))
 
     def slots(self, name: str, after: datetime) -> Iterator[Slot]:
         """Yield the slots of a job after `after`."""

@@ -13,8 +13,8 @@ from pi_appliance.config.model import Conditions, Config, Job, SuspendWhen
 from pi_appliance.config.secrets import secret_names
 from pi_appliance.config.units import format_size
 from pi_appliance.system import process
+from pi_appliance.system.machine import Sensors, free_space
 from pi_appliance.system.process import describe_exit_status
-from pi_appliance.system.sensors import Sensors, free_space
 
 HYSTERESIS = 5.0  # degrees below the limit at which a run continues
 COMMAND_TIMEOUT = 30.0  # seconds
@@ -75,7 +75,7 @@ def answer(
     """
     start_errors: list[bytes] = []
     hidden = ",".join(secrets.secret_variables(os.environ, named))
-    guard = (sys.executable, "-m", "pi_appliance.system.supervisor", str(os.getpid()), str(directory), "{fd}", hidden)
+    guard = (sys.executable, "-m", "pi_appliance.system.process", str(os.getpid()), str(directory), "{fd}", hidden)
     program = argv[0] if "/" not in argv[0] else str(directory / Path(argv[0]).expanduser())
     exit_state = process.run_child(
         [*guard, program, *argv[1:]],

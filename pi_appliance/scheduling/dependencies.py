@@ -4,11 +4,10 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from pi_appliance.config import units
-from pi_appliance.config.model import Job
-from pi_appliance.config.notifications import NotifyTargets
+from pi_appliance.config.model import Job, NotifyTargets
 from pi_appliance.scheduling.appliance import Appliance
+from pi_appliance.storage.history import AccountedSlots, slot_key
 from pi_appliance.storage.model import Outcome, Trigger
-from pi_appliance.storage.slots import AccountedSlots, slot_key
 
 _BEGIN = "after:"
 

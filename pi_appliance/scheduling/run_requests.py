@@ -12,13 +12,12 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from pi_appliance.config import units
-from pi_appliance.config.model import ConcurrencyPolicy, Job
-from pi_appliance.config.notifications import NotifyTargets
+from pi_appliance.config.model import ConcurrencyPolicy, Job, NotifyTargets
 from pi_appliance.errors import ApplianceError
 from pi_appliance.scheduling.appliance import Appliance
 from pi_appliance.scheduling.child_runs import Runs
 from pi_appliance.storage.model import RESUME, Outcome, Trigger
-from pi_appliance.storage.run_requests import JobCheckpoint, RunRequest
+from pi_appliance.storage.queues import JobCheckpoint, RunRequest
 from pi_appliance.system import locks
 from pi_appliance.system.clock import Clock
 

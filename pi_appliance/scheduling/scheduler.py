@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from pi_appliance.config import units
-from pi_appliance.config.model import ConcurrencyPolicy, Job, StartedBy
-from pi_appliance.config.notifications import NotifyTargets
+from pi_appliance.config.model import ConcurrencyPolicy, Job, NotifyTargets, StartedBy
 from pi_appliance.errors import ApplianceError, Unavailable
 from pi_appliance.scheduling import cron
 from pi_appliance.scheduling import due as chance
@@ -23,8 +22,8 @@ from pi_appliance.scheduling.dependencies import dependency_due, record_expired
 from pi_appliance.scheduling.due import Start
 from pi_appliance.scheduling.model import AtBoot, Cron, Every
 from pi_appliance.scheduling.slot_ledger import NEVER, CursorState, Ledger
+from pi_appliance.storage.history import Pause, slot_key
 from pi_appliance.storage.model import Outcome, Trigger
-from pi_appliance.storage.slots import Pause, slot_key
 from pi_appliance.system import clock as machine
 from pi_appliance.system import locks
 from pi_appliance.system.clock import Clock, ClockState, ClockWatch

@@ -5,17 +5,16 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from pi_appliance.config.model import Job
-from pi_appliance.config.notifications import NotifyTargets
+from pi_appliance.config.model import Job, NotifyTargets
 from pi_appliance.errors import Refused
 from pi_appliance.scheduling import cron
 from pi_appliance.scheduling import due as chance
 from pi_appliance.scheduling import due as plan
 from pi_appliance.scheduling.appliance import Appliance, Slot
 from pi_appliance.scheduling.model import Cron, Every
-from pi_appliance.storage import serializers
+from pi_appliance.storage import model
+from pi_appliance.storage.history import AccountedSlots, ScheduleCursor, slot_key
 from pi_appliance.storage.model import Outcome, Run, Trigger
-from pi_appliance.storage.slots import AccountedSlots, ScheduleCursor, slot_key
 
 _TICK = timedelta(microseconds=1)
 NEVER = datetime.max.replace(tzinfo=UTC)
@@ -239,7 +238,7 @@ def values(account: SlotStatus) -> dict[str, Any]:
     """Return `account` as JSON values."""
     return {
         "job": account.job,
-        "slot": serializers.instant(account.at),
+        "slot": model.instant(account.at),
         "run": account.run.id if account.run else None,
         "outcome": account.run.outcome if account.run else None,
         "summary": account.reason,

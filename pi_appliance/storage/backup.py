@@ -1,14 +1,28 @@
-"""Backups: a daily copy of the database in the state directory, and an archive of the whole state for the owner."""
+"""Open the database; replace a damaged one by the newest backup.
 
+The damaged file is kept under another name. Runs since the backup are unknown, so no slot up to now
+is used again. The process may be killed at any moment. Then either the damaged file is still in its
+place, or a complete replacement is beside it (`replacement_path`). The next process that opens the
+database continues from there.
+"""
+
+import contextlib
+import fcntl
+import logging
 import os
 import shutil
+import sqlite3
 import tarfile
+from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 
-from pi_appliance.errors import Refused, Unavailable
-from pi_appliance.storage.database import Database
-from pi_appliance.system import clock, files
+from pi_appliance.errors import ApplianceError, Refused, Unavailable
+from pi_appliance.storage.database import Database, Transaction, instant, replacement_path, text
+from pi_appliance.storage.history import Store, block_unknown_slots, insert_claims, slot_key
+from pi_appliance.system import clock, files, locks
 
 FOLDER = "backup"
 _DATABASE = "history.db"
@@ -127,3 +141,227 @@ def restore_archive(path: Path, state_dir: Path) -> None:
         raise Unavailable(f"{path} cannot be restored: {error}") from None
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+log = logging.getLogger("pi_appliance.history")
+_MAX_RUN_ID = 2**40  # a damaged page may hold any number
+_SKIPPED_IDS = 100_000  # run ids left out after a restore: more than a day of one run a second
+
+
+@dataclass(frozen=True, slots=True)
+class RecoveryResult:
+    """The name of the damaged file and the backup that replaced it, None without one.
+
+    `damaged` is None if an interrupted replacement was completed.
+    """
+
+    damaged: Path | None
+    backup: Path | None = None
+
+
+def replace_damaged(path: Path, *, now: datetime, boot: str, known: Mapping[str, int]) -> RecoveryResult:
+    """Replace the damaged database `path`. The caller holds its exclusive lock.
+
+    Args:
+        path: the database.
+        now: the current time.
+        boot: the name of this boot. Slots until `now` and of this boot are not used again.
+        known: claims known from the locks, with the ids of their runs.
+
+    Raises:
+        Unavailable: the replacement cannot be written. Nothing has changed then. So with `OSError`.
+
+    """
+    if replacement_path(path).exists():
+        _put_in_place(path)
+        return RecoveryResult(None)
+    damaged = _set_aside(path, now)
+    draft = path.with_name(f"{path.name}.repairing")
+    try:
+        source = _copy_backup(path.parent, draft)
+        with Database(draft) as database:
+            _block_slots(database, damaged, until=max(now, _modified_at(path)), boot=boot, known=known)
+        _make_durable(draft)
+        draft.rename(replacement_path(path))
+    except BaseException:
+        _remove(draft)
+        _remove(damaged)
+        raise
+    _put_in_place(path)
+    return RecoveryResult(damaged, source)
+
+
+def _set_aside(path: Path, now: datetime) -> Path:
+    """Give the damaged file and its journal a second name, which needs no space on a full disk."""
+    stamp = f"{path.name}.damaged-{now.astimezone(UTC):%Y%m%dT%H%M%SZ}"
+    names = (path.with_name(stamp + (f"-{number}" if number else "")) for number in range(1000))
+    damaged = next(name for name in names if not name.exists())
+    for suffix in ("", "-wal"):
+        source, target = Path(f"{path}{suffix}"), Path(f"{damaged}{suffix}")
+        if source.exists() and (not suffix or source.stat().st_size):
+            try:
+                target.hardlink_to(source)
+            except OSError:  # a file system without hard links
+                shutil.copyfile(source, target)
+    return damaged
+
+
+def _copy_backup(state_dir: Path, draft: Path) -> Path | None:
+    """Copy the newest intact backup to `draft` and return it; None without one."""
+    for source in list_backups(state_dir):
+        _remove(draft)
+        with contextlib.suppress(ApplianceError, OSError):
+            shutil.copyfile(source, draft)
+            with Database(draft) as database:
+                if not database.check():
+                    return source
+    _remove(draft)
+    return None
+
+
+def _block_slots(database: Database, damaged: Path, *, until: datetime, boot: str, known: Mapping[str, int]) -> None:
+    """Make the restored `database` safe: nothing that may have happened since the backup happens again."""
+    with database.writing(durable=True) as db:
+        last_id = max(
+            _read_last_id(damaged),
+            *known.values(),
+            *(int(db.execute(query).fetchone()[0] or 0) for query in _LAST_IDS),
+        )
+        until = max([until, *_latest_instants(db)])
+        insert_claims(db, known, at=until)
+        block_unknown_slots(db, at=until, boot=boot, newest=last_id + _SKIPPED_IDS)
+        # A waiting post may have been sent since: as after an interrupted attempt, the account is checked first.
+        db.execute("UPDATE posts SET state = 'sending' WHERE state = 'waiting'")
+        db.execute("DELETE FROM job_checkpoints")
+        db.execute("DELETE FROM run_signals")
+        db.execute("DELETE FROM run_requests WHERE run_at <= ?", (text(until),))
+
+
+_LAST_IDS = (
+    "SELECT max(id) FROM runs",
+    "SELECT max(run) FROM claims",
+    "SELECT max(seq) FROM sqlite_sequence WHERE name = 'runs'",
+)
+
+
+def _latest_instants(db: Transaction) -> list[datetime]:
+    row = db.execute(
+        "SELECT (SELECT max(started) FROM runs), (SELECT max(accounted_until) FROM schedule_cursors)"
+    ).fetchone()
+    return [instant(each) for each in row if each]
+
+
+def _read_last_id(damaged: Path) -> int:
+    """Return the highest run id in the damaged file, 0 if it cannot be read."""
+    with contextlib.suppress(sqlite3.DatabaseError, UnicodeDecodeError, TypeError, ValueError):
+        uri = f"{damaged.absolute().as_uri()}?mode=ro&immutable=1"
+        with contextlib.closing(sqlite3.connect(uri, uri=True)) as old:
+            row = old.execute("SELECT seq FROM sqlite_sequence WHERE name = 'runs'").fetchone()
+            return int(row[0]) if row and 0 <= int(row[0]) < _MAX_RUN_ID else 0
+    return 0
+
+
+def _modified_at(path: Path) -> datetime:
+    """Return the last modification of the file or its journal: the clock may have been ahead of now."""
+    times = [Path(f"{path}{end}").stat().st_mtime for end in ("", "-wal") if Path(f"{path}{end}").exists()]
+    return datetime.fromtimestamp(max(times, default=0), UTC)
+
+
+def _put_in_place(path: Path) -> None:
+    """Rename the replacement to `path`. The old journal is removed first: SQLite would apply it to the new file."""
+    for suffix in ("", "-wal", "-shm"):
+        Path(f"{path}{suffix}").unlink(missing_ok=True)
+    files.sync_directory(path.parent)
+    replacement_path(path).rename(path)
+    files.sync_directory(path.parent)
+
+
+def _make_durable(draft: Path) -> None:
+    """Flush the closed `draft` to the disk."""
+    draft.with_suffix(".lock").unlink(missing_ok=True)
+    number = os.open(draft, os.O_RDONLY)
+    try:
+        os.fsync(number)
+    finally:
+        os.close(number)
+
+
+def _remove(path: Path) -> None:
+    """Delete the database `path` and its journal, lock and shared memory."""
+    for name in (str(path), f"{path}-wal", f"{path}-shm", str(path.with_suffix(".lock"))):
+        Path(name).unlink(missing_ok=True)
+
+
+def open_history(state: Path) -> Store:
+    """Open the database in the folder `state`. A damaged one is replaced and the owner warned. Raises `Unavailable`."""
+    claims = _read_lock_claims(state)
+    store = Store(state / "history.db", mend=partial(_repair, state))
+    newest = max((run for _, run, _ in claims), default=0)
+    if newest > store.max_run_id():
+        now = clock.now()
+        store.seal(at=now, boot=clock.boot_id(), newest=newest, known=_claimed_slots(claims))
+        log.warning(
+            "%s knows nothing of run %s, which began: it was lost or put back; no slot of before %s is run again",
+            *(store.path, newest, f"{now:%Y-%m-%d %H:%M:%S} UTC"),
+        )
+    return store
+
+
+def _read_lock_claims(state: Path) -> list[tuple[str, int, str | None]]:
+    """Return the job, run and slot that each lock file remembers."""
+    claims = ((path.stem, locks.read_claim(path)) for path in (state / "locks").glob("*.lock"))
+    return [(job, *claim) for job, claim in claims if claim]
+
+
+def _claimed_slots(claims: list[tuple[str, int, str | None]]) -> dict[str, int]:
+    return {slot_key(job, slot): run for job, run, slot in claims if slot}
+
+
+def _repair(state: Path, path: Path, damage: str) -> None:
+    known = _claimed_slots(_read_lock_claims(state))
+    result = replace_damaged(path, now=clock.now(), boot=clock.boot_id(), known=known)
+    if result.damaged is None:
+        log.warning("%s: the replacement is in its place now", damage)
+        return
+    restored = f"the backup {result.backup.name} was restored" if result.backup else "there was no backup to restore"
+    log.warning(
+        "%s; set aside as %s; %s; no slot of before now is run again",
+        *(" ".join(damage.split()), result.damaged.name, restored),
+    )
+
+
+def restore(archive: Path, state_dir: Path) -> None:
+    """Restore database and state from `archive`. What ran since it was written is not run again.
+
+    Raises:
+        Refused: `archive` is not an archive of `backup`.
+        Unavailable: the state cannot be written.
+
+    """
+    path = state_dir / "history.db"
+    restore_archive(archive, state_dir)
+    with path.with_suffix(".lock").open("a") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        replacement_path(path).unlink(missing_ok=True)
+        known = _claimed_slots(_read_lock_claims(state_dir))
+        replace_damaged(path, now=clock.now(), boot=clock.boot_id(), known=known)
+
+
+class LazyStore:
+    """The database in the folder `state`, opened when it is first needed."""
+
+    def __init__(self, state: Path) -> None:
+        self._state = state
+        self._store: Store | None = None
+
+    def open(self) -> Store:
+        """Return the store. Raises `Unavailable`."""
+        if self._store is None:
+            self._store = open_history(files.make_directory(self._state, mode=0o750))
+        return self._store
+
+    def close(self) -> None:
+        """Close the store."""
+        if self._store is not None:
+            self._store.close()
+            self._store = None

@@ -1,9 +1,10 @@
 """Runs, their triggers and outcomes, and reports."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from enum import StrEnum
+from typing import Any
 
 
 class Trigger(StrEnum):
@@ -90,3 +91,44 @@ class Report:
 
 PREEMPT = "make room"
 """The signal to a run that an alarm is about to ring and needs the player."""
+
+
+def instant(when: datetime | None) -> str | None:
+    """Return `when` in UTC as ISO 8601 to the second."""
+    return None if when is None else when.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def run(run: Run | None) -> dict[str, Any] | None:
+    """Return all fields of `run`."""
+    if run is None:
+        return None
+    return {
+        "id": run.id,
+        "job": run.job,
+        "kind": run.kind,
+        "trigger": run.trigger,
+        "scheduled_for": run.scheduled_for,
+        "started": instant(run.started),
+        "ended": instant(run.ended),
+        "seconds": None if run.duration is None else round(run.duration.total_seconds(), 3),
+        "outcome": run.outcome,
+        "summary": run.summary,
+        "details": dict(run.details),
+        "attempts": run.attempts,
+        "progress": run.progress,
+        "status_text": run.status_text,
+    }
+
+
+_INSIGNIFICANT = (None, Outcome.SKIPPED, Outcome.MISFIRED, Outcome.STOPPED)
+
+
+def latest_significant_run(runs: Iterable[Run]) -> Run | None:
+    """Return the newest of `runs` of one job that shows whether the job works; None without one."""
+    return max((run for run in runs if run.outcome not in _INSIGNIFICANT), key=lambda run: run.id, default=None)
+
+
+def is_failing(runs: Iterable[Run]) -> bool:
+    """Return whether the job of `runs` is failing: its latest significant run did not succeed."""
+    word = latest_significant_run(runs)
+    return word is not None and word.outcome is not Outcome.SUCCEEDED

@@ -6,11 +6,13 @@ import io
 import os
 import pwd
 import secrets
+import signal
 from collections.abc import Iterator
+from io import FileIO
 from pathlib import Path
 from typing import IO
 
-from pi_appliance.errors import Unavailable
+from pi_appliance.errors import DeadlineExceeded, Unavailable
 
 _MIN_FREE = 128 * 1024  # bytes; the records of one run need a little less
 
@@ -175,3 +177,76 @@ def as_user(user: int) -> Iterator[None]:
         os.seteuid(0)
         os.setegid(before)
         os.setgroups(groups)
+
+
+MAX_LOG_BYTES = 1_000_000  # a job with much output must not fill the SD card
+
+
+class RunLog:
+    """The log of one run. It is created by the first write and not synced, which spares the SD card.
+
+    If the output is longer than `cap` bytes, its first half and its last half are kept.
+    """
+
+    def __init__(self, path: Path, cap: int = MAX_LOG_BYTES) -> None:
+        self.path, self._cap, self._half = path, cap, cap // 2
+        self._file: FileIO | None = None
+        self._size = 0
+        self._end = bytearray()  # tail buffer: between cap/2 and cap bytes of the latest output
+
+    def write(self, chunk: bytes) -> None:
+        """Append `chunk`. Raises Unavailable if the file cannot be written."""
+        try:
+            if self._file is None:
+                make_directory(self.path.parent)
+                # Unbuffered, so that it can be read during the run.
+                self._file = self.path.open("wb", buffering=0)
+            self._file.write(chunk[: max(0, self._cap - self._size)])
+        except OSError as error:
+            raise write_error(self.path, error) from None
+        self._size += len(chunk)
+        self._end += chunk
+        if len(self._end) > self._cap:
+            del self._end[: -self._half]
+
+    def close(self) -> None:
+        """Write the tail of an output that is too long, note how much is missing, and close."""
+        if self._file is None:
+            return
+        try:
+            if self._size > self._cap:
+                omitted = self._size - 2 * self._half
+                self._file.seek(self._half)
+                self._file.truncate()
+                self._file.write(f"\n… {omitted:,} bytes of output omitted …\n".encode())
+                self._file.write(self._end[-self._half :])
+            self._file.close()
+        except OSError as error:
+            raise write_error(self.path, error) from None
+
+
+def read_log(path: Path) -> str:
+    """Return the content of the log `path`; '' if the run printed nothing."""
+    try:
+        return path.read_bytes().decode("utf-8", "replace")
+    except FileNotFoundError:
+        return ""
+
+
+@contextlib.contextmanager
+def time_limit(seconds: float) -> Iterator[None]:
+    """Raise DeadlineExceeded in the block after `seconds`, and again each second if the block goes on.
+
+    A host name look-up cannot be interrupted: the error is raised when it returns.
+    """
+
+    def on_alarm(*_: object) -> None:
+        raise DeadlineExceeded(f"it took longer than {seconds:.0f}s")
+
+    before = signal.signal(signal.SIGALRM, on_alarm)
+    signal.setitimer(signal.ITIMER_REAL, seconds, 1)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)

@@ -198,3 +198,53 @@ def request_stop(path: Path, run: int, why: str) -> bool:
 def _bytes(status: Mapping[str, object]) -> bytes:
     """Return `status` as JSON; characters beyond ASCII are not escaped, so that it fits into a block."""
     return json.dumps(status, ensure_ascii=False).encode("utf-8", "replace")
+
+
+WAKEUP_FILE = "daemon.lock"  # in the state folder
+WAKEUP_SIGNAL = signal.SIGUSR1
+
+
+@contextlib.contextmanager
+def listen_for_wakeup(path: Path) -> Iterator[None]:
+    """Let other processes wake this daemon by the file `path` for the duration of the block.
+
+    The caller must handle the signal `RING` before it enters.
+
+    Raises:
+        Refused: another daemon has the file, so it uses the same state folder.
+        Unavailable: the file cannot be made.
+
+    """
+    with acquire(path) as lock:
+        if lock is None:
+            raise Refused(
+                f"another daemon uses {path.parent}; stop it first, or give this one a state folder of its own"
+            )
+        lock.write_status(0, None, "")
+        yield
+
+
+def wake_daemon(path: Path) -> bool:
+    """Wake the daemon that listens at the file `path`, and return whether there is one.
+
+    Raises:
+        Refused: it belongs to another user.
+
+    """
+    try:
+        status = json.loads(path.read_bytes().strip(b"\0 ") or b"{}")
+        process = os.pidfd_open(int(status["pid"]))
+    except (OSError, ValueError, KeyError, TypeError):
+        return False
+    try:
+        # The lock is checked after the process was opened, so a recycled process id cannot be mistaken for it.
+        if not is_locked(path):
+            return False
+        signal.pidfd_send_signal(process, WAKEUP_SIGNAL)
+    except PermissionError:
+        raise Refused("the daemon belongs to another user; do this as that user") from None
+    except ProcessLookupError:
+        return False
+    finally:
+        os.close(process)
+    return True

@@ -9,8 +9,8 @@ from pi_appliance.config import units
 from pi_appliance.errors import Refused, suggest
 from pi_appliance.music import player_commands
 from pi_appliance.music.stations.service import Stations
+from pi_appliance.storage.history import Pause
 from pi_appliance.storage.model import Run, Trigger
-from pi_appliance.storage.slots import Pause
 from pi_appliance.web.interface import Daemon
 from pi_appliance.web.params import Given
 

@@ -6,9 +6,9 @@ from typing import Any
 
 from pi_appliance.music.serializers import music
 from pi_appliance.scheduling.appliance import Appliance, JobView, Slot
-from pi_appliance.storage import serializers
+from pi_appliance.storage import model
+from pi_appliance.storage.history import Pause
 from pi_appliance.storage.model import Outcome, Run
-from pi_appliance.storage.slots import Pause
 from pi_appliance.web.interface import Daemon, Scheduler
 
 _MAX_SLOTS = 200  # searched for one that the probability selects
@@ -56,7 +56,7 @@ def failure(appliance: Appliance, view: JobView) -> Run | None:
 
 def pause(pause: Pause | None) -> dict[str, Any] | None:
     """Return the pause of a job; it has no end where `until` is None."""
-    return {"since": serializers.instant(pause.since), "until": serializers.instant(pause.until)} if pause else None
+    return {"since": model.instant(pause.since), "until": model.instant(pause.until)} if pause else None
 
 
 def _job(appliance: Appliance, view: JobView, now: datetime) -> dict[str, Any]:
@@ -69,17 +69,17 @@ def _job(appliance: Appliance, view: JobView, now: datetime) -> dict[str, Any]:
         "depends_on": view.job.depends_on,
         "paused": pause(view.pause),
         "next": _slot(view.next) if view.next else None,
-        "next_used": serializers.instant(used.at) if used else None,
+        "next_used": model.instant(used.at) if used else None,
         "running": view.last.id if view.last and view.last.outcome is None else None,
         "failing": failure(appliance, view) is not None,
-        "last": serializers.run(view.last),
+        "last": model.run(view.last),
     }
 
 
 def _slot(slot: Slot) -> dict[str, Any]:
     return {
-        "slot": serializers.instant(slot.at),
-        "starts_at": serializers.instant(slot.starts_at),
+        "slot": model.instant(slot.at),
+        "starts_at": model.instant(slot.starts_at),
         "selected": slot.selected,
         "skipped": slot.skipped,
     }

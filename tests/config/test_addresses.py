@@ -2,22 +2,22 @@
 
 import pytest
 
-from pi_appliance.config import addresses
+from pi_appliance.config import secrets
 
 SECRETS = {"TOKEN": "p@ss:w/o rd", "URL": "ntfys://ntfy.sh/mine"}
 
 
 def test_a_secret_within_an_address_is_escaped_and_one_that_is_all_of_it_is_not():
-    assert addresses.substitute("mailto://me:${TOKEN}@host", SECRETS) == "mailto://me:p%40ss%3Aw%2Fo%20rd@host"
-    assert addresses.substitute("${URL}", SECRETS) == "ntfys://ntfy.sh/mine"
-    assert addresses.substitute("json://host/ö", SECRETS) == "json://host/ö"
+    assert secrets.substitute("mailto://me:${TOKEN}@host", SECRETS) == "mailto://me:p%40ss%3Aw%2Fo%20rd@host"
+    assert secrets.substitute("${URL}", SECRETS) == "ntfys://ntfy.sh/mine"
+    assert secrets.substitute("json://host/ö", SECRETS) == "json://host/ö"
 
 
 def test_the_names_in_an_address_are_known_and_those_that_are_missing():
     address = "json://${USER}:${TOKEN}@host/${USER}"
-    assert addresses.secret_names_in(address) == ("USER", "TOKEN")
-    assert addresses.missing_secrets(address, SECRETS) == ["USER"]
-    assert addresses.missing_secrets("${EMPTY}://x", {"EMPTY": ""}) == ["EMPTY"]
+    assert secrets.secret_names_in(address) == ("USER", "TOKEN")
+    assert secrets.missing_secrets(address, SECRETS) == ["USER"]
+    assert secrets.missing_secrets("${EMPTY}://x", {"EMPTY": ""}) == ["EMPTY"]
 
 
 @pytest.mark.parametrize(
@@ -30,7 +30,7 @@ def test_the_names_in_an_address_are_known_and_those_that_are_missing():
     ],
 )
 def test_what_is_shown_is_the_way_and_the_names(address, shown):
-    assert addresses.redact(address) == shown
+    assert secrets.redact(address) == shown
 
 
 @pytest.mark.parametrize(
@@ -46,7 +46,7 @@ def test_what_is_shown_is_the_way_and_the_names(address, shown):
     ],
 )
 def test_what_is_wrong_is_told_without_the_address(address, wrong):
-    found = addresses.find_problem(address, "json://host/${HOOK}")
+    found = secrets.find_problem(address, "json://host/${HOOK}")
     assert found is not None
     assert found[0] == wrong
     assert "hush" not in "".join(found).lower()
@@ -56,4 +56,4 @@ def test_what_is_wrong_is_told_without_the_address(address, wrong):
     "address", ["${URL}", "mailto://me:${P}@host?to=a@b.c", "ntfy://token@host", "json://[::1]:80/a:b@c"]
 )
 def test_good_addresses_are_good(address):
-    assert addresses.find_problem(address, "") is None
+    assert secrets.find_problem(address, "") is None

@@ -13,13 +13,12 @@ from pathlib import Path
 
 import pytest
 
-from pi_appliance.diagnostics import bundle, checklist, feature_checks
-from pi_appliance.diagnostics.context import DiagnosticContext
-from pi_appliance.diagnostics.result import CheckResult, Status
+from pi_appliance.diagnostics import cli, job_checks
+from pi_appliance.diagnostics.context import CheckResult, DiagnosticContext, Status
 from pi_appliance.posting.model import Post, PostState
 from pi_appliance.posting.store import PostDatabase
+from pi_appliance.storage.history import Store
 from pi_appliance.storage.model import Outcome, Trigger
-from pi_appliance.storage.runs import Store
 from pi_appliance.system.systemd import MAIN_UNIT, packaged_units
 
 NOW = datetime(2026, 5, 4, 12, 0, tzinfo=UTC)  # a Monday
@@ -101,7 +100,7 @@ class Machine:
 
     def look(self, check: str) -> list[CheckResult]:
         """Return what one check finds."""
-        return list(dict(checklist.CHECKS)[check](self.context()))
+        return list(dict(cli.CHECKS)[check](self.context()))
 
 
 @pytest.fixture
@@ -125,15 +124,15 @@ def only(found: list[CheckResult], verdict: Status, *words: str) -> CheckResult:
 
 def test_a_machine_that_is_well_fails_nowhere(machine: Machine) -> None:
     machine.ran("greet", Outcome.SUCCEEDED, NOW.replace(hour=6), "2026-05-04T06:00:00Z")
-    found = list(checklist.run_checks(machine.context()))
-    assert not checklist.has_failures(found), found
+    found = list(cli.run_checks(machine.context()))
+    assert not cli.has_failures(found), found
     assert {each.check for each in found if each.status is NOT_HERE} >= {"unit", "temperature", "power", "player"}
     assert not [each for each in found if each.summary.startswith("could not look")]
 
 
 def test_a_check_that_falls_over_is_a_line_and_the_rest_goes_on(machine: Machine, tmp_path: Path) -> None:
     (machine.root / "proc/self/mountinfo").unlink()
-    found = list(checklist.run_checks(machine.context()))
+    found = list(cli.run_checks(machine.context()))
     broken = [each for each in found if each.summary.startswith("could not look: FileNotFoundError")]
     assert [each.check for each in broken] == ["state is kept", "card"]
     assert all(each.status is WARN and "doctor --bundle" in each.fix for each in broken)
@@ -225,10 +224,10 @@ def test_a_bundle_hides_what_the_service_has_from_systemd(machine: Machine, tmp_
     credential(machine, f"LoadCredential=secrets.env:{file}")
     machine.ran("greet", Outcome.FAILED, NOW, summary="it said hushhush")
     path = tmp_path / "out.tar.gz"
-    assert any(line.startswith("runs.json") for line in bundle.write_bundle(path, machine.context(), []))
+    assert any(line.startswith("runs.json") for line in cli.write_bundle(path, machine.context(), []))
     assert b"hushhush" not in gzip.decompress(path.read_bytes())
     file.chmod(0o644)
-    assert not any(line.startswith("runs.json") for line in bundle.write_bundle(path, machine.context(), []))
+    assert not any(line.startswith("runs.json") for line in cli.write_bundle(path, machine.context(), []))
 
 
 def test_a_network_without_its_keys_fails_where_a_job_needs_it(machine: Machine) -> None:
@@ -288,7 +287,7 @@ def test_without_jobs_by_cron_there_is_nothing_to_look_at(machine: Machine) -> N
 def test_a_machine_without_cron(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
     machine.write(BY_CRON)
     lonely = replace(machine.context(), environment={"PATH": str(machine.programs)})
-    (found,) = dict(checklist.CHECKS)["cron"](lonely)
+    (found,) = dict(cli.CHECKS)["cron"](lonely)
     assert (found.status, found.fix) == (FAIL, "sudo apt install cron")
 
 
@@ -651,6 +650,6 @@ def test_posts_that_are_left_or_uncertain(machine: Machine, state: PostState, ve
     ],
 )
 def test_kernels_of_puzzles_are_told_by_how_they_run(states: dict[str, str], verdict: Status, told: str) -> None:
-    found = feature_checks.of_states(states)
+    found = job_checks.of_states(states)
     assert found.status is verdict
     assert told in found.summary

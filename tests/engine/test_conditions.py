@@ -16,8 +16,8 @@ from pi_appliance.jobs.attempts import AttemptResult, Attempts, Listener
 from pi_appliance.scheduling import conditions
 from pi_appliance.scheduling.appliance import Appliance
 from pi_appliance.storage.model import Trigger
-from pi_appliance.system import clock, locks, logs, process
-from pi_appliance.system.sensors import Sensors
+from pi_appliance.system import clock, files, locks, process
+from pi_appliance.system.machine import Sensors
 from tests.house import ROOT, alive, until
 
 ROUTES = "Iface Destination Gateway Flags RefCnt Use Metric Mask\nwlan0 00000000 0102A8C0 0003 0 0 0 00000000\n"
@@ -203,7 +203,7 @@ def test_a_sensor_that_is_missing_is_told_in_the_log_once_and_in_every_history(h
     job(house, "conditions: {temperature-below: 75}")
     verdicts = attempt(house, pi, times=3)
     assert [verdict.details["no-sensor"] for verdict in verdicts] == ["temperature"] * 3
-    told = [logs.read_log(house.state / "logs" / "it" / f"{number}.log") for number in (1, 2, 3)]
+    told = [files.read_log(house.state / "logs" / "it" / f"{number}.log") for number in (1, 2, 3)]
     assert told == ["pi-appliance: no sensor of temperature here; what asks for it counts as met\n", "", ""]
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from pi_appliance.scheduling.appliance import Appliance
-from pi_appliance.system import clock, wakeup
+from pi_appliance.system import clock, locks
 from tests.engine.test_daemon import Up, up
 from tests.house import ROOT, House, alive, until
 
@@ -54,7 +54,7 @@ def opened(home: House) -> Appliance:
 def ask(home: House, given: dict[str, object], after: timedelta = timedelta(0)) -> int:
     with opened(home) as appliance:
         number = appliance.store.requests.add("one", clock.now() + after, given, now=clock.now()).id
-        wakeup.wake_daemon(appliance.config.state_dir / wakeup.NAME)
+        locks.wake_daemon(appliance.config.state_dir / locks.WAKEUP_FILE)
     return number
 
 
@@ -230,7 +230,7 @@ def test_to_skip_and_to_unskip_is_told(house):
 
 
 def test_nobody_is_rung_at_where_no_daemon_is(tmp_path):
-    bell = tmp_path / wakeup.NAME
-    assert not wakeup.wake_daemon(bell)
+    bell = tmp_path / locks.WAKEUP_FILE
+    assert not locks.wake_daemon(bell)
     bell.write_text(f'{{"run": 0, "pid": {os.getpid()}}}', "ascii")
-    assert not wakeup.wake_daemon(bell)
+    assert not locks.wake_daemon(bell)

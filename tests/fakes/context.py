@@ -22,8 +22,8 @@ from pi_appliance.posting.store import PostDatabase
 from pi_appliance.puzzles.batch import PuzzleContext
 from pi_appliance.puzzles.runtime.interface import SearchRuntime
 from pi_appliance.puzzles.runtime.local import open_runtime
+from pi_appliance.storage.history import Store
 from pi_appliance.storage.model import Report
-from pi_appliance.storage.runs import Store
 from pi_appliance.system import files
 from pi_appliance.system.clock import Timestamp
 from tests.fakes.timed_player import Timeline

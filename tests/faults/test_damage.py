@@ -15,9 +15,9 @@ from pi_appliance.errors import Refused
 from pi_appliance.posting.model import Post, PostState, SentPost
 from pi_appliance.posting.store import PostDatabase
 from pi_appliance.storage import backup
+from pi_appliance.storage.backup import open_history, restore
+from pi_appliance.storage.history import UNKNOWN_RUN, Store
 from pi_appliance.storage.model import Outcome, Picture, Trigger
-from pi_appliance.storage.recovery import open_history, restore
-from pi_appliance.storage.runs import UNKNOWN_RUN, Store
 from pi_appliance.system import files
 from tests.engine.test_daemon import up
 from tests.house import PROGRAM, House, in_memory, until
@@ -322,7 +322,7 @@ def test_mending_killed_at_any_moment_loses_nothing(state):
     path = state / "history.db"
     spoilt = path.read_bytes()[: -PAGE - 100]
     code = (  # the alarm of the kernel kills it, however busy the machine is
-        "import signal, sys; from pathlib import Path; from pi_appliance.storage.recovery import open_history;"
+        "import signal, sys; from pathlib import Path; from pi_appliance.storage.backup import open_history;"
         "signal.setitimer(signal.ITIMER_REAL, float(sys.argv[2])); store = open_history(Path(sys.argv[1]));"
         "store.ensure_intact(); print('done', flush=True)"
     )

@@ -61,7 +61,7 @@ def job(house: House, name: str, shell: str, schedule: str = "'@hourly'", more: 
 def sound(house: House) -> None:
     """Check that the history is whole and its slots have no hole."""
     code = (
-        "import sys; from pathlib import Path; from pi_appliance.storage.runs import Store;"
+        "import sys; from pathlib import Path; from pi_appliance.storage.history import Store;"
         "store = Store(Path(sys.argv[1])); print(store.rows('PRAGMA integrity_check', ())[0][0])"
     )
     words = [sys.executable, "-c", code, str(house.state / "history.db")]

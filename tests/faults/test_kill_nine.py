@@ -16,7 +16,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from random import Random
 
-from pi_appliance.storage.runs import Store
+from pi_appliance.storage.history import Store
 from pi_appliance.system import locks
 from tests.house import PROGRAM, House, until
 

@@ -24,7 +24,7 @@ from pi_appliance.music.hub import PlayerHub
 from pi_appliance.music.model import Uri
 from pi_appliance.music.mpd import player
 from pi_appliance.music.mpd.proxy import Relay
-from pi_appliance.storage.runs import Store
+from pi_appliance.storage.history import Store
 from tests.fakes.mpd_server import PICTURE, MpdServer, needs_mpd, running_mpd
 
 KILLS = int(os.environ.get("PI_APPLIANCE_MPD_KILLS", "5"))

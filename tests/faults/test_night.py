@@ -20,7 +20,7 @@ import pytest
 from pi_appliance.music.alarms import chime
 from pi_appliance.scheduling.appliance import Appliance
 from pi_appliance.storage.model import Outcome
-from pi_appliance.system import clock, wakeup
+from pi_appliance.system import clock, locks
 from tests.engine.test_daemon import up
 from tests.fakes.mpd_server import MpdServer, needs_mpd, running_mpd, running_radio
 from tests.fakes.radio_server import RadioServer, on_air
@@ -106,7 +106,7 @@ class Night(House):
         with Appliance.open(self.config) as appliance:
             for job in jobs:
                 appliance.store.requests.add(job, clock.now(), given, now=clock.now())
-            wakeup.wake_daemon(appliance.config.state_dir / wakeup.NAME)
+            locks.wake_daemon(appliance.config.state_dir / locks.WAKEUP_FILE)
 
     def pid(self, job: str) -> int:
         """Return the process of the run of JOB that goes on."""

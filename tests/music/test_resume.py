@@ -15,7 +15,7 @@ from pi_appliance.music.hub import PlayerHub
 from pi_appliance.music.limited_player import PlayerPolicy
 from pi_appliance.music.model import Mode, PlaybackState, Uri
 from pi_appliance.music.resume import PlaybackResumer
-from pi_appliance.storage.runs import Store
+from pi_appliance.storage.history import Store
 from tests.fakes.driven_time import DrivenTime
 from tests.fakes.soft_player import SoftPlayer, soft_kind, soft_part
 

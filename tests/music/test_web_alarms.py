@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from pi_appliance.storage.run_requests import RunRequestStore
+from pi_appliance.storage.queues import RunRequestStore
 from pi_appliance.system import clock
 from tests.web.world import World, configuration, served
 

@@ -7,13 +7,12 @@ from random import Random
 
 import pytest
 
-from pi_appliance.config.notifications import Message, NotifyTargets
+from pi_appliance.config.model import Message, NotifyTargets
 from pi_appliance.errors import Unavailable
-from pi_appliance.notify.addresses import load_notifiers
-from pi_appliance.notify.worker import DeliveryBatch
+from pi_appliance.notify.worker import DeliveryBatch, load_notifiers
+from pi_appliance.storage.history import Store
 from pi_appliance.storage.model import Outcome, Trigger
-from pi_appliance.storage.outbox import Outbox
-from pi_appliance.storage.runs import Store
+from pi_appliance.storage.queues import Outbox
 from tests.fakes.http_ear import Ear, http_ear
 from tests.house import House
 

@@ -12,11 +12,11 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from pi_appliance.config.notifications import Message, NotifyTargets
+from pi_appliance.config.model import Message, NotifyTargets
 from pi_appliance.notify.worker import OutboxDispatcher
 from pi_appliance.scheduling.appliance import Appliance
 from pi_appliance.storage.model import Outcome, Trigger
-from pi_appliance.storage.outbox import Outbox
+from pi_appliance.storage.queues import Outbox
 from tests.fakes.http_ear import Ear, http_ear
 from tests.house import House, until
 

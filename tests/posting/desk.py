@@ -10,7 +10,7 @@ from pi_appliance.errors import Duplicate, Refused, Unavailable, Uncertain
 from pi_appliance.posting.model import Post, PostRecord, SentPost
 from pi_appliance.posting.sender import PostSender
 from pi_appliance.posting.store import PostDatabase
-from pi_appliance.storage.runs import Store
+from pi_appliance.storage.history import Store
 
 BEGIN = datetime(2027, 3, 1, 6, 0, tzinfo=UTC)
 

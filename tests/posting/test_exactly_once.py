@@ -21,7 +21,7 @@ import pytest
 
 from pi_appliance.posting.model import FAILED_STATES, PENDING_STATES, PostRecord, PostState
 from pi_appliance.posting.store import PostDatabase
-from pi_appliance.storage.runs import Store
+from pi_appliance.storage.history import Store
 from tests.fakes import bluesky_account, mastodon_server, x_server
 from tests.fakes.bluesky_server import fake_bluesky
 from tests.fakes.mastodon_server import fake_mastodon

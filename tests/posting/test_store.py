@@ -10,7 +10,7 @@ import pytest
 from pi_appliance.errors import Uncertain, UnknownName
 from pi_appliance.posting.model import Post, PostState, SentPost
 from pi_appliance.posting.store import JobPostStore, PostDatabase
-from pi_appliance.storage.runs import Store
+from pi_appliance.storage.history import Store
 
 NOW = datetime(2027, 3, 31, 23, 30, tzinfo=UTC)
 LATE = NOW + timedelta(hours=6)

@@ -7,7 +7,7 @@ import subprocess
 import pytest
 
 from pi_appliance.posting.store import PostDatabase
-from pi_appliance.storage.runs import Store
+from pi_appliance.storage.history import Store
 from tests.fakes.x_server import SECRETS, fake_x
 from tests.house import House, until
 

@@ -5,7 +5,7 @@ import subprocess
 import time
 from pathlib import Path
 
-from pi_appliance.system.mounts import MountWatcher
+from pi_appliance.system.machine import MountWatcher
 from tests.fakes.stick import needs_loop
 
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from pi_appliance.system.mounts import Mount, find_mount, is_volatile, read_mounts
+from pi_appliance.system.machine import Mount, find_mount, is_volatile, read_mounts
 
 PI = """\
 22 27 0:21 / /proc rw,relatime - proc proc rw

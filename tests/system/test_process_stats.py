@@ -6,19 +6,19 @@ from pathlib import Path
 
 import pytest
 
-from pi_appliance.system import sensors
-from pi_appliance.system.mounts import find_mount, is_volatile, read_mounts
+from pi_appliance.system import machine
+from pi_appliance.system.machine import find_mount, is_volatile, read_mounts
 
 
 def test_without_a_proc_nothing_is_known(tmp_path: Path) -> None:
-    assert sensors.bytes_written(tmp_path) is sensors.rss(tmp_path) is sensors.start_time(tmp_path) is None
+    assert machine.bytes_written(tmp_path) is machine.rss(tmp_path) is machine.start_time(tmp_path) is None
 
 
 def test_files_with_other_words_in_them_tell_nothing(tmp_path: Path) -> None:
     (tmp_path / "self").mkdir()
     for name in ("self/io", "self/statm", "self/stat", "stat"):
         (tmp_path / name).write_text("nonsense\n")
-    assert sensors.bytes_written(tmp_path) is sensors.rss(tmp_path) is sensors.start_time(tmp_path) is None
+    assert machine.bytes_written(tmp_path) is machine.rss(tmp_path) is machine.start_time(tmp_path) is None
 
 
 def test_a_name_with_brackets_does_not_move_the_words_behind_it(tmp_path: Path) -> None:
@@ -26,11 +26,11 @@ def test_a_name_with_brackets_does_not_move_the_words_behind_it(tmp_path: Path) 
     words = ["S", *["0"] * 18, "500", "0"]
     (tmp_path / "self/stat").write_text(f"12 (py) thon) {' '.join(words)}\n")
     (tmp_path / "stat").write_text("cpu 1 2\nbtime 1700000000\n")
-    assert sensors.start_time(tmp_path) == 1_700_000_000 + 500 / os.sysconf("SC_CLK_TCK")
+    assert machine.start_time(tmp_path) == 1_700_000_000 + 500 / os.sysconf("SC_CLK_TCK")
 
 
 def test_this_process_is_seen() -> None:
-    resident, started = sensors.rss(), sensors.start_time()
+    resident, started = machine.rss(), machine.start_time()
     assert resident is not None
     assert started is not None
     assert 5_000_000 < resident < 3_000_000_000
@@ -41,13 +41,13 @@ def test_what_is_written_is_counted(tmp_path: Path) -> None:
     place = find_mount(tmp_path, read_mounts())
     if place is None or is_volatile(place, read_mounts()):
         pytest.skip("the tests' own folder is on no disk here")
-    before = sensors.bytes_written()
+    before = machine.bytes_written()
     assert before is not None
     path = tmp_path / "much"
     with path.open("wb") as file:
         file.write(os.urandom(1_000_000))
         file.flush()
         os.fsync(file.fileno())
-    after = sensors.bytes_written()
+    after = machine.bytes_written()
     assert after is not None
     assert after - before >= 1_000_000

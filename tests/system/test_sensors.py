@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from pi_appliance.system.sensors import Power, Sensors, free_space
+from pi_appliance.system.machine import Power, Sensors, free_space
 
 
 class Files:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from pi_appliance.system.sensors import FilesystemErrors, StorageWear, filesystem_errors, storage_wear
+from pi_appliance.system.machine import FilesystemErrors, StorageWear, filesystem_errors, storage_wear
 
 
 def put(sys: Path, **files: str) -> None:

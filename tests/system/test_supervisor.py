@@ -36,13 +36,13 @@ from pi_appliance.system import process
 ready = Path(sys.argv[1])
 hold = process.Suspend(lambda: "hot" if ready.is_file() and ready.read_bytes() else "", interval=0.05)
 with process.StopSignal().installed() as stop:
-    guard = [sys.executable, "-m", "pi_appliance.system.supervisor", str(os.getpid()), "/", "{fd}", ""]
+    guard = [sys.executable, "-m", "pi_appliance.system.process", str(os.getpid()), "/", "{fd}", ""]
     process.run_child(guard + sys.argv[2:], stop=stop, seconds=60, on_output=lambda _: None, on_line=print, hold=hold)
 """
 
 
 def guarded(*words: str | Path) -> list[str]:
-    return [sys.executable, "-m", "pi_appliance.system.supervisor", str(os.getpid()), "/", "{fd}", "", *map(str, words)]
+    return [sys.executable, "-m", "pi_appliance.system.process", str(os.getpid()), "/", "{fd}", "", *map(str, words)]
 
 
 def watched(

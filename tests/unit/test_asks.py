@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from pi_appliance.storage import backup
+from pi_appliance.storage.backup import open_history
+from pi_appliance.storage.history import UNKNOWN_RUN, Store
 from pi_appliance.storage.model import Outcome, Trigger
-from pi_appliance.storage.recovery import open_history
-from pi_appliance.storage.runs import UNKNOWN_RUN, Store
 from pi_appliance.system import files
 
 NOW = datetime(2027, 3, 1, 22, 0, tzinfo=UTC)

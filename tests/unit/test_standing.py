@@ -4,8 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from pi_appliance.storage.job_health import is_failing, latest_significant_run
-from pi_appliance.storage.model import Outcome, Run, Trigger
+from pi_appliance.storage.model import Outcome, Run, Trigger, is_failing, latest_significant_run
 
 
 def runs(*outcomes: Outcome | None) -> list[Run]:

@@ -11,8 +11,8 @@ import pytest
 
 from pi_appliance.config.model import Retention
 from pi_appliance.errors import ApplianceError, Unavailable
+from pi_appliance.storage.history import Store
 from pi_appliance.storage.model import Outcome, Trigger
-from pi_appliance.storage.runs import Store
 from tests.house import ROOT
 
 NOW = datetime(2026, 5, 1, 12, tzinfo=UTC)
@@ -67,7 +67,7 @@ def test_many_processes_at_once_lose_nothing_and_share_no_slot(path):
         "from datetime import UTC, datetime\n"
         "from pathlib import Path\n"
         "from pi_appliance.storage.model import Trigger\n"
-        "from pi_appliance.storage.runs import Store\n"
+        "from pi_appliance.storage.history import Store\n"
         "with Store(Path(sys.argv[1])) as store:\n"
         "    for n in range(25):\n"
         "        store.start_run(job='a', kind='k', trigger=Trigger.CRON, due=str(n), now=datetime.now(UTC))\n"

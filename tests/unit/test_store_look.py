@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from pi_appliance.errors import ApplianceError, Unavailable
+from pi_appliance.storage.history import Store
 from pi_appliance.storage.model import Outcome, Trigger
-from pi_appliance.storage.runs import Store
 
 NOON = datetime(2026, 5, 4, 12, tzinfo=UTC)
 

@@ -11,8 +11,8 @@ import pytest
 
 from pi_appliance.scheduling import cron
 from pi_appliance.scheduling import due as plan
+from pi_appliance.storage.history import AccountedSlots
 from pi_appliance.storage.model import Outcome, Trigger
-from pi_appliance.storage.slots import AccountedSlots
 from pi_appliance.system import clock
 from pi_appliance.system.clock import ClockState
 from tests.web.test_pages import record

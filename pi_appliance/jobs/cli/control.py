@@ -10,14 +10,14 @@ from zoneinfo import ZoneInfo
 
 import click
 
-from pi_appliance.cli import text
-from pi_appliance.cli import text as as_text
-from pi_appliance.cli.options import Number, config_option, json_option
+from pi_appliance.cli import terminal
+from pi_appliance.cli import terminal as as_text
+from pi_appliance.cli.terminal import Number, config_option, json_option
 from pi_appliance.config import units
 from pi_appliance.scheduling import slot_ledger
 from pi_appliance.scheduling.appliance import Appliance
 from pi_appliance.scheduling.slot_ledger import SlotStatus, accounts, values
-from pi_appliance.storage import serializers as json_of
+from pi_appliance.storage import model as json_of
 from pi_appliance.system import clock
 
 _FOR_GOOD = timedelta(days=36_500)  # longer than this is for good
@@ -51,7 +51,7 @@ def pause(name: str, length: timedelta | None, config: Path) -> None:
         now = clock.now()
         until = None if length is None or length > _FOR_GOOD else now + length
         appliance.pause(name, now=now, until=until)
-        end = f"until {text.instant(until, appliance.config.time_zone)}" if until else "until you resume it"
+        end = f"until {terminal.instant(until, appliance.config.time_zone)}" if until else "until you resume it"
     click.echo(f"{name} pauses {end}")
 
 
@@ -72,7 +72,7 @@ def resume(name: str, config: Path) -> None:
         appliance.resume(name, now=now)
         coming = next(appliance.slots(name, now), None)
         zone = appliance.config.zone_of(appliance.job(name))
-    click.echo(f"{name} goes on" + (f"; next slot: {text.instant(coming.at, zone)}" if coming else ""))
+    click.echo(f"{name} goes on" + (f"; next slot: {terminal.instant(coming.at, zone)}" if coming else ""))
 
 
 @click.command("skip", short_help="Leave out the next slot of a job.")
@@ -90,7 +90,7 @@ def skip(name: str, config: Path) -> None:
     with Appliance.open(config) as appliance:
         slot = slot_ledger.skip(appliance, name, now=clock.now())
         zone = appliance.config.zone_of(appliance.job(name))
-    click.echo(f"{name} leaves out {text.slot(slot.at, zone)}")
+    click.echo(f"{name} leaves out {terminal.slot(slot.at, zone)}")
 
 
 @click.command("unskip", short_help="Use the slot after all that was to be skipped.")
@@ -108,7 +108,7 @@ def unskip(name: str, config: Path) -> None:
     with Appliance.open(config) as appliance:
         slot = slot_ledger.unskip(appliance, name, now=clock.now())
         zone = appliance.config.zone_of(appliance.job(name))
-    click.echo(f"{name} uses {text.slot(slot.at, zone)}")
+    click.echo(f"{name} uses {terminal.slot(slot.at, zone)}")
 
 
 @click.command("cancel", short_help="End the run of a job that goes on.")

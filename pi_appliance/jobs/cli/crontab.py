@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 
 import click
 
-from pi_appliance.cli.options import config_option
+from pi_appliance.cli.terminal import config_option
 from pi_appliance.config import loader
 from pi_appliance.errors import ConfigError, Unavailable
 from pi_appliance.scheduling import crontab

@@ -12,16 +12,15 @@ from zoneinfo import ZoneInfo
 
 import click
 
-from pi_appliance.cli import text
-from pi_appliance.cli.options import Number, config_option, json_option
-from pi_appliance.cli.progress import ProgressLine
+from pi_appliance.cli import terminal
+from pi_appliance.cli.terminal import Number, ProgressLine, config_option, json_option
 from pi_appliance.jobs import runner
 from pi_appliance.jobs.cli import control, crontab, simulate
 from pi_appliance.jobs.notifications import deliver_notifications
 from pi_appliance.scheduling import crontab as crontab_entries
 from pi_appliance.scheduling.appliance import Appliance, JobView, Slot
 from pi_appliance.scheduling.due import BY_A_PERSON
-from pi_appliance.storage import serializers as json_of
+from pi_appliance.storage import model as json_of
 from pi_appliance.storage.model import RESUME, Outcome, Run, Trigger
 from pi_appliance.system import clock
 
@@ -118,18 +117,18 @@ def run(
         finally:  # last, for it may take its time; not when we were asked to stop
             if ended.outcome is not Outcome.STOPPED:
                 deliver_notifications(appliance)
-    if not text.good(ended):
+    if not terminal.good(ended):
         raise SystemExit(_TEMPORARY if ended.details.get("unavailable") else 1)
 
 
 def _tell(ended: Run, *, as_json: bool, by_hand: bool) -> None:
     if as_json:
         click.echo(json.dumps(json_of.run(ended)))
-    elif not text.good(ended):  # cron mails what is printed, so it hears of trouble only
+    elif not terminal.good(ended):  # cron mails what is printed, so it hears of trouble only
         more = f"; see: pi-appliance jobs log {ended.id}" if ended.attempts else ""
-        click.echo(text.one_run(ended) + more, err=True)
+        click.echo(terminal.one_run(ended) + more, err=True)
     elif by_hand:
-        click.echo(text.one_run(ended))
+        click.echo(terminal.one_run(ended))
 
 
 def tolerate_closed_pipe(tell: Callable[P, None]) -> Callable[P, None]:
@@ -171,12 +170,12 @@ def list_(as_json: bool, config: Path) -> None:
             str(view.job.started_by) if view.job.schedule or view.job.depends_on else "manual",
             _next(view, zone),
             str(view.job.chance or "-"),
-            text.outcome(view.last),
+            terminal.outcome(view.last),
             view.last.summary or view.last.status_text if view.last else "",
         )
         for view in views
     ]
-    click.echo(text.table(("JOB", "KIND", "BY", "NEXT SLOT", "CHANCE", "LAST", "SUMMARY"), rows))
+    click.echo(terminal.table(("JOB", "KIND", "BY", "NEXT SLOT", "CHANCE", "LAST", "SUMMARY"), rows))
 
 
 @command.command("next", short_help="Say what will run next, chance included.")
@@ -204,13 +203,13 @@ def next_(name: str | None, count: int, as_json: bool, config: Path) -> None:
         return
     rows = [
         (
-            text.slot(slot.at, zone),
+            terminal.slot(slot.at, zone),
             slot.job,
             "skipped: paused" if slot.job in paused and paused[slot.job].is_active(slot.at) else _becomes(slot, zone),
         )
         for slot in slots
     ]
-    click.echo(text.table(("SLOT", "JOB", "WHAT BECOMES OF IT"), rows) if rows else "no job has a slot to come")
+    click.echo(terminal.table(("SLOT", "JOB", "WHAT BECOMES OF IT"), rows) if rows else "no job has a slot to come")
 
 
 def _becomes(slot: Slot, zone: ZoneInfo) -> str:
@@ -223,12 +222,12 @@ def _becomes(slot: Slot, zone: ZoneInfo) -> str:
 
 def _next(view: JobView, zone: ZoneInfo) -> str:
     if view.pause is not None:
-        return "paused" + (f" until {text.instant(view.pause.until, zone)}" if view.pause.until else "")
+        return "paused" + (f" until {terminal.instant(view.pause.until, zone)}" if view.pause.until else "")
     if view.job.depends_on:
         return f"after {', '.join(view.job.depends_on)}"
     if view.next is None:
         return "-"
-    return text.slot(view.next.at, zone) + (" (skipped)" if view.next.skipped and not view.next.used else "")
+    return terminal.slot(view.next.at, zone) + (" (skipped)" if view.next.skipped and not view.next.used else "")
 
 
 def _say_what_cron_lacks(appliance: Appliance) -> None:

@@ -11,8 +11,8 @@ from zoneinfo import ZoneInfo, available_timezones
 
 import click
 
-from pi_appliance.cli import text
-from pi_appliance.cli.options import Number, config_option, json_option
+from pi_appliance.cli import terminal
+from pi_appliance.cli.terminal import Number, config_option, json_option
 from pi_appliance.config import loader
 from pi_appliance.config.model import Config, Job
 from pi_appliance.errors import UnknownName, suggest
@@ -23,7 +23,7 @@ from pi_appliance.scheduling.due import BY_A_PERSON, SimulatedSlot
 from pi_appliance.scheduling.due import simulate as foretell
 from pi_appliance.scheduling.model import AtBoot
 from pi_appliance.scheduling.slot_ledger import RunIndex, look_up
-from pi_appliance.storage import serializers as json_of
+from pi_appliance.storage import model as json_of
 from pi_appliance.storage.model import Run
 from pi_appliance.system import clock
 
@@ -198,7 +198,7 @@ def _lines(shown: _Shown) -> list[str]:
         )
         for slot in shown.slots
     ]
-    title, *lines = text.table(head, rows).splitlines()
+    title, *lines = terminal.table(head, rows).splitlines()
     dated = [(slot.at, 1, line) for slot, line in zip(shown.slots, lines, strict=True)]
     dated += [(change.start, 0, _change(change, zone, named=several)) for change, zone in shown.changes]
     return [title, *(line for _, _, line in sorted(dated, key=lambda each: each[:2]))]
@@ -215,7 +215,9 @@ def _starts(slot: SimulatedSlot, shown: _Shown) -> str:
 
 def _told(slot: SimulatedSlot, shown: _Shown) -> str:
     run = shown.run(slot)
-    return f"{text.outcome(run)}: {run.summary or run.status_text or 'nothing to say'}" if run else shown.becomes(slot)
+    return (
+        f"{terminal.outcome(run)}: {run.summary or run.status_text or 'nothing to say'}" if run else shown.becomes(slot)
+    )
 
 
 def _change(change: Span, zone: ZoneInfo, *, named: bool) -> str:

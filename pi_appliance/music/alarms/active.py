@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pi_appliance.config.model import Config, Job
 from pi_appliance.errors import Unavailable
 from pi_appliance.storage.database import Database
-from pi_appliance.storage.run_requests import RunRequestStore
+from pi_appliance.storage.queues import RunRequestStore
 
 KIND = "music"
 RINGING = "ringing"

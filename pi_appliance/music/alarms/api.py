@@ -4,7 +4,7 @@ from pi_appliance.config import units
 from pi_appliance.music.alarms import service
 from pi_appliance.operations import Values
 from pi_appliance.scheduling import slot_ledger
-from pi_appliance.storage import serializers
+from pi_appliance.storage import model
 from pi_appliance.web.interface import Services
 
 
@@ -80,14 +80,14 @@ async def announce(services: Services, values: Values) -> object:
     """Request an announcement."""
     request = service.announce(services.appliance, now=services.now(), **values)
     services.daemon.wake()
-    return {"request": request.id, "job": request.job, "run_at": serializers.instant(request.run_at)}
+    return {"request": request.id, "job": request.job, "run_at": model.instant(request.run_at)}
 
 
 async def skip_slot(services: Services, values: Values) -> object:
     """Skip the next scheduled time of any job."""
     slot = slot_ledger.skip(services.appliance, values["name"], now=services.now())
     services.daemon.wake()
-    return {"job": slot.job, "skipped": serializers.instant(slot.at)}
+    return {"job": slot.job, "skipped": model.instant(slot.at)}
 
 
 async def unskip_slot(services: Services, values: Values) -> object:

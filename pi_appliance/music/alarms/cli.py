@@ -8,9 +8,8 @@ from random import SystemRandom
 
 import click
 
-from pi_appliance.cli import text
-from pi_appliance.cli.options import Number, json_option
-from pi_appliance.cli.progress import ProgressLine
+from pi_appliance.cli import terminal
+from pi_appliance.cli.terminal import Number, ProgressLine, json_option
 from pi_appliance.config import units
 from pi_appliance.errors import Unavailable
 from pi_appliance.music.alarms import service
@@ -18,8 +17,8 @@ from pi_appliance.music.alarms.service import SleepTimer
 from pi_appliance.music.cli.group import music_command
 from pi_appliance.scheduling.appliance import Appliance
 from pi_appliance.storage.model import Run, Trigger
-from pi_appliance.storage.run_requests import RunRequest
-from pi_appliance.system import clock, wakeup
+from pi_appliance.storage.queues import RunRequest
+from pi_appliance.system import clock, locks
 
 _START_TIMEOUT = 10.0  # seconds for the daemon to start the run; a slow Pi starts a process in three
 _POLL_INTERVAL = 0.1  # seconds
@@ -56,7 +55,7 @@ def sleep(
         elif any(each is not None for each in (in_, at, play_out, fade)):
             request = service.set_sleep_timer(appliance, now=clock.now(), in_=in_, at=at, play_out=play_out, fade=fade)
             run = _start(appliance, request)
-            click.echo(text.one_run(run) if run else _describe(_started_timer(appliance), appliance))
+            click.echo(terminal.one_run(run) if run else _describe(_started_timer(appliance), appliance))
             _exit_with(run)
         else:
             timer = service.sleep_timer(appliance)
@@ -95,7 +94,7 @@ def _describe(timer: SleepTimer | None, appliance: Appliance) -> str:
     if timer.ends_at is None:
         return phase
     until = " until" if timer.phase == "fading-out" else ""
-    return f"{phase}{until} {text.instant(timer.ends_at, appliance.config.time_zone)}"
+    return f"{phase}{until} {terminal.instant(timer.ends_at, appliance.config.time_zone)}"
 
 
 @music_command("announce", "Speak a text or play a sound over the music.")
@@ -108,7 +107,7 @@ def announce(config: Path, words: tuple[str, ...], source: str | None, volume: i
         spoken = " ".join(words) or None
         request = service.announce(appliance, now=clock.now(), text=spoken, source=source, volume=volume)
         run = _start(appliance, request)
-        click.echo(text.one_run(run) if run else "the announcement has started; see: pi-appliance jobs history")
+        click.echo(terminal.one_run(run) if run else "the announcement has started; see: pi-appliance jobs history")
         _exit_with(run)
 
 
@@ -140,9 +139,9 @@ def _start(appliance: Appliance, request: RunRequest) -> Run | None:
 
 
 def _wake_daemon(appliance: Appliance) -> bool:
-    return wakeup.wake_daemon(appliance.config.state_dir / wakeup.NAME)
+    return locks.wake_daemon(appliance.config.state_dir / locks.WAKEUP_FILE)
 
 
 def _exit_with(run: Run | None) -> None:
-    if run is not None and not text.good(run):
+    if run is not None and not terminal.good(run):
         raise SystemExit(Unavailable.exit_status if run.details.get("unavailable") else 1)

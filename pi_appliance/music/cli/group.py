@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import click
 
-from pi_appliance.cli.options import config_option
+from pi_appliance.cli.terminal import config_option
 
 STATUSES = """
 

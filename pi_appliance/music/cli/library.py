@@ -13,10 +13,8 @@ from typing import Any, Generic, Protocol, TypeVar
 
 import click
 
-from pi_appliance.cli import text
-from pi_appliance.cli.options import Number, json_option
-from pi_appliance.cli.progress import ProgressLine
-from pi_appliance.cli.text import table
+from pi_appliance.cli import terminal
+from pi_appliance.cli.terminal import Number, ProgressLine, json_option, table
 from pi_appliance.config.loader import load_config
 from pi_appliance.errors import Refused
 from pi_appliance.music.cli import player_text
@@ -144,7 +142,7 @@ def stats(config: Path, folder: str, as_json: bool) -> None:
     of = "" if folder else f", {counts.albums:,} albums, {counts.artists:,} artists"
     click.echo(f"{_size(counts)}{of}")
     if counts.updated is not None:
-        click.echo(f"updated {text.instant(datetime.fromtimestamp(counts.updated, UTC), settings.time_zone)}")
+        click.echo(f"updated {terminal.instant(datetime.fromtimestamp(counts.updated, UTC), settings.time_zone)}")
 
 
 def _size(counts: LibraryStats) -> str:

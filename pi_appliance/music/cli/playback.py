@@ -8,8 +8,7 @@ from pathlib import Path
 
 import click
 
-from pi_appliance.cli.options import Number, json_option
-from pi_appliance.cli.text import table
+from pi_appliance.cli.terminal import Number, json_option, table
 from pi_appliance.config.loader import load_config
 from pi_appliance.errors import Refused, UnknownName
 from pi_appliance.music.cli import player_text

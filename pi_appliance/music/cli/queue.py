@@ -11,8 +11,7 @@ from zoneinfo import ZoneInfo
 
 import click
 
-from pi_appliance.cli.options import Number, json_option
-from pi_appliance.cli.text import instant, table
+from pi_appliance.cli.terminal import Number, instant, json_option, table
 from pi_appliance.config.loader import load_config
 from pi_appliance.errors import Refused
 from pi_appliance.music.cli import library, sources

@@ -13,7 +13,7 @@ from typing import Protocol
 
 import click
 
-from pi_appliance.cli.options import json_option
+from pi_appliance.cli.terminal import json_option
 from pi_appliance.config.loader import load_config
 from pi_appliance.config.model import Config
 from pi_appliance.errors import Unavailable

@@ -20,8 +20,8 @@ from pi_appliance.errors import ApplianceError, Refused, Unavailable, UnknownNam
 from pi_appliance.music.model import Capability, PlaybackState
 from pi_appliance.music.player import Player
 from pi_appliance.music.usb import mounted, root_helper
-from pi_appliance.system import files, mounts
-from pi_appliance.system.mounts import MountWatcher
+from pi_appliance.system import files, machine
+from pi_appliance.system.machine import MountWatcher
 
 NOT_CONFIGURED = (
     "no folder of USB drives is configured; add  usb: {mount-dir: /var/lib/mpd/music/USB}  to appliance.yaml"
@@ -35,7 +35,7 @@ _log = logging.getLogger(__name__)
 class Settings:
     """Paths, and times in seconds."""
 
-    mount_table: Path = mounts.MOUNT_TABLE
+    mount_table: Path = machine.MOUNT_TABLE
     root: root_helper.Paths = field(default_factory=lambda: root_helper.Paths.from_environment(os.environ))
     scan_poll: float = 1.0
     unmount_timeout: float = 20.0
@@ -115,7 +115,7 @@ async def _stop_playback_from(player: Player, prefix: str) -> None:
     return await player.stop()
 
 
-async def _unmount(name: str, usb: Usb, mount: mounts.Mount, settings: Settings) -> None:
+async def _unmount(name: str, usb: Usb, mount: machine.Mount, settings: Settings) -> None:
     """Unmount directly as root, otherwise through the systemd unit."""
     request = settings.root.request
     if settings.may_unmount:
@@ -246,7 +246,7 @@ class UsbDrives:
 class _Scan:
     """The scan of one drive; it waits until there is a player."""
 
-    def __init__(self, uri: str, mount: mounts.Mount, music: Music, poll_interval: float) -> None:
+    def __init__(self, uri: str, mount: machine.Mount, music: Music, poll_interval: float) -> None:
         self.mount, self.music = mount, music
         self.state, self.status_text = DriveState.WAITING, ""
         self.files: int | None = None

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from pi_appliance.system import mounts
+from pi_appliance.system import machine
 
 UNMOUNTED_TARGET = "."  # of the link of an unmounted drive
 # Formats of the decoders in Debian's MPD; used for the progress of a scan only.
@@ -28,12 +28,12 @@ class Drive:
     """A USB drive; `mount` is None while it is not mounted."""
 
     name: str
-    mount: mounts.Mount | None
+    mount: machine.Mount | None
 
 
-def find_drives(folder: Path, mount_table: Path = mounts.MOUNT_TABLE) -> list[Drive]:
+def find_drives(folder: Path, mount_table: Path = machine.MOUNT_TABLE) -> list[Drive]:
     """Return the drives in `folder`, by name. Raises `OSError` if the mount table cannot be read."""
-    by_folder = {each.folder: each for each in mounts.read_mounts(mount_table)}
+    by_folder = {each.folder: each for each in machine.read_mounts(mount_table)}
     drives = []
     for entry in _entries(folder):
         mount = by_folder.get(Path(os.path.realpath(entry)))
@@ -42,12 +42,12 @@ def find_drives(folder: Path, mount_table: Path = mounts.MOUNT_TABLE) -> list[Dr
     return drives
 
 
-def all_linked(parent: Path, names: Collection[str], mount_table: Path = mounts.MOUNT_TABLE) -> bool:
+def all_linked(parent: Path, names: Collection[str], mount_table: Path = machine.MOUNT_TABLE) -> bool:
     """Return whether the name of every mount directly below `parent` is one of `names`."""
-    return all(each.folder.name in names for each in mounts.read_mounts(mount_table) if each.folder.parent == parent)
+    return all(each.folder.name in names for each in machine.read_mounts(mount_table) if each.folder.parent == parent)
 
 
-def disk_space(mount: mounts.Mount) -> tuple[int, int] | None:
+def disk_space(mount: machine.Mount) -> tuple[int, int] | None:
     """Return the size and the used space of `mount` in bytes; None if it cannot be read."""
     try:
         stat = os.statvfs(mount.folder)

@@ -18,7 +18,7 @@ from pathlib import Path
 from pi_appliance.errors import Refused, UnknownName
 from pi_appliance.music.usb import mounted
 from pi_appliance.music.usb.mounted import UNMOUNTED_TARGET
-from pi_appliance.system import files, mounts
+from pi_appliance.system import files, machine
 
 # Read-only, without programs, devices or links to other paths.
 _SAFE = "ro,nosuid,nodev,noexec"
@@ -118,11 +118,11 @@ def unregister(name: str, folder: Path, paths: Paths) -> None:
     _save_known(paths, known)
 
 
-def _drive_mounts(paths: Paths) -> list[mounts.Mount]:
-    return [mount for mount in mounts.read_mounts() if mount.folder.parent == paths.mounts]
+def _drive_mounts(paths: Paths) -> list[machine.Mount]:
+    return [mount for mount in machine.read_mounts() if mount.folder.parent == paths.mounts]
 
 
-def _unmount(drive_mounts: Sequence[mounts.Mount], folder: Path | None) -> list[str]:
+def _unmount(drive_mounts: Sequence[machine.Mount], folder: Path | None) -> list[str]:
     """Mark the drives as unmounted, then unmount them, so that MPD never sees an empty folder.
 
     Files that are still open are released when they are closed. The mounts are read-only, so nothing is lost.
@@ -147,7 +147,7 @@ def _probe(source: Path) -> dict[str, str]:
     if not stat.S_ISBLK(number.st_mode):
         raise Refused(f"{source} is not a disk")
     device = f"{os.major(number.st_rdev)}:{os.minor(number.st_rdev)}"
-    used = next((mount.folder for mount in mounts.read_mounts() if mount.device == device), None)
+    used = next((mount.folder for mount in machine.read_mounts() if mount.device == device), None)
     if used is not None:
         raise Ignored(f"{source} is ignored: it is mounted at {used}")
     if _run("findmnt", "--fstab", "--noheadings", "--source", str(source)).stdout.strip():

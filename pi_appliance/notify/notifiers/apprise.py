@@ -12,8 +12,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-from pi_appliance.config import addresses
-from pi_appliance.config.notifications import Event, Message
+from pi_appliance.config import secrets as addresses
+from pi_appliance.config.model import Event, Message
 from pi_appliance.errors import ApplianceError, Refused, Unavailable
 from pi_appliance.system import http
 

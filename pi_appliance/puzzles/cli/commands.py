@@ -10,8 +10,7 @@ from typing import Any
 import click
 
 from pi_appliance import plugins
-from pi_appliance.cli.options import Number, json_option
-from pi_appliance.cli.progress import ProgressLine
+from pi_appliance.cli.terminal import Number, ProgressLine, json_option
 from pi_appliance.errors import InvalidOption, Refused
 from pi_appliance.puzzles import Puzzle, SolveMode, pluralize
 from pi_appliance.puzzles.batch import DEFAULT_MAX_SOLUTIONS

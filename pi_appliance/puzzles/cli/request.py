@@ -11,8 +11,7 @@ from typing import Any
 
 import click
 
-from pi_appliance.cli.options import Command, Number, optional_config_option
-from pi_appliance.cli.progress import ProgressLine
+from pi_appliance.cli.terminal import Command, Number, ProgressLine, optional_config_option
 from pi_appliance.config import units
 from pi_appliance.config.loader import load_config
 from pi_appliance.errors import ConfigNotFound, DeadlineExceeded, Unavailable
