@@ -141,7 +141,6 @@ def completion(shell: str) -> None:
       0  it was printed
       2  the shell is not known
     """
-
     kind = get_completion_class(shell)
     assert kind is not None
     click.echo(kind(cli, {}, "pi-appliance", "_PI_APPLIANCE_COMPLETE").source())
