@@ -11,8 +11,8 @@ import pytest
 from hypothesis import settings
 from xdist.scheduler import LoadScopeScheduling
 
-from tests.house import House
-from tests.nobody import abroad, anywhere
+from tests.installation import House
+from tests.other_user import abroad, anywhere
 
 __all__ = ["abroad", "anywhere", "house"]
 
@@ -24,10 +24,12 @@ settings.load_profile("appliance")
 _RUNTIME_DIR = TemporaryDirectory(prefix="pa-")
 os.environ["XDG_RUNTIME_DIR"] = _RUNTIME_DIR.name
 
-LONG = {"faults", "test_year.py", "test_exactly_once.py"}  # whose tests take longest
+LONG = {"test_year.py", "test_exactly_once.py", "test_kills.py", "test_hub_kills.py", "test_night.py"}  # the longest
 # Files whose tests change the machine: its crontab, its users, its mounts.
-MACHINE = re.compile(r"/test_(cron|crontab|jobs_crontab|deploy_scripts|usb|limits)")
-SHARED = re.compile(r"browser\.py|/test_music")  # files whose tests have one Chromium or one MPD together
+MACHINE = re.compile(r"/(usb/|test_(cli_crontab|crontab|cron_slot_ledger|deploy_scripts|limits))")
+SHARED = re.compile(
+    r"browser\.py|music/cli/|/test_music|test_job_on_mpd"
+)  # files whose tests have one Chromium or one MPD together
 
 
 class Sharing(LoadScopeScheduling):

@@ -13,7 +13,7 @@ from pi_appliance.config import schema
 from pi_appliance.config.binding import parse
 from pi_appliance.config.loader import load_config
 from pi_appliance.puzzles import Puzzle
-from tests.house import ROOT
+from tests.installation import ROOT
 
 PAGES = sorted([ROOT / "README.md", *ROOT.glob("docs/**/*.md")])
 

@@ -5,7 +5,7 @@ import re
 import subprocess
 import sys
 
-from tests.house import ROOT
+from tests.installation import ROOT
 
 
 def test_what_changes_the_machine_is_run_by_one_worker() -> None:
@@ -16,7 +16,7 @@ def test_what_changes_the_machine_is_run_by_one_worker() -> None:
         "-p",
         "no:cacheprovider",
         "tests/config/test_units.py",
-        "tests/system/test_cron_file.py",
+        "tests/scheduling/test_crontab_system_file.py",
     ]
     # Of this run it knows nothing: xdist and pytest tell their workers by the environment what they are.
     environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST")}
@@ -25,5 +25,5 @@ def test_what_changes_the_machine_is_run_by_one_worker() -> None:
     )
     assert done.returncode == 0, done.stdout
     ran = re.findall(r"\[(gw\d)\] .* PASSED (tests/\w+)/", done.stdout)
-    assert len({worker for worker, folder in ran if folder == "tests/system"}) == 1
+    assert len({worker for worker, folder in ran if folder == "tests/scheduling"}) == 1
     assert {worker for worker, _ in ran} == {"gw0", "gw1"}

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from tests.benchmarks import process_cost
-from tests.house import PROGRAM, ROOT
+from tests.installation import PROGRAM, ROOT
 
 SETTLE = 30.0  # seconds from the start until the count begins
 _FEW = 3.0  # seconds within which a program that cannot start ends

@@ -22,10 +22,10 @@ from PIL import Image
 
 from tests.benchmarks import library, process_cost
 from tests.benchmarks.library import PAGE, PLAYLIST
-from tests.engine.test_daemon import up
 from tests.fakes.big_library import FLAT, Size, album, artist, track, write_favourites
 from tests.fakes.mpd_server import MpdServer
-from tests.house import House, until
+from tests.installation import House, until
+from tests.test_daemon import up
 
 _API, _MUSIC = "/api/v1/player", "/music/library"
 _BLURRED = 1000  # pixels of a side of the cover

@@ -19,9 +19,9 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from tests.benchmarks import phones_away
-from tests.engine.test_daemon import Up, up
 from tests.fakes.mpd_server import MpdServer, running_mpd
-from tests.house import House
+from tests.installation import House
+from tests.test_daemon import Up, up
 
 _PATIENCE = 10.0  # seconds for one change to reach everybody
 _SETTLE = 0.05  # seconds between two changes, so that each is one of its own

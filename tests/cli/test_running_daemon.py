@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from pi_appliance.storage.model import Outcome, Trigger
-from tests.house import PROGRAM, House, until
+from tests.installation import PROGRAM, House, until
 
 JOBS = """
 never: {kind: command, schedule: "* * * * *", chance: 1/1000000, started-by: cron, with: {run: [echo, never]}}

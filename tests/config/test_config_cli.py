@@ -12,7 +12,7 @@ from pi_appliance import plugins
 from pi_appliance.__main__ import main
 from pi_appliance.config import loader
 from pi_appliance.config.binding import parse
-from tests.house import ROOT
+from tests.installation import ROOT
 
 GOOD = """\
 state-dir: state

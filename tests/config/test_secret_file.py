@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from pi_appliance.config import secrets
 from pi_appliance.config.secret_file import SecretFile
 from pi_appliance.errors import ApplianceError, ConfigError, Refused
-from tests.house import ROOT
-from tests.nobody import NOBODY
+from tests.installation import ROOT
+from tests.other_user import NOBODY
 
 NAMES = st.sampled_from(["A", "X_KEY", "X_KEY2", "MPD_PASSWORD"])
 LINES = st.one_of(

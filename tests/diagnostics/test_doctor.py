@@ -16,9 +16,9 @@ from typing import Any
 
 import pytest
 
-from tests.engine.test_daemon import up
-from tests.house import House
-from tests.nobody import NOBODY, Abroad
+from tests.installation import House
+from tests.other_user import NOBODY, Abroad
+from tests.test_daemon import up
 
 GREET = "greet:\n  kind: command\n  with: {run: [echo, hello]}"
 LINE = re.compile(r"(ok|warn|FAIL|-) +\S.*|       +fix: .*")

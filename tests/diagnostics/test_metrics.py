@@ -15,8 +15,8 @@ from pi_appliance import __version__
 from pi_appliance.diagnostics.api import MetricValues, render_metrics
 from pi_appliance.storage.history import Total
 from pi_appliance.storage.model import Outcome
+from tests.web.served_appliance import Answer, World, configuration, job, served
 from tests.web.test_sign_in import sign_in
-from tests.web.world import Answer, World, configuration, job, served
 
 Key = tuple[str, frozenset[tuple[str, str]]]
 

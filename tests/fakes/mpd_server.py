@@ -17,7 +17,7 @@ import pytest
 from mutagen.id3 import APIC, TALB, TCON, TDRC, TIT2, TPE1, TPE2, TRCK
 from mutagen.wave import WAVE
 
-from tests.house import until
+from tests.installation import until
 
 needs_mpd = pytest.mark.skipif(
     shutil.which("mpd") is None or shutil.which("mpc") is None, reason="mpd or mpc is not installed"

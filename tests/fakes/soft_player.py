@@ -268,7 +268,7 @@ class SoftPlayer:
 def soft_kind() -> Iterator[None]:
     """Let `kind: soft` be a player within the block."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sys, "path", [str(Path(__file__).parent / "kinds"), *sys.path])
+        patch.setattr(sys, "path", [str(Path(__file__).parent / "plugins"), *sys.path])
         plugins.forget_installed()
         yield
     plugins.forget_installed()

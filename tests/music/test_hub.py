@@ -24,7 +24,7 @@ from pi_appliance.music.model import Capability, PlaybackState, QueuePosition, U
 from pi_appliance.music.mpd import player as mpd
 from pi_appliance.music.player import Player
 from tests.fakes.mpd_server import MpdServer, free_port, make_music, needs_mpd, running_mpd
-from tests.house import until as eventually
+from tests.installation import until as eventually
 
 QUICK = ReconnectPolicy(
     first_delay=timedelta(milliseconds=20),

@@ -19,8 +19,8 @@ from pi_appliance.music.mpd import player as mpd
 from pi_appliance.storage.history import Store
 from tests.fakes.mpd_server import MpdServer, free_port, needs_mpd, running_mpd
 from tests.fakes.radio_server import on_air
-from tests.house import House
-from tests.house import until as eventually
+from tests.installation import House
+from tests.installation import until as eventually
 
 pytestmark = needs_mpd
 

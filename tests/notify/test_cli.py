@@ -5,8 +5,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.fakes.http_ear import Ear, http_ear
-from tests.house import ROOT
+from tests.fakes.http_recorder import Ear, http_ear
+from tests.installation import ROOT
 
 JOB = "backup: {kind: command, with: {run: ['true']}}"
 

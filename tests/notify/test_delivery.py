@@ -13,8 +13,8 @@ from pi_appliance.notify.worker import DeliveryBatch, load_notifiers
 from pi_appliance.storage.history import Store
 from pi_appliance.storage.model import Outcome, Trigger
 from pi_appliance.storage.queues import Outbox
-from tests.fakes.http_ear import Ear, http_ear
-from tests.house import House
+from tests.fakes.http_recorder import Ear, http_ear
+from tests.installation import House
 
 NOON = datetime(2026, 5, 1, 12, tzinfo=UTC)
 TOLD = NotifyTargets(on_failure=["phone"], on_recovery=["phone"])

@@ -17,8 +17,8 @@ from pi_appliance.notify.worker import OutboxDispatcher
 from pi_appliance.scheduling.appliance import Appliance
 from pi_appliance.storage.model import Outcome, Trigger
 from pi_appliance.storage.queues import Outbox
-from tests.fakes.http_ear import Ear, http_ear
-from tests.house import House, until
+from tests.fakes.http_recorder import Ear, http_ear
+from tests.installation import House, until
 
 
 @pytest.fixture

@@ -8,9 +8,9 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from tests.fakes.http_ear import Ear, http_ear
+from tests.fakes.http_recorder import Ear, http_ear
 from tests.fakes.smtp_server import fake_smtp
-from tests.house import House, until
+from tests.installation import House, until
 
 PASSWORD = "p@ss:w/o rd+%?#"
 BAD = "bad:\n  kind: command\n  with: {directory: ., run: [sh, -c, 'echo trying the disk; test -e ok']}"

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.house import ROOT, House, until
-from tests.nobody import NOBODY, Abroad
+from tests.installation import ROOT, House, until
+from tests.other_user import NOBODY, Abroad
 
-KINDS = ROOT / "tests" / "fakes" / "kinds"
+KINDS = ROOT / "tests" / "fakes" / "plugins"
 JOB = "it: {kind: command, with: {run: ['true']}}"
 NETWORKS = (
     "networks:\n  mine: {kind: diary}\n  second: {kind: diary, with: {secrets-prefix: DIARY2}}\n  show: {kind: preview}"

@@ -11,7 +11,7 @@ from tests.fakes.bluesky_account import DID, HANDLE, PASSWORD
 from tests.fakes.bluesky_server import fake_bluesky
 from tests.fakes.mastodon_server import fake_mastodon
 from tests.fakes.x_server import SECRETS, fake_x
-from tests.house import House
+from tests.installation import House
 
 JOB = "it: {kind: command, with: {run: ['true']}}"
 

@@ -13,7 +13,7 @@ from pi_appliance.posting.lines import LineOrder, line_fingerprint, mark_used, p
 from pi_appliance.posting.model import UsedLines
 from pi_appliance.scheduling.due import is_selected, uniform_for_label
 from pi_appliance.scheduling.model import Chance
-from tests.house import House
+from tests.installation import House
 
 NETWORKS = "networks:\n  x: {kind: x, with: {monthly-cap: 5}}\n  wall: {kind: preview, with: {limit: 500}}"
 PNG = b"\x89PNG\r\n\x1a\n"

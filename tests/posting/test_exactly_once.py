@@ -26,7 +26,7 @@ from tests.fakes import bluesky_account, mastodon_server, x_server
 from tests.fakes.bluesky_server import fake_bluesky
 from tests.fakes.mastodon_server import fake_mastodon
 from tests.fakes.x_server import fake_x
-from tests.house import PROGRAM, House, until
+from tests.installation import PROGRAM, House, until
 
 TIMES = int(os.environ.get("PI_APPLIANCE_POSTS", "20"))
 SEED = int(os.environ.get("PI_APPLIANCE_SEED", "2026"))

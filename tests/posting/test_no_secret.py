@@ -19,9 +19,9 @@ from tests.fakes.bluesky_account import HANDLE, PASSWORD
 from tests.fakes.bluesky_server import fake_bluesky
 from tests.fakes.mastodon_server import TOKEN, fake_mastodon
 from tests.fakes.x_server import SECRETS, fake_x
-from tests.house import ROOT, House, until
+from tests.installation import ROOT, House, until
 
-KINDS = ROOT / "tests" / "fakes" / "kinds"
+KINDS = ROOT / "tests" / "fakes" / "plugins"
 ALL_THERE_IS = {"PYTHONPATH": f"{KINDS}:{ROOT}", "LOG_ALL": "1", "PYTHONWARNINGS": "always", "PYTHONDEVMODE": "1"}
 ODD = {name: f"{value}+/=&%é '\"#" for name, value in SECRETS.items()}
 JOBS = """

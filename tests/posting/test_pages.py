@@ -12,7 +12,7 @@ import pytest
 from pi_appliance.posting.model import Post, PostRecord, PostState, SentPost
 from pi_appliance.posting.store import JobPostStore, PostDatabase
 from pi_appliance.system import clock
-from tests.web.world import World, configuration, job, served, set_password
+from tests.web.served_appliance import World, configuration, job, served, set_password
 
 NETWORKS = """networks:
   bird: {kind: x, with: {monthly-cap: 0.50}}

@@ -12,7 +12,7 @@ from pi_appliance.posting.store import PostDatabase
 from pi_appliance.scheduling.appliance import Appliance
 from pi_appliance.storage.model import RESUME, Trigger
 from pi_appliance.system import clock
-from tests.house import House
+from tests.installation import House
 
 BIRD = "bird:\n  kind: tweet\n  schedule: '@daily'\n  with: {lines: tweets.txt, network: net}"
 

@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 from pi_appliance.posting.model import PENDING_STATES, Post, PostState, SentPost
 from pi_appliance.posting.store import PostDatabase
 from pi_appliance.storage.model import Picture
-from tests.house import in_memory
-from tests.posting.desk import Desk, PaidLimits, World
+from tests.installation import in_memory
+from tests.posting.in_memory_networks import Desk, PaidLimits, World
 
 
 @pytest.fixture

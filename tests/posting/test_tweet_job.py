@@ -9,7 +9,7 @@ import pytest
 from pi_appliance.posting.store import PostDatabase
 from pi_appliance.storage.history import Store
 from tests.fakes.x_server import SECRETS, fake_x
-from tests.house import House, until
+from tests.installation import House, until
 
 SLOT = "2026-05-01T06:00:00Z"
 JOB = "bird:\n  kind: tweet\n  schedule: '0 6 * * *'\n  with: {lines: tweets.txt, network: net}"

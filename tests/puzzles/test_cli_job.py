@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.house import House, until
+from tests.installation import House, until
 
 # The start is no mirror image of the end, so that nothing saves a look at tens of millions of positions.
 LONG = "  XXX\n  XXX\nXXXXXXX\nXXXXXXX\nXXXXXXX\n  XXX\n  XOX\n"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.house import House, until
+from tests.installation import House, until
 
 pytestmark = pytest.mark.faults
 

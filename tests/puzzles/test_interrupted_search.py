@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 
 from pi_appliance.system.process import descendants
-from tests.house import PROGRAM, House, alive, until
+from tests.installation import PROGRAM, House, alive, until
 
 BOOK = "book:\n  kind: puzzle\n  {keys}\n  with: {{puzzle: connect-four, precompute: true}}"
 

@@ -13,7 +13,7 @@ from pi_appliance.cli.program import cli
 from pi_appliance.config.loader import load_config
 from pi_appliance.errors import ApplianceError, ConfigError
 from pi_appliance.puzzles import boards, rubiks_cube
-from tests.house import House
+from tests.installation import House
 
 PUZZLES = ("battleship", "connect-four", "panguru", "peg-solitaire", "rubiks-cube", "solitaire-chess", "sudoku")
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from pi_appliance.puzzles import kernel_mode, kernels
-from tests.house import ROOT
+from tests.installation import ROOT
 from tests.puzzles import ways
 
 KERNELS = [path.relative_to(kernels.PUZZLES).with_suffix("").as_posix() for path in kernels.kernel_sources()]

@@ -10,7 +10,7 @@ import pytest
 
 from pi_appliance.errors import Refused
 from pi_appliance.puzzles.runtime import memory
-from tests.house import ROOT
+from tests.installation import ROOT
 
 MB = 1_000_000
 RAISE = "let job cube have `memory: {}`"

@@ -17,7 +17,7 @@ from pi_appliance.errors import ConfigError, Problem, Refused, UnknownName
 from pi_appliance.puzzles.runtime.interface import Interrupted
 from pi_appliance.puzzles.runtime.local import LocalRuntime, open_runtime
 from pi_appliance.system.process import descendants
-from tests.house import ROOT, alive, until
+from tests.installation import ROOT, alive, until
 
 # pytest-xdist has a thread of its own; what is forked here uses nothing that it may hold.
 pytestmark = pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")

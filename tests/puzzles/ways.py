@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from pi_appliance.puzzles import kernels
-from tests.house import ROOT
+from tests.installation import ROOT
 
 SUFFIX = kernels.EXTENSION_SUFFIXES[0]
 

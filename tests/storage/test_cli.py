@@ -1,6 +1,6 @@
 """pi-appliance backup, restore."""
 
-from tests.house import House
+from tests.installation import House
 
 JOB = "greet:\n  kind: command\n  schedule: '@daily'\n  with: {run: ['true']}"
 

@@ -10,7 +10,7 @@ import pytest
 
 from pi_appliance.errors import Unavailable
 from pi_appliance.system import files
-from tests.house import ROOT, House, until
+from tests.installation import ROOT, House, until
 
 
 def names(folder: Path) -> list[str]:

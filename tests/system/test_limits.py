@@ -12,7 +12,7 @@ import pytest
 
 from pi_appliance.system import limits
 from pi_appliance.system.limits import Limits
-from tests.house import ROOT, alive, until
+from tests.installation import ROOT, alive, until
 
 
 def run_it(house, keys: str, *words: str) -> dict:

@@ -6,7 +6,7 @@ import time
 from pathlib import Path
 
 from pi_appliance.system.machine import MountWatcher
-from tests.fakes.stick import needs_loop
+from tests.fakes.usb_drive import needs_loop
 
 
 @needs_loop

@@ -8,7 +8,7 @@ import uuid
 import pytest
 
 from pi_appliance.system import network
-from tests.fakes.stick import needs_loop
+from tests.fakes.usb_drive import needs_loop
 
 
 def test_own_addresses_are_none_that_only_this_machine_reaches() -> None:

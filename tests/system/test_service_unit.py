@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from pi_appliance.music.usb import root_helper
-from tests.house import House
+from tests.installation import House
 
 UNITS = Path(__file__).parents[2] / "systemd"
 UNIT = UNITS / "pi-appliance.service"

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from pi_appliance.system import process
-from tests.house import ROOT, alive, until
+from tests.installation import ROOT, alive, until
 
 # A daemon as daemons are made: forked twice, in a session of its own. It writes its number into a file, once it is up.
 DAEMON = """

@@ -13,14 +13,14 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from tests.house import ROOT
+from tests.installation import ROOT
 
 PROGRAMS = {"qemu-system-x86_64": "qemu-system-x86", "mmdebstrap": "mmdebstrap", "cpio": "cpio"}
 _SUITE, _PYTHON = "bookworm", "3.11"
 _USERLAND = "python3,tzdata,dash,coreutils,mount"
 _WHEELS = Path(f"usr/local/lib/python{_PYTHON}/dist-packages")
 _PLATFORMS = ("manylinux2014_x86_64", "manylinux_2_28_x86_64")
-_OURS = ("pi_appliance", "config", "systemd", "tests/__init__.py", "tests/house.py", "tests/vm")
+_OURS = ("pi_appliance", "config", "systemd", "tests/__init__.py", "tests/installation.py", "tests/vm")
 _LIMIT = 600  # seconds from the start to the end of a machine
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.web.world import World, configuration, served, set_password
+from tests.web.served_appliance import World, configuration, served, set_password
 
 
 @pytest.fixture

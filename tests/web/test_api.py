@@ -8,8 +8,8 @@ import pytest
 from pi_appliance.errors import Unavailable
 from pi_appliance.music.model import PlaybackState
 from tests.web.list_player import ListMusic
+from tests.web.served_appliance import World, configuration, job, served
 from tests.web.test_pages import STATIONS, report
-from tests.web.world import World, configuration, job, served
 
 
 def test_the_state_is_the_player_and_the_jobs(world: World) -> None:

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from starlette.routing import Mount, Route
 
+from tests.web.served_appliance import World, configuration, served
 from tests.web.test_openapi import JOBS, STATIONS, document
-from tests.web.world import World, configuration, served
 
 FREE = {"/health", "/sign-in"}  # and /static
 HALF = "half a character: \ud800"

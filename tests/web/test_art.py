@@ -12,7 +12,7 @@ from PIL import Image
 from pi_appliance.errors import Refused
 from pi_appliance.music import thumbnails
 from pi_appliance.music.model import CoverArt
-from tests.web.world import Answer, World
+from tests.web.served_appliance import Answer, World
 
 PATH = "/api/v1/player/art"
 

@@ -15,8 +15,8 @@ from pi_appliance.storage.model import Outcome
 from pi_appliance.system import clock
 from pi_appliance.system.clock import ClockState
 from tests.posting.test_pages import put, settings
+from tests.web.served_appliance import World, configuration, job, served, set_password
 from tests.web.test_pages import STATIONS, record, report
-from tests.web.world import World, configuration, job, served, set_password
 
 CHROMIUM = Path("/usr/bin/chromium")
 pytestmark = pytest.mark.skipif(not CHROMIUM.exists(), reason="chromium is not installed: apt-get install chromium")

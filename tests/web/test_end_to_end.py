@@ -9,9 +9,9 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from pi_appliance.scheduling.appliance import Appliance
-from tests.engine.test_daemon import Up, up
 from tests.fakes.mpd_server import MpdServer, needs_mpd, running_mpd
-from tests.house import House, until
+from tests.installation import House, until
+from tests.test_daemon import Up, up
 from tests.web.test_browser import browser, pytestmark
 
 __all__ = ["browser", "pytestmark"]

@@ -9,7 +9,7 @@ from typing import Any
 from pi_appliance.scheduling.appliance import Appliance
 from pi_appliance.storage.model import Trigger
 from pi_appliance.system import clock, locks
-from tests.web.world import Events, World, configuration, served
+from tests.web.served_appliance import Events, World, configuration, served
 
 
 def test_the_first_event_is_the_whole_state(world: World) -> None:

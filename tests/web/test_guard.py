@@ -5,7 +5,7 @@ import socket
 import pytest
 
 from pi_appliance.music.model import PlaybackState
-from tests.web.world import World
+from tests.web.served_appliance import World
 
 ANNOUNCED = f"{socket.gethostname().partition('.')[0]}-appliance.local"
 OURS = ["localhost", "127.0.0.1:8080", "[::1]:8080", "192.168.1.20:8080", "[fe80::1]", socket.gethostname(), ANNOUNCED]

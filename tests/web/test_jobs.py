@@ -15,8 +15,8 @@ from pi_appliance.storage.history import AccountedSlots
 from pi_appliance.storage.model import Outcome, Trigger
 from pi_appliance.system import clock
 from pi_appliance.system.clock import ClockState
+from tests.web.served_appliance import World, configuration, job, served
 from tests.web.test_pages import record
-from tests.web.world import World, configuration, job, served
 
 DAILY = "    schedule: 0 6 * * *\n"
 JOBS = (

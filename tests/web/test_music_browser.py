@@ -11,9 +11,9 @@ from pi_appliance.music.model import CoverArt, PlaybackState, Track
 from pi_appliance.storage.model import Trigger
 from pi_appliance.system import clock, locks
 from tests.web.list_player import SHELF, SONG, ListMusic, ListPlayer
+from tests.web.served_appliance import World, configuration, job, served
 from tests.web.test_art import drawn
 from tests.web.test_browser import CHROMIUM, TOO_SMALL, WIDTHS, browser, phone
-from tests.web.world import World, configuration, job, served
 
 pytestmark = pytest.mark.skipif(not CHROMIUM.exists(), reason="chromium is not installed: apt-get install chromium")
 __all__ = ["browser"]

@@ -9,7 +9,7 @@ import pytest
 
 from pi_appliance.music.model import Capability, Mode, ReplayGainMode, Track, TrackRating
 from tests.web.list_player import OTHER, SONG, ListMusic, ListPlayer
-from tests.web.world import Answer, World, configuration, served
+from tests.web.served_appliance import Answer, World, configuration, served
 
 STATIONS = '- {name: Groove, url: "http://radio.example/groove", genre: Jazz}\n'
 

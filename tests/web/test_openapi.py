@@ -18,11 +18,11 @@ from pi_appliance.scheduling.child_runs import Runs
 from pi_appliance.system import clock
 from pi_appliance.web import openapi
 from pi_appliance.web.actions import Actions
-from tests.house import ROOT
-from tests.music.usb_fixtures import FakeUsbDrives
+from tests.installation import ROOT
+from tests.music.usb.usb_fixtures import FakeUsbDrives
 from tests.web.list_player import ListMusic, ListPlayer
+from tests.web.served_appliance import TheDaemon, World, configuration, job, served
 from tests.web.test_art import drawn
-from tests.web.world import TheDaemon, World, configuration, job, served
 
 STATIONS = '- {name: Groove, url: "http://radio.example/groove"}\n- {name: Quiet, url: "http://q.example/"}\n'
 MUSIC = """

@@ -13,7 +13,7 @@ from pi_appliance.music.model import PlaybackState, PlayerState
 from pi_appliance.storage.model import Outcome, Trigger
 from pi_appliance.system import clock
 from tests.web.list_player import SONG, ListMusic
-from tests.web.world import World, configuration, job, served
+from tests.web.served_appliance import World, configuration, job, served
 
 STATIONS = '- {name: Groove, url: "http://radio.example/groove", genre: Jazz}\n- {name: "R&B <1>", url: "http://b"}\n'
 EVIL = "<script>alert(1)</script>"

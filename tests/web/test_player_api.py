@@ -7,8 +7,8 @@ import pytest
 
 from pi_appliance.music.model import Capability, Mode, PlaybackState, ReplayGainMode, Track
 from tests.web.list_player import COLTRANE, ListMusic, ListPlayer
+from tests.web.served_appliance import World, configuration, served
 from tests.web.test_pages import STATIONS
-from tests.web.world import World, configuration, served
 
 PLAYER = "/api/v1/player"
 

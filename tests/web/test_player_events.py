@@ -8,7 +8,7 @@ import pytest
 
 from pi_appliance.music.model import Capability
 from pi_appliance.web.sse import ReplayBuffer
-from tests.web.world import Event, Events, World
+from tests.web.served_appliance import Event, Events, World
 
 PATH = "/api/v1/player/events"
 

@@ -14,11 +14,11 @@ from urllib.parse import quote, urlsplit
 import pytest
 from PIL import Image
 
-from tests.engine.test_daemon import up
 from tests.fakes.mpd_server import MpdServer, Tags, needs_mpd, running_mpd
-from tests.house import House, until
+from tests.installation import House, until
+from tests.test_daemon import up
+from tests.web.served_appliance import Answer, Events
 from tests.web.test_art import drawn
-from tests.web.world import Answer, Events
 
 pytestmark = needs_mpd
 EINS, ZWEI, ONE = "Ärzte/eins.wav", "Ärzte/zwei — 二.wav", "one.wav"

@@ -8,8 +8,8 @@ from playwright.sync_api import Browser, FrameLocator, expect
 
 from pi_appliance.puzzles.puzzle_job import Options, run
 from tests.fakes.context import FakeContext
+from tests.web.served_appliance import World, configuration, job, served
 from tests.web.test_browser import CHROMIUM, TOO_SMALL, WIDTHS, browser, phone
-from tests.web.world import World, configuration, job, served
 
 pytestmark = pytest.mark.skipif(not CHROMIUM.exists(), reason="chromium is not installed: apt-get install chromium")
 __all__ = ["browser"]  # the fixture

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from pi_appliance.errors import Refused
-from tests.house import until
-from tests.web.world import World, configuration, served, set_password
+from tests.installation import until
+from tests.web.served_appliance import World, configuration, served, set_password
 
 
 def test_it_says_where_it_listens_and_answers_there(world: World) -> None:

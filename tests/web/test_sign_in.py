@@ -7,7 +7,7 @@ import pytest
 from starlette.requests import HTTPConnection
 
 from pi_appliance.web.security import Authenticator, address_of
-from tests.web.world import Answer, World
+from tests.web.served_appliance import Answer, World
 
 
 def sign_in(world: World, password: str, to: str = "/") -> Answer:

@@ -16,7 +16,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from tests.house import House, until
+from tests.installation import House, until
 from tests.vm.guest import wall
 
 _DAY = "2027-03-28"  # at one o'clock UTC Berlin goes from two to three

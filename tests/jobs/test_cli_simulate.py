@@ -1,0 +1,189 @@
+"""pi-appliance jobs explain, simulate: nothing is run, and what is foretold is what happens."""
+
+import json
+from typing import Any
+
+import pytest
+
+from pi_appliance.__main__ import main
+from tests.installation import House
+
+JOBS = """\
+state-dir: state
+time-zone: Europe/Berlin
+clock: {max-wait-for-sync: 0s}
+jobs:
+  night:
+    kind: command
+    schedule: "*/30 2 * * *"
+    with: {run: [/bin/true]}
+  fixed:
+    kind: command
+    schedule: ["02:30", "06:00"]
+    jitter: 10m
+    with: {run: [/bin/true]}
+  draw:
+    kind: command
+    schedule: "0 * * * *"
+    chance: 1/2
+    with: {run: [/bin/true]}
+  abroad:
+    kind: command
+    schedule: "0 0 * * *"
+    time-zone: America/New_York
+    with: {run: [/bin/true]}
+  tick:
+    kind: command
+    schedule: every 10s
+    with: {run: [/bin/true]}
+  boot: {kind: command, schedule: "@reboot", with: {run: [/bin/true]}}
+  hand: {kind: command, with: {run: [/bin/true]}}
+"""
+
+
+@pytest.fixture
+def home(house: House) -> House:
+    """Return a house with the jobs above."""
+    house.config.write_text(JOBS, "utf-8")
+    return house
+
+
+def simulated(home: House, *words: str) -> dict[str, Any]:
+    """Return what `jobs simulate WORDS` foretells."""
+    found: dict[str, Any] = home.json("jobs", "simulate", *words)
+    return found
+
+
+def day(date: str) -> tuple[str, ...]:
+    """Return the options for the whole of DATE."""
+    return "--from", date, "--to", date
+
+
+def test_a_year_of_slots_is_told_with_the_changes_of_the_clock_between_them(home: House) -> None:
+    lines = home.run("jobs", "simulate", "night", "--from", "2027-03-27", "--to", "2027-03-28").stdout.splitlines()
+    assert lines == [
+        "SLOT                         JOB    WHAT BECOMES OF IT",
+        "Sat 2027-03-27 02:00 +01:00  night  runs",
+        "Sat 2027-03-27 02:30 +01:00  night  runs",
+        "-- Sun 2027-03-28 02:00 becomes 03:00 --",
+    ]
+    lines = home.run("jobs", "simulate", "night", *day("2027-10-31")).stdout.splitlines()
+    assert lines[1:] == [
+        "Sun 2027-10-31 02:00 +02:00  night  runs",
+        "Sun 2027-10-31 02:30 +02:00  night  runs",
+        "-- Sun 2027-10-31 03:00 becomes 02:00 --",
+        "Sun 2027-10-31 02:00 +01:00  night  runs",
+        "Sun 2027-10-31 02:30 +01:00  night  runs",
+    ]
+
+
+def test_a_fixed_time_that_is_left_out_runs_at_the_jump_and_jitter_says_when(home: House) -> None:
+    found = simulated(home, "fixed", *day("2027-03-28"))
+    assert [slot["local"] for slot in found["slots"]] == ["2027-03-28T03:00:00+02:00", "2027-03-28T06:00:00+02:00"]
+    assert found["changes"] == [
+        {"at": "2027-03-28T01:00:00Z", "zone": "Europe/Berlin", "before": "02:00", "after": "03:00"}
+    ]
+    for slot in found["slots"]:
+        assert slot["slot"][:14] == slot["starts"][:14]  # the same hour
+        assert "00:00Z" <= slot["starts"][14:] < "10:00Z"
+    assert {slot["starts"][14:] for slot in found["slots"]} != {"00:00Z"}
+    shown = home.run("jobs", "simulate", "fixed", *day("2027-03-28")).stdout
+    assert "STARTS" in shown
+    assert shown.splitlines()[2].split()[5].startswith("03:0")
+
+
+def test_the_chance_is_the_one_that_jobs_next_tells(home: House) -> None:
+    coming = home.json("jobs", "next", "draw", "--count", "30")
+    dates = [coming[0]["slot"][:10], coming[-1]["slot"][:10]]
+    foretold = {
+        slot["slot"]: slot["becomes"] for slot in simulated(home, "draw", "--from", dates[0], "--to", dates[1])["slots"]
+    }
+    for slot in coming[:20]:  # within these days, whatever the zone
+        assert foretold[slot["slot"]] == ("runs" if slot["selected"] else "skipped by chance")
+
+
+def test_a_slot_that_was_used_says_what_came_of_it(home: House) -> None:
+    ran = home.json("jobs", "run", "night", "--slot", "2026-05-01T00:00:00Z")
+    found = simulated(home, "night", *day("2026-05-01"))
+    assert [(slot["slot"], slot["becomes"]) for slot in found["slots"]] == [
+        ("2026-05-01T00:00:00Z", "used"),
+        ("2026-05-01T00:30:00Z", "would have run"),
+    ]
+    assert found["slots"][0]["run"]["id"] == ran["id"]
+    home.run("jobs", "run", "night", "--slot", "2026-05-01T00:00:00Z")  # again: skipped, and the first still had it
+    assert simulated(home, "night", *day("2026-05-01"))["slots"][0]["run"]["id"] == ran["id"]
+    assert "night  succeeded: " in home.run("jobs", "simulate", "night", *day("2026-05-01")).stdout
+
+
+def test_another_zone_for_the_file_leaves_jobs_with_their_own_alone(home: House) -> None:
+    found = simulated(home, "fixed", "abroad", *day("2027-06-01"), "--zone", "Asia/Tokyo")
+    assert [(slot["job"], slot["local"]) for slot in found["slots"]] == [
+        ("fixed", "2027-06-01T02:30:00+09:00"),
+        ("fixed", "2027-06-01T06:00:00+09:00"),
+        ("abroad", "2027-06-01T00:00:00-04:00"),
+    ]
+    found = simulated(home, "fixed", "abroad", *day("2027-06-01"))
+    assert [(slot["job"], slot["local"]) for slot in found["slots"]] == [
+        ("fixed", "2027-06-01T02:30:00+02:00"),
+        ("fixed", "2027-06-01T06:00:00+02:00"),
+        ("abroad", "2027-06-01T00:00:00-04:00"),
+    ]
+    assert "America/New_York  abroad" in home.run("jobs", "simulate", *day("2027-06-01"), "--limit", "9000").stdout
+
+
+def test_times_within_a_day_belong_to_the_span_at_both_ends(home: House) -> None:
+    found = simulated(home, "fixed", "--from", "2027-06-01 02:30", "--to", "2027-06-01T06:00")
+    assert len(found["slots"]) == 2
+    assert simulated(home, "fixed", "--from", "2027-06-01 02:31", "--to", "2027-06-01T05:59")["slots"] == []
+
+
+def test_more_than_the_limit_is_left_off_and_said(home: House) -> None:
+    done = home.run("jobs", "simulate", "tick", *day("2027-06-01"), "--limit", "3")
+    assert len(done.stdout.splitlines()) == 4
+    assert "00:00:10 +02:00  tick" in done.stdout
+    assert "8,637 further slots are left off" in done.stderr
+    done = home.run("jobs", "simulate", "tick", "--from", "2027-01-01", "--to", "2030-01-01", "--limit", "3")
+    assert "10,000 or more further slots" in done.stderr
+
+
+def test_jobs_without_slots_say_why(home: House) -> None:
+    done = home.run("jobs", "simulate", "boot", "hand", *day("2027-06-01"))
+    assert (done.returncode, done.stdout) == (0, "no slot in that time\n")
+    assert "boot runs when the machine starts" in done.stderr
+    assert "hand has no schedule" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (("--from", "tomorrow", "--to", "2027-06-01"), "'tomorrow' is no date; write one such as 2027-03-28"),
+        (("--from", "2027-02-30", "--to", "2027-06-01"), "'2027-02-30' is no date"),
+        (("--from", "2027-06-02", "--to", "2027-06-01"), "it lies before --from"),
+        (("--from", "0001-01-01", "--to", "9999-12-31"), "'0001-01-01' is no date"),
+        (("nigth", *day("2027-06-01")), "did you mean 'night'?"),
+        ((*day("2027-06-01"), "--zone", "Europe/Berln"), "did you mean 'Europe/Berlin'?"),
+        ((*day("2027-06-01"), "--zone", "Europe"), "no time zone is called 'Europe'"),
+        ((*day("2027-06-01"), "--zone", "zzzzz"), "write an IANA name such as Europe/London"),
+    ],
+)
+def test_what_cannot_be_read_is_said_in_a_line(
+    home: House, words: tuple[str, ...], says: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as left:
+        main(["jobs", "simulate", *words, "--config", str(home.config)])
+    out, err = capsys.readouterr()
+    assert (left.value.code, out) == (2, "")
+    assert says in err
+
+
+def test_explain_says_the_zone_of_the_job_and_keeps_its_shape(home: House) -> None:
+    lines = home.run("jobs", "explain", "abroad").stdout.splitlines()
+    assert lines[0] == "At 00:00 every day (America/New_York)"
+    assert home.json("jobs", "explain", "abroad") == {"job": "abroad", "explanation": lines}
+    done = home.run("jobs", "explain", "nigth")
+    assert (done.returncode, done.stderr) == (2, "pi-appliance: no job is called 'nigth'; did you mean 'night'?\n")
+
+
+def test_nothing_is_run(home: House) -> None:
+    home.run("jobs", "simulate", *day("2026-05-01"))
+    assert json.loads(home.run("jobs", "history", "--json").stdout) == []

@@ -1,0 +1,163 @@
+"""Job kind 'command': any program, its end in plain words, its last line in the history."""
+
+import json
+import os
+import sys
+
+import pytest
+
+from tests.installation import alive, until
+
+
+def write(house, with_: str, more: str = "") -> None:
+    house.write(f"it:\n  kind: command\n{more}  with: {{{with_}}}")
+
+
+def run_it(house, with_: str, more: str = "") -> dict:
+    """Run a job and return its row of the history."""
+    write(house, with_, more)
+    house.run("jobs", "run", "it")
+    return house.last("it")
+
+
+def script(house, text: bytes, name: str = "mine.sh", mode: int = 0o755) -> None:
+    path = house.folder / name
+    path.write_bytes(text)
+    path.chmod(mode)
+
+
+def test_its_last_line_is_what_the_history_says(house):
+    run = run_it(house, "run: [sh, -c, 'echo 3 files; echo 41 MB; echo']")
+    assert run["summary"] == "sh ended well: 41 MB"
+    assert run["details"] == {"status": 0}
+
+
+def test_so_it_is_when_it_failed(house):
+    run = run_it(house, "run: [sh, -c, 'echo no room left >&2; exit 3']")
+    assert (run["outcome"], run["summary"]) == ("failed", "sh ended with status 3: no room left")
+
+
+def test_a_status_that_means_success_is_one(house):
+    run = run_it(house, "run: [sh, -c, 'exit 24'], success-exit-codes: [0, 24]")
+    assert (run["outcome"], run["details"]) == ("succeeded", {"status": 24})
+    run = run_it(house, "run: ['true'], success-exit-codes: [24]")
+    assert (run["outcome"], run["summary"]) == ("failed", "true ended with status 0")
+
+
+def test_a_program_that_a_signal_ended_is_told_with_its_name(house):
+    assert run_it(house, "run: [sh, -c, 'kill -SEGV $$']")["summary"] == "sh was ended by SIGSEGV"
+
+
+def test_a_script_lies_beside_the_file_and_runs_there_wherever_it_is_started_from(house):
+    script(house, b"#!/bin/sh\necho $1 in $(pwd)\n")
+    assert run_it(house, "run: [./mine.sh, hello]")["summary"] == f"./mine.sh ended well: hello in {house.folder}"
+    (house.folder / "sub").mkdir()
+    run = run_it(house, "run: [./mine.sh, hello], directory: sub")
+    assert run["summary"] == f"./mine.sh ended well: hello in {house.folder}/sub"
+
+
+def test_a_program_at_home_is_found(house):
+    script(house, b"#!/bin/sh\necho at home\n")
+    write(house, "run: [~/mine.sh]")
+    assert "at home" in house.run("jobs", "run", "it", environment={"HOME": str(house.folder)}).stdout
+
+
+@pytest.mark.parametrize(
+    ("text", "mode", "says"),
+    [
+        (b"#!/bin/sh\n", 0o644, "it may not be executed; say: chmod +x "),
+        (b"echo hello\n", 0o755, "it has no #! line; begin it with one such as #!/bin/sh"),
+        (b"#!/no/such/shell -e\n", 0o755, "its first line names /no/such/shell, which is not there"),
+        (b"#!/bin/sh\r\necho hello\r\n", 0o755, "its lines end as on Windows; say: sed -i"),
+        (b"\x7fELF of another machine", 0o755, "is it made for this machine"),
+    ],
+)
+def test_a_script_that_cannot_be_run_is_told_with_what_to_do(house, text, mode, says):
+    if mode == 0o644 and os.geteuid() == 0:
+        mode = 0o600  # root may execute nothing that nobody may
+    script(house, text, mode=mode)
+    run = run_it(house, "run: [./mine.sh]")
+    assert run["outcome"] == "failed"
+    assert run["summary"].startswith("./mine.sh cannot be run: ")
+    assert says in run["summary"]
+
+
+@pytest.mark.parametrize(
+    ("with_", "says"),
+    [
+        ("run: [/no/such]", "/no/such cannot be run: No such file or directory; check `run`"),
+        ("run: [nosuchprogram]", "nosuchprogram cannot be run: No such file or directory; check `run`"),
+        ("run: [./]", "./ cannot be run: it is a folder"),
+        ("run: ['true'], directory: nowhere", "nowhere is no folder; check `directory`"),
+    ],
+)
+def test_what_is_not_there_is_told(house, with_, says):
+    assert says in run_it(house, with_)["summary"]
+
+
+@pytest.mark.parametrize(
+    ("with_", "says"),
+    [
+        ("run: ['']", "no program is named"),
+        ("run: ['true'], success-exit-codes: [256]", "256 is no exit status"),
+        ("run: ['true'], environment: {'': x}", "cannot be a variable"),
+    ],
+)
+def test_what_no_program_can_be_given_is_told_when_the_file_is_checked(house, with_, says):
+    write(house, with_)
+    done = house.run("config", "check")
+    assert done.returncode == 2
+    assert says in done.stderr
+
+
+def test_it_reads_what_the_file_gives_it_and_else_nothing(house):
+    assert run_it(house, 'run: [wc, -c], stdin: "grüß\\n"')["summary"] == "wc ended well: 7"
+    assert run_it(house, "run: [wc, -c]")["summary"] == "wc ended well: 0"
+    assert run_it(house, f"run: ['true'], stdin: {'x' * 200_000}")["outcome"] == "succeeded", "it need not read it"
+
+
+def test_it_gets_its_variables_and_none_of_our_keys(house):
+    (house.folder / "secrets.env").touch(0o600)
+    write(house, "run: [env], environment: {LEVEL: '2', HOME: /elsewhere}")
+    said = house.run("jobs", "run", "it", environment={"X_ACCESS_TOKEN": "hush", "WEB_PASSWORD": "hush"}).stdout
+    assert {"LEVEL=2", "HOME=/elsewhere"} <= set(said.splitlines())
+    assert "hush" not in said
+
+
+def test_of_a_flood_the_beginning_and_the_end_are_kept(house):
+    flood = "import os; w = os.write; w(1, b'begin\\n'); [w(1, bytes(100000)) for _ in range(1000)]; w(1, b'\\nend\\n')"
+    run = run_it(house, f"run: {json.dumps([sys.executable, '-c', flood])}", "  schedule: '@daily'\n")
+    assert run["summary"].endswith("ended well: end")
+    log = (house.state / "logs" / "it" / "1.log").read_bytes()
+    assert len(log) < 1_001_000
+    assert log.startswith(b"begin\n")
+    assert log.endswith(b"\nend\n")
+    assert "99,000,011 bytes of output omitted" in log.decode()
+
+
+def test_one_that_closes_its_output_is_still_waited_for(house):
+    assert run_it(house, "run: [sh, -c, 'exec >&- 2>&-; sleep 0.3; touch done']")["outcome"] == "succeeded"
+    assert (house.folder / "done").exists()
+
+
+def test_at_its_deadline_it_may_end_in_good_order(house):
+    tidy = "trap 'sleep 0.5; echo tidied up; touch tidy; exit 0' TERM; touch up; while :; do sleep 0.05; done"
+    run = run_it(house, f"run: [sh, -c, {json.dumps(tidy)}]", "  timeout: 2s\n")
+    assert run["outcome"] == "timed-out"
+    assert (house.folder / "tidy").exists()
+    assert "tidied up" in house.run("jobs", "log", "1").stdout
+
+
+def test_a_daemon_that_it_leaves_behind_ends_with_the_run(house):
+    run_it(
+        house, "run: [sh, -c, 'setsid sh -c \"echo \\$\\$ > pid; sleep 60\" & until [ -s pid ]; do sleep 0.05; done']"
+    )
+    assert not alive(int((house.folder / "pid").read_text("ascii")))
+
+
+def test_a_run_that_is_killed_leaves_no_daemon_behind(house):
+    write(house, "run: [sh, -c, 'setsid sh -c \"trap : TERM; echo \\$\\$ > pid; sleep 60; :\" & sleep 60']")
+    with house.start("jobs", "run", "it") as runner:
+        pid = int(until(lambda: (path := house.folder / "pid").exists() and path.read_text("ascii")))
+        runner.kill()
+    until(lambda: not alive(pid))

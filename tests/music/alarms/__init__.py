@@ -1,0 +1,1 @@
+"""Tests of alarms, the sleep timer and announcements."""

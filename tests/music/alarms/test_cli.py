@@ -1,0 +1,155 @@
+"""pi-appliance music alarms, alarm, sleep, announce: with a daemon that begins at once, and without one."""
+
+import json
+import os
+import re
+import signal
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from tests.installation import House, alive, until
+from tests.test_daemon import up
+
+JOBS = """
+wake: {kind: music, schedule: "45 6 * * *", with: {action: alarm, play: [fip]}}
+sleep: {kind: music, with: {action: sleep}}
+announce: {kind: music, with: {action: announce}}
+"""
+# Nobody listens there: a timer waits for its player for a while, and that is enough here.
+AWAY = "web: {port: 0}\nstop-grace: 1s\nplayer: {kind: mpd, with: {address: 'localhost:1', fallback-mpd: false}}"
+
+
+@pytest.fixture
+def home(house: House) -> House:
+    house.write(JOBS, AWAY)
+    return house
+
+
+def said(home: House, *words: str) -> str:
+    done = home.run("music", *words)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+def refused(home: House, status: int, *words: str) -> str:
+    done = home.run("music", *words)
+    assert (done.returncode, len(done.stderr.strip().splitlines())) == (status, 1), done.stderr
+    return done.stderr.strip().removeprefix("pi-appliance: ")
+
+
+def test_a_sleep_timer_is_set_seen_replaced_and_cancelled(home):
+    with up(home):
+        assert said(home, "sleep") == "no sleep timer is set"
+        assert said(home, "sleep", "30m").startswith("the music stops ")
+        first = home.json("music", "sleep")
+        assert (first["set"], first["job"], first["phase"]) == (True, "sleep", "waiting")
+        assert said(home, "sleep", "2h", "--play-out", "album").startswith("the music stops ")
+        second = until(lambda: (now := home.json("music", "sleep"))["ends_at"] != first["ends_at"] and now)
+        assert second["ends_at"] > first["ends_at"]
+        assert said(home, "sleep", "--cancel") == "the music continues"
+        until(lambda: None not in home.outcomes("sleep"))
+        assert not home.json("music", "sleep")["set"]
+        runs = home.json("jobs", "history", "sleep")
+        assert [run["summary"] for run in runs] == ["cancelled; the music continues"] * 2
+        assert {run["trigger"] for run in runs} == {"daemon"}
+    assert refused(home, 1, "sleep", "--cancel") == "no sleep timer is set"
+
+
+def test_it_outlives_the_daemon(home):
+    with up(home) as daemon:
+        said(home, "sleep", "at", "04:00")
+        before = home.json("music", "sleep")
+        daemon.process.kill()
+        daemon.process.wait()
+    pid = json.loads((home.state / "locks" / "sleep.lock").read_bytes()[:1024])["pid"]
+    os.kill(pid, signal.SIGKILL)
+    until(lambda: not alive(pid))
+    with up(home):
+        after = until(lambda: (now := home.json("music", "sleep"))["status_text"].startswith("asleep") and now)
+        assert (after["ends_at"], after["phase"]) == (before["ends_at"], "waiting")
+        assert said(home, "sleep", "--cancel") == "the music continues"
+        until(lambda: None not in home.outcomes("sleep"))
+        assert not home.json("music", "sleep")["set"]
+
+
+def test_without_a_daemon_it_is_done_here_and_ctrl_c_ends_it(home):
+    here = home.start("music", "sleep", "30m")
+    until(lambda: home.json("music", "sleep")["phase"] == "waiting")
+    here.send_signal(signal.SIGINT)
+    heard, _ = here.communicate(timeout=20)
+    assert here.returncode == 1
+    assert "ended by a person" in heard
+    assert not home.json("music", "sleep")["set"], "nobody goes on with it"
+    done = home.run("music", "announce", "--source", "gong.wav")
+    assert done.returncode == 75
+    assert home.last("announce")["trigger"] == "manual"
+
+
+def test_two_that_set_it_at_once_leave_one(home):
+    with up(home):
+        with ThreadPoolExecutor(2) as pool:
+            both = [pool.submit(home.run, "music", "sleep", length) for length in ("30m", "40m")]
+            assert sum(each.result().returncode == 0 for each in both) >= 1
+        until(lambda: home.outcomes("sleep").count(None) == 1)
+        assert home.json("music", "sleep")["set"]
+        said(home, "sleep", "--cancel")
+
+
+def test_alarms_are_listed_skipped_and_asked_for(home):
+    assert "up to volume 40 in 5m" in said(home, "alarms")
+    assert "skipped" in said(home, "alarm", "skip")
+    assert home.json("music", "alarms")[0]["skipped"]
+    assert "skipped" in said(home, "alarms")
+    assert "skipped" not in said(home, "alarm", "unskip", "wake")
+    assert re.search(r"once .* 07:15", said(home, "alarm", "once", "07:15", "wake"))
+    assert len(home.json("music", "alarms")[0]["one_off_rings"]) == 1
+    assert "once" not in said(home, "alarm", "cancel-once")
+    assert refused(home, 1, "alarm", "snooze") == "no alarm is ringing"
+    assert refused(home, 1, "alarm", "stop", "wake") == "wake is not ringing"
+
+
+def test_an_alarm_that_rings_hears_what_is_said(home):
+    with up(home):
+        assert home.run("jobs", "list").returncode == 0
+        ringing = home.start("jobs", "run", "wake")
+        until(lambda: home.json("music", "alarms")[0]["ringing"])
+        assert "ringing" in said(home, "alarm", "stop")
+        assert "ringing" in said(home, "alarm", "stop")  # it heard, and waits for a player to put its volume back
+        assert home.run("jobs", "cancel", "wake").returncode == 0
+        ringing.communicate(timeout=20)
+        assert not home.json("music", "alarms")[0]["ringing"]
+
+
+@pytest.mark.parametrize(
+    ("words", "status", "right"),
+    [
+        (
+            ("sleep", "soon"),
+            2,
+            "'soon' is not a length of time; write a length of time such as 90s, 15m, 1h30m or 2d, or: at 23:30",
+        ),
+        (("sleep", "at", "25:00"), 2, "pi-appliance: sleep is not run so: at: '25:00' is not a valid time of day"),
+        (("sleep", "0m"), 2, "pi-appliance: 0s is not a valid sleep time; write 1m to 24h"),
+        (("sleep", "30m", "--play-out", "songs"), 2, "'songs' is not known here; known: album, queue, track"),
+        (("sleep", "in", "30", "m"), 2, "write a length such as 30m, or a time such as: at 23:30"),
+        (("announce",), 2, "nothing to announce; give a text or a source"),
+        (("alarm", "skip", "wak"), 2, "no alarm is called 'wak'; did you mean 'wake'?"),
+        (("alarm", "once", "7", "wake"), 2, "'7' is not a valid time of day"),
+        (("alarm", "once"), 2, "Missing argument 'AT'"),
+    ],
+)
+def test_what_is_wrong_is_told_in_a_line(home, words, status, right):
+    assert right in home.run("music", *words).stderr
+    assert home.run("music", *words).returncode == status
+    assert "asks" not in json.dumps(home.json("jobs", "history"))
+
+
+def test_without_such_a_job_what_to_write_is_told(house):
+    house.write("other: {kind: command, with: {run: ['true']}}")
+    assert refused(house, 1, "sleep", "30m") == (
+        "no music job has action: sleep; add to appliance.yaml, under jobs:  "
+        "sleep: {kind: music, with: {action: sleep}}"
+    )
+    assert said(house, "alarms") == "there are no alarms; docs/alarms.md shows how to add one"
+    assert refused(house, 1, "alarm", "skip").startswith("no music job has action: alarm; add to")

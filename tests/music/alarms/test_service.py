@@ -1,0 +1,232 @@
+"""Alarms, the sleep timer and announcements, as a person sees them and asks for them."""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from pi_appliance.config import loader
+from pi_appliance.config.units import Names
+from pi_appliance.errors import InvalidOption, Refused, UnknownName
+from pi_appliance.music.alarms import service
+from pi_appliance.music.alarms.options import Action, Options
+from pi_appliance.music.alarms.session import Checkpoint, Phase, dump
+from pi_appliance.scheduling.appliance import Appliance
+from pi_appliance.system import clock
+from pi_appliance.system.clock import Timestamp
+from tests.installation import House
+
+JOBS = """
+wake:
+  kind: music
+  schedule: {times: ["06:45"], days: [mon-fri]}
+  time-zone: Europe/Berlin
+  with: {action: alarm, play: [fip, "album:Blue"], volume: 35}
+sleep: {kind: music, with: {action: sleep, at: "23:30"}}
+night: {kind: music, schedule: "30 22 * * *", with: {action: sleep, in: 1h}}
+announce: {kind: music, with: {action: announce}}
+other: {kind: command, with: {run: ['true']}}
+"""
+FRIDAY = datetime(2027, 3, 26, 12, tzinfo=UTC)  # the clocks are put forward on Sunday
+MONDAY = datetime(2027, 3, 29, 4, 45, tzinfo=UTC)
+
+
+@pytest.fixture
+def home(house: House) -> Iterator[Appliance]:
+    house.write(JOBS)
+    with Appliance.open(house.config) as appliance:
+        yield appliance
+
+
+def the(home: Appliance, now: datetime = FRIDAY) -> service.Alarm:
+    (found,) = service.alarms(home, now)
+    return found
+
+
+def rings(home: Appliance, phase: Phase, ago: timedelta = timedelta(0), seconds: float = 300.0, **more: str) -> None:
+    """Let the alarm, or what it is to be otherwise, be in PHASE since a while."""
+    machine = clock.SystemClock()
+    since = Timestamp(clock.now() - ago, machine.monotonic() - ago.total_seconds(), clock.boot_id())
+    session = Checkpoint(phase=phase, phase_started=since, session_started=since, seconds=seconds, **more)
+    job = "sleep" if phase in (Phase.WAITING, Phase.FADING_OUT) else "wake"
+    options = Options(action=Action.SLEEP) if job == "sleep" else Options(action=Action.ALARM, play=Names(["fip"]))
+    home.store.requests.save_checkpoint(job, dump(options, session), now=clock.now())
+
+
+def test_a_button_that_hangs_asks_for_twenty_runs_and_no_more(home):
+    for _ in range(20):
+        service.announce(home, now=FRIDAY, text="dinner")
+    with pytest.raises(Refused, match="20 runs of announce are requested already"):
+        service.announce(home, now=FRIDAY, text="dinner")
+    assert len(home.store.requests.pending("announce")) == 20
+
+
+def test_an_alarm_says_when_it_rings_and_what(home):
+    alarm = the(home)
+    assert (alarm.job, alarm.next_ring, alarm.next) == ("wake", MONDAY, MONDAY)
+    assert alarm.description == "fip, else album Blue; up to volume 35 in 5m"
+    assert (alarm.session, alarm.skipped, alarm.pause, alarm.one_shot) == (None, None, None, False)
+
+
+def test_skipped_it_rings_the_day_after(home):
+    assert service.skip(home, "wake", now=FRIDAY) == MONDAY
+    assert (the(home).skipped, the(home).next_ring) == (MONDAY, MONDAY + timedelta(days=1))
+    assert service.alarm_values(the(home))["skipped"] == "2027-03-29T04:45:00Z"
+    assert service.unskip(home, "wake", now=FRIDAY) == MONDAY
+    assert the(home).next_ring == MONDAY
+
+
+def test_paused_it_does_not_ring_until_its_pause_ends(home):
+    home.pause("wake", now=FRIDAY)
+    assert (the(home).next_ring, the(home).next, the(home).pause is not None) == (None, None, True)
+    home.pause("wake", now=FRIDAY, until=MONDAY + timedelta(hours=1))
+    assert the(home).next_ring == MONDAY + timedelta(days=1)
+
+
+@pytest.mark.parametrize(
+    ("now", "due"),
+    [
+        # 2:30 is left out: when the clock is put forward. 2:30 comes twice: the first time.
+        (datetime(2027, 3, 28, 0, 0, tzinfo=UTC), datetime(2027, 3, 28, 1, 0, tzinfo=UTC)),
+        (datetime(2027, 10, 30, 22, 0, tzinfo=UTC), datetime(2027, 10, 31, 0, 30, tzinfo=UTC)),
+        (datetime(2027, 10, 31, 0, 45, tzinfo=UTC), datetime(2027, 11, 1, 1, 30, tzinfo=UTC)),
+        (datetime(2027, 6, 1, 0, 30, tzinfo=UTC), datetime(2027, 6, 2, 0, 30, tzinfo=UTC)),
+    ],
+)
+def test_once_at_half_past_two_is_when_its_own_wall_shows_it_next(home, now, due):
+    assert service.ring_at(home, "wake", "2:30", now=now).run_at == due
+    assert service.ring_at(home, "wake", "02:30", now=now).run_at == due
+    assert [ask.run_at for ask in the(home, now).requests] == [due]
+    assert the(home, now).next == min(due, the(home, now).next_ring)
+    assert service.cancel_rings(home, "wake") == 1
+    with pytest.raises(Refused, match="no single ring of wake is set"):
+        service.cancel_rings(home, "wake")
+
+
+@pytest.mark.parametrize("at", ["", "25:00", "7", "07:60", "-1:30", "7:3", "seven", "٠٧:٣٠:00"])
+def test_what_is_no_time_is_refused(home, at):
+    with pytest.raises(InvalidOption, match='write a time such as "06:45"'):
+        service.ring_at(home, "wake", at, now=FRIDAY)
+
+
+def test_what_rings_and_what_snoozes_is_told(home):
+    rings(home, Phase.RINGING)
+    told = service.alarm_values(the(home))
+    assert (told["ringing"], told["snoozed_until"]) == (True, None)
+    rings(home, Phase.SNOOZING, timedelta(minutes=4), seconds=540.0)
+    alarm = the(home)
+    assert abs(alarm.session.ends_at - clock.now() - timedelta(minutes=5)) < timedelta(seconds=5)
+    assert (service.alarm_values(alarm)["ringing"], alarm.next) == (False, alarm.session.ends_at)
+    home.store.requests.save_checkpoint("wake", "of another release", now=clock.now())
+    assert service.alarm_values(the(home))["ringing"]
+
+
+def test_a_word_reaches_the_one_that_rings_and_where_none_does_that_is_said(home):
+    for say, name in ((service.snooze, None), (service.stop_ringing, "wake")):
+        with pytest.raises(Refused, match="ringing"):
+            say(home, name)
+    rings(home, Phase.RINGING)
+    assert service.snooze(home) == ["wake"]
+    assert home.store.requests.take_signal("wake") == "snooze"
+    assert service.stop_ringing(home, "wake") == ["wake"]
+    assert home.store.requests.take_signal("wake") == "stop"
+    with pytest.raises(UnknownName, match="no alarm is called 'wak'; did you mean 'wake'"):
+        service.snooze(home, "wak")
+
+
+def test_a_sleep_timer_takes_the_keys_of_the_file_out_that_it_replaces(home):
+    ask = service.set_sleep_timer(home, now=FRIDAY, in_=timedelta(minutes=30))
+    assert (ask.job, ask.run_at, ask.arguments) == ("sleep", FRIDAY, {"in": "30m", "at": None, "play-out": None})
+    assert service.set_sleep_timer(home, now=FRIDAY).arguments == {}
+    assert service.set_sleep_timer(home, now=FRIDAY, fade=timedelta(seconds=5)).arguments == {"fade": "5s"}
+    assert len(home.store.requests.pending()) == 1, "the last one counts"
+    assert service.sleep_timer(home).phase == "starting"
+
+
+def test_a_timer_that_goes_on_is_ended_by_the_next_whichever_job_it_is_of(home):
+    home.store.requests.save_checkpoint("night", "something", now=FRIDAY)
+    service.set_sleep_timer(home, now=FRIDAY, at="22:00", play_out="track")
+    assert home.store.requests.take_signal("night") == "stop"
+    service.cancel_sleep_timer(home)
+    assert home.store.requests.pending() == []
+    home.store.requests.delete_checkpoint("night")
+    with pytest.raises(Refused, match="no sleep timer is set"):
+        service.cancel_sleep_timer(home)
+
+
+def test_until_when_the_music_plays_is_told(home):
+    assert service.sleep_values(service.sleep_timer(home))["set"] is False
+    rings(home, Phase.WAITING, timedelta(minutes=10), seconds=1800.0)
+    found = service.sleep_timer(home)
+    assert abs(found.ends_at - clock.now() - timedelta(minutes=20)) < timedelta(seconds=5)
+    assert (found.phase, found.status_text) == ("waiting", "interrupted; the daemon will resume it")
+    rings(home, Phase.WAITING, until="2027-03-28T23:30:00")
+    assert service.sleep_values(service.sleep_timer(home))["ends_at"] == "2027-03-28T23:30:00Z"
+    service.cancel_sleep_timer(home)
+    assert home.store.requests.take_signal("sleep") == "stop"
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"in_": timedelta(days=2)}, "2d is not a valid sleep time; write 1m to 24h"),
+        ({"in_": timedelta(0)}, "0s is not a valid sleep time; write 1m to 24h"),
+        (
+            {"at": "25:00"},
+            "sleep is not run so: at: '25:00' is not a valid time of day; write a time such as \"23:30\"",
+        ),
+        ({"play_out": "trak"}, "sleep is not run so: play-out: 'trak' is not known here; did you mean 'track'?"),
+        ({"in_": timedelta(hours=1), "at": "23:00"}, "sleep is not run so: at: in: already says when the music stops"),
+    ],
+)
+def test_what_cannot_be_is_told_before_anything_is_written_or_ended(home, given, said):
+    home.store.requests.save_checkpoint("night", "something", now=FRIDAY)
+    with pytest.raises(InvalidOption) as error:
+        service.set_sleep_timer(home, now=FRIDAY, **given)
+    assert str(error.value).startswith(said)
+    assert "\n" not in str(error.value)
+    assert home.store.requests.pending() == []
+    assert home.store.requests.take_signal("night") == ""
+
+
+def test_a_key_that_is_given_as_nothing_is_taken_out(home):
+    taken = loader.override_options(home.config, home.job("wake"), {"volume": None, "snooze": None})
+    assert (taken.final_volume, taken.snooze, taken.play) == (40, timedelta(minutes=9), ("fip", "album:Blue"))
+    with pytest.raises(InvalidOption, match="wake is not run so: 'action' is missing"):
+        loader.override_options(home.config, home.job("wake"), {"action": None})
+
+
+def test_an_announcement_is_written_down_with_its_words(home):
+    ask = service.announce(home, now=FRIDAY, text="dinner", volume=50)
+    assert (ask.job, ask.immediate, ask.arguments) == (
+        "announce",
+        True,
+        {"text": "dinner", "source": None, "volume": 50},
+    )
+    for given in ({}, {"text": "a", "source": "b"}, {"text": "a", "volume": 101}):
+        with pytest.raises(InvalidOption):
+            service.announce(home, now=FRIDAY, **given)
+    assert len(home.store.requests.pending()) == 1
+
+
+def test_where_the_file_has_no_such_job_what_to_write_is_said(house):
+    house.write("other: {kind: command, with: {run: ['true']}}")
+    with Appliance.open(house.config) as home:
+        assert service.alarms(home, FRIDAY) == []
+        for ask, write in (
+            (lambda: service.set_sleep_timer(home, now=FRIDAY), "sleep: {kind: music, with: {action: sleep}}"),
+            (lambda: service.announce(home, now=FRIDAY, text="a"), "announce: {kind: music, with: {action: announce}}"),
+            (lambda: service.ring_at(home, "wake", "7:00", now=FRIDAY), "wake: {kind: music, schedule: "),
+        ):
+            with pytest.raises(Refused) as error:
+                ask()
+            assert write in str(error.value)
+            yaml = str(error.value).partition("under jobs:  ")[2]
+            house.write(yaml)
+            Appliance.open(house.config).close()
+
+
+def test_a_music_job_may_take_longer_than_other_jobs_unless_the_file_says_so(home, house):
+    assert (home.job("sleep").timeout, home.job("other").timeout) == (timedelta(hours=25), timedelta(hours=1))
+    house.write("sleep: {kind: music, timeout: 2h, with: {action: sleep}}")
+    assert home.reloaded().job("sleep").timeout == timedelta(hours=2)

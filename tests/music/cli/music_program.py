@@ -1,0 +1,148 @@
+"""A configuration with a player and stations, and `pi-appliance music …` run against it through its own door."""
+
+import contextlib
+import io
+import json
+import os
+import pty
+import re
+import select
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pi_appliance.__main__ import main
+from tests.installation import PROGRAM, House
+
+EINS, ZWEI, ONE = "Ärzte/eins.wav", "Ärzte/zwei — 二.wav", "one.wav"
+STATIONS = """\
+- {name: Rädio Two, url: "RADIO/one.wav?two", genre: talk, country: GB}
+- {name: FIP, url: "RADIO/one.wav?fip"}
+- {name: FIP Jazz, url: "RADIO/one.wav?jazz"}
+- {name: FIP Rock, url: "RADIO/one.wav?rock"}
+"""
+NOWHERE = "127.0.0.1:1"
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """How a command ended, and what it printed."""
+
+    status: int
+    raw: bytes
+    err: str
+
+    @property
+    def out(self) -> str:
+        """What it printed, without the last line end."""
+        return self.raw.decode().rstrip("\n")
+
+    @property
+    def lines(self) -> list[str]:
+        """What it printed, by lines."""
+        return self.out.splitlines()
+
+
+class Room(House):
+    """A house whose player is the MPD at ADDRESS."""
+
+    def __init__(
+        self, folder: Path, address: str, *, radio: str = "http://127.0.0.1:9", stand_in: bool = False, rest: str = ""
+    ) -> None:
+        super().__init__(folder)
+        (folder / "stations.yaml").write_text(STATIONS.replace("RADIO", radio), "utf-8")
+        options = f"{{address: '{address}', fallback-mpd: {str(stand_in).lower()}}}"
+        self.write("", f"stations: stations.yaml\nplayer: {{kind: mpd, with: {options}}}\n{rest}")
+
+    def music(self, *words: str) -> Said:
+        """Run `pi-appliance music WORDS` in this process: ten times as fast as in one of its own."""
+        out, err = io.TextIOWrapper(io.BytesIO(), "utf-8"), io.StringIO()
+        status = 0
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+            try:
+                main(["music", *words, "--config", str(self.config)])
+            except SystemExit as ended:
+                status = int(ended.code or 0)
+        out.flush()
+        buffer = out.buffer
+        assert isinstance(buffer, io.BytesIO)
+        return Said(status, buffer.getvalue(), err.getvalue().rstrip("\n"))
+
+    def told(self, *words: str) -> str:
+        """Run a command that must succeed without a word on stderr, and return what it printed."""
+        said = self.music(*words)
+        assert (said.status, said.err) == (0, ""), f"{words}: {said.status}, {said.err}"
+        return said.out
+
+    def values(self, *words: str) -> Any:
+        """Run a command that must succeed with --json, and return what it printed."""
+        return json.loads(self.told(*words, "--json"))
+
+    def column(self, head: str, *words: str) -> list[str]:
+        """Run a command that prints a table, and return the cells under HEAD."""
+        first, *rows = self.told(*words).splitlines()
+        start = first.index(head)
+        behind = first[start + len(head) :]
+        width = len(head) + len(behind) - len(behind.lstrip()) if behind.strip() else 10_000
+        return [row[start : start + width].strip() for row in rows]
+
+
+class Live:
+    """A `pi-appliance music …` that goes on in a process of its own, and what it says."""
+
+    def __init__(self, room: Room, *words: str, terminal: bool = False) -> None:
+        reading, writing = pty.openpty() if terminal else os.pipe()
+        self._reading, self._seen = reading, 0
+        self.said = ""
+        surroundings = room.environment({"COLUMNS": "100"})
+        command = [*PROGRAM, "music", *words, "--config", str(room.config)]
+        self.process = subprocess.Popen(command, env=surroundings, stdout=writing, stderr=writing)
+        os.close(writing)
+
+    def until(self, true: Callable[[str], Any], seconds: float = 15) -> Any:
+        """Wait until TRUE of what it has said since the last call, and return what that returned."""
+        deadline = time.monotonic() + seconds
+        while not (found := true(self.said[self._seen :])):
+            left = deadline - time.monotonic()
+            assert left > 0, f"did not come: {self.said!r}"
+            if select.select([self._reading], [], [], left)[0]:
+                self.said += os.read(self._reading, 65536).decode()
+        self._seen = len(self.said)
+        return found
+
+    def line(self, start: str) -> str:
+        """Wait for a line that begins with START, and return it."""
+        found: re.Match[str] = self.until(lambda said: re.search(rf"^{re.escape(start)}.*$\n", said, re.MULTILINE))
+        return found[0].rstrip("\n")
+
+    def end(self) -> int:
+        """Press Ctrl-C and return its status."""
+        self.process.send_signal(signal.SIGINT)
+        return self.process.wait(timeout=15)
+
+    def wait(self) -> int:
+        """Read what it says to its end, and return its status."""
+        with contextlib.suppress(OSError):  # how a terminal tells that nobody is there any more
+            while said := os.read(self._reading, 65536):
+                self.said += said.decode()
+        return self.process.wait(timeout=15)
+
+    def close(self) -> None:
+        """Let nothing of it be left."""
+        self.process.kill()
+        self.process.wait()
+        os.close(self._reading)
+
+
+@contextlib.contextmanager
+def live(room: Room, *words: str, terminal: bool = False) -> Iterator[Live]:
+    """Give a `pi-appliance music WORDS` that goes on, in a pipe or on a TERMINAL; it is gone after the block."""
+    going = Live(room, *words, terminal=terminal)
+    try:
+        yield going
+    finally:
+        going.close()

@@ -1,0 +1,212 @@
+"""pi-appliance music: the buttons, through the program's own door, beside mpc and a real MPD."""
+
+import asyncio
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+import pytest
+
+from pi_appliance.cli.commands import OperationGroup
+from pi_appliance.music.hub import FALLBACK_DIR
+from pi_appliance.music.mpd import private
+from pi_appliance.operations import MODULES
+from tests.fakes.mpd_server import MpdServer, free_port, needs_mpd, running_mpd
+from tests.installation import PROGRAM
+from tests.music.cli.music_program import EINS, NOWHERE, ONE, ZWEI, Room
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MpdServer]:
+    with running_mpd(tmp_path_factory.mktemp("mpd")) as running:
+        yield running
+
+
+@pytest.fixture
+def three(server: MpdServer) -> MpdServer:
+    """Return the MPD with three tracks in its queue, stopped."""
+    server.mpc("clear")
+    server.mpc("random", "off")
+    server.mpc("volume", "100")
+    server.mpc("add", EINS, ZWEI, ONE)
+    return server
+
+
+@pytest.fixture
+def room(tmp_path: Path, three: MpdServer) -> Room:
+    return Room(tmp_path, three.address)
+
+
+@pytest.fixture
+def empty_room(tmp_path: Path) -> Room:
+    """Return a room whose player is not there."""
+    return Room(tmp_path, NOWHERE)
+
+
+@needs_mpd
+@pytest.mark.parametrize(
+    ("words", "before", "says", "mpc_says"),
+    [
+        ("play", [], "playing: Die Ärzte - Eins, 1 of 3, 0:00/0:20, volume 100%", "[playing] #1/3"),
+        ("play 2", [], 'playing: Die Ärzte - Zwei — 二 "q" \\b, 2 of 3, 0:00/0:20, volume 100%', "[playing] #2/3"),
+        ("pause", ["play 3"], "paused: Someone - One, 3 of 3, 0:00/0:20, volume 100%", "[paused]  #3/3"),
+        ("toggle", ["play 3"], "paused: Someone - One, 3 of 3, 0:00/0:20, volume 100%", "[paused]  #3/3"),
+        ("next", ["play 2"], "playing: Someone - One, 3 of 3, 0:00/0:20, volume 100%", "[playing] #3/3"),
+        ("previous", ["play 2"], "playing: Die Ärzte - Eins, 1 of 3, 0:00/0:20, volume 100%", "[playing] #1/3"),
+        ("stop", ["play 3"], "stopped: Someone - One, 3 of 3, volume 100%", "volume:100%"),
+        ("clear", ["play 3", "random on"], "stopped, the queue is empty, volume 100%, random", "volume:100%"),
+        ("seek 0:12", ["play 3", "pause"], "paused: Someone - One, 3 of 3, 0:12/0:20, volume 100%", "0:12/0:20"),
+        ("seek 12", ["play 3", "pause"], "paused: Someone - One, 3 of 3, 0:12/0:20, volume 100%", "0:12/0:20"),
+        ("seek +5", ["play 3", "pause", "seek 0:04"], "paused: Someone - One, 3 of 3, 0:09/0:20", "0:09/0:20"),
+        ("seek -2", ["play 3", "pause", "seek 0:04"], "paused: Someone - One, 3 of 3, 0:02/0:20", "0:02/0:20"),
+        ("seek -9", ["play 3", "pause", "seek 0:04"], "paused: Someone - One, 3 of 3, 0:00/0:20", "0:00/0:20"),
+        ("volume", ["volume 41"], "volume 41%", "volume: 41%"),
+        ("volume 30", [], "volume 30%", "volume: 30%"),
+        ("volume +7", ["volume 30"], "volume 37%", "volume: 37%"),
+        ("volume -7", ["volume 30"], "volume 23%", "volume: 23%"),
+        ("volume +50", ["volume 90"], "volume 100%", "volume:100%"),
+        ("volume -50", ["volume 20"], "volume 0%", "volume:  0%"),
+        ("volume +500", ["volume 90"], "volume 100%", "volume:100%"),
+        ("volume -500", ["volume 20"], "volume 0%", "volume:  0%"),
+    ],
+)
+def test_each_button_says_one_line_and_mpc_agrees(
+    three: MpdServer, room: Room, words: str, before: list[str], says: str, mpc_says: str
+) -> None:
+    for command in before:
+        three.mpc(*command.split())
+    assert room.told(*words.split()).startswith(says)
+    assert mpc_says in three.mpc("status")
+
+
+@needs_mpd
+def test_status_is_a_line_and_what_more_is_known_or_json(three: MpdServer, room: Room) -> None:
+    assert room.told("status") == "stopped, 3 in the queue, volume 100%"
+    three.mpc("play", "2")
+    three.mpc("pause")
+    first, *more = room.told("status").splitlines()
+    assert first.startswith('paused: Die Ärzte - Zwei — 二 "q" \\b, 2 of 3')
+    assert more[0].split() == ["album", "Ünï"]
+    assert more[1] == f"  file       {ZWEI}"
+    state = room.values("status")
+    assert (state["playback"], state["volume"], state["queue_length"]) == ("pause", 100, 3)
+    assert (state["track"]["uri"], state["track"]["position"]) == (ZWEI, 1)
+
+
+@needs_mpd
+def test_mute_makes_it_silent_and_unmute_as_loud_as_before(three: MpdServer, room: Room) -> None:
+    three.mpc("volume", "60")
+    assert room.told("mute").endswith("muted")
+    assert "volume:  0%" in three.mpc("status")
+    assert "muted" not in room.told("unmute")
+    assert "volume: 60%" in three.mpc("status")
+
+
+@needs_mpd
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ("play 4", "there is no track 4 in the queue; it ends with 3"),
+        ("next", "Not playing"),
+        ("previous", "Not playing"),
+        ("seek 3", "Not playing"),
+    ],
+)
+def test_what_is_refused_ends_with_1_and_one_line(room: Room, words: str, told: str) -> None:
+    said = room.music(*words.split())
+    assert (said.status, said.out) == (1, "")
+    assert said.err.startswith("pi-appliance: ")
+    assert told in said.err
+    assert "\n" not in said.err
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ("volume 101", "music volume: '101' is no volume; write 0 to 100"),
+        ("volume +-5", "'+-5' is no volume"),
+        ("volume loud", "'loud' is no volume"),
+        ("volume 9999999999999", "is no volume"),
+        ("seek later", "'later' is no time; write seconds or m:ss such as 1:30"),
+        ("seek 1:2:3:4", "is no time"),
+        ("seek 1:75", "'1:75' is no time"),
+        ("play three", "'three' is not a valid whole number"),
+        ("play 0", "0 is not in the range x>=1"),
+        ("play --loud", "No such option"),
+        ("dance", "no command is called 'dance'"),
+        ("playlists dance", "No such command 'dance'"),
+    ],
+)
+def test_wrong_use_ends_with_2_and_one_line_before_the_player_is_asked(empty_room: Room, words: str, told: str) -> None:
+    said = empty_room.music(*words.split())
+    assert (said.status, said.out) == (2, "")
+    assert said.err.startswith("pi-appliance music")
+    assert told in said.err
+    assert "\n" not in said.err
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "status", "play", "next", "volume 3", "add one.wav", "play-station fip", "queue", "remove 1", "artists",
+        "search x", "playlists", "favourites", "outputs", "partitions", "abilities", "art", "stats", "update --wait",
+        "watch",
+    ],
+)  # fmt: skip
+def test_a_player_that_is_not_reached_ends_with_75_and_one_line(tmp_path: Path, words: str) -> None:
+    address = f"127.0.0.1:{free_port()}"
+    said = Room(tmp_path, address).music(*words.split())
+    assert (said.status, said.out) == (75, "")
+    assert said.err.startswith(f"pi-appliance: MPD at {address} is not reached: nothing listens there; start it")
+    assert "\n" not in said.err
+
+
+@needs_mpd
+def test_each_button_says_in_one_short_line_that_it_moves_only_the_stand_in(tmp_path: Path) -> None:
+    address = f"127.0.0.1:{free_port()}"
+    room = Room(tmp_path, address, stand_in=True)
+
+    async def scene() -> None:
+        async with private.run_private_mpd(tmp_path / "state" / FALLBACK_DIR, None):
+            for words in (["status"], ["volume", "30"]):
+                said = await asyncio.to_thread(room.music, *words)
+                assert said.status == 0
+                assert said.err == f"MPD at {address} is not reached; this is the built-in silent player"
+                assert "\n" not in said.out
+
+    asyncio.run(scene())
+
+
+music = OperationGroup("music", "", MODULES["music"], "pi_appliance.music.cli.group")
+
+
+def every(group: click.Group, *path: str) -> Iterator[tuple[str, ...]]:
+    context = click.Context(group)
+    for name in group.list_commands(context):
+        each = group.get_command(context, name)
+        if isinstance(each, click.Group):
+            yield from every(each, *path, name)
+        else:
+            yield (*path, name)
+
+
+def test_every_button_tells_its_exit_statuses(empty_room: Room) -> None:
+    commands = list(every(music))
+    assert len(commands) > 50
+    for words in commands:
+        said = empty_room.music(*words, "--help")
+        assert said.status == 0
+        assert re.search(r"Exit status:\n(.*\n)*? +75  ", said.out)
+
+
+@pytest.mark.parametrize("words", [["--help"], ["music", "--help"], ["music", "queue", "--help"]])
+def test_help_loads_neither_asyncio_nor_a_player(empty_room: Room, words: list[str]) -> None:
+    command = [sys.executable, "-X", "importtime", *PROGRAM[1:], *words]
+    surroundings = empty_room.environment()
+    done = subprocess.run(command, env=surroundings, capture_output=True, text=True, check=True, timeout=60)
+    loaded = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
+    assert "pi_appliance.cli.program" in loaded
+    assert loaded.isdisjoint({"asyncio", "mpd", "pi_appliance.music.hub"})

@@ -1,0 +1,108 @@
+"""pi-appliance music playlists: beside mpc and a real MPD."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.fakes.mpd_server import MpdServer, needs_mpd, running_mpd
+from tests.music.cli.music_program import EINS, NOWHERE, ONE, ZWEI, Room
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MpdServer]:
+    with running_mpd(tmp_path_factory.mktemp("mpd")) as running:
+        yield running
+
+
+@pytest.fixture
+def tea(server: MpdServer) -> MpdServer:
+    """Return the MPD with one playlist, "Tea time", of three tracks, and nothing in its queue."""
+    for name in server.mpc("lsplaylists").splitlines():
+        server.mpc("rm", name)
+    server.mpc("clear")
+    server.mpc("add", EINS, ZWEI, ONE)
+    server.mpc("save", "Tea time")
+    server.mpc("clear")
+    return server
+
+
+@pytest.fixture
+def room(tmp_path: Path, tea: MpdServer) -> Room:
+    return Room(tmp_path, tea.address)
+
+
+def files(server: MpdServer, name: str = "Tea time") -> list[str]:
+    return server.mpc("playlist", "-f", "%file%", name).splitlines()
+
+
+@needs_mpd
+def test_playlists_are_listed_with_and_without_the_word(tea: MpdServer, room: Room) -> None:
+    assert room.column("NAME", "playlists") == room.column("NAME", "playlists", "list") == ["Tea time"]
+    assert [each["name"] for each in room.values("playlists")] == ["Tea time"]
+    tea.mpc("rm", "Tea time")
+    assert room.told("playlists").startswith("there are no playlists")
+    assert room.values("playlists", "list") == []
+
+
+@needs_mpd
+def test_a_playlist_is_shown_and_played(tea: MpdServer, room: Room) -> None:
+    assert room.column("FILE", "playlists", "show", "Tea time") == files(tea)
+    assert room.column("N", "playlists", "show", "Tea time") == ["1", "2", "3"]
+    assert "… 1 more; --start 3" in room.told("playlists", "show", "Tea time", "--count", "2")
+    assert room.values("playlists", "show", "Tea time", "--start", "3")["items"][0]["track"]["uri"] == ONE
+    assert room.told("playlists", "play", "Tea time").startswith("playing: Die Ärzte - Eins, 1 of 3")
+    assert "[playing] #1/3" in tea.mpc("status")
+    tea.mpc("stop")
+
+
+@needs_mpd
+def test_a_playlist_is_edited(tea: MpdServer, room: Room) -> None:
+    assert room.told("playlists", "add", "Tea time", ONE, "album:Ünï").splitlines() == [
+        f"added {ONE} to Tea time",
+        "added album Ünï to Tea time",
+    ]
+    assert files(tea) == [EINS, ZWEI, ONE, ONE, EINS, ZWEI]
+    assert room.told("playlists", "remove", "Tea time", "2", "4") == "removed 2 entries from Tea time"
+    assert files(tea) == [EINS, ONE, EINS, ZWEI]
+    assert room.told("playlists", "move", "Tea time", "4", "1") == "moved 4 to 1 in Tea time"
+    assert files(tea) == [ZWEI, EINS, ONE, EINS]
+    assert room.told("playlists", "rename", "Tea time", "Köffie") == "Tea time is now Köffie"
+    assert tea.mpc("lsplaylists") == "Köffie"
+    assert room.told("playlists", "delete", "Köffie") == "deleted Köffie"
+    assert tea.mpc("lsplaylists") == ""
+
+
+@needs_mpd
+def test_what_is_added_to_makes_the_playlist(tea: MpdServer, room: Room) -> None:
+    room.told("playlists", "add", "New", "--artist", "Someone")
+    assert files(tea, "New") == [ONE]
+
+
+@needs_mpd
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["show", "None"], "there is no playlist called 'None'; known: Tea time"),
+        (["delete", "Tee time"], "there is no playlist called 'Tee time'; did you mean 'Tea time'?"),
+        (["rename", "Tea time", "a/b"], "a name has no / and no line break"),
+        (["play", "None"], "None"),
+        (["delete", "None"], "None"),
+        (["rename", "None", "Other"], "None"),
+        (["remove", "Tea time", "1", "9"], "there is no entry 9 in the playlist 'Tea time'"),
+        (["move", "Tea time", "9", "1"], "there is no entry 9 in the playlist 'Tea time'"),
+        (["add", "Tea time", "nothing.wav"], "nothing.wav"),
+    ],
+)
+def test_what_is_not_there_is_told_and_the_list_stays(tea: MpdServer, room: Room, words: list[str], told: str) -> None:
+    said = room.music("playlists", *words)
+    assert (said.status, said.out, "\n" in said.err) == (1, "", False)
+    assert told in said.err
+    assert files(tea) == [EINS, ZWEI, ONE]
+
+
+@pytest.mark.parametrize("words", [["remove", "Tea"], ["move", "Tea", "0", "1"], ["add", "Tea"], ["rename", "Tea"]])
+def test_wrong_use_is_told_in_one_line_before_the_player_is_asked(tmp_path: Path, words: list[str]) -> None:
+    said = Room(tmp_path, NOWHERE).music("playlists", *words)
+    assert (said.status, said.out, "\n" in said.err) == (2, "", False)
+    assert said.err.startswith(f"pi-appliance music playlists {words[0]}: ")

@@ -1,0 +1,228 @@
+"""pi-appliance music queue, add, insert, play-now, move, remove, clear, shuffle, save: beside mpc and a real MPD."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.fakes.mpd_server import MpdServer, needs_mpd, running_mpd, running_radio
+from tests.music.cli.music_program import EINS, NOWHERE, ONE, ZWEI, Room
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MpdServer]:
+    with running_mpd(tmp_path_factory.mktemp("mpd")) as running:
+        yield running
+
+
+@pytest.fixture
+def three(server: MpdServer) -> MpdServer:
+    """Return the MPD with three tracks in its queue, stopped, and no playlists."""
+    server.mpc("clear")
+    server.mpc("random", "off")
+    server.mpc("add", EINS, ZWEI, ONE)
+    for name in server.mpc("lsplaylists").splitlines():
+        server.mpc("rm", name)
+    return server
+
+
+@pytest.fixture
+def room(tmp_path: Path, three: MpdServer) -> Room:
+    return Room(tmp_path, three.address)
+
+
+def files(server: MpdServer) -> list[str]:
+    return server.mpc("playlist", "-f", "%file%").splitlines()
+
+
+@needs_mpd
+def test_the_queue_marks_the_current_track_and_counts_from_one(three: MpdServer, room: Room) -> None:
+    three.mpc("play", "2")
+    assert [line.split()[0] for line in room.told("queue").splitlines()[1:]] == ["1", ">", "3"]
+    assert room.told("queue").splitlines()[2].split()[:3] == [">", "2", "Zwei"]
+    assert room.column("FILE", "queue") == files(three)
+    assert [track["uri"] for track in room.values("queue")["items"]] == files(three)
+    three.mpc("clear")
+    assert room.told("queue") == "the queue is empty"
+    assert room.values("queue") == {"items": [], "start": 0, "length": 0, "more": False}
+
+
+@needs_mpd
+def test_a_long_queue_comes_in_windows_or_as_a_whole(three: MpdServer, room: Room) -> None:
+    three.mpc("clear")
+    three.mpc("add", *[ONE] * 1200)
+    first = room.told("queue").splitlines()
+    assert (len(first), first[-1]) == (102, "… 1,100 more; --start 101")
+    last = room.told("queue", "--start", "1151", "--count", "60").splitlines()
+    assert (len(last), last[1].split()[0], last[-1].split()[0]) == (51, "1151", "1200")
+    assert room.told("queue", "--start", "1201") == "the list ends before 1201"
+    assert len(room.told("queue", "--all").splitlines()) == 1201
+    whole = room.values("queue", "--all")
+    assert (len(whole["items"]), whole["length"], whole["more"]) == (1200, 1200, False)
+    part = room.values("queue", "--start", "1101")
+    assert (part["start"], len(part["items"]), part["more"]) == (1100, 100, False)
+
+
+@needs_mpd
+@pytest.mark.parametrize(
+    ("words", "says", "queue"),
+    [
+        (["add", ONE], ["added One, at 4"], [EINS, ZWEI, ONE, ONE]),
+        (
+            ["add", "Ärzte", ONE],
+            ["added Ärzte, 2 tracks from 4 on", "added One, at 6"],
+            [EINS, ZWEI, ONE, EINS, ZWEI, ONE],
+        ),
+        (["add", "artist:Someone"], ["added artist Someone, at 4"], [EINS, ZWEI, ONE, ONE]),
+        (["add", "album:Ünï", "--to", "replace"], ["added album Ünï, 2 tracks from 1 on"], [EINS, ZWEI]),
+        (["add", "--artist", "Die Ärzte", "--album", "Ünï"], None, [EINS, ZWEI, ONE, EINS, ZWEI]),
+        (["add", "search:eins"], None, [EINS, ZWEI, ONE, EINS]),
+        (
+            ["insert", ONE, "album:Ünï"],
+            ["added album Ünï, 2 tracks, next", "added One, next"],
+            [EINS, ONE, EINS, ZWEI, ZWEI, ONE],
+        ),
+        (["add", ONE, "--to", "next"], ["added One, next"], [EINS, ONE, ZWEI, ONE]),
+        (["play-now", ONE, EINS], ["playing One, at 1", "added Eins, at 2"], [ONE, EINS]),
+    ],
+)  # fmt: skip
+def test_what_is_named_comes_where_it_is_to_be(
+    three: MpdServer, room: Room, words: list[str], says: list[str] | None, queue: list[str]
+) -> None:
+    three.mpc("play", "1")
+    said = room.told(*words).splitlines()
+    assert says is None or said == says
+    assert files(three) == queue
+    assert three.mpc("current", "-f", "%file%") == (
+        queue[0] if words[0] == "play-now" else three.mpc("current", "-f", "%file%")
+    )
+    three.mpc("stop")
+
+
+@needs_mpd
+def test_play_now_and_add_with_play_do_play(three: MpdServer, room: Room) -> None:
+    room.told("play-now", ONE)
+    assert "[playing] #1/1" in three.mpc("status")
+    room.told("add", EINS, "--play")
+    assert "[playing] #2/2" in three.mpc("status")
+    three.mpc("stop")
+
+
+@needs_mpd
+def test_a_station_is_added_by_its_name_and_keeps_it(tmp_path: Path, three: MpdServer) -> None:
+    with running_radio(three.music) as radio:
+        room = Room(tmp_path, three.address, radio=radio)
+        assert room.told("add", "fip jazz") == "added FIP Jazz, at 4"
+        assert three.mpc("playlist", "-f", "%file% %title%").splitlines()[3] == f"{radio}/one.wav?jazz FIP Jazz"
+        room.told("add", "station:Rädio Two", "--to", "replace")
+        assert three.mpc("playlist", "-f", "%title%") == "Rädio Two"
+
+
+@needs_mpd
+def test_a_playlist_is_added_by_its_name(three: MpdServer, room: Room) -> None:
+    three.mpc("save", "Morning tea")
+    assert room.told("add", "playlist:Morning tea", "--to", "replace").endswith("3 tracks from 1 on")
+    assert files(three) == [EINS, ZWEI, ONE]
+
+
+@needs_mpd
+def test_tracks_are_moved(three: MpdServer, room: Room) -> None:
+    assert room.told("move", "3", "1") == "moved One to 1"
+    assert files(three) == [ONE, EINS, ZWEI]
+    assert room.told("move", "1", "2") == "moved One to 2"
+    assert files(three) == [EINS, ONE, ZWEI]
+
+
+@needs_mpd
+@pytest.mark.parametrize(
+    ("which", "left", "says"),
+    [
+        (["2"], [EINS, ONE], "removed 1 track; 2 left in the queue"),
+        (["1", "3"], [ZWEI], "removed 2 tracks; 1 left in the queue"),
+        (["1-2"], [ONE], "removed 2 tracks; 1 left in the queue"),
+        (["2-"], [EINS], "removed 2 tracks; 1 left in the queue"),
+        (["1-3", "2"], [], "removed 3 tracks; 0 left in the queue"),
+    ],
+)
+def test_tracks_are_removed_by_number_and_span(
+    three: MpdServer, room: Room, which: list[str], left: list[str], says: str
+) -> None:
+    assert room.told("remove", *which) == says
+    assert files(three) == left
+
+
+@needs_mpd
+def test_many_tracks_are_removed_at_once(three: MpdServer, room: Room) -> None:
+    three.mpc("add", *[ONE] * 1200)
+    assert room.told("remove", "3-1202") == "removed 1200 tracks; 3 left in the queue"
+    assert files(three) == [EINS, ZWEI, ONE]
+
+
+@needs_mpd
+def test_shuffle_and_clear(three: MpdServer, room: Room) -> None:
+    three.mpc("add", *[ONE, EINS] * 50)
+    before = files(three)
+    room.told("shuffle")
+    assert files(three) != before
+    assert sorted(files(three)) == sorted(before)
+    assert room.told("clear").startswith("stopped, the queue is empty")
+    assert files(three) == []
+
+
+@needs_mpd
+def test_the_queue_is_saved_once_and_replaced_only_when_told(three: MpdServer, room: Room) -> None:
+    assert room.told("save", "Übung 1") == "saved Übung 1, 3 tracks"
+    assert three.mpc("playlist", "-f", "%file%", "Übung 1").splitlines() == [EINS, ZWEI, ONE]
+    three.mpc("del", "1")
+    refused = room.music("save", "Übung 1")
+    assert (refused.status, refused.out, "\n" in refused.err) == (1, "", False)
+    assert refused.err.endswith("replace it, or choose another name")
+    assert three.mpc("playlist", "-f", "%file%", "Übung 1").splitlines() == [EINS, ZWEI, ONE]
+    assert room.told("save", "Übung 1", "--replace") == "saved Übung 1, 2 tracks"
+    assert three.mpc("playlist", "-f", "%file%", "Übung 1").splitlines() == [ZWEI, ONE]
+
+
+@needs_mpd
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["add", "nothing.wav"], "the library has no 'nothing.wav'; find it: pi-appliance music search"),
+        (["play-now", "Radio Two"], "the library has no 'Radio Two'; did you mean the station 'Rädio Two'?"),
+        (["add", "playlist:none"], "none"),
+        (["add", "artist:Nobody"], "Nobody"),
+        (["move", "9", "1"], "there is no track 9 in the queue; it ends with 3"),
+        (["move", "1", "9"], "there is no track 9 in the queue; it ends with 3"),
+        (["remove", "2", "4"], "there is no track 4 in the queue; it ends with 3"),
+        (["remove", "2-4"], "there is no track 4 in the queue; it ends with 3"),
+    ],
+)
+def test_what_is_not_there_is_told_and_the_queue_stays(
+    three: MpdServer, room: Room, words: list[str], told: str
+) -> None:
+    said = room.music(*words)
+    assert (said.status, said.out, "\n" in said.err) == (1, "", False)
+    assert told in said.err
+    assert files(three) == [EINS, ZWEI, ONE]
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["add"], "nothing is named to play; write a station"),
+        (["add", "album:"], "nothing is named to play"),
+        (["add", "station:fib"], "no station is called 'fib'; did you mean 'FIP'?"),
+        (["add", "x", "--to", "there"], "'there' is not one of"),
+        (["move", "1"], "Missing argument 'TO'"),
+        (["move", "0", "1"], "0 is not in the range x>=1"),
+        (["remove"], "Missing argument"),
+        (["remove", "0"], "'0' is no track of the queue; write 3, 3-5 or 3-"),
+        (["remove", "5-3"], "'5-3' is no track of the queue"),
+        (["remove", "all"], "'all' is no track of the queue"),
+        (["queue", "--start", "0"], "0 is not in the range x>=1"),
+        (["queue", "--count", "many"], "'many' is not a valid whole number"),
+    ],
+)
+def test_wrong_use_is_told_in_one_line_before_the_player_is_asked(tmp_path: Path, words: list[str], told: str) -> None:
+    said = Room(tmp_path, NOWHERE).music(*words)
+    assert (said.status, said.out, "\n" in said.err) == (2, "", False)
+    assert told in said.err

@@ -1,0 +1,103 @@
+"""A sleep timer and announcements on a real MPD, through the daemon: begun at once, cut off, gone on with."""
+
+import json
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.fakes.mpd_server import MpdServer, make_music, needs_mpd, running_mpd
+from tests.installation import House, alive, until
+from tests.music.cli.music_program import ONE
+from tests.test_daemon import up
+
+GONG = "gong.wav"
+JOBS = """
+sleep: {kind: music, with: {action: sleep}}
+announce: {kind: music, concurrency: queue, with: {action: announce}}
+"""
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[MpdServer]:
+    folder = tmp_path / "mpd"
+    folder.mkdir()
+    with running_mpd(folder, rate=44_100) as running:
+        make_music(running.music / "gongs", {GONG: ("Gong", "", "")}, seconds=2)
+        running.mpc("update", "--wait")
+        running.mpc("add", ONE)
+        running.mpc("repeat", "on")
+        running.mpc("volume", "60")
+        running.mpc("play")
+        yield running
+
+
+@pytest.fixture
+def home(house: House, server: MpdServer) -> House:
+    player = f"player: {{kind: mpd, with: {{address: '{server.address}', fallback-mpd: false}}}}"
+    house.write(JOBS, f"web: {{port: 0}}\nstop-grace: 1s\n{player}")
+    return house
+
+
+def volume(server: MpdServer) -> int:
+    return int(server.mpc("volume").partition(":")[2].strip().rstrip("%"))
+
+
+def plays(server: MpdServer) -> bool:
+    return "[playing]" in server.mpc("status")
+
+
+@needs_mpd
+def test_the_music_stops_soon_and_is_as_loud_as_before(home, server):
+    with up(home):
+        assert home.run("music", "sleep", "6s", "--fade", "3s").returncode == 0
+        until(lambda: volume(server) < 55, 20)
+        until(lambda: not plays(server), 20)
+        until(lambda: None not in home.outcomes("sleep"))
+        assert not home.json("music", "sleep")["set"]
+        assert volume(server) == 60
+    assert home.last("sleep")["summary"] == "asleep"
+
+
+@needs_mpd
+def test_cut_off_in_the_middle_of_its_fade_it_goes_on_after_a_restart(home, server):
+    with up(home) as daemon:
+        assert home.run("music", "sleep", "12s", "--fade", "11s").returncode == 0
+        until(lambda: volume(server) < 57, 20)
+        daemon.process.kill()
+        daemon.process.wait()
+        pid = json.loads((home.state / "locks" / "sleep.lock").read_bytes()[:1024])["pid"]
+        os.kill(pid, signal.SIGKILL)
+        until(lambda: not alive(pid))
+    assert plays(server)
+    assert volume(server) < 60
+    with up(home):
+        until(lambda: not plays(server), 30)
+        until(lambda: None not in home.outcomes("sleep"))
+        assert not home.json("music", "sleep")["set"]
+        assert volume(server) == 60
+    assert [run["outcome"] for run in home.json("jobs", "history", "sleep")] == ["succeeded", "abandoned"]
+
+
+@needs_mpd
+def test_cancelled_in_the_middle_of_its_fade_the_music_is_as_it_was(home, server):
+    with up(home):
+        home.run("music", "sleep", "20s", "--fade", "19s")
+        until(lambda: volume(server) < 58, 20)
+        assert home.run("music", "sleep", "--cancel").stdout == "the music continues\n"
+        until(lambda: volume(server) == 60)
+        until(lambda: None not in home.outcomes("sleep"))
+        assert not home.json("music", "sleep")["set"]
+    assert plays(server)
+
+
+@needs_mpd
+def test_an_announcement_is_made_by_the_daemon_and_the_music_goes_on(home, server):
+    with up(home):
+        assert home.run("music", "announce", "--source", f"gongs/{GONG}").returncode == 0
+        until(lambda: any(home.outcomes("announce")), 60)
+    assert home.last("announce")["outcome"] == "succeeded"
+    assert server.mpc("playlist", "-f", "%file%").split() == [ONE]
+    assert volume(server) == 60

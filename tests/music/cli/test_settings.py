@@ -1,0 +1,152 @@
+"""pi-appliance music repeat, random, single, consume, crossfade, gain, abilities, outputs, partitions: beside mpc."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from pi_appliance.music.model import Capability
+from tests.fakes.mpd_server import MpdServer, needs_mpd, running_mpd
+from tests.music.cli.music_program import NOWHERE, ONE, Room
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MpdServer]:
+    with running_mpd(tmp_path_factory.mktemp("mpd"), outputs=["silence", "Küche"]) as running:
+        yield running
+
+
+@pytest.fixture
+def room(tmp_path: Path, server: MpdServer) -> Room:
+    return Room(tmp_path, server.address)
+
+
+@needs_mpd
+@pytest.mark.parametrize(
+    ("words", "says", "mpc_says"),
+    [
+        ("repeat on", "repeat", "repeat: on"),
+        ("repeat off", "", "repeat: off"),
+        ("random on", "random", "random: on"),
+        ("random off", "", "random: off"),
+        ("single on", "single", "single: on"),
+        ("single once", "single once", "single: once"),
+        ("single off", "", "single: off"),
+        ("consume on", "consume", "consume: on"),
+        ("consume off", "", "consume: off"),
+    ],
+)
+def test_modes_are_set_and_said(server: MpdServer, room: Room, words: str, says: str, mpc_says: str) -> None:
+    mode, _, value = words.partition(" ")
+    for each in ("repeat", "random", "single", "consume"):
+        server.mpc(each, "on" if each == mode and value == "off" else "off")
+    assert room.told(*words.split()).endswith(f", {says}" if says else "%")
+    assert mpc_says in server.mpc("status")
+    assert room.told(mode) == words
+
+
+@needs_mpd
+def test_crossfade_and_gain_are_set_and_said(server: MpdServer, room: Room) -> None:
+    assert room.told("crossfade", "5").endswith("crossfade 5 s")
+    assert server.mpc("crossfade") == "crossfade: 5"
+    assert room.told("crossfade") == "crossfade 5 s"
+    room.told("crossfade", "0")
+    assert room.told("gain", "album").endswith("gain by album")
+    assert server.mpc("replaygain") == "replay_gain_mode: album"
+    assert room.told("gain") == "gain album"
+    room.told("gain", "off")
+    assert room.values("status")["replay_gain"] == "off"
+
+
+@needs_mpd
+def test_what_the_player_can_is_told_with_what_it_cannot(room: Room) -> None:
+    can = room.values("abilities")
+    assert set(can) == {str(each) for each in Capability}
+    assert can["seek"] is True
+    shown = dict(zip(room.column("ABILITY", "abilities"), room.column("CAN", "abilities"), strict=True))
+    assert shown == {name: "yes" if has else "no" for name, has in can.items()}
+
+
+@needs_mpd
+def test_where_the_player_keeps_no_favourites_the_appliance_does(server: MpdServer, room: Room) -> None:
+    assert "stickers" not in server.folder.joinpath("mpd.conf").read_text("utf-8")
+    assert room.told("like", ONE) == "one.wav is a favourite"
+    room.told("rate", "9", ONE)
+    assert [row.split()[0] for row in room.told("favourites").splitlines()[1:]] == ["9"]
+    assert room.column("FILE", "favourites") == [ONE]
+    room.told("unlike", ONE)
+    assert room.told("favourites").startswith("there are no favourites yet")
+
+
+@needs_mpd
+def test_outputs_are_switched_by_name_or_number(server: MpdServer, room: Room) -> None:
+    assert room.column("NAME", "outputs") == room.column("NAME", "outputs", "list") == ["silence", "Küche"]
+    assert room.column("SOUNDS", "outputs", "off", "küche") == ["yes", "no"]
+    assert "(Küche) is disabled" in server.mpc("outputs")
+    assert room.column("SOUNDS", "outputs", "on", "2") == ["yes", "yes"]
+    assert "(Küche) is enabled" in server.mpc("outputs")
+    assert [(each["name"], each["enabled"]) for each in room.values("outputs")] == [("silence", True), ("Küche", True)]
+    said = room.music("outputs", "on", "Kuche")
+    assert (said.status, said.err) == (2, "pi-appliance: no output is called 'Kuche'; did you mean 'Küche'?")
+    assert room.music("outputs", "off", "3").status == 2
+
+
+@needs_mpd
+def test_partitions_have_a_queue_and_outputs_of_their_own(server: MpdServer, room: Room) -> None:
+    assert room.column("NAME", "partitions") == ["default"]
+    assert room.told("partitions", "new", "bath") == "made the partition bath"
+    assert room.told("partitions", "use", "bath") == "the commands speak of the partition bath now"
+    assert [line.split() for line in room.told("partitions").splitlines()[1:]] == [["default"], [">", "bath"]]
+    room.told("add", ONE)
+    assert room.told("queue").count("one.wav") == 1
+    assert server.mpc("playlist") == "", "the other partition has a queue of its own"
+    assert room.told("partitions", "move-output", "Küche") == "Küche is in the partition bath now"
+    assert "Küche" in room.column("NAME", "outputs")
+    refused = room.music("partitions", "delete", "bath")
+    assert (refused.status, "\n" in refused.err) == (1, False)
+    room.told("partitions", "move-output", "Küche", "--to", "default")
+    room.told("partitions", "use", "default")
+    assert room.told("queue") == "the queue is empty"
+    room.told("partitions", "use", "bath")
+    assert room.told("partitions", "delete", "bath") == "deleted the partition bath"
+    assert room.values("partitions") == [{"name": "default"}]
+    assert room.told("queue") == "the queue is empty", "the commands are back in default"
+
+
+@needs_mpd
+def test_a_partition_that_is_gone_is_told_with_the_way_back(server: MpdServer, room: Room) -> None:
+    room.told("partitions", "new", "attic")
+    room.told("partitions", "use", "attic")
+    server.kill()
+    server.start()
+    said = room.music("status")
+    assert (said.status, "\n" in said.err) == (1, False)
+    assert said.err.endswith("go back with: pi-appliance music partitions use default")
+    room.told("partitions", "use", "default")
+    room.told("status")
+
+
+@needs_mpd
+def test_the_volume_is_as_loud_as_is_allowed(tmp_path: Path, server: MpdServer) -> None:
+    room = Room(tmp_path, server.address, rest="volume: {maximum: 60}")
+    assert room.told("volume", "90") == "volume 60%, as loud as is allowed now"
+    assert "volume: 60%" in server.mpc("status")
+    assert room.told("volume", "60") == "volume 60%"
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ("repeat maybe", "'maybe' is not one of 'on', 'off'"),
+        ("single twice", "'twice' is not one of"),
+        ("crossfade 61", "61 is not in the range 0<=x<=60"),
+        ("crossfade -1", "-1 is not in the range 0<=x<=60"),
+        ("gain loud", "'loud' is not one of"),
+        ("outputs on", "Missing argument"),
+        ("partitions new", "Missing argument"),
+    ],
+)
+def test_wrong_use_is_told_in_one_line_before_the_player_is_asked(tmp_path: Path, words: str, told: str) -> None:
+    said = Room(tmp_path, NOWHERE).music(*words.split())
+    assert (said.status, said.out, "\n" in said.err) == (2, "", False)
+    assert told in said.err

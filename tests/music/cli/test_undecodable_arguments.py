@@ -1,0 +1,36 @@
+"""Words on the command line that are no text: file names of an old disk, typed as they are."""
+
+import subprocess
+
+import pytest
+
+from tests.fakes.mpd_server import needs_mpd, running_mpd
+from tests.installation import House
+
+pytestmark = needs_mpd
+ODD = b"Caf\xe9.ogg"  # Latin-1
+ANNOUNCE = "  announce: {kind: music, with: {action: announce}}"
+
+
+@pytest.mark.parametrize(
+    ("words", "status"),
+    [
+        (("like",), 1),
+        (("rate", "5"), 1),
+        (("play-now",), 1),
+        (("save",), 1),
+        (("search",), 1),
+        (("art",), 1),
+        (("announce",), 2),
+        (("alarm", "skip"), 2),
+    ],
+    ids=lambda each: " ".join(each) if isinstance(each, tuple) else "",
+)
+def test_they_are_told_in_one_line(house: House, words: tuple[str, ...], status: int) -> None:
+    with running_mpd(house.folder / "mpd") as mpd:
+        house.write(ANNOUNCE, f"player: {{kind: mpd, with: {{address: '{mpd.address}', fallback-mpd: false}}}}")
+        command = [*house.program, "music", *words, "--config", str(house.config), "--"]
+        done = subprocess.run([*command, ODD], capture_output=True, env=house.environment(), timeout=60, check=False)
+    assert done.returncode == status, done.stderr
+    assert b"Traceback" not in done.stderr
+    assert done.stderr.strip().count(b"\n") == 0

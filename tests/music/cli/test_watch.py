@@ -1,0 +1,133 @@
+"""pi-appliance music watch: a process of its own beside a real MPD, in a pipe and on a terminal."""
+
+import json
+import re
+import shutil
+import socket
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from mutagen.wave import WAVE
+
+from tests.fakes.mpd_server import MpdServer, needs_mpd, running_mpd
+from tests.installation import PROGRAM
+from tests.music.cli.music_program import EINS, ONE, Room, live
+
+pytestmark = needs_mpd
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[MpdServer]:
+    with running_mpd(tmp_path / "mpd") as running:
+        running.mpc("add", ONE, EINS)
+        yield running
+
+
+@pytest.fixture
+def room(tmp_path: Path, server: MpdServer) -> Room:
+    return Room(tmp_path, server.address)
+
+
+def hang_up(port: int, times: int) -> None:
+    """Let so many who come to PORT find somebody who is no MPD."""
+    with socket.create_server(("127.0.0.1", port)) as door:
+        door.settimeout(15)
+        for _ in range(times):
+            door.accept()[0].close()
+
+
+def test_each_change_is_a_line_and_ctrl_c_ends_it_well(room: Room, server: MpdServer) -> None:
+    with live(room, "watch") as watch:
+        assert watch.line("[") == "[connected] stopped, 2 in the queue, volume 100%"
+        server.mpc("volume", "40")
+        assert watch.line("[volume]") == "[volume] stopped, 2 in the queue, volume 40%"
+        server.mpc("play", "2")
+        assert watch.line("[").startswith("[player] playing: Die Ärzte - Eins, 2 of 2, 0:00/0:20, volume 40%")
+        server.mpc("pause")
+        assert watch.line("[player] paused").endswith("volume 40%")
+        server.mpc("random", "on")
+        assert watch.line("[modes]").endswith(", random")
+        server.mpc("clear")
+        assert "the queue is empty" in watch.line("[player, queue]")
+        assert watch.end() == 0
+
+
+def test_for_programs_each_change_is_an_object(room: Room, server: MpdServer) -> None:
+    with live(room, "watch", "--json") as watch:
+        first = json.loads(watch.line("{"))
+        assert (first["changed"], first["state"]["queue_length"]) == (["connection"], 2)
+        server.mpc("volume", "33")
+        second = json.loads(watch.line("{"))
+        assert (second["changed"], second["state"]["volume"]) == (["mixer"], 33)
+        assert watch.end() == 0
+
+
+@pytest.mark.parametrize("words", [[], ["--json"]])
+def test_a_player_that_is_killed_is_said_once_and_waited_for(room: Room, server: MpdServer, words: list[str]) -> None:
+    lost, back = ('{"lost"', '{"changed": ["connection"]') if words else ("[lost]", "[connected]")
+    with live(room, "watch", *words) as watch:
+        watch.line(back)
+        server.kill()
+        assert server.address in watch.line(lost)
+        hang_up(server.port, 3)
+        server.start()
+        said = watch.until(lambda said: said if back in said and said.endswith("\n") else "")
+        assert said.count("\n") == 1, "between lost and back nothing is said"
+        server.mpc("volume", "20")
+        assert "20" in watch.line("[volume]" if not words else '{"changed": ["mixer"]')
+        assert watch.end() == 0
+
+
+def test_ctrl_c_ends_it_well_while_the_player_is_lost(room: Room, server: MpdServer) -> None:
+    with live(room, "watch") as watch:
+        watch.line("[connected]")
+        server.kill()
+        watch.line("[lost]")
+        assert watch.end() == 0
+
+
+def test_on_a_terminal_one_line_is_drawn_over_itself_and_its_time_runs(room: Room, server: MpdServer) -> None:
+    server.mpc("play", "2")
+    with live(room, "watch", terminal=True) as watch:
+        watch.until(lambda said: "[connected] playing: Die Ärzte - Eins, 2 of 2" in said)
+        drawn = watch.until(lambda said: re.findall(r"\r\x1b\[K(\[connected\] playing: [^\r]*, 0:0[2-9]/0:20)", said))
+        assert drawn, "time runs while nothing changes"
+        server.mpc("volume", "55")
+        watch.until(lambda said: "\r\x1b[K[volume] playing" in said and "volume 55%" in said)
+        assert "\n" not in watch.said
+        server.kill()
+        watch.until(lambda said: "\r\x1b[K[lost] " in said)
+        assert watch.end() == 0
+        assert watch.until(lambda said: said.endswith("\r\n") and said)
+
+
+def test_whoever_stops_reading_ends_it_without_a_traceback(room: Room, server: MpdServer) -> None:
+    command = [*PROGRAM, "music", "watch", "--config", str(room.config)]
+    with subprocess.Popen(
+        command, env=room.environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as watch:
+        assert watch.stdout is not None
+        assert watch.stderr is not None
+        watch.stdout.readline()
+        watch.stdout.close()
+        server.mpc("volume", "20")
+        watch.wait(timeout=15)
+        assert watch.stderr.read() == ""
+
+
+def test_what_music_is_called_cannot_move_the_cursor(room: Room, server: MpdServer) -> None:
+    name = "a\x1b[2Jb\tc.wav"
+    shutil.copy(server.music / ONE, server.music / name)
+    WAVE(server.music / name).delete()  # without a title, a file is called by its name
+    server.mpc("update", "--wait")
+    server.mpc("clear")
+    with live(room, "watch") as watch:
+        watch.line("[connected]")
+        server.mpc("add", name)
+        server.mpc("play")
+        said = watch.line("[player")
+    shown = (said, room.told("status"), room.told("queue"), room.told("browse"), room.told("art", "1"))
+    assert all("a [2Jb c.wav" in each for each in shown)
+    assert "\x1b" not in "".join(shown)

@@ -1,0 +1,34 @@
+"""The MPDs that the tests of the MPD player share, one for each file."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.fakes.mpd_server import MpdServer, running_mpd
+from tests.music.mpd.mpd_helpers import EINS, LIBRARY, ONE, ZWEI
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MpdServer]:
+    """Give an MPD with three tracks in its library."""
+    with running_mpd(tmp_path_factory.mktemp("mpd"), outputs=("silence", "kitchen")) as running:
+        yield running
+
+
+@pytest.fixture
+def three(server: MpdServer) -> MpdServer:
+    """Return the MPD with three tracks in its queue, stopped, every mode off."""
+    server.mpc("clear")
+    for mode in ("random", "repeat", "single", "consume"):
+        server.mpc(mode, "off")
+    server.mpc("volume", "100")
+    server.mpc("add", EINS, ZWEI, ONE)
+    return server
+
+
+@pytest.fixture(scope="module")
+def shelf(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MpdServer]:
+    """Give an MPD with a library of every sort, stickers and playlists."""
+    folder = tmp_path_factory.mktemp("mpd")
+    with running_mpd(folder, music=LIBRARY, keeps=("playlists", "stickers")) as running:
+        yield running

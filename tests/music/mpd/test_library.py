@@ -1,0 +1,233 @@
+"""The library of the MPD player beside mpc: folders, artists, albums, genres, what is looked for, in windows."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from pi_appliance.errors import Refused
+from pi_appliance.music.model import Entry, EntryType, LibraryFilter, LibraryStats, Page, QueuePosition, Uri
+from tests.fakes.big_library import FLAT, Size, write_database
+from tests.fakes.mpd_server import SECONDS, MpdServer, needs_mpd
+from tests.installation import until
+from tests.music.mpd.mpd_helpers import SHOUT, ask
+
+pytestmark = needs_mpd
+MANY = 5000
+
+
+@pytest.fixture(scope="module")
+def many(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MpdServer]:
+    """Give an MPD with albums, and a folder of very many tracks."""
+    server = MpdServer(tmp_path_factory.mktemp("many"), more='auto_update "no"')
+    server.music.mkdir()
+    write_database(server.folder / "database", Size(tracks=600, flat=MANY))
+    try:
+        server.start()
+        yield server
+    finally:
+        server.kill()
+
+
+def names(window: Page[Entry]) -> list[str]:
+    return [entry.name for entry in window.items]
+
+
+def uris(window: Page[Entry]) -> list[str]:
+    return [entry.uri for entry in window.items]
+
+
+def test_a_folder_is_folders_then_tracks(shelf: MpdServer) -> None:
+    top = ask(shelf, lambda player: player.list_directory())
+    assert sorted(uris(top)) == sorted(shelf.mpc("ls").splitlines())
+    assert [entry.kind for entry in top.items] == [EntryType.FOLDER] * 4 + [EntryType.TRACK]
+    assert (top.length, top.has_more) == (5, False)
+    inside = ask(shelf, lambda player: player.list_directory("Hits/"))
+    assert uris(inside) == ["Hits/more", "Hits/b.wav", "Hits/a.wav"], "tracks in the order of their album"
+    assert names(inside) == ["more", "Ägypten", "Zebra"]
+    with pytest.raises(Refused, match="the library has no folder 'nothing'"):
+        ask(shelf, lambda player: player.list_directory("nothing"))
+
+
+def test_a_folder_comes_in_windows(shelf: MpdServer) -> None:
+    whole = ask(shelf, lambda player: player.list_directory("Hits"))
+    pieces = [ask(shelf, lambda player, start=start: player.list_directory("Hits", start, 2)) for start in (0, 2, 4)]
+    assert [entry for piece in pieces for entry in piece.items] == list(whole.items)
+    assert [(piece.start, piece.length, piece.has_more) for piece in pieces] == [
+        (0, 3, True),
+        (2, 3, False),
+        (4, 3, False),
+    ]
+
+
+def test_every_tag_of_a_track_comes_along(shelf: MpdServer) -> None:
+    (entry, _) = ask(shelf, lambda player: player.list_directory("Blue")).items
+    track = entry.track
+    assert track is not None
+    assert (track.title, track.artist, track.album, track.album_artist) == ("All I Want", "Joni", "Blue", "Joni")
+    assert (track.genre, track.date, track.number, track.duration) == ("Folk", "1971", "1", SECONDS)
+    assert (track.position, track.id) == (None, None)
+
+
+def test_playlist_files_are_told_from_saved_playlists(shelf: MpdServer) -> None:
+    shelf.mpc("save", "saved one")
+    (shelf.music / "sunday.m3u").write_text("untagged.wav\n", "utf-8")
+    shelf.mpc("update", "--wait")
+    last = ask(shelf, lambda player: player.list_directory()).items[-1]
+    assert (last.kind, last.name, last.uri) == (EntryType.PLAYLIST, "sunday.m3u", "sunday.m3u")
+    (shelf.music / "sunday.m3u").unlink()
+    shelf.mpc("rm", "saved one")
+    shelf.mpc("update", "--wait")
+    assert len(ask(shelf, lambda player: player.list_directory()).items) == 5
+
+
+@pytest.mark.parametrize(
+    ("kind", "tag"), [(EntryType.ARTIST, "albumartist"), (EntryType.ALBUM, "album"), (EntryType.GENRE, "genre")]
+)
+def test_the_lists_are_those_of_mpc(shelf: MpdServer, kind: EntryType, tag: str) -> None:
+    found = ask(shelf, lambda player: player.list_library(kind))
+    assert sorted(set(names(found))) == sorted(filter(None, shelf.mpc("list", tag).splitlines()))
+    assert {entry.kind for entry in found.items} == {kind}
+
+
+def test_names_are_in_the_order_a_person_looks_them_up(shelf: MpdServer) -> None:
+    artists = ask(shelf, lambda player: player.list_library(EntryType.ARTIST))
+    assert names(artists) == [SHOUT, "Joni", "Various", "Zoë", "世界"]
+
+
+def test_an_album_has_its_artist_and_the_date_of_its_first_track(shelf: MpdServer) -> None:
+    albums = ask(shelf, lambda player: player.list_library(EntryType.ALBUM))
+    assert [(each.name, each.artist, each.date) for each in albums.items] == [
+        ("Blue", "Joni", "1971"),
+        (SHOUT, SHOUT, ""),
+        ("Hits", "Various", "1999-05-01"),
+        ("Hits", "Zoë", "2001"),
+        ("Ünï", "世界", ""),
+    ]
+
+
+def test_what_is_wanted_is_of_the_artist_of_the_album_or_of_the_track(shelf: MpdServer) -> None:
+    def found(kind: EntryType, wanted: LibraryFilter) -> list[str]:
+        return names(ask(shelf, lambda player: player.list_library(kind, wanted)))
+
+    assert found(EntryType.ALBUM, LibraryFilter(artist="Joni")) == ["Blue", "Hits"]
+    assert found(EntryType.TRACK, LibraryFilter(artist="Various")) == ["Ägypten", "Zebra"]
+    assert found(EntryType.TRACK, LibraryFilter(artist="Die Ärzte")) == ["Ägypten"]
+    assert found(EntryType.ALBUM, LibraryFilter(genre="Folk")) == ["Blue", "Hits"]
+    assert found(EntryType.ARTIST, LibraryFilter(genre="Rock")) == ["Various", "Zoë"]
+    assert found(EntryType.TRACK, LibraryFilter(album="Blue")) == ["All I Want", "My Old Man"]
+    assert found(EntryType.TRACK, LibraryFilter(album="Hits", artist="Zoë")) == ["Late Blue"]
+    assert found(EntryType.TRACK, LibraryFilter(artist="joni")) == [], "a tag is matched whole, capitals and all"
+    assert found(EntryType.TRACK, LibraryFilter(artist="Jon")) == []
+
+
+def test_a_text_is_found_anywhere_and_its_capitals_do_not_count(shelf: MpdServer) -> None:
+    def found(kind: EntryType, text: str) -> list[str]:
+        return sorted(names(ask(shelf, lambda player: player.list_library(kind, LibraryFilter(text=text)))))
+
+    assert found(EntryType.TRACK, "BLUE") == ["All I Want", "Late Blue", "My Old Man"]
+    assert found(EntryType.TRACK, "zoë blue") == ["Late Blue"]
+    assert found(EntryType.TRACK, "ÄGYPTEN") == ["Ägypten"]
+    assert found(EntryType.ALBUM, "ÄGYPTEN") == ["Hits"]
+    assert found(EntryType.ALBUM, "late ZOË") == ["Hits"]
+    assert found(EntryType.ARTIST, "rock hits") == ["Various", "Zoë"]
+    assert found(EntryType.GENRE, "blue") == ["Folk", "Rock"]
+    assert found(EntryType.TRACK, "(.*)") == found(EntryType.ALBUM, ".") == [], "a text is no pattern"
+
+
+def test_a_name_full_of_quotes_is_found_and_played_as_any_other(shelf: MpdServer) -> None:
+    wanted = LibraryFilter(artist=SHOUT, album=SHOUT, genre=SHOUT, text=SHOUT.partition(" ")[2])
+    for kind in (EntryType.ARTIST, EntryType.ALBUM, EntryType.GENRE, EntryType.TRACK):
+        assert names(ask(shelf, lambda player, kind=kind: player.list_library(kind, wanted))) == [SHOUT]
+    (track,) = ask(shelf, lambda player: player.list_library(EntryType.TRACK, wanted)).items
+    for source in (wanted, Uri(uri=track.uri)):
+        ask(shelf, lambda player, source=source: player.add_source(source, QueuePosition.REPLACE))
+        assert shelf.mpc("playlist", "-f", "%title%") == SHOUT
+
+
+@pytest.mark.parametrize(
+    "name",
+    ['") OR (artist != "', "\\", "\\\\", '"', "'", "x') AND (", '\\")', "%s $(reboot) `id`", "世界\u2028", "a\tb", " "],
+)
+def test_no_name_becomes_a_part_of_the_question(shelf: MpdServer, name: str) -> None:
+    for kind in (EntryType.ARTIST, EntryType.ALBUM, EntryType.TRACK):
+        wanted = LibraryFilter(artist=name, album=name)
+        assert names(ask(shelf, lambda player, kind=kind, wanted=wanted: player.list_library(kind, wanted))) == []
+
+
+@pytest.mark.parametrize("name", ["a\nclear", "a\r\nclear", "a\0", "\n"])
+def test_a_line_break_in_a_name_is_refused(shelf: MpdServer, name: str) -> None:
+    for question in (
+        lambda player: player.list_library(EntryType.ALBUM, LibraryFilter(artist=name)),
+        lambda player: player.list_library(EntryType.TRACK, LibraryFilter(album=name)),
+        lambda player: player.list_directory(name),
+        lambda player: player.library_stats(name),
+        lambda player: player.update_library(name),
+    ):
+        with pytest.raises(Refused, match="line break"):
+            ask(shelf, question)
+
+
+def test_the_library_is_counted(shelf: MpdServer) -> None:
+    counts = ask(shelf, lambda player: player.library_stats())
+    stats = shelf.mpc("stats")
+    assert f"Artists: {counts.artists:6}" in stats
+    assert f"Albums:  {counts.albums:6}" in stats
+    assert f"Songs:   {counts.tracks:6}" in stats
+    assert (counts.seconds, counts.updated is not None) == (8 * SECONDS, True)
+    inside = ask(shelf, lambda player: player.library_stats("Hits"))
+    assert inside == LibraryStats(artists=0, albums=0, tracks=3, seconds=3 * SECONDS)
+
+
+def test_an_update_finds_what_is_new_in_the_folder_alone(shelf: MpdServer) -> None:
+    for folder in ("Blue", "Hits"):
+        (shelf.music / folder / "new.wav").write_bytes((shelf.music / "untagged.wav").read_bytes())
+    ask(shelf, lambda player: player.update_library("Blue"))
+    until(lambda: "Blue/new.wav" in shelf.mpc("ls", "Blue"))
+    assert "Hits/new.wav" not in shelf.mpc("ls", "Hits")
+    for folder in ("Blue", "Hits"):
+        (shelf.music / folder / "new.wav").unlink()
+    shelf.mpc("update", "--wait")
+
+
+def test_a_folder_of_very_many_tracks_comes_in_windows_too(many: MpdServer) -> None:
+    first = ask(many, lambda player: player.list_directory(FLAT, 0, 3))
+    assert uris(first) == [f"{FLAT}/more", f"{FLAT}/take 000000.flac", f"{FLAT}/take 000001.flac"]
+    assert (first.items[1].name, first.length, first.has_more) == ("Take 0", MANY + 1, True)
+    last = ask(many, lambda player: player.list_directory(FLAT, MANY - 1, 100))
+    assert uris(last) == [f"{FLAT}/take {number:06}.flac" for number in (MANY - 2, MANY - 1)]
+    assert (last.length, last.has_more) == (MANY + 1, False)
+    beyond = ask(many, lambda player: player.list_directory(FLAT, MANY + 50, 100))
+    assert (list(beyond.items), beyond.length, beyond.has_more) == ([], MANY + 1, False)
+
+
+def test_a_folder_that_mpd_hangs_up_on_comes_all_the_same(tmp_path: Path) -> None:
+    server = MpdServer(tmp_path, more='max_output_buffer_size "128"')
+    server.music.mkdir()
+    write_database(server.folder / "database", Size(tracks=12, flat=1500))
+    try:
+        server.start()
+        window = ask(server, lambda player: player.list_directory(FLAT, 1000, 2))
+    finally:
+        server.kill()
+    assert (names(window), window.length) == (["Take 999", "Take 1000"], 1501)
+
+
+def test_lists_come_in_windows_and_say_whether_there_is_more(many: MpdServer) -> None:
+    pieces = [
+        ask(many, lambda player, at=at: player.list_library(EntryType.ALBUM, start=at, count=20)) for at in (0, 20, 40)
+    ]
+    assert [(len(piece.items), piece.length, piece.has_more) for piece in pieces] == [
+        (20, 51, True),
+        (20, 51, True),
+        (11, 51, False),
+    ]
+    found = ask(many, lambda player: player.list_library(EntryType.TRACK, LibraryFilter(text="key life"), 10, 5))
+    assert (len(found.items), found.length, found.has_more) == (5, None, True), "nobody has counted them"
+    end = ask(many, lambda player: player.list_library(EntryType.TRACK, LibraryFilter(text="key life"), 595, 5))
+    assert (len(end.items), end.length, end.has_more) == (5, 600, False)
+
+
+def test_there_is_no_list_of_each_stream(shelf: MpdServer) -> None:
+    with pytest.raises(Refused, match="no list of each stream"):
+        ask(shelf, lambda player: player.list_library(EntryType.STREAM))

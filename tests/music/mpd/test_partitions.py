@@ -1,0 +1,120 @@
+"""Partitions of the MPD player: each connection speaks of the right one, whatever happens in between."""
+
+import asyncio
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from pi_appliance.errors import Refused
+from pi_appliance.music.model import Uri
+from pi_appliance.music.mpd import player as mpd
+from pi_appliance.music.player import Player
+from tests.fakes.mpd_server import MpdServer, needs_mpd, running_mpd
+from tests.music.mpd.mpd_helpers import EINS, ONE, ask
+
+pytestmark = needs_mpd
+
+
+@pytest.fixture
+def house(tmp_path: Path) -> Iterator[MpdServer]:
+    """Give an MPD with two outputs, one of them in the partition `kitchen`; another queue plays in each."""
+    with running_mpd(tmp_path, outputs=("silence", "oven"), password="sécret") as server:
+        ask(server, lambda player: player.create_partition("kitchen"), MPD_PASSWORD="sécret")
+        ask(server, lambda player: player.move_output("oven"), "kitchen", MPD_PASSWORD="sécret")
+        server.mpc("add", ONE)
+        yield server
+
+
+def kitchen(server: MpdServer, command: str) -> str:
+    """Return what MPD answers to COMMAND in the kitchen; mpc knows no partitions."""
+    with (
+        socket.create_connection(("127.0.0.1", server.port), timeout=5) as connection,
+        connection.makefile("rw") as file,
+    ):
+        said = []
+        for line in (f'password "{server.password}"', "partition kitchen", command):
+            file.write(f"{line}\n")
+            file.flush()
+            while not said or said[-1] != "OK":
+                said.append(file.readline().strip())
+                assert not said[-1].startswith("ACK")
+            said.append("")
+    return "\n".join(said)
+
+
+def test_what_is_done_in_a_partition_is_done_there_alone(house: MpdServer) -> None:
+    ask(house, lambda player: player.add_source(Uri(uri=EINS), play=True), "kitchen", MPD_PASSWORD="sécret")
+    assert f"file: {EINS}\n" in (playing := kitchen(house, "currentsong"))
+    assert ONE not in playing
+    assert house.mpc("playlist", "-f", "%file%") == ONE
+    state = ask(house, lambda player: player.state(), "kitchen", MPD_PASSWORD="sécret")
+    assert (state.partition, state.track and state.track.uri) == ("kitchen", EINS)
+
+
+def test_outputs_are_those_of_the_partition(house: MpdServer) -> None:
+    for partition, name in (("kitchen", "oven"), ("", "silence")):
+        outputs = ask(house, lambda player: player.list_outputs(), partition, MPD_PASSWORD="sécret")
+        assert [output.name for output in outputs] == [name]
+
+
+def test_who_waits_for_changes_goes_along_into_another_partition(house: MpdServer) -> None:
+    async def scene() -> None:
+        player: Player = mpd.connect(mpd.Options(address=house.address), {"MPD_PASSWORD": "sécret"})
+        changes = player.watch_changes()
+        async with asyncio.timeout(10):
+            everything = await anext(changes)
+            waiting = asyncio.create_task(anext(changes))
+            await player.state()  # by now it waits
+            await player.use_partition("kitchen")
+            assert await waiting == everything, "all is new in another partition"
+            await anext(changes)  # MPD itself says once more that all is new
+            waiting = asyncio.create_task(anext(changes))
+            await asyncio.to_thread(house.mpc, "random", "on")  # in the first one: not heard
+            await asyncio.to_thread(kitchen, house, "setvol 40")
+            assert await waiting == {"mixer"}
+            assert (await player.state()).volume == 40
+            await changes.aclose()
+            await player.use_partition("default")
+            assert (await player.state()).random
+        await player.close()
+
+    asyncio.run(scene())
+
+
+def test_partitions_come_and_go(house: MpdServer) -> None:
+    def names(server: MpdServer) -> list[str]:
+        found = ask(server, lambda player: player.list_partitions(), MPD_PASSWORD="sécret")
+        return [each.name for each in found]
+
+    assert names(house) == ["default", "kitchen"]
+    ask(house, lambda player: player.create_partition("bath"), MPD_PASSWORD="sécret")
+    assert names(house) == ["default", "kitchen", "bath"]
+    ask(house, lambda player: player.delete_partition("bath"), MPD_PASSWORD="sécret")
+    assert names(house) == ["default", "kitchen"]
+
+
+def test_what_is_wrong_with_a_partition_is_told_in_words(house: MpdServer) -> None:
+    for question, words in (
+        (lambda player: player.use_partition("attic"), "has no partition 'attic'; create it, or name another one"),
+        (lambda player: player.create_partition("kitchen"), "there is a partition called 'kitchen' already"),
+        (lambda player: player.create_partition("a b"), "is not a valid name of a partition; use letters"),
+        (lambda player: player.create_partition("a\nclear"), "line break"),
+        (lambda player: player.delete_partition("attic"), "has no partition 'attic'"),
+        (lambda player: player.delete_partition("kitchen"), "partition still has outputs"),
+        (lambda player: player.move_output("attic"), "No such output"),
+    ):
+        with pytest.raises(Refused, match=words):
+            ask(house, question, MPD_PASSWORD="sécret")
+    with pytest.raises(Refused, match="has no partition 'attic'"):
+        ask(house, lambda player: player.state(), "attic", MPD_PASSWORD="sécret")
+
+
+def test_after_a_failed_change_the_old_partition_is_spoken_of(house: MpdServer) -> None:
+    async def try_it(player: Player) -> str:
+        with pytest.raises(Refused):
+            await player.use_partition("attic")
+        return (await player.state()).partition
+
+    assert ask(house, try_it, "kitchen", MPD_PASSWORD="sécret") == "kitchen"

@@ -1,0 +1,235 @@
+"""The MPD player beside mpc: whatever one does, the other sees, with a real MPD between them."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import pytest
+
+from pi_appliance.errors import Refused
+from pi_appliance.music.model import Capability, Mode, PlaybackState, ReplayGainMode
+from pi_appliance.music.player import Player
+from tests.fakes.mpd_server import SECONDS, MpdServer, needs_mpd, running_mpd
+from tests.installation import until
+from tests.music.mpd.mpd_helpers import ONE, ZWEI, ask
+
+pytestmark = needs_mpd
+
+
+def test_the_state_is_what_mpc_made_it(three: MpdServer) -> None:
+    for arguments in (
+        ["play", "2"],
+        ["volume", "35"],
+        ["seek", "0:07"],
+        ["pause"],
+        ["random", "on"],
+        ["consume", "on"],
+    ):
+        three.mpc(*arguments)
+    state = ask(three, lambda player: player.state())
+    assert (state.playback, state.volume, state.queue_length) == (PlaybackState.PAUSED, 35, 3)
+    assert (state.random, state.repeat, state.single, state.consume) == (True, False, Mode.OFF, Mode.ON)
+    assert state.track is not None
+    assert (state.track.uri, state.track.position, state.track.duration) == (ZWEI, 1, SECONDS)
+    assert state.elapsed == pytest.approx(7, abs=1)
+
+
+def test_titles_come_as_they_are_whatever_their_letters(three: MpdServer) -> None:
+    three.mpc("play", "2")
+    track = ask(three, lambda player: player.state()).track
+    assert track is not None
+    assert (track.title, track.artist, track.album) == ('Zwei — 二 "q" \\b', "Die Ärzte", "Ünï")
+    assert track.label == three.mpc("current", "-f", "%title%")
+
+
+def test_a_stopped_player_with_nothing_in_its_queue_has_no_track(three: MpdServer) -> None:
+    three.mpc("clear")
+    state = ask(three, lambda player: player.state())
+    assert (state.playback, state.track, state.elapsed, state.queue_length) == (PlaybackState.STOPPED, None, None, 0)
+
+
+@pytest.mark.parametrize(
+    ("button", "before", "says"),
+    [
+        (lambda player: player.play(2), [], "[playing] #3/3"),
+        (lambda player: player.play(), [], "[playing] #1/3"),
+        (lambda player: player.play(), ["play 2", "pause"], "[playing] #2/3"),
+        (lambda player: player.pause(), ["play 2"], "[paused]  #2/3"),
+        (lambda player: player.toggle(), ["play 2"], "[paused]  #2/3"),
+        (lambda player: player.toggle(), ["play 2", "pause"], "[playing] #2/3"),
+        (lambda player: player.toggle(), [], "[playing] #1/3"),
+        (lambda player: player.next(), ["play 2"], "[playing] #3/3"),
+        (lambda player: player.previous(), ["play 2"], "[playing] #1/3"),
+        (lambda player: player.seek(7.0), ["play 2", "pause"], "0:07/0:20"),
+        (lambda player: player.seek(-3), ["play 2", "seek 0:09", "pause"], "0:00/0:20"),
+        (lambda player: player.set_volume(42), [], "volume: 42%"),
+        (lambda player: player.set_volume(0), [], "volume:  0%"),
+    ],
+)
+def test_mpc_sees_each_button(
+    three: MpdServer, button: Callable[[Player], Awaitable[None]], before: list[str], says: str
+) -> None:
+    for command in before:
+        three.mpc(*command.split())
+    ask(three, button)
+    assert says in three.mpc("status")
+
+
+def test_pausing_what_does_not_play_does_nothing(three: MpdServer) -> None:
+    before = three.mpc("status")
+    ask(three, lambda player: player.pause())
+    assert three.mpc("status") == before
+
+
+def test_stop_and_clear_leave_a_silent_and_an_empty_player(three: MpdServer) -> None:
+    three.mpc("play", "2")
+    ask(three, lambda player: player.stop())
+    assert "[playing]" not in three.mpc("status")
+    ask(three, lambda player: player.clear_queue())
+    assert three.mpc("playlist") == ""
+
+
+def test_playing_what_is_not_there_is_refused_in_words_that_count_from_one(three: MpdServer) -> None:
+    with pytest.raises(Refused, match="there is no track 4 in the queue; it ends with 3"):
+        ask(three, lambda player: player.play(3))
+    three.mpc("clear")
+    for button in (lambda player: player.play(), lambda player: player.toggle()):
+        with pytest.raises(Refused, match="the queue is empty"):
+            ask(three, button)
+
+
+def test_what_mpd_does_not_want_is_refused_in_its_own_words(three: MpdServer) -> None:
+    with pytest.raises(Refused, match=r"^MPD says: Not playing; play the queue or a station first$"):
+        ask(three, lambda player: player.next())
+    with pytest.raises(Refused, match=r"^MPD says: Number too large: 300$"):
+        ask(three, lambda player: player.set_volume(300))
+
+
+def test_the_state_tells_the_rest_too(three: MpdServer) -> None:
+    for arguments in (["crossfade", "4"], ["replaygain", "album"], ["single", "once"], ["play", "1"]):
+        three.mpc(*arguments)
+    until(lambda: ask(three, lambda player: player.state()).audio_format)  # known once it has decoded a little
+    state = ask(three, lambda player: player.state())
+    assert (state.crossfade, state.replay_gain, state.single) == (4, ReplayGainMode.ALBUM, Mode.ONCE)
+    assert (state.audio_format, state.partition, state.updating) == ("8000:16:1", "default", None)
+    before = state.queue_version
+    three.mpc("add", ONE)
+    assert ask(three, lambda player: player.state()).queue_version > before
+    three.mpc("crossfade", "0")
+    three.mpc("replaygain", "off")
+
+
+@pytest.mark.parametrize(
+    ("setting", "says"),
+    [
+        (lambda player: player.set_modes(random=True, single=Mode.ONCE), "random: on    single: once  consume: off"),
+        (
+            lambda player: player.set_modes(repeat=True, consume=Mode.ON),
+            "repeat: on    random: off   single: off   cons",
+        ),
+        (lambda player: player.set_modes(single=Mode.ON), "single: on "),
+        (lambda player: player.set_modes(), "repeat: off   random: off   single: off   consume: off"),
+    ],
+)
+def test_mpc_sees_the_modes(three: MpdServer, setting: Callable[[Player], Awaitable[None]], says: str) -> None:
+    ask(three, setting)
+    assert says in three.mpc("status")
+
+
+def test_what_an_older_mpd_cannot_is_refused_with_the_version_that_can(three: MpdServer) -> None:
+    with pytest.raises(Refused, match=r"protocol version 0\.23; consume once needs 0\.24"):
+        ask(three, lambda player: player.set_modes(random=True, consume=Mode.ONCE))
+    assert "random: off" in three.mpc("status"), "nothing of it was done"
+
+
+def test_crossfade_and_replay_gain_are_what_mpc_reads(three: MpdServer) -> None:
+    ask(three, lambda player: player.set_crossfade(7))
+    assert three.mpc("crossfade") == "crossfade: 7"
+    ask(three, lambda player: player.set_crossfade(0))
+    assert three.mpc("crossfade") == "crossfade: 0"
+    for gain in (ReplayGainMode.TRACK, ReplayGainMode.AUTO, ReplayGainMode.OFF):
+        ask(three, lambda player, gain=gain: player.set_replay_gain(gain))
+        assert three.mpc("replaygain") == f"replay_gain_mode: {gain}"
+
+
+def test_outputs_are_switched_one_by_one(three: MpdServer) -> None:
+    outputs = ask(three, lambda player: player.list_outputs())
+    assert [(each.name, each.enabled, each.plugin) for each in outputs] == [
+        ("silence", True, "null"),
+        ("kitchen", True, "null"),
+    ]
+    ask(three, lambda player: player.set_output(outputs[1].id, on=False))
+    assert "Output 2 (kitchen) is disabled" in three.mpc("outputs")
+    ask(three, lambda player: player.set_output(outputs[1].id, on=True))
+    assert "Output 2 (kitchen) is enabled" in three.mpc("outputs")
+    with pytest.raises(Refused):
+        ask(three, lambda player: player.set_output(99, on=True))
+
+
+def test_a_track_is_played_by_its_id_wherever_it_stands(three: MpdServer) -> None:
+    last = ask(three, lambda player: player.list_queue()).tracks[2]
+    assert last.id is not None
+    three.mpc("move", "3", "1")
+    ask(three, lambda player: player.play_id(last.id or 0))
+    assert "[playing] #1/3" in three.mpc("status")
+    three.mpc("del", "1")
+    with pytest.raises(Refused, match="No such song; it may not be in the queue any more"):
+        ask(three, lambda player: player.play_id(last.id or 0))
+
+
+def test_abilities_are_those_of_this_mpd_as_it_is_set_up(server: MpdServer, shelf: MpdServer, tmp_path: Path) -> None:
+    can = ask(shelf, lambda player: player.capabilities())
+    assert set(Capability) - can == {Capability.MUTE}, "MPD cannot be muted"
+    assert set(Capability) - ask(server, lambda player: player.capabilities()) == {Capability.MUTE, Capability.STICKERS}
+    with running_mpd(tmp_path, music={}, mixer="none", keeps=()) as bare:
+        cannot = set(Capability) - ask(bare, lambda player: player.capabilities())
+    playlists = {Capability.PLAYLISTS, Capability.EDIT_PLAYLISTS, Capability.SAVE}
+    assert cannot == {Capability.MUTE, Capability.STICKERS, Capability.VOLUME, *playlists}
+
+
+def test_changes_begin_at_once_and_name_what_mpc_did(three: MpdServer) -> None:
+    async def hear(player: Player) -> list[frozenset[str]]:
+        heard = []
+        async with asyncio.timeout(5):
+            async for names in player.watch_changes():
+                heard.append(names)
+                match len(heard):
+                    case 1:
+                        await asyncio.to_thread(three.mpc, "volume", "50")
+                    case 2:
+                        await player.play(1)
+                    case 3:
+                        break
+        return heard
+
+    first, second, third = ask(three, hear)
+    assert {"player", "mixer", "playlist", "options"} <= first
+    assert (second, third) == ({"mixer"}, {"player"})
+
+
+def test_a_change_made_while_nobody_looked_is_not_lost(three: MpdServer) -> None:
+    async def look_away(player: Player) -> frozenset[str]:
+        changes = player.watch_changes()
+        await anext(changes)
+        await asyncio.to_thread(three.mpc, "volume", "50")
+        await asyncio.to_thread(three.mpc, "random", "on")
+        async with asyncio.timeout(5):
+            return await anext(changes)
+
+    assert ask(three, look_away) == {"mixer", "options"}
+
+
+def test_without_a_mixer_there_is_no_volume(tmp_path: Path) -> None:
+    with running_mpd(tmp_path, music={}, mixer="none") as server:
+        assert ask(server, lambda player: player.state()).volume is None
+        with pytest.raises(Refused, match="has no mixer"):
+            ask(server, lambda player: player.set_volume(50))
+
+
+def test_a_password_opens_a_closed_mpd(tmp_path: Path) -> None:
+    with running_mpd(tmp_path, music={}, password="sécret") as server:
+        assert ask(server, lambda player: player.state(), MPD_PASSWORD="sécret").playback is PlaybackState.STOPPED
+        for secrets in ({}, {"MPD_PASSWORD": "wrong"}):
+            with pytest.raises(Refused, match="put the right MPD_PASSWORD=… among the secrets") as refused:
+                ask(server, lambda player: player.state(), **secrets)
+            assert "wrong" not in str(refused.value)

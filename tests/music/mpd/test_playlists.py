@@ -1,0 +1,138 @@
+"""Saved playlists of the MPD player beside mpc."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from pi_appliance.errors import Refused
+from pi_appliance.music.model import EntryType, LibraryFilter, SavedPlaylist, Source, Uri
+from tests.fakes.mpd_server import MpdServer, needs_mpd
+from tests.music.mpd.mpd_helpers import SHOUT, ask
+
+pytestmark = needs_mpd
+ALL, OLD, LATE = "Blue/01 All.wav", "Blue/02 Old.wav", "Hits/more/c.wav"
+RADIO = "http://127.0.0.1:9/radio"
+EVENING = 'Ábend "二"'
+
+
+@pytest.fixture
+def evening(shelf: MpdServer) -> Iterator[MpdServer]:
+    """Give the MPD with one saved playlist: two tracks, a stream, and a track that is no more."""
+    (shelf.folder / "playlists" / f"{EVENING}.m3u").write_text("\n".join([ALL, RADIO, "gone.wav", LATE, ""]), "utf-8")
+    yield shelf
+    for each in (shelf.folder / "playlists").iterdir():
+        each.unlink()
+
+
+def entries(server: MpdServer, name: str) -> list[str]:
+    """Return what mpc says is in the playlist NAME."""
+    return server.mpc("playlist", "-f", "%file%", name).splitlines()
+
+
+def test_playlists_are_in_the_order_of_their_names(evening: MpdServer) -> None:
+    evening.mpc("save", "zero")
+    evening.mpc("save", "Bach")
+    found = ask(evening, lambda player: player.list_playlists())
+    assert [each.name for each in found] == [EVENING, "Bach", "zero"]
+    assert sorted(each.name for each in found) == sorted(evening.mpc("lsplaylists").splitlines())
+    assert found[0].modified.startswith("20")
+
+
+def test_a_playlist_comes_in_windows_with_what_is_known_of_its_entries(evening: MpdServer) -> None:
+    whole = ask(evening, lambda player: player.list_playlist(EVENING))
+    assert [entry.uri for entry in whole.items] == entries(evening, EVENING) == [ALL, RADIO, "gone.wav", LATE]
+    assert [entry.name for entry in whole.items] == ["All I Want", "radio", "gone.wav", "Late Blue"]
+    assert [entry.kind for entry in whole.items] == [
+        EntryType.TRACK,
+        EntryType.STREAM,
+        EntryType.TRACK,
+        EntryType.TRACK,
+    ]
+    assert (whole.length, whole.has_more) == (4, False)
+    part = ask(evening, lambda player: player.list_playlist(EVENING, 1, 2))
+    assert (part.items, part.length, part.has_more) == (whole.items[1:3], 4, True)
+
+
+@pytest.mark.parametrize(
+    ("source", "comes"),
+    [
+        (Uri(uri=OLD), [OLD]),
+        (Uri(uri="Blue/"), [ALL, OLD]),
+        (Uri(uri=RADIO, title="FM"), [RADIO]),
+        (LibraryFilter(album="Blue"), [ALL, OLD]),
+        (LibraryFilter(text="zoë blue"), [LATE]),
+        (LibraryFilter(album=SHOUT), [f"odd/{SHOUT}.wav"]),
+        (SavedPlaylist(playlist=EVENING), [ALL, RADIO, LATE]),
+    ],
+)
+def test_every_source_goes_to_the_end_of_a_playlist(evening: MpdServer, source: Source, comes: list[str]) -> None:
+    ask(evening, lambda player: player.add_to_playlist("new one", source))
+    assert entries(evening, "new one") == comes
+    ask(evening, lambda player: player.add_to_playlist(EVENING, source))
+    assert entries(evening, EVENING) == [ALL, RADIO, "gone.wav", LATE, *comes]
+
+
+@pytest.mark.parametrize(
+    ("source", "words"),
+    [
+        (Uri(uri="nothing.wav"), "the library has no 'nothing.wav'"),
+        (Uri(uri=""), "nothing is named"),
+        (LibraryFilter(artist="Nobody"), "nothing in the library is artist Nobody"),
+        (SavedPlaylist(playlist="nothing"), "there is no playlist called 'nothing'"),
+    ],
+)
+def test_what_is_not_there_makes_no_playlist(evening: MpdServer, source: Source, words: str) -> None:
+    with pytest.raises(Refused, match=words):
+        ask(evening, lambda player: player.add_to_playlist("new one", source))
+    assert evening.mpc("lsplaylists") == EVENING
+
+
+def test_entries_move_and_go_by_their_positions(evening: MpdServer) -> None:
+    ask(evening, lambda player: player.move_in_playlist(EVENING, 3, 0))
+    assert entries(evening, EVENING) == [LATE, ALL, RADIO, "gone.wav"]
+    ask(evening, lambda player: player.remove_from_playlist(EVENING, [0, 3, 0]))
+    assert entries(evening, EVENING) == [ALL, RADIO]
+    for question in (
+        lambda player: player.remove_from_playlist(EVENING, [0, 2]),
+        lambda player: player.remove_from_playlist(EVENING, [0, -1]),
+        lambda player: player.move_in_playlist(EVENING, 2, 0),
+        lambda player: player.move_in_playlist(EVENING, 0, 2),
+    ):
+        with pytest.raises(Refused, match=r"there is no entry [30] in the playlist .*; it has 2"):
+            ask(evening, question)
+    assert entries(evening, EVENING) == [ALL, RADIO], "all or nothing"
+
+
+def test_a_playlist_gets_another_name_and_goes(evening: MpdServer) -> None:
+    evening.mpc("save", "Bach")
+    with pytest.raises(Refused, match="there is a playlist called 'Bach' already"):
+        ask(evening, lambda player: player.rename_playlist(EVENING, "Bach"))
+    ask(evening, lambda player: player.rename_playlist(EVENING, "'s\\"))
+    assert set(evening.mpc("lsplaylists").splitlines()) == {"Bach", "'s\\"}
+    ask(evening, lambda player: player.delete_playlist("'s\\"))
+    assert evening.mpc("lsplaylists") == "Bach"
+
+
+def test_a_playlist_that_is_not_there_is_told_by_its_name(shelf: MpdServer) -> None:
+    for question in (
+        lambda player: player.list_playlist("nothing"),
+        lambda player: player.remove_from_playlist("nothing", [0]),
+        lambda player: player.move_in_playlist("nothing", 0, 1),
+        lambda player: player.rename_playlist("nothing", "x"),
+        lambda player: player.delete_playlist("nothing"),
+    ):
+        with pytest.raises(Refused, match="there is no playlist called 'nothing'"):
+            ask(shelf, question)
+
+
+def test_a_line_break_in_a_playlist_is_refused(evening: MpdServer) -> None:
+    for question in (
+        lambda player: player.list_playlist("x\nclear"),
+        lambda player: player.add_to_playlist("x\nclear", Uri(uri=ALL)),
+        lambda player: player.add_to_playlist("x", Uri(uri=f"{ALL}\nclear")),
+        lambda player: player.rename_playlist(EVENING, "x\nclear"),
+        lambda player: player.delete_playlist("x\nclear"),
+    ):
+        with pytest.raises(Refused, match="line break"):
+            ask(evening, question)
+    assert evening.mpc("lsplaylists") == EVENING

@@ -1,0 +1,261 @@
+"""The queue of the MPD player beside mpc: adding from every source to every place, moving, removing, saving."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from pi_appliance.errors import Refused
+from pi_appliance.music.model import LibraryFilter, PlaybackState, QueuePosition, SavedPlaylist, Source, Uri
+from pi_appliance.music.player import Player
+from tests.fakes.mpd_server import MpdServer, needs_mpd, running_mpd, running_radio
+from tests.music.mpd.mpd_helpers import EINS, ONE, ZWEI, ask
+
+pytestmark = needs_mpd
+
+
+def test_the_queue_comes_in_windows(three: MpdServer) -> None:
+    window = ask(three, lambda player: player.list_queue(1, 1))
+    assert (window.start, window.length, [track.uri for track in window.tracks]) == (1, 3, [ZWEI])
+    everything = ask(three, lambda player: player.list_queue())
+    assert [track.uri for track in everything.tracks] == three.mpc("playlist", "-f", "%file%").splitlines()
+    assert [track.position for track in everything.tracks] == [0, 1, 2]
+    beyond = ask(three, lambda player: player.list_queue(7, 10))
+    assert (list(beyond.tracks), beyond.length) == ([], 3)
+
+
+def files(server: MpdServer) -> list[str]:
+    """Return what mpc says is in the queue."""
+    return server.mpc("playlist", "-f", "%file%").splitlines()
+
+
+def test_a_file_a_folder_and_a_stream_go_to_the_end_of_the_queue(three: MpdServer) -> None:
+    added = ask(three, lambda player: player.add_source(Uri(uri=ZWEI)))
+    assert (added.name, added.position, added.count) == ('Zwei — 二 "q" \\b', 3, 1)
+    for name in ("Ärzte", "Ärzte/"):
+        added = ask(three, lambda player, name=name: player.add_source(Uri(uri=name)))
+        assert (added.name, added.count) == ("Ärzte", 2)
+    assert added.position == 6
+    added = ask(three, lambda player: player.add_source(Uri(uri="http://127.0.0.1:9/radio")))
+    assert (added.name, added.position, added.count) == ("radio", 8, 1)
+    assert files(three) == [EINS, ZWEI, ONE, ZWEI, EINS, ZWEI, EINS, ZWEI, "http://127.0.0.1:9/radio"]
+
+
+def test_the_whole_library_is_a_folder_too(three: MpdServer) -> None:
+    added = ask(three, lambda player: player.add_source(Uri(uri="/")))
+    assert (added.name, added.position, added.count) == ("the whole library", 3, 3)
+    assert ask(three, lambda player: player.add_source(LibraryFilter(), QueuePosition.REPLACE)).count == 3
+    assert len(files(three)) == 3
+
+
+def test_what_comes_next_stands_behind_the_current_track(three: MpdServer) -> None:
+    three.mpc("play", "1")
+    added = ask(three, lambda player: player.add_source(Uri(uri="Ärzte"), QueuePosition.NEXT))
+    assert (added.position, added.count) == (1, 2)
+    assert files(three) == [EINS, EINS, ZWEI, ZWEI, ONE]
+    assert "[playing] #1/5" in three.mpc("status")
+    ask(three, lambda player: player.add_source(Uri(uri=ONE), QueuePosition.NEXT, play=True))
+    assert files(three)[1] == ONE
+    assert "[playing] #2/6" in three.mpc("status")
+
+
+def test_what_comes_next_comes_next_in_random_order_too(three: MpdServer) -> None:
+    three.mpc("random", "on")
+    three.mpc("play", "1")
+    three.mpc("add", *[EINS] * 30)
+    ask(three, lambda player: player.add_source(Uri(uri=ONE, title="no name"), QueuePosition.NEXT))
+    three.mpc("next")
+    assert three.mpc("current", "-f", "%position% %file%") == f"2 {ONE}"
+
+
+def test_next_without_a_current_track_is_at_the_front(three: MpdServer) -> None:
+    assert ask(three, lambda player: player.add_source(Uri(uri=ONE), QueuePosition.NEXT)).position == 0
+    assert files(three) == [ONE, EINS, ZWEI, ONE]
+
+
+def test_what_is_wanted_from_the_library_is_added_in_the_order_of_its_album(three: MpdServer) -> None:
+    added = ask(three, lambda player: player.add_source(LibraryFilter(album="Ünï"), play=True))
+    assert (added.name, added.position, added.count) == ("album Ünï", 3, 2)
+    assert files(three)[3:] == [EINS, ZWEI]
+    assert "[playing] #4/5" in three.mpc("status")
+    added = ask(
+        three, lambda player: player.add_source(LibraryFilter(artist="Die Ärzte", text="EI ns"), QueuePosition.REPLACE)
+    )
+    assert (files(three), added.count) == ([EINS], 1)
+
+
+def test_a_saved_playlist_is_added_by_its_name(three: MpdServer) -> None:
+    three.mpc("save", "Früh & spät")
+    added = ask(
+        three, lambda player: player.add_source(SavedPlaylist(playlist="Früh & spät"), QueuePosition.REPLACE, play=True)
+    )
+    assert (added.name, added.position, added.count) == ("Früh & spät", 0, 3)
+    assert files(three) == [EINS, ZWEI, ONE]
+    assert "[playing] #1/3" in three.mpc("status")
+    three.mpc("rm", "Früh & spät")
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        *(Uri(uri=uri) for uri in ("nothing.wav", "nothing/", "foo://bar", "empty/", "", "nothing.m3u")),
+        SavedPlaylist(playlist="nothing"),
+        LibraryFilter(album="nothing"),
+        LibraryFilter(text="EINS nothing"),
+    ],
+)
+@pytest.mark.parametrize("where", QueuePosition)
+def test_what_cannot_be_added_is_refused_and_leaves_the_queue(
+    three: MpdServer, source: Source, where: QueuePosition
+) -> None:
+    three.mpc("play", "2")
+    before = three.mpc("playlist")
+    with pytest.raises(Refused):
+        ask(three, lambda player: player.add_source(source, where, play=True))
+    assert three.mpc("playlist") == before
+    assert "[playing] #2/3" in three.mpc("status")
+
+
+def test_what_is_not_there_is_told_in_words(three: MpdServer) -> None:
+    for source, words in (
+        (Uri(uri="nothing.wav"), r"^the library has no 'nothing.wav'$"),
+        (SavedPlaylist(playlist="nothing"), r"^there is no playlist called 'nothing'; there are none yet$"),
+        (LibraryFilter(album="nothing"), r"^nothing in the library is album nothing$"),
+        (Uri(uri="empty"), r"^empty holds nothing that can be played$"),
+    ):
+        with pytest.raises(Refused, match=words):
+            ask(three, lambda player, source=source: player.add_source(source))
+
+
+def test_a_line_break_smuggles_no_command_in(three: MpdServer) -> None:
+    before = three.mpc("playlist")
+    for attack in (
+        lambda player: player.add_source(Uri(uri="one.wav\nclear")),
+        lambda player: player.add_source(
+            Uri(uri="http://127.0.0.1:9/radio", title="title\nclear"), QueuePosition.REPLACE
+        ),
+        lambda player: player.add_source(SavedPlaylist(playlist="x\rclear")),
+        lambda player: player.add_source(LibraryFilter(album='x\nclear"')),
+        lambda player: player.save_queue("x\nclear"),
+    ):
+        with pytest.raises(Refused, match="line break"):
+            ask(three, attack)
+    assert three.mpc("playlist") == before
+
+
+def test_what_no_mpd_can_be_told_is_refused(three: MpdServer) -> None:
+    with pytest.raises(Refused, match="too long"):
+        ask(three, lambda player: player.add_source(Uri(uri="x" * 5000)))
+    with pytest.raises(Refused, match="half a character"):
+        ask(three, lambda player: player.add_source(Uri(uri="\ud800")))
+
+
+def test_playing_a_file_or_a_folder_instead_replaces_the_queue(three: MpdServer) -> None:
+    three.mpc("play", "2")
+    ask(
+        three,
+        lambda player: player.add_source(Uri(uri=ONE, title="no title for a file"), QueuePosition.REPLACE, play=True),
+    )
+    assert three.mpc("playlist", "-f", "%title%") == "One"
+    assert "[playing] #1/1" in three.mpc("status")
+    ask(three, lambda player: player.add_source(Uri(uri="Ärzte/"), QueuePosition.REPLACE))
+    assert files(three) == [EINS, ZWEI]
+    assert "[playing]" not in three.mpc("status"), "it was not asked to play"
+
+
+def test_two_stations_at_once_leave_one_of_them_playing(three: MpdServer) -> None:
+    async def both(player: Player) -> None:
+        await asyncio.gather(
+            *(player.add_source(Uri(uri=uri), QueuePosition.REPLACE, play=True) for uri in (ONE, EINS))
+        )
+
+    ask(three, both)
+    assert three.mpc("playlist", "-f", "%file%") in (ONE, EINS)
+    assert "[playing] #1/1" in three.mpc("status")
+
+
+def test_a_station_plays_under_its_name(three: MpdServer) -> None:
+    with running_radio(three.music) as radio:
+        station = Uri(uri=f"{radio}/one.wav", title="Rädio 二")
+        added = ask(three, lambda player: player.add_source(station, QueuePosition.REPLACE, play=True))
+        state = ask(three, lambda player: player.state())
+        assert (state.playback, state.queue_length, state.error) == (PlaybackState.PLAYING, 1, "")
+        assert added.name == three.mpc("playlist", "-f", "%title%") == "Rädio 二"
+        three.mpc("stop")
+
+
+def test_a_station_that_cannot_be_reached_is_told_in_the_words_of_mpd(three: MpdServer) -> None:
+    async def play_and_wait(player: Player) -> str:
+        try:
+            await player.add_source(
+                Uri(uri="http://127.0.0.1:9/radio", title="Silence FM"), QueuePosition.REPLACE, play=True
+            )
+        except Refused as refused:  # MPD found out before it answered
+            return str(refused)
+        async for _ in player.watch_changes():
+            state = await player.state()
+            if state.error:
+                break
+        return state.error
+
+    assert "Failed to decode http://127.0.0.1:9/radio" in ask(three, play_and_wait)
+
+
+def test_tracks_move_and_go_by_their_ids(three: MpdServer) -> None:
+    one, two, last = (track.id or 0 for track in ask(three, lambda player: player.list_queue()).tracks)
+    ask(three, lambda player: player.move_track(last, 0))
+    assert files(three) == [ONE, EINS, ZWEI]
+    three.mpc("del", "1")
+    ask(three, lambda player: player.remove_tracks([last, one, 999]))
+    assert files(three) == [ZWEI], "what was gone already does not count"
+    for attempt in (lambda player: player.move_track(last, 0), lambda player: player.move_track(two, 7)):
+        with pytest.raises(Refused):
+            ask(three, attempt)
+
+
+def test_shuffling_keeps_the_tracks(three: MpdServer) -> None:
+    three.mpc("add", *[EINS] * 20, *[ONE] * 20)
+    before = files(three)
+    ask(three, lambda player: player.shuffle_queue())
+    assert sorted(files(three)) == sorted(before)
+    assert files(three) != before
+
+
+def test_the_queue_is_saved_and_replaces_only_when_told(three: MpdServer) -> None:
+    ask(three, lambda player: player.save_queue('Sónntag "2"'))
+    assert three.mpc("playlist", "-f", "%file%", 'Sónntag "2"').splitlines() == [EINS, ZWEI, ONE]
+    three.mpc("del", "1")
+    with pytest.raises(Refused, match="there is a playlist called 'Sónntag \"2\"' already"):
+        ask(three, lambda player: player.save_queue('Sónntag "2"'))
+    for _ in range(2):
+        ask(three, lambda player: player.save_queue('Sónntag "2"', replace=True))
+    assert three.mpc("playlist", "-f", "%file%", 'Sónntag "2"').splitlines() == [ZWEI, ONE]
+    assert three.mpc("lsplaylists") == 'Sónntag "2"'
+    three.mpc("rm", 'Sónntag "2"')
+    with pytest.raises(Refused, match="Bad playlist name"):
+        ask(three, lambda player: player.save_queue("a/b"))
+
+
+def test_a_playlist_file_of_the_library_is_added_too(three: MpdServer) -> None:
+    (three.music / "list.m3u").write_text(f"{ONE}\n{EINS}\n", "utf-8")
+    three.mpc("update", "--wait")
+    assert ask(three, lambda player: player.add_source(Uri(uri="list.m3u"), QueuePosition.REPLACE)).count == 2
+    assert files(three) == [ONE, EINS]
+    (three.music / "list.m3u").unlink()
+    three.mpc("update", "--wait")
+
+
+def test_a_full_queue_takes_no_more_and_gives_way_to_another(tmp_path: Path) -> None:
+    with running_mpd(tmp_path, more='max_playlist_length "4"') as server:
+        server.mpc("add", EINS, ZWEI, ONE)
+        with pytest.raises(Refused, match="too long for MPD"):
+            ask(server, lambda player: player.add_source(Uri(uri="Ärzte")))
+        assert files(server) == [EINS, ZWEI, ONE]
+        added = ask(server, lambda player: player.add_source(Uri(uri="Ärzte"), QueuePosition.REPLACE, play=True))
+        assert (files(server), added.count) == ([EINS, ZWEI], 2)
+        assert "[playing] #1/2" in server.mpc("status")
+
+
+def test_without_music_there_is_nothing_to_add(tmp_path: Path) -> None:
+    with running_mpd(tmp_path, music={}) as server, pytest.raises(Refused, match="holds nothing that can be played"):
+        ask(server, lambda player: player.add_source(Uri(uri="/")))

@@ -1,0 +1,112 @@
+"""Ratings and favourites of the MPD player beside mpc, which knows them as stickers; and pictures."""
+
+from pathlib import Path
+
+import pytest
+
+from pi_appliance.errors import Refused
+from pi_appliance.music.model import CoverArt, TrackRating
+from tests.fakes.mpd_server import PICTURE, MpdServer, needs_mpd, running_mpd
+from tests.music.mpd.mpd_helpers import JPEG, SHOUT, ask
+
+pytestmark = needs_mpd
+ALL, OLD, ODD = "Blue/01 All.wav", "Blue/02 Old.wav", f"odd/{SHOUT}.wav"
+
+
+@pytest.fixture
+def plain(shelf: MpdServer) -> MpdServer:
+    """Return the MPD without a sticker."""
+    for uri in (ALL, OLD, ODD):
+        for sticker in shelf.mpc("sticker", uri, "list").splitlines():
+            shelf.mpc("sticker", uri, "delete", sticker.partition("=")[0])
+    return shelf
+
+
+def test_an_opinion_is_kept_where_other_programs_find_it(plain: MpdServer) -> None:
+    for uri in (ALL, ODD):
+        ask(plain, lambda player, uri=uri: player.set_rating(uri, TrackRating(rating=8, favourite=True)))
+        assert sorted(plain.mpc("sticker", uri, "list").splitlines()) == ["like=2", "rating=8"]
+    plain.mpc("sticker", OLD, "set", "rating", "3")
+    found = ask(plain, lambda player: player.ratings([ALL, OLD, ODD, "untagged.wav", "nothing.wav", "http://x/", "/x"]))
+    assert found == {ALL: (both := TrackRating(rating=8, favourite=True)), OLD: TrackRating(rating=3), ODD: both}
+
+
+def test_an_opinion_takes_the_place_of_the_last_one(plain: MpdServer) -> None:
+    for opinion, stickers in (
+        (TrackRating(rating=8, favourite=True), ["like=2", "rating=8"]),
+        (TrackRating(rating=2), ["rating=2"]),
+        (TrackRating(favourite=True), ["like=2"]),
+        (TrackRating(), []),
+        (TrackRating(), []),
+    ):
+        ask(plain, lambda player, opinion=opinion: player.set_rating(ALL, opinion))
+        assert sorted(plain.mpc("sticker", ALL, "list").splitlines()) == stickers
+
+
+def test_what_others_wrote_is_left_and_not_misread(plain: MpdServer) -> None:
+    plain.mpc("sticker", ALL, "set", "like", "0")
+    plain.mpc("sticker", ALL, "set", "playCount", "12")
+    plain.mpc("sticker", OLD, "set", "rating", "ten")
+    assert ask(plain, lambda player: player.ratings([ALL, OLD])) == {}
+    ask(plain, lambda player: player.set_rating(ALL, TrackRating(rating=1)))
+    assert sorted(plain.mpc("sticker", ALL, "list").splitlines()) == ["like=0", "playCount=12", "rating=1"]
+
+
+def test_favourites_come_in_windows_and_in_order(plain: MpdServer) -> None:
+    for uri in (ODD, OLD, ALL):
+        plain.mpc("sticker", uri, "set", "like", "2")
+    plain.mpc("sticker", "untagged.wav", "set", "like", "1")
+    whole = ask(plain, lambda player: player.list_favourites())
+    assert [entry.uri for entry in whole.items] == [ALL, OLD, ODD]
+    assert [entry.name for entry in whole.items] == ["All I Want", "My Old Man", SHOUT]
+    part = ask(plain, lambda player: player.list_favourites(1, 1))
+    assert (list(part.items), part.length, part.has_more) == ([whole.items[1]], 3, True)
+
+
+def test_what_cannot_be_thought_is_refused(plain: MpdServer, server: MpdServer) -> None:
+    for uri, opinion, words in (
+        (ALL, TrackRating(rating=11), "from 1 to 10"),
+        (ALL, TrackRating(rating=0), "from 1 to 10"),
+        ("nothing.wav", TrackRating(rating=5), "the library has no track 'nothing.wav'"),
+        ("http://127.0.0.1:9/radio", TrackRating(favourite=True), "only for tracks in its library"),
+        ("a\nclear", TrackRating(favourite=True), "line break"),
+    ):
+        with pytest.raises(Refused, match=words):
+            ask(plain, lambda player, uri=uri, opinion=opinion: player.set_rating(uri, opinion))
+    with pytest.raises(Refused):
+        ask(server, lambda player: player.set_rating("one.wav", TrackRating(rating=5)))
+
+
+def test_the_picture_in_the_file_comes_first_then_that_of_the_folder(shelf: MpdServer) -> None:
+    (shelf.music / "Blue" / "cover.jpg").write_bytes(JPEG)
+    (shelf.music / "Hits" / "cover.jpg").write_bytes(JPEG)
+    assert ask(shelf, lambda player: player.album_art(ALL)) == CoverArt(data=PICTURE, mime="image/png")
+    assert shelf.mpc_bytes("readpicture", ALL) == PICTURE
+    for uri in (OLD, "Hits/a.wav"):
+        assert ask(shelf, lambda player, uri=uri: player.album_art(uri)) == CoverArt(data=JPEG, mime="image/jpeg")
+        assert shelf.mpc_bytes("albumart", uri) == JPEG
+
+
+def test_a_big_picture_comes_whole(shelf: MpdServer) -> None:
+    big = b"\xff\xd8\xff" + bytes(range(256)) * 5000
+    (shelf.music / "odd" / "cover.jpg").write_bytes(big)
+    assert ask(shelf, lambda player: player.album_art(ODD)) == CoverArt(data=big, mime="image/jpeg")
+    (shelf.music / "odd" / "cover.jpg").unlink()
+
+
+@pytest.mark.parametrize("uri", ["Hits/more/c.wav", ODD, "odd/nothing.wav", "http://127.0.0.1:9/radio", "/etc/passwd"])
+def test_without_a_picture_there_is_none(shelf: MpdServer, uri: str) -> None:
+    assert ask(shelf, lambda player: player.album_art(uri)) is None
+
+
+def test_a_picture_too_big_for_a_cover_is_none(shelf: MpdServer) -> None:
+    huge = shelf.music / "odd" / "cover.jpg"
+    with huge.open("wb") as file:
+        file.truncate(17 << 20)
+    assert ask(shelf, lambda player: player.album_art(ODD)) is None
+    huge.unlink()
+
+
+def test_the_closed_door_of_a_password_is_told_before_any_picture(tmp_path: Path) -> None:
+    with running_mpd(tmp_path, password="sécret") as server, pytest.raises(Refused, match="MPD_PASSWORD"):
+        ask(server, lambda player: player.album_art("one.wav"))

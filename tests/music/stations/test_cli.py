@@ -1,0 +1,137 @@
+"""pi-appliance music stations and play-station: beside mpc, a real MPD and a web radio on loopback."""
+
+import threading
+from collections.abc import Iterator
+from http.server import SimpleHTTPRequestHandler
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.fakes.loopback import serving
+from tests.fakes.mpd_server import MpdServer, make_music, needs_mpd, running_mpd
+from tests.music.cli.music_program import NOWHERE, Room
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MpdServer]:
+    with running_mpd(tmp_path_factory.mktemp("mpd")) as running:
+        yield running
+
+
+class Radio:
+    """A web radio that streams the files of a folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.address, self.over = folder, "", threading.Event()
+
+
+class Stream(SimpleHTTPRequestHandler):
+    """What it answers."""
+
+    state: Radio
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments, directory=str(self.state.folder))
+
+    def log_message(self, format: str, *arguments: object) -> None:  # noqa: A002 - as http.server names it
+        pass
+
+
+@pytest.fixture
+def radio(tmp_path: Path) -> Iterator[str]:
+    """Return the address of a web radio that has a list of streams too."""
+    radio = Radio(make_music(tmp_path / "radio"))
+    with serving(radio, Stream):
+        (radio.folder / "list.m3u").write_text(f"#EXTM3U\n{radio.address}/one.wav?of-a-list\n", "utf-8")
+        yield radio.address
+
+
+@pytest.fixture
+def room(tmp_path: Path) -> Room:
+    """Return a room whose player is not there: stations are kept without one."""
+    return Room(tmp_path, NOWHERE)
+
+
+@needs_mpd
+@pytest.mark.parametrize(
+    ("name", "station"),
+    [("RÄDIO two", "two Rädio Two"), ("two", "two Rädio Two"), ("fip", "fip FIP"), ("jazz", "jazz FIP Jazz")],
+)
+def test_a_station_is_played_by_its_name_or_a_part_of_it(
+    server: MpdServer, radio: str, tmp_path: Path, name: str, station: str
+) -> None:
+    out = Room(tmp_path, server.address, radio=radio).told("play-station", name)
+    assert f": {station.partition(' ')[2]}, 1 of 1" in out
+    assert server.mpc("playlist", "-f", "%file% %title%") == f"{radio}/one.wav?{station}"
+    server.mpc("stop")
+
+
+@needs_mpd
+def test_a_list_of_streams_is_looked_through_before_it_is_played(server: MpdServer, radio: str, tmp_path: Path) -> None:
+    room = Room(tmp_path, server.address, radio=radio)
+    assert room.told("stations", "add", "Listed", f"{radio}/list.m3u") == "added Listed"
+    room.told("play-station", "listed")
+    assert server.mpc("playlist", "-f", "%file% %title%") == f"{radio}/one.wav?of-a-list Listed"
+    room.told("play-now", f"{radio}/list.m3u")
+    assert server.mpc("playlist", "-f", "%file%") == f"{radio}/one.wav?of-a-list"
+    server.mpc("stop")
+
+
+def test_stations_are_listed_without_any_player(room: Room) -> None:
+    assert room.told("stations") == room.told("stations", "list")
+    assert room.column("NAME", "stations") == ["Rädio Two", "FIP", "FIP Jazz", "FIP Rock"]
+    assert room.values("stations")[1] == {
+        "name": "FIP", "url": "http://127.0.0.1:9/one.wav?fip", "genre": "", "country": "",
+        "custom": False, "overrides": "",
+    }  # fmt: skip
+
+
+def test_stations_are_added_edited_removed_and_restored(room: Room, radio: str) -> None:
+    assert (
+        room.told("stations", "add", "Mine", f"{radio}/one.wav", "--genre", "jazz", "--country", "CH") == "added Mine"
+    )
+    assert room.values("stations")[0] == {
+        "name": "Mine", "url": f"{radio}/one.wav", "genre": "jazz", "country": "CH", "custom": True, "overrides": ""
+    }  # fmt: skip
+    assert room.told("stations", "edit", "mine", "--name", "Ours", "--genre", "") == "changed Ours"
+    assert (room.values("stations")[0]["name"], room.values("stations")[0]["genre"]) == ("Ours", "")
+    assert room.told("stations", "edit", "FIP", "--url", "http://other.invalid/", "--no-check") == "changed FIP"
+    assert {each["name"]: each["url"] for each in room.values("stations")}["FIP"] == "http://other.invalid/"
+    assert room.told("stations", "restore", "FIP") == "restored FIP"
+    assert room.told("stations", "remove", "fip rock") == "removed fip rock"
+    assert room.told("stations", "remove", "Ours") == "removed Ours"
+    assert room.column("NAME", "stations") == ["Rädio Two", "FIP", "FIP Jazz"]
+    assert room.told("stations", "restore", "FIP Rock") == "restored FIP Rock"
+
+
+@pytest.mark.parametrize(
+    ("words", "status", "told"),
+    [
+        (["add", "FIP", "http://127.0.0.1:9/"], 75, "127.0.0.1:9"),
+        (["add", "FIP", "http://127.0.0.1:9/", "--no-check"], 1, "there is a station 'FIP' already"),
+        (["add", "Mine", "ftp://example.org/"], 1, "'ftp://example.org/' is not a web address"),
+        (["add", "Mine"], 2, "Missing argument 'URL'"),
+        (["edit", "FIP"], 2, "nothing to change; give name, url, genre or country"),
+        (["edit", "FIB", "--genre", "x"], 2, "did you mean 'FIP'?"),
+        (["remove", "FIB"], 2, "did you mean 'FIP'?"),
+        (["restore", "FIP"], 2, "no station that was removed or edited is called 'FIP'"),
+    ],
+)
+def test_what_cannot_be_is_told_in_one_line(room: Room, words: list[str], status: int, told: str) -> None:
+    said = room.music("stations", *words)
+    assert (said.status, said.out) == (status, "")
+    assert told in said.err
+    assert room.column("NAME", "stations") == ["Rädio Two", "FIP", "FIP Jazz", "FIP Rock"]
+
+
+@pytest.mark.parametrize(("name", "nearest"), [("radio two", "Rädio Two"), ("fip roc k", "FIP Rock")])
+def test_an_unknown_station_gets_the_nearest_name(room: Room, name: str, nearest: str) -> None:
+    said = room.music("play-station", name)
+    assert (said.status, said.err) == (2, f"pi-appliance: no station is called {name!r}; did you mean {nearest!r}?")
+
+
+def test_a_part_of_several_names_gets_all_of_them(room: Room) -> None:
+    said = room.music("play-station", "fi")
+    assert said.status == 1
+    assert said.err.endswith("3 stations have 'fi' in their name: FIP, FIP Jazz, FIP Rock; say more of it")

@@ -1,0 +1,158 @@
+"""A stick, the real MPD and the whole appliance: what the library knows of it stays, whatever becomes of the stick."""
+
+import contextlib
+import json
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.fakes.mpd_server import MpdServer, free_port, make_music, needs_mpd
+from tests.fakes.usb_drive import LABEL, Stick, inserted, made, needs_loop
+from tests.installation import House, until
+
+pytestmark = [needs_loop, needs_mpd]
+
+OWN = ["Ärzte/eins.wav", "Ärzte/zwei — 二.wav", "one.wav"]
+HIS = [f"USB/{LABEL}/{each}" for each in ("Blue/a.wav", "Blue/b.wav")]
+
+
+class Home:
+    """A house with an MPD and a stick, and the appliance running in it."""
+
+    def __init__(self, house: House, server: MpdServer, stick: Stick) -> None:
+        self.house, self.server, self.stick = house, server, stick
+        self.page = f"http://127.0.0.1:{free_port()}"
+        house.write(
+            "",
+            f"web: {{port: {self.page.rpartition(':')[2]}}}\n"
+            f"player: {{kind: mpd, with: {{address: {server.address}}}}}\n"
+            f"usb: {{mount-dir: '{server.music}/USB'}}",
+        )
+
+    def usb(self, *words: str) -> None:
+        """Run `pi-appliance music usb WORDS` as the units do."""
+        done = self.house.run("music", "usb", *words, environment=self.environment)
+        assert done.returncode == 0, done.stderr
+
+    @property
+    def environment(self) -> dict[str, str]:
+        return {"PI_APPLIANCE_USB_ROOT": str(self.house.folder)}
+
+    def ask(self, path: str, method: str = "GET") -> Any:
+        request = urllib.request.Request(f"{self.page}/api/v1{path}", method=method)
+        with urllib.request.urlopen(request, timeout=30) as answer:
+            return json.load(answer)
+
+    def is_(self, state: str) -> Any:
+        """Wait until the one stick is in STATE, and return it."""
+        return until(lambda: next((each for each in self.ask("/usb") if each["state"] == state), None), 20)
+
+    def update(self, *what: str) -> None:
+        """Have MPD look for what is new, as any of its clients may."""
+        self.server.mpc(*(what or ("update",)))
+        until(lambda: "Updating" not in self.server.mpc("status"))
+
+    def library(self) -> list[str]:
+        return sorted(self.server.mpc("listall").splitlines())
+
+    def queue(self) -> list[str]:
+        return self.server.mpc("-f", "%file%", "playlist").splitlines()
+
+
+@pytest.fixture(params=["yes", "no"], ids=["auto_update", "no auto_update"])
+def home(house: House, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Home]:
+    files = make_music(tmp_path / "files", {each.removeprefix(f"USB/{LABEL}/"): (each, "A", "B") for each in HIS})
+    server = MpdServer(
+        tmp_path / "mpd", keeps=("playlists", "stickers", "state"), more=f'auto_update "{request.param}"'
+    )
+    make_music(server.music)
+    with contextlib.ExitStack() as stack:
+        stack.callback(server.kill)
+        server.start()
+        server.mpc("update", "--wait")
+        stick = stack.enter_context(inserted(made(tmp_path / "image", files)))
+        found = Home(house, server, stick)
+        stack.callback(found.usb, "detach", stick.device)
+        daemon = house.start("up", environment=found.environment)
+        stack.callback(daemon.communicate)
+        stack.callback(daemon.terminate)
+        until(lambda: answers(found), 20)
+        yield found
+
+
+def answers(home: Home) -> bool:
+    with contextlib.suppress(OSError):
+        return bool(home.ask("/player")["player"])
+    return False
+
+
+def test_a_missing_stick_never_empties_the_library(home: Home) -> None:
+    assert home.ask("/usb") == []
+    home.usb("attach", home.stick.device)
+    stick = home.is_("ready")
+    assert (stick["name"], stick["files"], stick["tracks"]) == (LABEL, 2, 2)
+    assert home.library() == sorted(OWN + HIS)
+
+    home.server.mpc("add", f"USB/{LABEL}")
+    home.server.mpc("sticker", HIS[0], "set", "rating", "9")
+    home.server.mpc("play")
+    until(lambda: "[playing]" in home.server.mpc("status"))
+    assert home.ask(f"/usb/{LABEL.replace(' ', '%20')}/eject", "POST")["state"] == "unmounted"
+    assert "[playing]" not in home.server.mpc("status"), "what plays from it ends"
+
+    def all_is_there() -> None:
+        assert home.library() == sorted(OWN + HIS)
+        assert home.queue() == HIS
+        assert home.server.mpc("sticker", HIS[0], "get", "rating") == "rating=9"
+
+    all_is_there()
+    for what in (("update",), ("rescan",), ("update", "USB"), ("update", f"USB/{LABEL}")):
+        home.update(*what)
+        all_is_there()
+    home.server.mpc("stop")
+    kept = home.server.folder / "state"
+    until(lambda: kept.exists() and "state: stop" in kept.read_text() and HIS[1] in kept.read_text())
+    home.server.kill()
+    home.server.start()
+    home.update()
+    all_is_there()
+
+    (home.server.music / "new.wav").write_bytes((home.server.music / "one.wav").read_bytes())
+    home.update()
+    everything = sorted([*OWN, *HIS, "new.wav"])
+    assert home.library() == everything, "what else is new is found as ever"
+
+    home.usb("attach", home.stick.device)
+    assert home.is_("ready")["tracks"] == 2
+    assert home.library() == everything
+    assert home.queue() == HIS
+    home.server.mpc("play")
+    until(lambda: "[playing]" in home.server.mpc("status"))
+
+
+def test_a_stick_that_is_pulled_while_it_plays_costs_nothing_either(home: Home) -> None:
+    home.usb("attach", home.stick.device)
+    home.is_("ready")
+    home.server.mpc("add", f"USB/{LABEL}")
+    home.server.mpc("play")
+    until(lambda: "[playing]" in home.server.mpc("status"))
+    home.usb("detach", home.stick.device)  # systemd stops its unit with the device
+    home.is_("unmounted")
+    home.update()
+    assert home.library() == sorted(OWN + HIS)
+    assert home.queue() == HIS
+    (listed,) = home.house.json("music", "usb")
+    assert (listed["name"], listed["state"], listed["tracks"]) == (LABEL, "unmounted", 2)
+
+
+def test_a_stick_that_is_forgotten_goes_out_of_the_library(home: Home) -> None:
+    home.usb("attach", home.stick.device)
+    home.is_("ready")
+    home.usb("eject", LABEL)
+    home.usb("forget", LABEL)
+    home.update()
+    assert home.library() == sorted(OWN)
+    assert home.ask("/usb") == []

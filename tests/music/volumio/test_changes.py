@@ -1,0 +1,427 @@
+"""Waiting for changes in a Volumio: its pushes, lost ones, its restarts, and whoever else calls at the ear."""
+
+import asyncio
+import contextlib
+import http.client
+import json
+import logging
+import socket
+from collections.abc import AsyncIterator, Callable, Iterator
+from datetime import timedelta
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+
+from pi_appliance.config.model import PluginConfig
+from pi_appliance.errors import Unavailable
+from pi_appliance.music.hub import PlayerHub, ReconnectPolicy
+from pi_appliance.music.model import PlaybackState, QueuePosition, Uri
+from pi_appliance.music.volumio import player as volumio
+from pi_appliance.music.volumio import push as _volumio_ear
+from pi_appliance.music.volumio.playback import VolumioPlayer
+from tests.fakes.mpd_server import free_port
+from tests.fakes.volumio_server import VolumioServer, running_volumio
+from tests.installation import House
+
+NEVER = timedelta(hours=1)
+QUICK = ReconnectPolicy(first_delay=timedelta(milliseconds=20), max_delay=timedelta(milliseconds=200))
+
+
+@pytest.fixture
+def server() -> Iterator[VolumioServer]:
+    with running_volumio() as running:
+        running.box.add([{"uri": "music-library/USB"}])
+        yield running
+
+
+def connect(server: VolumioServer, poll: timedelta, listen: int = 0) -> VolumioPlayer:
+    """Return the player; a POLL shorter than Options allow makes for a short test."""
+    return VolumioPlayer(server.address, ("127.0.0.1", server.port), poll=poll, listen=listen)
+
+
+def turn(server: VolumioServer, volume: int) -> None:
+    """Turn the knob on Volumio itself."""
+    with server.lock:
+        server.box.set_volume(str(volume))
+
+
+@contextlib.asynccontextmanager
+async def waiting(player: VolumioPlayer) -> AsyncIterator[AsyncIterator[frozenset[str]]]:
+    """Give the changes behind the first item; nothing takes longer than ten seconds."""
+    changes = player.watch_changes()
+    async with asyncio.timeout(10):
+        await anext(changes)
+        try:
+            yield changes
+        finally:
+            await player.close()
+            with contextlib.suppress(Unavailable):
+                await changes.aclose()
+
+
+async def until(true: Callable[[], object]) -> None:
+    async with asyncio.timeout(10):
+        while not true():
+            await asyncio.sleep(0.02)
+
+
+async def mixer(changes: AsyncIterator[frozenset[str]]) -> None:
+    """Wait until the volume changes, whatever changes beside it."""
+    async for names in changes:
+        if "mixer" in names:
+            return
+
+
+def test_a_push_is_heard_at_once_and_at_the_end_nobody_is_told_any_more(server: VolumioServer) -> None:
+    async def scene() -> None:
+        player = connect(server, NEVER)
+        async with waiting(player) as changes:
+            (url,) = server.box.urls
+            assert urlsplit(url).hostname == "127.0.0.1"
+            assert len(urlsplit(url).path) > 40
+            turn(server, 50)
+            assert await anext(changes) == {"mixer"}
+        assert server.box.urls == []
+
+    asyncio.run(scene())
+
+
+def test_pushes_that_do_not_come_are_made_up_for_by_looking(server: VolumioServer) -> None:
+    async def scene() -> None:
+        async with waiting(connect(server, timedelta(milliseconds=100))) as changes:
+            server.mute_pushes = True
+            turn(server, 50)
+            assert await anext(changes) == {"mixer"}
+
+    asyncio.run(scene())
+
+
+def test_a_volumio_that_cannot_tell_of_changes_is_looked_at_and_that_is_said_once(
+    server: VolumioServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    server.without.add("pushNotificationUrls")
+
+    async def scene() -> None:
+        async with waiting(connect(server, timedelta(milliseconds=50))) as changes:
+            for volume in (50, 51):
+                turn(server, volume)
+                assert await anext(changes) == {"mixer"}
+            await until_asking(changes, lambda: server.count("GET pushNotificationUrls") > 3)
+
+    with caplog.at_level(logging.WARNING):
+        asyncio.run(scene())
+    (record,) = caplog.records
+    assert "no push notifications from Volumio" in record.getMessage()
+
+
+def test_what_changes_while_it_registers_is_not_lost(server: VolumioServer) -> None:
+    class Late(list[str]):
+        """Addresses to be told; while one is put in, somebody turns the knob."""
+
+        def append(self, url: str) -> None:
+            turn(server, 50)
+            super().append(url)
+
+    async def scene() -> None:
+        server.box.urls, server.idle = Late(), 60  # no line breaks, which would make it look
+        async with waiting(connect(server, NEVER)) as changes:
+            assert await anext(changes) == {"mixer"}
+
+    asyncio.run(scene())
+
+
+def test_a_port_that_is_taken_leaves_looking(server: VolumioServer, caplog: pytest.LogCaptureFixture) -> None:
+    async def scene() -> None:
+        with socket.create_server(("127.0.0.1", 0)) as taken:
+            port = taken.getsockname()[1]
+            async with waiting(connect(server, timedelta(milliseconds=50), listen=port)) as changes:
+                turn(server, 50)
+                assert await anext(changes) == {"mixer"}
+                assert server.box.urls == []
+
+    asyncio.run(scene())
+    assert "address already in use" in caplog.text
+
+
+def test_the_port_that_was_asked_for_is_used(server: VolumioServer) -> None:
+    async def scene() -> None:
+        port = free_port()
+        async with waiting(connect(server, NEVER, listen=port)):
+            assert urlsplit(server.box.urls[0]).port == port
+
+    asyncio.run(scene())
+
+
+def test_a_volumio_that_forgot_who_is_to_be_told_is_asked_again(server: VolumioServer) -> None:
+    async def scene() -> None:
+        async with waiting(connect(server, timedelta(milliseconds=100))) as changes:
+            (url,) = server.box.urls
+            server.box.urls.clear()
+            await until_asking(changes, lambda: server.box.urls == [url])
+
+    asyncio.run(scene())
+
+
+async def until_asking(changes: AsyncIterator[frozenset[str]], true: Callable[[], object]) -> None:
+    """Wait for changes, as somebody must, until TRUE."""
+    task = asyncio.create_task(anext(changes))
+    try:
+        await until(true)
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+
+def test_a_killed_volumio_is_found_out_at_once_although_nothing_was_asked(server: VolumioServer) -> None:
+    async def scene() -> None:
+        async with waiting(connect(server, NEVER)) as changes:
+            lost = asyncio.create_task(anext(changes))
+            await until(lambda: server.count("GET getState") >= 2)  # by now it waits
+            async with asyncio.timeout(1.5):
+                await asyncio.to_thread(server.kill)
+                with pytest.raises(Unavailable, match=r"is not reached: (nothing listens|it closed)"):
+                    await lost
+
+    asyncio.run(scene())
+
+
+def test_a_hung_volumio_is_found_out_by_looking(server: VolumioServer) -> None:
+    async def scene() -> None:
+        async with waiting(connect(server, timedelta(milliseconds=50))) as changes:
+            server.freeze()
+            with pytest.raises(Unavailable, match="it did not answer in time"):
+                await mixer(changes)
+        server.thaw()
+
+    asyncio.run(scene())
+
+
+def test_closing_the_player_ends_the_waiting(server: VolumioServer) -> None:
+    async def scene() -> None:
+        player = connect(server, NEVER)
+        changes = player.watch_changes()
+        await anext(changes)
+        waits = asyncio.create_task(anext(changes))
+        await player.state()
+        await player.close()
+        with pytest.raises(Unavailable, match="was closed"):
+            await waits
+        assert server.box.urls == []
+
+    asyncio.run(scene())
+
+
+def test_the_address_of_an_appliance_that_was_killed_is_taken_back_and_no_others(server: VolumioServer) -> None:
+    async def scene() -> None:
+        dead = f"http://127.0.0.1:{free_port()}{_volumio_ear.PATH_PREFIX}gone"
+        others = [f"http://127.0.0.1:{free_port()}/home-assistant", f"http://127.0.0.2:9{_volumio_ear.PATH_PREFIX}far"]
+        alive = await asyncio.start_server(lambda _reader, writer: writer.close(), "127.0.0.1", 0)
+        others.append(f"http://127.0.0.1:{alive.sockets[0].getsockname()[1]}{_volumio_ear.PATH_PREFIX}alive")
+        server.box.urls = [dead, *others]
+        async with waiting(connect(server, NEVER)):
+            assert server.box.urls[:3] == others
+            assert len(server.box.urls) == 4
+        alive.close()
+
+    asyncio.run(scene())
+
+
+def test_a_server_that_hangs_up_on_everybody_is_not_asked_in_a_circle() -> None:
+    async def scene(server: VolumioServer) -> None:
+        async with waiting(connect(server, NEVER)) as changes:
+            heard = asyncio.create_task(anext(changes))
+            await until(lambda: server.count("GET pushNotificationUrls") == 2)  # the line broke once
+            turn(server, 50)
+            assert await heard == {"mixer"}
+            with pytest.raises(TimeoutError):
+                async with asyncio.timeout(0.6):
+                    await anext(changes)
+        assert server.count("GET getState") < 8
+
+    with running_volumio(idle=0.05) as server:
+        asyncio.run(scene(server))
+
+
+def call(url: str, method: str = "POST", path: str = "", body: bytes = b"{}") -> int:
+    """Return the status that one call at the ear brings; 0 if it hangs up."""
+    to = urlsplit(url)
+    line = http.client.HTTPConnection(to.hostname or "", to.port, timeout=5)
+    try:
+        line.request(method, path or to.path, body)
+        return line.getresponse().status
+    except (OSError, http.client.HTTPException):
+        return 0
+    finally:
+        line.close()
+
+
+def raw(url: str, data: bytes) -> bytes:
+    """Send DATA to the ear and return what comes back until it hangs up."""
+    to = urlsplit(url)
+    with socket.create_connection((to.hostname or "", to.port or 0), timeout=8) as line:
+        try:
+            line.sendall(data)
+            line.shutdown(socket.SHUT_WR)
+            return line.recv(1000)
+        except ConnectionError:
+            return b""
+
+
+def test_whoever_does_not_know_the_path_is_not_heard(server: VolumioServer) -> None:
+    async def scene() -> None:
+        async with waiting(connect(server, NEVER)) as changes:
+            heard = asyncio.create_task(anext(changes))
+            (url,) = server.box.urls
+            await until(lambda: server.count("GET getState") >= 2)
+            before = server.count("GET getState")
+            push = json.dumps({"item": "state", "data": {"volume": 100}}).encode()
+            for path in ("/", "/pi-appliance/", urlsplit(url).path[:-1], urlsplit(url).path + "x", "*"):
+                assert await asyncio.to_thread(call, url, "POST", path, push) == 404
+            for method in ("GET", "PUT", "DELETE", "OPTIONS"):
+                assert await asyncio.to_thread(call, url, method) == 404
+            for noise in (
+                b"",
+                b"\x00\xff" * 100,
+                b"POST",
+                b"A" * 200_000,
+                b"POST / HTTP/1.1\r\nContent-Length: -1\r\n\r\n",
+            ):
+                assert b"200" not in await asyncio.to_thread(raw, url, noise)
+            assert server.count("GET getState") == before
+            turn(server, 50)
+            assert await heard == {"mixer"}, "and the ear hears as before"
+
+    asyncio.run(scene())
+
+
+def test_what_a_push_says_is_not_believed(server: VolumioServer) -> None:
+    async def scene() -> None:
+        player = connect(server, NEVER)
+        async with waiting(player) as changes:
+            heard = asyncio.create_task(anext(changes))
+            (url,) = server.box.urls
+            lie = json.dumps({"item": "state", "data": {"volume": 100, "status": "play"}}).encode()
+            for body in (lie, b"", b"nonsense", b"[" * 10_000):
+                assert await asyncio.to_thread(call, url, body=body) == 200
+            assert not heard.done(), "nothing had changed"
+            assert (await player.state()).volume == 40
+            turn(server, 50)
+            assert await heard == {"mixer"}
+
+    asyncio.run(scene())
+
+
+def test_who_talks_without_end_is_let_go(server: VolumioServer) -> None:
+    async def scene() -> None:
+        async with waiting(connect(server, NEVER)) as changes:
+            heard = asyncio.create_task(anext(changes))
+            (url,) = server.box.urls
+            endless = b"x" * (_volumio_ear.MAX_PUSH_BYTES + 100_000)
+            assert await asyncio.to_thread(call, url, body=endless) == 413
+            turn(server, 50)
+            assert await heard == {"mixer"}
+
+    asyncio.run(scene())
+
+
+def test_the_many_who_say_nothing_do_not_keep_a_push_out_for_long(server: VolumioServer) -> None:
+    async def scene() -> None:
+        async with waiting(connect(server, NEVER)) as changes:
+            to = urlsplit(server.box.urls[0])
+            lines = [socket.create_connection((to.hostname or "", to.port or 0)) for _ in range(40)]
+            async with asyncio.timeout(3):  # before the others are too slow
+                await until(lambda: sum(hung_up(line) for line in lines) >= 32)  # only a few may be there at once
+            for line in lines:
+                line.close()
+            while await asyncio.to_thread(call, server.box.urls[0]) != 200:
+                await asyncio.sleep(0)
+            turn(server, 50)
+            assert await anext(changes) == {"mixer"}
+
+    asyncio.run(scene())
+
+
+def hung_up(line: socket.socket) -> bool:
+    line.setblocking(False)
+    try:
+        return line.recv(1) == b""
+    except BlockingIOError:
+        return False
+    except ConnectionError:
+        return True
+
+
+@contextlib.asynccontextmanager
+async def living(hub: PlayerHub) -> AsyncIterator[PlayerHub]:
+    running = asyncio.create_task(hub.run())
+    try:
+        yield hub
+    finally:
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
+
+
+def new_hub(folder: Path, server: VolumioServer) -> PlayerHub:
+    part = PluginConfig(kind="volumio", options=volumio.Options(address=server.address))
+    return PlayerHub(part, folder, {}, reconnect=QUICK)
+
+
+def test_the_hub_plays_tells_loses_and_finds_volumio_again(server: VolumioServer, tmp_path: Path) -> None:
+    async def scene() -> None:
+        async with living(new_hub(tmp_path, server)) as hub:
+            await until(lambda: hub.state is not None)
+            assert (hub.error, hub.upstream, hub.uses_fallback) == ("", None, False)
+            player = await hub.player()
+            await player.add_source(Uri(uri="NAS"), QueuePosition.REPLACE, play=True)
+            await until(
+                lambda: hub.state and hub.state.playback is PlaybackState.PLAYING and hub.state.queue_length == 1
+            )
+            for volume in (31, 32):
+                turn(server, volume)
+                await until(lambda volume=volume: hub.state and hub.state.volume == volume)
+            for _ in range(3):
+                (old,) = server.box.urls
+                await asyncio.to_thread(server.kill)
+                await until(lambda: hub.state is None)
+                with pytest.raises(Unavailable, match="is not reached"):
+                    await hub.player()
+                await asyncio.to_thread(server.start)
+                await until(lambda: hub.state is not None)
+                await until(lambda: server.box.urls)
+                assert server.box.urls != [old], "asked to be told again, at another path"
+                for volume in (39, 50):
+                    turn(server, volume)
+                    await until(lambda volume=volume: hub.state and hub.state.volume == volume)
+        assert server.box.urls == []
+
+    asyncio.run(scene())
+
+
+def test_a_configuration_says_what_is_wrong_with_the_player(house: House) -> None:
+    house.write("", "player: {kind: volumio, with: {address: volumio.local}}")
+    assert house.run("config", "check").returncode == 0
+    for line, wrong in (
+        ("address: 'http://volumio.local'", "'http://volumio.local' is not an address of Volumio"),
+        ("address: 'volumio.local:x'", "with :port if that is not 3000"),
+        ("address: ''", "is not an address of Volumio"),
+        ("listen: 70000", "70000 is not a valid port"),
+        ("poll: 0s", "use at least one second"),
+    ):
+        house.write("", f"player: {{kind: volumio, with: {{{line}}}}}")
+        done = house.run("config", "check")
+        assert done.returncode == 2
+        assert wrong in done.stderr + done.stdout
+
+
+@pytest.mark.parametrize(
+    ("address", "server"),
+    [
+        ("volumio.local", ("volumio.local", 3000)),
+        ("192.168.1.20:80", ("192.168.1.20", 80)),
+        ("[fe80::1]", ("fe80::1", 3000)),
+        ("[::1]:3001", ("::1", 3001)),
+    ],
+)
+def test_an_address_is_a_host_and_perhaps_a_port(address: str, server: tuple[str, int]) -> None:
+    assert volumio.Options(address=address).server == server

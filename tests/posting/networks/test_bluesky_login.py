@@ -1,0 +1,151 @@
+"""The network 'bluesky' as its owner meets it: options, limits, login, and whose account it is."""
+
+from dataclasses import dataclass, field
+from datetime import timedelta
+
+import pytest
+
+from pi_appliance.errors import Refused
+from pi_appliance.posting import x_text
+from pi_appliance.posting.model import Post
+from pi_appliance.posting.networks import bluesky
+from pi_appliance.storage.model import Picture
+from tests.fakes.bluesky_account import DID, HANDLE, PASSWORD
+from tests.posting.networks.bluesky_account import KEY, connected, options, place, png, server
+
+__all__ = ["place", "server"]
+
+
+def test_it_wants_an_app_password_by_the_name_of_its_keys(server):
+    assert list(bluesky.required_secrets(options(server))) == ["BLUESKY_APP_PASSWORD"]
+    assert list(bluesky.required_secrets(options(server, secrets_prefix="SKY2"))) == ["SKY2_APP_PASSWORD"]
+
+
+def test_a_second_account_takes_its_own_keys(server, place):
+    connected(server, place, {"SKY2_APP_PASSWORD": PASSWORD}, secrets_prefix="SKY2").post(Post("hello"), key=KEY)
+    assert server.texts == ["hello"]
+
+
+@pytest.mark.parametrize(
+    ("keys", "where"),
+    [
+        ({}, []),
+        ({"handle": "Me.BSky.social"}, []),
+        ({"handle": "@me.bsky.social"}, ["handle"]),
+        ({"handle": "me"}, ["handle"]),
+        ({"handle": "me@example.org"}, ["handle"]),
+        ({"server": "https://pds.example.org/"}, []),
+        ({"server": "https://pds.example.org:8443"}, []),
+        ({"server": "http://localhost:2583"}, []),
+        ({"server": "http://[::1]:2583"}, []),
+        ({"server": "http://bsky.social"}, ["server"]),
+        ({"server": "http://127.0.0.1.example.org"}, ["server"]),
+        ({"server": "http://localhost:1@example.org"}, ["server"]),
+        ({"server": "https://me:secret@example.org"}, ["server"]),
+        ({"server": "https://a..b"}, ["server"]),
+        ({"server": "bsky.social"}, ["server"]),
+        ({"languages": ["en", "pt-BR"]}, []),
+        ({"languages": ["en", "de", "fr", "it"]}, ["languages"]),
+        ({"languages": ["english language"]}, ["languages"]),
+        ({"timeout": timedelta(0)}, ["timeout"]),
+    ],
+)
+def test_options_that_cannot_work_are_told(keys, where):
+    found = bluesky.Options(**{"handle": HANDLE, **keys}).check()
+    assert [problem[0][0] for problem in found] == where
+
+
+@pytest.mark.parametrize(
+    ("post", "wrong"),
+    [
+        (Post("x" * 300), ""),
+        (Post("x" * 301), "301 of 300"),
+        (Post("👨‍👩‍👧‍👦" * 120), ""),
+        (Post("👨‍👩‍👧‍👦" * 121), "3,025 of 3,000 bytes"),
+        (Post("🇨🇭" * 300), ""),
+        (Post("👨‍👩‍👧‍👦" * 301), "301 of 300; 7,525 of 3,000 bytes"),
+        (Post("", (Picture(b"", "image/png"),) * 4), ""),
+        (Post("", (Picture(b"", "image/png"),) * 5), "5 of 4 pictures"),
+        (Post("", (Picture(b"x" * 1_000_000, "image/png"),)), ""),
+        (
+            Post("", (Picture(b"", "image/png"), Picture(b"x" * 1_000_001, "image/png"))),
+            "picture 2: 1,000,001 of 1,000,000 bytes",
+        ),
+    ],
+)
+def test_what_is_too_much_is_told_with_its_count(server, place, post, wrong):
+    limits = bluesky.post_limits(options(server), place)
+    assert limits.rejection_reason(post) == wrong
+    assert limits.text_length(post.text) == x_text.count_graphemes(post.text)
+    assert (limits.max_length, limits.post_price(post), limits.lookup_price, limits.monthly_cap) == (300, 0, 0, None)
+    assert server.seen == [], "nobody is asked"
+
+
+@pytest.mark.parametrize(
+    "post",
+    [
+        Post("👨‍👩‍👧‍👦" * 120),
+        Post("🇨🇭" * 300),
+        Post("क्षि" * 200),
+        Post("x" * 300, tuple(Picture(png(width, 2, 1_000_000), "image/png", "a") for width in range(1, 5))),
+    ],
+)
+def test_what_the_rules_let_through_the_server_takes(server, place, post):
+    network = connected(server, place)
+    assert network.limits.rejection_reason(post) == ""
+    network.post(post, key=KEY)
+    assert server.texts == [post.text]
+
+
+def test_whoami_proves_the_password_of_now_even_if_an_old_session_lasts(server, place):
+    network = connected(server, place)
+    assert network.whoami() == f"{HANDLE} ({DID})"
+    server.revoke(PASSWORD)
+    with pytest.raises(Refused, match="app password"):
+        network.whoami()
+    assert server.records == {}
+
+
+@dataclass
+class Owner:
+    """Somebody at the terminal who answers with ANSWERS."""
+
+    answers: list[str]
+    said: list[str] = field(default_factory=list)
+    asked: list[tuple[str, bool]] = field(default_factory=list)
+
+    def show(self, text: str) -> None:
+        self.said.append(text)
+
+    def ask(self, question: str, *, secret: bool = False) -> str:
+        self.asked.append((question, secret))
+        return self.answers.pop(0)
+
+
+def test_login_says_where_to_make_a_password_proves_it_and_returns_it(server):
+    owner = Owner([PASSWORD])
+    assert bluesky.login(options(server, secrets_prefix="SKY"), owner) == {"SKY_APP_PASSWORD": PASSWORD}
+    assert owner.asked == [("App password", True)]
+    assert "Settings, Privacy and security, App passwords" in owner.said[0]
+    assert DID in owner.said[-1]
+    assert PASSWORD not in " ".join(owner.said)
+    assert len(owner.said) == 2
+
+
+def test_login_warns_of_the_password_of_the_account_itself(server):
+    server.passwords.add("correct horse")
+    owner = Owner(["correct horse"])
+    bluesky.login(options(server), owner)
+    assert any("does not look like an app password" in line for line in owner.said)
+
+
+@pytest.mark.parametrize(("password", "says"), [("wxyz-wxyz-wxyz-wxyz", "does not know"), ("", "nothing is changed")])
+def test_login_refuses_what_does_not_work(server, password, says):
+    with pytest.raises(Refused, match=says):
+        bluesky.login(options(server), Owner([password]))
+
+
+def test_login_with_a_password_that_asks_for_a_code_says_what_to_do(server):
+    server.wants_code = True
+    with pytest.raises(Refused, match="no app password; make one"):
+        bluesky.login(options(server), Owner([PASSWORD]))

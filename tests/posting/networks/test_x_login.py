@@ -1,0 +1,157 @@
+"""Logging in to X: the owner's answers, the three steps of the PIN against a fake X, and what can go wrong."""
+
+import logging
+from collections.abc import Callable
+from datetime import timedelta
+
+import pytest
+
+from pi_appliance.errors import ApplianceError, Refused, Unavailable
+from pi_appliance.posting.networks import x
+from tests.fakes.x_server import SECRETS, FakeX, Raw
+from tests.posting.networks.x_account import server
+
+__all__ = ["server"]
+
+APP = [SECRETS["X_CONSUMER_KEY"], SECRETS["X_CONSUMER_SECRET"]]
+
+
+class Owner:
+    """Answers what is asked, in order; an answer may be found in what was said."""
+
+    def __init__(self, *answers: str | Callable[[str], str]) -> None:
+        self.said: list[str] = []
+        self.asked: list[tuple[str, bool]] = []
+        self._answers = list(answers)
+
+    def show(self, text: str) -> None:
+        self.said.append(text)
+
+    def ask(self, question: str, *, secret: bool = False) -> str:
+        self.asked.append((question, secret))
+        answer = self._answers.pop(0)
+        return answer if isinstance(answer, str) else answer(self.said[-1])
+
+
+def login(server: FakeX | str, owner: Owner, secrets_prefix: str = "X") -> dict[str, str]:
+    address = server if isinstance(server, str) else server.address
+    return dict(
+        x.login(x.Options(server=address, timeout=timedelta(seconds=0.5), secrets_prefix=secrets_prefix), owner)
+    )
+
+
+def consent(server: FakeX) -> Callable[[str], str]:
+    """Return how the owner gets the PIN: from the address that was said last."""
+    return lambda said: server.keys.consent(said.rsplit(maxsplit=1)[-1])
+
+
+def test_by_pin_the_owner_gets_the_four_keys(server):
+    owner = Owner(*APP, "", consent(server))
+    assert login(server, owner) == SECRETS
+    assert f"{server.address}/oauth/authorize?oauth_token=" in owner.said[1]
+    assert owner.said[-1] == "These are the keys of @shelf_bot."
+    assert [secret for _, secret in owner.asked] == [True, True, True, False]
+    assert server.posts == []
+
+
+def test_a_pin_may_be_typed_in_groups(server):
+    owner = Owner(*APP, "", lambda said: " ".join(consent(server)(said)))
+    assert login(server, owner) == SECRETS
+
+
+def test_a_token_of_the_console_is_taken_as_it_is_and_x_is_not_asked(server):
+    owner = Owner(*SECRETS.values())
+    assert login(server, owner, secrets_prefix="X2") == {
+        name.replace("X_", "X2_", 1): value for name, value in SECRETS.items()
+    }
+    assert all(secret for _, secret in owner.asked)
+    assert server.requests == 0
+
+
+@pytest.mark.parametrize(
+    ("answers", "says"),
+    [
+        ([""], "no API key .* was given; nothing was changed"),
+        (["key", ""], "no API key secret was given"),
+        (["key", "secret", "token", ""], "no Access token secret was given"),
+        ([*APP, "", ""], "no PIN was given"),
+    ],
+)
+def test_an_answer_that_is_not_given_ends_it(server, answers, says):
+    with pytest.raises(Refused, match=says):
+        login(server, Owner(*answers))
+
+
+def test_a_wrong_key_is_told_as_one(server):
+    with pytest.raises(Refused, match=r"does not know this API key and secret; check both, and the clock .* \(401\)"):
+        login(server, Owner("wrong", "secret", ""))
+
+
+def test_an_app_without_this_way_in_is_told_as_one(server):
+    server.pin_allowed = False
+    with pytest.raises(Refused, match="'User authentication settings'"):
+        login(server, Owner(*APP, ""))
+
+
+@pytest.mark.parametrize("typed", ["0", "the PIN"])
+def test_a_wrong_pin_is_told_as_one(server, typed):
+    def mistyped(said: str) -> str:
+        consent(server)(said)
+        return typed
+
+    with pytest.raises(Refused, match="does not take this PIN; begin again"):
+        login(server, Owner(*APP, "", mistyped))
+
+
+@pytest.mark.parametrize("step", [0, 1])
+@pytest.mark.parametrize(
+    ("fault", "error", "says"),
+    [
+        (429, Unavailable, "429"),
+        (500, Unavailable, "fault of its own"),
+        (418, Refused, "418"),
+        ("cut-before", Unavailable, "broke before it answered; nothing was changed"),
+        ("cut-after", Unavailable, "broke before it answered; nothing was changed"),
+        ("hang", Unavailable, "took too long to answer; nothing was changed"),
+        ("drip-head", Unavailable, "took too long to answer; nothing was changed"),
+        ("html", Unavailable, "an invalid response"),
+        ("redirect", Unavailable, "307"),
+        (Raw(200, b"oauth_token=&oauth_token_secret=x"), Unavailable, "an invalid response"),
+        (Raw(200, b"\xff\xfe"), Unavailable, "an invalid response"),
+    ],
+    ids=str,
+)
+def test_what_goes_wrong_on_the_way_is_one_clear_line(server, step, fault, error, says):
+    server.faults += [None] * step + [fault]
+    with pytest.raises(ApplianceError) as raised:
+        login(server, Owner(*APP, "", consent(server)))
+    assert type(raised.value) is error
+    assert says in str(raised.value)
+    assert "\n" not in str(raised.value)
+
+
+def test_nobody_there_is_unavailable():
+    with pytest.raises(Unavailable, match="online"):
+        login("http://127.0.0.1:9", Owner(*APP, ""))
+
+
+def test_a_strange_name_is_not_shown(server):
+    server.faults += [None, Raw(200, b"oauth_token=a&oauth_token_secret=b&screen_name=%1b%5b31m")]
+    owner = Owner(*APP, "", consent(server))
+    assert list(login(server, owner).values()) == [*APP, "a", "b"]
+    assert len(owner.said) == 2
+
+
+def test_no_secret_of_a_login_reaches_a_log_at_any_level(server, tmp_path):
+    root, file = logging.getLogger(), logging.FileHandler(tmp_path / "everything.log")
+    before = root.level
+    root.addHandler(file)
+    root.setLevel(logging.DEBUG)
+    try:
+        login(server, Owner(*APP, "", consent(server)))
+    finally:
+        root.setLevel(before)
+        root.removeHandler(file)
+        file.close()
+    written = (tmp_path / "everything.log").read_text("utf-8")
+    assert not any(secret in written for secret in [*SECRETS.values(), *server.keys.askers])

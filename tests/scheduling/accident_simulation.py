@@ -1,0 +1,119 @@
+"""A Pi and its daemon through power cuts and a clock that jumps, and what must be true of its slots afterwards."""
+
+import asyncio
+from collections import Counter
+from datetime import UTC, datetime, timedelta
+from itertools import islice
+from zoneinfo import ZoneInfo
+
+from pi_appliance.config.model import Job
+from pi_appliance.scheduling import cron
+from pi_appliance.scheduling.appliance import Appliance
+from pi_appliance.scheduling.scheduler import Scheduler
+from pi_appliance.scheduling.slot_ledger import accounts
+from pi_appliance.system.clock import ClockState
+from tests.installation import House
+from tests.scheduling.virtual_scheduler import VirtualClock, VirtualRuns
+
+ZONE = ZoneInfo("Europe/Berlin")
+NEW_YEAR = datetime(2027, 1, 1, tzinfo=ZONE).astimezone(UTC)
+WAIT = 600.0  # seconds that a clock is waited for which nobody has set
+MOST = 3_000  # accounts of a job that are looked at: a clock that was ten years wrong makes many
+LONG = 1500.0  # seconds that a job called long… takes
+
+
+class _Over(Exception):
+    """So much of life was wanted, and no more."""
+
+
+class Life:
+    """Remembers when the daemon lived with a clock it trusted, by the wall clock."""
+
+    def __init__(self, house: House, jobs: str) -> None:
+        house.write(jobs, "retention: {max-age: 30000d, max-runs: 10000000}\n")
+        text = house.config.read_text("utf-8")
+        house.config.write_text(
+            text.replace("time-zone: UTC", f"time-zone: {ZONE.key}").replace("sync: 0s", "sync: 10m")
+        )
+        self.clock = VirtualClock(NEW_YEAR)
+        self.appliance = Appliance.open(house.config)
+        self.runs = VirtualRuns(self.appliance, self.clock, lambda job: LONG if job.startswith("long") else 0.0)
+        self.lived: list[list[datetime]] = []
+        self.forgiven: dict[str, int] = {}
+        self._end = 0.0
+        self.start()
+
+    def close(self) -> None:
+        """Let go of the state."""
+        self.appliance.close()
+
+    def start(self) -> None:
+        """Start the daemon."""
+        self.scheduler = Scheduler(self.appliance, self.runs, clock=self.clock, nap=self._nap, longest=3600)
+        self._broken = True  # whether the time lived is to be counted anew
+
+    def power_cut(self, *, off: timedelta, clock_lost: bool) -> None:
+        """End everything at once; after OFF start again. A clock that is lost stood still, and nobody has set it."""
+        self.runs.vanish()
+        for job in self.appliance.config.jobs:
+            self.appliance.store.abandon_runs(job, now=self.clock.now())
+        if not clock_lost:
+            self.clock.step(off)
+        self.clock.ticks, self.clock.known = 5.0, not clock_lost
+        self.start()
+
+    def step(self, by: timedelta) -> None:
+        """Put the clock forward or back."""
+        self.clock.step(by)
+        self._broken = True
+
+    def live(self, how_long: timedelta) -> None:
+        """Let the daemon live for so long."""
+        self._end = self.clock.monotonic() + how_long.total_seconds()
+        try:
+            asyncio.run(self.scheduler.run(self._alive))
+        except _Over:
+            return
+
+    def _alive(self) -> None:
+        if self.scheduler.clock_state is ClockState.UNTRUSTED:
+            return
+        if self._broken:
+            self.lived.append([self.clock.now(), self.clock.now()])
+        self.lived[-1][1], self._broken = self.clock.now(), False
+
+    async def _nap(self, seconds: float) -> None:
+        left = self._end - self.clock.monotonic()
+        if left <= 0:
+            raise _Over
+        self.clock.go(min(seconds, left, max(0.0, self.runs.next_end() - self.clock.monotonic())))
+        self.runs.end_what_is_over()
+
+    def forgive(self, job: str) -> None:
+        """From the beginning to now, slots of JOB may have come to nothing because the owner said so."""
+        self.forgiven[job] = len(self.lived)
+        self._broken = True
+
+    def check(self) -> None:
+        """No slot was started twice, none was lost of the time lived, and every other one is accounted for."""
+        twice = [each for each, times in Counter(self.runs.by_job).items() if times > 1]
+        assert not twice, f"started twice: {twice[:5]}"
+        started = set(self.runs.by_job)
+        for job in self.appliance.config.jobs.values():
+            silent = [
+                account.at
+                for account in islice(accounts(self.appliance, job, self.clock.now()), MOST)
+                if account.run is None and account.at < self.clock.now() - job.jitter - timedelta(seconds=10 * LONG)
+            ]
+            assert not silent, f"{job.name}: nothing is known of {len(silent)} slots, of {silent[:3]}"
+            if job.chance is None and not job.name.startswith("long"):
+                self._check_lived(job, started)
+
+    def _check_lived(self, job: Job, started: set[tuple[str, str]]) -> None:
+        assert job.schedule is not None
+        for begin, end in self.lived[self.forgiven.get(job.name, 0) :]:
+            for slot in cron.fire_times(job.schedule, begin, ZONE):
+                if slot > end - job.jitter:
+                    break
+                due = cron.slot_key(slot)
+                assert (job.name, due) in started, f"{job.name} lost {due}, and lived from {begin} to {end}"

@@ -1,0 +1,111 @@
+"""What is said of the days the clock is changed, beside what the slots themselves do."""
+
+from datetime import UTC, datetime, timedelta
+from zoneinfo import ZoneInfo
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pi_appliance.scheduling import clock_changes, cron, dst
+from pi_appliance.scheduling.model import Cron, Every
+from tests.scheduling.cron_expressions import expressions
+
+NOW = datetime(2026, 11, 21, tzinfo=UTC)
+SPRING, AUTUMN = (
+    "Sun 2027-03-28 the clock goes from 02:00 to 03:00: ",
+    "Sun 2027-10-31 the clock goes from 03:00 to 02:00: ",
+)
+
+
+@pytest.mark.parametrize(
+    ("written", "spring", "autumn"),
+    [
+        ("30 2 * * *", "02:30 does not exist; it runs at 03:00", "02:30 comes twice; it runs once, the first time"),
+        (
+            "0,30 2 * * *",
+            "02:00 and 02:30 do not exist; it runs once for them, at 03:00",
+            "02:00 and 02:30 come twice; it runs once for each, the first time",
+        ),
+        ("0 * * * *", "02:00 does not exist; it does not run for it", "02:00 comes twice; it runs both times"),
+        (
+            "*/5 * * * *",
+            "02:00, 02:05, 02:10 … 02:55 (12 times) do not exist; it does not run for them",
+            "02:00, 02:05, 02:10 … 02:55 (12 times) come twice; it runs both times",
+        ),
+        ("30 2 * * 1-5", "nothing changes", "nothing changes"),
+        ("0 6 * * *", "nothing changes", "nothing changes"),
+    ],
+)
+def test_each_of_the_next_two_changes_is_said_in_a_line(written: str, spring: str, autumn: str) -> None:
+    lines = clock_changes.lines(Cron((written,)), ZoneInfo("Europe/Berlin"), NOW)
+    assert lines == [SPRING + spring, AUTUMN + autumn]
+
+
+def test_each_expression_of_a_schedule_is_told_of() -> None:
+    spring, _ = clock_changes.lines(Cron(("0 6 * * *", "30 2 * * *", "0 * * * *")), ZoneInfo("Europe/Berlin"), NOW)
+    assert spring == (f"{SPRING}02:30 does not exist; it runs at 03:00; 02:00 does not exist; it does not run for it")
+
+
+def test_intervals_do_not_mind() -> None:
+    for line in clock_changes.lines(Every(timedelta(hours=1)), ZoneInfo("Europe/Berlin"), NOW):
+        assert line.endswith("nothing changes, its slots do not go by the clock on the wall")
+
+
+APIA = "Fri 2011-12-30 the clock goes from 00:00 to Sat 2011-12-31 00:00: 23:30 does not exist; it does not run for it"
+
+
+@pytest.mark.parametrize(
+    ("zone", "now", "line"),
+    [
+        ("Africa/Cairo", NOW, "Thu 2027-10-28 the clock goes from 24:00 to 23:00: 23:30 comes twice"),
+        ("Australia/Lord_Howe", NOW, "Sun 2027-10-03 the clock goes from 02:00 to 02:30: nothing"),
+        ("Pacific/Apia", datetime(2011, 11, 1, tzinfo=UTC), APIA),
+        ("Asia/Tokyo", NOW, "In Asia/Tokyo the clock is not changed within 18 months"),
+    ],
+)
+def test_changes_at_midnight_of_half_an_hour_of_a_day_and_none_at_all(zone: str, now: datetime, line: str) -> None:
+    assert any(said.startswith(line) for said in clock_changes.lines(Cron(("30 23 * * *",)), ZoneInfo(zone), now))
+
+
+CHANGED = [
+    ("Europe/Berlin", datetime(2027, 1, 1, tzinfo=UTC)),
+    ("Australia/Lord_Howe", datetime(2027, 1, 1, tzinfo=UTC)),
+    ("Pacific/Apia", datetime(2011, 12, 1, tzinfo=UTC)),
+    ("Antarctica/Casey", datetime(2009, 10, 1, tzinfo=UTC)),
+]
+
+
+@given(expressions, st.sampled_from(CHANGED))
+def test_what_is_said_is_what_the_slots_do(expression: str, where: tuple[str, datetime]) -> None:
+    """The words are checked against the slots: between the change and the end of what it touches, and before it."""
+    zone = ZoneInfo(where[0])
+    for change in clock_changes.ahead(zone, where[1]):
+        said, size = clock_changes.effect(expression, change), abs(change.jump)
+        slots = cron.fire_times(Cron((expression,)), change.start - timedelta(seconds=1), zone)
+        runs_at_once = next(slots, None) == change.start
+        if change.jump > timedelta(0):
+            if said and said.so.startswith("it runs"):
+                assert runs_at_once
+            continue
+        first = _count(expression, zone, change.start - size, change.start)
+        second = _count(expression, zone, change.start, change.start + size)
+        assert (said is not None) == (first > 0)
+        if said:
+            assert second == (first if said.so == "it runs both times" else 0)
+
+
+def _count(expression: str, zone: ZoneInfo, first: datetime, end: datetime) -> int:
+    count = 0
+    for slot in cron.fire_times(Cron((expression,)), first - timedelta(seconds=1), zone):
+        if slot >= end:
+            break
+        count += 1
+    return count
+
+
+def test_clocks_that_differ_in_summer_only_do_not_agree() -> None:
+    zones = [ZoneInfo(name) for name in ("Europe/Berlin", "Europe/Paris", "Africa/Algiers")]
+    assert dst.agree(zones[0], zones[1], NOW, NOW + timedelta(days=400))
+    assert not dst.agree(zones[0], zones[2], NOW, NOW + timedelta(days=400))
+    assert dst.agree(zones[0], zones[2], NOW, NOW + timedelta(days=60))  # a winter

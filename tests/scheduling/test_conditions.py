@@ -1,0 +1,254 @@
+"""Conditions on heat, power, room, network and commands; runs that are held until it is cooler."""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from pi_appliance.config.loader import load_config
+from pi_appliance.config.model import Conditions, SuspendWhen
+from pi_appliance.config.units import parse_size
+from pi_appliance.jobs.attempts import AttemptResult, Attempts, Listener
+from pi_appliance.scheduling import conditions
+from pi_appliance.scheduling.appliance import Appliance
+from pi_appliance.storage.model import Trigger
+from pi_appliance.system import clock, files, locks, process
+from pi_appliance.system.machine import Sensors
+from tests.installation import ROOT, alive, until
+
+ROUTES = "Iface Destination Gateway Flags RefCnt Use Metric Mask\nwlan0 00000000 0102A8C0 0003 0 0 0 00000000\n"
+
+
+class Pi:
+    """A machine of files: what its sensors say is written here."""
+
+    def __init__(self, folder: Path) -> None:
+        self.sys, self.proc = folder / "sys", folder / "proc"
+        self.sensors = Sensors(self.sys, self.proc)
+
+    def heat(self, degrees: float) -> None:
+        self._put(self.sys / "class/thermal/thermal_zone0/temp", f"{degrees * 1000:.0f}\n")
+
+    def throttled(self, bits: int) -> None:
+        self._put(self.sys / "devices/platform/soc/soc:firmware/get_throttled", f"{bits:x}\n")
+
+    def routes(self, text: str) -> None:
+        self._put(self.proc / "net/route", text)
+
+    @staticmethod
+    def _put(path: Path, text: str) -> None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, "ascii")
+
+
+@pytest.fixture
+def pi(tmp_path):
+    return Pi(tmp_path)
+
+
+def unmet(wanted: Conditions, pi: Pi, free: int = 10**9, said: str = "") -> str:
+    return conditions.unmet(wanted, sensors=pi.sensors, free=lambda: free, run=lambda _: said)
+
+
+def test_heat_is_told_with_both_numbers(pi):
+    wanted = Conditions(temperature_below=75.0)
+    pi.heat(74.9)
+    assert unmet(wanted, pi) == ""
+    pi.heat(75)
+    assert unmet(wanted, pi) == "temperature 75.0 °C is not below 75 °C"
+    pi.heat(78.2)
+    assert unmet(Conditions(temperature_below=72.5), pi) == "temperature 78.2 °C is not below 72.5 °C"
+
+
+@pytest.mark.parametrize(
+    ("bits", "says"), [(0, ""), (0x50000, ""), (0x1, "under-voltage"), (0x4, "throttled"), (0x8, "throttled")]
+)
+def test_bad_power_and_slowing_down_count_while_they_last(pi, bits, says):
+    pi.throttled(bits)
+    assert unmet(Conditions(not_throttled=True), pi) == says
+
+
+def test_room_is_counted_in_bytes(pi):
+    wanted = Conditions(disk_free=parse_size("500MB"))
+    assert unmet(wanted, pi, free=500_000_000) == ""
+    assert unmet(wanted, pi, free=499_900_000) == "499.9MB free, less than 500MB"
+
+
+def test_without_a_default_route_nothing_is_online(pi):
+    assert unmet(Conditions(online=True), pi) == "the network has no way out"
+    pi.routes(ROUTES)
+    assert unmet(Conditions(online=True), pi) == ""
+
+
+def test_where_there_is_no_sensor_the_conditions_on_it_hold(pi):
+    assert unmet(Conditions(temperature_below=1.0, not_throttled=True), pi) == ""
+
+
+def test_a_command_is_asked_last_and_only_if_the_rest_holds(pi):
+    pi.heat(80)
+    wanted = Conditions(temperature_below=75.0, command=["x"])
+    assert unmet(wanted, pi, said="x ended with status 1").startswith("temperature")
+    pi.heat(20)
+    assert unmet(wanted, pi, said="x ended with status 1") == "x ended with status 1"
+
+
+def answer(argv: list[str], folder: Path, patience: float = 30) -> str:
+    with process.StopSignal().installed() as stop:
+        return conditions.answer(argv, folder, stop, patience=patience)
+
+
+def test_a_command_answers_by_its_status(tmp_path):
+    assert answer(["test", "-d", "."], tmp_path) == ""
+    assert answer(["test", "-e", "nothing"], tmp_path) == "test ended with status 1"
+    assert answer(["sh", "-c", "pwd > here; kill -SEGV $$"], tmp_path) == "sh was ended by SIGSEGV"
+    assert (tmp_path / "here").read_text() == f"{tmp_path}\n"
+
+
+@pytest.mark.parametrize("program", ["./nothing", "nosuchprogram", "/no/such"])
+def test_a_command_that_cannot_be_run_never_counts_as_held(tmp_path, program):
+    assert answer([program], tmp_path) == f"{program} cannot be run: No such file or directory"
+
+
+def test_a_command_lies_beside_the_file_and_gets_its_words_as_they_are(tmp_path):
+    (tmp_path / "ask.sh").write_text('#!/bin/sh\n[ "$1" = "{fd}" ] && [ -z "$X_ACCESS_TOKEN" ]\n', "ascii")
+    (tmp_path / "ask.sh").chmod(0o755)
+    assert answer(["./ask.sh", "{fd}"], tmp_path) == ""
+
+
+def test_a_command_that_gets_none_of_our_keys(tmp_path, monkeypatch):
+    monkeypatch.setenv("X_ACCESS_TOKEN", "hush")
+    assert answer(["sh", "-c", 'test -z "$X_ACCESS_TOKEN"'], tmp_path) == ""
+
+
+def test_a_command_that_gives_no_answer_is_ended_with_all_it_started(tmp_path):
+    hangs = ["sh", "-c", "setsid sleep 60 & echo $! > pid; sleep 60"]
+    assert answer(hangs, tmp_path, 0.5) == "sh gave no answer within 0.5 s"
+    assert not alive(int((tmp_path / "pid").read_text()))
+
+
+def job(house, keys: str, name: str = "it"):
+    house.write(f"{name}:\n  kind: command\n  {keys}\n  with: {{run: [sh, -c, 'echo $$ > pid; sleep 0.2']}}")
+    return load_config(house.config).jobs[name]
+
+
+@pytest.mark.parametrize(
+    ("keys", "says"),
+    [
+        ("conditions: {disk-free: 1000000GB}", "less than 1000000GB"),
+        ("conditions: {command: ['false']}", "false ended with status 1"),
+        ("conditions: {command: ['true'], disk-free: 1kB}", ""),
+        ("nice: 1", ""),
+    ],
+)
+def test_this_machine_is_asked(house, keys, says):
+    wanted, config = job(house, keys), load_config(house.config)
+    config.state_dir.mkdir()
+    with process.StopSignal().installed() as stop:
+        why = conditions.unmet_here(wanted, config, stop)
+    assert why.endswith(says)
+    assert bool(why) == bool(says)
+
+
+def test_what_a_job_asks_of_sensors_that_are_not_there_is_known(house, pi):
+    both = job(house, "conditions: {temperature-below: 75}\n  suspend-when: {throttled: true}")
+    assert conditions.missing(both, pi.sensors) == ["temperature", "power"]
+    assert conditions.missing(job(house, "conditions: {online: true}"), pi.sensors) == []
+    pi.heat(40)
+    pi.throttled(0)
+    assert conditions.missing(both, pi.sensors) == []
+
+
+def test_a_run_is_held_above_the_limit_until_it_is_five_degrees_cooler(pi):
+    pause = conditions.Pause(SuspendWhen(temperature_above=80.0), pi.sensors)
+    said = []
+    for degrees in (79, 80, 80.1, 83.14, 78, 75.1, 75, 79, 81):
+        pi.heat(degrees)
+        said.append(pause.why())
+    assert said == ["", "", "80.1 °C", "83.1 °C", "78.0 °C", "75.1 °C", "", "", "81.0 °C"]
+
+
+def test_a_run_is_held_while_the_power_is_bad(pi):
+    pause = conditions.Pause(SuspendWhen(throttled=True), pi.sensors)
+    assert pause.why() == ""
+    pi.throttled(0x5)
+    assert pause.why() == "under-voltage"
+    pi.throttled(0x50000)
+    assert pause.why() == ""
+
+
+def attempt(house, pi: Pi, listener: Listener | None = None, *, times: int = 1) -> list[AttemptResult]:
+    """Run the one job of the house TIMES times, as the runner does, on the machine PI; it is looked at often."""
+    verdicts = []
+    with Appliance.open(house.config) as appliance:
+        (it,) = appliance.config.jobs.values()
+        for _ in range(times):
+            with process.StopSignal().installed() as stop, locks.acquire(appliance.lock_path(it.name)) as lock:
+                number, _ = appliance.store.start_run(
+                    job=it.name, kind=it.kind, trigger=Trigger.MANUAL, due=None, now=clock.now()
+                )
+                attempts = Attempts(appliance, it, number, None, lock, stop, listener or Listener())
+                verdict = attempts.until_done(Random(1), pi.sensors, 0.1)
+                appliance.store.finish_run(
+                    number, verdict.outcome, verdict.summary, now=clock.now(), attempts=1, details=verdict.details
+                )
+                verdicts.append(verdict)
+    return verdicts
+
+
+def test_a_sensor_that_is_missing_is_told_in_the_log_once_and_in_every_history(house, pi):
+    job(house, "conditions: {temperature-below: 75}")
+    verdicts = attempt(house, pi, times=3)
+    assert [verdict.details["no-sensor"] for verdict in verdicts] == ["temperature"] * 3
+    told = [files.read_log(house.state / "logs" / "it" / f"{number}.log") for number in (1, 2, 3)]
+    assert told == ["pi-appliance: no sensor of temperature here; what asks for it counts as met\n", "", ""]
+
+
+def test_a_hot_run_is_held_says_so_and_goes_on_when_it_is_cooler(house, pi):
+    job(house, "suspend-when: {temperature-above: 80}")
+    pi.heat(83.1)
+    notes = []
+
+    def on_progress(_: float | None, note: str) -> None:
+        notes.append(note)
+        if notes.count("paused: 83.1 °C") == 12:
+            pi.heat(60)
+
+    (verdict,) = attempt(house, pi, Listener(on_progress=on_progress))
+    assert verdict.outcome == "succeeded"
+    assert verdict.details["paused-seconds"] >= 1
+    assert notes[-1] == "running sh"
+
+
+# A runner of the one job of a house, on a machine that is too hot.
+RUNNER = """
+import sys
+from pathlib import Path
+from tests.engine.test_conditions import Pi, attempt
+from tests.house import House
+attempt(House(Path(sys.argv[1])), Pi(Path(sys.argv[2])))
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+def test_a_run_that_is_held_ends_with_its_runner(house, pi, tmp_path, number):
+    house.write(
+        "it:\n  kind: command\n  suspend-when: {throttled: true}\n  with: {run: [sh, -c, 'echo $$ > pid; sleep 60; :']}"
+    )
+    words = [sys.executable, "-c", RUNNER, str(house.folder), str(tmp_path)]
+    with subprocess.Popen(words, env={**os.environ, "PYTHONPATH": str(ROOT)}) as runner:
+        try:
+            pid = int(until(lambda: (path := house.folder / "pid").exists() and path.read_text("ascii")))
+            pi.throttled(0x1)
+            stat = Path(f"/proc/{pid}/stat")
+            until(lambda: stat.read_text("ascii").rpartition(")")[2].split()[0] == "T")
+            until(lambda: house.runs()[0].status_text == "paused: under-voltage")
+            runner.send_signal(number)
+            runner.wait(20)
+        finally:
+            runner.kill()
+    until(lambda: not alive(pid))
+    assert house.last("it")["outcome"] == ("stopped" if number == signal.SIGTERM else "abandoned")

@@ -1,0 +1,42 @@
+"""What cron did not start is told when it starts the next slot, and told once."""
+
+from collections.abc import Iterator
+from random import Random
+
+import pytest
+
+from pi_appliance.jobs import runner
+from pi_appliance.scheduling.appliance import Appliance
+from pi_appliance.storage.model import Outcome, Trigger
+from tests.installation import House
+
+JOB = "bot: {kind: command, started-by: cron, schedule: '@hourly', chance: 1/1000000, with: {run: ['true']}}"
+
+
+@pytest.fixture
+def appliance(house: House) -> Iterator[Appliance]:
+    house.write(JOB, "retention: {max-age: 36500d}")
+    with Appliance.open(house.config) as opened:
+        yield opened
+
+
+def start(appliance: Appliance, *hours: int) -> None:
+    """Let cron start the slots of these hours."""
+    for hour in hours:
+        runner.run(appliance, "bot", Trigger.CRON, due=f"2026-05-01T{hour:02}:00:00Z", random=Random(1))
+
+
+def test_slots_that_cron_left_out_are_told_as_one(appliance: Appliance) -> None:
+    start(appliance, 3, 4, 9, 10)
+    missed = [run for run in appliance.store.history() if run.outcome is Outcome.MISFIRED]
+    assert [(run.first_slot, run.scheduled_for, run.slot_count) for run in missed] == [
+        ("2026-05-01T05:00:00Z", "2026-05-01T08:00:00Z", 4)
+    ]
+
+
+def test_a_slot_whose_claim_was_pruned_is_not_told_as_missed(appliance: Appliance) -> None:
+    start(appliance, 3, 4, 5)
+    with appliance.store.writing() as db:  # as Store.prune does with those that are old
+        db.execute("DELETE FROM claims")
+    start(appliance, 6)
+    assert [run.outcome for run in appliance.store.history()] == [Outcome.SKIPPED] * 4

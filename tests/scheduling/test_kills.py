@@ -1,0 +1,151 @@
+"""kill -9 of the daemon, of runs and of what they run, at random instants: no slot lost or doubled.
+
+The suite does it 25 times. For more, and for other instants:
+
+    PI_APPLIANCE_KILLS=500 PI_APPLIANCE_SEED=7 pytest -s tests/scheduling/test_kills.py
+"""
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import time
+from collections import Counter
+from datetime import datetime, timedelta
+from pathlib import Path
+from random import Random
+
+from pi_appliance.storage.history import Store
+from pi_appliance.system import locks
+from tests.installation import PROGRAM, House, until
+
+KILLS = int(os.environ.get("PI_APPLIANCE_KILLS", "25"))
+SEED = int(os.environ.get("PI_APPLIANCE_SEED", "2026"))
+WAITING = timedelta(seconds=6)  # what still waited for its turn when the daemon was stopped is left for its next start
+BEGAN = {"succeeded", "failed", "stopped", "abandoned"}
+
+
+def jobs(house: House) -> str:
+    """Return jobs of every sort. Each run writes down what its lock says of it: its number and its slot."""
+
+    def job(name: str, when: str, then: str = "true") -> str:
+        shell = f'echo "$(head -c 1024 "$1")" >> "$2"; {then}'
+        words = ["sh", "-c", shell, "sh", str(house.state / "locks" / f"{name}.lock"), str(house.folder / "marks")]
+        return f"{name}:\n  kind: command\n  {when}\n  with: {json.dumps({'run': words})}\n"
+
+    return "".join(
+        (
+            job("quick", "schedule: every 1s"),
+            job("in-turn", "schedule: every 2s\n  concurrency: queue", "sleep 1"),
+            job("made-up-for", "schedule: every 1s\n  catch-up: {max-age: 1h, max-runs: 3}"),
+            job("every-minute", "schedule: '* * * * *'"),
+            job("slow", "schedule: every 3s\n  concurrency: replace", "sleep 9 & wait"),
+            job("next", "depends-on: [quick]"),
+        )
+    )
+
+
+def catches_sigterm(pid: int) -> bool:
+    """Say whether the process has come as far as to catch the signal that asks it to stop."""
+    status = Path(f"/proc/{pid}/status").read_text("ascii")
+    caught = next(line for line in status.splitlines() if line.startswith("SigCgt:")).split()[1]
+    return bool(int(caught, 16) >> (signal.SIGTERM - 1) & 1)
+
+
+class Victims:
+    """A daemon that is started again whenever it is killed, and the processes that belong to it."""
+
+    def __init__(self, house: House, random: Random) -> None:
+        self._house, self._random = house, random
+        self.killed: Counter[str] = Counter()
+        self.said = (house.folder / "said").open("ab")
+        self.start()
+
+    def start(self) -> None:
+        """Start the daemon."""
+        words = [*PROGRAM, "up", "--config", str(self._house.config)]
+        self.daemon = subprocess.Popen(words, env=self._house.environment(), stdout=self.said, stderr=self.said)
+
+    def kill(self) -> None:
+        """Kill the daemon, a run, or what a run runs, in turn as far as there is one."""
+        kinds = ("daemon", "jobs run", "engine.child", "sh -c")
+        kind = kinds[sum(self.killed.values()) % 4]
+        if kind != "daemon" and (found := [pid for pid, words in self.processes().items() if kind in words]):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self._random.choice(found), signal.SIGKILL)
+                self.killed[kind] += 1
+                return
+        self.daemon.kill()
+        self.daemon.wait()
+        self.killed["daemon"] += 1
+        self.start()
+
+    def processes(self) -> dict[int, str]:
+        """Return all processes but the daemon whose words name the folder of this appliance."""
+        found = {}
+        for path in Path("/proc").glob("[0-9]*/cmdline"):
+            with contextlib.suppress(OSError):
+                words = path.read_bytes().replace(b"\0", b" ").decode("utf-8", "replace")
+                if str(self._house.folder) in words and int(path.parent.name) != self.daemon.pid:
+                    found[int(path.parent.name)] = words
+        return found
+
+    def end(self) -> None:
+        """Let the daemon live a while, then stop it as a person does."""
+        until(lambda: catches_sigterm(self.daemon.pid), 60)  # on a busy machine it takes long to begin
+        time.sleep(3)
+        self.daemon.terminate()
+        assert self.daemon.wait(60) == 0
+        self.said.close()
+
+
+def test_killed_again_and_again_it_loses_and_doubles_nothing(house):
+    house.write(jobs(house), "web: {port: 0}\nstop-grace: 0s")
+    random = Random(SEED)
+    victims = Victims(house, random)
+    try:
+        for number in range(KILLS):
+            time.sleep(random.uniform(0.05, 1.0))
+            victims.kill()
+            if number % 50 == 49:
+                print(f"{number + 1} kills: {dict(victims.killed)}")  # noqa: T201 - for who runs the long one
+        victims.end()
+        until(lambda: not victims.processes(), 15)  # no orphan
+    finally:
+        victims.daemon.kill()
+        victims.daemon.wait()
+        victims.said.close()
+    assert "Traceback" not in (house.folder / "said").read_text("utf-8")
+    check(house)
+    print(f"seed {SEED}: {sum(victims.killed.values())} kills {dict(victims.killed)}; {told(house)}")  # noqa: T201
+
+
+def check(house: House) -> None:
+    """Check that the history is whole and tells of every slot, that none began twice, and that no lock is held."""
+    runs = {run["id"]: run for run in house.json("jobs", "history", "--count", "10000")}
+    with Store(house.state / "history.db") as store:
+        store.ensure_intact()
+    assert not list(house.state.glob("*.damaged-*"))
+    assert {run["outcome"] for run in runs.values()} <= {*BEGAN, "skipped", "misfired"}
+    starts = [json.loads(line) for line in (house.folder / "marks").read_text("utf-8").splitlines()]
+    times = Counter((runs[start["run"]]["job"], start["due"]) for start in starts)
+    twice = [each for each, count in times.items() if count > 1]
+    assert not twice, f"ran twice: {twice}"
+    began = Counter((run["job"], run["scheduled_for"]) for run in runs.values() if run["outcome"] in BEGAN)
+    assert max(began.values()) == 1, f"began twice: {began.most_common(3)}"
+    for start in starts:
+        run = runs[start["run"]]
+        assert (run["scheduled_for"], run["outcome"] in BEGAN) == (start["due"], True), run
+    slots = house.json("jobs", "history", "--slots", "--count", "10000")
+    newest = max(datetime.fromisoformat(slot["slot"]) for slot in slots if slot["outcome"] in BEGAN)
+    accounted = f"{newest - WAITING:%Y-%m-%dT%H:%M:%SZ}"
+    holes = [slot for slot in slots if slot["run"] is None and slot["slot"] < accounted]
+    assert not holes, f"nothing is known of {holes[:5]}"
+    held = [path.name for path in (house.state / "locks").glob("*.lock") if locks.is_locked(path)]
+    assert not held, f"still held: {held}"
+
+
+def told(house: House) -> str:
+    runs = house.json("jobs", "history", "--count", "10000")
+    return f"{len(runs)} rows: {dict(Counter(run['outcome'] for run in runs))}"

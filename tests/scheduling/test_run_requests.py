@@ -1,0 +1,235 @@
+"""What persons ask for starts once, at its time by the wall clock; what was cut off goes on: under a driven clock."""
+
+import asyncio
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
+from itertools import islice, pairwise
+
+import pytest
+
+from pi_appliance.errors import Refused
+from pi_appliance.scheduling import cron, slot_ledger
+from pi_appliance.scheduling.run_requests import RequestRunner
+from pi_appliance.storage.model import Outcome, Trigger
+from tests.installation import House
+from tests.scheduling.virtual_scheduler import NOON, World, world
+
+WAKE = "wake:\n  kind: command\n  with: {run: ['true']}"
+DAILY = "wake:\n  kind: command\n  schedule: '0 7 * * *'\n  with: {run: ['true']}"
+MINUTE = timedelta(minutes=1)
+
+
+@pytest.fixture
+def made(house: House) -> Iterator[World]:
+    with world(house, WAKE) as made:
+        yield made
+
+
+def ask(made: World, after: timedelta) -> str:
+    return made.appliance.store.requests.add("wake", made.clock.wall + after, {}, now=made.clock.wall).slot_name
+
+
+def test_it_starts_at_its_time_and_once(made):
+    name = ask(made, timedelta(minutes=30, seconds=17))
+    made.live(NOON + timedelta(hours=2))
+    (run,) = made.appliance.history(job="wake")
+    assert (run.scheduled_for, run.started, run.outcome) == (
+        name,
+        NOON + timedelta(minutes=30, seconds=17),
+        Outcome.SUCCEEDED,
+    )
+    assert max(made.naps) <= 60
+
+
+def test_two_daemons_start_it_once(made):
+    ask(made, timedelta(0))
+    first, second = (
+        RequestRunner(lambda: made.appliance, made.runs, clock=made.clock, trusted=lambda: True) for _ in range(2)
+    )
+    asyncio.run(first.look())
+    asyncio.run(second.look())
+    assert [due for due in made.runs.slots if due.startswith("request:")] == ["request:1"]
+
+
+def test_two_that_took_the_same_at_the_same_moment_run_it_once(made):
+    name = ask(made, timedelta(0))
+    for _ in range(2):
+        asyncio.run(made.runs.start("wake", Trigger.DAEMON, due=name))
+    assert [outcome for _, outcome in made.outcomes()] == [Outcome.SUCCEEDED, Outcome.SKIPPED]
+
+
+@pytest.mark.parametrize(("down", "outcome"), [(4, Outcome.SUCCEEDED), (6, Outcome.MISFIRED)])
+def test_what_came_due_while_the_daemon_was_down_starts_within_its_grace_and_is_told_after(made, down, outcome):
+    name = ask(made, MINUTE)
+    made.clock.go((1 + down) * 60)
+    made.restart()
+    made.live(made.clock.wall + MINUTE)
+    assert made.outcomes() == [(name, outcome)]
+    if outcome is Outcome.MISFIRED:
+        (run,) = made.appliance.history()
+        assert run.summary == "asked for at a time that is 6m past, more than its grace of 5m"
+
+
+def test_a_clock_that_is_put_forward_or_back_moves_it_along(made):
+    ask(made, timedelta(hours=5))
+    made.live(NOON + timedelta(hours=1))
+    made.clock.step(-timedelta(hours=3))
+    made.live(NOON + timedelta(hours=4))
+    assert made.runs.slots == []
+    made.clock.step(timedelta(hours=1))
+    made.live(made.clock.wall + 2 * MINUTE)
+    assert made.runs.slots == ["request:1"]
+
+
+def test_until_the_clock_is_trusted_only_what_is_to_begin_at_once_does(house):
+    with world(house, WAKE) as made:
+        house.config.write_text(house.config.read_text("utf-8").replace("sync: 0s", "sync: 15m"), "utf-8")
+        made.appliance = made.appliance.reloaded()
+        made.clock.ticks, made.clock.known = 5.0, False
+        made.restart()
+        ask(made, -MINUTE)
+        later = made.appliance.store.requests.add("wake", NOON + MINUTE, {}, now=NOON)
+        made.live(NOON + 3 * MINUTE)
+        assert made.runs.slots == ["request:1"]
+        made.clock.known = True
+        made.live(NOON + 4 * MINUTE)
+        assert made.runs.slots == ["request:1", later.slot_name]
+
+
+def test_a_pause_of_the_job_does_not_hold_it_up(house):
+    with world(house, DAILY) as made:
+        made.appliance.pause("wake", now=NOON)
+        ask(made, MINUTE)
+        made.live(NOON + 2 * MINUTE)
+        assert made.runs.slots == ["request:1"]
+
+
+def test_what_cannot_start_is_tried_again_more_and_more_seldom_and_told_in_the_end(made, caplog):
+    ask(made, timedelta(0))
+    made.runs.falling = [1] * 99
+    made.live(NOON + 7 * MINUTE)
+    assert 5 <= 99 - len(made.runs.falling) <= 8
+    assert made.outcomes() == [("request:1", Outcome.MISFIRED)]
+    ask(made, timedelta(0))
+    made.runs.falling, made.runs.failing = [], ["no room"]
+    made.live(made.clock.wall + MINUTE)
+    assert made.outcomes()[-1] == ("request:2", Outcome.SUCCEEDED)
+    assert "what was asked for is not started: no room" in caplog.text
+
+
+def hold(made: World) -> None:
+    made.appliance.store.requests.save_checkpoint("wake", "ringing", now=made.clock.wall)
+
+
+def lefts(made: World) -> list[float]:
+    """Return after how many seconds each run was started that is to finish what is left."""
+    started = [run.started for run in reversed(made.appliance.history(limit=100)) if run.scheduled_for is None]
+    return [round((each - NOON).total_seconds()) for each in started]
+
+
+def test_what_is_held_goes_on_at_once_after_a_restart_and_then_more_and_more_seldom(made):
+    hold(made)
+    made.live(NOON + timedelta(hours=1))
+    times = lefts(made)
+    assert times[0] == 0
+    gaps = [after - before for before, after in pairwise(times)]
+    assert gaps[:4] == [5, 10, 20, 40]
+    assert gaps[-1] == 600
+    made.appliance.store.requests.delete_checkpoint("wake")
+    made.live(NOON + timedelta(hours=2))
+    assert len(lefts(made)) == len(times)
+
+
+def test_a_session_that_lasted_and_is_cut_off_goes_on_at_once(house):
+    with world(house, WAKE, takes=lambda _: 1800.0) as made:
+        hold(made)
+        made.live(NOON + timedelta(hours=1))
+        assert lefts(made)[:2] == [0, 1800]
+
+
+def test_nothing_is_started_while_a_run_goes_on_and_a_slot_of_another_job_is_not_held_up(house):
+    jobs = f"{DAILY}\nsleep:\n  kind: command\n  with: {{run: ['true']}}"
+    with world(house, jobs, takes=lambda job: 36_000.0 if job == "sleep" else 0.0) as made:
+        made.appliance.store.requests.save_checkpoint("sleep", "waiting", now=NOON)
+        made.clock.go(12 * 3600)
+        made.restart()
+        made.live(NOON + timedelta(hours=20))
+        assert made.runs.by_job == [("sleep", "resume"), ("wake", "2026-05-02T07:00:00Z")]
+
+
+def test_what_is_too_old_or_of_a_job_that_is_gone_is_dropped_with_a_word(house, caplog):
+    with world(house, WAKE) as made:
+        hold(made)
+        made.appliance.store.requests.save_checkpoint("gone", "ringing", now=NOON)
+        made.appliance.store.requests.add("gone", NOON, {}, now=NOON)
+        made.clock.go(49 * 3600)
+        made.restart()
+        made.live(made.clock.wall + MINUTE)
+        assert made.runs.slots == []
+        assert made.appliance.store.requests.checkpoints() == []
+        assert "job=wake what it was in the middle of on 2026-05-01 is dropped: too long ago" in caplog.text
+        assert "job=gone is no longer in the file" in caplog.text
+
+
+# Skipping the next slot.
+
+
+def skip(made: World) -> str:
+    return cron.slot_key(slot_ledger.skip(made.appliance, "wake", now=made.clock.wall).at)
+
+
+def test_the_next_slot_is_left_out_and_told_and_the_one_after_it_used(house):
+    with world(house, DAILY) as made:
+        made.live(NOON + MINUTE)
+        assert skip(made) == skip(made) == "2026-05-02T07:00:00Z"
+        first, second = islice(made.appliance.slots("wake", NOON), 2)
+        assert (first.skipped, first.selected, second.selected) == (True, False, True)
+        made.restart()
+        made.live(NOON + timedelta(days=2))
+        assert made.outcomes() == [
+            ("2026-05-02T07:00:00Z", Outcome.SKIPPED),
+            ("2026-05-03T07:00:00Z", Outcome.SUCCEEDED),
+        ]
+        assert made.appliance.history()[-1].summary == "skipped by a person"
+        assert made.appliance.store.requests.skipped_slot("wake") is None
+
+
+def test_a_slot_that_was_skipped_while_nothing_ran_here_is_no_misfire(house):
+    with world(house, DAILY) as made:
+        made.live(NOON + MINUTE)
+        skip(made)
+        made.clock.go(24 * 3600)
+        made.restart()
+        made.live(made.clock.wall + MINUTE)
+        assert made.outcomes() == [("2026-05-02T07:00:00Z", Outcome.SKIPPED)]
+
+
+def test_it_is_used_after_all_when_a_person_says_so(house):
+    with world(house, DAILY) as made:
+        made.live(NOON + MINUTE)
+        skip(made)
+        slot_ledger.unskip(made.appliance, "wake", now=made.clock.wall)
+        made.live(NOON + timedelta(days=1))
+        assert made.outcomes() == [("2026-05-02T07:00:00Z", Outcome.SUCCEEDED)]
+
+
+@pytest.mark.parametrize(
+    ("jobs", "before", "said"),
+    [
+        (WAKE, lambda _: None, "wake has no times of its own"),
+        (DAILY, lambda made: made.appliance.pause("wake", now=NOON), "wake pauses"),
+    ],
+)
+def test_where_there_is_nothing_to_skip_that_is_said(house, jobs, before: Callable[[World], None], said):
+    with world(house, jobs) as made:
+        before(made)
+        with pytest.raises(Refused, match=said):
+            skip(made)
+        with pytest.raises(Refused, match="no slot of wake is to be skipped"):
+            slot_ledger.unskip(made.appliance, "wake", now=NOON)
+
+
+def test_the_name_of_a_day_long_ago_is_no_slot_to_skip(house):
+    with world(house, DAILY) as made:
+        made.appliance.store.requests.set_skipped_slot("wake", "2020-05-02T07:00:00Z")
+        assert slot_ledger.skipped(made.appliance, "wake", datetime(2026, 1, 1, tzinfo=UTC)) is None

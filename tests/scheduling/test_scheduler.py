@@ -1,0 +1,204 @@
+"""The daemon's scheduler under driven clocks: slots, steps forwards and backwards, outages and what is made up for."""
+
+import asyncio
+import fcntl
+from collections.abc import Iterator
+from datetime import timedelta
+
+import pytest
+
+from pi_appliance.scheduling.appliance import Appliance
+from pi_appliance.scheduling.scheduler import nap_until
+from pi_appliance.storage.model import Outcome
+from pi_appliance.system import locks
+from tests.installation import House
+from tests.scheduling.virtual_scheduler import NOON, World, world
+
+
+@pytest.fixture
+def hourly(house: House) -> Iterator[World]:
+    with world(
+        house, "tick:\n  kind: command\n  schedule: '0 * * * *'\n  misfire-grace: 5m\n  with: {run: ['true']}"
+    ) as made:
+        made.look()
+        yield made
+
+
+def test_each_slot_is_started_once_at_its_time(hourly):
+    hourly.live(NOON + timedelta(hours=3))
+    assert hourly.runs.slots == [f"2026-05-01T{hour}:00:00Z" for hour in (13, 14, 15)]
+
+
+def test_it_never_naps_longer_than_a_minute_and_never_past_the_next_slot(hourly):
+    hourly.clock.go(57 * 60 + 30)
+    hourly.live(NOON + timedelta(hours=1))
+    assert hourly.naps == [60, 60, 30]
+
+
+def test_a_step_forward_over_a_slot_within_its_grace_starts_it(hourly):
+    hourly.clock.step(timedelta(hours=1, minutes=4))
+    hourly.look()
+    assert hourly.runs.slots == ["2026-05-01T13:00:00Z"]
+
+
+def test_a_step_forward_beyond_the_grace_is_a_misfire_in_the_history(hourly):
+    hourly.clock.step(timedelta(hours=2, minutes=30))
+    hourly.look()
+    (run,) = hourly.appliance.history()
+    assert hourly.runs.slots == []
+    assert run.outcome is Outcome.MISFIRED
+    assert "2 slots since 2026-05-01T13:00:00Z" in run.summary
+    assert "the clock was put forward by 2h30m" in run.summary
+
+
+def test_a_step_back_starts_no_slot_twice_and_waits_for_no_clock_to_catch_up(hourly):
+    hourly.clock.go(3600)
+    hourly.look()
+    hourly.clock.step(timedelta(hours=-6, minutes=-30))
+    hourly.look()
+    hourly.live(NOON + timedelta(hours=2))
+    assert hourly.runs.slots[0] == "2026-05-01T13:00:00Z"
+    assert sorted(hourly.runs.slots[1:]) == [f"2026-05-01T{hour:02}:00:00Z" for hour in (7, 8, 9, 10, 11, 12, 14)]
+
+
+def test_a_job_at_boot_runs_once_however_often_the_daemon_starts(house):
+    jobs = "boot:\n  kind: command\n  schedule: '@reboot'\n  with: {run: ['true']}"
+    for _ in range(3):
+        with world(house, jobs) as made:
+            made.live(NOON)
+    with Appliance.open(house.config) as appliance:
+        (run,) = appliance.history()
+    assert run.scheduled_for is not None
+    assert run.scheduled_for.startswith("boot:")
+
+
+def test_a_slot_that_cannot_be_started_is_tried_again_within_its_grace_and_the_daemon_lives_on(hourly):
+    hourly.runs.failing = ["no memory", "no memory"]
+    hourly.live(NOON + timedelta(hours=1, minutes=10))
+    assert hourly.runs.slots == ["2026-05-01T13:00:00Z"]
+    assert not hourly.runs.failing
+
+
+def test_a_slot_that_cannot_be_started_in_all_its_grace_is_a_misfire(hourly):
+    hourly.runs.failing = ["no memory"] * 20
+    hourly.live(NOON + timedelta(hours=1, minutes=10))
+    (run,) = hourly.appliance.history()
+    assert (run.outcome, run.scheduled_for, hourly.runs.slots) == (Outcome.MISFIRED, "2026-05-01T13:00:00Z", [])
+
+
+@pytest.mark.parametrize(("status", "says"), [(2, "with status 2"), (-9, "by signal 9")])
+def test_a_run_that_ends_before_it_begins_is_told_by_the_history(hourly, status, says):
+    hourly.runs.falling = [status]
+    hourly.live(NOON + timedelta(hours=1))
+    (run,) = hourly.appliance.history()
+    assert (run.outcome, run.scheduled_for) == (Outcome.FAILED, "2026-05-01T13:00:00Z")
+    assert f"its process ended {says} before it began" in run.summary
+
+
+@pytest.mark.parametrize(("minutes", "started"), [(4, ["2026-05-01T13:00:00Z"]), (6, [])])
+def test_a_slot_that_came_while_the_daemon_was_restarted_is_started_within_its_grace(hourly, minutes, started):
+    hourly.clock.go(3600 + minutes * 60)
+    hourly.restart()
+    hourly.live(hourly.clock.now())
+    assert hourly.runs.slots == started
+
+
+def test_a_slot_that_was_used_before_the_daemon_was_restarted_is_not_used_again(hourly):
+    hourly.live(NOON + timedelta(hours=1))
+    for _ in range(2):
+        hourly.restart()
+        hourly.live(NOON + timedelta(hours=1, minutes=1))
+    assert hourly.runs.slots == ["2026-05-01T13:00:00Z"]
+
+
+def test_a_job_that_never_ran_begins_with_its_next_slot(hourly):
+    hourly.restart()
+    hourly.live(NOON + timedelta(minutes=2))
+    assert hourly.runs.slots == []
+
+
+def test_how_often_and_how_far_the_clock_was_put_is_told(hourly):
+    assert (hourly.scheduler.steps, hourly.scheduler.last_step) == (0, "")
+    for step in (timedelta(minutes=2), timedelta(seconds=-30)):
+        hourly.clock.step(step)
+        hourly.look()
+    assert (hourly.scheduler.steps, hourly.scheduler.last_step) == (2, "the clock was put back by 30s")
+    hourly.look()
+    assert hourly.scheduler.last_step == "the clock was put back by 30s"
+
+
+def test_how_long_a_clock_that_nobody_has_set_is_waited_for_is_told(hourly, house):
+    house.config.write_text(house.config.read_text("utf-8").replace("sync: 0s", "sync: 20m"), "utf-8")
+    hourly.appliance, hourly.clock.known = hourly.appliance.reloaded(), False
+    hourly.restart()
+    hourly.look()
+    assert (hourly.scheduler.clock_state, hourly.scheduler.clock_wait) == ("untrusted", 1200 - hourly.clock.monotonic())
+    hourly.clock.go(600)
+    hourly.look()
+    assert (hourly.scheduler.clock_state, hourly.scheduler.clock_wait) == ("trusted", 0)
+
+
+def test_a_slot_that_waits_for_its_turn_is_not_overtaken_by_a_newer_one(house):
+    jobs = "tick:\n  kind: command\n  schedule: every 1m\n  concurrency: queue\n  with: {run: ['true']}"
+    with world(house, jobs) as made, locks.acquire(made.appliance.lock_path("tick")) as lock:
+        assert lock is not None
+        made.look()
+        made.clock.go(60)
+        made.look()  # a run that another daemon began goes on
+        fcntl.flock(lock.fd, fcntl.LOCK_UN)
+        made.clock.go(60)
+        made.look()
+        made.look()
+        assert made.runs.slots == ["2026-05-01T12:01:00Z", "2026-05-01T12:02:00Z"]
+
+
+def test_a_run_that_found_nothing_to_write_into_is_tried_again_within_its_grace(hourly):
+    hourly.runs.falling = [75, 75]
+    hourly.live(NOON + timedelta(hours=1, minutes=4))
+    assert hourly.runs.slots == ["2026-05-01T13:00:00Z"]
+    assert [outcome for _, outcome in hourly.outcomes()] == [Outcome.SUCCEEDED]
+
+
+def test_a_job_of_the_start_of_the_machine_is_tried_again_until_it_has_begun(house):
+    jobs = "once:\n  kind: command\n  schedule: '@reboot'\n  with: {run: ['true']}"
+    with world(house, jobs) as made:
+        made.runs.falling = [75, 75]
+        made.live(NOON + timedelta(minutes=5))
+        assert len(made.runs.slots) == 1
+
+
+def test_a_chain_that_cannot_begin_is_tried_once_a_minute(house):
+    jobs = (
+        "a:\n  kind: command\n  with: {run: ['true']}\nb:\n  kind: command\n  depends-on: [a]\n  with: {run: ['true']}"
+    )
+    with world(house, jobs) as made:
+        made.look()
+        made.clock.go(1)
+        run, _ = made.appliance.store.start_run(
+            job="a", kind="command", trigger="manual", due=None, now=made.clock.now()
+        )
+        made.appliance.store.finish_run(run, Outcome.SUCCEEDED, "", now=made.clock.now(), attempts=1)
+        made.runs.falling = [75] * 9
+        for _ in range(10):
+            made.look()
+        assert len(made.runs.falling) == 8
+        made.runs.falling = []
+        made.clock.go(61)
+        made.look()
+        assert made.runs.slots == [f"after:{run}"]
+
+
+@pytest.mark.parametrize("turns", range(5))
+def test_who_is_told_to_end_just_as_news_come_ends(turns):
+    async def scene():
+        news = asyncio.Event()
+        napping = asyncio.create_task(nap_until(news, 60))
+        await asyncio.sleep(0)
+        news.set()
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        if napping.cancel():  # else it has ended by itself
+            with pytest.raises(asyncio.CancelledError):
+                await napping
+
+    asyncio.run(scene())

@@ -1,0 +1,125 @@
+"""The scheduler while the wall clock is not to be believed, and when it is put forward or back."""
+
+from datetime import timedelta
+
+import pytest
+
+from pi_appliance.storage.model import Outcome
+from pi_appliance.system.clock import ClockState
+from tests.installation import House
+from tests.scheduling.virtual_scheduler import NOON, World, world
+
+TWO = (
+    "wall:\n  kind: command\n  schedule: '*/10 * * * *'\n  with: {run: ['true']}\n"
+    "span:\n  kind: command\n  schedule: every 1m\n  with: {run: ['true']}\n"
+)
+
+
+def untrusted(made: World) -> World:
+    """Let the machine have started five seconds ago, with a clock that nobody has set."""
+    made.clock.ticks, made.clock.known = 5.0, False
+    made.restart()
+    return made
+
+
+def ran(made: World, job: str) -> list[str]:
+    return [due[11:16] for name, due in made.runs.by_job if name == job]
+
+
+def test_jobs_by_the_wall_clock_wait_for_it_and_intervals_do_not(house: House) -> None:
+    with world(house, TWO) as made:
+        house.config.write_text(house.config.read_text("utf-8").replace("sync: 0s", "sync: 15m"), "utf-8")
+        made.scheduler.take_over(made.appliance.reloaded())
+        untrusted(made)
+        made.scheduler.take_over(made.appliance.reloaded())
+        made.live(NOON + timedelta(minutes=12))
+        assert made.scheduler.clock_state is ClockState.UNTRUSTED
+        assert ran(made, "wall") == []
+        assert len(ran(made, "span")) == 12
+        made.live(NOON + timedelta(minutes=21))
+        assert made.scheduler.clock_state is ClockState.TRUSTED
+        assert ran(made, "wall") == ["12:20"]  # from the moment on that the clock is believed: at 12:15
+
+
+def test_when_the_clock_is_set_what_was_missed_is_accounted_for(house: House) -> None:
+    daily = "wall:\n  kind: command\n  schedule: '0 * * * *'\n  catch-up: {max-age: 2h}\n  with: {run: ['true']}\n"
+    with world(house, daily) as made:
+        made.live(NOON + timedelta(minutes=30))
+        untrusted(made)
+        made.live(made.clock.now() + timedelta(seconds=30))
+        made.clock.step(timedelta(hours=5))
+        made.clock.known = True
+        made.live(made.clock.now() + timedelta(minutes=1))
+        assert made.outcomes() == [
+            ("2026-05-01T15:00:00Z", Outcome.SKIPPED),  # 13, 14 and 15 o'clock in one row: outside the window
+            ("2026-05-01T16:00:00Z", Outcome.SKIPPED),  # a newer one is made up for
+            ("2026-05-01T17:00:00Z", Outcome.SUCCEEDED),
+        ]
+
+
+def test_it_looks_often_while_the_clock_may_be_set_at_any_moment(house: House) -> None:
+    with world(house, "wall:\n  kind: command\n  schedule: '0 * * * *'\n  with: {run: ['true']}\n") as made:
+        house.config.write_text(house.config.read_text("utf-8").replace("sync: 0s", "sync: 10m"), "utf-8")
+        again = made.appliance.reloaded()
+        untrusted(made).scheduler.take_over(again)
+        made.live(NOON + timedelta(minutes=1))
+        assert max(made.naps) <= 5
+
+
+@pytest.mark.parametrize("seconds", [1, -1, 90, -90])
+def test_a_small_step_around_a_slot_runs_it_once(house: House, seconds: int) -> None:
+    with world(house, "wall:\n  kind: command\n  schedule: '0 * * * *'\n  with: {run: ['true']}\n") as made:
+        for minute in (59, 60, 61):
+            made.live(NOON + timedelta(minutes=minute))
+            made.clock.step(timedelta(seconds=seconds))
+            made.look()
+        made.live(NOON + timedelta(hours=1, minutes=30))
+        assert ran(made, "wall") == ["13:00"]
+        assert made.scheduler.steps >= 2
+
+
+def test_a_step_is_said_once_with_its_size(house: House, caplog: pytest.LogCaptureFixture) -> None:
+    with world(house, TWO) as made:
+        made.look()
+        made.clock.step(timedelta(days=-2))
+        made.look()
+        made.look()
+        assert caplog.messages == ["the clock was put back by 2d"]
+        assert made.scheduler.clock_state is ClockState.TRUSTED
+
+
+def test_slots_that_were_missed_while_the_clock_was_ahead_run_when_they_really_come(house: House) -> None:
+    with world(house, "wall:\n  kind: command\n  schedule: '0 * * * *'\n  with: {run: ['true']}\n") as made:
+        made.look()
+        made.clock.step(timedelta(days=3650))
+        made.live(made.clock.now() + timedelta(minutes=5))
+        made.clock.step(timedelta(days=-3650))
+        made.live(NOON + timedelta(hours=2, minutes=1))
+        assert [due for due in made.runs.slots if due.startswith("2026")] == [
+            "2026-05-01T13:00:00Z",
+            "2026-05-01T14:00:00Z",
+        ]
+
+
+@pytest.mark.parametrize("ahead", [timedelta(hours=30), timedelta(minutes=62)])
+def test_a_pause_that_was_ended_while_the_clock_was_ahead_holds_nothing_back(house: House, ahead: timedelta) -> None:
+    with world(house, "wall:\n  kind: command\n  schedule: '0 * * * *'\n  with: {run: ['true']}\n") as made:
+        made.look()
+        made.clock.step(ahead)
+        made.appliance.pause("wall", now=made.clock.now())
+        made.live(made.clock.now() + timedelta(minutes=1))
+        made.appliance.resume("wall", now=made.clock.now())
+        made.clock.step(-ahead)
+        made.live(NOON + timedelta(hours=2, minutes=5))
+        assert ran(made, "wall")[-2:] == ["13:00", "14:00"]
+
+
+def test_a_pause_that_nobody_ended_holds_whatever_the_clock_does(house: House) -> None:
+    with world(house, "wall:\n  kind: command\n  schedule: '0 * * * *'\n  with: {run: ['true']}\n") as made:
+        made.look()
+        made.clock.step(timedelta(hours=30))
+        made.appliance.pause("wall", now=made.clock.now())
+        made.look()
+        made.clock.step(timedelta(hours=-30))
+        made.live(NOON + timedelta(hours=2, minutes=5))
+        assert ran(made, "wall") == []

@@ -1,0 +1,177 @@
+"""A year of a Pi with 200 jobs, and lives full of accidents: no slot runs twice, and none goes without a word."""
+
+import contextlib
+import os
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+from random import Random
+
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, precondition, rule, run_state_machine_as_test
+
+from tests.installation import House, in_memory
+from tests.scheduling.accident_simulation import NEW_YEAR, Life
+
+DAY = timedelta(days=1)
+YEARS = 365 * DAY
+STEPS = [
+    timedelta(seconds=1),
+    timedelta(minutes=7),
+    timedelta(hours=1),
+    timedelta(hours=3, minutes=30),
+    9 * DAY,
+    10 * YEARS,
+]
+
+
+def job(name: str, schedule: str, **more: str) -> str:
+    """Return one job as YAML."""
+    keys = "".join(f"  {key.replace('_', '-')}: {value}\n" for key, value in more.items())
+    return f"{name}:\n  kind: command\n  with: {{run: ['true']}}\n  schedule: {schedule}\n{keys}"
+
+
+def two_hundred(random: Random) -> Iterator[str]:
+    """Yield jobs of every sort, at random times."""
+    policies = [
+        {},
+        {"misfire-grace": "10m"},
+        {"catch-up": "{max-age: 6h}"},
+        {"catch-up": "{max-age: 2d, max-runs: 3, stagger: 10m}"},
+        {"jitter": "20m"},
+        {"chance": "1/4"},
+        {"chance": "1/3", "catch-up": "{max-age: 1d}", "jitter": "15m"},
+    ]
+    for number in range(200):
+        minute, hour = random.randrange(60), random.randrange(24)
+        when = (
+            f'"{minute} {hour} * * *"'
+            if number < 50
+            else f'"{minute} {hour} * * {random.randrange(7)}"'
+            if number < 140
+            else f'"{minute} {hour} {random.randrange(1, 31)} * *"'
+            if number < 180
+            else f'"{minute} {hour},{(hour + 12) % 24} * * *"'
+            if number < 190
+            else f"every {random.choice((4, 6, 12))}h"
+            if number < 199
+            else f'"{minute} * * * *"'
+        )
+        name = f"long-{number}" if number % 9 == 0 else f"job-{number}"
+        more = dict(random.choice(policies))
+        if number % 18 == 0:
+            more["concurrency"] = "queue"
+        yield job(name, when, **more)
+
+
+def test_a_year_with_200_jobs() -> None:
+    random = Random(2027)
+    with in_memory() as folder, contextlib.closing(Life(House(Path(folder)), "".join(two_hundred(random)))) as life:
+        while life.clock.now() < NEW_YEAR + YEARS:
+            life.live(random.uniform(0.1, 20) * DAY)
+            match random.randrange(4):
+                case 0:
+                    life.power_cut(off=random.uniform(0, 1.5) * DAY, clock_lost=False)
+                case 1:  # the clock stands still meanwhile; some time after the start somebody sets it
+                    off = random.uniform(0, 3) * DAY
+                    life.power_cut(off=off, clock_lost=True)
+                    life.live(timedelta(minutes=random.uniform(0, 30)))
+                    life.step(off)
+                    life.clock.known = True
+                case 2:
+                    by = random.choice(STEPS) * random.choice((1, -1))
+                    life.step(by)
+                    life.live(random.uniform(0, 0.2) * DAY)
+                    life.step(-by)
+                case 3:
+                    life.start()  # the daemon alone
+        life.live(2 * DAY)
+        life.check()
+        assert len(life.runs.by_job) > 20_000
+
+
+class Accidents(RuleBasedStateMachine):
+    """Few jobs, and anything may happen at any time."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.folder = in_memory()
+        self.life = Life(
+            House(Path(self.folder.name)),
+            job("hourly", '"0 * * * *"')
+            + job("night", '"30 2 * * *"', catch_up="{max-age: 12h}")
+            + job("twice", '"15 2,14 * * *"', jitter="30m", catch_up="{max-age: 1d, max-runs: 2, stagger: 20m}")
+            + job("drawn", '"*/30 * * * *"', chance="1/3", catch_up="{max-age: 3h}")
+            + job("span", "every 25m", misfire_grace="1m")
+            + job("long", '"*/30 * * * *"', concurrency="queue"),
+        )
+        self.off = timedelta(0)  # how far the clock is wrong
+
+    @rule(hours=st.floats(0.01, 60))
+    def live(self, hours: float) -> None:
+        self.life.live(timedelta(hours=hours))
+
+    @rule(days=st.sampled_from([86, 87, 302, 303]))
+    def go_to_a_day_on_which_the_clock_is_changed(self, days: int) -> None:
+        ahead = NEW_YEAR + days * DAY - self.life.clock.now()
+        if timedelta(0) < ahead < 400 * DAY:
+            self.life.power_cut(off=ahead, clock_lost=False)
+
+    @rule(seconds=st.one_of(st.floats(-5, 5), st.floats(-30_000, 30_000), st.floats(-3.2e8, 3.2e8)))
+    def step(self, seconds: float) -> None:
+        by = timedelta(seconds=round(seconds, 3))
+        self.off += by
+        self.life.step(by)
+
+    @precondition(lambda self: self.off)
+    @rule()
+    def set_right(self) -> None:
+        self.life.step(-self.off)
+        self.off = timedelta(0)
+        self.life.clock.known = True
+
+    @rule(hours=st.floats(0, 50), clock_lost=st.booleans())
+    def power_cut(self, hours: float, clock_lost: bool) -> None:
+        off = timedelta(hours=round(hours, 3))
+        self.life.power_cut(off=off, clock_lost=clock_lost)
+        if clock_lost:
+            self.off -= off
+
+    @rule()
+    def restart(self) -> None:
+        self.life.start()
+
+    @rule(name=st.sampled_from(["hourly", "night", "span"]), minutes=st.floats(1, 600))
+    def pause(self, name: str, minutes: float) -> None:
+        life = self.life
+        life.appliance.pause(name, now=life.clock.now())
+        life.live(timedelta(minutes=minutes))
+        life.appliance.resume(name, now=life.clock.now())
+        # What came meanwhile was meant to be left out.
+        life.forgive(name)
+
+    def teardown(self) -> None:
+        self.life.live(timedelta(hours=30))
+        try:
+            self.life.check()
+        finally:
+            self.life.close()
+            self.folder.cleanup()
+
+
+def test_no_accident_loses_a_slot_or_runs_one_twice() -> None:
+    once_more_alike = "CI" in os.environ  # else it looks for other accidents each time
+    few = settings(max_examples=25, stateful_step_count=12, deadline=None, derandomize=once_more_alike)
+    run_state_machine_as_test(Accidents, settings=few)
+
+
+def test_a_pause_that_a_person_ended_is_over_however_the_clock_was_wrong_then() -> None:
+    accidents = Accidents()
+    accidents.pause("span", 1.0)
+    accidents.step(142_712_319)
+    accidents.restart()
+    accidents.pause("span", 1.0)
+    accidents.restart()
+    accidents.set_right()
+    accidents.teardown()

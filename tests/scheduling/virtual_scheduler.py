@@ -1,0 +1,156 @@
+"""A scheduler in a world without waiting: the test moves the clocks, and runs take as long as it says."""
+
+import asyncio
+import heapq
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from itertools import count
+from pathlib import Path
+
+import pytest
+
+from pi_appliance.errors import Unavailable
+from pi_appliance.scheduling.appliance import Appliance
+from pi_appliance.scheduling.child_runs import Runs
+from pi_appliance.scheduling.run_requests import RequestRunner
+from pi_appliance.scheduling.scheduler import Scheduler
+from pi_appliance.storage.model import RESUME, Outcome, Trigger
+from pi_appliance.system.clock import ClockState
+from tests.installation import House
+
+NOON = datetime(2026, 5, 1, 12, tzinfo=UTC)
+
+
+class VirtualClock:
+    """The clocks of a machine; `wall` may be put forward and back, `monotonic` goes on."""
+
+    def __init__(self, wall: datetime = NOON, *, is_synchronized: bool = True) -> None:
+        self.wall, self.ticks, self.known = wall, 1000.0, is_synchronized
+
+    def now(self) -> datetime:
+        return self.wall
+
+    def monotonic(self) -> float:
+        return self.ticks
+
+    def is_synchronized(self) -> bool:
+        return self.known
+
+    def go(self, seconds: float) -> None:
+        """Let time pass."""
+        self.wall += timedelta(seconds=seconds)
+        self.ticks += seconds
+
+    def step(self, by: timedelta) -> None:
+        """Put the wall clock forward or back."""
+        self.wall += by
+
+
+class VirtualRuns(Runs):
+    """Runs that claim their slot and keep the history as a real run does, and end when their time has come."""
+
+    def __init__(
+        self, appliance: Appliance, clock: VirtualClock, takes: Callable[[str], float] = lambda _: 0.0
+    ) -> None:
+        super().__init__(Path("unused"))
+        self.appliance, self._clock, self._takes = appliance, clock, takes
+        self.slots = list[str]()
+        self.by_job = list[tuple[str, str]]()
+        self.failing, self.falling = list[str](), list[int]()  # why the next do not start, or how they end at once
+        self.beaten = 0  # how often a slot was used by the time its run began
+        self._ends = list[tuple[float, int, str, int, Callable[[int], None]]]()
+        self._number = count()
+
+    def is_running(self, job: str) -> bool:
+        return any(each[2] == job for each in self._ends)
+
+    async def start(
+        self, job: str, trigger: Trigger, *, due: str | None = None, ended: Callable[[int], None] = lambda _: None
+    ) -> None:
+        if self.failing:
+            raise Unavailable(self.failing.pop())
+        if self.falling:
+            ended(self.falling.pop())
+            return
+        now, store = self._clock.now(), self.appliance.store
+        slot = None if due == RESUME else due
+        run, used = store.start_run(job=job, kind="command", trigger=trigger, due=slot, now=now)
+        if used is not None:
+            self.beaten += 1
+            store.finish_run(run, Outcome.SKIPPED, "used", now=now)
+            ended(0)
+            return
+        self.slots.append(str(due))
+        self.by_job.append((job, str(due)))
+        heapq.heappush(self._ends, (self._clock.monotonic() + self._takes(job), next(self._number), job, run, ended))
+        self.end_what_is_over()
+
+    def end_what_is_over(self) -> None:
+        """End the runs whose time has come."""
+        while self._ends and self._ends[0][0] <= self._clock.monotonic():
+            *_, run, ended = heapq.heappop(self._ends)
+            self.appliance.store.finish_run(run, Outcome.SUCCEEDED, "", now=self._clock.now(), attempts=1)
+            ended(0)
+
+    def next_end(self) -> float:
+        """Return when the next run ends, by the steady clock."""
+        return self._ends[0][0] if self._ends else float("inf")
+
+    def vanish(self) -> None:
+        """Lose all runs, as in a power cut."""
+        self._ends.clear()
+
+
+class World:
+    """A scheduler, its clocks and its runs."""
+
+    def __init__(self, house: House, jobs: str, rest: str = "", takes: Callable[[str], float] = lambda _: 0.0) -> None:
+        house.write(jobs, rest)
+        self.appliance = Appliance.open(house.config)
+        self.clock = VirtualClock()
+        self.runs = VirtualRuns(self.appliance, self.clock, takes)
+        self.naps: list[float] = []
+        self.restart()
+
+    def restart(self) -> None:
+        """Begin anew, as a daemon that was started again does."""
+        asking = RequestRunner(lambda: self.appliance, self.runs, clock=self.clock, trusted=self._is_trusted)
+        self.scheduler = Scheduler(self.appliance, self.runs, clock=self.clock, nap=self._nap, also=asking.look)
+
+    def _is_trusted(self) -> bool:
+        return self.scheduler.clock_state is not ClockState.UNTRUSTED
+
+    async def _nap(self, seconds: float) -> None:
+        self.naps.append(seconds)
+        seconds = min(seconds, max(0.0, self.runs.next_end() - self.clock.monotonic()))
+        self.clock.go(seconds)
+        self.runs.end_what_is_over()
+
+    def look(self) -> None:
+        """Look at the clock once."""
+        asyncio.run(self.scheduler.look())
+
+    def live(self, until: datetime) -> None:
+        """Let the loop run until the wall clock shows UNTIL."""
+
+        def alive() -> None:
+            if self.clock.now() >= until:
+                raise StopAsyncIteration
+
+        with pytest.raises((StopAsyncIteration, RuntimeError)):
+            asyncio.run(self.scheduler.run(alive))
+
+    def outcomes(self, job: str | None = None) -> list[tuple[str | None, Outcome | None]]:
+        """Return slot and outcome of each run, the oldest first."""
+        return [(run.scheduled_for, run.outcome) for run in reversed(self.appliance.store.history(job=job, limit=1000))]
+
+
+@contextmanager
+def world(house: House, jobs: str, rest: str = "", takes: Callable[[str], float] = lambda _: 0.0) -> Iterator[World]:
+    """Open a World and close it."""
+    made = World(house, jobs, rest, takes)
+    try:
+        yield made
+    finally:
+        made.appliance.close()

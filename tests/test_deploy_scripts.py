@@ -1,0 +1,386 @@
+"""The scripts of deploy/: they say what they do, do it once, and leave nothing behind."""
+
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from pi_appliance.puzzles import kernels
+
+ROOT = Path(__file__).parents[1]
+NOT_SOURCES = (".git", ".venv*", "*.egg-info", "__pycache__", ".*_cache", ".hypothesis", "build", "dist", ".state")
+SUFFIX = kernels.EXTENSION_SUFFIXES[0]
+EXTRAS = "[discovery,mastodon,pictures]"  # of run.sh
+INSTALL = ROOT / "deploy" / "install.sh"
+UNINSTALL = ROOT / "deploy" / "uninstall.sh"
+
+
+# What the scripts themselves listen to must not come from whoever runs the tests.
+INHERITED = {
+    name: value
+    for name, value in os.environ.items()
+    if name not in ("PYTHON", "PI_APPLIANCE_CONFIG", "PI_APPLIANCE_PLAIN")
+}
+
+
+def sh(script: Path, *arguments: str | Path, status: int = 0, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Run SCRIPT as the machine's own sh does, from another folder, and check its exit status."""
+    ended = subprocess.run(
+        ["sh", script, *arguments],
+        cwd="/",
+        env={**INHERITED, **environment},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if "No matching distribution found" in ended.stderr and not environment:
+        pytest.skip("the packages it needs cannot be fetched here")
+    assert ended.returncode == status, ended.stdout + ended.stderr
+    return ended
+
+
+def stand_ins(folder: Path, **programs: str) -> dict[str, str]:
+    """Write PROGRAMS, each a script, into FOLDER and return the PATH that has them first and no folder of root's."""
+    folder.mkdir(exist_ok=True)
+    for name, script in programs.items():
+        program = folder / name.replace("_", "-")
+        program.write_text(f"#!/bin/sh\n{script}\n")
+        program.chmod(0o755)
+    return {"PATH": f"{folder}:/usr/bin:/bin"}
+
+
+def files_below(folder: Path) -> list[str]:
+    """Return all that is not a folder below FOLDER, without what lies inside a release."""
+    found = (str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_symlink() or not path.is_dir())
+    return sorted(path for path in found if "/releases/" not in path)
+
+
+@pytest.mark.parametrize("script", [INSTALL, UNINSTALL], ids=lambda script: script.name)
+@pytest.mark.parametrize(
+    ("words", "wrong"),
+    [
+        (["--dry-run", "--perfix"], "no option is called '--perfix'"),
+        (["--prefix"], "--prefix needs a folder"),
+        (["--prefix", "--yes"], "--prefix needs a folder"),
+    ],
+)
+def test_wrong_use_of_a_script_names_what_is_wrong_and_ends_with_2(script: Path, words: list[str], wrong: str) -> None:
+    first, usage, *_ = sh(script, *words, status=2).stderr.splitlines()
+    assert first == f"pi-appliance: {wrong}"
+    assert usage.startswith(f"Usage: deploy/{script.name}")
+
+
+@pytest.mark.parametrize("script", ["install.sh", "uninstall.sh", "test.sh"])
+def test_help_is_printed_and_nothing_is_done(script: str) -> None:
+    said = sh(ROOT / "deploy" / script, "--help", PATH="/usr/bin:/bin", PYTHON="/bin/false").stdout
+    assert said.startswith(f"Usage: deploy/{script}")
+    assert "Exit status: 0" in said
+
+
+@pytest.fixture(scope="module")
+def clone(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Give a clone of our own, in a path with a space."""
+    folder = tmp_path_factory.mktemp("deploy") / "my clone"
+    shutil.copytree(ROOT, folder, symlinks=True, ignore=shutil.ignore_patterns(*NOT_SOURCES))
+    (folder / "config" / "secrets.env").write_text("WEB_PASSWORD=secret\n")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def staged(clone: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Give the root of an installed appliance."""
+    root = tmp_path_factory.mktemp("staged") / "the root"
+    sh(clone / "deploy" / "install.sh", "--yes", "--prefix", root)
+    yield root
+    sh(UNINSTALL, "--yes", "--purge", "--prefix", root)
+    assert files_below(root) == []
+
+
+def test_a_dry_run_says_every_step_and_does_none(tmp_path: Path) -> None:
+    said = sh(INSTALL, "--dry-run", "--prefix", tmp_path / "root").stdout
+    assert "would: build the release" in said
+    assert "nothing was changed" in said
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.skipif(Path("/run/systemd/system").exists(), reason="systemd runs this machine")
+def test_a_dry_run_ends_with_what_the_real_one_would_be_refused_for() -> None:
+    ended = sh(INSTALL, "--dry-run", status=1)
+    assert "would: build the release" in ended.stdout
+    assert ended.stderr.endswith(
+        "this would be refused: systemd does not run this machine; start deploy/run.sh instead\n"
+    )
+    assert ended.stderr.count("\n") == 1
+
+
+def test_without_a_terminal_and_without_yes_nothing_is_begun() -> None:
+    said = sh(UNINSTALL, status=1).stderr
+    assert said.count("\n") == 1
+    assert "--yes" in said or "only root" in said
+
+
+def test_a_release_that_cannot_be_built_ends_with_what_to_try(clone: Path, tmp_path: Path) -> None:
+    offline = {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(tmp_path)}
+    ended = sh(clone / "deploy" / "install.sh", "--yes", "--prefix", tmp_path / "root", status=1, **offline)
+    assert "could not be built, see above. Is this machine online? Try: ping" in ended.stderr.splitlines()[-1]
+    assert not (tmp_path / "root" / "opt" / "pi-appliance" / "current").exists()
+
+
+def test_an_install_puts_everything_in_its_place(staged: Path) -> None:
+    assert files_below(staged)[:2] == ["etc/pi-appliance/.defaults", "etc/pi-appliance/appliance.yaml"]
+    configuration = staged / "etc" / "pi-appliance"
+    assert "state-dir: /var/lib/pi-appliance\n" in (configuration / "appliance.yaml").read_text()
+    assert (configuration / "secrets.env").read_text() == "WEB_PASSWORD=secret\n"
+    assert (configuration / "secrets.env").stat().st_mode & 0o777 == 0o600
+    assert (staged / "usr/local/bin/pi-appliance").readlink() == Path("/opt/pi-appliance/current/bin/pi-appliance")
+    for unit in (ROOT / "systemd").iterdir():
+        place = "etc/udev/rules.d" if unit.suffix == ".rules" else "etc/systemd/system"
+        assert (staged / place / unit.name).read_text() == unit.read_text()
+
+
+def test_the_release_is_whole_and_knows_nothing_of_where_it_was_built(staged: Path, tmp_path: Path) -> None:
+    current = staged / "opt" / "pi-appliance" / "current"
+    assert str(staged) not in (current / "bin" / "pi-appliance").read_text()
+    made = subprocess.run(
+        [current / "bin" / "python", "-I", "-m", "pi_appliance", "config", "init", tmp_path / "config"],
+        capture_output=True,
+        check=False,
+    )
+    assert made.returncode == 0, made.stderr
+    written = {str(path.relative_to(tmp_path / "config")) for path in (tmp_path / "config").rglob("*")}
+    assert written >= {"appliance.yaml", "tweets.txt", "secrets.env.example"}
+    assert list(current.resolve().rglob("secrets.env")) == [], "a secret never travels with the program"
+
+
+def test_a_kernel_that_the_clone_has_compiled_is_taken_over(staged: Path) -> None:
+    release = (staged / "opt" / "pi-appliance" / "current").resolve()
+    if not (release / "lib" / f"python{sys.version_info.major}.{sys.version_info.minor}").is_dir():
+        pytest.skip("it has another Python than the clone")
+    of_the_clone = {
+        file.name: file.read_bytes() for file in map(kernels.compiled_file, kernels.kernel_sources()) if file
+    }
+    of_the_release = {file.name: file.read_bytes() for file in release.rglob(f"puzzles/*/*{SUFFIX}")}
+    assert {name: of_the_release.get(name) for name in of_the_clone} == of_the_clone
+
+
+def test_a_second_install_changes_nothing_and_says_so(clone: Path, staged: Path) -> None:
+    said = sh(clone / "deploy" / "install.sh", "--yes", "--prefix", staged).stdout
+    assert "nothing to change" in said
+    assert said.count("\n") == 1
+
+
+def test_an_edited_file_stays_and_the_new_one_is_put_beside_it(clone: Path, staged: Path) -> None:
+    mine = staged / "etc" / "pi-appliance" / "tweets.txt"
+    shipped = mine.read_text()
+    mine.write_text("a line of mine\n")
+    as_if_written_by_an_older_release(mine)
+    sh(clone / "deploy" / "install.sh", "--yes", "--prefix", staged)
+    assert mine.read_text() == "a line of mine\n"
+    assert mine.with_name("tweets.txt.new").read_text() == shipped
+
+
+def test_a_file_as_an_older_release_wrote_it_is_brought_up_to_date(clone: Path, staged: Path) -> None:
+    configuration = staged / "etc" / "pi-appliance" / "appliance.yaml"
+    shipped = configuration.read_text()
+    configuration.write_text("state-dir: /var/lib/pi-appliance\n")
+    old = subprocess.run(["sha256sum", configuration], capture_output=True, text=True, check=True).stdout.split()[0]
+    as_if_written_by_an_older_release(configuration, old)
+    sh(clone / "deploy" / "install.sh", "--yes", "--prefix", staged)
+    assert configuration.read_text() == shipped
+
+
+def as_if_written_by_an_older_release(path: Path, checksum: str = "0" * 64) -> None:
+    """Let the record of what was installed say CHECKSUM for PATH."""
+    record = path.with_name(".defaults")
+    lines = record.read_text().splitlines()
+    record.write_text(
+        "".join(f"{checksum}  {path.name}\n" if line.endswith(path.name) else f"{line}\n" for line in lines)
+    )
+
+
+def test_an_uninstall_leaves_the_configuration_and_the_history(staged: Path, tmp_path: Path) -> None:
+    root = tmp_path / "root"
+    shutil.copytree(staged, root, symlinks=True)
+    said = sh(UNINSTALL, "--yes", "--prefix", root).stdout
+    assert "--purge removes them too" in said
+    assert (root / "var/lib/pi-appliance").is_dir()
+    assert {path.split("/")[1] for path in files_below(root)} == {"pi-appliance"}
+    sh(UNINSTALL, "--yes", "--purge", "--prefix", root)
+    assert files_below(root) == []
+    assert "nothing of it is here" in sh(UNINSTALL, "--yes", "--purge", "--prefix", root).stdout
+
+
+def test_run_without_a_usable_python_says_what_to_do_in_one_line(clone: Path) -> None:
+    said = sh(clone / "deploy" / "run.sh", status=1, PYTHON="/bin/false").stderr
+    assert said.count("\n") == 1
+    assert "/bin/false is no Python 3.11" in said
+
+
+@pytest.mark.parametrize(
+    ("version", "new_enough", "said"),
+    [
+        (
+            "3.9.2",
+            "exit 1",
+            "only Python 3.9.2 is here, and it takes 3.11, which Debian 12 and Raspberry Pi OS Bookworm",
+        ),
+        ("3.11.2", "exit 0", "Python 3.11.2 is here, but without venv; run: sudo apt install python3-venv"),
+        ("", "exit 1", "no Python is here, and it takes 3.11 with venv; on Debian 12"),
+    ],
+)
+def test_a_python_that_does_not_do_is_told_with_its_version(
+    clone: Path, tmp_path: Path, version: str, new_enough: str, said: str
+) -> None:
+    answer = f"echo {version}" if version else "exit 127"
+    python = f"case $2 in *venv*) exit 1 ;; *exit*) {new_enough} ;; *) {answer} ;; esac"
+    pythons = {f"python3{minor}": python for minor in ("", ".11", ".12", ".13")}
+    path = stand_ins(tmp_path / "first", id="echo 1000", mpd="", **pythons)
+    told = sh(clone / "deploy" / "run.sh", status=1, **path).stderr
+    assert told.startswith(f"pi-appliance: {said}")
+    assert told.count("\n") == 1
+
+
+def test_run_makes_what_is_missing_once_and_never_trusts_half_of_it(clone: Path, tmp_path: Path) -> None:
+    run = clone / "deploy" / "run.sh"
+    offline = {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(tmp_path)}
+    broken = sh(run, "--help", status=1, **offline)
+    assert "did not end well" in broken.stderr.splitlines()[-1]
+    assert "Is this machine online? Try: ping" in broken.stderr.splitlines()[-1]
+    first = sh(run, "--help").stdout
+    assert "making the environment .venv" in first
+    (link,) = (clone / ".venv").rglob("__editable__*.pth")
+    assert link.read_text().strip() == str(clone), "a path: a finder would make each start longer"
+    second = sh(run, "--help").stdout
+    assert "environment" not in second
+    assert "Usage: pi-appliance up" in second
+    # The clone is moved: an environment knows its own path, so a new one is begun (and here, not ended).
+    moved = clone.rename(clone.with_name("another place"))
+    try:
+        begun = sh(moved / "deploy" / "run.sh", "--help", status=1, **offline)
+        assert "making the environment .venv" in begun.stdout
+    finally:
+        moved.rename(clone)
+
+
+def test_the_checks_find_the_programs_of_root_also_where_path_lacks_them(clone: Path, tmp_path: Path) -> None:
+    path = stand_ins(tmp_path / "first", dpkg_query="echo install ok installed")
+    made_environment(clone / ".venv-test", "[test]", python='[ "$1" = -c ] && echo made || echo "PATH is $PATH"')
+    said = sh(clone / "deploy" / "test.sh", **path).stdout
+    assert "/usr/sbin" in said.partition("PATH is ")[2].splitlines()[0].split(":")
+
+
+@pytest.mark.parametrize(
+    ("spoilt", "named"),
+    [("ruff", "format rules"), ("mypy", "types"), ("python", "tests")],
+)
+def test_one_check_that_fails_is_named_after_all_have_had_their_say(tmp_path: Path, spoilt: str, named: str) -> None:
+    clone = clone_with_a_kernel(tmp_path)
+    path = stand_ins(tmp_path / "first", dpkg_query="echo install ok installed")
+    said = {name: f"echo {name} spoke" for name in ("ruff", "mypy", "python")}
+    said[spoilt] += "; exit 1"
+    said["python"] = f"[ $1 = -c ] && echo made && exit; {said['python']}"
+    made_environment(clone / ".venv-test", "[test]", **said)
+    ended = sh(clone / "deploy" / "test.sh", status=1, **path)
+    assert ended.stdout.splitlines() == ["ruff spoke", "ruff spoke", "mypy spoke", "python spoke"]
+    assert ended.stderr == f"pi-appliance: not well: {named}\n"
+
+
+def test_what_not_every_machine_can_have_is_tried_first_and_done_without(tmp_path: Path) -> None:
+    clone = clone_with_a_kernel(tmp_path)
+    path = stand_ins(tmp_path / "first", mpd="")
+    pip = 'echo "pip $*" >>"$0.said"; case $* in *[*) [ -z "$NO_EXTRAS" ] ;; *) [ -z "$OFFLINE" ] ;; esac'
+    python = f"case $1 in -c) echo made ;; *) {pip} ;; esac"
+    made_environment(clone / ".venv", EXTRAS, python=python, pi_appliance="echo started")
+    said, stamp = clone / ".venv" / "bin" / "python.said", clone / ".venv" / ".pi-appliance"
+
+    def start(status: int = 0, **environment: str) -> tuple[str, int]:
+        """Run run.sh in an environment that holds something else; return what it says and how often it asks pip."""
+        stamp.write_text("made\nsomething else\n")
+        said.unlink(missing_ok=True)
+        ended = sh(
+            clone / "deploy" / "run.sh", status=status, **path, **{"NO_EXTRAS": "", "OFFLINE": "", **environment}
+        )
+        return ended.stdout + ended.stderr, len(said.read_text().splitlines())
+
+    told, asked = start()
+    assert (told.splitlines()[1:], asked) == (["started"], 1)
+    told, asked = start(NO_EXTRAS="yes")
+    assert (told.splitlines()[-1], asked) == ("started", 2)
+    assert "being found by phones are left out" in told
+    told, asked = start(status=1, NO_EXTRAS="yes", OFFLINE="yes")
+    assert ("Is this machine online?" in told.splitlines()[-1], asked) == (True, 2)
+    assert not stamp.exists(), "half an environment is not trusted"
+
+
+def made_environment(folder: Path, extras: str, **programs: str) -> None:
+    """Write an environment that the scripts take for whole; its `python -c …` must print "made"."""
+    clone = folder.parent
+    wanted = hashlib.sha256(extras.encode() + (clone / "pyproject.toml").read_bytes()).hexdigest()
+    folder.mkdir()
+    stand_ins(folder / "bin", **{"ruff": "", "mypy": "", **programs})
+    kernels = 'clone=$1; . "$1/deploy/lib.sh"; kernels_identity "$2" | sha256sum'
+    asked = ["sh", "-c", kernels, "sh", clone, folder / "bin" / "python"]
+    compiled = subprocess.run(asked, env=INHERITED, capture_output=True, text=True, check=True).stdout
+    (folder / ".pi-appliance").write_text(f"made\n{wanted}  -\n{compiled}")
+
+
+def test_where_only_a_kernel_has_changed_it_alone_is_made_again_and_failing_is_no_end(tmp_path: Path) -> None:
+    clone = clone_with_a_kernel(tmp_path)
+    path = stand_ins(tmp_path / "first", mpd="")
+    pip = 'echo "pip $*" >>"$0.said"; [ -z "$OFFLINE" ]'
+    python = f"case $1 in -c) echo made ;; *) {pip} ;; esac"
+    made_environment(clone / ".venv", EXTRAS, python=python, pi_appliance="echo started")
+    said = clone / ".venv" / "bin" / "python.said"
+    run = clone / "deploy" / "run.sh"
+
+    assert sh(run, **path, OFFLINE="").stdout == "started\n"
+    assert not said.exists()
+    (clone / KERNEL).write_text("changed = 1\n")
+    offline = sh(run, **path, OFFLINE="yes").stdout.splitlines()
+    assert offline[-2].startswith("pi-appliance: they run as plain Python, slower, until that can be done")
+    assert offline[-1] == "started"
+    assert "--no-deps --editable" in said.read_text()
+    assert "up to date" in sh(run, **path, OFFLINE="").stdout
+    assert sh(run, **path, OFFLINE="").stdout == "started\n"
+    assert "up to date" in sh(run, **path, OFFLINE="", PI_APPLIANCE_PLAIN="1").stdout
+
+
+KERNEL = Path("pi_appliance", "puzzles", "adding", "kernel.py")
+
+
+def clone_with_a_kernel(folder: Path) -> Path:
+    """Make what the scripts look at of a clone, with one kernel."""
+    clone = folder / "clone"
+    shutil.copytree(ROOT / "deploy", clone / "deploy")
+    (clone / KERNEL).parent.mkdir(parents=True)
+    for name in ("pyproject.toml", "setup.py", "pi_appliance/puzzles/kernels.py"):
+        shutil.copy(ROOT / name, clone / name)
+    (clone / KERNEL).touch()
+    (clone / KERNEL).with_suffix(".pxd").touch()
+    return clone
+
+
+@pytest.mark.parametrize(
+    ("words", "environment", "used"),
+    [
+        ([], {"PI_APPLIANCE_CONFIG": ""}, "CLONE/config/appliance.yaml"),
+        ([], {"PI_APPLIANCE_CONFIG": "/etc/mine.yaml"}, "/etc/mine.yaml"),
+        (["--config", "/srv/mine.yaml"], {"PI_APPLIANCE_CONFIG": "/etc/mine.yaml"}, "/srv/mine.yaml"),
+        (["-c", "/srv/mine.yaml"], {"PI_APPLIANCE_CONFIG": ""}, "/srv/mine.yaml"),
+    ],
+)
+def test_run_takes_the_configuration_that_the_person_names(
+    tmp_path: Path, words: list[str], environment: dict[str, str], used: str
+) -> None:
+    clone = clone_with_a_kernel(tmp_path)
+    path = stand_ins(tmp_path / "first", mpd="")
+    up = f'PYTHONPATH="{ROOT}" exec "{sys.executable}" -m pi_appliance "$@"'
+    made_environment(clone / ".venv", EXTRAS, python="echo made", pi_appliance=up)
+    told = sh(clone / "deploy" / "run.sh", *words, status=2, **path, **environment).stderr
+    assert told.partition(":")[0] == used.replace("CLONE", str(clone)), "the file is not there, so it is named"

@@ -1,0 +1,93 @@
+"""The code for the phone: read back as a camera reads it, from what a terminal shows and from the picture."""
+
+import re
+import socket
+
+import pytest
+import zxingcpp
+from PIL import Image
+
+from pi_appliance import qr, qr_code
+from pi_appliance.config.model import Web
+from pi_appliance.errors import Refused, Unavailable
+from pi_appliance.system import network
+from tests.installation import House
+
+CELLS = {" ": (255, 255), "▀": (0, 255), "▄": (255, 0), "█": (0, 0)}
+EVERYWHERE = "0.0.0.0"  # noqa: S104 - nothing listens
+needs_address = pytest.mark.skipif(not network.local_addresses(), reason="this machine has no address but its own")
+
+
+def seen(lines: list[str], scale: int = 6) -> str:
+    """Return what a camera reads from a terminal that shows LINES."""
+    plain = [re.sub(r"\x1b\[[\d;]*m", "", line) for line in lines]
+    picture = Image.new("L", (len(plain[0]), 2 * len(plain)), 128)
+    for row, line in enumerate(plain):
+        for column, letter in enumerate(line):
+            for half in (0, 1):
+                picture.putpixel((column, 2 * row + half), CELLS[letter][half])
+    around = Image.new("L", (picture.width + 4, picture.height + 4), 0)  # a dark terminal around it
+    around.paste(picture, (2, 2))
+    (found,) = zxingcpp.read_barcodes(around.resize((scale * around.width, scale * around.height)))
+    return found.text
+
+
+@pytest.mark.parametrize(
+    "text", ["http://192.168.1.20:8080/", "http://a.local/", f"http://{'long-name-' * 6}.local:8080/"]
+)
+def test_a_camera_reads_what_the_terminal_shows(text: str) -> None:
+    lines = list(qr_code.lines(text))
+    assert seen(lines) == text
+    for line in lines:
+        plain = line.removeprefix("\x1b[38;5;16;48;5;231m").removesuffix("\x1b[0m")
+        assert len(plain) < 80
+        assert set(plain) <= set(CELLS)
+        assert plain[:4] + plain[-4:] == " " * 8, "the quiet zone"
+
+
+def test_a_camera_reads_the_picture() -> None:
+    text = "http://192.168.1.20:8080/"
+    picture = qr_code.svg(text).decode()
+    (size,) = {int(each) for each in re.findall(r'(?:width|height)="(\d+)"', picture)}
+    assert 'fill="#fff"' in picture
+    seen = Image.new("L", (size, size), 255)
+    column = row = 0.0
+    (path,) = re.findall(r'class="qrline" .*?d="(.*?)"', picture)
+    for step, words in re.findall(r"([Mmh])([-\d. ]+)", path):  # lines as thick as a module
+        numbers = [float(each) for each in words.split()]
+        if step == "h":
+            seen.paste(0, (int(8 * column), int(8 * (row - 0.5)), int(8 * (column + numbers[0])), int(8 * (row + 0.5))))
+            column += numbers[0]
+        else:
+            column, row = (numbers[0], numbers[1]) if step == "M" else (column + numbers[0], row + numbers[1])
+    (found,) = zxingcpp.read_barcodes(seen)
+    assert found.text == text
+
+
+@needs_address
+def test_the_command_shows_the_address_and_never_the_password(house: House) -> None:
+    house.write("", "web: {host: 0.0.0.0, port: 8123}")
+    (house.folder / "secrets.env").write_text("WEB_PASSWORD=open sesame\n")
+    (house.folder / "secrets.env").chmod(0o600)
+    done = house.run("qr", environment={"PYTHONUTF8": "1"})
+    assert done.returncode == 0, done.stderr
+    *code, first, name = [each for each in done.stdout.splitlines() if not each.startswith("or http://1")]
+    assert seen(code) == first == f"http://{network.local_addresses()[0]}:8123/"
+    assert name == f"or http://{socket.gethostname().partition('.')[0]}.local:8123/"
+    assert "sesame" not in done.stdout
+    picture = house.folder / "code.svg"
+    done = house.run("qr", "--svg", str(picture))
+    assert done.stdout.startswith(first)
+    assert "<svg" in picture.read_text()
+
+
+def test_a_page_that_no_phone_reaches_says_what_to_write(house: House) -> None:
+    house.write("", "web: {port: 8123}")
+    done = house.run("qr")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "listens on 127.0.0.1" in done.stderr
+    assert "write host: 0.0.0.0 under web:, and WEB_PASSWORD=… into secrets.env" in done.stderr
+    with pytest.raises(Refused, match="port: 8080"):
+        qr.addresses(Web(host=EVERYWHERE, port=0))
+    with pytest.raises(Unavailable, match="no address"):
+        qr.addresses(Web(host="203.0.113.9"))

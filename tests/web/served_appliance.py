@@ -1,0 +1,278 @@
+"""A world for the page: a real appliance over a temporary folder, a real service in a thread."""
+
+import asyncio
+import contextlib
+import http.client
+import json
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from pi_appliance.app import WebService
+from pi_appliance.scheduling.appliance import Appliance
+from pi_appliance.scheduling.child_runs import Runs
+from pi_appliance.system.clock import ClockState
+from tests.music.usb.usb_fixtures import FakeUsbDrives
+from tests.web.list_player import ListMusic, ListPlayer
+
+
+@dataclass
+class TheScheduler:
+    """As much of the scheduler as the page tells: a clock that is believed, and nothing amiss."""
+
+    clock_state: ClockState = ClockState.TRUSTED
+    clock_wait: float = 0.0
+    steps: int = 0
+    last_step: str = ""
+    trouble: str = ""
+    waiting: int = 0
+    beat: float = 1000.0
+
+    def next(self) -> tuple[datetime, str] | None:
+        return None
+
+
+@dataclass
+class TheDaemon:
+    """As much of the daemon as the page knows."""
+
+    appliance: Appliance
+    hub: ListMusic
+    runs: Runs
+    scheduler: TheScheduler = field(default_factory=TheScheduler)
+    woken: int = 0
+    usb_drives: Any = field(default_factory=FakeUsbDrives)
+    started_at: datetime = datetime(2026, 5, 1, tzinfo=UTC)
+    addresses: Sequence[str] = ()
+    messages: Sequence[tuple[datetime, str]] = ()
+    reloads: int = 0
+
+    def request_reload(self) -> None:
+        self.reloads += 1
+
+    def wake(self) -> None:
+        self.woken += 1
+
+
+@dataclass
+class Ticks:
+    """A clock that goes when it is told."""
+
+    now: float = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@dataclass
+class Answer:
+    """An answer as it came."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+    @property
+    def text(self) -> str:
+        return self.body.decode()
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.body)
+
+
+@dataclass
+class World:
+    """A running service, and how to talk to it from outside its loop."""
+
+    daemon: TheDaemon
+    service: WebService
+    loop: asyncio.AbstractEventLoop
+    end: asyncio.Event
+    ticks: Ticks
+    said: str
+    life: threading.Thread
+    cookie: str = field(default="")
+
+    @property
+    def origin(self) -> str:
+        return f"http://127.0.0.1:{self.service.port}"
+
+    @property
+    def player(self) -> ListPlayer:
+        assert self.daemon.hub.list_player is not None
+        return self.daemon.hub.list_player
+
+    def ask(self, path: str, body: Any = None, *, method: str = "", **headers: str) -> Answer:
+        """GET, or POST where there is a BODY: a text is sent as a form, anything else as JSON."""
+        sent = {name.replace("_", "-"): value for name, value in headers.items()}
+        if self.cookie:
+            sent["Cookie"] = self.cookie
+        data = None
+        if body is not None:
+            data = body.encode() if isinstance(body, str) else json.dumps(body).encode()
+        line = http.client.HTTPConnection("127.0.0.1", self.service.port, timeout=10)
+        with contextlib.closing(line):
+            line.request(method or ("GET" if data is None else "POST"), path, data, sent)
+            answer = line.getresponse()
+            return Answer(answer.status, {k.lower(): v for k, v in answer.getheaders()}, answer.read())
+
+    @staticmethod
+    def eventually(good: Callable[[], Any], seconds: float = 20.0) -> Any:
+        """Return what GOOD returns as soon as it is true."""
+        deadline = time.monotonic() + seconds
+        while not (found := good()):
+            assert time.monotonic() < deadline, "it never happened"
+            threading.Event().wait(0.05)
+        return found
+
+    def in_loop(self, act: Callable[[], object]) -> None:
+        """Do ACT where the service lives."""
+        done = threading.Event()
+
+        def in_there() -> None:
+            act()
+            done.set()
+
+        self.loop.call_soon_threadsafe(in_there)
+        assert done.wait(10)
+
+    @contextlib.contextmanager
+    def events(self, path: str = "/events", **headers: str) -> Iterator["Events"]:
+        """Listen to PATH."""
+        sent = {name.replace("_", "-"): value for name, value in headers.items()}
+        line = http.client.HTTPConnection("127.0.0.1", self.service.port, timeout=10)
+        with contextlib.closing(line):
+            line.request("GET", path, headers={**sent, "Cookie": self.cookie} if self.cookie else sent)
+            with contextlib.closing(line.getresponse()) as answer:
+                assert answer.status == 200
+                yield Events(answer)
+
+
+@dataclass(frozen=True)
+class Event:
+    """One server-sent event."""
+
+    id: str
+    name: str
+    data: Any
+
+
+@dataclass
+class Events:
+    """A stream of server-sent events."""
+
+    answer: http.client.HTTPResponse
+
+    def next(self) -> tuple[str, Any]:
+        """Return the id and the state of the next event `state`."""
+        while True:
+            event = self.any()
+            if event.name == "state":
+                return event.id, event.data
+
+    def any(self) -> "Event":
+        """Return the next event of any name."""
+        fields: dict[str, str] = {}
+        while True:
+            line = self.answer.readline().decode()
+            if not line:
+                raise EOFError("the stream ended")
+            if line != "\n":
+                name, _, value = line.rstrip("\n").partition(": ")
+                fields[name] = value
+            elif "event" in fields:
+                return Event(fields.get("id", ""), fields["event"], json.loads(fields.get("data") or "null"))
+            else:
+                fields = {}
+
+    def named(self, name: str) -> "Event":
+        """Return the next event NAME."""
+        while (event := self.any()).name != name:
+            pass
+        return event
+
+    def until(self, good: Callable[[Any], object]) -> Any:
+        """Return the first state that is GOOD; a socket's timeout ends the wait."""
+        while True:
+            _, state = self.next()
+            if good(state):
+                return state
+
+
+def configuration(folder: Path, *, web: str = "host: 127.0.0.1, port: 0", jobs: str = "", stations: str = "") -> Path:
+    """Write a configuration into FOLDER and return its path. Without JOBS there is one, which says hello."""
+    folder.mkdir(parents=True, exist_ok=True)
+    more = ""
+    if stations:
+        (folder / "stations.yaml").write_text(stations)
+        more = "stations: stations.yaml\n"
+    path = folder / "appliance.yaml"
+    path.write_text(
+        f"time-zone: Europe/London\nstate-dir: {folder}/state\nweb: {{{web}}}\n{more}jobs:\n"
+        + (jobs or job("hello", "print('good morning')"))
+    )
+    return path
+
+
+def job(name: str, code: str, more: str = "") -> str:
+    """Return the YAML of a job that runs Python CODE."""
+    return f"  {name}:\n    kind: command\n    with: {{run: {json.dumps([sys.executable, '-c', code])}}}\n{more}"
+
+
+def set_password(config: Path, password: str) -> None:
+    """Put PASSWORD among the secrets that go with CONFIG."""
+    path = config.with_name("secrets.env")
+    path.write_text(f"WEB_PASSWORD={password}\n")
+    path.chmod(0o600)
+
+
+@contextlib.contextmanager
+def served(config: Path, music: ListMusic | None = None, patience: float = 20.0) -> Iterator[World]:
+    """Serve CONFIG in a thread of its own until the block ends, with PATIENCE for who says nothing."""
+    ready: list[World] = []
+    errors: list[BaseException] = []
+    up = threading.Event()
+
+    async def live() -> None:
+        end = asyncio.Event()
+        ticks = Ticks()
+        with Appliance.open(config) as appliance:
+            daemon = TheDaemon(appliance, music or ListMusic(ListPlayer()), Runs(config))
+            service = WebService(monotonic=ticks, environment={}, idle_timeout=patience)
+            said = await service.start(daemon)
+            ready.append(World(daemon, service, asyncio.get_running_loop(), end, ticks, said, life))
+            up.set()
+            try:
+                await end.wait()
+            finally:
+                await service.stop()
+                await daemon.runs.stop(10)
+
+    def thread() -> None:
+        try:
+            asyncio.run(live())
+        except BaseException as error:  # noqa: BLE001 - told to the test
+            errors.append(error)
+        finally:
+            up.set()
+
+    life = threading.Thread(target=thread)
+    life.start()
+    up.wait(20)
+    try:
+        if errors:
+            raise errors[0]
+        yield ready[0]
+    finally:
+        for each in ready:
+            if not each.end.is_set():
+                each.in_loop(each.end.set)
+        life.join(20)
+    if errors:
+        raise errors[0]
