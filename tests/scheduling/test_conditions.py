@@ -227,8 +227,8 @@ def test_a_hot_run_is_held_says_so_and_goes_on_when_it_is_cooler(house, pi):
 RUNNER = """
 import sys
 from pathlib import Path
-from tests.engine.test_conditions import Pi, attempt
-from tests.house import House
+from tests.scheduling.test_conditions import Pi, attempt
+from tests.installation import House
 attempt(House(Path(sys.argv[1])), Pi(Path(sys.argv[2])))
 """
 
