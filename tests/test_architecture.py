@@ -119,7 +119,7 @@ def test_the_known_exceptions_exist() -> None:
     assert found >= KNOWN_EXCEPTIONS
 
 
-PUZZLE_APPLICATION = {"batch", "boards", "cli", "page", "picture", "puzzle_job", "report"}
+PUZZLE_APPLICATION = {"boards", "cli", "page", "picture", "puzzle_job"}
 """Modules of puzzles/ that belong to the appliance; the others are a library."""
 
 

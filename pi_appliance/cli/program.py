@@ -22,7 +22,7 @@ COMMANDS = {
     "music": ("pi_appliance.music.cli.group", "What plays, the queue, the library, radio, alarms."),
     "networks": ("pi_appliance.posting.cli_networks", "Where posts go, and the keys for it."),
     "notifiers": ("pi_appliance.notify.cli", "Who is notified, and what waits to be sent."),
-    "puzzle": ("pi_appliance.puzzles.cli.commands", "Solve, count, check, show and generate puzzles."),
+    "puzzle": ("pi_appliance.puzzles.cli", "Solve, count, check, show and generate puzzles."),
     "qr": ("pi_appliance.qr", "Show the address of the page as a QR code."),
     "restore": ("pi_appliance.backup_cli", "Replace database and state by those of an archive."),
     "tweets": ("pi_appliance.posting.cli", "Check, preview and account for posts."),

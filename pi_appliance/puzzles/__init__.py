@@ -16,7 +16,7 @@ from types import ModuleType
 from typing import Any, Protocol
 
 from pi_appliance.puzzles import kernels
-from pi_appliance.puzzles.runtime.interface import Cache, Interrupted, SearchRuntime, SerialRuntime
+from pi_appliance.puzzles.runtime import Cache, Interrupted, SearchRuntime, SerialRuntime
 
 __all__ = [
     "Cache",

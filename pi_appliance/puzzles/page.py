@@ -8,8 +8,15 @@ from typing import Any, NamedTuple
 from xml.etree import ElementTree
 
 from pi_appliance.puzzles import Puzzle, Step, Table, pluralize
-from pi_appliance.puzzles.rendering import format_details, format_label, format_value
-from pi_appliance.puzzles.report import BoardReport, format_elapsed, generator_facts, summarize
+from pi_appliance.puzzles.rendering import (
+    BoardReport,
+    format_details,
+    format_elapsed,
+    format_label,
+    format_value,
+    generator_facts,
+    summarize,
+)
 
 MAX_STEPS = 200
 _LAST_STEP_FACTOR = 3  # the last step is shown this many times longer

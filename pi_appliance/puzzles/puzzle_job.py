@@ -1,16 +1,398 @@
-"""Job kind `puzzle`: solve, count and generate boards, and write reports as text, JSON and HTML."""
+"""One run of a puzzle job: precompute tables, answer boards, generate new ones, and write the reports.
 
+An interrupted run reports its partial results and saves which board the next run starts with.
+"""
+
+import contextlib
+import json
+import resource
+import time
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
+from datetime import datetime
+from itertools import chain, islice
 from pathlib import Path
-from typing import Annotated
+from typing import IO, Annotated, Any
 
-from pi_appliance.errors import ApplianceError, InvalidOption, UnknownName
-from pi_appliance.puzzles import Puzzle, SolveMode
-from pi_appliance.puzzles.batch import DEFAULT_MAX_SOLUTIONS, BatchPlan, PuzzleBatch, PuzzleContext
+from pi_appliance.config.units import format_size
+from pi_appliance.errors import ApplianceError, DeadlineExceeded, InvalidOption, Refused, Unavailable, UnknownName
+from pi_appliance.jobs.context import JobContext, read_slot
+from pi_appliance.jobs.reports import ReportSet
+from pi_appliance.puzzles import Puzzle, SolveMode, SolveResult, pluralize
 from pi_appliance.puzzles.boards import board_name, is_large, load_puzzle, read_board
+from pi_appliance.puzzles.page import Page
+from pi_appliance.puzzles.rendering import (
+    RESOURCE_ERRORS,
+    BoardReport,
+    answer_board,
+    answer_to_json,
+    format_details,
+    format_elapsed,
+    format_partial_result,
+    render_precomputed,
+    render_rows,
+    report_to_json,
+    summarize,
+    summarize_precomputed,
+    to_appliance_error,
+)
+from pi_appliance.puzzles.runtime import Interrupted, SearchRuntime, cache, local
+from pi_appliance.puzzles.runtime.cache import RecordingCache
+from pi_appliance.puzzles.runtime.local import Estimate
 from pi_appliance.storage.model import Picture, Result
+
+
+class PuzzleContext(JobContext):
+    """The context of a run that may search for a long time."""
+
+    def search_runtime(
+        self, progress: Callable[[float | None, str], None] | None = None
+    ) -> AbstractContextManager[SearchRuntime]:
+        """Create the runtime of a long search for a `with` block. A request to end the run interrupts the search.
+
+        Args:
+            progress: receives the progress of the search instead of `self.progress`.
+
+        """
+        folder = self.config.state_dir / local.FOLDER
+        deadline = self.parameters.deadline
+        cache.FileCache(folder).remove_stale_files()
+        return local.open_runtime(
+            folder,
+            progress or self.progress,
+            seconds=None if deadline is None else deadline - time.monotonic(),
+            cpu_percent=self.config.jobs[self.job].cpu,
+            memory_advice=f"let job {self.job} have `memory: {{}}`",
+        )
+
+
+@dataclass(slots=True)
+class WeightedProgress:
+    """Combines the progress of parts into the progress of the run."""
+
+    context: PuzzleContext
+    parts: int
+    number: int = -1
+    name: str = ""
+    part: float = 0.0  # progress of the current part
+    seconds: Callable[[], float] = lambda: 0.0
+    """A monotonic clock for the estimate of the current part."""
+    _estimate: Estimate = field(default_factory=lambda: Estimate(lambda: 0.0))
+
+    def start_part(self, name: str) -> None:
+        """Start the next part."""
+        self.number, self.name, self.part = self.number + 1, name, 0.0
+        self._estimate = Estimate(self.seconds)
+        self.context.progress(self._whole_progress(None), name)
+
+    def report_part(self, part: float | None, note: str) -> None:
+        """Report the progress of the current part, None if unknown."""
+        left = self._estimate.format_remaining(part)
+        self.context.progress(self._whole_progress(part), f"{self.name}: {left}{', ' if left else ''}{note}")
+
+    def _whole_progress(self, part: float | None) -> float | None:
+        """Return the progress of the run, which never decreases."""
+        if self.parts == 1:
+            return part
+        self.part = max(self.part, part or 0.0)
+        return (self.number + self.part) / self.parts
+
+
+def daily_seeds(context: PuzzleContext, many: int) -> dict[str, int]:
+    """Return names and seeds of new boards: different for each day, but reproducible."""
+    day = _scheduled_day(context)
+    return {
+        f"{day:%Y-%m-%d}" + (f"-{number}" if many > 1 else ""): int(f"{day:%Y%m%d}") * 1_000 + number
+        for number in range(1, many + 1)
+    }
+
+
+def _scheduled_day(context: PuzzleContext) -> datetime:
+    """Return the day of the slot, or of the run, in the time zone of the job."""
+    moment = read_slot(context.scheduled_for) or context.now
+    return moment.astimezone(context.local_time().tzinfo)
+
+
+RESULT_FILE = "result.txt"
+DEFAULT_MAX_SOLUTIONS = 10_000  # solutions; the longest take some 20 MB
+_MAX_SUMMARIES = 7  # boards in the error message if no report can be written
+JSON_FORMAT = 1  # version of result.json; increase it for incompatible changes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BatchPlan:
+    """The options of a run, with boards loaded."""
+
+    puzzle: Puzzle
+    name: str
+    boards: Mapping[str, Any]
+    mode: SolveMode
+    max_solutions: int
+    precompute: bool
+    generate: int
+    keep_reports: int
+    """The number of report sets to keep."""
+    model: Any
+    """The board that generated ones are like."""
+
+
+@dataclass(slots=True)
+class PuzzleBatch:
+    """The work of one run. `failure` is the error to raise at the end, if any."""
+
+    plan: BatchPlan
+    context: PuzzleContext
+    report_set: ReportSet = field(init=False)
+    cache: RecordingCache = field(init=False)
+    progress: WeightedProgress = field(init=False)
+    start_time: float = field(init=False)  # monotonic seconds
+    failure: ApplianceError | None = None
+    reports: list[BoardReport] = field(default_factory=list)
+    precomputed: SolveResult | None = None
+    seconds: float = 0.0  # time of precomputing
+    stop_reason: str = ""  # reason of the interruption, if any
+    precompute_progress: str = ""
+    build_errors: list[str] = field(default_factory=list)
+    """Tables and boards that could not be built, with the reasons."""
+    failed_names: set[str] = field(default_factory=set)
+    seeds: dict[str, int] = field(init=False)
+
+    def __post_init__(self) -> None:
+        plan = self.plan
+        self.seeds = daily_seeds(self.context, plan.generate)
+        self.progress = WeightedProgress(self.context, max(1, plan.precompute + len(plan.boards) + plan.generate))
+
+    def run_batch(self) -> Result:
+        """Do the work and write the reports; interruptions and refusals are reported and stored in `failure`.
+
+        Raises:
+            Unavailable: the reports cannot be written.
+            DeadlineExceeded: as above, and the run was interrupted.
+
+        """
+        try:
+            # The runtime stays open while the reports are written, so that a signal cannot kill the process.
+            with self._open_runtime() as runtime, self.context.report_set(self.plan.keep_reports) as self.report_set:
+                return self._write_reports(runtime)
+        except Unavailable as error:  # without reports, the history has the results
+            known = (each for each in self.reports if each.answer or each.partial_result)
+            results = [f"{each.name}: {summarize(each).rstrip('.')}" for each in islice(known, _MAX_SUMMARIES)]
+            message = f"{error}. Results: {'; '.join(results)}" if results else str(error)
+            raise (DeadlineExceeded(message) if self.stop_reason else Unavailable(message)) from None
+
+    @contextlib.contextmanager
+    def _open_runtime(self) -> Iterator[SearchRuntime]:
+        with self.context.search_runtime(self.progress.report_part) as runtime:
+            runtime.cache = self.cache = RecordingCache(runtime.cache)
+            self.progress.seconds, self.start_time = runtime.monotonic, runtime.monotonic()
+            yield runtime
+
+    def _write_reports(self, runtime: SearchRuntime) -> Result:
+        page = Page(self.plan.puzzle, self.context.job)
+        with self.report_set.file(RESULT_FILE) as file:
+            try:
+                self._precompute_tables(runtime, page, file)
+                for report in chain(self._configured_boards(), self._generated_boards(runtime, page, file)):
+                    self._answer_board(report, runtime, page, file)
+            except Interrupted as interrupted:
+                self.stop_reason = interrupted.reason
+            self._write_unreached(file)
+            self._save_next_name(page, file)
+            return self._finish_reports(page, file)
+
+    def _precompute_tables(self, runtime: SearchRuntime, page: Page, file: IO[str]) -> None:
+        if not self.plan.precompute:
+            return
+        self.progress.start_part("precompute")
+        start_time = runtime.monotonic()
+        try:
+            # The options were checked: the puzzle has the function. The same holds for `generate` below.
+            self.precomputed = self.plan.puzzle.precompute(runtime)  # type: ignore[attr-defined]
+        except Interrupted as interrupted:
+            self.precompute_progress = format_partial_result(interrupted)
+            file.write(render_rows({"Precomputed so far": self.precompute_progress}) + "\n")
+            page.add_precomputed(f"Not complete yet: {self.precompute_progress}.", {}, ())
+            raise
+        except RESOURCE_ERRORS as error:  # existing tables may suffice
+            self._report_build_error("precomputed", to_appliance_error(error), page, file)
+            return
+        self.seconds = runtime.monotonic() - start_time
+        file.write("Precomputed\n===========\n" + render_precomputed(self.precomputed, self.seconds))
+        page.add_precomputed(
+            f"Complete, in {format_elapsed(self.seconds)}.",
+            format_details(self.precomputed.details),
+            self.precomputed.tables,
+        )
+
+    def _report_build_error(self, name: str, error: ApplianceError, page: Page, file: IO[str]) -> None:
+        """Report that something could not be built, and continue."""
+        self.build_errors.append(f"{name}: {error}")
+        file.write(render_rows({f"Not {name}": str(error)}) + "\n")
+        page.add_note(f"Not {name}", f"{error}.")
+
+    def _configured_boards(self) -> Iterator[BoardReport]:
+        """Yield the configured boards, starting with the first one that the last run did not reach."""
+        for name in self._board_order():
+            self.progress.start_part(name)
+            yield BoardReport(name=name, board=self.plan.boards[name], mode=self.plan.mode)
+
+    def _board_order(self) -> list[str]:
+        names, first = list(self.plan.boards), self._load_next_name()
+        at = names.index(first) if first in names else 0
+        return names[at:] + names[:at]
+
+    def _generated_boards(self, runtime: SearchRuntime, page: Page, file: IO[str]) -> Iterator[BoardReport]:
+        """Yield the generated boards of this date, except those that cannot be generated."""
+        for name, seed in self.seeds.items():
+            self.progress.start_part(name)
+            try:
+                generated = self.plan.puzzle.generate(seed, self.plan.model, runtime)  # type: ignore[attr-defined]
+            except RESOURCE_ERRORS as error:
+                self.failed_names.add(name)
+                self._report_build_error(f"generated: {name}", to_appliance_error(error), page, file)
+                continue
+            yield BoardReport(
+                name=name,
+                board=generated.board,
+                mode=self.plan.mode,
+                generator_details={"seed": str(seed), **generated.details},
+            )
+
+    def _answer_board(self, report: BoardReport, runtime: SearchRuntime, page: Page, file: IO[str]) -> None:
+        self.reports.append(report)
+        if len(self.plan.boards) + self.plan.generate + self.plan.precompute > 1:
+            file.write(f"{report.name}\n{'=' * len(report.name)}\n")
+        self._write_picture(f"{report.name}.svg", self.plan.puzzle.render_svg(report.board))
+        self.cache.start_board()
+        try:
+            answer_board(self.plan.puzzle, report, self.plan.max_solutions, runtime, file.write)
+        finally:
+            page.add_board(report)
+            if report.generator_details:  # the next run generates another board
+                self.cache.remove_board_entries()
+        for name, drawn in (report.answer.pictures if report.answer else {}).items():
+            self._write_picture(f"{report.name}-{name}.svg", drawn)
+
+    def _write_picture(self, name: str, picture: str) -> None:
+        with self.report_set.file(name) as file:
+            file.write(picture)
+
+    def _write_unreached(self, file: IO[str]) -> None:
+        names = self._unreached_names()
+        if names:
+            file.write(f"Not reached: {', '.join(names)}\n\n")
+
+    def _unreached_names(self) -> list[str]:
+        reached = {report.name for report in self.reports} | self.failed_names
+        return [name for name in (*self.plan.boards, *self.seeds) if name not in reached]
+
+    def _load_next_name(self) -> str:
+        try:
+            return str(json.loads(self.context.load_state() or "{}").get("next", ""))
+        except (ValueError, AttributeError, Refused):  # a damaged state only loses the order
+            return ""
+
+    def _save_next_name(self, page: Page, file: IO[str]) -> None:
+        """Save the board that the next run starts with, if it changed.
+
+        A board that takes a whole run must not starve the others: boards not reached come first next time. If all were
+        reached, the order stays.
+        """
+        unreached, all_reached = set(self._unreached_names()), not any(report.partial_result for report in self.reports)
+        first = next(
+            (name for name in self._board_order() if name in unreached), "" if all_reached else self._load_next_name()
+        )
+        if first != self._load_next_name():
+            try:
+                self.context.save_state(json.dumps({"next": first}))
+            except Unavailable as error:
+                name = "The next board could not be saved"
+                file.write(render_rows({name: str(error)}) + "\n")
+                page.add_note(name, f"{error}.")
+
+    def _finish_reports(self, page: Page, file: IO[str]) -> Result:
+        """Write the end of result.txt, result.json and result.html; return the result of the run."""
+        context, ended = self.context, self.context.clock()
+        summary = self._summarize_run()
+        times_and_memory = {
+            "Start time": _format_instant(context.now),
+            "End time": _format_instant(ended),
+            "Peak memory": format_size(_peak_memory()),
+        }
+        file.write(f"{summary}\n{render_rows(times_and_memory)}")
+        with self.report_set.file("result.json") as out:
+            json.dump(self._to_json(summary, ended), out, indent=1, ensure_ascii=False)
+            out.write("\n")
+        with self.report_set.file("result.html") as out:
+            began = context.now.astimezone(context.local_time().tzinfo)
+            took = format_elapsed(self.progress.seconds() - self.start_time)  # the wall clock may have been changed
+            times = f"{began:%A}, {began.day} {began:%B %Y, %H:%M} · it took {took}"
+            out.write(page.render(summary, times))
+        self._set_failure(summary)
+        return Result(summary, self._count_results())
+
+    def _set_failure(self, summary: str) -> None:
+        errors = [f"{report.name}: {report.refused}" for report in self.reports if report.refused]
+        errors += [f"not {each}" for each in self.build_errors]
+        if self.stop_reason:
+            self.failure = DeadlineExceeded(summary)
+        elif errors:
+            self.failure = Refused(f"{errors[0]}. See the report for all results")
+
+    def _summarize_run(self) -> str:
+        if self.precomputed is not None and not self.reports and not self.stop_reason:
+            return f"Tables complete: {summarize_precomputed(self.precomputed)}"
+        if self.precompute_progress:
+            return f"The tables are not complete yet: {self.stop_reason}. Result so far: {self.precompute_progress}"
+        solved, proven = (sum(bool(getattr(report, how)) for report in self.reports) for how in ("solved", "proven"))
+        summary = f"{pluralize(solved, 'board')} solved" + (f", {proven} proven to have no solution" if proven else "")
+        if not self.stop_reason:
+            return summary
+        interrupted = [report for report in self.reports if report.partial_result]
+        detail = f". Result for {interrupted[-1].name} so far: {interrupted[-1].partial_result}" if interrupted else ""
+        left = f", {len(self._unreached_names())} not reached" if self._unreached_names() else ""
+        return f"{summary}{left}. The run was interrupted: {self.stop_reason}{detail}"
+
+    def _count_results(self) -> dict[str, str | int | float | bool | None]:
+        generated = (
+            {"generated": sum(bool(report.generator_details) for report in self.reports)} if self.plan.generate else {}
+        )
+        return {
+            "solved": sum(report.solved for report in self.reports),
+            "no_solution": sum(report.proven for report in self.reports),
+            "listed": sum(report.listed.number for report in self.reports),
+            "tried": sum(report.answer.nodes_searched() for report in self.reports if report.answer),
+            **generated,
+        }
+
+    def _to_json(self, summary: str, ended: datetime) -> dict[str, Any]:
+        return {
+            "format": JSON_FORMAT,
+            "puzzle": self.plan.name,
+            "title": self.plan.puzzle.TITLE,
+            "job": self.context.job,
+            "started": self.context.now.isoformat(timespec="seconds"),
+            "ended": ended.isoformat(timespec="seconds"),
+            "complete": not self.stop_reason,
+            "summary": summary,
+            "peak_memory": _peak_memory(),
+            "precomputed": answer_to_json(self.precomputed) if self.precomputed else None,
+            "boards": [report_to_json(self.plan.puzzle, report) for report in self.reports],
+            "not_reached": self._unreached_names(),
+        }
+
+
+def _peak_memory() -> int:
+    """Return the peak memory of this process or its largest worker, in bytes."""
+    usages = (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
+    return max(resource.getrusage(each).ru_maxrss for each in usages) * 1024
+
+
+def _format_instant(moment: datetime) -> str:
+    return moment.isoformat(" ", "seconds")
+
 
 Context = PuzzleContext
 _MAX_GENERATED = 1_000

@@ -10,8 +10,8 @@ from random import Random
 
 from pi_appliance.puzzles import SolveMode, battleship
 from pi_appliance.puzzles.battleship.board import DEFAULT_FLEET
-from pi_appliance.puzzles.battleship.search import FleetSearch
-from pi_appliance.puzzles.runtime.interface import SerialRuntime
+from pi_appliance.puzzles.battleship.solve import FleetSearch
+from pi_appliance.puzzles.runtime import SerialRuntime
 from tests.puzzles.brute_force_battleship import list_fleets
 
 SEED = 20261121

@@ -10,7 +10,7 @@ from typing import Any
 
 from pi_appliance.puzzles import SolveMode, panguru
 from pi_appliance.puzzles.panguru import Board
-from pi_appliance.puzzles.runtime.interface import SerialRuntime
+from pi_appliance.puzzles.runtime import SerialRuntime
 
 EXAMPLE = Board("WCBRBOGYGPCORPY", "-PCBRYOGYGBCORP")
 RANDOM_BOARDS = 1_000  # random boards: seconds compiled, half a minute plain

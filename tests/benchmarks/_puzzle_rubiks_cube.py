@@ -10,14 +10,14 @@ from collections.abc import Callable, Iterator
 from statistics import mean
 
 from pi_appliance.puzzles import kernel_mode
-from pi_appliance.puzzles.rubiks_cube import kernel, pocket
-from pi_appliance.puzzles.rubiks_cube.board import TURNS, apply_turn, parse_turn
-from pi_appliance.puzzles.rubiks_cube.cubies import State, facelets_of
-from pi_appliance.puzzles.rubiks_cube.generate import random_state
+from pi_appliance.puzzles.rubiks_cube import kernel, optimal
+from pi_appliance.puzzles.rubiks_cube.board import TURN_NAMES, apply_turn, parse_turn
+from pi_appliance.puzzles.rubiks_cube.coordinates import State, facelets_of
 from pi_appliance.puzzles.rubiks_cube.kernel import SearchTables
 from pi_appliance.puzzles.rubiks_cube.pruning_tables import build_large_table, load_tables
+from pi_appliance.puzzles.rubiks_cube.solve import random_state
 from pi_appliance.puzzles.rubiks_cube.two_phase import TwoPhaseSearch
-from pi_appliance.puzzles.runtime.interface import SerialRuntime
+from pi_appliance.puzzles.runtime import SerialRuntime
 
 COMPILED = kernel_mode(kernel) == "compiled"
 CUBES = 100 if COMPILED else 10
@@ -88,8 +88,8 @@ def _at_once(
 
 def _pocket(runtime: SerialRuntime) -> Row:
     """Compare the complete 2x2x2 search with a plain breadth-first search on stickers."""
-    seconds = _seconds(lambda: pocket.load_distances(runtime))
-    ours = pocket.POSITIONS / seconds
+    seconds = _seconds(lambda: optimal.load_distances(runtime))
+    ours = optimal.POCKET_POSITIONS / seconds
     seen: set[str] = set()
     slow = _seconds(lambda: seen.update(_seen(5)))
     theirs = len(seen) / slow
@@ -103,7 +103,7 @@ def _pocket(runtime: SerialRuntime) -> Row:
 
 def _seen(depth: int) -> set[str]:
     seen = level = {"".join(face * 4 for face in "URFDLB")}
-    turns = [turn for move in TURNS[:9] if (turn := parse_turn(move, 2))]
+    turns = [turn for move in TURN_NAMES[:9] if (turn := parse_turn(move, 2))]
     for _ in range(depth):
         level = {apply_turn(each, 2, turn) for each in level for turn in turns} - seen
         seen = seen | level

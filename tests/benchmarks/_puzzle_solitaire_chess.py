@@ -14,7 +14,7 @@ from typing import Any
 
 from pi_appliance.puzzles import SolveMode
 from pi_appliance.puzzles import solitaire_chess as ours
-from pi_appliance.puzzles.runtime.interface import SerialRuntime
+from pi_appliance.puzzles.runtime import SerialRuntime
 from pi_appliance.puzzles.solitaire_chess import Board, Square
 
 SMALL = "RBK./.N.B/.NQR/...."  # eight pieces: with one more the original takes a minute, and then all the memory

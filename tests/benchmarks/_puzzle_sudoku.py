@@ -18,7 +18,7 @@ from itertools import islice
 from types import ModuleType
 
 from pi_appliance.puzzles import kernel_mode
-from pi_appliance.puzzles.runtime.interface import SerialRuntime
+from pi_appliance.puzzles.runtime import SerialRuntime
 from pi_appliance.puzzles.sudoku import kernel
 from pi_appliance.puzzles.sudoku.sat import SatSearch
 from tests.puzzles.sudokus import NONE, permute_grid

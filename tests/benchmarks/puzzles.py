@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from pi_appliance.puzzles import kernels
-from pi_appliance.puzzles.runtime import memory
+from pi_appliance.puzzles.runtime import local
 
 Rows = Callable[[], Iterator[tuple[str, str, str, str]]]
 _PREFIX = "_puzzle_"
@@ -37,7 +37,7 @@ def conditions(states: Mapping[str, str], processor: str) -> str:
     kernels = ", ".join(f"{number} {way}" for way, number in ways.items()) or "none"
     load = " ".join(f"{each:.1f}" for each in os.getloadavg())
     python = f"{platform.python_implementation()} {platform.python_version()}"
-    return f"{processor}, {memory.available_cores()} cores · {python} · kernels: {kernels} · load before: {load}"
+    return f"{processor}, {local.available_cores()} cores · {python} · kernels: {kernels} · load before: {load}"
 
 
 def processor() -> str:

@@ -19,8 +19,8 @@ from pi_appliance.music.player import Player
 from pi_appliance.posting.context import PostingContext
 from pi_appliance.posting.interface import Network, PostLimits, PostStore
 from pi_appliance.posting.store import PostDatabase
-from pi_appliance.puzzles.batch import PuzzleContext
-from pi_appliance.puzzles.runtime.interface import SearchRuntime
+from pi_appliance.puzzles.puzzle_job import PuzzleContext
+from pi_appliance.puzzles.runtime import SearchRuntime
 from pi_appliance.puzzles.runtime.local import open_runtime
 from pi_appliance.storage.history import Store
 from pi_appliance.storage.model import Report

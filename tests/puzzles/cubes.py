@@ -2,8 +2,8 @@
 
 import random
 
-from pi_appliance.puzzles.rubiks_cube.board import FACES, TURNS, Board
-from pi_appliance.puzzles.runtime.interface import SerialRuntime
+from pi_appliance.puzzles.rubiks_cube.board import FACES, TURN_NAMES, Board
+from pi_appliance.puzzles.runtime import SerialRuntime
 
 SOLVED = "".join(face * 9 for face in FACES)
 SUPERFLIP = "U R2 F B R B2 R U2 L B2 R U' D' R2 F R' L B2 U2 F2"
@@ -49,7 +49,7 @@ def random_moves(rng: random.Random, length: int) -> tuple[str, ...]:
     """Return random moves, no face twice in a row."""
     moves: list[str] = []
     while len(moves) < length:
-        move = rng.choice(TURNS)
+        move = rng.choice(TURN_NAMES)
         if not moves or moves[-1][0] != move[0]:
             moves.append(move)
     return tuple(moves)

@@ -7,7 +7,7 @@ from pathlib import Path
 from pi_appliance.puzzles.peg_solitaire import Board, Hole, Jump, with_rules
 from pi_appliance.puzzles.peg_solitaire.board import BOARDS
 from pi_appliance.puzzles.peg_solitaire.notation import parse
-from pi_appliance.puzzles.runtime.interface import Interrupted, SerialRuntime
+from pi_appliance.puzzles.runtime import Interrupted, SerialRuntime
 
 EXAMPLES = Path(__file__).parents[2] / "config" / "boards"
 

@@ -4,7 +4,7 @@ import random
 from collections.abc import Iterator
 from contextlib import nullcontext
 
-from pi_appliance.puzzles.runtime.interface import Interrupted, SerialExecutor, SerialRuntime
+from pi_appliance.puzzles.runtime import Interrupted, SerialExecutor, SerialRuntime
 
 # Grid and solution, confirmed by two solvers. The first two are the original project's samples.
 UNIQUE = {

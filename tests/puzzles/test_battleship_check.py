@@ -8,7 +8,7 @@ import pytest
 
 from pi_appliance.puzzles import SolveMode, battleship
 from pi_appliance.puzzles.battleship import Board, Ship, Solution, Square
-from pi_appliance.puzzles.runtime.interface import SerialRuntime
+from pi_appliance.puzzles.runtime import SerialRuntime
 from tests.puzzles.brute_force_battleship import marks_agree, ships_touch
 
 MUTATIONS = 12_000

@@ -8,7 +8,7 @@ import pytest
 from pi_appliance.errors import Refused, Unavailable
 from pi_appliance.puzzles import SolveMode, SolveResult, battleship
 from pi_appliance.puzzles.battleship.count import pack_layers, unpack_layers
-from pi_appliance.puzzles.runtime.interface import Cache, Interrupted, MemoryCache, SerialRuntime
+from pi_appliance.puzzles.runtime import Cache, Interrupted, MemoryCache, SerialRuntime
 
 BOARD = battleship.parse("size: 7x7\nfleet: 4,3,2,2\ntouching: corners\nB2 hit, D5 miss\n", "mine")
 

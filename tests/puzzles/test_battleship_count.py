@@ -12,7 +12,7 @@ from hypothesis import strategies as some
 from pi_appliance.puzzles import SolveMode, battleship
 from pi_appliance.puzzles.battleship.count import ProfileCount
 from pi_appliance.puzzles.battleship.placements import find_placements
-from pi_appliance.puzzles.runtime.interface import SerialRuntime
+from pi_appliance.puzzles.runtime import SerialRuntime
 from tests.puzzles.brute_force_battleship import Cells, list_fleets, marks_agree
 
 FLEETS = ((2, 1), (3, 2), (2, 2, 1), (3, 1, 1), (1, 1, 1), (3, 2, 1), (4, 2), (2, 2, 2))

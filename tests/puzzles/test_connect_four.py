@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from pi_appliance.errors import ConfigError, InvalidOption, UnknownName
 from pi_appliance.puzzles import SolveMode, connect_four
 from pi_appliance.puzzles.connect_four.board import Board, Colour, End, find_fours
-from pi_appliance.puzzles.runtime.interface import SerialRuntime
+from pi_appliance.puzzles.runtime import SerialRuntime
 
 GAME = """\
 F_Yellow, G_Red, D_Yellow, C_Red, A_Yellow, A_Red, E_Yellow, D_Red, D_Yellow, F_Red, B_Yellow

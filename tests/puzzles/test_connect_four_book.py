@@ -9,7 +9,7 @@ import pytest
 from pi_appliance.puzzles import SolveMode, connect_four
 from pi_appliance.puzzles.connect_four import book
 from pi_appliance.puzzles.connect_four.search import EMPTY_POSITION, Position, Search, position_of
-from pi_appliance.puzzles.runtime.interface import Interrupted, SerialRuntime
+from pi_appliance.puzzles.runtime import Interrupted, SerialRuntime
 
 START = position_of(connect_four.parse("333115733355541712672671", "mine"))
 STAGES = (1, 2, 3)

@@ -8,7 +8,7 @@ import pytest
 
 from pi_appliance.puzzles import SolveMode, connect_four
 from pi_appliance.puzzles.connect_four.board import Board, End
-from pi_appliance.puzzles.runtime.interface import SerialRuntime
+from pi_appliance.puzzles.runtime import SerialRuntime
 from tests.puzzles.test_connect_four import played
 
 # A column is six letters and a bar, so that a step to the next one is seven; and what leans by one is six or eight.

@@ -13,11 +13,10 @@ from hypothesis import strategies as st
 from pi_appliance.puzzles import SolveMode, connect_four
 from pi_appliance.puzzles.connect_four import kernel
 from pi_appliance.puzzles.connect_four import search as search_module
-from pi_appliance.puzzles.connect_four.board import Board, Colour, End, game_end
-from pi_appliance.puzzles.connect_four.check import check
+from pi_appliance.puzzles.connect_four.board import Board, Colour, End, check, game_end
 from pi_appliance.puzzles.connect_four.search import Search
 from pi_appliance.puzzles.connect_four.solve import BOUNDS_NAME
-from pi_appliance.puzzles.runtime.interface import Interrupted, MemoryCache, SerialRuntime
+from pi_appliance.puzzles.runtime import Interrupted, MemoryCache, SerialRuntime
 
 # Positions and their scores, as a public solver that we share no line with gives them.
 KNOWN = {

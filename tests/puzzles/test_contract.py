@@ -18,7 +18,7 @@ from pi_appliance import plugins
 from pi_appliance.errors import ApplianceError, ConfigError, InvalidOption, UnknownName
 from pi_appliance.puzzles import Puzzle, SolveMode, SolveResult
 from pi_appliance.puzzles.rendering import list_solutions
-from pi_appliance.puzzles.runtime.interface import Interrupted, SerialRuntime
+from pi_appliance.puzzles.runtime import Interrupted, SerialRuntime
 
 pytestmark = pytest.mark.contract
 

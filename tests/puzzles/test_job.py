@@ -20,9 +20,8 @@ from pi_appliance.puzzles.page import MAX_STEPS, Page
 from pi_appliance.puzzles.peg_solitaire import check
 from pi_appliance.puzzles.peg_solitaire.notation import parse_listing
 from pi_appliance.puzzles.puzzle_job import Options, run
-from pi_appliance.puzzles.rendering import ListedSolutions
-from pi_appliance.puzzles.report import BoardReport, render_precomputed
-from pi_appliance.puzzles.runtime.interface import Cache, Interrupted, SearchRuntime, SerialRuntime
+from pi_appliance.puzzles.rendering import BoardReport, ListedSolutions, render_precomputed
+from pi_appliance.puzzles.runtime import Cache, Interrupted, SearchRuntime, SerialRuntime
 from tests.fakes.context import FakeContext
 
 NAMES = ["full", "cross", "plus", "fireplace", "pyramid", "arrow", "diamond"]

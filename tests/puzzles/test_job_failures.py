@@ -14,13 +14,12 @@ import pytest
 from pi_appliance.errors import DeadlineExceeded, Refused, Unavailable
 from pi_appliance.jobs.reports import ReportSet
 from pi_appliance.puzzles import Puzzle, SolveMode, SolveResult, Step
-from pi_appliance.puzzles.batch import WeightedProgress
 from pi_appliance.puzzles.boards import load_puzzle
 from pi_appliance.puzzles.page import Page
 from pi_appliance.puzzles.peg_solitaire.notation import parse_listing
-from pi_appliance.puzzles.puzzle_job import Options, run
-from pi_appliance.puzzles.report import BoardReport, answer_board
-from pi_appliance.puzzles.runtime.interface import Interrupted, SearchRuntime, SerialRuntime
+from pi_appliance.puzzles.puzzle_job import Options, WeightedProgress, run
+from pi_appliance.puzzles.rendering import BoardReport, answer_board
+from pi_appliance.puzzles.runtime import Interrupted, SearchRuntime, SerialRuntime
 from tests.fakes.context import FakeContext
 from tests.puzzles.test_job import CutOff, peg, values
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from pi_appliance.puzzles import Proof, SolveMode, kernel_mode, panguru
 from pi_appliance.puzzles.panguru import Board, kernel
 from pi_appliance.puzzles.panguru.solve import ShortestPathSearch, pack_board
-from pi_appliance.puzzles.runtime.interface import Interrupted, SerialRuntime
+from pi_appliance.puzzles.runtime import Interrupted, SerialRuntime
 from tests.installation import ROOT
 from tests.puzzles.brute_force_panguru import SMALL_TABLE, all_positions, breadth_first, is_solution, scramble
 

@@ -8,7 +8,7 @@ from pi_appliance.puzzles import SolveMode
 from pi_appliance.puzzles.peg_solitaire import Board, Hole, Jump, check, solve, with_rules
 from pi_appliance.puzzles.peg_solitaire.board import BOARDS
 from pi_appliance.puzzles.peg_solitaire.notation import parse
-from pi_appliance.puzzles.runtime.interface import SerialRuntime
+from pi_appliance.puzzles.runtime import SerialRuntime
 
 ROW = parse("XXO\nXO ", "row")
 

@@ -13,13 +13,19 @@ from pi_appliance.errors import Refused
 from pi_appliance.puzzles import SolveMode, SolveResult
 from pi_appliance.puzzles.peg_solitaire import Board, Hole, kernel, solve, with_rules
 from pi_appliance.puzzles.peg_solitaire.bitboard import PagodaFunction as Weights
-from pi_appliance.puzzles.peg_solitaire.bitboard import apply_symmetry, find_parity_obstacle, to_bitboard, to_game
+from pi_appliance.puzzles.peg_solitaire.bitboard import (
+    apply_symmetry,
+    find_pagodas,
+    find_parity_obstacle,
+    is_valid_pagoda,
+    to_bitboard,
+    to_game,
+)
 from pi_appliance.puzzles.peg_solitaire.board import BOARDS
 from pi_appliance.puzzles.peg_solitaire.count import CountLimitReached, CountResult, SolutionCounter
 from pi_appliance.puzzles.peg_solitaire.frontier import Frontier
 from pi_appliance.puzzles.peg_solitaire.notation import parse
-from pi_appliance.puzzles.peg_solitaire.pagoda import find_pagodas, is_valid_pagoda
-from pi_appliance.puzzles.runtime.interface import Interrupted, SerialRuntime
+from pi_appliance.puzzles.runtime import Interrupted, SerialRuntime
 from tests.puzzles.pegs import Ending, jumps, known, levels, triangle
 
 LONG = pytest.mark.skipif(

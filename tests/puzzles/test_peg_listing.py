@@ -12,7 +12,7 @@ from pi_appliance.puzzles.peg_solitaire import solve
 from pi_appliance.puzzles.peg_solitaire.board import BOARDS
 from pi_appliance.puzzles.peg_solitaire.notation import parse, parse_listing
 from pi_appliance.puzzles.rendering import list_solutions, render_answer
-from pi_appliance.puzzles.runtime.interface import SerialRuntime
+from pi_appliance.puzzles.runtime import SerialRuntime
 
 
 def listed(drawing: str, limit: int = 10, mode: SolveMode = SolveMode.FIRST) -> str:

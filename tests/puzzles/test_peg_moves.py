@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from pi_appliance.puzzles import Proof, SolveMode
 from pi_appliance.puzzles.peg_solitaire import Board, Hole, check, solve
 from pi_appliance.puzzles.peg_solitaire.bitboard import to_bitboard
-from pi_appliance.puzzles.peg_solitaire.min_moves import MinMoveSearch
+from pi_appliance.puzzles.peg_solitaire.frontier import MinMoveSearch
 from pi_appliance.puzzles.peg_solitaire.notation import parse
-from pi_appliance.puzzles.runtime.interface import Interrupted, SerialRuntime
+from pi_appliance.puzzles.runtime import Interrupted, SerialRuntime
 from tests.puzzles.pegs import Ending, known, moves, plain, triangle
 
 LONG = pytest.mark.skipif(

@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 
 from pi_appliance.errors import ConfigError
 from pi_appliance.puzzles import SolveMode
-from pi_appliance.puzzles.peg_solitaire import Board, Hole, Jump, check, hint, notate, parse_solution, solve, steps
-from pi_appliance.puzzles.runtime.interface import SerialRuntime
+from pi_appliance.puzzles.peg_solitaire import Board, Hole, Jump, check, hint, notate, parse_solution, solve
+from pi_appliance.puzzles.peg_solitaire.notation import steps
+from pi_appliance.puzzles.runtime import SerialRuntime
 from tests.puzzles.pegs import known, moves, triangle
 
 

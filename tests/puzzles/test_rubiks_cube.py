@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 
 from pi_appliance.errors import ConfigError, InvalidOption, Problem, UnknownName
 from pi_appliance.puzzles import rubiks_cube as cube
-from pi_appliance.puzzles.rubiks_cube.board import FACES, TURNS
-from pi_appliance.puzzles.rubiks_cube.cubies import CORNERS, SOLVED, compose, cube_state, facelets_of, turn_states
-from pi_appliance.puzzles.rubiks_cube.generate import random_state
+from pi_appliance.puzzles.rubiks_cube.board import FACES, TURN_NAMES
+from pi_appliance.puzzles.rubiks_cube.coordinates import CORNERS, SOLVED, compose, cube_state, facelets_of, turn_states
 from pi_appliance.puzzles.rubiks_cube.parse import find_faults
+from pi_appliance.puzzles.rubiks_cube.solve import random_state
 from tests.puzzles import cubes
 
-LINES = st.lists(st.sampled_from(TURNS), max_size=30).map(tuple)
+LINES = st.lists(st.sampled_from(TURN_NAMES), max_size=30).map(tuple)
 NAMES = {face: face for face in FACES}
 
 
@@ -39,7 +39,7 @@ def test_three_models_of_turning_agree(line: tuple[str, ...]) -> None:
     facelets = cubes.apply_moves(cubes.SOLVED, line)
     state = SOLVED
     for move in line:
-        state = compose(state, turn_states()[TURNS.index(move)])
+        state = compose(state, turn_states()[TURN_NAMES.index(move)])
     assert cube.parse(" ".join(line) or "U U'", "mine").facelets == facelets == facelets_of(state, 3)
     assert cube_state(facelets, 3) == state
     assert find_faults(facelets, 3, NAMES) == []
@@ -210,9 +210,9 @@ def mutate(rng: random.Random, line: tuple[str, ...]) -> tuple[str, ...]:
         at = rng.randrange(len(moves) + 1)
         match rng.randrange(4):
             case 0:
-                moves.insert(at, rng.choice(TURNS))
+                moves.insert(at, rng.choice(TURN_NAMES))
             case 1:
-                moves[at : at + 1] = [rng.choice(TURNS)]
+                moves[at : at + 1] = [rng.choice(TURN_NAMES)]
             case 2:
                 del moves[at : at + 1]
             case _:

@@ -10,16 +10,16 @@ import pytest
 
 from pi_appliance.puzzles import kernel_mode
 from pi_appliance.puzzles import rubiks_cube as cube
+from pi_appliance.puzzles.rubiks_cube import coordinates, kernel, pruning_tables
 from pi_appliance.puzzles.rubiks_cube import coordinates as c
-from pi_appliance.puzzles.rubiks_cube import cubies, pruning_tables, table_kernel
 from pi_appliance.puzzles.rubiks_cube import pruning_tables as t
-from pi_appliance.puzzles.rubiks_cube.generate import random_state
+from pi_appliance.puzzles.rubiks_cube.solve import random_state
 from pi_appliance.puzzles.rubiks_cube.two_phase import MAX_PHASE2, NO_FACE, CubeView, cube_views, search_buffers
-from pi_appliance.puzzles.runtime.interface import Interrupted, SerialRuntime
+from pi_appliance.puzzles.runtime import Interrupted, SerialRuntime
 from tests.puzzles import cubes
 
 LONG = pytest.mark.skipif(
-    kernel_mode(table_kernel) == "plain" and os.environ.get("PI_APPLIANCE_LONG") != "1",
+    kernel_mode(kernel) == "plain" and os.environ.get("PI_APPLIANCE_LONG") != "1",
     reason="takes minutes in plain Python: PI_APPLIANCE_LONG=1",
 )
 # Entries of the large table by distance; every cube is at most 12 turns from phase 2.
@@ -39,7 +39,7 @@ class InterruptedRuntime(SerialRuntime):
             raise Interrupted("enough")
 
 
-def random_states(number: int) -> list[cubies.State]:
+def random_states(number: int) -> list[coordinates.State]:
     rng = random.Random(number)
     return [random_state(rng, 3) for _ in range(number)]
 
@@ -48,8 +48,8 @@ def test_move_tables_agree_with_turned_pieces() -> None:
     moves, _ = t.load_small_tables(cubes.runtime())
     for state in random_states(40):
         before = c.to_coordinates([state])[0]
-        for turn, action in enumerate(cubies.turn_states()):
-            after = c.to_coordinates([cubies.compose(state, action)])[0]
+        for turn, action in enumerate(coordinates.turn_states()):
+            after = c.to_coordinates([coordinates.compose(state, action)])[0]
             assert moves["twist"][before.twist * 18 + turn] == after.twist
             assert moves["flip"][before.flip * 18 + turn] == after.flip
             assert moves["slice"][before.slice_sorted // 24 * 18 + turn] == after.slice_sorted // 24
@@ -63,8 +63,8 @@ def test_symmetry_tables_agree_with_rotated_pieces() -> None:
     for state in random_states(60):
         before = c.to_coordinates([state])[0]
         code = moves["class_of"][before.flip * 495 + before.slice_sorted // 24]
-        faces = cubies.symmetries()[code & 15]
-        seen = c.to_coordinates([cubies.conjugate(state, faces)])[0]
+        faces = coordinates.symmetries()[code & 15]
+        seen = c.to_coordinates([coordinates.conjugate(state, faces)])[0]
         assert seen.flip * 495 + seen.slice_sorted // 24 == moves["class_first"][code >> 4]
         assert moves["twist_symmetry"][(code & 15) * 2187 + before.twist] == seen.twist
 
@@ -132,10 +132,10 @@ def test_an_interrupted_large_table_is_completed() -> None:
             assert large.bound(view.start.twist, view.start.flip, view.start.slice_sorted // 24) <= len(line)
 
 
-def apply_moves(line: tuple[str, ...]) -> cubies.State:
-    state = cubies.SOLVED
+def apply_moves(line: tuple[str, ...]) -> coordinates.State:
+    state = coordinates.SOLVED
     for move in line:
-        state = cubies.compose(state, cubies.turn_states()[cube.board.TURNS.index(move)])
+        state = coordinates.compose(state, coordinates.turn_states()[cube.board.TURN_NAMES.index(move)])
     return state
 
 
@@ -165,7 +165,7 @@ def test_plain_and_compiled_kernels_search_the_same_positions(both_ways) -> None
 
 
 def test_plain_and_compiled_kernels_fill_the_same_tables(both_ways) -> None:
-    plain, compiled = both_ways("rubiks_cube/table_kernel")
+    plain, compiled = both_ways("rubiks_cube/kernel")
     came = [fill_tables(way) for way in (plain, compiled)]
     assert came[0] == came[1]
     assert came[0][0][:3] == count_levels_by_pieces(3)
@@ -192,10 +192,10 @@ def fill_tables(way: ModuleType) -> tuple[list[int], bytes, int]:
 
 def count_levels_by_pieces(depth: int) -> list[int]:
     """Return the number of pairs of twist and slice by distance, by turning pieces."""
-    level = {(0, 0): cubies.SOLVED}
+    level = {(0, 0): coordinates.SOLVED}
     seen, counts = set(level), []
     for _ in range(depth):
-        after = [cubies.compose(state, action) for state in level.values() for action in cubies.turn_states()]
+        after = [coordinates.compose(state, action) for state in level.values() for action in coordinates.turn_states()]
         pairs = [(each.twist, each.slice_sorted // 24) for each in c.to_coordinates(after)]
         level = {pair: state for pair, state in zip(pairs, after, strict=True) if pair not in seen}
         seen |= set(level)

@@ -11,16 +11,15 @@ import pytest
 
 from pi_appliance.puzzles import SolveMode, kernel_mode
 from pi_appliance.puzzles import rubiks_cube as cube
-from pi_appliance.puzzles.rubiks_cube import kernel, pocket
-from pi_appliance.puzzles.rubiks_cube.board import TURNS, Board, apply_turn, parse_turn
-from pi_appliance.puzzles.rubiks_cube.cubies import cube_state, facelets_of
-from pi_appliance.puzzles.rubiks_cube.generate import random_state
+from pi_appliance.puzzles.rubiks_cube import kernel, optimal
+from pi_appliance.puzzles.rubiks_cube.board import TURN_NAMES, Board, apply_turn, parse_turn
+from pi_appliance.puzzles.rubiks_cube.coordinates import cube_state, facelets_of
 from pi_appliance.puzzles.rubiks_cube.kernel import DONE, FOUND, PhaseSearch
 from pi_appliance.puzzles.rubiks_cube.optimal import MAX_NEAR_MOVES, OptimalSearch, find_near_solutions
 from pi_appliance.puzzles.rubiks_cube.pruning_tables import load_tables
-from pi_appliance.puzzles.rubiks_cube.solve import turn_names
+from pi_appliance.puzzles.rubiks_cube.solve import random_state, turn_names
 from pi_appliance.puzzles.rubiks_cube.two_phase import MAX_PHASE2, NO_FACE, cube_views, search_buffers, turn_prefixes
-from pi_appliance.puzzles.runtime.interface import Interrupted, SerialRuntime
+from pi_appliance.puzzles.runtime import Interrupted, SerialRuntime
 from pi_appliance.puzzles.runtime.local import open_runtime
 from tests.puzzles import cubes
 
@@ -144,7 +143,7 @@ def solve_by_brute_force(board: Board, longest: int) -> set[tuple[str, ...]]:
         level = {
             (*line, move): apply_turn(facelets, board.side, parse_turn(move, board.side))
             for line, facelets in level.items()
-            for move in (TURNS if board.side == 3 else TURNS[:9])
+            for move in (TURN_NAMES if board.side == 3 else TURN_NAMES[:9])
             if not line or (line[-1][0] != move[0] and line[-1][0] + move[0] not in ("DU", "LR", "BF"))
         }
     return set()
@@ -212,7 +211,7 @@ def _run_until_done(board: Board) -> Iterator[str]:
 
 
 def test_the_2x2x2_has_the_known_positions_by_distance() -> None:
-    table = pocket.distance_table(pocket.load_distances(cubes.runtime()))
+    table = optimal.distance_table(optimal.load_distances(cubes.runtime()))
     assert [row[1] for row in table.rows] == list(POSITIONS)
     assert sum(POSITIONS) == 3_674_160
 
@@ -222,7 +221,7 @@ def test_turned_stickers_of_the_2x2x2_give_the_same_positions() -> None:
     before: set[str] = set()
     level = {"".join(face * 4 for face in "URFDLB")}
     counts = []
-    turns = [parse_turn(move, 2) for move in TURNS[:9]]
+    turns = [parse_turn(move, 2) for move in TURN_NAMES[:9]]
     while level and (LONG or len(counts) <= 5):
         counts.append(len(level))
         around = (apply_turn(each, 2, turn) for each in level for turn in turns)
@@ -232,7 +231,7 @@ def test_turned_stickers_of_the_2x2x2_give_the_same_positions() -> None:
 
 def test_random_2x2x2_are_solved_optimally() -> None:
     rng = random.Random(2)
-    near = pocket.load_distances(cubes.runtime())
+    near = optimal.load_distances(cubes.runtime())
     assert max(near) == 11
     for _ in range(30):
         board = Board(2, facelets_of(random_state(rng, 2), 2))
@@ -247,10 +246,10 @@ def test_random_2x2x2_are_solved_optimally() -> None:
 
 def test_bidirectional_search_and_table_agree_for_the_2x2x2() -> None:
     rng = random.Random(3)
-    near = pocket.load_distances(cubes.runtime())
+    near = optimal.load_distances(cubes.runtime())
     for length in (3, 4, 5, 6, 6, 6):
         board = cube.parse("2x2x2: " + " ".join(cubes.random_moves(rng, length)), "mine")
-        by_table = pocket.solve_pocket(board, SolveMode.FEWEST, cubes.runtime())
+        by_table = optimal.solve_pocket(board, SolveMode.FEWEST, cubes.runtime())
         ways = [turn_names(turns) for turns in find_near_solutions(cube_state(board.facelets, 2), 2)]
         assert sorted(by_table.solutions) == sorted(ways)
         assert by_table.details["moves"] <= MAX_NEAR_MOVES

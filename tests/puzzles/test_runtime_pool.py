@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from pi_appliance.errors import ConfigError, Problem, Refused, UnknownName
-from pi_appliance.puzzles.runtime.interface import Interrupted
+from pi_appliance.puzzles.runtime import Interrupted
 from pi_appliance.puzzles.runtime.local import LocalRuntime, open_runtime
 from pi_appliance.system.process import descendants
 from tests.installation import ROOT, alive, until

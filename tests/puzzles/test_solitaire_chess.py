@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from pi_appliance.errors import ConfigError, InvalidOption, UnknownName
 from pi_appliance.puzzles import SolveMode
 from pi_appliance.puzzles import solitaire_chess as chess
-from pi_appliance.puzzles.runtime.interface import SerialRuntime
+from pi_appliance.puzzles.runtime import SerialRuntime
 from pi_appliance.puzzles.solitaire_chess import Board, Capture, PawnDirection, Square
 
 SMALL = Board(("..RP", ".RN.", "BN..", "PB.."))

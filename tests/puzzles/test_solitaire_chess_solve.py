@@ -12,10 +12,9 @@ from hypothesis import strategies as st
 from pi_appliance.errors import Refused
 from pi_appliance.puzzles import Proof, SolveMode
 from pi_appliance.puzzles import solitaire_chess as chess
-from pi_appliance.puzzles.runtime.interface import Interrupted, SerialRuntime
+from pi_appliance.puzzles.runtime import Interrupted, SerialRuntime
 from pi_appliance.puzzles.solitaire_chess import Board, Square
-from pi_appliance.puzzles.solitaire_chess.position import pack_position
-from pi_appliance.puzzles.solitaire_chess.search import LevelSearch
+from pi_appliance.puzzles.solitaire_chess.search import LevelSearch, pack_position
 
 # Rows, solutions: pawns down; up; up, and the king is never captured.
 KNOWN = """

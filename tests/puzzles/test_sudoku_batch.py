@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from pi_appliance.puzzles import Proof, SolveMode, sudoku
-from pi_appliance.puzzles.runtime.interface import Interrupted, SerialRuntime
+from pi_appliance.puzzles.runtime import Interrupted, SerialRuntime
 from pi_appliance.puzzles.runtime.local import open_runtime
 from pi_appliance.puzzles.sudoku import batch
 from tests.puzzles.sudokus import NONE, SEVERAL, UNIQUE, InterruptingRuntime, permute_grid

@@ -6,7 +6,7 @@ from itertools import islice
 import pytest
 
 from pi_appliance.puzzles import SolveMode, sudoku
-from pi_appliance.puzzles.runtime.interface import SerialRuntime
+from pi_appliance.puzzles.runtime import SerialRuntime
 from pi_appliance.puzzles.sudoku.board import BOXES
 from tests.puzzles.sudokus import SEVERAL, UNIQUE
 

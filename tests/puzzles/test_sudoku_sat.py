@@ -8,7 +8,7 @@ import pytest
 
 from pi_appliance.errors import Refused
 from pi_appliance.puzzles import Proof, SolveMode, sudoku
-from pi_appliance.puzzles.runtime.interface import Interrupted, SerialRuntime
+from pi_appliance.puzzles.runtime import Interrupted, SerialRuntime
 from pi_appliance.puzzles.sudoku.sat import MISSING_LIBRARY, SatLimitReached, SatSearch
 from tests.puzzles.sudokus import InterruptingRuntime
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from pi_appliance.errors import InvalidOption, UnknownName
 from pi_appliance.puzzles import Proof, SolveMode, sudoku
-from pi_appliance.puzzles.runtime.interface import Interrupted, SerialRuntime
+from pi_appliance.puzzles.runtime import Interrupted, SerialRuntime
 from pi_appliance.puzzles.sudoku import kernel
 from pi_appliance.puzzles.sudoku.count import count_parallel
 from pi_appliance.puzzles.sudoku.sat import SatSearch

@@ -8,7 +8,7 @@ import pytest
 
 from pi_appliance.errors import Refused
 from pi_appliance.puzzles import SolveMode, sudoku
-from pi_appliance.puzzles.runtime.interface import Interrupted, SerialRuntime
+from pi_appliance.puzzles.runtime import Interrupted, SerialRuntime
 from pi_appliance.puzzles.sudoku.sat import SatSearch
 from pi_appliance.puzzles.sudoku.techniques import CONTRADICTION, TECHNIQUES, CandidateGrid, iter_deductions
 from tests.puzzles.sudokus import NONE, SEVERAL, UNIQUE, InterruptingRuntime, permute_grid

@@ -3,10 +3,19 @@
 from collections.abc import Sequence
 
 from pi_appliance.puzzles import Progress, SolveMode
-from pi_appliance.puzzles.battleship.board import BOARDS, RULES, Board, Ship, Solution, Square, describe, with_rules
-from pi_appliance.puzzles.battleship.check import check
-from pi_appliance.puzzles.battleship.generate import generate
+from pi_appliance.puzzles.battleship.board import (
+    BOARDS,
+    RULES,
+    Board,
+    Ship,
+    Solution,
+    Square,
+    check,
+    describe,
+    with_rules,
+)
 from pi_appliance.puzzles.battleship.parse import parse
+from pi_appliance.puzzles.battleship.placements import generate
 from pi_appliance.puzzles.battleship.render import notate, parse_solution, render, render_solution, render_svg, steps
 from pi_appliance.puzzles.battleship.solve import hint, solve
 from pi_appliance.puzzles.rendering import parse_listing as _parse_listing

@@ -19,7 +19,7 @@ from pi_appliance.puzzles.battleship import kernel
 from pi_appliance.puzzles.battleship.board import HIT, SUNK, Board
 from pi_appliance.puzzles.battleship.kernel import CORNER_BIT, Cell, Layer, Move, PolynomialSize
 from pi_appliance.puzzles.battleship.placements import Placement
-from pi_appliance.puzzles.runtime.interface import Interrupted, SearchRuntime
+from pi_appliance.puzzles.runtime import Interrupted, SearchRuntime
 
 KEYS_PER_CALL = 1_024  # per kernel call: about 0.01 s, or 0.3 s on a small Pi with ten ships
 CHECKED_MEMORY = 50_000_000  # bytes; less than this is not checked

@@ -1,28 +1,279 @@
-"""Solve a battleship board: is it possible, how many fleets fit, where are ships likely."""
+"""Place the fleet ship by ship, and explain why an impossible board is impossible.
 
-from collections.abc import Iterator
+The search first covers the hits, then places the remaining ships. Each hit lies on exactly one
+ship, so branching over the ships on one hit visits every solution once. The hit with the fewest
+candidate ships comes first (minimum remaining values). Ships on no hit follow, longest first, equal
+ones in reading order.
+
+An impossible board is explained by a minimal unsatisfiable core: marks that contradict each other,
+of which none can be left out.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain, islice
+from itertools import chain, islice, permutations
+from typing import NamedTuple
 
 from pi_appliance.errors import Refused
 from pi_appliance.puzzles import Proof, SolveMode, SolveResult, kernel_mode, pluralize
 from pi_appliance.puzzles.battleship import kernel
-from pi_appliance.puzzles.battleship.board import UNKNOWN, Board, Solution
+from pi_appliance.puzzles.battleship.board import HIT, MISS, SUNK, UNKNOWN, Board, Ship, Solution, Square
 from pi_appliance.puzzles.battleship.count import Marginals, ProfileCount, count_relabelings, label_factor
-from pi_appliance.puzzles.battleship.placements import find_placements
+from pi_appliance.puzzles.battleship.placements import Placement, find_placements, mark_mask, union_masks
 from pi_appliance.puzzles.battleship.render import (
     find_best_shot,
     probability_tables,
     render_heatmap,
     ship_percent,
 )
-from pi_appliance.puzzles.battleship.search import (
-    FleetSearch,
-    SearchLimitReached,
-    explain_contradiction,
-    find_obvious_contradiction,
-)
-from pi_appliance.puzzles.runtime.interface import Interrupted, SearchRuntime
+from pi_appliance.puzzles.runtime import Interrupted, SearchRuntime
+
+PROGRESS_MASK = 63  # report progress every 64 ships
+QUERY_NODE_LIMIT = 300  # ships tried per query of up to hundreds: about 0.01 s
+CORE_NODE_LIMIT = 10_000  # ships tried for all queries
+MAX_UNPROVEN_CORE = 10  # marks; a larger core that is not proven minimal explains nothing
+MARK_NAMES = {MISS: "miss", HIT: "hit", SUNK: "sunk"}
+
+Tick = Callable[[int], None]
+"""Called with the number of ships tried. An exception that it raises ends the search."""
+
+
+class SearchLimitReached(Exception):
+    """The search tried `node_limit` ships without a result."""
+
+
+class FleetSearch:
+    """A search for the fleets that fit a board.
+
+    Args:
+        board: The board.
+        tick: Called from time to time.
+        node_limit: Raise SearchLimitReached after this many ships; None: no limit.
+
+    """
+
+    def __init__(self, board: Board, tick: Tick, *, node_limit: int | None = None) -> None:
+        self.board, self.tick, self.node_limit = board, tick, node_limit
+        self.places = find_placements(board)
+        self.nodes_searched = 0
+        self._remaining = {length: board.fleet.count(length) for length in set(board.fleet)}
+        self._placed: list[Placement] = []
+
+    def find_solutions(self) -> Iterator[Solution]:
+        """Yield every solution once, in fleet order; distinct ships in all permutations."""
+        for placed in self._cover_hits(mark_mask(self.board, HIT + SUNK), self.places):
+            groups = [
+                sorted(place.ship for place in placed if place.length == length)
+                for length in sorted(self._remaining, reverse=True)
+            ]
+            if self.board.ships == "identical":
+                yield tuple(ship for group in groups for ship in group)
+            else:
+                yield from _permute_groups(groups)
+
+    def has_solution(self) -> bool:
+        """Return whether there is a solution. Raises SearchLimitReached."""
+        return next(self.find_solutions(), None) is not None
+
+    def _cover_hits(self, hits: int, places: Sequence[Placement]) -> Iterator[list[Placement]]:
+        """Yield the ways to place the remaining ships on `places` that cover all `hits`."""
+        if not self._can_fit(hits, places):
+            return
+        if not hits:
+            yield from self._place_rest(places)
+            return
+        candidates: dict[int, list[Placement]] = {}
+        for place in places:
+            covered = place.mask & hits
+            while covered:
+                lowest = covered & -covered
+                candidates.setdefault(lowest, []).append(place)
+                covered ^= lowest
+        if len(candidates) < hits.bit_count():
+            return
+        for place in min(candidates.values(), key=len):
+            yield from self._try_place(place, hits & ~place.mask, places)
+
+    def _place_rest(self, places: Sequence[Placement]) -> Iterator[list[Placement]]:
+        """Yield the ways to place the remaining ships on `places` when all hits are covered."""
+        length = max((length for length, number in self._remaining.items() if number), default=0)
+        if not length:
+            yield self._placed
+            return
+        shorter = [place for place in places if place.length < length]
+        equal = [place for place in places if place.length == length]
+        for number, place in enumerate(equal):
+            yield from self._try_place(place, 0, equal[number + 1 :] + shorter)
+
+    def _try_place(self, place: Placement, hits: int, places: Sequence[Placement]) -> Iterator[list[Placement]]:
+        self.nodes_searched += 1
+        if not self.nodes_searched & PROGRESS_MASK:
+            self.tick(self.nodes_searched)
+        if self.node_limit is not None and self.nodes_searched > self.node_limit:
+            raise SearchLimitReached
+        self._remaining[place.length] -= 1
+        self._placed.append(place)
+        blocked, remaining = place.blocked, self._remaining
+        yield from self._cover_hits(
+            hits, [each for each in places if not each.mask & blocked and remaining[each.length]]
+        )
+        self._placed.pop()
+        self._remaining[place.length] += 1
+
+    def _can_fit(self, hits: int, places: Sequence[Placement]) -> bool:
+        """Return whether the remaining ships can cover `hits` and each length has enough places."""
+        if sum(length * number for length, number in self._remaining.items()) < hits.bit_count():
+            return False
+        lengths = [place.length for place in places]
+        return all(lengths.count(length) >= number for length, number in self._remaining.items() if number)
+
+
+def _permute_groups(groups: Sequence[Sequence[Ship]]) -> Iterator[Solution]:
+    """Yield the ships of `groups` in all orders, lazily: twelve equal ships have half a billion."""
+    if not groups:
+        yield ()
+        return
+    for ships in permutations(groups[0]):
+        for others in _permute_groups(groups[1:]):
+            yield ships + others
+
+
+class Clue(NamedTuple):
+    """Squares of one mark that can only be removed together.
+
+    Adjacent sunk squares are one clue, because a ship on some of them lies on no other square. A
+    known sunk ship is one clue as well.
+    """
+
+    squares: tuple[Square, ...]
+    mark: str
+    ship: Ship | None = None
+
+    def __str__(self) -> str:
+        whole = Ship(self.squares[0], self.squares[-1])
+        straight = whole.start.x == whole.end.x or whole.start.y == whole.end.y
+        name = str(whole) if straight and whole.squares == self.squares else "+".join(map(str, self.squares))
+        return f"{name} {MARK_NAMES[self.mark]}"
+
+
+class Contradiction(NamedTuple):
+    """The clues that contradict each other."""
+
+    core: tuple[str, ...]
+    """Clues that are impossible together, whatever the others are."""
+    is_minimal: bool
+    """Whether it is proven that none of them can be left out."""
+    wrong_candidates: tuple[str, ...]
+    """Clues that leave a possible board if one of them is removed."""
+    is_complete: bool
+    """Whether `wrong_candidates` is proven complete."""
+
+
+def find_obvious_contradiction(board: Board) -> str:
+    """Return why `board` is impossible if single ships or squares show it; else ""."""
+    occupied, free = board.find_marks(HIT + SUNK), board.find_marks(HIT + SUNK + UNKNOWN)
+    needed = sum(board.fleet)
+    if len(occupied) > needed:
+        return f"{pluralize(len(occupied), 'square')} hold a ship, and the whole fleet has {needed}"
+    if len(free) < needed:
+        return f"the fleet needs {pluralize(needed, 'square')}, and only {len(free)} can hold a ship"
+    for ship in board.sunk_ships:
+        length = len(ship.squares)
+        if sum(len(each.squares) == length for each in board.sunk_ships) > board.fleet.count(length):
+            return f"{ship} is sunk, and the fleet has no more ships of {length}"
+    places = find_placements(board)
+    uncovered = mark_mask(board, HIT + SUNK) & ~union_masks(place.mask for place in places)
+    if uncovered:
+        square = next(square for square in occupied if uncovered >> (square.y * board.width + square.x) & 1)
+        return f"{square} is {MARK_NAMES[board.rows[square.y][square.x]]}, and no ship of the fleet can lie there"
+    for length in sorted(set(board.fleet), reverse=True):
+        available, ships = sum(place.length == length for place in places), board.fleet.count(length)
+        if available < ships:
+            kind = f"a ship of {length}" if ships == 1 else f"{available} of {ships} ships of {length}"
+            return f"there is {'no ' if ships == 1 else ''}room for {kind}"
+    return ""
+
+
+def explain_contradiction(board: Board, tick: Tick) -> Contradiction | None:
+    """Explain why `board` is impossible; None if the fleet does not even fit an empty sea."""
+    if not (board.find_marks(UNKNOWN + HIT) or board.sunk_ships):
+        # A finished grid has only SUNK marks. Treat them as hits, which can be removed one by one.
+        board = replace(board, rows=tuple(row.replace(SUNK, HIT) for row in board.rows), sinking="silent")
+    clues = tuple(_find_clues(board))
+    finder = _CoreFinder(board, tick)
+    if finder.is_possible(()) is False:
+        return None
+    misses = [clue for clue in clues if clue.mark == MISS]
+    ships = [clue for clue in clues if clue.mark != MISS]
+    # A clue that is removed first stays removed, so one of two orders often gives a smaller core.
+    cores = [finder.shrink_core(order) for order in ([*misses, *ships], [*ships, *misses])]
+    core, is_minimal = min(cores, key=lambda each: len(each[0]))
+    if not is_minimal and len(core) > MAX_UNPROVEN_CORE:
+        return Contradiction((), False, (), False)
+    # A single wrong clue is in every set of contradicting clues.
+    results = {clue: finder.is_possible([each for each in clues if each != clue]) for clue in core}
+    wrong = tuple(str(clue) for clue, possible in results.items() if possible)
+    return Contradiction(tuple(map(str, core)), is_minimal, wrong, None not in results.values())
+
+
+class _CoreFinder:
+    """Decides which sets of clues are possible, within CORE_NODE_LIMIT."""
+
+    def __init__(self, board: Board, tick: Tick) -> None:
+        self.board, self.tick, self.nodes_left = board, tick, CORE_NODE_LIMIT
+
+    def is_possible(self, clues: Sequence[Clue]) -> bool | None:
+        """Return whether a board with only `clues` is possible; None if undecided."""
+        self.tick(CORE_NODE_LIMIT - self.nodes_left)
+        board = _keep_clues(self.board, clues)
+        if find_obvious_contradiction(board):
+            return False
+        search = FleetSearch(board, self.tick, node_limit=min(QUERY_NODE_LIMIT, self.nodes_left))
+        try:
+            return search.has_solution()
+        except SearchLimitReached:
+            return None
+        finally:
+            self.nodes_left -= search.nodes_searched
+
+    def shrink_core(self, clues: Sequence[Clue]) -> tuple[tuple[Clue, ...], bool]:
+        """Remove every clue that the contradiction does not need; return whether that is proven."""
+        core, is_minimal = tuple(clues), True
+        for clue in clues:
+            fewer = tuple(each for each in core if each != clue)
+            possible = self.is_possible(fewer)
+            is_minimal = is_minimal and possible is not None
+            if possible is False:
+                core = fewer
+        return core, is_minimal
+
+
+def _find_clues(board: Board) -> Iterator[Clue]:
+    """Yield the clues of `board`, ships first."""
+    for ship in board.sunk_ships:
+        yield Clue(ship.squares, SUNK, ship)
+    sunk = {*board.find_marks(SUNK)} - {square for ship in board.sunk_ships for square in ship.squares}
+    while sunk:
+        group, visited = [min(sunk)], 0
+        sunk.remove(group[0])
+        while visited < len(group):
+            x, y = group[visited]
+            near = sunk & {Square(x + 1, y), Square(x - 1, y), Square(x, y + 1), Square(x, y - 1)}
+            sunk -= near
+            group += near
+            visited += 1
+        yield Clue(tuple(sorted(group)), SUNK)
+    for mark in (HIT, MISS):
+        for square in board.find_marks(mark):
+            yield Clue((square,), mark)
+
+
+def _keep_clues(board: Board, clues: Sequence[Clue]) -> Board:
+    """Return `board` with only `clues` on it."""
+    marks = {square: clue.mark for clue in clues for square in clue.squares}
+    rows = tuple("".join(marks.get(Square(x, y), UNKNOWN) for x in range(board.width)) for y in range(board.height))
+    return replace(board, rows=rows, sunk_ships=tuple(clue.ship for clue in clues if clue.ship))
+
 
 Details = dict[str, int | float | str]
 FIRST_NODE_LIMIT = 20_000  # ships tried before the count decides: about 1 s; most boards need under 100

@@ -1,13 +1,21 @@
 """Connect Four: drop discs into seven columns of six; four in a row wins. Perfect play from any position."""
 
 from pi_appliance.puzzles import Rule, SolveMode
-from pi_appliance.puzzles.connect_four.board import BOARDS, Board, Colour, End, Solution, Square, describe, with_rules
+from pi_appliance.puzzles.connect_four.board import (
+    BOARDS,
+    Board,
+    Colour,
+    End,
+    Solution,
+    Square,
+    check,
+    describe,
+    with_rules,
+)
 from pi_appliance.puzzles.connect_four.book import precompute
-from pi_appliance.puzzles.connect_four.check import check
-from pi_appliance.puzzles.connect_four.generate import generate
 from pi_appliance.puzzles.connect_four.notation import notate, parse, parse_listing, parse_solution
 from pi_appliance.puzzles.connect_four.render import render, render_solution, render_svg, steps
-from pi_appliance.puzzles.connect_four.solve import hint, solve
+from pi_appliance.puzzles.connect_four.solve import generate, hint, solve
 
 TITLE = "Connect Four"
 NODE_UNIT = "positions"

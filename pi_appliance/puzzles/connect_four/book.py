@@ -12,7 +12,7 @@ from itertools import pairwise
 from pi_appliance.puzzles import SolveResult, Table, kernel_mode, pluralize
 from pi_appliance.puzzles.connect_four import kernel
 from pi_appliance.puzzles.connect_four.search import EMPTY_POSITION, Position, Search
-from pi_appliance.puzzles.runtime.interface import Cache, Interrupted, SearchRuntime
+from pi_appliance.puzzles.runtime import Cache, Interrupted, SearchRuntime
 
 CACHE_NAME = "connect-four/book-2"
 STAGES = (6, 8)  # plies: 8,231 and 91,295 positions, about a day on one fast core

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from pi_appliance.puzzles.connect_four import kernel
 from pi_appliance.puzzles.connect_four.board import EMPTY, HEIGHT, SQUARES, WIDTH, Board, Colour, Square
-from pi_appliance.puzzles.runtime.interface import SearchRuntime
+from pi_appliance.puzzles.runtime import SearchRuntime
 
 CENTRE_FIRST = (4, 3, 5, 2, 6, 1, 7)  # the centre is in most fours
 _DIRECTIONS = (1, 6, 7, 8)

@@ -10,17 +10,16 @@ from pi_appliance.puzzles.panguru.board import (
     Board,
     MoveLines,
     Solution,
+    check,
     describe,
     original_lines,
     reachable_places,
     triangle_lines,
     with_rules,
 )
-from pi_appliance.puzzles.panguru.check import check
-from pi_appliance.puzzles.panguru.generate import generate
 from pi_appliance.puzzles.panguru.parse import parse, parse_solution
 from pi_appliance.puzzles.panguru.render import notate, render, render_solution, render_svg, steps
-from pi_appliance.puzzles.panguru.solvable import explain_unsolvable
+from pi_appliance.puzzles.panguru.solvable import explain_unsolvable, generate
 from pi_appliance.puzzles.panguru.solve import difficulty, hint, solve
 
 TITLE = "Panguru"

@@ -1,12 +1,12 @@
 """The Panguru board: plates in a triangle, pebbles, one hole, moves, and built-in boards."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 from pi_appliance.errors import InvalidOption, UnknownName
-from pi_appliance.puzzles import Rule, pluralize
+from pi_appliance.puzzles import Rule, Validation, pluralize
 
 HOME, HOLE = "W", "-"
 """The plate where the hole must end, and the hole."""
@@ -205,3 +205,21 @@ BOARDS: Mapping[str, str] = MappingProxyType(
         "small": _draw_triangles("RY", "YBGY", "PGGR-B", "BWYRRBGP"),
     }
 )
+
+
+def check(board: Board, line: Sequence[int]) -> Validation:
+    """Check that `line` brings each pebble of `board` onto a plate of its colour."""
+    pebbles = list(board.pebbles)
+    for number, start in enumerate(line, 1):
+        hole = pebbles.index(HOLE)
+        if not 0 <= start < len(pebbles):
+            return Validation(f"move {number}: there is no place {start}")
+        if not any(start in row and hole in row for row in board.move_lines) or start == hole:
+            return Validation(f"move {number}: no pebble can move from {start} to {hole}")
+        pebbles[hole], pebbles[start] = pebbles[start], HOLE
+    if board.plates[pebbles.index(HOLE)] != HOME:
+        return Validation(f"the hole ends at {pebbles.index(HOLE)}, not on the plate W")
+    for place, (pebble, plate) in enumerate(zip(pebbles, board.plates, strict=True)):
+        if pebble not in (plate, HOLE):
+            return Validation(f"pebble {pebble} ends at {place}, on a plate {plate}")
+    return Validation()

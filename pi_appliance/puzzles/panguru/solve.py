@@ -15,9 +15,8 @@ from statistics import median
 from pi_appliance.puzzles import Proof, SolveMode, SolveResult, Table, kernel_mode, pluralize
 from pi_appliance.puzzles.panguru import kernel
 from pi_appliance.puzzles.panguru.board import HOLE, HOME, Board, Solution, reachable_places
-from pi_appliance.puzzles.panguru.generate import shuffle_board
-from pi_appliance.puzzles.panguru.solvable import explain_unsolvable
-from pi_appliance.puzzles.runtime.interface import Interrupted, SearchRuntime, SerialRuntime, save_checkpoint
+from pi_appliance.puzzles.panguru.solvable import explain_unsolvable, shuffle_board
+from pi_appliance.puzzles.runtime import Interrupted, SearchRuntime, SerialRuntime, save_checkpoint
 
 UNREACHABLE = 255  # cost; longer than any solution
 

@@ -1,10 +1,17 @@
 """Peg solitaire: jump peg over peg into an empty hole and remove the jumped one, until one is left."""
 
 from pi_appliance.puzzles import SolveMode
-from pi_appliance.puzzles.peg_solitaire.board import BOARDS, RULES, Board, Hole, Jump, describe, with_rules
-from pi_appliance.puzzles.peg_solitaire.check import check
-from pi_appliance.puzzles.peg_solitaire.notation import notate, parse, parse_listing, parse_solution, render_solution
-from pi_appliance.puzzles.peg_solitaire.render import render, render_svg, steps
+from pi_appliance.puzzles.peg_solitaire.board import BOARDS, RULES, Board, Hole, Jump, check, describe, with_rules
+from pi_appliance.puzzles.peg_solitaire.notation import (
+    notate,
+    parse,
+    parse_listing,
+    parse_solution,
+    render,
+    render_solution,
+    render_svg,
+    steps,
+)
 from pi_appliance.puzzles.peg_solitaire.solve import hint, solve
 
 TITLE = "Peg solitaire"

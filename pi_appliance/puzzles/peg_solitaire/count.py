@@ -16,7 +16,14 @@ from typing import Any
 from pi_appliance.errors import Refused
 from pi_appliance.puzzles import pluralize
 from pi_appliance.puzzles.peg_solitaire import kernel
-from pi_appliance.puzzles.peg_solitaire.bitboard import Bitboard, PagodaFunction, apply_symmetry, to_game
+from pi_appliance.puzzles.peg_solitaire.bitboard import (
+    Bitboard,
+    PagodaFunction,
+    apply_symmetry,
+    find_pagodas,
+    is_valid_pagoda,
+    to_game,
+)
 from pi_appliance.puzzles.peg_solitaire.board import Hole
 from pi_appliance.puzzles.peg_solitaire.frontier import (
     LARGE_TABLE,
@@ -25,8 +32,7 @@ from pi_appliance.puzzles.peg_solitaire.frontier import (
     decode_checkpoint,
     encode_checkpoint,
 )
-from pi_appliance.puzzles.peg_solitaire.pagoda import find_pagodas, is_valid_pagoda
-from pi_appliance.puzzles.runtime.interface import Interrupted, SearchRuntime, save_checkpoint
+from pi_appliance.puzzles.runtime import Interrupted, SearchRuntime, save_checkpoint
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

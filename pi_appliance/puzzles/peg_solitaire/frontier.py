@@ -1,4 +1,9 @@
-"""Count level after level of positions on all cores, with checkpoints."""
+"""Find the solutions with the fewest moves, where consecutive jumps of one peg are one move.
+
+A breadth-first search by moves. A peg in a hole that no jump passes over must move itself, so the number of such pegs
+is a lower bound. The search is repeated with an increasing limit until a solution is found. All shortest solutions
+pass through the layers of the last search.
+"""
 
 import json
 from array import array
@@ -6,9 +11,11 @@ from collections.abc import Callable, Iterator, Mapping
 from itertools import pairwise
 from typing import Any
 
-from pi_appliance.puzzles import kernel_mode
+from pi_appliance.puzzles import kernel_mode, pluralize
 from pi_appliance.puzzles.peg_solitaire import kernel
-from pi_appliance.puzzles.runtime.interface import SearchRuntime
+from pi_appliance.puzzles.peg_solitaire.bitboard import Bitboard, Move, diagonal_parity, find_pagodas, to_game
+from pi_appliance.puzzles.peg_solitaire.board import Solution
+from pi_appliance.puzzles.runtime import Interrupted, SearchRuntime, save_checkpoint
 
 ITEM_SIZE = 8_192 if kernel_mode(kernel) == "compiled" else 192  # classes per call, some 10 ms
 COPY_SPAN = 16 * ITEM_SIZE  # cells copied in about that time
@@ -205,3 +212,225 @@ def decode_checkpoint(data: memoryview | None) -> tuple[dict[str, Any], memoryvi
     except ValueError:
         return None
     return about, data[16 + length :]
+
+
+KEY_SIZE = 8  # bytes
+MIN_PEGS_FOR_PAGODAS = 20  # pegs: below, pagoda functions cost more than they save
+SAVE_INTERVAL = 120.0  # seconds; an interruption saves a checkpoint, too
+
+
+class Layers(Frontier):
+    """The positions by their least number of moves, for solutions of at most `most` moves."""
+
+    def __init__(self, game: kernel.Game, field: Bitboard, unjumpable: int, spare: int, most: int) -> None:
+        """Start the search. `unjumpable` are the holes that no jump passes over; `spare` of their pegs may stay."""
+        super().__init__(game, {field.start: 1})
+        self.spare, self.most = spare, most
+        game.unjumpable, game.goals = unjumpable, field.goals
+        self.seen = kernel.KeySet(12)
+        self.layers = [array("Q", [field.start])]
+        self.add_seen(self.layers[0], lambda: None)
+
+    def advance(self, runtime: SearchRuntime, tell: PartCallback) -> None:
+        """Compute the next layer."""
+        super().advance(runtime, tell)
+        self.before = array("Q")
+        keys = self.cells[::3]
+        if KEY_SIZE << self.seen.bits >= LARGE_TABLE and self.seen.size + len(keys) > self.seen.most:
+            runtime.require_memory(3 * KEY_SIZE << self.seen.bits, "all positions by their moves")
+        self.layers.append(keys)
+        self.add_seen(keys, lambda: tell(1.0))
+
+    def add_seen(self, keys: "array[int]", tell: Callable[[], None]) -> None:
+        """Add keys to the set of seen positions."""
+        while self.seen.size + len(keys) > self.seen.most:
+            larger = kernel.KeySet(self.seen.bits + 1)
+            for first, last in pairwise([*range(0, len(self.seen.cells), COPY_SPAN), len(self.seen.cells)]):
+                kernel.add_keys(self.seen.cells, first, last, 1, larger)
+                tell()
+            self.seen = larger
+        for first, last in pairwise([*range(0, len(keys), COPY_SPAN), len(keys)]):
+            kernel.add_keys(keys, first, last, 1, self.seen)
+            tell()
+
+    def _expand(self, span: tuple[int, int]) -> SpanResult:
+        bits = (8 * ITEM_SIZE).bit_length()
+        left = self.most - self.level - 1 + self.spare
+        while True:
+            table = kernel.Table(bits)
+            if kernel.expand_chains(self.game, self.cells, *span, table, left):
+                return compact_table(table, lambda: None), 0, table.tried, 0
+            bits += 1
+
+    def _merge(self, cells: "array[int]") -> None:
+        kernel.merge_new(cells, 0, len(cells) // 3, self.seen, self.after)
+
+    def save(self) -> tuple[list[bytes | memoryview], dict[str, Any]]:
+        """Return the state of the frontier, then the layers."""
+        parts, about = super().save()
+        return [*parts, *(memoryview(keys).cast("B") for keys in self.layers)], about | {
+            "layers": [len(each) for each in self.layers]
+        }
+
+    def load(self, data: memoryview, about: Mapping[str, Any], tell: Callable[[], None]) -> None:
+        """Restore a saved state. After an exception of `tell`, the layers are incomplete."""
+        super().load(data, about, tell)
+        at, self.layers = sum(about["sizes"]), []
+        for size in about["layers"]:
+            self.layers.append(array("Q", bytes(data[at : at + KEY_SIZE * size])))
+            self.add_seen(self.layers[-1], tell)
+            at += KEY_SIZE * size
+
+
+def _describe_bound(most: int) -> str:
+    return f"no solution takes fewer than {pluralize(most, 'move')}"
+
+
+class MinMoveSearch:
+    """A search for the solutions with the fewest moves that can be interrupted and resumed."""
+
+    def __init__(self, field: Bitboard, runtime: SearchRuntime) -> None:
+        """Prepare the search on a board that has a solution."""
+        self.field, self.runtime = field, runtime
+        self.symmetries = field.stabilizer(frozenset({field.start}))
+        self.unjumpable = field.full & ~sum({1 << move.over for move in field.moves})
+        begin = diagonal_parity(field.board, field.board.pegs)
+        ends = [hole for hole in field.board.holes if diagonal_parity(field.board, [hole]) == begin]
+        at = {hole: 1 << number for number, hole in enumerate(field.board.holes)}
+        self.spare = int(any(at[hole] & field.goals & self.unjumpable for hole in ends))
+        self.name = field.checkpoint_name("moves")
+        self.saved = runtime.monotonic()
+        self.classes_seen = self.tried = 0  # of all searches so far
+        self.layers: Layers
+
+    def run(self) -> int:
+        """Return the fewest moves. Raises Interrupted, and Refused if memory is too small."""
+        field = self.field
+        if field.start & (field.start - 1) == 0:
+            return 0
+        pairs = [pair for orbit in field.final_pairs() for pair in orbit]
+        large = field.start.bit_count() > MIN_PEGS_FOR_PAGODAS
+        checkpoint = decode_checkpoint(self.runtime.cache.load(self.name))
+        most = checkpoint[0]["most"] if checkpoint else max(1, (field.start & self.unjumpable).bit_count() - self.spare)
+        try:
+            proofs = find_pagodas(field, [field.start], pairs, self.symmetries, self.runtime) if large else ()
+            game = to_game(field, self.symmetries, proofs)
+            self.layers = self._load_layers(checkpoint, game) or Layers(game, field, self.unjumpable, self.spare, most)
+        except Interrupted as error:
+            error.partial_result = _describe_bound(most)
+            raise
+        try:
+            while not self._is_solved():
+                if self.layers.level == self.layers.most or not self.layers.cells:
+                    self._add_totals()
+                    self.layers = Layers(game, field, self.unjumpable, self.spare, self.layers.most + 1)
+                self.layers.advance(self.runtime, self._report)
+                if self.runtime.monotonic() - self.saved > SAVE_INTERVAL:
+                    self._save()
+        except Interrupted as error:
+            error.partial_result = _describe_bound(self.layers.most) + self._save()
+            raise
+        self.runtime.cache.remove(self.name)
+        self._add_totals()
+        return self.layers.level
+
+    def _add_totals(self) -> None:
+        self.classes_seen += self.layers.classes_seen
+        self.tried += self.layers.tried
+
+    def count(self) -> int:
+        """Return the number of shortest solutions."""
+        return sum(ways for _, ways in self._final_classes()) if self.field.start & (self.field.start - 1) else 1
+
+    def _is_solved(self) -> bool:
+        return any(True for _ in self._final_classes())
+
+    def _final_classes(self) -> Iterator[tuple[int, int]]:
+        """Yield the single-peg goal positions of the last layer with their number of ways."""
+        return ((key, ways) for key, ways in self.layers.classes() if not key & (key - 1) and key & self.field.goals)
+
+    def _report(self, part: float) -> None:
+        layers = self.layers
+        said = f"move {layers.level + 1}, trying {layers.most} moves: {layers.size:,} positions, {part:.0%}"
+        self.runtime.report_progress(None, said)
+
+    # Enumerating the solutions
+
+    def solutions(self) -> Iterator[Solution]:
+        """Yield each shortest solution."""
+        if self.field.start & (self.field.start - 1) == 0:
+            yield ()
+            return
+        on = self._classes_to_end()
+        for line in self._follow_layers(self.field.start, on, 1):
+            yield tuple(self.field.jump(move) for move in line)
+
+    def _follow_layers(self, position: int, on: list[set[int]], number: int) -> Iterator[list[Move]]:
+        """Yield the moves from `position` through the classes `on` from layer `number` on."""
+        if number == len(on):
+            yield []
+            return
+        canonical = self.layers.game.canonical
+        for chain, after in self._chains(position):
+            if canonical(after) in on[number]:
+                yield from (chain + rest for rest in self._follow_layers(after, on, number + 1))
+
+    def _chains(self, position: int) -> Iterator[tuple[list[Move], int]]:
+        """Yield all chains of jumps of one peg, with the position after each."""
+        waiting: list[tuple[list[Move], int]] = [([move], position) for move in reversed(self.field.moves)]
+        while waiting:
+            chain, before = waiting.pop()
+            move = chain[-1]
+            if before & move.triple == move.pair:
+                after = before ^ move.triple
+                yield chain, after
+                waiting += [([*chain, other], after) for other in reversed(self.field.moves) if other.start == move.end]
+
+    def _classes_to_end(self) -> list[set[int]]:
+        """Return, for each layer, the classes from which a shortest solution continues."""
+        canonical = self.layers.game.canonical
+        on = [{key for key, _ in self._final_classes()}]
+        for number in range(len(self.layers.layers) - 2, -1, -1):
+            keys = self.layers.layers[number]
+            seen = kernel.KeySet(max(10, (2 * len(keys)).bit_length()))
+            for first, last in pairwise([*range(0, len(keys), COPY_SPAN), len(keys)]):
+                kernel.add_keys(keys, first, last, 1, seen)
+                self.runtime.report_progress(None, "finding the positions on shortest solutions")
+            before: set[int] = set()
+            for position in on[0]:
+                self.runtime.report_progress(None, "finding the positions on shortest solutions")
+                before.update(key for key in map(canonical, self._before_chain(position)) if seen.has(key))
+            on.insert(0, before)
+        return on
+
+    def _before_chain(self, position: int) -> set[int]:
+        """Return the possible positions before a chain of jumps of one peg."""
+        waiting = [(position, move) for move in self.field.moves]
+        known: set[tuple[int, int]] = set()
+        while waiting:
+            after, move = waiting.pop()
+            before = after ^ move.triple
+            if after & move.triple == 1 << move.end and (before, move.start) not in known:
+                known.add((before, move.start))
+                waiting += [(before, other) for other in self.field.moves if other.end == move.start]
+        return {before for before, _ in known}
+
+    # Checkpoints
+
+    def _save(self) -> str:
+        parts, about = self.layers.save()
+        words = about | {"most": self.layers.most, "spent": [self.classes_seen, self.tried]}
+        lost = save_checkpoint(self.runtime.cache.save, self.name, encode_checkpoint(words, parts))
+        self.saved = self.runtime.monotonic()
+        return lost
+
+    def _load_layers(self, came: tuple[dict[str, Any], memoryview] | None, game: kernel.Game) -> Layers | None:
+        """Return the layers of a checkpoint, if it is complete."""
+        if came is None or len(came[1]) != sum(came[0]["sizes"]) + KEY_SIZE * sum(came[0]["layers"]):
+            return None
+        if len(came[1]) >= LARGE_TABLE:
+            self.runtime.require_memory(4 * len(came[1]), "the checkpoint")
+        layers = Layers(game, self.field, self.unjumpable, self.spare, came[0]["most"])
+        layers.load(came[1], came[0], lambda: self.runtime.report_progress(None, "loading the checkpoint"))
+        self.classes_seen, self.tried = came[0]["spent"]
+        return layers

@@ -5,17 +5,153 @@ a beam search. Counts come from `count`, the shortest solutions from `min_moves`
 there is no solution.
 """
 
-from collections.abc import Iterator, Mapping
+from array import array
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from heapq import nsmallest
 from itertools import chain
+from typing import NamedTuple
 
 from pi_appliance.errors import Refused
 from pi_appliance.puzzles import Proof, SolveMode, SolveResult, Table, kernel_mode, pluralize
-from pi_appliance.puzzles.peg_solitaire import dfs, kernel
+from pi_appliance.puzzles.peg_solitaire import kernel
 from pi_appliance.puzzles.peg_solitaire.bitboard import Bitboard, Move, find_parity_obstacle, to_bitboard
 from pi_appliance.puzzles.peg_solitaire.board import Board
 from pi_appliance.puzzles.peg_solitaire.count import CountResult, SolutionCounter
-from pi_appliance.puzzles.peg_solitaire.min_moves import MinMoveSearch
-from pi_appliance.puzzles.runtime.interface import SearchRuntime
+from pi_appliance.puzzles.peg_solitaire.frontier import MinMoveSearch
+from pi_appliance.puzzles.runtime import SearchRuntime
+
+BitMove = tuple[int, int]
+Solution = tuple[BitMove, ...]
+TickCallback = Callable[[int], None]
+"""Called regularly with the number of moves tried; its exceptions end the search."""
+
+MAX_REMEMBERED = 400_000  # dead positions per generation: about 80 MB in total
+TICK_MASK = 0xFFF  # mask: positions between two ticks
+BEAM_TICK_MASK = 0x7FF  # the same for beam search
+
+
+class BeamResult(NamedTuple):
+    """The solution that a beam search found, if any, and the number of moves tried."""
+
+    line: Solution | None
+    nodes: int
+
+
+def beam_search(
+    start: int, moves: Sequence[BitMove], goals: int, weights: Sequence[int], width: int, tick: TickCallback
+) -> BeamResult:
+    """Look for one solution, keeping the `width` lightest positions of each level. Bit n weighs `weights[n]`."""
+    steps = [
+        (triple, pair, _total_weight(triple ^ pair, weights) - _total_weight(pair, weights)) for triple, pair in moves
+    ]
+    level, tried = {start: 0}, 0
+    levels: list[array[int]] = []
+    while level:
+        end = next((position for position in level if position & goals and not position & (position - 1)), None)
+        if end is not None:
+            return BeamResult(_trace_back(end, levels, moves), tried)
+        levels.append(array("Q", level))
+        after: dict[int, int] = {}
+        for number, (position, weight) in enumerate(level.items(), 1):
+            if not number & BEAM_TICK_MASK:
+                tick(tried)
+            for triple, pair, change in steps:
+                if position & triple == pair:
+                    after[position ^ triple] = weight + change
+                    tried += 1
+        tick(tried)
+        level = after if len(after) <= width else dict(nsmallest(width, after.items(), key=lambda item: item[1]))
+    return BeamResult(None, tried)
+
+
+def _total_weight(bits: int, weights: Sequence[int]) -> int:
+    return sum(weight for number, weight in enumerate(weights) if bits >> number & 1)
+
+
+def _trace_back(position: int, levels: Sequence[Sequence[int]], moves: Sequence[BitMove]) -> Solution:
+    line: list[BitMove] = []
+    for level in reversed(levels):
+        before = set(level)
+        # Undoing a move needs a peg at its end and none in its pair.
+        move = next(
+            (triple, pair)
+            for triple, pair in moves
+            if position & triple == triple ^ pair and position ^ triple in before
+        )
+        position ^= move[0]
+        line.append(move)
+    return tuple(reversed(line))
+
+
+class SearchLimitReached(Exception):
+    """A search found more dead ends than allowed."""
+
+
+class DepthFirstSearch:
+    """Every solution from a position to a single peg in `goals`, in the order of `moves`.
+
+    Two generations of dead positions are remembered, so memory is bounded. When the newer one is full, the older one is
+    forgotten; forgotten positions are searched again.
+
+    Args:
+        moves: all moves of the board.
+        goals: the bits of the allowed final holes.
+        tick: called regularly.
+        remember: dead positions per generation.
+        dead_end_limit: raise SearchLimitReached after this many dead positions.
+
+    """
+
+    def __init__(
+        self,
+        moves: Sequence[BitMove],
+        goals: int,
+        tick: TickCallback,
+        *,
+        remember: int = MAX_REMEMBERED,
+        dead_end_limit: int | None = None,
+    ) -> None:
+        self.moves, self.goals, self.tick = moves, goals, tick
+        self.remember, self.dead_end_limit = remember, dead_end_limit
+        self.nodes = self.dead_ends = 0
+        self._path: list[BitMove] = []
+        self._newer: set[int] = set()
+        self._older: set[int] = set()
+
+    def solutions(self, position: int, hint: Sequence[BitMove] = ()) -> Generator[Solution, None, bool]:
+        """Yield each solution once; `hint`, a known one, comes first. Return whether there is any."""
+        solvable = False
+        if not position & (position - 1):
+            solvable = bool(position & self.goals)
+            if solvable:
+                yield tuple(self._path)
+            return solvable
+        moves = [move for move in self.moves if position & move[0] == move[1]]
+        if hint:
+            moves.sort(key=lambda move: move != hint[0])
+        self.nodes += len(moves)
+        for move in moves:
+            child = position ^ move[0]
+            if child in self._newer or child in self._older:
+                continue
+            self._path.append(move)
+            if (yield from self.solutions(child, hint[1:])):
+                solvable = True
+            self._path.pop()
+        if not solvable:
+            self._mark_dead(position)
+        return solvable
+
+    def _mark_dead(self, position: int) -> None:
+        self._newer.add(position)
+        self.dead_ends += 1
+        if len(self._newer) >= self.remember:
+            self._older, self._newer = self._newer, set()
+        if not self.dead_ends & TICK_MASK:
+            self.tick(self.nodes)
+        if self.dead_ends == self.dead_end_limit:
+            raise SearchLimitReached
+
 
 DEAD_END_LIMIT = 50_000  # dead positions: a fraction of a second
 BEAM_WIDTHS = (100, 1_000, 10_000)  # 100 solves nearly every board within some 10 ms
@@ -126,7 +262,7 @@ def _count_tables(came: CountResult) -> Iterator[Table]:
 class _SolutionSearch:
     def __init__(self, board: Board, runtime: SearchRuntime) -> None:
         self.board, self.runtime, self.field = board, runtime, to_bitboard(board)
-        self.moves: dict[dfs.BitMove, Move] = {(move.triple, move.pair): move for move in self.field.moves}
+        self.moves: dict[BitMove, Move] = {(move.triple, move.pair): move for move in self.field.moves}
         self.spent = 0  # jumps tried by finished searches
 
     def first(self) -> SolveResult:
@@ -135,7 +271,7 @@ class _SolutionSearch:
         lines = begun.solutions(self.field.start)
         try:
             first = next(lines, None)
-        except dfs.SearchLimitReached:
+        except SearchLimitReached:
             self.spent += begun.nodes
             return self._beam_then_depth_first()
         begun.dead_end_limit = None
@@ -143,10 +279,10 @@ class _SolutionSearch:
 
     def _beam_then_depth_first(self) -> SolveResult:
         """Look for one solution by ever wider beams, then search depth-first from it, or through everything."""
-        hint: dfs.Solution = ()
+        hint: Solution = ()
         weights = _hole_weights(self.board)
         for width in BEAM_WIDTHS:
-            result = dfs.beam_search(self.field.start, list(self.moves), self.field.goals, weights, width, self._tick)
+            result = beam_search(self.field.start, list(self.moves), self.field.goals, weights, width, self._tick)
             self.spent += result.nodes
             if result.line:
                 hint = result.line
@@ -155,12 +291,10 @@ class _SolutionSearch:
         lines = again.solutions(self.field.start, hint)
         return self._make_result(again, next(lines, None), lines)
 
-    def _depth_first(self, dead_end_limit: int | None = None) -> dfs.DepthFirstSearch:
-        return dfs.DepthFirstSearch(list(self.moves), self.field.goals, self._tick, dead_end_limit=dead_end_limit)
+    def _depth_first(self, dead_end_limit: int | None = None) -> DepthFirstSearch:
+        return DepthFirstSearch(list(self.moves), self.field.goals, self._tick, dead_end_limit=dead_end_limit)
 
-    def _make_result(
-        self, done: dfs.DepthFirstSearch, first: dfs.Solution | None, others: Iterator[dfs.Solution]
-    ) -> SolveResult:
+    def _make_result(self, done: DepthFirstSearch, first: Solution | None, others: Iterator[Solution]) -> SolveResult:
         spent = self.spent
         facts: Mapping[str, str] = {"kernel": kernel_mode(kernel)}
 

@@ -4,12 +4,10 @@ Impossible cubes are explained.
 """
 
 from pi_appliance.puzzles import SolveMode
-from pi_appliance.puzzles.rubiks_cube.board import BOARDS, RULES, Board, Solution, describe, with_rules
-from pi_appliance.puzzles.rubiks_cube.check import check
-from pi_appliance.puzzles.rubiks_cube.generate import generate
+from pi_appliance.puzzles.rubiks_cube.board import BOARDS, RULES, Board, Solution, check, describe, with_rules
 from pi_appliance.puzzles.rubiks_cube.parse import parse, parse_listing, parse_solution
 from pi_appliance.puzzles.rubiks_cube.render import notate, render, render_solution, render_svg, steps
-from pi_appliance.puzzles.rubiks_cube.solve import hint, precompute, solve
+from pi_appliance.puzzles.rubiks_cube.solve import generate, hint, precompute, solve
 
 TITLE = "Rubik's cube"
 NODE_UNIT = "positions"

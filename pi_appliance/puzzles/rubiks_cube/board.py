@@ -6,17 +6,17 @@ cube, and the direction it faces.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from types import MappingProxyType
 from typing import NamedTuple
 
 from pi_appliance.errors import InvalidOption, UnknownName
-from pi_appliance.puzzles import Rule
+from pi_appliance.puzzles import Rule, Validation, pluralize
 
 FACES = "URFDLB"
-TURNS = tuple(face + power for face in FACES for power in ("", "2", "'"))
+TURN_NAMES = tuple(face + power for face in FACES for power in ("", "2", "'"))
 """The 18 turns of the half-turn metric: a quarter clockwise, a half, a quarter anticlockwise."""
 NO_TIME_LIMIT = "all"
 MAX_TARGET = 30
@@ -243,3 +243,20 @@ BOARDS: Mapping[str, str] = MappingProxyType(
         ),
     }
 )
+
+
+def check(board: Board, solution: Sequence[str]) -> Validation:
+    """Check whether `solution` leads to one colour per face; the error describes the first problem."""
+    facelets = board.facelets
+    for number, move in enumerate(solution, 1):
+        turn = parse_turn(move, board.side) if move in TURN_NAMES else None
+        if turn is None:
+            example = f"write {FACES[0]}, {FACES[0]}2 or {FACES[0]}'"
+            return Validation(f"move {number}, {move}: it is not a turn of a face; {example}")
+        facelets = apply_turn(facelets, board.side, turn)
+    area = board.side * board.side
+    mixed = [face for at, face in enumerate(FACES) if len(set(facelets[at * area : (at + 1) * area])) > 1]
+    if mixed:
+        faces = f"the face {mixed[0]} has" if len(mixed) == 1 else f"the faces {', '.join(mixed)} have"
+        return Validation(f"{faces} more than one colour after {pluralize(len(solution), 'move')}")
+    return Validation()

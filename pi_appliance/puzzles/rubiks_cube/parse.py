@@ -10,8 +10,16 @@ from typing import NamedTuple
 
 from pi_appliance.errors import ConfigError, Problem
 from pi_appliance.puzzles import Progress, pluralize, rendering
-from pi_appliance.puzzles.rubiks_cube.board import FACES, TURN_PATTERN, TURNS, Board, Solution, apply_turn, parse_turn
-from pi_appliance.puzzles.rubiks_cube.cubies import (
+from pi_appliance.puzzles.rubiks_cube.board import (
+    FACES,
+    TURN_NAMES,
+    TURN_PATTERN,
+    Board,
+    Solution,
+    apply_turn,
+    parse_turn,
+)
+from pi_appliance.puzzles.rubiks_cube.coordinates import (
     CENTRE,
     CORNERS,
     EDGES,
@@ -175,7 +183,7 @@ def _read_moves(text: str, side: int, file: str, *, faces_only: bool) -> list[st
         for match in re.finditer(r"\S+", plain):
             parts = list(_split_moves(match[0]))
             moves += parts
-            if not all(parse_turn(part, side) and (part in TURNS or not faces_only) for part in parts):
+            if not all(parse_turn(part, side) and (part in TURN_NAMES or not faces_only) for part in parts):
                 problems.append(_move_problem(match[0], side, file, line, match.start() + 1))
     if len(moves) > _MAX_MOVES:
         problems.append(Problem(file, 1, 1, f"there are {len(moves):,} moves", f"at most {_MAX_MOVES:,} are read"))

@@ -14,9 +14,9 @@ from typing import Literal
 
 from pi_appliance.puzzles import kernel_mode
 from pi_appliance.puzzles.rubiks_cube import coordinates as c
-from pi_appliance.puzzles.rubiks_cube import table_kernel
+from pi_appliance.puzzles.rubiks_cube import kernel
 from pi_appliance.puzzles.rubiks_cube.kernel import SearchTables
-from pi_appliance.puzzles.runtime.interface import Cache, Interrupted, SearchRuntime, save_checkpoint
+from pi_appliance.puzzles.runtime import Cache, Interrupted, SearchRuntime, save_checkpoint
 
 MOVES_NAME, SMALL_NAME, LARGE_NAME, LARGE_STATE_NAME = (
     f"rubiks-cube/{name}-1" for name in ("turns", "near", "wide", "wide-begun")
@@ -43,7 +43,7 @@ _CHUNK = 4096  # entries between progress reports: hundredths of a second in pla
 _SMALL_SIZES = (c.FACTORIAL * c.ORDERS, c.FACTORIAL * c.ORDERS, c.TWISTS * c.SLICES, c.FLIPS * c.SLICES)
 _MAX_DISTANCE = 12  # the longest phase 1
 _BACKWARD_DEPTH = 9  # from here on few entries are unknown: search backward from those
-_ROWS_PER_TASK = 512 if kernel_mode(table_kernel) == "compiled" else 32
+_ROWS_PER_TASK = 512 if kernel_mode(kernel) == "compiled" else 32
 _UNKNOWN_COUNT = bytes(sum(byte >> shift & 3 == 3 for shift in (0, 2, 4, 6)) for byte in range(256))
 _SAVE_INTERVAL = 60  # seconds between checkpoints of 35 MB
 _COUNTS = struct.Struct(f"<{_MAX_DISTANCE + 1}I")
@@ -191,7 +191,7 @@ def build_distance_table(
         for begin in range(0, size, _CHUNK):
             runtime.report_progress(found / size, note)
             end = min(begin + _CHUNK, size)
-            found += table_kernel.bfs_fill(distances, left, right, across, width, depth, begin, end)
+            found += kernel.bfs_fill(distances, left, right, across, width, depth, begin, end)
         depth += 1
     return distances
 
@@ -294,7 +294,7 @@ def _search_forward(build: LargeTableBuild, moves: MoveTables, combined: "array[
     for row in range(build.row, CLASS_COUNT):
         yield (
             1,
-            table_kernel.forward_bfs(
+            kernel.forward_bfs(
                 build.large,
                 row,
                 build.depth,
@@ -322,7 +322,7 @@ def _search_backward(
         for row in rows:
             runtime.report_progress(None, "")
             first = moves["class_first"][row]
-            found += table_kernel.backward_bfs(large, row, depth, first, combined, twist_symmetry, class_of, twists)
+            found += kernel.backward_bfs(large, row, depth, first, combined, twist_symmetry, class_of, twists)
         return len(rows), found
 
     yield from runtime.executor.map(search_rows, range(build.row, CLASS_COUNT, _ROWS_PER_TASK))

@@ -10,11 +10,11 @@ from collections.abc import Callable, Iterator
 from itertools import product
 from typing import NamedTuple
 
-from pi_appliance.puzzles.rubiks_cube import cubies
+from pi_appliance.puzzles.rubiks_cube import coordinates
 from pi_appliance.puzzles.rubiks_cube.board import FACES
 from pi_appliance.puzzles.rubiks_cube.coordinates import ORDERS, TURNS, Coordinates, to_coordinates
 from pi_appliance.puzzles.rubiks_cube.kernel import DONE, FOUND, MAX_LENGTH, PhaseSearch, SearchTables
-from pi_appliance.puzzles.runtime.interface import SearchRuntime
+from pi_appliance.puzzles.runtime import SearchRuntime
 
 MAX_SOLUTION = 22  # turns
 MAX_PHASE2 = 10  # turns: another phase 1 gives a shorter solution sooner than a longer phase 2
@@ -41,7 +41,7 @@ class CubeView(NamedTuple):
     """The cube as one of the searches sees it: rotated as a whole, and perhaps inverted."""
 
     start: Coordinates
-    names: cubies.FaceMap  # of its faces, in the cube of the board
+    names: coordinates.FaceMap  # of its faces, in the cube of the board
     is_inverse: bool
 
     def to_cube_turns(self, turns: Turns) -> Turns:
@@ -66,19 +66,20 @@ def inverse_turn(turn: int) -> int:
     return turn - turn % 3 + 2 - turn % 3
 
 
-def axis_rotations() -> list[cubies.FaceMap]:
+def axis_rotations() -> list[coordinates.FaceMap]:
     """Return the rotations around the corner URF: each brings another axis upright."""
-    corner: cubies.FaceMap = dict(zip("URFDLB", "RFULBD", strict=True))
-    identity: cubies.FaceMap = {face: face for face in FACES}
-    return [identity, corner, cubies.compose_maps(corner, corner)]
+    corner: coordinates.FaceMap = dict(zip("URFDLB", "RFULBD", strict=True))
+    identity: coordinates.FaceMap = {face: face for face in FACES}
+    return [identity, corner, coordinates.compose_maps(corner, corner)]
 
 
-def cube_views(state: cubies.State) -> list[CubeView]:
+def cube_views(state: coordinates.State) -> list[CubeView]:
     """Return the different views of a state: along each axis, as it is and inverted."""
     rotations = axis_rotations()
     variants = [(rotation, False) for rotation in rotations] + [(rotation, True) for rotation in rotations]
     starts = to_coordinates(
-        cubies.conjugate(cubies.inverse(state) if is_inverse else state, rotation) for rotation, is_inverse in variants
+        coordinates.conjugate(coordinates.inverse(state) if is_inverse else state, rotation)
+        for rotation, is_inverse in variants
     )
     views: dict[Coordinates, CubeView] = {}
     for start, (rotation, is_inverse) in zip(starts, variants, strict=True):
@@ -111,7 +112,7 @@ def search_buffers() -> "list[array[int]]":
 class TwoPhaseSearch:
     """Search for shorter and shorter solutions of one cube."""
 
-    def __init__(self, state: cubies.State, tables: SearchTables) -> None:
+    def __init__(self, state: coordinates.State, tables: SearchTables) -> None:
         self._tables, self._views = tables, cube_views(state)
         self._search = PhaseSearch(tables, search_buffers())
         self.lower_bound = max(
@@ -158,7 +159,7 @@ class TwoPhaseSearch:
 class ParallelTwoPhaseSearch(TwoPhaseSearch):
     """The same search on all cores."""
 
-    def __init__(self, state: cubies.State, tables: SearchTables, runtime: SearchRuntime) -> None:
+    def __init__(self, state: coordinates.State, tables: SearchTables, runtime: SearchRuntime) -> None:
         super().__init__(state, tables)
         self._map, self._nodes = runtime.executor.map, 0
         # By number of moves: whether such a solution is found. The last entry is a sentinel.

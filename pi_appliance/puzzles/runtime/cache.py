@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import IO
 
 from pi_appliance.errors import Unavailable
-from pi_appliance.puzzles.runtime.interface import Cache
+from pi_appliance.puzzles.runtime import Cache
 
 _SUFFIX, _DAMAGED = ".cache", ".damaged"
 _NAME = re.compile(r"[a-z0-9][a-z0-9.-]*(?:/[a-z0-9][a-z0-9.-]*)?")

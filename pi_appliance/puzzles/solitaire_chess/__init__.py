@@ -14,14 +14,21 @@ from pi_appliance.puzzles.solitaire_chess.board import (
     SearchOrder,
     Solution,
     Square,
+    check,
     describe,
     with_rules,
 )
-from pi_appliance.puzzles.solitaire_chess.check import check
 from pi_appliance.puzzles.solitaire_chess.generate import generate
-from pi_appliance.puzzles.solitaire_chess.parse import parse, parse_solution
-from pi_appliance.puzzles.solitaire_chess.position import legal_captures
-from pi_appliance.puzzles.solitaire_chess.render import notate, render, render_solution, render_svg, steps
+from pi_appliance.puzzles.solitaire_chess.notation import (
+    notate,
+    parse,
+    parse_solution,
+    render,
+    render_solution,
+    render_svg,
+    steps,
+)
+from pi_appliance.puzzles.solitaire_chess.search import legal_captures
 from pi_appliance.puzzles.solitaire_chess.solve import hint, solve
 
 TITLE = "Solitaire chess"

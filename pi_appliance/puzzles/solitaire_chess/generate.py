@@ -12,10 +12,10 @@ from random import Random
 
 from pi_appliance.errors import Refused
 from pi_appliance.puzzles import GeneratedBoard, pluralize
-from pi_appliance.puzzles.runtime.interface import SearchRuntime
+from pi_appliance.puzzles.runtime import SearchRuntime
 from pi_appliance.puzzles.solitaire_chess import kernel
 from pi_appliance.puzzles.solitaire_chess.board import EMPTY, PIECES, Board, KingRule
-from pi_appliance.puzzles.solitaire_chess.position import pack_position
+from pi_appliance.puzzles.solitaire_chess.search import pack_position
 
 PIECE_SET = "KQRRBBNNPP"  # the pieces of the boxed game, one set for every ten pieces
 MAX_UNDONE_CAPTURES = 40  # tried per position

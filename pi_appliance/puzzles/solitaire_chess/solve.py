@@ -9,11 +9,10 @@ from dataclasses import replace
 from itertools import chain
 
 from pi_appliance.puzzles import Proof, SolveMode, SolveResult, Table, kernel_mode, pluralize
-from pi_appliance.puzzles.runtime.interface import SearchRuntime
+from pi_appliance.puzzles.runtime import SearchRuntime
 from pi_appliance.puzzles.solitaire_chess import kernel
 from pi_appliance.puzzles.solitaire_chess.board import PIECE_NAMES, PIECES, Board, KingRule, SearchOrder, Solution
-from pi_appliance.puzzles.solitaire_chess.position import pack_position
-from pi_appliance.puzzles.solitaire_chess.search import LevelSearch, PathCounts, SolutionSearch
+from pi_appliance.puzzles.solitaire_chess.search import LevelSearch, PathCounts, SolutionSearch, pack_position
 
 MAX_COUNTED_POSITIONS = 400_000  # counted while solutions are listed depth first: at most 100 MB
 

@@ -4,12 +4,10 @@ A board is one grid, or the many grids of a file.
 """
 
 from pi_appliance.puzzles import SolveMode
-from pi_appliance.puzzles.sudoku.board import BOARDS, RULES, Board, Solution, describe, with_rules
-from pi_appliance.puzzles.sudoku.check import check
-from pi_appliance.puzzles.sudoku.generate import generate
+from pi_appliance.puzzles.sudoku.board import BOARDS, RULES, Board, Solution, check, describe, with_rules
 from pi_appliance.puzzles.sudoku.parse import parse, parse_listing, parse_solution
 from pi_appliance.puzzles.sudoku.render import notate, render, render_solution, render_svg, steps
-from pi_appliance.puzzles.sudoku.solve import solve
+from pi_appliance.puzzles.sudoku.solve import generate, solve
 from pi_appliance.puzzles.sudoku.techniques import hint
 
 TITLE = "Sudoku"

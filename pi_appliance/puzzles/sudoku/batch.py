@@ -9,7 +9,7 @@ from heapq import nlargest
 from itertools import islice
 
 from pi_appliance.puzzles import Proof, SolveMode, SolveResult, Table, kernel_mode
-from pi_appliance.puzzles.runtime.interface import Cache, Interrupted, SearchRuntime, save_checkpoint
+from pi_appliance.puzzles.runtime import Cache, Interrupted, SearchRuntime, save_checkpoint
 from pi_appliance.puzzles.sudoku import kernel
 from pi_appliance.puzzles.sudoku.board import EMPTY, LEVELS, Board, Solution
 from pi_appliance.puzzles.sudoku.count import BandSearch, count_solutions

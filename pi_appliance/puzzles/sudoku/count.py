@@ -13,7 +13,7 @@ from itertools import islice
 from typing import NamedTuple
 
 from pi_appliance.puzzles import pluralize
-from pi_appliance.puzzles.runtime.interface import Cache, Interrupted, SearchRuntime, save_checkpoint
+from pi_appliance.puzzles.runtime import Cache, Interrupted, SearchRuntime, save_checkpoint
 from pi_appliance.puzzles.sudoku import kernel
 from pi_appliance.puzzles.sudoku.sat import SatSearch
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from pi_appliance.errors import Refused
-from pi_appliance.puzzles.runtime.interface import SearchRuntime
+from pi_appliance.puzzles.runtime import SearchRuntime
 from pi_appliance.puzzles.sudoku.board import EMPTY, SYMBOLS, grid_layout
 
 PROGRESS_INTERVAL = 20_000  # clauses between progress reports; the largest grid has a million

@@ -1,17 +1,143 @@
-"""Solve a sudoku: decide whether it has one solution, several or none, and rate it."""
+"""Generate sudokus: a random full grid, from which clues are removed while it stays unique."""
 
-from collections.abc import Iterator
+import random
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from itertools import chain, islice
 
-from pi_appliance.puzzles import Proof, SolveMode, SolveResult, Table, kernel_mode
-from pi_appliance.puzzles.runtime.interface import Interrupted, SearchRuntime
+from pi_appliance.errors import Refused
+from pi_appliance.puzzles import GeneratedBoard, Proof, SolveMode, SolveResult, Table, kernel_mode, pluralize
+from pi_appliance.puzzles.runtime import Interrupted, SearchRuntime, SerialRuntime
 from pi_appliance.puzzles.sudoku import kernel, techniques
 from pi_appliance.puzzles.sudoku.batch import solve_batch
-from pi_appliance.puzzles.sudoku.board import Board, Solution, cell_name, count_clues
-from pi_appliance.puzzles.sudoku.count import BandSearch, count_solutions
+from pi_appliance.puzzles.sudoku.board import BOXES, EMPTY, LEVELS, SYMBOLS, Board, Solution, cell_name, count_clues
+from pi_appliance.puzzles.sudoku.count import BandSearch, count_solutions, is_unique
 from pi_appliance.puzzles.sudoku.render import draw_contradiction
 from pi_appliance.puzzles.sudoku.sat import SatLimitReached, SatSearch
-from pi_appliance.puzzles.sudoku.techniques import CandidateGrid
+from pi_appliance.puzzles.sudoku.techniques import SAT_EFFORT, CandidateGrid, rate_difficulty, redundant_clues
+
+MAX_TRIES = 300  # full grids; one in twenty of 9x9 comes down to 22 clues
+LARGE_SIZE, MAX_TRIES_LARGE = 20, 10  # from this size on, a full grid takes seconds
+MIN_CLUES = 17  # no 9x9 grid with fewer has a unique solution (McGuire et al., 2012)
+
+_Accepts = Callable[[str], bool]
+
+
+def generate(seed: int | str, board: Board, runtime: SearchRuntime) -> GeneratedBoard:
+    """Generate a grid with one solution, of the size and by the rules of `board`.
+
+    By default no redundant clue is left, except in the largest sizes, where that takes too long to
+    find out. The same seed gives the same grid.
+
+    Raises:
+        Interrupted: the run must end.
+        Refused: such grids do not exist or are too rare.
+
+    """
+    if board.size == 9 and board.clues is not None and board.clues < MIN_CLUES:
+        raise Refused(f"no sudoku of {board.clues} clues has only one solution; ask for {MIN_CLUES} or more")
+    rng = random.Random(seed)  # noqa: S311 - a game
+    max_tries = MAX_TRIES if board.size < LARGE_SIZE else MAX_TRIES_LARGE
+    for attempt in range(1, max_tries + 1):
+        solution = _full_grid(board.size, rng)
+        grid = _remove_clues(board, solution, rng, runtime, attempt)
+        clues = count_clues(grid)
+        if board.clues is not None and clues != board.clues:
+            continue
+        rating = rate_difficulty(grid, board.size, runtime, solution)
+        if board.difficulty in ("", rating.level):
+            details: dict[str, int | float | str] = {
+                "clues": clues,
+                "difficulty": rating.level,
+                "hardest_step": rating.technique,
+                "minimal": _describe_minimality(grid, board.size, solution, runtime),
+                "tries": attempt,
+                "solution": solution,
+            }
+            return GeneratedBoard(replace(board, grids=(grid,), known_solutions=()), details)
+    wanted = _describe_request(board)
+    raise Refused(f"{wanted} was not found in {max_tries} tries; ask for another level, more clues or another seed")
+
+
+def _describe_minimality(grid: str, size: int, solution: str, runtime: SearchRuntime) -> str:
+    try:
+        return "no" if any(True for _ in redundant_clues(grid, size, solution, runtime)) else "yes"
+    except SatLimitReached:
+        return "not known"
+
+
+def _describe_request(board: Board) -> str:
+    level = f"{board.difficulty} " if board.difficulty else ""
+    return f"a {level}grid" + (f" of {pluralize(board.clues, 'clue')}" if board.clues is not None else "")
+
+
+def _full_grid(size: int, rng: random.Random) -> str:
+    """Return a full grid: three random boxes of 9x9 solved further, else a shuffled pattern."""
+    if size != 9:
+        return _shuffled_pattern(size, rng)
+    symbols = [EMPTY] * 81
+    for corner in (0, 30, 60):
+        digits = rng.sample(SYMBOLS[:9], 9)
+        for number, digit in enumerate(digits):
+            symbols[corner + number // 3 * 9 + number % 3] = digit
+    # One more random digit, so that the next cell is not always the first choice of the search.
+    choices = {*symbols[9:12], *symbols[18:21]} - {symbols[30], symbols[39], symbols[48]} or {symbols[9]}
+    symbols[3] = rng.choice(sorted(choices))
+    return next(BandSearch("".join(symbols), SerialRuntime()).solutions(), "") or _full_grid(size, rng)
+
+
+def _shuffled_pattern(size: int, rng: random.Random) -> str:
+    """Return a grid whose rows are shifted copies, with rows, columns and symbols shuffled."""
+    width, height = BOXES[size]
+    rows, columns = _shuffle_groups(size, height, rng), _shuffle_groups(size, width, rng)
+    symbols = rng.sample(SYMBOLS[:size], size)
+    return "".join(
+        symbols[(row % height * width + row // height + column) % size] for row in rows for column in columns
+    )
+
+
+def _shuffle_groups(size: int, step: int, rng: random.Random) -> list[int]:
+    """Return the numbers below `size`, shuffled so that each group of `step` stays together."""
+    groups = rng.sample(range(size // step), size // step)
+    return [group * step + at for group in groups for at in rng.sample(range(step), step)]
+
+
+def _remove_clues(board: Board, solution: str, rng: random.Random, runtime: SearchRuntime, attempt: int) -> str:
+    """Return the full grid `solution` without the clues that can be removed, in random order."""
+    accepts = _acceptance_test(board, solution, runtime)
+    grid = solution
+    order = list(range(len(solution)))
+    rng.shuffle(order)
+    for done, cell in enumerate(order):
+        if board.clues is not None and count_clues(grid) <= board.clues:
+            break
+        runtime.report_progress(None, f"grid {attempt}: {done} of {len(order)} clues examined")
+        reduced = grid[:cell] + EMPTY + grid[cell + 1 :]
+        if accepts(reduced):
+            grid = reduced
+    return grid
+
+
+def _acceptance_test(board: Board, solution: str, runtime: SearchRuntime) -> _Accepts:
+    """Return a function that tells whether a grid is unique and not harder than requested."""
+    if board.difficulty in LEVELS[:-1]:
+        # A grid that needs no guess is unique.
+        allowed = LEVELS[: LEVELS.index(board.difficulty) + 1]
+        return lambda grid: rate_difficulty(grid, board.size, runtime).level in allowed
+    if board.size == 9:
+        return lambda grid: is_unique(grid, runtime)
+    search = SatSearch(EMPTY * len(solution), board.size, runtime)
+    search.forbid(solution)
+
+    def is_unique_by_sat(grid: str) -> bool:
+        clues = ((cell, symbol) for cell, symbol in enumerate(grid) if symbol != EMPTY)
+        try:
+            return search.solve(clues, SAT_EFFORT) is None
+        except SatLimitReached:  # keep the clue
+            return False
+
+    return is_unique_by_sat
+
 
 Details = dict[str, int | float | str]
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import combinations
 
-from pi_appliance.puzzles.runtime.interface import SearchRuntime
+from pi_appliance.puzzles.runtime import SearchRuntime
 from pi_appliance.puzzles.sudoku.board import EMPTY, LEVELS, SYMBOLS, Board, cell_name, grid_layout
 from pi_appliance.puzzles.sudoku.count import is_unique
 from pi_appliance.puzzles.sudoku.sat import SatSearch
