@@ -1,12 +1,6 @@
-"""Puzzles: solving, counting, checking, generating and drawing boards. A library without I/O.
+"""Puzzles: solve, count, check, generate and draw boards. A library; `docs/puzzles.md` shows its use.
 
-A puzzle is a folder with a `board.py`, whose package has everything in `Puzzle`. The job kind `puzzle`, the command
-line and the contract tests find it by its name. Its `check` shares no code with its `solve`.
-
-    from pi_appliance.puzzles import SerialRuntime, SolveMode, sudoku
-
-    board = sudoku.parse("4.....8.5.3..........7......2.....6.....8.4......1.......6.3.7.5..2.....1.4......", "mine")
-    result = sudoku.solve(board, SolveMode.ALL, SerialRuntime())
+A puzzle is a folder with a `board.py`, whose package has everything in `Puzzle`. It is found by its name.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -19,23 +13,9 @@ from pi_appliance.puzzles import kernels
 from pi_appliance.puzzles.runtime import Cache, Interrupted, SearchRuntime, SerialRuntime
 
 __all__ = [
-    "Cache",
-    "GeneratedBoard",
-    "Interrupted",
-    "Progress",
-    "Proof",
-    "Puzzle",
-    "Rule",
-    "SearchRuntime",
-    "SerialRuntime",
-    "SolveMode",
-    "SolveResult",
-    "Step",
-    "Table",
-    "Validation",
-    "kernel_mode",
-    "pluralize",
-]
+    "Cache", "GeneratedBoard", "Interrupted", "Progress", "Proof", "Puzzle", "Rule", "SearchRuntime",
+    "SerialRuntime", "SolveMode", "SolveResult", "Step", "Table", "Validation", "kernel_mode", "pluralize",
+]  # fmt: skip
 
 kernels.prefer_compiled()
 
@@ -66,8 +46,7 @@ class Rule:
 
     description: str
     default: str = ""
-    choices: tuple[str, ...] = ()
-    """All allowed values; empty: any value that `with_rules` can read."""
+    choices: tuple[str, ...] = ()  # all allowed values; empty: any value that `with_rules` can read
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,12 +74,9 @@ class SolveResult:
     """The solutions without duplicates, computed lazily; empty if there are none, or only a count was requested."""
     nodes_searched: Callable[[], int] = lambda: 0
     """Returns the number of moves, guesses or positions tried so far (see `NODE_UNIT` of the puzzle)."""
-    count: int | None = None
-    """The exact number of solutions; None if it was not requested or takes too long."""
-    proof: Proof | None = None
-    """Set only if it is proven that there is no solution."""
-    reason: str = ""
-    """The proof in words."""
+    count: int | None = None  # the exact number of solutions; None if it was not requested or takes too long
+    proof: Proof | None = None  # set only if it is proven that there is no solution
+    reason: str = ""  # the proof in words
     details: Mapping[str, int | float | str] = field(default_factory=dict)
     """Other results, by names in snake_case, such as {"score": 5, "difficulty": "3 guesses"}."""
     tables: Sequence[Table] = ()
@@ -127,39 +103,25 @@ class Validation:
 
 
 class Puzzle(Protocol):
-    """The functions and constants that the package of a puzzle provides. Boards and solutions are opaque to the caller.
+    """The functions and constants of the package of a puzzle. Boards and solutions are opaque.
 
-    A puzzle may also have:
-
-    - `generate(seed, board, runtime) -> GeneratedBoard`: a new board with the size and the rules of `board`; the same
-      seed gives the same board.
+    Optional:
+    - `generate(seed, board, runtime) -> GeneratedBoard`: a new board like `board`, the same for the same
+    seed.
     - `hint(board, runtime) -> str`: the next move in words.
-    - `precompute(runtime) -> SolveResult`: builds tables in the cache that make `solve` fast; resumes where it stopped,
-      and returns at once if they are complete.
+    - `precompute(runtime) -> SolveResult`: builds tables in the cache; resumes, and returns at once if
+    complete.
     - `MANY_BOARDS = True`: a text may hold thousands of boards.
     """
 
     TITLE: str
-    NODE_UNIT: str
-    """The plural of what `SolveResult.nodes_searched` counts: "jumps"."""
-    BOARDS: Mapping[str, str]
-    """Drawings of the known boards by name; the first one is the default."""
-    RULES: Mapping[str, Rule]
-    """The rules that can be changed, by names in kebab-case."""
-    MODES: tuple[SolveMode, ...]
-    """The supported modes; the first one is the default."""
+    NODE_UNIT: str  # the plural of what `SolveResult.nodes_searched` counts: "jumps"
+    BOARDS: Mapping[str, str]  # drawings of the known boards by name; the first one is the default
+    RULES: Mapping[str, Rule]  # the rules that can be changed, by names in kebab-case
+    MODES: tuple[SolveMode, ...]  # the supported modes; the first one is the default
 
     def parse(self, text: str, file: str) -> Any:
-        """Parse a drawing with the default rules. Accepts the usual notations of the field.
-
-        Args:
-            text: the drawing; blank lines around it are ignored.
-            file: its name in messages.
-
-        Raises:
-            ConfigError: with every problem.
-
-        """
+        """Parse a drawing with the default rules. Raises ConfigError with every problem in `file`."""
 
     def with_rules(self, board: Any, rules: Mapping[str, str]) -> Any:
         """Return the board with other rules. Raises UnknownName (no such rule or value), InvalidOption."""
@@ -192,13 +154,7 @@ class Puzzle(Protocol):
         """Parse a solution in notation. Raises ConfigError."""
 
     def parse_listing(self, text: str, file: str, progress: Progress) -> Sequence[tuple[Any, Sequence[Any]]]:
-        """Return each board of a listing with its solutions.
-
-        Raises:
-            ConfigError: it cannot be read as a listing.
-            Refused: a step of a solution is not a move.
-
-        """
+        """Return each board of a listing with its solutions. Raises ConfigError; Refused for an impossible step."""
 
 
 def pluralize(number: int, noun: str) -> str:

@@ -33,10 +33,7 @@ def size_limit(puzzle: Puzzle) -> int:
 
 
 def read_board(puzzle: Puzzle, where: Path, rules: Mapping[str, str]) -> Any:
-    """Return the known board or the board in a file, with `rules`. Raises UnknownName or ConfigError.
-
-    The configuration turns every entry into a path, so a path without a suffix is a name, in any folder.
-    """
+    """Return the known board (a path without suffix) or that in a file. Raises UnknownName, ConfigError."""
     if not where.suffix and where.name in puzzle.BOARDS:
         return puzzle.with_rules(puzzle.parse(puzzle.BOARDS[where.name], where.name), rules)
     if not where.suffix and not where.is_file():
@@ -92,11 +89,7 @@ def _exists(where: Path) -> bool:
 def board_name(where: Path) -> str:
     """Return the name of the board in reports and file names: one line of printable characters."""
     plain = "".join(mark if mark.isprintable() else "?" for mark in where.stem)
-    if plain in (
-        BOARD_HEADER,
-        SOLUTION_START,
-        SOLUTION_END,
-    ):  # would be read as a header of the listing
+    if plain in (BOARD_HEADER, SOLUTION_START, SOLUTION_END):  # would be read as a header of the listing
         plain += "?"
     return plain.encode()[:_MAX_NAME_BYTES].decode(errors="ignore")
 

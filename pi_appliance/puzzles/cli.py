@@ -152,7 +152,7 @@ def compute_options(command: Command) -> Command:
 class _LazyCache:
     """A file cache that reads the configuration on first use: most puzzles need no cache.
 
-    If it cannot be used, nothing is saved and `on_error` receives the reason once; if that is None, it is an error.
+    If it cannot be used, `on_error` receives the reason once; if that is None, it is an error.
     """
 
     def __init__(self, config: Path | ConfigNotFound, on_error: Callable[[str], None] | None) -> None:
@@ -202,10 +202,7 @@ class _LazyCache:
 def progress_context(
     line: ProgressLine, limits: ComputeOptions, *, cache_required: bool = False
 ) -> Iterator[SearchRuntime]:
-    """Open the search runtime, with progress on `line`.
-
-    With `cache_required`, it is an error if the cache cannot be written.
-    """
+    """Open the search runtime, with progress on `line`. The cache may fail unless `cache_required`."""
     seconds = None if limits.length is None else limits.length.total_seconds()
     estimates: list[Estimate] = []
 
@@ -344,11 +341,7 @@ def _to_page(puzzle: Puzzle, report: BoardReport) -> str:
 @board_options
 @json_option
 @compute_options
-def count(
-    request: PuzzleRequest,
-    as_json: bool,
-    limits: ComputeOptions,
-) -> None:
+def count(request: PuzzleRequest, as_json: bool, limits: ComputeOptions) -> None:
     """Count the solutions of one board exactly, without listing them.
 
     \b
@@ -381,10 +374,7 @@ def count(
 @click.command("hint", short_help="Print the next move.")
 @board_options
 @compute_options
-def hint(
-    request: PuzzleRequest,
-    limits: ComputeOptions,
-) -> None:
+def hint(request: PuzzleRequest, limits: ComputeOptions) -> None:
     """Print the next move on one board.
 
     \b
@@ -407,12 +397,7 @@ def hint(
 @click.option("--seed", type=Number(min=0), help="The same seed gives the same board. Default: random.")
 @click.option("--svg", is_flag=True, help="As an SVG picture.")
 @compute_options
-def generate(
-    request: PuzzleRequest,
-    seed: int | None,
-    svg: bool,
-    limits: ComputeOptions,
-) -> None:
+def generate(request: PuzzleRequest, seed: int | None, svg: bool, limits: ComputeOptions) -> None:
     """Generate a new board with the size and rules of BOARD, and draw it; its details go to stderr.
 
     \b
@@ -573,14 +558,7 @@ def command() -> None:
     """Run the commands of puzzles."""
 
 
-for _each in (
-    solve,
-    count,
-    check,
-    hint,
-    generate,
-    precompute,
-):
+for _each in (solve, count, check, hint, generate, precompute):
     command.add_command(_each)
 
 

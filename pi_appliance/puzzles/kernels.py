@@ -1,8 +1,7 @@
-"""Find compiled kernels that match their source.
+"""Find compiled kernels that match their source: see ADR 0042.
 
-A kernel is a file `<puzzle>/<name>.py` with Cython types in `<name>.pxd`. The file that setup.py compiles has a hash
-of the sources in its name, such as kernel_5e0c9bd1.cpython-311-aarch64-linux-gnu.so. Python does not import such a
-name; the finder below does if the hash matches. A changed kernel, or one without a compiler, runs as plain Python.
+A kernel is `<puzzle>/<name>.py` with Cython types in `<name>.pxd`. Its compiled file has a hash of both in
+its name.
 """
 
 import hashlib

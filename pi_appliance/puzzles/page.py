@@ -47,8 +47,7 @@ class Player(NamedTuple):
 
     markup: str
     styles: tuple[str, ...]
-    whole: bool
-    """Whether all steps are included; otherwise the first MAX_STEPS."""
+    whole: bool  # whether all steps are included; otherwise the first MAX_STEPS
 
 
 class _Picture(NamedTuple):

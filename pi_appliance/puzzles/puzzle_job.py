@@ -1,4 +1,4 @@
-"""One run of a puzzle job: precompute tables, answer boards, generate new ones, and write the reports.
+"""Job kind `puzzle`: solve, count and generate boards, and write reports as text, JSON and HTML.
 
 An interrupted run reports its partial results and saves which board the next run starts with.
 """
@@ -50,12 +50,7 @@ class PuzzleContext(JobContext):
     def search_runtime(
         self, progress: Callable[[float | None, str], None] | None = None
     ) -> AbstractContextManager[SearchRuntime]:
-        """Create the runtime of a long search for a `with` block. A request to end the run interrupts the search.
-
-        Args:
-            progress: receives the progress of the search instead of `self.progress`.
-
-        """
+        """Create the runtime of a search for a `with` block; a request to end the run interrupts it."""
         folder = self.config.state_dir / local.FOLDER
         deadline = self.parameters.deadline
         cache.FileCache(folder).remove_stale_files()
@@ -77,8 +72,7 @@ class WeightedProgress:
     number: int = -1
     name: str = ""
     part: float = 0.0  # progress of the current part
-    seconds: Callable[[], float] = lambda: 0.0
-    """A monotonic clock for the estimate of the current part."""
+    seconds: Callable[[], float] = lambda: 0.0  # A monotonic clock for the estimate of the current part
     _estimate: Estimate = field(default_factory=lambda: Estimate(lambda: 0.0))
 
     def start_part(self, name: str) -> None:
@@ -132,10 +126,8 @@ class BatchPlan:
     max_solutions: int
     precompute: bool
     generate: int
-    keep_reports: int
-    """The number of report sets to keep."""
-    model: Any
-    """The board that generated ones are like."""
+    keep_reports: int  # the number of report sets to keep
+    model: Any  # the board that generated ones are like
 
 
 @dataclass(slots=True)
@@ -165,13 +157,7 @@ class PuzzleBatch:
         self.progress = WeightedProgress(self.context, max(1, plan.precompute + len(plan.boards) + plan.generate))
 
     def run_batch(self) -> Result:
-        """Do the work and write the reports; interruptions and refusals are reported and stored in `failure`.
-
-        Raises:
-            Unavailable: the reports cannot be written.
-            DeadlineExceeded: as above, and the run was interrupted.
-
-        """
+        """Do the work and write the reports; refusals are stored in `failure`. Raises Unavailable, DeadlineExceeded."""
         try:
             # The runtime stays open while the reports are written, so that a signal cannot kill the process.
             with self._open_runtime() as runtime, self.context.report_set(self.plan.keep_reports) as self.report_set:
@@ -295,11 +281,7 @@ class PuzzleBatch:
             return ""
 
     def _save_next_name(self, page: Page, file: IO[str]) -> None:
-        """Save the board that the next run starts with, if it changed.
-
-        A board that takes a whole run must not starve the others: boards not reached come first next time. If all were
-        reached, the order stays.
-        """
+        """Save the first board not reached, if it changed, so that no board starves the others."""
         unreached, all_reached = set(self._unreached_names()), not any(report.partial_result for report in self.reports)
         first = next(
             (name for name in self._board_order() if name in unreached), "" if all_reached else self._load_next_name()

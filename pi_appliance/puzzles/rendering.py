@@ -1,7 +1,7 @@
-"""Text and SVG that all puzzles share: listings of solutions, details, tables and pictures.
+"""Answer boards; text and SVG of listings, details, tables and reports that all puzzles share.
 
-A listing has "Starting Board" and the board; for each solution "Start Solution", the solution, and "End Solution". The
-first non-empty row of a solution is its notation, unless the puzzle reads its listings itself. Other text is ignored.
+A listing has "Starting Board" and the board; for each solution "Start Solution", the solution, and "End
+Solution". The first row of a solution is its notation, unless the puzzle reads its solutions itself.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -27,19 +27,7 @@ def parse_listing(
     board_of: Callable[[str, str], Any],
     line_of: Callable[[Any, str, str], Any],
 ) -> Sequence[tuple[Any, Sequence[Any]]]:
-    """Return each board of a listing with its solutions.
-
-    Args:
-        text: the listing.
-        file: its name in messages.
-        progress: receives progress.
-        board_of: parses a drawing: `board_of(drawing, file)`.
-        line_of: parses a solution: `line_of(board, row, file)`.
-
-    Raises:
-        ConfigError: with the row of each problem.
-
-    """
+    """Return each board of a listing with its solutions, read by `board_of` and `line_of`. Raises ConfigError."""
     found: list[tuple[Any, list[Any]]] = []
     texts = text.splitlines()
     rows = enumerate(texts, 1)
@@ -115,10 +103,7 @@ def list_solutions(
     write: Callable[[str], object],
     sign: Callable[[int], object] = NO_PROGRESS,
 ) -> Iterator[ListedSolutions]:
-    """Write the board, then at most `limit` solutions; yield the solutions listed so far after each.
-
-    `sign` receives their number regularly. After an exception, everything written so far is complete.
-    """
+    """Write the board, then at most `limit` solutions; yield the solutions listed so far after each."""
     write(f"{BOARD_HEADER}\n{puzzle.render(board)}\n")
     kept: list[Any] = []
     yield ListedSolutions(0, kept)
@@ -202,16 +187,7 @@ def render_table(table: Table) -> str:
 
 
 def svg_document(width: float, height: float, title: str, style: str, parts: Iterable[str]) -> str:
-    """Return an SVG picture that fits a phone, in light and dark mode.
-
-    Args:
-        width: in SVG units.
-        height: in SVG units.
-        title: the text for screen readers.
-        style: CSS whose class names start with the name of the puzzle, as a page may hold many pictures.
-        parts: the elements.
-
-    """
+    """Return an SVG picture that fits a phone. Class names in `style` start with the name of the puzzle."""
     return "\n".join(
         (
             f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:g} {height:g}" width="{width:g}"'
@@ -225,8 +201,7 @@ def svg_document(width: float, height: float, title: str, style: str, parts: Ite
 
 
 NOTHING_LISTED = ListedSolutions(0, [])
-RESOURCE_ERRORS = (Refused, Unavailable, MemoryError)
-"""Errors that end the search of one board, but not the batch."""
+RESOURCE_ERRORS = (Refused, Unavailable, MemoryError)  # errors that end the search of one board, but not the batch
 
 
 @dataclass(slots=True, kw_only=True)
@@ -241,8 +216,7 @@ class BoardReport:
     answer: SolveResult | None = None
     listed: ListedSolutions = NOTHING_LISTED
     seconds: float = 0.0
-    partial_result: str = ""
-    """The partial result in a sentence, if the search or the listing was interrupted."""
+    partial_result: str = ""  # the partial result in a sentence, if the search or the listing was interrupted
     refused: ApplianceError | None = None
     """Why memory or disk space did not suffice to answer it or to list all solutions."""
 
@@ -260,10 +234,7 @@ class BoardReport:
 def answer_board(
     puzzle: Puzzle, report: BoardReport, limit: int, runtime: SearchRuntime, write: Callable[[str], object]
 ) -> None:
-    """Solve a board, write its part of result.txt, and store the result in `report`. Raises Interrupted.
-
-    At most `limit` solutions are listed, and one in mode FIRST.
-    """
+    """Solve a board, write its part of result.txt, and store the result in `report`. Raises Interrupted."""
     started, interrupted = runtime.monotonic(), None
     try:
         report.answer = puzzle.solve(report.board, report.mode, runtime)

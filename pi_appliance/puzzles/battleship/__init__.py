@@ -25,30 +25,10 @@ NODE_UNIT = "ships"
 MODES = (SolveMode.FIRST, SolveMode.COUNT, SolveMode.ALL)
 
 __all__ = [
-    "BOARDS",
-    "MODES",
-    "NODE_UNIT",
-    "RULES",
-    "TITLE",
-    "Board",
-    "Ship",
-    "Solution",
-    "Square",
-    "check",
-    "describe",
-    "generate",
-    "hint",
-    "notate",
-    "parse",
-    "parse_listing",
-    "parse_solution",
-    "render",
-    "render_solution",
-    "render_svg",
-    "solve",
-    "steps",
-    "with_rules",
-]
+    "BOARDS", "MODES", "NODE_UNIT", "RULES", "TITLE", "Board", "Ship", "Solution", "Square", "check", "describe",
+    "generate", "hint", "notate", "parse", "parse_listing", "parse_solution", "render", "render_solution",
+    "render_svg", "solve", "steps", "with_rules",
+]  # fmt: skip
 
 
 def parse_listing(text: str, file: str, progress: Progress) -> Sequence[tuple[Board, Sequence[Solution]]]:

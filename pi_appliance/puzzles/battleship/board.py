@@ -65,20 +65,16 @@ class Ship(NamedTuple):
         return tuple(Square(self.start.x + bool(right) * n, self.start.y + bool(down) * n) for n in range(length))
 
 
-Solution = tuple[Ship, ...]
-"""The whole fleet, in the order of `Board.fleet`."""
+Solution = tuple[Ship, ...]  # the whole fleet, in the order of `Board.fleet`
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Board:
     """A sea with marks. A board without unknown squares is finished."""
 
-    rows: tuple[str, ...]
-    """One character per square: UNKNOWN, MISS, HIT, or SUNK (part of a sunk ship)."""
-    sunk_ships: tuple[Ship, ...] = ()
-    """Sunk ships whose ends are known; their squares are marked SUNK."""
-    fleet: tuple[int, ...] = DEFAULT_FLEET
-    """The lengths of the ships, longest first."""
+    rows: tuple[str, ...]  # one character per square: UNKNOWN, MISS, HIT, or SUNK (part of a sunk ship)
+    sunk_ships: tuple[Ship, ...] = ()  # sunk ships whose ends are known; their squares are marked SUNK
+    fleet: tuple[int, ...] = DEFAULT_FLEET  # the lengths of the ships, longest first
     touching: str = "allowed"
     ships: str = "identical"
     sinking: str = "silent"

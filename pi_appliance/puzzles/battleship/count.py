@@ -1,8 +1,6 @@
 """Count the placements of a fleet, and for each square those that leave it empty (marginals).
 
-The count sweeps the board forward with a broken profile, and backward for the marginals. It plans
-the transitions of each cell, estimates its memory first, and saves each finished row as a
-checkpoint.
+Broken-profile sweeps, forward and backward: see docs/puzzles/battleship.md and ADR 0050.
 """
 
 from array import array
@@ -32,16 +30,14 @@ PEAK_LAYERS = 5  # layers in memory at the peak, measured
 MAX_LENGTH_LIMITS = 3  # lengths whose ship counts bound the estimate; more would make it slow
 _WATER, _ENDED, _CONTINUES = range(3)
 
-CellRows = tuple[tuple[Cell, ...], ...]
-"""The cells of a sweep. Its rows run along the shorter side of the board."""
+CellRows = tuple[tuple[Cell, ...], ...]  # the cells of a sweep. Its rows run along the shorter side of the board.
 
 
 class Marginals(NamedTuple):
     """The number of placements, and for each square how many of them leave it empty."""
 
     total: int
-    water: tuple[tuple[int, ...], ...]
-    """By row and column."""
+    water: tuple[tuple[int, ...], ...]  # by row and column
 
 
 class MemoryEstimate(NamedTuple):
@@ -182,15 +178,7 @@ def _unpack_layer(view: memoryview, count: int, length: int) -> Layer:
 
 
 class ProfileCount:
-    """One count of the ways to place the fleet of a board on `places`.
-
-    Args:
-        board: The board.
-        places: The placements to use.
-        runtime: Where to report progress, check memory and save checkpoints.
-        backend: The kernel module, plain or compiled.
-
-    """
+    """Count the ways to place the fleet of `board` on `places` with the kernel module `backend`."""
 
     def __init__(
         self, board: Board, places: Sequence[Placement], runtime: SearchRuntime, backend: ModuleType = kernel
@@ -274,12 +262,8 @@ class ProfileCount:
     ) -> tuple[Layer, list[int]]:
         """Return the completions before `row`, and the water counts of its cells.
 
-        Args:
-            layer: The forward layer before `row`.
-            completions: The ways to complete from each key after `row`.
-            row: The cells.
-            part: The progress, 0 to 1.
-
+        `layer` is the forward layer before `row`; `completions` are the ways to complete from each key after
+        it.
         """
         cell_layers: list[list[bytes]] = []
         self._sweep_forward(layer, row, part, cell_layers)
@@ -340,10 +324,7 @@ def is_transposed(board: Board) -> bool:
 
 
 def polynomial_size(board: Board, places: Sequence[Placement]) -> PolynomialSize:
-    """Compute the polynomial layout.
-
-    No coefficient exceeds the product of the ways to choose places for each length.
-    """
+    """Return a layout in which the ways to choose places for each length fit."""
     numbers = Counter(place.length for place in places)
     ships = Counter(board.fleet)
     ways = prod(max(comb(numbers[length], placed) for placed in range(most + 1)) for length, most in ships.items())
@@ -351,10 +332,7 @@ def polynomial_size(board: Board, places: Sequence[Placement]) -> PolynomialSize
 
 
 def _coefficient_masks(fleet: Sequence[int], size: PolynomialSize) -> tuple[dict[int, int], dict[int, int]]:
-    """Return by length the mask of coefficients with such a ship left, and its shift.
-
-    Coefficients are numbered in mixed radix.
-    """
+    """Return by length the mask of coefficients (in mixed radix) with such a ship left, and its shift."""
     available, shifts, stride = {}, {}, 1
     for length in sorted(set(fleet)):
         ships = fleet.count(length)

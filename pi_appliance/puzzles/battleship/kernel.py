@@ -1,15 +1,8 @@
-"""Kernel of the battleship count: a dynamic programme over the squares in reading order.
+"""Dynamic programme of the battleship count in reading order; C types in kernel.pxd; see ADR 0050.
 
-A state (key) holds all that later cells must know about earlier ones, four bits per column. The
-four bits are 0 if the last cell of the column is water. Otherwise they are one more than the number
-of cells its ship still needs below. Bit 60 is set if a ship ended up and to the left, where not
-even corners may touch.
-
-A layer maps each key to its ways: a polynomial in the number of ships placed of each length. The
-coefficients lie side by side in one integer (Kronecker substitution), so one addition adds them all
-and one shift places a ship. The ways are Python integers of any length.
-
-This file is plain Python; the C types are in kernel.pxd.
+A key has four bits per column: 0 if its last cell is water, else one more than the cells its ship needs
+below. Bit 60 is set if a ship ended up and to the left where not even corners may touch. The ways of a key
+are a polynomial in the number of ships of each length, with its coefficients side by side in one integer.
 """
 
 import sys
@@ -30,40 +23,23 @@ PROFILE_MASK = CORNER_BIT - 1
 class Cell(NamedTuple):
     """The transitions at one cell."""
 
-    shift: int
-    """Position of the column's four bits in the key."""
-    unit: int
-    """The lowest of these bits."""
-    end: int
-    """Subtracted from the key when a ship ends here. If ships may touch, it clears the column."""
-    corner: int
-    """CORNER_BIT if the next cell must know that a ship ended above this one, else 0."""
-    may_be_water: int
-    """1 if the cell may stay empty, 0 if it must hold a ship."""
+    shift: int  # position of the column's four bits in the key
+    unit: int  # the lowest of these bits
+    end: int  # subtracted from the key when a ship ends here. If ships may touch, it clears the column.
+    corner: int  # CORNER_BIT if the next cell must know that a ship ended above this one, else 0
+    may_be_water: int  # 1 if the cell may stay empty, 0 if it must hold a ship
     moves: tuple[Move, ...]
 
 
 class PolynomialSize(NamedTuple):
     """The layout of a polynomial in one integer."""
 
-    slots: int
-    """Number of coefficients: one for each subset of the fleet by lengths."""
-    words: int
-    """64-bit words per coefficient, enough for the largest possible count."""
+    slots: int  # number of coefficients: one for each subset of the fleet by lengths
+    words: int  # 64-bit words per coefficient, enough for the largest possible count
 
 
 def step_forward(items: Iterable[tuple[int, int]], ahead: Sequence[Layer], cell: Cell) -> int:
-    """Distribute the ways of `items` over the next layers.
-
-    Args:
-        items: Pairs of key and ways at `cell`.
-        ahead: `ahead[n]` is the layer n cells later.
-        cell: The transitions.
-
-    Returns:
-        The number of items.
-
-    """
+    """Distribute the ways of `items` (keys at `cell`) over `ahead`, the next layers; return the number of items."""
     shift, unit, end, corner, may_be_water, moves = cell
     next_layer = ahead[1]
     done = 0
@@ -94,18 +70,9 @@ def step_forward(items: Iterable[tuple[int, int]], ahead: Sequence[Layer], cell:
 def step_backward(
     items: Iterable[tuple[int, int]], ahead: Sequence[Layer], cell: Cell, size: PolynomialSize, completions: Layer
 ) -> int:
-    """Compute the ways to complete each key, and count the solutions with water at `cell`.
+    """Store the ways to complete each key in `completions`; return the placements with water at `cell`.
 
-    Args:
-        items: Pairs of key and ways at `cell`.
-        ahead: `ahead[n]` holds the ways to complete from n cells later.
-        cell: The transitions.
-        size: Layout of the polynomials.
-        completions: Receives the ways to complete from each key.
-
-    Returns:
-        The number of complete placements that leave `cell` empty.
-
+    `ahead[n]` holds the ways to complete from n cells later.
     """
     shift, unit, end, corner, may_be_water, moves = cell
     next_layer = ahead[1]
@@ -134,8 +101,7 @@ def step_backward(
 def combine_ways(ways: int, completions: int, size: PolynomialSize) -> int:
     """Count how often `ways` and `completions` place the whole fleet together.
 
-    Subsets of the fleet are numbered in mixed radix, so two of them make up the whole fleet if
-    their numbers add up to the last number.
+    Two subsets of the fleet make up the whole if their numbers (in mixed radix) add up to the last one.
     """
     slots, words = size
     first, rest = _split_words(ways, words), _split_words(completions, words)

@@ -1,7 +1,4 @@
-"""Read a battleship board: a grid of marks, a list of lists of 0 and 1, or a list of shots.
-
-Shots are written as "B5 hit", "A1, C7 miss", "D4-D6 sunk", or "hit: B5, B6".
-"""
+"""Read a battleship board: a grid of marks, a list of lists of 0 and 1, or shots such as "B5 hit"."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -37,8 +34,7 @@ _COLUMN_NAMES = re.compile(r"\s*(?:A(?:\s*[B-O])*|1(?:\s+\d+)+)\s*")
 _ROW_NUMBER = re.compile(r"\s*\d+\s+(?=\S)|\s*\d+(?=[^\s\d])")
 _SHIP_NAMES = re.compile(r"[^\s,]+")
 
-Row = tuple[int, str]
-"""A line number of the file, and the line."""
+Row = tuple[int, str]  # A line number of the file, and the line
 _MarkRow = tuple[int, list[tuple[int, str]]]
 """A line number of the file, and the column and mark of each square in the line."""
 

@@ -22,10 +22,8 @@ class Placement(NamedTuple):
 
     ship: Ship
     length: int
-    mask: int
-    """The squares of the ship."""
-    blocked: int
-    """The squares of the ship and its neighbours where no other ship may lie."""
+    mask: int  # the squares of the ship
+    blocked: int  # the squares of the ship and its neighbours where no other ship may lie
 
 
 def find_placements(board: Board) -> list[Placement]:
@@ -89,13 +87,7 @@ SHOT_SHARE = 0.35  # of all squares
 
 
 def generate(seed: int, board: Board, runtime: SearchRuntime) -> GeneratedBoard:
-    """Generate a game under way with the size, fleet and rules of `board`.
-
-    Raises:
-        Refused: No fleet could be placed.
-        Interrupted: The runtime stopped the search.
-
-    """
+    """Generate a game under way with the size, fleet and rules of `board`. Raises Refused, Interrupted."""
     random = Random(seed)  # noqa: S311 - a game that must be the same for the same seed
     empty = replace(board, rows=(UNKNOWN * board.width,) * board.height, sunk_ships=())
     fleet = _place_fleet(empty, random, runtime)

@@ -1,12 +1,7 @@
-"""Place the fleet ship by ship, and explain why an impossible board is impossible.
+"""Solve a battleship board: find fleets ship by ship, the best shot, or the contradicting marks.
 
-The search first covers the hits, then places the remaining ships. Each hit lies on exactly one
-ship, so branching over the ships on one hit visits every solution once. The hit with the fewest
-candidate ships comes first (minimum remaining values). Ships on no hit follow, longest first, equal
-ones in reading order.
-
-An impossible board is explained by a minimal unsatisfiable core: marks that contradict each other,
-of which none can be left out.
+The search branches over the ships on the hit with the fewest candidates, then places ships on no hit. An
+impossible board is explained by a minimal unsatisfiable core: see docs/puzzles/battleship.md.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -20,12 +15,7 @@ from pi_appliance.puzzles.battleship import kernel
 from pi_appliance.puzzles.battleship.board import HIT, MISS, SUNK, UNKNOWN, Board, Ship, Solution, Square
 from pi_appliance.puzzles.battleship.count import Marginals, ProfileCount, count_relabelings, label_factor
 from pi_appliance.puzzles.battleship.placements import Placement, find_placements, mark_mask, union_masks
-from pi_appliance.puzzles.battleship.render import (
-    find_best_shot,
-    probability_tables,
-    render_heatmap,
-    ship_percent,
-)
+from pi_appliance.puzzles.battleship.render import find_best_shot, probability_tables, render_heatmap, ship_percent
 from pi_appliance.puzzles.runtime import Interrupted, SearchRuntime
 
 PROGRESS_MASK = 63  # report progress every 64 ships
@@ -34,8 +24,7 @@ CORE_NODE_LIMIT = 10_000  # ships tried for all queries
 MAX_UNPROVEN_CORE = 10  # marks; a larger core that is not proven minimal explains nothing
 MARK_NAMES = {MISS: "miss", HIT: "hit", SUNK: "sunk"}
 
-Tick = Callable[[int], None]
-"""Called with the number of ships tried. An exception that it raises ends the search."""
+Tick = Callable[[int], None]  # called with the number of ships tried. An exception that it raises ends the search.
 
 
 class SearchLimitReached(Exception):
@@ -43,14 +32,7 @@ class SearchLimitReached(Exception):
 
 
 class FleetSearch:
-    """A search for the fleets that fit a board.
-
-    Args:
-        board: The board.
-        tick: Called from time to time.
-        node_limit: Raise SearchLimitReached after this many ships; None: no limit.
-
-    """
+    """A search for the fleets that fit a board. Raises SearchLimitReached after `node_limit` ships."""
 
     def __init__(self, board: Board, tick: Tick, *, node_limit: int | None = None) -> None:
         self.board, self.tick, self.node_limit = board, tick, node_limit
@@ -139,11 +121,7 @@ def _permute_groups(groups: Sequence[Sequence[Ship]]) -> Iterator[Solution]:
 
 
 class Clue(NamedTuple):
-    """Squares of one mark that can only be removed together.
-
-    Adjacent sunk squares are one clue, because a ship on some of them lies on no other square. A
-    known sunk ship is one clue as well.
-    """
+    """Squares of one mark that can only be removed together: adjacent sunk squares, or a known sunk ship."""
 
     squares: tuple[Square, ...]
     mark: str
@@ -159,14 +137,10 @@ class Clue(NamedTuple):
 class Contradiction(NamedTuple):
     """The clues that contradict each other."""
 
-    core: tuple[str, ...]
-    """Clues that are impossible together, whatever the others are."""
-    is_minimal: bool
-    """Whether it is proven that none of them can be left out."""
-    wrong_candidates: tuple[str, ...]
-    """Clues that leave a possible board if one of them is removed."""
-    is_complete: bool
-    """Whether `wrong_candidates` is proven complete."""
+    core: tuple[str, ...]  # clues that are impossible together, whatever the others are
+    is_minimal: bool  # whether it is proven that none of them can be left out
+    wrong_candidates: tuple[str, ...]  # clues that leave a possible board if one of them is removed
+    is_complete: bool  # whether `wrong_candidates` is proven complete
 
 
 def find_obvious_contradiction(board: Board) -> str:
@@ -280,13 +254,7 @@ FIRST_NODE_LIMIT = 20_000  # ships tried before the count decides: about 1 s; mo
 
 
 def solve(board: Board, mode: SolveMode, runtime: SearchRuntime) -> SolveResult:
-    """Solve `board`. Whether it is possible is decided before this returns.
-
-    Raises:
-        Interrupted: The runtime stopped the search.
-        Refused: Memory is too small.
-
-    """
+    """Solve `board`. Whether it is possible is decided before this returns. Raises Interrupted, Refused."""
     return _BoardSolver(board, runtime).solve(mode)
 
 
@@ -308,10 +276,8 @@ class _BoardSolver:
 
     board: Board
     runtime: SearchRuntime
-    earlier_nodes: int = 0
-    """Ships tried by searches that have ended."""
-    proven: str = "whether the board is possible is not known yet"
-    """The partial result."""
+    earlier_nodes: int = 0  # ships tried by searches that have ended
+    proven: str = "whether the board is possible is not known yet"  # the partial result
 
     def solve(self, mode: SolveMode) -> SolveResult:
         if reason := find_obvious_contradiction(self.board):

@@ -23,29 +23,7 @@ RULES = {"first": Rule("who moved first, where the notation leaves it open", "Re
 MODES = (SolveMode.FIRST, SolveMode.ALL)
 
 __all__ = [
-    "BOARDS",
-    "MODES",
-    "NODE_UNIT",
-    "RULES",
-    "TITLE",
-    "Board",
-    "Colour",
-    "End",
-    "Solution",
-    "Square",
-    "check",
-    "describe",
-    "generate",
-    "hint",
-    "notate",
-    "parse",
-    "parse_listing",
-    "parse_solution",
-    "precompute",
-    "render",
-    "render_solution",
-    "render_svg",
-    "solve",
-    "steps",
-    "with_rules",
-]
+    "BOARDS", "MODES", "NODE_UNIT", "RULES", "TITLE", "Board", "Colour", "End", "Solution", "Square", "check",
+    "describe", "generate", "hint", "notate", "parse", "parse_listing", "parse_solution", "precompute", "render",
+    "render_solution", "render_svg", "solve", "steps", "with_rules",
+]  # fmt: skip

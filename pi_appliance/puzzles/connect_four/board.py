@@ -51,12 +51,9 @@ class Square(NamedTuple):
         return f"{LETTERS[self.column - 1]}{self.row}"
 
 
-Four = tuple[Square, ...]
-"""Four squares in a row."""
-Solution = tuple[int | End, ...]
-"""The rest of a game: the columns played, from 1, and the result."""
-Rows = tuple[str, ...]
-"""Six rows from the top, one character per square: R, Y or a dot."""
+Four = tuple[Square, ...]  # four squares in a row
+Solution = tuple[int | End, ...]  # the rest of a game: the columns played, from 1, and the result
+Rows = tuple[str, ...]  # six rows from the top, one character per square: R, Y or a dot
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +63,7 @@ class Board:
     rows: Rows
     turn: Colour
     moves: tuple[int, ...] = ()
-    first_known: bool = field(default=True, compare=False)
-    """Whether the notation says who moved first."""
+    first_known: bool = field(default=True, compare=False)  # whether the notation says who moved first
 
     @property
     def discs(self) -> int:
@@ -195,10 +191,7 @@ _ROWS = 6
 
 
 def check(board: Board, line: Sequence[int | End]) -> Validation:
-    """Return whether the moves can be played to the end of the game and the claimed result is right.
-
-    The quality of the moves is not checked.
-    """
+    """Replay the moves of `line` to the end of the game. The quality of the moves is not checked."""
     grid = [[row[column] for row in reversed(board.rows) if row[column] != "."] for column in range(_COLUMNS)]
     turns = ["Red", "Yellow"] if board.turn.value == "Red" else ["Yellow", "Red"]
     moves, claim = line[:-1], line[-1] if line else None

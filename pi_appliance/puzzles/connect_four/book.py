@@ -1,7 +1,6 @@
 """The opening book: exact scores of all early positions, built over many runs.
 
-A stage solves all positions of one ply, without mirror images, on all cores. The earlier plies follow from their
-moves. Results are saved regularly, so a stage can be interrupted at any time.
+A stage solves all positions of one ply, without mirror images; earlier plies follow from their moves.
 """
 
 from array import array
@@ -24,19 +23,11 @@ _CHUNKS_PER_PLY = 10_000  # a chunk has several positions, so that hard ones spr
 _TIME_TO_SAVE = 2.0  # seconds
 _PROGRESS_INTERVAL = 1_000  # positions
 
-Level = Mapping[int, Position]
-"""The undecided positions of one ply by their keys."""
+Level = Mapping[int, Position]  # the undecided positions of one ply by their keys
 
 
 class Book:
-    """Scores by position key.
-
-    Args:
-        entries: sorted numbers, `key * 64 + score + 32`.
-        complete: the last complete ply, or -1.
-        plies: the last ply with entries.
-
-    """
+    """Scores by position key. `entries` are sorted numbers `key * 64 + score + 32`; -1: no ply."""
 
     def __init__(self, entries: Sequence[int] = (), complete: int = -1, plies: int = -1) -> None:
         self._entries = entries  # sorted: key * 64 + score + 32

@@ -1,12 +1,9 @@
 """Alpha-beta search of Connect Four: plain Python over integers, with Cython types in kernel.pxd.
 
-A position is two bitboards: `own`, the discs of the side to move, and `mask`, all discs. The bit of a square is
-7 * column + row, from the bottom left, both from 0. The seventh bit of a column stays 0, so that rows of four do not
-wrap. Every left shift is masked, so that 64-bit integers and Python integers give the same results.
-
-A score is from the view of the side to move: 0 is a draw. A win scores half the discs the winner has left, counting
-the winning one and rounded so that a win with the last disc is 1. A loss is the negative score of the opponent.
-Only positive numbers are halved: Python and C round negative halves differently.
+A position is two bitboards: `own` (the side to move) and `mask` (all discs). Bit 7 * column + row, from the
+bottom left; the seventh bit of a column stays 0, so that fours do not wrap. Left shifts are masked to 64
+bits. A score is from the view of the side to move: 0 is a draw, a win half the discs the winner has left,
+counting the last one. Only positive numbers are halved: Python and C round negative halves differently.
 """
 
 from collections.abc import Callable
@@ -48,15 +45,10 @@ def mirror(squares: int) -> int:
 
 
 class Search:
-    """A null-window search with a transposition table.
+    """A null-window search with a transposition table that processes can share.
 
-    Args:
-        table: 2**bits unsigned 64-bit numbers, initially 0. Entries are independent, so processes can share it.
-        bits: the size of the table.
-        on_tick: called regularly with the number of positions; its exceptions end the search safely.
-        lookup: returns the exact score of a position with up to `plies` discs, or UNKNOWN.
-        plies: see `lookup`.
-
+    `table` has 2**bits numbers, initially 0. `lookup` returns the score of a position with up to `plies`
+    discs, or UNKNOWN. `on_tick` is called regularly.
     """
 
     def __init__(
@@ -69,10 +61,7 @@ class Search:
         self.nodes = 0
 
     def bound(self, own: int, mask: int, discs: int, goal: int) -> int:
-        """Return a lower bound of the score if it is at least `goal`, else an upper bound.
-
-        The position has `discs` discs, no four in a row, and an empty square.
-        """
+        """Return a lower bound of the score of an undecided position if it is at least `goal`, else an upper bound."""
         if find_threats(own, mask) & (mask + BOTTOM):
             return (43 - discs) >> 1
         return self._bound(own, mask, discs, goal)

@@ -233,10 +233,10 @@ def _turn_after(first: Colour, columns: Sequence[int]) -> Colour:
 
 
 def parse(text: str, file: str) -> Board:
-    """Parse a position. Raises ConfigError with every problem; `file` is its name in messages.
+    """Parse a position. Raises ConfigError with every problem.
 
-    Accepts moves with colours (F_Yellow, ...), column digits (Red begins), or a drawn grid (Red is to move unless
-    the discs or a line below say otherwise).
+    Accepts moves with colours (F_Yellow, ...), column digits (Red begins), or a grid (Red is to move by
+    default).
     """
     rows = [(line, row) for line, row in enumerate(text.splitlines(), 1) if row.strip()]
     words = [word for _, row in rows for word in _WORD.findall(row)]

@@ -54,14 +54,7 @@ def render_solution(board: Board, line: Solution) -> str:
 
 
 def render_svg(board: Board, last: Square | None = None, names: Mapping[int, str] | None = None) -> str:
-    """Draw the position with its fours ringed.
-
-    Args:
-        board: the position.
-        last: the disc to mark as played last.
-        names: labels above the columns, instead of their letters.
-
-    """
+    """Draw the position with fours ringed, the disc `last` marked, and `names` above the columns."""
     parts = [
         *_draw_labels(names),
         _draw_grid(),

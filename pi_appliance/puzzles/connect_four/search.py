@@ -119,15 +119,9 @@ def _no_book(_key: int) -> int:
 
 
 class Search:
-    """A kernel search with its transposition table. Scores are from the view of the side to move.
+    """A kernel search with its transposition table, for positions with at least `discs` discs.
 
-    Args:
-        runtime: provides the shared table and receives progress.
-        discs: the smallest number of discs of the positions to be searched; it decides the table size.
-        note: describes the search in progress reports.
-        book: returns the score of a position by its key, or `kernel.UNKNOWN`.
-        plies: the largest number of discs of positions in the book.
-
+    `book` returns the score of a position of up to `plies` discs by its key, or `kernel.UNKNOWN`.
     """
 
     def __init__(
@@ -149,9 +143,9 @@ class Search:
         high: int | None = None,
         on_bounds: Callable[[int, int], None] = lambda _low, _high: None,
     ) -> int:
-        """Return the score of an undecided position, known to be from `low` to `high`.
+        """Return the score of an undecided position, known to be from `low` to `high`. Raises Interrupted.
 
-        `on_bounds` receives each improved pair of bounds. Raises Interrupted.
+        `on_bounds` receives each improved pair of bounds.
         """
         discs = position.discs
         low = min_score(discs) if low is None else low

@@ -38,9 +38,9 @@ _MIN_SECONDS_TO_SAVE = 10.0  # faster searches save their bounds only if interru
 
 
 def solve(board: Board, mode: SolveMode, runtime: SearchRuntime) -> SolveResult:
-    """Return the winner, the number of moves, the best columns and a perfect game. Raises Interrupted with the bounds.
+    """Return the result, the best columns and perfect games. Raises Interrupted with the bounds.
 
-    FIRST yields one perfect game, ALL one for each best column. A finished game has one solution without moves.
+    FIRST yields one perfect game, ALL one for each best column.
     """
     end = game_end(board)
     if end:
@@ -227,10 +227,7 @@ MIN_DISCS, MAX_DISCS = 12, 34  # discs: fewer take too long to solve, more are t
 
 
 def generate(seed: int, board: Board, runtime: SearchRuntime) -> GeneratedBoard:
-    """Generate a position with as many discs as `board` (12 to 34) and one best move. The same seed gives the same one.
-
-    Neither side can win with its next disc. Raises Interrupted.
-    """
+    """Generate a position with as many discs as `board` (12 to 34) and one best move. Raises Interrupted."""
     discs = min(max(board.discs, MIN_DISCS), MAX_DISCS)
     random = Random(seed)  # noqa: S311 - nothing here is secret
     tried = 0

@@ -27,34 +27,11 @@ NODE_UNIT = "moves"
 MODES = (SolveMode.FEWEST, SolveMode.FIRST, SolveMode.COUNT)
 
 __all__ = [
-    "BOARDS",
-    "MODES",
-    "NODE_UNIT",
-    "RULES",
-    "TITLE",
-    "Board",
-    "MoveLines",
-    "Solution",
-    "check",
-    "describe",
-    "difficulty",
-    "explain_unsolvable",
-    "generate",
-    "hint",
-    "notate",
-    "original_lines",
-    "parse",
-    "parse_listing",
-    "parse_solution",
-    "reachable_places",
-    "render",
-    "render_solution",
-    "render_svg",
-    "solve",
-    "steps",
-    "triangle_lines",
-    "with_rules",
-]
+    "BOARDS", "MODES", "NODE_UNIT", "RULES", "TITLE", "Board", "MoveLines", "Solution", "check", "describe",
+    "difficulty", "explain_unsolvable", "generate", "hint", "notate", "original_lines", "parse", "parse_listing",
+    "parse_solution", "reachable_places", "render", "render_solution", "render_svg", "solve", "steps",
+    "triangle_lines", "with_rules",
+]  # fmt: skip
 
 
 def parse_listing(text: str, file: str, progress: Progress) -> Sequence[tuple[Any, Sequence[Any]]]:

@@ -8,10 +8,8 @@ from types import MappingProxyType
 from pi_appliance.errors import InvalidOption, UnknownName
 from pi_appliance.puzzles import Rule, Validation, pluralize
 
-HOME, HOLE = "W", "-"
-"""The plate where the hole must end, and the hole."""
-TRIANGLE_SIZES = (3, 6, 10, 15)
-"""The number of places in a triangle of 2, 3, 4 or 5 rows."""
+HOME, HOLE = "W", "-"  # the plate where the hole must end, and the hole
+TRIANGLE_SIZES = (3, 6, 10, 15)  # the number of places in a triangle of 2, 3, 4 or 5 rows
 MAX_RANDOM_BOARDS = 100_000  # for one table: some minutes on a small Pi
 RULES = {
     "moves": Rule(
@@ -24,26 +22,17 @@ RULES = {
 
 MoveLines = tuple[tuple[int, ...], ...]
 """Straight lines of places. A pebble may move between any two places of a line."""
-Solution = tuple[int, ...]
-"""The places of the pebbles that move, one after the other, each into the current hole."""
+Solution = tuple[int, ...]  # the places of the pebbles that move, one after the other, each into the current hole
 
 
 @dataclass(frozen=True, slots=True)
 class Board:
-    """The colours of plates and pebbles, row by row from the top. Places count from 0.
-
-    Raises:
-        ValueError: The size is not that of a triangle, there is not one plate W and one hole, or the
-            colours do not match.
-
-    """
+    """The colours of plates and pebbles, row by row from the top. Places count from 0. Raises ValueError."""
 
     plates: str
     pebbles: str
-    custom_lines: MoveLines = ()
-    """The lines of a custom table of moves; empty: the original ones."""
-    random_boards: int = 0
-    """How many random boards to solve as well, for a table of their difficulty."""
+    custom_lines: MoveLines = ()  # the lines of a custom table of moves; empty: the original ones
+    random_boards: int = 0  # how many random boards to solve as well, for a table of their difficulty
 
     def __post_init__(self) -> None:
         if len(self.plates) not in TRIANGLE_SIZES or len(self.pebbles) != len(self.plates):
@@ -98,10 +87,7 @@ def reachable_places(board: Board) -> tuple[tuple[int, ...], ...]:
 
 
 def parse_lines(text: str, places: int) -> MoveLines:
-    """Read `original`, `no-centre`, or custom lines. Raises ValueError with a message for the user.
-
-    Custom lines are written as 0-1-3-6-10, 0-2-5, or as a list of lists.
-    """
+    """Read `original`, `no-centre`, lines such as 0-1-3, or a list of lists. Raises ValueError for the user."""
     word = text.strip()
     if word in {"", "original"}:
         return ()

@@ -1,11 +1,7 @@
-"""Kernel of the Panguru search: IDA* over positions packed into integers.
+"""IDA* over Panguru positions packed into integers; C types in kernel.pxd.
 
-Colours count from 1; 0 is the hole. A position is the sum of colour << 4 * place. A mask is the set
-of places of one colour. For each colour and mask, `costs` has the fewest moves that bring those
-pebbles onto their plates if nothing is in the way. A move moves one pebble, so the sum over all
-colours is an admissible heuristic.
-
-This file is plain Python; the C types are in kernel.pxd.
+Colours count from 1; 0 is the hole. A position is the sum of colour << 4 * place. `costs` has, for each
+colour and mask of its places, the fewest moves onto their plates; their sum is an admissible heuristic.
 """
 
 from array import array
@@ -18,15 +14,7 @@ ZOBRIST = array("I", [Random(number).getrandbits(32) for number in range(256)]) 
 
 
 class MoveTables:
-    """The moves and the pairing costs of one board.
-
-    Args:
-        starts: The moves from place n are `ends[starts[n]:starts[n + 1]]`.
-        ends: The places that can be reached.
-        costs: The pairing costs: for each colour from 0, 1 << places bytes.
-        colours: The number of colours.
-
-    """
+    """The moves from place n, `ends[starts[n]:starts[n + 1]]`, and the costs: 1 << places bytes per colour."""
 
     def __init__(self, starts: "array[int]", ends: "array[int]", costs: "array[int]", colours: int) -> None:
         self.starts, self.ends, self.costs = starts, ends, costs
@@ -70,16 +58,7 @@ class MoveTables:
     def count_paths(
         self, level: Sequence[int], first: int, last: int, next_counts: dict[int, int], counts: dict[int, int]
     ) -> None:
-        """Count the paths to the goal from `level[first:last]`.
-
-        Args:
-            level: Positions.
-            first: The first position to handle.
-            last: The position after the last one.
-            next_counts: The number of paths from the positions one move on.
-            counts: Receives the number of paths from each position that has any.
-
-        """
+        """Add the paths to the goal from `level[first:last]` to `counts`, given those one move on."""
         for number in range(first, last):
             key = level[number]
             hole = self.unpack(key)
@@ -93,10 +72,10 @@ class MoveTables:
 
 
 class IdaRound:
-    """One depth-first round of IDA*: search a solution of at most `bound` moves from `key`.
+    """One depth-first round of IDA* for at most `bound` moves from `key`.
 
-    A transposition table of `table_size` entries (a power of two) stores positions with their
-    depth. The search turns back where it reaches a stored position at the same or a greater depth.
+    It turns back at positions that the table of `table_size` (a power of two) has at the same or a smaller
+    depth.
     """
 
     def __init__(self, tables: MoveTables, key: int, bound: int, table_size: int) -> None:
@@ -128,10 +107,7 @@ class IdaRound:
         return [self.path[step] for step in range(self.depth + 1)]
 
     def run(self, budget: int) -> int:
-        """Continue for `budget` moves, and return FOUND, EXHAUSTED or BUDGET_SPENT.
-
-        After EXHAUSTED, `next_bound` is the smallest bound that may give a solution.
-        """
+        """Continue for `budget` moves, and return FOUND, EXHAUSTED (see `next_bound`) or BUDGET_SPENT."""
         tables = self.tables
         depth, spent, result = self.depth, 0, BUDGET_SPENT
         if depth == 0 and self.estimates[0] == 0:

@@ -34,11 +34,7 @@ class _Mark(NamedTuple):
 
 
 def parse(text: str, file: str) -> Board:
-    """Read the board in `text`. Raises ConfigError with every problem.
-
-    Plates and pebbles are two triangles side by side or one below the other, two rows, one row, or
-    follow `plates:` and `pebbles:`. A custom table of moves follows `moves:`.
-    """
+    """Read two triangles (side by side, one below the other, or in rows) and `moves:`. Raises ConfigError."""
     sections = _split_sections(text)
     problems: list[Problem] = []
     marks = {name: list(_parse_marks(rows, file, problems)) for name, rows in sections.items() if name != "moves"}

@@ -1,10 +1,7 @@
-"""Decide whether a Panguru board is solvable, on any table of moves, before any search.
+"""Decide whether a Panguru board is solvable, before any search; generate solvable boards.
 
-With one hole, a graph of moves splits at its cut vertices into blocks (biconnected components), and
-no pebble ever changes its block. R. M. Wilson, "Graph puzzles, homotopy, and the alternating group"
-(1974) tells which arrangements a block allows: all of them; only the even ones if the block is
-bipartite; only rotations if it is a cycle. One block of seven places is an exception. Blocks of up
-to seven places are searched exhaustively.
+No pebble leaves its biconnected block. Wilson (1974) tells which arrangements a block allows: all; the even
+ones if it is bipartite; rotations if it is a cycle. Blocks of up to seven places are searched.
 """
 
 from collections.abc import Iterator, Sequence
@@ -164,7 +161,7 @@ def generate(seed: int, board: Board, runtime: SearchRuntime) -> GeneratedBoard:
 
 
 def shuffle_board(seed: int, board: Board) -> Board:
-    """Shuffle plates and pebbles of `board`. Every board is equally likely.
+    """Shuffle plates and pebbles of `board`; every board is equally likely.
 
     If the result is unsolvable, the pebbles are moved at random from the goal position instead.
     """

@@ -1,8 +1,6 @@
 """Solve Panguru: the fewest moves, all shortest solutions, and the difficulty of random boards.
 
-Whether a board is solvable is decided before any search. IDA* with the pairing distance then finds
-the fewest moves. After that, the positions on solutions of this length are collected level by
-level, and their paths counted from the end. Counting lists nothing, and listing meets no dead ends.
+IDA* finds the fewest moves; shortest solutions are counted level by level from the end: see ADR 0051.
 """
 
 import hashlib
@@ -26,12 +24,10 @@ class PackedBoard:
     """A board for the kernel."""
 
     tables: kernel.MoveTables
-    table_arguments: tuple["array[int]", "array[int]", "array[int]", int]
-    """The arguments of `kernel.MoveTables`."""
+    table_arguments: tuple["array[int]", "array[int]", "array[int]", int]  # the arguments of `kernel.MoveTables`
     start: int
     goal: int
-    reachable: tuple[tuple[int, ...], ...]
-    """For each place the places one move away."""
+    reachable: tuple[tuple[int, ...], ...]  # for each place the places one move away
 
 
 def pack_board(board: Board) -> PackedBoard:
@@ -104,13 +100,7 @@ _PathCounts = dict[int, int]
 
 
 def solve(board: Board, mode: SolveMode, runtime: SearchRuntime) -> SolveResult:
-    """Solve `board`. The fewest moves are known when this returns.
-
-    Raises:
-        Interrupted: The runtime stopped the search.
-        Refused: Memory is too small.
-
-    """
+    """Solve `board`. The fewest moves are known when this returns. Raises Interrupted, Refused."""
     result = _solve_board(board, mode, runtime)
     if not board.random_boards:
         return result
@@ -153,14 +143,7 @@ def hint(board: Board, runtime: SearchRuntime) -> str:
 
 
 def difficulty(seeds: Sequence[int], runtime: SearchRuntime, board: Board) -> Table:
-    """Solve a random board per seed, and tabulate them by their fewest moves.
-
-    Args:
-        seeds: The seeds.
-        runtime: Where the boards are solved.
-        board: Gives the colours and the moves.
-
-    """
+    """Solve a random board like `board` per seed, and tabulate them by their fewest moves."""
     batches = [seeds[at : at + BOARDS_PER_CALL] for at in range(0, len(seeds), BOARDS_PER_CALL)]
     by_moves: dict[int, list[tuple[int, int]]] = {}
     done = 0
@@ -212,14 +195,7 @@ def _solve_random(seed: int, board: Board, runtime: SearchRuntime) -> tuple[int,
 
 
 class ShortestPathSearch:
-    """A search for the shortest solutions of a solvable board.
-
-    Args:
-        board: The board.
-        runtime: Where to report progress, check memory and save checkpoints.
-        checked_positions: Check the memory if the levels have more positions than this.
-
-    """
+    """A search for the shortest solutions of a solvable board."""
 
     def __init__(self, board: Board, runtime: SearchRuntime, *, checked_positions: int = CHECKED_POSITIONS) -> None:
         self.packed: PackedBoard = pack_board(board)
@@ -272,13 +248,7 @@ class ShortestPathSearch:
         self.runtime.report_progress(None, f"{pluralize(nodes, 'move')} tried; it takes {bound} or more")
 
     def count_levels(self) -> list[_PathCounts]:
-        """Return the positions on shortest solutions by depth, with their numbers of paths.
-
-        Raises:
-            Interrupted: The runtime stopped the search.
-            Refused: Memory is too small.
-
-        """
+        """Return the positions on shortest solutions by depth, with their paths. Raises Interrupted, Refused."""
         try:
             return self._count_levels()
         except Interrupted as error:

@@ -19,25 +19,7 @@ NODE_UNIT = "jumps"
 MODES = (SolveMode.FIRST, SolveMode.ALL, SolveMode.COUNT, SolveMode.FEWEST)
 
 __all__ = [
-    "BOARDS",
-    "MODES",
-    "NODE_UNIT",
-    "RULES",
-    "TITLE",
-    "Board",
-    "Hole",
-    "Jump",
-    "check",
-    "describe",
-    "hint",
-    "notate",
-    "parse",
-    "parse_listing",
-    "parse_solution",
-    "render",
-    "render_solution",
-    "render_svg",
-    "solve",
-    "steps",
-    "with_rules",
-]
+    "BOARDS", "MODES", "NODE_UNIT", "RULES", "TITLE", "Board", "Hole", "Jump", "check", "describe", "hint",
+    "notate", "parse", "parse_listing", "parse_solution", "render", "render_solution", "render_svg", "solve",
+    "steps", "with_rules",
+]  # fmt: skip

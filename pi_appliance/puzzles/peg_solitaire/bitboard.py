@@ -18,8 +18,7 @@ from pi_appliance.puzzles.runtime import SearchRuntime
 def diagonal_parity(board: Board, holes: Iterable[Hole]) -> tuple[bool, ...]:
     """Return an invariant of jumps: which diagonal colours have equal parity of pegs.
 
-    Colour the diagonals in three colours in turn. A jump changes one hole of each colour, so all three parities flip.
-    On squares this holds for both directions of diagonals, on triangles for one.
+    A jump changes one hole of each of three colours in turn. On triangles this holds for one direction.
     """
     odd = [False] * 6
     for x, y in holes:
@@ -39,8 +38,7 @@ def find_parity_obstacle(board: Board) -> str:
     return f"the rule of three: these pegs cannot be reduced to one {where}"
 
 
-Symmetry = tuple[int, ...]
-"""The index of the image of each hole."""
+Symmetry = tuple[int, ...]  # the index of the image of each hole
 _PART_BITS_OF_THREE = 13  # bits; boards up to three parts
 _PART_BITS = 11
 _WORD_MASK = (1 << 64) - 1
@@ -67,10 +65,7 @@ class Move(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class PagodaFunction:
-    """Weights of holes that no jump increases.
-
-    A position with a total below `least` cannot reach the targets that the function was made for.
-    """
+    """Weights of holes that no jump increases. Positions below `least` cannot reach their targets."""
 
     weights: tuple[int, ...]
     least: int
@@ -92,10 +87,8 @@ class Bitboard:
     start: int
     full: int
     goals: int
-    moves: tuple[Move, ...]
-    """In reading order of the start hole; for each: right, left, down, up."""
-    symmetries: tuple[Symmetry, ...]
-    """The symmetries of the shape and the goal; the first one is the identity."""
+    moves: tuple[Move, ...]  # in reading order of the start hole; for each: right, left, down, up
+    symmetries: tuple[Symmetry, ...]  # the symmetries of the shape and the goal; the first one is the identity
 
     def jump(self, move: Move) -> Jump:
         """Convert a move by indices to a jump of holes."""
@@ -226,16 +219,7 @@ MAX_PIVOTS = 400
 def find_pagodas(
     field: Bitboard, begin: Sequence[int], targets: Sequence[int], turns: Sequence[Symmetry], runtime: SearchRuntime
 ) -> tuple[PagodaFunction, ...]:
-    """Return functions that recognize many lost positions.
-
-    Args:
-        field: the board.
-        begin: the positions that games start from.
-        targets: the positions to be reached; `turns` map them to each other.
-        turns: symmetries.
-        runtime: receives progress.
-
-    """
+    """Return functions that prove positions lost on the way from `begin` to `targets`, for random games."""
     random = Random(1)  # noqa: S311 - the same games each time
     proofs: list[PagodaFunction] = []
     game = to_game(field, turns)
@@ -308,8 +292,8 @@ def _find_separating(field: Bitboard, targets: Sequence[int], position: int, ran
 def _solve_linear_program(columns: Sequence[tuple[Sequence[int], float]], wanted: Sequence[float]) -> list[float]:
     """Return weights w within MAX_WEIGHT that minimize w*wanted, where w*column >= value for each of `columns`.
 
-    Solves the dual by the simplex method: `wanted` as the most valuable non-negative sum of columns. One unit of a
-    hole more or less costs MAX_WEIGHT. The first basis has such units only.
+    Simplex method on the dual: a unit of a hole more or less costs MAX_WEIGHT; the first basis has only such
+    units.
     """
     size, count = len(wanted), len(columns)
     rows = [

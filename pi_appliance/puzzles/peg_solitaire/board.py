@@ -21,10 +21,7 @@ RULES = {
 
 
 class Hole(NamedTuple):
-    """A hole; x counts to the right and y downwards, both from 0.
-
-    On triangular boards, the neighbours below x,y are x,y+1 on the left and x+1,y+1 on the right.
-    """
+    """A hole, from 0 to the right and down; x,y has x,y+1 and x+1,y+1 below it on triangular boards."""
 
     x: int
     y: int
@@ -43,8 +40,7 @@ class Jump(NamedTuple):
         return f"{self.start}-{self.end}"
 
 
-Solution = tuple[Jump, ...]
-"""Jumps from the starting board to a single peg."""
+Solution = tuple[Jump, ...]  # jumps from the starting board to a single peg
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +52,7 @@ class Board:
     goal: Hole | None = None
     triangular: bool = False
     """Whether jumps go along the three directions of a triangular grid, not along rows and columns."""
-    all_positions: bool = False
-    """Whether a count visits all reachable positions, even if fewer would do."""
+    all_positions: bool = False  # whether a count visits all reachable positions, even if fewer would do
 
     @property
     def directions(self) -> tuple[tuple[int, int], ...]:
@@ -66,10 +61,7 @@ class Board:
 
 
 def looks_spaced(holes: Iterable[tuple[int, int]]) -> bool:
-    """Return whether the holes look like a drawing with a space between all marks.
-
-    None are side by side, and all are in every other column. Read as gaps, the spaces would allow no jump in a row.
-    """
+    """Return whether the holes look like a drawing with a space between all marks."""
     places = set(holes)
     beside, next_but_one = (any((x + far, y) in places for x, y in places) for far in (1, 2))
     return not beside and next_but_one and len({x % 2 for x, _ in places}) == 1

@@ -1,9 +1,7 @@
 """Count the solutions of peg solitaire exactly, without enumerating them.
 
-Each level keeps every position once, with the number of ways to it. A small board is counted to its end. On a larger
-one, pagoda functions discard positions that cannot reach the last two pegs. A second search goes backwards from there,
-with holes and pegs swapped, and the two meet in the middle. If the start is the complement of the end, as on the full
-board with an empty centre, the backward search equals the forward search and is not repeated.
+A small board is counted level by level. On a larger one, a search from the start and one back from the last
+two pegs, with lost positions discarded, meet in the middle: see docs/puzzles/peg-solitaire.md.
 """
 
 import dataclasses
@@ -39,24 +37,18 @@ from pi_appliance.puzzles.runtime import Interrupted, SearchRuntime, save_checkp
 class CountResult:
     """The result of a count."""
 
-    count: int
-    """The number of solutions."""
+    count: int  # the number of solutions
     ends: Mapping[tuple[Hole, ...], int]
     """The number of solutions by final hole, or by a group of symmetric holes that were not distinguished."""
-    rows: list[tuple[int, int, int]]
-    """For each level: classes, positions, ways."""
+    rows: list[tuple[int, int, int]]  # for each level: classes, positions, ways
     back: list[tuple[int, int, int]] = dataclasses.field(default_factory=list)
     """The same for the backward search, summed over all last pairs."""
-    all_positions: bool
-    """Whether all reachable positions were visited; otherwise lost ones were discarded."""
-    fewest: int = 1
-    """The fewest pegs that can be left, if all positions were visited."""
+    all_positions: bool  # whether all reachable positions were visited; otherwise lost ones were discarded
+    fewest: int = 1  # the fewest pegs that can be left, if all positions were visited
     last: tuple[tuple[int, int, int], ...] = ()
     """The last level, if all positions were visited: classes, positions, ways."""
-    tried: int = 0
-    """The number of jumps tried."""
-    games: int = 0
-    """The number of games that end without a move, if all positions were visited."""
+    tried: int = 0  # the number of jumps tried
+    games: int = 0  # the number of games that end without a move, if all positions were visited
 
     @property
     def classes(self) -> int:
@@ -195,10 +187,7 @@ class SolutionCounter:
         )
 
     def _count_ends(self, orbits: list[tuple[int, ...]]) -> dict[tuple[Hole, ...], int]:
-        """Return the solutions by final hole, or by groups of images if the start is less symmetric.
-
-        The counts of an orbit are equally distributed only if the start has all its symmetries.
-        """
+        """Return the solutions by final hole, or by groups of images if the start is less symmetric."""
         field = self.field
         even = len(self.symmetries) == len(field.symmetries)
         ends: dict[tuple[Hole, ...], int] = {}

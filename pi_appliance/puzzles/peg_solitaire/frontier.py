@@ -1,8 +1,6 @@
-"""Find the solutions with the fewest moves, where consecutive jumps of one peg are one move.
+"""Search level by level on all cores, with checkpoints; find the solutions with the fewest moves.
 
-A breadth-first search by moves. A peg in a hole that no jump passes over must move itself, so the number of such pegs
-is a lower bound. The search is repeated with an increasing limit until a solution is found. All shortest solutions
-pass through the layers of the last search.
+A move is a series of jumps of one peg. Pegs that no jump passes over must move, which is a lower bound.
 """
 
 import json
@@ -30,7 +28,7 @@ SpanResult = tuple["array[int]", int, int, int]  # classes, expanded positions, 
 
 
 class Frontier:
-    """The positions after a number of jumps, with their number of ways, and the unfinished next level.
+    """The positions after a number of jumps, with their ways, and the unfinished next level.
 
     `cells` has three numbers per class: canonical position, high and low word of the ways.
     """

@@ -1,9 +1,9 @@
 """Count positions of peg solitaire: plain Python over `array` buffers, with Cython types in kernel.pxd.
 
-A move has a triple, the bits of its three holes, and a pair, the bits of the two that must hold pegs. It is legal if
-position & triple == pair, and leads to position ^ triple. Positions that are symmetric images form a class, which the
-least one (the canonical one) represents. A level has three words per class: the canonical position, and the high and
-low 64 bits of the number of ways to all its members. Compiled arithmetic wraps at 64 bits; the masks do the same here.
+A move has a triple (three holes) and a pair (the two that must hold pegs). It is legal if position & triple
+== pair, and leads to position ^ triple. A class of symmetric positions is represented by the least
+(canonical) one. A level has three words per class: canonical position, high and low 64 bits of the ways to
+its members.
 """
 
 from array import array
@@ -18,17 +18,10 @@ STACK_SIZE = 4096  # at most five chains per jump, 64 holes
 class Game:
     """A board: moves, symmetries and pagoda functions.
 
-    Args:
-        moves: (triple, pair, end hole), ordered by the start hole.
-        starts: for each hole, and one more, the index of its first move.
-        width: bits of a part of a position.
-        parts: number of parts.
-        images: for each symmetry (the identity first) and part, the image of each value of the part.
-        weight_sums: for each word of eight 8-bit pagoda fields and each part, what each value of the part adds.
-        losses: for each move and word, what the move subtracts.
-
-    A position is lost if the highest bit of any field is 0.
-
+    Moves are (triple, pair, end hole); `starts` is the first move of each hole. A position has `parts` of
+    `width` bits. `images` has the image of each value of a part under each symmetry. Eight pagoda functions
+    share a word of 8-bit fields: `weight_sums` per part value, `losses` per move. A position is lost if the
+    highest bit of a field is 0.
     """
 
     def __init__(
@@ -191,8 +184,7 @@ def expand(game: Game, cells: Sequence[int], first: int, last: int, table: Table
 def expand_chains(game: Game, cells: Sequence[int], first: int, last: int, table: Table, most: int) -> bool:
     """Add the successors by any chain of jumps of one peg to `table`; return False if it is too small.
 
-    Skips lost positions and those with more than `most` pegs in `unjumpable` holes, which no jump passes over. A single
-    peg in `goals` is never lost.
+    Skips lost positions and those with more than `most` pegs in `unjumpable` holes.
     """
     stack, pegs, triples = game.stack, game.pegs, game.triples
     for index in range(first, last):
@@ -219,10 +211,9 @@ def expand_chains(game: Game, cells: Sequence[int], first: int, last: int, table
 def count_meetings(
     game: Game, cells: Sequence[int], first: int, last: int, table: Table, flip: int, sums: "array[int]"
 ) -> None:
-    """Write the number of ways from the successors of each class to the end into `sums`, as high and low words.
+    """Write the ways from the successors of each class to the end into `sums`, as high and low words.
 
-    `table` has the ways of the backward search, where holes and pegs are swapped; `flip` swaps all. Each number counts
-    once per symmetry of its class.
+    `table` is of the backward search; `flip` swaps holes and pegs. Numbers count once per symmetry.
     """
     for index in range(first, last):
         high = low = 0

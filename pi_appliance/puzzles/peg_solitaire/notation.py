@@ -1,16 +1,4 @@
-"""Parse and write boards, solutions and listings of peg solitaire.
-
-A square board is drawn as it looks, with or without spaces between the marks. Below a first line "triangle", each row
-is either shifted by half a place with spaces between the marks, or starts in its first column:
-
-    triangle        triangle
-      O             O
-     X X            XX
-    X X X           XXX
-
-A solution in notation is one row, `3,1-3,3 5,3-3,3-1,3`; consecutive jumps of one peg form one move. In a listing,
-each solution is drawn as one board per jump, each followed by a blank line.
-"""
+"""Parse, write and draw boards, solutions and listings of peg solitaire: see docs/puzzles/peg-solitaire.md."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -137,17 +125,7 @@ _STAGGER_HELP = "shift each row by half a place, with a space between two marks"
 
 
 def parse(text: str, file: str, first: int = 1) -> Board:
-    """Parse a drawn board. Blank lines around it do not count.
-
-    Args:
-        text: the drawing.
-        file: its name in messages.
-        first: the number of its first line in the file.
-
-    Raises:
-        ConfigError: with the first problem of each line.
-
-    """
+    """Parse a drawn board whose first line is line `first` of `file`. Raises ConfigError."""
     rows = [row.rstrip() for row in text.splitlines()]
     head = next((number for number, row in enumerate(rows) if row), 0)
     triangular = bool(rows) and rows[head].strip().lower() == TRIANGLE_HEADER
@@ -230,13 +208,7 @@ def render_solution(board: Board, line: Solution) -> str:
 
 
 def parse_listing(text: str, file: str, progress: Progress) -> Sequence[tuple[Board, Sequence[Solution]]]:
-    """Return each board of a listing with its solutions.
-
-    Raises:
-        ConfigError: it is not a listing.
-        Refused: a board does not follow from the previous one by a jump.
-
-    """
+    """Return each board of a listing with its solutions. Raises ConfigError; Refused for an impossible jump."""
     boards: list[tuple[Board, list[Solution]]] = []
     rows = enumerate((match[1] for match in _ROW.finditer(text)), 1)
     total = text.count("\n") + 1

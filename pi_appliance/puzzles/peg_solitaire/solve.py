@@ -1,8 +1,7 @@
 """Solve peg solitaire: find, enumerate or count solutions, or find the shortest.
 
-The parity rule proves many boards unsolvable at once. Solutions come from a depth-first search with a limit, then from
-a beam search. Counts come from `count`, the shortest solutions from `min_moves`. Only a complete search proves that
-there is no solution.
+The parity rule comes first, then a depth-first search with a limit, then a beam search. A move is a pair
+(triple, pair) of bitboards: see the kernel.
 """
 
 from array import array
@@ -90,16 +89,7 @@ class SearchLimitReached(Exception):
 class DepthFirstSearch:
     """Every solution from a position to a single peg in `goals`, in the order of `moves`.
 
-    Two generations of dead positions are remembered, so memory is bounded. When the newer one is full, the older one is
-    forgotten; forgotten positions are searched again.
-
-    Args:
-        moves: all moves of the board.
-        goals: the bits of the allowed final holes.
-        tick: called regularly.
-        remember: dead positions per generation.
-        dead_end_limit: raise SearchLimitReached after this many dead positions.
-
+    Two generations of dead positions are remembered; when the newer one is full, the older one is forgotten.
     """
 
     def __init__(

@@ -1,7 +1,4 @@
-"""Rubik's cube: the 3x3x3 in at most 22 moves at once, fewer with time; the 2x2x2 optimally.
-
-Impossible cubes are explained.
-"""
+"""Rubik's cube: the 3x3x3 in at most 22 moves at once, fewer with time; the 2x2x2 optimally."""
 
 from pi_appliance.puzzles import SolveMode
 from pi_appliance.puzzles.rubiks_cube.board import BOARDS, RULES, Board, Solution, check, describe, with_rules
@@ -14,26 +11,7 @@ NODE_UNIT = "positions"
 MODES = (SolveMode.FIRST, SolveMode.FEWEST, SolveMode.COUNT)
 
 __all__ = [
-    "BOARDS",
-    "MODES",
-    "NODE_UNIT",
-    "RULES",
-    "TITLE",
-    "Board",
-    "Solution",
-    "check",
-    "describe",
-    "generate",
-    "hint",
-    "notate",
-    "parse",
-    "parse_listing",
-    "parse_solution",
-    "precompute",
-    "render",
-    "render_solution",
-    "render_svg",
-    "solve",
-    "steps",
-    "with_rules",
-]
+    "BOARDS", "MODES", "NODE_UNIT", "RULES", "TITLE", "Board", "Solution", "check", "describe", "generate", "hint",
+    "notate", "parse", "parse_listing", "parse_solution", "precompute", "render", "render_solution", "render_svg",
+    "solve", "steps", "with_rules",
+]  # fmt: skip

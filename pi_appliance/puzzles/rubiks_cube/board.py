@@ -1,8 +1,7 @@
-"""Rubik's cube boards: stickers, rules, known cubes, and turns of the stickers in space.
+"""Rubik's cube boards: stickers, rules, known cubes, and turns of the stickers, which check solutions.
 
-The solvers do not turn stickers: their solutions are checked by it. Coordinates in space: x to the
-right, y up, z towards the viewer. A sticker is a position, in steps of two from the centre of the
-cube, and the direction it faces.
+Coordinates in space: x to the right, y up, z towards the viewer. A sticker is a position, in steps of two
+from the centre, and the direction it faces. The solvers turn pieces instead.
 """
 
 import re
@@ -25,18 +24,16 @@ RULES: Mapping[str, Rule] = {
     "target": Rule("stop at a solution of this many moves or fewer; 0: never", "0"),
 }
 
-Solution = tuple[str, ...]
-"""Turns of the cube in its orientation, each one of `TURNS`."""
+Solution = tuple[str, ...]  # turns of the cube in its orientation, each one of `TURNS`
 Vector = tuple[int, int, int]
 
 
 @dataclass(frozen=True, slots=True)
 class Board:
-    """A cube with 2 or 3 pieces per side.
+    """A cube with 2 or 3 pieces per side; `seconds` is None for no time limit.
 
-    `facelets` are the colours of the stickers, face by face in the order of `FACES`, each face in
-    reading order of the unfolded net. A colour is named by the face where it usually is: U white,
-    R red, F green, D yellow, L orange, B blue. `seconds` is None for no time limit.
+    `facelets` are the colours (by their usual face) face by face in the order of `FACES`, in reading order of
+    the net.
     """
 
     side: int
@@ -193,54 +190,18 @@ def _draw_net(**faces: str) -> str:
 # Two cubes a few moves from solved, two patterns, and two that are far.
 BOARDS: Mapping[str, str] = MappingProxyType(
     {
-        "checkers": _draw_net(
-            U="UDUDUDUDU",
-            R="RLRLRLRLR",
-            F="FBFBFBFBF",
-            D="DUDUDUDUD",
-            L="LRLRLRLRL",
-            B="BFBFBFBFB",
-        ),
-        "pocket-near": _draw_net(
-            U="BULU",
-            R="BLLD",
-            F="BRRD",
-            D="FFDR",
-            L="DULU",
-            B="FRFB",
-        ),
+        "checkers": _draw_net(U="UDUDUDUDU", R="RLRLRLRLR", F="FBFBFBFBF", D="DUDUDUDUD", L="LRLRLRLRL", B="BFBFBFBFB"),
+        "pocket-near": _draw_net(U="BULU", R="BLLD", F="BRRD", D="FFDR", L="DULU", B="FRFB"),
         "superflip": _draw_net(
-            U="UBULURUFU",
-            R="RURFRBRDR",
-            F="FUFLFRFDF",
-            D="DFDLDRDBD",
-            L="LULBLFLDL",
-            B="BUBRBLBDB",
+            U="UBULURUFU", R="RURFRBRDR", F="FUFLFRFDF", D="DFDLDRDBD", L="LULBLFLDL", B="BUBRBLBDB"
         ),
         "cube-in-cube": _draw_net(
-            U="FFFFUUFUU",
-            R="RRURRUUUU",
-            F="RFFRFFRRR",
-            D="BBBDDBDDB",
-            L="DDDLLDLLD",
-            B="LLLLBBLBB",
+            U="FFFFUUFUU", R="RRURRUUUU", F="RFFRFFRRR", D="BBBDDBDDB", L="DDDLLDLLD", B="LLLLBBLBB"
         ),
         "scrambled": _draw_net(
-            U="RRBLUBUFD",
-            R="RUDFRURFB",
-            F="FRBLFDBRU",
-            D="RDFBDULDL",
-            L="DULFLDDLU",
-            B="LBFRBLUBF",
+            U="RRBLUBUFD", R="RUDFRURFB", F="FRBLFDBRU", D="RDFBDULDL", L="DULFLDDLU", B="LBFRBLUBF"
         ),
-        "pocket-far": _draw_net(
-            U="DDLR",
-            R="UBFL",
-            F="FBUU",
-            D="RLDU",
-            L="FDLF",
-            B="RRBB",
-        ),
+        "pocket-far": _draw_net(U="DDLR", R="UBFL", F="FBUU", D="RLDU", L="FDLF", B="RRBB"),
     }
 )
 

@@ -1,14 +1,8 @@
-"""Coordinates: a state of the cube as a few small numbers, with their move and symmetry tables.
+"""The pieces of a cube, and Kociemba's coordinates with their move and symmetry tables.
 
-The names are Kociemba's:
-
-- twist: orientation of the corners, three possibilities per place.
-- flip: orientation of the edges, two per place.
-- slice_sorted: places of four edges in order: 24 orders of each of 495 choices of places. Choice 0
-  is the UD-slice. u_edges and d_edges are the same for the edges of the upper and lower layer.
-- slice: the choice alone, for the edges of the UD-slice.
-- corners: permutation of the corners.
-- ud_edges: permutation of the eight edges of the upper and lower layer, once they are all there.
+A state has the current place of each sticker in `STICKERS`. twist, flip: orientation of corners, edges.
+slice_sorted: ordered places of four edges (24 orders of 495 choices; choice 0 is the UD-slice); the same for
+u_edges, d_edges. slice: the choice alone. corners, ud_edges: permutations.
 """
 
 from array import array
@@ -29,8 +23,7 @@ CENTRE = 4  # the middle of nine stickers
 OPPOSITE = {"U": "D", "D": "U", "R": "L", "L": "R", "F": "B", "B": "F"}
 
 State = tuple[int, ...]
-FaceMap = Mapping[str, str]
-"""The new face of each face when the whole cube is rotated or mirrored."""
+FaceMap = Mapping[str, str]  # the new face of each face when the whole cube is rotated or mirrored
 
 STICKERS = tuple((name, face) for name in CORNERS + EDGES for face in tuple(name))
 SOLVED: State = tuple(range(len(STICKERS)))
@@ -42,8 +35,7 @@ class PlacedPiece(NamedTuple):
     """A piece at a place: its facelets, and the home faces of their colours ("?" if unknown)."""
 
     place: str
-    facelets: tuple[int, ...]
-    """Indexes in the order of the name of the place."""
+    facelets: tuple[int, ...]  # indexes in the order of the name of the place
     colours: str
 
 
@@ -306,8 +298,7 @@ def _placement_moves(placements: list[Places], pieces: Callable[[State], list[tu
 def ud_edge_moves(slice_sorted: Sequence[int]) -> "tuple[array[int], array[int]]":
     """Return the move table of ud_edges for the turns of phase 2, and the rank of each u_edges.
 
-    ud_edges is the rank of u_edges among those in the upper and lower layer, times 24, plus the
-    order of d_edges. `slice_sorted` is the move table of that coordinate.
+    ud_edges is the rank of u_edges times 24, plus the order of d_edges.
     """
     placements = slice_placements()
     ranks = array("H", bytes(2 * SLICE_SORTED))
@@ -399,9 +390,8 @@ def _slice_symmetries() -> list[list[int]]:
 def _flip_masks() -> list[int]:
     """Return for each slice the flips that a quarter rotation of the whole cube inverts.
 
-    An edge of the UD-slice has its first sticker on F or B, which becomes R or L. So it counts as
-    flipped in the other layers and not in its own, and the other edges the other way round. The
-    edges that are not in their own layer change.
+    An edge of the UD-slice has its first sticker on F or B, which becomes R or L: edges not in their layer
+    change.
     """
     middle = frozenset(range(SLICE, len(EDGES)))
     return [

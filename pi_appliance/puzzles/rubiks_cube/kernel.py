@@ -1,8 +1,8 @@
-"""Search kernels of the cube, after Kociemba; kernel.pxd gives Cython the types.
+"""Search kernels of the cube, after Kociemba, and breadth-first search of its tables; types in kernel.pxd.
 
-Phase 1 brings a cube to where U, D and half turns of the other faces suffice: twist, flip and slice
-are 0. Phase 2 solves it by these turns. Turns are numbered face * 3 + power, with faces in the
-order URFDLB, so opposite faces differ by three.
+Phase 1 brings twist, flip and slice to 0; phase 2 needs U, D and half turns only. A turn is face * 3 + power,
+faces in the order URFDLB. A table of pairs has one byte per left * across + right; the large pruning table
+has a row of `ROW` bytes per class, two bits per twist: the distance modulo 3, or 3 for unknown.
 """
 
 from collections.abc import MutableSequence, Sequence
@@ -53,8 +53,7 @@ class SearchTables:
     def bound_after_turn(self, twist: int, flip: int, where: int, before: int) -> int:
         """Return a lower bound of the length of phase 1; `before` is the bound one turn ago.
 
-        `where` is the slice coordinate. With the large table the bound is exact: the table has the
-        distance modulo 3, and one turn changes the distance by at most one.
+        The large table has the distance modulo 3, and one turn changes it by at most one.
         """
         if self.is_large:
             code = self.class_of[flip * SLICES + where]
@@ -88,10 +87,7 @@ class SearchTables:
 
 
 class PhaseSearch:
-    """Search one cube through both phases, with a fixed length of phase 1.
-
-    `path` holds the turns of the solution found, `solution_length` their number.
-    """
+    """Search one cube through both phases, with a fixed length of phase 1; `path` holds the solution."""
 
     def __init__(self, tables: SearchTables, buffers: Sequence[MutableSequence[int]]) -> None:
         self.tables = tables
@@ -100,14 +96,7 @@ class PhaseSearch:
         self.nodes = self.solution_length = self.phase2_length = 0
 
     def begin(self, start: Sequence[int], phase1_length: int, max_length: int, max_phase2: int, last_face: int) -> None:
-        """Begin with the coordinates `start`, after a turn of `last_face` (99: none).
-
-        Args:
-            phase1_length: exact number of turns of phase 1.
-            max_length: maximum of both phases together.
-            max_phase2: maximum of phase 2.
-
-        """
+        """Begin with the coordinates `start`, after a turn of `last_face` (99: none)."""
         self.twist[0], self.flip[0] = start[0], start[1]
         self.slice[0] = start[2] // ORDERS
         self.slice_sorted[0], self.corners[0], self.u_edges[0], self.d_edges[0] = start[2], start[3], start[4], start[5]
@@ -123,10 +112,7 @@ class PhaseSearch:
         self.max_length = max_length
 
     def run(self, budget: int) -> int:
-        """Search about `budget` positions; return `DONE`, `FOUND` or `LIMIT_REACHED`.
-
-        After `FOUND` and `LIMIT_REACHED`, call it again to continue.
-        """
+        """Search about `budget` positions; return `DONE`, `FOUND` or `LIMIT_REACHED` (call it again)."""
         tables = self.tables
         depth = self.depth
         length = self.length
@@ -198,10 +184,7 @@ class PhaseSearch:
         return 0
 
     def search_phase2(self, corner: int, edge: int, order: int, at: int, left: int, last: int) -> int:
-        """Search a solution of exactly `left` turns of phase 2.
-
-        The turns are written into `path` from `at` on. Returns 1 if there are any, else 0.
-        """
+        """Return 1 if exactly `left` turns of phase 2 solve it; they are written into `path` from `at` on."""
         if left == 0:
             return 1 if corner == 0 and edge == 0 and order == 0 else 0
         tables = self.tables
@@ -227,8 +210,7 @@ class PhaseSearch:
 class DepthSearch:
     """Search all solutions of one cube with a fixed length; `path` holds the one found.
 
-    It bounds along all three axes. A cube n turns from solved is at most n turns from phase 2 along
-    each axis. Before the last turn it is less than that along the axis of that turn.
+    It bounds along all three axes: before the last turn, the cube is in phase 2 along the axis of that turn.
     """
 
     def __init__(
@@ -242,10 +224,7 @@ class DepthSearch:
         self.solved_u_edges = self.solved_d_edges = 0
 
     def begin(self, starts: Sequence[Sequence[int]], solved: Sequence[int], length: int, last_face: int) -> None:
-        """Begin with a cube as seen along each axis, after a turn of `last_face` (99: none).
-
-        `solved` are the coordinates of the solved cube.
-        """
+        """Begin with a cube as seen along each axis; `solved` are the coordinates of the solved cube."""
         for axis in range(AXES):
             start = starts[axis]
             self.twist[axis], self.flip[axis], self.slice[axis] = start[0], start[1], start[2] // ORDERS
@@ -271,10 +250,7 @@ class DepthSearch:
         return 1 if left > 0 and one == left and two == left and three == left else 0
 
     def run(self, budget: int) -> int:
-        """Search about `budget` positions; return `DONE`, `FOUND` or `LIMIT_REACHED`.
-
-        After `FOUND` and `LIMIT_REACHED`, call it again to continue.
-        """
+        """Search about `budget` positions; return `DONE`, `FOUND` or `LIMIT_REACHED` (call it again)."""
         tables = self.tables
         depth = self.depth
         length = self.length
@@ -310,10 +286,7 @@ class DepthSearch:
                 self.flip[there + axis] = tables.flip[self.flip[here + axis] * TURNS + seen]
                 self.slice[there + axis] = tables.slice[self.slice[here + axis] * TURNS + seen]
                 far = tables.bound_after_turn(
-                    self.twist[there + axis],
-                    self.flip[there + axis],
-                    self.slice[there + axis],
-                    self.dist[here + axis],
+                    self.twist[there + axis], self.flip[there + axis], self.slice[there + axis], self.dist[here + axis]
                 )
                 self.dist[there + axis] = far
                 if far > left:
@@ -356,15 +329,7 @@ def bfs_fill(  # noqa: PLR0913, PLR0917 - a kernel gets its buffers as arguments
     begin: int,
     end: int,
 ) -> int:
-    """Mark the entries one turn away from entries at `depth`; return their number.
-
-    Args:
-        left: the first half of an entry's number after each of `width` turns.
-        right: the same for the second half.
-        begin: first entry to expand.
-        end: entry after the last to expand.
-
-    """
+    """Mark the entries one turn away from entries `begin` to `end` at `depth`; return their number."""
     found = 0
     for entry in range(begin, end):
         if distances[entry] != depth:
@@ -392,14 +357,8 @@ def forward_bfs(  # noqa: PLR0913, PLR0917
 ) -> int:
     """Mark the entries one turn away from entries of class `row` at `depth`; return their number.
 
-    Entries that a symmetry maps onto each other are marked together.
-
-    Args:
-        raw: flip and slice of the first member of the class.
-        moves: move tables of flip, slice and twist, one after the other.
-        symmetries: bits of the symmetries that leave each class unchanged.
-        twists: work space for a row.
-
+    Entries that a symmetry maps onto each other are marked together. `moves` has the tables of flip, slice
+    and twist; `twists` is work space.
     """
     flip = raw // SLICES
     where = raw % SLICES
@@ -456,11 +415,7 @@ def backward_bfs(  # noqa: PLR0913, PLR0917
     class_of: Sequence[int],
     twists: MutableSequence[int],
 ) -> int:
-    """Mark the unknown entries of class `row` one turn away from `depth`; return their number.
-
-    It writes only into its own row, so rows can be searched in parallel. The arguments are those of
-    `forward_bfs`.
-    """
+    """Mark the unknown entries of class `row` one turn away from `depth`; writes only into this row."""
     flip = raw // SLICES
     where = raw % SLICES
     level = depth % 3

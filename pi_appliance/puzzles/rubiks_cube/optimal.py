@@ -1,7 +1,7 @@
-"""All shortest solutions of a cube, with the proof that none is shorter.
+"""All shortest solutions of a cube, with the proof that none is shorter; the 2x2x2 by its table.
 
-Cubes a few moves from solved need no tables: a bidirectional search finds them. Others are searched
-depth after depth, on all cores, and an interrupted search is resumed.
+A bidirectional search finds near ones; others are searched depth after depth and resumed. A 2x2x2 keeps the
+corner DBL, so U, R and F suffice; its position is the order of seven corners * 729 + twists.
 """
 
 import json
@@ -27,11 +27,7 @@ from pi_appliance.puzzles.rubiks_cube.coordinates import (
     turn_states,
 )
 from pi_appliance.puzzles.rubiks_cube.kernel import DONE, FOUND, MAX_LENGTH, DepthSearch, SearchTables
-from pi_appliance.puzzles.rubiks_cube.pruning_tables import (
-    build_distance_table,
-    load_checksummed,
-    save_checksummed,
-)
+from pi_appliance.puzzles.rubiks_cube.pruning_tables import build_distance_table, load_checksummed, save_checksummed
 from pi_appliance.puzzles.rubiks_cube.two_phase import (
     NO_FACE,
     NODE_BUDGET,
@@ -53,10 +49,7 @@ _Level = dict[bytes, list[Turns]]
 
 
 def find_near_solutions(state: State, side: int) -> list[Turns]:
-    """Return all shortest solutions if they have at most `MAX_NEAR_MOVES` turns, else none.
-
-    Opposite faces turn in one order only, so equal solutions are not listed twice.
-    """
+    """Return all shortest solutions if they have at most `MAX_NEAR_MOVES` turns, else none."""
     size = len(SOLVED) if side == 3 else _CORNER_STICKERS
     turn_count = TURNS if side == 3 else POCKET_TURNS
     actions = [bytes(action[:size]).ljust(256, b"\0") for action in turn_states()[:turn_count]]
@@ -120,12 +113,7 @@ class OptimalSearch:
         self.progress = self._load_state() or OptimalState(self._lower_bound())
 
     def run(self, max_length: int = MAX_LENGTH) -> bool:
-        """Search for the shortest solutions, up to `max_length`; return whether they are found.
-
-        Raises:
-            Interrupted: the checkpoint is saved by then.
-
-        """
+        """Search for the shortest solutions up to `max_length`; return whether they are found. Raises Interrupted."""
         progress = self.progress
         saved_at = self._runtime.monotonic()
         try:
@@ -265,11 +253,7 @@ def solve_pocket(board: Board, mode: SolveMode, runtime: SearchRuntime) -> Solve
         solutions=solutions,
         nodes_searched=lambda: len(path_counts),
         count=count,
-        details={
-            "moves": distances[start],
-            "optimal": "proven",
-            "kernel": kernel_mode(kernel),
-        },
+        details={"moves": distances[start], "optimal": "proven", "kernel": kernel_mode(kernel)},
         tables=[distance_table(distances)],
     )
 

@@ -1,7 +1,4 @@
-"""Read a cube: a scramble in moves, or stickers in one row or as an unfolded net.
-
-Stickers are named by faces or by colours. A cube that no turning solves is explained.
-"""
+"""Read a cube: a scramble in moves, or stickers (by face or colour) in one row or as an unfolded net."""
 
 import re
 from collections import Counter
@@ -62,15 +59,7 @@ class _Letter(NamedTuple):
 
 
 def parse(text: str, file: str) -> Board:
-    """Return the cube in `text`, with the default rules.
-
-    A scramble is applied to a solved cube; "2x2x2" before it selects the size. Stickers differ from
-    moves because they stand together in rows.
-
-    Raises:
-        ConfigError: with every problem.
-
-    """
+    """Return the cube in `text`; a scramble is applied to a solved cube. Raises ConfigError with every problem."""
     prefix = _SIZE_PREFIX.match(text)
     side = int(prefix[1] or prefix[2]) if prefix else None
     body = text
@@ -208,12 +197,7 @@ def _move_problem(word: str, side: int, file: str, line: int, column: int) -> Pr
 
 
 def find_faults(facelets: str, side: int, names: Mapping[str, str]) -> list[Fault]:
-    """Return why turning cannot solve a cube with these stickers; empty if it can.
-
-    Args:
-        names: the name of each colour, by its face.
-
-    """
+    """Return why turning cannot solve a cube with these stickers; `names` are its colours by face."""
     faults = list(_colour_count_faults(facelets, side, names))
     if not faults and side == 3:
         faults = list(_centre_faults(facelets, names))

@@ -1,8 +1,6 @@
 """Move tables and pruning tables of the 3x3x3, built once and cached with a checksum.
 
-The small tables take a second compiled and ten in plain Python; solving builds them. The large
-pruning table of phase 1 (35 MB) takes seconds compiled and minutes in plain Python; `precompute`
-builds it, and resumes after an interruption.
+The large pruning table of phase 1 (35 MB) takes seconds compiled and minutes in plain Python to build.
 """
 
 import struct
@@ -52,8 +50,7 @@ _TRAILER = struct.Struct("<8sIQ")
 _MAGIC = b"pi-cube1"
 
 MoveTables = dict[str, memoryview]
-_BUILT: dict[str, memoryview] = {}
-"""Tables built by this process; they are the same for every cache."""
+_BUILT: dict[str, memoryview] = {}  # tables built by this process; they are the same for every cache
 
 
 def save_checksummed(cache: Cache, name: str, parts: Iterable[bytes | bytearray | memoryview]) -> None:
@@ -144,11 +141,7 @@ def _build_move_tables(runtime: SearchRuntime) -> "dict[str, array[int]]":
     runtime.report_progress(0.3, note)
     built["ud_edges"], built["ud_ranks"] = c.ud_edge_moves(slice_sorted)
     classes = c.flip_slice_classes(lambda part: runtime.report_progress(0.4 + 0.6 * part, note))
-    return built | {
-        "class_of": classes.class_of,
-        "class_first": classes.first,
-        "class_symmetries": classes.symmetries,
-    }
+    return built | {"class_of": classes.class_of, "class_first": classes.first, "class_symmetries": classes.symmetries}
 
 
 def _first_order_entries() -> Iterator[int]:
@@ -173,15 +166,10 @@ def _build_small_tables(moves: MoveTables, runtime: SearchRuntime) -> Iterator[b
 def build_distance_table(
     left: Sequence[int], right: Sequence[int], rows: int, across: int, width: int, runtime: SearchRuntime, note: str
 ) -> bytearray:
-    """Return the distance of each pair of coordinates from (0, 0), a byte each.
+    """Return the distance of each pair of coordinates from (0, 0), a byte each. Raises Interrupted.
 
-    Args:
-        left: move table of the first coordinate, with `rows` numbers and `width` turns.
-        right: move table of the second coordinate, with `across` numbers.
-
-    Raises:
-        Interrupted: the run must end.
-
+    `left` and `right` are the move tables of the coordinates, of `rows` and `across` numbers and `width`
+    turns.
     """
     size = rows * across
     distances = bytearray(b"\xff") * size
@@ -215,12 +203,7 @@ class LargeTableBuild:
 
 
 def build_large_table(runtime: SearchRuntime) -> list[int]:
-    """Build the large table unless it is cached; return the number of entries by distance.
-
-    Raises:
-        Interrupted: the checkpoint is saved by then.
-
-    """
+    """Build the large table unless it is cached; return its entries by distance. Raises Interrupted."""
     content = load_checksummed(runtime.cache, LARGE_NAME, LARGE_SIZE + _COUNTS.size)
     if content is not None:
         runtime.cache.remove(LARGE_STATE_NAME)  # a power cut may have left it

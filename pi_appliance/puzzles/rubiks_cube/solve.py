@@ -35,11 +35,7 @@ _NO_SOLUTION = 99  # moves
 
 
 def solve(board: Board, mode: SolveMode, runtime: SearchRuntime) -> SolveResult:
-    """Solve the board. Raises `Interrupted`.
-
-    `FIRST` gives one solution, the shortest found within the time of the rules. `FEWEST` gives all
-    shortest solutions, `COUNT` their number.
-    """
+    """Solve the board. `FIRST` gives the shortest found within the time of the rules. Raises Interrupted."""
     if is_solved(board):
         solutions: list[Solution] = [] if mode is SolveMode.COUNT else [()]
         return SolveResult(solutions=iter(solutions), count=1, details={"moves": 0, "optimal": "proven"})
@@ -209,12 +205,7 @@ def _solve_optimal(board: Board, mode: SolveMode, tables: SearchTables, runtime:
 
 
 def generate(seed: int, board: Board, runtime: SearchRuntime) -> GeneratedBoard:
-    """Return a random cube of the size and rules of `board`, and a scramble that leads to it.
-
-    Raises:
-        Interrupted: the run must end.
-
-    """
+    """Return a random cube of the size and rules of `board`, and a scramble to it. Raises Interrupted."""
     rng = Random(seed)  # noqa: S311 - a game
     state = random_state(rng, board.side)
     cube = replace(board, facelets=facelets_of(state, board.side))

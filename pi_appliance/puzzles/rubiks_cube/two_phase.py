@@ -1,8 +1,6 @@
 """Kociemba's two-phase algorithm: a short solution at once, and shorter ones while there is time.
 
-The cube and its inverse (whose solution is the reverse one) are seen along three axes. These six
-searches take turns, each with a phase 1 of 0 turns, then of 1, and so on. `ParallelTwoPhaseSearch`
-shares them out to all cores, and all cores know the shortest length found so far.
+The cube and its inverse are searched along three axes in turn, with a phase 1 of 0 turns, then 1, and so on.
 """
 
 from array import array
@@ -125,10 +123,7 @@ class TwoPhaseSearch:
         return self._search.nodes
 
     def run(self, should_stop: StopCondition = never_stop) -> Iterator[PhaseSolution | None]:
-        """Yield each shorter solution, and None now and then, until `should_stop`.
-
-        The first solution is always found.
-        """
+        """Yield each shorter solution, and None now and then, until `should_stop`. The first is always found."""
         moves = 0
         for solution in self._iter_solutions():
             yield solution
@@ -173,7 +168,7 @@ class ParallelTwoPhaseSearch(TwoPhaseSearch):
         return self._nodes
 
     def run(self, should_stop: StopCondition = never_stop) -> Iterator[PhaseSolution | None]:
-        """Yield each shorter solution, and None now and then, until `should_stop`."""
+        """Yield each shorter solution, and None now and then, until `should_stop`. The first is always found."""
 
         def search_unit(unit: WorkUnit) -> tuple[list[PhaseSolution], int]:
             before = self._search.nodes

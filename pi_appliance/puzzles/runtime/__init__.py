@@ -1,7 +1,6 @@
 """The runtime of a search: executor, cache, memory, progress and deadline.
 
-Puzzles reach the machine only through `SearchRuntime`. `SerialRuntime` is the simplest one, for use as a
-library; `local.LocalRuntime` uses all cores and the disk.
+Puzzles reach the machine only through `SearchRuntime`: `SerialRuntime` or `local.LocalRuntime`.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -18,8 +17,7 @@ Result = TypeVar("Result")
 class Interrupted(Exception):
     """The search must end now: deadline, signal or user request.
 
-    The runtime raises it in `report_progress` and in `executor.map`. A search may catch it to save a
-    checkpoint and to set `partial_result`, and raises it again.
+    A search may catch it to save a checkpoint and set `partial_result`, and raises it again.
     """
 
     def __init__(self, reason: str, partial_result: str = "") -> None:
@@ -30,19 +28,14 @@ class Interrupted(Exception):
 class Cache(Protocol):
     """Named blobs that outlive a run: tables, opening books, checkpoints.
 
-    Entries of a single board (see `cache.is_board_specific`) may expire after a month without use.
+    Entries of one board (see `cache.is_board_specific`) may expire after a month without use.
     """
 
     def load(self, name: str) -> memoryview | None:
         """Return the content as a read-only view without a copy, or None if it is missing or damaged."""
 
     def save(self, name: str, parts: Iterable[bytes | bytearray | memoryview]) -> None:
-        """Replace the content atomically and durably by the concatenated `parts`.
-
-        Raises:
-            Unavailable: it cannot be written.
-
-        """
+        """Replace the content atomically and durably by the concatenated `parts`. Raises Unavailable."""
 
     def remove(self, name: str) -> None:
         """Delete the entry, if it exists."""
@@ -54,8 +47,7 @@ class Cache(Protocol):
 class SearchRuntime(Protocol):
     """Everything a search may use."""
 
-    cores: int
-    """The number of calls that `executor` makes at the same time."""
+    cores: int  # the number of calls that `executor` makes at the same time
     executor: Executor
     """Makes calls in copies of this process, forked at the first `next` of a `map`.
 
@@ -65,25 +57,16 @@ class SearchRuntime(Protocol):
     cache: Cache
 
     def report_progress(self, part: float | None, note: str) -> None:
-        """Report the part that is done, 0 to 1 (None: unknown), and the current step.
+        """Report the part that is done, 0 to 1 (None: unknown), and the current step. Raises Interrupted.
 
         Cheap: call it several times a second, also from kernels.
-
-        Raises:
-            Interrupted: the search must end.
-
         """
 
     def shared_buffer(self, size: int) -> memoryview:
         """Return `size` zero bytes that are shared with the calls of `executor`."""
 
     def require_memory(self, size: int, purpose: str) -> None:
-        """Check that `size` bytes, the peak of `purpose`, fit into memory.
-
-        Raises:
-            Refused: they do not; the message says how to fix it.
-
-        """
+        """Raise Refused, with a remedy, if `size` bytes, the peak of `purpose`, do not fit into memory."""
 
     def seconds_left(self) -> float | None:
         """Return the seconds until the deadline, or None without one."""
@@ -133,7 +116,7 @@ class MemoryCache:
         return memoryview(self._entries[name]).toreadonly() if name in self._entries else None
 
     def save(self, name: str, parts: Iterable[bytes | bytearray | memoryview]) -> None:
-        """Replace the content."""
+        """Replace the content atomically and durably by the concatenated `parts`. Raises Unavailable."""
         self._entries[name] = b"".join(parts)
 
     def remove(self, name: str) -> None:
@@ -146,12 +129,7 @@ class MemoryCache:
 
 
 class SerialRuntime:
-    """A `SearchRuntime` with one core, a cache in memory and no deadline.
-
-    Args:
-        monotonic: the clock; the default one stands still, which makes timed searches reproducible.
-
-    """
+    """A `SearchRuntime` with one core, a cache in memory and no deadline; by default its clock stands still."""
 
     cores = 1
     executor: Executor = SerialExecutor()

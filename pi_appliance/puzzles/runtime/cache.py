@@ -1,7 +1,6 @@
 """Caches of tables, opening books and checkpoints on the disk.
 
-A file has a header (magic, CRC-32, length) and the content. Each `load` verifies the checksum: worn SD cards
-lose bits. That takes a Pi 4 about 0.1 s for 100 MB.
+A file has a header (magic, CRC-32, length), which each `load` verifies: worn SD cards lose bits.
 """
 
 import contextlib
@@ -166,10 +165,7 @@ def _mark_used(path: Path) -> None:
 
 
 def _is_intact(file: IO[bytes]) -> bool:
-    """Verify the header. Raises OSError if the card does not return the content.
-
-    The file is read, not mapped: an unreadable mapped page would kill the process by SIGBUS.
-    """
+    """Verify the header by reading, not mapping: an unreadable mapped page would kill the process by SIGBUS."""
     header = file.read(_HEADER.size)
     if len(header) < _HEADER.size:
         return False

@@ -28,10 +28,8 @@ class MemoryBudget:
 
     limit: int
     used: int
-    owner: str
-    """Who sets the limit, in words: "the limit of the job"."""
-    advice: str
-    """How to raise it, with {} for the new limit; "" if it cannot be raised."""
+    owner: str  # who sets the limit, in words: "the limit of the job"
+    advice: str  # how to raise it, with {} for the new limit; "" if it cannot be raised
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,13 +44,7 @@ SYS_PATHS = SysPaths()
 
 
 def available_cores(cpu_percent: int | None = None, paths: SysPaths = SYS_PATHS) -> int:
-    """Return how many processes can run at the same time.
-
-    Args:
-        cpu_percent: a further limit, in hundredths of one processor.
-        paths: where the machine reports its limits.
-
-    """
+    """Return how many processes can run at the same time, within `cpu_percent` hundredths of a processor."""
     limits = [cpu_percent / 100] if cpu_percent else []
     for folder in _cgroup_folders(paths):
         quota, period = _read_words(folder / "cpu.max", "max 100000")[:2]
@@ -62,12 +54,7 @@ def available_cores(cpu_percent: int | None = None, paths: SysPaths = SYS_PATHS)
 
 
 def require_memory(size: int, purpose: str, budgets: Sequence[MemoryBudget]) -> None:
-    """Check that `size` bytes more fit into all `budgets`.
-
-    Raises:
-        Refused: they do not; the message names the tightest limit and how to raise it.
-
-    """
+    """Raise Refused, naming the tightest limit, if `size` bytes more do not fit into all `budgets`."""
     exceeded = [budget for budget in budgets if size > budget.limit - budget.used]
     if not exceeded:
         return
@@ -151,8 +138,7 @@ def _read_table(path: Path) -> dict[str, int]:
     return table
 
 
-FOLDER = "puzzles"
-"""The folder of the cache, in the state folder."""
+FOLDER = "puzzles"  # the folder of the cache, in the state folder
 ProgressCallback = Callable[[float | None, str], None]
 _NEAR_DEADLINE = 2.0  # seconds: a stop signal this close to the deadline is caused by the deadline
 _PROGRESS_INTERVAL = 0.1  # seconds
@@ -163,10 +149,7 @@ def ignore_progress(part: float | None, note: str) -> None:
 
 
 class StopSignals:
-    """The first SIGTERM, SIGINT or SIGHUP; a second SIGINT raises KeyboardInterrupt.
-
-    `wakeup_fd` is readable once a signal has arrived.
-    """
+    """The first SIGTERM, SIGINT or SIGHUP; `wakeup_fd` is then readable. A second SIGINT raises KeyboardInterrupt."""
 
     def __init__(self) -> None:
         self.signal = 0
@@ -265,7 +248,7 @@ class LocalRuntime:
             raise MemoryError from None
 
     def require_memory(self, size: int, purpose: str) -> None:
-        """Raise Refused if `size` bytes do not fit."""
+        """Raise Refused, naming the tightest limit, if `size` bytes more do not fit into all `budgets`."""
         require_memory(size, purpose, memory_budgets(self._memory_advice))
 
     def monotonic(self) -> float:
@@ -307,18 +290,10 @@ def open_runtime(
     memory_advice: str = "",
     cores: int | None = None,
 ) -> Iterator[LocalRuntime]:
-    """Create a `SearchRuntime` for the duration of the `with` block.
+    """Create a `SearchRuntime` for a `with` block, in which SIGINT, SIGTERM and SIGHUP interrupt the search.
 
-    During the block, SIGINT, SIGTERM and SIGHUP interrupt the search; a second SIGINT raises KeyboardInterrupt.
-
-    Args:
-        folder: the folder of the cache.
-        on_progress: receives progress reports.
-        seconds: the time limit.
-        cpu_percent: a limit on the cores, in hundredths of one processor.
-        memory_advice: how to raise the memory limit of a job, with {} for the new limit.
-        cores: the number of cores; default: as many as there are, within `cpu_percent`.
-
+    `cpu_percent` limits the cores; `memory_advice` says how to raise the limit of a job, with {} for the new
+    one.
     """
     with StopSignals().install_handlers() as stop, Deadline(seconds).watch_suspension() as deadline:
         yield LocalRuntime(

@@ -1,7 +1,6 @@
-"""An executor that makes calls in forked copies of this process, on all cores.
+"""An executor that makes calls in forked copies of this process, on all cores: see ADR 0040.
 
-The standard process pool pickles functions and collects all items before the first call. A search needs
-neither: its tables are too large to pickle, and its items are too many to hold in memory.
+Unlike the standard process pool, it pickles no function (tables are too large) and takes items a few ahead.
 """
 
 import contextlib
@@ -30,17 +29,10 @@ Result = TypeVar("Result")
 
 
 class ForkExecutor(Executor):
-    """Makes each call in a forked worker process.
+    """Makes each call of `map` in a forked worker process, which sees all memory as it is at the fork.
 
-    A worker sees all memory as it is at the fork. Its changes stay its own, except in shared buffers. It
-    returns pickled results, ignores the signals that stop a search, and dies with this process.
-
-    Args:
-        max_workers: the number of worker processes.
-        check: called every `POLL_INTERVAL` seconds while results are awaited; its exceptions end the wait.
-        wakeup_fd: a descriptor that is readable when `check` should be called at once.
-        initializer: called first in each worker.
-
+    Workers ignore the signals that stop a search, and die with this process. `check` is called while results
+    are awaited, and at once when `wakeup_fd` is readable; its exceptions end the wait.
     """
 
     def __init__(
@@ -78,14 +70,7 @@ class ForkExecutor(Executor):
         timeout: float | None = None,  # noqa: ARG002 - `check` ends a map
         chunksize: int = 1,  # noqa: ARG002 - items should be large enough
     ) -> Iterator[Result]:
-        """Yield the results in the order of the items. Workers are forked at the first `next`.
-
-        Items are taken a few ahead, so that memory stays flat. Items of a sequence are not pickled.
-
-        Raises:
-            Refused: a worker was killed, or cannot be started.
-
-        """
+        """Yield the results in the order of the items. Workers are forked at the first `next`. Raises Refused."""
         if len(iterables) == 1:
             return self._map(fn, iterables[0])
         return self._map(lambda args: fn(*args), zip(*iterables, strict=False))
@@ -182,10 +167,7 @@ class _Worker:
     """One forked copy of this process and the connection to it."""
 
     def __init__(
-        self,
-        function: Callable[[Any], Any],
-        get_item: Callable[[int], Any] | None,
-        initializer: Callable[[], None],
+        self, function: Callable[[Any], Any], get_item: Callable[[int], Any] | None, initializer: Callable[[], None]
     ) -> None:
         self._parent = os.getpid()
         try:

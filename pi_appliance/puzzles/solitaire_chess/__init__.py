@@ -36,34 +36,11 @@ NODE_UNIT = "captures"
 MODES = (SolveMode.ALL, SolveMode.FIRST, SolveMode.COUNT)
 
 __all__ = [
-    "BOARDS",
-    "MODES",
-    "NODE_UNIT",
-    "RULES",
-    "TITLE",
-    "Board",
-    "Capture",
-    "KingRule",
-    "PawnDirection",
-    "SearchOrder",
-    "Solution",
-    "Square",
-    "check",
-    "describe",
-    "generate",
-    "hint",
-    "legal_captures",
-    "notate",
-    "parse",
-    "parse_listing",
-    "parse_solution",
-    "render",
-    "render_solution",
-    "render_svg",
-    "solve",
-    "steps",
+    "BOARDS", "MODES", "NODE_UNIT", "RULES", "TITLE", "Board", "Capture", "KingRule", "PawnDirection",
+    "SearchOrder", "Solution", "Square", "check", "describe", "generate", "hint", "legal_captures", "notate",
+    "parse", "parse_listing", "parse_solution", "render", "render_solution", "render_svg", "solve", "steps",
     "with_rules",
-]
+]  # fmt: skip
 
 
 def parse_listing(text: str, file: str, progress: Progress) -> Sequence[tuple[Any, Sequence[Any]]]:

@@ -77,27 +77,19 @@ class Capture(NamedTuple):
         return f"{self.start}x{self.end}"
 
 
-Solution = tuple[Capture, ...]
-"""Captures from the first position to a single piece."""
+Solution = tuple[Capture, ...]  # captures from the first position to a single piece
 
 
 @dataclass(frozen=True, slots=True)
 class Board:
-    """The rows from top to bottom, one of KQRBNP or . for each square, and the rules.
-
-    Raises:
-        ValueError: The rows are not a rectangle of at most eight by eight, or there is no piece.
-
-    """
+    """The rows from top to bottom, one of KQRBNP or . for each square, and the rules. Raises ValueError."""
 
     rows: tuple[str, ...]
     pawns: PawnDirection = PawnDirection.DOWN
     king: KingRule = KingRule.FREE
-    capture_limit: int = 0
-    """How often one piece may capture; 0: no limit."""
+    capture_limit: int = 0  # how often one piece may capture; 0: no limit
     search: SearchOrder = SearchOrder.DEPTH
-    generated_pieces: int = 0
-    """The number of pieces of boards generated from this one; 0: as many."""
+    generated_pieces: int = 0  # the number of pieces of boards generated from this one; 0: as many
     generated_size: tuple[int, int] | None = None
     """The files and ranks of boards generated from this one; None: the same."""
 

@@ -1,9 +1,7 @@
 """Generate solitaire chess boards with exactly one solution, the same for the same seed.
 
-A board is built backwards: it starts with one piece, and captures are undone. The capturing piece
-moves back to a square that it could have come from, and a captured piece appears in its place. If a
-board has one solution, so has the position after its first capture, so positions with more are
-dropped at once.
+A board is built backwards from one piece by undoing captures. Positions with more solutions are dropped at
+once.
 """
 
 from collections.abc import Iterator
@@ -24,14 +22,7 @@ MAX_CAPTURES = 2_000  # tried per board; harder boards are dropped
 
 
 def generate(seed: int, board: Board, runtime: SearchRuntime) -> GeneratedBoard:
-    """Generate a board with the rules of `board` and exactly one solution.
-
-    `generated_pieces` and `generated_size` of `board` set its size.
-
-    Raises:
-        Refused: No such board was found. There may be none.
-
-    """
+    """Generate a board like `board`, or of its `generated_*` size, with exactly one solution. Raises Refused."""
     files, ranks = board.generated_size or (len(board.rows[0]), len(board.rows))
     pieces = board.generated_pieces or len(board.pieces)
     if pieces > files * ranks:
@@ -70,14 +61,7 @@ class _BoardGenerator:
         return None
 
     def _add_pieces(self, position: bytes, pieces: int, available: list[str]) -> bytes | None:
-        """Undo captures until the board is complete; None if that fails.
-
-        Args:
-            position: A position with one solution.
-            pieces: The number of pieces on it.
-            available: The pieces that may be added.
-
-        """
+        """Undo captures on a position with one solution until the board is complete; None if that fails."""
         if pieces == self.pieces:
             return position
         for before, captured in self._undo_captures(position, available):

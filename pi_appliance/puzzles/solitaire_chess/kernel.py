@@ -1,11 +1,7 @@
-"""Kernel of the solitaire chess search over positions packed into bytes.
+"""Search of solitaire chess positions packed into bytes; C types in kernel.pxd.
 
-A position has one byte for each square that is occupied at the start, because no piece ever stands
-on another square. The byte is the kind of piece, 1 to 6, plus 8 for each capture that the piece has
-made if captures are limited; 0 if the square is empty. Squares are named by their index in the
-position.
-
-This file is plain Python; the C types are in kernel.pxd.
+A position has one byte for each square that is occupied at the start: the kind of piece, 1 to 6, plus 8 for
+each capture made if captures are limited; 0 if empty.
 """
 
 from array import array
@@ -17,16 +13,10 @@ MAX_DEAD_POSITIONS = 300_000  # per generation, of two: at most 60 MB
 
 
 class CaptureTables:
-    """The possible captures.
+    """The possible captures: entries of piece kind k on square s start at `starts[k * squares + s]`.
 
-    Args:
-        starts: The entries of piece kind k on square s start at `starts[k * squares + s]`.
-        ends: For each entry, the square of the captured piece.
-        between: For each entry, the mask of the squares between, which must be empty.
-        squares: The number of squares.
-        capture_limit: How often one piece may capture; 0: no limit.
-        protect_king: Whether a king is never captured.
-
+    An entry has the square of the captured piece (`ends`) and the mask of the squares between, which must be
+    empty.
     """
 
     def __init__(
@@ -95,12 +85,7 @@ class CaptureTables:
         return result
 
     def expand(
-        self,
-        level: Sequence[bytes],
-        first: int,
-        last: int,
-        counts: dict[bytes, int],
-        next_counts: dict[bytes, int],
+        self, level: Sequence[bytes], first: int, last: int, counts: dict[bytes, int], next_counts: dict[bytes, int]
     ) -> int:
         """Add the successors of `level[first:last]` with their path counts; return their number."""
         captures = 0
@@ -117,23 +102,9 @@ class CaptureTables:
         return captures
 
     def count_paths(
-        self,
-        level: Sequence[bytes],
-        first: int,
-        last: int,
-        next_counts: dict[bytes, int],
-        counts: dict[bytes, int],
+        self, level: Sequence[bytes], first: int, last: int, next_counts: dict[bytes, int], counts: dict[bytes, int]
     ) -> None:
-        """Count the paths to the end from `level[first:last]`.
-
-        Args:
-            level: Positions.
-            first: The first position to handle.
-            last: The position after the last one.
-            next_counts: The number of paths from the positions one capture on.
-            counts: Receives the number of paths from each position that has any.
-
-        """
+        """Add the paths to the end from `level[first:last]` to `counts`, given those one capture on."""
         for number in range(first, last):
             position = level[number]
             self.load_position(position)
@@ -149,8 +120,7 @@ class CaptureTables:
 class DepthFirstSearch:
     """Find every path from `start` to a position after `goal` captures, depth first.
 
-    Dead positions are stored in two generations. When the newer one is full, the older one is
-    dropped, and its positions would be searched again.
+    Dead positions are stored in two generations; when the newer one is full, the older one is dropped.
     """
 
     def __init__(self, tables: CaptureTables, start: bytes, goal: int) -> None:

@@ -1,7 +1,4 @@
-"""Draw a solitaire chess board and its solutions as text and as SVG pictures.
-
-The pieces are drawn as shapes, so no chess font is needed.
-"""
+"""Read, write and draw solitaire chess boards and solutions."""
 
 import re
 from collections.abc import Iterator, Mapping

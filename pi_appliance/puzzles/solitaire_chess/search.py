@@ -1,10 +1,7 @@
-"""Depth-first and breadth-first search of solitaire chess.
+"""Depth-first and breadth-first search of solitaire chess, and its positions for the kernel.
 
-Depth first stores the positions without a solution, so the first solution is found early even if
-there are far too many positions to visit. Breadth first merges equal positions level by level; a
-level has the positions after the same number of captures. It counts hundreds of millions of
-solutions over few positions. A count has two levels in memory at a time, and resumes at the level
-where it was interrupted.
+Depth first finds the first solution early. Breadth first merges equal positions level by level, counts
+hundreds of millions of solutions, and resumes at the level where it was interrupted.
 """
 
 import hashlib
@@ -33,8 +30,7 @@ class PackedPosition:
     table_arguments: tuple["array[int]", "array[int]", "array[int]", int, int, bool]
     """The arguments of `kernel.CaptureTables`."""
     start: bytes
-    squares: tuple[Square, ...]
-    """The squares by their index in `start`."""
+    squares: tuple[Square, ...]  # the squares by their index in `start`
 
     def make_capture(self, start: int, end: int) -> Capture:
         """Return the capture between two square indices."""
@@ -42,13 +38,7 @@ class PackedPosition:
 
 
 def pack_position(board: Board, *, all_squares: bool = False) -> PackedPosition:
-    """Convert `board` for the kernel.
-
-    Args:
-        board: The board.
-        all_squares: Include the squares that are empty at the start.
-
-    """
+    """Convert `board` for the kernel, with `all_squares` including those that are empty at the start."""
     pieces = board.pieces
     height, width = len(board.rows), len(board.rows[0])
     every = tuple(Square(file, rank) for rank in reversed(range(height)) for file in range(width))
@@ -139,15 +129,7 @@ class SolutionSearch:
 
 
 class LevelSearch:
-    """The levels of one board.
-
-    Args:
-        board: The board.
-        position: The same board for the kernel.
-        runtime: Where to report progress, check memory and save checkpoints.
-        checked_positions: Check the memory before each level after this many positions.
-
-    """
+    """The levels of one board; memory is checked before each level after `checked_positions`."""
 
     def __init__(
         self,
@@ -171,10 +153,7 @@ class LevelSearch:
         return sum(self.sizes)
 
     def find_last_level(self, max_positions: int | None = None) -> PathCounts | None:
-        """Return the last level with its numbers of paths; None above `max_positions` in all.
-
-        If there is no solution, this is the last level that has positions. Raises Interrupted.
-        """
+        """Return the last non-empty level with its paths; None above `max_positions` in all. Raises Interrupted."""
         level = self._load_level()
         try:
             while len(self.sizes) <= self.captures:
@@ -192,10 +171,7 @@ class LevelSearch:
         return level
 
     def count_levels(self) -> list[PathCounts]:
-        """Return the positions on solutions by level, with their numbers of paths to the end.
-
-        Raises Interrupted.
-        """
+        """Return the positions on solutions by level, with their paths to the end. Raises Interrupted."""
         try:
             return self._count_levels()
         except Interrupted as error:

@@ -1,8 +1,4 @@
-"""Solve solitaire chess: list the solutions depth first or breadth first, and count them.
-
-Both orders give the same solutions in the same order. They are counted over positions, not one by
-one.
-"""
+"""Solve solitaire chess: list the solutions depth first or breadth first, and count them over positions."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -18,13 +14,7 @@ MAX_COUNTED_POSITIONS = 400_000  # counted while solutions are listed depth firs
 
 
 def solve(board: Board, mode: SolveMode, runtime: SearchRuntime) -> SolveResult:
-    """Solve `board`. Whether there is a solution is known when this returns.
-
-    Raises:
-        Interrupted: The runtime stopped the search.
-        Refused: Memory is too small.
-
-    """
+    """Solve `board`. Whether there is a solution is known when this returns. Raises Interrupted, Refused."""
     kings = list(board.pieces.values()).count("K")
     if board.king is KingRule.LAST and kings > 1:
         reason = f"there are {kings} kings, and none of them may be captured"

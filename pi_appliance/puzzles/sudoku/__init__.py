@@ -1,7 +1,4 @@
-"""Sudoku: fill the cells so that each row, column and box has each digit once.
-
-A board is one grid, or the many grids of a file.
-"""
+"""Sudoku: fill the cells so that each row, column and box has each digit once."""
 
 from pi_appliance.puzzles import SolveMode
 from pi_appliance.puzzles.sudoku.board import BOARDS, RULES, Board, Solution, check, describe, with_rules
@@ -16,26 +13,7 @@ MANY_BOARDS = True
 MODES = (SolveMode.ALL, SolveMode.FIRST, SolveMode.COUNT)
 
 __all__ = [
-    "BOARDS",
-    "MANY_BOARDS",
-    "MODES",
-    "NODE_UNIT",
-    "RULES",
-    "TITLE",
-    "Board",
-    "Solution",
-    "check",
-    "describe",
-    "generate",
-    "hint",
-    "notate",
-    "parse",
-    "parse_listing",
-    "parse_solution",
-    "render",
-    "render_solution",
-    "render_svg",
-    "solve",
-    "steps",
-    "with_rules",
-]
+    "BOARDS", "MANY_BOARDS", "MODES", "NODE_UNIT", "RULES", "TITLE", "Board", "Solution", "check", "describe",
+    "generate", "hint", "notate", "parse", "parse_listing", "parse_solution", "render", "render_solution",
+    "render_svg", "solve", "steps", "with_rules",
+]  # fmt: skip

@@ -38,10 +38,8 @@ _GUESS_RANGES = {
 class BatchState:
     """Results of the first grids, in order."""
 
-    solutions: bytearray = field(default_factory=bytearray)
-    """The first solution of each grid, one after the other."""
-    counts: bytearray = field(default_factory=bytearray)
-    """0, 1, or 2 for several."""
+    solutions: bytearray = field(default_factory=bytearray)  # the first solution of each grid, one after the other
+    counts: bytearray = field(default_factory=bytearray)  # 0, 1, or 2 for several
     guesses: "array[int]" = field(default_factory=lambda: array("I"))
 
 
@@ -50,12 +48,7 @@ _SolveChunk = Callable[[range], _ChunkResult]
 
 
 def solve_batch(board: Board, mode: SolveMode, runtime: SearchRuntime, chunk_size: int = CHUNK_SIZE) -> SolveResult:
-    """Solve every grid of the board; yield one solution for each grid that has any.
-
-    Raises:
-        Interrupted: the checkpoint is saved by then.
-
-    """
+    """Solve every grid of the board; yield one solution for each grid that has any. Raises Interrupted."""
     total, cells = len(board.grids), board.size**2
     runtime.require_memory(total * cells * 4, f"{total:,} grids")
     name = f"sudoku/grids-1-{sha256(repr((board.size, board.grids)).encode()).hexdigest()[:24]}"

@@ -49,12 +49,9 @@ class Board:
     size: int = 9
     known_solutions: tuple[str, ...] = ()
     """Solutions from the file, one per grid ("" if missing); empty if there are none."""
-    count_to: int | None = None
-    """Stop counting at this many solutions; None: count all."""
-    difficulty: str = ""
-    """Level of a new grid, one of `LEVELS`; empty: any."""
-    clues: int | None = None
-    """Number of clues of a new grid; None: as few as possible."""
+    count_to: int | None = None  # stop counting at this many solutions; None: count all
+    difficulty: str = ""  # level of a new grid, one of `LEVELS`; empty: any
+    clues: int | None = None  # number of clues of a new grid; None: as few as possible
 
     @property
     def has_many_grids(self) -> bool:
@@ -75,12 +72,9 @@ class GridLayout:
     """Units and peers of each cell. Cells are numbered in reading order from 0."""
 
     size: int
-    units: tuple[Unit, ...]
-    """Rows, then columns, then boxes."""
-    units_of: tuple[tuple[int, int, int], ...]
-    """Indexes of the row, column and box of each cell in `units`."""
-    peers: tuple[frozenset[int], ...]
-    """The other cells that share a unit with each cell."""
+    units: tuple[Unit, ...]  # rows, then columns, then boxes
+    units_of: tuple[tuple[int, int, int], ...]  # indexes of the row, column and box of each cell in `units`
+    peers: tuple[frozenset[int], ...]  # the other cells that share a unit with each cell
 
 
 @lru_cache(maxsize=16)
@@ -89,11 +83,7 @@ def grid_layout(size: int) -> GridLayout:
     width, height = BOXES[size]
     cells = range(size * size)
     units_of = tuple(
-        (
-            cell // size,
-            size + cell % size,
-            2 * size + cell // size // height * (size // width) + cell % size // width,
-        )
+        (cell // size, size + cell % size, 2 * size + cell // size // height * (size // width) + cell % size // width)
         for cell in cells
     )
     names = [f"{kind} {number + 1}" for kind in ("row", "column", "box") for number in range(size)]
@@ -133,13 +123,7 @@ def describe(board: Board) -> str:
 
 
 def with_rules(board: Board, rules: Mapping[str, str]) -> Board:
-    """Return the board with these rules.
-
-    Raises:
-        UnknownName: a rule or level does not exist.
-        InvalidOption: a value is not a valid number.
-
-    """
+    """Return the board with these rules. Raises UnknownName, InvalidOption."""
     for name, value in rules.items():
         if name not in RULES:
             raise UnknownName("rule of sudoku", name, tuple(RULES))

@@ -1,8 +1,7 @@
 """Find and count the solutions of one grid; 9x9 is counted on all cores and can be resumed.
 
-The count of a 9x9 grid is split into branches. A branch that has spent its budget is split along
-its search stack: each guess whose negation is still unsearched becomes a branch. So a branch takes
-a moment, no part is searched twice, and little is lost at an interruption.
+A branch that has spent its budget is split along its search stack: each guess whose negation is still
+unsearched becomes a branch. So no part is searched twice, and little is lost at an interruption.
 """
 
 from array import array
@@ -83,13 +82,7 @@ def is_unique(grid: str, runtime: SearchRuntime) -> bool:
 
 
 def count_solutions(grid: str, size: int, limit: int | None, runtime: SearchRuntime) -> SolutionCount:
-    """Count the solutions of a grid of any size, up to `limit`.
-
-    Raises:
-        Interrupted: a 9x9 grid has its checkpoint saved by then.
-        Refused: the library for its size is not installed.
-
-    """
+    """Count the solutions of a grid of any size, up to `limit`. Raises Interrupted, Refused."""
     if size == 9:
         state = count_parallel(grid, limit, runtime)
         return SolutionCount(state.solutions, not state.branches, state.guesses)
@@ -107,12 +100,7 @@ def count_solutions(grid: str, size: int, limit: int | None, runtime: SearchRunt
 def count_parallel(
     grid: str, limit: int | None, runtime: SearchRuntime, branch_budget: int = BRANCH_BUDGET
 ) -> CountState:
-    """Count the solutions of a 9x9 grid, up to `limit`; if no branch is left, these are all.
-
-    Raises:
-        Interrupted: the checkpoint is saved by then.
-
-    """
+    """Count the solutions of a 9x9 grid, up to `limit`; these are all if no branch is left. Raises Interrupted."""
     count_branch = _branch_counter(limit, branch_budget)
     name = f"sudoku/count-1-{sha256(grid.encode()).hexdigest()[:24]}"
     state = _load_state(runtime.cache, name) or CountState(0, 0, list(_root_branches(grid)))

@@ -1,22 +1,10 @@
 """Search kernel for 9x9 sudoku: plain Python over integers; kernel.pxd gives Cython the types.
 
-A band is three rows. One word of 27 bits holds the candidates of one digit in one band: bit 9r+c is
-column c of row r of the band. A grid is 27 words: word 3d+b is digit d in band b. A frame of the
-search stack has 57 words: these 27, three with the unsolved cells of each band, and 27 with the
-words as they were when last propagated. Three table lookups propagate a word:
-
-- A digit stands once in each row and box of a band, so its three-cell pieces form a permutation.
-  Pieces that fit no permutation are removed (`PERMUTATION_MASK`).
-- A digit confined to one column of a box is removed from that column in the other two bands
-  (`LOCK_MASK`).
-- A digit with a single cell left in a row is placed; other digits leave the cell (`SINGLE`).
-
-When no word changes any more, naked singles are found for all cells at once by counting candidates
-over the nine digits. Then the search branches: it guesses one digit in one cell. The guess goes on
-the next frame, and its negation stays in this one.
-
-Bands of bits are the way of the fastest solvers known, such as tdoku:
-https://github.com/t-dillon/tdoku. This code was written from their description.
+A word of 27 bits holds the candidates of one digit in one band (three rows): bit 9r+c is column c of row r. A
+grid is 27 words: word 3d+b is digit d in band b. A frame has 57 words: these, the unsolved cells of each
+band, and the words as last propagated. Table lookups propagate a word; then naked singles are found for all
+cells at once; then the search branches: the guess goes on the next frame, its negation stays. Written from
+the description of https://github.com/t-dillon/tdoku; see docs/puzzles/sudoku.md.
 """
 
 from array import array
@@ -108,12 +96,7 @@ class GridSearch:
         self.top = 0
 
     def find_next(self, budget: int) -> int:
-        """Search for the next solution with at most `budget` guesses.
-
-        Returns:
-            `FOUND`, `DONE` (no more solutions), or `LIMIT_REACHED` (call again to continue).
-
-        """
+        """Search for the next solution with `budget` guesses; return `FOUND`, `DONE` or `LIMIT_REACHED`."""
         words = self.words
         while self.top >= 0:
             at = self.top * FRAME_SIZE
@@ -131,10 +114,7 @@ class GridSearch:
         return DONE
 
     def count_next(self, limit: int, budget: int) -> int:
-        """Count further solutions, up to `limit`, within about `budget` guesses.
-
-        If `top` is -1 afterwards, there are no more.
-        """
+        """Count further solutions, up to `limit`, within about `budget` guesses; `top` is -1 if there are no more."""
         found = 0
         budget += self.guesses
         while self.top >= 0 and found < limit and self.guesses < budget:
@@ -147,11 +127,7 @@ class GridSearch:
     ) -> None:
         """Search for two solutions of each grid in `clues`, with at most `budget` guesses each.
 
-        Args:
-            solutions: receives the first solution of each grid.
-            counts: receives 0, 1, 2 (several) or `UNKNOWN` for each grid.
-            guesses: receives the guesses spent on each grid.
-
+        `counts` receives 0, 1, 2 (several) or `UNKNOWN`; `solutions` the first solution.
         """
         for number in range(len(counts)):
             self.begin(clues, 81 * number)
@@ -205,13 +181,7 @@ class GridSearch:
         return 1
 
     def naked_singles(self, at: int) -> int:
-        """Solve the cells with one candidate left.
-
-        Returns:
-            0: there are none. 1: some were solved. 2: contradiction, because a cell has no
-            candidate or a digit would stand twice in a row.
-
-        """
+        """Solve the cells with one candidate left; return 0 if there are none, 2 at a contradiction, else 1."""
         words = self.words
         solved = 0
         for b in range(3):
@@ -272,10 +242,7 @@ class GridSearch:
         self.guesses += 1
 
     def strong_link(self, at: int) -> int:
-        """Choose a digit with two places in a row or box: return its word and set `bit`.
-
-        If there is none, choose by `min_remaining_values`.
-        """
+        """Choose a digit with two places in a row or box, or `min_remaining_values`: return its word, set `bit`."""
         words = self.words
         for i in range(at, at + 27):
             w = words[i]

@@ -1,11 +1,6 @@
 """Read sudokus: a grid per line, drawn grids, tables with solutions, and listings of solutions.
 
-- A `#` starts a comment. A row in square brackets is a comment unless it is a list of numbers.
-- An empty cell is 0 . * or _. After 9 the symbols are A, B, C, or numbers separated by blanks.
-- A grid in one line may have other fields around it, separated by commas, semicolons or blanks.
-  A full grid of the same size after it is its solution; other fields are ignored.
-- An empty cell may be blank where a line or comma separates all cells of a row, or where nine rows
-  contain only digits and blanks.
+The formats are in docs/puzzles/sudoku.md.
 """
 
 import re
@@ -48,12 +43,7 @@ class _DrawnRow(NamedTuple):
 
 
 def parse(text: str, file: str) -> Board:
-    """Return the grids in `text`.
-
-    Raises:
-        ConfigError: with the first problem of each line of `file`.
-
-    """
+    """Return the grids in `text`. Raises ConfigError with the first problem of each line of `file`."""
     grids: list[str] = []
     solutions: list[str] = []
     rows: list[_DrawnRow] = []
@@ -90,12 +80,7 @@ def parse(text: str, file: str) -> Board:
 
 
 def parse_solution(board: Board, text: str, file: str) -> Solution:
-    """Return the solution in `text`: all cells in one line, and `# 17` after it for grid 17.
-
-    Raises:
-        ConfigError: the text is not a solution of one of the grids.
-
-    """
+    """Return the solution in `text`: all cells in one line, and `# 17` after it for grid 17. Raises ConfigError."""
     digits, _, number = text.partition("#")
     indent = len(digits) - len(digits.lstrip())
     digits = digits.strip().translate(_NORMALIZE)
@@ -171,10 +156,9 @@ def _is_grid(field: str) -> bool:
 
 
 def _find_sixteen_rows(lines: list[tuple[int, str]]) -> set[int]:
-    """Return the numbers of rows of 16 cells that belong to drawn grids of 16x16.
+    """Return the numbers of rows of 16 cells that belong to drawn grids of 16x16, not to one 4x4 each.
 
-    Such rows could also be grids of 4x4, one per line. They are a drawn grid if they come in groups
-    of sixteen, and contain a symbol that is too large for 4x4 or no symbol at all.
+    They come in groups of sixteen, with a symbol that is too large for 4x4 or no symbol at all.
     """
     rows = [(number, _SEPARATORS.sub("", row).translate(_NORMALIZE)) for number, row in lines]
     drawn: set[int] = set()

@@ -1,7 +1,4 @@
-"""Write and draw sudokus: text, pictures, and the steps of a solution as pictures.
-
-In pictures, clues are bold, found digits lighter and candidates small.
-"""
+"""Write and draw sudokus: text, pictures, and the steps of a solution as pictures."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -34,20 +31,13 @@ STYLE = """\
 class GridMarks:
     """Everything in a picture of a grid besides its clues. Cells are in reading order."""
 
-    solved: str = ""
-    """The grid with the digits found so far; it may include the clues."""
-    candidates: Sequence[int] = ()
-    """The candidates of each cell, as bits."""
-    new_cell: int | None = None
-    """The cell whose digit was just found."""
-    is_guess: bool = False
-    """Whether that digit was guessed."""
-    unit_cells: frozenset[int] = frozenset()
-    """The cells of the units that are the reason."""
-    reason_cells: frozenset[int] = frozenset()
-    """The cells that are the reason."""
-    removed: dict[int, int] | None = None
-    """The candidates just removed, as bits, by cell."""
+    solved: str = ""  # the grid with the digits found so far; it may include the clues
+    candidates: Sequence[int] = ()  # the candidates of each cell, as bits
+    new_cell: int | None = None  # the cell whose digit was just found
+    is_guess: bool = False  # whether that digit was guessed
+    unit_cells: frozenset[int] = frozenset()  # the cells of the units that are the reason
+    reason_cells: frozenset[int] = frozenset()  # the cells that are the reason
+    removed: dict[int, int] | None = None  # the candidates just removed, as bits, by cell
 
 
 def render(board: Board) -> str:

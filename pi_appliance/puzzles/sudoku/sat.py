@@ -1,7 +1,6 @@
-"""Solve grids of any size with a SAT solver: the library python-sat, extra `sudoku`.
+"""Solve grids of any size with a SAT solver: the library python-sat, extra `sudoku`; see ADR 0055.
 
-A variable says that a digit stands in a cell. A clause that the solver learns stays true for all later
-queries, so one solver answers many questions about a grid: clues can be assumed per query.
+A variable says that a digit stands in a cell. Learnt clauses stay true for all later queries.
 """
 
 import sys
@@ -25,12 +24,7 @@ class SatSearch:
     """A SAT solver with the rules and clues of one grid."""
 
     def __init__(self, grid: str, size: int, runtime: SearchRuntime) -> None:
-        """Create a solver for `grid`; its clues hold in every query.
-
-        Raises:
-            Refused: the library is not installed.
-
-        """
+        """Create a solver for `grid`; its clues hold in every query. Raises Refused without the library."""
         try:
             from pysat.solvers import Minisat22  # noqa: PLC0415 - optional, and loaded only if used
         except ImportError:
@@ -45,15 +39,9 @@ class SatSearch:
             yield clause
 
     def solve(self, clues: Iterable[tuple[int, str]] = (), effort: int | None = None) -> str | None:
-        """Return a solution, or None if there is none.
+        """Return a solution, or None; `clues` are assumed for this query only. Raises SatLimitReached.
 
-        Args:
-            clues: cells and their symbols, assumed for this query only.
-            effort: limit of propagations since the creation of the solver, over all queries.
-
-        Raises:
-            SatLimitReached: the limit was reached first.
-
+        `effort` limits the propagations since the creation of the solver, over all queries.
         """
         assumptions = [self._variable(cell, symbol) for cell, symbol in clues]
         while effort is None or self._stats("propagations") < effort:

@@ -24,15 +24,9 @@ _Accepts = Callable[[str], bool]
 
 
 def generate(seed: int | str, board: Board, runtime: SearchRuntime) -> GeneratedBoard:
-    """Generate a grid with one solution, of the size and by the rules of `board`.
+    """Generate a grid with one solution, of the size and by the rules of `board`. Raises Interrupted, Refused.
 
-    By default no redundant clue is left, except in the largest sizes, where that takes too long to
-    find out. The same seed gives the same grid.
-
-    Raises:
-        Interrupted: the run must end.
-        Refused: such grids do not exist or are too rare.
-
+    By default no redundant clue is left, except in the largest sizes, where that takes too long to find out.
     """
     if board.size == 9 and board.clues is not None and board.clues < MIN_CLUES:
         raise Refused(f"no sudoku of {board.clues} clues has only one solution; ask for {MIN_CLUES} or more")
@@ -146,13 +140,7 @@ AUTO_COUNT_LIMIT_SAT = 300  # the same by SAT: all 288 of 4x4; one of 25x25 take
 
 
 def solve(board: Board, mode: SolveMode, runtime: SearchRuntime) -> SolveResult:
-    """Solve the board; always searches for a second solution.
-
-    Raises:
-        Interrupted: with the partial result.
-        Refused: the grid is not 9x9 and the library for it is not installed.
-
-    """
+    """Solve the board; always searches for a second solution. Raises Interrupted, Refused."""
     if board.has_many_grids:
         return solve_batch(board, mode, runtime)
     grid, size = board.grids[0], board.size

@@ -1,7 +1,6 @@
 """Solve and rate a sudoku as a person does: by the simplest technique, else by a guess.
 
-A candidate is a digit that may still stand in a cell. The candidates of a cell are the bits of an
-integer; bit 0 is the digit 1.
+The candidates of a cell, digits that may still stand there, are the bits of an integer; bit 0 is the digit 1.
 """
 
 from collections import Counter
@@ -37,16 +36,11 @@ class Deduction:
 
     technique: str
     text: str
-    cells: tuple[int, ...] = ()
-    """The cells that are the reason."""
-    units: tuple[int, ...] = ()
-    """Indexes of the units in which it is seen."""
-    digits: int = 0
-    """The digits it is about, as bits."""
-    solved_cell: int | None = None
-    """The cell in which the digit is placed."""
-    reduced_cells: tuple[int, ...] = ()
-    """The cells that lose candidates."""
+    cells: tuple[int, ...] = ()  # the cells that are the reason
+    units: tuple[int, ...] = ()  # indexes of the units in which it is seen
+    digits: int = 0  # the digits it is about, as bits
+    solved_cell: int | None = None  # the cell in which the digit is placed
+    reduced_cells: tuple[int, ...] = ()  # the cells that lose candidates
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,11 +255,9 @@ class CandidateGrid:
 
 
 def iter_deductions(grid: CandidateGrid, solution: str = "") -> Iterator[Deduction]:
-    """Yield deductions until the grid is full or contradictory.
+    """Yield deductions until the grid is full or contradictory; each is applied when the next is requested.
 
-    Each one is applied to `grid` when the next one is requested. Where no technique helps, a cell
-    with the fewest candidates is guessed from `solution`. Without a solution, the iteration ends
-    with a guess that places nothing.
+    Where no technique helps, a cell is guessed from `solution`; without it, that guess is the last one.
     """
     while grid.unsolved:
         deduction = grid.find_deduction() or _make_guess(grid, solution)
@@ -342,10 +334,7 @@ def find_contradiction(grid: CandidateGrid, runtime: SearchRuntime) -> Deduction
 
 
 def rate_difficulty(grid: str, size: int, runtime: SearchRuntime, solution: str = "") -> Difficulty:
-    """Rate a grid. Raises `Interrupted`.
-
-    Without the `solution`, the rating ends at the first guess.
-    """
+    """Rate a grid; without the `solution`, the rating ends at the first guess. Raises Interrupted."""
     steps: Counter[str] = Counter()
     for deduction in iter_deductions(CandidateGrid(grid, size), solution):
         steps[deduction.technique] += 1
@@ -357,13 +346,7 @@ def rate_difficulty(grid: str, size: int, runtime: SearchRuntime, solution: str 
 
 
 def redundant_clues(grid: str, size: int, solution: str, runtime: SearchRuntime) -> Iterator[int]:
-    """Yield the cells of clues without which `solution` would still be unique.
-
-    Raises:
-        Interrupted: the run must end.
-        SatLimitReached: the answer for a large grid could take days.
-
-    """
+    """Yield the cells of clues without which `solution` stays unique. Raises Interrupted, SatLimitReached."""
     clues = [cell for cell, symbol in enumerate(grid) if symbol != EMPTY]
     if size != 9:
         yield from _redundant_by_sat(clues, size, solution, runtime)
