@@ -453,7 +453,6 @@ def precompute(name: str, as_json: bool, limits: ComputeOptions) -> None:
 
 
 def _get_function(puzzle: Puzzle, name: str, function_name: str) -> Callable[..., Any]:
-    """Return an optional function of the puzzle. Raises UsageError if it has none."""
     function: Callable[..., Any] | None = getattr(puzzle, function_name, None)
     if function is None:
         lacks = {"hint": "has no hints", "generate": "does not generate boards", "precompute": "has no tables to build"}
@@ -526,7 +525,6 @@ def _check_solution(puzzle: Puzzle, board: Any, notation: str) -> None:
 
 
 def _check_listing(puzzle: Puzzle, rules: dict[str, str], text: str, file: str, progress: ProgressLine) -> int:
-    """Return the number of solutions. Raises Refused at the first wrong one."""
     right = 0
     for listed_board, lines in puzzle.parse_listing(text, file, progress.show):
         board = puzzle.with_rules(listed_board, rules)

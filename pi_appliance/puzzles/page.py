@@ -95,7 +95,6 @@ def _player_frame(svg: str) -> _Picture:
 
 
 def _count_common_parts(pictures: Sequence[_Picture]) -> int:
-    """Return the number of parts that all pictures start with."""
     return sum(1 for _ in takewhile(lambda same: len(set(same)) == 1, zip(*(p.parts for p in pictures), strict=False)))
 
 
@@ -266,7 +265,6 @@ class Page:
 
 
 def _render_last_step(steps: Iterator[Step]) -> str:
-    """Return the last picture of a solution that does not fit into the page."""
     number, last = deque(enumerate(steps), maxlen=1).pop()  # one at a time to save memory
     note = f"The last of {pluralize(number, 'step')}. The page is too large to animate them."
     return f'<div class="picture">{last.svg}</div><p class="quiet">{note}</p>'

@@ -70,7 +70,6 @@ def draw_solution(solved: SolvedBoard) -> Picture:
 
 
 def _read_boards(lines: Iterable[str]) -> list[SolvedBoard]:
-    """Return each board of a listing with its first solution. Raises ConfigError."""
     boards: list[SolvedBoard] = []
     rows = (line.rstrip("\r\n") for line in lines)
     name = above = ""
@@ -91,7 +90,6 @@ def _read_boards(lines: Iterable[str]) -> list[SolvedBoard]:
 
 
 def _read_drawing(rows: Iterator[str]) -> str:
-    """Consume the rows up to the next empty one."""
     return "\n".join(iter(lambda: next(rows, ""), ""))
 
 
@@ -111,7 +109,6 @@ def _find_board_name(board: Board) -> str:
 
 
 def _is_solution(boards: Sequence[Board]) -> bool:
-    """Return whether each board follows from the previous one by a jump, and the last one has one peg."""
     steps = all(
         one.holes == other.holes and len(one.pegs - other.pegs) == 2 and len(other.pegs - one.pegs) == 1
         for one, other in pairwise(boards)
@@ -130,7 +127,6 @@ def _format_subtitle(solved: SolvedBoard) -> str:
 
 
 def _format_count(solved: SolvedBoard) -> list[str]:
-    """Return the number of solutions in words, if known."""
     number = solved.count.replace(",", "")
     return [pluralize(int(number), "solution")] if number.isdecimal() else []
 
@@ -148,7 +144,6 @@ def _describe_picture(solved: SolvedBoard) -> str:
 
 
 def _draw_boards(pen: "ImageDraw", boards: Sequence[Board]) -> None:
-    """Draw the boards in rows, as large as possible."""
     wide, high = (max(axis) + 1 for axis in zip(*boards[0].holes, strict=True))
     room = ((WIDTH - 2 * _SIDE_MARGIN) * _SCALE, (HEIGHT - _TOP_MARGIN - _BOTTOM_MARGIN) * _SCALE)
     unit, columns = max(
@@ -171,7 +166,6 @@ def _draw_boards(pen: "ImageDraw", boards: Sequence[Board]) -> None:
 
 
 def _draw_board(pen: "ImageDraw", before: Board, board: Board, at: tuple[float, float], unit: float) -> None:
-    """Draw a board at `at`, with the jump that led from `before`."""
     places = {hole: (at[0] + hole.x * unit, at[1] + hole.y * unit) for hole in board.holes}
     for x, y in places.values():
         side = unit * (0.5 + _RIM_WIDTH)

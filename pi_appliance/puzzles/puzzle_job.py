@@ -87,7 +87,6 @@ class WeightedProgress:
         self.context.progress(self._whole_progress(part), f"{self.name}: {left}{', ' if left else ''}{note}")
 
     def _whole_progress(self, part: float | None) -> float | None:
-        """Return the progress of the run, which never decreases."""
         if self.parts == 1:
             return part
         self.part = max(self.part, part or 0.0)
@@ -104,7 +103,6 @@ def daily_seeds(context: PuzzleContext, many: int) -> dict[str, int]:
 
 
 def _scheduled_day(context: PuzzleContext) -> datetime:
-    """Return the day of the slot, or of the run, in the time zone of the job."""
     moment = read_slot(context.scheduled_for) or context.now
     return moment.astimezone(context.local_time().tzinfo)
 
@@ -213,13 +211,11 @@ class PuzzleBatch:
         )
 
     def _report_build_error(self, name: str, error: ApplianceError, page: Page, file: IO[str]) -> None:
-        """Report that something could not be built, and continue."""
         self.build_errors.append(f"{name}: {error}")
         file.write(render_rows({f"Not {name}": str(error)}) + "\n")
         page.add_note(f"Not {name}", f"{error}.")
 
     def _configured_boards(self) -> Iterator[BoardReport]:
-        """Yield the configured boards, starting with the first one that the last run did not reach."""
         for name in self._board_order():
             self.progress.start_part(name)
             yield BoardReport(name=name, board=self.plan.boards[name], mode=self.plan.mode)
@@ -367,7 +363,6 @@ class PuzzleBatch:
 
 
 def _peak_memory() -> int:
-    """Return the peak memory of this process or its largest worker, in bytes."""
     usages = (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
     return max(resource.getrusage(each).ru_maxrss for each in usages) * 1024
 
@@ -423,7 +418,6 @@ class Options:
         return [*problems, *self._find_unsupported(puzzle), *self._find_wrong_boards(puzzle)]
 
     def _find_unsupported(self, puzzle: Puzzle) -> list[tuple[tuple[str | int, ...], str, str]]:
-        """Return the options that the puzzle does not support."""
         problems: list[tuple[tuple[str | int, ...], str, str]] = []
         if self.solutions is not None and self.solutions not in puzzle.MODES:
             known = ", ".join(puzzle.MODES)
@@ -507,6 +501,5 @@ def _default_board(puzzle: Puzzle, rules: Mapping[str, str]) -> object:
 
 
 def _to_problems(path: tuple[str | int, ...], error: ApplianceError) -> list[tuple[tuple[str | int, ...], str, str]]:
-    """Convert an error to problems of the key at `path`."""
     parts = (line.partition("; ") for line in str(error).splitlines())
     return [(path, problem, right) for problem, _, right in parts]

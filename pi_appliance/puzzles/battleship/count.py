@@ -228,7 +228,6 @@ class ProfileCount:
         )
 
     def _map_rows(self, rows: CellRows, checkpoint: CountCheckpoint) -> None:
-        """Sweep forward and backward over the rows that `checkpoint` does not have yet."""
         layer = checkpoint.load_layer(checkpoint.rows_counted)
         while checkpoint.rows_counted < len(rows):
             part = checkpoint.rows_counted / len(rows) / 4
@@ -283,7 +282,6 @@ class ProfileCount:
         return backward[0], water
 
     def _complete_fleets(self, layer: Layer) -> int:
-        """Count the ways in the last layer that place the whole fleet."""
         return sum(kernel.combine_ways(ways, 1, self.size) for ways in layer.values())
 
     def _report(self, states: int, part: float) -> None:
@@ -291,7 +289,6 @@ class ProfileCount:
         self.runtime.report_progress(part, f"{self.states:,} states of the sweep")
 
     def _plan_rows(self, size: int, purpose: str) -> CellRows:
-        """Plan the sweep if `size` bytes fit into memory. Raises Refused."""
         if size > CHECKED_MEMORY:
             self.runtime.require_memory(size, purpose)
         return plan_rows(self.board, self.places, self.size)
@@ -373,7 +370,6 @@ def estimate_memory(board: Board, places: Sequence[Placement], size: PolynomialS
 
 
 def _max_row_keys(board: Board, places: Sequence[Placement]) -> int:
-    """Bound the number of keys in the largest layer after a row."""
     values: dict[int, list[set[int]]] = {}
     transposed = is_transposed(board)
     width = board.height if transposed else board.width

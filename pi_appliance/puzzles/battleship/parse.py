@@ -54,7 +54,6 @@ class _ParseState:
         self.problems.append(Problem(self.file, line, column, wrong, right))
 
     def raise_problems(self) -> None:
-        """Raise ConfigError if there is a problem."""
         if self.problems:
             raise ConfigError(self.problems)
 
@@ -142,7 +141,6 @@ def _parse_grid(state: _ParseState, body: Sequence[Row]) -> list[str]:
 
 
 def _parse_lists(state: _ParseState, body: Sequence[Row]) -> list[str]:
-    """Read rows of 0 and 1, in brackets or each on its own line."""
     brackets = any("[" in row for _, row in body)
     rows: list[_MarkRow] = []
     inside = False

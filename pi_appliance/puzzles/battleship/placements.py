@@ -107,7 +107,6 @@ def generate(seed: int, board: Board, runtime: SearchRuntime) -> GeneratedBoard:
 
 
 def _place_fleet(board: Board, random: Random, runtime: SearchRuntime) -> list[Placement]:
-    """Place the fleet at random, longest ships first. Start again if a ship has no room."""
     places = find_placements(board)
     for attempt in range(MAX_ATTEMPTS):
         runtime.report_progress(None, f"attempt {attempt + 1} to place a random fleet")

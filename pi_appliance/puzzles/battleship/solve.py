@@ -77,7 +77,6 @@ class FleetSearch:
             yield from self._try_place(place, hits & ~place.mask, places)
 
     def _place_rest(self, places: Sequence[Placement]) -> Iterator[list[Placement]]:
-        """Yield the ways to place the remaining ships on `places` when all hits are covered."""
         length = max((length for length, number in self._remaining.items() if number), default=0)
         if not length:
             yield self._placed
@@ -103,7 +102,6 @@ class FleetSearch:
         self._remaining[place.length] += 1
 
     def _can_fit(self, hits: int, places: Sequence[Placement]) -> bool:
-        """Return whether the remaining ships can cover `hits` and each length has enough places."""
         if sum(length * number for length, number in self._remaining.items()) < hits.bit_count():
             return False
         lengths = [place.length for place in places]
@@ -223,7 +221,6 @@ class _CoreFinder:
 
 
 def _find_clues(board: Board) -> Iterator[Clue]:
-    """Yield the clues of `board`, ships first."""
     for ship in board.sunk_ships:
         yield Clue(ship.squares, SUNK, ship)
     sunk = {*board.find_marks(SUNK)} - {square for ship in board.sunk_ships for square in ship.squares}
@@ -243,7 +240,6 @@ def _find_clues(board: Board) -> Iterator[Clue]:
 
 
 def _keep_clues(board: Board, clues: Sequence[Clue]) -> Board:
-    """Return `board` with only `clues` on it."""
     marks = {square: clue.mark for clue in clues for square in clue.squares}
     rows = tuple("".join(marks.get(Square(x, y), UNKNOWN) for x in range(board.width)) for y in range(board.height))
     return replace(board, rows=rows, sunk_ships=tuple(clue.ship for clue in clues if clue.ship))
@@ -272,8 +268,6 @@ def hint(board: Board, runtime: SearchRuntime) -> str:
 
 @dataclass(slots=True)
 class _BoardSolver:
-    """One query about a board."""
-
     board: Board
     runtime: SearchRuntime
     earlier_nodes: int = 0  # ships tried by searches that have ended

@@ -214,7 +214,6 @@ def check(board: Board, line: Sequence[int | End]) -> Validation:
 
 
 def _find_winner(grid: _Grid) -> str:
-    """Return the colour that has four in a row, or ''."""
     for x, column in enumerate(grid):
         for y, colour in enumerate(column):
             for right, up in (1, -1), (1, 0), (1, 1), (0, 1):

@@ -174,17 +174,14 @@ class _BookBuilder:
         return -self.scores[after.key] if after.discs < 42 else 0
 
     def save(self) -> None:
-        """Save the book to the cache."""
         _save_book(self.runtime.cache, self.start, self.scores, self.complete, self.plies)
         self.saved = self.runtime.monotonic()
 
     def describe_progress(self) -> str:
-        """Return the size of the book in a sentence."""
         complete = f"all up to ply {self.complete}" if self.complete >= 0 else "no ply is complete yet"
         return f"the opening book has {pluralize(len(self.scores), 'position')}; {complete}"
 
     def build_result(self) -> SolveResult:
-        """Return the size of the book as a result."""
         rows = [(ply, len(level), sum(key in self.scores for key in level)) for ply, level in enumerate(self.levels)]
         facts: dict[str, int | str] = {
             "positions": len(self.scores),

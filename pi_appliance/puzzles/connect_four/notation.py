@@ -84,7 +84,6 @@ def _read_row(row: _Row, file: str, cells: list[_Cells], shape: str) -> Iterator
 
 
 def _floating_discs(drawn: list[_Row], cells: list[_Cells], file: str) -> Iterator[Problem]:
-    """Yield a problem for each disc without support."""
     for (line, _), upper, lower in zip(drawn, cells, cells[1:], strict=False):
         for column, ((at, disc), (_, below)) in enumerate(zip(upper, lower, strict=True)):
             if disc != EMPTY and below == EMPTY:
@@ -162,8 +161,6 @@ class _Move(NamedTuple):
 
 
 class _MoveReader:
-    """Reads moves and collects problems."""
-
     def __init__(self, file: str) -> None:
         self.file = file
         self.problems: list[Problem] = []
@@ -172,7 +169,6 @@ class _MoveReader:
         self.problems.append(Problem(self.file, line, at, wrong, right))
 
     def read_coloured(self, rows: Iterable[tuple[int, str]]) -> Iterator[_Move]:
-        """Yield the moves of a list such as F_Yellow, G_Red."""
         for line, row in rows:
             for word in _WORD.finditer(row):
                 letter, bar, name = word[0].partition("_")
@@ -190,7 +186,6 @@ class _MoveReader:
                     yield _Move(LETTERS.index(letter.upper()) + 1, colour, line, at)
 
     def read_digits(self, rows: Iterable[tuple[int, str]]) -> Iterator[_Move]:
-        """Yield the moves of column digits such as 4453."""
         for line, row in rows:
             for word in _WORD.finditer(row):
                 for at, mark in enumerate(word[0], word.start() + 1):

@@ -153,7 +153,6 @@ class Solver:
             column = self._best_column(position, score)
 
     def _best_column(self, position: Position, score: int) -> int:
-        """Return a column that keeps the score of the position."""
         moves = list(position.moves())
         for column, square in moves:
             if position.wins(square):
@@ -165,7 +164,6 @@ class Solver:
         return moves[-1][0]  # one of the columns keeps it, so the last one needs no search
 
     def _find_score(self) -> None:
-        """Find the score, starting from the saved bounds."""
         if self.board.discs <= _EARLY_DISCS:
             self.low, self.high = self._load_bounds()
         self.search.exact_score(self.position, self.low, self.high, self._on_bounds)
@@ -256,7 +254,6 @@ def _wins_at_once(position: Position) -> bool:
 
 
 def _play_random_game(random: Random, discs: int, like: Board) -> Board | None:
-    """Return a position with `discs` discs, or None if the game ends earlier."""
     board, columns = with_rules(EMPTY_BOARD, {"first": like.first}), list[int]()
     for _ in range(discs):
         column = random.choice([each for each in range(1, 8) if board.height(each) < 6])

@@ -79,7 +79,6 @@ def _parse_marks(rows: list[tuple[int, int, str]], file: str, problems: list[Pro
 
 
 def _split_triangles(sections: dict[str, list[list[_Mark]]], file: str) -> tuple[list[_Mark], list[_Mark]]:
-    """Return the plates and the pebbles. Raises ConfigError if they are not two equal triangles."""
     rows = sections.get("", [])
     if "plates" in sections or "pebbles" in sections:
         halves = [[mark for row in sections.get(name, []) for mark in row] for name in ("plates", "pebbles")]
@@ -120,7 +119,6 @@ def _split_rows(rows: list[list[_Mark]], file: str) -> list[list[_Mark]]:
 
 
 def _check_colours(plates: list[_Mark], pebbles: list[_Mark], file: str) -> None:
-    """Raise ConfigError unless there is one plate W, one hole, and matching colours."""
     problems: list[Problem] = []
 
     def add_problem(mark: _Mark, wrong: str, right: str) -> None:

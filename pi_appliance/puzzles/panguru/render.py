@@ -67,7 +67,6 @@ def _split_rows(plates: str, pebbles: str) -> Iterator[tuple[str, str]]:
 
 
 def _place_centers(places: int) -> tuple[list[tuple[int, int]], int, int]:
-    """Return the centre of each place, and the width and height of the picture."""
     rows = list(_split_rows("." * places, "." * places))
     width, height = len(rows) * COLUMN_DISTANCE + 20, len(rows) * ROW_DISTANCE + 24
     centers = [

@@ -40,7 +40,6 @@ def explain_unsolvable(board: Board) -> str:
 
 
 def _find_path(reachable: Sequence[Sequence[int]], start: int, end: int) -> list[int]:
-    """Return the places on a shortest path from `start` to `end`; empty if there is none."""
     previous = {start: start}
     queue = [start]
     for place in queue:
@@ -104,7 +103,6 @@ def _check_block(board: Board, pebbles: Sequence[str], root: int, inner: set[int
 
 
 def _search_block(pebbles: Sequence[str], plates: str, root: int, inner: set[int], edges: _Edges) -> bool:
-    """Search all positions of a block; return whether the goal is among them."""
     goal = "".join(HOLE if place == root else plates[place] if place in inner else "" for place in range(len(plates)))
     places = sorted(inner | {root})
     start = "".join(HOLE if place == root else pebbles[place] for place in places)
@@ -130,7 +128,6 @@ def _neighbours(place: int, edges: _Edges) -> Iterator[int]:
 
 
 def _order_cycle(root: int, edges: _Edges) -> list[int]:
-    """Return the places of a cycle in order, without `root`."""
     cycle = [root]
     while unvisited := [place for place in _neighbours(cycle[-1], edges) if place not in cycle]:
         cycle.append(unvisited[0])

@@ -62,7 +62,6 @@ def _pack_position(colours: str, colour_numbers: dict[str, int]) -> int:
 
 
 def _find_distances(reachable: Sequence[Sequence[int]]) -> list[list[int]]:
-    """Return the fewest moves between all pairs of places on an empty board."""
     distances = [[UNREACHABLE] * len(reachable) for _ in reachable]
     for start, row in enumerate(distances):
         row[start] = 0
@@ -188,7 +187,6 @@ class _RandomBoardRuntime(SerialRuntime):
 
 
 def _solve_random(seed: int, board: Board, runtime: SearchRuntime) -> tuple[int, int, int]:
-    """Return the seed, the fewest moves and the number of shortest solutions."""
     search = ShortestPathSearch(shuffle_board(seed, board), _RandomBoardRuntime(runtime))
     moves = len(search.find_first())
     return seed, moves, search.count_levels()[0][search.packed.start]
@@ -233,7 +231,6 @@ class ShortestPathSearch:
         return save_checkpoint(self.runtime.cache.save, self.checkpoint, [str(bound).encode()])
 
     def _load_bound(self) -> int:
-        """Return the bound that an earlier search saved, or 0."""
         saved = bytes(self.runtime.cache.load(self.checkpoint) or b"")
         return int(saved) if re.fullmatch(rb"[0-9]{1,3}", saved) else 0
 
@@ -304,7 +301,6 @@ class ShortestPathSearch:
                     branches.append(self._list_moves(move[1]))
 
     def _list_moves(self, key: int) -> Iterator[tuple[int, int]]:
-        """Yield the moves from the position `key`: the pebble's place, and the next position."""
         hole = next(place for place in range(len(self.packed.reachable)) if not key >> 4 * place & 15)
         for start in self.packed.reachable[hole]:
             colour = key >> 4 * start & 15

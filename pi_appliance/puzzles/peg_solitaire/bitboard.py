@@ -137,7 +137,6 @@ def apply_symmetry(position: int, turn: Symmetry) -> int:
 
 
 def _find_symmetries(board: Board, number: dict[Hole, int]) -> Iterator[Symmetry]:
-    """Yield the symmetries of the shape, the identity first."""
     ways = board.directions
     for (a, b), (c, d) in product(ways, ways):
         if {(a * x + c * y, b * x + d * y) for x, y in ways} != set(ways):
@@ -192,7 +191,6 @@ def _part_sums(values: Iterable[Sequence[int]], width: int, parts: int, bases: I
 
 
 def _pack_weights(weights: Sequence[Sequence[int]], size: int) -> list[int]:
-    """Return for each hole up to eight weights in one word."""
     return [sum(each[hole] << 8 * at for at, each in enumerate(weights)) & _WORD_MASK for hole in range(size)]
 
 
@@ -247,7 +245,6 @@ def is_valid_pagoda(proof: PagodaFunction, moves: Sequence[Move], targets: Seque
 
 
 def _fits_field(proof: PagodaFunction, field: Bitboard, begin: Sequence[int], turns: Sequence[Symmetry]) -> bool:
-    """Return whether an 8-bit field can hold the function for every position reachable from `begin`."""
     most = max(proof.apply_symmetry(turn).weight(position) for turn in turns for position in begin)
     least = sum(min(weight, 0) for weight in proof.weights)
     weights = proof.weights
@@ -260,7 +257,6 @@ def _fits_field(proof: PagodaFunction, field: Bitboard, begin: Sequence[int], tu
 
 
 def _play_random_game(field: Bitboard, position: int, game: kernel.Game, random: Random) -> int:
-    """Return a position of a random game that no known function proves lost."""
     pegs = position.bit_count()
     for _ in range(random.randint(pegs // 5, max(pegs // 5, 3 * pegs // 4))):
         after = [position ^ move.triple for move in field.moves if position & move.triple == move.pair]

@@ -101,7 +101,6 @@ def _find_goal(board: Board, name: str) -> Hole:
 
 
 def _english_drawing(*rows: str) -> str:
-    """Draw an English board; rows of three are its arms."""
     return "".join(f"{row:^7}\n" for row in rows)
 
 
@@ -133,7 +132,6 @@ def check(board: Board, line: Sequence[Jump]) -> Validation:
 
 
 def _apply_jump(filled: dict[Hole, bool], start: Hole, end: Hole, *, triangular: bool) -> str:
-    """Make one jump on `filled`, or return the rule it breaks."""
     way = (end.x - start.x, end.y - start.y)
     if triangular and way not in {(2, 0), (-2, 0), (0, 2), (0, -2), (2, 2), (-2, -2)}:
         return "a jump goes two holes along a line of the triangles"

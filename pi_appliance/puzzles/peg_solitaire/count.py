@@ -224,7 +224,6 @@ class SolutionCounter:
         return self._join(back.cells) // symmetries
 
     def _finish_backward(self) -> None:
-        """Add the finished backward search to the totals."""
         if self.back:
             rows = [*self.back.rows, (self.back.size, 0, self.back.ways)]
             both = zip_longest(self.back_rows, rows, fillvalue=(0, 0, 0))
@@ -239,7 +238,6 @@ class SolutionCounter:
         return len(first) if all(field.full ^ position in orbit for position in first) else 0
 
     def _start_backward(self, orbit: tuple[int, ...], proofs: tuple[PagodaFunction, ...] | None = None) -> Frontier:
-        """Return the start of the backward search from `orbit`."""
         field = self.field
         begin = [field.full ^ pair for pair in orbit]
         if proofs is None:
@@ -249,7 +247,6 @@ class SolutionCounter:
         return Frontier(game, {game.canonical(begin[0]): len(orbit)})
 
     def _backward_targets(self) -> list[int]:
-        """Return the targets of the backward search."""
         return sorted({apply_symmetry(self.field.full ^ self.field.start, turn) for turn in self.field.symmetries})
 
     def _join(self, cells: "array[int]") -> int:
@@ -297,7 +294,6 @@ class SolutionCounter:
         return lost
 
     def _load(self) -> None:
-        """Resume from a checkpoint, if there is a valid one."""
         result = decode_checkpoint(self.runtime.cache.load(self.name))
         if result is None:
             return

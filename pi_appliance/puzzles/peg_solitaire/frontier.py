@@ -131,7 +131,6 @@ class Frontier:
         self._merge(cells)
 
     def _merge(self, cells: "array[int]") -> None:
-        """Add `cells` to the next level."""
         kernel.merge(cells, 0, len(cells) // 3, self.after)
 
     def save(self) -> tuple[list[bytes | memoryview], dict[str, Any]]:
@@ -374,7 +373,6 @@ class MinMoveSearch:
                 yield from (chain + rest for rest in self._follow_layers(after, on, number + 1))
 
     def _chains(self, position: int) -> Iterator[tuple[list[Move], int]]:
-        """Yield all chains of jumps of one peg, with the position after each."""
         waiting: list[tuple[list[Move], int]] = [([move], position) for move in reversed(self.field.moves)]
         while waiting:
             chain, before = waiting.pop()
@@ -402,7 +400,6 @@ class MinMoveSearch:
         return on
 
     def _before_chain(self, position: int) -> set[int]:
-        """Return the possible positions before a chain of jumps of one peg."""
         waiting = [(position, move) for move in self.field.moves]
         known: set[tuple[int, int]] = set()
         while waiting:
@@ -423,7 +420,6 @@ class MinMoveSearch:
         return lost
 
     def _load_layers(self, came: tuple[dict[str, Any], memoryview] | None, game: kernel.Game) -> Layers | None:
-        """Return the layers of a checkpoint, if it is complete."""
         if came is None or len(came[1]) != sum(came[0]["sizes"]) + KEY_SIZE * sum(came[0]["layers"]):
             return None
         if len(came[1]) >= LARGE_TABLE:

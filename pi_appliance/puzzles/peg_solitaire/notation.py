@@ -75,7 +75,6 @@ def render_svg(board: Board, pegs: AbstractSet[Hole] | None = None, jump: Jump |
 
 
 def _draw_jump(start: tuple[float, float], end: tuple[float, float]) -> list[str]:
-    """Draw a ring around the removed peg and an arrow to the peg that jumped."""
     (x, y), (u, v) = start, end
     right, down = (u - x) / 2, (v - y) / 2
     length = (right * right + down * down) ** 0.5
@@ -101,7 +100,6 @@ def steps(board: Board, line: Solution) -> Iterator[Step]:
 
 
 def _hole_centres(board: Board) -> dict[Hole, tuple[float, float]]:
-    """Return the SVG coordinates of each hole."""
     if not board.triangular:
         return {hole: (hole.x * HOLE_SIZE + HOLE_SIZE, hole.y * HOLE_SIZE + HOLE_SIZE) for hole in board.holes}
     left = min(2 * x - y for x, y in board.holes)
@@ -166,7 +164,6 @@ def _find_bad_mark(row: str, number: int, file: str) -> list[Problem]:
 
 
 def _find_misaligned(drawn: list[Hole], first: int, file: str) -> Iterator[Problem]:
-    """Yield the first mark of each row that is not half a place beside the row above."""
     side = sum(drawn[0]) % 2
     wrong_row = -1
     for x, y in drawn:
@@ -234,7 +231,6 @@ def parse_listing(text: str, file: str, progress: Progress) -> Sequence[tuple[Bo
 
 
 def _take_drawing(rows: Iterator[_Row]) -> list[_Row]:
-    """Consume the rows up to the next empty one."""
     taken: list[_Row] = []
     for number, row in rows:
         if not row:
@@ -249,7 +245,6 @@ def _parse_rows(rows: list[_Row], file: str) -> Board:
 
 
 def _read_jumps(board: Board, rows: Iterator[_Row], start: int, file: str) -> Iterator[Jump]:
-    """Yield the jumps between the drawn boards up to the end of the solution that begins in row `start`."""
     pegs = board.pegs
     for number, row in rows:
         if row == SOLUTION_END:

@@ -211,7 +211,6 @@ def _solve_fewest_moves(field: Bitboard, runtime: SearchRuntime) -> SolveResult:
 
 
 def _count_solutions(field: Bitboard, runtime: SearchRuntime, most: float) -> SolveResult:
-    """Count the solutions. Raises CountLimitReached beyond `most` positions."""
     came = SolutionCounter(field, runtime, most=most).run()
     facts: dict[str, int | float | str] = {"kernel": kernel_mode(kernel), "positions": came.classes}
     tables = list(_count_tables(came))
@@ -256,7 +255,6 @@ class _SolutionSearch:
         self.spent = 0  # jumps tried by finished searches
 
     def first(self) -> SolveResult:
-        """Return a result whose first solution is already known."""
         begun = self._depth_first(DEAD_END_LIMIT)
         lines = begun.solutions(self.field.start)
         try:

@@ -160,7 +160,6 @@ def _sticker_positions(side: int) -> tuple[tuple[Vector, Vector], ...]:
 
 
 def _rotate_quarter(vector: Vector, axis: Vector) -> Vector:
-    """Rotate by a quarter around `axis`, clockwise for a viewer who looks against it."""
     (a, b, c), (x, y, z) = vector, axis
     cross = (b * z - c * y, c * x - a * z, a * y - b * x)
     return _add(cross, _scale(axis, _dot(vector, axis)))
@@ -179,7 +178,6 @@ def _add(*vectors: Vector) -> Vector:
 
 
 def _draw_net(**faces: str) -> str:
-    """Return the unfolded net of faces given in reading order."""
     side = 3 if len(faces["U"]) == 9 else 2
     rows = {face: [stickers[at : at + side] for at in range(0, side * side, side)] for face, stickers in faces.items()}
     top, bottom = ([" " * (side + 1) + row for row in rows[face]] for face in "UD")

@@ -191,12 +191,10 @@ def slice_placements() -> list[Places]:
 
 @lru_cache(maxsize=1)
 def _slice_numbers() -> dict[frozenset[int], int]:
-    """Return the slice coordinate of each choice of four places."""
     return {frozenset(places): number for number, places in enumerate(reversed(list(combinations(range(12), 4))))}
 
 
 def _permutation_rank(places: Sequence[int]) -> int:
-    """Return the rank of an order in lexicographic order."""
     rank = 0
     for at, place in enumerate(places):
         rank = rank * (len(places) - at) + sum(later < place for later in places[at + 1 :])
@@ -243,7 +241,6 @@ def _encode_orientation(pieces: Sequence[tuple[int, int]], base: int) -> int:
 
 
 def _decode_orientation(number: int, base: int, places: int) -> list[int]:
-    """Return the orientation at each place, with the last one."""
     digits = [number // base**place % base for place in range(places - 1)]
     return [*digits, -sum(digits) % base]
 
@@ -367,7 +364,6 @@ def flip_slice_classes(report_progress: Callable[[float], None]) -> FlipSliceCla
 
 
 def _flip_symmetries() -> list[list[int]]:
-    """Return each flip after each symmetry, as if no edge were in the UD-slice."""
     decoded = [_decode_orientation(number, 2, 12) for number in range(FLIPS)]
     tables = []
     for faces in symmetries():
@@ -377,7 +373,6 @@ def _flip_symmetries() -> list[list[int]]:
 
 
 def _slice_symmetries() -> list[list[int]]:
-    """Return each slice after each symmetry."""
     choices = [frozenset(places) for places in slice_placements()[::ORDERS]]
     number = {places: at for at, places in enumerate(choices)}
     tables = []

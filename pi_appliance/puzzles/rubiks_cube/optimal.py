@@ -73,7 +73,6 @@ def find_near_solutions(state: State, side: int) -> list[Turns]:
 
 
 def _expand_level(level: _Level, actions: Sequence[bytes], *, is_backward: bool) -> _Level:
-    """Add one turn to each path: at its end or, backward, at its start."""
     expanded: _Level = {}
     for position, paths in level.items():
         for turn in range(len(actions)):
@@ -274,7 +273,6 @@ def _order_numbers() -> dict[tuple[int, ...], int]:
 
 @lru_cache(maxsize=1)
 def _move_tables() -> "tuple[array[int], array[int]]":
-    """Return the move tables of orders and of twists."""
     numbers = _order_numbers()
     orders, twists = array("H"), array("H")
     actions = []
@@ -293,7 +291,6 @@ def _move_tables() -> "tuple[array[int], array[int]]":
 
 
 def _closer_positions(distances: "memoryview[int]", position: int) -> Iterator[tuple[int, int]]:
-    """Yield each turn that leads closer to the solved cube, and the position after it."""
     orders, twists = _move_tables()
     order, twist = divmod(position, POCKET_TWISTS)
     for turn in range(POCKET_TURNS):

@@ -136,7 +136,6 @@ def _letter_problem(letter: _Letter, face_of: Mapping[str, str], file: str) -> P
 
 
 def _order_net(letters: Sequence[_Letter], side: int) -> list[_Letter] | None:
-    """Return the letters face by face if they are drawn as a net: U, L F R B, D."""
     by_line: dict[int, list[_Letter]] = {}
     for letter in letters:
         by_line.setdefault(letter.line, []).append(letter)
@@ -163,7 +162,6 @@ def _read_scramble(text: str, side: int, file: str) -> Board:
 
 
 def _read_moves(text: str, side: int, file: str, *, faces_only: bool) -> list[str]:
-    """Return the moves in `text`. Raises `ConfigError` with every word that is not a move."""
     problems: list[Problem] = []
     moves: list[str] = []
     for line, row in enumerate(text.splitlines(), 1):
@@ -269,7 +267,6 @@ def _fixed_corner_faults(facelets: str, names: Mapping[str, str]) -> Iterator[Fa
 
 
 def _name_missing_piece(facelets: str, side: int, size: int, homes: Mapping[str, str], names: Mapping[str, str]) -> str:
-    """Return the colours of the missing pieces with `size` stickers."""
     present = {frozenset(piece.colours) for piece in iter_pieces(facelets, side) if len(piece.place) == size}
     missing = [name for name in CORNERS + EDGES if len(name) == size and frozenset(name) not in present]
     return " or ".join("-".join(names[homes[face]] for face in name) for name in missing)
@@ -298,7 +295,6 @@ def _parity_faults(facelets: str, side: int) -> Iterator[Fault]:
 
 
 def _corner_twist(piece: PlacedPiece) -> int:
-    """Return the twist of a corner in thirds clockwise."""
     return next(third for third, colour in enumerate(piece.colours) if colour in "UD")
 
 

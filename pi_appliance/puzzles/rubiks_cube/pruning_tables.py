@@ -145,7 +145,6 @@ def _build_move_tables(runtime: SearchRuntime) -> "dict[str, array[int]]":
 
 
 def _first_order_entries() -> Iterator[int]:
-    """Yield the entries of the slice_sorted move table for the first order of each slice."""
     for number in range(c.SLICES):
         yield from range(number * c.ORDERS * c.TURNS, number * c.ORDERS * c.TURNS + c.TURNS)
 
@@ -249,7 +248,6 @@ def _count_known(large: "memoryview[int]") -> int:
 
 
 def _run_levels(build: LargeTableBuild, moves: MoveTables, runtime: SearchRuntime) -> None:
-    """Complete the table, level by level; may be interrupted anywhere."""
     combined = array("H", [*moves["flip"], *moves["slice"], *moves["twist"]])
     total = CLASS_COUNT * c.TWISTS
     saved_at = runtime.monotonic()

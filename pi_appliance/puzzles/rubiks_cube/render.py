@@ -144,7 +144,6 @@ def _view_outline(face: str) -> str:
 
 
 def _turn_marks(move: str) -> Iterator[str]:
-    """Yield a frame around the turned face, and the move beside the net."""
     left, top = _net_position(move[0])
     yield f'<rect class="cube-turns" x="{left:g}" y="{top:g}" width="{FACE_SIDE}" height="{FACE_SIDE}" rx="4"/>'
     if move[0] in _VIEW:

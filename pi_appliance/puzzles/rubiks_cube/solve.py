@@ -76,7 +76,6 @@ def turn_names(turns: Iterable[int]) -> Solution:
 
 
 def _near_result(all_solutions: list[Solution], mode: SolveMode) -> SolveResult:
-    """Return the result where all shortest solutions were found without tables."""
     solutions = {SolveMode.FIRST: all_solutions[:1], SolveMode.COUNT: []}.get(mode, all_solutions)
     details: Mapping[str, int | float | str] = {
         "moves": len(all_solutions[0]),
@@ -87,8 +86,6 @@ def _near_result(all_solutions: list[Solution], mode: SolveMode) -> SolveResult:
 
 
 class _TimeBudget:
-    """The time for one board, and how much of it is spent."""
-
     def __init__(self, board: Board, runtime: SearchRuntime) -> None:
         self._runtime, self._started_at = runtime, runtime.monotonic()
         left = runtime.seconds_left()
@@ -107,8 +104,6 @@ class _TimeBudget:
 
 @dataclass(slots=True)
 class _BestSolution:
-    """The shortest solution so far."""
-
     solution: PhaseSolution | None = None
     lower_bound: int = 0
     nodes: int = 0
@@ -172,7 +167,6 @@ def _report_progress(best: _BestSolution, time: _TimeBudget, runtime: SearchRunt
 
 
 def _prove_optimal(best: _BestSolution, search: OptimalSearch, time: _TimeBudget, runtime: SearchRuntime) -> None:
-    """Search all shorter lengths, as far as the time allows."""
     before = best.nodes
     best.lower_bound = max(best.lower_bound, search.progress.length)
     while best.lower_bound < best.moves:
@@ -243,7 +237,6 @@ def random_state(rng: Random, side: int) -> State:
 
 
 def _random_orientations(rng: Random, base: int, count: int) -> list[int]:
-    """Return orientations of `count` pieces whose sum is 0 modulo `base`."""
     turns = [rng.randrange(base) for _ in range(count)]
     return [*turns[:-1], -sum(turns[:-1]) % base] if turns else []
 

@@ -132,7 +132,6 @@ class TwoPhaseSearch:
                 return
 
     def _iter_solutions(self) -> Iterator[PhaseSolution | None]:
-        """Yield each shorter solution, and None after every `NODE_BUDGET` positions without one."""
         search, max_length = self._search, MAX_SOLUTION
         for length in range(MAX_LENGTH - MAX_PHASE2):
             for view in self._views:

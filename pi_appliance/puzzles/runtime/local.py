@@ -106,7 +106,6 @@ def _cgroup_budgets(paths: SysPaths, advice: str) -> Iterator[MemoryBudget]:
 
 
 def _cgroup_folders(paths: SysPaths) -> list[Path]:
-    """Return the cgroup of this process and its visible ancestors."""
     with contextlib.suppress(OSError):
         for line in (paths.proc / "self" / "cgroup").read_text("utf-8").splitlines():
             if line.startswith("0::/"):
@@ -265,7 +264,6 @@ class LocalRuntime:
             raise Interrupted("it was asked to end")
 
     def _become_worker(self) -> None:
-        """Discard progress and use one core: this is a forked copy."""
         self._on_progress, self.cores, self.executor = ignore_progress, 1, SerialExecutor(self._around_call)
 
     @contextlib.contextmanager

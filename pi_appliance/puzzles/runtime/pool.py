@@ -128,8 +128,6 @@ class ForkExecutor(Executor):
 
 
 class _WorkerFuture(Future[Result]):
-    """The result of one call of `submit`. Waiting for it also checks whether the search must end."""
-
     def __init__(self, worker: "_Worker", check: Callable[[], None], wakeup_fds: Sequence[int]) -> None:
         super().__init__()
         self.worker, self._check, self._wakeup_fds = worker, check, wakeup_fds
@@ -207,7 +205,6 @@ class _Worker:
         return result
 
     def kill(self) -> None:
-        """End the worker and reap it."""
         if os.getpid() != self._parent:  # another fork has inherited this object
             return
         if self._pid:

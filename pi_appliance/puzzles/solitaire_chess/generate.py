@@ -76,14 +76,12 @@ class _BoardGenerator:
         return None
 
     def _has_one_solution(self, position: bytes, captures: int) -> bool:
-        """Return whether a short search proves that `position` has exactly one solution."""
         search = kernel.DepthFirstSearch(self.tables, position, captures)
         unique = search.run(MAX_CAPTURES) == kernel.FOUND and search.run(MAX_CAPTURES) == kernel.EXHAUSTED
         self.runtime.report_progress(None, "searching a board with one solution")
         return unique
 
     def _undo_captures(self, position: bytes, available: list[str]) -> Iterator[tuple[bytes, str]]:
-        """Yield positions before one capture, in random order, and the piece that was captured."""
         captured = sorted({piece for piece in available if piece != "K" or self.template.king is KingRule.FREE})
         options = [(start, end, piece) for start, end in self._list_origins(position) for piece in captured]
         for start, end, piece in self.random.sample(options, min(MAX_UNDONE_CAPTURES, len(options))):
@@ -92,7 +90,6 @@ class _BoardGenerator:
             yield bytes(before), piece
 
     def _list_origins(self, position: bytes) -> Iterator[tuple[int, int]]:
-        """Yield each empty square, and the square of a piece that may have captured from there."""
         empty = [square for square, piece in enumerate(position) if not piece]
         occupied = sum(1 << square for square, piece in enumerate(position) if piece)
         for kind in sorted(set(position) - {0}):

@@ -81,7 +81,6 @@ def _notate_capture(piece: str, capture: Capture) -> str:
 
 
 def _replay(board: Board, line: Solution) -> Iterator[tuple[Mapping[Square, str], Capture]]:
-    """Yield each capture of `line` with the pieces before it."""
     pieces: Mapping[Square, str] = board.pieces
     for capture in line:
         yield pieces, capture
@@ -89,7 +88,6 @@ def _replay(board: Board, line: Solution) -> Iterator[tuple[Mapping[Square, str]
 
 
 def _apply(pieces: Mapping[Square, str], capture: Capture) -> dict[Square, str]:
-    """Return the pieces after `capture`."""
     start, end = capture
     return {square: piece for square, piece in pieces.items() if square != start} | {end: pieces[start]}
 

@@ -71,7 +71,6 @@ def legal_captures(board: Board) -> tuple[Capture, ...]:
 def _list_targets(
     piece: str, start: Square, index: dict[Square, int], pawns: PawnDirection
 ) -> Iterator[tuple[int, int]]:
-    """Yield each square that `piece` on `start` may capture on, and the mask between."""
     if piece in _SLIDING:
         for file, rank in _SLIDING[piece]:
             yield from _slide(start, file, rank, index)
@@ -230,7 +229,6 @@ class LevelSearch:
         return save_checkpoint(self.runtime.cache.save, self.checkpoint, [json.dumps(header).encode() + b"\n", body])
 
     def _load_level(self) -> PathCounts:
-        """Return the saved level, or the first one."""
         saved = self.runtime.cache.load(self.checkpoint)
         header, _, body = bytes(saved or b"").partition(b"\n")
         try:

@@ -84,7 +84,6 @@ def _solve_breadth_first(board: Board, levels: LevelSearch, mode: SolveMode) -> 
 
 
 def _list_solutions(levels: LevelSearch, counts: list[PathCounts]) -> Iterator[Solution]:
-    """Yield every solution through the positions in `counts`."""
     position = levels.position
 
     def list_from(key: bytes, number: int) -> Iterator[Solution]:
@@ -115,7 +114,6 @@ def _make_unsolvable(board: Board, searched: str, nodes: int, levels: LevelSearc
 
 
 def _make_tables(levels: LevelSearch, last_level: PathCounts) -> list[Table]:
-    """Tabulate the level sizes, and the solutions by the last piece and its square."""
     counts: dict[tuple[str, str], int] = {}
     for key, paths in last_level.items():
         index = next(number for number, piece in enumerate(key) if piece)

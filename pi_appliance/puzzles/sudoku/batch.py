@@ -83,7 +83,6 @@ def solve_batch(board: Board, mode: SolveMode, runtime: SearchRuntime, chunk_siz
 
 
 def _search_all(board: Board, state: BatchState, runtime: SearchRuntime, chunk_size: int) -> dict[str, int]:
-    """Search the remaining grids; return the speed as a detail, if there is a clock."""
     first, total = len(state.counts), len(board.grids)
     if board.size == 9:
         search_chunk, step = _kernel_worker(board, runtime), chunk_size
@@ -113,7 +112,6 @@ def _save_state(cache: Cache, name: str, state: BatchState) -> None:
 
 
 def _load_state(cache: Cache, name: str, total: int, cells: int) -> BatchState | None:
-    """Return the state of an earlier run; None if there is none or it is damaged."""
     content = cache.load(name)
     start = len(MAGIC) + 8
     if content is None or len(content) < start or bytes(content[: len(MAGIC)]) != MAGIC:
@@ -128,8 +126,6 @@ def _load_state(cache: Cache, name: str, total: int, cells: int) -> BatchState |
 
 
 def _kernel_worker(board: Board, runtime: SearchRuntime) -> _SolveChunk:
-    """Return a function that searches a range of 9x9 grids."""
-
     def search_chunk(chunk: range) -> _ChunkResult:
         state = BatchState()
         search = kernel.GridSearch()
@@ -149,8 +145,6 @@ def _kernel_worker(board: Board, runtime: SearchRuntime) -> _SolveChunk:
 
 
 def _sat_worker(board: Board, runtime: SearchRuntime) -> _SolveChunk:
-    """Return a function that searches one grid of another size."""
-
     def search_chunk(chunk: range) -> _ChunkResult:
         search = SatSearch(board.grids[chunk.start], board.size, runtime)
         first_two = list(islice(search.solutions(), 2))
@@ -193,7 +187,6 @@ def _count_all(board: Board, mode: SolveMode, state: BatchState, runtime: Search
 
 
 def _compare_known(board: Board, state: BatchState) -> str:
-    """Compare the solutions from the file with ours."""
     cells = board.size**2
     wrong = [
         number + 1
@@ -228,7 +221,6 @@ def _build_tables(board: Board, state: BatchState, runtime: SearchRuntime) -> It
 
 
 def _difficulty_table(board: Board, state: BatchState, runtime: SearchRuntime) -> Table:
-    """Return the number of unique grids of each level."""
     unique = [grid for grid, count in zip(board.grids, state.counts, strict=True) if count == 1]
     groups = [unique[start : start + 10] for start in range(0, len(unique), 10)]
 

@@ -204,7 +204,6 @@ def check(board: Board, solution: Solution) -> Validation:
 
 
 def _iter_units(digits: str, size: int) -> Iterator[tuple[str, str]]:
-    """Yield the name and the symbols of each row, column and box."""
     rows = [digits[start : start + size] for start in range(0, size * size, size)]
     width, height = BOXES[size]
     for number in range(size):

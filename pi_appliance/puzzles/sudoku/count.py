@@ -125,7 +125,6 @@ def count_parallel(
 
 
 def _root_branches(grid: str) -> Iterator[_Branch]:
-    """Yield the single branch of an unsearched grid."""
     search = kernel.GridSearch()
     search.begin(grid.encode(), 0)
     yield from _open_branches(search, 1.0)
@@ -176,7 +175,6 @@ def _save_state(cache: Cache, name: str, state: CountState) -> None:
 
 
 def _load_state(cache: Cache, name: str) -> CountState | None:
-    """Return the state of an earlier run; None if there is none or it is damaged."""
     content = bytes(cache.load(name) or b"")
     start = len(_MAGIC) + 2 * _NUMBER_SIZE
     count, remainder = divmod(len(content) - start, 8 + 4 * _FRAME_WORDS)

@@ -144,13 +144,11 @@ def _read_line_grid(row: str) -> _LineGrid | None:
 
 
 def _read_spread_grid(row: str) -> _LineGrid | None:
-    """Read a large grid in one row with separators between its cells."""
     cells = _SEPARATORS.sub("", row)
     return _LineGrid(1, cells.translate(_NORMALIZE), "") if len(cells) in _LONG_LENGTHS and _is_grid(cells) else None
 
 
 def _is_grid(field: str) -> bool:
-    """Whether the field has the length of a grid and only its symbols."""
     size = _SIZE_BY_CELLS.get(len(field))
     return size is not None and not field.translate(_NORMALIZE).strip(SYMBOLS[:size] + EMPTY)
 
@@ -195,7 +193,6 @@ def _read_row(
 
 
 def _read_symbols(row: str, line: int) -> _DrawnRow:
-    """Read a row as one symbol per cell."""
     symbols = [(at, symbol) for at, symbol in enumerate(row, 1) if not symbol.isspace() and symbol not in "|,;"]
     return _DrawnRow(line, [at for at, _ in symbols], "".join(symbol for _, symbol in symbols).translate(_NORMALIZE))
 
@@ -233,7 +230,6 @@ def _read_numbers(row: str, line: int) -> _DrawnRow | None:
 
 
 def _check_symbols(found: _LineGrid, size: int, file: str, line: int) -> Iterator[Problem]:
-    """Yield a problem for the first cell of a grid in one line with an invalid symbol."""
     for at, symbol in enumerate(found.grid):
         if symbol not in SYMBOLS[:size] + EMPTY:
             yield _symbol_problem(symbol, size, file, line, found.column + at)

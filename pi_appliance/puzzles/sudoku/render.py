@@ -125,7 +125,6 @@ def _draw_picture(grid: str, size: int, title: str, marks: GridMarks | None = No
 
 
 def _cell_side(size: int) -> int:
-    """Return the side of a cell: larger grids have more candidates per cell."""
     return 40 if size <= 9 else 56 if size <= 16 else 72
 
 

@@ -83,7 +83,6 @@ class SatSearch:
 
 
 def _clauses(grid: str, size: int) -> Iterator[list[int]]:
-    """Yield the rules as clauses: a digit in each cell, and each digit once in each unit."""
     layout = grid_layout(size)
     for cell, clue in enumerate(grid):
         variables = range(1 + cell * size, 1 + (cell + 1) * size)

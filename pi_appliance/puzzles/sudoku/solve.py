@@ -81,7 +81,6 @@ def _full_grid(size: int, rng: random.Random) -> str:
 
 
 def _shuffled_pattern(size: int, rng: random.Random) -> str:
-    """Return a grid whose rows are shifted copies, with rows, columns and symbols shuffled."""
     width, height = BOXES[size]
     rows, columns = _shuffle_groups(size, height, rng), _shuffle_groups(size, width, rng)
     symbols = rng.sample(SYMBOLS[:size], size)
@@ -97,7 +96,6 @@ def _shuffle_groups(size: int, step: int, rng: random.Random) -> list[int]:
 
 
 def _remove_clues(board: Board, solution: str, rng: random.Random, runtime: SearchRuntime, attempt: int) -> str:
-    """Return the full grid `solution` without the clues that can be removed, in random order."""
     accepts = _acceptance_test(board, solution, runtime)
     grid = solution
     order = list(range(len(solution)))
@@ -220,7 +218,6 @@ def _unique_solution(
 
 
 def _minimality_details(grid: str, size: int, solution: str, runtime: SearchRuntime) -> Details:
-    """Return whether the grid is minimal, and its redundant clues."""
     redundant: list[str] = []
     minimal, more = "yes", ""
     try:

@@ -240,7 +240,6 @@ class CandidateGrid:
         return [*range(2 * size, 3 * size), *range(2 * size)] if boxes_first else range(3 * size)
 
     def _open_digits(self, unit: int) -> list[int]:
-        """Return the digits that are not placed in a unit."""
         union = 0
         for cell in self.layout.units[unit].cells:
             if cell in self.unsolved:
@@ -358,7 +357,6 @@ def redundant_clues(grid: str, size: int, solution: str, runtime: SearchRuntime)
 
 
 def _redundant_by_sat(clues: list[int], size: int, solution: str, runtime: SearchRuntime) -> Iterator[int]:
-    """Yield redundant clues by one solver that looks for another solution than `solution`."""
     search = SatSearch(EMPTY * size * size, size, runtime)
     search.forbid(solution)
     for cell in clues:
