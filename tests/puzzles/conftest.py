@@ -1,4 +1,4 @@
-"""Fixtures of the puzzles' tests. With PI_APPLIANCE_PLAIN=1 all of them run on kernels of plain Python."""
+"""Fixtures of the puzzle tests. With PI_APPLIANCE_PLAIN=1 all of them run on kernels in plain Python."""
 
 import os
 from collections import Counter
@@ -16,20 +16,23 @@ if os.environ.get("PI_APPLIANCE_PLAIN") == "1":
 
 
 def pytest_report_header() -> str:
-    """Say which kernels are tested."""
+    """Return which kernels are tested."""
     if os.environ.get("PI_APPLIANCE_PLAIN") == "1":
-        return "puzzle kernels: plain, as asked"
+        return "puzzle kernels: plain, as requested"
     counted = Counter(state for _, state in kernels.kernel_states())
     return "puzzle kernels: " + (", ".join(f"{number} {state}" for state, number in counted.items()) or "none")
 
 
 @pytest.fixture(scope="session")
-def both_ways(pytestconfig: pytest.Config) -> Callable[[str], tuple[ModuleType, ModuleType]]:
-    """Return what loads a kernel, such as "sudoku/kernel", in both ways: plain and compiled.
+def both_ways(
+    pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory
+) -> Callable[[str], tuple[ModuleType, ModuleType]]:
+    """Return a function that loads a kernel, such as "sudoku/kernel", plain and compiled.
 
-    What an install has not compiled yet is compiled for the tests alone, once for each source.
+    Kernels that are not compiled are compiled for the tests alone, once per source.
     """
-    folder = pytestconfig.cache.mkdir("kernels")
+    has_cache = hasattr(pytestconfig, "cache")
+    folder = pytestconfig.cache.mkdir("kernels") if has_cache else tmp_path_factory.mktemp("kernels")
 
     @cache
     def load(name: str) -> tuple[ModuleType, ModuleType]:

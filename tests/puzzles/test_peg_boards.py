@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pi_appliance.errors import ConfigError, UnknownName
-from pi_appliance.puzzles.peg_solitaire import Board, Hole, Jump, check, describe, notation, with_rules
+from pi_appliance.puzzles.peg_solitaire import Board, Hole, Jump, check, describe, render, render_svg, with_rules
 from pi_appliance.puzzles.peg_solitaire.board import BOARDS
-from pi_appliance.puzzles.peg_solitaire.notation import parse, render_svg
+from pi_appliance.puzzles.peg_solitaire.notation import parse
 
 MARKS = "XO #"
 drawings = st.lists(st.text(MARKS, min_size=1, max_size=8), min_size=1, max_size=8).filter(
@@ -57,7 +57,7 @@ def test_marks_that_stand_apart_are_apart_where_others_stand_side_by_side() -> N
     assert len(parse("X X\nXXX\n", "a").holes) == 5
     assert parse("X#X#O\n", "a").holes == (Hole(0, 0), Hole(2, 0), Hole(4, 0))
     for apart in ("X#X#O\n", "X#X\n###\nO#X\n"):
-        assert notation(parse(apart, "a")) == apart
+        assert render(parse(apart, "a")) == apart
 
 
 def test_blank_space_around_a_drawing_does_not_count() -> None:
@@ -67,7 +67,7 @@ def test_blank_space_around_a_drawing_does_not_count() -> None:
 @given(drawings)
 def test_a_board_that_is_drawn_and_read_again_is_the_same(rows: list[str]) -> None:
     board = parse("\n".join(rows), "random")
-    assert parse(notation(board), "again") == board
+    assert parse(render(board), "again") == board
     assert sum(row.count("X") for row in rows) == len(board.pegs)
 
 
@@ -148,7 +148,7 @@ def test_a_triangle_is_drawn_staggered_or_aslant() -> None:
     assert board == parse("\n Triangle\n\n O\n XX\n XXX\n XXXX\n XXXXX\n", "aslant")
     assert board.triangular
     assert board.holes == tuple(Hole(x, y) for y in range(5) for x in range(y + 1))
-    assert notation(board) == STAGGERED
+    assert render(board) == STAGGERED
     assert describe(board) == "14 pegs in 15 holes of a triangular board"
 
 
@@ -170,7 +170,7 @@ def test_jumps_on_triangles_go_in_three_directions() -> None:
 @given(drawings)
 def test_a_triangle_that_is_drawn_and_read_again_is_the_same(rows: list[str]) -> None:
     board = parse("\n".join(["triangle", *(" ".join(row).rjust(40 - y) for y, row in enumerate(rows))]), "random")
-    assert parse(notation(board), "again") == board
+    assert parse(render(board), "again") == board
 
 
 def test_a_rule_without_a_value_stands_for_none() -> None:

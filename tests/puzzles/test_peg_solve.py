@@ -12,6 +12,7 @@ from pi_appliance.puzzles import Proof, SolveMode, SolveResult
 from pi_appliance.puzzles.peg_solitaire import Board, Hole, Jump, check, solve, with_rules
 from pi_appliance.puzzles.peg_solitaire.board import BOARDS
 from pi_appliance.puzzles.peg_solitaire.notation import parse
+from pi_appliance.puzzles.peg_solitaire.solve import DepthFirstSearch, beam_search
 from pi_appliance.puzzles.runtime import Interrupted, SerialRuntime
 
 EXAMPLES = Path(__file__).parents[2] / "config" / "boards"
@@ -164,7 +165,7 @@ def test_a_wide_search_is_heard_of_several_times_a_level() -> None:
     board = parse("\n".join(["XXXXXXX"] * 3 + ["XXXOXXX"] + ["XXXXXXX"] * 3), "49")
     start, moves = bits(board)
     told: list[int] = []
-    found = solve.beam_search(start, moves, 0, [0] * 49, 5_000, told.append)
+    found = beam_search(start, moves, 0, [0] * 49, 5_000, told.append)
     assert found.line is None
     assert max(after - before for before, after in pairwise(told)) < found.nodes / 48 * 1.5
 
@@ -204,17 +205,17 @@ def test_a_board_without_an_empty_hole_has_no_move() -> None:
 @pytest.mark.parametrize("remember", [1, 7, 100])
 def test_a_limited_table_gives_the_same_solutions(remember: int) -> None:
     start, moves = bits(known("fireplace"))
-    wide = solve.DepthFirstSearch(moves, (1 << 33) - 1, lambda *_: None)
-    narrow = solve.DepthFirstSearch(moves, (1 << 33) - 1, lambda *_: None, remember=remember)
+    wide = DepthFirstSearch(moves, (1 << 33) - 1, lambda *_: None)
+    narrow = DepthFirstSearch(moves, (1 << 33) - 1, lambda *_: None, remember=remember)
     assert list(narrow.solutions(start)) == list(wide.solutions(start))
     assert narrow.nodes > wide.nodes
 
 
 def test_a_search_that_starts_with_a_known_solution_finds_all_others() -> None:
     start, moves = bits(known("plus"))
-    lines = list(solve.DepthFirstSearch(moves, (1 << 33) - 1, lambda *_: None).solutions(start))
+    lines = list(DepthFirstSearch(moves, (1 << 33) - 1, lambda *_: None).solutions(start))
     for line in lines[:: len(lines) // 4]:
-        from_there = list(solve.DepthFirstSearch(moves, (1 << 33) - 1, lambda *_: None).solutions(start, line))
+        from_there = list(DepthFirstSearch(moves, (1 << 33) - 1, lambda *_: None).solutions(start, line))
         assert from_there[0] == line
         assert sorted(from_there) == sorted(lines)
 
