@@ -11,10 +11,10 @@ import pytest
 from hypothesis import settings
 from xdist.scheduler import LoadScopeScheduling
 
-from tests.installation import House
-from tests.other_user import abroad, anywhere
+from tests.installation import Installation
+from tests.other_user import public_installation, public_python
 
-__all__ = ["abroad", "anywhere", "house"]
+__all__ = ["installation", "public_installation", "public_python"]
 
 # Machines are noisy: how long one example takes says nothing.
 settings.register_profile("appliance", deadline=None)
@@ -64,11 +64,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 @pytest.fixture
-def house(tmp_path: Path) -> House:
+def installation(tmp_path: Path) -> Installation:
     """Return a whole appliance in a folder whose name has a space in it."""
-    folder = tmp_path / "my house"
+    folder = tmp_path / "my appliance"
     folder.mkdir()
-    return House(folder)
+    return Installation(folder)
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""A whole appliance in a folder of its own, run as a person runs it: the real program in a real process."""
+"""A complete installation in a folder of its own: the real program, run in a process as a user runs it."""
 
 import json
 import os
@@ -17,8 +17,8 @@ ROOT = Path(__file__).parents[1]
 PROGRAM = (sys.executable, "-m", "pi_appliance")
 
 
-class House:
-    """One configuration, its state, and commands run against it."""
+class Installation:
+    """A configuration, its state folder, and commands that are run with it."""
 
     program = PROGRAM
 
@@ -29,20 +29,20 @@ class House:
         self.extra_environment: dict[str, str] = {}
 
     def write(self, jobs: str, rest: str = "") -> None:
-        """Write appliance.yaml: JOBS is what stands under `jobs:`, REST are further sections."""
+        """Write appliance.yaml with `jobs` under `jobs:` and the further sections in `rest`."""
         indented = "".join(f"  {line}\n" for line in jobs.strip("\n").splitlines())
         head = f"state-dir: {self.state}\ntime-zone: UTC\nclock: {{max-wait-for-sync: 0s}}\n"
         text = f"{head}{rest}\njobs:\n{indented or '  {}'}"
         self.config.write_text(text, "utf-8")
 
     def environment(self, more: Mapping[str, str] | None = None) -> dict[str, str]:
-        """Return what the program sees; nothing of the owner's keys or configuration."""
+        """Return the environment of the program, without the keys and the configuration of the user."""
         kept = {name: os.environ[name] for name in ("PATH", "HOME", "LANG", "XDG_RUNTIME_DIR") if name in os.environ}
         return {**kept, "PYTHONPATH": str(ROOT), "PYTHONWARNINGS": "error", **self.extra_environment, **(more or {})}
 
     def run(self, *words: str, environment: Mapping[str, str] | None = None) -> subprocess.CompletedProcess[str]:
-        """Run `pi-appliance WORDS --config …` to its end. Its output must hold no traceback."""
-        done = subprocess.run(
+        """Run a command to its end. It must not print a traceback."""
+        process = subprocess.run(
             [*PROGRAM, *words, "--config", str(self.config)],
             env=self.environment(environment),
             capture_output=True,
@@ -50,17 +50,17 @@ class House:
             timeout=60,
             check=False,
         )
-        assert "Traceback" not in done.stderr, done.stderr
-        return done
+        assert "Traceback" not in process.stderr, process.stderr
+        return process
 
     def json(self, *words: str) -> Any:
-        """Run a command that must succeed and return what it printed as JSON."""
-        done = self.run(*words, "--json")
-        assert done.returncode == 0, done.stderr
-        return json.loads(done.stdout)
+        """Run a command that must succeed, with `--json`, and return the parsed output."""
+        process = self.run(*words, "--json")
+        assert process.returncode == 0, process.stderr
+        return json.loads(process.stdout)
 
     def start(self, *words: str, environment: Mapping[str, str] | None = None) -> subprocess.Popen[str]:
-        """Start `pi-appliance WORDS --config …` and return its process, with its output in a pipe."""
+        """Start a command and return its process, with its output in a pipe."""
         return subprocess.Popen(
             [*PROGRAM, *words, "--config", str(self.config)],
             env=self.environment({"PYTHONUNBUFFERED": "1", **(environment or {})}),
@@ -70,36 +70,36 @@ class House:
         )
 
     def last(self, job: str) -> dict[str, Any]:
-        """Return the newest run of JOB."""
+        """Return the newest run of `job`."""
         newest: dict[str, Any] = self.json("jobs", "history", job, "--count", "1")[0]
         return newest
 
     def runs(self, job: str | None = None) -> list[Run]:
-        """Return the runs of JOB or of all, the newest first, as `jobs history` finds them. For `until`: no process."""
+        """Return the runs of one job or of all, newest first, without starting a process."""
         with Appliance.open(self.config) as appliance:
             return appliance.history(job=job)
 
     def outcomes(self, job: str | None = None) -> list[Outcome | None]:
-        """Return how the runs of JOB or of all ended, the newest first. For `until`: no process."""
+        """Return the outcomes of the runs of one job or of all, newest first."""
         return [run.outcome for run in self.runs(job)]
 
 
-def until(true: Callable[[], Any], seconds: float = 10) -> Any:
-    """Wait until TRUE() is true and return what it returned; fail after SECONDS. A look costs next to nothing."""
+def wait_until(condition: Callable[[], Any], seconds: float = 10) -> Any:
+    """Wait until `condition()` is true and return its result; fail after `seconds`."""
     deadline = time.monotonic() + seconds
-    while not (value := true()):
-        assert time.monotonic() < deadline, f"did not come true within {seconds} s"
+    while not (value := condition()):
+        assert time.monotonic() < deadline, f"the condition was not met within {seconds} s"
         time.sleep(0.02)
     return value
 
 
 def in_memory() -> "TemporaryDirectory[str]":
-    """Return a folder in memory, where thousands of flushes to the disk cost nothing."""
+    """Return a folder in memory, where flushing to the disk is free."""
     return TemporaryDirectory(dir="/dev/shm" if Path("/dev/shm").is_dir() else None)  # noqa: S108 - made by tempfile
 
 
-def alive(pid: int) -> bool:
-    """Say whether the process PID runs (a zombie does not)."""
+def is_running(pid: int) -> bool:
+    """Return whether the process runs; a zombie does not."""
     try:
         stat = Path(f"/proc/{pid}/stat").read_text("ascii")
     except (FileNotFoundError, ProcessLookupError):

@@ -1,4 +1,4 @@
-"""The program as another user can run it, also from a clone or an interpreter that is closed to others."""
+"""The program as another user runs it, even if the clone or the interpreter is closed to others."""
 
 import os
 import shutil
@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.installation import ROOT, House
+from tests.installation import ROOT, Installation
 
 NOBODY = 65534
-LEFT_OUT = shutil.ignore_patterns(
+EXCLUDED = shutil.ignore_patterns(
     "__pycache__",
     "site-packages",
     "test",
@@ -28,8 +28,8 @@ LEFT_OUT = shutil.ignore_patterns(
 )
 
 
-class Abroad(House):
-    """A house in a folder that everybody may enter, with a program that everybody may run."""
+class PublicInstallation(Installation):
+    """An installation that every user may enter, with a program that every user may run."""
 
     def __init__(self, folder: Path, where: tuple[str, dict[str, str]]) -> None:
         super().__init__(folder)
@@ -37,14 +37,14 @@ class Abroad(House):
         self.program = (python, "-m", "pi_appliance")
 
     def environment(self, more=None):
-        """Return what the program sees: its copies before what is closed."""
+        """Return the environment of the program, with the paths of the copies."""
         return {**super().environment(more), **self.more}
 
 
 def can_run(python: str, more: dict[str, str]) -> bool:
-    """Say whether another user can run the program with PYTHON."""
+    """Return whether another user can run the program with `python`."""
     command = [python, "-m", "pi_appliance", "--version"]
-    environment = {**House(Path("/")).environment(), **more}
+    environment = {**Installation(Path("/")).environment(), **more}
     try:
         done = subprocess.run(
             command,
@@ -62,30 +62,30 @@ def can_run(python: str, more: dict[str, str]) -> bool:
 
 
 @pytest.fixture(scope="session")
-def anywhere() -> Iterator[tuple[str, dict[str, str]]]:
-    """Give an interpreter and an environment that run the program for every user: these, or copies of them."""
+def public_python() -> Iterator[tuple[str, dict[str, str]]]:
+    """Return an interpreter and variables with which every user can run the program: copies if needed."""
     if os.geteuid() != 0:
-        pytest.skip("only root can be somebody else")
+        pytest.skip("only root can run programs as another user")
     if can_run(sys.executable, {}):
         yield sys.executable, {}
         return
     copies = Path(tempfile.mkdtemp(prefix="pi-appliance-open-"))
     try:
-        yield copied(copies)
+        yield copy_program(copies)
     finally:
         shutil.rmtree(copies)
 
 
-def copied(copies: Path) -> tuple[str, dict[str, str]]:
-    """Copy the interpreter, the packages and the program to COPIES, open to all."""
+def copy_program(copies: Path) -> tuple[str, dict[str, str]]:
+    """Copy the interpreter, the packages and the program, readable for every user."""
     version = f"python{sys.version_info.major}.{sys.version_info.minor}"
     python, packages = copies / "bin" / version, copies / "packages"
     python.parent.mkdir()
     shutil.copy(os.path.realpath(sys.executable), python)
-    shutil.copytree(sysconfig.get_path("stdlib"), copies / "lib" / version, ignore=LEFT_OUT)
+    shutil.copytree(sysconfig.get_path("stdlib"), copies / "lib" / version, ignore=EXCLUDED)
     for library in Path(sysconfig.get_config_var("LIBDIR")).glob(f"lib{version}*.so*"):
         shutil.copy(library, copies / "lib")
-    shutil.copytree(sysconfig.get_path("purelib"), packages, ignore=LEFT_OUT)
+    shutil.copytree(sysconfig.get_path("purelib"), packages, ignore=EXCLUDED)
     for folder in ("pi_appliance", "config", "systemd"):
         shutil.copytree(ROOT / folder, packages / folder, symlinks=True, ignore=shutil.ignore_patterns("__pycache__"))
     subprocess.run(["chmod", "-R", "u=rwX,go=rX", copies], check=True)
@@ -95,11 +95,11 @@ def copied(copies: Path) -> tuple[str, dict[str, str]]:
 
 
 @pytest.fixture
-def abroad(anywhere: tuple[str, dict[str, str]]) -> Iterator[Abroad]:
-    """Give a house that other users may enter, which the folders of pytest are not."""
+def public_installation(public_python: tuple[str, dict[str, str]]) -> Iterator[PublicInstallation]:
+    """Return an installation outside the folders of pytest, which other users may not enter."""
     folder = Path(tempfile.mkdtemp(prefix="pi-appliance-test-"))
     folder.chmod(0o755)
     try:
-        yield Abroad(folder, anywhere)
+        yield PublicInstallation(folder, public_python)
     finally:
         shutil.rmtree(folder)

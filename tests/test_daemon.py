@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.installation import House, alive, until
+from tests.installation import Installation, is_running, wait_until
 
 QUIET = "web: {port: 0}"
 TICK = "tick:\n  kind: command\n  schedule: every 1s\n  with: {run: ['true']}"
@@ -39,7 +39,7 @@ class Up:
     @property
     def page(self) -> str:
         """Return the address of its page."""
-        return str(until(lambda: self.pages)[0])
+        return str(wait_until(lambda: self.pages)[0])
 
     @property
     def pages(self) -> list[str]:
@@ -48,20 +48,20 @@ class Up:
 
 
 @contextlib.contextmanager
-def up(house: House, environment: Mapping[str, str] | None = None) -> Iterator[Up]:
+def up(installation: Installation, environment: Mapping[str, str] | None = None) -> Iterator[Up]:
     """Start the daemon and wait until it is ready; end it with the block, however that ends."""
-    output = house.folder / "said"
+    output = installation.folder / "said"
     with output.open("wb") as file:
         process = subprocess.Popen(
-            [*house.program, "up", "-v", "--config", str(house.config)],
-            env=house.environment({"PYTHONUNBUFFERED": "1", **(environment or {})}),
+            [*installation.program, "up", "-v", "--config", str(installation.config)],
+            env=installation.environment({"PYTHONUNBUFFERED": "1", **(environment or {})}),
             stdout=file,
             stderr=file,
             text=True,
         )
     daemon = Up(process, output)
     try:
-        until(lambda: "next:" in daemon.said or "no job waits" in daemon.said or process.poll() is not None)
+        wait_until(lambda: "next:" in daemon.said or "no job waits" in daemon.said or process.poll() is not None)
         yield daemon
     finally:
         if process.poll() is None:
@@ -69,9 +69,9 @@ def up(house: House, environment: Mapping[str, str] | None = None) -> Iterator[U
             process.wait()
 
 
-def test_it_says_where_the_page_is_and_what_comes_next_and_stops_cleanly(house):
-    house.write("daily:\n  kind: command\n  schedule: '@daily'\n  with: {run: ['true']}", QUIET)
-    with up(house) as daemon:
+def test_it_says_where_the_page_is_and_what_comes_next_and_stops_cleanly(installation):
+    installation.write("daily:\n  kind: command\n  schedule: '@daily'\n  with: {run: ['true']}", QUIET)
+    with up(installation) as daemon:
         with urllib.request.urlopen(f"{daemon.page}/health", timeout=5) as answer:
             assert answer.status == 200
         assert re.search(r"next: daily at \w{3} \d{4}-\d\d-\d\d 00:00", daemon.said)
@@ -81,119 +81,121 @@ def test_it_says_where_the_page_is_and_what_comes_next_and_stops_cleanly(house):
     assert "Traceback" not in daemon.said
 
 
-def test_it_runs_its_jobs_at_their_slots_each_slot_once(house):
-    house.write(TICK, QUIET)
-    with up(house):
-        until(lambda: len([outcome for outcome in house.outcomes() if outcome]) >= 3)
-    runs = house.json("jobs", "history")
+def test_it_runs_its_jobs_at_their_slots_each_slot_once(installation):
+    installation.write(TICK, QUIET)
+    with up(installation):
+        wait_until(lambda: len([outcome for outcome in installation.outcomes() if outcome]) >= 3)
+    runs = installation.json("jobs", "history")
     assert {run["outcome"] for run in runs} <= {"succeeded", "skipped", "abandoned", None}
     assert len({run["scheduled_for"] for run in runs}) == len(runs)
     assert {run["trigger"] for run in runs} == {"daemon"}
 
 
-def test_a_new_configuration_is_taken_over_and_a_wrong_one_is_told_and_left(house):
-    house.write("old:\n  kind: command\n  with: {run: ['true']}", QUIET)
-    with up(house) as daemon:
-        house.write("old:\n  kind: nonsense", QUIET)
+def test_a_new_configuration_is_taken_over_and_a_wrong_one_is_told_and_left(installation):
+    installation.write("old:\n  kind: command\n  with: {run: ['true']}", QUIET)
+    with up(installation) as daemon:
+        installation.write("old:\n  kind: nonsense", QUIET)
         daemon.hears(signal.SIGHUP)
-        until(lambda: "no kind of job is called 'nonsense'" in daemon.said)
+        wait_until(lambda: "no kind of job is called 'nonsense'" in daemon.said)
         assert "the old one stays" in daemon.said
-        house.write(TICK, QUIET)
+        installation.write(TICK, QUIET)
         daemon.hears(signal.SIGHUP)
-        until(lambda: "configuration was read again" in daemon.said)
-        until(lambda: "succeeded" in house.outcomes("tick"))
+        wait_until(lambda: "configuration was read again" in daemon.said)
+        wait_until(lambda: "succeeded" in installation.outcomes("tick"))
         daemon.hears(signal.SIGTERM)
         assert daemon.status() == 0
 
 
 @pytest.mark.parametrize(("grace", "outcome"), [("30s", "succeeded"), ("0s", "stopped")])
-def test_told_to_stop_it_lets_runs_end_within_the_grace_and_stops_them_after(house, grace, outcome):
-    begun = house.folder / "begun"
+def test_told_to_stop_it_lets_runs_end_within_the_grace_and_stops_them_after(installation, grace, outcome):
+    begun = installation.folder / "begun"
     program = ["sh", "-c", "touch begun; sleep 1.5"]
     job = f"slow:\n  kind: command\n  schedule: '@reboot'\n  with: {{directory: ., run: {program}}}"
-    house.write(job, f"{QUIET}\nstop-grace: {grace}")
-    with up(house) as daemon:
-        until(begun.exists)
+    installation.write(job, f"{QUIET}\nstop-grace: {grace}")
+    with up(installation) as daemon:
+        wait_until(begun.exists)
         daemon.hears(signal.SIGTERM)
         assert daemon.status() == 0
-    assert house.outcomes("slow") == [outcome]
+    assert installation.outcomes("slow") == [outcome]
 
 
-def test_told_to_stop_it_starts_nothing_more_while_the_runs_end(house):
+def test_told_to_stop_it_starts_nothing_more_while_the_runs_end(installation):
     program = "{directory: ., run: [sh, -c, 'touch begun; sleep 3.2']}"
     slow = f"slow:\n  kind: command\n  schedule: '@reboot'\n  with: {program}"
-    house.write(f"{TICK}\n{slow}", f"{QUIET}\nstop-grace: 30s")
-    with up(house) as daemon:
-        until((house.folder / "begun").exists)
+    installation.write(f"{TICK}\n{slow}", f"{QUIET}\nstop-grace: 30s")
+    with up(installation) as daemon:
+        wait_until((installation.folder / "begun").exists)
         daemon.hears(signal.SIGTERM)
-        until(lambda: "stopping" in daemon.said)
+        wait_until(lambda: "stopping" in daemon.said)
         started = daemon.said.count("job=tick by=")
         assert daemon.status() == 0
     assert daemon.said.count("job=tick by=") == started
-    assert house.outcomes("slow") == ["succeeded"]
+    assert installation.outcomes("slow") == ["succeeded"]
 
 
-def test_secrets_that_are_wrong_when_read_again_are_told_and_the_daemon_lives_on(house):
-    house.write(TICK, QUIET)
-    with up(house) as daemon:
-        (house.folder / "secrets.env").write_text("WEB_PASSWORD=open sesame", "ascii")
-        (house.folder / "secrets.env").chmod(0o644)
+def test_secrets_that_are_wrong_when_read_again_are_told_and_the_daemon_lives_on(installation):
+    installation.write(TICK, QUIET)
+    with up(installation) as daemon:
+        (installation.folder / "secrets.env").write_text("WEB_PASSWORD=open sesame", "ascii")
+        (installation.folder / "secrets.env").chmod(0o644)
         daemon.hears(signal.SIGHUP)
-        until(lambda: "can be read by others" in daemon.said)
-        (house.folder / "secrets.env").chmod(0o600)
+        wait_until(lambda: "can be read by others" in daemon.said)
+        (installation.folder / "secrets.env").chmod(0o600)
         daemon.hears(signal.SIGHUP)
-        until(lambda: "configuration was read again" in daemon.said)
+        wait_until(lambda: "configuration was read again" in daemon.said)
         with pytest.raises(urllib.error.HTTPError, match="401"):
-            urllib.request.urlopen(f"{until(lambda: daemon.pages[1:])[0]}/api/v1/state", timeout=5)
+            urllib.request.urlopen(f"{wait_until(lambda: daemon.pages[1:])[0]}/api/v1/state", timeout=5)
         daemon.hears(signal.SIGTERM)
         assert daemon.status() == 0
 
 
-def test_a_page_that_could_not_start_again_is_tried_at_the_next_word(house):
-    house.write(TICK, QUIET)
-    with up(house) as daemon:
+def test_a_page_that_could_not_start_again_is_tried_at_the_next_word(installation):
+    installation.write(TICK, QUIET)
+    with up(installation) as daemon:
         with socket.create_server(("127.0.0.1", 0)) as taken:
-            house.write(TICK, f"web: {{port: {taken.getsockname()[1]}}}")
+            installation.write(TICK, f"web: {{port: {taken.getsockname()[1]}}}")
             daemon.hears(signal.SIGHUP)
-            until(lambda: "another program listens there" in daemon.said)
+            wait_until(lambda: "another program listens there" in daemon.said)
         daemon.hears(signal.SIGHUP)
-        page = until(lambda: daemon.pages[1:])[0]
+        page = wait_until(lambda: daemon.pages[1:])[0]
         with urllib.request.urlopen(f"{page}/health", timeout=5) as answer:
             assert answer.status == 200
 
 
-def test_killed_it_leaves_a_whole_history_and_starts_again_without_running_a_slot_twice(house):
-    house.write(TICK, QUIET)
+def test_killed_it_leaves_a_whole_history_and_starts_again_without_running_a_slot_twice(installation):
+    installation.write(TICK, QUIET)
     for _ in range(2):
-        with up(house) as daemon:
-            before = len(house.runs())
-            until(lambda before=before: len(house.runs()) > before)
+        with up(installation) as daemon:
+            before = len(installation.runs())
+            wait_until(lambda before=before: len(installation.runs()) > before)
             daemon.hears(signal.SIGKILL)
             daemon.status()
-    until(lambda: None not in house.outcomes("tick"))
-    runs = house.json("jobs", "history", "--count", "99")
+    wait_until(lambda: None not in installation.outcomes("tick"))
+    runs = installation.json("jobs", "history", "--count", "99")
     assert len({run["scheduled_for"] for run in runs}) == len(runs)
 
 
-def test_the_runs_of_a_killed_daemon_go_on_to_their_end(house):
-    begun = house.folder / "begun"
+def test_the_runs_of_a_killed_daemon_go_on_to_their_end(installation):
+    begun = installation.folder / "begun"
     program = ["sh", "-c", "echo $PPID > begun; sleep 1"]
-    house.write(f"slow:\n  kind: command\n  schedule: '@reboot'\n  with: {{directory: ., run: {program}}}", QUIET)
-    with up(house) as daemon:
-        child = int(until(lambda: begun.exists() and begun.read_text("ascii").strip()))
+    installation.write(
+        f"slow:\n  kind: command\n  schedule: '@reboot'\n  with: {{directory: ., run: {program}}}", QUIET
+    )
+    with up(installation) as daemon:
+        child = int(wait_until(lambda: begun.exists() and begun.read_text("ascii").strip()))
         daemon.hears(signal.SIGKILL)
         daemon.status()
-        assert alive(child)
-    until(lambda: house.outcomes("slow") == ["succeeded"])
+        assert is_running(child)
+    wait_until(lambda: installation.outcomes("slow") == ["succeeded"])
 
 
-def test_systemd_hears_when_it_is_ready_alive_and_stopping(house):
-    house.write(TICK, QUIET)
-    address = house.folder / "notify"
+def test_systemd_hears_when_it_is_ready_alive_and_stopping(installation):
+    installation.write(TICK, QUIET)
+    address = installation.folder / "notify"
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as ear:
         ear.bind(str(address))
         ear.settimeout(10)
-        with up(house, {"NOTIFY_SOCKET": str(address), "WATCHDOG_USEC": "60000000"}) as daemon:
+        with up(installation, {"NOTIFY_SOCKET": str(address), "WATCHDOG_USEC": "60000000"}) as daemon:
             heard = [ear.recv(4096).decode()]
             while not any(message.startswith("WATCHDOG=1") for message in heard):
                 heard.append(ear.recv(4096).decode())
@@ -204,32 +206,32 @@ def test_systemd_hears_when_it_is_ready_alive_and_stopping(house):
     assert any(message.startswith("READY=1\nSTATUS=next: tick at") for message in heard)
 
 
-def test_an_address_that_is_taken_is_one_line_and_nothing_is_left_behind(house):
+def test_an_address_that_is_taken_is_one_line_and_nothing_is_left_behind(installation):
     with socket.create_server(("127.0.0.1", 0)) as taken:
-        house.write(TICK, f"web: {{port: {taken.getsockname()[1]}}}")
-        done = house.run("up")
+        installation.write(TICK, f"web: {{port: {taken.getsockname()[1]}}}")
+        done = installation.run("up")
     assert done.returncode == 1
     assert str(taken.getsockname()[1] if taken.fileno() >= 0 else "") in done.stderr
     assert done.stderr.count("\n") == 1
 
 
-def test_without_any_mpd_everything_else_works(house):
-    house.write(TICK, f"{QUIET}\nplayer: {{kind: mpd, with: {{address: '127.0.0.1:9'}}}}")
-    empty = house.folder / "bin"
+def test_without_any_mpd_everything_else_works(installation):
+    installation.write(TICK, f"{QUIET}\nplayer: {{kind: mpd, with: {{address: '127.0.0.1:9'}}}}")
+    empty = installation.folder / "bin"
     empty.mkdir()
     (empty / "true").symlink_to("/bin/true")
-    with up(house, {"PATH": str(empty)}) as daemon:
+    with up(installation, {"PATH": str(empty)}) as daemon:
         with urllib.request.urlopen(f"{daemon.page}/", timeout=5) as answer:
             assert "mpd" in answer.read().decode().lower()
-        until(lambda: "succeeded" in house.outcomes("tick"))
+        wait_until(lambda: "succeeded" in installation.outcomes("tick"))
         daemon.hears(signal.SIGTERM)
         assert daemon.status() == 0
 
 
-def test_no_process_of_it_is_left_when_it_has_stopped(house):
-    house.write(TICK, f"{QUIET}\nplayer: {{kind: mpd, with: {{address: '127.0.0.1:9'}}}}")
-    with up(house) as daemon:
-        until(lambda: "the built-in silent player is used" in daemon.said or "mpd is not installed" in daemon.said)
+def test_no_process_of_it_is_left_when_it_has_stopped(installation):
+    installation.write(TICK, f"{QUIET}\nplayer: {{kind: mpd, with: {{address: '127.0.0.1:9'}}}}")
+    with up(installation) as daemon:
+        wait_until(lambda: "the built-in silent player is used" in daemon.said or "mpd is not installed" in daemon.said)
         daemon.hears(signal.SIGTERM)
         daemon.status()
 
@@ -238,8 +240,8 @@ def test_no_process_of_it_is_left_when_it_has_stopped(house):
         for path in Path("/proc").glob("[0-9]*/cmdline"):
             with contextlib.suppress(OSError):
                 words = path.read_bytes().decode(errors="replace")
-                if str(house.folder) in words:
+                if str(installation.folder) in words:
                     found.append(words)
         return found
 
-    until(lambda: not ours())
+    wait_until(lambda: not ours())

@@ -11,7 +11,7 @@ from pi_appliance import qr, qr_code
 from pi_appliance.config.model import Web
 from pi_appliance.errors import Refused, Unavailable
 from pi_appliance.system import network
-from tests.installation import House
+from tests.installation import Installation
 
 CELLS = {" ": (255, 255), "▀": (0, 255), "▄": (255, 0), "█": (0, 0)}
 EVERYWHERE = "0.0.0.0"  # noqa: S104 - nothing listens
@@ -65,25 +65,25 @@ def test_a_camera_reads_the_picture() -> None:
 
 
 @needs_address
-def test_the_command_shows_the_address_and_never_the_password(house: House) -> None:
-    house.write("", "web: {host: 0.0.0.0, port: 8123}")
-    (house.folder / "secrets.env").write_text("WEB_PASSWORD=open sesame\n")
-    (house.folder / "secrets.env").chmod(0o600)
-    done = house.run("qr", environment={"PYTHONUTF8": "1"})
+def test_the_command_shows_the_address_and_never_the_password(installation: Installation) -> None:
+    installation.write("", "web: {host: 0.0.0.0, port: 8123}")
+    (installation.folder / "secrets.env").write_text("WEB_PASSWORD=open sesame\n")
+    (installation.folder / "secrets.env").chmod(0o600)
+    done = installation.run("qr", environment={"PYTHONUTF8": "1"})
     assert done.returncode == 0, done.stderr
     *code, first, name = [each for each in done.stdout.splitlines() if not each.startswith("or http://1")]
     assert seen(code) == first == f"http://{network.local_addresses()[0]}:8123/"
     assert name == f"or http://{socket.gethostname().partition('.')[0]}.local:8123/"
     assert "sesame" not in done.stdout
-    picture = house.folder / "code.svg"
-    done = house.run("qr", "--svg", str(picture))
+    picture = installation.folder / "code.svg"
+    done = installation.run("qr", "--svg", str(picture))
     assert done.stdout.startswith(first)
     assert "<svg" in picture.read_text()
 
 
-def test_a_page_that_no_phone_reaches_says_what_to_write(house: House) -> None:
-    house.write("", "web: {port: 8123}")
-    done = house.run("qr")
+def test_a_page_that_no_phone_reaches_says_what_to_write(installation: Installation) -> None:
+    installation.write("", "web: {port: 8123}")
+    done = installation.run("qr")
     assert (done.returncode, done.stdout) == (1, "")
     assert "listens on 127.0.0.1" in done.stderr
     assert "write host: 0.0.0.0 under web:, and WEB_PASSWORD=… into secrets.env" in done.stderr

@@ -24,7 +24,7 @@ from tests.benchmarks import library, process_cost
 from tests.benchmarks.library import PAGE, PLAYLIST
 from tests.fakes.big_library import FLAT, Size, album, artist, track, write_favourites
 from tests.fakes.mpd_server import MpdServer
-from tests.installation import House, until
+from tests.installation import Installation, wait_until
 from tests.test_daemon import up
 
 _API, _MUSIC = "/api/v1/player", "/music/library"
@@ -164,16 +164,16 @@ def _opinions(mpd: Any, uris: Sequence[str]) -> object:
 
 
 @contextlib.contextmanager
-def running(size: Size) -> Iterator[tuple[MpdServer, House]]:
-    """Give an MPD with a library of SIZE, one track in twenty a favourite, one cover; and a house that plays it."""
+def running(size: Size) -> Iterator[tuple[MpdServer, Installation]]:
+    """Give an MPD with a library of SIZE, one track in twenty a favourite, one cover; and an installation."""
     with (
         tempfile.TemporaryDirectory() as folder,
         library.running(size, prepare=lambda mpd: _dress(mpd, size)) as server,
     ):
-        house = House(Path(folder))
+        installation = Installation(Path(folder))
         player = f"{{kind: mpd, with: {{address: '{server.address}'}}}}"
-        house.write("", f"web: {{port: 0}}\nplayer: {player}\nusb: {{mount-dir: {server.music}/USB}}\n")
-        yield server, house
+        installation.write("", f"web: {{port: 0}}\nplayer: {player}\nusb: {{mount-dir: {server.music}/USB}}\n")
+        yield server, installation
 
 
 def _dress(server: MpdServer, size: Size) -> None:
@@ -258,9 +258,9 @@ def main(argv: Sequence[str] | None = None) -> None:
     given = parser.parse_args(argv)
     size = Size(tracks=given.tracks, flat=given.flat)
     wanted = pages(size)
-    with running(size) as (server, house), up(house) as daemon:
+    with running(size) as (server, installation), up(installation) as daemon:
         phone, mpd, pid = Phone(daemon.page), MPDClient(), daemon.process.pid
-        until(lambda: not json.loads(phone.get(_API))["error"], 30)
+        wait_until(lambda: not json.loads(phone.get(_API))["error"], 30)
         idle = process_cost.look(pid).resident
         count, sizes = turn(phone, wanted, given.rounds, pid)
         mpd.connect("127.0.0.1", server.port)

@@ -20,7 +20,7 @@ from urllib.parse import urlsplit
 
 from tests.benchmarks import phones_away
 from tests.fakes.mpd_server import MpdServer, running_mpd
-from tests.installation import House
+from tests.installation import Installation
 from tests.test_daemon import Up, up
 
 _PATIENCE = 10.0  # seconds for one change to reach everybody
@@ -177,10 +177,10 @@ def resident(pid: int) -> int:
 def running(many: int) -> Iterator[tuple[MpdServer, Up]]:
     """Give an MPD to which MANY can connect, and a daemon that plays with it."""
     with tempfile.TemporaryDirectory() as folder:
-        house = House(Path(folder))
-        with running_mpd(house.folder / "mpd", more=f'max_connections "{2 * many + 50}"') as server:
-            house.write("", f"web: {{port: 0}}\nplayer: {{kind: mpd, with: {{address: '{server.address}'}}}}\n")
-            with up(house) as daemon:
+        installation = Installation(Path(folder))
+        with running_mpd(installation.folder / "mpd", more=f'max_connections "{2 * many + 50}"') as server:
+            installation.write("", f"web: {{port: 0}}\nplayer: {{kind: mpd, with: {{address: '{server.address}'}}}}\n")
+            with up(installation) as daemon:
                 yield server, daemon
 
 

@@ -9,17 +9,17 @@ from pathlib import Path
 
 import pytest
 
-from tests.installation import House, until
+from tests.installation import Installation, wait_until
 
 
 def shell(
-    house: House, words: str, more: str, environment: dict[str, str] | None = None
+    installation: Installation, words: str, more: str, environment: dict[str, str] | None = None
 ) -> subprocess.CompletedProcess:
     """Run `pi-appliance WORDS` by a shell that does MORE with its output."""
-    program = " ".join(f"'{word}'" for word in house.program)
+    program = " ".join(f"'{word}'" for word in installation.program)
     return subprocess.run(
-        ["sh", "-c", f"{program} {words} --config '{house.config}' {more}"],
-        env=house.environment(environment),
+        ["sh", "-c", f"{program} {words} --config '{installation.config}' {more}"],
+        env=installation.environment(environment),
         capture_output=True,
         text=True,
         errors="replace",
@@ -28,10 +28,10 @@ def shell(
 
 
 @pytest.fixture
-def named(house: House) -> House:
-    house.write("hello:\n  kind: command\n  with: {run: [/no/such/grüße…]}")
-    house.run("jobs", "run", "hello")
-    return house
+def named(installation: Installation) -> Installation:
+    installation.write("hello:\n  kind: command\n  with: {run: [/no/such/grüße…]}")
+    installation.run("jobs", "run", "hello")
+    return installation
 
 
 @pytest.mark.parametrize("words", ["jobs list", "jobs history", "jobs log 1"])
@@ -62,16 +62,16 @@ def unread(pipe):
     return int.from_bytes(fcntl.ioctl(pipe, termios.FIONREAD, bytes(4)), sys.byteorder)
 
 
-def test_ctrl_c_is_one_line_whenever_it_comes(house):
+def test_ctrl_c_is_one_line_whenever_it_comes(installation):
     process = subprocess.Popen(
-        [*house.program, "puzzle", "show", "peg-solitaire", "--board", "-"],
-        env=house.environment(),
+        [*installation.program, "puzzle", "show", "peg-solitaire", "--board", "-"],
+        env=installation.environment(),
         stdin=subprocess.PIPE,
         stderr=subprocess.PIPE,
     )
     with process:
         process.stdin.write(b"X\n" * 40_000)  # more than a pipe holds: it is through when the program reads
-        until(lambda: " S " in Path(f"/proc/{process.pid}/stat").read_text("utf-8") and unread(process.stdin) == 0)
+        wait_until(lambda: " S " in Path(f"/proc/{process.pid}/stat").read_text("utf-8") and unread(process.stdin) == 0)
         process.send_signal(signal.SIGINT)
         assert process.stderr.read().strip() == b"pi-appliance: stopped"
         assert process.wait(10) == 130

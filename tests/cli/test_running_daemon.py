@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from pi_appliance.storage.model import Outcome, Trigger
-from tests.installation import PROGRAM, House, until
+from tests.installation import PROGRAM, Installation, wait_until
 
 JOBS = """
 never: {kind: command, schedule: "* * * * *", chance: 1/1000000, started-by: cron, with: {run: [echo, never]}}
@@ -21,11 +21,11 @@ broken: {kind: command, schedule: "* * * * *", started-by: cron, with: {run: [sh
 
 
 @contextmanager
-def running(house: House) -> Iterator[subprocess.Popen[str]]:
-    """Run the daemon of `house` for the block."""
-    process = house.start("up")
+def running(installation: Installation) -> Iterator[subprocess.Popen[str]]:
+    """Run the daemon of `installation` for the block."""
+    process = installation.start("up")
     try:
-        until(lambda: house.run("status").returncode == 0, 30)
+        wait_until(lambda: installation.run("status").returncode == 0, 30)
         yield process
     finally:
         process.send_signal(signal.SIGTERM)
@@ -33,51 +33,57 @@ def running(house: House) -> Iterator[subprocess.Popen[str]]:
 
 
 @pytest.fixture
-def appliance(house: House, monkeypatch: pytest.MonkeyPatch, short_dir: Path) -> Iterator[House]:
+def appliance(installation: Installation, monkeypatch: pytest.MonkeyPatch, short_dir: Path) -> Iterator[Installation]:
     """Run a daemon whose socket is in a folder of its own."""
-    house.extra_environment["XDG_RUNTIME_DIR"] = str(short_dir)
-    house.write(JOBS, "web: {port: 0}\nplayer: {kind: mpd, with: {address: localhost:1}}")
-    with running(house):
-        yield house
+    installation.extra_environment["XDG_RUNTIME_DIR"] = str(short_dir)
+    installation.write(JOBS, "web: {port: 0}\nplayer: {kind: mpd, with: {address: localhost:1}}")
+    with running(installation):
+        yield installation
 
 
-def anywhere(house: House, *words: str) -> subprocess.CompletedProcess[str]:
+def public_python(installation: Installation, *words: str) -> subprocess.CompletedProcess[str]:
     """Run a command without `--config`, in the root folder."""
     return subprocess.run(
-        [*PROGRAM, *words], cwd="/", env=house.environment(), capture_output=True, text=True, timeout=60, check=False
+        [*PROGRAM, *words],
+        cwd="/",
+        env=installation.environment(),
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
     )
 
 
-def cron(house: House, job: str) -> subprocess.CompletedProcess[str]:
+def cron(installation: Installation, job: str) -> subprocess.CompletedProcess[str]:
     """Run what cron's entry of `job` runs."""
-    words = ("jobs", "run", job, "--by", "cron", "--config", str(house.config))
+    words = ("jobs", "run", job, "--by", "cron", "--config", str(installation.config))
     return subprocess.run(
-        [*PROGRAM, *words], env=house.environment(), capture_output=True, text=True, timeout=60, check=False
+        [*PROGRAM, *words], env=installation.environment(), capture_output=True, text=True, timeout=60, check=False
     )
 
 
-def test_without_a_daemon_status_says_how_to_start_one(house: House) -> None:
-    house.write("")
-    done = house.run("status")
+def test_without_a_daemon_status_says_how_to_start_one(installation: Installation) -> None:
+    installation.write("")
+    done = installation.run("status")
     assert done.returncode == 75
     assert "the appliance does not run; start it with" in done.stderr
 
 
-def test_the_running_daemon_is_found_from_any_folder(appliance: House) -> None:
-    done = anywhere(appliance, "status", "--json")
+def test_the_running_daemon_is_found_from_any_folder(appliance: Installation) -> None:
+    done = public_python(appliance, "status", "--json")
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["config"] == str(appliance.config)
-    assert "page: http://127.0.0.1:" in anywhere(appliance, "logs").stdout
+    assert "page: http://127.0.0.1:" in public_python(appliance, "logs").stdout
 
 
-def test_another_config_addresses_another_appliance(appliance: House, tmp_path: Path) -> None:
-    other = House(tmp_path)
+def test_another_config_addresses_another_appliance(appliance: Installation, tmp_path: Path) -> None:
+    other = Installation(tmp_path)
     other.write("")
     other.extra_environment = appliance.extra_environment
     assert other.run("status").returncode == 75
 
 
-def test_reload_reports_every_problem_and_keeps_the_configuration(appliance: House) -> None:
+def test_reload_reports_every_problem_and_keeps_the_configuration(appliance: Installation) -> None:
     good = appliance.config.read_text("utf-8")
     appliance.config.write_text(good.replace("kind: command", "kind: comand"), "utf-8")
     done = appliance.run("reload")
@@ -85,17 +91,17 @@ def test_reload_reports_every_problem_and_keeps_the_configuration(appliance: Hou
     assert done.stderr.count("no kind of job is called 'comand'") == 2
     appliance.config.write_text(good.replace("never:", "seldom:"), "utf-8")
     assert appliance.run("reload").returncode == 0
-    until(lambda: "seldom" in {each["job"] for each in appliance.json("jobs", "list")})
+    wait_until(lambda: "seldom" in {each["job"] for each in appliance.json("jobs", "list")})
 
 
-def test_a_slot_that_cron_starts_is_skipped_by_the_daemon(appliance: House) -> None:
+def test_a_slot_that_cron_starts_is_skipped_by_the_daemon(appliance: Installation) -> None:
     done = cron(appliance, "never")
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
     run = appliance.runs("never")[0]
     assert (run.outcome, run.trigger, run.summary) == (Outcome.SKIPPED, Trigger.CRON, "by chance (1/1000000)")
 
 
-def test_a_run_that_cron_starts_is_run_by_the_daemon_and_trouble_is_printed(appliance: House) -> None:
+def test_a_run_that_cron_starts_is_run_by_the_daemon_and_trouble_is_printed(appliance: Installation) -> None:
     done = cron(appliance, "broken")
     assert done.returncode == 1
     assert "broken: failed" in done.stderr
@@ -103,21 +109,21 @@ def test_a_run_that_cron_starts_is_run_by_the_daemon_and_trouble_is_printed(appl
     assert appliance.outcomes("broken") == [Outcome.FAILED]
 
 
-def test_a_job_that_cron_names_and_nobody_knows_is_an_error(appliance: House) -> None:
+def test_a_job_that_cron_names_and_nobody_knows_is_an_error(appliance: Installation) -> None:
     done = cron(appliance, "brokn")
     assert (done.returncode, done.stderr) == (2, "pi-appliance: no job is called 'brokn'; did you mean 'broken'?\n")
 
 
-def test_a_second_daemon_on_the_same_state_is_refused(appliance: House, tmp_path: Path) -> None:
+def test_a_second_daemon_on_the_same_state_is_refused(appliance: Installation, tmp_path: Path) -> None:
     done = appliance.run("up")
     assert done.returncode == 1
     assert "another daemon uses" in done.stderr
-    twin = House(tmp_path)
+    twin = Installation(tmp_path)
     twin.config.write_text(appliance.config.read_text("utf-8"), "utf-8")
     assert "another daemon uses" in twin.run("up").stderr
 
 
-def test_the_socket_is_for_the_owner_and_the_group(appliance: House) -> None:
+def test_the_socket_is_for_the_owner_and_the_group(appliance: Installation) -> None:
     folder = Path(appliance.extra_environment["XDG_RUNTIME_DIR"], "pi-appliance")
     path = (folder / "api.sock").resolve()
     assert path.stat().st_mode & 0o777 == 0o660
@@ -125,7 +131,7 @@ def test_the_socket_is_for_the_owner_and_the_group(appliance: House) -> None:
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root becomes somebody else")
-def test_a_stranger_is_not_answered_even_if_the_folder_lets_him_in(appliance: House) -> None:
+def test_a_stranger_is_not_answered_even_if_the_folder_lets_him_in(appliance: Installation) -> None:
     folder = Path(appliance.extra_environment["XDG_RUNTIME_DIR"], "pi-appliance")
     path = (folder / "api.sock").resolve()
     for place in (folder.parent, folder):
@@ -141,7 +147,7 @@ def test_a_stranger_is_not_answered_even_if_the_folder_lets_him_in(appliance: Ho
     assert "200" not in done.stdout
 
 
-def test_a_socket_that_a_killed_daemon_left_is_replaced(appliance: House) -> None:
+def test_a_socket_that_a_killed_daemon_left_is_replaced(appliance: Installation) -> None:
     folder = Path(appliance.extra_environment["XDG_RUNTIME_DIR"], "pi-appliance")
     dead = folder / "dead.sock"
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
@@ -149,8 +155,8 @@ def test_a_socket_that_a_killed_daemon_left_is_replaced(appliance: House) -> Non
     assert appliance.run("status").returncode == 0
 
 
-def test_a_completion_script_is_printed(house: House) -> None:
+def test_a_completion_script_is_printed(installation: Installation) -> None:
     done = subprocess.run(
-        [*PROGRAM, "completion", "bash"], env=house.environment(), capture_output=True, text=True, check=True
+        [*PROGRAM, "completion", "bash"], env=installation.environment(), capture_output=True, text=True, check=True
     )
     assert "_PI_APPLIANCE_COMPLETE=bash_complete" in done.stdout

@@ -16,17 +16,17 @@ from typing import Any
 
 import pytest
 
-from tests.installation import House
-from tests.other_user import NOBODY, Abroad
+from tests.installation import Installation
+from tests.other_user import NOBODY, PublicInstallation
 from tests.test_daemon import up
 
 GREET = "greet:\n  kind: command\n  with: {run: [echo, hello]}"
 LINE = re.compile(r"(ok|warn|FAIL|-) +\S.*|       +fix: .*")
 
 
-def found(house: House, **environment: str) -> dict[str, dict[str, str]]:
+def found(installation: Installation, **environment: str) -> dict[str, dict[str, str]]:
     """Return the findings by their check; of several the last."""
-    done = house.run("doctor", "--json", environment=environment)
+    done = installation.run("doctor", "--json", environment=environment)
     listed = json.loads(done.stdout)
     assert done.returncode == int(any(each["status"] == "fail" for each in listed)), done.stdout
     assert all(set(each) == {"check", "status", "summary", "fix"} for each in listed)
@@ -34,8 +34,8 @@ def found(house: House, **environment: str) -> dict[str, dict[str, str]]:
     return {each["check"]: each for each in listed}
 
 
-def states(house: House) -> dict[str, str]:
-    return {check: each["status"] for check, each in found(house).items()}
+def states(installation: Installation) -> dict[str, str]:
+    return {check: each["status"] for check, each in found(installation).items()}
 
 
 def free_port() -> int:
@@ -70,9 +70,9 @@ def answering(body: bytes, status: int = 200) -> Iterator[int]:
 # --- what it prints ---------------------------------------------------------------------------------------------------
 
 
-def test_every_check_is_a_line_and_its_fix_is_below_it(house: House) -> None:
-    house.write(GREET, f"web: {{port: {free_port()}}}")
-    done = house.run("doctor")
+def test_every_check_is_a_line_and_its_fix_is_below_it(installation: Installation) -> None:
+    installation.write(GREET, f"web: {{port: {free_port()}}}")
+    done = installation.run("doctor")
     *lines, last = done.stdout.splitlines()
     assert all(LINE.fullmatch(line) for line in lines), done.stdout
     for line, after in zip(lines, [*lines[1:], last], strict=True):
@@ -82,31 +82,31 @@ def test_every_check_is_a_line_and_its_fix_is_below_it(house: House) -> None:
     assert done.stderr == ""
 
 
-def test_nothing_is_made_or_changed(house: House) -> None:
-    house.write(GREET)
-    before = sorted(house.folder.rglob("*"))
-    house.run("doctor")
-    assert sorted(house.folder.rglob("*")) == before
-    house.run("jobs", "run", "greet")
-    before = [(path, path.read_bytes()) for path in sorted(house.folder.rglob("*")) if path.is_file()]
-    house.run("doctor")
-    assert [(path, path.read_bytes()) for path in sorted(house.folder.rglob("*")) if path.is_file()] == before
+def test_nothing_is_made_or_changed(installation: Installation) -> None:
+    installation.write(GREET)
+    before = sorted(installation.folder.rglob("*"))
+    installation.run("doctor")
+    assert sorted(installation.folder.rglob("*")) == before
+    installation.run("jobs", "run", "greet")
+    before = [(path, path.read_bytes()) for path in sorted(installation.folder.rglob("*")) if path.is_file()]
+    installation.run("doctor")
+    assert [(path, path.read_bytes()) for path in sorted(installation.folder.rglob("*")) if path.is_file()] == before
 
 
-def test_a_good_appliance_has_nothing_that_fails(house: House) -> None:
-    house.write(GREET, f"web: {{port: {free_port()}}}")
-    house.run("jobs", "run", "greet")
-    seen = found(house)
+def test_a_good_appliance_has_nothing_that_fails(installation: Installation) -> None:
+    installation.write(GREET, f"web: {{port: {free_port()}}}")
+    installation.run("jobs", "run", "greet")
+    seen = found(installation)
     assert "fail" not in {each["status"] for each in seen.values()}
     assert seen["history"]["summary"].startswith("intact, 1 run so far")
     assert seen["daemon"]["status"] == "warn"  # no job needs it
 
 
-def test_a_job_that_fails_makes_the_doctor_fail(house: House) -> None:
-    house.write("bad:\n  kind: command\n  with: {run: ['false']}", "web: {port: 0}")
-    house.run("jobs", "run", "bad")
-    seen = found(house)["job bad"]
-    assert (seen["status"], seen["fix"]) == ("fail", f"pi-appliance jobs log 1 --config {house.config}")
+def test_a_job_that_fails_makes_the_doctor_fail(installation: Installation) -> None:
+    installation.write("bad:\n  kind: command\n  with: {run: ['false']}", "web: {port: 0}")
+    installation.run("jobs", "run", "bad")
+    seen = found(installation)["job bad"]
+    assert (seen["status"], seen["fix"]) == ("fail", f"pi-appliance jobs log 1 --config {installation.config}")
 
 
 # --- what is missing or broken ----------------------------------------------------------------------------------------
@@ -115,25 +115,25 @@ def test_a_job_that_fails_makes_the_doctor_fail(house: House) -> None:
 @pytest.mark.parametrize(
     "text", ["state-dir: [\n", "jobs: {a: {kind: comand}}\n", "", "\0", "state-dir: state\njobs: 5\n"]
 )
-def test_a_broken_configuration_is_a_line_and_the_rest_goes_on(house: House, text: str) -> None:
-    house.config.write_text(text)
-    seen = states(house)
+def test_a_broken_configuration_is_a_line_and_the_rest_goes_on(installation: Installation, text: str) -> None:
+    installation.config.write_text(text)
+    seen = states(installation)
     assert seen["configuration"] == "fail"
     assert set(seen) >= {"clock", "time zone", "card", "state folder", "jobs", "player"}
 
 
-def test_a_broken_job_does_not_hide_the_state_folder(house: House) -> None:
-    house.write("a: [", "web: {port: 0}")
-    seen = found(house)
-    assert str(house.state) in seen["state folder"]["summary"]
-    assert seen["configuration"]["fix"] == f"pi-appliance config check --config {house.config}"
+def test_a_broken_job_does_not_hide_the_state_folder(installation: Installation) -> None:
+    installation.write("a: [", "web: {port: 0}")
+    seen = found(installation)
+    assert str(installation.state) in seen["state folder"]["summary"]
+    assert seen["configuration"]["fix"] == f"pi-appliance config check --config {installation.config}"
 
 
 def test_without_a_configuration(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "pi_appliance", "doctor", "--json"],
         cwd=tmp_path,
-        env={**House(tmp_path).environment(), "HOME": str(tmp_path)},
+        env={**Installation(tmp_path).environment(), "HOME": str(tmp_path)},
         capture_output=True,
         text=True,
         check=False,
@@ -144,40 +144,40 @@ def test_without_a_configuration(tmp_path: Path) -> None:
     assert first["fix"] == "pi-appliance config init ~/appliance"
 
 
-def test_with_nothing_installed(house: House, tmp_path: Path) -> None:
+def test_with_nothing_installed(installation: Installation, tmp_path: Path) -> None:
     empty = tmp_path / "empty"
     empty.mkdir()
-    house.write(
+    installation.write(
         "greet:\n  kind: command\n  schedule: '@daily'\n  started-by: cron\n  with: {run: [echo]}", "web: {port: 0}"
     )
-    seen = found(house, PATH=str(empty))
+    seen = found(installation, PATH=str(empty))
     assert (seen["cron"]["status"], seen["cron"]["fix"]) == ("fail", "sudo apt install cron")
     assert seen["crontab"]["status"] == "fail"
     assert seen["unit"]["status"] == "skipped"
 
 
-def test_a_state_folder_that_is_a_file(house: House) -> None:
-    house.write(GREET, "web: {port: 0}")
-    house.state.write_text("I was here first")
-    assert found(house)["state folder"]["status"] == "fail"
+def test_a_state_folder_that_is_a_file(installation: Installation) -> None:
+    installation.write(GREET, "web: {port: 0}")
+    installation.state.write_text("I was here first")
+    assert found(installation)["state folder"]["status"] == "fail"
 
 
-def test_a_damaged_history(house: House) -> None:
-    house.write(GREET, "web: {port: 0}")
-    house.run("jobs", "run", "greet")
-    (house.state / "history.db").write_bytes(b"this is no database" * 500)
-    seen = found(house)
+def test_a_damaged_history(installation: Installation) -> None:
+    installation.write(GREET, "web: {port: 0}")
+    installation.run("jobs", "run", "greet")
+    (installation.state / "history.db").write_bytes(b"this is no database" * 500)
+    seen = found(installation)
     assert (seen["history"]["status"], seen["jobs"]["status"]) == ("fail", "skipped")
-    assert (house.state / "history.db").read_bytes().startswith(b"this is no database")
+    assert (installation.state / "history.db").read_bytes().startswith(b"this is no database")
 
 
-def test_a_state_folder_in_memory_is_a_warning(house: House) -> None:
+def test_a_state_folder_in_memory_is_a_warning(installation: Installation) -> None:
     memory = Path("/dev/shm")  # noqa: S108 - it is there, and it forgets
     if not memory.is_dir() or not os.access(memory, os.W_OK):
         pytest.skip("there is no /dev/shm here")
-    house.state = memory / f"pi-appliance-{os.getpid()}"
-    house.write(GREET, "web: {port: 0}")
-    seen = found(house)["state is kept"]
+    installation.state = memory / f"pi-appliance-{os.getpid()}"
+    installation.write(GREET, "web: {port: 0}")
+    seen = found(installation)["state is kept"]
     assert seen["status"] == "warn"
     assert "tmpfs" in seen["summary"]
 
@@ -186,10 +186,10 @@ def test_a_state_folder_in_memory_is_a_warning(house: House) -> None:
 class TestAsAnotherUser:
     """Root looks at an appliance of another user, and other users at one of root's."""
 
-    def doctor(self, house: House, user: int) -> dict[str, dict[str, str]]:
+    def doctor(self, installation: Installation, user: int) -> dict[str, dict[str, str]]:
         done = subprocess.run(
-            [*house.program, "doctor", "--json", "--config", str(house.config)],
-            env=house.environment({"HOME": "/nonexistent"}),
+            [*installation.program, "doctor", "--json", "--config", str(installation.config)],
+            env=installation.environment({"HOME": "/nonexistent"}),
             capture_output=True,
             text=True,
             user=user,
@@ -201,11 +201,11 @@ class TestAsAnotherUser:
         return {each["check"]: each for each in json.loads(done.stdout)}
 
     @pytest.fixture
-    def open_house(self, abroad: Abroad) -> House:
-        abroad.write(GREET, "web: {port: 0}")
-        return abroad
+    def open_house(self, public_installation: PublicInstallation) -> Installation:
+        public_installation.write(GREET, "web: {port: 0}")
+        return public_installation
 
-    def test_what_belongs_to_another_is_not_called_broken(self, open_house: House) -> None:
+    def test_what_belongs_to_another_is_not_called_broken(self, open_house: Installation) -> None:
         open_house.run("jobs", "run", "greet")
         seen = self.doctor(open_house, NOBODY)
         assert (seen["state folder"]["status"], seen["history"]["status"], seen["jobs"]["status"]) == (
@@ -215,14 +215,14 @@ class TestAsAnotherUser:
         )
         assert seen["state folder"]["fix"].startswith("sudo -u root pi-appliance doctor --config ")
 
-    def test_secrets_of_another_are_not_called_broken_either(self, open_house: House) -> None:
+    def test_secrets_of_another_are_not_called_broken_either(self, open_house: Installation) -> None:
         open_house.run("jobs", "run", "greet")
         secrets = open_house.folder / "secrets.env"
         secrets.write_text("WEB_PASSWORD=open sesame\n")
         secrets.chmod(0o600)
         assert self.doctor(open_house, NOBODY)["secrets"]["status"] == "warn"
 
-    def test_a_folder_that_keeps_the_user_out(self, open_house: House) -> None:
+    def test_a_folder_that_keeps_the_user_out(self, open_house: Installation) -> None:
         closed = open_house.folder / "closed"
         closed.mkdir(mode=0o700)
         open_house.state = closed / "state"
@@ -231,7 +231,7 @@ class TestAsAnotherUser:
         assert "keeps nobody out" in seen["state folder"]["summary"]
         assert seen["space"]["status"] == "ok"
 
-    def test_root_tries_as_the_owner_and_leaves_nothing_of_roots(self, open_house: House) -> None:
+    def test_root_tries_as_the_owner_and_leaves_nothing_of_roots(self, open_house: Installation) -> None:
         open_house.state.mkdir()
         os.chown(open_house.state, NOBODY, NOBODY)
         self.run_as(open_house, NOBODY, "jobs", "run", "greet")
@@ -242,10 +242,16 @@ class TestAsAnotherUser:
         assert (seen["status"], "Permission denied" in seen["summary"]) == ("fail", True)
         open_house.state.chmod(0o700)
 
-    def run_as(self, house: House, user: int, *words: str) -> None:
-        command = [*house.program, *words, "--config", str(house.config)]
+    def run_as(self, installation: Installation, user: int, *words: str) -> None:
+        command = [*installation.program, *words, "--config", str(installation.config)]
         subprocess.run(
-            command, env=house.environment(), user=user, group=user, extra_groups=[], check=True, capture_output=True
+            command,
+            env=installation.environment(),
+            user=user,
+            group=user,
+            extra_groups=[],
+            check=True,
+            capture_output=True,
         )
 
 
@@ -254,53 +260,53 @@ class TestAsAnotherUser:
 DAILY = "greet:\n  kind: command\n  schedule: '@daily'\n  with: {run: [echo]}"
 
 
-def test_a_daemon_that_is_up(house: House) -> None:
+def test_a_daemon_that_is_up(installation: Installation) -> None:
     port = free_port()
-    house.write(DAILY, f"web: {{port: {port}}}")
-    assert states(house)["daemon"] == "fail"
-    with up(house):
-        seen = found(house)
+    installation.write(DAILY, f"web: {{port: {port}}}")
+    assert states(installation)["daemon"] == "fail"
+    with up(installation):
+        seen = found(installation)
         assert (seen["daemon"]["status"], seen["daemon"]["summary"]) == ("ok", f"up at http://127.0.0.1:{port}")
         assert seen["history"]["status"] == "ok"
 
 
-def test_something_else_at_its_address(house: House) -> None:
+def test_something_else_at_its_address(installation: Installation) -> None:
     with answering(b"<html>router</html>") as port:
-        house.write(DAILY, f"web: {{port: {port}}}")
-        assert "something else answers" in found(house)["daemon"]["summary"]
+        installation.write(DAILY, f"web: {{port: {port}}}")
+        assert "something else answers" in found(installation)["daemon"]["summary"]
 
 
-def test_a_daemon_that_is_not_well(house: House) -> None:
+def test_a_daemon_that_is_not_well(installation: Installation) -> None:
     with answering(b'{"ok": false, "why": "the scheduler has not looked"}', 503) as port:
-        house.write(DAILY, f"web: {{port: {port}}}")
-        seen = found(house)["daemon"]
+        installation.write(DAILY, f"web: {{port: {port}}}")
+        seen = found(installation)["daemon"]
         assert (seen["status"], "the scheduler has not looked" in seen["summary"]) == ("fail", True)
 
 
-def test_one_that_takes_the_call_and_says_nothing(house: House) -> None:
+def test_one_that_takes_the_call_and_says_nothing(installation: Installation) -> None:
     with closing(socket.create_server(("127.0.0.1", 0))) as silent:
-        house.write(DAILY, f"web: {{port: {silent.getsockname()[1]}}}")
-        assert found(house)["daemon"]["status"] == "fail"
+        installation.write(DAILY, f"web: {{port: {silent.getsockname()[1]}}}")
+        assert found(installation)["daemon"]["status"] == "fail"
 
 
 # --- the player -------------------------------------------------------------------------------------------------------
 
 
-def test_a_player_that_hangs_does_not_hang_the_doctor(house: House) -> None:
+def test_a_player_that_hangs_does_not_hang_the_doctor(installation: Installation) -> None:
     with closing(socket.create_server(("127.0.0.1", 0))) as silent:
         place = f"127.0.0.1:{silent.getsockname()[1]}"
-        house.write(
+        installation.write(
             GREET, f"web: {{port: 0}}\nplayer: {{kind: mpd, with: {{address: '{place}', fallback-mpd: false}}}}"
         )
-        assert found(house)["player"]["status"] == "fail"
+        assert found(installation)["player"]["status"] == "fail"
 
 
-def test_no_player_is_a_warning_where_a_stand_in_is_good_enough(house: House) -> None:
+def test_no_player_is_a_warning_where_a_stand_in_is_good_enough(installation: Installation) -> None:
     where = f"address: '127.0.0.1:{free_port()}'"
-    house.write(GREET, f"web: {{port: 0}}\nplayer: {{kind: mpd, with: {{{where}, fallback-mpd: false}}}}")
-    assert found(house)["player"]["status"] == "fail"
-    house.write(GREET, f"web: {{port: 0}}\nplayer: {{kind: mpd, with: {{{where}}}}}")
-    assert found(house)["player"]["status"] == "warn"
+    installation.write(GREET, f"web: {{port: 0}}\nplayer: {{kind: mpd, with: {{{where}, fallback-mpd: false}}}}")
+    assert found(installation)["player"]["status"] == "fail"
+    installation.write(GREET, f"web: {{port: 0}}\nplayer: {{kind: mpd, with: {{{where}}}}}")
+    assert found(installation)["player"]["status"] == "warn"
 
 
 # --- the bundle -------------------------------------------------------------------------------------------------------
@@ -323,19 +329,19 @@ leak:
 
 
 @pytest.fixture
-def leaky(house: House) -> House:
-    """Return a house whose job has printed every secret there is."""
-    return leaking(house)
+def leaky(installation: Installation) -> Installation:
+    """Return an installation whose job has printed every secret there is."""
+    return leaking(installation)
 
 
-def leaking(house: House) -> House:
-    secrets = house.folder / "secrets.env"
+def leaking(installation: Installation) -> Installation:
+    secrets = installation.folder / "secrets.env"
     secrets.write_text(f"X_CONSUMER_KEY={KEY}\nWEB_PASSWORD={WEB}\nX_ACCESS_TOKEN={PASSWORD}\n", "utf-8")
     secrets.chmod(0o600)
     leak = LEAKY.replace(" secrets.env", f" '{secrets}'")
-    house.write(leak, "web: {port: 0}\nnetworks:\n  bird: {kind: x}")
-    assert house.run("jobs", "run", "leak", environment={"MY_API_TOKEN": ENVIRONMENT}).returncode == 1
-    return house
+    installation.write(leak, "web: {port: 0}\nnetworks:\n  bird: {kind: x}")
+    assert installation.run("jobs", "run", "leak", environment={"MY_API_TOKEN": ENVIRONMENT}).returncode == 1
+    return installation
 
 
 def unpacked(path: Path) -> dict[str, bytes]:
@@ -348,7 +354,7 @@ def unpacked(path: Path) -> dict[str, bytes]:
         return files
 
 
-def test_a_bundle_has_what_helps_and_no_secret(leaky: House, tmp_path: Path) -> None:
+def test_a_bundle_has_what_helps_and_no_secret(leaky: Installation, tmp_path: Path) -> None:
     assert PASSWORD in (leaky.state / "logs/leak/1.log").read_text("utf-8")  # it did leak
     bundle = tmp_path / "out.tar.gz"
     done = leaky.run(
@@ -378,7 +384,7 @@ def test_a_bundle_has_what_helps_and_no_secret(leaky: House, tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("broken", ["mode", "line"])
-def test_secrets_that_are_badly_kept_are_hidden_all_the_same(leaky: House, tmp_path: Path, broken: str) -> None:
+def test_secrets_that_are_badly_kept_are_hidden_all_the_same(leaky: Installation, tmp_path: Path, broken: str) -> None:
     secrets = leaky.folder / "secrets.env"
     if broken == "mode":
         secrets.chmod(0o644)
@@ -392,11 +398,13 @@ def test_secrets_that_are_badly_kept_are_hidden_all_the_same(leaky: House, tmp_p
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can be somebody else")
-def test_who_cannot_read_the_secrets_gets_nothing_that_they_might_be_in(abroad: Abroad) -> None:
-    leaky = leaking(abroad)
+def test_who_cannot_read_the_secrets_gets_nothing_that_they_might_be_in(
+    public_installation: PublicInstallation,
+) -> None:
+    leaky = leaking(public_installation)
     for path in (leaky.state, *leaky.state.rglob("*")):
         path.chmod(0o755 if path.is_dir() else 0o644)
-    place = abroad.folder / "nobodys"
+    place = public_installation.folder / "nobodys"
     place.mkdir()
     os.chown(place, NOBODY, NOBODY)
     done = subprocess.run(
@@ -416,30 +424,30 @@ def test_who_cannot_read_the_secrets_gets_nothing_that_they_might_be_in(abroad: 
     assert PASSWORD.encode() not in b"\n".join(files.values())
 
 
-def test_a_bundle_of_nothing(house: House, tmp_path: Path) -> None:
-    house.config.write_text("state-dir: [\n")
+def test_a_bundle_of_nothing(installation: Installation, tmp_path: Path) -> None:
+    installation.config.write_text("state-dir: [\n")
     bundle = tmp_path / "out.tar.gz"
-    assert house.run("doctor", "--bundle", str(bundle)).returncode == 1
+    assert installation.run("doctor", "--bundle", str(bundle)).returncode == 1
     files = unpacked(bundle)
     assert "not YAML" in json.loads(files["configuration.json"])["trouble"]
 
 
-def test_json_and_a_bundle_do_not_mix(house: House, tmp_path: Path) -> None:
-    house.write(GREET, "web: {port: 0}")
-    done = house.run("doctor", "--json", "--bundle", str(tmp_path / "out.tar.gz"))
+def test_json_and_a_bundle_do_not_mix(installation: Installation, tmp_path: Path) -> None:
+    installation.write(GREET, "web: {port: 0}")
+    done = installation.run("doctor", "--json", "--bundle", str(tmp_path / "out.tar.gz"))
     assert json.loads(done.stdout)
     assert "out.tar.gz: README.txt" in done.stderr
 
 
-def test_a_bundle_that_cannot_be_written(house: House, tmp_path: Path) -> None:
-    house.write(GREET, "web: {port: 0}")
-    done = house.run("doctor", "--bundle", str(tmp_path / "missing" / "out.tar.gz"))
+def test_a_bundle_that_cannot_be_written(installation: Installation, tmp_path: Path) -> None:
+    installation.write(GREET, "web: {port: 0}")
+    done = installation.run("doctor", "--bundle", str(tmp_path / "missing" / "out.tar.gz"))
     assert done.returncode == 75
     assert "cannot be written" in done.stderr
     assert len(done.stderr.splitlines()) == 1
 
 
-def test_half_a_bundle_never_takes_the_place_of_a_whole_one(leaky: House, tmp_path: Path) -> None:
+def test_half_a_bundle_never_takes_the_place_of_a_whole_one(leaky: Installation, tmp_path: Path) -> None:
     bundle = tmp_path / "out.tar.gz"
     bundle.write_bytes(b"before")
     leaky.run("doctor", "--bundle", str(bundle))

@@ -17,7 +17,7 @@ import pytest
 from mutagen.id3 import APIC, TALB, TCON, TDRC, TIT2, TPE1, TPE2, TRCK
 from mutagen.wave import WAVE
 
-from tests.installation import until
+from tests.installation import wait_until
 
 needs_mpd = pytest.mark.skipif(
     shutil.which("mpd") is None or shutil.which("mpc") is None, reason="mpd or mpc is not installed"
@@ -150,7 +150,7 @@ class MpdServer:
             self._process = subprocess.Popen(
                 ["mpd", "--no-daemon", "--stderr", str(self.folder / "mpd.conf")], stdout=log, stderr=log
             )
-        until(self._greets, patience)
+        wait_until(self._greets, patience)
 
     def kill(self) -> None:
         """End it as a crash would."""

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from pi_appliance.scheduling.due import uniform
-from tests.installation import House, alive, until
+from tests.installation import Installation, is_running, wait_until
 
 MINUTELY = "tick:\n  kind: command\n  schedule: '* * * * *'\n  with: {run: ['true']}\n"
 LONG = (
@@ -15,8 +15,8 @@ LONG = (
 )
 
 
-def pids(house: House) -> list[int]:
-    path = house.folder / "pids"
+def pids(installation: Installation) -> list[int]:
+    path = installation.folder / "pids"
     return [int(line) for line in path.read_text("utf-8").split()] if path.exists() else []
 
 
@@ -24,18 +24,18 @@ def last_minute() -> str:
     return datetime.now(UTC).replace(second=0, microsecond=0).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def test_a_paused_job_is_not_run_by_its_slots_but_by_hand(house: House) -> None:
-    house.write(MINUTELY)
-    assert "tick pauses until you resume it" in house.run("jobs", "pause", "tick").stdout
-    assert "paused" in house.run("jobs", "list").stdout
-    assert house.json("jobs", "list")[0]["paused"] is True
-    assert "skipped: paused" in house.run("jobs", "next", "tick").stdout
-    assert house.run("jobs", "run", "tick", "--trigger", "cron").returncode == 0
-    assert (house.last("tick")["outcome"], house.last("tick")["summary"]) == ("skipped", "paused")
-    assert house.run("jobs", "run", "tick").returncode == 0
-    assert house.last("tick")["outcome"] == "succeeded"
-    assert "tick goes on; next slot: " in house.run("jobs", "resume", "tick").stdout
-    assert "skipped: paused" not in house.run("jobs", "next", "tick").stdout
+def test_a_paused_job_is_not_run_by_its_slots_but_by_hand(installation: Installation) -> None:
+    installation.write(MINUTELY)
+    assert "tick pauses until you resume it" in installation.run("jobs", "pause", "tick").stdout
+    assert "paused" in installation.run("jobs", "list").stdout
+    assert installation.json("jobs", "list")[0]["paused"] is True
+    assert "skipped: paused" in installation.run("jobs", "next", "tick").stdout
+    assert installation.run("jobs", "run", "tick", "--trigger", "cron").returncode == 0
+    assert (installation.last("tick")["outcome"], installation.last("tick")["summary"]) == ("skipped", "paused")
+    assert installation.run("jobs", "run", "tick").returncode == 0
+    assert installation.last("tick")["outcome"] == "succeeded"
+    assert "tick goes on; next slot: " in installation.run("jobs", "resume", "tick").stdout
+    assert "skipped: paused" not in installation.run("jobs", "next", "tick").stdout
 
 
 @pytest.mark.parametrize(
@@ -48,69 +48,74 @@ def test_a_paused_job_is_not_run_by_its_slots_but_by_hand(house: House) -> None:
         (("cancel", "tick"), 1, "no run of tick goes on"),
     ],
 )
-def test_what_cannot_be_is_told_in_one_line(house: House, words: tuple[str, ...], status: int, says: str) -> None:
-    house.write(MINUTELY + "hand:\n  kind: command\n  with: {run: ['true']}\n")
-    done = house.run("jobs", *words)
+def test_what_cannot_be_is_told_in_one_line(
+    installation: Installation, words: tuple[str, ...], status: int, says: str
+) -> None:
+    installation.write(MINUTELY + "hand:\n  kind: command\n  with: {run: ['true']}\n")
+    done = installation.run("jobs", *words)
     assert done.returncode == status
     assert says in done.stderr
 
 
-def test_a_pause_for_a_while_says_until_when_and_one_for_ages_is_for_good(house: House) -> None:
-    house.write(MINUTELY)
-    assert "tick pauses until " in house.run("jobs", "pause", "tick", "--for", "2h").stdout
-    assert "tick pauses until you resume it" in house.run("jobs", "pause", "tick", "--for", "99999999d").stdout
+def test_a_pause_for_a_while_says_until_when_and_one_for_ages_is_for_good(installation: Installation) -> None:
+    installation.write(MINUTELY)
+    assert "tick pauses until " in installation.run("jobs", "pause", "tick", "--for", "2h").stdout
+    assert "tick pauses until you resume it" in installation.run("jobs", "pause", "tick", "--for", "99999999d").stdout
 
 
-def test_a_run_that_is_cancelled_ends_with_all_it_started(house: House) -> None:
-    house.write(LONG % "skip")
-    run = house.start("jobs", "run", "long")
-    until(lambda: pids(house))
-    assert "was asked to end" in house.run("jobs", "cancel", "long").stdout
+def test_a_run_that_is_cancelled_ends_with_all_it_started(installation: Installation) -> None:
+    installation.write(LONG % "skip")
+    run = installation.start("jobs", "run", "long")
+    wait_until(lambda: pids(installation))
+    assert "was asked to end" in installation.run("jobs", "cancel", "long").stdout
     assert run.wait(20) == 1
-    assert (house.last("long")["outcome"], house.last("long")["summary"]) == ("stopped", "cancelled by a person")
-    assert not any(alive(pid) for pid in pids(house))
+    assert (installation.last("long")["outcome"], installation.last("long")["summary"]) == (
+        "stopped",
+        "cancelled by a person",
+    )
+    assert not any(is_running(pid) for pid in pids(installation))
     run.communicate()
 
 
-def test_a_slot_that_replaces_ends_the_run_before_it(house: House) -> None:
-    house.write(LONG % "replace")
-    first = house.start("jobs", "run", "long")
-    until(lambda: pids(house))
-    second = house.start("jobs", "run", "long", "--trigger", "cron")
+def test_a_slot_that_replaces_ends_the_run_before_it(installation: Installation) -> None:
+    installation.write(LONG % "replace")
+    first = installation.start("jobs", "run", "long")
+    wait_until(lambda: pids(installation))
+    second = installation.start("jobs", "run", "long", "--trigger", "cron")
     assert first.wait(20) == 1
-    until(lambda: len(pids(house)) == 2)
-    before, now = reversed(house.json("jobs", "history", "long"))
+    wait_until(lambda: len(pids(installation)) == 2)
+    before, now = reversed(installation.json("jobs", "history", "long"))
     assert before["summary"].startswith("replaced by 20")
     assert now["outcome"] is None
-    assert [alive(pid) for pid in pids(house)] == [False, True]
+    assert [is_running(pid) for pid in pids(installation)] == [False, True]
     second.send_signal(signal.SIGTERM)
     assert second.wait(20) == 1
     for each in (first, second):
         each.communicate()
 
 
-def test_a_slot_that_is_queued_by_cron_waits_for_the_run_before_it(house: House) -> None:
-    house.write(LONG % "queue")
-    first = house.start("jobs", "run", "long")
-    until(lambda: pids(house))
-    second = house.start("jobs", "run", "long", "--trigger", "cron")
-    house.run("jobs", "cancel", "long")
-    until(lambda: len(pids(house)) == 2, 20)
-    house.run("jobs", "cancel", "long")
+def test_a_slot_that_is_queued_by_cron_waits_for_the_run_before_it(installation: Installation) -> None:
+    installation.write(LONG % "queue")
+    first = installation.start("jobs", "run", "long")
+    wait_until(lambda: pids(installation))
+    second = installation.start("jobs", "run", "long", "--trigger", "cron")
+    installation.run("jobs", "cancel", "long")
+    wait_until(lambda: len(pids(installation)) == 2, 20)
+    installation.run("jobs", "cancel", "long")
     for each in (first, second):
         assert each.wait(20) == 1
         each.communicate()
 
 
-def test_cron_starts_a_slot_when_its_jitter_says_so(house: House) -> None:
-    house.write(MINUTELY + "  jitter: 3s\n  misfire-grace: 10m\n")
-    house.run("jobs", "list")  # makes the secret
-    secret = (house.state / "secret.key").read_bytes()
+def test_cron_starts_a_slot_when_its_jitter_says_so(installation: Installation) -> None:
+    installation.write(MINUTELY + "  jitter: 3s\n  misfire-grace: 10m\n")
+    installation.run("jobs", "list")  # makes the secret
+    secret = (installation.state / "secret.key").read_bytes()
     # A slot whose jitter is over by now or in a few seconds: the run begins no sooner.
     begun = datetime.now(UTC)
     due = last_minute()
-    assert house.run("jobs", "run", "tick", "--trigger", "cron").returncode == 0
-    run = house.last("tick")
+    assert installation.run("jobs", "run", "tick", "--trigger", "cron").returncode == 0
+    run = installation.last("tick")
     begins = datetime.fromisoformat(run["scheduled_for"]) + timedelta(seconds=3) * uniform(
         secret, "tick", run["scheduled_for"]
     )
@@ -119,20 +124,20 @@ def test_cron_starts_a_slot_when_its_jitter_says_so(house: House) -> None:
     assert begun < begins + timedelta(minutes=2)
 
 
-def test_slots_that_cron_did_not_start_are_told_with_the_next_one(house: House) -> None:
-    house.write(MINUTELY.replace("schedule:", "started-by: cron\n  schedule:"))
+def test_slots_that_cron_did_not_start_are_told_with_the_next_one(installation: Installation) -> None:
+    installation.write(MINUTELY.replace("schedule:", "started-by: cron\n  schedule:"))
     slots = [datetime.now(UTC).replace(second=0, microsecond=0) - timedelta(minutes=ago) for ago in (5, 1)]
     for at in slots:
-        house.run("jobs", "run", "tick", "--trigger", "cron", "--slot", at.strftime("%Y-%m-%dT%H:%M:%SZ"))
-    told = house.json("jobs", "history", "tick", "--slots")
+        installation.run("jobs", "run", "tick", "--trigger", "cron", "--slot", at.strftime("%Y-%m-%dT%H:%M:%SZ"))
+    told = installation.json("jobs", "history", "tick", "--slots")
     assert [each["outcome"] for each in told[-5:]] == ["succeeded", "misfired", "misfired", "misfired", "succeeded"]
     assert "cron did not start it" in told[-2]["summary"]
 
 
-def test_slots_are_shown_without_a_hole_as_a_table_and_as_values(house: House) -> None:
-    house.write(MINUTELY)
-    assert house.run("jobs", "history", "--slots").stdout == "no slot has come yet\n"
-    house.run("jobs", "run", "tick", "--trigger", "cron")
-    slot = house.json("jobs", "history", "--slots")[-1]  # the minute may have passed since
+def test_slots_are_shown_without_a_hole_as_a_table_and_as_values(installation: Installation) -> None:
+    installation.write(MINUTELY)
+    assert installation.run("jobs", "history", "--slots").stdout == "no slot has come yet\n"
+    installation.run("jobs", "run", "tick", "--trigger", "cron")
+    slot = installation.json("jobs", "history", "--slots")[-1]  # the minute may have passed since
     assert (slot["job"], slot["outcome"], slot["run"]) == ("tick", "succeeded", 1)
-    assert "true ended well" in house.run("jobs", "history", "tick", "--slots").stdout
+    assert "true ended well" in installation.run("jobs", "history", "tick", "--slots").stdout

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from pi_appliance.system import locks
-from tests.installation import House, alive, until
+from tests.installation import Installation, is_running, wait_until
 
 SLEEPER = "import os, sys, time; print(os.getpid(), flush=True); time.sleep(60)"
 
@@ -28,123 +28,125 @@ def sleeper(seconds: str = "1h") -> str:
     )
 
 
-def pids(house: House) -> list[int]:
+def pids(installation: Installation) -> list[int]:
     """Return the numbers of the two processes of the sleeper, once both have said theirs."""
-    log = house.state / "logs" / "slow" / "1.log"
-    words = until(lambda: log.exists() and len(words := log.read_text("ascii").split()) == 2 and words)
+    log = installation.state / "logs" / "slow" / "1.log"
+    words = wait_until(lambda: log.exists() and len(words := log.read_text("ascii").split()) == 2 and words)
     return [int(word) for word in words]
 
 
-def test_a_run_by_hand_prints_what_the_program_prints_and_how_it_went(house):
-    house.write("hello:\n  kind: command\n  with: {run: [echo, grüß, dich]}")
-    done = house.run("jobs", "run", "hello")
+def test_a_run_by_hand_prints_what_the_program_prints_and_how_it_went(installation):
+    installation.write("hello:\n  kind: command\n  with: {run: [echo, grüß, dich]}")
+    done = installation.run("jobs", "run", "hello")
 
     assert done.returncode == 0
     assert done.stdout.splitlines()[0] == "grüß dich"
     assert "hello: succeeded" in done.stdout
-    assert house.last("hello")["outcome"] == "succeeded"
-    assert "grüß dich" in house.run("jobs", "log", "1").stdout
+    assert installation.last("hello")["outcome"] == "succeeded"
+    assert "grüß dich" in installation.run("jobs", "log", "1").stdout
 
 
-def test_a_program_that_fails_is_a_failed_run_with_its_status_and_its_output_kept(house):
-    house.write("bad:\n  kind: command\n  schedule: '* * * * *'\n  with: {run: [sh, -c, 'echo why it failed; exit 7']}")
-    done = house.run("jobs", "run", "bad", "--trigger", "daemon")
+def test_a_program_that_fails_is_a_failed_run_with_its_status_and_its_output_kept(installation):
+    installation.write(
+        "bad:\n  kind: command\n  schedule: '* * * * *'\n  with: {run: [sh, -c, 'echo why it failed; exit 7']}"
+    )
+    done = installation.run("jobs", "run", "bad", "--trigger", "daemon")
 
     assert done.returncode == 1
     assert done.stdout == "", "started by a program, it hears of trouble on stderr only"
     assert "ended with status 7" in done.stderr
-    assert "why it failed" in house.run("jobs", "log", "1").stdout
+    assert "why it failed" in installation.run("jobs", "log", "1").stdout
 
 
-def test_a_program_that_is_not_there_is_one_clear_line(house):
-    house.write("gone:\n  kind: command\n  with: {run: [/no/such/program]}")
-    done = house.run("jobs", "run", "gone")
+def test_a_program_that_is_not_there_is_one_clear_line(installation):
+    installation.write("gone:\n  kind: command\n  with: {run: [/no/such/program]}")
+    done = installation.run("jobs", "run", "gone")
     assert done.returncode == 1
     assert done.stderr == "gone: failed in " + done.stderr.split(" in ")[1]
     assert "/no/such/program cannot be run: No such file or directory" in done.stderr
 
 
-def test_a_variable_that_no_environment_can_hold_is_one_clear_line(house):
-    house.write("odd:\n  kind: command\n  with: {run: ['true'], environment: {'A=B': c}}")
-    done = house.run("jobs", "run", "odd")
+def test_a_variable_that_no_environment_can_hold_is_one_clear_line(installation):
+    installation.write("odd:\n  kind: command\n  with: {run: ['true'], environment: {'A=B': c}}")
+    done = installation.run("jobs", "run", "odd")
     assert done.returncode == 2
     assert "'A=B' cannot be a variable; write NAME: value" in done.stderr
 
 
-def test_an_unknown_job_is_told_with_the_nearest_name(house):
-    house.write("tweets:\n  kind: command\n  with: {run: [ls]}")
-    done = house.run("jobs", "run", "tweet")
+def test_an_unknown_job_is_told_with_the_nearest_name(installation):
+    installation.write("tweets:\n  kind: command\n  with: {run: [ls]}")
+    done = installation.run("jobs", "run", "tweet")
     assert done.returncode == 2
     assert done.stderr == "pi-appliance: no job is called 'tweet'; did you mean 'tweets'?\n"
 
 
-def test_the_deadline_ends_the_run_and_everything_it_started(house):
-    house.write(sleeper("1s"))
-    done = house.run("jobs", "run", "slow")
+def test_the_deadline_ends_the_run_and_everything_it_started(installation):
+    installation.write(sleeper("1s"))
+    done = installation.run("jobs", "run", "slow")
 
     assert done.returncode == 1
-    assert house.last("slow")["outcome"] == "timed-out"
-    assert not any(alive(pid) for pid in pids(house))
+    assert installation.last("slow")["outcome"] == "timed-out"
+    assert not any(is_running(pid) for pid in pids(installation))
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_run_that_is_asked_to_stop_takes_its_processes_along_and_says_so(house, number):
-    house.write(sleeper())
-    with house.start("jobs", "run", "slow") as runner:
-        started = pids(house)
+def test_a_run_that_is_asked_to_stop_takes_its_processes_along_and_says_so(installation, number):
+    installation.write(sleeper())
+    with installation.start("jobs", "run", "slow") as runner:
+        started = pids(installation)
         runner.send_signal(number)
         assert runner.wait(20) == 1
-    assert house.last("slow")["outcome"] == "stopped"
-    assert not any(alive(pid) for pid in started)
+    assert installation.last("slow")["outcome"] == "stopped"
+    assert not any(is_running(pid) for pid in started)
 
 
-def test_killed_in_mid_run_it_is_recorded_as_abandoned_with_no_orphan_and_no_stale_lock(house):
-    house.write(sleeper() + "\nother:\n  kind: command\n  with: {run: [ls]}")
-    with house.start("jobs", "run", "slow") as runner:
-        started = pids(house)
-        assert house.last("slow")["outcome"] is None, "it still goes on"
+def test_killed_in_mid_run_it_is_recorded_as_abandoned_with_no_orphan_and_no_stale_lock(installation):
+    installation.write(sleeper() + "\nother:\n  kind: command\n  with: {run: [ls]}")
+    with installation.start("jobs", "run", "slow") as runner:
+        started = pids(installation)
+        assert installation.last("slow")["outcome"] is None, "it still goes on"
         runner.kill()
         runner.wait(20)
-    until(lambda: not any(alive(pid) for pid in started))
-    until(lambda: "abandoned" in house.outcomes("slow"))
-    house.write("slow:\n  kind: command\n  with: {run: ['true']}")
-    assert house.run("jobs", "run", "slow").returncode == 0
+    wait_until(lambda: not any(is_running(pid) for pid in started))
+    wait_until(lambda: "abandoned" in installation.outcomes("slow"))
+    installation.write("slow:\n  kind: command\n  with: {run: ['true']}")
+    assert installation.run("jobs", "run", "slow").returncode == 0
 
 
-def test_the_process_of_a_run_that_is_killed_is_a_failed_run(house):
-    house.write(sleeper())
-    with house.start("jobs", "run", "slow") as runner:
-        outer, _ = pids(house)
+def test_the_process_of_a_run_that_is_killed_is_a_failed_run(installation):
+    installation.write(sleeper())
+    with installation.start("jobs", "run", "slow") as runner:
+        outer, _ = pids(installation)
         child = int(Path(f"/proc/{outer}/stat").read_text("ascii").rpartition(")")[2].split()[1])
         os.kill(child, signal.SIGKILL)
         assert runner.wait(20) == 1
-    assert house.last("slow")["outcome"] == "failed"
-    assert "by signal 9" in house.last("slow")["summary"]
-    until(lambda: not alive(outer))
+    assert installation.last("slow")["outcome"] == "failed"
+    assert "by signal 9" in installation.last("slow")["summary"]
+    wait_until(lambda: not is_running(outer))
 
 
-def test_a_job_never_overlaps_itself(house):
-    house.write(sleeper())
-    with house.start("jobs", "run", "slow") as first:
-        pids(house)
-        second = house.run("jobs", "run", "slow")
+def test_a_job_never_overlaps_itself(installation):
+    installation.write(sleeper())
+    with installation.start("jobs", "run", "slow") as first:
+        pids(installation)
+        second = installation.run("jobs", "run", "slow")
         assert second.returncode == 0
         assert "skipped: run 1 of it still goes on" in second.stdout
         first.terminate()
-    assert [run["outcome"] for run in house.json("jobs", "history")] == ["skipped", "stopped"]
+    assert [run["outcome"] for run in installation.json("jobs", "history")] == ["skipped", "stopped"]
 
 
-def test_what_could_not_be_reached_is_tried_again_as_often_as_asked_and_exits_75(house):
-    (house.folder / "tweets.txt").write_text("hello\n", "utf-8")
+def test_what_could_not_be_reached_is_tried_again_as_often_as_asked_and_exits_75(installation):
+    (installation.folder / "tweets.txt").write_text("hello\n", "utf-8")
     rest = "networks: {bird: {kind: x, with: {server: 'http://127.0.0.1:9'}}}"
-    house.write(
+    installation.write(
         "post:\n  kind: tweet\n  retry: {max-retries: 2, delay: 0s}\n  with: {lines: tweets.txt, network: bird}", rest
     )
     keys = dict.fromkeys(("X_CONSUMER_KEY", "X_CONSUMER_SECRET", "X_ACCESS_TOKEN", "X_ACCESS_TOKEN_SECRET"), "k")
-    done = house.run("jobs", "run", "post", environment=keys)
+    done = installation.run("jobs", "run", "post", environment=keys)
 
     assert done.returncode == 75
-    assert house.last("post")["attempts"] == 3
+    assert installation.last("post")["attempts"] == 3
     assert "at try 3: bird: not posted yet: X cannot be reached" in done.stderr
 
 
@@ -152,101 +154,110 @@ def test_what_could_not_be_reached_is_tried_again_as_often_as_asked_and_exits_75
     ("name", "outcome", "says"),
     [("post", "succeeded", "posted to bird: hello"), ("renamed", "failed", "no job is called 'post'")],
 )
-def test_a_file_that_changes_between_two_tries_moves_no_state_and_is_no_fault(house, name, outcome, says):
-    (house.folder / "tweets.txt").write_text("hello\n", "utf-8")
+def test_a_file_that_changes_between_two_tries_moves_no_state_and_is_no_fault(installation, name, outcome, says):
+    (installation.folder / "tweets.txt").write_text("hello\n", "utf-8")
     job = "kind: tweet\n  retry: {max-retries: 1, delay: 1s}\n  with: {lines: tweets.txt, network: bird}"
-    house.write(f"post:\n  {job}", "networks: {bird: {kind: x, with: {server: 'http://127.0.0.1:9'}}}")
+    installation.write(f"post:\n  {job}", "networks: {bird: {kind: x, with: {server: 'http://127.0.0.1:9'}}}")
     keys = dict.fromkeys(("X_CONSUMER_KEY", "X_CONSUMER_SECRET", "X_ACCESS_TOKEN", "X_ACCESS_TOKEN_SECRET"), "k")
-    runner = house.start("jobs", "run", "post", environment=keys)
-    until(lambda: (said := locks.read_status(house.state / "locks" / "post.lock")) and said[2].startswith("try 2"))
-    house.write(f"{name}:\n  {job}", "networks: {bird: {kind: preview}}")
-    text = house.config.read_text("utf-8")
-    house.config.write_text(text.replace(str(house.state), str(house.folder / "other")), "utf-8")
+    runner = installation.start("jobs", "run", "post", environment=keys)
+    wait_until(
+        lambda: (said := locks.read_status(installation.state / "locks" / "post.lock")) and said[2].startswith("try 2")
+    )
+    installation.write(f"{name}:\n  {job}", "networks: {bird: {kind: preview}}")
+    text = installation.config.read_text("utf-8")
+    installation.config.write_text(text.replace(str(installation.state), str(installation.folder / "other")), "utf-8")
     said = runner.communicate(timeout=30)[0]
     assert says in said
     assert f"post: {outcome}" in said
-    assert not (house.folder / "other").exists()
+    assert not (installation.folder / "other").exists()
 
 
-def test_a_slot_is_used_once_whoever_comes_with_it(house):
-    house.write("daily:\n  kind: command\n  schedule: '@daily'\n  with: {run: ['true']}")
+def test_a_slot_is_used_once_whoever_comes_with_it(installation):
+    installation.write("daily:\n  kind: command\n  schedule: '@daily'\n  with: {run: ['true']}")
     runners = [
-        house.start("jobs", "run", "daily", "--trigger", "cron", "--slot", "2026-01-01T00:00:00Z") for _ in range(5)
+        installation.start("jobs", "run", "daily", "--trigger", "cron", "--slot", "2026-01-01T00:00:00Z")
+        for _ in range(5)
     ]
     for runner in runners:
         runner.communicate(timeout=60)
-    outcomes = [run["outcome"] for run in house.json("jobs", "history")]
+    outcomes = [run["outcome"] for run in installation.json("jobs", "history")]
     assert sorted(outcomes) == ["skipped"] * 4 + ["succeeded"]
 
 
-def test_cron_that_comes_too_late_is_a_misfire_with_the_reason(house):
-    house.write("rare:\n  kind: command\n  schedule: 0 0 1 1 *\n  with: {run: ['true']}")
-    done = house.run("jobs", "run", "rare", "--trigger", "cron")
+def test_cron_that_comes_too_late_is_a_misfire_with_the_reason(installation):
+    installation.write("rare:\n  kind: command\n  schedule: 0 0 1 1 *\n  with: {run: ['true']}")
+    done = installation.run("jobs", "run", "rare", "--trigger", "cron")
     assert done.returncode == 1
     assert "misfired: its schedule names no slot here" in done.stderr
 
 
-def test_the_preview_of_the_chance_is_what_then_happens(house):
-    house.write("dice:\n  kind: command\n  schedule: '* * * * *'\n  chance: 1/3\n  with: {run: ['true']}")
-    slots = house.json("jobs", "next", "dice", "--count", "8")
+def test_the_preview_of_the_chance_is_what_then_happens(installation):
+    installation.write("dice:\n  kind: command\n  schedule: '* * * * *'\n  chance: 1/3\n  with: {run: ['true']}")
+    slots = installation.json("jobs", "next", "dice", "--count", "8")
     for slot in slots:
-        house.run("jobs", "run", "dice", "--trigger", "daemon", "--slot", slot["slot"])
-    ran = {run["scheduled_for"]: run["outcome"] for run in house.json("jobs", "history")}
+        installation.run("jobs", "run", "dice", "--trigger", "daemon", "--slot", slot["slot"])
+    ran = {run["scheduled_for"]: run["outcome"] for run in installation.json("jobs", "history")}
     assert ran == {slot["slot"]: "succeeded" if slot["selected"] else "skipped" for slot in slots}
 
 
-def test_a_run_by_hand_asks_no_chance_unless_told_to(house):
-    house.write("never:\n  kind: command\n  schedule: '* * * * *'\n  chance: 1/999999999\n  with: {run: ['true']}")
-    assert "succeeded" in house.run("jobs", "run", "never").stdout
-    assert "by chance (1/999999999)" in house.run("jobs", "run", "never", "--as-scheduled").stdout
+def test_a_run_by_hand_asks_no_chance_unless_told_to(installation):
+    installation.write(
+        "never:\n  kind: command\n  schedule: '* * * * *'\n  chance: 1/999999999\n  with: {run: ['true']}"
+    )
+    assert "succeeded" in installation.run("jobs", "run", "never").stdout
+    assert "by chance (1/999999999)" in installation.run("jobs", "run", "never", "--as-scheduled").stdout
 
 
-def test_a_log_is_kept_up_to_its_cap_and_says_what_it_left_out(house):
-    house.write("loud:\n  kind: command\n  schedule: '* * * * *'\n  with: {run: [head, -c, '1500000', /dev/zero]}")
-    assert house.run("jobs", "run", "loud", "--trigger", "daemon").returncode == 0
-    log = (house.state / "logs" / "loud" / "1.log").read_bytes()
+def test_a_log_is_kept_up_to_its_cap_and_says_what_it_left_out(installation):
+    installation.write(
+        "loud:\n  kind: command\n  schedule: '* * * * *'\n  with: {run: [head, -c, '1500000', /dev/zero]}"
+    )
+    assert installation.run("jobs", "run", "loud", "--trigger", "daemon").returncode == 0
+    log = (installation.state / "logs" / "loud" / "1.log").read_bytes()
     assert len(log) < 1_001_000
     assert "500,000 bytes of output omitted" in log.decode()
 
 
-def test_a_state_folder_that_cannot_be_used_is_one_line_and_exit_75(house):
-    house.write("a:\n  kind: command\n  with: {run: ['true']}")
-    house.state.write_text("a file where the folder should be", "ascii")
-    done = house.run("jobs", "run", "a")
+def test_a_state_folder_that_cannot_be_used_is_one_line_and_exit_75(installation):
+    installation.write("a:\n  kind: command\n  with: {run: ['true']}")
+    installation.state.write_text("a file where the folder should be", "ascii")
+    done = installation.run("jobs", "run", "a")
     assert done.returncode == 75
     assert done.stderr.count("\n") == 1
-    assert str(house.state) in done.stderr
+    assert str(installation.state) in done.stderr
 
 
-def test_a_damaged_history_is_put_aside_and_told_in_one_line(house):
-    house.write("a:\n  kind: command\n  with: {run: ['true']}")
-    house.run("jobs", "run", "a")
+def test_a_damaged_history_is_put_aside_and_told_in_one_line(installation):
+    installation.write("a:\n  kind: command\n  with: {run: ['true']}")
+    installation.run("jobs", "run", "a")
     for name in ("history.db", "history.db-wal"):
-        (house.state / name).write_bytes(b"not a database at all" * 500)
-    done = house.run("jobs", "list")
+        (installation.state / name).write_bytes(b"not a database at all" * 500)
+    done = installation.run("jobs", "list")
     assert done.returncode == 0
     assert "is damaged" in done.stderr
     assert "set aside as history.db.damaged-" in done.stderr
     assert done.stderr.count("\n") == 1
 
 
-def test_output_into_a_closed_pipe_is_no_traceback(house):
-    house.write("a:\n  kind: command\n  schedule: '* * * * *'\n  with: {run: ['true']}")
+def test_output_into_a_closed_pipe_is_no_traceback(installation):
+    installation.write("a:\n  kind: command\n  schedule: '* * * * *'\n  with: {run: ['true']}")
     words = " ".join(f"'{word}'" for word in (sys.executable, "-m", "pi_appliance", "jobs", "next"))
-    line = f"{words} --count 1000 --config '{house.config}' | head -1"
-    done = subprocess.run(["sh", "-c", line], env=house.environment(), capture_output=True, text=True, check=False)
+    line = f"{words} --count 1000 --config '{installation.config}' | head -1"
+    done = subprocess.run(
+        ["sh", "-c", line], env=installation.environment(), capture_output=True, text=True, check=False
+    )
     assert done.stderr == ""
 
 
-def test_a_lock_that_is_held_for_a_moment_to_sweep_up_costs_no_slot(house):
-    house.write("a:\n  kind: command\n  schedule: '@daily'\n  with: {run: ['true']}")
-    house.json("jobs", "list")
-    with locks.acquire(house.state / "locks" / "a.lock") as lock:
+def test_a_lock_that_is_held_for_a_moment_to_sweep_up_costs_no_slot(installation):
+    installation.write("a:\n  kind: command\n  schedule: '@daily'\n  with: {run: ['true']}")
+    installation.json("jobs", "list")
+    with locks.acquire(installation.state / "locks" / "a.lock") as lock:
         assert lock is not None
-        runner = house.start("jobs", "run", "a", "--slot", "2026-01-01T00:00:00Z")
-        until(lambda: "a.lock" in opened(runner.pid))
+        runner = installation.start("jobs", "run", "a", "--slot", "2026-01-01T00:00:00Z")
+        wait_until(lambda: "a.lock" in opened(runner.pid))
     runner.communicate(timeout=30)
-    assert house.last("a")["outcome"] == "succeeded"
+    assert installation.last("a")["outcome"] == "succeeded"
 
 
 def opened(pid: int) -> str:
@@ -262,91 +273,93 @@ LASTING = "lasting:\n  kind: command\n  with: {directory: ., run: [sh, -c, 'seq 
 
 
 @pytest.mark.parametrize("output", ["| head -1", ">&-", "> /dev/full", ">&- 2>&-"])
-def test_a_run_goes_on_to_its_end_when_nobody_reads_what_it_prints(house, output):
-    house.write(LASTING)
-    words = " ".join(f"'{word}'" for word in (*house.program, "jobs", "run", "lasting", "--config", str(house.config)))
+def test_a_run_goes_on_to_its_end_when_nobody_reads_what_it_prints(installation, output):
+    installation.write(LASTING)
+    words = " ".join(
+        f"'{word}'" for word in (*installation.program, "jobs", "run", "lasting", "--config", str(installation.config))
+    )
     done = subprocess.run(
-        ["sh", "-c", f"{words} {output}"], env=house.environment(), capture_output=True, text=True, check=False
+        ["sh", "-c", f"{words} {output}"], env=installation.environment(), capture_output=True, text=True, check=False
     )
     assert "Traceback" not in done.stderr
-    assert (house.folder / "done").exists()
-    assert house.last("lasting")["outcome"] == "succeeded"
+    assert (installation.folder / "done").exists()
+    assert installation.last("lasting")["outcome"] == "succeeded"
 
 
-def test_a_run_goes_on_to_its_end_when_its_log_cannot_be_kept_and_says_so(house):
-    house.write(LASTING)
-    house.state.mkdir()
-    (house.state / "logs").write_text("a file where the folder should be", "ascii")
-    assert house.run("jobs", "run", "lasting").returncode == 0
-    assert (house.folder / "done").exists()
-    run = house.last("lasting")
+def test_a_run_goes_on_to_its_end_when_its_log_cannot_be_kept_and_says_so(installation):
+    installation.write(LASTING)
+    installation.state.mkdir()
+    (installation.state / "logs").write_text("a file where the folder should be", "ascii")
+    assert installation.run("jobs", "run", "lasting").returncode == 0
+    assert (installation.folder / "done").exists()
+    run = installation.last("lasting")
     assert run["outcome"] == "succeeded"
     assert "logs/lasting cannot be written" in run["summary"]
 
 
 @pytest.mark.parametrize("slot", ["", "noon", "2026-05-01 06:00", "2026-05-01T06:00:00Z\n", b"\xff"])
-def test_what_is_no_slot_is_refused_and_claims_nothing(house, slot):
-    house.write("daily:\n  kind: command\n  schedule: '@daily'\n  with: {run: ['true']}")
-    done = house.run("jobs", "run", "daily", "--slot", os.fsdecode(slot))
+def test_what_is_no_slot_is_refused_and_claims_nothing(installation, slot):
+    installation.write("daily:\n  kind: command\n  schedule: '@daily'\n  with: {run: ['true']}")
+    done = installation.run("jobs", "run", "daily", "--slot", os.fsdecode(slot))
     assert done.returncode == 2
     assert "is no slot" in done.stderr
-    assert house.json("jobs", "history") == []
+    assert installation.json("jobs", "history") == []
 
 
 @pytest.mark.parametrize("words", [("log", "9" * 30), ("history", os.fsdecode(b"\xff")), ("run", os.fsdecode(b"\xff"))])
-def test_numbers_and_names_that_nothing_can_bear_are_unknown(house, words):
-    house.write("a:\n  kind: command\n  with: {run: ['true']}")
-    done = house.run("jobs", *words)
+def test_numbers_and_names_that_nothing_can_bear_are_unknown(installation, words):
+    installation.write("a:\n  kind: command\n  with: {run: ['true']}")
+    done = installation.run("jobs", *words)
     assert done.returncode == 2
     assert "is called" in done.stderr
 
 
 @pytest.mark.parametrize("due", ["2026-05-01T06:01:00Z", "2026-05-01T06:00:01Z"])
-def test_what_is_no_slot_of_the_job_is_refused_with_the_nearest_that_is(house, due):
-    house.write("daily:\n  kind: command\n  schedule: '0 6 * * *'\n  with: {run: ['true']}")
-    done = house.run("jobs", "run", "daily", "--trigger", "cron", "--slot", due)
+def test_what_is_no_slot_of_the_job_is_refused_with_the_nearest_that_is(installation, due):
+    installation.write("daily:\n  kind: command\n  schedule: '0 6 * * *'\n  with: {run: ['true']}")
+    done = installation.run("jobs", "run", "daily", "--trigger", "cron", "--slot", due)
     assert done.returncode == 2
     assert f"no slot of daily is called '{due}'; did you mean '2026-05-02T06:00:00Z'?" in done.stderr
-    assert house.json("jobs", "history", "daily") == []
+    assert installation.json("jobs", "history", "daily") == []
 
 
-def test_a_slot_that_was_used_ahead_of_its_time_is_shown_as_used(house):
-    house.write("daily:\n  kind: command\n  schedule: '0 6 * * *'\n  with: {run: ['true']}")
-    first, second = house.json("jobs", "next", "daily", "--count", "2")
-    house.run("jobs", "run", "daily", "--slot", first["slot"])
-    again = house.json("jobs", "next", "daily", "--count", "2")
+def test_a_slot_that_was_used_ahead_of_its_time_is_shown_as_used(installation):
+    installation.write("daily:\n  kind: command\n  schedule: '0 6 * * *'\n  with: {run: ['true']}")
+    first, second = installation.json("jobs", "next", "daily", "--count", "2")
+    installation.run("jobs", "run", "daily", "--slot", first["slot"])
+    again = installation.json("jobs", "next", "daily", "--count", "2")
     assert [(slot["used"], slot["selected"]) for slot in again] == [(True, False), (False, True)]
     assert again[1]["slot"] == second["slot"]
 
 
-def test_a_run_that_goes_on_is_listed_even_when_a_later_one_was_skipped(house):
-    house.write(sleeper())
-    with house.start("jobs", "run", "slow") as first:
-        pids(house)
-        house.run("jobs", "run", "slow")
-        assert house.json("jobs", "list")[0]["last"]["id"] == 1
+def test_a_run_that_goes_on_is_listed_even_when_a_later_one_was_skipped(installation):
+    installation.write(sleeper())
+    with installation.start("jobs", "run", "slow") as first:
+        pids(installation)
+        installation.run("jobs", "run", "slow")
+        assert installation.json("jobs", "list")[0]["last"]["id"] == 1
         first.terminate()
 
 
-def test_a_job_of_cron_without_an_entry_there_is_told(house):
-    house.write("post:\n  kind: command\n  schedule: '@daily'\n  started-by: cron\n  with: {run: ['true']}")
-    assert "post: cron has no entry for it" in house.run("jobs", "list").stderr
+def test_a_job_of_cron_without_an_entry_there_is_told(installation):
+    installation.write("post:\n  kind: command\n  schedule: '@daily'\n  started-by: cron\n  with: {run: ['true']}")
+    assert "post: cron has no entry for it" in installation.run("jobs", "list").stderr
 
 
-def test_a_failed_run_says_where_its_log_is(house):
-    house.write("bad:\n  kind: command\n  with: {run: ['false']}")
-    assert house.run("jobs", "run", "bad").stderr.endswith("see: pi-appliance jobs log 1\n")
+def test_a_failed_run_says_where_its_log_is(installation):
+    installation.write("bad:\n  kind: command\n  with: {run: ['false']}")
+    assert installation.run("jobs", "run", "bad").stderr.endswith("see: pi-appliance jobs log 1\n")
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can meet the state of another user")
-def test_root_leaves_nothing_in_the_state_of_another_user(house):
-    house.write("a:\n  kind: command\n  with: {run: ['true']}")
-    house.state.mkdir()
-    os.chown(house.state, 65534, 65534)
-    done = house.run("jobs", "list")
+def test_root_leaves_nothing_in_the_state_of_another_user(installation):
+    installation.write("a:\n  kind: command\n  with: {run: ['true']}")
+    installation.state.mkdir()
+    os.chown(installation.state, 65534, 65534)
+    done = installation.run("jobs", "list")
     assert done.returncode == 1
     assert "belongs to nobody; run this as that user: sudo -u nobody pi-appliance" in done.stderr
-    assert list(house.state.iterdir()) == []
+    assert list(installation.state.iterdir()) == []
 
 
 BY_CHANCE = """
@@ -360,18 +373,18 @@ bot:
 """
 
 
-def test_a_pause_holds_for_the_slot_that_was_foreseen(house):
-    house.write(BY_CHANCE)
+def test_a_pause_holds_for_the_slot_that_was_foreseen(installation):
+    installation.write(BY_CHANCE)
     before = (datetime.now(UTC) - timedelta(days=1)).strftime("%Y-%m-%dT00:00:00Z")
-    house.run("jobs", "run", "bot", "--trigger", "cron", "--slot", before)
-    house.run("jobs", "pause", "bot")
-    assert house.run("jobs", "run", "bot", "--trigger", "cron").returncode == 0
-    assert house.last("bot")["summary"] == "paused"
+    installation.run("jobs", "run", "bot", "--trigger", "cron", "--slot", before)
+    installation.run("jobs", "pause", "bot")
+    assert installation.run("jobs", "run", "bot", "--trigger", "cron").returncode == 0
+    assert installation.last("bot")["summary"] == "paused"
 
 
-def test_loading_what_every_command_needs_leaves_out_what_only_some_need(house):
-    house.write(BY_CHANCE, "player: {kind: mpd}\nnetworks: {bird: {kind: x}}")
-    done = house.run("jobs", "run", "bot", environment={"PYTHONPROFILEIMPORTTIME": "1"})
+def test_loading_what_every_command_needs_leaves_out_what_only_some_need(installation):
+    installation.write(BY_CHANCE, "player: {kind: mpd}\nnetworks: {bird: {kind: x}}")
+    done = installation.run("jobs", "run", "bot", environment={"PYTHONPROFILEIMPORTTIME": "1"})
     loaded = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
     assert "yaml" in loaded
     assert not loaded & {"asyncio", "mpd", "crontab", "tweepy", "requests", "starlette"}

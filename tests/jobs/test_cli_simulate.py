@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from pi_appliance.__main__ import main
-from tests.installation import House
+from tests.installation import Installation
 
 JOBS = """\
 state-dir: state
@@ -42,13 +42,13 @@ jobs:
 
 
 @pytest.fixture
-def home(house: House) -> House:
-    """Return a house with the jobs above."""
-    house.config.write_text(JOBS, "utf-8")
-    return house
+def home(installation: Installation) -> Installation:
+    """Return an installation with the jobs above."""
+    installation.config.write_text(JOBS, "utf-8")
+    return installation
 
 
-def simulated(home: House, *words: str) -> dict[str, Any]:
+def simulated(home: Installation, *words: str) -> dict[str, Any]:
     """Return what `jobs simulate WORDS` foretells."""
     found: dict[str, Any] = home.json("jobs", "simulate", *words)
     return found
@@ -59,7 +59,7 @@ def day(date: str) -> tuple[str, ...]:
     return "--from", date, "--to", date
 
 
-def test_a_year_of_slots_is_told_with_the_changes_of_the_clock_between_them(home: House) -> None:
+def test_a_year_of_slots_is_told_with_the_changes_of_the_clock_between_them(home: Installation) -> None:
     lines = home.run("jobs", "simulate", "night", "--from", "2027-03-27", "--to", "2027-03-28").stdout.splitlines()
     assert lines == [
         "SLOT                         JOB    WHAT BECOMES OF IT",
@@ -77,7 +77,7 @@ def test_a_year_of_slots_is_told_with_the_changes_of_the_clock_between_them(home
     ]
 
 
-def test_a_fixed_time_that_is_left_out_runs_at_the_jump_and_jitter_says_when(home: House) -> None:
+def test_a_fixed_time_that_is_left_out_runs_at_the_jump_and_jitter_says_when(home: Installation) -> None:
     found = simulated(home, "fixed", *day("2027-03-28"))
     assert [slot["local"] for slot in found["slots"]] == ["2027-03-28T03:00:00+02:00", "2027-03-28T06:00:00+02:00"]
     assert found["changes"] == [
@@ -92,7 +92,7 @@ def test_a_fixed_time_that_is_left_out_runs_at_the_jump_and_jitter_says_when(hom
     assert shown.splitlines()[2].split()[5].startswith("03:0")
 
 
-def test_the_chance_is_the_one_that_jobs_next_tells(home: House) -> None:
+def test_the_chance_is_the_one_that_jobs_next_tells(home: Installation) -> None:
     coming = home.json("jobs", "next", "draw", "--count", "30")
     dates = [coming[0]["slot"][:10], coming[-1]["slot"][:10]]
     foretold = {
@@ -102,7 +102,7 @@ def test_the_chance_is_the_one_that_jobs_next_tells(home: House) -> None:
         assert foretold[slot["slot"]] == ("runs" if slot["selected"] else "skipped by chance")
 
 
-def test_a_slot_that_was_used_says_what_came_of_it(home: House) -> None:
+def test_a_slot_that_was_used_says_what_came_of_it(home: Installation) -> None:
     ran = home.json("jobs", "run", "night", "--slot", "2026-05-01T00:00:00Z")
     found = simulated(home, "night", *day("2026-05-01"))
     assert [(slot["slot"], slot["becomes"]) for slot in found["slots"]] == [
@@ -115,7 +115,7 @@ def test_a_slot_that_was_used_says_what_came_of_it(home: House) -> None:
     assert "night  succeeded: " in home.run("jobs", "simulate", "night", *day("2026-05-01")).stdout
 
 
-def test_another_zone_for_the_file_leaves_jobs_with_their_own_alone(home: House) -> None:
+def test_another_zone_for_the_file_leaves_jobs_with_their_own_alone(home: Installation) -> None:
     found = simulated(home, "fixed", "abroad", *day("2027-06-01"), "--zone", "Asia/Tokyo")
     assert [(slot["job"], slot["local"]) for slot in found["slots"]] == [
         ("fixed", "2027-06-01T02:30:00+09:00"),
@@ -131,13 +131,13 @@ def test_another_zone_for_the_file_leaves_jobs_with_their_own_alone(home: House)
     assert "America/New_York  abroad" in home.run("jobs", "simulate", *day("2027-06-01"), "--limit", "9000").stdout
 
 
-def test_times_within_a_day_belong_to_the_span_at_both_ends(home: House) -> None:
+def test_times_within_a_day_belong_to_the_span_at_both_ends(home: Installation) -> None:
     found = simulated(home, "fixed", "--from", "2027-06-01 02:30", "--to", "2027-06-01T06:00")
     assert len(found["slots"]) == 2
     assert simulated(home, "fixed", "--from", "2027-06-01 02:31", "--to", "2027-06-01T05:59")["slots"] == []
 
 
-def test_more_than_the_limit_is_left_off_and_said(home: House) -> None:
+def test_more_than_the_limit_is_left_off_and_said(home: Installation) -> None:
     done = home.run("jobs", "simulate", "tick", *day("2027-06-01"), "--limit", "3")
     assert len(done.stdout.splitlines()) == 4
     assert "00:00:10 +02:00  tick" in done.stdout
@@ -146,7 +146,7 @@ def test_more_than_the_limit_is_left_off_and_said(home: House) -> None:
     assert "10,000 or more further slots" in done.stderr
 
 
-def test_jobs_without_slots_say_why(home: House) -> None:
+def test_jobs_without_slots_say_why(home: Installation) -> None:
     done = home.run("jobs", "simulate", "boot", "hand", *day("2027-06-01"))
     assert (done.returncode, done.stdout) == (0, "no slot in that time\n")
     assert "boot runs when the machine starts" in done.stderr
@@ -167,7 +167,7 @@ def test_jobs_without_slots_say_why(home: House) -> None:
     ],
 )
 def test_what_cannot_be_read_is_said_in_a_line(
-    home: House, words: tuple[str, ...], says: str, capsys: pytest.CaptureFixture[str]
+    home: Installation, words: tuple[str, ...], says: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(SystemExit) as left:
         main(["jobs", "simulate", *words, "--config", str(home.config)])
@@ -176,7 +176,7 @@ def test_what_cannot_be_read_is_said_in_a_line(
     assert says in err
 
 
-def test_explain_says_the_zone_of_the_job_and_keeps_its_shape(home: House) -> None:
+def test_explain_says_the_zone_of_the_job_and_keeps_its_shape(home: Installation) -> None:
     lines = home.run("jobs", "explain", "abroad").stdout.splitlines()
     assert lines[0] == "At 00:00 every day (America/New_York)"
     assert home.json("jobs", "explain", "abroad") == {"job": "abroad", "explanation": lines}
@@ -184,6 +184,6 @@ def test_explain_says_the_zone_of_the_job_and_keeps_its_shape(home: House) -> No
     assert (done.returncode, done.stderr) == (2, "pi-appliance: no job is called 'nigth'; did you mean 'night'?\n")
 
 
-def test_nothing_is_run(home: House) -> None:
+def test_nothing_is_run(home: Installation) -> None:
     home.run("jobs", "simulate", *day("2026-05-01"))
     assert json.loads(home.run("jobs", "history", "--json").stdout) == []

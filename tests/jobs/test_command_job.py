@@ -6,60 +6,63 @@ import sys
 
 import pytest
 
-from tests.installation import alive, until
+from tests.installation import is_running, wait_until
 
 
-def write(house, with_: str, more: str = "") -> None:
-    house.write(f"it:\n  kind: command\n{more}  with: {{{with_}}}")
+def write(installation, with_: str, more: str = "") -> None:
+    installation.write(f"it:\n  kind: command\n{more}  with: {{{with_}}}")
 
 
-def run_it(house, with_: str, more: str = "") -> dict:
+def run_it(installation, with_: str, more: str = "") -> dict:
     """Run a job and return its row of the history."""
-    write(house, with_, more)
-    house.run("jobs", "run", "it")
-    return house.last("it")
+    write(installation, with_, more)
+    installation.run("jobs", "run", "it")
+    return installation.last("it")
 
 
-def script(house, text: bytes, name: str = "mine.sh", mode: int = 0o755) -> None:
-    path = house.folder / name
+def script(installation, text: bytes, name: str = "mine.sh", mode: int = 0o755) -> None:
+    path = installation.folder / name
     path.write_bytes(text)
     path.chmod(mode)
 
 
-def test_its_last_line_is_what_the_history_says(house):
-    run = run_it(house, "run: [sh, -c, 'echo 3 files; echo 41 MB; echo']")
+def test_its_last_line_is_what_the_history_says(installation):
+    run = run_it(installation, "run: [sh, -c, 'echo 3 files; echo 41 MB; echo']")
     assert run["summary"] == "sh ended well: 41 MB"
     assert run["details"] == {"status": 0}
 
 
-def test_so_it_is_when_it_failed(house):
-    run = run_it(house, "run: [sh, -c, 'echo no room left >&2; exit 3']")
+def test_so_it_is_when_it_failed(installation):
+    run = run_it(installation, "run: [sh, -c, 'echo no room left >&2; exit 3']")
     assert (run["outcome"], run["summary"]) == ("failed", "sh ended with status 3: no room left")
 
 
-def test_a_status_that_means_success_is_one(house):
-    run = run_it(house, "run: [sh, -c, 'exit 24'], success-exit-codes: [0, 24]")
+def test_a_status_that_means_success_is_one(installation):
+    run = run_it(installation, "run: [sh, -c, 'exit 24'], success-exit-codes: [0, 24]")
     assert (run["outcome"], run["details"]) == ("succeeded", {"status": 24})
-    run = run_it(house, "run: ['true'], success-exit-codes: [24]")
+    run = run_it(installation, "run: ['true'], success-exit-codes: [24]")
     assert (run["outcome"], run["summary"]) == ("failed", "true ended with status 0")
 
 
-def test_a_program_that_a_signal_ended_is_told_with_its_name(house):
-    assert run_it(house, "run: [sh, -c, 'kill -SEGV $$']")["summary"] == "sh was ended by SIGSEGV"
+def test_a_program_that_a_signal_ended_is_told_with_its_name(installation):
+    assert run_it(installation, "run: [sh, -c, 'kill -SEGV $$']")["summary"] == "sh was ended by SIGSEGV"
 
 
-def test_a_script_lies_beside_the_file_and_runs_there_wherever_it_is_started_from(house):
-    script(house, b"#!/bin/sh\necho $1 in $(pwd)\n")
-    assert run_it(house, "run: [./mine.sh, hello]")["summary"] == f"./mine.sh ended well: hello in {house.folder}"
-    (house.folder / "sub").mkdir()
-    run = run_it(house, "run: [./mine.sh, hello], directory: sub")
-    assert run["summary"] == f"./mine.sh ended well: hello in {house.folder}/sub"
+def test_a_script_lies_beside_the_file_and_runs_there_wherever_it_is_started_from(installation):
+    script(installation, b"#!/bin/sh\necho $1 in $(pwd)\n")
+    assert (
+        run_it(installation, "run: [./mine.sh, hello]")["summary"]
+        == f"./mine.sh ended well: hello in {installation.folder}"
+    )
+    (installation.folder / "sub").mkdir()
+    run = run_it(installation, "run: [./mine.sh, hello], directory: sub")
+    assert run["summary"] == f"./mine.sh ended well: hello in {installation.folder}/sub"
 
 
-def test_a_program_at_home_is_found(house):
-    script(house, b"#!/bin/sh\necho at home\n")
-    write(house, "run: [~/mine.sh]")
-    assert "at home" in house.run("jobs", "run", "it", environment={"HOME": str(house.folder)}).stdout
+def test_a_program_at_home_is_found(installation):
+    script(installation, b"#!/bin/sh\necho at home\n")
+    write(installation, "run: [~/mine.sh]")
+    assert "at home" in installation.run("jobs", "run", "it", environment={"HOME": str(installation.folder)}).stdout
 
 
 @pytest.mark.parametrize(
@@ -72,11 +75,11 @@ def test_a_program_at_home_is_found(house):
         (b"\x7fELF of another machine", 0o755, "is it made for this machine"),
     ],
 )
-def test_a_script_that_cannot_be_run_is_told_with_what_to_do(house, text, mode, says):
+def test_a_script_that_cannot_be_run_is_told_with_what_to_do(installation, text, mode, says):
     if mode == 0o644 and os.geteuid() == 0:
         mode = 0o600  # root may execute nothing that nobody may
-    script(house, text, mode=mode)
-    run = run_it(house, "run: [./mine.sh]")
+    script(installation, text, mode=mode)
+    run = run_it(installation, "run: [./mine.sh]")
     assert run["outcome"] == "failed"
     assert run["summary"].startswith("./mine.sh cannot be run: ")
     assert says in run["summary"]
@@ -91,8 +94,8 @@ def test_a_script_that_cannot_be_run_is_told_with_what_to_do(house, text, mode, 
         ("run: ['true'], directory: nowhere", "nowhere is no folder; check `directory`"),
     ],
 )
-def test_what_is_not_there_is_told(house, with_, says):
-    assert says in run_it(house, with_)["summary"]
+def test_what_is_not_there_is_told(installation, with_, says):
+    assert says in run_it(installation, with_)["summary"]
 
 
 @pytest.mark.parametrize(
@@ -103,61 +106,64 @@ def test_what_is_not_there_is_told(house, with_, says):
         ("run: ['true'], environment: {'': x}", "cannot be a variable"),
     ],
 )
-def test_what_no_program_can_be_given_is_told_when_the_file_is_checked(house, with_, says):
-    write(house, with_)
-    done = house.run("config", "check")
+def test_what_no_program_can_be_given_is_told_when_the_file_is_checked(installation, with_, says):
+    write(installation, with_)
+    done = installation.run("config", "check")
     assert done.returncode == 2
     assert says in done.stderr
 
 
-def test_it_reads_what_the_file_gives_it_and_else_nothing(house):
-    assert run_it(house, 'run: [wc, -c], stdin: "grüß\\n"')["summary"] == "wc ended well: 7"
-    assert run_it(house, "run: [wc, -c]")["summary"] == "wc ended well: 0"
-    assert run_it(house, f"run: ['true'], stdin: {'x' * 200_000}")["outcome"] == "succeeded", "it need not read it"
+def test_it_reads_what_the_file_gives_it_and_else_nothing(installation):
+    assert run_it(installation, 'run: [wc, -c], stdin: "grüß\\n"')["summary"] == "wc ended well: 7"
+    assert run_it(installation, "run: [wc, -c]")["summary"] == "wc ended well: 0"
+    assert run_it(installation, f"run: ['true'], stdin: {'x' * 200_000}")["outcome"] == "succeeded", (
+        "it need not read it"
+    )
 
 
-def test_it_gets_its_variables_and_none_of_our_keys(house):
-    (house.folder / "secrets.env").touch(0o600)
-    write(house, "run: [env], environment: {LEVEL: '2', HOME: /elsewhere}")
-    said = house.run("jobs", "run", "it", environment={"X_ACCESS_TOKEN": "hush", "WEB_PASSWORD": "hush"}).stdout
+def test_it_gets_its_variables_and_none_of_our_keys(installation):
+    (installation.folder / "secrets.env").touch(0o600)
+    write(installation, "run: [env], environment: {LEVEL: '2', HOME: /elsewhere}")
+    said = installation.run("jobs", "run", "it", environment={"X_ACCESS_TOKEN": "hush", "WEB_PASSWORD": "hush"}).stdout
     assert {"LEVEL=2", "HOME=/elsewhere"} <= set(said.splitlines())
     assert "hush" not in said
 
 
-def test_of_a_flood_the_beginning_and_the_end_are_kept(house):
+def test_of_a_flood_the_beginning_and_the_end_are_kept(installation):
     flood = "import os; w = os.write; w(1, b'begin\\n'); [w(1, bytes(100000)) for _ in range(1000)]; w(1, b'\\nend\\n')"
-    run = run_it(house, f"run: {json.dumps([sys.executable, '-c', flood])}", "  schedule: '@daily'\n")
+    run = run_it(installation, f"run: {json.dumps([sys.executable, '-c', flood])}", "  schedule: '@daily'\n")
     assert run["summary"].endswith("ended well: end")
-    log = (house.state / "logs" / "it" / "1.log").read_bytes()
+    log = (installation.state / "logs" / "it" / "1.log").read_bytes()
     assert len(log) < 1_001_000
     assert log.startswith(b"begin\n")
     assert log.endswith(b"\nend\n")
     assert "99,000,011 bytes of output omitted" in log.decode()
 
 
-def test_one_that_closes_its_output_is_still_waited_for(house):
-    assert run_it(house, "run: [sh, -c, 'exec >&- 2>&-; sleep 0.3; touch done']")["outcome"] == "succeeded"
-    assert (house.folder / "done").exists()
+def test_one_that_closes_its_output_is_still_waited_for(installation):
+    assert run_it(installation, "run: [sh, -c, 'exec >&- 2>&-; sleep 0.3; touch done']")["outcome"] == "succeeded"
+    assert (installation.folder / "done").exists()
 
 
-def test_at_its_deadline_it_may_end_in_good_order(house):
+def test_at_its_deadline_it_may_end_in_good_order(installation):
     tidy = "trap 'sleep 0.5; echo tidied up; touch tidy; exit 0' TERM; touch up; while :; do sleep 0.05; done"
-    run = run_it(house, f"run: [sh, -c, {json.dumps(tidy)}]", "  timeout: 2s\n")
+    run = run_it(installation, f"run: [sh, -c, {json.dumps(tidy)}]", "  timeout: 2s\n")
     assert run["outcome"] == "timed-out"
-    assert (house.folder / "tidy").exists()
-    assert "tidied up" in house.run("jobs", "log", "1").stdout
+    assert (installation.folder / "tidy").exists()
+    assert "tidied up" in installation.run("jobs", "log", "1").stdout
 
 
-def test_a_daemon_that_it_leaves_behind_ends_with_the_run(house):
+def test_a_daemon_that_it_leaves_behind_ends_with_the_run(installation):
     run_it(
-        house, "run: [sh, -c, 'setsid sh -c \"echo \\$\\$ > pid; sleep 60\" & until [ -s pid ]; do sleep 0.05; done']"
+        installation,
+        "run: [sh, -c, 'setsid sh -c \"echo \\$\\$ > pid; sleep 60\" & until [ -s pid ]; do sleep 0.05; done']",
     )
-    assert not alive(int((house.folder / "pid").read_text("ascii")))
+    assert not is_running(int((installation.folder / "pid").read_text("ascii")))
 
 
-def test_a_run_that_is_killed_leaves_no_daemon_behind(house):
-    write(house, "run: [sh, -c, 'setsid sh -c \"trap : TERM; echo \\$\\$ > pid; sleep 60; :\" & sleep 60']")
-    with house.start("jobs", "run", "it") as runner:
-        pid = int(until(lambda: (path := house.folder / "pid").exists() and path.read_text("ascii")))
+def test_a_run_that_is_killed_leaves_no_daemon_behind(installation):
+    write(installation, "run: [sh, -c, 'setsid sh -c \"trap : TERM; echo \\$\\$ > pid; sleep 60; :\" & sleep 60']")
+    with installation.start("jobs", "run", "it") as runner:
+        pid = int(wait_until(lambda: (path := installation.folder / "pid").exists() and path.read_text("ascii")))
         runner.kill()
-    until(lambda: not alive(pid))
+    wait_until(lambda: not is_running(pid))

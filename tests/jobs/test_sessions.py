@@ -11,7 +11,7 @@ import pytest
 
 from pi_appliance.scheduling.appliance import Appliance
 from pi_appliance.system import clock, locks
-from tests.installation import ROOT, House, alive, until
+from tests.installation import ROOT, Installation, is_running, wait_until
 from tests.test_daemon import Up, up
 
 KINDS = {"PYTHONPATH": f"{ROOT / 'tests' / 'fakes' / 'plugins'}:{ROOT}"}
@@ -20,8 +20,8 @@ SESSION = "one:\n  kind: session\n  with: {diary: diary, name: file}"
 PLAIN = "one:\n  kind: command\n  with: {run: ['true']}"
 
 
-class Home(House):
-    """A house that knows the kind `session`, and reads its diary."""
+class Home(Installation):
+    """An installation that knows the kind `session`, and reads its diary."""
 
     def environment(self, more=None):
         return super().environment({**KINDS, **(more or {})})
@@ -43,7 +43,7 @@ def home(tmp_path: Path) -> Home:
     return made
 
 
-def opened(home: House) -> Appliance:
+def opened(home: Installation) -> Appliance:
     """Open its state; the kind of its job is unknown to this process, so the file is read without it."""
     text = home.config.read_text("utf-8")
     plain = home.folder / "plain.yaml"
@@ -51,31 +51,31 @@ def opened(home: House) -> Appliance:
     return Appliance.open(plain)
 
 
-def ask(home: House, given: dict[str, object], after: timedelta = timedelta(0)) -> int:
+def ask(home: Installation, given: dict[str, object], after: timedelta = timedelta(0)) -> int:
     with opened(home) as appliance:
         number = appliance.store.requests.add("one", clock.now() + after, given, now=clock.now()).id
         locks.wake_daemon(appliance.config.state_dir / locks.WAKEUP_FILE)
     return number
 
 
-def say(home: House, word: str) -> None:
+def say(home: Installation, word: str) -> None:
     with opened(home) as appliance:
         appliance.store.requests.send_signal("one", word)
 
 
-def held(home: House) -> bool:
+def held(home: Installation) -> bool:
     with opened(home) as appliance:
         return appliance.store.requests.checkpoint("one") is not None
 
 
 def began(home: Home, count: int) -> list[str]:
-    return until(lambda: home.diary if len(home.diary) >= count else None)
+    return wait_until(lambda: home.diary if len(home.diary) >= count else None)
 
 
 def stop(home: Home, daemon: Up) -> None:
     """Let the session end, and the daemon after it."""
     say(home, "stop")
-    until(lambda: home.diary[-1] == "ends")
+    wait_until(lambda: home.diary[-1] == "ends")
     daemon.hears(signal.SIGTERM)
     assert daemon.status() == 0
 
@@ -116,7 +116,7 @@ def test_after_kill_nine_of_all_it_goes_on_once_the_daemon_is_back(home):
         daemon.process.kill()
         daemon.process.wait()
         os.kill(pid, signal.SIGKILL)
-        until(lambda: not alive(pid))
+        wait_until(lambda: not is_running(pid))
     with up(home) as daemon:
         assert began(home, 2)[1].startswith("goes on: file 40")
         os.kill(home.pid(), signal.SIGKILL)
@@ -130,7 +130,7 @@ def test_a_run_that_a_person_ends_is_not_gone_on_with(home):
         ask(home, {})
         began(home, 1)
         assert home.run("jobs", "cancel", "one").returncode == 0
-        until(lambda: home.last("one")["outcome"])
+        wait_until(lambda: home.last("one")["outcome"])
         assert (home.last("one")["summary"], held(home)) == ("cancelled by a person", False)
         ask(home, {"name": "next"})
         began(home, 2)
@@ -153,7 +153,7 @@ def test_two_that_want_the_same_ask_run_it_once(home):
     with ThreadPoolExecutor(4) as pool:
         runs = [pool.submit(home.run, "jobs", "run", "one", "--slot", f"request:{number}") for _ in range(4)]
         began(home, 1)
-        until(lambda: sum(run.done() for run in runs) == 3, 30)
+        wait_until(lambda: sum(run.done() for run in runs) == 3, 30)
         say(home, "stop")
         statuses = sorted(run.result().returncode for run in runs)
     assert statuses[0] == 0
@@ -179,7 +179,7 @@ def test_a_session_of_a_job_that_is_gone_from_the_file_is_dropped(home):
         daemon.status()
     home.write("other:\n  kind: command\n  with: {run: ['true']}", QUIET)
     with up(home) as daemon:
-        until(lambda: "job=one is no longer in the file" in daemon.said)
+        wait_until(lambda: "job=one is no longer in the file" in daemon.said)
     assert not held(home)
 
 
@@ -199,30 +199,33 @@ def test_a_job_to_be_used_once_pauses_itself_and_rings_on_after_a_restart_all_th
     assert ran[-1]["summary"] == "ended by a request to stop; it pauses now, for it was to be once"
 
 
-def test_cron_finds_the_slot_skipped(house):
-    house.write("one:\n  kind: command\n  schedule: '@hourly'\n  started-by: cron\n  with: {run: ['true']}")
-    assert house.run("jobs", "skip", "one").stdout.startswith("one leaves out ")
-    first, second = house.json("jobs", "next", "one", "--count", "2")
+def test_cron_finds_the_slot_skipped(installation):
+    installation.write("one:\n  kind: command\n  schedule: '@hourly'\n  started-by: cron\n  with: {run: ['true']}")
+    assert installation.run("jobs", "skip", "one").stdout.startswith("one leaves out ")
+    first, second = installation.json("jobs", "next", "one", "--count", "2")
     assert (first["skipped"], first["selected"], second["skipped"], second["selected"]) == (True, False, False, True)
-    assert "skipped by a person" in house.run("jobs", "next").stdout
-    assert "(skipped)" in house.run("jobs", "list").stdout
+    assert "skipped by a person" in installation.run("jobs", "next").stdout
+    assert "(skipped)" in installation.run("jobs", "list").stdout
     for slot in (first, second):
-        assert house.run("jobs", "run", "one", "--trigger", "cron", "--slot", slot["slot"]).returncode == 0
-    runs = house.json("jobs", "history", "one")
+        assert installation.run("jobs", "run", "one", "--trigger", "cron", "--slot", slot["slot"]).returncode == 0
+    runs = installation.json("jobs", "history", "one")
     assert [(run["scheduled_for"], run["outcome"]) for run in runs] == [
         (second["slot"], "succeeded"),
         (first["slot"], "skipped"),
     ]
     assert runs[1]["summary"] == "skipped by a person"
-    assert house.run("jobs", "unskip", "one").returncode == 1
+    assert installation.run("jobs", "unskip", "one").returncode == 1
 
 
-def test_to_skip_and_to_unskip_is_told(house):
-    house.write("one:\n  kind: command\n  schedule: '@hourly'\n  with: {run: ['true']}")
-    skipped, unskipped = house.run("jobs", "skip", "one").stdout, house.run("jobs", "unskip", "one").stdout
+def test_to_skip_and_to_unskip_is_told(installation):
+    installation.write("one:\n  kind: command\n  schedule: '@hourly'\n  with: {run: ['true']}")
+    skipped, unskipped = (
+        installation.run("jobs", "skip", "one").stdout,
+        installation.run("jobs", "unskip", "one").stdout,
+    )
     assert skipped.replace("leaves out", "uses") == unskipped
-    house.write(PLAIN)
-    refused = house.run("jobs", "skip", "one")
+    installation.write(PLAIN)
+    refused = installation.run("jobs", "skip", "one")
     assert (refused.returncode, refused.stderr) == (
         *(1,),
         "pi-appliance: one has no times of its own, so there is no next one to skip\n",

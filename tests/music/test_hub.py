@@ -24,7 +24,7 @@ from pi_appliance.music.model import Capability, PlaybackState, QueuePosition, U
 from pi_appliance.music.mpd import player as mpd
 from pi_appliance.music.player import Player
 from tests.fakes.mpd_server import MpdServer, free_port, make_music, needs_mpd, running_mpd
-from tests.installation import until as eventually
+from tests.installation import wait_until as eventually
 
 QUICK = ReconnectPolicy(
     first_delay=timedelta(milliseconds=20),
@@ -62,7 +62,7 @@ def new_hub(folder: Path, player: PluginConfig | None, secrets: Mapping[str, str
     return PlayerHub(player, folder, secrets or {}, reconnect=QUICK)
 
 
-async def until(hub: PlayerHub, true: Callable[[], object]) -> None:
+async def wait_until(hub: PlayerHub, true: Callable[[], object]) -> None:
     """Wait until TRUE() is, looking at each of the hub's news."""
     async with asyncio.timeout(10), contextlib.aclosing(hub.watch_changes()) as news:
         async for _ in news:
@@ -98,14 +98,16 @@ def test_without_a_player_the_hub_says_so_and_rests(tmp_path: Path) -> None:
 def test_what_another_app_does_reaches_everyone_who_watches(server: MpdServer, tmp_path: Path) -> None:
     async def scene() -> None:
         async with living(new_hub(tmp_path, part(server.address))) as hub:
-            await until(hub, connected(hub))
+            await wait_until(hub, connected(hub))
             assert (hub.error, hub.uses_fallback, hub.upstream) == ("", False, ("127.0.0.1", server.port))
-            watchers = [asyncio.create_task(until(hub, lambda: hub.state and hub.state.volume == 33)) for _ in range(5)]
+            watchers = [
+                asyncio.create_task(wait_until(hub, lambda: hub.state and hub.state.volume == 33)) for _ in range(5)
+            ]
             await asyncio.to_thread(server.mpc, "volume", "33")
             await asyncio.gather(*watchers)
             player = await hub.player()
             await player.add_source(Uri(uri="one.wav"), QueuePosition.REPLACE, play=True)
-            await until(hub, lambda: hub.state and hub.state.playback is PlaybackState.PLAYING)
+            await wait_until(hub, lambda: hub.state and hub.state.playback is PlaybackState.PLAYING)
             assert "[playing] #1/1" in await asyncio.to_thread(server.mpc, "status")
 
     asyncio.run(scene())
@@ -115,13 +117,13 @@ def test_what_another_app_does_reaches_everyone_who_watches(server: MpdServer, t
 def test_who_listens_slowly_gets_all_that_changed_in_one(server: MpdServer, tmp_path: Path) -> None:
     async def scene() -> None:
         async with living(new_hub(tmp_path, part(server.address))) as hub:
-            await until(hub, connected(hub))
+            await wait_until(hub, connected(hub))
             async with contextlib.aclosing(hub.watch_changes()) as slow:
                 assert await anext(slow) == {CONNECTION}
                 await asyncio.to_thread(server.mpc, "volume", "33")
-                await until(hub, lambda: hub.state and hub.state.volume == 33)
+                await wait_until(hub, lambda: hub.state and hub.state.volume == 33)
                 await asyncio.to_thread(server.mpc, "random", "on")
-                await until(hub, lambda: hub.state and hub.state.random)
+                await wait_until(hub, lambda: hub.state and hub.state.random)
                 assert await anext(slow) == {"mixer", "options"}
 
     asyncio.run(scene())
@@ -131,11 +133,11 @@ def test_who_listens_slowly_gets_all_that_changed_in_one(server: MpdServer, tmp_
 def test_a_killed_mpd_is_told_at_once_and_taken_back_when_it_returns(server: MpdServer, tmp_path: Path) -> None:
     async def scene() -> None:
         async with living(new_hub(tmp_path, part(server.address, stand_in=True))) as hub:
-            await until(hub, connected(hub))
+            await wait_until(hub, connected(hub))
             player = await hub.player()
             server.kill()
             began = time.monotonic()
-            await until(hub, lambda: hub.state is None)
+            await wait_until(hub, lambda: hub.state is None)
             with pytest.raises(Unavailable, match="is not reached"):
                 await hub.player()
             with pytest.raises(Unavailable, match="nothing listens there"):
@@ -144,7 +146,7 @@ def test_a_killed_mpd_is_told_at_once_and_taken_back_when_it_returns(server: Mpd
             assert hub.upstream is None
             assert not hub.uses_fallback, "a silent player would only hide the outage"
             await asyncio.to_thread(server.start)
-            await until(hub, connected(hub))
+            await wait_until(hub, connected(hub))
             await (await hub.player()).add_source(Uri(uri="one.wav"))
             assert not (tmp_path / "mpd").exists()
 
@@ -158,7 +160,7 @@ def test_where_nothing_answers_a_stand_in_plays_until_the_hub_ends(tmp_path: Pat
 
     async def scene() -> Path:
         async with living(new_hub(tmp_path, part(address, stand_in=True, music=music))) as hub:
-            await until(hub, connected(hub))
+            await wait_until(hub, connected(hub))
             assert hub.uses_fallback
             assert f"MPD at {address} is not reached: nothing listens there" in hub.error
             assert hub.error.endswith("Until then the built-in silent player is used")
@@ -170,7 +172,7 @@ def test_where_nothing_answers_a_stand_in_plays_until_the_hub_ends(tmp_path: Pat
             await until_in_library(player)
             await player.add_source(Uri(uri="Ärzte/"), QueuePosition.REPLACE, play=True)
             await player.set_volume(20)
-            await until(
+            await wait_until(
                 hub, lambda: hub.state and (hub.state.playback, hub.state.volume) == (PlaybackState.PLAYING, 20)
             )
             assert answers(place)
@@ -193,11 +195,11 @@ def test_the_hub_moves_over_when_the_configured_mpd_appears(tmp_path: Path) -> N
 
         async def scene() -> None:
             async with living(new_hub(tmp_path, part(server.address, stand_in=True))) as hub:
-                await until(hub, lambda: hub.uses_fallback)
+                await wait_until(hub, lambda: hub.uses_fallback)
                 place = hub.upstream
                 assert isinstance(place, Path)
                 await asyncio.to_thread(server.start)
-                await until(hub, lambda: hub.state is not None and not hub.uses_fallback)
+                await wait_until(hub, lambda: hub.state is not None and not hub.uses_fallback)
                 assert (hub.upstream, hub.error) == (("127.0.0.1", server.port), "")
                 assert not answers(place), "the stand-in is not needed any more"
 
@@ -208,11 +210,11 @@ def test_the_hub_moves_over_when_the_configured_mpd_appears(tmp_path: Path) -> N
 def test_a_stand_in_that_is_killed_is_started_again(tmp_path: Path) -> None:
     async def scene() -> None:
         async with living(new_hub(tmp_path, part(f"127.0.0.1:{free_port()}", stand_in=True))) as hub:
-            await until(hub, connected(hub))
+            await wait_until(hub, connected(hub))
             for number in pids_of(tmp_path):
                 os.kill(number, signal.SIGKILL)
-            await until(hub, lambda: hub.state is None)
-            await until(hub, connected(hub))
+            await wait_until(hub, lambda: hub.state is None)
+            await wait_until(hub, connected(hub))
             assert len(pids_of(tmp_path)) == 1
 
     asyncio.run(scene())
@@ -282,7 +284,7 @@ def test_a_stand_in_that_cannot_start_says_why_and_the_rest_goes_on(
 
     async def scene() -> None:
         async with living(new_hub(state, part(f"127.0.0.1:{free_port()}", stand_in=True, music=music))) as hub:
-            await until(hub, lambda: "not reached: nothing" in hub.error)
+            await wait_until(hub, lambda: "not reached: nothing" in hub.error)
             assert told in hub.error
             with pytest.raises(Unavailable):
                 await hub.player()
@@ -300,7 +302,7 @@ def test_a_stand_in_that_ends_at_once_says_its_last_words(tmp_path: Path, monkey
 
     async def scene() -> None:
         async with living(new_hub(tmp_path, part(f"127.0.0.1:{free_port()}", stand_in=True))) as hub:
-            await until(hub, lambda: "not reached: nothing" in hub.error)
+            await wait_until(hub, lambda: "not reached: nothing" in hub.error)
             assert f"ended at once: no such output plugin; see {tmp_path}/mpd/mpd.log" in hub.error
 
     asyncio.run(scene())
@@ -309,7 +311,7 @@ def test_a_stand_in_that_ends_at_once_says_its_last_words(tmp_path: Path, monkey
 def test_without_a_stand_in_the_hub_tells_the_trouble_and_keeps_trying(tmp_path: Path) -> None:
     async def scene() -> None:
         async with living(new_hub(tmp_path, part(f"127.0.0.1:{free_port()}"))) as hub:
-            await until(hub, lambda: "nothing listens there" in hub.error)
+            await wait_until(hub, lambda: "nothing listens there" in hub.error)
         assert list(tmp_path.iterdir()) == []
 
     asyncio.run(scene())
@@ -322,10 +324,10 @@ def test_a_wrong_password_is_told_and_no_stand_in_hides_it(tmp_path: Path) -> No
         async def scene() -> None:
             player = part(server.address, stand_in=True)
             async with living(new_hub(tmp_path, player, {"MPD_PASSWORD": "wrong"})) as hub:
-                await until(hub, lambda: "put the right MPD_PASSWORD" in hub.error)
+                await wait_until(hub, lambda: "put the right MPD_PASSWORD" in hub.error)
                 assert hub.state is None
             async with living(new_hub(tmp_path, player, {"MPD_PASSWORD": "secret"})) as hub:
-                await until(hub, connected(hub))
+                await wait_until(hub, connected(hub))
 
         asyncio.run(scene())
         assert not (tmp_path / "mpd").exists()
@@ -334,7 +336,7 @@ def test_a_wrong_password_is_told_and_no_stand_in_hides_it(tmp_path: Path) -> No
 def test_a_fault_of_the_program_is_told_as_trouble_and_ends_nothing(tmp_path: Path) -> None:
     async def scene() -> None:
         async with living(new_hub(tmp_path, PluginConfig(kind="mpd", options="no options at all"))) as hub:
-            await until(hub, lambda: "internal error: AttributeError" in hub.error)
+            await wait_until(hub, lambda: "internal error: AttributeError" in hub.error)
 
     asyncio.run(scene())
 
@@ -346,9 +348,9 @@ def test_elapsed_goes_on_without_asking_the_player_and_ends_with_the_track(serve
 
     async def scene() -> None:
         async with living(hub):
-            await until(hub, connected(hub))
+            await wait_until(hub, connected(hub))
             await (await hub.player()).add_source(Uri(uri="one.wav"), QueuePosition.REPLACE, play=True)
-            await until(hub, lambda: hub.state and hub.state.playback is PlaybackState.PLAYING)
+            await wait_until(hub, lambda: hub.state and hub.state.playback is PlaybackState.PLAYING)
             assert elapsed() < 5
             before = elapsed()
             now[0] += 4
@@ -356,7 +358,7 @@ def test_elapsed_goes_on_without_asking_the_player_and_ends_with_the_track(serve
             now[0] += 1000
             assert elapsed() == 20
             await (await hub.player()).pause()
-            await until(hub, lambda: hub.state and hub.state.playback is PlaybackState.PAUSED)
+            await wait_until(hub, lambda: hub.state and hub.state.playback is PlaybackState.PAUSED)
             before = elapsed()
             now[0] += 4
             assert elapsed() == before
@@ -385,8 +387,8 @@ def test_an_idle_hub_does_not_wake(server: MpdServer, tmp_path: Path) -> None:
 
     async def scene() -> int:
         async with living(new_hub(tmp_path, part(server.address))) as hub:
-            await until(hub, connected(hub))
-            watchers = [asyncio.create_task(until(hub, lambda: False)) for _ in range(3)]
+            await wait_until(hub, connected(hub))
+            watchers = [asyncio.create_task(wait_until(hub, lambda: False)) for _ in range(3)]
             before = selector.wakes
             await asyncio.sleep(1)  # the quiet that is looked at
             woken = selector.wakes - before
@@ -419,7 +421,7 @@ def test_a_short_visit_finds_the_player_or_the_stand_in(tmp_path: Path) -> None:
             with pytest.raises(Unavailable, match="nothing listens there"):
                 await visit()
             async with living(new_hub(tmp_path, settings)) as hub:
-                await until(hub, lambda: hub.uses_fallback)
+                await wait_until(hub, lambda: hub.uses_fallback)
                 await visit()
                 assert told == [hub.error]
                 never = PluginConfig(kind="mpd", options=dataclasses.replace(settings.options, fallback_mpd=False))
@@ -459,10 +461,10 @@ def test_what_the_player_can_is_known_while_it_is_there(server: MpdServer, tmp_p
     async def scene() -> None:
         async with living(new_hub(tmp_path, part(server.address))) as hub:
             assert hub.capabilities == frozenset()
-            await until(hub, connected(hub))
+            await wait_until(hub, connected(hub))
             assert {Capability.VOLUME, Capability.MUTE, Capability.SEARCH, Capability.STICKERS} <= hub.capabilities
             server.kill()
-            await until(hub, lambda: hub.state is None)
+            await wait_until(hub, lambda: hub.state is None)
             assert hub.capabilities == frozenset()
 
     asyncio.run(scene())

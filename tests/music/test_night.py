@@ -1,4 +1,4 @@
-"""A night in a house: the real program with a real MPD; alarms, sleep, announcements, radio and volume at once."""
+"""A night: the real program with a real MPD; alarms, sleep, announcements, radio and volume at once."""
 
 import asyncio
 import contextlib
@@ -23,7 +23,7 @@ from pi_appliance.storage.model import Outcome
 from pi_appliance.system import clock, locks
 from tests.fakes.mpd_server import MpdServer, needs_mpd, running_mpd, running_radio
 from tests.fakes.radio_server import RadioServer, on_air
-from tests.installation import House, alive, until
+from tests.installation import Installation, is_running, wait_until
 from tests.test_daemon import up
 
 pytestmark = needs_mpd
@@ -85,8 +85,8 @@ class Ear:
         return [volume for at, volume, plays in self.heard if plays and at >= since]
 
 
-class Night(House):
-    """A house with its MPD, an ear, and what is done at once."""
+class Night(Installation):
+    """An installation with its MPD, an ear, and what is done at once."""
 
     def __init__(self, folder: Path, server: MpdServer, ear: Ear) -> None:
         super().__init__(folder)
@@ -121,7 +121,7 @@ class Night(House):
 
     def ended(self, job: str, seconds: float = 25) -> dict:
         """Wait until a run of JOB has succeeded and return it."""
-        until(lambda: Outcome.SUCCEEDED in self.outcomes(job), seconds)
+        wait_until(lambda: Outcome.SUCCEEDED in self.outcomes(job), seconds)
         return next(run for run in self.json("jobs", "history", job) if run["outcome"] == "succeeded")
 
     @property
@@ -168,11 +168,11 @@ def rises(volumes: list[int], step: int) -> bool:
 def test_three_announcements_one_after_the_other_and_the_music_goes_on(night: Night) -> None:
     odd = ["-w /tmp/x", 'it\'s "done";\n$(reboot)', "x" * 10_000]
     with up(night) as daemon:
-        until(lambda: "connected" in daemon.said)
+        wait_until(lambda: "connected" in daemon.said)
         music(night)
         for text in odd:
             night.begin("announce", text=text, volume=30)
-        until(lambda: night.outcomes().count(Outcome.SUCCEEDED) == 3, 30)
+        wait_until(lambda: night.outcomes().count(Outcome.SUCCEEDED) == 3, 30)
         assert "broke off" not in daemon.said
     assert (night.folder / "said.text").read_text("utf-8") == "".join(odd)
     assert set(re.findall(r"(?m)^-.*", (night.folder / "said.args").read_text("utf-8"))) == {"-f", "-w"}
@@ -184,23 +184,23 @@ def test_an_alarm_is_cut_off_again_and_again_and_never_jumps(night: Night) -> No
     night.furnish(JOBS.replace("fade: 5s", "fade: 7s"))
     began = time.monotonic()
     with up(night) as daemon:
-        until(lambda: night.ear.heard and night.volume == 20)  # the start volume
+        wait_until(lambda: night.ear.heard and night.volume == 20)  # the start volume
         night.begin("wake")
-        until(lambda: 8 <= night.volume < 20 and night.status("%state%") == "playing")
+        wait_until(lambda: 8 <= night.volume < 20 and night.status("%state%") == "playing")
         daemon.hears(signal.SIGTERM)
         daemon.status()
     assert night.last("wake")["outcome"] == "stopped", night.last("wake")
     with up(night) as daemon:  # the music has played on
-        until(lambda: night.volume > 10)
+        wait_until(lambda: night.volume > 10)
         night.server.kill()
         night.server.start()
-        until(lambda: night.status("%state%") == "playing")
+        wait_until(lambda: night.status("%state%") == "playing")
         assert rises(night.ear.loud(began), 6), [(round(a - began, 1), v, p) for a, v, p in night.ear.heard]
-        until(lambda: night.volume > 12)
+        wait_until(lambda: night.volume > 12)
         daemon.process.kill()
         os.kill(pid := night.pid("wake"), signal.SIGKILL)
         night.server.kill()
-        until(lambda: not alive(pid))
+        wait_until(lambda: not is_running(pid))
     assert max(night.ear.loud(began)) < 40
     night.server.start()
     again = time.monotonic()
@@ -214,10 +214,10 @@ def test_an_alarm_is_cut_off_again_and_again_and_never_jumps(night: Night) -> No
 
 def test_of_two_alarms_at_the_same_minute_one_rings_and_a_sleep_that_fades_makes_room(night: Night) -> None:
     with up(night):
-        until(lambda: night.ear.heard and night.volume == 20)
+        wait_until(lambda: night.ear.heard and night.volume == 20)
         music(night)
         assert night.run("music", "sleep", "20s", "--fade", "19s").returncode == 0
-        until(lambda: night.volume < 42)
+        wait_until(lambda: night.volume < 42)
         began = time.monotonic()
         night.begin("wake", "other")
         found = [night.ended(job) for job in ("wake", "other", "sleep")]
@@ -233,9 +233,9 @@ def test_of_two_alarms_at_the_same_minute_one_rings_and_a_sleep_that_fades_makes
 
 def test_an_announcement_while_an_alarm_rises_is_heard_and_the_alarm_rises_on(night: Night) -> None:
     with up(night):
-        until(lambda: night.ear.heard and night.volume == 20)
+        wait_until(lambda: night.ear.heard and night.volume == 20)
         night.begin("wake")
-        until(lambda: night.volume in range(8, 20) and night.status("%state%") == "playing")
+        wait_until(lambda: night.volume in range(8, 20) and night.status("%state%") == "playing")
         night.begin("announce", text="breakfast", volume=30)
         assert night.ended("announce")["summary"] == "announced"
         wake = night.ended("wake")
@@ -251,9 +251,9 @@ def test_a_radio_that_dies_in_the_fade_is_left_to_the_alarm(night: Night) -> Non
         rest = "stations: stations.yaml\nradio: {silence-timeout: 1s, fallback: [two.wav]}"
         night.furnish(play="one, one.wav", rest=rest)
         with up(night) as daemon:
-            until(lambda: night.ear.heard and night.volume == 20)
+            wait_until(lambda: night.ear.heard and night.volume == 20)
             night.begin("wake")
-            until(lambda: night.volume in range(8, 20) and night.status("%state%") == "playing")
+            wait_until(lambda: night.volume in range(8, 20) and night.status("%state%") == "playing")
             radio.gone = True
             radio.hang_up()
             wake = night.ended("wake")
@@ -281,7 +281,7 @@ def station() -> Iterator[RadioServer]:
     thread = threading.Thread(target=lambda: asyncio.run(play()))
     thread.start()
     try:
-        yield until(lambda: found)[0]
+        yield wait_until(lambda: found)[0]
     finally:
         over.set()
         thread.join()

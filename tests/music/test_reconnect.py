@@ -142,7 +142,7 @@ def test_after_three_tries_the_next_that_plays_takes_its_place_and_leaves_it_aga
     async def scene() -> None:
         async with watched(player, TWO, THREE) as hub:
             player.dead |= {ONE, TWO}
-            player.fail("no route to the house")
+            player.fail("no route to host")
             await driven.go(8)
             assert player.heard[:3] == ["play_id 1"] * 3
             await driven.go(30)

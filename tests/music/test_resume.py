@@ -46,8 +46,8 @@ async def kept(
 ) -> AsyncIterator[PlayerHub]:
     """Have a hub and what keeps its place live within the block, which ends as in a power cut."""
     driven = player.time
-    house = PlayerPolicy(volume_policy=policy, now=driven.now)
-    hub = PlayerHub(soft_part(player), Path("/nowhere"), {}, policy=house, clock=driven.monotonic)
+    installation = PlayerPolicy(volume_policy=policy, now=driven.now)
+    hub = PlayerHub(soft_part(player), Path("/nowhere"), {}, policy=installation, clock=driven.monotonic)
     keeper = PlaybackResumer(hub, folder, boot=boot, sessions=work, sleep=driven.nap, clock=driven.monotonic)
     tasks = [asyncio.ensure_future(hub.run()), asyncio.ensure_future(keeper.run())]
     try:

@@ -19,8 +19,8 @@ from pi_appliance.music.mpd import player as mpd
 from pi_appliance.storage.history import Store
 from tests.fakes.mpd_server import MpdServer, free_port, needs_mpd, running_mpd
 from tests.fakes.radio_server import on_air
-from tests.installation import House
-from tests.installation import until as eventually
+from tests.installation import Installation
+from tests.installation import wait_until as eventually
 
 pytestmark = needs_mpd
 
@@ -188,11 +188,11 @@ def test_who_looks_after_an_idle_player_sleeps(server: MpdServer, tmp_path: Path
         assert runner.run(scene()) <= 4, "the end of the quiet, and what was just going on"
 
 
-def test_another_policy_is_taken_over_by_the_daemon_that_runs(server: MpdServer, house: House) -> None:
+def test_another_policy_is_taken_over_by_the_daemon_that_runs(server: MpdServer, installation: Installation) -> None:
     port = free_port()
 
     def write(loudest: int) -> None:
-        house.write(
+        installation.write(
             "",
             f"player: {{kind: mpd, with: {{address: '{server.address}'}}}}\n"
             f"volume: {{maximum: {loudest}}}\nweb: {{port: 0}}\nmpd-proxy: {{port: {port}}}",
@@ -205,7 +205,7 @@ def test_another_policy_is_taken_over_by_the_daemon_that_runs(server: MpdServer,
         return int(server.mpc("volume").removeprefix("volume:").strip(" %"))
 
     write(50)
-    with house.start("up") as daemon:
+    with installation.start("up") as daemon:
         try:
             eventually(lambda: "MPD apps" in (daemon.stdout.readline() if daemon.stdout else ""))
             eventually(lambda: turned_up(port) == 50)

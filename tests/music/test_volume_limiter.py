@@ -46,9 +46,9 @@ def house_of(driven: DrivenTime, store: Store, policy: VolumePolicy | None = QUI
 
 
 @contextlib.asynccontextmanager
-async def guarded(player: SoftPlayer, house: PlayerPolicy, *, boot: str = "first") -> AsyncIterator[PlayerHub]:
+async def guarded(player: SoftPlayer, installation: PlayerPolicy, *, boot: str = "first") -> AsyncIterator[PlayerHub]:
     """Have a hub and its guard live within the block, and both have met the player."""
-    hub = PlayerHub(soft_part(player), Path("/nowhere"), {}, policy=house, clock=player.time.monotonic)
+    hub = PlayerHub(soft_part(player), Path("/nowhere"), {}, policy=installation, clock=player.time.monotonic)
     work = [hub.run(), VolumeLimiter(hub, boot=boot, sleep=player.time.nap).run()]
     tasks = [asyncio.ensure_future(each) for each in work]
     try:

@@ -30,9 +30,9 @@ RECIPES = re.findall(
 
 
 @pytest.mark.parametrize("recipe", RECIPES, ids=range(len(RECIPES)))
-def test_the_recipes_in_the_docs_are_good(house, recipe):
-    house.config.write_text(f"state-dir: {house.state}\n{recipe}", "utf-8")
-    done = house.run("config", "check", environment=dict.fromkeys(re.findall(r"\$\{(\w+)\}", recipe), "abc"))
+def test_the_recipes_in_the_docs_are_good(installation, recipe):
+    installation.config.write_text(f"state-dir: {installation.state}\n{recipe}", "utf-8")
+    done = installation.run("config", "check", environment=dict.fromkeys(re.findall(r"\$\{(\w+)\}", recipe), "abc"))
     assert (done.returncode, done.stderr) == (0, "")
 
 
@@ -54,11 +54,11 @@ def test_the_recipes_in_the_docs_are_good(house, recipe):
         ("", JOB[:-1] + ", healthchecks-url: 'hush'}", "this is no address; write one such as https://hc-ping.com/"),
     ],
 )
-def test_a_wrong_name_or_ping_is_reported_at_its_place(house, ear, rest, job, told):
-    house.write(job, phone(ear, rest))
-    done = house.run("config", "check", environment=HOOK)
+def test_a_wrong_name_or_ping_is_reported_at_its_place(installation, ear, rest, job, told):
+    installation.write(job, phone(ear, rest))
+    done = installation.run("config", "check", environment=HOOK)
     assert done.returncode == 2
-    lines = house.config.read_text("utf-8").splitlines()
+    lines = installation.config.read_text("utf-8").splitlines()
     (number,) = (number for number, text in enumerate(lines, 1) if "{on-" in text or "healthchecks-url:" in text)
     assert told.format(number) in done.stderr
 
@@ -74,92 +74,92 @@ def test_a_wrong_name_or_ping_is_reported_at_its_place(house, ear, rest, job, to
         ("kind: command, with: {run: []}", "no program is named"),
     ],
 )
-def test_a_wrong_notifier_is_reported_without_its_address(house, notifier, message):
-    house.write(JOB, f"notifiers:\n  phone: {{{notifier}}}")
-    done = house.run("config", "check")
+def test_a_wrong_notifier_is_reported_without_its_address(installation, notifier, message):
+    installation.write(JOB, f"notifiers:\n  phone: {{{notifier}}}")
+    done = installation.run("config", "check")
     assert done.returncode == 2
-    assert done.stderr.startswith(f"{house.config}:5:")
+    assert done.stderr.startswith(f"{installation.config}:5:")
     assert message in done.stderr
     assert "hush" not in done.stderr
 
 
-def test_a_missing_secret_is_a_warning_at_its_place(house, ear):
-    house.write(f"{JOB[:-1]}, healthchecks-url: 'https://hc-ping.com/${{HC}}'}}", phone(ear))
-    done = house.run("config", "check")
+def test_a_missing_secret_is_a_warning_at_its_place(installation, ear):
+    installation.write(f"{JOB[:-1]}, healthchecks-url: 'https://hc-ping.com/${{HC}}'}}", phone(ear))
+    done = installation.run("config", "check")
     assert done.returncode == 0
     assert "no HOOK among the secrets; put it into secrets.env (warning)" in done.stderr
     assert "no HC among the secrets; put it into secrets.env (warning)" in done.stderr
-    assert house.run("config", "check", environment={**HOOK, "HC": "1"}).stderr == ""
+    assert installation.run("config", "check", environment={**HOOK, "HC": "1"}).stderr == ""
 
 
-def test_the_list_shows_the_use_of_each_notifier_but_no_address(house, ear):
-    house.write(
+def test_the_list_shows_the_use_of_each_notifier_but_no_address(installation, ear):
+    installation.write(
         f"{JOB[:-1]}, notify: {{on-failure: [mailer]}}}}",
         phone(ear).replace("notifiers:", "notifiers:\n  mailer: {kind: command, with: {run: [mail, me]}}"),
     )
-    told = house.run("notifiers", "list").stdout
+    told = installation.run("notifiers", "list").stdout
     assert told.splitlines()[1].split() == ["mailer", "command", "mail", "…", "backup"]
     assert told.splitlines()[2].split() == ["phone", "apprise", "json://…", "(HOOK)", "every", "job"]
-    house.write(JOB)
-    assert house.run("notifiers", "list").stdout == "no notifiers are configured; see docs/notifications.md\n"
+    installation.write(JOB)
+    assert installation.run("notifiers", "list").stdout == "no notifiers are configured; see docs/notifications.md\n"
 
 
-def test_a_test_reports_the_result(house, ear):
-    house.write(JOB, phone(ear))
-    done = house.run("notifiers", "test", environment=HOOK)
+def test_a_test_reports_the_result(installation, ear):
+    installation.write(JOB, phone(ear))
+    done = installation.run("notifiers", "test", environment=HOOK)
     assert (done.returncode, done.stdout) == (0, "phone: sent\n")
     assert ear.heard[0].path == "/sesame"
     assert ear.heard[0].json["title"].startswith("a test from ")
 
     ear.faults.append(403)
-    done = house.run("notifiers", "test", "phone", environment=HOOK)
+    done = installation.run("notifiers", "test", "phone", environment=HOOK)
     assert done.returncode == 1
     assert done.stderr == "phone: not sent: the service answered 403: not allowed with this user or token\n"
-    done = house.run("notifiers", "test", "phone")
+    done = installation.run("notifiers", "test", "phone")
     assert done.stderr == "phone: not sent: no HOOK among the secrets; put it into secrets.env\n"
-    done = house.run("notifiers", "test", "fone")
+    done = installation.run("notifiers", "test", "fone")
     assert (done.returncode, done.stderr) == (2, "pi-appliance: no notifier is called 'fone'; did you mean 'phone'?\n")
 
 
-def test_a_text_is_sent_to_the_notifiers_of_the_file_or_the_option(house, ear):
-    house.write(JOB, phone(ear))
-    assert house.run("notifiers", "send", "hello", "--to", "phone", environment=HOOK).stdout == "phone: sent\n"
-    assert house.run("notifiers", "send", "hello again", environment=HOOK).returncode == 0
+def test_a_text_is_sent_to_the_notifiers_of_the_file_or_the_option(installation, ear):
+    installation.write(JOB, phone(ear))
+    assert installation.run("notifiers", "send", "hello", "--to", "phone", environment=HOOK).stdout == "phone: sent\n"
+    assert installation.run("notifiers", "send", "hello again", environment=HOOK).returncode == 0
     assert ear.titles == ["hello", "hello again"]
-    house.write(JOB, phone(ear, ""))
-    done = house.run("notifiers", "send", "hello", environment=HOOK)
+    installation.write(JOB, phone(ear, ""))
+    done = installation.run("notifiers", "send", "hello", environment=HOOK)
     assert (done.returncode, done.stderr.partition(";")[0]) == (1, "pi-appliance: no notifier is named")
 
 
-def test_a_text_that_cannot_be_sent_is_sent_by_the_next_run(house):
+def test_a_text_that_cannot_be_sent_is_sent_by_the_next_run(installation):
     with http_ear() as ear:
         port = ear.port
-    house.write(JOB, phone(ear))
-    house.run("jobs", "list")
-    done = house.run("notifiers", "send", "it fell over", environment=HOOK)
+    installation.write(JOB, phone(ear))
+    installation.run("jobs", "list")
+    done = installation.run("notifiers", "send", "it fell over", environment=HOOK)
     assert done.returncode == 0
     assert done.stderr.splitlines() == [
         "phone: not sent: not reached: nothing listens there",
         "phone: it will be sent later; see: pi-appliance notifiers list",
     ]
-    assert "it fell over" in house.run("notifiers", "list").stdout
+    assert "it fell over" in installation.run("notifiers", "list").stdout
     with http_ear(port) as ear:
-        house.run("jobs", "run", "backup", environment=HOOK)
+        installation.run("jobs", "run", "backup", environment=HOOK)
         assert ear.titles == ["it fell over"]
 
 
-def test_a_text_is_sent_when_other_parts_of_the_file_are_wrong(house, ear):
-    house.write("backup: {kind: nonsense}", phone(ear) + "\ncolour: red")
-    assert house.run("config", "check").returncode == 2
-    assert house.run("notifiers", "send", "the file is wrong", environment=HOOK).stdout == "phone: sent\n"
+def test_a_text_is_sent_when_other_parts_of_the_file_are_wrong(installation, ear):
+    installation.write("backup: {kind: nonsense}", phone(ear) + "\ncolour: red")
+    assert installation.run("config", "check").returncode == 2
+    assert installation.run("notifiers", "send", "the file is wrong", environment=HOOK).stdout == "phone: sent\n"
     assert ear.titles == ["the file is wrong"]
 
 
-def test_without_a_state_folder_nothing_is_stored(house):
+def test_without_a_state_folder_nothing_is_stored(installation):
     with http_ear() as ear:
         pass
-    house.write(JOB, phone(ear))
-    done = house.run("notifiers", "send", "it fell over", environment=HOOK)
+    installation.write(JOB, phone(ear))
+    done = installation.run("notifiers", "send", "it fell over", environment=HOOK)
     assert done.returncode == 75
     assert done.stderr.splitlines()[-1].startswith("pi-appliance: the message cannot be stored")
-    assert not house.state.exists()
+    assert not installation.state.exists()

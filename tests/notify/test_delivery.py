@@ -14,7 +14,7 @@ from pi_appliance.storage.history import Store
 from pi_appliance.storage.model import Outcome, Trigger
 from pi_appliance.storage.queues import Outbox
 from tests.fakes.http_recorder import Ear, http_ear
-from tests.installation import House
+from tests.installation import Installation
 
 NOON = datetime(2026, 5, 1, 12, tzinfo=UTC)
 TOLD = NotifyTargets(on_failure=["phone"], on_recovery=["phone"])
@@ -24,16 +24,20 @@ SECRET = bytes(32)
 class Post:
     """A store, an ear, and a clock that the test sets."""
 
-    def __init__(self, house: House, ear: Ear, *, pings: bool = False) -> None:
+    def __init__(self, installation: Installation, ear: Ear, *, pings: bool = False) -> None:
         jobs = "".join(
             f"j{n}: {{kind: command, healthchecks-url: 'http://{ear.address}/{n}', with: {{run: [x]}}}}\n"
             for n in range(5)
         )
-        house.write(
+        installation.write(
             jobs if pings else "", f"notifiers:\n  phone: {{kind: apprise, with: {{url: 'json://{ear.address}'}}}}"
         )
-        house.state.mkdir()
-        self.to, self.store, self.now = load_notifiers(house.config), Store(house.state / "history.db"), NOON
+        installation.state.mkdir()
+        self.to, self.store, self.now = (
+            load_notifiers(installation.config),
+            Store(installation.state / "history.db"),
+            NOON,
+        )
         self.outbox = Outbox(self.store)
 
     def end(self, job: str, outcome: Outcome, told: NotifyTargets = TOLD) -> None:
@@ -62,8 +66,8 @@ def ear() -> Iterator[Ear]:
 
 
 @pytest.fixture
-def post(house: House, ear: Ear) -> Iterator[Post]:
-    made = Post(house, ear)
+def post(installation: Installation, ear: Ear) -> Iterator[Post]:
+    made = Post(installation, ear)
     yield made
     made.store.close()
 
@@ -174,8 +178,8 @@ def test_where_nothing_can_be_noted_nothing_is_sent(post, ear):
     assert ear.heard == []
 
 
-def test_a_refused_ping_is_its_own_trouble_and_a_host_that_is_away_that_of_all_its_pings(house, ear):
-    post = Post(house, ear, pings=True)
+def test_a_refused_ping_is_its_own_trouble_and_a_host_that_is_away_that_of_all_its_pings(installation, ear):
+    post = Post(installation, ear, pings=True)
     for number in range(5):
         post.end(f"j{number}", Outcome.SUCCEEDED, NotifyTargets(ping=True))
     ear.faults += [200, 404, 503]

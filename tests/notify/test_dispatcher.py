@@ -18,7 +18,7 @@ from pi_appliance.scheduling.appliance import Appliance
 from pi_appliance.storage.model import Outcome, Trigger
 from pi_appliance.storage.queues import Outbox
 from tests.fakes.http_recorder import Ear, http_ear
-from tests.installation import House, until
+from tests.installation import Installation, wait_until
 
 
 @pytest.fixture
@@ -28,69 +28,76 @@ def ear() -> Iterator[Ear]:
 
 
 @pytest.fixture
-def appliance(house: House, ear: Ear) -> Iterator[Appliance]:
+def appliance(installation: Installation, ear: Ear) -> Iterator[Appliance]:
     """Return an appliance in which a job has just begun to fail."""
-    house.write(
+    installation.write(
         "a: {kind: command, with: {run: [x]}}",
         f"notifiers:\n  phone: {{kind: apprise, with: {{url: 'json://{ear.address}?rto=60'}}}}",
     )
-    with Appliance.open(house.config) as opened:
+    with Appliance.open(installation.config) as opened:
         now = datetime.now(UTC)
         run, _ = opened.store.start_run(job="a", kind="command", trigger=Trigger.MANUAL, due=None, now=now)
         opened.store.finish_run(run, Outcome.FAILED, "no", now=now, told=NotifyTargets(on_failure=["phone"]))
         yield opened
 
 
-def start(house: House) -> subprocess.Popen[str]:
+def start(installation: Installation) -> subprocess.Popen[str]:
     """Start the courier as a run does at its end."""
     return subprocess.Popen(
-        [sys.executable, "-m", "pi_appliance.notify.worker", str(os.getpid()), str(house.config), str(house.state)],
-        env=house.environment(),
+        [
+            sys.executable,
+            "-m",
+            "pi_appliance.notify.worker",
+            str(os.getpid()),
+            str(installation.config),
+            str(installation.state),
+        ],
+        env=installation.environment(),
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
     )
 
 
-def as_if_a_minute_had_passed(house: House) -> None:
+def as_if_a_minute_had_passed(installation: Installation) -> None:
     """Let what was tried be due again."""
     before = (datetime.now(UTC) - timedelta(minutes=1)).strftime("%Y-%m-%dT%H:%M:%S.000Z")
-    with contextlib.closing(sqlite3.connect(house.state / "history.db")) as db:
+    with contextlib.closing(sqlite3.connect(installation.state / "history.db")) as db:
         db.execute("UPDATE outbox SET next = ?", (before,))
         db.commit()
 
 
-def test_killed_between_sending_and_noting_it_sends_once_more_and_then_never_again(house, appliance, ear):
+def test_killed_between_sending_and_noting_it_sends_once_more_and_then_never_again(installation, appliance, ear):
     ear.faults.append("hold")
-    with start(house) as first:
-        until(lambda: ear.heard)
+    with start(installation) as first:
+        wait_until(lambda: ear.heard)
         first.kill()
     ear.released.set()
     (letter,) = Outbox(appliance.store).waiting()
     assert (letter.attempts, letter.last_error) == (1, "it was cut off while it was sent")
-    with start(house) as second:
+    with start(installation) as second:
         assert second.wait(30) == 0
     assert len(ear.heard) == 1, "not at once"
     for _ in range(3):
-        as_if_a_minute_had_passed(house)
-        with start(house) as again:
+        as_if_a_minute_had_passed(installation)
+        with start(installation) as again:
             assert again.wait(30) == 0
     assert [each.json["title"].split()[0] for each in ear.heard] == ["a", "a"]
     assert all("Run 1," in each.json["message"] for each in ear.heard), "so that a double is known"
 
 
-def test_of_many_at_once_one_sends(house, appliance, ear):
-    couriers = [start(house) for _ in range(4)]
+def test_of_many_at_once_one_sends(installation, appliance, ear):
+    couriers = [start(installation) for _ in range(4)]
     assert [each.communicate(timeout=60)[1] for each in couriers] == [""] * 4
     assert len(ear.heard) == 1
 
 
-def test_one_that_came_while_another_was_at_it_is_not_forgotten(house, appliance, ear):
+def test_one_that_came_while_another_was_at_it_is_not_forgotten(installation, appliance, ear):
     ear.faults.append("hold")
-    with start(house) as first:
-        until(lambda: ear.heard)
+    with start(installation) as first:
+        wait_until(lambda: ear.heard)
         Outbox(appliance.store).put("phone", Message(title="meanwhile", body=""), now=datetime.now(UTC))
-        with start(house) as second:
+        with start(installation) as second:
             assert second.wait(30) == 0
         assert len(ear.heard) == 1, "it was left to the first"
         ear.released.set()
@@ -98,7 +105,7 @@ def test_one_that_came_while_another_was_at_it_is_not_forgotten(house, appliance
     assert ear.titles[1:] == ["meanwhile"]
 
 
-def test_it_dies_with_whoever_started_it(house, appliance, ear):
+def test_it_dies_with_whoever_started_it(installation, appliance, ear):
     ear.faults.append("hold")
     code = (
         "import os, subprocess, sys\n"
@@ -107,11 +114,11 @@ def test_it_dies_with_whoever_started_it(house, appliance, ear):
         "print(courier.pid, flush=True)\n"
         "courier.wait()\n"
     )
-    words = [sys.executable, "-c", code, str(house.config), str(house.state)]
-    with subprocess.Popen(words, env=house.environment(), stdout=subprocess.PIPE, text=True) as parent:
+    words = [sys.executable, "-c", code, str(installation.config), str(installation.state)]
+    with subprocess.Popen(words, env=installation.environment(), stdout=subprocess.PIPE, text=True) as parent:
         assert parent.stdout is not None
         courier = os.pidfd_open(int(parent.stdout.readline()))
-        until(lambda: ear.heard)
+        wait_until(lambda: ear.heard)
         parent.kill()
     assert ended(courier)
 
@@ -126,11 +133,11 @@ def ended(process: int) -> bool:
         os.close(process)
 
 
-def test_secrets_that_cannot_be_read_are_told_where_the_letter_waits(house, appliance, ear):
-    secrets = house.folder / "secrets.env"
+def test_secrets_that_cannot_be_read_are_told_where_the_letter_waits(installation, appliance, ear):
+    secrets = installation.folder / "secrets.env"
     secrets.write_text("HOOK=hush", "ascii")
     secrets.chmod(0o644)
-    with start(house) as courier:
+    with start(installation) as courier:
         assert courier.wait(30) == 0
     assert ear.heard == []
     (letter,) = Outbox(appliance.store).waiting()
@@ -156,8 +163,8 @@ class Looking:
             await asyncio.wait([self.courier._going_on])
 
 
-def test_the_daemon_sends_what_is_due_and_rests_between(house, appliance, ear, monkeypatch):
-    monkeypatch.setenv("PYTHONPATH", house.environment()["PYTHONPATH"])
+def test_the_daemon_sends_what_is_due_and_rests_between(installation, appliance, ear, monkeypatch):
+    monkeypatch.setenv("PYTHONPATH", installation.environment()["PYTHONPATH"])
 
     async def scene() -> None:
         looking = Looking(appliance)
@@ -176,8 +183,8 @@ def test_the_daemon_sends_what_is_due_and_rests_between(house, appliance, ear, m
     asyncio.run(scene())
 
 
-def test_the_daemon_ends_it_when_it_stops(house, appliance, ear, monkeypatch):
-    monkeypatch.setenv("PYTHONPATH", house.environment()["PYTHONPATH"])
+def test_the_daemon_ends_it_when_it_stops(installation, appliance, ear, monkeypatch):
+    monkeypatch.setenv("PYTHONPATH", installation.environment()["PYTHONPATH"])
     ear.faults.append("hold")
 
     async def scene() -> None:
@@ -203,12 +210,12 @@ def test_a_store_that_fails_is_told_once_and_does_not_end_the_daemon(appliance, 
     assert told.startswith("notifications are not sent: ")
 
 
-def test_neither_a_run_nor_the_daemon_loads_what_sends(house):
+def test_neither_a_run_nor_the_daemon_loads_what_sends(installation):
     code = (
         "import sys, pi_appliance.jobs.cli.group, pi_appliance.daemon_cli\n"
         "print([name for name in ('apprise', 'httpx', 'urllib.request') if name in sys.modules])"
     )
     done = subprocess.run(
-        [sys.executable, "-c", code], env=house.environment(), capture_output=True, text=True, check=True
+        [sys.executable, "-c", code], env=installation.environment(), capture_output=True, text=True, check=True
     )
     assert done.stdout == "[]\n"

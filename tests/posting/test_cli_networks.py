@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.installation import ROOT, House, until
-from tests.other_user import NOBODY, Abroad
+from tests.installation import ROOT, Installation, wait_until
+from tests.other_user import NOBODY, PublicInstallation
 
 KINDS = ROOT / "tests" / "fakes" / "plugins"
 JOB = "it: {kind: command, with: {run: ['true']}}"
@@ -23,19 +23,19 @@ TOKEN = "sésame 'open' \"# =b/64+%\\"
 
 
 @pytest.fixture
-def home(house: House) -> House:
-    house.write(JOB, NETWORKS)
-    return house
+def home(installation: Installation) -> Installation:
+    installation.write(JOB, NETWORKS)
+    return installation
 
 
 def run(
-    house: House, *words: str, answers: str = "", environment: dict[str, str] | None = None
+    installation: Installation, *words: str, answers: str = "", environment: dict[str, str] | None = None
 ) -> subprocess.CompletedProcess[str]:
     """Run `pi-appliance networks WORDS` with ANSWERS in a pipe."""
-    variables = house.environment({"PYTHONIOENCODING": "utf-8", **(environment or {})})
+    variables = installation.environment({"PYTHONIOENCODING": "utf-8", **(environment or {})})
     variables["PYTHONPATH"] = f"{KINDS}:{variables['PYTHONPATH']}"
     done = subprocess.run(
-        [*house.program, "networks", *words, "--config", str(house.config)],
+        [*installation.program, "networks", *words, "--config", str(installation.config)],
         env=variables,
         input=answers,
         capture_output=True,
@@ -48,12 +48,12 @@ def run(
     return done
 
 
-def secrets_of(house: House) -> Path:
-    return house.folder / "secrets.env"
+def secrets_of(installation: Installation) -> Path:
+    return installation.folder / "secrets.env"
 
 
-def put(house: House, text: str) -> Path:
-    path = secrets_of(house)
+def put(installation: Installation, text: str) -> Path:
+    path = secrets_of(installation)
     path.write_text(text, "utf-8")
     path.chmod(0o600)
     return path
@@ -206,24 +206,26 @@ def read_until(keyboard: int, words: bytes | None, seen: bytearray) -> None:
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can be somebody else")
-def test_what_root_stores_belongs_to_whom_the_appliance_is(abroad: Abroad) -> None:
-    abroad.write(JOB, NETWORKS)
-    abroad.state.mkdir()
-    os.chown(abroad.state, NOBODY, NOBODY)
+def test_what_root_stores_belongs_to_whom_the_appliance_is(public_installation: PublicInstallation) -> None:
+    public_installation.write(JOB, NETWORKS)
+    public_installation.state.mkdir()
+    os.chown(public_installation.state, NOBODY, NOBODY)
     for _ in range(2):  # a new file, and one that is there
-        done = run(abroad, "login", "mine", answers="maker\nright\n")
+        done = run(public_installation, "login", "mine", answers="maker\nright\n")
         assert "which only nobody can read" in done.stdout, done.stderr
-        path = secrets_of(abroad)
+        path = secrets_of(public_installation)
         assert (path.stat().st_uid, stat.S_IMODE(path.stat().st_mode)) == (NOBODY, 0o600)
-    assert list(abroad.state.iterdir()) == [], "nothing of root's is in its state"
+    assert list(public_installation.state.iterdir()) == [], "nothing of root's is in its state"
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can be somebody else")
-def test_who_may_not_write_the_secrets_is_told_so_before_anything_is_asked(abroad: Abroad) -> None:
-    abroad.write(JOB, "networks:\n  bird: {kind: x}")
+def test_who_may_not_write_the_secrets_is_told_so_before_anything_is_asked(
+    public_installation: PublicInstallation,
+) -> None:
+    public_installation.write(JOB, "networks:\n  bird: {kind: x}")
     done = subprocess.run(
-        [*abroad.program, "networks", "login", "bird", "--config", str(abroad.config)],
-        env=abroad.environment(),
+        [*public_installation.program, "networks", "login", "bird", "--config", str(public_installation.config)],
+        env=public_installation.environment(),
         input="a\nb\n",
         capture_output=True,
         text=True,
@@ -233,7 +235,7 @@ def test_who_may_not_write_the_secrets_is_told_so_before_anything_is_asked(abroa
         check=False,
     )
     assert done.returncode == 1
-    why = f"{abroad.folder}/secrets.env is not for nobody to write; run this with sudo in front"
+    why = f"{public_installation.folder}/secrets.env is not for nobody to write; run this with sudo in front"
     assert done.stderr == f"pi-appliance: {why}\n"
 
 
@@ -350,7 +352,7 @@ def test_the_private_mpd_sees_none_either(home):
         "PATH": f"{mpd.parent}:{os.environ['PATH']}",
     }
     with home.start("up", environment=environment) as daemon:
-        seen = until(lambda: (path := home.folder / "mpd.env").exists() and path.read_text("utf-8"))
+        seen = wait_until(lambda: (path := home.folder / "mpd.env").exists() and path.read_text("utf-8"))
         daemon.terminate()
     assert "PATH=" in seen
     assert "hush" not in seen

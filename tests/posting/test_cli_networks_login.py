@@ -11,7 +11,7 @@ from tests.fakes.bluesky_account import DID, HANDLE, PASSWORD
 from tests.fakes.bluesky_server import fake_bluesky
 from tests.fakes.mastodon_server import fake_mastodon
 from tests.fakes.x_server import SECRETS, fake_x
-from tests.installation import House
+from tests.installation import Installation
 
 JOB = "it: {kind: command, with: {run: ['true']}}"
 
@@ -49,10 +49,10 @@ class Conversation:
 
 
 @contextlib.contextmanager
-def logging_in(house: House, name: str) -> Iterator[Conversation]:
+def logging_in(installation: Installation, name: str) -> Iterator[Conversation]:
     process = subprocess.Popen(
-        [*house.program, "networks", "login", name, "--config", str(house.config)],
-        env=house.environment({"PYTHONUNBUFFERED": "1"}),
+        [*installation.program, "networks", "login", name, "--config", str(installation.config)],
+        env=installation.environment({"PYTHONUNBUFFERED": "1"}),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -65,19 +65,19 @@ def logging_in(house: House, name: str) -> Iterator[Conversation]:
         process.kill()
 
 
-def stored(house: House) -> dict[str, str]:
-    path = house.folder / "secrets.env"
+def stored(installation: Installation) -> dict[str, str]:
+    path = installation.folder / "secrets.env"
     return secrets.parse(path.read_bytes(), path)
 
 
-def told_who(house: House, name: str) -> Sequence[str]:
-    return house.run("networks", "test", name).stdout.splitlines()
+def told_who(installation: Installation, name: str) -> Sequence[str]:
+    return installation.run("networks", "test", name).stdout.splitlines()
 
 
-def test_x_by_its_pin(house):
+def test_x_by_its_pin(installation):
     with fake_x() as server:
-        house.write(JOB, f"networks:\n  bird: {{kind: x, with: {{server: '{server.address}'}}}}")
-        with logging_in(house, "bird") as owner:
+        installation.write(JOB, f"networks:\n  bird: {{kind: x, with: {{server: '{server.address}'}}}}")
+        with logging_in(installation, "bird") as owner:
             owner.answer("API key (or consumer key)", SECRETS["X_CONSUMER_KEY"])
             owner.answer("API key secret", SECRETS["X_CONSUMER_SECRET"])
             owner.answer("else Enter, for a PIN", "")
@@ -85,17 +85,17 @@ def test_x_by_its_pin(house):
             status, said = owner.end()
         assert status == 0, owner.seen
         assert said.startswith("bird: @shelf_bot")
-        assert f"(the keys are right); they are in {house.folder}/secrets.env" in said
-        assert stored(house) == SECRETS
-        assert told_who(house, "bird")[0].startswith("bird: @shelf_bot")
+        assert f"(the keys are right); they are in {installation.folder}/secrets.env" in said
+        assert stored(installation) == SECRETS
+        assert told_who(installation, "bird")[0].startswith("bird: @shelf_bot")
         assert server.posts == []
         assert not [value for value in SECRETS.values() if value in owner.seen + said]
 
 
-def test_x_with_the_tokens_of_the_console_that_are_wrong(house):
+def test_x_with_the_tokens_of_the_console_that_are_wrong(installation):
     with fake_x() as server:
-        house.write(JOB, f"networks:\n  bird: {{kind: x, with: {{server: '{server.address}'}}}}")
-        with logging_in(house, "bird") as owner:
+        installation.write(JOB, f"networks:\n  bird: {{kind: x, with: {{server: '{server.address}'}}}}")
+        with logging_in(installation, "bird") as owner:
             owner.answer("API key (or consumer key)", SECRETS["X_CONSUMER_KEY"])
             owner.answer("API key secret", SECRETS["X_CONSUMER_SECRET"])
             owner.answer("else Enter, for a PIN", SECRETS["X_ACCESS_TOKEN"])
@@ -104,57 +104,61 @@ def test_x_with_the_tokens_of_the_console_that_are_wrong(house):
     assert owner.seen.splitlines()[-1].startswith("pi-appliance: X does not know the keys (401")
     assert owner.seen.endswith("; nothing was stored\n")
     assert "hush" not in owner.seen
-    assert not (house.folder / "secrets.env").exists()
+    assert not (installation.folder / "secrets.env").exists()
 
 
-def test_mastodon_by_its_code(house):
+def test_mastodon_by_its_code(installation):
     with fake_mastodon() as server:
-        house.write(
+        installation.write(
             JOB, f"networks:\n  toot: {{kind: mastodon, with: {{server: '{server.address}', secrets-prefix: CAT}}}}"
         )
-        with logging_in(house, "toot") as owner:
+        with logging_in(installation, "toot") as owner:
             question = "The code that is shown then"
             owner.answer(question, server.approve(owner.until(question)))
             status, said = owner.end()
         assert status == 0, owner.seen
-        assert set(stored(house)) == {"CAT_TOKEN"}
-        assert stored(house)["CAT_TOKEN"] in server.tokens
+        assert set(stored(installation)) == {"CAT_TOKEN"}
+        assert stored(installation)["CAT_TOKEN"] in server.tokens
         assert said.startswith("toot: @")
-        assert told_who(house, "toot")[0].startswith("toot: @")
+        assert told_who(installation, "toot")[0].startswith("toot: @")
         assert server.statuses == []
-        assert stored(house)["CAT_TOKEN"] not in owner.seen + said
+        assert stored(installation)["CAT_TOKEN"] not in owner.seen + said
 
 
-def test_bluesky_by_its_app_password(house):
+def test_bluesky_by_its_app_password(installation):
     with fake_bluesky() as server:
-        house.write(JOB, f"networks:\n  sky: {{kind: bluesky, with: {{handle: {HANDLE}, server: '{server.address}'}}}}")
+        installation.write(
+            JOB, f"networks:\n  sky: {{kind: bluesky, with: {{handle: {HANDLE}, server: '{server.address}'}}}}"
+        )
         for password, good in (("wrng-wrng-wrng-wrng", False), (PASSWORD, True)):
-            with logging_in(house, "sky") as owner:
+            with logging_in(installation, "sky") as owner:
                 owner.answer("App password", password)
                 status, said = owner.end()
             assert status == (0 if good else 1), owner.seen
             assert owner.seen.endswith("; nothing was stored\n") is not good
             assert password not in owner.seen + said
         assert DID in owner.seen
-        assert stored(house) == {"BLUESKY_APP_PASSWORD": PASSWORD}
-        assert told_who(house, "sky")[0].startswith("sky: ")
+        assert stored(installation) == {"BLUESKY_APP_PASSWORD": PASSWORD}
+        assert told_who(installation, "sky")[0].startswith("sky: ")
         assert server.records == {}
 
 
 @pytest.mark.parametrize("network", ["kind: x", "kind: mastodon", f"kind: bluesky, with: {{handle: {HANDLE}}}"])
-def test_an_owner_who_thinks_better_of_it_stores_nothing(house, network):
+def test_an_owner_who_thinks_better_of_it_stores_nothing(installation, network):
     with fake_mastodon() as server:
         network = network if "mastodon" not in network else f"kind: mastodon, with: {{server: '{server.address}'}}"
-        house.write(JOB, f"networks:\n  it: {{{network}}}")
-        with logging_in(house, "it") as owner:
+        installation.write(JOB, f"networks:\n  it: {{{network}}}")
+        with logging_in(installation, "it") as owner:
             status, said = owner.end()
     assert (status, said, owner.seen.splitlines()[-1]) == (1, "", "pi-appliance: stopped; nothing was stored")
-    assert not (house.folder / "secrets.env").exists()
+    assert not (installation.folder / "secrets.env").exists()
 
 
-def test_an_answer_of_a_letter_takes_no_letter_out_of_what_is_said(house):
-    house.write(JOB, f"networks:\n  sky: {{kind: bluesky, with: {{handle: {HANDLE}, server: 'http://127.0.0.1:9'}}}}")
-    with logging_in(house, "sky") as owner:
+def test_an_answer_of_a_letter_takes_no_letter_out_of_what_is_said(installation):
+    installation.write(
+        JOB, f"networks:\n  sky: {{kind: bluesky, with: {{handle: {HANDLE}, server: 'http://127.0.0.1:9'}}}}"
+    )
+    with logging_in(installation, "sky") as owner:
         owner.answer("App password", "s")
         status, _ = owner.end()
     assert (status, "[redacted]" in owner.seen, "is this Pi online?" in owner.seen) == (75, False, True)

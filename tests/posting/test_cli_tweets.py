@@ -13,46 +13,46 @@ from pi_appliance.posting.lines import LineOrder, line_fingerprint, mark_used, p
 from pi_appliance.posting.model import UsedLines
 from pi_appliance.scheduling.due import is_selected, uniform_for_label
 from pi_appliance.scheduling.model import Chance
-from tests.installation import House
+from tests.installation import Installation
 
 NETWORKS = "networks:\n  x: {kind: x, with: {monthly-cap: 5}}\n  wall: {kind: preview, with: {limit: 500}}"
 PNG = b"\x89PNG\r\n\x1a\n"
 
 
-def write(house: House, lines: str | bytes, *, more: str = "", job: str = "", network: str = "x") -> None:
+def write(installation: Installation, lines: str | bytes, *, more: str = "", job: str = "", network: str = "x") -> None:
     """Write the text file and a job that posts from it; MORE goes into its `with:`, JOB stands beside it."""
-    file = house.folder / "tweets.txt"
+    file = installation.folder / "tweets.txt"
     file.write_bytes(lines if isinstance(lines, bytes) else lines.encode())
-    house.write(
+    installation.write(
         f"bird:\n  kind: tweet\n  schedule: '0 0,6,12,18 * * *'\n{job}"
         f"  with: {{lines: tweets.txt, network: {network}{more}}}",
         NETWORKS,
     )
 
 
-def check(house: House, *words: str, status: int = 0) -> list[str]:
+def check(installation: Installation, *words: str, status: int = 0) -> list[str]:
     """Return what `tweets check` says, with the file by its short name."""
-    done = house.run("tweets", "check", *words)
+    done = installation.run("tweets", "check", *words)
     assert (done.returncode, done.stderr) == (status, "")
-    return done.stdout.replace(f"{house.folder}/", "").splitlines()
+    return done.stdout.replace(f"{installation.folder}/", "").splitlines()
 
 
-def preview(house: House, *words: str) -> dict[str, Any]:
-    told: dict[str, Any] = house.json("tweets", "preview", *words)
+def preview(installation: Installation, *words: str) -> dict[str, Any]:
+    told: dict[str, Any] = installation.json("tweets", "preview", *words)
     return told
 
 
 # check
 
 
-def test_lines_that_fit_are_told_in_one_line(house):
-    write(house, "# mine\none\n\ntwo\n", network="[x, wall]")
-    assert check(house) == ["tweets.txt: 2 lines, 2 fit x and wall"]
+def test_lines_that_fit_are_told_in_one_line(installation):
+    write(installation, "# mine\none\n\ntwo\n", network="[x, wall]")
+    assert check(installation) == ["tweets.txt: 2 lines, 2 fit x and wall"]
 
 
-def test_a_line_that_is_too_long_is_told_for_each_network_that_refuses_it(house):
-    write(house, f"fits\n{'日' * 141}\n{'x' * 501}\n", network="[x, wall]")
-    assert check(house, status=1) == [
+def test_a_line_that_is_too_long_is_told_for_each_network_that_refuses_it(installation):
+    write(installation, f"fits\n{'日' * 141}\n{'x' * 501}\n", network="[x, wall]")
+    assert check(installation, status=1) == [
         "tweets.txt:2: 282 of 280 on x",
         "tweets.txt:3: 501 of 280 on x",
         "tweets.txt:3: 501 of 500 on wall",
@@ -60,21 +60,21 @@ def test_a_line_that_is_too_long_is_told_for_each_network_that_refuses_it(house)
     ]
 
 
-def test_a_long_line_of_a_job_that_makes_threads_is_shown_as_one(house):
-    write(house, f"{'A sentence that is here. ' * 30}\n{'x' * 300}\n", more=", too-long: thread")
-    assert check(house, status=1) == [
+def test_a_long_line_of_a_job_that_makes_threads_is_shown_as_one(installation):
+    write(installation, f"{'A sentence that is here. ' * 30}\n{'x' * 300}\n", more=", too-long: thread")
+    assert check(installation, status=1) == [
         "tweets.txt:1: a thread of 3 parts on x",
         f"tweets.txt:2: {'x' * 39}… alone does not fit into a post on x",
         "tweets.txt: 2 lines, 1 fits x",
     ]
 
 
-def test_what_is_wrong_with_words_and_pictures_is_told_once_not_for_each_network(house):
-    (house.folder / "here.png").write_bytes(PNG)
-    (house.folder / "text.png").write_text("no picture")
+def test_what_is_wrong_with_words_and_pictures_is_told_once_not_for_each_network(installation):
+    (installation.folder / "here.png").write_bytes(PNG)
+    (installation.folder / "text.png").write_text("no picture")
     lines = ["{temprature}", "![sky](gone.png)", "![sky](text.png)", "look ![](here.png)", "look here ![sky](here.png)"]
-    write(house, "\n".join(lines), network="[x, wall]")
-    assert check(house, status=1) == [
+    write(installation, "\n".join(lines), network="[x, wall]")
+    assert check(installation, status=1) == [
         "tweets.txt:1: {temprature} is not a placeholder; did you mean {temperature}?",
         "tweets.txt:2: the picture gone.png cannot be read: No such file or directory",
         "tweets.txt:3: text.png is not a picture that networks accept; use PNG, JPEG, GIF or WebP",
@@ -83,10 +83,10 @@ def test_what_is_wrong_with_words_and_pictures_is_told_once_not_for_each_network
     ]
 
 
-def test_a_missing_description_and_repeats_are_warnings_only(house):
-    (house.folder / "a.png").write_bytes(PNG)
-    write(house, "Hello from a shelf.\nLook! ![](a.png)\nhello FROM  a shelf.\nHello from the shelf.\nOther.\n")
-    assert check(house) == [
+def test_a_missing_description_and_repeats_are_warnings_only(installation):
+    (installation.folder / "a.png").write_bytes(PNG)
+    write(installation, "Hello from a shelf.\nLook! ![](a.png)\nhello FROM  a shelf.\nHello from the shelf.\nOther.\n")
+    assert check(installation) == [
         "tweets.txt:2: warning: the picture a.png has no description; write ![description](a.png)",
         "tweets.txt:3: warning: the same as line 1",
         "tweets.txt:4: warning: nearly the same as line 1 (90 %)",
@@ -94,19 +94,19 @@ def test_a_missing_description_and_repeats_are_warnings_only(house):
     ]
 
 
-def test_words_are_counted_as_long_as_they_may_become(house):
+def test_words_are_counted_as_long_as_they_may_become(installation):
     rest = 280 - len("30 September 2026") - len(" 23:59 100 °C ") - len(os.uname().nodename)
-    write(house, f"{{date}} {{time}} {{temperature}} {{hostname}}{'x' * rest}\n")
-    assert check(house) == ["tweets.txt: 1 line, 1 fits x"]
-    write(house, f"{{date}} {{time}} {{temperature}} {{hostname}}{'x' * (rest + 1)}\n")
-    assert check(house, status=1)[0] == "tweets.txt:1: 281 of 280 on x"
+    write(installation, f"{{date}} {{time}} {{temperature}} {{hostname}}{'x' * rest}\n")
+    assert check(installation) == ["tweets.txt: 1 line, 1 fits x"]
+    write(installation, f"{{date}} {{time}} {{temperature}} {{hostname}}{'x' * (rest + 1)}\n")
+    assert check(installation, status=1)[0] == "tweets.txt:1: 281 of 280 on x"
 
 
-def test_the_word_for_a_report_needs_a_job_whose_report_it_is(house):
-    write(house, "{last-report}!\n")
-    assert check(house, status=1)[0] == "tweets.txt:1: {last-report} has no value here"
-    write(house, f"{{last-report}}{'x' * 200}\n{{last-report}}{'x' * 201}\n", more=", report-from: bird")
-    assert check(house, status=1)[0] == "tweets.txt:2: 281 of 280 on x"
+def test_the_word_for_a_report_needs_a_job_whose_report_it_is(installation):
+    write(installation, "{last-report}!\n")
+    assert check(installation, status=1)[0] == "tweets.txt:1: {last-report} has no value here"
+    write(installation, f"{{last-report}}{'x' * 200}\n{{last-report}}{'x' * 201}\n", more=", report-from: bird")
+    assert check(installation, status=1)[0] == "tweets.txt:2: 281 of 280 on x"
 
 
 @pytest.mark.parametrize(
@@ -118,47 +118,51 @@ def test_the_word_for_a_report_needs_a_job_whose_report_it_is(house):
         (b"\xef\xbb\xbf# only this\n", "tweets.txt: has no line to post; write one post per line"),
     ],
 )
-def test_a_file_of_which_nothing_can_be_posted_is_told(house, data, says):
-    write(house, data)
-    assert check(house, status=1) == [says]
+def test_a_file_of_which_nothing_can_be_posted_is_told(installation, data, says):
+    write(installation, data)
+    assert check(installation, status=1) == [says]
 
 
-def test_a_file_that_is_not_there_is_told(house):
-    write(house, "one\n")
-    (house.folder / "tweets.txt").unlink()
-    (said,) = check(house, status=1)
+def test_a_file_that_is_not_there_is_told(installation):
+    write(installation, "one\n")
+    (installation.folder / "tweets.txt").unlink()
+    (said,) = check(installation, status=1)
     assert said == "tweets.txt: cannot be read: No such file or directory; create it with one post per line"
 
 
-def test_a_file_that_no_job_uses_is_checked_for_any_network(house):
-    write(house, "one\n", network="wall")
-    (house.folder / "new.txt").write_text(f"{'x' * 281}\n")
-    new = str(house.folder / "new.txt")
-    assert check(house, "--lines", new, "--network", "wall") == ["new.txt: 1 line, 1 fits wall"]
-    assert check(house, "--lines", new, status=1) == [
+def test_a_file_that_no_job_uses_is_checked_for_any_network(installation):
+    write(installation, "one\n", network="wall")
+    (installation.folder / "new.txt").write_text(f"{'x' * 281}\n")
+    new = str(installation.folder / "new.txt")
+    assert check(installation, "--lines", new, "--network", "wall") == ["new.txt: 1 line, 1 fits wall"]
+    assert check(installation, "--lines", new, status=1) == [
         "new.txt:1: 281 of 280 on x",
         "new.txt: 1 line, 0 fit x, 1 fits wall",
     ]
 
 
-def test_jobs_are_checked_together_or_one_alone_and_a_file_they_share_once(house):
-    (house.folder / "a.txt").write_text("one\n")
-    (house.folder / "b.txt").write_text("x" * 300)
-    house.write(
+def test_jobs_are_checked_together_or_one_alone_and_a_file_they_share_once(installation):
+    (installation.folder / "a.txt").write_text("one\n")
+    (installation.folder / "b.txt").write_text("x" * 300)
+    installation.write(
         "a: {kind: tweet, with: {lines: a.txt, network: x}}\n"
         "b: {kind: tweet, with: {lines: b.txt, network: x}}\n"
         "again: {kind: tweet, with: {lines: a.txt, network: x}}\n"
         "pegs: {kind: command, with: {run: [/bin/true]}}",
         NETWORKS,
     )
-    assert check(house, status=1) == ["a.txt: 1 line, 1 fits x", "b.txt:1: 300 of 280 on x", "b.txt: 1 line, 0 fit x"]
-    assert check(house, "again") == ["a.txt: 1 line, 1 fits x"]
+    assert check(installation, status=1) == [
+        "a.txt: 1 line, 1 fits x",
+        "b.txt:1: 300 of 280 on x",
+        "b.txt: 1 line, 0 fit x",
+    ]
+    assert check(installation, "again") == ["a.txt: 1 line, 1 fits x"]
 
 
-def test_without_a_job_that_posts_lines_the_owner_is_told_how_to_name_a_file(house):
-    house.write("", NETWORKS)
-    assert check(house) == ["no job posts lines; to check a file: --lines FILE"]
-    assert house.run("tweets", "preview").stdout == "no job that posts lines has a future slot\n"
+def test_without_a_job_that_posts_lines_the_owner_is_told_how_to_name_a_file(installation):
+    installation.write("", NETWORKS)
+    assert check(installation) == ["no job posts lines; to check a file: --lines FILE"]
+    assert installation.run("tweets", "preview").stdout == "no job that posts lines has a future slot\n"
 
 
 @pytest.mark.parametrize(
@@ -169,10 +173,10 @@ def test_without_a_job_that_posts_lines_the_owner_is_told_how_to_name_a_file(hou
     ],
 )
 @pytest.mark.parametrize("command", ["check", "preview"])
-def test_a_job_that_posts_no_lines_is_told(house, command, words, status, says):
+def test_a_job_that_posts_no_lines_is_told(installation, command, words, status, says):
     pegs = "pegs: {kind: command, with: {run: [/bin/true]}}"
-    house.write(f"bird: {{kind: tweet, with: {{lines: t.txt, network: x}}}}\n{pegs}", NETWORKS)
-    done = house.run("tweets", command, *words)
+    installation.write(f"bird: {{kind: tweet, with: {{lines: t.txt, network: x}}}}\n{pegs}", NETWORKS)
+    done = installation.run("tweets", command, *words)
     assert (done.returncode, done.stdout, done.stderr) == (status, "", f"pi-appliance: {says}\n")
 
 
@@ -184,19 +188,23 @@ def test_a_job_that_posts_no_lines_is_told(house, command, words, status, says):
         (["--lines", "t.txt", "--network", "y"], "no network is called 'y'"),
     ],
 )
-def test_options_that_make_no_sense_are_told(house, words, says):
-    write(house, "one\n")
-    done = house.run("tweets", "check", *words)
+def test_options_that_make_no_sense_are_told(installation, words, says):
+    write(installation, "one\n")
+    done = installation.run("tweets", "check", *words)
     assert done.returncode == 2
     assert says in done.stderr
 
 
-def test_a_check_as_json(house):
-    write(house, f"{'x' * 300}\none\none\n", network="[x, wall]")
-    done = house.run("tweets", "check", "--json")
+def test_a_check_as_json(installation):
+    write(installation, f"{'x' * 300}\none\none\n", network="[x, wall]")
+    done = installation.run("tweets", "check", "--json")
     assert done.returncode == 1
     (told,) = json.loads(done.stdout)
-    assert (told["file"], told["lines"], told["fit"]) == (str(house.folder / "tweets.txt"), 3, {"x": 2, "wall": 3})
+    assert (told["file"], told["lines"], told["fit"]) == (
+        str(installation.folder / "tweets.txt"),
+        3,
+        {"x": 2, "wall": 3},
+    )
     long, same = told["notes"]
     assert long == {
         "line": 1,
@@ -210,20 +218,20 @@ def test_a_check_as_json(house):
     assert (same["line"], same["severity"], same["network"]) == (3, "warning", None)
 
 
-def test_a_check_makes_nothing_and_needs_no_right_to_the_state(house):
-    write(house, "one\n")
-    check(house)
-    assert not house.state.exists()
+def test_a_check_makes_nothing_and_needs_no_right_to_the_state(installation):
+    write(installation, "one\n")
+    check(installation)
+    assert not installation.state.exists()
 
 
 # preview
 
 
 def foretold(
-    house: House, lines: str, dues: Sequence[str], *, chance: Chance | None, how: LineOrder
+    installation: Installation, lines: str, dues: Sequence[str], *, chance: Chance | None, how: LineOrder
 ) -> list[int | None]:
     """Return the line for each of DUES, None where the chance leaves it out, worked out from the secret alone."""
-    secret = (house.state / "secret.key").read_bytes()
+    secret = (installation.state / "secret.key").read_bytes()
     read = parse_lines(lines)
     prints, used, found = [line_fingerprint(line) for line in read], UsedLines(), []
     for due in dues:
@@ -238,12 +246,12 @@ def foretold(
 
 @pytest.mark.parametrize("how", list(LineOrder))
 @pytest.mark.parametrize("chance", [None, Chance(1, 4)], ids=str)
-def test_the_slots_to_come_have_the_lines_that_chance_and_draw_give_them(house, how, chance):
+def test_the_slots_to_come_have_the_lines_that_chance_and_draw_give_them(installation, how, chance):
     lines = "# five\none\ntwo\nthree\n\nfour\nfive\n"
-    write(house, lines, job=f"  chance: {chance}\n" if chance else "", more=f", order: {how}")
-    slots = preview(house, "--count", "40")["slots"]
+    write(installation, lines, job=f"  chance: {chance}\n" if chance else "", more=f", order: {how}")
+    slots = preview(installation, "--count", "40")["slots"]
     dues = [slot["slot"] for slot in slots]
-    assert [slot["line"] for slot in slots] == foretold(house, lines, dues, chance=chance, how=how)
+    assert [slot["line"] for slot in slots] == foretold(installation, lines, dues, chance=chance, how=how)
     begin = datetime.fromisoformat(dues[0])
     assert [datetime.fromisoformat(due) for due in dues] == [begin + timedelta(hours=6 * n) for n in range(40)]
     assert timedelta(0) < begin - datetime.now(UTC) <= timedelta(hours=6)
@@ -251,18 +259,18 @@ def test_the_slots_to_come_have_the_lines_that_chance_and_draw_give_them(house, 
         assert [slot["why_not"] for slot in slots[5:]] == ["nothing: every line was posted"] * 35
 
 
-def test_a_shuffled_round_is_foretold_without_a_repeat(house):
-    write(house, "\n".join(f"line {number}" for number in range(1, 9)))
-    lines = [slot["line"] for slot in preview(house, "--count", "16")["slots"]]
+def test_a_shuffled_round_is_foretold_without_a_repeat(installation):
+    write(installation, "\n".join(f"line {number}" for number in range(1, 9)))
+    lines = [slot["line"] for slot in preview(installation, "--count", "16")["slots"]]
     assert sorted(lines[:8]) == sorted(lines[8:]) == list(range(1, 9))
     assert lines[7] != lines[8]
 
 
-def test_length_pictures_parts_and_cost_are_told_for_each_network(house):
-    (house.folder / "a.png").write_bytes(PNG)
+def test_length_pictures_parts_and_cost_are_told_for_each_network(installation):
+    (installation.folder / "a.png").write_bytes(PNG)
     text = "See example.com. " + "And a sentence more. " * 20
-    write(house, f"{text}![](a.png)\n", network="[x, wall]", more=", too-long: thread")
-    told = preview(house, "--count", "1")
+    write(installation, f"{text}![](a.png)\n", network="[x, wall]", more=", too-long: thread")
+    told = preview(installation, "--count", "1")
     (slot,) = told["slots"]
     first, second = slot["posts"]["x"]
     assert [(post["max_length"], post["pictures"], post["cost"]) for post in (first, second)] == [
@@ -275,9 +283,9 @@ def test_length_pictures_parts_and_cost_are_told_for_each_network(house):
     assert (slot["cost"], told["cost"]) == ("0.215", "0.215")
 
 
-def test_a_month_costs_the_slots_times_the_chance_times_the_mean_price(house):
-    write(house, "plain\nexample.com\n", job="  chance: 1/4\n", network="[x, wall]")
-    month = preview(house)["month"]["bird"]
+def test_a_month_costs_the_slots_times_the_chance_times_the_mean_price(installation):
+    write(installation, "plain\nexample.com\n", job="  chance: 1/4\n", network="[x, wall]")
+    month = preview(installation)["month"]["bird"]
     posts = Fraction(4 * 365, 12) / 4
     assert month["x"] == {
         "posts": round(float(posts), 2),
@@ -287,18 +295,18 @@ def test_a_month_costs_the_slots_times_the_chance_times_the_mean_price(house):
     assert month["wall"] == {"posts": round(float(posts), 2), "cost": "0.00", "monthly_cap": None}
 
 
-def test_a_month_of_very_many_slots_and_one_of_the_last_lines(house):
-    write(house, "one\ntwo\nthree\n", more=", order: in-order", network="wall")
-    text = house.config.read_text().replace("schedule: '0 0,6,12,18 * * *'", "schedule: {every: 30s}")
-    house.config.write_text(text)
-    assert preview(house)["month"]["bird"]["wall"]["posts"] == 3
-    house.config.write_text(text.replace(", order: in-order", ""))
-    assert preview(house)["month"]["bird"]["wall"]["posts"] == 87_600
+def test_a_month_of_very_many_slots_and_one_of_the_last_lines(installation):
+    write(installation, "one\ntwo\nthree\n", more=", order: in-order", network="wall")
+    text = installation.config.read_text().replace("schedule: '0 0,6,12,18 * * *'", "schedule: {every: 30s}")
+    installation.config.write_text(text)
+    assert preview(installation)["month"]["bird"]["wall"]["posts"] == 3
+    installation.config.write_text(text.replace(", order: in-order", ""))
+    assert preview(installation)["month"]["bird"]["wall"]["posts"] == 87_600
 
 
-def test_lines_that_cannot_be_posted_are_passed_over(house):
-    write(house, f"{'x' * 300}\n{{oops}}\nfits\n![a](gone.png)\n")
-    assert {slot["line"] for slot in preview(house)["slots"]} == {3}
+def test_lines_that_cannot_be_posted_are_passed_over(installation):
+    write(installation, f"{'x' * 300}\n{{oops}}\nfits\n![a](gone.png)\n")
+    assert {slot["line"] for slot in preview(installation)["slots"]} == {3}
 
 
 @pytest.mark.parametrize(
@@ -309,32 +317,34 @@ def test_lines_that_cannot_be_posted_are_passed_over(house):
         (b"\xe9", "cannot be read: it is not UTF-8 text"),
     ],
 )
-def test_where_there_is_no_line_the_slots_come_to_nothing(house, lines, says):
-    write(house, lines)
-    told = preview(house, "--count", "2")
+def test_where_there_is_no_line_the_slots_come_to_nothing(installation, lines, says):
+    write(installation, lines)
+    told = preview(installation, "--count", "2")
     assert all(says in slot["why_not"] for slot in told["slots"])
     assert told["month"]["bird"]["x"]["posts"] == 0
 
 
-def test_words_are_filled_in_as_of_their_slot_in_the_zone_of_the_job(house):
-    write(house, "{date}, {time} on {hostname}\n", job="  time-zone: Asia/Kolkata\n")
-    (slot,) = preview(house, "--count", "1")["slots"]
+def test_words_are_filled_in_as_of_their_slot_in_the_zone_of_the_job(installation):
+    write(installation, "{date}, {time} on {hostname}\n", job="  time-zone: Asia/Kolkata\n")
+    (slot,) = preview(installation, "--count", "1")["slots"]
     local = datetime.fromisoformat(slot["slot"]) + timedelta(hours=5, minutes=30)
     (post,) = slot["posts"]["x"]
     assert post["text"] == f"{local.day} {local:%B %Y}, {local:%H:%M} on {os.uname().nodename}"
 
 
-def test_slots_of_a_job_that_pauses_and_slots_left_to_chance_say_so(house):
-    write(house, "one\n", job="  chance: 1/1000000\n")
-    assert {slot["why_not"] for slot in preview(house)["slots"]} == {"skipped by chance"}
-    assert house.run("jobs", "pause", "bird").returncode == 0
-    assert {slot["why_not"] for slot in preview(house)["slots"]} == {"skipped: paused"}
+def test_slots_of_a_job_that_pauses_and_slots_left_to_chance_say_so(installation):
+    write(installation, "one\n", job="  chance: 1/1000000\n")
+    assert {slot["why_not"] for slot in preview(installation)["slots"]} == {"skipped by chance"}
+    assert installation.run("jobs", "pause", "bird").returncode == 0
+    assert {slot["why_not"] for slot in preview(installation)["slots"]} == {"skipped: paused"}
 
 
-def test_the_preview_as_a_person_sees_it(house):
-    (house.folder / "a.png").write_bytes(PNG)
-    write(house, f"Hello from a shelf, {'and so on ' * 20}![](a.png)\n", network="[x, wall]", job="  jitter: 10m\n")
-    done = house.run("tweets", "preview", "--count", "2", environment={"COLUMNS": "100"})
+def test_the_preview_as_a_person_sees_it(installation):
+    (installation.folder / "a.png").write_bytes(PNG)
+    write(
+        installation, f"Hello from a shelf, {'and so on ' * 20}![](a.png)\n", network="[x, wall]", job="  jitter: 10m\n"
+    )
+    done = installation.run("tweets", "preview", "--count", "2", environment={"COLUMNS": "100"})
     head, first, second, together, on_x, on_wall = done.stdout.splitlines()
     assert head.split() == ["SLOT", "LINE", "LENGTH", "COST", "TEXT,", "OR", "WHY", "NOT"]
     start = head.index("TEXT")
@@ -342,44 +352,44 @@ def test_the_preview_as_a_person_sees_it(house):
     assert len(first) == len(second) == 100
     assert first.endswith("…")
     assert "1     x 219/280, wall 219/500  $0.015" in first
-    slot = preview(house, "--count", "1")["slots"][0]
+    slot = preview(installation, "--count", "1")["slots"][0]
     assert f"{datetime.fromisoformat(slot['starts_at']):%H:%M:%S}" in first
     assert together == "2 of 2 slots post, for $0.03 in total"
     assert on_x == "average month: 121.7 posts of bird on x, for $1.83; monthly-cap $5.00"
     assert on_wall == "average month: 121.7 posts of bird on wall, for $0.00"
 
 
-def test_slots_of_several_jobs_come_in_order_with_their_names(house):
-    (house.folder / "t.txt").write_text("one\n")
-    house.write(
+def test_slots_of_several_jobs_come_in_order_with_their_names(installation):
+    (installation.folder / "t.txt").write_text("one\n")
+    installation.write(
         "a: {kind: tweet, schedule: '0 * * * *', with: {lines: t.txt, network: wall}}\n"
         "b: {kind: tweet, schedule: '30 * * * *', with: {lines: t.txt, network: wall, attach: report, report-from: a}}",
         NETWORKS,
     )
-    slots = preview(house, "--count", "6")["slots"]
+    slots = preview(installation, "--count", "6")["slots"]
     assert [slot["slot"] for slot in slots] == sorted(slot["slot"] for slot in slots)
     assert sorted({slot["job"] for slot in slots[:2]}) == sorted({slot["job"] for slot in slots[2:4]}) == ["a", "b"]
     assert {(slot["job"], slot["attached"]) for slot in slots} == {("a", None), ("b", "report of a")}
-    assert "[report of a] one" in house.run("tweets", "preview").stdout
+    assert "[report of a] one" in installation.run("tweets", "preview").stdout
 
 
-def test_a_preview_posts_nothing_and_uses_no_slot(house):
-    write(house, "one\n", network="wall")
-    before = preview(house)
-    assert preview(house) == before
-    assert house.json("jobs", "history") == []
-    assert not (house.state / "reports").exists()
+def test_a_preview_posts_nothing_and_uses_no_slot(installation):
+    write(installation, "one\n", network="wall")
+    before = preview(installation)
+    assert preview(installation) == before
+    assert installation.json("jobs", "history") == []
+    assert not (installation.state / "reports").exists()
 
 
-def test_what_is_foretold_is_what_the_runs_then_post_and_the_rest_stays_foretold(house):
-    write(house, "\n".join(f"line {number}" for number in range(1, 8)), job="  chance: 1/2\n", network="wall")
-    foretold = [slot for slot in preview(house, "--count", "40")["slots"] if slot["line"]]
+def test_what_is_foretold_is_what_the_runs_then_post_and_the_rest_stays_foretold(installation):
+    write(installation, "\n".join(f"line {number}" for number in range(1, 8)), job="  chance: 1/2\n", network="wall")
+    foretold = [slot for slot in preview(installation, "--count", "40")["slots"] if slot["line"]]
     for slot in foretold[:9]:
-        done = house.run("jobs", "run", "bird", "--trigger", "cron", "--slot", slot["slot"])
+        done = installation.run("jobs", "run", "bird", "--trigger", "cron", "--slot", slot["slot"])
         assert (done.returncode, done.stderr) == (0, "")
-    blocks = (house.state / "reports" / "wall" / "posts.txt").read_text().split("--- bird ")[1:]
+    blocks = (installation.state / "reports" / "wall" / "posts.txt").read_text().split("--- bird ")[1:]
     assert [block.split("\n")[1] for block in blocks] == [slot["posts"]["wall"][0]["text"] for slot in foretold[:9]]
-    again = preview(house, "--count", "40")["slots"]
+    again = preview(installation, "--count", "40")["slots"]
     assert [slot["slot"] for slot in again if slot["why_not"] == "was used already"] == [
         slot["slot"] for slot in foretold[:9]
     ]

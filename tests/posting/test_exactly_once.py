@@ -26,7 +26,7 @@ from tests.fakes import bluesky_account, mastodon_server, x_server
 from tests.fakes.bluesky_server import fake_bluesky
 from tests.fakes.mastodon_server import fake_mastodon
 from tests.fakes.x_server import fake_x
-from tests.installation import PROGRAM, House, until
+from tests.installation import PROGRAM, Installation, wait_until
 
 TIMES = int(os.environ.get("PI_APPLIANCE_POSTS", "20"))
 SEED = int(os.environ.get("PI_APPLIANCE_SEED", "2026"))
@@ -99,12 +99,14 @@ def servers() -> Iterator[tuple[dict[str, Server], str]]:
 
 
 @pytest.mark.faults
-def test_whatever_happens_each_post_is_there_once_at_most_and_the_ledger_tells_the_truth(house: House) -> None:
+def test_whatever_happens_each_post_is_there_once_at_most_and_the_ledger_tells_the_truth(
+    installation: Installation,
+) -> None:
     random, told = Random(SEED), Told()
     with servers() as (known, networks):
-        house.write(JOB, networks)
+        installation.write(JOB, networks)
         for number in range(TIMES):
-            (house.folder / "tweets.txt").write_text(f"Thought number {number} of the shelf\n", "utf-8")
+            (installation.folder / "tweets.txt").write_text(f"Thought number {number} of the shelf\n", "utf-8")
             for name, server in known.items():
                 server.reset()
                 for _ in range(random.choice((0, 0, 1, 1, 2, 3))):
@@ -112,20 +114,20 @@ def test_whatever_happens_each_post_is_there_once_at_most_and_the_ledger_tells_t
                     server.fail(fault)
                     told.faults[f"{name} {fault}"] += 1
             slot = BEGIN + timedelta(days=number)
-            one_run(house, random, told, "--trigger", "cron", "--slot", f"{slot:%Y-%m-%dT%H:%M:%SZ}")
+            one_run(installation, random, told, "--trigger", "cron", "--slot", f"{slot:%Y-%m-%dT%H:%M:%SZ}")
             if number % 100 == 99:
                 print(f"{number + 1} runs, {told.kills} kills, {sum(told.faults.values())} faults")  # noqa: T201
         for server in known.values():
             server.reset()
-        until(lambda: not left(house), 60)
-        check(house, known, told)
+        wait_until(lambda: not left(installation), 60)
+        check(installation, known, told)
 
 
-def one_run(house: House, random: Random, told: Told, *words: str) -> None:
+def one_run(installation: Installation, random: Random, told: Told, *words: str) -> None:
     """Run the job, and in two of five times let the power go for it somewhere on its way."""
     with subprocess.Popen(
-        [*PROGRAM, "jobs", "run", "bird", *words, "--config", str(house.config)],
-        env=house.environment(SECRETS),
+        [*PROGRAM, "jobs", "run", "bird", *words, "--config", str(installation.config)],
+        env=installation.environment(SECRETS),
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         text=True,
@@ -136,23 +138,25 @@ def one_run(house: House, random: Random, told: Told, *words: str) -> None:
                 process.send_signal(signal.SIGKILL)
                 told.kills += 1
         assert "Traceback" not in (process.stderr.read() if process.stderr else "")
-    until(lambda: None not in house.outcomes("bird"), 30)  # a process of it may live: the guard ends it in a moment
+    wait_until(
+        lambda: None not in installation.outcomes("bird"), 30
+    )  # a process of it may live: the guard ends it in a moment
 
 
-def left(house: House) -> list[PostRecord]:
+def left(installation: Installation) -> list[PostRecord]:
     """Let a run finish what is left, and return what is left after it."""
-    house.run("jobs", "run", "bird", "--resume", environment=SECRETS)
-    return [each for each in store(house) if each.state in PENDING_STATES]
+    installation.run("jobs", "run", "bird", "--resume", environment=SECRETS)
+    return [each for each in store(installation) if each.state in PENDING_STATES]
 
 
-def store(house: House) -> list[PostRecord]:
-    with Store(house.state / "history.db", only_look=True) as store:
+def store(installation: Installation) -> list[PostRecord]:
+    with Store(installation.state / "history.db", only_look=True) as store:
         return PostDatabase(store).newest_posts(limit=10_000)
 
 
-def check(house: House, known: dict[str, Server], told: Told) -> None:
+def check(installation: Installation, known: dict[str, Server], told: Told) -> None:
     """Compare what the store says with what the servers took."""
-    posts, states = store(house), Counter[str]()
+    posts, states = store(installation), Counter[str]()
     for name, server in known.items():
         there = Counter(server.texts())
         assert max(there.values(), default=0) <= 1, f"{name} has something twice"
@@ -164,7 +168,7 @@ def check(house: House, known: dict[str, Server], told: Told) -> None:
             assert each.state not in FAILED_STATES or not there[text], f"said not to be on {name}: {each}"
             if each.state is PostState.UNCERTAIN:  # only where the account may not be looked at
                 assert any(word in each.reason for word in ("401", "402", "403")), each.reason
-    runs = house.json("jobs", "history", "bird", "--count", "10000")
+    runs = installation.json("jobs", "history", "bird", "--count", "10000")
     slots = Counter(run["scheduled_for"] for run in runs if run["scheduled_for"])
     assert set(slots.values()) <= {1}, "a slot ran twice"
     assert {each.slot for each in posts} <= set(slots)

@@ -19,7 +19,7 @@ from tests.fakes.bluesky_account import HANDLE, PASSWORD
 from tests.fakes.bluesky_server import fake_bluesky
 from tests.fakes.mastodon_server import TOKEN, fake_mastodon
 from tests.fakes.x_server import SECRETS, fake_x
-from tests.installation import ROOT, House, until
+from tests.installation import ROOT, Installation, wait_until
 
 KINDS = ROOT / "tests" / "fakes" / "plugins"
 ALL_THERE_IS = {"PYTHONPATH": f"{KINDS}:{ROOT}", "LOG_ALL": "1", "PYTHONWARNINGS": "always", "PYTHONDEVMODE": "1"}
@@ -41,14 +41,14 @@ def spellings(value: str) -> Iterator[str]:
 class Told:
     """Everything that was told, by where."""
 
-    def __init__(self, house: House) -> None:
-        self.house, self.by = house, dict[str, bytes]()
+    def __init__(self, installation: Installation) -> None:
+        self.installation, self.by = installation, dict[str, bytes]()
 
     def run(self, *words: str, input_: str = "") -> subprocess.CompletedProcess[str]:
         """Run `pi-appliance WORDS` with all the logging there is, and keep what it says."""
         done = subprocess.run(
-            [*self.house.program, *words, "--config", str(self.house.config)],
-            env=self.house.environment(ALL_THERE_IS),
+            [*self.installation.program, *words, "--config", str(self.installation.config)],
+            env=self.installation.environment(ALL_THERE_IS),
             input=input_,
             capture_output=True,
             text=True,
@@ -60,12 +60,12 @@ class Told:
 
     def gather(self) -> None:
         """Add what is kept: state, logs, and what a support file holds."""
-        bundle = self.house.folder / "out.tar.gz"
+        bundle = self.installation.folder / "out.tar.gz"
         self.run("doctor", "--bundle", str(bundle))
         self.by["bundle"] = gzip.decompress(bundle.read_bytes())
         for words in (("jobs", "history", "--json"), ("networks", "list"), ("networks", "list", "--json")):
             self.run(*words)
-        for path in self.house.state.rglob("*"):
+        for path in self.installation.state.rglob("*"):
             if path.is_file():
                 self.by[str(path)] = path.read_bytes()
 
@@ -81,20 +81,20 @@ class Told:
 
 
 @pytest.fixture
-def told(house: House) -> Told:
-    return Told(house)
+def told(installation: Installation) -> Told:
+    return Told(installation)
 
 
 def bird(address: str) -> dict[str, str]:
     return {"bird": f"kind: x, with: {{server: '{address}'}}"}
 
 
-def write(house: House, networks: Mapping[str, str], secrets: dict[str, str]) -> None:
+def write(installation: Installation, networks: Mapping[str, str], secrets: dict[str, str]) -> None:
     """Write a configuration with NETWORKS by name, and SECRETS beside it."""
     lines = "".join(f"  {name}: {{{network}}}\n" for name, network in networks.items())
-    house.write(JOBS.replace("NETWORKS", ", ".join(networks)), f"networks:\n{lines}web: {{port: 0}}")
-    (house.folder / "tweets.txt").write_text("".join(f"line {number}\n" for number in range(30)), "utf-8")
-    path = house.folder / "secrets.env"
+    installation.write(JOBS.replace("NETWORKS", ", ".join(networks)), f"networks:\n{lines}web: {{port: 0}}")
+    (installation.folder / "tweets.txt").write_text("".join(f"line {number}\n" for number in range(30)), "utf-8")
+    path = installation.folder / "secrets.env"
     path.write_text("".join(f"{name}={value}\n" for name, value in secrets.items()), "utf-8")
     path.chmod(0o600)
 
@@ -107,7 +107,7 @@ def test_posts_that_go_well_and_in_every_way_wrong_tell_no_key(told: Told) -> No
             "toot": f"kind: mastodon, with: {{server: '{mastodon.address}', timeout: 5s}}",
             "sky": f"kind: bluesky, with: {{handle: {HANDLE}, server: '{bluesky.address}', timeout: 5s}}",
         }
-        write(told.house, networks, secrets)
+        write(told.installation, networks, secrets)
         for fault in (None, 401, 402, 403, 429, 500, "cut-after", "cut-in-answer", "not-an-object"):
             faults: list[Any] = [] if fault is None else [fault]
             x.faults, mastodon.faults, bluesky.faults["putRecord"] = [*faults], [*faults], [*faults]
@@ -121,7 +121,7 @@ def test_posts_that_go_well_and_in_every_way_wrong_tell_no_key(told: Told) -> No
 
 def test_keys_that_the_network_does_not_know_are_told_by_nobody(told: Told) -> None:
     with fake_x() as server:
-        write(told.house, bird(server.address), ODD)
+        write(told.installation, bird(server.address), ODD)
         assert told.run("jobs", "run", "tweets").returncode == 1
         assert told.run("networks", "test").returncode == 1
     told.gather()
@@ -162,7 +162,7 @@ def echo() -> Iterator[str]:
 
 def test_a_server_that_repeats_what_it_was_sent_is_not_repeated(told: Told) -> None:
     with echo() as address:
-        write(told.house, bird(address), ODD)
+        write(told.installation, bird(address), ODD)
         assert told.run("jobs", "run", "tweets").returncode == 1
         assert told.run("networks", "test").returncode == 1
         assert "not allowed with" in told.run("jobs", "history").stdout
@@ -171,18 +171,18 @@ def test_a_server_that_repeats_what_it_was_sent_is_not_repeated(told: Told) -> N
 
 
 def test_the_daemon_and_its_page_tell_no_secret(told: Told) -> None:
-    house, known = told.house, {**ODD, "WEB_PASSWORD": "open sesame+%", "MPD_PASSWORD": "hush/hush=hush"}
+    installation, known = told.installation, {**ODD, "WEB_PASSWORD": "open sesame+%", "MPD_PASSWORD": "hush/hush=hush"}
     with echo() as address:
-        write(house, bird(address), known)
-        text = house.config.read_text("utf-8").replace("tweets: {", "tweets: {schedule: '@reboot', ")
-        house.config.write_text(text, "utf-8")
-        with house.start("up", "--verbose", environment=ALL_THERE_IS) as daemon:
+        write(installation, bird(address), known)
+        text = installation.config.read_text("utf-8").replace("tweets: {", "tweets: {schedule: '@reboot', ")
+        installation.config.write_text(text, "utf-8")
+        with installation.start("up", "--verbose", environment=ALL_THERE_IS) as daemon:
             try:
                 assert daemon.stdout is not None
                 lines = iter(daemon.stdout.readline, "")
                 journal = list(_until_it_matches(lines, r"http://127\.0\.0\.1:\d+"))
                 page = re.search(r"http://127\.0\.0\.1:\d+", journal[-1])[0]
-                until(lambda: any(house.outcomes("tweets")), seconds=30)
+                wait_until(lambda: any(installation.outcomes("tweets")), seconds=30)
                 told.by["page"] = _get(page)
             finally:
                 daemon.terminate()

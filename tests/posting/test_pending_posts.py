@@ -12,7 +12,7 @@ from pi_appliance.posting.store import PostDatabase
 from pi_appliance.scheduling.appliance import Appliance
 from pi_appliance.storage.model import RESUME, Trigger
 from pi_appliance.system import clock
-from tests.installation import House
+from tests.installation import Installation
 
 BIRD = "bird:\n  kind: tweet\n  schedule: '@daily'\n  with: {lines: tweets.txt, network: net}"
 
@@ -56,9 +56,9 @@ class Scene:
 
 
 @pytest.fixture
-def scene(house: House) -> Iterator[Scene]:
-    house.write(BIRD, "networks:\n  net: {kind: preview}")
-    with Appliance.open(house.config) as appliance:
+def scene(installation: Installation) -> Iterator[Scene]:
+    installation.write(BIRD, "networks:\n  net: {kind: preview}")
+    with Appliance.open(installation.config) as appliance:
         yield Scene(appliance)
 
 

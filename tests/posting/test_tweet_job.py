@@ -9,38 +9,38 @@ import pytest
 from pi_appliance.posting.store import PostDatabase
 from pi_appliance.storage.history import Store
 from tests.fakes.x_server import SECRETS, fake_x
-from tests.installation import House, until
+from tests.installation import Installation, wait_until
 
 SLOT = "2026-05-01T06:00:00Z"
 JOB = "bird:\n  kind: tweet\n  schedule: '0 6 * * *'\n  with: {lines: tweets.txt, network: net}"
 
 
-def write(house: House, lines: str | bytes | None, network: str = "kind: preview") -> None:
-    house.write(JOB, f"networks:\n  net: {{{network}}}")
+def write(installation: Installation, lines: str | bytes | None, network: str = "kind: preview") -> None:
+    installation.write(JOB, f"networks:\n  net: {{{network}}}")
     if lines is not None:
         raw = lines.encode() if isinstance(lines, str) else lines
-        (house.folder / "tweets.txt").write_bytes(raw)
+        (installation.folder / "tweets.txt").write_bytes(raw)
 
 
-def on_slot(house: House, slot: str = SLOT) -> subprocess.CompletedProcess[str]:
-    return house.run("jobs", "run", "bird", "--trigger", "cron", "--slot", slot, environment=SECRETS)
+def on_slot(installation: Installation, slot: str = SLOT) -> subprocess.CompletedProcess[str]:
+    return installation.run("jobs", "run", "bird", "--trigger", "cron", "--slot", slot, environment=SECRETS)
 
 
-def test_the_preview_shows_exactly_what_would_have_been_posted(house):
-    write(house, "# not this\n\nHello from the shelf 🍓\n")
-    done = on_slot(house)
+def test_the_preview_shows_exactly_what_would_have_been_posted(installation):
+    write(installation, "# not this\n\nHello from the shelf 🍓\n")
+    done = on_slot(installation)
 
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
-    shown = (house.state / "reports" / "net" / "posts.txt").read_text("utf-8")
+    shown = (installation.state / "reports" / "net" / "posts.txt").read_text("utf-8")
     assert shown == f"--- bird {SLOT}\nHello from the shelf 🍓\n\n"
-    assert house.last("bird")["summary"] == "posted to net: Hello from the shelf 🍓"
+    assert installation.last("bird")["summary"] == "posted to net: Hello from the shelf 🍓"
 
 
-def test_every_line_gets_its_turn_once_in_each_round(house):
-    write(house, "one\ntwo\nthree\n")
+def test_every_line_gets_its_turn_once_in_each_round(installation):
+    write(installation, "one\ntwo\nthree\n")
     for day in range(1, 7):
-        on_slot(house, f"2026-05-{day:02}T06:00:00Z")
-    shown = (house.state / "reports" / "net" / "posts.txt").read_text("utf-8").splitlines()
+        on_slot(installation, f"2026-05-{day:02}T06:00:00Z")
+    shown = (installation.state / "reports" / "net" / "posts.txt").read_text("utf-8").splitlines()
     lines = [line for line in shown if line and not line.startswith("---")]
     assert sorted(lines[:3]) == sorted(lines[3:]) == ["one", "three", "two"]
 
@@ -55,108 +55,110 @@ def test_every_line_gets_its_turn_once_in_each_round(house):
         ("x" * 281 + "\n", "(line 1: 281 of 280 on net)"),
     ],
 )
-def test_a_file_with_nothing_to_post_is_a_clear_outcome_in_the_history(house, lines, says):
-    write(house, lines)
-    done = on_slot(house)
+def test_a_file_with_nothing_to_post_is_a_clear_outcome_in_the_history(installation, lines, says):
+    write(installation, lines)
+    done = on_slot(installation)
     assert done.returncode == 1
     assert says in done.stderr
-    assert (house.last("bird")["outcome"], says in house.last("bird")["summary"]) == ("failed", True)
+    assert (installation.last("bird")["outcome"], says in installation.last("bird")["summary"]) == ("failed", True)
 
 
-def test_a_line_that_is_too_long_is_never_sent_and_counted(house):
-    write(house, "日" * 141 + "\nshort\n")
-    on_slot(house)
-    assert house.last("bird")["summary"] == (
+def test_a_line_that_is_too_long_is_never_sent_and_counted(installation):
+    write(installation, "日" * 141 + "\nshort\n")
+    on_slot(installation)
+    assert installation.last("bird")["summary"] == (
         "posted to net: short; 1 line cannot be posted, see: pi-appliance tweets check"
     )
 
 
-def test_on_x_a_slot_is_posted_once_however_often_it_comes(house):
+def test_on_x_a_slot_is_posted_once_however_often_it_comes(installation):
     with fake_x() as server:
-        write(house, "only once\n", f"kind: x, with: {{server: '{server.address}'}}")
-        runs = [on_slot(house) for _ in range(3)]
+        write(installation, "only once\n", f"kind: x, with: {{server: '{server.address}'}}")
+        runs = [on_slot(installation) for _ in range(3)]
     assert [run.returncode for run in runs] == [0, 0, 0]
     assert (server.posts, server.requests) == (["only once"], 1)
-    assert house.last("bird")["outcome"] == "skipped"
+    assert installation.last("bird")["outcome"] == "skipped"
 
 
-def test_killed_while_it_waits_for_xs_answer_it_is_abandoned_and_found_by_the_next_run(house):
+def test_killed_while_it_waits_for_xs_answer_it_is_abandoned_and_found_by_the_next_run(installation):
     with fake_x() as server:
-        write(house, "sent but never answered\n", f"kind: x, with: {{server: '{server.address}'}}")
+        write(installation, "sent but never answered\n", f"kind: x, with: {{server: '{server.address}'}}")
         server.faults.append("hang")
-        with house.start("jobs", "run", "bird", "--trigger", "cron", "--slot", SLOT, environment=SECRETS) as runner:
-            until(lambda: server.posts)
+        with installation.start(
+            "jobs", "run", "bird", "--trigger", "cron", "--slot", SLOT, environment=SECRETS
+        ) as runner:
+            wait_until(lambda: server.posts)
             os.kill(runner.pid, signal.SIGKILL)
-        until(lambda: "abandoned" in house.outcomes("bird"))
-        on_slot(house)
+        wait_until(lambda: "abandoned" in installation.outcomes("bird"))
+        on_slot(installation)
     assert server.posts == ["sent but never answered"]
-    found, again, _ = house.json("jobs", "history", "bird")
+    found, again, _ = installation.json("jobs", "history", "bird")
     assert (again["outcome"], again["summary"]) == ("skipped", f"its slot {SLOT} was used by run 1")
     assert found["summary"] == f"posted to net: of {SLOT}: sent but never answered"
 
 
-def test_a_lost_answer_is_looked_up_and_the_post_is_found(house):
+def test_a_lost_answer_is_looked_up_and_the_post_is_found(installation):
     with fake_x() as server:
-        write(house, "perhaps\n", f"kind: x, with: {{server: '{server.address}'}}")
+        write(installation, "perhaps\n", f"kind: x, with: {{server: '{server.address}'}}")
         server.faults.append("cut-after")
-        assert on_slot(house).returncode == 0
-    (post,) = house.json("tweets", "list")["posts"]
+        assert on_slot(installation).returncode == 0
+    (post,) = installation.json("tweets", "list")["posts"]
     assert (post["state"], post["reason"]) == ("sent", "no answer came; found on the account")
     assert server.posts == ["perhaps"]
 
 
 @pytest.mark.parametrize(("saw", "then"), [("there", 0), ("post", 1), ("drop", 0)])
-def test_a_lost_answer_that_may_not_be_looked_up_is_uncertain_until_the_owner_says_what_he_saw(house, saw, then):
+def test_a_lost_answer_that_may_not_be_looked_up_is_uncertain_until_the_owner_says_what_he_saw(installation, saw, then):
     with fake_x() as server:
-        write(house, "perhaps\n", f"kind: x, with: {{server: '{server.address}', verify-uncertain: false}}")
+        write(installation, "perhaps\n", f"kind: x, with: {{server: '{server.address}', verify-uncertain: false}}")
         server.faults.append("cut-before")
-        assert on_slot(house).returncode == 1
-        assert house.last("bird")["outcome"] == "uncertain"
-        listed = house.run("tweets", "list")
+        assert on_slot(installation).returncode == 1
+        assert installation.last("bird")["outcome"] == "uncertain"
+        listed = installation.run("tweets", "list")
         assert (listed.returncode, "uncertain" in listed.stdout) == (1, True)
-        assert house.run("jobs", "run", "bird", "--resume", environment=SECRETS).returncode == 0
+        assert installation.run("jobs", "run", "bird", "--resume", environment=SECRETS).returncode == 0
         assert server.posts == [], "never sent again blindly"
-        assert house.run("tweets", "resolve", "1", saw).returncode == 0
-        assert house.run("tweets", "resolve", "1", saw).returncode == 2
-        assert house.run("jobs", "run", "bird", "--resume", environment=SECRETS).returncode == 0
+        assert installation.run("tweets", "resolve", "1", saw).returncode == 0
+        assert installation.run("tweets", "resolve", "1", saw).returncode == 2
+        assert installation.run("jobs", "run", "bird", "--resume", environment=SECRETS).returncode == 0
     assert len(server.posts) == then
-    assert house.run("tweets", "list").returncode == 0
+    assert installation.run("tweets", "list").returncode == 0
 
 
-def test_keys_come_from_secrets_env_if_only_the_owner_can_read_it_and_show_up_nowhere(house):
+def test_keys_come_from_secrets_env_if_only_the_owner_can_read_it_and_show_up_nowhere(installation):
     with fake_x() as server:
-        write(house, "with keys\n", f"kind: x, with: {{server: '{server.address}'}}")
-        keys = house.folder / "secrets.env"
+        write(installation, "with keys\n", f"kind: x, with: {{server: '{server.address}'}}")
+        keys = installation.folder / "secrets.env"
         keys.write_text("# keys\n" + "".join(f"{name}={value}\n" for name, value in SECRETS.items()), "ascii")
         keys.chmod(0o644)
-        open_to_all = house.run("jobs", "run", "bird")
+        open_to_all = installation.run("jobs", "run", "bird")
         keys.chmod(0o600)
-        closed = house.run("jobs", "run", "bird")
+        closed = installation.run("jobs", "run", "bird")
     assert "can be read by others and is not used; run: chmod 600" in open_to_all.stderr
     assert closed.returncode == 0
-    written = b"".join(path.read_bytes() for path in house.state.rglob("*") if path.is_file())
+    written = b"".join(path.read_bytes() for path in installation.state.rglob("*") if path.is_file())
     told = open_to_all.stderr + open_to_all.stdout + closed.stdout + closed.stderr
     assert not any(value.encode() in written or value in told for value in SECRETS.values())
 
 
-def test_a_program_run_as_a_job_does_not_get_the_keys(house):
-    house.write("env:\n  kind: command\n  with: {run: [env]}")
-    done = house.run("jobs", "run", "env", environment=SECRETS)
+def test_a_program_run_as_a_job_does_not_get_the_keys(installation):
+    installation.write("env:\n  kind: command\n  with: {run: [env]}")
+    done = installation.run("jobs", "run", "env", environment=SECRETS)
     assert "PATH=" in done.stdout
     assert "X_CONSUMER" not in done.stdout
 
 
-def test_the_idle_parts_never_load_tweepy(house):
-    write(house, "one\n")
+def test_the_idle_parts_never_load_tweepy(installation):
+    write(installation, "one\n")
     code = (
         "import sys\n"
         "from pi_appliance.__main__ import main\n"
         "try: main()\n"
         "except SystemExit: print('tweepy' in sys.modules)\n"
     )
-    words = ["-c", code, "jobs", "list", "--config", str(house.config)]
+    words = ["-c", code, "jobs", "list", "--config", str(installation.config)]
     done = subprocess.run(
-        [house.program[0], *words], env=house.environment(), capture_output=True, text=True, check=True
+        [installation.program[0], *words], env=installation.environment(), capture_output=True, text=True, check=True
     )
     assert done.stdout.splitlines()[-1] == "False"
 
@@ -164,116 +166,120 @@ def test_the_idle_parts_never_load_tweepy(house):
 CROSS = "pegs:\n  kind: puzzle\n  with: {puzzle: peg-solitaire, boards: [cross]}\n"
 
 
-def brag(house: House, options: str) -> str:
+def brag(installation: Installation, options: str) -> str:
     """Solve a board, post about it, and return what the preview shows."""
-    house.write(
+    installation.write(
         f"{CROSS}brag:\n  kind: tweet\n  with: {{lines: tweets.txt, network: net, report-from: pegs, {options}}}",
         "networks:\n  net: {kind: preview}",
     )
-    (house.folder / "tweets.txt").write_text("Solved on {hostname}: {last-report}\n", "utf-8")
-    house.run("jobs", "run", "pegs")
-    assert house.run("jobs", "run", "brag").returncode == 0
-    return (house.state / "reports" / "net" / "posts.txt").read_text("utf-8")
+    (installation.folder / "tweets.txt").write_text("Solved on {hostname}: {last-report}\n", "utf-8")
+    installation.run("jobs", "run", "pegs")
+    assert installation.run("jobs", "run", "brag").returncode == 0
+    return (installation.state / "reports" / "net" / "posts.txt").read_text("utf-8")
 
 
-def test_a_post_shows_the_picture_of_a_solved_puzzle_with_words_for_who_cannot_see_it(house):
-    shown = brag(house, "attach: picture")
-    assert house.last("pegs")["summary"] in shown
+def test_a_post_shows_the_picture_of_a_solved_puzzle_with_words_for_who_cannot_see_it(installation):
+    shown = brag(installation, "attach: picture")
+    assert installation.last("pegs")["summary"] in shown
     assert os.uname().nodename in shown
     assert "[picture: Peg solitaire" in shown
 
 
-def test_a_post_carries_as_much_of_the_text_of_a_report_as_fits(house):
-    shown = brag(house, "attach: report").strip()
+def test_a_post_carries_as_much_of_the_text_of_a_report_as_fits(installation):
+    shown = brag(installation, "attach: report").strip()
     assert shown.endswith("\n…")
     assert "\nStarting Board\n" in shown
 
 
-def test_what_a_post_says_of_a_report_is_all_of_one_run_also_after_a_night_that_was_cut_off(house):
-    first = brag(house, "attach: report")
-    summary = house.last("pegs")["summary"]
-    written = house.config.read_text("utf-8")
-    house.config.write_text(written.replace("boards: [cross]", "boards: [diamond, full], solutions: count"), "utf-8")
-    report = house.state / "reports" / "pegs" / "result.txt"
-    with house.start("jobs", "run", "pegs") as process:
-        until(lambda: "full: jump" in house.run("jobs", "history", "pegs", "--json").stdout, 30)
+def test_what_a_post_says_of_a_report_is_all_of_one_run_also_after_a_night_that_was_cut_off(installation):
+    first = brag(installation, "attach: report")
+    summary = installation.last("pegs")["summary"]
+    written = installation.config.read_text("utf-8")
+    installation.config.write_text(
+        written.replace("boards: [cross]", "boards: [diamond, full], solutions: count"), "utf-8"
+    )
+    report = installation.state / "reports" / "pegs" / "result.txt"
+    with installation.start("jobs", "run", "pegs") as process:
+        wait_until(lambda: "full: jump" in installation.run("jobs", "history", "pegs", "--json").stdout, 30)
         process.send_signal(signal.SIGTERM)
     assert report.read_text("utf-8").startswith("diamond")
     later = report.stat().st_mtime + 3_600
     os.utime(report, (later, later))
-    house.config.write_text(written, "utf-8")
-    assert house.run("jobs", "run", "brag").returncode == 0
-    posts = (house.state / "reports" / "net" / "posts.txt").read_text("utf-8").removeprefix(first)
+    installation.config.write_text(written, "utf-8")
+    assert installation.run("jobs", "run", "brag").returncode == 0
+    posts = (installation.state / "reports" / "net" / "posts.txt").read_text("utf-8").removeprefix(first)
     assert f"{summary}\n\nStarting Board\n" in posts
 
 
-def test_without_a_report_the_run_says_which_job_is_to_be_run_first(house):
-    house.write(
+def test_without_a_report_the_run_says_which_job_is_to_be_run_first(installation):
+    installation.write(
         f"{CROSS}brag:\n  kind: tweet\n  with: {{lines: tweets.txt, network: net, report-from: pegs, attach: picture}}",
         "networks:\n  net: {kind: preview}",
     )
-    (house.folder / "tweets.txt").write_text("Solved\n", "utf-8")
-    done = house.run("jobs", "run", "brag")
+    (installation.folder / "tweets.txt").write_text("Solved\n", "utf-8")
+    done = installation.run("jobs", "run", "brag")
     assert (done.returncode, "pegs has no report yet; run it first: pi-appliance jobs run pegs" in done.stderr) == (
         1,
         True,
     )
 
 
-def test_a_line_with_a_word_that_nothing_is_known_of_is_left_out(house):
-    write(house, "It is {temprature} here\nAll is well\n")
-    on_slot(house)
-    assert house.last("bird")["summary"].startswith("posted to net: All is well; 1 line cannot be posted")
+def test_a_line_with_a_word_that_nothing_is_known_of_is_left_out(installation):
+    write(installation, "It is {temprature} here\nAll is well\n")
+    on_slot(installation)
+    assert installation.last("bird")["summary"].startswith("posted to net: All is well; 1 line cannot be posted")
 
 
-def test_a_picture_in_a_line_goes_with_the_post(house):
-    write(house, "The sky ![red clouds](sky.png) today\n")
-    (house.folder / "sky.png").write_bytes(b"\x89PNG\r\n\x1a\n" + bytes(100))
-    on_slot(house)
-    shown = (house.state / "reports" / "net" / "posts.txt").read_text("utf-8")
+def test_a_picture_in_a_line_goes_with_the_post(installation):
+    write(installation, "The sky ![red clouds](sky.png) today\n")
+    (installation.folder / "sky.png").write_bytes(b"\x89PNG\r\n\x1a\n" + bytes(100))
+    on_slot(installation)
+    shown = (installation.state / "reports" / "net" / "posts.txt").read_text("utf-8")
     assert "The sky today\n[picture: red clouds]\n" in shown
 
 
-def test_what_could_not_be_sent_is_sent_when_asked_and_only_once(house):
+def test_what_could_not_be_sent_is_sent_when_asked_and_only_once(installation):
     with fake_x() as server:
         server.faults.append(429)
-        write(house, "patience\n", f"kind: x, with: {{server: '{server.address}'}}")
-        assert on_slot(house).returncode == 75
+        write(installation, "patience\n", f"kind: x, with: {{server: '{server.address}'}}")
+        assert on_slot(installation).returncode == 75
         assert server.posts == []
-        left = [house.run("jobs", "run", "bird", "--resume", environment=SECRETS) for _ in range(2)]
+        left = [installation.run("jobs", "run", "bird", "--resume", environment=SECRETS) for _ in range(2)]
     assert f"posted to net: of {SLOT}: patience" in left[0].stdout
     assert "nothing was left to send" in left[1].stdout
     assert server.posts == ["patience"]
 
 
-def test_a_slot_of_cron_that_the_chance_leaves_out_still_sends_what_is_left(house):
+def test_a_slot_of_cron_that_the_chance_leaves_out_still_sends_what_is_left(installation):
     with fake_x() as server:
-        write(house, "patience\n", f"kind: x, with: {{server: '{server.address}'}}")
-        house.config.write_text(
-            house.config.read_text("utf-8").replace("    kind: tweet\n", "    kind: tweet\n    chance: 1/1000000\n")
+        write(installation, "patience\n", f"kind: x, with: {{server: '{server.address}'}}")
+        installation.config.write_text(
+            installation.config.read_text("utf-8").replace(
+                "    kind: tweet\n", "    kind: tweet\n    chance: 1/1000000\n"
+            )
         )
         server.faults.append(503)
-        assert house.run("jobs", "run", "bird", environment=SECRETS).returncode == 75
+        assert installation.run("jobs", "run", "bird", environment=SECRETS).returncode == 75
         assert server.posts == []
-        with Store(house.state / "history.db") as store, store.writing() as db:
+        with Store(installation.state / "history.db") as store, store.writing() as db:
             db.execute("UPDATE posts SET next_attempt_at = created_at")  # its time has come
-        done = on_slot(house)
+        done = on_slot(installation)
         assert (done.returncode, server.posts) == (0, ["patience"])
-    summaries = [run["summary"] for run in house.json("jobs", "history", "bird")]
+    summaries = [run["summary"] for run in installation.json("jobs", "history", "bird")]
     assert summaries[:2] == ["posted to net: of run 1: patience", "by chance (1/1000000)"]
 
 
-def test_what_the_preview_says_is_what_then_happens(house):
-    house.write(
+def test_what_the_preview_says_is_what_then_happens(installation):
+    installation.write(
         "bird:\n  kind: tweet\n  schedule: '0 * * * *'\n  chance: 2/3\n  misfire-grace: 300d\n"
         "  with: {lines: tweets.txt, network: net}",
         "networks:\n  net: {kind: preview}",
     )
-    (house.folder / "tweets.txt").write_text("".join(f"Thought {number}\n" for number in range(7)), "utf-8")
-    coming = house.json("tweets", "preview", "--count", "12")["slots"]
+    (installation.folder / "tweets.txt").write_text("".join(f"Thought {number}\n" for number in range(7)), "utf-8")
+    coming = installation.json("tweets", "preview", "--count", "12")["slots"]
     for slot in coming:
-        assert house.run("jobs", "run", "bird", "--trigger", "daemon", "--slot", slot["slot"]).returncode == 0
-    with Store(house.state / "history.db") as store:
+        assert installation.run("jobs", "run", "bird", "--trigger", "daemon", "--slot", slot["slot"]).returncode == 0
+    with Store(installation.state / "history.db") as store:
         posted = {each.slot: each.text for each in PostDatabase(store).newest_posts(limit=100)}
     assert posted == {slot["slot"]: slot["posts"]["net"][0]["text"] for slot in coming if slot["line"]}
     assert len(set(posted.values())) == min(7, len(posted)) > 1

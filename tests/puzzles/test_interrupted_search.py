@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 
 from pi_appliance.system.process import descendants
-from tests.installation import PROGRAM, House, alive, until
+from tests.installation import PROGRAM, Installation, is_running, wait_until
 
 BOOK = "book:\n  kind: puzzle\n  {keys}\n  with: {{puzzle: connect-four, precompute: true}}"
 
@@ -19,41 +19,41 @@ def hands(process: subprocess.Popen[str]) -> set[int]:
     return {each.pid for each in descendants(process.pid)}
 
 
-def test_the_timeout_ends_a_search_with_a_checkpoint(house: House) -> None:
-    house.write(BOOK.format(keys="timeout: 8s"))
-    done = house.run("jobs", "run", "book")
+def test_the_timeout_ends_a_search_with_a_checkpoint(installation: Installation) -> None:
+    installation.write(BOOK.format(keys="timeout: 8s"))
+    done = installation.run("jobs", "run", "book")
     assert done.returncode == 1
-    run = house.last("book")
+    run = installation.last("book")
     assert run["outcome"] == "timed-out"
     assert run["summary"].startswith("ended at its deadline of 8s; ")
     assert "the opening book has" in run["summary"]
-    kept = list((house.state / "puzzles" / "connect-four").iterdir())
+    kept = list((installation.state / "puzzles" / "connect-four").iterdir())
     assert [path.suffix for path in kept] == [".cache"], "whole, and no half of another"
     assert not any("connect-four" in line for line in commands()), "nobody is left"
 
 
-def test_sigterm_ends_a_search_within_seconds(house: House) -> None:
-    house.write(BOOK.format(keys="timeout: 10m"))
-    process = house.start("jobs", "run", "book")
-    until(lambda: (house.state / "puzzles" / "connect-four").is_dir() or len(hands(process)) > 2, 20)
+def test_sigterm_ends_a_search_within_seconds(installation: Installation) -> None:
+    installation.write(BOOK.format(keys="timeout: 10m"))
+    process = installation.start("jobs", "run", "book")
+    wait_until(lambda: (installation.state / "puzzles" / "connect-four").is_dir() or len(hands(process)) > 2, 20)
     there = hands(process)
     begun = time.monotonic()
     process.send_signal(signal.SIGTERM)
     said, _ = process.communicate(timeout=10)
     assert time.monotonic() - begun < 4
-    assert house.last("book")["outcome"] == "stopped", said
-    assert not any(map(alive, there))
+    assert installation.last("book")["outcome"] == "stopped", said
+    assert not any(map(is_running, there))
 
 
-def test_ctrl_c_in_a_terminal_ends_all_workers_within_seconds(house: House) -> None:
-    house.write("")
+def test_ctrl_c_in_a_terminal_ends_all_workers_within_seconds(installation: Installation) -> None:
+    installation.write("")
     terminal, side = pty.openpty()
     # As a shell does: the terminal is its own, and Ctrl-C there reaches every process of it.
     words = ["setsid", "--ctty", *PROGRAM, "puzzle", "solve", "connect-four", "--board", "empty"]
-    words += ["--config", str(house.config)]
-    with subprocess.Popen(words, stdin=side, stdout=side, stderr=side, env=house.environment()) as process:
+    words += ["--config", str(installation.config)]
+    with subprocess.Popen(words, stdin=side, stdout=side, stderr=side, env=installation.environment()) as process:
         os.close(side)
-        first = until(lambda: drained(terminal), 20)  # of its progress
+        first = wait_until(lambda: drained(terminal), 20)  # of its progress
         there = hands(process)
         begun = time.monotonic()
         os.write(terminal, b"\x03")
@@ -63,7 +63,7 @@ def test_ctrl_c_in_a_terminal_ends_all_workers_within_seconds(house: House) -> N
     assert time.monotonic() - begun < 3
     assert b"Traceback" not in said
     assert b"pi-appliance: stopped" in said
-    assert not any(map(alive, there))
+    assert not any(map(is_running, there))
 
 
 def drained(terminal: int, seconds: float = 0) -> bytes:

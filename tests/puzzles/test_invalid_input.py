@@ -13,7 +13,7 @@ from pi_appliance.cli.program import cli
 from pi_appliance.config.loader import load_config
 from pi_appliance.errors import ApplianceError, ConfigError
 from pi_appliance.puzzles import boards, rubiks_cube
-from tests.installation import House
+from tests.installation import Installation
 
 PUZZLES = ("battleship", "connect-four", "panguru", "peg-solitaire", "rubiks-cube", "solitaire-chess", "sudoku")
 
@@ -59,7 +59,12 @@ def test_a_closed_stdin_has_no_board(tmp_path: Path) -> None:
     words = [sys.executable, "-m", "pi_appliance", "puzzle", "show", "sudoku", "--board", "-"]
     script = f"{shlex.join(words)} <&-"
     done = subprocess.run(
-        ["sh", "-c", script], env=House(tmp_path).environment(), capture_output=True, text=True, timeout=30, check=False
+        ["sh", "-c", script],
+        env=Installation(tmp_path).environment(),
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=False,
     )
     assert (done.returncode, done.stderr.partition(";")[0]) == (2, "stdin:1:1: no grid is drawn here")
 
@@ -107,8 +112,8 @@ def test_lines_may_end_as_on_other_systems_and_begin_with_a_byte_order_mark(tmp_
 def test_a_file_of_an_odd_name_is_solved_and_called_so_that_it_can_be_written(name: str, tmp_path: Path) -> None:
     board, page = tmp_path / f"{name}.txt", tmp_path / "page.html"
     board.write_text("XXO\n", "utf-8")
-    house = House(tmp_path)
-    done = house.run("puzzle", "solve", "peg-solitaire", "--board", str(board), "--output", str(page))
+    installation = Installation(tmp_path)
+    done = installation.run("puzzle", "solve", "peg-solitaire", "--board", str(board), "--output", str(page))
     assert done.returncode == 0, done.stderr
     assert "<h2>" in page.read_text("utf-8")
     called = boards.board_name(board)

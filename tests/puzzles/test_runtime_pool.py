@@ -17,7 +17,7 @@ from pi_appliance.errors import ConfigError, Problem, Refused, UnknownName
 from pi_appliance.puzzles.runtime import Interrupted
 from pi_appliance.puzzles.runtime.local import LocalRuntime, open_runtime
 from pi_appliance.system.process import descendants
-from tests.installation import ROOT, alive, until
+from tests.installation import ROOT, is_running, wait_until
 
 # pytest-xdist has a thread of its own; what is forked here uses nothing that it may hold.
 pytestmark = pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
@@ -262,7 +262,7 @@ def test_workers_end_with_the_search(tmp_path, end: Callable[..., None], says: s
     assert time.monotonic() - began < 2
     assert rest == says
     assert trouble == ""
-    until(lambda: not any(map(alive, pids)))
+    wait_until(lambda: not any(map(is_running, pids)))
 
 
 def test_a_second_ctrl_c_ends_a_search_that_ignores_the_first(tmp_path):
@@ -285,7 +285,7 @@ def test_suspended_time_does_not_count(tmp_path):
     with started(tmp_path, loop) as process:
         first = float(told(process, 1)[0])
         os.kill(process.pid, signal.SIGSTOP)
-        until(lambda: Path(f"/proc/{process.pid}/stat").read_text("ascii").rpartition(")")[2].split()[0] == "T")
+        wait_until(lambda: Path(f"/proc/{process.pid}/stat").read_text("ascii").rpartition(")")[2].split()[0] == "T")
         time.sleep(1.5)
         os.kill(process.pid, signal.SIGCONT)
         assert first - float(process.communicate(timeout=10)[0]) < 2

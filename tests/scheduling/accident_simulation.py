@@ -12,7 +12,7 @@ from pi_appliance.scheduling.appliance import Appliance
 from pi_appliance.scheduling.scheduler import Scheduler
 from pi_appliance.scheduling.slot_ledger import accounts
 from pi_appliance.system.clock import ClockState
-from tests.installation import House
+from tests.installation import Installation
 from tests.scheduling.virtual_scheduler import VirtualClock, VirtualRuns
 
 ZONE = ZoneInfo("Europe/Berlin")
@@ -29,14 +29,14 @@ class _Over(Exception):
 class Life:
     """Remembers when the daemon lived with a clock it trusted, by the wall clock."""
 
-    def __init__(self, house: House, jobs: str) -> None:
-        house.write(jobs, "retention: {max-age: 30000d, max-runs: 10000000}\n")
-        text = house.config.read_text("utf-8")
-        house.config.write_text(
+    def __init__(self, installation: Installation, jobs: str) -> None:
+        installation.write(jobs, "retention: {max-age: 30000d, max-runs: 10000000}\n")
+        text = installation.config.read_text("utf-8")
+        installation.config.write_text(
             text.replace("time-zone: UTC", f"time-zone: {ZONE.key}").replace("sync: 0s", "sync: 10m")
         )
         self.clock = VirtualClock(NEW_YEAR)
-        self.appliance = Appliance.open(house.config)
+        self.appliance = Appliance.open(installation.config)
         self.runs = VirtualRuns(self.appliance, self.clock, lambda job: LONG if job.startswith("long") else 0.0)
         self.lived: list[list[datetime]] = []
         self.forgiven: dict[str, int] = {}

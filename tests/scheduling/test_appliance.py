@@ -9,7 +9,7 @@ import pytest
 from pi_appliance.errors import ConfigError, Refused, UnknownName
 from pi_appliance.scheduling.appliance import Appliance
 from pi_appliance.system import clock
-from tests.installation import House
+from tests.installation import Installation
 
 JOBS = """
 a:
@@ -24,24 +24,24 @@ b:
 
 
 @pytest.fixture
-def appliance(house: House) -> Appliance:
-    house.write(JOBS)
-    with Appliance.open(house.config) as opened:
+def appliance(installation: Installation) -> Appliance:
+    installation.write(JOBS)
+    with Appliance.open(installation.config) as opened:
         yield opened
 
 
-def test_the_secret_is_made_once_for_its_owner_alone_also_by_many_at_once(house):
-    house.write(JOBS)
+def test_the_secret_is_made_once_for_its_owner_alone_also_by_many_at_once(installation):
+    installation.write(JOBS)
     code = (
         "import sys; from pathlib import Path; from pi_appliance.scheduling.appliance import Appliance;"
         "print(Appliance.open(Path(sys.argv[1])).secret.hex())"
     )
-    words = [sys.executable, "-c", code, str(house.config)]
-    makers = [subprocess.Popen(words, env=house.environment(), stdout=subprocess.PIPE) for _ in range(6)]
+    words = [sys.executable, "-c", code, str(installation.config)]
+    makers = [subprocess.Popen(words, env=installation.environment(), stdout=subprocess.PIPE) for _ in range(6)]
     secrets = {maker.communicate(timeout=60)[0] for maker in makers}
     assert len(secrets) == 1
     assert len(secrets.pop().strip()) == 64
-    assert (house.state / "secret.key").stat().st_mode & 0o777 == 0o600
+    assert (installation.state / "secret.key").stat().st_mode & 0o777 == 0o600
 
 
 def test_every_job_is_seen_with_its_next_slot_and_its_newest_run(appliance):
@@ -61,26 +61,27 @@ def test_reports_are_listed_by_the_job_that_wrote_last_and_texts_before_pictures
     assert found == ["a/result.txt", "a/two.svg", "a/one.svg", "b/old.txt"]
 
 
-def test_read_again_it_keeps_its_state_and_a_wrong_file_changes_nothing(appliance, house):
-    house.write("c:\n  kind: command\n  with: {run: ['true']}")
+def test_read_again_it_keeps_its_state_and_a_wrong_file_changes_nothing(appliance, installation):
+    installation.write("c:\n  kind: command\n  with: {run: ['true']}")
     again = appliance.reloaded()
     assert (list(again.config.jobs), again.store) == (["c"], appliance.store)
-    house.write("c: {}")
+    installation.write("c: {}")
     with pytest.raises(ConfigError):
         again.reloaded()
 
 
-def test_read_again_it_refuses_another_state_folder(appliance, house):
-    house.config.write_text(
-        house.config.read_text("utf-8").replace(str(house.state), str(house.folder / "other")), "utf-8"
+def test_read_again_it_refuses_another_state_folder(appliance, installation):
+    installation.config.write_text(
+        installation.config.read_text("utf-8").replace(str(installation.state), str(installation.folder / "other")),
+        "utf-8",
     )
     with pytest.raises(Refused, match="needs a restart"):
         appliance.reloaded()
 
 
-def test_the_history_of_a_job_that_is_gone_can_be_asked_for_and_of_one_that_never_was_cannot(appliance, house):
-    house.run("jobs", "run", "b")
-    house.write("a:\n  kind: command\n  with: {run: ['true']}")
+def test_the_history_of_a_job_that_is_gone_can_be_asked_for_and_of_one_that_never_was_cannot(appliance, installation):
+    installation.run("jobs", "run", "b")
+    installation.write("a:\n  kind: command\n  with: {run: ['true']}")
     now = appliance.reloaded()
     assert [run.job for run in now.history(job="b")] == ["b"]
     with pytest.raises(UnknownName):

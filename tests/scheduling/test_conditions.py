@@ -18,7 +18,7 @@ from pi_appliance.scheduling.appliance import Appliance
 from pi_appliance.storage.model import Trigger
 from pi_appliance.system import clock, files, locks, process
 from pi_appliance.system.machine import Sensors
-from tests.installation import ROOT, alive, until
+from tests.installation import ROOT, is_running, wait_until
 
 ROUTES = "Iface Destination Gateway Flags RefCnt Use Metric Mask\nwlan0 00000000 0102A8C0 0003 0 0 0 00000000\n"
 
@@ -127,12 +127,12 @@ def test_a_command_that_gets_none_of_our_keys(tmp_path, monkeypatch):
 def test_a_command_that_gives_no_answer_is_ended_with_all_it_started(tmp_path):
     hangs = ["sh", "-c", "setsid sleep 60 & echo $! > pid; sleep 60"]
     assert answer(hangs, tmp_path, 0.5) == "sh gave no answer within 0.5 s"
-    assert not alive(int((tmp_path / "pid").read_text()))
+    assert not is_running(int((tmp_path / "pid").read_text()))
 
 
-def job(house, keys: str, name: str = "it"):
-    house.write(f"{name}:\n  kind: command\n  {keys}\n  with: {{run: [sh, -c, 'echo $$ > pid; sleep 0.2']}}")
-    return load_config(house.config).jobs[name]
+def job(installation, keys: str, name: str = "it"):
+    installation.write(f"{name}:\n  kind: command\n  {keys}\n  with: {{run: [sh, -c, 'echo $$ > pid; sleep 0.2']}}")
+    return load_config(installation.config).jobs[name]
 
 
 @pytest.mark.parametrize(
@@ -144,8 +144,8 @@ def job(house, keys: str, name: str = "it"):
         ("nice: 1", ""),
     ],
 )
-def test_this_machine_is_asked(house, keys, says):
-    wanted, config = job(house, keys), load_config(house.config)
+def test_this_machine_is_asked(installation, keys, says):
+    wanted, config = job(installation, keys), load_config(installation.config)
     config.state_dir.mkdir()
     with process.StopSignal().installed() as stop:
         why = conditions.unmet_here(wanted, config, stop)
@@ -153,10 +153,10 @@ def test_this_machine_is_asked(house, keys, says):
     assert bool(why) == bool(says)
 
 
-def test_what_a_job_asks_of_sensors_that_are_not_there_is_known(house, pi):
-    both = job(house, "conditions: {temperature-below: 75}\n  suspend-when: {throttled: true}")
+def test_what_a_job_asks_of_sensors_that_are_not_there_is_known(installation, pi):
+    both = job(installation, "conditions: {temperature-below: 75}\n  suspend-when: {throttled: true}")
     assert conditions.missing(both, pi.sensors) == ["temperature", "power"]
-    assert conditions.missing(job(house, "conditions: {online: true}"), pi.sensors) == []
+    assert conditions.missing(job(installation, "conditions: {online: true}"), pi.sensors) == []
     pi.heat(40)
     pi.throttled(0)
     assert conditions.missing(both, pi.sensors) == []
@@ -180,10 +180,10 @@ def test_a_run_is_held_while_the_power_is_bad(pi):
     assert pause.why() == ""
 
 
-def attempt(house, pi: Pi, listener: Listener | None = None, *, times: int = 1) -> list[AttemptResult]:
-    """Run the one job of the house TIMES times, as the runner does, on the machine PI; it is looked at often."""
+def attempt(installation, pi: Pi, listener: Listener | None = None, *, times: int = 1) -> list[AttemptResult]:
+    """Run the one job of `installation` TIMES times, as the runner does, on the machine PI; it is looked at often."""
     verdicts = []
-    with Appliance.open(house.config) as appliance:
+    with Appliance.open(installation.config) as appliance:
         (it,) = appliance.config.jobs.values()
         for _ in range(times):
             with process.StopSignal().installed() as stop, locks.acquire(appliance.lock_path(it.name)) as lock:
@@ -199,16 +199,16 @@ def attempt(house, pi: Pi, listener: Listener | None = None, *, times: int = 1) 
     return verdicts
 
 
-def test_a_sensor_that_is_missing_is_told_in_the_log_once_and_in_every_history(house, pi):
-    job(house, "conditions: {temperature-below: 75}")
-    verdicts = attempt(house, pi, times=3)
+def test_a_sensor_that_is_missing_is_told_in_the_log_once_and_in_every_history(installation, pi):
+    job(installation, "conditions: {temperature-below: 75}")
+    verdicts = attempt(installation, pi, times=3)
     assert [verdict.details["no-sensor"] for verdict in verdicts] == ["temperature"] * 3
-    told = [files.read_log(house.state / "logs" / "it" / f"{number}.log") for number in (1, 2, 3)]
+    told = [files.read_log(installation.state / "logs" / "it" / f"{number}.log") for number in (1, 2, 3)]
     assert told == ["pi-appliance: no sensor of temperature here; what asks for it counts as met\n", "", ""]
 
 
-def test_a_hot_run_is_held_says_so_and_goes_on_when_it_is_cooler(house, pi):
-    job(house, "suspend-when: {temperature-above: 80}")
+def test_a_hot_run_is_held_says_so_and_goes_on_when_it_is_cooler(installation, pi):
+    job(installation, "suspend-when: {temperature-above: 80}")
     pi.heat(83.1)
     notes = []
 
@@ -217,38 +217,38 @@ def test_a_hot_run_is_held_says_so_and_goes_on_when_it_is_cooler(house, pi):
         if notes.count("paused: 83.1 °C") == 12:
             pi.heat(60)
 
-    (verdict,) = attempt(house, pi, Listener(on_progress=on_progress))
+    (verdict,) = attempt(installation, pi, Listener(on_progress=on_progress))
     assert verdict.outcome == "succeeded"
     assert verdict.details["paused-seconds"] >= 1
     assert notes[-1] == "running sh"
 
 
-# A runner of the one job of a house, on a machine that is too hot.
+# A runner of the one job of an installation, on a machine that is too hot.
 RUNNER = """
 import sys
 from pathlib import Path
 from tests.scheduling.test_conditions import Pi, attempt
 from tests.installation import House
-attempt(House(Path(sys.argv[1])), Pi(Path(sys.argv[2])))
+attempt(Installation(Path(sys.argv[1])), Pi(Path(sys.argv[2])))
 """
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
-def test_a_run_that_is_held_ends_with_its_runner(house, pi, tmp_path, number):
-    house.write(
+def test_a_run_that_is_held_ends_with_its_runner(installation, pi, tmp_path, number):
+    installation.write(
         "it:\n  kind: command\n  suspend-when: {throttled: true}\n  with: {run: [sh, -c, 'echo $$ > pid; sleep 60; :']}"
     )
-    words = [sys.executable, "-c", RUNNER, str(house.folder), str(tmp_path)]
+    words = [sys.executable, "-c", RUNNER, str(installation.folder), str(tmp_path)]
     with subprocess.Popen(words, env={**os.environ, "PYTHONPATH": str(ROOT)}) as runner:
         try:
-            pid = int(until(lambda: (path := house.folder / "pid").exists() and path.read_text("ascii")))
+            pid = int(wait_until(lambda: (path := installation.folder / "pid").exists() and path.read_text("ascii")))
             pi.throttled(0x1)
             stat = Path(f"/proc/{pid}/stat")
-            until(lambda: stat.read_text("ascii").rpartition(")")[2].split()[0] == "T")
-            until(lambda: house.runs()[0].status_text == "paused: under-voltage")
+            wait_until(lambda: stat.read_text("ascii").rpartition(")")[2].split()[0] == "T")
+            wait_until(lambda: installation.runs()[0].status_text == "paused: under-voltage")
             runner.send_signal(number)
             runner.wait(20)
         finally:
             runner.kill()
-    until(lambda: not alive(pid))
-    assert house.last("it")["outcome"] == ("stopped" if number == signal.SIGTERM else "abandoned")
+    wait_until(lambda: not is_running(pid))
+    assert installation.last("it")["outcome"] == ("stopped" if number == signal.SIGTERM else "abandoned")

@@ -8,15 +8,15 @@ import pytest
 from pi_appliance.jobs import runner
 from pi_appliance.scheduling.appliance import Appliance
 from pi_appliance.storage.model import Outcome, Trigger
-from tests.installation import House
+from tests.installation import Installation
 
 JOB = "bot: {kind: command, started-by: cron, schedule: '@hourly', chance: 1/1000000, with: {run: ['true']}}"
 
 
 @pytest.fixture
-def appliance(house: House) -> Iterator[Appliance]:
-    house.write(JOB, "retention: {max-age: 36500d}")
-    with Appliance.open(house.config) as opened:
+def appliance(installation: Installation) -> Iterator[Appliance]:
+    installation.write(JOB, "retention: {max-age: 36500d}")
+    with Appliance.open(installation.config) as opened:
         yield opened
 
 

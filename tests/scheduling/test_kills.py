@@ -18,7 +18,7 @@ from random import Random
 
 from pi_appliance.storage.history import Store
 from pi_appliance.system import locks
-from tests.installation import PROGRAM, House, until
+from tests.installation import PROGRAM, Installation, wait_until
 
 KILLS = int(os.environ.get("PI_APPLIANCE_KILLS", "25"))
 SEED = int(os.environ.get("PI_APPLIANCE_SEED", "2026"))
@@ -26,12 +26,19 @@ WAITING = timedelta(seconds=6)  # what still waited for its turn when the daemon
 BEGAN = {"succeeded", "failed", "stopped", "abandoned"}
 
 
-def jobs(house: House) -> str:
+def jobs(installation: Installation) -> str:
     """Return jobs of every sort. Each run writes down what its lock says of it: its number and its slot."""
 
     def job(name: str, when: str, then: str = "true") -> str:
         shell = f'echo "$(head -c 1024 "$1")" >> "$2"; {then}'
-        words = ["sh", "-c", shell, "sh", str(house.state / "locks" / f"{name}.lock"), str(house.folder / "marks")]
+        words = [
+            "sh",
+            "-c",
+            shell,
+            "sh",
+            str(installation.state / "locks" / f"{name}.lock"),
+            str(installation.folder / "marks"),
+        ]
         return f"{name}:\n  kind: command\n  {when}\n  with: {json.dumps({'run': words})}\n"
 
     return "".join(
@@ -56,10 +63,10 @@ def catches_sigterm(pid: int) -> bool:
 class Victims:
     """A daemon that is started again whenever it is killed, and the processes that belong to it."""
 
-    def __init__(self, house: House, random: Random) -> None:
-        self._house, self._random = house, random
+    def __init__(self, installation: Installation, random: Random) -> None:
+        self._house, self._random = installation, random
         self.killed: Counter[str] = Counter()
-        self.said = (house.folder / "said").open("ab")
+        self.said = (installation.folder / "said").open("ab")
         self.start()
 
     def start(self) -> None:
@@ -93,17 +100,17 @@ class Victims:
 
     def end(self) -> None:
         """Let the daemon live a while, then stop it as a person does."""
-        until(lambda: catches_sigterm(self.daemon.pid), 60)  # on a busy machine it takes long to begin
+        wait_until(lambda: catches_sigterm(self.daemon.pid), 60)  # on a busy machine it takes long to begin
         time.sleep(3)
         self.daemon.terminate()
         assert self.daemon.wait(60) == 0
         self.said.close()
 
 
-def test_killed_again_and_again_it_loses_and_doubles_nothing(house):
-    house.write(jobs(house), "web: {port: 0}\nstop-grace: 0s")
+def test_killed_again_and_again_it_loses_and_doubles_nothing(installation):
+    installation.write(jobs(installation), "web: {port: 0}\nstop-grace: 0s")
     random = Random(SEED)
-    victims = Victims(house, random)
+    victims = Victims(installation, random)
     try:
         for number in range(KILLS):
             time.sleep(random.uniform(0.05, 1.0))
@@ -111,24 +118,24 @@ def test_killed_again_and_again_it_loses_and_doubles_nothing(house):
             if number % 50 == 49:
                 print(f"{number + 1} kills: {dict(victims.killed)}")  # noqa: T201 - for who runs the long one
         victims.end()
-        until(lambda: not victims.processes(), 15)  # no orphan
+        wait_until(lambda: not victims.processes(), 15)  # no orphan
     finally:
         victims.daemon.kill()
         victims.daemon.wait()
         victims.said.close()
-    assert "Traceback" not in (house.folder / "said").read_text("utf-8")
-    check(house)
-    print(f"seed {SEED}: {sum(victims.killed.values())} kills {dict(victims.killed)}; {told(house)}")  # noqa: T201
+    assert "Traceback" not in (installation.folder / "said").read_text("utf-8")
+    check(installation)
+    print(f"seed {SEED}: {sum(victims.killed.values())} kills {dict(victims.killed)}; {told(installation)}")  # noqa: T201
 
 
-def check(house: House) -> None:
+def check(installation: Installation) -> None:
     """Check that the history is whole and tells of every slot, that none began twice, and that no lock is held."""
-    runs = {run["id"]: run for run in house.json("jobs", "history", "--count", "10000")}
-    with Store(house.state / "history.db") as store:
+    runs = {run["id"]: run for run in installation.json("jobs", "history", "--count", "10000")}
+    with Store(installation.state / "history.db") as store:
         store.ensure_intact()
-    assert not list(house.state.glob("*.damaged-*"))
+    assert not list(installation.state.glob("*.damaged-*"))
     assert {run["outcome"] for run in runs.values()} <= {*BEGAN, "skipped", "misfired"}
-    starts = [json.loads(line) for line in (house.folder / "marks").read_text("utf-8").splitlines()]
+    starts = [json.loads(line) for line in (installation.folder / "marks").read_text("utf-8").splitlines()]
     times = Counter((runs[start["run"]]["job"], start["due"]) for start in starts)
     twice = [each for each, count in times.items() if count > 1]
     assert not twice, f"ran twice: {twice}"
@@ -137,15 +144,15 @@ def check(house: House) -> None:
     for start in starts:
         run = runs[start["run"]]
         assert (run["scheduled_for"], run["outcome"] in BEGAN) == (start["due"], True), run
-    slots = house.json("jobs", "history", "--slots", "--count", "10000")
+    slots = installation.json("jobs", "history", "--slots", "--count", "10000")
     newest = max(datetime.fromisoformat(slot["slot"]) for slot in slots if slot["outcome"] in BEGAN)
     accounted = f"{newest - WAITING:%Y-%m-%dT%H:%M:%SZ}"
     holes = [slot for slot in slots if slot["run"] is None and slot["slot"] < accounted]
     assert not holes, f"nothing is known of {holes[:5]}"
-    held = [path.name for path in (house.state / "locks").glob("*.lock") if locks.is_locked(path)]
+    held = [path.name for path in (installation.state / "locks").glob("*.lock") if locks.is_locked(path)]
     assert not held, f"still held: {held}"
 
 
-def told(house: House) -> str:
-    runs = house.json("jobs", "history", "--count", "10000")
+def told(installation: Installation) -> str:
+    runs = installation.json("jobs", "history", "--count", "10000")
     return f"{len(runs)} rows: {dict(Counter(run['outcome'] for run in runs))}"

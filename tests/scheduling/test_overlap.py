@@ -5,7 +5,7 @@ from itertools import pairwise
 
 from pi_appliance.scheduling.slot_ledger import accounts
 from pi_appliance.storage.model import Outcome, Trigger
-from tests.installation import House
+from tests.installation import Installation
 from tests.scheduling.virtual_scheduler import NOON, World, world
 
 HOUR = timedelta(hours=1)
@@ -24,16 +24,16 @@ def hours(made: World, name: str = "a") -> list[str]:
     return [due[11:13] for each, due in made.runs.by_job if each == name]
 
 
-def test_a_slot_that_comes_while_a_run_goes_on_is_skipped(house: House) -> None:
-    with world(house, job(), takes=lambda _: 5400.0) as made:
+def test_a_slot_that_comes_while_a_run_goes_on_is_skipped(installation: Installation) -> None:
+    with world(installation, job(), takes=lambda _: 5400.0) as made:
         made.live(NOON + timedelta(hours=4, minutes=1))
         assert hours(made) == ["13", "15"]
         (run,) = [run for run in made.appliance.store.history(job="a") if run.scheduled_for == "2026-05-01T14:00:00Z"]
         assert (run.outcome, run.summary) == (Outcome.SKIPPED, "the run before it still goes on")
 
 
-def test_a_slot_that_is_queued_starts_as_soon_as_the_run_before_it_has_ended(house: House) -> None:
-    with world(house, job(concurrency="queue", misfire_grace="1m"), takes=lambda _: 5400.0) as made:
+def test_a_slot_that_is_queued_starts_as_soon_as_the_run_before_it_has_ended(installation: Installation) -> None:
+    with world(installation, job(concurrency="queue", misfire_grace="1m"), takes=lambda _: 5400.0) as made:
         made.live(NOON + 3 * HOUR)
         assert made.scheduler.waiting == 1
         made.live(NOON + 6 * HOUR)
@@ -42,16 +42,18 @@ def test_a_slot_that_is_queued_starts_as_soon_as_the_run_before_it_has_ended(hou
         assert [each - NOON for each in started] == [HOUR, 2.5 * HOUR, 4 * HOUR]
 
 
-def test_no_more_than_ten_slots_wait(house: House) -> None:
-    with world(house, job(concurrency="queue"), takes=lambda _: 100 * 3600.0) as made:
+def test_no_more_than_ten_slots_wait(installation: Installation) -> None:
+    with world(installation, job(concurrency="queue"), takes=lambda _: 100 * 3600.0) as made:
         made.live(NOON + timedelta(hours=14, minutes=1))
         assert made.scheduler.waiting == 10
         assert [outcome for _, outcome in made.outcomes()] == [None, *[Outcome.SKIPPED] * 3]
 
 
-def test_a_slot_that_was_queued_when_the_power_went_is_made_up_for_within_its_window(house: House) -> None:
+def test_a_slot_that_was_queued_when_the_power_went_is_made_up_for_within_its_window(
+    installation: Installation,
+) -> None:
     queued = job(concurrency="queue", catch_up="{max-age: 12h, max-runs: 9}")
-    with world(house, queued, takes=lambda _: 5400.0) as made:
+    with world(installation, queued, takes=lambda _: 5400.0) as made:
         made.live(NOON + timedelta(hours=2, minutes=10))
         assert made.scheduler.waiting == 1
         made.runs.vanish()
@@ -60,9 +62,9 @@ def test_a_slot_that_was_queued_when_the_power_went_is_made_up_for_within_its_wi
         assert hours(made)[:3] == ["13", "14", "15"]
 
 
-def test_what_is_made_up_for_starts_one_after_the_other_within_its_spread(house: House) -> None:
+def test_what_is_made_up_for_starts_one_after_the_other_within_its_spread(installation: Installation) -> None:
     caught = job(catch_up="{max-age: 6h, max-runs: 3, stagger: 10m}")
-    with world(house, caught, takes=lambda _: 60.0) as made:
+    with world(installation, caught, takes=lambda _: 60.0) as made:
         made.live(NOON + timedelta(minutes=30))
         made.clock.go(5 * 3600)
         made.restart()
@@ -72,8 +74,8 @@ def test_what_is_made_up_for_starts_one_after_the_other_within_its_spread(house:
         assert all(before[1] <= after[0] for before, after in pairwise(runs))
 
 
-def test_the_slots_of_a_pause_are_told_as_skipped_and_are_not_made_up_for(house: House) -> None:
-    with world(house, job(catch_up="{max-age: 1d, max-runs: 9}")) as made:
+def test_the_slots_of_a_pause_are_told_as_skipped_and_are_not_made_up_for(installation: Installation) -> None:
+    with world(installation, job(catch_up="{max-age: 1d, max-runs: 9}")) as made:
         made.live(NOON + timedelta(minutes=30))
         made.appliance.pause("a", now=made.clock.now())
         made.live(NOON + timedelta(hours=3, minutes=30))
@@ -91,31 +93,31 @@ def test_the_slots_of_a_pause_are_told_as_skipped_and_are_not_made_up_for(house:
         )
 
 
-def test_a_pause_that_ends_by_itself_lets_the_next_slot_run(house: House) -> None:
-    with world(house, job()) as made:
+def test_a_pause_that_ends_by_itself_lets_the_next_slot_run(installation: Installation) -> None:
+    with world(installation, job()) as made:
         made.live(NOON + timedelta(minutes=30))
         made.appliance.pause("a", now=made.clock.now(), until=NOON + 2.5 * HOUR)
         made.live(NOON + timedelta(hours=3, minutes=1))
         assert hours(made) == ["15"]
 
 
-def test_a_job_comes_after_the_success_of_another_and_only_once(house: House) -> None:
-    with world(house, job() + chained("b", "a")) as made:
+def test_a_job_comes_after_the_success_of_another_and_only_once(installation: Installation) -> None:
+    with world(installation, job() + chained("b", "a")) as made:
         made.live(NOON + timedelta(hours=2, minutes=1))
         made.restart()
         made.live(NOON + timedelta(hours=2, minutes=2))
         assert [name for name, _ in made.runs.by_job] == ["a", "b", "a", "b"]
 
 
-def test_a_job_after_two_waits_for_both_anew(house: House) -> None:
+def test_a_job_after_two_waits_for_both_anew(installation: Installation) -> None:
     jobs = job() + job("c", "'30 13,16 * * *'") + chained("b", "a", "c")
-    with world(house, jobs) as made:
+    with world(installation, jobs) as made:
         made.live(NOON + timedelta(hours=5, minutes=1))
         assert [name for name, _ in made.runs.by_job if name != "a"] == ["c", "b", "c", "b"]
 
 
-def test_a_failure_starts_nothing(house: House) -> None:
-    with world(house, job("a", "null") + chained("b", "a")) as made:
+def test_a_failure_starts_nothing(installation: Installation) -> None:
+    with world(installation, job("a", "null") + chained("b", "a")) as made:
         made.look()
         run, _ = made.appliance.store.start_run(
             job="a", kind="command", trigger=Trigger.MANUAL, due=None, now=made.clock.now()
@@ -125,8 +127,8 @@ def test_a_failure_starts_nothing(house: House) -> None:
         assert made.runs.by_job == []
 
 
-def test_a_success_of_long_ago_starts_nothing_new_and_is_told_as_a_misfire(house: House) -> None:
-    with world(house, job("a", "null") + chained("b", "a", misfire_grace="5m")) as made:
+def test_a_success_of_long_ago_starts_nothing_new_and_is_told_as_a_misfire(installation: Installation) -> None:
+    with world(installation, job("a", "null") + chained("b", "a", misfire_grace="5m")) as made:
         made.look()
         made.clock.go(1)
         run, _ = made.appliance.store.start_run(

@@ -11,7 +11,7 @@ from pi_appliance.errors import Refused
 from pi_appliance.scheduling import cron, slot_ledger
 from pi_appliance.scheduling.run_requests import RequestRunner
 from pi_appliance.storage.model import Outcome, Trigger
-from tests.installation import House
+from tests.installation import Installation
 from tests.scheduling.virtual_scheduler import NOON, World, world
 
 WAKE = "wake:\n  kind: command\n  with: {run: ['true']}"
@@ -20,8 +20,8 @@ MINUTE = timedelta(minutes=1)
 
 
 @pytest.fixture
-def made(house: House) -> Iterator[World]:
-    with world(house, WAKE) as made:
+def made(installation: Installation) -> Iterator[World]:
+    with world(installation, WAKE) as made:
         yield made
 
 
@@ -81,9 +81,9 @@ def test_a_clock_that_is_put_forward_or_back_moves_it_along(made):
     assert made.runs.slots == ["request:1"]
 
 
-def test_until_the_clock_is_trusted_only_what_is_to_begin_at_once_does(house):
-    with world(house, WAKE) as made:
-        house.config.write_text(house.config.read_text("utf-8").replace("sync: 0s", "sync: 15m"), "utf-8")
+def test_until_the_clock_is_trusted_only_what_is_to_begin_at_once_does(installation):
+    with world(installation, WAKE) as made:
+        installation.config.write_text(installation.config.read_text("utf-8").replace("sync: 0s", "sync: 15m"), "utf-8")
         made.appliance = made.appliance.reloaded()
         made.clock.ticks, made.clock.known = 5.0, False
         made.restart()
@@ -96,8 +96,8 @@ def test_until_the_clock_is_trusted_only_what_is_to_begin_at_once_does(house):
         assert made.runs.slots == ["request:1", later.slot_name]
 
 
-def test_a_pause_of_the_job_does_not_hold_it_up(house):
-    with world(house, DAILY) as made:
+def test_a_pause_of_the_job_does_not_hold_it_up(installation):
+    with world(installation, DAILY) as made:
         made.appliance.pause("wake", now=NOON)
         ask(made, MINUTE)
         made.live(NOON + 2 * MINUTE)
@@ -140,16 +140,16 @@ def test_what_is_held_goes_on_at_once_after_a_restart_and_then_more_and_more_sel
     assert len(lefts(made)) == len(times)
 
 
-def test_a_session_that_lasted_and_is_cut_off_goes_on_at_once(house):
-    with world(house, WAKE, takes=lambda _: 1800.0) as made:
+def test_a_session_that_lasted_and_is_cut_off_goes_on_at_once(installation):
+    with world(installation, WAKE, takes=lambda _: 1800.0) as made:
         hold(made)
         made.live(NOON + timedelta(hours=1))
         assert lefts(made)[:2] == [0, 1800]
 
 
-def test_nothing_is_started_while_a_run_goes_on_and_a_slot_of_another_job_is_not_held_up(house):
+def test_nothing_is_started_while_a_run_goes_on_and_a_slot_of_another_job_is_not_held_up(installation):
     jobs = f"{DAILY}\nsleep:\n  kind: command\n  with: {{run: ['true']}}"
-    with world(house, jobs, takes=lambda job: 36_000.0 if job == "sleep" else 0.0) as made:
+    with world(installation, jobs, takes=lambda job: 36_000.0 if job == "sleep" else 0.0) as made:
         made.appliance.store.requests.save_checkpoint("sleep", "waiting", now=NOON)
         made.clock.go(12 * 3600)
         made.restart()
@@ -157,8 +157,8 @@ def test_nothing_is_started_while_a_run_goes_on_and_a_slot_of_another_job_is_not
         assert made.runs.by_job == [("sleep", "resume"), ("wake", "2026-05-02T07:00:00Z")]
 
 
-def test_what_is_too_old_or_of_a_job_that_is_gone_is_dropped_with_a_word(house, caplog):
-    with world(house, WAKE) as made:
+def test_what_is_too_old_or_of_a_job_that_is_gone_is_dropped_with_a_word(installation, caplog):
+    with world(installation, WAKE) as made:
         hold(made)
         made.appliance.store.requests.save_checkpoint("gone", "ringing", now=NOON)
         made.appliance.store.requests.add("gone", NOON, {}, now=NOON)
@@ -178,8 +178,8 @@ def skip(made: World) -> str:
     return cron.slot_key(slot_ledger.skip(made.appliance, "wake", now=made.clock.wall).at)
 
 
-def test_the_next_slot_is_left_out_and_told_and_the_one_after_it_used(house):
-    with world(house, DAILY) as made:
+def test_the_next_slot_is_left_out_and_told_and_the_one_after_it_used(installation):
+    with world(installation, DAILY) as made:
         made.live(NOON + MINUTE)
         assert skip(made) == skip(made) == "2026-05-02T07:00:00Z"
         first, second = islice(made.appliance.slots("wake", NOON), 2)
@@ -194,8 +194,8 @@ def test_the_next_slot_is_left_out_and_told_and_the_one_after_it_used(house):
         assert made.appliance.store.requests.skipped_slot("wake") is None
 
 
-def test_a_slot_that_was_skipped_while_nothing_ran_here_is_no_misfire(house):
-    with world(house, DAILY) as made:
+def test_a_slot_that_was_skipped_while_nothing_ran_here_is_no_misfire(installation):
+    with world(installation, DAILY) as made:
         made.live(NOON + MINUTE)
         skip(made)
         made.clock.go(24 * 3600)
@@ -204,8 +204,8 @@ def test_a_slot_that_was_skipped_while_nothing_ran_here_is_no_misfire(house):
         assert made.outcomes() == [("2026-05-02T07:00:00Z", Outcome.SKIPPED)]
 
 
-def test_it_is_used_after_all_when_a_person_says_so(house):
-    with world(house, DAILY) as made:
+def test_it_is_used_after_all_when_a_person_says_so(installation):
+    with world(installation, DAILY) as made:
         made.live(NOON + MINUTE)
         skip(made)
         slot_ledger.unskip(made.appliance, "wake", now=made.clock.wall)
@@ -220,8 +220,8 @@ def test_it_is_used_after_all_when_a_person_says_so(house):
         (DAILY, lambda made: made.appliance.pause("wake", now=NOON), "wake pauses"),
     ],
 )
-def test_where_there_is_nothing_to_skip_that_is_said(house, jobs, before: Callable[[World], None], said):
-    with world(house, jobs) as made:
+def test_where_there_is_nothing_to_skip_that_is_said(installation, jobs, before: Callable[[World], None], said):
+    with world(installation, jobs) as made:
         before(made)
         with pytest.raises(Refused, match=said):
             skip(made)
@@ -229,7 +229,7 @@ def test_where_there_is_nothing_to_skip_that_is_said(house, jobs, before: Callab
             slot_ledger.unskip(made.appliance, "wake", now=NOON)
 
 
-def test_the_name_of_a_day_long_ago_is_no_slot_to_skip(house):
-    with world(house, DAILY) as made:
+def test_the_name_of_a_day_long_ago_is_no_slot_to_skip(installation):
+    with world(installation, DAILY) as made:
         made.appliance.store.requests.set_skipped_slot("wake", "2020-05-02T07:00:00Z")
         assert slot_ledger.skipped(made.appliance, "wake", datetime(2026, 1, 1, tzinfo=UTC)) is None

@@ -11,14 +11,14 @@ from pi_appliance.scheduling.appliance import Appliance
 from pi_appliance.scheduling.scheduler import nap_until
 from pi_appliance.storage.model import Outcome
 from pi_appliance.system import locks
-from tests.installation import House
+from tests.installation import Installation
 from tests.scheduling.virtual_scheduler import NOON, World, world
 
 
 @pytest.fixture
-def hourly(house: House) -> Iterator[World]:
+def hourly(installation: Installation) -> Iterator[World]:
     with world(
-        house, "tick:\n  kind: command\n  schedule: '0 * * * *'\n  misfire-grace: 5m\n  with: {run: ['true']}"
+        installation, "tick:\n  kind: command\n  schedule: '0 * * * *'\n  misfire-grace: 5m\n  with: {run: ['true']}"
     ) as made:
         made.look()
         yield made
@@ -61,12 +61,12 @@ def test_a_step_back_starts_no_slot_twice_and_waits_for_no_clock_to_catch_up(hou
     assert sorted(hourly.runs.slots[1:]) == [f"2026-05-01T{hour:02}:00:00Z" for hour in (7, 8, 9, 10, 11, 12, 14)]
 
 
-def test_a_job_at_boot_runs_once_however_often_the_daemon_starts(house):
+def test_a_job_at_boot_runs_once_however_often_the_daemon_starts(installation):
     jobs = "boot:\n  kind: command\n  schedule: '@reboot'\n  with: {run: ['true']}"
     for _ in range(3):
-        with world(house, jobs) as made:
+        with world(installation, jobs) as made:
             made.live(NOON)
-    with Appliance.open(house.config) as appliance:
+    with Appliance.open(installation.config) as appliance:
         (run,) = appliance.history()
     assert run.scheduled_for is not None
     assert run.scheduled_for.startswith("boot:")
@@ -127,8 +127,8 @@ def test_how_often_and_how_far_the_clock_was_put_is_told(hourly):
     assert hourly.scheduler.last_step == "the clock was put back by 30s"
 
 
-def test_how_long_a_clock_that_nobody_has_set_is_waited_for_is_told(hourly, house):
-    house.config.write_text(house.config.read_text("utf-8").replace("sync: 0s", "sync: 20m"), "utf-8")
+def test_how_long_a_clock_that_nobody_has_set_is_waited_for_is_told(hourly, installation):
+    installation.config.write_text(installation.config.read_text("utf-8").replace("sync: 0s", "sync: 20m"), "utf-8")
     hourly.appliance, hourly.clock.known = hourly.appliance.reloaded(), False
     hourly.restart()
     hourly.look()
@@ -138,9 +138,9 @@ def test_how_long_a_clock_that_nobody_has_set_is_waited_for_is_told(hourly, hous
     assert (hourly.scheduler.clock_state, hourly.scheduler.clock_wait) == ("trusted", 0)
 
 
-def test_a_slot_that_waits_for_its_turn_is_not_overtaken_by_a_newer_one(house):
+def test_a_slot_that_waits_for_its_turn_is_not_overtaken_by_a_newer_one(installation):
     jobs = "tick:\n  kind: command\n  schedule: every 1m\n  concurrency: queue\n  with: {run: ['true']}"
-    with world(house, jobs) as made, locks.acquire(made.appliance.lock_path("tick")) as lock:
+    with world(installation, jobs) as made, locks.acquire(made.appliance.lock_path("tick")) as lock:
         assert lock is not None
         made.look()
         made.clock.go(60)
@@ -159,19 +159,19 @@ def test_a_run_that_found_nothing_to_write_into_is_tried_again_within_its_grace(
     assert [outcome for _, outcome in hourly.outcomes()] == [Outcome.SUCCEEDED]
 
 
-def test_a_job_of_the_start_of_the_machine_is_tried_again_until_it_has_begun(house):
+def test_a_job_of_the_start_of_the_machine_is_tried_again_until_it_has_begun(installation):
     jobs = "once:\n  kind: command\n  schedule: '@reboot'\n  with: {run: ['true']}"
-    with world(house, jobs) as made:
+    with world(installation, jobs) as made:
         made.runs.falling = [75, 75]
         made.live(NOON + timedelta(minutes=5))
         assert len(made.runs.slots) == 1
 
 
-def test_a_chain_that_cannot_begin_is_tried_once_a_minute(house):
+def test_a_chain_that_cannot_begin_is_tried_once_a_minute(installation):
     jobs = (
         "a:\n  kind: command\n  with: {run: ['true']}\nb:\n  kind: command\n  depends-on: [a]\n  with: {run: ['true']}"
     )
-    with world(house, jobs) as made:
+    with world(installation, jobs) as made:
         made.look()
         made.clock.go(1)
         run, _ = made.appliance.store.start_run(

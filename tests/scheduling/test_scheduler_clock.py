@@ -6,7 +6,7 @@ import pytest
 
 from pi_appliance.storage.model import Outcome
 from pi_appliance.system.clock import ClockState
-from tests.installation import House
+from tests.installation import Installation
 from tests.scheduling.virtual_scheduler import NOON, World, world
 
 TWO = (
@@ -26,9 +26,9 @@ def ran(made: World, job: str) -> list[str]:
     return [due[11:16] for name, due in made.runs.by_job if name == job]
 
 
-def test_jobs_by_the_wall_clock_wait_for_it_and_intervals_do_not(house: House) -> None:
-    with world(house, TWO) as made:
-        house.config.write_text(house.config.read_text("utf-8").replace("sync: 0s", "sync: 15m"), "utf-8")
+def test_jobs_by_the_wall_clock_wait_for_it_and_intervals_do_not(installation: Installation) -> None:
+    with world(installation, TWO) as made:
+        installation.config.write_text(installation.config.read_text("utf-8").replace("sync: 0s", "sync: 15m"), "utf-8")
         made.scheduler.take_over(made.appliance.reloaded())
         untrusted(made)
         made.scheduler.take_over(made.appliance.reloaded())
@@ -41,9 +41,9 @@ def test_jobs_by_the_wall_clock_wait_for_it_and_intervals_do_not(house: House) -
         assert ran(made, "wall") == ["12:20"]  # from the moment on that the clock is believed: at 12:15
 
 
-def test_when_the_clock_is_set_what_was_missed_is_accounted_for(house: House) -> None:
+def test_when_the_clock_is_set_what_was_missed_is_accounted_for(installation: Installation) -> None:
     daily = "wall:\n  kind: command\n  schedule: '0 * * * *'\n  catch-up: {max-age: 2h}\n  with: {run: ['true']}\n"
-    with world(house, daily) as made:
+    with world(installation, daily) as made:
         made.live(NOON + timedelta(minutes=30))
         untrusted(made)
         made.live(made.clock.now() + timedelta(seconds=30))
@@ -57,9 +57,9 @@ def test_when_the_clock_is_set_what_was_missed_is_accounted_for(house: House) ->
         ]
 
 
-def test_it_looks_often_while_the_clock_may_be_set_at_any_moment(house: House) -> None:
-    with world(house, "wall:\n  kind: command\n  schedule: '0 * * * *'\n  with: {run: ['true']}\n") as made:
-        house.config.write_text(house.config.read_text("utf-8").replace("sync: 0s", "sync: 10m"), "utf-8")
+def test_it_looks_often_while_the_clock_may_be_set_at_any_moment(installation: Installation) -> None:
+    with world(installation, "wall:\n  kind: command\n  schedule: '0 * * * *'\n  with: {run: ['true']}\n") as made:
+        installation.config.write_text(installation.config.read_text("utf-8").replace("sync: 0s", "sync: 10m"), "utf-8")
         again = made.appliance.reloaded()
         untrusted(made).scheduler.take_over(again)
         made.live(NOON + timedelta(minutes=1))
@@ -67,8 +67,8 @@ def test_it_looks_often_while_the_clock_may_be_set_at_any_moment(house: House) -
 
 
 @pytest.mark.parametrize("seconds", [1, -1, 90, -90])
-def test_a_small_step_around_a_slot_runs_it_once(house: House, seconds: int) -> None:
-    with world(house, "wall:\n  kind: command\n  schedule: '0 * * * *'\n  with: {run: ['true']}\n") as made:
+def test_a_small_step_around_a_slot_runs_it_once(installation: Installation, seconds: int) -> None:
+    with world(installation, "wall:\n  kind: command\n  schedule: '0 * * * *'\n  with: {run: ['true']}\n") as made:
         for minute in (59, 60, 61):
             made.live(NOON + timedelta(minutes=minute))
             made.clock.step(timedelta(seconds=seconds))
@@ -78,8 +78,8 @@ def test_a_small_step_around_a_slot_runs_it_once(house: House, seconds: int) -> 
         assert made.scheduler.steps >= 2
 
 
-def test_a_step_is_said_once_with_its_size(house: House, caplog: pytest.LogCaptureFixture) -> None:
-    with world(house, TWO) as made:
+def test_a_step_is_said_once_with_its_size(installation: Installation, caplog: pytest.LogCaptureFixture) -> None:
+    with world(installation, TWO) as made:
         made.look()
         made.clock.step(timedelta(days=-2))
         made.look()
@@ -88,8 +88,8 @@ def test_a_step_is_said_once_with_its_size(house: House, caplog: pytest.LogCaptu
         assert made.scheduler.clock_state is ClockState.TRUSTED
 
 
-def test_slots_that_were_missed_while_the_clock_was_ahead_run_when_they_really_come(house: House) -> None:
-    with world(house, "wall:\n  kind: command\n  schedule: '0 * * * *'\n  with: {run: ['true']}\n") as made:
+def test_slots_that_were_missed_while_the_clock_was_ahead_run_when_they_really_come(installation: Installation) -> None:
+    with world(installation, "wall:\n  kind: command\n  schedule: '0 * * * *'\n  with: {run: ['true']}\n") as made:
         made.look()
         made.clock.step(timedelta(days=3650))
         made.live(made.clock.now() + timedelta(minutes=5))
@@ -102,8 +102,10 @@ def test_slots_that_were_missed_while_the_clock_was_ahead_run_when_they_really_c
 
 
 @pytest.mark.parametrize("ahead", [timedelta(hours=30), timedelta(minutes=62)])
-def test_a_pause_that_was_ended_while_the_clock_was_ahead_holds_nothing_back(house: House, ahead: timedelta) -> None:
-    with world(house, "wall:\n  kind: command\n  schedule: '0 * * * *'\n  with: {run: ['true']}\n") as made:
+def test_a_pause_that_was_ended_while_the_clock_was_ahead_holds_nothing_back(
+    installation: Installation, ahead: timedelta
+) -> None:
+    with world(installation, "wall:\n  kind: command\n  schedule: '0 * * * *'\n  with: {run: ['true']}\n") as made:
         made.look()
         made.clock.step(ahead)
         made.appliance.pause("wall", now=made.clock.now())
@@ -114,8 +116,8 @@ def test_a_pause_that_was_ended_while_the_clock_was_ahead_holds_nothing_back(hou
         assert ran(made, "wall")[-2:] == ["13:00", "14:00"]
 
 
-def test_a_pause_that_nobody_ended_holds_whatever_the_clock_does(house: House) -> None:
-    with world(house, "wall:\n  kind: command\n  schedule: '0 * * * *'\n  with: {run: ['true']}\n") as made:
+def test_a_pause_that_nobody_ended_holds_whatever_the_clock_does(installation: Installation) -> None:
+    with world(installation, "wall:\n  kind: command\n  schedule: '0 * * * *'\n  with: {run: ['true']}\n") as made:
         made.look()
         made.clock.step(timedelta(hours=30))
         made.appliance.pause("wall", now=made.clock.now())

@@ -11,7 +11,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, precondition, rule, run_state_machine_as_test
 
-from tests.installation import House, in_memory
+from tests.installation import Installation, in_memory
 from tests.scheduling.accident_simulation import NEW_YEAR, Life
 
 DAY = timedelta(days=1)
@@ -67,7 +67,10 @@ def two_hundred(random: Random) -> Iterator[str]:
 
 def test_a_year_with_200_jobs() -> None:
     random = Random(2027)
-    with in_memory() as folder, contextlib.closing(Life(House(Path(folder)), "".join(two_hundred(random)))) as life:
+    with (
+        in_memory() as folder,
+        contextlib.closing(Life(Installation(Path(folder)), "".join(two_hundred(random)))) as life,
+    ):
         while life.clock.now() < NEW_YEAR + YEARS:
             life.live(random.uniform(0.1, 20) * DAY)
             match random.randrange(4):
@@ -98,7 +101,7 @@ class Accidents(RuleBasedStateMachine):
         super().__init__()
         self.folder = in_memory()
         self.life = Life(
-            House(Path(self.folder.name)),
+            Installation(Path(self.folder.name)),
             job("hourly", '"0 * * * *"')
             + job("night", '"30 2 * * *"', catch_up="{max-age: 12h}")
             + job("twice", '"15 2,14 * * *"', jitter="30m", catch_up="{max-age: 1d, max-runs: 2, stagger: 20m}")

@@ -17,7 +17,7 @@ from pi_appliance.scheduling.run_requests import RequestRunner
 from pi_appliance.scheduling.scheduler import Scheduler
 from pi_appliance.storage.model import RESUME, Outcome, Trigger
 from pi_appliance.system.clock import ClockState
-from tests.installation import House
+from tests.installation import Installation
 
 NOON = datetime(2026, 5, 1, 12, tzinfo=UTC)
 
@@ -105,9 +105,11 @@ class VirtualRuns(Runs):
 class World:
     """A scheduler, its clocks and its runs."""
 
-    def __init__(self, house: House, jobs: str, rest: str = "", takes: Callable[[str], float] = lambda _: 0.0) -> None:
-        house.write(jobs, rest)
-        self.appliance = Appliance.open(house.config)
+    def __init__(
+        self, installation: Installation, jobs: str, rest: str = "", takes: Callable[[str], float] = lambda _: 0.0
+    ) -> None:
+        installation.write(jobs, rest)
+        self.appliance = Appliance.open(installation.config)
         self.clock = VirtualClock()
         self.runs = VirtualRuns(self.appliance, self.clock, takes)
         self.naps: list[float] = []
@@ -147,9 +149,11 @@ class World:
 
 
 @contextmanager
-def world(house: House, jobs: str, rest: str = "", takes: Callable[[str], float] = lambda _: 0.0) -> Iterator[World]:
+def world(
+    installation: Installation, jobs: str, rest: str = "", takes: Callable[[str], float] = lambda _: 0.0
+) -> Iterator[World]:
     """Open a World and close it."""
-    made = World(house, jobs, rest, takes)
+    made = World(installation, jobs, rest, takes)
     try:
         yield made
     finally:

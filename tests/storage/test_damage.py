@@ -19,7 +19,7 @@ from pi_appliance.storage.backup import open_history, restore
 from pi_appliance.storage.history import UNKNOWN_RUN, Store
 from pi_appliance.storage.model import Outcome, Picture, Trigger
 from pi_appliance.system import files
-from tests.installation import PROGRAM, House, in_memory, until
+from tests.installation import PROGRAM, Installation, in_memory, wait_until
 from tests.test_daemon import up
 
 PAGE = 4096
@@ -29,9 +29,9 @@ JOBS = ["mark", "other", "third", "with-a-long-name"]
 USED = [(job, slot) for slot in SLOTS for job in JOBS]
 
 
-def job(house: House, name: str, shell: str) -> str:
+def job(installation: Installation, name: str, shell: str) -> str:
     """Return a job whose shell works in the folder of HOUSE."""
-    options = json.dumps({"run": ["sh", "-c", shell], "directory": str(house.folder)})
+    options = json.dumps({"run": ["sh", "-c", shell], "directory": str(installation.folder)})
     return f"{name}:\n  kind: command\n  schedule: '@hourly'\n  with: {options}"
 
 
@@ -50,7 +50,7 @@ def fill(state: Path) -> None:
             run, _ = begin(store, slot, name)
             store.finish_run(run, Outcome.SUCCEEDED, "it went well", now=NOW, attempts=1, details={"status": 0})
         store.slots.start_cursor("mark", "{}", since=NOW)
-        store.slots.pause("other", since=NOW, until=None)
+        store.slots.pause("other", since=NOW, wait_until=None)
         desk = PostDatabase(store).for_job("bird", 1, lambda: NOW)
         for slot in SLOTS:
             (record,) = desk.create_posts(
@@ -227,15 +227,15 @@ def test_where_claims_are_lost_no_slot_of_before_is_used_and_later_ones_are(stat
         assert store.slots.cursors()["mark"].accounted_until >= NOW
 
 
-def test_a_journal_that_is_gone_is_noticed_by_what_the_locks_remember(house):
-    house.write(job(house, "mark", "echo once >> marks"))
-    house.run("jobs", "run", "mark", "--as-scheduled")
-    slot = house.last("mark")["scheduled_for"]
-    for path in house.state.glob("history.db*"):
+def test_a_journal_that_is_gone_is_noticed_by_what_the_locks_remember(installation):
+    installation.write(job(installation, "mark", "echo once >> marks"))
+    installation.run("jobs", "run", "mark", "--as-scheduled")
+    slot = installation.last("mark")["scheduled_for"]
+    for path in installation.state.glob("history.db*"):
         path.unlink()
-    again = house.run("jobs", "run", "mark", "--slot", slot)
-    assert (house.folder / "marks").read_text("ascii") == "once\n"
-    assert "was used by run 1" in house.last("mark")["summary"], "the lock remembers it"
+    again = installation.run("jobs", "run", "mark", "--slot", slot)
+    assert (installation.folder / "marks").read_text("ascii") == "once\n"
+    assert "was used by run 1" in installation.last("mark")["summary"], "the lock remembers it"
     assert "knows nothing of run 1, which began" in again.stderr
 
 
@@ -254,56 +254,58 @@ def test_a_process_that_has_the_old_file_open_goes_over_to_the_new_one(state):
     old.close()
 
 
-def test_many_that_find_it_damaged_at_once_mend_it_once(house):
-    house.write(job(house, "mark", "echo once >> marks"))
-    house.run("jobs", "run", "mark")
-    (house.state / "history.db").write_bytes(Random(3).randbytes(8 * PAGE))
-    words = [*PROGRAM, "jobs", "list", "--config", str(house.config)]
+def test_many_that_find_it_damaged_at_once_mend_it_once(installation):
+    installation.write(job(installation, "mark", "echo once >> marks"))
+    installation.run("jobs", "run", "mark")
+    (installation.state / "history.db").write_bytes(Random(3).randbytes(8 * PAGE))
+    words = [*PROGRAM, "jobs", "list", "--config", str(installation.config)]
     lists = [
-        subprocess.Popen(words, env=house.environment(), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        subprocess.Popen(
+            words, env=installation.environment(), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+        )
         for _ in range(6)
     ]
     said = [each.communicate(timeout=60)[1] for each in lists]
     assert [each.returncode for each in lists] == [0] * 6, said
-    assert len([path for path in aside(house.state) if not path.endswith("-wal")]) == 1
+    assert len([path for path in aside(installation.state) if not path.endswith("-wal")]) == 1
     assert sum("set aside" in each for each in said) == 1
 
 
 @pytest.mark.parametrize("words", [("jobs", "list"), ("jobs", "history"), ("jobs", "history", "--slots")])
-def test_a_command_tells_and_goes_on(house, words):
-    house.write(job(house, "mark", "echo once >> marks"))
-    house.run("jobs", "run", "mark")
-    spoilt = (house.state / "history.db").read_bytes()
-    (house.state / "history.db").write_bytes(bytes(100) + spoilt[100:])
-    done = house.run(*words)
+def test_a_command_tells_and_goes_on(installation, words):
+    installation.write(job(installation, "mark", "echo once >> marks"))
+    installation.run("jobs", "run", "mark")
+    spoilt = (installation.state / "history.db").read_bytes()
+    (installation.state / "history.db").write_bytes(bytes(100) + spoilt[100:])
+    done = installation.run(*words)
     assert (done.returncode, done.stderr.count("\n")) == (0, 1)
     assert "is damaged" in done.stderr
-    assert house.run(*words).stderr == ""
+    assert installation.run(*words).stderr == ""
 
 
-def test_a_slot_that_ran_does_not_run_again_after_the_history_was_damaged(house):
-    house.write(job(house, "mark", "echo once >> marks"))
-    house.run("jobs", "run", "mark", "--as-scheduled")
-    slot = house.last("mark")["scheduled_for"]
-    whole = (house.state / "history.db").read_bytes()
+def test_a_slot_that_ran_does_not_run_again_after_the_history_was_damaged(installation):
+    installation.write(job(installation, "mark", "echo once >> marks"))
+    installation.run("jobs", "run", "mark", "--as-scheduled")
+    slot = installation.last("mark")["scheduled_for"]
+    whole = (installation.state / "history.db").read_bytes()
     for spoil in SPOILT.values():
-        (house.state / "history.db").write_bytes(spoil(whole))
-        assert house.run("jobs", "run", "mark", "--slot", slot).returncode == 0
-    assert (house.folder / "marks").read_text("ascii") == "once\n"
+        (installation.state / "history.db").write_bytes(spoil(whole))
+        assert installation.run("jobs", "run", "mark", "--slot", slot).returncode == 0
+    assert (installation.folder / "marks").read_text("ascii") == "once\n"
 
 
-def test_a_history_that_is_damaged_while_a_run_goes_on_knows_of_it_afterwards(house):
-    house.write(job(house, "slow", "touch begun; until test -e go; do sleep 0.05; done"))
-    run = house.start("jobs", "run", "slow")
-    until((house.folder / "begun").exists)
-    (house.state / "history.db-wal").unlink()
-    (house.state / "history.db").write_bytes(b"nothing of a database" * 500)
-    assert "set aside" in house.run("jobs", "list").stderr
-    (house.folder / "go").touch()
+def test_a_history_that_is_damaged_while_a_run_goes_on_knows_of_it_afterwards(installation):
+    installation.write(job(installation, "slow", "touch begun; until test -e go; do sleep 0.05; done"))
+    run = installation.start("jobs", "run", "slow")
+    wait_until((installation.folder / "begun").exists)
+    (installation.state / "history.db-wal").unlink()
+    (installation.state / "history.db").write_bytes(b"nothing of a database" * 500)
+    assert "set aside" in installation.run("jobs", "list").stderr
+    (installation.folder / "go").touch()
     output, _ = run.communicate(timeout=30)
     assert "Traceback" not in output
     assert run.returncode == 0, output
-    assert house.last("slow")["outcome"] == "succeeded"
+    assert installation.last("slow")["outcome"] == "succeeded"
 
 
 @pytest.mark.parametrize("cut", ["history.db.repaired only", "both"])
@@ -346,18 +348,18 @@ def test_mending_killed_at_any_moment_loses_nothing(state):
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_a_daemon_whose_history_is_damaged_again_and_again_goes_on_and_runs_nothing_twice(house, seed):
-    lock = house.state / "locks" / "mark.lock"
+def test_a_daemon_whose_history_is_damaged_again_and_again_goes_on_and_runs_nothing_twice(installation, seed):
+    lock = installation.state / "locks" / "mark.lock"
     shell = f"echo $(head -c 1024 '{lock}' | tr -d ' ' | grep -o 'due.*Z') >> marks"
-    house.write(job(house, "mark", shell).replace("'@hourly'", "every 1s"), "web: {port: 0}")
-    marks, random = house.folder / "marks", Random(seed)
-    with up(house) as daemon:
+    installation.write(job(installation, "mark", shell).replace("'@hourly'", "every 1s"), "web: {port: 0}")
+    marks, random = installation.folder / "marks", Random(seed)
+    with up(installation) as daemon:
         for _ in range(4):
             ran = len(marks.read_text("ascii").split()) if marks.exists() else 0
-            until(lambda before=ran: marks.exists() and len(marks.read_text("ascii").split()) > before, 30)
-            with open_history(house.state) as store:
+            wait_until(lambda before=ran: marks.exists() and len(marks.read_text("ascii").split()) > before, 30)
+            with open_history(installation.state) as store:
                 store.rows("PRAGMA wal_checkpoint(TRUNCATE)", ())  # or the journal would hide what is spoilt
-            with (house.state / "history.db").open("r+b") as file:
+            with (installation.state / "history.db").open("r+b") as file:
                 file.seek(random.choice((0, PAGE, 2 * PAGE)))
                 file.write(random.randbytes(random.choice((20, PAGE, 4 * PAGE))))
         assert daemon.process.poll() is None
@@ -365,6 +367,6 @@ def test_a_daemon_whose_history_is_damaged_again_and_again_goes_on_and_runs_noth
         assert "Traceback" not in daemon.said
     slots = marks.read_text("ascii").split()
     assert sorted(slots) == sorted(set(slots))
-    assert house.run("jobs", "history", "--slots").returncode == 0
-    with open_history(house.state) as store:
+    assert installation.run("jobs", "history", "--slots").returncode == 0
+    with open_history(installation.state) as store:
         store.ensure_intact()

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.installation import House, until
+from tests.installation import Installation, wait_until
 from tests.other_user import NOBODY
 from tests.test_daemon import up
 
@@ -19,24 +19,24 @@ FULL = "is full: make room there"
 
 
 @pytest.fixture
-def card(house: House) -> Iterator[Path]:
+def card(installation: Installation) -> Iterator[Path]:
     """Give the state folder of HOUSE, on a card of 2 MB."""
-    with small_card(house) as folder:
+    with small_card(installation) as folder:
         yield folder
 
 
 @contextmanager
-def small_card(house: House) -> Iterator[Path]:
+def small_card(installation: Installation) -> Iterator[Path]:
     """Make the state folder of HOUSE a file system of 2 MB until the end of the block."""
-    house.state.mkdir()
-    words = ["mount", "-t", "tmpfs", "-o", "size=2m,mode=755", "tmpfs", str(house.state)]
+    installation.state.mkdir()
+    words = ["mount", "-t", "tmpfs", "-o", "size=2m,mode=755", "tmpfs", str(installation.state)]
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     if done.returncode:
         pytest.skip(f"only root can mount a small file system: {done.stderr.strip()}")
     try:
-        yield house.state
+        yield installation.state
     finally:
-        subprocess.run(["umount", "-l", str(house.state)], check=True)
+        subprocess.run(["umount", "-l", str(installation.state)], check=True)
 
 
 def fill(folder: Path) -> None:
@@ -53,130 +53,140 @@ def free(folder: Path) -> None:
     (folder / "ballast").unlink()
 
 
-def job(house: House, name: str, shell: str, schedule: str = "'@hourly'", more: str = "") -> str:
-    options = json.dumps({"run": ["sh", "-c", shell], "directory": str(house.folder)})
+def job(installation: Installation, name: str, shell: str, schedule: str = "'@hourly'", more: str = "") -> str:
+    options = json.dumps({"run": ["sh", "-c", shell], "directory": str(installation.folder)})
     return f"{name}:\n  kind: command\n  schedule: {schedule}\n{more}  with: {options}\n"
 
 
-def sound(house: House) -> None:
+def sound(installation: Installation) -> None:
     """Check that the history is whole and its slots have no hole."""
     code = (
         "import sys; from pathlib import Path; from pi_appliance.storage.history import Store;"
         "store = Store(Path(sys.argv[1])); print(store.rows('PRAGMA integrity_check', ())[0][0])"
     )
-    words = [sys.executable, "-c", code, str(house.state / "history.db")]
-    done = subprocess.run(words, env=house.environment(), capture_output=True, text=True, check=True)
+    words = [sys.executable, "-c", code, str(installation.state / "history.db")]
+    done = subprocess.run(words, env=installation.environment(), capture_output=True, text=True, check=True)
     assert done.stdout == "ok\n"
-    assert not list(house.state.glob("*.damaged-*"))
+    assert not list(installation.state.glob("*.damaged-*"))
 
 
-def test_on_a_full_card_nothing_is_run_and_one_line_says_what_to_do(house, card):
-    house.write(job(house, "mark", "echo once >> marks"))
-    house.run("jobs", "run", "mark")
+def test_on_a_full_card_nothing_is_run_and_one_line_says_what_to_do(installation, card):
+    installation.write(job(installation, "mark", "echo once >> marks"))
+    installation.run("jobs", "run", "mark")
     fill(card)
-    done = house.run("jobs", "run", "mark")
+    done = installation.run("jobs", "run", "mark")
     assert (done.returncode, done.stderr.count("\n")) == (75, 1)
     assert f"{card} {FULL}" in done.stderr
-    assert house.run("jobs", "history").returncode in (0, 75)
+    assert installation.run("jobs", "history").returncode in (0, 75)
     free(card)
-    assert house.run("jobs", "run", "mark").returncode == 0
-    assert (house.folder / "marks").read_text("ascii") == "once\n" * 2
-    sound(house)
+    assert installation.run("jobs", "run", "mark").returncode == 0
+    assert (installation.folder / "marks").read_text("ascii") == "once\n" * 2
+    sound(installation)
 
 
-def test_on_a_card_that_was_always_full_one_line_says_what_to_do(house, card):
-    house.write(job(house, "mark", "true"))
+def test_on_a_card_that_was_always_full_one_line_says_what_to_do(installation, card):
+    installation.write(job(installation, "mark", "true"))
     fill(card)
     for words in (("jobs", "list"), ("jobs", "run", "mark"), ("up",)):
-        done = house.run(*words)
+        done = installation.run(*words)
         assert (done.returncode, done.stderr.count("\n")) == (75, 1), done.stderr
         assert str(card) in done.stderr
     free(card)
-    assert house.run("jobs", "run", "mark").returncode == 0
+    assert installation.run("jobs", "run", "mark").returncode == 0
 
 
-def test_a_run_during_which_the_card_fills_up_reads_as_it_ended(house, card):
+def test_a_run_during_which_the_card_fills_up_reads_as_it_ended(installation, card):
     shell = f"dd if=/dev/zero of='{card}/ballast' bs=4k 2>/dev/null; echo done >> marks"
-    house.write(job(house, "filler", shell))
-    done = house.run("jobs", "run", "filler")
+    installation.write(job(installation, "filler", shell))
+    done = installation.run("jobs", "run", "filler")
     assert done.returncode == 0
     assert "it is written down once that can be" in done.stderr
     free(card)
-    last = house.last("filler")
+    last = installation.last("filler")
     assert (last["outcome"], last["summary"]) == ("succeeded", "sh ended well")
-    sound(house)
+    sound(installation)
 
 
-def test_a_history_that_is_damaged_on_a_full_card_waits_for_room_as_it_is(house, card):
-    house.write(job(house, "mark", "true"))
+def test_a_history_that_is_damaged_on_a_full_card_waits_for_room_as_it_is(installation, card):
+    installation.write(job(installation, "mark", "true"))
     for _ in range(3):
-        house.run("jobs", "run", "mark")
+        installation.run("jobs", "run", "mark")
     spoilt = (card / "history.db").read_bytes()
     spoilt = bytes(100) + spoilt[100:]
     (card / "history.db").write_bytes(spoilt)
     fill(card)
-    done = house.run("jobs", "list")
+    done = installation.run("jobs", "list")
     assert (done.returncode, done.stderr.count("\n")) == (75, 1), done.stderr
     assert (card / "history.db").read_bytes() == spoilt
     assert not list(card.glob("*.damaged-*"))
     free(card)
-    assert "set aside" in house.run("jobs", "list").stderr
-    assert house.run("jobs", "run", "mark").returncode == 0
+    assert "set aside" in installation.run("jobs", "list").stderr
+    assert installation.run("jobs", "run", "mark").returncode == 0
 
 
-def test_the_daemon_lives_on_says_it_once_and_loses_no_slot(house, card):
-    house.write(job(house, "mark", "echo once >> marks", "every 1s", "  misfire-grace: 1h\n"), "web: {port: 0}")
-    marks = house.folder / "marks"
+def test_the_daemon_lives_on_says_it_once_and_loses_no_slot(installation, card):
+    installation.write(
+        job(installation, "mark", "echo once >> marks", "every 1s", "  misfire-grace: 1h\n"), "web: {port: 0}"
+    )
+    marks = installation.folder / "marks"
 
     def told(said: str) -> list[str]:
         """Return what is told of the job: what does not fit is a run, or the note that its slot came to nothing."""
         lines = said.splitlines()
         return [line for line in lines if line.startswith("job=mark: ") and f"{card} {FULL}" in line]
 
-    with up(house) as daemon:
-        until(marks.exists, 20)
+    with up(installation) as daemon:
+        wait_until(marks.exists, 20)
         fill(card)
-        until(lambda: told(daemon.said), 20)
+        wait_until(lambda: told(daemon.said), 20)
         with urllib.request.urlopen(f"{daemon.page}/", timeout=5) as page:
             assert page.status == 200, "the page lives"
         ran = len(marks.read_text("ascii").split())
         free(card)
         daemon.hears(1)  # SIGHUP: look now, not in a minute
-        until(lambda: len(marks.read_text("ascii").split()) > ran + 1, 90)
+        wait_until(lambda: len(marks.read_text("ascii").split()) > ran + 1, 90)
         assert len(told(daemon.said)) == len(set(told(daemon.said)))
-    until(lambda: all(house.outcomes()))
-    slots = house.json("jobs", "history", "--slots", "--count", "1000")
+    wait_until(lambda: all(installation.outcomes()))
+    slots = installation.json("jobs", "history", "--slots", "--count", "1000")
     holes = [slot for slot in slots[3:] if slot["run"] is None]  # the newest may have been about to start
     assert not holes
-    sound(house)
+    sound(installation)
 
 
-def test_a_card_that_was_mounted_read_only_is_one_line(house, card):
-    house.write(job(house, "mark", "true"))
-    house.run("jobs", "run", "mark")
+def test_a_card_that_was_mounted_read_only_is_one_line(installation, card):
+    installation.write(job(installation, "mark", "true"))
+    installation.run("jobs", "run", "mark")
     subprocess.run(["mount", "-o", "remount,ro", str(card)], check=True)
     for words in (("jobs", "list"), ("jobs", "run", "mark"), ("up",)):
-        done = house.run(*words)
+        done = installation.run(*words)
         assert (done.returncode, done.stderr.count("\n")) == (75, 1), done.stderr
         assert f"{card} is read-only: mount it" in done.stderr
     subprocess.run(["mount", "-o", "remount,rw", str(card)], check=True)
-    assert house.run("jobs", "run", "mark").returncode == 0
+    assert installation.run("jobs", "run", "mark").returncode == 0
 
 
-def test_a_daemon_whose_folder_it_may_no_longer_write_says_so_once_and_lives_on(abroad):
-    abroad.write(job(abroad, "mark", "true", "every 1s", "  misfire-grace: 1h\n"), "web: {port: 0}")
-    abroad.program = ("setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", *abroad.program)
-    with small_card(abroad) as card:
+def test_a_daemon_whose_folder_it_may_no_longer_write_says_so_once_and_lives_on(public_installation):
+    public_installation.write(
+        job(public_installation, "mark", "true", "every 1s", "  misfire-grace: 1h\n"), "web: {port: 0}"
+    )
+    public_installation.program = (
+        "setpriv",
+        f"--reuid={NOBODY}",
+        f"--regid={NOBODY}",
+        "--clear-groups",
+        *public_installation.program,
+    )
+    with small_card(public_installation) as card:
         os.chown(card, NOBODY, NOBODY)
-        with up(abroad) as daemon:
-            until(lambda: "mark ended status=0" in daemon.said, 20)
+        with up(public_installation) as daemon:
+            wait_until(lambda: "mark ended status=0" in daemon.said, 20)
             card.chmod(0o555)
             line = f"{card} cannot be written; check its rights"
-            until(lambda: line in daemon.said, 20)
+            wait_until(lambda: line in daemon.said, 20)
             with urllib.request.urlopen(f"{daemon.page}/", timeout=5) as page:
                 assert page.status == 200
             card.chmod(0o755)
             daemon.hears(1)
             ended = daemon.said.count("ended status=0")
-            until(lambda: daemon.said.count("ended status=0") > ended, 90)
+            wait_until(lambda: daemon.said.count("ended status=0") > ended, 90)
             assert daemon.said.count(line) == 1

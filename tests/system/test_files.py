@@ -10,7 +10,7 @@ import pytest
 
 from pi_appliance.errors import Unavailable
 from pi_appliance.system import files
-from tests.installation import ROOT, House, until
+from tests.installation import ROOT, Installation, wait_until
 
 
 def names(folder: Path) -> list[str]:
@@ -90,23 +90,23 @@ def test_killed_in_the_middle_it_leaves_the_old_and_nothing_else(tmp_path):
     assert names(tmp_path) == ["report"]
 
 
-def test_a_puzzle_run_that_is_killed_leaves_the_report_of_the_last_time(house: House):
+def test_a_puzzle_run_that_is_killed_leaves_the_report_of_the_last_time(installation: Installation):
     job = (
         "pegs:\n  kind: puzzle\n"
         "  with: {{puzzle: peg-solitaire, boards: [{board}], solutions: all, max-solutions: {limit}}}"
     )
-    house.write(job.format(board="cross", limit=10))
-    assert house.run("jobs", "run", "pegs").returncode == 0
-    folder = house.state / "reports" / "pegs"
+    installation.write(job.format(board="cross", limit=10))
+    assert installation.run("jobs", "run", "pegs").returncode == 0
+    folder = installation.state / "reports" / "pegs"
     before = shown(folder)
-    house.write(job.format(board="full", limit=10_000_000))
-    with house.start("jobs", "run", "pegs") as runner:
-        until(lambda: any(run.status_text.startswith("full") for run in house.runs("pegs")))
+    installation.write(job.format(board="full", limit=10_000_000))
+    with installation.start("jobs", "run", "pegs") as runner:
+        wait_until(lambda: any(run.status_text.startswith("full") for run in installation.runs("pegs")))
         runner.kill()
-    until(lambda: "abandoned" in house.outcomes("pegs"))
+    wait_until(lambda: "abandoned" in installation.outcomes("pegs"))
     assert shown(folder) == before
-    house.write(job.format(board="cross", limit=10))
-    assert house.run("jobs", "run", "pegs").returncode == 0
+    installation.write(job.format(board="cross", limit=10))
+    assert installation.run("jobs", "run", "pegs").returncode == 0
     assert [path.name for path in folder.glob(".*")] == [".newest"], "what was left of it is gone"
 
 

@@ -12,59 +12,59 @@ import pytest
 
 from pi_appliance.system import limits
 from pi_appliance.system.limits import Limits
-from tests.installation import ROOT, alive, until
+from tests.installation import ROOT, is_running, wait_until
 
 
-def run_it(house, keys: str, *words: str) -> dict:
-    house.write(f"it:\n  kind: command\n  {keys}\n  with: {{run: {json.dumps(words)}}}")
-    house.run("jobs", "run", "it")
-    return house.last("it")
+def run_it(installation, keys: str, *words: str) -> dict:
+    installation.write(f"it:\n  kind: command\n  {keys}\n  with: {{run: {json.dumps(words)}}}")
+    installation.run("jobs", "run", "it")
+    return installation.last("it")
 
 
-def test_a_job_steps_back_as_far_as_it_is_told(house):
+def test_a_job_steps_back_as_far_as_it_is_told(installation):
     mine = os.getpriority(os.PRIO_PROCESS, 0)
-    assert run_it(house, "nice: 7", "nice")["summary"] == f"nice ended well: {max(7, mine)}"
-    assert "nice 7" in run_it(house, "nice: 7", "cat", "/proc/self/autogroup")["summary"] or mine > 7
-    assert run_it(house, "misfire-grace: 5m", "nice")["summary"] == f"nice ended well: {mine}"
+    assert run_it(installation, "nice: 7", "nice")["summary"] == f"nice ended well: {max(7, mine)}"
+    assert "nice 7" in run_it(installation, "nice: 7", "cat", "/proc/self/autogroup")["summary"] or mine > 7
+    assert run_it(installation, "misfire-grace: 5m", "nice")["summary"] == f"nice ended well: {mine}"
 
 
-def test_without_limits_the_history_says_nothing_of_them(house):
-    assert run_it(house, "nice: 7", "true")["details"] == {"status": 0}
+def test_without_limits_the_history_says_nothing_of_them(installation):
+    assert run_it(installation, "nice: 7", "true")["details"] == {"status": 0}
 
 
-def test_what_a_program_may_use_is_held_and_the_history_says_by_what(house):
+def test_what_a_program_may_use_is_held_and_the_history_says_by_what(installation):
     limit = "f=/sys/fs/cgroup$(grep ^0:: /proc/self/cgroup | cut -c4-)/memory.max; [ -e $f ] && cat $f; ulimit -d"
-    run = run_it(house, "memory: 256MiB", "sh", "-c", f"echo $({limit})")
+    run = run_it(installation, "memory: 256MiB", "sh", "-c", f"echo $({limit})")
     by = run["details"]["memory-limit"]
     held = run["summary"].split(": ")[1].split()
     assert {"cgroup": held[0], "rlimit": held[-1]}[by] == {"cgroup": str(2**28), "rlimit": str(2**18)}[by]
-    greedy = run_it(house, "memory: 64MiB", sys.executable, "-c", "bytearray(200 << 20)")
+    greedy = run_it(installation, "memory: 64MiB", sys.executable, "-c", "bytearray(200 << 20)")
     assert greedy["outcome"] == "failed"
 
 
-def test_a_job_of_our_own_that_wants_more_ends_failed_and_says_so(house):
-    (house.folder / "lines.txt").write_text(
+def test_a_job_of_our_own_that_wants_more_ends_failed_and_says_so(installation):
+    (installation.folder / "lines.txt").write_text(
         "a line of a file that is far too long to be read at once\n" * 800_000, "ascii"
     )
-    house.write(
+    installation.write(
         "post:\n  kind: tweet\n  memory: 70MB\n  with: {lines: lines.txt, network: bird}",
         "networks: {bird: {kind: preview}}",
     )
-    done = house.run("jobs", "run", "post")
+    done = installation.run("jobs", "run", "post")
     assert done.returncode == 1
-    run = house.last("post")
+    run = installation.last("post")
     assert (run["outcome"], run["summary"]) == ("failed", "over its memory of 70MB")
     assert run["details"]["memory-limit"] in {"cgroup", "rlimit"}
 
 
-def test_a_share_that_cannot_be_held_makes_it_step_back_and_the_log_says_so(house):
-    run = run_it(house, "cpu: 50%", "nice")
+def test_a_share_that_cannot_be_held_makes_it_step_back_and_the_log_says_so(installation):
+    run = run_it(installation, "cpu: 50%", "nice")
     if run["details"]["cpu-limit"] == "cgroup":
         pytest.skip("this machine gives us a cgroup: the share is held")
     assert run["details"] == {"status": 0, "cpu-limit": "nice"}
     nice = max(10, os.getpriority(os.PRIO_PROCESS, 0))
     assert run["summary"] == f"nice ended well: {nice}"
-    log = house.run("jobs", "log", "1").stdout
+    log = installation.run("jobs", "log", "1").stdout
     assert "pi-appliance: the limit of 50% CPU cannot be applied here; the run has nice 10 instead\n" in log
 
 
@@ -170,6 +170,6 @@ def test_a_run_in_a_cgroup_ends_whole_and_leaves_none_behind(real):
             "cpu-limit": "nice" if held.warning else "cgroup",
         }
         assert not held.out_of_memory()
-    until(lambda: not alive(escaped.pid))
+    wait_until(lambda: not is_running(escaped.pid))
     assert not folder.exists()
     escaped.communicate()

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from pi_appliance.music.usb import root_helper
-from tests.installation import House
+from tests.installation import Installation
 
 UNITS = Path(__file__).parents[2] / "systemd"
 UNIT = UNITS / "pi-appliance.service"
@@ -49,21 +49,23 @@ def test_a_wrong_configuration_is_not_tried_again_and_again() -> None:
     assert "RestartPreventExitStatus=2\n" in UNIT.read_text(), "2 is the exit status of a ConfigError"
 
 
-def test_the_unit_that_tells_of_a_failure_sends_the_end_of_the_journal(house: House, tmp_path: Path) -> None:
+def test_the_unit_that_tells_of_a_failure_sends_the_end_of_the_journal(
+    installation: Installation, tmp_path: Path
+) -> None:
     assert f"OnFailure={FAILURE.name.replace('@', '@%n')}\n" in UNIT.read_text()
     (command,) = re.findall(r"^ExecStart=/bin/sh -c '((?:.*\\\n)*.*)' sh %i %H$", FAILURE.read_text(), re.MULTILINE)
     (tmp_path / "journalctl").write_text('#!/bin/sh\necho "the last words of $7"\n')
     (tmp_path / "journalctl").chmod(0o755)
-    told = house.folder / "told"
+    told = installation.folder / "told"
     program = ["sh", "-c", f"cat > '{told}'"]
-    house.write(
+    installation.write(
         "",
         f"notifiers: {{file: {{kind: command, with: {{run: {json.dumps(program)}}}}}}}\nnotify: {{on-failure: [file]}}",
     )
     script = command.replace("\\\n", "").replace(
-        "/opt/pi-appliance/current/bin/pi-appliance", shlex.join(house.program)
+        "/opt/pi-appliance/current/bin/pi-appliance", shlex.join(installation.program)
     )
-    environment = house.environment({"PI_APPLIANCE_CONFIG": str(house.config)})
+    environment = installation.environment({"PI_APPLIANCE_CONFIG": str(installation.config)})
     environment["PATH"] = f"{tmp_path}:{environment['PATH']}"
     subprocess.run(["sh", "-c", script, "sh", "pi-appliance.service", "raspberrypi"], env=environment, check=True)
     assert told.read_text() == (

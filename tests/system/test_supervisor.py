@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from pi_appliance.system import process
-from tests.installation import ROOT, alive, until
+from tests.installation import ROOT, is_running, wait_until
 
 # A daemon as daemons are made: forked twice, in a session of its own. It writes its number into a file, once it is up.
 DAEMON = """
@@ -67,7 +67,7 @@ def runner(*words: str | Path, hold: Path = Path("/nothing")) -> Iterator[subpro
 
 
 def number_in(path: Path) -> int:
-    return int(until(lambda: path.exists() and path.read_text("ascii")))
+    return int(wait_until(lambda: path.exists() and path.read_text("ascii")))
 
 
 def state(pid: int) -> str:
@@ -86,19 +86,19 @@ def test_why_a_program_cannot_be_run_is_told():
 def test_a_daemon_that_a_run_has_left_behind_is_ended_with_it(tmp_path):
     ended, _ = watched(guarded(sys.executable, "-c", DAEMON, tmp_path / "pid"))
     assert ended == process.ProcessResult(0)
-    assert not alive(number_in(tmp_path / "pid"))
+    assert not is_running(number_in(tmp_path / "pid"))
 
 
 def test_a_daemon_that_hears_nothing_is_killed(tmp_path):
     ended, _ = watched(guarded(sys.executable, "-c", DAEMON, tmp_path / "pid", "deaf"))
     assert ended == process.ProcessResult(0)
-    assert not alive(number_in(tmp_path / "pid"))
+    assert not is_running(number_in(tmp_path / "pid"))
 
 
 def test_the_deadline_ends_what_has_left_the_group_too(tmp_path):
     ended, _ = watched(guarded("sh", "-c", f"setsid sh -c 'echo $$ > {tmp_path}/pid; sleep 60' & sleep 60"), 0.5)
     assert ended.timed_out
-    assert not alive(number_in(tmp_path / "pid"))
+    assert not is_running(number_in(tmp_path / "pid"))
 
 
 def test_a_program_gets_the_time_to_end_in_good_order(tmp_path):
@@ -113,7 +113,7 @@ def test_when_the_runner_is_killed_nothing_is_left(tmp_path):
     with runner("sh", "-c", script, sys.executable, DAEMON) as killed:
         pids = [number_in(tmp_path / "pid"), number_in(tmp_path / "sh")]
         killed.kill()
-    until(lambda: not any(alive(pid) for pid in pids))
+    wait_until(lambda: not any(is_running(pid) for pid in pids))
 
 
 def test_when_the_guard_is_killed_nothing_is_left(tmp_path):
@@ -121,7 +121,7 @@ def test_when_the_guard_is_killed_nothing_is_left(tmp_path):
         guarded("sh", "-c", f'"$0" -c "$1" {tmp_path}/pid deaf; kill -KILL $PPID; sleep 60', sys.executable, DAEMON)
     )
     assert ended == process.ProcessResult(-signal.SIGKILL)
-    assert not alive(number_in(tmp_path / "pid"))
+    assert not is_running(number_in(tmp_path / "pid"))
 
 
 def test_a_held_run_stands_still_with_all_it_has_started(tmp_path):
@@ -158,16 +158,16 @@ def test_a_held_run_hears_when_it_is_asked_to_end(tmp_path):
     script = f"trap 'touch {tmp_path}/heard; exit 0' TERM; echo $$ > {tmp_path}/sh; while :; do sleep 0.05; done"
     with runner("sh", "-c", script, hold=tmp_path / "sh") as asked:
         pid = number_in(tmp_path / "sh")
-        until(lambda: state(pid) == "T")
+        wait_until(lambda: state(pid) == "T")
         asked.terminate()
         asked.wait(20)
     assert (tmp_path / "heard").exists()
-    assert not alive(pid)
+    assert not is_running(pid)
 
 
 def test_when_the_runner_is_killed_while_it_holds_the_run_nothing_is_left(tmp_path):
     with runner("sh", "-c", f"echo $$ > {tmp_path}/sh; sleep 60; true", hold=tmp_path / "sh") as killed:
         pid = number_in(tmp_path / "sh")
-        until(lambda: state(pid) == "T")
+        wait_until(lambda: state(pid) == "T")
         killed.kill()
-    until(lambda: not alive(pid))
+    wait_until(lambda: not is_running(pid))

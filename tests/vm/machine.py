@@ -115,15 +115,15 @@ def _furnish(root: Path, wanted: list[str]) -> None:
 
 def _packed(folder: Path) -> bytes:
     """Return an archive of the program as it is in this clone, with the scenario."""
-    house = folder / "srv" / "app"
+    installation = folder / "srv" / "app"
     for name in _OURS:
-        ours, there = ROOT / name, house / name
+        ours, there = ROOT / name, installation / name
         there.parent.mkdir(parents=True, exist_ok=True)
         if ours.is_dir():
             shutil.copytree(ours, there, symlinks=True, ignore=shutil.ignore_patterns("__pycache__", "secrets.env"))
         else:
             shutil.copy(ours, there)
-    shutil.copy(house / "tests/vm/guest/init", folder / "init")
+    shutil.copy(installation / "tests/vm/guest/init", folder / "init")
     return _archive(folder)
 
 

@@ -10,7 +10,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from pi_appliance.scheduling.appliance import Appliance
 from tests.fakes.mpd_server import MpdServer, needs_mpd, running_mpd
-from tests.installation import House, until
+from tests.installation import Installation, wait_until
 from tests.test_daemon import Up, up
 from tests.web.test_browser import browser, pytestmark
 
@@ -34,8 +34,8 @@ tick:
 
 
 @pytest.fixture
-def mpd(house: House) -> Iterator[MpdServer]:
-    with running_mpd(house.folder / "mpd") as server:
+def mpd(installation: Installation) -> Iterator[MpdServer]:
+    with running_mpd(installation.folder / "mpd") as server:
         server.mpc("add", "one.wav", "Ärzte/eins.wav")
         server.mpc("volume", "40")
         server.mpc("play")
@@ -43,11 +43,11 @@ def mpd(house: House) -> Iterator[MpdServer]:
 
 
 @pytest.fixture
-def daemon(house: House, mpd: MpdServer) -> Iterator[Up]:
-    (house.folder / "tweets.txt").write_text("Hello from the shelf\n", "utf-8")
+def daemon(installation: Installation, mpd: MpdServer) -> Iterator[Up]:
+    (installation.folder / "tweets.txt").write_text("Hello from the shelf\n", "utf-8")
     player = f"player: {{kind: mpd, with: {{address: '{mpd.address}'}}}}"
-    house.write(JOBS, f"web: {{port: 0}}\n{player}\nnetworks: {{preview: {{kind: preview}}}}")
-    with up(house) as started:
+    installation.write(JOBS, f"web: {{port: 0}}\n{player}\nnetworks: {{preview: {{kind: preview}}}}")
+    with up(installation) as started:
         yield started
 
 
@@ -75,7 +75,7 @@ def paused(mpd: MpdServer) -> bool:
 def test_a_press_on_pause_on_the_phone_pauses_mpd_and_what_mpc_does_shows_on_the_phone(page, mpd):
     expect(page.locator("#title")).to_have_text("One")
     page.locator("#toggle").tap()
-    until(lambda: paused(mpd))
+    wait_until(lambda: paused(mpd))
 
     mpd.mpc("next")
     mpd.mpc("volume", "55")
@@ -92,50 +92,56 @@ def test_mpd_that_dies_and_comes_back_is_told_and_works_again(page, mpd):
     mpd.mpc("volume", "40")
     expect(page.locator("#volume-line")).to_have_value("40")
     page.get_by_role("button", name="Quieter").tap()
-    until(lambda: "35%" in mpd.mpc("volume"))
+    wait_until(lambda: "35%" in mpd.mpc("volume"))
 
 
-def test_a_press_on_run_now_runs_the_job_and_its_report_can_be_opened(page, house):
+def test_a_press_on_run_now_runs_the_job_and_its_report_can_be_opened(page, installation):
     page.locator("#job-post").get_by_role("button", name="Run now").tap()
     expect(page.locator("#job-post .how")).to_have_text("succeeded", timeout=15_000)
     page.get_by_role("link", name="posts.txt").click()
     expect(page.locator("body")).to_contain_text("Hello from the shelf")
-    assert house.last("post")["trigger"] == "manual"
+    assert installation.last("post")["trigger"] == "manual"
 
 
-def test_a_run_of_cron_shows_on_the_phone_by_itself(page, house):
+def test_a_run_of_cron_shows_on_the_phone_by_itself(page, installation):
     expect(page.locator("#job-post .how")).to_have_text("not run yet")
-    house.run("jobs", "run", "post")
+    installation.run("jobs", "run", "post")
     expect(page.locator("#job-post .how")).to_have_text("succeeded", timeout=15_000)
 
 
-def slots(house: House) -> list[dict[str, Any]]:
+def slots(installation: Installation) -> list[dict[str, Any]]:
     """Return what became of the slots of `tick`, the newest first, from those that are accounted for."""
-    found = house.json("jobs", "history", "tick", "--slots", "--count", "200")
+    found = installation.json("jobs", "history", "tick", "--slots", "--count", "200")
     return [each for each in found if each["run"]]
 
 
 @pytest.fixture
-def ticking(browser: Browser, house: House) -> Iterator[Page]:
+def ticking(browser: Browser, installation: Installation) -> Iterator[Page]:
     """Give the page of an appliance with one job, `tick`, each second."""
-    house.write(TICK, "web: {port: 0}")
-    with up(house) as started, opened(browser, started) as found:
+    installation.write(TICK, "web: {port: 0}")
+    with up(installation) as started, opened(browser, started) as found:
         yield found
 
 
-def test_a_pause_on_the_phone_leaves_the_slots_out_until_it_is_resumed(ticking, house):
+def test_a_pause_on_the_phone_leaves_the_slots_out_until_it_is_resumed(ticking, installation):
     page = ticking
     card = page.locator("#job-tick")
-    until(lambda: slots(house))
+    wait_until(lambda: slots(installation))
     card.get_by_role("button", name="Pause").tap()
     expect(card.locator(".next")).to_contain_text("Paused since")
-    before = house.last("tick")["id"]
-    until(lambda: sum(each["summary"] == "paused" for each in house.json("jobs", "history", "tick", "--slots")) >= 3)
-    assert house.last("tick")["id"] <= before + 1  # the one that was starting, at the most
+    before = installation.last("tick")["id"]
+    wait_until(
+        lambda: (
+            sum(each["summary"] == "paused" for each in installation.json("jobs", "history", "tick", "--slots")) >= 3
+        )
+    )
+    assert installation.last("tick")["id"] <= before + 1  # the one that was starting, at the most
     card.get_by_role("button", name="Resume").tap()
     expect(card.locator(".next")).to_contain_text("Next")
-    until(lambda: any(each["outcome"] == "succeeded" for each in slots(house)[:3]))  # the newest may go on just now
-    found = slots(house)
+    wait_until(
+        lambda: any(each["outcome"] == "succeeded" for each in slots(installation)[:3])
+    )  # the newest may go on just now
+    found = slots(installation)
     assert sum(each["summary"].startswith("paused") for each in found) >= 3
     times = [datetime.fromisoformat(each["slot"]) for each in found]
     assert times == [times[0] - timedelta(seconds=place) for place in range(len(times))]  # not one is missing
@@ -143,20 +149,20 @@ def test_a_pause_on_the_phone_leaves_the_slots_out_until_it_is_resumed(ticking, 
     expect(page.get_by_label("what became of").locator(".paused")).not_to_have_count(0)
 
 
-def test_a_resume_on_the_phone_is_heard_at_once(page, house):
+def test_a_resume_on_the_phone_is_heard_at_once(page, installation):
     card = page.locator("#job-post")
     card.get_by_role("button", name="Pause").tap()
     card.get_by_role("button", name="Resume").tap()
     expect(card.get_by_role("button", name="Pause")).to_be_visible()
-    with Appliance.open(house.config) as appliance:
-        until(lambda: not appliance.store.slots.pauses())
+    with Appliance.open(installation.config) as appliance:
+        wait_until(lambda: not appliance.store.slots.pauses())
 
 
-def test_a_cancel_on_the_phone_ends_a_long_run(page, house):
+def test_a_cancel_on_the_phone_ends_a_long_run(page, installation):
     page.on("dialog", lambda dialog: dialog.accept())
     card = page.locator("#job-long")
     card.get_by_role("button", name="Run now").tap()
     expect(card.locator(".doing")).not_to_be_empty()
     card.get_by_role("button", name="Cancel").tap()
     expect(card.locator(".how")).to_have_text("stopped", timeout=15_000)
-    assert house.last("long")["summary"] == "cancelled by a person"
+    assert installation.last("long")["summary"] == "cancelled by a person"

@@ -91,7 +91,7 @@ def prepare(world: World, path: str) -> None:
         world.eventually(lambda: [run for run in world.ask("/api/v1/runs?job=hello").json if run["outcome"]])
 
 
-# What cannot be done to this house without more ado, and the no that it gets.
+# What cannot be done to this installation without more ado, and the no that it gets.
 NOES = {
     ("POST", "/jobs/{name}/cancel"): 409,
     **{("POST", f"/jobs/{{name}}/{x}"): 409 for x in ("skip", "unskip")},

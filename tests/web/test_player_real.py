@@ -15,7 +15,7 @@ import pytest
 from PIL import Image
 
 from tests.fakes.mpd_server import MpdServer, Tags, needs_mpd, running_mpd
-from tests.installation import House, until
+from tests.installation import Installation, wait_until
 from tests.test_daemon import up
 from tests.web.served_appliance import Answer, Events
 from tests.web.test_art import drawn
@@ -66,15 +66,15 @@ class Home:
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Home]:
-    house = House(tmp_path_factory.mktemp("home"))
+    installation = Installation(tmp_path_factory.mktemp("home"))
     outputs, keeps = ("kitchen", "garden"), ("playlists", "stickers")
-    with running_mpd(house.folder / "mpd", music=MUSIC, outputs=outputs, keeps=keeps) as mpd:
+    with running_mpd(installation.folder / "mpd", music=MUSIC, outputs=outputs, keeps=keeps) as mpd:
         (mpd.music / "cover.png").write_bytes(drawn(colour="blue"))
         player = f"player: {{kind: mpd, with: {{address: '{mpd.address}'}}}}"
-        house.write("", f"web: {{port: 0}}\n{player}\nvolume: {{maximum: 100}}")
-        with up(house) as daemon:
+        installation.write("", f"web: {{port: 0}}\n{player}\nvolume: {{maximum: 100}}")
+        with up(installation) as daemon:
             home = Home(daemon.page, mpd)
-            until(lambda: home.get("")["player"])
+            wait_until(lambda: home.get("")["player"])
             yield home
 
 
@@ -235,7 +235,7 @@ def test_an_update_finds_what_is_new(home: Home) -> None:
     (stick / "new.wav").write_bytes((home.mpd.music / ONE).read_bytes())
     try:
         assert home.do("/update", {"folder": "stick"})["folder"] == "stick"
-        until(lambda: home.get("/update?folder=stick") == {"updating": None, "folder": "stick", "tracks": 1})
+        wait_until(lambda: home.get("/update?folder=stick") == {"updating": None, "folder": "stick", "tracks": 1})
         assert "stick/new.wav" in home.mpd.mpc("ls", "stick")
         assert home.get("/update")["tracks"] == 4
     finally:
@@ -247,15 +247,15 @@ def test_partitions(home: Home) -> None:
     assert home.do("/partitions", {"name": "attic"}) == [{"name": "default"}, {"name": "attic"}]
     try:
         home.do("/partitions/attic/use")
-        until(lambda: home.get("")["player"] and home.get("")["player"]["partition"] == "attic")
+        wait_until(lambda: home.get("")["player"] and home.get("")["player"]["partition"] == "attic")
         assert home.get("/queue")["length"] == 0
         assert len(queue(home)) == 3  # mpc speaks of the other one
         home.do("/partitions/here/move-output", {"output": "garden"})
-        until(lambda: "garden" in [each["name"] for each in home.get("/outputs")])
+        wait_until(lambda: "garden" in [each["name"] for each in home.get("/outputs")])
     finally:
         home.do("/partitions/default/use")
         home.do("/partitions/here/move-output", {"output": "garden"})
-        until(lambda: home.ask("/player/partitions/attic", {}, "DELETE").status == 200)
+        wait_until(lambda: home.ask("/player/partitions/attic", {}, "DELETE").status == 200)
     assert len(home.get("/queue")["tracks"]) == 3
 
 

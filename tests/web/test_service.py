@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from pi_appliance.errors import Refused
-from tests.installation import until
+from tests.installation import wait_until
 from tests.web.served_appliance import World, configuration, served, set_password
 
 
@@ -123,6 +123,6 @@ def test_a_client_that_never_finishes_its_request_does_not_hold_up_the_end(tmp_p
 def test_nothing_is_done_for_the_page_while_nobody_listens(world: World) -> None:
     with world.events() as events:
         events.next()
-        until(lambda: world.daemon.hub.watchers)  # the first event may be there before the watcher is
+        wait_until(lambda: world.daemon.hub.watchers)  # the first event may be there before the watcher is
     world.in_loop(lambda: None)
     assert world.eventually(lambda: not world.daemon.hub.watchers)

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from tests.installation import House, alive, until
+from tests.installation import Installation, is_running, wait_until
 from tests.test_daemon import up
 
 JOBS = """
@@ -21,18 +21,18 @@ AWAY = "web: {port: 0}\nstop-grace: 1s\nplayer: {kind: mpd, with: {address: 'loc
 
 
 @pytest.fixture
-def home(house: House) -> House:
-    house.write(JOBS, AWAY)
-    return house
+def home(installation: Installation) -> Installation:
+    installation.write(JOBS, AWAY)
+    return installation
 
 
-def said(home: House, *words: str) -> str:
+def said(home: Installation, *words: str) -> str:
     done = home.run("music", *words)
     assert done.returncode == 0, done.stderr
     return done.stdout.strip()
 
 
-def refused(home: House, status: int, *words: str) -> str:
+def refused(home: Installation, status: int, *words: str) -> str:
     done = home.run("music", *words)
     assert (done.returncode, len(done.stderr.strip().splitlines())) == (status, 1), done.stderr
     return done.stderr.strip().removeprefix("pi-appliance: ")
@@ -45,10 +45,10 @@ def test_a_sleep_timer_is_set_seen_replaced_and_cancelled(home):
         first = home.json("music", "sleep")
         assert (first["set"], first["job"], first["phase"]) == (True, "sleep", "waiting")
         assert said(home, "sleep", "2h", "--play-out", "album").startswith("the music stops ")
-        second = until(lambda: (now := home.json("music", "sleep"))["ends_at"] != first["ends_at"] and now)
+        second = wait_until(lambda: (now := home.json("music", "sleep"))["ends_at"] != first["ends_at"] and now)
         assert second["ends_at"] > first["ends_at"]
         assert said(home, "sleep", "--cancel") == "the music continues"
-        until(lambda: None not in home.outcomes("sleep"))
+        wait_until(lambda: None not in home.outcomes("sleep"))
         assert not home.json("music", "sleep")["set"]
         runs = home.json("jobs", "history", "sleep")
         assert [run["summary"] for run in runs] == ["cancelled; the music continues"] * 2
@@ -64,18 +64,18 @@ def test_it_outlives_the_daemon(home):
         daemon.process.wait()
     pid = json.loads((home.state / "locks" / "sleep.lock").read_bytes()[:1024])["pid"]
     os.kill(pid, signal.SIGKILL)
-    until(lambda: not alive(pid))
+    wait_until(lambda: not is_running(pid))
     with up(home):
-        after = until(lambda: (now := home.json("music", "sleep"))["status_text"].startswith("asleep") and now)
+        after = wait_until(lambda: (now := home.json("music", "sleep"))["status_text"].startswith("asleep") and now)
         assert (after["ends_at"], after["phase"]) == (before["ends_at"], "waiting")
         assert said(home, "sleep", "--cancel") == "the music continues"
-        until(lambda: None not in home.outcomes("sleep"))
+        wait_until(lambda: None not in home.outcomes("sleep"))
         assert not home.json("music", "sleep")["set"]
 
 
 def test_without_a_daemon_it_is_done_here_and_ctrl_c_ends_it(home):
     here = home.start("music", "sleep", "30m")
-    until(lambda: home.json("music", "sleep")["phase"] == "waiting")
+    wait_until(lambda: home.json("music", "sleep")["phase"] == "waiting")
     here.send_signal(signal.SIGINT)
     heard, _ = here.communicate(timeout=20)
     assert here.returncode == 1
@@ -91,7 +91,7 @@ def test_two_that_set_it_at_once_leave_one(home):
         with ThreadPoolExecutor(2) as pool:
             both = [pool.submit(home.run, "music", "sleep", length) for length in ("30m", "40m")]
             assert sum(each.result().returncode == 0 for each in both) >= 1
-        until(lambda: home.outcomes("sleep").count(None) == 1)
+        wait_until(lambda: home.outcomes("sleep").count(None) == 1)
         assert home.json("music", "sleep")["set"]
         said(home, "sleep", "--cancel")
 
@@ -113,7 +113,7 @@ def test_an_alarm_that_rings_hears_what_is_said(home):
     with up(home):
         assert home.run("jobs", "list").returncode == 0
         ringing = home.start("jobs", "run", "wake")
-        until(lambda: home.json("music", "alarms")[0]["ringing"])
+        wait_until(lambda: home.json("music", "alarms")[0]["ringing"])
         assert "ringing" in said(home, "alarm", "stop")
         assert "ringing" in said(home, "alarm", "stop")  # it heard, and waits for a player to put its volume back
         assert home.run("jobs", "cancel", "wake").returncode == 0
@@ -145,11 +145,11 @@ def test_what_is_wrong_is_told_in_a_line(home, words, status, right):
     assert "asks" not in json.dumps(home.json("jobs", "history"))
 
 
-def test_without_such_a_job_what_to_write_is_told(house):
-    house.write("other: {kind: command, with: {run: ['true']}}")
-    assert refused(house, 1, "sleep", "30m") == (
+def test_without_such_a_job_what_to_write_is_told(installation):
+    installation.write("other: {kind: command, with: {run: ['true']}}")
+    assert refused(installation, 1, "sleep", "30m") == (
         "no music job has action: sleep; add to appliance.yaml, under jobs:  "
         "sleep: {kind: music, with: {action: sleep}}"
     )
-    assert said(house, "alarms") == "there are no alarms; docs/alarms.md shows how to add one"
-    assert refused(house, 1, "alarm", "skip").startswith("no music job has action: alarm; add to")
+    assert said(installation, "alarms") == "there are no alarms; docs/alarms.md shows how to add one"
+    assert refused(installation, 1, "alarm", "skip").startswith("no music job has action: alarm; add to")

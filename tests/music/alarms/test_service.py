@@ -14,7 +14,7 @@ from pi_appliance.music.alarms.session import Checkpoint, Phase, dump
 from pi_appliance.scheduling.appliance import Appliance
 from pi_appliance.system import clock
 from pi_appliance.system.clock import Timestamp
-from tests.installation import House
+from tests.installation import Installation
 
 JOBS = """
 wake:
@@ -32,9 +32,9 @@ MONDAY = datetime(2027, 3, 29, 4, 45, tzinfo=UTC)
 
 
 @pytest.fixture
-def home(house: House) -> Iterator[Appliance]:
-    house.write(JOBS)
-    with Appliance.open(house.config) as appliance:
+def home(installation: Installation) -> Iterator[Appliance]:
+    installation.write(JOBS)
+    with Appliance.open(installation.config) as appliance:
         yield appliance
 
 
@@ -209,9 +209,9 @@ def test_an_announcement_is_written_down_with_its_words(home):
     assert len(home.store.requests.pending()) == 1
 
 
-def test_where_the_file_has_no_such_job_what_to_write_is_said(house):
-    house.write("other: {kind: command, with: {run: ['true']}}")
-    with Appliance.open(house.config) as home:
+def test_where_the_file_has_no_such_job_what_to_write_is_said(installation):
+    installation.write("other: {kind: command, with: {run: ['true']}}")
+    with Appliance.open(installation.config) as home:
         assert service.alarms(home, FRIDAY) == []
         for ask, write in (
             (lambda: service.set_sleep_timer(home, now=FRIDAY), "sleep: {kind: music, with: {action: sleep}}"),
@@ -222,11 +222,11 @@ def test_where_the_file_has_no_such_job_what_to_write_is_said(house):
                 ask()
             assert write in str(error.value)
             yaml = str(error.value).partition("under jobs:  ")[2]
-            house.write(yaml)
-            Appliance.open(house.config).close()
+            installation.write(yaml)
+            Appliance.open(installation.config).close()
 
 
-def test_a_music_job_may_take_longer_than_other_jobs_unless_the_file_says_so(home, house):
+def test_a_music_job_may_take_longer_than_other_jobs_unless_the_file_says_so(home, installation):
     assert (home.job("sleep").timeout, home.job("other").timeout) == (timedelta(hours=25), timedelta(hours=1))
-    house.write("sleep: {kind: music, timeout: 2h, with: {action: sleep}}")
+    installation.write("sleep: {kind: music, timeout: 2h, with: {action: sleep}}")
     assert home.reloaded().job("sleep").timeout == timedelta(hours=2)

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from pi_appliance.__main__ import main
-from tests.installation import PROGRAM, House
+from tests.installation import PROGRAM, Installation
 
 EINS, ZWEI, ONE = "Ärzte/eins.wav", "Ärzte/zwei — 二.wav", "one.wav"
 STATIONS = """\
@@ -47,8 +47,8 @@ class Said:
         return self.out.splitlines()
 
 
-class Room(House):
-    """A house whose player is the MPD at ADDRESS."""
+class Room(Installation):
+    """An installation whose player is the MPD at ADDRESS."""
 
     def __init__(
         self, folder: Path, address: str, *, radio: str = "http://127.0.0.1:9", stand_in: bool = False, rest: str = ""

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.fakes.mpd_server import MpdServer, make_music, needs_mpd, running_mpd
-from tests.installation import House, alive, until
+from tests.installation import Installation, is_running, wait_until
 from tests.music.cli.music_program import ONE
 from tests.test_daemon import up
 
@@ -35,10 +35,10 @@ def server(tmp_path: Path) -> Iterator[MpdServer]:
 
 
 @pytest.fixture
-def home(house: House, server: MpdServer) -> House:
+def home(installation: Installation, server: MpdServer) -> Installation:
     player = f"player: {{kind: mpd, with: {{address: '{server.address}', fallback-mpd: false}}}}"
-    house.write(JOBS, f"web: {{port: 0}}\nstop-grace: 1s\n{player}")
-    return house
+    installation.write(JOBS, f"web: {{port: 0}}\nstop-grace: 1s\n{player}")
+    return installation
 
 
 def volume(server: MpdServer) -> int:
@@ -53,9 +53,9 @@ def plays(server: MpdServer) -> bool:
 def test_the_music_stops_soon_and_is_as_loud_as_before(home, server):
     with up(home):
         assert home.run("music", "sleep", "6s", "--fade", "3s").returncode == 0
-        until(lambda: volume(server) < 55, 20)
-        until(lambda: not plays(server), 20)
-        until(lambda: None not in home.outcomes("sleep"))
+        wait_until(lambda: volume(server) < 55, 20)
+        wait_until(lambda: not plays(server), 20)
+        wait_until(lambda: None not in home.outcomes("sleep"))
         assert not home.json("music", "sleep")["set"]
         assert volume(server) == 60
     assert home.last("sleep")["summary"] == "asleep"
@@ -65,17 +65,17 @@ def test_the_music_stops_soon_and_is_as_loud_as_before(home, server):
 def test_cut_off_in_the_middle_of_its_fade_it_goes_on_after_a_restart(home, server):
     with up(home) as daemon:
         assert home.run("music", "sleep", "12s", "--fade", "11s").returncode == 0
-        until(lambda: volume(server) < 57, 20)
+        wait_until(lambda: volume(server) < 57, 20)
         daemon.process.kill()
         daemon.process.wait()
         pid = json.loads((home.state / "locks" / "sleep.lock").read_bytes()[:1024])["pid"]
         os.kill(pid, signal.SIGKILL)
-        until(lambda: not alive(pid))
+        wait_until(lambda: not is_running(pid))
     assert plays(server)
     assert volume(server) < 60
     with up(home):
-        until(lambda: not plays(server), 30)
-        until(lambda: None not in home.outcomes("sleep"))
+        wait_until(lambda: not plays(server), 30)
+        wait_until(lambda: None not in home.outcomes("sleep"))
         assert not home.json("music", "sleep")["set"]
         assert volume(server) == 60
     assert [run["outcome"] for run in home.json("jobs", "history", "sleep")] == ["succeeded", "abandoned"]
@@ -85,10 +85,10 @@ def test_cut_off_in_the_middle_of_its_fade_it_goes_on_after_a_restart(home, serv
 def test_cancelled_in_the_middle_of_its_fade_the_music_is_as_it_was(home, server):
     with up(home):
         home.run("music", "sleep", "20s", "--fade", "19s")
-        until(lambda: volume(server) < 58, 20)
+        wait_until(lambda: volume(server) < 58, 20)
         assert home.run("music", "sleep", "--cancel").stdout == "the music continues\n"
-        until(lambda: volume(server) == 60)
-        until(lambda: None not in home.outcomes("sleep"))
+        wait_until(lambda: volume(server) == 60)
+        wait_until(lambda: None not in home.outcomes("sleep"))
         assert not home.json("music", "sleep")["set"]
     assert plays(server)
 
@@ -97,7 +97,7 @@ def test_cancelled_in_the_middle_of_its_fade_the_music_is_as_it_was(home, server
 def test_an_announcement_is_made_by_the_daemon_and_the_music_goes_on(home, server):
     with up(home):
         assert home.run("music", "announce", "--source", f"gongs/{GONG}").returncode == 0
-        until(lambda: any(home.outcomes("announce")), 60)
+        wait_until(lambda: any(home.outcomes("announce")), 60)
     assert home.last("announce")["outcome"] == "succeeded"
     assert server.mpc("playlist", "-f", "%file%").split() == [ONE]
     assert volume(server) == 60

@@ -5,7 +5,7 @@ import subprocess
 import pytest
 
 from tests.fakes.mpd_server import needs_mpd, running_mpd
-from tests.installation import House
+from tests.installation import Installation
 
 pytestmark = needs_mpd
 ODD = b"Caf\xe9.ogg"  # Latin-1
@@ -26,11 +26,13 @@ ANNOUNCE = "  announce: {kind: music, with: {action: announce}}"
     ],
     ids=lambda each: " ".join(each) if isinstance(each, tuple) else "",
 )
-def test_they_are_told_in_one_line(house: House, words: tuple[str, ...], status: int) -> None:
-    with running_mpd(house.folder / "mpd") as mpd:
-        house.write(ANNOUNCE, f"player: {{kind: mpd, with: {{address: '{mpd.address}', fallback-mpd: false}}}}")
-        command = [*house.program, "music", *words, "--config", str(house.config), "--"]
-        done = subprocess.run([*command, ODD], capture_output=True, env=house.environment(), timeout=60, check=False)
+def test_they_are_told_in_one_line(installation: Installation, words: tuple[str, ...], status: int) -> None:
+    with running_mpd(installation.folder / "mpd") as mpd:
+        installation.write(ANNOUNCE, f"player: {{kind: mpd, with: {{address: '{mpd.address}', fallback-mpd: false}}}}")
+        command = [*installation.program, "music", *words, "--config", str(installation.config), "--"]
+        done = subprocess.run(
+            [*command, ODD], capture_output=True, env=installation.environment(), timeout=60, check=False
+        )
     assert done.returncode == status, done.stderr
     assert b"Traceback" not in done.stderr
     assert done.stderr.strip().count(b"\n") == 0

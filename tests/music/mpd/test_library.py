@@ -9,7 +9,7 @@ from pi_appliance.errors import Refused
 from pi_appliance.music.model import Entry, EntryType, LibraryFilter, LibraryStats, Page, QueuePosition, Uri
 from tests.fakes.big_library import FLAT, Size, write_database
 from tests.fakes.mpd_server import SECONDS, MpdServer, needs_mpd
-from tests.installation import until
+from tests.installation import wait_until
 from tests.music.mpd.mpd_helpers import SHOUT, ask
 
 pytestmark = needs_mpd
@@ -183,7 +183,7 @@ def test_an_update_finds_what_is_new_in_the_folder_alone(shelf: MpdServer) -> No
     for folder in ("Blue", "Hits"):
         (shelf.music / folder / "new.wav").write_bytes((shelf.music / "untagged.wav").read_bytes())
     ask(shelf, lambda player: player.update_library("Blue"))
-    until(lambda: "Blue/new.wav" in shelf.mpc("ls", "Blue"))
+    wait_until(lambda: "Blue/new.wav" in shelf.mpc("ls", "Blue"))
     assert "Hits/new.wav" not in shelf.mpc("ls", "Hits")
     for folder in ("Blue", "Hits"):
         (shelf.music / folder / "new.wav").unlink()

@@ -18,7 +18,7 @@ pytestmark = needs_mpd
 
 
 @pytest.fixture
-def house(tmp_path: Path) -> Iterator[MpdServer]:
+def installation(tmp_path: Path) -> Iterator[MpdServer]:
     """Give an MPD with two outputs, one of them in the partition `kitchen`; another queue plays in each."""
     with running_mpd(tmp_path, outputs=("silence", "oven"), password="sécret") as server:
         ask(server, lambda player: player.create_partition("kitchen"), MPD_PASSWORD="sécret")
@@ -44,24 +44,24 @@ def kitchen(server: MpdServer, command: str) -> str:
     return "\n".join(said)
 
 
-def test_what_is_done_in_a_partition_is_done_there_alone(house: MpdServer) -> None:
-    ask(house, lambda player: player.add_source(Uri(uri=EINS), play=True), "kitchen", MPD_PASSWORD="sécret")
-    assert f"file: {EINS}\n" in (playing := kitchen(house, "currentsong"))
+def test_what_is_done_in_a_partition_is_done_there_alone(installation: MpdServer) -> None:
+    ask(installation, lambda player: player.add_source(Uri(uri=EINS), play=True), "kitchen", MPD_PASSWORD="sécret")
+    assert f"file: {EINS}\n" in (playing := kitchen(installation, "currentsong"))
     assert ONE not in playing
-    assert house.mpc("playlist", "-f", "%file%") == ONE
-    state = ask(house, lambda player: player.state(), "kitchen", MPD_PASSWORD="sécret")
+    assert installation.mpc("playlist", "-f", "%file%") == ONE
+    state = ask(installation, lambda player: player.state(), "kitchen", MPD_PASSWORD="sécret")
     assert (state.partition, state.track and state.track.uri) == ("kitchen", EINS)
 
 
-def test_outputs_are_those_of_the_partition(house: MpdServer) -> None:
+def test_outputs_are_those_of_the_partition(installation: MpdServer) -> None:
     for partition, name in (("kitchen", "oven"), ("", "silence")):
-        outputs = ask(house, lambda player: player.list_outputs(), partition, MPD_PASSWORD="sécret")
+        outputs = ask(installation, lambda player: player.list_outputs(), partition, MPD_PASSWORD="sécret")
         assert [output.name for output in outputs] == [name]
 
 
-def test_who_waits_for_changes_goes_along_into_another_partition(house: MpdServer) -> None:
+def test_who_waits_for_changes_goes_along_into_another_partition(installation: MpdServer) -> None:
     async def scene() -> None:
-        player: Player = mpd.connect(mpd.Options(address=house.address), {"MPD_PASSWORD": "sécret"})
+        player: Player = mpd.connect(mpd.Options(address=installation.address), {"MPD_PASSWORD": "sécret"})
         changes = player.watch_changes()
         async with asyncio.timeout(10):
             everything = await anext(changes)
@@ -71,8 +71,8 @@ def test_who_waits_for_changes_goes_along_into_another_partition(house: MpdServe
             assert await waiting == everything, "all is new in another partition"
             await anext(changes)  # MPD itself says once more that all is new
             waiting = asyncio.create_task(anext(changes))
-            await asyncio.to_thread(house.mpc, "random", "on")  # in the first one: not heard
-            await asyncio.to_thread(kitchen, house, "setvol 40")
+            await asyncio.to_thread(installation.mpc, "random", "on")  # in the first one: not heard
+            await asyncio.to_thread(kitchen, installation, "setvol 40")
             assert await waiting == {"mixer"}
             assert (await player.state()).volume == 40
             await changes.aclose()
@@ -83,19 +83,19 @@ def test_who_waits_for_changes_goes_along_into_another_partition(house: MpdServe
     asyncio.run(scene())
 
 
-def test_partitions_come_and_go(house: MpdServer) -> None:
+def test_partitions_come_and_go(installation: MpdServer) -> None:
     def names(server: MpdServer) -> list[str]:
         found = ask(server, lambda player: player.list_partitions(), MPD_PASSWORD="sécret")
         return [each.name for each in found]
 
-    assert names(house) == ["default", "kitchen"]
-    ask(house, lambda player: player.create_partition("bath"), MPD_PASSWORD="sécret")
-    assert names(house) == ["default", "kitchen", "bath"]
-    ask(house, lambda player: player.delete_partition("bath"), MPD_PASSWORD="sécret")
-    assert names(house) == ["default", "kitchen"]
+    assert names(installation) == ["default", "kitchen"]
+    ask(installation, lambda player: player.create_partition("bath"), MPD_PASSWORD="sécret")
+    assert names(installation) == ["default", "kitchen", "bath"]
+    ask(installation, lambda player: player.delete_partition("bath"), MPD_PASSWORD="sécret")
+    assert names(installation) == ["default", "kitchen"]
 
 
-def test_what_is_wrong_with_a_partition_is_told_in_words(house: MpdServer) -> None:
+def test_what_is_wrong_with_a_partition_is_told_in_words(installation: MpdServer) -> None:
     for question, words in (
         (lambda player: player.use_partition("attic"), "has no partition 'attic'; create it, or name another one"),
         (lambda player: player.create_partition("kitchen"), "there is a partition called 'kitchen' already"),
@@ -106,15 +106,15 @@ def test_what_is_wrong_with_a_partition_is_told_in_words(house: MpdServer) -> No
         (lambda player: player.move_output("attic"), "No such output"),
     ):
         with pytest.raises(Refused, match=words):
-            ask(house, question, MPD_PASSWORD="sécret")
+            ask(installation, question, MPD_PASSWORD="sécret")
     with pytest.raises(Refused, match="has no partition 'attic'"):
-        ask(house, lambda player: player.state(), "attic", MPD_PASSWORD="sécret")
+        ask(installation, lambda player: player.state(), "attic", MPD_PASSWORD="sécret")
 
 
-def test_after_a_failed_change_the_old_partition_is_spoken_of(house: MpdServer) -> None:
+def test_after_a_failed_change_the_old_partition_is_spoken_of(installation: MpdServer) -> None:
     async def try_it(player: Player) -> str:
         with pytest.raises(Refused):
             await player.use_partition("attic")
         return (await player.state()).partition
 
-    assert ask(house, try_it, "kitchen", MPD_PASSWORD="sécret") == "kitchen"
+    assert ask(installation, try_it, "kitchen", MPD_PASSWORD="sécret") == "kitchen"

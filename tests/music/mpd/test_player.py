@@ -10,7 +10,7 @@ from pi_appliance.errors import Refused
 from pi_appliance.music.model import Capability, Mode, PlaybackState, ReplayGainMode
 from pi_appliance.music.player import Player
 from tests.fakes.mpd_server import SECONDS, MpdServer, needs_mpd, running_mpd
-from tests.installation import until
+from tests.installation import wait_until
 from tests.music.mpd.mpd_helpers import ONE, ZWEI, ask
 
 pytestmark = needs_mpd
@@ -108,7 +108,7 @@ def test_what_mpd_does_not_want_is_refused_in_its_own_words(three: MpdServer) ->
 def test_the_state_tells_the_rest_too(three: MpdServer) -> None:
     for arguments in (["crossfade", "4"], ["replaygain", "album"], ["single", "once"], ["play", "1"]):
         three.mpc(*arguments)
-    until(lambda: ask(three, lambda player: player.state()).audio_format)  # known once it has decoded a little
+    wait_until(lambda: ask(three, lambda player: player.state()).audio_format)  # known once it has decoded a little
     state = ask(three, lambda player: player.state())
     assert (state.crossfade, state.replay_gain, state.single) == (4, ReplayGainMode.ALBUM, Mode.ONCE)
     assert (state.audio_format, state.partition, state.updating) == ("8000:16:1", "default", None)

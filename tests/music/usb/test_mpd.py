@@ -11,7 +11,7 @@ import pytest
 
 from tests.fakes.mpd_server import MpdServer, free_port, make_music, needs_mpd
 from tests.fakes.usb_drive import LABEL, Stick, inserted, made, needs_loop
-from tests.installation import House, until
+from tests.installation import Installation, wait_until
 
 pytestmark = [needs_loop, needs_mpd]
 
@@ -20,12 +20,12 @@ HIS = [f"USB/{LABEL}/{each}" for each in ("Blue/a.wav", "Blue/b.wav")]
 
 
 class Home:
-    """A house with an MPD and a stick, and the appliance running in it."""
+    """An installation with an MPD and a stick, and the appliance running in it."""
 
-    def __init__(self, house: House, server: MpdServer, stick: Stick) -> None:
-        self.house, self.server, self.stick = house, server, stick
+    def __init__(self, installation: Installation, server: MpdServer, stick: Stick) -> None:
+        self.installation, self.server, self.stick = installation, server, stick
         self.page = f"http://127.0.0.1:{free_port()}"
-        house.write(
+        installation.write(
             "",
             f"web: {{port: {self.page.rpartition(':')[2]}}}\n"
             f"player: {{kind: mpd, with: {{address: {server.address}}}}}\n"
@@ -34,12 +34,12 @@ class Home:
 
     def usb(self, *words: str) -> None:
         """Run `pi-appliance music usb WORDS` as the units do."""
-        done = self.house.run("music", "usb", *words, environment=self.environment)
+        done = self.installation.run("music", "usb", *words, environment=self.environment)
         assert done.returncode == 0, done.stderr
 
     @property
     def environment(self) -> dict[str, str]:
-        return {"PI_APPLIANCE_USB_ROOT": str(self.house.folder)}
+        return {"PI_APPLIANCE_USB_ROOT": str(self.installation.folder)}
 
     def ask(self, path: str, method: str = "GET") -> Any:
         request = urllib.request.Request(f"{self.page}/api/v1{path}", method=method)
@@ -48,12 +48,12 @@ class Home:
 
     def is_(self, state: str) -> Any:
         """Wait until the one stick is in STATE, and return it."""
-        return until(lambda: next((each for each in self.ask("/usb") if each["state"] == state), None), 20)
+        return wait_until(lambda: next((each for each in self.ask("/usb") if each["state"] == state), None), 20)
 
     def update(self, *what: str) -> None:
         """Have MPD look for what is new, as any of its clients may."""
         self.server.mpc(*(what or ("update",)))
-        until(lambda: "Updating" not in self.server.mpc("status"))
+        wait_until(lambda: "Updating" not in self.server.mpc("status"))
 
     def library(self) -> list[str]:
         return sorted(self.server.mpc("listall").splitlines())
@@ -63,7 +63,7 @@ class Home:
 
 
 @pytest.fixture(params=["yes", "no"], ids=["auto_update", "no auto_update"])
-def home(house: House, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Home]:
+def home(installation: Installation, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Home]:
     files = make_music(tmp_path / "files", {each.removeprefix(f"USB/{LABEL}/"): (each, "A", "B") for each in HIS})
     server = MpdServer(
         tmp_path / "mpd", keeps=("playlists", "stickers", "state"), more=f'auto_update "{request.param}"'
@@ -74,12 +74,12 @@ def home(house: House, tmp_path: Path, request: pytest.FixtureRequest) -> Iterat
         server.start()
         server.mpc("update", "--wait")
         stick = stack.enter_context(inserted(made(tmp_path / "image", files)))
-        found = Home(house, server, stick)
+        found = Home(installation, server, stick)
         stack.callback(found.usb, "detach", stick.device)
-        daemon = house.start("up", environment=found.environment)
+        daemon = installation.start("up", environment=found.environment)
         stack.callback(daemon.communicate)
         stack.callback(daemon.terminate)
-        until(lambda: answers(found), 20)
+        wait_until(lambda: answers(found), 20)
         yield found
 
 
@@ -99,7 +99,7 @@ def test_a_missing_stick_never_empties_the_library(home: Home) -> None:
     home.server.mpc("add", f"USB/{LABEL}")
     home.server.mpc("sticker", HIS[0], "set", "rating", "9")
     home.server.mpc("play")
-    until(lambda: "[playing]" in home.server.mpc("status"))
+    wait_until(lambda: "[playing]" in home.server.mpc("status"))
     assert home.ask(f"/usb/{LABEL.replace(' ', '%20')}/eject", "POST")["state"] == "unmounted"
     assert "[playing]" not in home.server.mpc("status"), "what plays from it ends"
 
@@ -114,7 +114,7 @@ def test_a_missing_stick_never_empties_the_library(home: Home) -> None:
         all_is_there()
     home.server.mpc("stop")
     kept = home.server.folder / "state"
-    until(lambda: kept.exists() and "state: stop" in kept.read_text() and HIS[1] in kept.read_text())
+    wait_until(lambda: kept.exists() and "state: stop" in kept.read_text() and HIS[1] in kept.read_text())
     home.server.kill()
     home.server.start()
     home.update()
@@ -130,7 +130,7 @@ def test_a_missing_stick_never_empties_the_library(home: Home) -> None:
     assert home.library() == everything
     assert home.queue() == HIS
     home.server.mpc("play")
-    until(lambda: "[playing]" in home.server.mpc("status"))
+    wait_until(lambda: "[playing]" in home.server.mpc("status"))
 
 
 def test_a_stick_that_is_pulled_while_it_plays_costs_nothing_either(home: Home) -> None:
@@ -138,13 +138,13 @@ def test_a_stick_that_is_pulled_while_it_plays_costs_nothing_either(home: Home) 
     home.is_("ready")
     home.server.mpc("add", f"USB/{LABEL}")
     home.server.mpc("play")
-    until(lambda: "[playing]" in home.server.mpc("status"))
+    wait_until(lambda: "[playing]" in home.server.mpc("status"))
     home.usb("detach", home.stick.device)  # systemd stops its unit with the device
     home.is_("unmounted")
     home.update()
     assert home.library() == sorted(OWN + HIS)
     assert home.queue() == HIS
-    (listed,) = home.house.json("music", "usb")
+    (listed,) = home.installation.json("music", "usb")
     assert (listed["name"], listed["state"], listed["tracks"]) == (LABEL, "unmounted", 2)
 
 

@@ -8,25 +8,27 @@ from pathlib import Path
 import pytest
 
 from tests.fakes.usb_drive import LABEL, inserted, made, needs_loop
-from tests.installation import House
+from tests.installation import Installation
 
 pytestmark = needs_loop
 
 
 class Root:
-    """The house of an owner with sticks, and what root does in it."""
+    """An installation with USB drives, and what root does in it."""
 
-    def __init__(self, house: House) -> None:
-        self.house, self.folder = house, house.folder / "music" / "USB"
-        self.mounts = house.folder / "run" / "pi-appliance-usb"
-        self.request = house.folder / "run" / "pi-appliance" / "usb-remove"
+    def __init__(self, installation: Installation) -> None:
+        self.installation, self.folder = installation, installation.folder / "music" / "USB"
+        self.mounts = installation.folder / "run" / "pi-appliance-usb"
+        self.request = installation.folder / "run" / "pi-appliance" / "usb-remove"
         self.request.parent.mkdir(parents=True)
         self.folder.parent.mkdir()
-        house.write("", f"usb: {{mount-dir: '{self.folder}'}}")
+        installation.write("", f"usb: {{mount-dir: '{self.folder}'}}")
 
     def usb(self, *words: str, status: int = 0) -> str:
         """Run `pi-appliance music usb WORDS` as the units do, and return what it says."""
-        done = self.house.run("music", "usb", *words, environment={"PI_APPLIANCE_USB_ROOT": str(self.house.folder)})
+        done = self.installation.run(
+            "music", "usb", *words, environment={"PI_APPLIANCE_USB_ROOT": str(self.installation.folder)}
+        )
         assert done.returncode == status, done.stdout + done.stderr
         return (done.stdout + done.stderr).strip()
 
@@ -47,8 +49,8 @@ class Root:
 
 
 @pytest.fixture
-def root(house: House) -> Iterator[Root]:
-    found = Root(house)
+def root(installation: Installation) -> Iterator[Root]:
+    found = Root(installation)
     yield found
     for point in found.mounts.glob("*"):
         subprocess.run(["umount", "--lazy", point], check=False, capture_output=True)
@@ -183,7 +185,7 @@ def test_what_is_no_stick_is_left_alone(root: Root, tmp_path: Path) -> None:
         assert "is ignored: it has no file system" in root.usb("attach", stick.device)
     assert "does not exist" in root.usb("attach", "sdzz9", status=1)
     assert "is not a valid device name" in root.usb("attach", "../dev/sda1", status=1)
-    root.house.write("")
+    root.installation.write("")
     assert "no folder of USB drives is configured" in root.usb("attach", "sda1")
     assert root.usb("cleanup") == ""
 

@@ -22,7 +22,7 @@ from pi_appliance.music.volumio import push as _volumio_ear
 from pi_appliance.music.volumio.playback import VolumioPlayer
 from tests.fakes.mpd_server import free_port
 from tests.fakes.volumio_server import VolumioServer, running_volumio
-from tests.installation import House
+from tests.installation import Installation
 
 NEVER = timedelta(hours=1)
 QUICK = ReconnectPolicy(first_delay=timedelta(milliseconds=20), max_delay=timedelta(milliseconds=200))
@@ -398,9 +398,9 @@ def test_the_hub_plays_tells_loses_and_finds_volumio_again(server: VolumioServer
     asyncio.run(scene())
 
 
-def test_a_configuration_says_what_is_wrong_with_the_player(house: House) -> None:
-    house.write("", "player: {kind: volumio, with: {address: volumio.local}}")
-    assert house.run("config", "check").returncode == 0
+def test_a_configuration_says_what_is_wrong_with_the_player(installation: Installation) -> None:
+    installation.write("", "player: {kind: volumio, with: {address: volumio.local}}")
+    assert installation.run("config", "check").returncode == 0
     for line, wrong in (
         ("address: 'http://volumio.local'", "'http://volumio.local' is not an address of Volumio"),
         ("address: 'volumio.local:x'", "with :port if that is not 3000"),
@@ -408,8 +408,8 @@ def test_a_configuration_says_what_is_wrong_with_the_player(house: House) -> Non
         ("listen: 70000", "70000 is not a valid port"),
         ("poll: 0s", "use at least one second"),
     ):
-        house.write("", f"player: {{kind: volumio, with: {{{line}}}}}")
-        done = house.run("config", "check")
+        installation.write("", f"player: {{kind: volumio, with: {{{line}}}}}")
+        done = installation.run("config", "check")
         assert done.returncode == 2
         assert wrong in done.stderr + done.stdout
 

@@ -14,7 +14,7 @@ from tests.fakes.http_recorder import http_ear
 from tests.fakes.volumio_box import Box
 from tests.fakes.volumio_library import MORNING, PICTURE, SONGS, Library
 from tests.fakes.volumio_server import VolumioServer
-from tests.installation import until
+from tests.installation import wait_until
 from tests.music.volumio.volumio_helpers import Clock, clock, server
 
 T = TypeVar("T")
@@ -184,7 +184,7 @@ def test_push_urls_are_told_of_changes_and_forgotten_in_a_restart(server: Volumi
         assert fetch(server, path, "POST", url) == {"error": "URL already present"}
         assert fetch(server, path) == [url["url"]]
         ask(server, lambda client: client.set_volume_level(12))
-        until(lambda: ear.heard)
+        wait_until(lambda: ear.heard)
         assert (ear.heard[0].json["item"], ear.heard[0].json["data"]["volume"]) == ("state", 12)
         assert fetch(server, path, "DELETE", url) == {"success": True}
         assert fetch(server, path, "DELETE", url) == {"error": "No such URL is present"}

@@ -12,37 +12,37 @@ from typing import Any
 import pytest
 
 from pi_appliance.posting.monkey_bard.keystrokes import Keyboard, Progress, advance, prepare_target
-from tests.installation import ROOT, House, until
+from tests.installation import ROOT, Installation, wait_until
 
 SEED, KILLS = 7, 12
 NETWORKS = "networks: {net: {kind: preview}}"
 
 
-def write(house: House, *more: str) -> None:
+def write(installation: Installation, *more: str) -> None:
     options = "".join(f"\n    {line}" for line in ("text: sonnet.txt", f"seed: {SEED}", *more))
-    house.write(f"bard:\n  kind: monkey-bard\n  schedule: '0 * * * *'\n  with:{options}", NETWORKS)
-    (house.folder / "sonnet.txt").write_bytes((ROOT / "config" / "sonnet.txt").read_bytes())
+    installation.write(f"bard:\n  kind: monkey-bard\n  schedule: '0 * * * *'\n  with:{options}", NETWORKS)
+    (installation.folder / "sonnet.txt").write_bytes((ROOT / "config" / "sonnet.txt").read_bytes())
 
 
-def by_hand(house: House) -> subprocess.CompletedProcess[str]:
-    return house.run("jobs", "run", "bard")
+def by_hand(installation: Installation) -> subprocess.CompletedProcess[str]:
+    return installation.run("jobs", "run", "bard")
 
 
-def memory(house: House) -> Path:
-    return house.state / "memory" / "bard.txt"
+def memory(installation: Installation) -> Path:
+    return installation.state / "memory" / "bard.txt"
 
 
-def remembered(house: House) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(memory(house).read_text("utf-8"))
+def remembered(installation: Installation) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(memory(installation).read_text("utf-8"))
     return found
 
 
-def report(house: House) -> str:
-    return (house.state / "reports" / "bard" / "result.txt").read_text("utf-8")
+def report(installation: Installation) -> str:
+    return (installation.state / "reports" / "bard" / "result.txt").read_text("utf-8")
 
 
-def posts(house: House) -> list[str]:
-    path = house.state / "reports" / "net" / "posts.txt"
+def posts(installation: Installation) -> list[str]:
+    path = installation.state / "reports" / "net" / "posts.txt"
     return path.read_text("utf-8").split("--- ")[1:] if path.exists() else []
 
 
@@ -55,82 +55,86 @@ def straight(keystrokes: int) -> list[int]:
     return [place.keystrokes, place.block, place.offset, place.matched, place.standing]
 
 
-def test_it_types_reports_and_tells_once(house):
-    write(house, "network: net")
-    done = by_hand(house)
+def test_it_types_reports_and_tells_once(installation):
+    write(installation, "network: net")
+    done = by_hand(installation)
 
     assert done.returncode == 0
     assert "100,000 keystrokes: “sha”, 3 of 597 letters; the next letter in about 531,000 more (6 runs)" in done.stdout
-    assert report(house).startswith(
+    assert report(installation).startswith(
         "Typed so far: [sha]ll i compare thee to a summers day\n\nKeystrokes:   100,000 since "
     )
-    assert "Next letter:  expected after 531,441 more keystrokes: 6 runs\n" in report(house)
-    assert house.last("bard")["details"]["keystrokes"] == 100_000
-    assert "posted" not in by_hand(house).stdout
-    assert len(posts(house)) == 1
-    assert "“sha”" in posts(house)[0]
+    assert "Next letter:  expected after 531,441 more keystrokes: 6 runs\n" in report(installation)
+    assert installation.last("bard")["details"]["keystrokes"] == 100_000
+    assert "posted" not in by_hand(installation).stdout
+    assert len(posts(installation)) == 1
+    assert "“sha”" in posts(installation)[0]
 
 
-def test_without_a_network_it_only_types(house):
-    write(house)
-    assert by_hand(house).returncode == 0
-    assert posts(house) == []
+def test_without_a_network_it_only_types(installation):
+    write(installation)
+    assert by_hand(installation).returncode == 0
+    assert posts(installation) == []
 
 
-def test_a_slot_is_typed_once(house):
-    write(house)
+def test_a_slot_is_typed_once(installation):
+    write(installation)
     for _ in range(2):
-        house.run("jobs", "run", "bard", "--trigger", "cron", "--slot", "2026-05-01T06:00:00Z")
-    assert remembered(house)["place"][0] == 100_000
+        installation.run("jobs", "run", "bard", "--trigger", "cron", "--slot", "2026-05-01T06:00:00Z")
+    assert remembered(installation)["place"][0] == 100_000
 
 
-def test_two_small_runs_are_one_large_run(house, tmp_path):
-    write(house, "keystrokes: 150000")
-    by_hand(house)
-    by_hand(house)
+def test_two_small_runs_are_one_large_run(installation, tmp_path):
+    write(installation, "keystrokes: 150000")
+    by_hand(installation)
+    by_hand(installation)
     (tmp_path / "other").mkdir()
-    other = House(tmp_path / "other")
+    other = Installation(tmp_path / "other")
     write(other, "keystrokes: 300000")
     by_hand(other)
-    assert remembered(house)["place"] == remembered(other)["place"] == straight(300_000)
+    assert remembered(installation)["place"] == remembered(other)["place"] == straight(300_000)
 
 
-def test_killed_at_any_instant_it_never_falls_behind_what_it_said(house):
-    write(house, "keystrokes: 30000000", "network: net", "announce: every-run")
+def test_killed_at_any_instant_it_never_falls_behind_what_it_said(installation):
+    write(installation, "keystrokes: 30000000", "network: net", "announce: every-run")
     random, said = Random(SEED), 0
     for _ in range(KILLS):
-        started = house.start("jobs", "run", "bard")
+        started = installation.start("jobs", "run", "bard")
         time.sleep(random.uniform(0.1, 0.8))  # it ends after half a second or so: before, while and after it posts
         started.send_signal(signal.SIGKILL)
         started.communicate()
-        if memory(house).exists():
-            kept = remembered(house)["place"]
+        if memory(installation).exists():
+            kept = remembered(installation)["place"]
             assert kept == straight(kept[0])
-            shown = house.state / "reports" / "bard" / "result.txt"
-            told = [int(found.replace(",", "")) for found in re.findall(r"([\d,]{10,}) key", "".join(posts(house)))]
+            shown = installation.state / "reports" / "bard" / "result.txt"
+            told = [
+                int(found.replace(",", "")) for found in re.findall(r"([\d,]{10,}) key", "".join(posts(installation)))
+            ]
             told += (
-                [int(re.findall(r"Keystrokes: +([\d,]+)", report(house))[0].replace(",", ""))] if shown.exists() else []
+                [int(re.findall(r"Keystrokes: +([\d,]+)", report(installation))[0].replace(",", ""))]
+                if shown.exists()
+                else []
             )
             assert kept[0] >= max([said, *told])
             said = kept[0]
-    until(lambda: by_hand(house).returncode == 0)
-    place = remembered(house)["place"]
+    wait_until(lambda: by_hand(installation).returncode == 0)
+    place = remembered(installation)["place"]
     assert place[0] >= said + 30_000_000
     assert place == straight(place[0])
-    keys = [post.partition("\n")[0] for post in posts(house)]
+    keys = [post.partition("\n")[0] for post in posts(installation)]
     assert len(set(keys)) == len(keys)
 
 
-def test_a_damaged_memory_is_told_with_what_to_do(house):
-    write(house)
-    by_hand(house)
-    memory(house).write_text("{", "utf-8")
-    done = by_hand(house)
+def test_a_damaged_memory_is_told_with_what_to_do(installation):
+    write(installation)
+    by_hand(installation)
+    memory(installation).write_text("{", "utf-8")
+    done = by_hand(installation)
     assert done.returncode == 1
     told = "memory/bard.txt in the state folder is damaged, so nobody knows how far the monkey is; move it away"
     assert told in done.stderr + done.stdout
-    memory(house).rename(house.folder / "away")
-    assert by_hand(house).returncode == 0
+    memory(installation).rename(installation.folder / "away")
+    assert by_hand(installation).returncode == 0
 
 
 @pytest.mark.parametrize(
@@ -143,28 +147,28 @@ def test_a_damaged_memory_is_told_with_what_to_do(house):
         ("keyboard: typewriter", "all well", 0),
     ],
 )
-def test_the_configuration_is_checked(house, line, says, status):
-    write(house, line)
-    done = house.run("config", "check")
+def test_the_configuration_is_checked(installation, line, says, status):
+    write(installation, line)
+    done = installation.run("config", "check")
     assert (done.returncode, says in done.stdout + done.stderr) == (status, True), done.stdout + done.stderr
 
 
-def test_a_text_that_cannot_be_typed_is_warned_of_and_refused(house):
-    write(house)
-    (house.folder / "sonnet.txt").write_text("Sonnet 18\n", "utf-8")
-    checked = house.run("config", "check")
+def test_a_text_that_cannot_be_typed_is_warned_of_and_refused(installation):
+    write(installation)
+    (installation.folder / "sonnet.txt").write_text("Sonnet 18\n", "utf-8")
+    checked = installation.run("config", "check")
     says = "sonnet.txt:1:8: the monkey has no key for '1' (nor for 1 more); write it in letters, or take `keyboard:"
     assert says in checked.stdout + checked.stderr
-    done = by_hand(house)
+    done = by_hand(installation)
     assert (done.returncode, says in done.stdout + done.stderr) == (1, True), done.stderr
 
 
-def test_the_example_in_the_configuration_can_be_taken_as_it_is(house):
+def test_the_example_in_the_configuration_can_be_taken_as_it_is(installation):
     text = (ROOT / "config" / "appliance.yaml").read_text("utf-8")
     example = re.search(r"((?:^  # .*\n)*^  # bard:\n(?:^  #   .*\n)+)", text, re.MULTILINE)
     assert example is not None
     block = re.sub(r"^  # ", "", example[1][example[1].index("  # bard:") :], flags=re.MULTILINE)
-    house.write(block, "networks: {preview: {kind: preview}}")
-    (house.folder / "sonnet.txt").write_bytes((ROOT / "config" / "sonnet.txt").read_bytes())
-    assert by_hand(house).returncode == 0
-    assert "letters of sonnet.txt" in report(house)
+    installation.write(block, "networks: {preview: {kind: preview}}")
+    (installation.folder / "sonnet.txt").write_bytes((ROOT / "config" / "sonnet.txt").read_bytes())
+    assert by_hand(installation).returncode == 0
+    assert "letters of sonnet.txt" in report(installation)

@@ -90,7 +90,7 @@ def test_a_limit_at_the_upload_is_waited_for(server):
 
 
 def test_a_slow_line_gets_the_time_that_a_large_picture_takes():
-    """The timeout is for each piece; taken for all of it, a picture of 5 MB would never leave a slow house."""
+    """The timeout is for each piece; taken for all of it, a picture of 5 MB would never leave a slow line."""
     size, taken = 4_900_000, threading.Event()
     answer = b'{"data": {"id": "12"}}'
     head = b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: %d\r\n\r\n" % len(answer)

@@ -16,7 +16,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from tests.installation import House, until
+from tests.installation import Installation, wait_until
 from tests.vm.guest import wall
 
 _DAY = "2027-03-28"  # at one o'clock UTC Berlin goes from two to three
@@ -34,9 +34,9 @@ _JOBS = {
 class Daemon:
     """`pi-appliance up`, and the moment at which it said each line, by the clock that nobody sets."""
 
-    def __init__(self, house: House) -> None:
+    def __init__(self, installation: Installation) -> None:
         self.lines = list[tuple[float, str]]()
-        self.process = house.start("up", "-v")
+        self.process = installation.start("up", "-v")
         threading.Thread(target=self._listen, args=(self.process,), daemon=True).start()
 
     def _listen(self, process: subprocess.Popen[str]) -> None:
@@ -47,7 +47,7 @@ class Daemon:
 
     def says(self, words: str, start: int = 0) -> tuple[float, str]:
         """Wait for a line with WORDS among those from START on; return its moment and it."""
-        return until(lambda: self._said(words, start), _PATIENCE)
+        return wait_until(lambda: self._said(words, start), _PATIENCE)
 
     def _said(self, words: str, start: int) -> tuple[float, str] | None:
         found = next((each for each in self.lines[start:] if words in each[1]), None)
@@ -64,7 +64,7 @@ class Scenario:
     """The steps, one after the other."""
 
     def __init__(self, folder: Path) -> None:
-        self.house, self.marks = House(folder), folder / "marks"
+        self.installation, self.marks = Installation(folder), folder / "marks"
         mark = folder / "mark"
         mark.write_text('#!/bin/sh\necho "$1 $(date -u +%FT%TZ)" >>marks\n', "ascii")
         mark.chmod(0o755)
@@ -72,14 +72,14 @@ class Scenario:
             f"\n  {name}:\n    kind: command\n    with: {{run: [./mark, {name}]}}\n    " + keys.replace("\n", "\n  ")
             for name, keys in _JOBS.items()
         )
-        head = f"state-dir: {self.house.state}\ntime-zone: Europe/Berlin\n"
+        head = f"state-dir: {self.installation.state}\ntime-zone: Europe/Berlin\n"
         head += "clock: {max-wait-for-sync: 1h}\nweb: {port: 0}\njobs:"
-        self.house.config.write_text(head + jobs + "\n", "utf-8")
+        self.installation.config.write_text(head + jobs + "\n", "utf-8")
 
     def play(self) -> None:
         """Do it all."""
         _loopback_up()
-        self.daemon = Daemon(self.house)
+        self.daemon = Daemon(self.installation)
         self.daemon.says("next:")
         self._before_anybody_knows_the_time()
         self._over_the_change_of_the_clock()
@@ -91,7 +91,7 @@ class Scenario:
 
     def _before_anybody_knows_the_time(self) -> None:
         self._step("by hand", lambda: wall.put_to(_at("00:41:57")))
-        until(lambda: "span" in self._marks(), _PATIENCE)
+        wait_until(lambda: "span" in self._marks(), _PATIENCE)
         _wait_for(_at("00:42:03"))
         self._look("untrusted")
 
@@ -99,12 +99,12 @@ class Scenario:
         start = len(self.daemon.lines)
         self._step("is_synchronized", lambda: wall.synchronise(_at("00:59:52")))
         self.daemon.says("the clock is trusted", start)
-        until(lambda: "night" in self._marks(), _PATIENCE)
+        wait_until(lambda: "night" in self._marks(), _PATIENCE)
         self._look("summer time")
 
     def _by_hours(self) -> None:
         self._step("3 hours forward", lambda: wall.put_by(timedelta(hours=3)))
-        until(lambda: "window" in self._marks(), _PATIENCE)
+        wait_until(lambda: "window" in self._marks(), _PATIENCE)
         self._look("3 hours later")
         self._step("3 hours back", lambda: wall.put_by(-timedelta(hours=3)))
         self._look("the same hour again")
@@ -147,13 +147,13 @@ class Scenario:
         """Tell the history, as soon as all runs have ended."""
         self._rest()
         now = datetime.now(UTC)
-        slots = self.house.json("jobs", "history", "--slots", "--count", "300")
+        slots = self.installation.json("jobs", "history", "--slots", "--count", "300")
         tell(look=name, now=now.strftime("%FT%TZ"), slots=slots, marks=self._marks())
 
     def _rest(self) -> None:
         """Wait until what is due has begun, and ended."""
         time.sleep(2)
-        until(self.daemon.idle, _PATIENCE)
+        wait_until(self.daemon.idle, _PATIENCE)
 
     def _marks(self) -> list[str]:
         """Return the names of the jobs that really ran, one a run."""
@@ -171,7 +171,7 @@ def _at(time_of_day: str) -> datetime:
 
 
 def _wait_for(when: datetime, more: float = 0) -> None:
-    until(lambda: time.time() >= when.timestamp() + more, _PATIENCE)
+    wait_until(lambda: time.time() >= when.timestamp() + more, _PATIENCE)
 
 
 def _loopback_up() -> None:
@@ -181,6 +181,6 @@ def _loopback_up() -> None:
 
 
 if __name__ == "__main__":
-    home = Path("/srv/house")
+    home = Path("/srv/appliance")
     home.mkdir()
     Scenario(home).play()
