@@ -228,7 +228,7 @@ RUNNER = """
 import sys
 from pathlib import Path
 from tests.scheduling.test_conditions import Pi, attempt
-from tests.installation import House
+from tests.installation import Installation
 attempt(Installation(Path(sys.argv[1])), Pi(Path(sys.argv[2])))
 """
 
