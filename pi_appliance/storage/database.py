@@ -17,14 +17,18 @@ from typing import Any, Concatenate, ParamSpec, Protocol, Self, TypeVar
 
 from pi_appliance.errors import ApplianceError, Unavailable
 
-STEPS = (
-    """
+SCHEMA_VERSION = 5
+"""Increase it with every change of `SCHEMA`. A file of another version is refused, not migrated."""
+SCHEMA = """
     CREATE TABLE runs (
         id INTEGER PRIMARY KEY AUTOINCREMENT,
         job TEXT NOT NULL,
         kind TEXT NOT NULL,
         trigger TEXT NOT NULL,
+        -- One row may account for several slots without a run, from `first_slot` to `scheduled_for`.
         scheduled_for TEXT,
+        first_slot TEXT,
+        slot_count INTEGER NOT NULL DEFAULT 1,
         started TEXT NOT NULL,
         ended TEXT,
         outcome TEXT,
@@ -33,17 +37,12 @@ STEPS = (
         attempts INTEGER NOT NULL DEFAULT 0
     ) STRICT;
     CREATE INDEX runs_by_job ON runs (job, id);
-    CREATE INDEX runs_going_on ON runs (job) WHERE ended IS NULL;
+    CREATE INDEX active_runs ON runs (job) WHERE ended IS NULL;
     CREATE TABLE claims (
         key TEXT PRIMARY KEY,
         run INTEGER NOT NULL,
         at TEXT NOT NULL
     ) STRICT, WITHOUT ROWID;
-    """,
-    """
-    -- One row may account for several slots that nothing was started for, from `first_slot` to `scheduled_for`.
-    ALTER TABLE runs ADD COLUMN first_slot TEXT;
-    ALTER TABLE runs ADD COLUMN slot_count INTEGER NOT NULL DEFAULT 1;
     -- Since when a job has this schedule, and until when all its slots are accounted for.
     CREATE TABLE schedule_cursors (
         job TEXT PRIMARY KEY,
@@ -51,10 +50,12 @@ STEPS = (
         since TEXT NOT NULL,
         accounted_until TEXT NOT NULL
     ) STRICT, WITHOUT ROWID;
+    -- `ended`: a person ended the pause, but its slots are not accounted for yet.
     CREATE TABLE job_pauses (
         job TEXT PRIMARY KEY,
         since TEXT NOT NULL,
-        until TEXT
+        until TEXT,
+        ended INTEGER NOT NULL DEFAULT 0
     ) STRICT, WITHOUT ROWID;
     -- For counters, which must not go down when history is pruned.
     CREATE TABLE run_totals (
@@ -84,8 +85,6 @@ STEPS = (
         why TEXT NOT NULL DEFAULT '',
         sent TEXT
     ) STRICT;
-    """,
-    """
     -- Posts for social networks, written before they are sent: one row per slot, network and part of a thread.
     CREATE TABLE posts (
         id INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -129,8 +128,6 @@ STEPS = (
         position INTEGER NOT NULL,
         PRIMARY KEY (job, fingerprint)
     ) STRICT, WITHOUT ROWID;
-    -- Ended by a person, but its slots are not accounted for yet.
-    ALTER TABLE job_pauses ADD COLUMN ended INTEGER NOT NULL DEFAULT 0;
     -- Spending by calendar month, such as 2027-03.
     CREATE TABLE network_spend (
         network TEXT NOT NULL,
@@ -138,8 +135,6 @@ STEPS = (
         microdollars INTEGER NOT NULL,
         PRIMARY KEY (network, month)
     ) STRICT, WITHOUT ROWID;
-    """,
-    """
     -- The unfinished work of a job, such as a ringing alarm. Another run resumes it after an interruption.
     CREATE TABLE job_checkpoints (
         job TEXT PRIMARY KEY,
@@ -175,8 +170,7 @@ STEPS = (
         name TEXT PRIMARY KEY,
         value TEXT NOT NULL
     ) STRICT, WITHOUT ROWID;
-    """,
-)
+"""
 
 
 Values = Sequence[Any] | Mapping[str, Any]
@@ -192,6 +186,10 @@ _LITTLE = 64 * 1024  # bytes; below this, the disk counts as full
 
 class DatabaseCorrupt(Unavailable):
     """The file is damaged; `storage.backup` replaces it by a backup."""
+
+
+class SchemaMismatch(ApplianceError):
+    """The file is intact, but another version of the program wrote it."""
 
 
 class Repairable(Protocol):
@@ -338,7 +336,7 @@ class Database:
             )
             self._db.row_factory = sqlite3.Row
             try:
-                self._refuse_another_version()
+                self._require_version()
             except BaseException:
                 self._db.close()
                 raise
@@ -368,7 +366,8 @@ class Database:
                 raise DatabaseCorrupt(f"{self.path} is damaged: its repair was interrupted")
             self._use_wal()
             self._db.execute("PRAGMA synchronous = NORMAL")
-            self._upgrade()
+            self._create_tables()
+            self._require_version()
         except BaseException:
             self._db.close()
             raise
@@ -402,25 +401,27 @@ class Database:
             else:
                 return
 
-    def _upgrade(self) -> None:
-        if self._step() < len(STEPS):
-            self._db.execute("BEGIN IMMEDIATE")  # of two processes, the second has nothing to do
-            for number, step in enumerate(STEPS[self._step() :], start=self._step() + 1):
-                for statement in filter(str.strip, step.split(";")):
-                    self._db.execute(statement)
-                self._db.execute(f"PRAGMA user_version = {number}")
-            self._db.execute("COMMIT")
-        if self._step() > len(STEPS):
-            raise ApplianceError(f"{self.path} was written by a newer pi-appliance; install that version again")
+    def _create_tables(self) -> None:
+        """Create the tables in an empty file."""
+        if self._schema_version():
+            return
+        self._db.execute("BEGIN IMMEDIATE")
+        if not self._schema_version():  # another process may have created them meanwhile
+            for statement in filter(str.strip, SCHEMA.split(";")):
+                self._db.execute(statement)
+            self._db.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
+        self._db.execute("COMMIT")
 
-    def _refuse_another_version(self) -> None:
-        if self._step() < len(STEPS):
-            raise Unavailable(
-                f"{self.path} is of an older version; the next start of the appliance brings it up to date"
+    def _require_version(self) -> None:
+        version = self._schema_version()
+        if version != SCHEMA_VERSION:
+            age = "a newer" if version > SCHEMA_VERSION else "an older"
+            raise SchemaMismatch(
+                f"{self.path} was written by {age} pi-appliance: its schema has version {version}, and this program"
+                f" needs version {SCHEMA_VERSION}; install the program that wrote it, or move the file away"
             )
-        self._upgrade()
 
-    def _step(self) -> int:
+    def _schema_version(self) -> int:
         return int(self._db.execute("PRAGMA user_version").fetchone()[0])
 
     @contextlib.contextmanager
