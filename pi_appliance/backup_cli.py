@@ -9,8 +9,7 @@ from pi_appliance.cli.terminal import config_option
 from pi_appliance.config.loader import load_config
 from pi_appliance.errors import Refused
 from pi_appliance.scheduling.appliance import refuse_as_root
-from pi_appliance.storage.backup import open_history, write_archive
-from pi_appliance.storage.backup import restore as restore_state
+from pi_appliance.storage.backup import open_history, restore_state, write_archive
 from pi_appliance.system import files, locks
 
 _FILE = click.argument("file", type=click.Path(dir_okay=False, path_type=Path))

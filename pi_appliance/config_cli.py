@@ -81,7 +81,7 @@ def keys() -> None:
     Exit status:
       0  always
     """
-    click.echo(describe.tables(), nl=False)
+    click.echo(describe.markdown_tables(), nl=False)
 
 
 @command.command("init", short_help="Write a commented configuration to begin with.")

@@ -18,7 +18,7 @@ from datetime import datetime
 from typing import Protocol
 
 from pi_appliance import __version__
-from pi_appliance.cli.terminal import instant
+from pi_appliance.cli.terminal import format_instant
 from pi_appliance.config import secrets
 from pi_appliance.errors import ApplianceError
 from pi_appliance.music import services as music_services
@@ -32,7 +32,7 @@ from pi_appliance.scheduling.appliance import Appliance
 from pi_appliance.scheduling.child_runs import Runs
 from pi_appliance.scheduling.run_requests import RequestRunner
 from pi_appliance.scheduling.scheduler import Scheduler, nap_until
-from pi_appliance.storage.model import instant as as_instant
+from pi_appliance.storage.model import iso_time
 from pi_appliance.storage.queues import Outbox
 from pi_appliance.system import clock, locks
 from pi_appliance.system.clock import ClockState, ClockStepWatcher
@@ -235,7 +235,7 @@ class Daemon:
         upcoming = self.scheduler.next()
         if upcoming is None:
             return "STATUS=no job waits for its time"
-        return f"STATUS=next: {upcoming[1]} at {instant(upcoming[0], self.appliance.config.time_zone)}"
+        return f"STATUS=next: {upcoming[1]} at {format_instant(upcoming[0], self.appliance.config.time_zone)}"
 
     def _say(self, text: str) -> None:
         self.messages.append((clock.now(), text))
@@ -261,11 +261,11 @@ async def status(services: Services, _: Values) -> object:
         "pid": os.getpid(),
         "config": str(appliance.config.path),
         "state_dir": str(appliance.config.state_dir),
-        "started_at": as_instant(daemon.started_at),
+        "started_at": iso_time(daemon.started_at),
         "addresses": list(daemon.addresses),
         "clock": daemon.scheduler.clock_state,
         "running": [{"job": run.job, "run": run.id} for run in appliance.store.active_runs()],
-        "next": {"job": upcoming[1], "at": as_instant(upcoming[0])} if upcoming else None,
+        "next": {"job": upcoming[1], "at": iso_time(upcoming[0])} if upcoming else None,
         "player_error": daemon.hub.error or None,
         "scheduler_error": daemon.scheduler.trouble or None,
     }
@@ -280,5 +280,5 @@ async def reload(services: Services, _: Values) -> object:
 async def logs(services: Services, values: Values) -> object:
     """Return the newest messages of the daemon, the oldest first."""
     return [
-        {"at": as_instant(at), "message": message} for at, message in list(services.daemon.messages)[-values["lines"] :]
+        {"at": iso_time(at), "message": message} for at, message in list(services.daemon.messages)[-values["lines"] :]
     ]

@@ -10,7 +10,7 @@ import pytest
 from pi_appliance.__main__ import main
 from pi_appliance.cli.program import cli
 from pi_appliance.config import schema
-from pi_appliance.config.binding import parse
+from pi_appliance.config.binding import parse_yaml
 from pi_appliance.config.loader import load_config
 from pi_appliance.puzzles import Puzzle
 from tests.installation import ROOT
@@ -46,7 +46,7 @@ def test_the_configuration_in_the_readme_is_good(tmp_path):
 def test_yaml_in_the_docs_is_yaml(page):
     for text in blocks(page, "yaml"):
         for part in text.split("\nschedule:"):  # one page lists the forms of one key
-            parse(part, page.name)
+            parse_yaml(part, page.name)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
@@ -70,7 +70,7 @@ def test_every_command_is_in_the_docs_and_its_help_ends_with_its_exit_statuses(w
 def test_the_table_of_keys_is_what_the_data_classes_say():
     page = (ROOT / "docs" / "configuration.md").read_text("utf-8")
     shown = page.partition("<!-- pi-appliance config keys -->\n")[2].partition("<!-- end -->")[0]
-    assert shown.strip() == schema.tables().strip(), "paste what this prints: pi-appliance config keys"
+    assert shown.strip() == schema.markdown_tables().strip(), "paste what this prints: pi-appliance config keys"
 
 
 def test_the_pages_for_who_adds_a_puzzle_name_the_same_things():

@@ -46,7 +46,7 @@ def connect(config: str | None = None) -> socket.socket | None:
     return None
 
 
-def call(connection: socket.socket, operation: Operation, values: Mapping[str, object]) -> object:
+def call_daemon(connection: socket.socket, operation: Operation, values: Mapping[str, object]) -> object:
     """Ask the daemon at the other end of `connection` for `operation` and return its result.
 
     Raises:
@@ -126,7 +126,7 @@ def run_operation(operation: Operation, values: Values, config: str | None) -> o
     """
     connection = connect(config)
     if connection is not None:
-        return call(connection, operation, values)
+        return call_daemon(connection, operation, values)
     if operation.needs_daemon:
         raise Unavailable(f"the appliance does not run; {START_HINT}")
     # The whole appliance is imported only where no daemon has it.

@@ -17,7 +17,7 @@ from pi_appliance.errors import ConfigNotFound
 from pi_appliance.storage.model import Outcome, Run
 
 
-def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+def format_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """Return HEAD and ROWS as columns that line up; the last one may be as long as it likes."""
     lines = [tuple(head), *(tuple(row) for row in rows)]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
@@ -26,22 +26,22 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     )
 
 
-def instant(when: datetime | None, zone: ZoneInfo) -> str:
+def format_instant(when: datetime | None, zone: ZoneInfo) -> str:
     """Return `when` in `zone` with its weekday, to the minute, or a dash."""
     return units.format_time(when, zone) if when else "-"
 
 
-def slot(at: datetime, zone: ZoneInfo) -> str:
+def format_slot(at: datetime, zone: ZoneInfo) -> str:
     """Return the slot AT in ZONE, with its weekday: to the minute, or to the second where it has some."""
-    return instant(at, zone) + (f":{at.second:02}" if at.second else "")
+    return format_instant(at, zone) + (f":{at.second:02}" if at.second else "")
 
 
-def length(elapsed: timedelta | None) -> str:
+def format_elapsed(elapsed: timedelta | None) -> str:
     """Return `elapsed` as text, or a dash."""
     return "-" if elapsed is None else units.format_elapsed(elapsed)
 
 
-def outcome(run: Run | None) -> str:
+def describe_outcome(run: Run | None) -> str:
     """Return how RUN ended in one word, or how far it is."""
     if run is None:
         return "-"
@@ -50,26 +50,26 @@ def outcome(run: Run | None) -> str:
     return str(run.outcome)
 
 
-def one_run(run: Run) -> str:
+def describe_run(run: Run) -> str:
     """Return RUN in one line."""
-    how = outcome(run)
-    took = f" in {length(run.duration)}" if run.attempts else ""
+    how = describe_outcome(run)
+    took = f" in {format_elapsed(run.duration)}" if run.attempts else ""
     tries = f" at try {run.attempts}" if run.attempts > 1 else ""
     return f"{run.job}: {how}{took}{tries}: {run.summary or run.status_text or 'nothing to say'}"
 
 
-def history(runs: Iterable[Run], zone: ZoneInfo) -> str:
+def format_runs(runs: Iterable[Run], zone: ZoneInfo) -> str:
     """Return RUNS as a table, a line each."""
-    return table(
+    return format_table(
         ("RUN", "JOB", "STARTED", "BY", "TOOK", "OUTCOME", "SUMMARY"),
         (
             (
                 str(run.id),
                 run.job,
-                instant(run.started, zone),
+                format_instant(run.started, zone),
                 str(run.trigger),
-                length(run.duration) if run.attempts else "-",
-                outcome(run),
+                format_elapsed(run.duration) if run.attempts else "-",
+                describe_outcome(run),
                 run.summary or run.status_text,
             )
             for run in runs
@@ -77,7 +77,7 @@ def history(runs: Iterable[Run], zone: ZoneInfo) -> str:
     )
 
 
-def good(run: Run) -> bool:
+def is_good(run: Run) -> bool:
     """Say whether RUN ended as it should: it did its work, or was meant not to."""
     return run.outcome in (Outcome.SUCCEEDED, Outcome.SKIPPED)
 

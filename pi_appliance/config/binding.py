@@ -55,7 +55,7 @@ class Tree:
         return Problem(self.file, *place, wrong, right)
 
 
-def parse(text: str, file: str) -> Tree:
+def parse_yaml(text: str, file: str) -> Tree:
     """Parse `text`. Duplicate keys are added to `problems` of the tree.
 
     Raises:
@@ -82,7 +82,7 @@ def parse(text: str, file: str) -> Tree:
     return tree
 
 
-def decode(raw: bytes, file: str) -> str:
+def decode_text(raw: bytes, file: str) -> str:
     """Return `raw` as text.
 
     Raises:

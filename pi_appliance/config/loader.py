@@ -107,7 +107,7 @@ def read_yaml(path: Path) -> Tree:
         missing = isinstance(error, (FileNotFoundError, IsADirectoryError, NotADirectoryError))
         hint = "check its name" if missing else "check its rights"
         raise ConfigError([Problem(file, 1, 1, f"cannot be read: {error.strerror}", hint)]) from None
-    return binding.parse(binding.decode(raw, file), file)
+    return binding.parse_yaml(binding.decode_text(raw, file), file)
 
 
 def display_path(path: Path) -> str:
@@ -273,7 +273,7 @@ def load_partial(path: Path) -> Config | None:
     """Return the valid sections of the file `path`; None if it does not name its state folder."""
     path = path.absolute()
     try:
-        text = binding.decode(path.read_bytes(), path.name)
+        text = binding.decode_text(path.read_bytes(), path.name)
     except (OSError, ConfigError):
         return None
     good: dict[str, object] = {"time-zone": local_zone()}
@@ -296,7 +296,7 @@ def _networks(config: Config, path: Path) -> dict[str, PluginConfig]:
 
 def _good_keys(section: str, path: Path) -> dict[str, object]:
     try:
-        tree = binding.parse(section, path.name)
+        tree = binding.parse_yaml(section, path.name)
     except ConfigError:
         return {}
     if not isinstance(tree.data, dict):
@@ -370,7 +370,7 @@ def _unknown_notifiers(tree: Tree, config: Config, path: binding.YamlPath, notif
 
 
 def _wrong_ping(address: str) -> tuple[str, str] | None:
-    found = secret_names.find_problem(address, _PING)
+    found = secret_names.find_address_problem(address, _PING)
     if found is None and not address.startswith(("https://", "http://", "${")):
         return "a ping goes to a web address", f"write one such as {_PING}"
     return found

@@ -90,7 +90,7 @@ def json_schema() -> dict[str, Any]:
     return schema
 
 
-def tables() -> str:
+def markdown_tables() -> str:
     """Return all keys as Markdown tables: those of the file, then those of each plug-in."""
     sections: list[tuple[str, type]] = [
         ("The file", Config),
@@ -117,13 +117,13 @@ def tables() -> str:
 
 def _table(title: str, cls: type) -> str:
     lines = [f"### {title}", "", "| key | default | meaning |", "| --- | --- | --- |"]
-    for key, default, text in rows(cls):
+    for key, default, text in option_rows(cls):
         shown = f"`{default}`" if default not in (None, "-") else default or "**needed**"
         lines.append(f"| `{key}` | {shown} | {text} |")
     return "\n".join(lines)
 
 
-def rows(cls: type) -> list[tuple[str, str | None, str]]:
+def option_rows(cls: type) -> list[tuple[str, str | None, str]]:
     """Return the key, the default and the description of each field of `cls`.
 
     The default is written as in YAML, "-" if there is none to show, and None if the key is required.

@@ -31,7 +31,7 @@ def missing_secrets(address: str, secrets: Mapping[str, str]) -> list[str]:
     return [name for name in secret_names_in(address) if not secrets.get(name)]
 
 
-def substitute(address: str, secrets: Mapping[str, str]) -> str:
+def substitute_secrets(address: str, secrets: Mapping[str, str]) -> str:
     """Return `address` with the values of its secrets, all of which must be in `secrets`.
 
     A secret that is the whole address is inserted unchanged. Within an address it is
@@ -43,7 +43,7 @@ def substitute(address: str, secrets: Mapping[str, str]) -> str:
     return _NAME.sub(lambda match: _escaped(secrets[match[1]]), address)
 
 
-def redact(address: str) -> str:
+def redact_address(address: str) -> str:
     """Return the scheme of `address` and the names of its secrets, which are safe to show."""
     shape = _SHAPE.fullmatch(_NAME.sub("x", address))
     named = ", ".join(secret_names_in(address))
@@ -51,7 +51,7 @@ def redact(address: str) -> str:
     return f"{scheme} ({named})" if named else scheme
 
 
-def find_problem(address: str, example: str) -> tuple[str, str] | None:
+def find_address_problem(address: str, example: str) -> tuple[str, str] | None:
     """Return the problem of a configured `address` and its correction, or None.
 
     The texts do not contain the address, because it may contain a secret.

@@ -164,7 +164,7 @@ def _versions(context: DiagnosticContext) -> Iterator[tuple[str, object]]:
 def _history(context: DiagnosticContext) -> Iterator[tuple[str, object]]:
     with context.history() as store:
         runs = store.history(limit=_RUNS) if store else []
-    yield "runs.json", [model.run(run) for run in runs]
+    yield "runs.json", [model.run_fields(run) for run in runs]
 
 
 def _logs(context: DiagnosticContext) -> Iterator[tuple[str, object]]:

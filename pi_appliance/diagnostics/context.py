@@ -96,7 +96,7 @@ class DiagnosticContext:
         if path is None or not _is_there(path):
             yield None
             return
-        with Store(path, only_look=True) as store:
+        with Store(path, read_only=True) as store:
             yield store
 
 

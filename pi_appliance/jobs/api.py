@@ -161,12 +161,12 @@ class JobApi:
         runs = self._daemon.appliance.history(
             job=arguments["job"], limit=arguments["limit"], before=arguments["before"]
         )
-        return [model.run(run) for run in runs]
+        return [model.run_fields(run) for run in runs]
 
     async def run(self, call: Call) -> object:
         """Return a run and its output."""
         run, log = self._daemon.appliance.log(call.path["number"])
-        return {**(model.run(run) or {}), "log": log}
+        return {**(model.run_fields(run) or {}), "log": log}
 
     async def reports(self, _: Call) -> object:
         """Return the reports, the newest first."""
@@ -191,6 +191,6 @@ def _report(report: report_files.Report) -> Mapping[str, Any]:
     return {
         "job": report.job,
         "file": report.file,
-        "written": model.instant(report.written),
+        "written": model.iso_time(report.written),
         "bytes": report.size,
     }

@@ -29,10 +29,10 @@ async def run_scheduled(services: Services, values: Values) -> object:
         status = await ended
         run = services.appliance.history(job=name, limit=1)[0]
     services.daemon.wake()
-    is_good = terminal.good(run)
+    is_good = terminal.is_good(run)
     return {
         "run": run.id,
         "outcome": run.outcome,
-        "message": "" if is_good else f"{terminal.one_run(run)}; see: pi-appliance jobs log {run.id}",
+        "message": "" if is_good else f"{terminal.describe_run(run)}; see: pi-appliance jobs log {run.id}",
         "exit_status": status,
     }

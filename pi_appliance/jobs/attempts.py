@@ -18,7 +18,7 @@ from urllib.parse import urlencode, urlsplit
 from pi_appliance import plugins
 from pi_appliance.config import secrets, units
 from pi_appliance.config.model import Job
-from pi_appliance.config.secrets import missing_secrets, substitute
+from pi_appliance.config.secrets import missing_secrets, substitute_secrets
 from pi_appliance.errors import ApplianceError, Refused, Unavailable
 from pi_appliance.scheduling import conditions
 from pi_appliance.scheduling.appliance import Appliance
@@ -306,7 +306,7 @@ def call(address: str, what: str, body: str = "", *, secrets: Mapping[str, str],
     """Ping `address` with its `secrets` substituted. Raises Refused or Unavailable."""
     if missing := missing_secrets(address, secrets):
         raise Refused(f"no {', '.join(missing)} among the secrets; put it into secrets.env")
-    send(substitute(address, secrets), what, body, rid=rid, seconds=seconds)
+    send(substitute_secrets(address, secrets), what, body, rid=rid, seconds=seconds)
 
 
 def run_id(secret: bytes, run: int) -> str:

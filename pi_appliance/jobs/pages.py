@@ -64,7 +64,10 @@ def shown(appliance: Appliance, name: str, now: datetime) -> Slots:
     """Return the slots for the page of the job `name`. Raises UnknownName."""
     statuses, zone = list(islice(newest(appliance, name, now), _SLOT_STRIP)), appliance.config.time_zone
     bars = [
-        (each.status, f"{terminal.instant(each.at, zone)}: {each.status}" + (f": {each.reason}" if each.reason else ""))
+        (
+            each.status,
+            f"{terminal.format_instant(each.at, zone)}: {each.status}" + (f": {each.reason}" if each.reason else ""),
+        )
         for each in statuses
     ]
     legend = [(status, _to_markup(pages_svg.mark(status))) for status in dict.fromkeys(status for status, _ in bars)]
@@ -97,7 +100,7 @@ class Card:
 
 def seen(run: Run | None, pause: Pause | None = None) -> str:
     """Return the run, its state and the pause as text. static/jobs.js does the same."""
-    pause_text = f"{model.instant(pause.since)}/{model.instant(pause.until) or ''}" if pause else ""
+    pause_text = f"{model.iso_time(pause.since)}/{model.iso_time(pause.until) or ''}" if pause else ""
     return (f"{run.id}:{run.outcome or ''}" if run else "") + f"|{pause_text}"
 
 
@@ -120,11 +123,11 @@ class Pages:
             "ago": lambda when: filters.ago(when, actions.now()),
             "soon": lambda when: filters.day_and_time(when, actions.now(), self._time_zone()),
             "time": lambda when: filters.time_of_day(when, self._time_zone()),
-            "instant": lambda when: as_text.instant(when, self._time_zone()),
+            "instant": lambda when: as_text.format_instant(when, self._time_zone()),
             "clock": filters.clock,
             "night": filters.format_report_date,
-            "took": as_text.length,
-            "good": as_text.good,
+            "took": as_text.format_elapsed,
+            "good": as_text.is_good,
             "money": units.format_money,
         }
 

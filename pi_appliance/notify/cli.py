@@ -48,7 +48,7 @@ def list_(as_json: bool, config: Path) -> None:
     rows = [
         (name, part.kind, str(part.options), _used_for(settings, name)) for name, part in settings.notifiers.items()
     ]
-    click.echo(as_text.table(("NOTIFIER", "KIND", "ADDRESS", "USED FOR"), rows) if rows else _NO_NOTIFIERS)
+    click.echo(as_text.format_table(("NOTIFIER", "KIND", "ADDRESS", "USED FOR"), rows) if rows else _NO_NOTIFIERS)
     if pending:
         lines = [
             (
@@ -56,12 +56,12 @@ def list_(as_json: bool, config: Path) -> None:
                 str(message.event),
                 f"{message.job} run {message.run}" if message.job else message.message.title,
                 str(message.attempts),
-                as_text.instant(message.next_attempt_at, settings.time_zone),
+                as_text.format_instant(message.next_attempt_at, settings.time_zone),
                 message.last_error,
             )
             for message in pending
         ]
-        click.echo("\n" + as_text.table(("PENDING FOR", "EVENT", "OF", "ATTEMPTS", "NEXT", "LAST ERROR"), lines))
+        click.echo("\n" + as_text.format_table(("PENDING FOR", "EVENT", "OF", "ATTEMPTS", "NEXT", "LAST ERROR"), lines))
 
 
 def _used_for(config: Config, name: str) -> str:
@@ -83,9 +83,9 @@ def _message_values(message: OutboxMessage) -> dict[str, Any]:
         "event": message.event,
         "job": message.job or None,
         "run": message.run or None,
-        "created_at": model.instant(message.created_at),
+        "created_at": model.iso_time(message.created_at),
         "attempts": message.attempts,
-        "next_attempt_at": model.instant(message.next_attempt_at),
+        "next_attempt_at": model.iso_time(message.next_attempt_at),
         "last_error": message.last_error,
     }
 

@@ -33,7 +33,7 @@ from pi_appliance.notify import messages
 from pi_appliance.scheduling.appliance import refuse_as_root
 from pi_appliance.storage.backup import open_history
 from pi_appliance.storage.history import Store
-from pi_appliance.storage.queues import LONGEST_WAIT, WINDOW, Outbox
+from pi_appliance.storage.queues import MAX_WAIT, SENT_WINDOW, Outbox
 from pi_appliance.system import clock, files, locks, process
 
 
@@ -202,7 +202,7 @@ class DeliveryBatch:
             return own + [[letter] for letter in others]
         if room > 0:
             return [*own, others]
-        self._outbox.postpone(others, carried[0] + WINDOW, why="it carried enough for a while", tried=False)
+        self._outbox.postpone(others, carried[0] + SENT_WINDOW, why="it carried enough for a while", tried=False)
         return own
 
     def _send(self, notice: str, message: Message, event: Event) -> None:
@@ -294,7 +294,7 @@ class DeliveryBatch:
     def _wait(self, letters: Sequence[OutboxMessage], why: str, *, tried: bool = True) -> None:
         if letters:
             tries = max(letter.attempts for letter in letters) + 1
-            wait = clock.retry_delay(tries, first=_FIRST_WAIT, at_most=LONGEST_WAIT, random=self._random)
+            wait = clock.retry_delay(tries, first=_FIRST_WAIT, at_most=MAX_WAIT, random=self._random)
             self._outbox.postpone(letters, self._now() + wait, why=why, tried=tried)
 
 

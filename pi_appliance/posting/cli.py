@@ -89,7 +89,7 @@ def _preview_table(
     head = ("SLOT", *(["JOB"] if with_job else []), "LINE", "LENGTH", "COST", "TEXT, OR WHY NOT")
     rows = [
         (
-            as_text.slot(_start_time(each), zone),
+            as_text.format_slot(_start_time(each), zone),
             *([each.slot.job] if with_job else []),
             str(each.line.number) if each.line else "-",
             _lengths(each.posts, previews[each.slot.job].limits) or "-",
@@ -98,7 +98,7 @@ def _preview_table(
         )
         for each in upcoming
     ]
-    lines = as_text.table(head, rows).splitlines()
+    lines = as_text.format_table(head, rows).splitlines()
     start = lines[0].index(head[-1])
     width = max(_MIN_TEXT_WIDTH, shutil.get_terminal_size((120, 24)).columns - start)
     texts = [each.why_not or _shorten(_describe_post(each), width) for each in upcoming]
@@ -141,8 +141,8 @@ def _forecast_line(job: str, network: str, forecast: MonthlyForecast) -> str:
 def _upcoming_json(upcoming: UpcomingPost, limits: Mapping[str, PostLimits]) -> dict[str, Any]:
     return {
         "job": upcoming.slot.job,
-        "slot": model.instant(upcoming.slot.at),
-        "starts_at": model.instant(upcoming.slot.starts_at),
+        "slot": model.iso_time(upcoming.slot.at),
+        "starts_at": model.iso_time(upcoming.slot.starts_at),
         "selected": upcoming.slot.selected,
         "why_not": upcoming.why_not or None,
         "line": upcoming.line.number if upcoming.line else None,
@@ -196,12 +196,12 @@ def list_(state: str | None, count: int, as_json: bool, config: Path) -> None:
     else:
         rows = [
             (
-                *(str(each.id), as_text.instant(each.created_at, zone), each.job, each.network, str(each.state)),
+                *(str(each.id), as_text.format_instant(each.created_at, zone), each.job, each.network, str(each.state)),
                 _text_and_reason(each),
             )
             for each in records
         ]
-        click.echo(as_text.table(("POST", "CREATED", "JOB", "NETWORK", "STATE", "TEXT, OR WHY NOT"), rows))
+        click.echo(as_text.format_table(("POST", "CREATED", "JOB", "NETWORK", "STATE", "TEXT, OR WHY NOT"), rows))
         for network, amount in spent.items():
             click.echo(f"{network}: {units.format_money(amount)} this month")
     if uncertain:

@@ -84,7 +84,7 @@ def list_(as_json: bool, config: Path) -> None:
         click.echo(json.dumps([_network_json(loaded, name, secrets) for name in loaded.networks]))
         return
     rows = [(name, part.kind, *_describe_secrets(loaded, name, secrets)) for name, part in loaded.networks.items()]
-    click.echo(terminal.table(("NETWORK", "KIND", "KEYS", "FROM"), rows) if rows else _NO_NETWORK)
+    click.echo(terminal.format_table(("NETWORK", "KIND", "KEYS", "FROM"), rows) if rows else _NO_NETWORK)
 
 
 def _describe_secrets(config: Config, name: str, secrets: Secrets) -> tuple[str, str]:

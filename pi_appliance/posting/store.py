@@ -12,7 +12,15 @@ from typing import Any
 
 from pi_appliance.errors import Uncertain, UnknownName
 from pi_appliance.posting.model import FAILED_STATES, PENDING_STATES, Post, PostRecord, PostState, SentPost, UsedLines
-from pi_appliance.storage.database import Database, DatabaseCorrupt, Transaction, Values, auto_repair, instant, text
+from pi_appliance.storage.database import (
+    Database,
+    DatabaseCorrupt,
+    Transaction,
+    Values,
+    auto_repair,
+    format_instant,
+    parse_instant,
+)
 from pi_appliance.storage.history import is_blocked
 from pi_appliance.storage.model import Picture
 from pi_appliance.system.clock import MAX_POST_RETRY_DELAY
@@ -62,12 +70,12 @@ def record_from_row(row: Any) -> PostRecord:
         text=row["text"],
         state=state,
         reason=row["reason"],
-        created_at=instant(row["created_at"]),
-        expires_at=instant(row["expires_at"]),
-        next_attempt_at=instant(row["next_attempt_at"]),
+        created_at=parse_instant(row["created_at"]),
+        expires_at=parse_instant(row["expires_at"]),
+        next_attempt_at=parse_instant(row["next_attempt_at"]),
         attempts=row["attempts"],
         remote=None if row["remote_id"] is None else SentPost(row["remote_id"], row["link"]),
-        sent_at=instant(row["sent_at"]) if row["sent_at"] else None,
+        sent_at=parse_instant(row["sent_at"]) if row["sent_at"] else None,
         cost=to_dollars(row["cost_microdollars"]),
         run=row["run"],
         since_id=row["since_id"],
@@ -103,7 +111,7 @@ class PostDatabase:
 
     def jobs_due(self, now: datetime) -> list[str]:
         """Return the jobs with a post to send or to search by `now`. Reads a small index only."""
-        values = {"now": text(now), "latest": text(now + MAX_POST_RETRY_DELAY + timedelta(hours=1))}
+        values = {"now": format_instant(now), "latest": format_instant(now + MAX_POST_RETRY_DELAY + timedelta(hours=1))}
         return [
             row["job"]
             for row in self._db.rows(f"SELECT DISTINCT job FROM posts WHERE {_DUE} ORDER BY job", values)  # noqa: S608
@@ -140,14 +148,14 @@ class PostDatabase:
             expires_at = max(record.expires_at, now + (record.expires_at - record.created_at))
             db.execute(
                 "UPDATE posts SET expires_at = ?, next_attempt_at = ? WHERE id = ?",
-                (text(expires_at), text(now), number),
+                (format_instant(expires_at), format_instant(now), number),
             )
             if state is not PostState.ABANDONED:  # the rest of its thread can follow now
                 db.execute(
                     "UPDATE posts SET state = ?, expires_at = ?, next_attempt_at = ?"
                     " WHERE job = ? AND slot = ? AND network = ? AND part > ? AND state = ?",
                     (
-                        *(PostState.WAITING, text(expires_at), text(now)),
+                        *(PostState.WAITING, format_instant(expires_at), format_instant(now)),
                         *(record.job, record.slot, record.network, record.part, PostState.ABANDONED),
                     ),
                 )
@@ -158,7 +166,7 @@ class PostDatabase:
         """Delete posts that are final and older than `age`, one batch at each call."""
         with self._db.writing() as db:
             query = f"SELECT id FROM posts WHERE created_at < ? AND NOT {_PENDING} ORDER BY id LIMIT {_DELETE_BATCH}"  # noqa: S608
-            rows = db.execute(query, (text(now - age),)).fetchall()
+            rows = db.execute(query, (format_instant(now - age),)).fetchall()
             for table, key in (("posts", "id"), ("post_images", "post")):
                 db.executemany(f"DELETE FROM {table} WHERE {key} = ?", [(row["id"],) for row in rows])  # noqa: S608
 
@@ -203,7 +211,7 @@ class JobPostStore:
             Uncertain: They were recorded before, and damage to the file has lost their result.
 
         """
-        now = text(self._clock())
+        now = format_instant(self._clock())
         with self._db.writing(durable=True) as db:
             for network, parts in posts.items():
                 _claim_post(db, f"{self._job} post {network} {slot}", slot, self._run, now)
@@ -215,7 +223,7 @@ class JobPostStore:
                         " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id",
                         (
                             *(self._job, slot, network, part, len(parts), line, post.text),
-                            *(PostState.WAITING, now, text(expires_at), now, self._run),
+                            *(PostState.WAITING, now, format_instant(expires_at), now, self._run),
                             newest["remote_id"] if newest else "",
                         ),
                     ).fetchone()
@@ -317,10 +325,10 @@ def _update_state(db: Transaction, record: PostRecord, change: _StateChange, now
             "reason": change.reason,
             "id": change.remote and change.remote.id,
             "link": change.remote and change.remote.link,
-            "sent_at": text(now) if change.remote else None,
+            "sent_at": format_instant(now) if change.remote else None,
             "cost": int(change.cost * MICRODOLLARS),
             "attempt": int(change.state is PostState.SENDING and not change.reason),
-            "next": text(now + change.delay),
+            "next": format_instant(now + change.delay),
         },
     ).fetchone()
     _add_spend(db, record.network, change.cost, now)
@@ -344,7 +352,7 @@ def _restore_row(db: Transaction, record: PostRecord) -> None:
     """Insert the row of `record` again if the file was damaged meanwhile and its repair has lost it."""
     row = {
         **{name: getattr(record, name) for name in _PLAIN_COLUMNS},
-        **{name: text(getattr(record, name)) for name in _TIME_COLUMNS},
+        **{name: format_instant(getattr(record, name)) for name in _TIME_COLUMNS},
         "cost_microdollars": int(record.cost * MICRODOLLARS),
     }
     names, marks = ", ".join(row), ", ".join("?" * len(row))

@@ -238,7 +238,7 @@ def values(account: SlotStatus) -> dict[str, Any]:
     """Return `account` as JSON values."""
     return {
         "job": account.job,
-        "slot": model.instant(account.at),
+        "slot": model.iso_time(account.at),
         "run": account.run.id if account.run else None,
         "outcome": account.run.outcome if account.run else None,
         "summary": account.reason,

@@ -20,7 +20,14 @@ from functools import partial
 from pathlib import Path
 
 from pi_appliance.errors import ApplianceError, Refused, Unavailable
-from pi_appliance.storage.database import Database, Transaction, instant, replacement_path, text
+from pi_appliance.storage.database import (
+    Database,
+    SchemaMismatch,
+    Transaction,
+    format_instant,
+    parse_instant,
+    replacement_path,
+)
 from pi_appliance.storage.history import Store, block_unknown_slots, insert_claims, slot_key
 from pi_appliance.system import clock, files, locks
 
@@ -108,8 +115,8 @@ def _is_left_out(item: Path) -> bool:
 def restore_archive(path: Path, state_dir: Path) -> None:
     """Replace the state by the archive `path`, and make its database the newest backup.
 
-    No other process may use the state meanwhile. `recovery.restore` then puts the database in
-    place.
+    No other process may use the state meanwhile. `restore_state` then puts the
+    database in place.
 
     Raises:
         Refused: the file is not such an archive.
@@ -124,8 +131,11 @@ def restore_archive(path: Path, state_dir: Path) -> None:
             archive.extractall(folder, filter="data")
         if not (folder / _DATABASE).is_file():
             raise Refused(f"{path} is not a backup of pi-appliance: it has no {_DATABASE}")
-        with Database(folder / _DATABASE) as database:
-            database.ensure_intact()
+        try:
+            with Database(folder / _DATABASE) as database:
+                database.ensure_intact()
+        except SchemaMismatch as error:
+            raise Refused(f"{path} cannot be restored: {error.reason}") from None
         for name in ("history.lock", f"{_DATABASE}-wal", f"{_DATABASE}-shm"):
             (folder / name).unlink(missing_ok=True)
         backups = files.make_directory(state_dir / FOLDER, mode=0o750)
@@ -184,8 +194,8 @@ def replace_damaged(path: Path, *, now: datetime, boot: str, known: Mapping[str,
         _make_durable(draft)
         draft.rename(replacement_path(path))
     except BaseException:
-        _remove(draft)
-        _remove(damaged)
+        _delete_database(draft)
+        _delete_database(damaged)
         raise
     _put_in_place(path)
     return RecoveryResult(damaged, source)
@@ -209,13 +219,13 @@ def _set_aside(path: Path, now: datetime) -> Path:
 def _copy_backup(state_dir: Path, draft: Path) -> Path | None:
     """Copy the newest intact backup to `draft` and return it; None without one."""
     for source in list_backups(state_dir):
-        _remove(draft)
+        _delete_database(draft)
         with contextlib.suppress(ApplianceError, OSError):
             shutil.copyfile(source, draft)
             with Database(draft) as database:
                 if not database.check():
                     return source
-    _remove(draft)
+    _delete_database(draft)
     return None
 
 
@@ -234,7 +244,7 @@ def _block_slots(database: Database, damaged: Path, *, until: datetime, boot: st
         db.execute("UPDATE posts SET state = 'sending' WHERE state = 'waiting'")
         db.execute("DELETE FROM job_checkpoints")
         db.execute("DELETE FROM run_signals")
-        db.execute("DELETE FROM run_requests WHERE run_at <= ?", (text(until),))
+        db.execute("DELETE FROM run_requests WHERE run_at <= ?", (format_instant(until),))
 
 
 _LAST_IDS = (
@@ -248,7 +258,7 @@ def _latest_instants(db: Transaction) -> list[datetime]:
     row = db.execute(
         "SELECT (SELECT max(started) FROM runs), (SELECT max(accounted_until) FROM schedule_cursors)"
     ).fetchone()
-    return [instant(each) for each in row if each]
+    return [parse_instant(each) for each in row if each]
 
 
 def _read_last_id(damaged: Path) -> int:
@@ -286,7 +296,7 @@ def _make_durable(draft: Path) -> None:
         os.close(number)
 
 
-def _remove(path: Path) -> None:
+def _delete_database(path: Path) -> None:
     """Delete the database `path` and its journal, lock and shared memory."""
     for name in (str(path), f"{path}-wal", f"{path}-shm", str(path.with_suffix(".lock"))):
         Path(name).unlink(missing_ok=True)
@@ -295,7 +305,7 @@ def _remove(path: Path) -> None:
 def open_history(state: Path) -> Store:
     """Open the database in the folder `state`. A damaged one is replaced and the owner warned. Raises `Unavailable`."""
     claims = _read_lock_claims(state)
-    store = Store(state / "history.db", mend=partial(_repair, state))
+    store = Store(state / "history.db", replace_file=partial(_replace_and_warn, state))
     newest = max((run for _, run, _ in claims), default=0)
     if newest > store.max_run_id():
         now = clock.now()
@@ -317,7 +327,7 @@ def _claimed_slots(claims: list[tuple[str, int, str | None]]) -> dict[str, int]:
     return {slot_key(job, slot): run for job, run, slot in claims if slot}
 
 
-def _repair(state: Path, path: Path, damage: str) -> None:
+def _replace_and_warn(state: Path, path: Path, damage: str) -> None:
     known = _claimed_slots(_read_lock_claims(state))
     result = replace_damaged(path, now=clock.now(), boot=clock.boot_id(), known=known)
     if result.damaged is None:
@@ -330,7 +340,7 @@ def _repair(state: Path, path: Path, damage: str) -> None:
     )
 
 
-def restore(archive: Path, state_dir: Path) -> None:
+def restore_state(archive: Path, state_dir: Path) -> None:
     """Restore database and state from `archive`. What ran since it was written is not run again.
 
     Raises:

@@ -75,15 +75,15 @@ SCHEMA = """
         id INTEGER PRIMARY KEY AUTOINCREMENT,
         job TEXT NOT NULL,
         run INTEGER NOT NULL,
-        notice TEXT NOT NULL,
+        notifier TEXT NOT NULL,
         event TEXT NOT NULL,
-        made TEXT NOT NULL,
+        created_at TEXT NOT NULL,
         title TEXT NOT NULL,
         body TEXT NOT NULL,
-        tries INTEGER NOT NULL DEFAULT 0,
-        next TEXT NOT NULL,
-        why TEXT NOT NULL DEFAULT '',
-        sent TEXT
+        attempts INTEGER NOT NULL DEFAULT 0,
+        next_attempt_at TEXT NOT NULL,
+        last_error TEXT NOT NULL DEFAULT '',
+        sent_at TEXT
     ) STRICT;
     -- Posts for social networks, written before they are sent: one row per slot, network and part of a thread.
     CREATE TABLE posts (
@@ -177,11 +177,11 @@ Values = Sequence[Any] | Mapping[str, Any]
 Transaction = sqlite3.Connection
 P = ParamSpec("P")
 R = TypeVar("R")
-_PATIENCE = 10.0  # seconds that a writer waits for another
-_LOOK = 0.02  # seconds between attempts where SQLite itself does not wait
-_DAMAGE = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
-_NONSENSE = ("no such table", "no such column", "Could not decode")  # errors that an intact file never causes
-_LITTLE = 64 * 1024  # bytes; below this, the disk counts as full
+_BUSY_TIMEOUT = 10.0  # seconds that a writer waits for another
+_POLL_INTERVAL = 0.02  # seconds between attempts where SQLite itself does not wait
+_DAMAGE_CODES = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+_DAMAGE_MESSAGES = ("no such table", "no such column", "Could not decode")  # errors that an intact file never causes
+_MIN_FREE = 64 * 1024  # bytes; below this, the disk counts as full
 
 
 class DatabaseCorrupt(Unavailable):
@@ -190,6 +190,14 @@ class DatabaseCorrupt(Unavailable):
 
 class SchemaMismatch(ApplianceError):
     """The file is intact, but another version of the program wrote it."""
+
+    def __init__(self, path: Path, version: int) -> None:
+        age = "a newer" if version > SCHEMA_VERSION else "an older"
+        self.reason = (
+            f"it was written by {age} pi-appliance (schema version {version}, but this program needs "
+            f"{SCHEMA_VERSION}); install the program that wrote it"
+        )
+        super().__init__(f"{path} cannot be used: {self.reason}, or move the file away")
 
 
 class Repairable(Protocol):
@@ -227,26 +235,28 @@ def auto_repair(kind: type[M]) -> type[M]:
 class Database:
     """One open database. Every process opens its own."""
 
-    def __init__(self, path: Path, *, only_look: bool = False, mend: Callable[[Path, str], None] | None = None) -> None:
+    def __init__(
+        self, path: Path, *, read_only: bool = False, replace_file: Callable[[Path, str], None] | None = None
+    ) -> None:
         """Open the file `path`, and create or upgrade it.
 
         Args:
             path: the file.
-            only_look: open it read-only, as it is.
-            mend: replaces a damaged file; called with the path and the error.
+            read_only: open it read-only, as it is.
+            replace_file: replaces a damaged file; called with the path and the error.
 
         Raises:
-            DatabaseCorrupt: the file is damaged, and there is no `mend`.
+            DatabaseCorrupt: the file is damaged, and there is no `replace_file`.
             Unavailable: the file cannot be used.
 
         """
-        self.path, self._name, self._mend = path, str(path), mend
+        self.path, self._name, self._replace_file = path, str(path), replace_file
         self.repair_count = 0
         """How often the open file was replaced."""
         self._inode = self._opened_inode = (
             self._lock_fd
         ) = -1  # the file that is open, and the one that was to be opened last
-        if only_look:
+        if read_only:
             self._open_read_only()
             return
         with self._errors():
@@ -272,13 +282,13 @@ class Database:
 
     def repair(self, error: DatabaseCorrupt) -> None:
         """Replace the damaged file, unless another process did. Raises `error` if it cannot be replaced."""
-        if self._mend is None:
+        if self._replace_file is None:
             raise error
         self._inode = -1
         self._db.close()
         with self._errors(), self._locked(fcntl.LOCK_EX):
             if self._opened_inode == self._current_inode() or replacement_path(self.path).exists():
-                self._mend(self.path, str(error))
+                self._replace_file(self.path, str(error))
             self._connect()
         self.repair_count += 1
 
@@ -332,7 +342,11 @@ class Database:
     def _open_read_only(self) -> None:
         with self._errors():
             self._db = sqlite3.connect(
-                _to_look_at(self.path), uri=True, timeout=_PATIENCE, isolation_level=None, check_same_thread=False
+                _read_only_uri(self.path),
+                uri=True,
+                timeout=_BUSY_TIMEOUT,
+                isolation_level=None,
+                check_same_thread=False,
             )
             self._db.row_factory = sqlite3.Row
             try:
@@ -358,7 +372,7 @@ class Database:
         """Open the file at the path. The caller holds the lock, so it is not replaced meanwhile."""
         self._inode = -1
         # Autocommit, so that every transaction begins where the code says so.
-        self._db = sqlite3.connect(self.path, timeout=_PATIENCE, isolation_level=None, check_same_thread=False)
+        self._db = sqlite3.connect(self.path, timeout=_BUSY_TIMEOUT, isolation_level=None, check_same_thread=False)
         self._db.row_factory = sqlite3.Row
         self._opened_inode = self._current_inode()
         try:
@@ -390,14 +404,14 @@ class Database:
 
     def _use_wal(self) -> None:
         """Set the journal mode. SQLite does not wait if several processes create the file at once."""
-        until = time.monotonic() + _PATIENCE
+        until = time.monotonic() + _BUSY_TIMEOUT
         while True:
             try:
                 self._db.execute("PRAGMA journal_mode = WAL")
             except sqlite3.OperationalError as error:
                 if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() >= until:
                     raise
-                time.sleep(_LOOK)
+                time.sleep(_POLL_INTERVAL)
             else:
                 return
 
@@ -415,11 +429,7 @@ class Database:
     def _require_version(self) -> None:
         version = self._schema_version()
         if version != SCHEMA_VERSION:
-            age = "a newer" if version > SCHEMA_VERSION else "an older"
-            raise SchemaMismatch(
-                f"{self.path} was written by {age} pi-appliance: its schema has version {version}, and this program"
-                f" needs version {SCHEMA_VERSION}; install the program that wrote it, or move the file away"
-            )
+            raise SchemaMismatch(self.path, version)
 
     def _schema_version(self) -> int:
         return int(self._db.execute("PRAGMA user_version").fetchone()[0])
@@ -430,14 +440,14 @@ class Database:
             yield
         except sqlite3.DatabaseError as error:
             code = (getattr(error, "sqlite_errorcode", 0) or 0) & 0xFF
-            if code in _DAMAGE or str(error).startswith(_NONSENSE):
+            if code in _DAMAGE_CODES or str(error).startswith(_DAMAGE_MESSAGES):
                 raise DatabaseCorrupt(f"{self.path} is damaged: {error}") from None
-            raise Unavailable(f"{self.path} cannot be used: {error}; {_advice(self.path.parent)}") from None
+            raise Unavailable(f"{self.path} cannot be used: {error}; {_disk_advice(self.path.parent)}") from None
         except UnicodeDecodeError:  # in a table or an SQLite message
             raise DatabaseCorrupt(f"{self.path} is damaged: a text in it is none") from None
         except OSError as error:
             why = error.strerror or str(error)
-            raise Unavailable(f"{self.path} cannot be used: {why}; {_advice(self.path.parent)}") from None
+            raise Unavailable(f"{self.path} cannot be used: {why}; {_disk_advice(self.path.parent)}") from None
 
 
 def replacement_path(path: Path) -> Path:
@@ -445,18 +455,18 @@ def replacement_path(path: Path) -> Path:
     return path.with_name(f"{path.name}.repaired")
 
 
-def _advice(folder: Path) -> str:
+def _disk_advice(folder: Path) -> str:
     """Return the advice for a `folder` that cannot be written."""
     with contextlib.suppress(OSError):
         found = os.statvfs(folder)
         if found.f_flag & os.ST_RDONLY:
             return f"{folder} is read-only: mount it so that it can be written, and look whether the card is worn out"
-        if found.f_bavail * found.f_frsize < _LITTLE:
+        if found.f_bavail * found.f_frsize < _MIN_FREE:
             return f"{folder} is full: make room there"
     return "check its rights and the free space"
 
 
-def _to_look_at(path: Path) -> str:
+def _read_only_uri(path: Path) -> str:
     """Return the URI by which SQLite reads `path` without creating files beside it.
 
     Without a journal no process has it open: as an immutable file it needs no locks, even on a read-only disk.
@@ -465,12 +475,12 @@ def _to_look_at(path: Path) -> str:
     return f"{path.absolute().as_uri()}?mode=ro{'' if journal else '&immutable=1'}"
 
 
-def text(when: datetime) -> str:
+def format_instant(when: datetime) -> str:
     """Return `when` as it is stored: UTC, to the millisecond, so that texts sort like instants."""
     return when.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-def instant(stored: str) -> datetime:
+def parse_instant(stored: str) -> datetime:
     """Return the instant that `text` stored. Raises `DatabaseCorrupt`."""
     try:
         when = datetime.fromisoformat(stored)

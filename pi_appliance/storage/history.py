@@ -12,9 +12,17 @@ from pathlib import Path
 from typing import Any
 
 from pi_appliance.config.model import NotifyTargets, Retention
-from pi_appliance.storage.database import Database, DatabaseCorrupt, Transaction, Values, auto_repair, instant, text
+from pi_appliance.storage.database import (
+    Database,
+    DatabaseCorrupt,
+    Transaction,
+    Values,
+    auto_repair,
+    format_instant,
+    parse_instant,
+)
 from pi_appliance.storage.model import Outcome, Run, Trigger
-from pi_appliance.storage.queues import RunRequestStore, consume_request, note_end, request_id
+from pi_appliance.storage.queues import RunRequestStore, consume_request, queue_notifications, request_id
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,14 +36,14 @@ class Total:
     delay_seconds: float
 
 
-def closed(db: Transaction, run: Run, told: NotifyTargets | None, *, now: datetime) -> None:
+def record_end(db: Transaction, run: Run, told: NotifyTargets | None, *, now: datetime) -> None:
     """Count the ended `run` and queue notifications to `told`, in the transaction that ends it."""
-    _count(db, run)
+    _add_to_totals(db, run)
     if told is not None and run.outcome is not None:
-        note_end(db, run.job, run.id, run.outcome, told, now=now)
+        queue_notifications(db, run.job, run.id, run.outcome, told, now=now)
 
 
-def _count(db: Transaction, run: Run) -> None:
+def _add_to_totals(db: Transaction, run: Run) -> None:
     late = 0.0
     if run.scheduled_for and run.scheduled_for[:1].isdigit() and run.attempts:
         late = max(0.0, (run.started - datetime.fromisoformat(run.scheduled_for)).total_seconds())
@@ -60,8 +68,8 @@ def parse_run(row: Any) -> Run:
             scheduled_for=row["scheduled_for"],
             first_slot=row["first_slot"],
             slot_count=row["slot_count"],
-            started=instant(row["started"]),
-            ended=instant(row["ended"]) if row["ended"] else None,
+            started=parse_instant(row["started"]),
+            ended=parse_instant(row["ended"]) if row["ended"] else None,
             outcome=Outcome(row["outcome"]) if row["outcome"] else None,
             summary=row["summary"],
             details=json.loads(row["details"]),
@@ -148,23 +156,28 @@ class Slots:
                     " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING *",
                     (
                         *(each.job, each.kind, each.trigger, each.last, each.first if each.count > 1 else None),
-                        *(each.count, text(now), text(now), each.outcome, each.summary),
+                        *(each.count, format_instant(now), format_instant(now), each.outcome, each.summary),
                     ),
                 ).fetchone()
-                closed(db, parse_run(row), each.notify_targets, now=now)
-                if each.count == 1 and (until is None or each.last[:19] > text(until)[:19]):
+                record_end(db, parse_run(row), each.notify_targets, now=now)
+                if each.count == 1 and (until is None or each.last[:19] > format_instant(until)[:19]):
                     db.execute(
                         "INSERT OR IGNORE INTO claims (key, run, at) VALUES (?, ?, ?)",
-                        (slot_key(each.job, each.last), row["id"], text(now)),
+                        (slot_key(each.job, each.last), row["id"], format_instant(now)),
                     )
             if until is not None:
-                db.execute("UPDATE schedule_cursors SET accounted_until = ? WHERE job = ?", (text(until), what[0].job))
+                db.execute(
+                    "UPDATE schedule_cursors SET accounted_until = ? WHERE job = ?",
+                    (format_instant(until), what[0].job),
+                )
 
     def cursors(self) -> dict[str, ScheduleCursor]:
         """Return the cursor of each job."""
         rows = self._db.rows("SELECT * FROM schedule_cursors", ())
         return {
-            row["job"]: ScheduleCursor(row["schedule"], instant(row["since"]), instant(row["accounted_until"]))
+            row["job"]: ScheduleCursor(
+                row["schedule"], parse_instant(row["since"]), parse_instant(row["accounted_until"])
+            )
             for row in rows
         }
 
@@ -172,17 +185,18 @@ class Slots:
         """Set the schedule of `job`, valid from `since`."""
         with self._db.writing() as db:
             db.execute(
-                "INSERT OR REPLACE INTO schedule_cursors VALUES (?, ?, ?, ?)", (job, schedule, text(since), text(since))
+                "INSERT OR REPLACE INTO schedule_cursors VALUES (?, ?, ?, ?)",
+                (job, schedule, format_instant(since), format_instant(since)),
             )
 
     def advance_cursor(self, job: str, until: datetime) -> None:
         """Record that all slots of `job` up to `until` are accounted for."""
         with self._db.writing() as db:
-            db.execute("UPDATE schedule_cursors SET accounted_until = ? WHERE job = ?", (text(until), job))
+            db.execute("UPDATE schedule_cursors SET accounted_until = ? WHERE job = ?", (format_instant(until), job))
 
     def claimed_slots(self, job: str, after: datetime, until: datetime) -> set[str]:
         """Return the claimed slots of `job` from `after` to `until`, both inclusive to the second."""
-        first, last = slot_key(job, text(after)[:19]), slot_key(job, text(until)[:19])
+        first, last = slot_key(job, format_instant(after)[:19]), slot_key(job, format_instant(until)[:19])
         rows = self._db.rows("SELECT key FROM claims WHERE key BETWEEN ? AND ?", (first, last + "Z"))
         start = len(slot_key(job, ""))
         return {row["key"][start:] for row in rows}
@@ -205,7 +219,7 @@ class Slots:
         rows = self._db.rows("SELECT * FROM job_pauses", ())
         return {
             row["job"]: Pause(
-                instant(row["since"]), instant(row["until"]) if row["until"] else None, bool(row["ended"])
+                parse_instant(row["since"]), parse_instant(row["until"]) if row["until"] else None, bool(row["ended"])
             )
             for row in rows
         }
@@ -216,13 +230,13 @@ class Slots:
             db.execute(
                 "INSERT INTO job_pauses (job, since, until) VALUES (:job, :since, :until)"
                 " ON CONFLICT DO UPDATE SET until = :until, ended = 0",
-                {"job": job, "since": text(since), "until": until and text(until)},
+                {"job": job, "since": format_instant(since), "until": until and format_instant(until)},
             )
 
     def end_pause(self, job: str, *, at: datetime) -> None:
         """End the pause of `job`. Its slots are accounted for later."""
         with self._db.writing(durable=True) as db:
-            db.execute("UPDATE job_pauses SET until = ?, ended = 1 WHERE job = ?", (text(at), job))
+            db.execute("UPDATE job_pauses SET until = ?, ended = 1 WHERE job = ?", (format_instant(at), job))
 
     def delete_pause(self, job: str) -> None:
         """Delete the pause of `job`."""
@@ -239,7 +253,7 @@ def insert_claims(db: Transaction, known: Mapping[str, int], *, at: datetime) ->
     """Insert the claims `known`, by key, of the given runs. Existing claims stay."""
     db.executemany(
         "INSERT OR IGNORE INTO claims (key, run, at) VALUES (?, ?, ?)",
-        [(key, run, text(at)) for key, run in known.items()],
+        [(key, run, format_instant(at)) for key, run in known.items()],
     )
 
 
@@ -255,9 +269,11 @@ def block_unknown_slots(db: Transaction, *, at: datetime, boot: str, newest: int
     Used after claims were lost: an unknown slot may have run.
     """
     bump_run_id(db, newest)
-    db.execute("INSERT OR REPLACE INTO claims (key, run, at) VALUES (?, ?, ?)", (_SEAL + boot, newest, text(at)))
-    db.execute("UPDATE schedule_cursors SET accounted_until = max(accounted_until, ?)", (text(at),))
-    db.execute("UPDATE schedule_cursors SET since = max(since, ?) WHERE schedule GLOB 'after:*'", (text(at),))
+    db.execute(
+        "INSERT OR REPLACE INTO claims (key, run, at) VALUES (?, ?, ?)", (_SEAL + boot, newest, format_instant(at))
+    )
+    db.execute("UPDATE schedule_cursors SET accounted_until = max(accounted_until, ?)", (format_instant(at),))
+    db.execute("UPDATE schedule_cursors SET since = max(since, ?) WHERE schedule GLOB 'after:*'", (format_instant(at),))
 
 
 def is_blocked(db: Transaction, due: str) -> bool:
@@ -271,10 +287,10 @@ def is_blocked(db: Transaction, due: str) -> bool:
     return False
 
 
-_LONGEST = timedelta(days=36_500)  # keeps the date calculation in range
-_WITNESSES = 100  # recent runs of a job that are checked for the same slot besides the claim
+_MAX_AGE = timedelta(days=36_500)  # keeps the date calculation in range
+_CHECKED_RUNS = 100  # recent runs of a job that are checked for the same slot besides the claim
 UNKNOWN_RUN = 0  # the run of a slot whose claim may have been lost
-_AT_ONCE = 50  # rows deleted at the end of one run
+_PRUNE_BATCH = 50  # rows deleted at the end of one run
 _CLAIMS_KEPT = 5000  # of the newest runs, whatever their age: the clock may be years ahead for a day
 
 
@@ -282,8 +298,10 @@ _CLAIMS_KEPT = 5000  # of the newest runs, whatever their age: the clock may be 
 class Store(Database):
     """The database: runs and claims, unused slots (`slots`) and requests of persons (`requests`)."""
 
-    def __init__(self, path: Path, *, only_look: bool = False, mend: Callable[[Path, str], None] | None = None) -> None:
-        super().__init__(path, only_look=only_look, mend=mend)
+    def __init__(
+        self, path: Path, *, read_only: bool = False, replace_file: Callable[[Path, str], None] | None = None
+    ) -> None:
+        super().__init__(path, read_only=read_only, replace_file=replace_file)
         self.slots, self.requests = Slots(self), RunRequestStore(self)
 
     def start_run(
@@ -301,11 +319,11 @@ class Store(Database):
         with self.writing(durable=True) as db:
             row = db.execute(
                 "INSERT INTO runs (job, kind, trigger, scheduled_for, started) VALUES (?, ?, ?, ?, ?)",
-                (job, kind, trigger, due, text(now)),
+                (job, kind, trigger, due, format_instant(now)),
             )
             run = int(row.lastrowid or 0)
             if (ask := request_id(due)) is not None:
-                return run, None if consume_request(db, ask) else _who_took(db, job, due, run)
+                return run, None if consume_request(db, ask) else _find_consumer(db, job, due, run)
             return run, None if due is None else self._take_slot(db, job, due, run, now)
 
     def finish_run(
@@ -324,10 +342,10 @@ class Store(Database):
             row = db.execute(
                 "UPDATE runs SET ended = ?, outcome = ?, summary = ?, details = ?, attempts = ?"
                 " WHERE id = ? AND ended IS NULL RETURNING *",
-                (text(now), outcome, summary, json.dumps(dict(details or {})), attempts, run),
+                (format_instant(now), outcome, summary, json.dumps(dict(details or {})), attempts, run),
             ).fetchone()
             if row is not None:
-                closed(db, parse_run(row), told, now=now)
+                record_end(db, parse_run(row), told, now=now)
 
     def restore_run(self, run: Run) -> Run:
         """Insert `run`, which is missing because the database was replaced while it ran."""
@@ -337,11 +355,11 @@ class Store(Database):
                 " (id, job, kind, trigger, scheduled_for, started, ended, outcome, summary, attempts)"
                 " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 (
-                    *(run.id, run.job, run.kind, run.trigger, run.scheduled_for, text(run.started)),
-                    *(run.ended and text(run.ended), run.outcome, run.summary, run.attempts),
+                    *(run.id, run.job, run.kind, run.trigger, run.scheduled_for, format_instant(run.started)),
+                    *(run.ended and format_instant(run.ended), run.outcome, run.summary, run.attempts),
                 ),
             )
-            closed(db, run, None, now=run.ended or run.started)
+            record_end(db, run, None, now=run.ended or run.started)
         return run
 
     def max_run_id(self) -> int:
@@ -368,10 +386,10 @@ class Store(Database):
         with self.writing() as db:
             rows = db.execute(
                 "UPDATE runs SET ended = ?, outcome = ?, summary = ? WHERE job = ? AND ended IS NULL RETURNING *",
-                (text(now), Outcome.ABANDONED, "its process vanished: a power cut, or it was killed", job),
+                (format_instant(now), Outcome.ABANDONED, "its process vanished: a power cut, or it was killed", job),
             ).fetchall()
             for run in sorted(map(parse_run, rows), key=lambda run: run.id):
-                closed(db, run, told, now=now)
+                record_end(db, run, told, now=now)
 
     def is_claimed(self, key: str) -> bool:
         """Return whether `key` is claimed."""
@@ -408,7 +426,7 @@ class Store(Database):
 
     def undelivered(self) -> int:
         """Return the number of notifications that wait to be sent."""
-        return int(self.rows("SELECT count(*) FROM outbox WHERE sent IS NULL", ())[0][0])
+        return int(self.rows("SELECT count(*) FROM outbox WHERE sent_at IS NULL", ())[0][0])
 
     def last_unskipped_run(self, job: str) -> Run | None:
         """Return the newest run of `job` that was not skipped."""
@@ -428,13 +446,13 @@ class Store(Database):
 
         Old claims of slots are deleted too, except those of the newest runs, in case the clock was wrong.
         """
-        old = text(now - min(keep.max_age, _LONGEST))
+        old = format_instant(now - min(keep.max_age, _MAX_AGE))
         query = (
             "SELECT job, id FROM runs WHERE ended IS NOT NULL AND ("
             "id IN (SELECT id FROM runs ORDER BY id LIMIT :few) AND started < :old OR "
             "id IN (SELECT id FROM runs WHERE job = :job ORDER BY id DESC LIMIT :few OFFSET :runs))"
         )
-        going = self.rows(query, {"job": job, "few": _AT_ONCE, "old": old, "runs": keep.max_runs})
+        going = self.rows(query, {"job": job, "few": _PRUNE_BATCH, "old": old, "runs": keep.max_runs})
         if going:
             with self.writing() as db:
                 db.executemany("DELETE FROM runs WHERE id = ?", [(row["id"],) for row in going])
@@ -452,7 +470,7 @@ class Store(Database):
         witness = db.execute(
             "SELECT id FROM (SELECT id, scheduled_for, attempts, ended, outcome FROM runs WHERE job = ? AND id < ?"
             " ORDER BY id DESC LIMIT ?) WHERE scheduled_for = ? AND (attempts > 0 OR ended IS NULL OR outcome = ?)",
-            (job, run, _WITNESSES, due, Outcome.ABANDONED),
+            (job, run, _CHECKED_RUNS, due, Outcome.ABANDONED),
         ).fetchone()
         if witness is not None:
             return int(witness["id"])
@@ -462,14 +480,14 @@ class Store(Database):
         taken = db.execute("SELECT run FROM claims WHERE key = ?", (key,)).fetchone()
         if taken is not None:
             return int(taken["run"])
-        db.execute("INSERT INTO claims (key, run, at) VALUES (?, ?, ?)", (key, run, text(now)))
+        db.execute("INSERT INTO claims (key, run, at) VALUES (?, ?, ?)", (key, run, format_instant(now)))
         return None
 
     def _runs(self, where: str, values: Values) -> list[Run]:
         return [parse_run(row) for row in self.rows(f"SELECT * FROM runs {where}", values)]  # noqa: S608 - ours alone
 
 
-def _who_took(db: Transaction, job: str, due: str | None, run: int) -> int:
+def _find_consumer(db: Transaction, job: str, due: str | None, run: int) -> int:
     """Return the run before `run` that consumed the request `due`; `UNKNOWN_RUN` if none is known."""
     query = "SELECT id FROM runs WHERE job = ? AND scheduled_for = ? AND id < ? ORDER BY id DESC LIMIT 1"
     row = db.execute(query, (job, due, run)).fetchone()

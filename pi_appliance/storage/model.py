@@ -93,12 +93,12 @@ PREEMPT = "make room"
 """The signal to a run that an alarm is about to ring and needs the player."""
 
 
-def instant(when: datetime | None) -> str | None:
+def iso_time(when: datetime | None) -> str | None:
     """Return `when` in UTC as ISO 8601 to the second."""
     return None if when is None else when.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def run(run: Run | None) -> dict[str, Any] | None:
+def run_fields(run: Run | None) -> dict[str, Any] | None:
     """Return all fields of `run`."""
     if run is None:
         return None
@@ -108,8 +108,8 @@ def run(run: Run | None) -> dict[str, Any] | None:
         "kind": run.kind,
         "trigger": run.trigger,
         "scheduled_for": run.scheduled_for,
-        "started": instant(run.started),
-        "ended": instant(run.ended),
+        "started": iso_time(run.started),
+        "ended": iso_time(run.ended),
         "seconds": None if run.duration is None else round(run.duration.total_seconds(), 3),
         "outcome": run.outcome,
         "summary": run.summary,

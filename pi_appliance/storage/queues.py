@@ -10,8 +10,15 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from pi_appliance.config.model import Event, Message, NotifyTargets, OutboxMessage
-from pi_appliance.storage.database import Database, DatabaseCorrupt, Transaction, Values, auto_repair, instant, text
-from pi_appliance.storage.database import text as to_text
+from pi_appliance.storage.database import (
+    Database,
+    DatabaseCorrupt,
+    Transaction,
+    Values,
+    auto_repair,
+    format_instant,
+    parse_instant,
+)
 from pi_appliance.storage.model import FAILED_OUTCOMES, Outcome
 
 _PREFIX = "request:"  # a request in the place of a slot
@@ -64,7 +71,7 @@ class RunRequestStore:
         with self._db.writing(durable=True) as db:
             row = db.execute(
                 "INSERT INTO run_requests (job, run_at, arguments, created_at) VALUES (?, ?, ?, ?) RETURNING *",
-                (job, text(run_at), json.dumps(dict(arguments)), text(now)),
+                (job, format_instant(run_at), json.dumps(dict(arguments)), format_instant(now)),
             ).fetchone()
             return parse_request(row)
 
@@ -79,7 +86,7 @@ class RunRequestStore:
     def due_requests(self, now: datetime) -> list[RunRequest]:
         """Return the requests to start by `now`, immediate ones also after the clock was set back."""
         where = "WHERE run_at <= :now OR run_at <= created_at ORDER BY run_at, id"
-        return self._find_requests(where, {"now": text(now)})
+        return self._find_requests(where, {"now": format_instant(now)})
 
     def remove(self, number: int) -> bool:
         """Delete the request `number`. Return False if there is none."""
@@ -90,7 +97,7 @@ class RunRequestStore:
         """Save `state`, durably, as the unfinished work of `job`."""
         with self._db.writing(durable=True) as db:
             query = "INSERT OR REPLACE INTO job_checkpoints (job, state, saved_at) VALUES (?, ?, ?)"
-            db.execute(query, (job, state, text(now)))
+            db.execute(query, (job, state, format_instant(now)))
 
     def delete_checkpoint(self, job: str) -> bool:
         """Delete the checkpoint of `job`. Return False if there is none."""
@@ -167,15 +174,15 @@ def parse_request(row: Any) -> RunRequest:
     return RunRequest(
         id=row["id"],
         job=row["job"],
-        run_at=instant(row["run_at"]),
+        run_at=parse_instant(row["run_at"]),
         arguments=_parse_arguments(row["arguments"]),
-        created_at=instant(row["created_at"]),
+        created_at=parse_instant(row["created_at"]),
     )
 
 
 def parse_checkpoint(row: Any) -> JobCheckpoint:
     """Convert a row of `job_checkpoints`. Raises `DatabaseCorrupt`."""
-    return JobCheckpoint(job=row["job"], text=row["state"], saved_at=instant(row["saved_at"]))
+    return JobCheckpoint(job=row["job"], text=row["state"], saved_at=parse_instant(row["saved_at"]))
 
 
 def _parse_arguments(stored: str) -> Mapping[str, Any]:
@@ -188,10 +195,12 @@ def _parse_arguments(stored: str) -> Mapping[str, Any]:
     return arguments
 
 
-WINDOW = timedelta(minutes=10)  # time that a sent row is kept
-LONGEST_WAIT = timedelta(hours=6)  # maximum delay of the next attempt
+SENT_WINDOW = timedelta(minutes=10)  # time that a sent row is kept
+MAX_WAIT = timedelta(hours=6)  # maximum delay of the next attempt
 # A row with a longer delay is due too: it was queued while the clock was ahead.
-_DUE = "SELECT * FROM outbox WHERE sent IS NULL AND (next <= :now OR next > :never) ORDER BY id"
+_DUE = (
+    "SELECT * FROM outbox WHERE sent_at IS NULL AND (next_attempt_at <= :now OR next_attempt_at > :never) ORDER BY id"
+)
 _FAILURES = """
     SELECT sum(slot_count) AS slots, min(coalesce(ended, started)) AS since FROM runs
     WHERE job = :job AND id < :run AND outcome IN (SELECT value FROM json_each(:bad)) AND id > coalesce(
@@ -199,7 +208,9 @@ _FAILURES = """
 """
 
 
-def note_end(db: Transaction, job: str, run: int, outcome: Outcome, told: NotifyTargets, *, now: datetime) -> None:
+def queue_notifications(
+    db: Transaction, job: str, run: int, outcome: Outcome, told: NotifyTargets, *, now: datetime
+) -> None:
     """Queue the notifications for the end of `run` of `job`, in the transaction that ends it.
 
     A run that was skipped or stopped changes nothing. Call it once for each run, in the order of
@@ -217,7 +228,7 @@ def note_end(db: Transaction, job: str, run: int, outcome: Outcome, told: Notify
         _insert_row(db, job, run, notice, event, now)
     if told.ping:
         # A new ping replaces an unsent older one, because only the latest result counts.
-        db.execute("DELETE FROM outbox WHERE job = ? AND notice = '' AND sent IS NULL", (job,))
+        db.execute("DELETE FROM outbox WHERE job = ? AND notifier = '' AND sent_at IS NULL", (job,))
         _insert_row(db, job, run, "", ping, now)
 
 
@@ -225,11 +236,12 @@ def _insert_row(
     db: Transaction, job: str, run: int, notice: str, event: Event, now: datetime, message: Message | None = None
 ) -> None:
     db.execute(
-        "INSERT INTO outbox (job, run, notice, event, made, title, body, next) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+        "INSERT INTO outbox (job, run, notifier, event, created_at, title, body, next_attempt_at)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
         (
-            *(job, run, notice, event, to_text(now)),
+            *(job, run, notice, event, format_instant(now)),
             *(message.title if message else "", message.body if message else ""),
-            to_text(now),
+            format_instant(now),
         ),
     )
 
@@ -255,7 +267,7 @@ class Outbox:
 
     def waiting(self) -> list[OutboxMessage]:
         """Return all notifications that are not sent yet, the oldest first."""
-        return [_parse_row(row) for row in self._rows("SELECT * FROM outbox WHERE sent IS NULL ORDER BY id", ())]
+        return [_parse_row(row) for row in self._rows("SELECT * FROM outbox WHERE sent_at IS NULL ORDER BY id", ())]
 
     def carried(self, notice: str, now: datetime) -> list[datetime]:
         """Return when `notice` sent something within the last `WINDOW`, the oldest first.
@@ -263,35 +275,35 @@ class Outbox:
         Several notifications in one message count once.
         """
         rows = self._rows(
-            "SELECT DISTINCT sent FROM outbox WHERE notice = ? AND sent > ? AND sent <= ? ORDER BY sent",
-            (notice, to_text(now - WINDOW), to_text(now)),
+            "SELECT DISTINCT sent_at FROM outbox WHERE notifier = ? AND sent_at > ? AND sent_at <= ? ORDER BY sent_at",
+            (notice, format_instant(now - SENT_WINDOW), format_instant(now)),
         )
-        return [datetime.fromisoformat(row["sent"]) for row in rows]
+        return [datetime.fromisoformat(row["sent_at"]) for row in rows]
 
-    def sent(self, letters: Iterable[OutboxMessage], *, now: datetime) -> None:
-        """Mark `letters` as sent. Old sent rows and pings are deleted."""
+    def sent(self, messages: Iterable[OutboxMessage], *, now: datetime) -> None:
+        """Mark `messages` as sent. Old sent rows and pings are deleted."""
         with self._writing() as db:
-            for letter in letters:
-                db.execute("UPDATE outbox SET sent = ? WHERE id = ?", (to_text(now), letter.id))
+            for each in messages:
+                db.execute("UPDATE outbox SET sent_at = ? WHERE id = ?", (format_instant(now), each.id))
             db.execute(
-                "DELETE FROM outbox WHERE sent IS NOT NULL AND (notice = '' OR sent <= ? OR sent > ?)",
-                (to_text(now - WINDOW), to_text(now)),
+                "DELETE FROM outbox WHERE sent_at IS NOT NULL AND (notifier = '' OR sent_at <= ? OR sent_at > ?)",
+                (format_instant(now - SENT_WINDOW), format_instant(now)),
             )
 
-    def postpone(self, letters: Iterable[OutboxMessage], until: datetime, *, why: str, tried: bool = True) -> None:
-        """Postpone `letters` to `until`, with the error `why`. `tried` counts it as an attempt."""
+    def postpone(self, messages: Iterable[OutboxMessage], until: datetime, *, why: str, tried: bool = True) -> None:
+        """Postpone `messages` to `until`, with the error `why`. `tried` counts it as an attempt."""
         with self._writing() as db:
-            for letter in letters:
+            for each in messages:
                 db.execute(
-                    "UPDATE outbox SET next = ?, tries = tries + ?, why = ? WHERE id = ?",
-                    (to_text(until), int(tried), why, letter.id),
+                    "UPDATE outbox SET next_attempt_at = ?, attempts = attempts + ?, last_error = ? WHERE id = ?",
+                    (format_instant(until), int(tried), why, each.id),
                 )
 
-    def drop(self, letters: Iterable[OutboxMessage]) -> None:
-        """Delete `letters` unsent."""
+    def drop(self, messages: Iterable[OutboxMessage]) -> None:
+        """Delete `messages` unsent."""
         with self._writing() as db:
-            for letter in letters:
-                db.execute("DELETE FROM outbox WHERE id = ?", (letter.id,))
+            for each in messages:
+                db.execute("DELETE FROM outbox WHERE id = ?", (each.id,))
 
     def failures_before(self, job: str, run: int) -> tuple[int, datetime | None]:
         """Return the number of failed slots of `job` since its last success, and their start.
@@ -305,7 +317,7 @@ class Outbox:
 
 
 def _due_limits(now: datetime) -> dict[str, str]:
-    return {"now": to_text(now), "never": to_text(now + LONGEST_WAIT + WINDOW)}
+    return {"now": format_instant(now), "never": format_instant(now + MAX_WAIT + SENT_WINDOW)}
 
 
 def _parse_row(row: Any) -> OutboxMessage:
@@ -313,11 +325,11 @@ def _parse_row(row: Any) -> OutboxMessage:
         id=row["id"],
         job=row["job"],
         run=row["run"],
-        notifier=row["notice"],
+        notifier=row["notifier"],
         event=Event(row["event"]),
-        created_at=datetime.fromisoformat(row["made"]),
+        created_at=datetime.fromisoformat(row["created_at"]),
         message=Message(title=row["title"], body=row["body"]),
-        attempts=row["tries"],
-        next_attempt_at=datetime.fromisoformat(row["next"]),
-        last_error=row["why"],
+        attempts=row["attempts"],
+        next_attempt_at=datetime.fromisoformat(row["next_attempt_at"]),
+        last_error=row["last_error"],
     )

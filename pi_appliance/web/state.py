@@ -56,7 +56,7 @@ def failure(appliance: Appliance, view: JobView) -> Run | None:
 
 def pause(pause: Pause | None) -> dict[str, Any] | None:
     """Return the pause of a job; it has no end where `until` is None."""
-    return {"since": model.instant(pause.since), "until": model.instant(pause.until)} if pause else None
+    return {"since": model.iso_time(pause.since), "until": model.iso_time(pause.until)} if pause else None
 
 
 def _job(appliance: Appliance, view: JobView, now: datetime) -> dict[str, Any]:
@@ -69,17 +69,17 @@ def _job(appliance: Appliance, view: JobView, now: datetime) -> dict[str, Any]:
         "depends_on": view.job.depends_on,
         "paused": pause(view.pause),
         "next": _slot(view.next) if view.next else None,
-        "next_used": model.instant(used.at) if used else None,
+        "next_used": model.iso_time(used.at) if used else None,
         "running": view.last.id if view.last and view.last.outcome is None else None,
         "failing": failure(appliance, view) is not None,
-        "last": model.run(view.last),
+        "last": model.run_fields(view.last),
     }
 
 
 def _slot(slot: Slot) -> dict[str, Any]:
     return {
-        "slot": model.instant(slot.at),
-        "starts_at": model.instant(slot.starts_at),
+        "slot": model.iso_time(slot.at),
+        "starts_at": model.iso_time(slot.starts_at),
         "selected": slot.selected,
         "skipped": slot.skipped,
     }

@@ -8,9 +8,9 @@ SECRETS = {"TOKEN": "p@ss:w/o rd", "URL": "ntfys://ntfy.sh/mine"}
 
 
 def test_a_secret_within_an_address_is_escaped_and_one_that_is_all_of_it_is_not():
-    assert secrets.substitute("mailto://me:${TOKEN}@host", SECRETS) == "mailto://me:p%40ss%3Aw%2Fo%20rd@host"
-    assert secrets.substitute("${URL}", SECRETS) == "ntfys://ntfy.sh/mine"
-    assert secrets.substitute("json://host/ö", SECRETS) == "json://host/ö"
+    assert secrets.substitute_secrets("mailto://me:${TOKEN}@host", SECRETS) == "mailto://me:p%40ss%3Aw%2Fo%20rd@host"
+    assert secrets.substitute_secrets("${URL}", SECRETS) == "ntfys://ntfy.sh/mine"
+    assert secrets.substitute_secrets("json://host/ö", SECRETS) == "json://host/ö"
 
 
 def test_the_names_in_an_address_are_known_and_those_that_are_missing():
@@ -30,7 +30,7 @@ def test_the_names_in_an_address_are_known_and_those_that_are_missing():
     ],
 )
 def test_what_is_shown_is_the_way_and_the_names(address, shown):
-    assert secrets.redact(address) == shown
+    assert secrets.redact_address(address) == shown
 
 
 @pytest.mark.parametrize(
@@ -46,7 +46,7 @@ def test_what_is_shown_is_the_way_and_the_names(address, shown):
     ],
 )
 def test_what_is_wrong_is_told_without_the_address(address, wrong):
-    found = secrets.find_problem(address, "json://host/${HOOK}")
+    found = secrets.find_address_problem(address, "json://host/${HOOK}")
     assert found is not None
     assert found[0] == wrong
     assert "hush" not in "".join(found).lower()
@@ -56,4 +56,4 @@ def test_what_is_wrong_is_told_without_the_address(address, wrong):
     "address", ["${URL}", "mailto://me:${P}@host?to=a@b.c", "ntfy://token@host", "json://[::1]:80/a:b@c"]
 )
 def test_good_addresses_are_good(address):
-    assert secrets.find_problem(address, "") is None
+    assert secrets.find_address_problem(address, "") is None

@@ -11,7 +11,7 @@ import pytest
 from pi_appliance import plugins
 from pi_appliance.__main__ import main
 from pi_appliance.config import loader
-from pi_appliance.config.binding import parse
+from pi_appliance.config.binding import parse_yaml
 from tests.installation import ROOT
 
 GOOD = """\
@@ -101,7 +101,7 @@ def test_every_problem_is_told_at_once_with_line_column_and_what_would_be_right(
 
 @pytest.mark.parametrize("trap", ["12:30", "on", "no", "yes", "off", "017", "1_000", "0x1F", "1e3x", "=", "<<"])
 def test_yaml_1_1_surprises_stay_what_was_written(tmp_path, trap):
-    assert parse(f"a: {trap}", "f").data == {"a": trap}
+    assert parse_yaml(f"a: {trap}", "f").data == {"a": trap}
 
 
 @pytest.mark.parametrize(
@@ -109,7 +109,7 @@ def test_yaml_1_1_surprises_stay_what_was_written(tmp_path, trap):
     [("8080", 8080), ("-3", -3), ("0.25", 0.25), ("true", True), ("False", False), ("~", None), ("'8080'", "8080")],
 )
 def test_plain_values_are_what_they_look_like(text, value):
-    data = parse(f"a: {text}", "f").data
+    data = parse_yaml(f"a: {text}", "f").data
     assert data == {"a": value}
     assert type(data["a"]) is type(value)
 

@@ -18,10 +18,10 @@ class Example:
 
 
 def test_only_a_key_without_a_default_is_shown_as_needed() -> None:
-    defaults = {key: default for key, default, _ in schema.rows(Example)}
+    defaults = {key: default for key, default, _ in schema.option_rows(Example)}
     assert defaults == {"required": None, "empty": "-", "nothing": "-", "number": "3"}
     assert schema._table("example", Example).count("**needed**") == 1
 
 
 def test_the_optional_library_of_usb_drives_is_not_shown_as_needed() -> None:
-    assert all(default is not None for _, default, _ in schema.rows(Usb))
+    assert all(default is not None for _, default, _ in schema.option_rows(Usb))

@@ -172,7 +172,7 @@ def test_what_goes_on_pauses_and_waits(busy: World, tmp_path: Path) -> None:
     with sqlite3.connect(history) as db:
         db.execute("INSERT INTO job_pauses (job, since) VALUES ('slow', '2026-01-01T00:00:00.000Z')")
         db.execute(
-            "INSERT INTO outbox (job, run, notice, event, title, body, made, next) VALUES"
+            "INSERT INTO outbox (job, run, notifier, event, title, body, created_at, next_attempt_at) VALUES"
             " ('bad', 1, 'mail', 'failure', '', '', '2026-01-01T00:00:00.000Z', '2026-01-01T00:00:00.000Z')"
         )
     db.close()

@@ -63,7 +63,7 @@ def as_if_a_minute_had_passed(installation: Installation) -> None:
     """Let what was tried be due again."""
     before = (datetime.now(UTC) - timedelta(minutes=1)).strftime("%Y-%m-%dT%H:%M:%S.000Z")
     with contextlib.closing(sqlite3.connect(installation.state / "history.db")) as db:
-        db.execute("UPDATE outbox SET next = ?", (before,))
+        db.execute("UPDATE outbox SET next_attempt_at = ?", (before,))
         db.commit()
 
 

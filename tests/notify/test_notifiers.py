@@ -38,7 +38,7 @@ def make_all_due(installation: Installation) -> None:
     """Make all pending messages due now."""
     before = (datetime.now(UTC) - timedelta(minutes=1)).strftime("%Y-%m-%dT%H:%M:%S.000Z")
     with sqlite3.connect(installation.state / "history.db") as db:
-        db.execute("UPDATE outbox SET next = ?", (before,))
+        db.execute("UPDATE outbox SET next_attempt_at = ?", (before,))
     db.close()
 
 

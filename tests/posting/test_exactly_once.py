@@ -150,7 +150,7 @@ def left(installation: Installation) -> list[PostRecord]:
 
 
 def store(installation: Installation) -> list[PostRecord]:
-    with Store(installation.state / "history.db", only_look=True) as store:
+    with Store(installation.state / "history.db", read_only=True) as store:
         return PostDatabase(store).newest_posts(limit=10_000)
 
 

@@ -1,6 +1,9 @@
 """pi-appliance backup, restore."""
 
-from tests.installation import Installation
+import sqlite3
+import tarfile
+
+from tests.installation import House
 
 JOB = "greet:\n  kind: command\n  schedule: '@daily'\n  with: {run: ['true']}"
 
@@ -21,3 +24,24 @@ def test_a_file_that_is_no_archive_is_refused(installation: Installation) -> Non
     done = installation.run("restore", str(installation.config))
     assert done.returncode == 1
     assert "is not a backup of pi-appliance" in done.stderr
+
+
+def test_a_database_of_another_version_is_refused_and_stays(installation: Installation) -> None:
+    installation.write(JOB)
+    installation.run("jobs", "run", "greet")
+    archive, history = installation.folder / "backup.tar.gz", installation.state / "history.db"
+    with sqlite3.connect(history) as db:
+        db.execute("PRAGMA user_version = 4")
+    db.close()
+    done = installation.run("jobs", "run", "greet")
+    assert done.returncode == 1
+    assert "history.db cannot be used: it was written by an older pi-appliance (schema version 4" in done.stderr
+    assert list(installation.state.glob("history.db.damaged*")) == []
+    snapshot = installation.folder / "old.tar.gz"
+    with tarfile.open(snapshot, "w:gz") as file:
+        file.add(history, "history.db")
+    history.unlink()
+    assert installation.run("backup", str(archive)).returncode == 0
+    done = installation.run("restore", str(snapshot))
+    assert done.returncode == 1
+    assert f"{snapshot} cannot be restored: it was written by an older pi-appliance" in done.stderr

@@ -15,7 +15,7 @@ from pi_appliance.errors import Refused
 from pi_appliance.posting.model import Post, PostState, SentPost
 from pi_appliance.posting.store import PostDatabase
 from pi_appliance.storage import backup
-from pi_appliance.storage.backup import open_history, restore
+from pi_appliance.storage.backup import open_history, restore_state
 from pi_appliance.storage.history import UNKNOWN_RUN, Store
 from pi_appliance.storage.model import Outcome, Picture, Trigger
 from pi_appliance.system import files
@@ -196,7 +196,7 @@ def test_an_archive_is_restored_and_nothing_runs_again(state, tmp_path):
         after, _ = begin(store, "2020-01-01T00:00:00Z")
     assert archive.stat().st_mode & 0o777 == 0o600
     (state / "secret.key").write_bytes(b"other")
-    restore(archive, state)
+    restore_state(archive, state)
     assert (state / "secret.key").read_bytes() == b"k" * 32
     with nothing_twice(state) as store:
         assert begin(store, "2020-01-01T00:00:00Z")[1] == UNKNOWN_RUN
@@ -208,7 +208,7 @@ def test_an_archive_is_restored_and_nothing_runs_again(state, tmp_path):
 def test_what_is_not_an_archive_is_refused(state, tmp_path):
     (tmp_path / "photo.jpg").write_bytes(b"no archive")
     with pytest.raises(Refused, match="is not a backup of pi-appliance"):
-        restore(tmp_path / "photo.jpg", state)
+        restore_state(tmp_path / "photo.jpg", state)
     nothing_twice(state).close()
 
 

@@ -1,5 +1,6 @@
 """The history on a real disk: claims that hold, two writers at once, and what a power cut may leave."""
 
+import hashlib
 import subprocess
 import sys
 import threading
@@ -11,6 +12,7 @@ import pytest
 
 from pi_appliance.config.model import Retention
 from pi_appliance.errors import ApplianceError, Unavailable
+from pi_appliance.storage import database
 from pi_appliance.storage.history import Store
 from pi_appliance.storage.model import Outcome, Trigger
 from tests.installation import ROOT
@@ -110,6 +112,13 @@ def test_a_file_of_a_newer_program_is_not_touched(path):
         store._db.execute("PRAGMA user_version = 99")
     with pytest.raises(ApplianceError, match="newer pi-appliance"):
         Store(path)
+
+
+def test_a_changed_schema_has_a_new_version():
+    fingerprint = hashlib.sha256(" ".join(database.SCHEMA.split()).encode()).hexdigest()[:16]
+    assert (database.SCHEMA_VERSION, fingerprint) == (5, "c48f804c27ae3572"), (
+        "increase SCHEMA_VERSION, then update this test"
+    )
 
 
 def test_what_is_no_database_is_told_as_damaged(path):

@@ -34,37 +34,37 @@ def path(tmp_path: Path) -> Path:
 
 def test_looking_makes_no_file_and_changes_none(path: Path) -> None:
     before, there = path.read_bytes(), sorted(each.name for each in path.parent.iterdir())
-    with Store(path, only_look=True) as store:
+    with Store(path, read_only=True) as store:
         assert len(store.history()) == 4
         assert store.check() == ""
         assert sorted(each.name for each in path.parent.iterdir()) == there
     assert path.read_bytes() == before
     with pytest.raises(Unavailable):
-        Store(path.with_name("missing.db"), only_look=True)
+        Store(path.with_name("missing.db"), read_only=True)
     assert sorted(each.name for each in path.parent.iterdir()) == there
 
 
 def test_who_looks_cannot_write(path: Path) -> None:
-    with Store(path, only_look=True) as store, pytest.raises(Unavailable):
+    with Store(path, read_only=True) as store, pytest.raises(Unavailable):
         ran(store, "x", Outcome.SUCCEEDED, 1)
 
 
 def test_what_is_being_written_is_seen(path: Path) -> None:
     with Store(path) as writer:
         ran(writer, "c", Outcome.SUCCEEDED, 1)
-        with Store(path, only_look=True) as store:
+        with Store(path, read_only=True) as store:
             assert store.history(limit=1)[0].job == "c"
 
 
 def test_an_older_or_newer_history_is_left_as_it_is(path: Path, tmp_path: Path) -> None:
     with Store(path) as store:
         store._db.execute("PRAGMA user_version = 1")
-    with pytest.raises(Unavailable, match="older version"):
-        Store(path, only_look=True)
+    with pytest.raises(ApplianceError, match="written by an older pi-appliance"):
+        Store(path, read_only=True)
     with Store(tmp_path / "new.db") as store:
         store._db.execute("PRAGMA user_version = 99")
     with pytest.raises(ApplianceError, match="newer"):
-        Store(tmp_path / "new.db", only_look=True)
+        Store(tmp_path / "new.db", read_only=True)
 
 
 def test_damage_is_found(path: Path) -> None:
@@ -74,7 +74,7 @@ def test_damage_is_found(path: Path) -> None:
     content = bytearray(path.read_bytes())
     content[4096 * 4 : 4096 * 6] = b"\x07" * 8192
     path.write_bytes(content)
-    with Store(path, only_look=True) as store:
+    with Store(path, read_only=True) as store:
         try:
             assert store.check()
         except Unavailable as error:

@@ -51,7 +51,7 @@ def pause(name: str, length: timedelta | None, config: Path) -> None:
         now = clock.now()
         until = None if length is None or length > _FOR_GOOD else now + length
         appliance.pause(name, now=now, until=until)
-        end = f"until {terminal.instant(until, appliance.config.time_zone)}" if until else "until you resume it"
+        end = f"until {terminal.format_instant(until, appliance.config.time_zone)}" if until else "until you resume it"
     click.echo(f"{name} pauses {end}")
 
 
@@ -72,7 +72,7 @@ def resume(name: str, config: Path) -> None:
         appliance.resume(name, now=now)
         coming = next(appliance.slots(name, now), None)
         zone = appliance.config.zone_of(appliance.job(name))
-    click.echo(f"{name} goes on" + (f"; next slot: {terminal.instant(coming.at, zone)}" if coming else ""))
+    click.echo(f"{name} goes on" + (f"; next slot: {terminal.format_instant(coming.at, zone)}" if coming else ""))
 
 
 @click.command("skip", short_help="Leave out the next slot of a job.")
@@ -90,7 +90,7 @@ def skip(name: str, config: Path) -> None:
     with Appliance.open(config) as appliance:
         slot = slot_ledger.skip(appliance, name, now=clock.now())
         zone = appliance.config.zone_of(appliance.job(name))
-    click.echo(f"{name} leaves out {terminal.slot(slot.at, zone)}")
+    click.echo(f"{name} leaves out {terminal.format_slot(slot.at, zone)}")
 
 
 @click.command("unskip", short_help="Use the slot after all that was to be skipped.")
@@ -108,7 +108,7 @@ def unskip(name: str, config: Path) -> None:
     with Appliance.open(config) as appliance:
         slot = slot_ledger.unskip(appliance, name, now=clock.now())
         zone = appliance.config.zone_of(appliance.job(name))
-    click.echo(f"{name} uses {terminal.slot(slot.at, zone)}")
+    click.echo(f"{name} uses {terminal.format_slot(slot.at, zone)}")
 
 
 @click.command("cancel", short_help="End the run of a job that goes on.")
@@ -148,8 +148,8 @@ def history(name: str | None, count: int, slots: bool, as_json: bool, config: Pa
             listed, text = [values(each) for each in found], _slot_table(found, zone)
         else:
             runs = appliance.history(job=name, limit=count)
-            listed = [json_of.run(each) or {} for each in runs]
-            text = as_text.history(runs, zone) if runs else "nothing has run yet"
+            listed = [json_of.run_fields(each) or {} for each in runs]
+            text = as_text.format_runs(runs, zone) if runs else "nothing has run yet"
     click.echo(json.dumps(listed) if as_json else text)
 
 
@@ -164,15 +164,15 @@ def _accounts(appliance: Appliance, name: str | None, count: int) -> list[SlotSt
 def _slot_table(found: Sequence[SlotStatus], zone: ZoneInfo) -> str:
     rows = [
         (
-            as_text.slot(each.at, zone),
+            as_text.format_slot(each.at, zone),
             each.job,
             str(each.run.id) if each.run else "-",
-            as_text.outcome(each.run),
+            as_text.describe_outcome(each.run),
             each.reason,
         )
         for each in found
     ]
-    return as_text.table(("SLOT", "JOB", "RUN", "OUTCOME", "SUMMARY"), rows) if rows else "no slot has come yet"
+    return as_text.format_table(("SLOT", "JOB", "RUN", "OUTCOME", "SUMMARY"), rows) if rows else "no slot has come yet"
 
 
 @click.command("log", short_help="Print what a run printed.")
@@ -190,7 +190,7 @@ def log(number: int, as_json: bool, config: Path) -> None:
     with Appliance.open(config) as appliance:
         found, printed = appliance.log(number)
     if as_json:
-        click.echo(json.dumps({**(json_of.run(found) or {}), "log": printed}))
+        click.echo(json.dumps({**(json_of.run_fields(found) or {}), "log": printed}))
         return
-    click.echo(as_text.one_run(found))
+    click.echo(as_text.describe_run(found))
     click.echo(printed, nl=not printed.endswith("\n"))

@@ -117,18 +117,18 @@ def run(
         finally:  # last, for it may take its time; not when we were asked to stop
             if ended.outcome is not Outcome.STOPPED:
                 deliver_notifications(appliance)
-    if not terminal.good(ended):
+    if not terminal.is_good(ended):
         raise SystemExit(_TEMPORARY if ended.details.get("unavailable") else 1)
 
 
 def _tell(ended: Run, *, as_json: bool, by_hand: bool) -> None:
     if as_json:
-        click.echo(json.dumps(json_of.run(ended)))
-    elif not terminal.good(ended):  # cron mails what is printed, so it hears of trouble only
+        click.echo(json.dumps(json_of.run_fields(ended)))
+    elif not terminal.is_good(ended):  # cron mails what is printed, so it hears of trouble only
         more = f"; see: pi-appliance jobs log {ended.id}" if ended.attempts else ""
-        click.echo(terminal.one_run(ended) + more, err=True)
+        click.echo(terminal.describe_run(ended) + more, err=True)
     elif by_hand:
-        click.echo(terminal.one_run(ended))
+        click.echo(terminal.describe_run(ended))
 
 
 def tolerate_closed_pipe(tell: Callable[P, None]) -> Callable[P, None]:
@@ -170,12 +170,12 @@ def list_(as_json: bool, config: Path) -> None:
             str(view.job.started_by) if view.job.schedule or view.job.depends_on else "manual",
             _next(view, zone),
             str(view.job.chance or "-"),
-            terminal.outcome(view.last),
+            terminal.describe_outcome(view.last),
             view.last.summary or view.last.status_text if view.last else "",
         )
         for view in views
     ]
-    click.echo(terminal.table(("JOB", "KIND", "BY", "NEXT SLOT", "CHANCE", "LAST", "SUMMARY"), rows))
+    click.echo(terminal.format_table(("JOB", "KIND", "BY", "NEXT SLOT", "CHANCE", "LAST", "SUMMARY"), rows))
 
 
 @command.command("next", short_help="Say what will run next, chance included.")
@@ -203,13 +203,15 @@ def next_(name: str | None, count: int, as_json: bool, config: Path) -> None:
         return
     rows = [
         (
-            terminal.slot(slot.at, zone),
+            terminal.format_slot(slot.at, zone),
             slot.job,
             "skipped: paused" if slot.job in paused and paused[slot.job].is_active(slot.at) else _becomes(slot, zone),
         )
         for slot in slots
     ]
-    click.echo(terminal.table(("SLOT", "JOB", "WHAT BECOMES OF IT"), rows) if rows else "no job has a slot to come")
+    click.echo(
+        terminal.format_table(("SLOT", "JOB", "WHAT BECOMES OF IT"), rows) if rows else "no job has a slot to come"
+    )
 
 
 def _becomes(slot: Slot, zone: ZoneInfo) -> str:
@@ -222,12 +224,12 @@ def _becomes(slot: Slot, zone: ZoneInfo) -> str:
 
 def _next(view: JobView, zone: ZoneInfo) -> str:
     if view.pause is not None:
-        return "paused" + (f" until {terminal.instant(view.pause.until, zone)}" if view.pause.until else "")
+        return "paused" + (f" until {terminal.format_instant(view.pause.until, zone)}" if view.pause.until else "")
     if view.job.depends_on:
         return f"after {', '.join(view.job.depends_on)}"
     if view.next is None:
         return "-"
-    return terminal.slot(view.next.at, zone) + (" (skipped)" if view.next.skipped and not view.next.used else "")
+    return terminal.format_slot(view.next.at, zone) + (" (skipped)" if view.next.skipped and not view.next.used else "")
 
 
 def _say_what_cron_lacks(appliance: Appliance) -> None:
@@ -244,7 +246,7 @@ def job_values(view: JobView) -> dict[str, Any]:
         "paused": view.pause is not None,
         "chance": str(view.job.chance) if view.job.chance else None,
         "next": slot_values(view.next) if view.next else None,
-        "last": json_of.run(view.last),
+        "last": json_of.run_fields(view.last),
     }
 
 
@@ -252,8 +254,8 @@ def slot_values(slot: Slot) -> dict[str, Any]:
     """Return SLOT as plain values."""
     return {
         "job": slot.job,
-        "slot": json_of.instant(slot.at),
-        "starts_at": json_of.instant(slot.starts_at),
+        "slot": json_of.iso_time(slot.at),
+        "starts_at": json_of.iso_time(slot.starts_at),
         "selected": slot.selected,
         "used": slot.used,
         "skipped": slot.skipped,

@@ -198,7 +198,7 @@ def _lines(shown: _Shown) -> list[str]:
         )
         for slot in shown.slots
     ]
-    title, *lines = terminal.table(head, rows).splitlines()
+    title, *lines = terminal.format_table(head, rows).splitlines()
     dated = [(slot.at, 1, line) for slot, line in zip(shown.slots, lines, strict=True)]
     dated += [(change.start, 0, _change(change, zone, named=several)) for change, zone in shown.changes]
     return [title, *(line for _, _, line in sorted(dated, key=lambda each: each[:2]))]
@@ -216,7 +216,9 @@ def _starts(slot: SimulatedSlot, shown: _Shown) -> str:
 def _told(slot: SimulatedSlot, shown: _Shown) -> str:
     run = shown.run(slot)
     return (
-        f"{terminal.outcome(run)}: {run.summary or run.status_text or 'nothing to say'}" if run else shown.becomes(slot)
+        f"{terminal.describe_outcome(run)}: {run.summary or run.status_text or 'nothing to say'}"
+        if run
+        else shown.becomes(slot)
     )
 
 
@@ -229,8 +231,8 @@ def _change(change: Span, zone: ZoneInfo, *, named: bool) -> str:
 def _values(shown: _Shown, first: datetime, end: datetime, left_off: int) -> dict[str, Any]:
     """Return what is shown as plain values."""
     return {
-        "from": json_of.instant(first),
-        "to": json_of.instant(end),
+        "from": json_of.iso_time(first),
+        "to": json_of.iso_time(end),
         "slots": [
             {
                 "job": slot.job,
@@ -238,14 +240,14 @@ def _values(shown: _Shown, first: datetime, end: datetime, left_off: int) -> dic
                 "local": slot.at.astimezone(slot.zone).isoformat(),
                 "zone": slot.zone.key,
                 "becomes": shown.becomes(slot),
-                "starts": json_of.instant(slot.starts_at) if slot.selected and not shown.run(slot) else None,
-                "run": json_of.run(shown.run(slot)),
+                "starts": json_of.iso_time(slot.starts_at) if slot.selected and not shown.run(slot) else None,
+                "run": json_of.run_fields(shown.run(slot)),
             }
             for slot in shown.slots
         ],
         "changes": [
             {
-                "at": json_of.instant(change.start),
+                "at": json_of.iso_time(change.start),
                 "zone": zone.key,
                 **dict(zip(("before", "after"), clock_changes.ends(change), strict=True)),
             }

@@ -80,14 +80,14 @@ async def announce(services: Services, values: Values) -> object:
     """Request an announcement."""
     request = service.announce(services.appliance, now=services.now(), **values)
     services.daemon.wake()
-    return {"request": request.id, "job": request.job, "run_at": model.instant(request.run_at)}
+    return {"request": request.id, "job": request.job, "run_at": model.iso_time(request.run_at)}
 
 
 async def skip_slot(services: Services, values: Values) -> object:
     """Skip the next scheduled time of any job."""
     slot = slot_ledger.skip(services.appliance, values["name"], now=services.now())
     services.daemon.wake()
-    return {"job": slot.job, "skipped": model.instant(slot.at)}
+    return {"job": slot.job, "skipped": model.iso_time(slot.at)}
 
 
 async def unskip_slot(services: Services, values: Values) -> object:

@@ -55,7 +55,7 @@ def sleep(
         elif any(each is not None for each in (in_, at, play_out, fade)):
             request = service.set_sleep_timer(appliance, now=clock.now(), in_=in_, at=at, play_out=play_out, fade=fade)
             run = _start(appliance, request)
-            click.echo(terminal.one_run(run) if run else _describe(_started_timer(appliance), appliance))
+            click.echo(terminal.describe_run(run) if run else _describe(_started_timer(appliance), appliance))
             _exit_with(run)
         else:
             timer = service.sleep_timer(appliance)
@@ -94,7 +94,7 @@ def _describe(timer: SleepTimer | None, appliance: Appliance) -> str:
     if timer.ends_at is None:
         return phase
     until = " until" if timer.phase == "fading-out" else ""
-    return f"{phase}{until} {terminal.instant(timer.ends_at, appliance.config.time_zone)}"
+    return f"{phase}{until} {terminal.format_instant(timer.ends_at, appliance.config.time_zone)}"
 
 
 @music_command("announce", "Speak a text or play a sound over the music.")
@@ -107,7 +107,9 @@ def announce(config: Path, words: tuple[str, ...], source: str | None, volume: i
         spoken = " ".join(words) or None
         request = service.announce(appliance, now=clock.now(), text=spoken, source=source, volume=volume)
         run = _start(appliance, request)
-        click.echo(terminal.one_run(run) if run else "the announcement has started; see: pi-appliance jobs history")
+        click.echo(
+            terminal.describe_run(run) if run else "the announcement has started; see: pi-appliance jobs history"
+        )
         _exit_with(run)
 
 
@@ -143,5 +145,5 @@ def _wake_daemon(appliance: Appliance) -> bool:
 
 
 def _exit_with(run: Run | None) -> None:
-    if run is not None and not terminal.good(run):
+    if run is not None and not terminal.is_good(run):
         raise SystemExit(Unavailable.exit_status if run.details.get("unavailable") else 1)

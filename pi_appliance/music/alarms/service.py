@@ -293,16 +293,16 @@ def alarm_values(alarm: Alarm) -> dict[str, Any]:
     session = alarm.session
     return {
         "job": alarm.job,
-        "next": model.instant(alarm.next),
-        "next_ring": model.instant(alarm.next_ring),
-        "slot": model.instant(alarm.next_slot.at) if alarm.next_slot else None,
-        "skipped": model.instant(alarm.skipped),
+        "next": model.iso_time(alarm.next),
+        "next_ring": model.iso_time(alarm.next_ring),
+        "slot": model.iso_time(alarm.next_slot.at) if alarm.next_slot else None,
+        "skipped": model.iso_time(alarm.skipped),
         "paused": alarm.pause is not None,
-        "paused_until": model.instant(alarm.pause.until) if alarm.pause else None,
+        "paused_until": model.iso_time(alarm.pause.until) if alarm.pause else None,
         "one_shot": alarm.one_shot,
-        "one_off_rings": [model.instant(request.run_at) for request in alarm.requests],
+        "one_off_rings": [model.iso_time(request.run_at) for request in alarm.requests],
         "ringing": session is not None and session.phase != SNOOZING,
-        "snoozed_until": model.instant(session.ends_at) if session and session.phase == SNOOZING else None,
+        "snoozed_until": model.iso_time(session.ends_at) if session and session.phase == SNOOZING else None,
         "run": session.run.id if session and session.run else None,
         "description": alarm.description,
     }
@@ -391,7 +391,7 @@ def sleep_values(timer: SleepTimer | None) -> dict[str, Any]:
         "set": timer is not None,
         "job": timer.job if timer else None,
         "phase": timer.phase if timer else None,
-        "ends_at": model.instant(timer.ends_at) if timer else None,
+        "ends_at": model.iso_time(timer.ends_at) if timer else None,
         "status_text": timer.status_text if timer else "",
     }
 

@@ -14,7 +14,7 @@ from typing import Any, Generic, Protocol, TypeVar
 import click
 
 from pi_appliance.cli import terminal
-from pi_appliance.cli.terminal import Number, ProgressLine, json_option, table
+from pi_appliance.cli.terminal import Number, ProgressLine, format_table, json_option
 from pi_appliance.config.loader import load_config
 from pi_appliance.errors import Refused
 from pi_appliance.music.cli import player_text
@@ -117,7 +117,7 @@ class _Table(Generic[T]):
         if not window.items:
             return
         rows = [self._row(number, item) for number, item in enumerate(window.items, start=window.start + 1)]
-        text = table(self._head, rows)
+        text = format_table(self._head, rows)
         click.echo(text.partition("\n")[2] if self._begun else text)
         self._begun = True
 
@@ -142,7 +142,9 @@ def stats(config: Path, folder: str, as_json: bool) -> None:
     of = "" if folder else f", {counts.albums:,} albums, {counts.artists:,} artists"
     click.echo(f"{_size(counts)}{of}")
     if counts.updated is not None:
-        click.echo(f"updated {terminal.instant(datetime.fromtimestamp(counts.updated, UTC), settings.time_zone)}")
+        click.echo(
+            f"updated {terminal.format_instant(datetime.fromtimestamp(counts.updated, UTC), settings.time_zone)}"
+        )
 
 
 def _size(counts: LibraryStats) -> str:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from pi_appliance.cli.terminal import Number, json_option, table
+from pi_appliance.cli.terminal import Number, format_table, json_option
 from pi_appliance.config.loader import load_config
 from pi_appliance.errors import Refused, UnknownName
 from pi_appliance.music.cli import player_text
@@ -103,7 +103,7 @@ def abilities(config: Path, as_json: bool) -> None:
         click.echo(json.dumps({str(each): each in can for each in Capability}))
         return
     rows = [("yes" if each in can else "no", str(each), _MEANINGS[each]) for each in Capability]
-    click.echo(table(("CAN", "ABILITY", "WHAT IT IS"), rows))
+    click.echo(format_table(("CAN", "ABILITY", "WHAT IT IS"), rows))
 
 
 def _mode(config: Path, name: str, how: str | None, change: Callable[[Player], Awaitable[None]]) -> None:
@@ -246,7 +246,7 @@ def list_(config: Path, as_json: bool) -> None:
         click.echo(json.dumps([dataclasses.asdict(each) for each in found]))
         return
     used = partition_of(settings)
-    click.echo(table((" ", "NAME"), [(">" if each.name == used else " ", plain(each.name)) for each in found]))
+    click.echo(format_table((" ", "NAME"), [(">" if each.name == used else " ", plain(each.name)) for each in found]))
 
 
 @music_command("new", "Make a partition.", group=_partitions)
@@ -354,6 +354,6 @@ def _tell(found: Sequence[Output], *, as_json: bool) -> None:
             (str(number), plain(each.name), "yes" if each.enabled else "no", each.plugin)
             for number, each in enumerate(found, start=1)
         ]
-        click.echo(table(_HEAD, rows))
+        click.echo(format_table(_HEAD, rows))
     else:
         click.echo("the player has no outputs here")

@@ -11,7 +11,7 @@ from zoneinfo import ZoneInfo
 
 import click
 
-from pi_appliance.cli.terminal import Number, instant, json_option, table
+from pi_appliance.cli.terminal import Number, format_instant, format_table, json_option
 from pi_appliance.config.loader import load_config
 from pi_appliance.errors import Refused
 from pi_appliance.music.cli import library, sources
@@ -218,13 +218,13 @@ def list_(config: Path, as_json: bool) -> None:
         click.echo(json.dumps([dataclasses.asdict(each) for each in found]))
     elif found:
         rows = [(plain(each.name), _changed(each, settings.time_zone)) for each in found]
-        click.echo(table(("NAME", "CHANGED"), rows))
+        click.echo(format_table(("NAME", "CHANGED"), rows))
     else:
         click.echo("there are no playlists; pi-appliance music save NAME keeps the queue as one")
 
 
 def _changed(each: Playlist, zone: ZoneInfo) -> str:
-    return instant(datetime.fromisoformat(each.modified), zone) if each.modified else "-"
+    return format_instant(datetime.fromisoformat(each.modified), zone) if each.modified else "-"
 
 
 @music_command("show", "List what is in a playlist.", group=_playlists)

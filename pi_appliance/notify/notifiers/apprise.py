@@ -33,7 +33,7 @@ class Options:
 
     def check(self) -> list[tuple[tuple[str | int, ...], str, str]]:
         """Return the path, the problem and the correction of each invalid key."""
-        found = addresses.find_problem(self.url, _EXAMPLE)
+        found = addresses.find_address_problem(self.url, _EXAMPLE)
         return [(("url",), *found)] if found else []
 
     def names(self) -> tuple[str, ...]:
@@ -42,7 +42,7 @@ class Options:
 
     def __str__(self) -> str:
         """Return the redacted address."""
-        return addresses.redact(self.url)
+        return addresses.redact_address(self.url)
 
 
 def missing_secrets(options: Options, secrets: Mapping[str, str]) -> str:
@@ -61,7 +61,7 @@ def connect(options: Options, secrets: Mapping[str, str]) -> "Sender":
         raise Refused(missing)
     import apprise  # noqa: PLC0415 - half a second and 35 MB that only a process which sends shall pay
 
-    return Sender(apprise, addresses.substitute(options.url, secrets))
+    return Sender(apprise, addresses.substitute_secrets(options.url, secrets))
 
 
 class Sender:

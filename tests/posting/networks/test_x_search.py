@@ -68,7 +68,7 @@ def test_a_picture_without_words_is_found(server):
         (Post("see https://example.org"), Post("see https://t.co/abc")),
     ],
 )
-def test_what_only_looks_like_it_is_not_it(server, there, wanted):
+def test_what_read_onlys_like_it_is_not_it(server, there, wanted):
     network = connected(server)
     network.post(there, key="k")
     assert network.find_post(wanted, key="k", known_ids=()) is None
