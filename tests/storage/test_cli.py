@@ -3,7 +3,7 @@
 import sqlite3
 import tarfile
 
-from tests.installation import House
+from tests.installation import Installation
 
 JOB = "greet:\n  kind: command\n  schedule: '@daily'\n  with: {run: ['true']}"
 
