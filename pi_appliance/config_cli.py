@@ -46,7 +46,7 @@ def check(config: Path) -> None:
     stumbles = loader.config_warnings(read, known, clock.now())
     for problem in stumbles:
         click.echo(f"{problem} (warning)", err=True)
-    for note in crontab.notes(read):
+    for note in crontab.missing_entry_notes(read):
         click.echo(f"{loader.display_path(read.path)}: {note} (warning)", err=True)
     counts = (_count(read.jobs, "job"), _count(read.networks, "network"), _count(stations, "station"))
     verdict = "it can be used, but see above" if stumbles else "all well"

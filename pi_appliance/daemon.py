@@ -29,9 +29,8 @@ from pi_appliance.operations import Values
 from pi_appliance.posting.sender import PendingPostsRunner
 from pi_appliance.scheduling import crontab
 from pi_appliance.scheduling.appliance import Appliance
-from pi_appliance.scheduling.child_runs import Runs
-from pi_appliance.scheduling.run_requests import RequestRunner
-from pi_appliance.scheduling.scheduler import Scheduler, nap_until
+from pi_appliance.scheduling.child_runs import ChildRuns, RequestRunner
+from pi_appliance.scheduling.scheduler import Scheduler, sleep_until_event
 from pi_appliance.storage.model import iso_time
 from pi_appliance.storage.queues import Outbox
 from pi_appliance.system import clock, locks
@@ -62,7 +61,7 @@ class Daemon:
         self.appliance = appliance
         self._secrets = secrets.load(appliance.config.path, os.environ)
         self._wakeup = asyncio.Event()
-        self.runs = Runs(appliance.config.path, on_end=self._wakeup.set)
+        self.runs = ChildRuns(appliance.config.path, on_end=self._wakeup.set)
         self.hub = self._create_hub()
         self.usb_drives = UsbDrives(lambda: self.appliance.config.usb, lambda: self.hub)
         self._outbox = OutboxDispatcher(appliance.config.path, appliance.config.state_dir, Outbox(appliance.store))
@@ -77,8 +76,8 @@ class Daemon:
             appliance,
             self.runs,
             clock=clock.SystemClock(),
-            nap=lambda secs: nap_until(self._wakeup, secs),
-            also=self._tick_services,
+            sleep=lambda secs: sleep_until_event(self._wakeup, secs),
+            on_tick=self._tick_services,
         )
         self._service_types, self._services, self._print_line = services, list[Service](), print_line
         self.started_at = clock.now()
@@ -134,11 +133,11 @@ class Daemon:
     async def _tick_services(self) -> float:
         await self._outbox.look()
         await self._pending_posts.tick()
-        return await self._requests.look()
+        return await self._requests.tick()
 
     def request_reload(self) -> None:
         """Have the configuration read again. Raises ConfigError with every problem; then nothing changes."""
-        self.appliance.reloaded()
+        self.appliance.reload()
         self._reload.set()
 
     def wake(self) -> None:
@@ -175,13 +174,13 @@ class Daemon:
         """
         before, previous_secrets = self.appliance.config, self._secrets
         try:
-            appliance, self._secrets = self.appliance.reloaded(), secrets.load(before.path, os.environ)
+            appliance, self._secrets = self.appliance.reload(), secrets.load(before.path, os.environ)
         except ApplianceError as error:
             self._say(f"the new configuration is wrong, so the old one stays in use:\n{error}")
             return music
-        await self.scheduler.look()  # slots until now follow the old schedules
+        await self.scheduler.tick()  # slots until now follow the old schedules
         self.appliance = appliance
-        self.scheduler.take_over(appliance)
+        self.scheduler.reload(appliance)
         after = appliance.config
         player_changed = (
             music_services.music_settings(after) != music_services.music_settings(before)
@@ -207,7 +206,7 @@ class Daemon:
         return music
 
     def _say_next_job(self) -> None:
-        for note in crontab.notes(self.appliance.config):
+        for note in crontab.missing_entry_notes(self.appliance.config):
             self._say(note)
         self._say(self._status().removeprefix("STATUS="))
 
@@ -219,7 +218,7 @@ class Daemon:
         await self._outbox.stop()
         stop_now = asyncio.create_task(self._stop_now.wait())
         grace = self.appliance.config.stop_grace.total_seconds()
-        runs = asyncio.create_task(self.runs.stop(grace, at_once=self._requests.sessions()))
+        runs = asyncio.create_task(self.runs.stop(grace, at_once=self._requests.jobs_with_checkpoint()))
         await asyncio.wait([stop_now, runs], return_when=asyncio.FIRST_COMPLETED)
         if not runs.done():
             await _cancel(runs)
@@ -267,7 +266,7 @@ async def status(services: Services, _: Values) -> object:
         "running": [{"job": run.job, "run": run.id} for run in appliance.store.active_runs()],
         "next": {"job": upcoming[1], "at": iso_time(upcoming[0])} if upcoming else None,
         "player_error": daemon.hub.error or None,
-        "scheduler_error": daemon.scheduler.trouble or None,
+        "scheduler_error": daemon.scheduler.error or None,
     }
 
 

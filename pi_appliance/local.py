@@ -17,7 +17,7 @@ from pi_appliance.music.usb import drives
 from pi_appliance.music.usb.drives import UsbDrive
 from pi_appliance.operations import Operation, Values
 from pi_appliance.scheduling.appliance import Appliance
-from pi_appliance.scheduling.child_runs import Runs
+from pi_appliance.scheduling.child_runs import ChildRuns
 from pi_appliance.system import clock, locks
 from pi_appliance.web.actions import Actions
 from pi_appliance.web.interface import Daemon, Services
@@ -52,7 +52,7 @@ class _LocalDaemon:
         self.appliance = appliance
         self.hub = _LocalHub(appliance)
         self.usb_drives = _LocalUsbDrives(appliance, self.hub)
-        self.runs = Runs(appliance.config.path)
+        self.runs = ChildRuns(appliance.config.path)
 
     @property
     def scheduler(self) -> NoReturn:

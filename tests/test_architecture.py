@@ -30,7 +30,7 @@ MAY_IMPORT = {
 """What wires everything may import all: app, daemon and the other modules at the top of the package."""
 
 # The schedule's grammar is needed to read the configuration, and imports nothing but itself.
-GRAMMAR = {"scheduling.model", "scheduling.schedule", "scheduling.cron", "scheduling.dst", "scheduling.lints"}
+GRAMMAR = {"scheduling.schedule", "scheduling.cron", "scheduling.instants", "scheduling.explanation"}
 
 PURE = {
     "config.units",
@@ -39,9 +39,8 @@ PURE = {
     "posting.lines",
     "posting.x_text",
     "scheduling.cron",
-    "scheduling.dst",
+    "scheduling.instants",
     "scheduling.due",
-    "scheduling.model",
     "scheduling.schedule",
 }
 """Modules of rules: no clock, disk, network or thread."""

@@ -23,7 +23,7 @@ from pi_appliance.config import units
 from pi_appliance.config.units import Days, Money, Names, Percent, Size
 from pi_appliance.errors import ConfigError, Problem, suggest
 from pi_appliance.scheduling import schedule
-from pi_appliance.scheduling.model import Chance, Schedule
+from pi_appliance.scheduling.schedule import Chance, Schedule
 
 YamlPath = tuple[str | int, ...]
 _Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # the C parser is not there on every 32-bit Pi

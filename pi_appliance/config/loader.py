@@ -15,9 +15,8 @@ from pi_appliance.config import secrets as secret_names
 from pi_appliance.config.binding import Tree, structure
 from pi_appliance.config.model import Config, Job, Notify, PluginConfig, StartedBy
 from pi_appliance.errors import ConfigError, ConfigNotFound, InvalidOption, Problem, Refused, UnknownName, suggest
-from pi_appliance.scheduling import lints as cron_lints
-from pi_appliance.scheduling import schedule as schedules
-from pi_appliance.scheduling.model import Every
+from pi_appliance.scheduling import explanation, schedule
+from pi_appliance.scheduling.schedule import Every
 
 CONFIG_NAME = "appliance.yaml"
 
@@ -92,9 +91,12 @@ def config_warnings(config: Config, secrets: Mapping[str, str], now: datetime) -
 def _schedule_lints(tree: Tree, config: Config, now: datetime) -> Iterator[Problem]:
     jobs: Any = tree.data["jobs"] if isinstance(tree.data, Mapping) and config.jobs else {}
     for name, job in config.jobs.items():
-        for place, schedule in schedules.parts(jobs[name]["schedule"]) if job.schedule else ():
-            for expression in schedule.expressions:
-                lints = (*cron_lints.lints(expression), *cron_lints.change_lints(expression, config.zone_of(job), now))
+        for place, entry in schedule.find_expressions(jobs[name]["schedule"]) if job.schedule else ():
+            for expression in entry.expressions:
+                lints = (
+                    *explanation.find_lints(expression),
+                    *explanation.find_dst_lints(expression, config.zone_of(job), now),
+                )
                 yield from (tree.problem(("jobs", name, "schedule", *place), wrong, right) for wrong, right in lints)
 
 

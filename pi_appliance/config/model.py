@@ -12,7 +12,7 @@ from typing import Annotated, Any
 from zoneinfo import ZoneInfo
 
 from pi_appliance.config.units import EVERY_DAY, Days, Percent, Size
-from pi_appliance.scheduling.model import Chance, Schedule
+from pi_appliance.scheduling.schedule import Chance, Schedule
 
 Issues = list[tuple[tuple[str | int, ...], str, str]]
 """What is wrong with values: where, what, and what would be right."""

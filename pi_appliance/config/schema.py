@@ -31,7 +31,7 @@ from pi_appliance.config.model import (
     Web,
 )
 from pi_appliance.config.units import Days, Money, Names, Percent, Size
-from pi_appliance.scheduling.model import AtBoot, Chance, Cron, Every
+from pi_appliance.scheduling.schedule import AtBoot, Chance, Cron, Every
 
 _DURATION = {
     "type": "string",

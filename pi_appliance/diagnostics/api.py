@@ -12,7 +12,7 @@ from starlette.responses import JSONResponse, Response
 
 from pi_appliance import __version__
 from pi_appliance.errors import ApplianceError
-from pi_appliance.scheduling import cron
+from pi_appliance.scheduling import instants
 from pi_appliance.storage.model import Outcome, is_failing
 from pi_appliance.system import machine
 from pi_appliance.system.machine import Sensors, free_space
@@ -195,7 +195,7 @@ class HealthEndpoint:
         return JSONResponse({"ok": False, "why": why}, 503) if why else JSONResponse({"ok": True})
 
     def _trouble(self) -> str:
-        silent = self._ticks() - self._daemon.scheduler.beat
+        silent = self._ticks() - self._daemon.scheduler.last_tick
         if silent >= _MAX_SILENCE:
             return f"the scheduler has not looked at the clock for {silent:.0f} seconds"
         try:
@@ -225,7 +225,7 @@ class MetricsEndpoint:
         next_slots = {
             name: slot.timestamp()
             for name, job in config.jobs.items()
-            if job.schedule and (slot := next(cron.fire_times(job.schedule, now, config.zone_of(job)), None))
+            if job.schedule and (slot := next(instants.fire_times(job.schedule, now, config.zone_of(job)), None))
         }
         room = None
         with contextlib.suppress(OSError):

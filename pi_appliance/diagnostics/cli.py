@@ -16,7 +16,7 @@ from pi_appliance.config.secrets import MARK, Redactor, secret_names
 from pi_appliance.diagnostics import job_checks, machine_checks
 from pi_appliance.diagnostics.context import CheckResult, DiagnosticContext, Status, warn
 from pi_appliance.errors import ApplianceError, ConfigNotFound
-from pi_appliance.scheduling.crontab_files import SystemCrontab, UserCrontab
+from pi_appliance.scheduling.crontab import SystemCrontab, UserCrontab
 from pi_appliance.storage import model
 from pi_appliance.storage.model import Outcome, Run
 from pi_appliance.system import files, machine, systemd

@@ -29,9 +29,9 @@ from pi_appliance.music.stations.service import load_stations
 from pi_appliance.posting.model import PENDING_STATES, PostState
 from pi_appliance.posting.store import PostDatabase
 from pi_appliance.puzzles.kernels import kernel_states
-from pi_appliance.scheduling import cron, crontab
-from pi_appliance.scheduling.crontab_files import SystemCrontab, UserCrontab
-from pi_appliance.scheduling.model import AtBoot
+from pi_appliance.scheduling import crontab, instants
+from pi_appliance.scheduling.crontab import SystemCrontab, UserCrontab
+from pi_appliance.scheduling.schedule import AtBoot
 from pi_appliance.storage.history import Store
 from pi_appliance.storage.model import Outcome, Run, latest_significant_run
 from pi_appliance.system import files
@@ -63,7 +63,7 @@ def check_cron(context: DiagnosticContext) -> Iterator[CheckResult]:
         yield skipped(name, UNKNOWN if context.error else _NONE)
     elif shutil.which("crontab", path=context.environment.get("PATH", os.defpath)) is None:
         yield fail(name, "it is not installed, and jobs are to run by it", "sudo apt install cron")
-    elif not crontab.daemon_runs():
+    elif not crontab.is_cron_running():
         yield fail(name, "it is installed but does not run", _start(context))
     else:
         yield ok(name, "it runs")
@@ -80,14 +80,14 @@ def check_crontab(context: DiagnosticContext) -> Iterator[CheckResult]:
         yield skipped(name, UNKNOWN)
         return
     faults = [
-        *crontab.faults(context.root / _SYSTEM),
-        *crontab.misnamed((context.root / _SYSTEM).parent),
+        *crontab.find_faults(context.root / _SYSTEM),
+        *crontab.find_misnamed_files((context.root / _SYSTEM).parent),
     ]
     for fault in faults:
-        yield fail(name, fault.why, fault.mend)
+        yield fail(name, fault.reason, fault.remedy)
     places = list(_places(context, config))
     if len(places) > 1:
-        both = " and ".join(place.table.place for place in places)
+        both = " and ".join(place.table.name for place in places)
         yield warn(name, f"entries stand in two places, {both}; one is enough", places[1].command("uninstall", context))
     for place in places:
         yield from _compared(name, context, config, place)
@@ -105,16 +105,16 @@ def _compared(name: str, context: DiagnosticContext, config: Config, place: _Pla
         return
     zone = ZoneInfo(loader.machine_zone())
     try:
-        entries = crontab.lines(config, place.program, zone=zone, now=context.clock.now(), user=place.user)
+        entries = crontab.build_entries(config, place.program, zone=zone, now=context.clock.now(), user=place.user)
         plan = place.table.plan(entries)
     except ApplianceError as error:
         yield fail(name, *error_result(error, place.command("plan", context)))
         return
-    if plan.changes:
-        yield fail(name, f"{plan.place} is not in step with the configuration", fix)
+    if plan.has_changes:
+        yield fail(name, f"{plan.name} is not in step with the configuration", fix)
     else:
         count = "1 entry" if len(entries) == 1 else f"{len(entries)} entries"
-        yield ok(name, f"{plan.place}: {count}, in step with the configuration")
+        yield ok(name, f"{plan.name}: {count}, in step with the configuration")
 
 
 def _places(context: DiagnosticContext, config: Config) -> Iterator[_Place]:
@@ -254,8 +254,10 @@ def _left_out(context: DiagnosticContext, config: Config, job: Job, runs: Sequen
     until = now - (job.misfire_grace + job.jitter + job.catch_up.stagger + _LATE)
     if until <= since:
         return None
-    slot = cron.last_slot(job.schedule, until, config.zone_of(job), within=until - since)
-    if slot is None or any(run.started >= slot or (run.scheduled_for or "") >= cron.slot_key(slot) for run in runs):
+    slot = instants.last_slot(job.schedule, until, config.zone_of(job), within=until - since)
+    if slot is None or any(
+        run.started >= slot or (run.scheduled_for or "") >= instants.format_slot(slot) for run in runs
+    ):
         return None
     return slot
 

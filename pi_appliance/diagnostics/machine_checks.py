@@ -17,7 +17,7 @@ from pi_appliance.config.units import format_size
 from pi_appliance.diagnostics.context import HISTORY, UNKNOWN, CheckResult, DiagnosticContext, fail, ok, skipped, warn
 from pi_appliance.errors import ApplianceError
 from pi_appliance.scheduling import crontab
-from pi_appliance.scheduling.model import Cron
+from pi_appliance.scheduling.schedule import Cron
 from pi_appliance.system import files, http, machine
 from pi_appliance.system import machine as mounts
 from pi_appliance.system import systemd as systemd_units
@@ -85,7 +85,7 @@ def check_time_zone(context: DiagnosticContext) -> Iterator[CheckResult]:
     wrong = [
         (job, zone)
         for job in by_cron
-        if context.config and not crontab.same_clock(zone := context.config.zone_of(job), ZoneInfo(machine), now)
+        if context.config and not crontab.have_same_rules(zone := context.config.zone_of(job), ZoneInfo(machine), now)
     ]
     for job, zone in wrong[:1]:
         why = f"{job.name} is to go by {zone.key}, but cron starts it by the machine's zone, {machine}"

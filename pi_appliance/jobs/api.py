@@ -153,7 +153,7 @@ class JobApi:
     async def slots(self, call: Call) -> object:
         """Return the results of the slots of a job, the newest first."""
         statuses = pages.newest(self._daemon.appliance, call.path["name"], self._now())
-        return [slot_ledger.values(each) for each in islice(statuses, call.given["limit"])]
+        return [slot_ledger.serialize_slot(each) for each in islice(statuses, call.given["limit"])]
 
     async def runs(self, call: Call) -> object:
         """Return the history, the newest first."""

@@ -172,7 +172,7 @@ class Attempts:
     def _hold(self, sensors: Sensors, look: float) -> process.Suspend | None:
         if self.job.suspend_when is None:
             return None
-        return process.Suspend(conditions.Pause(self.job.suspend_when, sensors).why, self._paused, look)
+        return process.Suspend(conditions.SuspendMonitor(self.job.suspend_when, sensors).reason, self._paused, look)
 
     def _paused(self, why: str) -> None:
         done, note = self.progress
@@ -180,7 +180,7 @@ class Attempts:
 
     def _tell_what_is_missing(self, sensors: Sensors) -> None:
         """Add missing sensors to the details of each run, and to the log of the first one."""
-        missing = conditions.missing(self.job, sensors)
+        missing = conditions.missing_sensors(self.job, sensors)
         if not missing:
             return
         self.facts["no-sensor"] = " ".join(missing)

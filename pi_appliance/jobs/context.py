@@ -18,7 +18,7 @@ from typing import IO, Any
 from pi_appliance.config.model import Config
 from pi_appliance.errors import Refused, Unavailable
 from pi_appliance.jobs.reports import ReportSet, report_set
-from pi_appliance.scheduling.due import uniform_for_label
+from pi_appliance.scheduling.schedule import uniform_for_label
 from pi_appliance.storage.history import Store
 from pi_appliance.storage.model import Trigger
 from pi_appliance.system import clock, files

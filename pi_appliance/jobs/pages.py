@@ -23,9 +23,9 @@ from pi_appliance.jobs import pages_svg, report_files
 from pi_appliance.jobs import reports as editions
 from pi_appliance.music.model import Station
 from pi_appliance.posting.preview import post_digest
-from pi_appliance.scheduling import cron
+from pi_appliance.scheduling import explanation
 from pi_appliance.scheduling.appliance import Appliance, JobView, Slot
-from pi_appliance.scheduling.slot_ledger import SlotStatus, accounts
+from pi_appliance.scheduling.slot_ledger import SlotStatus, slot_statuses
 from pi_appliance.storage import model
 from pi_appliance.storage.history import Pause
 from pi_appliance.storage.model import Run
@@ -57,7 +57,7 @@ def newest(appliance: Appliance, name: str, now: datetime) -> Iterator[SlotStatu
     """
     job = appliance.job(name)
     appliance.sweep()
-    return accounts(appliance, job, now)
+    return slot_statuses(appliance, job, now)
 
 
 def shown(appliance: Appliance, name: str, now: datetime) -> Slots:
@@ -209,7 +209,7 @@ class Pages:
             "job.html",
             job=name,
             card=self._build_card(view, now) if view else None,
-            schedule=cron.explain(schedule) if schedule else "",
+            schedule=explanation.describe_schedule(schedule) if schedule else "",
             slots=shown(appliance, name, now) if view else None,
             runs=runs[:_ROWS],
             older=runs[_ROWS - 1].id if len(runs) > _ROWS else None,

@@ -15,10 +15,10 @@ from pi_appliance.errors import ApplianceError, Refused, Unavailable, UnknownNam
 from pi_appliance.jobs import attempts as pings
 from pi_appliance.jobs import sessions
 from pi_appliance.jobs.attempts import AttemptResult, Attempts, Listener
-from pi_appliance.scheduling import conditions, cron, dependencies, slot_ledger
+from pi_appliance.scheduling import conditions, instants, slot_ledger
 from pi_appliance.scheduling.appliance import Appliance
-from pi_appliance.scheduling.due import BY_A_PERSON, is_selected, uniform
-from pi_appliance.scheduling.model import AtBoot, Cron, Every
+from pi_appliance.scheduling.due import SKIPPED_BY_USER
+from pi_appliance.scheduling.schedule import AtBoot, Cron, Every, is_selected, uniform_for_slot
 from pi_appliance.scheduling.slot_ledger import account_for_cron
 from pi_appliance.storage import backup
 from pi_appliance.storage.history import UNKNOWN_RUN
@@ -161,7 +161,9 @@ class _RunSpec:
             return 0.0
         if not self.job.jitter or self.misfire or not self.picked(appliance):
             return 0.0
-        begin = datetime.fromisoformat(self.due) + self.job.jitter * uniform(appliance.secret, self.job.name, self.due)
+        begin = datetime.fromisoformat(self.due) + self.job.jitter * uniform_for_slot(
+            appliance.secret, self.job.name, self.due
+        )
         return max(0.0, (begin - now).total_seconds())
 
 
@@ -180,7 +182,7 @@ def _execute_run(
         lock = held.enter_context(locks.acquire(path, patience=patience, give_up=lambda: stop.signal))
         now = clock.now()
         if lock is not None:
-            appliance.close_the_ones_before(job.name, lock)
+            appliance.close_interrupted_runs(job.name, lock)
             if reason is None:
                 sessions.discard_signal(appliance, job, request.named)
         number, used_by = store.start_run(
@@ -189,7 +191,7 @@ def _execute_run(
         with contextlib.suppress(Unavailable):  # the next run records it
             if request.trigger is Trigger.CRON and request.due is not None:
                 account_for_cron(appliance, job, request.due, now)
-            slot_ledger.forget_until(appliance, job.name, request.due)
+            appliance.clear_skip(job.name, request.due)
         verdict = reason if used_by is None else _skipped_result(request, used_by)
         if verdict is None and lock is None:
             verdict = AttemptResult(Outcome.SKIPPED, _overlap_reason(appliance, job.name), {})
@@ -224,7 +226,7 @@ def _execute_run(
             details=verdict.details,
             attempts=attempts,
         )
-        ended = appliance.write_end(ended, lock)
+        ended = appliance.save_result(ended, lock)
     if start:
         start.wait()
     return ended
@@ -273,8 +275,10 @@ def _require_slot(appliance: Appliance, job: Job, due: str) -> None:
             real = clock.boot_id()
         case Cron() | Every():
             just_before = datetime.fromisoformat(due) - timedelta(microseconds=1) if due[:1].isdigit() else clock.now()
-            real = cron.slot_key(next(cron.fire_times(job.schedule, just_before, appliance.config.zone_of(job))))
-        case None if job.depends_on and dependencies.names_dependencies(job, due, appliance):
+            real = instants.format_slot(
+                next(instants.fire_times(job.schedule, just_before, appliance.config.zone_of(job)))
+            )
+        case None if job.depends_on and slot_ledger.is_dependency_key(job, due, appliance):
             real = due
     if due != real:
         raise UnknownName(f"slot of {job.name}", due, [real] if real else [])
@@ -287,16 +291,16 @@ def _current_slot(job: Job, now: datetime, appliance: Appliance, *, by_hand: boo
         return None, "its schedule is gone; take the entry out with: pi-appliance jobs install"
     if isinstance(job.schedule, AtBoot):
         return clock.boot_id(), ""
-    slot = cron.last_slot(job.schedule, now, zone, within=job.misfire_grace)
+    slot = instants.last_slot(job.schedule, now, zone, within=job.misfire_grace)
     if slot is not None:
-        return cron.slot_key(slot), ""
+        return instants.format_slot(slot), ""
     if by_hand:  # between two slots: the next one, which is then used
-        return cron.slot_key(next(cron.fire_times(job.schedule, now, zone))), ""
-    slot = cron.last_slot(job.schedule, now, zone, within=max(job.misfire_grace, _LONGEST_REPLAY))
+        return instants.format_slot(next(instants.fire_times(job.schedule, now, zone))), ""
+    slot = instants.last_slot(job.schedule, now, zone, within=max(job.misfire_grace, _LONGEST_REPLAY))
     if slot is None:
         return None, "its schedule names no slot here; bring cron in step with: pi-appliance jobs install"
     late = units.format_duration(timedelta(seconds=int((now - slot).total_seconds())))
-    return cron.slot_key(slot), f"{late} late, more than its grace of {units.format_duration(job.misfire_grace)}"
+    return instants.format_slot(slot), f"{late} late, more than its grace of {units.format_duration(job.misfire_grace)}"
 
 
 def _skip_reason(appliance: Appliance, request: _RunSpec, stop: process.StopSignal) -> AttemptResult | None:
@@ -309,11 +313,12 @@ def _skip_reason(appliance: Appliance, request: _RunSpec, stop: process.StopSign
         return None
     if pause is not None and pause.is_active(clock.now()) and request.trigger is not Trigger.MANUAL:
         return AttemptResult(Outcome.SKIPPED, "paused", {})
-    if request.trigger is not Trigger.MANUAL and slot_ledger.is_skipped(appliance, job.name, request.due):
-        return AttemptResult(Outcome.SKIPPED, BY_A_PERSON, {})
+    is_skipped = request.due is not None and request.due == appliance.store.requests.skipped_slot(job.name)
+    if is_skipped and request.trigger is not Trigger.MANUAL:
+        return AttemptResult(Outcome.SKIPPED, SKIPPED_BY_USER, {})
     if not request.picked(appliance):
         return AttemptResult(Outcome.SKIPPED, f"by chance ({job.chance})", {})
-    if request.due is not None and (unmet := conditions.unmet_here(job, appliance.config, stop)):
+    if request.due is not None and (unmet := conditions.find_unmet_condition(job, appliance.config, stop)):
         return AttemptResult(Outcome.SKIPPED, unmet, {})
     return None
 

@@ -16,7 +16,7 @@ from pi_appliance.errors import Refused, Unavailable
 from pi_appliance.music.model import AddResult, Capability, Entry, Page, PlayerState, QueuePosition, Source, TrackRating
 from pi_appliance.music.player import Player
 from pi_appliance.music.ratings import RatingStore
-from pi_appliance.scheduling import dst
+from pi_appliance.scheduling import instants
 from pi_appliance.storage.database import Database, KeyValueStore
 from pi_appliance.system import clock
 
@@ -42,20 +42,20 @@ def next_limit_change(policy: VolumePolicy | None, now: datetime, zone: ZoneInfo
         return None
     edges = sorted({edge for hours in policy.quiet for edge in (hours.from_, hours.to)})
     before = max_volume(policy, now.astimezone(zone))
-    for span in takewhile(lambda span: span.start < now + _SEARCH_PERIOD, dst.spans(zone, now)):
+    for span in takewhile(lambda span: span.start < now + _SEARCH_PERIOD, instants.offset_spans(zone, now)):
         for instant in _edge_instants(span, now, edges):
-            if max_volume(policy, span.local(instant)) != before:
+            if max_volume(policy, span.to_local(instant)) != before:
                 return instant
     return None
 
 
-def _edge_instants(span: dst.Span, now: datetime, edges: list[time]) -> list[datetime]:
+def _edge_instants(span: instants.OffsetSpan, now: datetime, edges: list[time]) -> list[datetime]:
     """Return the instants of `span` after `now` at which quiet hours may start or end, sorted."""
     low, high = max(span.start, now), min(span.end, now + _SEARCH_PERIOD)
-    first = span.local(low).date()
-    days = (first + timedelta(days=number) for number in range((span.local(high).date() - first).days + 1))
-    instants = [span.start, *(span.instant(datetime.combine(day, edge)) for day in days for edge in edges)]
-    return sorted(instant for instant in instants if now < instant and span.start <= instant < high)
+    first = span.to_local(low).date()
+    days = (first + timedelta(days=number) for number in range((span.to_local(high).date() - first).days + 1))
+    edge_times = [span.start, *(span.to_utc(datetime.combine(day, edge)) for day in days for edge in edges)]
+    return sorted(instant for instant in edge_times if now < instant and span.start <= instant < high)
 
 
 def _is_within(hours: QuietHours, local: datetime) -> bool:

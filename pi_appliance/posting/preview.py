@@ -18,9 +18,9 @@ from pi_appliance.posting.lines import LineOrder, PostLine, line_fingerprint, ma
 from pi_appliance.posting.model import PENDING_STATES, Post, PostState
 from pi_appliance.posting.store import PostDatabase
 from pi_appliance.posting.tweet_job import TWEET_KIND, Draft, RejectedLine, draft_line, format_date, read_lines
-from pi_appliance.scheduling import cron, due
+from pi_appliance.scheduling import instants, schedule
 from pi_appliance.scheduling.appliance import Appliance, Slot
-from pi_appliance.scheduling.due import BY_A_PERSON
+from pi_appliance.scheduling.due import SKIPPED_BY_USER
 from pi_appliance.system.machine import Sensors
 
 _MONTH = timedelta(days=365) / 12
@@ -74,7 +74,7 @@ class PostPreview:
             if self._pause is not None and self._pause.is_active(slot.at):
                 yield UpcomingPost(slot, "skipped: paused")
             elif slot.skipped and not slot.used:
-                yield UpcomingPost(slot, BY_A_PERSON)
+                yield UpcomingPost(slot, SKIPPED_BY_USER)
             elif slot.used or not slot.selected:
                 yield UpcomingPost(slot, "was used already" if slot.used else "skipped by chance")
             else:
@@ -104,7 +104,7 @@ class PostPreview:
         if self._job.schedule is None:
             return 0.0
         zone, end = self._appliance.config.zone_of(self._job), self._now + _YEAR
-        year = takewhile(lambda at: at < end, cron.fire_times(self._job.schedule, self._now, zone))
+        year = takewhile(lambda at: at < end, instants.fire_times(self._job.schedule, self._now, zone))
         slots = list(islice(year, _MAX_SLOTS))
         return len(slots) / 12 if len(slots) < _MAX_SLOTS else (_MAX_SLOTS - 1) * (_MONTH / (slots[-1] - slots[0]))
 
@@ -116,7 +116,7 @@ class PostPreview:
         if not drafts:
             return UpcomingPost(slot, "nothing: no line can be posted; see: pi-appliance tweets check")
         fingerprints = [line_fingerprint(each.line) for each in drafts]
-        draw = due.uniform_for_label(self._appliance.secret, self._job.name, cron.slot_key(slot.at), "line")
+        draw = schedule.uniform_for_label(self._appliance.secret, self._job.name, instants.format_slot(slot.at), "line")
         index = pick_line(fingerprints, self._used, self._options.order, draw)
         if index is None:
             return UpcomingPost(slot, "nothing: every line was posted")

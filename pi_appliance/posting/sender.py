@@ -28,7 +28,7 @@ from pi_appliance.storage.model import RESUME, Result, Trigger
 from pi_appliance.system import clock
 
 if TYPE_CHECKING:  # it loads asyncio, which a run does without
-    from pi_appliance.scheduling.child_runs import Runs
+    from pi_appliance.scheduling.child_runs import ChildRuns
 
 _MAX_SEARCH_TIME = timedelta(days=3)  # after the expiry of a post that may have been sent
 _MAX_DELAY = timedelta(hours=2)  # a longer one was scheduled while the clock was ahead
@@ -320,7 +320,7 @@ class PendingPostsRunner:
     def __init__(
         self,
         appliance: Callable[[], Appliance],
-        runs: "Runs",
+        runs: "ChildRuns",
         *,
         now: Callable[[], datetime] = clock.now,
         monotonic: Callable[[], float] = time.monotonic,

@@ -9,21 +9,22 @@ import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from itertools import islice
 from pathlib import Path
 from typing import Self
 
 from pi_appliance.config.loader import load_config
 from pi_appliance.config.model import Config, Job, NotifyTargets, StartedBy
 from pi_appliance.errors import Refused, Unavailable, UnknownName
-from pi_appliance.scheduling import cron
-from pi_appliance.scheduling.due import is_selected, uniform
-from pi_appliance.scheduling.model import Cron, Every
+from pi_appliance.scheduling import instants
+from pi_appliance.scheduling.schedule import Cron, Every, is_selected, uniform_for_slot
 from pi_appliance.storage.backup import open_history
 from pi_appliance.storage.history import Pause, Store, slot_key
 from pi_appliance.storage.model import Outcome, Run
 from pi_appliance.system import clock, files, locks
 
 log = logging.getLogger("pi_appliance.appliance")
+_MAX_SEARCHED = 1000  # slots searched for one that the chance selects
 _RANKS = {".html": 0, ".svg": 2, ".png": 2}
 
 
@@ -87,7 +88,7 @@ class Appliance:
         """Close the state."""
         self.store.close()
 
-    def reloaded(self) -> Self:
+    def reload(self) -> Self:
         """Return the appliance with the configuration read again and the same state.
 
         Raises:
@@ -127,11 +128,11 @@ class Appliance:
     def slots(self, name: str, after: datetime) -> Iterator[Slot]:
         """Yield the slots of a job after `after`."""
         job, skip = self.job(name), self.store.requests.skipped_slot(name)
-        for at in cron.fire_times(job.schedule, after, self.config.zone_of(job)) if job.schedule else ():
-            due = cron.slot_key(at)
+        for at in instants.fire_times(job.schedule, after, self.config.zone_of(job)) if job.schedule else ():
+            due = instants.format_slot(at)
             used = self.store.is_claimed(slot_key(name, due))
             selected = not used and due != skip and is_selected(job.chance, secret=self.secret, job=name, due=due)
-            starts_at = at + job.jitter * (uniform(self.secret, name, due) if job.jitter else 0)
+            starts_at = at + job.jitter * (uniform_for_slot(self.secret, name, due) if job.jitter else 0)
             yield Slot(name, at, selected, used, starts_at, due == skip)
 
     def jobs(self, now: datetime) -> list[JobView]:
@@ -164,9 +165,9 @@ class Appliance:
             for name in {run.job for run in self.store.active_runs()}:
                 with locks.acquire(self.lock_path(name)) as lock:
                     if lock is not None:
-                        self.close_the_ones_before(name, lock)
+                        self.close_interrupted_runs(name, lock)
 
-    def close_the_ones_before(self, name: str, lock: locks.Lock) -> None:
+    def close_interrupted_runs(self, name: str, lock: locks.Lock) -> None:
         """Close the unfinished runs of the job `name`.
 
         They are abandoned, unless `lock` contains their result.
@@ -178,7 +179,7 @@ class Appliance:
             self.store.finish_run(result.run_id, outcome, result.summary, now=now, attempts=attempts, told=targets)
         self.store.abandon_runs(name, now=clock.now(), told=self._notify_targets(name))
 
-    def write_end(self, run: Run, lock: locks.Lock | None) -> Run:
+    def save_result(self, run: Run, lock: locks.Lock | None) -> Run:
         """Save the end of `run` in the history and return the stored run.
 
         If that fails, the result is left in `lock` for the next holder.
@@ -209,7 +210,7 @@ class Appliance:
         """Return the notification targets of the job `name`, or None without such a job."""
         return NotifyTargets.for_job(self.config, self.config.jobs[name]) if name in self.config.jobs else None
 
-    def require_room(self) -> None:
+    def require_free_space(self) -> None:
         """Raise Unavailable, with advice, if no run could be saved now."""
         files.require_free_space(self.config.state_dir)
 
@@ -252,6 +253,54 @@ class Appliance:
     def _daemon_accounts_for(job: Job) -> bool:
         """Return whether the daemon accounts for the slots of `job`."""
         return job.started_by is StartedBy.DAEMON and isinstance(job.schedule, (Cron, Every))
+
+    def skip_slot(self, name: str, *, now: datetime) -> Slot:
+        """Skip the next slot of the job `name`, and return it. A second call has no effect.
+
+        Raises:
+            UnknownName: there is no such job.
+            Refused: its slots cannot be predicted, or it is paused.
+
+        """
+        job = self.job(name)
+        pause = self.store.slots.pauses().get(name)
+        if not isinstance(job.schedule, (Cron, Every)):
+            raise Refused(f"{name} has no times of its own, so there is no next one to skip")
+        if pause is not None and pause.is_active(now):
+            raise Refused(f"{name} pauses, so there is nothing to skip; go on with: pi-appliance jobs resume {name}")
+        for slot in islice(self.slots(name, now - job.jitter), _MAX_SEARCHED):
+            if slot.starts_at > now and (slot.selected or (slot.skipped and not slot.used)):
+                self.store.requests.set_skipped_slot(name, instants.format_slot(slot.at))
+                return slot
+        raise Refused(f"{name} has no slot to come that would be used")
+
+    def unskip_slot(self, name: str, *, now: datetime) -> Slot:
+        """Use the slot of the job `name` that was to be skipped, and return it.
+
+        Raises:
+            UnknownName: there is no such job.
+            Refused: no slot is to be skipped.
+
+        """
+        slot = self.skipped_slot(name, now - self.job(name).jitter)
+        if slot is None:
+            raise Refused(f"no slot of {name} is to be skipped")
+        self.store.requests.set_skipped_slot(name, None)
+        return slot
+
+    def skipped_slot(self, name: str, after: datetime) -> Slot | None:
+        """Return the slot of the job `name` after `after` that is to be skipped."""
+        skipped = self.store.requests.skipped_slot(name)
+        if skipped is None:
+            return None
+        slot = next((slot for slot in self.slots(name, after) if instants.format_slot(slot.at) >= skipped), None)
+        return slot if slot is not None and slot.skipped else None
+
+    def clear_skip(self, name: str, slot: str | None) -> None:
+        """Delete the mark of a slot to skip up to `slot`, which is accounted for."""
+        skipped = self.store.requests.skipped_slot(name)
+        if skipped is not None and slot is not None and slot[:1].isdigit() and skipped <= slot:
+            self.store.requests.set_skipped_slot(name, None)
 
     def cancel(self, name: str) -> Run:
         """Ask the run of the job `name` to end, and return it. An interrupted run is not resumed.

@@ -1,4 +1,9 @@
-"""Runs started by the daemon, each a process `pi-appliance jobs run NAME`."""
+"""Start requested runs at their time, and resume interrupted runs.
+
+The run that starts a request first consumes it (`Store.start_run`), so a second run does not find it.
+The time of a request is compared with the wall clock in each round, so it follows clock
+corrections.
+"""
 
 import asyncio
 import contextlib
@@ -6,17 +11,25 @@ import logging
 import os
 import signal
 import sys
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 
-from pi_appliance.errors import Unavailable
-from pi_appliance.storage.model import RESUME, Trigger
+from pi_appliance.config import units
+from pi_appliance.config.model import ConcurrencyPolicy, Job, NotifyTargets
+from pi_appliance.errors import ApplianceError, Unavailable
+from pi_appliance.scheduling.appliance import Appliance
+from pi_appliance.storage.model import RESUME, Outcome, Trigger
+from pi_appliance.storage.queues import JobCheckpoint, RunRequest
+from pi_appliance.system import locks
+from pi_appliance.system.clock import Clock
 from pi_appliance.system.runtime_socket import NO_HANDOVER
 
 log = logging.getLogger("pi_appliance.runs")
 
 
-class Runs:
+class ChildRuns:
     """Starts runs and knows which are active.
 
     Runs survive a killed daemon and record their result themselves.
@@ -25,7 +38,7 @@ class Runs:
     def __init__(self, config: Path, *, on_end: Callable[[], None] = lambda: None) -> None:
         """Create it for the configuration file `config`. `on_end` is called after each run."""
         self._config, self._on_end = config, on_end
-        self._going_on: dict[asyncio.Task[None], tuple[str, asyncio.subprocess.Process]] = {}
+        self._active: dict[asyncio.Task[None], tuple[str, asyncio.subprocess.Process]] = {}
         self._starting = asyncio.Lock()
         self._closed = False
 
@@ -75,13 +88,13 @@ class Runs:
                     f"{job} cannot be started: {error.strerror}; is this machine out of memory?"
                 ) from None
             task = asyncio.create_task(self._wait_for_end(job, process, ended))
-            self._going_on[task] = job, process
+            self._active[task] = job, process
         log.info("job=%s by=%s due=%s started", job, trigger, due or "-")
 
     async def _wait_for_end(self, job: str, process: asyncio.subprocess.Process, ended: Callable[[int], None]) -> None:
         status = await process.wait()
         if (task := asyncio.current_task()) is not None:
-            self._going_on.pop(task, None)
+            self._active.pop(task, None)
         log.info("job=%s ended status=%s", job, status)
         if not self._closed:  # at shutdown, the next daemon handles the slot
             ended(status)
@@ -89,7 +102,7 @@ class Runs:
 
     def is_running(self, job: str) -> bool:
         """Return whether a run of `job` that was started here is active."""
-        return any(name == job for name, _ in self._going_on.values())
+        return any(name == job for name, _ in self._active.values())
 
     async def close(self) -> None:
         """Start no more runs. A run that is being started has started when this returns."""
@@ -104,15 +117,213 @@ class Runs:
         """
         await self.close()
         self._send_stop(at_once)
-        if self._going_on:
-            log.info("waiting up to %.0f s for %d runs to end", grace, len(self._going_on))
-            await asyncio.wait(list(self._going_on), timeout=grace)
-        self._send_stop({job for job, _ in self._going_on.values()})
-        if self._going_on:
-            await asyncio.wait(list(self._going_on))
+        if self._active:
+            log.info("waiting up to %.0f s for %d runs to end", grace, len(self._active))
+            await asyncio.wait(list(self._active), timeout=grace)
+        self._send_stop({job for job, _ in self._active.values()})
+        if self._active:
+            await asyncio.wait(list(self._active))
 
     def _send_stop(self, jobs: Collection[str]) -> None:
-        for job, process in list(self._going_on.values()):
+        for job, process in list(self._active.values()):
             if job in jobs:
                 with contextlib.suppress(ProcessLookupError):
                     process.send_signal(signal.SIGTERM)
+
+
+log = logging.getLogger("pi_appliance.asking")
+NEVER = float("inf")
+_MIN_RETRY_DELAY = 5.0  # seconds between two attempts; doubled each time
+_MAX_RETRY_DELAY = 600.0  # seconds; after a longer run, the count starts again
+_POLL_INTERVAL = 5.0  # seconds; runs of other processes do not report their end
+_GRACE = timedelta(minutes=5)  # of a request for an unknown job
+_MAX_CHECKPOINT_AGE = timedelta(days=2)  # an alarm of last week must not ring again
+
+
+@dataclass(slots=True)
+class _StartAttempts:
+    """Number of starts, the last start by the monotonic clock, and the time of the next."""
+
+    count: int = 0
+    last: float = 0.0
+    next: float = 0.0
+
+    def start(self, steady: float) -> None:
+        """Record one more start and delay the next one."""
+        self.count = 1 if steady - self.last > _MAX_RETRY_DELAY else self.count + 1
+        self.last = steady
+        self.next = steady + min(_MIN_RETRY_DELAY * 2.0 ** min(self.count - 1, 30), _MAX_RETRY_DELAY)
+
+
+class RequestRunner:
+    """Starts requests and resumes checkpoints. The daemon calls `tick` in each round.
+
+    Args:
+        appliance: returns the appliance with the current configuration.
+        runs: starts the processes.
+        clock: the clocks of this machine.
+        trusted: returns whether the wall clock is trusted. Timed requests wait until then.
+
+    """
+
+    def __init__(
+        self, appliance: Callable[[], Appliance], runs: ChildRuns, *, clock: Clock, trusted: Callable[[], bool]
+    ) -> None:
+        self._appliance, self._runs, self._clock, self._trusted = appliance, runs, clock, trusted
+        self._attempts: dict[str, _StartAttempts] = {}  # by the name of the request, or of the job with a checkpoint
+        self._starting_requests: set[str] = set()  # requests whose run is about to consume them
+        self._last_error = ""
+        self._pruned: Appliance | None = None
+
+    async def tick(self) -> float:
+        """Start everything that is due. Return the seconds until the next start.
+
+        It reads two small tables.
+        """
+        try:
+            self._prune_removed_jobs()
+            requests, checkpoints = (
+                self._appliance().store.requests.pending(),
+                self._appliance().store.requests.checkpoints(),
+            )
+            for request in requests:
+                await self._start_request(request)
+            for checkpoint in checkpoints:
+                await self._resume_checkpoint(checkpoint)
+            self._prune_attempts(
+                {request.slot_name for request in requests} | {checkpoint.job for checkpoint in checkpoints}
+            )
+            self._last_error = ""
+        except (ApplianceError, OSError) as error:
+            if str(error) != self._last_error:
+                log.warning("what was asked for is not started: %s", error)
+            self._last_error = str(error)
+            return _POLL_INTERVAL
+        return min([*self._request_delays(requests), *self._checkpoint_delays(checkpoints)], default=NEVER)
+
+    def jobs_with_checkpoint(self) -> set[str]:
+        """Return the jobs with a checkpoint, which the next daemon resumes."""
+        with contextlib.suppress(ApplianceError):
+            return {checkpoint.job for checkpoint in self._appliance().store.requests.checkpoints()}
+        return set()
+
+    async def _start_request(self, request: RunRequest) -> None:
+        if (
+            not self._is_due(request)
+            or request.slot_name in self._starting_requests
+            or self._is_delayed(request.slot_name)
+        ):
+            return
+        job = self._appliance().config.jobs.get(request.job)  # None if our configuration is outdated
+        if self._clock.now() - request.run_at > (job.misfire_grace if job else _GRACE):
+            self._misfire(request, job)
+            return
+        if self._waits_for_run(request):
+            return
+        self._appliance().require_free_space()
+        self._record_start(request.slot_name)
+        self._starting_requests.add(request.slot_name)
+        try:
+            await self._runs.start(
+                request.job,
+                Trigger.DAEMON,
+                due=request.slot_name,
+                ended=lambda _: self._starting_requests.discard(request.slot_name),
+            )
+        except BaseException:
+            self._starting_requests.discard(request.slot_name)
+            raise
+
+    def _waits_for_run(self, request: RunRequest) -> bool:
+        """Return whether `request` waits for an active run, which keeps requests in order."""
+        job = self._appliance().config.jobs.get(request.job)
+        return job is not None and job.concurrency is ConcurrencyPolicy.QUEUE and self._is_active(request.job)
+
+    def _is_due(self, request: RunRequest) -> bool:
+        return request.immediate or (self._trusted() and request.run_at <= self._clock.now())
+
+    def _misfire(self, request: RunRequest, job: Job | None) -> None:
+        """Consume `request`, which is too late.
+
+        It is recorded in the history, or in the log without `job`.
+        """
+        appliance, now = self._appliance(), self._clock.now()
+        store = appliance.store
+        if job is None:
+            store.requests.remove(request.id)
+            log.warning("job=%s is not in the file: what was asked of it is dropped", request.job)
+            return
+        late = units.format_duration(timedelta(seconds=int((now - request.run_at).total_seconds())))
+        grace = units.format_duration(job.misfire_grace)
+        why = f"asked for at a time that is {late} past, more than its grace of {grace}"
+        run, before = store.start_run(
+            job=job.name, kind=job.kind, trigger=Trigger.DAEMON, due=request.slot_name, now=now
+        )
+        if before is None:
+            store.finish_run(run, Outcome.MISFIRED, why, now=now, told=NotifyTargets.for_job(appliance.config, job))
+        else:
+            store.finish_run(run, Outcome.SKIPPED, f"{request.slot_name} was taken already", now=now)
+
+    async def _resume_checkpoint(self, checkpoint: JobCheckpoint) -> None:
+        """Resume `checkpoint`, unless a run is active or the last attempt is too recent."""
+        appliance = self._appliance()
+        if (
+            checkpoint.job not in appliance.config.jobs
+            or self._is_active(checkpoint.job)
+            or self._is_delayed(checkpoint.job)
+        ):
+            return
+        if self._clock.now() - checkpoint.saved_at > _MAX_CHECKPOINT_AGE:
+            appliance.store.requests.delete_checkpoint(checkpoint.job)
+            log.warning(
+                "job=%s what it was in the middle of on %s is dropped: too long ago",
+                checkpoint.job,
+                checkpoint.saved_at.date(),
+            )
+            return
+        appliance.require_free_space()
+        self._record_start(checkpoint.job)
+        await self._runs.start(checkpoint.job, Trigger.DAEMON, due=RESUME)
+
+    def _is_active(self, job: str) -> bool:
+        return self._runs.is_running(job) or locks.is_locked(self._appliance().lock_path(job))
+
+    def _prune_removed_jobs(self) -> None:
+        """Delete requests and checkpoints of jobs that are no longer in the configuration.
+
+        This happens once after each reading of the configuration.
+        """
+        appliance = self._appliance()
+        if appliance is not self._pruned:
+            for job in appliance.store.requests.prune(appliance.config.jobs):
+                log.warning("job=%s is no longer in the file: what was asked of it, or held by it, is dropped", job)
+            self._pruned = appliance
+
+    def _is_delayed(self, name: str) -> bool:
+        return name in self._attempts and self._clock.monotonic() < self._attempts[name].next
+
+    def _record_start(self, name: str) -> None:
+        self._attempts.setdefault(name, _StartAttempts()).start(self._clock.monotonic())
+
+    def _prune_attempts(self, known: set[str]) -> None:
+        self._attempts = {name: tries for name, tries in self._attempts.items() if name in known}
+
+    def _request_delays(self, requests: list[RunRequest]) -> Iterator[float]:
+        """Yield the seconds until each of `requests` must be checked."""
+        for request in requests:
+            if self._is_due(request) and self._waits_for_run(request):
+                yield NEVER if self._runs.is_running(request.job) else _POLL_INTERVAL
+            elif request.slot_name in self._attempts:
+                yield max(_POLL_INTERVAL, self._attempts[request.slot_name].next - self._clock.monotonic())
+            elif self._trusted():
+                yield (request.run_at - self._clock.now()).total_seconds()
+
+    def _checkpoint_delays(self, checkpoints: list[JobCheckpoint]) -> Iterator[float]:
+        """Yield the seconds until each of `checkpoints` must be checked.
+
+        Our own runs report their end.
+        """
+        for checkpoint in checkpoints:
+            if not self._runs.is_running(checkpoint.job):
+                tries = self._attempts.get(checkpoint.job)
+                yield max(_POLL_INTERVAL, tries.next - self._clock.monotonic() if tries else 0.0)

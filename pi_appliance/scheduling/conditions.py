@@ -20,7 +20,7 @@ HYSTERESIS = 5.0  # degrees below the limit at which a run continues
 COMMAND_TIMEOUT = 30.0  # seconds
 
 
-def unmet(
+def find_unmet(
     conditions: Conditions, *, sensors: Sensors, free: Callable[[], int], run: Callable[[Sequence[str]], str]
 ) -> str:
     """Return why `conditions` do not hold, or '' if all do.
@@ -35,22 +35,22 @@ def unmet(
     return next(_unmet_reasons(conditions, sensors, free, run), "")
 
 
-def unmet_here(job: Job, config: Config, stop: process.StopSignal) -> str:
+def find_unmet_condition(job: Job, config: Config, stop: process.StopSignal) -> str:
     """Return why `job` may not run on this machine now, or '' if it may.
 
     `stop` interrupts a slow command.
     """
     if job.conditions is None:
         return ""
-    return unmet(
+    return find_unmet(
         job.conditions,
         sensors=Sensors(),
         free=lambda: free_space(config.state_dir),
-        run=lambda argv: answer(argv, config.path.parent, stop, secret_names(config)),
+        run=lambda argv: check_command(argv, config.path.parent, stop, secret_names(config)),
     )
 
 
-def missing(job: Job, sensors: Sensors) -> list[str]:
+def missing_sensors(job: Job, sensors: Sensors) -> list[str]:
     """Return the sensors that `job` needs and this machine lacks: temperature, power."""
     conditions, pause = job.conditions or Conditions(), job.suspend_when or SuspendWhen()
     sensors_missing = []
@@ -61,7 +61,7 @@ def missing(job: Job, sensors: Sensors) -> list[str]:
     return sensors_missing
 
 
-def answer(
+def check_command(
     argv: Sequence[str],
     directory: Path,
     stop: process.StopSignal,
@@ -93,13 +93,13 @@ def answer(
     return "" if exit_state.status == 0 else f"{argv[0]} {describe_exit_status(exit_state.status)}"
 
 
-class Pause:
+class SuspendMonitor:
     """Decides whether a run is suspended. Once it is too hot, it must cool down by `HYSTERESIS`."""
 
     def __init__(self, when: SuspendWhen, sensors: Sensors) -> None:
         self._when, self._sensors, self._hot = when, sensors, False
 
-    def why(self) -> str:
+    def reason(self) -> str:
         """Return why the run is suspended now, or '' if it is not."""
         limit, heat = self._when.temperature_above, None
         if limit is not None:

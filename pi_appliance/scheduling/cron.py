@@ -7,19 +7,12 @@ cron reads differently are rejected, so that cron and the daemon agree on a job.
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
-from heapq import merge
-from itertools import groupby, islice
-from zoneinfo import ZoneInfo
+from datetime import datetime, timedelta
+from itertools import islice
 
 from cronsim import CronSim, CronSimError
 
-from pi_appliance.config import units
-from pi_appliance.scheduling import dst
-from pi_appliance.scheduling.dst import Span
-from pi_appliance.scheduling.model import AtBoot, Cron, Every, Schedule
-
-WORDS = {
+SHORTHANDS = {
     "@hourly": "0 * * * *",
     "@daily": "0 0 * * *",
     "@midnight": "0 0 * * *",
@@ -28,7 +21,7 @@ WORDS = {
     "@yearly": "0 0 1 1 *",
     "@annually": "0 0 1 1 *",
 }
-LENGTHS = (0, 31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
+MONTH_LENGTHS = (0, 31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 """Maximum number of days of each month. Index 1 is January."""
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _DAYS = ("sun", "mon", "tue", "wed", "thu", "fri", "sat")
@@ -39,14 +32,14 @@ _NAMES = {
 _RANGES = {"minute": "0-59", "hour": "0-23", "day-of-month": "1-31", "month": "1-12 or jan-dec"}
 _RANGES["day-of-week"] = "0-7 or sun-sat, where 0 and 7 are Sunday"
 _ANY_TIME = datetime(2001, 1, 1)  # noqa: DTZ001 - a local time
-EVERY_NTH = re.compile(r"\*/(\d+)")
+STEP_FIELD = re.compile(r"\*/(\d+)")
 """A field that is a single step."""
 _NEVER = timedelta(days=3653)  # ten years
 _SECOND = timedelta(seconds=1)
 
 
 @dataclass(frozen=True, slots=True)
-class Fields:
+class CronFields:
     """The numbers that the five fields of an expression name."""
 
     minutes: frozenset[int]
@@ -57,7 +50,7 @@ class Fields:
     """0 is Sunday. 7 may be Sunday too."""
 
 
-def parse(text: str) -> str:
+def parse_expression(text: str) -> str:
     """Return the five fields of `text`.
 
     Raises:
@@ -66,9 +59,9 @@ def parse(text: str) -> str:
     """
     word = text.strip().lower()
     if word.startswith("@"):
-        if word not in WORDS:
-            raise ValueError(f"{text.strip()!r} is not a word cron knows: {', '.join(WORDS)}, @reboot")
-        return WORDS[word]
+        if word not in SHORTHANDS:
+            raise ValueError(f"{text.strip()!r} is not a word cron knows: {', '.join(SHORTHANDS)}, @reboot")
+        return SHORTHANDS[word]
     parts = text.split()
     if len(parts) != 5:
         raise ValueError(f"a cron expression has five fields (minute hour day month weekday), this has {len(parts)}")
@@ -81,11 +74,11 @@ def parse(text: str) -> str:
     return expression
 
 
-def fields(expression: str) -> Fields:
+def parse_fields(expression: str) -> CronFields:
     """Return the numbers that `expression` names. `parse` has accepted it."""
     read = CronSim(expression, _ANY_TIME)
     named = (read.minutes, read.hours, read.days, read.months, read.weekdays)
-    return Fields(*(frozenset(each for each in part if isinstance(each, int)) for part in named))
+    return CronFields(*(frozenset(each for each in part if isinstance(each, int)) for part in named))
 
 
 def _wrong_field(parts: Sequence[str]) -> str:
@@ -134,9 +127,9 @@ def _reject_never_due(expression: str) -> None:
     try:
         first, second = islice(CronSim(expression, _ANY_TIME), 2)
     except CronSimError:
-        named = sorted(fields(" ".join((*expression.split()[:2], "*", *expression.split()[3:]))).months)
+        named = sorted(parse_fields(" ".join((*expression.split()[:2], "*", *expression.split()[3:]))).months)
         months = ", ".join(_MONTHS[each - 1] for each in named)
-        last = max(LENGTHS[each] for each in named)
+        last = max(MONTH_LENGTHS[each] for each in named)
         raise ValueError(f"{expression!r} never comes: {months}: {last} days at most; write {last} or less") from None
     if second - first > _NEVER:
         raise ValueError(f"{expression!r} comes once in {(second - first).days // 365} years; widen its days")
@@ -154,17 +147,17 @@ def matches_dom_or_dow(expression: str) -> bool:
     return not day.startswith("*") and not weekday.startswith("*")
 
 
-def times(expression: str, first: datetime) -> Iterator[datetime]:
+def local_times(expression: str, first: datetime) -> Iterator[datetime]:
     """Yield the local times of `expression` from `first` on, until it has none in fifty years."""
     return CronSim(expression, first - _SECOND)
 
 
-def times_back(expression: str, end: datetime) -> Iterator[datetime]:
+def local_times_before(expression: str, end: datetime) -> Iterator[datetime]:
     """Yield the local times of `expression` before `end`, in reverse order."""
     return CronSim(expression, end, reverse=True)
 
 
-def describe(expression: str) -> str:
+def describe_expression(expression: str) -> str:
     """Describe `expression` in English."""
     return _TH.sub(
         lambda found: found[1] + _ENDINGS[found[1][-1]], CronSim(_simplify_expression(expression), _ANY_TIME).explain()
@@ -181,126 +174,22 @@ def _simplify_expression(expression: str) -> str:
 
     A full field becomes *, and uneven steps become a list.
     """
-    parts, read = expression.split(), fields(expression)
+    parts, read = expression.split(), parse_fields(expression)
     sets = (read.minutes, read.hours, read.days, read.months, read.weekdays)
     for number, (field, named, length) in enumerate(zip(parts, sets, (60, 24, 31, 12, 7), strict=True)):
         full = len({each % length for each in named}) == length
         if full or (number in (2, 4) and matches_dom_or_dow(expression) and _names_every_day(read)):
             parts[number] = "*"
-        elif (step := EVERY_NTH.fullmatch(field)) and _is_better_listed(number, int(step[1]), length):
+        elif (step := STEP_FIELD.fullmatch(field)) and _is_better_listed(number, int(step[1]), length):
             parts[number] = ",".join(
                 str(each) for each in sorted({each % 7 if number == 4 else each for each in named})
             )
     return " ".join(parts)
 
 
-def _names_every_day(read: Fields) -> bool:
+def _names_every_day(read: CronFields) -> bool:
     return len(read.days) == 31 or len({each % 7 for each in read.weekdays}) == 7
 
 
 def _is_better_listed(number: int, step: int, length: int) -> bool:
     return step * _FEW > length if number == 2 else length % step != 0 or number == 4
-
-
-_END_OF_TIME = int(datetime(9999, 1, 1, tzinfo=UTC).timestamp())  # year 10000 is out of range
-
-
-def fire_times(schedule: Schedule, after: datetime, zone: ZoneInfo) -> Iterator[datetime]:
-    """Yield the instants of `schedule` in `zone` after `after`, in order, in UTC.
-
-    `AtBoot` has none. UTC is needed because Python compares two instants of one zone by local time,
-    which shows an hour twice in autumn.
-    """
-    first = _whole_seconds(after) + _SECOND
-    match schedule:
-        case Cron(expressions):
-            yield from _drop_repeats(merge(*(_instants_forward(each, first, zone) for each in expressions)))
-        case Every(interval):
-            # Integer seconds avoid drift.
-            step = int(interval.total_seconds())
-            for seconds in range(-(-int(first.timestamp()) // step) * step, _END_OF_TIME, step):
-                yield datetime.fromtimestamp(seconds, UTC)
-        case AtBoot():
-            return
-
-
-def fire_times_before(schedule: Schedule, before: datetime, zone: ZoneInfo) -> Iterator[datetime]:
-    """Yield the instants of `fire_times` that are not after `before`, the newest first, to 1970."""
-    last = _whole_seconds(before)
-    match schedule:
-        case Cron(expressions):
-            yield from _drop_repeats(
-                merge(*(_instants_backward(each, last, zone) for each in expressions), reverse=True)
-            )
-        case Every(interval):
-            step = int(interval.total_seconds())
-            for seconds in range(int(last.timestamp()) // step * step, -1, -step):
-                yield datetime.fromtimestamp(seconds, UTC)
-        case AtBoot():
-            return
-
-
-def _instants_forward(expression: str, first: datetime, zone: ZoneInfo) -> Iterator[datetime]:
-    """Yield the instants of `expression` from `first` on."""
-    fixed = is_fixed(expression)
-    for span in dst.spans(zone, first):
-        if span.start >= first and _is_made_up_at_start(expression, span, fixed=fixed):
-            yield span.start
-        low, end = max(span.local(max(first, span.start)), span.begins(fixed=fixed)), span.local(span.end)
-        for local in times(expression, low):
-            if local >= end:
-                break
-            yield span.instant(local)
-
-
-def _instants_backward(expression: str, last: datetime, zone: ZoneInfo) -> Iterator[datetime]:
-    """Yield the instants of `expression` that are not after `last`, the newest first."""
-    fixed = is_fixed(expression)
-    for span in dst.spans_back(zone, last):
-        low, end = span.begins(fixed=fixed), span.local(min(last + _SECOND, span.end))
-        for local in times_back(expression, end):
-            if local < low:
-                break
-            yield span.instant(local)
-        if _is_made_up_at_start(expression, span, fixed=fixed):
-            yield span.start
-
-
-def _is_made_up_at_start(expression: str, span: Span, *, fixed: bool) -> bool:
-    left_out = span.made_up_from(fixed=fixed)
-    return left_out is not None and next(times(expression, left_out)) < span.local(span.start)
-
-
-def _drop_repeats(slots: Iterator[datetime]) -> Iterator[datetime]:
-    return (slot for slot, _ in groupby(slots))
-
-
-def _whole_seconds(instant: datetime) -> datetime:
-    return instant.astimezone(UTC).replace(microsecond=0)
-
-
-def last_slot(schedule: Schedule, now: datetime, zone: ZoneInfo, *, within: timedelta) -> datetime | None:
-    """Return the latest slot not after `now` and not older than `within`."""
-    slot = next(fire_times_before(schedule, now, zone), None)
-    return slot if slot is not None and now - slot <= within else None
-
-
-def slot_key(slot: datetime) -> str:
-    """Return the key of `slot` in the history: its instant in UTC."""
-    return slot.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-
-
-def explain(schedule: Schedule) -> str:
-    """Describe `schedule` in English."""
-    match schedule:
-        case Cron(expressions):
-            return "; ".join(map(describe, expressions))
-        case Every(interval):
-            return f"Every {units.format_duration(interval)}, counted from midnight of 1970-01-01 UTC"
-        case AtBoot():
-            return "Once each time the machine starts"
-
-
-def upcoming(schedule: Schedule, after: datetime, zone: ZoneInfo, count: int) -> list[datetime]:
-    """Return the first `count` slots after `after`."""
-    return list(islice(fire_times(schedule, after, zone), count))

@@ -5,8 +5,6 @@ within the age of `catch-up` is run late. At most `max-runs` of both are started
 recorded, one row a reason.
 """
 
-import hashlib
-import hmac
 import json
 from collections.abc import Callable, Container, Iterable, Iterator
 from dataclasses import dataclass
@@ -17,18 +15,18 @@ from zoneinfo import ZoneInfo
 
 from pi_appliance.config import units
 from pi_appliance.config.model import Config, Job
-from pi_appliance.scheduling import cron
-from pi_appliance.scheduling.model import AtBoot, Chance, Cron, Every, Schedule
+from pi_appliance.scheduling import instants
+from pi_appliance.scheduling.schedule import AtBoot, Cron, Every, Schedule, is_selected, uniform_for_slot
 from pi_appliance.storage.model import Outcome
 
-COUNTED = 200  # unused slots are counted up to this number
-BY_A_PERSON = "skipped by a person"
+MAX_COUNT = 200  # unused slots are counted up to this number
+SKIPPED_BY_USER = "skipped by a person"
 """The summary of a slot that a person skipped."""
 _TICK = timedelta(microseconds=1)
 
 
 @dataclass(frozen=True, slots=True)
-class Start:
+class SlotStart:
     """A slot to start now. A `late` one is a catch-up run and need not start at once."""
 
     slot: datetime
@@ -43,15 +41,15 @@ class MissedSlots:
     last: datetime
     count: int
     outcome: Outcome
-    why: str
+    reason: str
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class SlotPlan:
     """The slots of one job to start and to record. After that all slots up to `until` are accounted for."""
 
-    starts: list[Start]  # the oldest first
-    gone: list[MissedSlots]
+    starts: list[SlotStart]  # the oldest first
+    missed: list[MissedSlots]
     until: datetime
     wake: datetime | None  # when a slot that waits for its jitter is to begin
 
@@ -61,9 +59,9 @@ class SlotHistory:
     """The facts that decide about a slot besides the clock."""
 
     used: Container[str]  # keys of slots claimed by a run
-    held: Container[datetime]  # slots that are about to start, or wait for an active run
-    picked: Callable[[str], bool]  # whether the chance selects the slot with this key
-    share: Callable[[str], float]  # its part of the jitter, 0 to 1
+    reserved: Container[datetime]  # slots that are about to start, or wait for an active run
+    is_selected: Callable[[str], bool]  # whether the chance selects the slot with this key
+    jitter_share: Callable[[str], float]  # its part of the jitter, 0 to 1
     cause: str = ""  # why slots were missed, if that is known
     skipped: str | None = None  # the key of the slot that a person skips
 
@@ -73,7 +71,7 @@ class _Tally:
     """Counts unused slots for one reason, from the newest back."""
 
     outcome: Outcome
-    why: str
+    reason: str
     first: datetime | None = None
     last: datetime | None = None
     count: int = 0
@@ -84,50 +82,50 @@ class _Tally:
     def add_all(self, slot: datetime, first: datetime) -> None:
         """Add `slot` and all older ones down to `first`, without counting them."""
         self.add(slot)
-        self.first, self.count = first, max(self.count, COUNTED)
+        self.first, self.count = first, max(self.count, MAX_COUNT)
 
 
-def decide(job: Job, zone: ZoneInfo, after: datetime, now: datetime, known: SlotHistory) -> Plan:
+def plan_slots(job: Job, zone: ZoneInfo, after: datetime, now: datetime, known: SlotHistory) -> SlotPlan:
     """Return the plan for the slots of `job` after `after` and up to `now`."""
     assert job.schedule is not None
     until, wake = now, None
-    starts: list[Start] = []
+    starts: list[SlotStart] = []
     by_chance = _Tally(Outcome.SKIPPED, f"by chance ({job.chance})")
     older_tally = _Tally(Outcome.SKIPPED, "")
     missed_tally = _Tally(Outcome.SKIPPED, "")
-    by_a_person = _Tally(Outcome.SKIPPED, BY_A_PERSON)
+    by_a_person = _Tally(Outcome.SKIPPED, SKIPPED_BY_USER)
     limit = job.catch_up.max_runs
-    for slot in cron.fire_times_before(job.schedule, now, zone):
+    for slot in instants.fire_times_before(job.schedule, now, zone):
         if slot <= after:
             break
-        if older_tally.count + missed_tally.count + by_chance.count // 20 >= COUNTED:
-            missed_tally.add_all(slot, next(cron.fire_times(job.schedule, after, zone)))
+        if older_tally.count + missed_tally.count + by_chance.count // 20 >= MAX_COUNT:
+            missed_tally.add_all(slot, next(instants.fire_times(job.schedule, after, zone)))
             break
-        name = cron.slot_key(slot)
+        name = instants.format_slot(slot)
         if name in known.used or _is_left_out(slot, name, known, by_a_person):
             continue
-        if slot in known.held:
+        if slot in known.reserved:
             until = slot - _TICK
             continue
-        ready = slot + job.jitter * (known.share(name) if job.jitter else 0.0)
+        ready = slot + job.jitter * (known.jitter_share(name) if job.jitter else 0.0)
         if ready > now:
             until, wake = slot - _TICK, ready
             continue
         late = now - ready > job.misfire_grace
         if late and now - slot > job.catch_up.max_age:
             missed_tally.add(slot)
-        elif not known.picked(name):
+        elif not known.is_selected(name):
             by_chance.add(slot)
         elif len(starts) < limit:
-            starts.append(Start(slot, late))
+            starts.append(SlotStart(slot, late))
         else:
             older_tally.add(slot)
     starts.reverse()
-    older_tally.why = (
+    older_tally.reason = (
         "a newer slot runs instead" if not older_tally.last or not starts else _replaced_reason(older_tally, starts)
     )
     _set_missed_reason(missed_tally, job, now, starts, known.cause)
-    return Plan(starts, [*_nonempty_tallies(missed_tally, older_tally, by_chance, by_a_person)], until, wake)
+    return SlotPlan(starts, [*_nonempty_tallies(missed_tally, older_tally, by_chance, by_a_person)], until, wake)
 
 
 def _is_left_out(slot: datetime, name: str, known: SlotHistory, tally: _Tally) -> bool:
@@ -143,22 +141,22 @@ def missed_slots(
     """Return the unused slots of `schedule` in `span`, without its start, as at most one entry."""
     after, until = span
     tally = _Tally(*why)
-    for slot in cron.fire_times_before(schedule, until, zone):
+    for slot in instants.fire_times_before(schedule, until, zone):
         if slot <= after:
             break
-        if tally.count >= COUNTED:
-            tally.add_all(slot, next(cron.fire_times(schedule, after, zone)))
+        if tally.count >= MAX_COUNT:
+            tally.add_all(slot, next(instants.fire_times(schedule, after, zone)))
             break
-        if cron.slot_key(slot) not in used:
+        if instants.format_slot(slot) not in used:
             tally.add(slot)
     return list(_nonempty_tallies(tally))
 
 
-def _replaced_reason(older: _Tally, starts: list[Start]) -> str:
-    return f"{_describe_count(older)}; {cron.slot_key(starts[-1].slot)} is made up for instead"
+def _replaced_reason(older: _Tally, starts: list[SlotStart]) -> str:
+    return f"{_describe_count(older)}; {instants.format_slot(starts[-1].slot)} is made up for instead"
 
 
-def _set_missed_reason(missed: _Tally, job: Job, now: datetime, starts: list[Start], cause: str) -> None:
+def _set_missed_reason(missed: _Tally, job: Job, now: datetime, starts: list[SlotStart], cause: str) -> None:
     """Set outcome and reason of slots that are too old.
 
     They misfired unless a newer one starts or catch-up is on.
@@ -172,9 +170,9 @@ def _set_missed_reason(missed: _Tally, job: Job, now: datetime, starts: list[Sta
         if window
         else f"its grace of {units.format_duration(job.misfire_grace)}"
     )
-    missed.why = f"{_describe_count(missed)} {late} late, more than {limit}" + (f"; {cause}" if cause else "")
+    missed.reason = f"{_describe_count(missed)} {late} late, more than {limit}" + (f"; {cause}" if cause else "")
     if starts:
-        missed.why += f"; {cron.slot_key(starts[-1].slot)} runs instead"
+        missed.reason += f"; {instants.format_slot(starts[-1].slot)} runs instead"
     elif not window:
         missed.outcome = Outcome.MISFIRED
 
@@ -183,17 +181,17 @@ def _describe_count(tally: _Tally) -> str:
     assert tally.first is not None
     if tally.count == 1:
         return "its slot is"
-    more = "more than " if tally.count >= COUNTED else ""
-    return f"{more}{tally.count} slots since {cron.slot_key(tally.first)}, the last one"
+    more = "more than " if tally.count >= MAX_COUNT else ""
+    return f"{more}{tally.count} slots since {instants.format_slot(tally.first)}, the last one"
 
 
 def _nonempty_tallies(*tallies: _Tally) -> Iterator[MissedSlots]:
     for each in tallies:
         if each.first is not None and each.last is not None:
-            yield MissedSlots(each.first, each.last, each.count, each.outcome, each.why)
+            yield MissedSlots(each.first, each.last, each.count, each.outcome, each.reason)
 
 
-def dump(schedule: Schedule, zone: ZoneInfo) -> str:
+def dump_schedule(schedule: Schedule, zone: ZoneInfo) -> str:
     """Return `schedule` in `zone` as text, for `load` and for comparison."""
     match schedule:
         case Cron(expressions):
@@ -204,7 +202,7 @@ def dump(schedule: Schedule, zone: ZoneInfo) -> str:
             return json.dumps({"boot": True})
 
 
-def load(text: str) -> tuple[Schedule, ZoneInfo] | None:
+def load_schedule(text: str) -> tuple[Schedule, ZoneInfo] | None:
     """Parse the output of `dump`, or return None if it is not valid."""
     try:
         known = json.loads(text)
@@ -213,34 +211,6 @@ def load(text: str) -> tuple[Schedule, ZoneInfo] | None:
         return Cron(tuple(known["cron"])), ZoneInfo(known["zone"])
     except (ValueError, KeyError, TypeError, OSError):
         return None
-
-
-# Different prefixes make the three draws independent.
-_SHARE, _DRAW = "share", "uniform_for_label"
-
-
-def is_selected(chance: Chance | None, *, secret: bytes, job: str, due: str) -> bool:
-    """Return whether the slot `due` of `job` is used. Without a chance every slot is."""
-    if chance is None:
-        return True
-    digest = hmac.digest(secret, f"{job}\n{due}".encode(), hashlib.sha256)
-    # Integers avoid rounding: 1/1 is always selected, and the rest is as uniform as HMAC.
-    return int.from_bytes(digest[:16]) * chance.draws < chance.hits << 128
-
-
-def uniform(secret: bytes, job: str, due: str) -> float:
-    """Return a uniform number from 0 to below 1: always the same for the slot `due` of `job`."""
-    return _uniform_draw(secret, _SHARE, job, due)
-
-
-def uniform_for_label(secret: bytes, job: str, slot: str, label: str) -> float:
-    """Return a uniform number from 0 to below 1: always the same for `label` at `slot` of `job`."""
-    return _uniform_draw(secret, _DRAW, job, slot, label)
-
-
-def _uniform_draw(secret: bytes, *about: str) -> float:
-    digest = hmac.digest(secret, "\n".join(about).encode(), hashlib.sha256)
-    return (int.from_bytes(digest[:8]) >> 11) / (1 << 53)  # as many bits as a float holds
 
 
 _INSTANT = timedelta(microseconds=1)
@@ -259,10 +229,10 @@ class SimulatedSlot:
     @property
     def key(self) -> str:
         """The key of the slot in the database."""
-        return cron.slot_key(self.at)
+        return instants.format_slot(self.at)
 
 
-def simulate(
+def simulate_slots(
     config: Config, jobs: Iterable[Job], first: datetime, end: datetime, *, secret: bytes
 ) -> Iterator[SimulatedSlot]:
     """Yield the slots of `jobs` from `first` to before `end`, in order."""
@@ -272,8 +242,8 @@ def simulate(
 
 def _simulate_job(job: Job, zone: ZoneInfo, first: datetime, end: datetime, secret: bytes) -> Iterator[SimulatedSlot]:
     assert job.schedule is not None
-    for at in takewhile(lambda slot: slot < end, cron.fire_times(job.schedule, first - _INSTANT, zone)):
-        due = cron.slot_key(at)
+    for at in takewhile(lambda slot: slot < end, instants.fire_times(job.schedule, first - _INSTANT, zone)):
+        due = instants.format_slot(at)
         picked = is_selected(job.chance, secret=secret, job=job.name, due=due)
-        later = job.jitter * uniform(secret, job.name, due) if job.jitter else timedelta(0)
+        later = job.jitter * uniform_for_slot(secret, job.name, due) if job.jitter else timedelta(0)
         yield SimulatedSlot(job.name, at, zone, picked, at + later)

@@ -4,15 +4,62 @@ Accepted: a cron expression or @word, "@reboot", "every 15m" or {every: 15m}, a 
 ["06:00", "18:00"], {times: [...], days: [mon, fri]} and lists of cron expressions.
 """
 
+import hashlib
+import hmac
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime, time, timedelta
+from fractions import Fraction
 
 from pi_appliance.config import units
 from pi_appliance.config.units import EVERY_DAY, Days
 from pi_appliance.errors import suggest
 from pi_appliance.scheduling import cron
-from pi_appliance.scheduling.model import AtBoot, Chance, Cron, Every, Schedule
+
+
+@dataclass(frozen=True, slots=True)
+class Cron:
+    """Slots by the wall clock: the times of any of the cron expressions, of five fields each."""
+
+    expressions: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Every:
+    """One slot each interval, counted from 1970-01-01 00:00 UTC and so independent of restarts."""
+
+    interval: timedelta
+
+
+@dataclass(frozen=True, slots=True)
+class AtBoot:
+    """One slot each time the machine boots."""
+
+
+Schedule = Cron | Every | AtBoot
+
+
+@dataclass(frozen=True, slots=True)
+class Chance:
+    """The probability that a slot is used: `hits` out of `draws`."""
+
+    hits: int
+    draws: int
+
+    def __post_init__(self) -> None:
+        if not 0 < self.hits <= self.draws:
+            raise ValueError("a chance is more than 0 and at most 1, such as 1/4")
+
+    @property
+    def fraction(self) -> Fraction:
+        """The probability, exactly."""
+        return Fraction(self.hits, self.draws)
+
+    def __str__(self) -> str:
+        """Return it as it is written in the YAML, such as 1/4."""
+        return f"{self.hits}/{self.draws}"
+
 
 _DAYS = ("sun", "mon", "tue", "wed", "thu", "fri", "sat")
 _LONG = ("sunday", "monday", "tuesday", "wednesday", "thursday", "friday", "saturday")
@@ -41,7 +88,7 @@ def parse_schedule(value: object) -> Schedule:
     raise ValueError(_FORMS)
 
 
-def parts(value: object) -> Iterator[tuple[tuple[str | int, ...], Cron]]:
+def find_expressions(value: object) -> Iterator[tuple[tuple[str | int, ...], Cron]]:
     """Yield the cron expressions in `value` with their places. `parse_schedule` has accepted it."""
     if isinstance(value, Mapping) and "times" in value:
         days = _parse_days_field(_require_texts(value.get("days", ["daily"]), "days"))
@@ -50,7 +97,7 @@ def parts(value: object) -> Iterator[tuple[tuple[str | int, ...], Cron]]:
             yield (("times",) if alone else ("times", number)), _cron_from_times([text], days)
     elif isinstance(value, Sequence) and not isinstance(value, str):
         for number, item in enumerate(value):
-            yield from (((number,), found) for _, found in parts(item))
+            yield from (((number,), found) for _, found in find_expressions(item))
     elif isinstance(found := parse_schedule(value), Cron):
         yield (), found
 
@@ -64,7 +111,7 @@ def _from_text(text: str) -> Schedule:
         return _from_list([text])
     if _TIME.fullmatch(text):
         return _cron_from_times([text], "*")
-    return Cron((cron.parse(text),))
+    return Cron((cron.parse_expression(text),))
 
 
 def _from_mapping(value: Mapping[object, object]) -> Schedule:
@@ -90,7 +137,7 @@ def _from_list(values: Sequence[object]) -> Schedule:
     if all(_TIME.fullmatch(text) for text in texts):
         return _cron_from_times(texts, "*")
     times = [text for text in texts if _TIME.fullmatch(text)]
-    expressions = [cron.parse(text) for text in texts if text not in times]
+    expressions = [cron.parse_expression(text) for text in texts if text not in times]
     return Cron((*expressions, *(_cron_from_times(times, "*").expressions if times else ())))
 
 
@@ -202,3 +249,31 @@ def seconds_until(then: datetime, now: datetime) -> float:
     """
     instant = then.replace(tzinfo=now.tzinfo)
     return (instant.astimezone(UTC) - now.astimezone(UTC)).total_seconds()
+
+
+# Different prefixes make the three draws independent.
+_SHARE, _DRAW = "share", "uniform_for_label"
+
+
+def is_selected(chance: Chance | None, *, secret: bytes, job: str, due: str) -> bool:
+    """Return whether the slot `due` of `job` is used. Without a chance every slot is."""
+    if chance is None:
+        return True
+    digest = hmac.digest(secret, f"{job}\n{due}".encode(), hashlib.sha256)
+    # Integers avoid rounding: 1/1 is always selected, and the rest is as uniform as HMAC.
+    return int.from_bytes(digest[:16]) * chance.draws < chance.hits << 128
+
+
+def uniform_for_slot(secret: bytes, job: str, due: str) -> float:
+    """Return a uniform number from 0 to below 1: always the same for the slot `due` of `job`."""
+    return _uniform_draw(secret, _SHARE, job, due)
+
+
+def uniform_for_label(secret: bytes, job: str, slot: str, label: str) -> float:
+    """Return a uniform number from 0 to below 1: always the same for `label` at `slot` of `job`."""
+    return _uniform_draw(secret, _DRAW, job, slot, label)
+
+
+def _uniform_draw(secret: bytes, *about: str) -> float:
+    digest = hmac.digest(secret, "\n".join(about).encode(), hashlib.sha256)
+    return (int.from_bytes(digest[:8]) >> 11) / (1 << 53)  # as many bits as a float holds

@@ -14,21 +14,25 @@ from datetime import datetime, timedelta
 from pi_appliance.config import units
 from pi_appliance.config.model import ConcurrencyPolicy, Job, NotifyTargets, StartedBy
 from pi_appliance.errors import ApplianceError, Unavailable
-from pi_appliance.scheduling import cron
-from pi_appliance.scheduling import due as chance
+from pi_appliance.scheduling import instants
 from pi_appliance.scheduling.appliance import Appliance
-from pi_appliance.scheduling.child_runs import Runs
-from pi_appliance.scheduling.dependencies import dependency_due, record_expired
-from pi_appliance.scheduling.due import Start
-from pi_appliance.scheduling.model import AtBoot, Cron, Every
-from pi_appliance.scheduling.slot_ledger import NEVER, CursorState, Ledger
+from pi_appliance.scheduling.child_runs import ChildRuns
+from pi_appliance.scheduling.due import SlotStart
+from pi_appliance.scheduling.schedule import AtBoot, Cron, Every, uniform_for_slot
+from pi_appliance.scheduling.slot_ledger import (
+    NEVER,
+    CursorState,
+    SlotLedger,
+    find_dependency_start,
+    record_expired,
+)
 from pi_appliance.storage.history import Pause, slot_key
 from pi_appliance.storage.model import Outcome, Trigger
 from pi_appliance.system import clock as machine
 from pi_appliance.system import locks
 from pi_appliance.system.clock import Clock, ClockState, ClockWatch
 
-MOST = 10  # slots of one job that wait
+MAX_QUEUED = 10  # slots of one job that wait
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +62,7 @@ class StartQueue:
 
         """
         turns = self._turns.setdefault(job, [])
-        if len(turns) >= MOST:
+        if len(turns) >= MAX_QUEUED:
             return False
         turns.append(_Turn(slot, not_before))
         return True
@@ -85,11 +89,11 @@ class StartQueue:
 
 
 log = logging.getLogger("pi_appliance.scheduler")
-_LONGEST_NAP = 60.0  # seconds; not every kernel reports that the wall clock was set
-_NAP_UNTRUSTED = 5.0  # seconds; setting a clock that is right already is not reported
-_AGAIN = timedelta(minutes=1)  # until a failed write or start is tried again
+_MAX_SLEEP = 60.0  # seconds; not every kernel reports that the wall clock was set
+_MAX_SLEEP_UNTRUSTED = 5.0  # seconds; setting a clock that is right already is not reported
+_RETRY_DELAY = timedelta(minutes=1)  # until a failed write or start is tried again
 
-Nap = Callable[[float], Awaitable[object]]
+Sleep = Callable[[float], Awaitable[object]]
 
 
 async def _no_extra_work() -> float:
@@ -103,38 +107,44 @@ class Scheduler:
         appliance: the appliance whose jobs are started.
         runs: starts the processes.
         clock: the clocks of this machine.
-        nap: sleeps up to the given seconds, less if there is an event.
-        also: is called in each round and returns the seconds until it must be called again.
-        longest: the longest sleep in seconds.
+        sleep: sleeps up to the given seconds, less if there is an event.
+        on_tick: is called in each round and returns the seconds until it must be called again.
+        max_sleep: the longest sleep in seconds.
 
     """
 
     def __init__(
         self,
         appliance: Appliance,
-        runs: Runs,
+        runs: ChildRuns,
         *,
         clock: Clock,
-        nap: Nap,
-        also: Callable[[], Awaitable[float]] = _no_extra_work,
-        longest: float = _LONGEST_NAP,
+        sleep: Sleep,
+        on_tick: Callable[[], Awaitable[float]] = _no_extra_work,
+        max_sleep: float = _MAX_SLEEP,
     ) -> None:
-        self._appliance, self._runs, self._clock, self._nap, self._longest = appliance, runs, clock, nap, longest
-        self._also = also
-        self._ledger = Ledger(appliance)
+        self._appliance, self._runs, self._clock, self._sleep, self._max_sleep = (
+            appliance,
+            runs,
+            clock,
+            sleep,
+            max_sleep,
+        )
+        self._on_tick = on_tick
+        self._ledger = SlotLedger(appliance)
         self._watch = ClockWatch(appliance.config.clock.max_wait_for_sync)
         self._turns = StartQueue()
         self._cause = "nothing ran here"  # why slots were missed in this round
-        self._troubled: dict[str, str] = {}
-        self._boots: list[str] = []  # boot jobs that have not begun
+        self._errors: dict[str, str] = {}
+        self._boot_jobs: list[str] = []  # boot jobs that have not begun
         self._not_before: dict[str, float] = {}  # by job, the time of the next attempt
-        self._mended = appliance.store.repair_count
+        self._repair_count = appliance.store.repair_count
         self.clock_state = ClockState.UNTRUSTED
         self.steps = 0
         """Number of clock changes."""
         self.last_step = ""
         """Description of the last clock change."""
-        self.beat = clock.monotonic()
+        self.last_tick = clock.monotonic()
         """Monotonic time of the last round."""
 
     @property
@@ -142,12 +152,12 @@ class Scheduler:
         """The appliance whose jobs are started."""
         return self._appliance
 
-    def take_over(self, appliance: Appliance) -> None:
+    def reload(self, appliance: Appliance) -> None:
         """Use a configuration that was read again."""
-        self._appliance, held = appliance, self._ledger.held
-        self._ledger = Ledger(appliance)
-        self._ledger.held |= held
-        self._mended = appliance.store.repair_count
+        self._appliance, held = appliance, self._ledger.reserved
+        self._ledger = SlotLedger(appliance)
+        self._ledger.reserved |= held
+        self._repair_count = appliance.store.repair_count
         self._watch.max_wait = appliance.config.clock.max_wait_for_sync
 
     @property
@@ -161,51 +171,51 @@ class Scheduler:
         return self._watch.seconds_left(self._clock.monotonic())
 
     @property
-    def trouble(self) -> str:
+    def error(self) -> str:
         """Why some slot cannot be started or recorded now, or ''."""
-        return next(iter(self._troubled.values()), "")
+        return next(iter(self._errors.values()), "")
 
     async def run(self, alive: Callable[[], None]) -> None:
         """Start due jobs until cancelled. `alive` is called in each round."""
-        await self.at_boot()
+        await self.start_boot_jobs()
         while True:
-            await self.look()
-            more = await self._also()
+            await self.tick()
+            more = await self._on_tick()
             alive()
-            await self._nap(min(self._seconds_to_next(), max(0.0, more)))
+            await self._sleep(min(self._seconds_to_next(), max(0.0, more)))
 
-    async def at_boot(self) -> None:
+    async def start_boot_jobs(self) -> None:
         """Start the jobs that run once at each boot, if they have not run."""
-        self._boots = [job.name for job in self._daemon_jobs() if isinstance(job.schedule, AtBoot)]
-        await self._start_boots()
+        self._boot_jobs = [job.name for job in self._daemon_jobs() if isinstance(job.schedule, AtBoot)]
+        await self._start_boot_jobs()
 
-    async def _start_boots(self) -> None:
+    async def _start_boot_jobs(self) -> None:
         """Start the boot jobs that have not begun, for example because the disk was full."""
         name = machine.boot_id()
-        for job in list(self._boots):
+        for job in list(self._boot_jobs):
             with self._log_errors(job):
                 if job not in self._appliance.config.jobs or self._appliance.store.is_claimed(slot_key(job, name)):
-                    self._boots.remove(job)
+                    self._boot_jobs.remove(job)
                 elif self._may_start(job):
                     await self._start_named(job, name)
 
-    async def look(self) -> None:
+    async def tick(self) -> None:
         """Start or record everything that was due since the last call."""
         now = self._clock.now()
         self._check_clock(now)
-        if self._mended != self._appliance.store.repair_count:  # the database was replaced
-            self.take_over(self._appliance)
+        if self._repair_count != self._appliance.store.repair_count:  # the database was replaced
+            self.reload(self._appliance)
         with self._log_errors("-"):  # of all jobs
             await self._check_jobs(self._appliance.store.slots.pauses(), now)
         await self._start_waiting()
-        await self._start_boots()
+        await self._start_boot_jobs()
         self._cause = ""
-        self.beat = self._clock.monotonic()
+        self.last_tick = self._clock.monotonic()
 
     async def _check_jobs(self, pauses: Mapping[str, Pause], now: datetime) -> None:
         for job in self._daemon_jobs():
             pause = pauses.get(job.name)
-            if pause is None and self._ledger.rests(job.name, now):
+            if pause is None and self._ledger.is_idle(job.name, now):
                 continue
             with self._log_errors(job.name):
                 if job.depends_on:
@@ -219,7 +229,7 @@ class Scheduler:
         coming = [
             (slot, job.name)
             for job in self._daemon_jobs()
-            if job.schedule and (slot := next(cron.fire_times(job.schedule, now, config.zone_of(job)), None))
+            if job.schedule and (slot := next(instants.fire_times(job.schedule, now, config.zone_of(job)), None))
         ]
         return min(coming) if coming else None
 
@@ -238,7 +248,7 @@ class Scheduler:
             log.info("the clock is trusted")
 
     async def _check_job(self, job: Job, pause: Pause | None, now: datetime) -> None:
-        watch = self._ledger.watch(job, now)
+        watch = self._ledger.get_cursor(job, now)
         try:
             if pause is not None and pause.is_active(now):
                 watch.wake = pause.until or NEVER
@@ -249,11 +259,11 @@ class Scheduler:
                 await self._start_due_slots(job, watch, now)
                 await asyncio.sleep(0)  # after a step of years, the page must stay responsive
         except ApplianceError:
-            watch.wake = now + _AGAIN
+            watch.wake = now + _RETRY_DELAY
             raise
 
     async def _start_due_slots(self, job: Job, watch: CursorState, now: datetime) -> None:
-        for start in self._ledger.owed(job, watch, now, self._cause):
+        for start in self._ledger.take_due_slots(job, watch, now, self._cause):
             with self._log_errors(job.name):
                 busy = self._is_busy(job.name)
                 if start.late or (job.concurrency is ConcurrencyPolicy.QUEUE and (busy or self._turns.waits(job.name))):
@@ -263,11 +273,11 @@ class Scheduler:
                 else:
                     await self._start_slot(job.name, start.slot)
 
-    def _queue_slot(self, job: Job, start: Start, now: datetime) -> None:
-        draw = chance.uniform(self._appliance.secret, f"{job.name} spread", cron.slot_key(start.slot))
+    def _queue_slot(self, job: Job, start: SlotStart, now: datetime) -> None:
+        draw = uniform_for_slot(self._appliance.secret, f"{job.name} spread", instants.format_slot(start.slot))
         spread = draw * job.catch_up.stagger.total_seconds() if start.late else 0.0
         if not self._turns.add(job.name, start.slot, self._clock.monotonic() + spread):
-            why = f"{MOST} slots before it wait for their turn already"
+            why = f"{MAX_QUEUED} slots before it wait for their turn already"
             self._record_unused(job, start.slot, Outcome.SKIPPED, why, now)
 
     async def _start_waiting(self) -> None:
@@ -285,11 +295,11 @@ class Scheduler:
     async def _start_slot(self, job: str, slot: datetime) -> None:
         """Start a run for `slot`. After an error the slot is tried again in a minute."""
         try:
-            self._appliance.require_room()
+            self._appliance.require_free_space()
             await self._runs.start(
                 job,
                 Trigger.DAEMON,
-                due=cron.slot_key(slot),
+                due=instants.format_slot(slot),
                 ended=lambda status: self._ended_slot(job, slot, status),
             )
         except ApplianceError:
@@ -297,8 +307,8 @@ class Scheduler:
             raise
 
     def _ended_slot(self, job: str, slot: datetime, status: int) -> None:
-        if self._record_end(job, cron.slot_key(slot), status):
-            self._ledger.let_go(job, slot)
+        if self._record_end(job, instants.format_slot(slot), status):
+            self._ledger.release(job, slot)
         else:
             self._retry_slot(job, slot)
 
@@ -319,12 +329,12 @@ class Scheduler:
         return False
 
     def _retry_slot(self, job: str, slot: datetime) -> None:
-        self._ledger.let_go(job, slot)
-        self._ledger.rewind(job, slot, again=self._clock.now() + _AGAIN)
+        self._ledger.release(job, slot)
+        self._ledger.rewind(job, slot, again=self._clock.now() + _RETRY_DELAY)
 
     def _record_unused(self, job: Job, slot: datetime, outcome: Outcome, why: str, now: datetime) -> None:
         try:
-            self._ledger.came_to_nothing(job, slot, outcome, why, now)
+            self._ledger.record_unused(job, slot, outcome, why, now)
         except ApplianceError:
             self._retry_slot(job.name, slot)
             raise
@@ -333,27 +343,27 @@ class Scheduler:
         zone = self._appliance.config.zone_of(job)
         span = f"{since.astimezone(zone):%Y-%m-%d %H:%M} to {until.astimezone(zone):%Y-%m-%d %H:%M}"
         self._turns.drop(job.name)
-        self._ledger.paused(job, watch, until, f"paused from {span}", now)
+        self._ledger.record_pause(job, watch, until, f"paused from {span}", now)
         self._appliance.store.slots.delete_pause(job.name)
 
     async def _start_dependent(self, job: Job, pause: Pause | None, now: datetime) -> None:
-        due = dependency_due(self._appliance, job, now)
+        due = find_dependency_start(self._appliance, job, now)
         if due is None or (pause is not None and pause.is_active(now)):
             return
-        if due.why:
+        if due.reason:
             record_expired(self._appliance, job, due, now)
         elif self._may_start(job.name):
-            await self._start_named(job.name, due.name)
+            await self._start_named(job.name, due.key)
 
     async def _start_named(self, job: str, due: str) -> None:
         """Start a run for a slot without a time: a boot, or successful dependencies."""
-        self._not_before[job] = self._clock.monotonic() + _AGAIN.total_seconds()
+        self._not_before[job] = self._clock.monotonic() + _RETRY_DELAY.total_seconds()
 
         def ended(status: int) -> None:
             if self._record_end(job, due, status):
                 self._not_before.pop(job, None)
 
-        self._appliance.require_room()
+        self._appliance.require_free_space()
         await self._runs.start(job, Trigger.DAEMON, due=due, ended=ended)
 
     def _may_start(self, job: str) -> bool:
@@ -365,11 +375,11 @@ class Scheduler:
         try:
             yield
         except ApplianceError as error:
-            if self._troubled.get(job) != str(error):
-                self._troubled[job] = str(error)
+            if self._errors.get(job) != str(error):
+                self._errors[job] = str(error)
                 log.error("job=%s: %s", job, error)  # noqa: TRY400 - a message to the owner
         else:
-            self._troubled.pop(job, None)
+            self._errors.pop(job, None)
 
     def _daemon_jobs(self) -> Iterator[Job]:
         for job in self._appliance.config.jobs.values():
@@ -379,15 +389,17 @@ class Scheduler:
     def _seconds_to_next(self) -> float:
         """Return the seconds until the next possible action."""
         now, steady = self._clock.now(), self._clock.monotonic()
-        naps = [self._longest if self._watch.is_trusted else min(_NAP_UNTRUSTED, self._watch.seconds_left(steady))]
+        naps = [
+            self._max_sleep if self._watch.is_trusted else min(_MAX_SLEEP_UNTRUSTED, self._watch.seconds_left(steady))
+        ]
         naps += self._turns.moments(steady)
-        wake = self._ledger.wake()
+        wake = self._ledger.next_check()
         if wake is not None:
             naps.append((wake - now).total_seconds())
         return max(0.0, min(naps))
 
 
-async def nap_until(news: asyncio.Event, seconds: float) -> None:
+async def sleep_until_event(news: asyncio.Event, seconds: float) -> None:
     """Sleep `seconds`, or until the event `news`."""
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(seconds):  # wait_for of Python 3.11 may lose a cancellation

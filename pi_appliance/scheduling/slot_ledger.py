@@ -5,13 +5,12 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from pi_appliance.config import units
 from pi_appliance.config.model import Job, NotifyTargets
-from pi_appliance.errors import Refused
-from pi_appliance.scheduling import cron
-from pi_appliance.scheduling import due as chance
 from pi_appliance.scheduling import due as plan
-from pi_appliance.scheduling.appliance import Appliance, Slot
-from pi_appliance.scheduling.model import Cron, Every
+from pi_appliance.scheduling import instants
+from pi_appliance.scheduling.appliance import Appliance
+from pi_appliance.scheduling.schedule import Cron, Every, is_selected, uniform_for_slot
 from pi_appliance.storage import model
 from pi_appliance.storage.history import AccountedSlots, ScheduleCursor, slot_key
 from pi_appliance.storage.model import Outcome, Run, Trigger
@@ -33,20 +32,20 @@ class CursorState:
     wake: datetime | None = None
 
 
-class Ledger:
+class SlotLedger:
     """The slot accounting of one appliance, used by the daemon."""
 
     def __init__(self, appliance: Appliance) -> None:
         self.appliance = appliance
-        self._watches: dict[str, CursorState] = {}
-        self.held: dict[str, set[datetime]] = {}
+        self._cursors: dict[str, CursorState] = {}
+        self.reserved: dict[str, set[datetime]] = {}
         """Slots that are about to start, or wait for an active run."""
 
-    def watch(self, job: Job, now: datetime) -> CursorState:
+    def get_cursor(self, job: Job, now: datetime) -> CursorState:
         """Return the cursor of `job`. A new job begins at `now`."""
-        cursor = self._watches.get(job.name)
+        cursor = self._cursors.get(job.name)
         if cursor is None:
-            cursor = self._watches[job.name] = self._load_cursor(job, now)
+            cursor = self._cursors[job.name] = self._load_cursor(job, now)
         if cursor.until > now:  # the clock went back: slots repeat, and claims mark the used ones
             cursor.until, cursor.wake = now, None
             known = self.appliance.store.slots.cursors().get(job.name)
@@ -54,61 +53,61 @@ class Ledger:
                 self.appliance.store.slots.start_cursor(job.name, known.schedule, since=now)
         return cursor
 
-    def rests(self, job: str, now: datetime) -> bool:
+    def is_idle(self, job: str, now: datetime) -> bool:
         """Return whether `job` needs no check at `now`."""
-        known = self._watches.get(job)
+        known = self._cursors.get(job)
         return known is not None and known.until <= now and known.wake is not None and now < known.wake
 
     def rewind(self, job: str, slot: datetime, *, again: datetime) -> None:
         """Account for `slot` again, not before `again`. Its failure could not be saved."""
-        watch = self._watches.get(job)
+        watch = self._cursors.get(job)
         if watch is not None:
             watch.until, watch.wake = min(watch.until, slot - _TICK), again
 
-    def owed(self, job: Job, watch: CursorState, now: datetime, cause: str) -> list[plan.Start]:
-        """Record unused slots and return the slots to start. They are held until `let_go`.
+    def take_due_slots(self, job: Job, watch: CursorState, now: datetime, cause: str) -> list[plan.SlotStart]:
+        """Record unused slots and return the slots to start. They are held until `release`.
 
         Raises:
             Unavailable: nothing was recorded.
 
         """
         assert job.schedule is not None
-        zone, secret, held = self.appliance.config.zone_of(job), self.appliance.secret, self._held(job.name)
+        zone, secret, held = self.appliance.config.zone_of(job), self.appliance.secret, self._reserved_slots(job.name)
         known = plan.SlotHistory(
             used=self.appliance.store.slots.claimed_slots(job.name, watch.until, now),
-            held=held,
-            picked=lambda due: chance.is_selected(job.chance, secret=secret, job=job.name, due=due),
-            share=lambda due: chance.uniform(secret, job.name, due),
+            reserved=held,
+            is_selected=lambda due: is_selected(job.chance, secret=secret, job=job.name, due=due),
+            jitter_share=lambda due: uniform_for_slot(secret, job.name, due),
             cause=cause,
             skipped=self.appliance.store.requests.skipped_slot(job.name),
         )
-        slot_plan = plan.decide(job, zone, watch.until, now, known)
+        slot_plan = plan.plan_slots(job, zone, watch.until, now, known)
         safe = min([slot_plan.until, *(start.slot - _TICK for start in slot_plan.starts)])
-        self._record_missed(job, slot_plan.gone, watch, now, safe)
+        self._record_missed(job, slot_plan.missed, watch, now, safe)
         if slot_plan.starts and safe - watch.saved > _SAVE:
             self.appliance.store.slots.advance_cursor(job.name, safe)
             watch.saved = safe
         watch.until = slot_plan.until
-        if known.skipped is not None and known.skipped <= cron.slot_key(slot_plan.until):
+        if known.skipped is not None and known.skipped <= instants.format_slot(slot_plan.until):
             self.appliance.store.requests.set_skipped_slot(job.name, None)
         held.update(start.slot for start in slot_plan.starts)
-        coming = next(cron.fire_times(job.schedule, now, zone), None)
+        coming = next(instants.fire_times(job.schedule, now, zone), None)
         watch.wake = min([each for each in (coming, slot_plan.wake) if each], default=NEVER)
         return slot_plan.starts
 
-    def let_go(self, job: str, slot: datetime) -> None:
+    def release(self, job: str, slot: datetime) -> None:
         """Release `slot`: it neither starts nor waits any more."""
-        self._held(job).discard(slot)
+        self._reserved_slots(job).discard(slot)
 
-    def came_to_nothing(self, job: Job, slot: datetime, outcome: Outcome, why: str, now: datetime) -> None:
+    def record_unused(self, job: Job, slot: datetime, outcome: Outcome, why: str, now: datetime) -> None:
         """Record that nothing was started for the held `slot`. Raises Unavailable."""
-        watch = self.watch(job, now)
-        waiting = self._held(job.name) - {slot}
+        watch = self.get_cursor(job, now)
+        waiting = self._reserved_slots(job.name) - {slot}
         safe = min([watch.until, *(each - _TICK for each in waiting)])
         self._record_missed(job, [plan.MissedSlots(slot, slot, 1, outcome, why)], watch, now, safe)
-        self.let_go(job.name, slot)
+        self.release(job.name, slot)
 
-    def paused(self, job: Job, watch: CursorState, until: datetime, why: str, now: datetime) -> None:
+    def record_pause(self, job: Job, watch: CursorState, until: datetime, why: str, now: datetime) -> None:
         """Record the slots of `job` up to `until` that a pause left unused. Raises Unavailable."""
         assert job.schedule is not None
         span = watch.until, min(until, now)
@@ -116,17 +115,17 @@ class Ledger:
         gone = plan.missed_slots(job.schedule, self.appliance.config.zone_of(job), span, used, (Outcome.SKIPPED, why))
         self._record_missed(job, gone, watch, now, min(until, now))
         watch.until, watch.wake = max(watch.until, min(until, now)), None
-        self._held(job.name).clear()
+        self._reserved_slots(job.name).clear()
 
-    def wake(self) -> datetime | None:
+    def next_check(self) -> datetime | None:
         """Return the time of the next check of any job."""
         known = self.appliance.config.jobs
-        return min((watch.wake for job, watch in self._watches.items() if watch.wake and job in known), default=None)
+        return min((watch.wake for job, watch in self._cursors.items() if watch.wake and job in known), default=None)
 
-    def _held(self, job: str) -> set[datetime]:
+    def _reserved_slots(self, job: str) -> set[datetime]:
         """Return the held slots of `job`. A slot that its run has claimed is removed."""
-        held = self.held.setdefault(job, set())
-        held -= {slot for slot in held if self.appliance.store.is_claimed(slot_key(job, cron.slot_key(slot)))}
+        held = self.reserved.setdefault(job, set())
+        held -= {slot for slot in held if self.appliance.store.is_claimed(slot_key(job, instants.format_slot(slot)))}
         return held
 
     def _record_missed(
@@ -140,7 +139,7 @@ class Ledger:
 
     def _load_cursor(self, job: Job, now: datetime) -> CursorState:
         assert job.schedule is not None
-        slots, text = self.appliance.store.slots, plan.dump(job.schedule, self.appliance.config.zone_of(job))
+        slots, text = self.appliance.store.slots, plan.dump_schedule(job.schedule, self.appliance.config.zone_of(job))
         known = slots.cursors().get(job.name)
         if known is None or known.schedule != text:
             if known is not None:
@@ -151,7 +150,7 @@ class Ledger:
 
     def _close_old_schedule(self, job: Job, known: ScheduleCursor, now: datetime) -> None:
         """Account for slots of a replaced schedule that were due while the daemon was down."""
-        before = plan.load(known.schedule)
+        before = plan.load_schedule(known.schedule)
         if before is not None and known.accounted_until < now:
             used = self.appliance.store.slots.claimed_slots(job.name, known.accounted_until, now)
             why = Outcome.SKIPPED, "its schedule was changed before it could run"
@@ -164,11 +163,11 @@ def _build_entry(job: Job, trigger: Trigger, gone: plan.MissedSlots, targets: No
         job=job.name,
         kind=job.kind,
         trigger=trigger,
-        first=cron.slot_key(gone.first),
-        last=cron.slot_key(gone.last),
+        first=instants.format_slot(gone.first),
+        last=instants.format_slot(gone.last),
         count=gone.count,
         outcome=gone.outcome,
-        summary=gone.why,
+        summary=gone.reason,
         notify_targets=targets,
     )
 
@@ -178,7 +177,7 @@ def account_for_cron(appliance: Appliance, job: Job, due: str, now: datetime) ->
     if not isinstance(job.schedule, Cron) or not due[:1].isdigit():
         return
     zone, slot = appliance.config.zone_of(job), datetime.fromisoformat(due)
-    slots, text = appliance.store.slots, plan.dump(job.schedule, zone)
+    slots, text = appliance.store.slots, plan.dump_schedule(job.schedule, zone)
     known = slots.cursors().get(job.name)
     if known is None or known.schedule != text:
         slots.start_cursor(job.name, text, since=slot)
@@ -229,12 +228,12 @@ class RunIndex:
     single: dict[str, Run] = field(default_factory=dict)
     ranges: Sequence[Run] = ()
 
-    def of(self, slot: str) -> Run | None:
+    def find(self, slot: str) -> Run | None:
         """Return the run that accounts for `slot`."""
         return self.single.get(slot) or next((run for run in self.ranges if _covers_slot(run, slot)), None)
 
 
-def values(account: SlotStatus) -> dict[str, Any]:
+def serialize_slot(account: SlotStatus) -> dict[str, Any]:
     """Return `account` as JSON values."""
     return {
         "job": account.job,
@@ -245,18 +244,18 @@ def values(account: SlotStatus) -> dict[str, Any]:
     }
 
 
-def accounts(appliance: Appliance, job: Job, now: datetime) -> Iterator[SlotStatus]:
+def slot_statuses(appliance: Appliance, job: Job, now: datetime) -> Iterator[SlotStatus]:
     """Yield the results of the slots of `job` up to `now`, the newest first."""
     if not isinstance(job.schedule, (Cron, Every)):
         return
     known = appliance.store.slots.cursors().get(job.name)
     pause = appliance.store.slots.pauses().get(job.name)
     past = RunIndex()
-    for at in cron.fire_times_before(job.schedule, now, appliance.config.zone_of(job)):
-        name = cron.slot_key(at)
+    for at in instants.fire_times_before(job.schedule, now, appliance.config.zone_of(job)):
+        name = instants.format_slot(at)
         if not past.oldest or name < past.oldest:
-            past = look_up(appliance, job.name, cron.slot_key(at - _PIECE), name)
-        run = past.of(name)
+            past = load_run_index(appliance, job.name, instants.format_slot(at - _PIECE), name)
+        run = past.find(name)
         if run is None and (known is None or at <= known.since):
             return
         if run is not None:
@@ -269,7 +268,7 @@ def accounts(appliance: Appliance, job: Job, now: datetime) -> Iterator[SlotStat
             yield SlotStatus(job.name, at, None, "no longer known: older than what is kept")
 
 
-def look_up(appliance: Appliance, job: str, oldest: str, newest: str) -> RunIndex:
+def load_run_index(appliance: Appliance, job: str, oldest: str, newest: str) -> RunIndex:
     """Return the runs for the slots of `job` from `oldest` to `newest`."""
     past, ranges = RunIndex(oldest), list[Run]()
     for run in appliance.store.slots.find_runs(job, oldest, newest):
@@ -289,64 +288,77 @@ def _covers_slot(run: Run, slot: str) -> bool:
     return run.first_slot is not None and run.scheduled_for is not None and run.first_slot <= slot <= run.scheduled_for
 
 
-_FAR_ENOUGH = 1000  # slots searched for one that the chance selects
+_BEGIN = "after:"
 
 
-def skip(appliance: Appliance, name: str, *, now: datetime) -> Slot:
-    """Skip the next slot of the job `name`, and return it. A second call has no effect.
+@dataclass(frozen=True, slots=True)
+class DependencyStart:
+    """The successful runs that a job waited for, by their name in the history.
 
-    Raises:
-        UnknownName: there is no such job.
-        Refused: its slots cannot be predicted, or it is paused.
-
+    `why` is the reason if it is too late.
     """
-    job = appliance.job(name)
-    pause = appliance.store.slots.pauses().get(name)
-    if not isinstance(job.schedule, (Cron, Every)):
-        raise Refused(f"{name} has no times of its own, so there is no next one to skip")
-    if pause is not None and pause.is_active(now):
-        raise Refused(f"{name} pauses, so there is nothing to skip; go on with: pi-appliance jobs resume {name}")
-    for _, slot in zip(range(_FAR_ENOUGH), appliance.slots(name, now - job.jitter), strict=False):
-        if slot.starts_at > now and (slot.selected or (slot.skipped and not slot.used)):
-            appliance.store.requests.set_skipped_slot(name, cron.slot_key(slot.at))
-            return slot
-    raise Refused(f"{name} has no slot to come that would be used")
+
+    key: str
+    reason: str = ""
 
 
-def unskip(appliance: Appliance, name: str, *, now: datetime) -> Slot:
-    """Use the slot of the job `name` that was to be skipped, and return it.
+def dependency_key(runs: list[int]) -> str:
+    """Return the slot name of `runs`, one for each job under `after`."""
+    return _BEGIN + "+".join(map(str, runs))
 
-    Raises:
-        UnknownName: there is no such job.
-        Refused: no slot is to be skipped.
 
+def find_dependency_start(appliance: Appliance, job: Job, now: datetime) -> DependencyStart | None:
+    """Return the dependencies for which `job` runs now, or None if it waits.
+
+    A new job waits for runs in the future.
     """
-    job = appliance.job(name)
-    slot = skipped(appliance, name, now - job.jitter)
-    if slot is None:
-        raise Refused(f"no slot of {name} is to be skipped")
-    appliance.store.requests.set_skipped_slot(name, None)
-    return slot
-
-
-def skipped(appliance: Appliance, name: str, after: datetime) -> Slot | None:
-    """Return the slot of the job `name` after `after` that is to be skipped."""
-    due = appliance.store.requests.skipped_slot(name)
-    if due is None:
+    store = appliance.store
+    text = dependency_key([]) + " ".join(job.depends_on)
+    known = store.slots.cursors().get(job.name)
+    if known is None or known.schedule != text:
+        store.slots.start_cursor(job.name, text, since=now)
         return None
-    for slot in appliance.slots(name, after):
-        if slot.skipped or cron.slot_key(slot.at) > due:
-            return slot if slot.skipped else None
-    return None
+    successes = [store.last_success(before) for before in job.depends_on]
+    runs = [run for run in successes if run is not None and run.ended is not None and run.ended > known.since]
+    name = dependency_key([run.id for run in runs])
+    if len(runs) < len(job.depends_on) or store.is_claimed(slot_key(job.name, name)):
+        return None
+    used = store.slots.last_slot_with_prefix(job.name, _BEGIN)
+    if used is not None and any(run.id <= before for run, before in zip(runs, _run_numbers(used), strict=False)):
+        return None  # a dependency has not succeeded again yet
+    age = now - max(run.ended for run in runs if run.ended is not None)
+    limit = max(job.misfire_grace, job.catch_up.max_age)
+    late = units.format_duration(timedelta(seconds=int(age.total_seconds())))
+    return DependencyStart(name, f"{late} late, more than {units.format_duration(limit)}" if age > limit else "")
 
 
-def is_skipped(appliance: Appliance, name: str, due: str | None) -> bool:
-    """Return whether the slot `due` of the job `name` is to be skipped."""
-    return due is not None and appliance.store.requests.skipped_slot(name) == due
+def record_expired(appliance: Appliance, job: Job, due: DependencyStart, now: datetime) -> None:
+    """Record that `due` was not used."""
+    slots = AccountedSlots(
+        job=job.name,
+        kind=job.kind,
+        trigger=Trigger.DAEMON,
+        first=due.key,
+        last=due.key,
+        count=1,
+        outcome=Outcome.MISFIRED,
+        summary=due.reason,
+        notify_targets=NotifyTargets.for_job(appliance.config, job),
+    )
+    appliance.store.slots.record_unused([slots], now=now)
 
 
-def forget_until(appliance: Appliance, name: str, due: str | None) -> None:
-    """Delete the mark of a slot to skip up to the slot `due`, which is accounted for."""
-    skip_ = appliance.store.requests.skipped_slot(name)
-    if skip_ is not None and due is not None and due[:1].isdigit() and skip_ <= due:
-        appliance.store.requests.set_skipped_slot(name, None)
+def is_dependency_key(job: Job, due: str, appliance: Appliance) -> bool:
+    """Return whether `due` names successful runs of the jobs under `after`."""
+    numbers = _run_numbers(due)
+    if not due.startswith(_BEGIN) or len(numbers) != len(job.depends_on):
+        return False
+    runs = [appliance.store.find_run(number) for number in numbers]
+    return all(
+        run is not None and run.job == before and run.outcome is Outcome.SUCCEEDED
+        for run, before in zip(runs, job.depends_on, strict=True)
+    )
+
+
+def _run_numbers(due: str) -> list[int]:
+    return [int(number) for number in due.removeprefix(_BEGIN).split("+") if number.isdigit()]

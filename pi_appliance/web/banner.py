@@ -39,6 +39,6 @@ def _sentences(scheduler: Scheduler) -> list[str]:
         minutes = math.ceil(scheduler.clock_wait / 60)
         most = f", at most {minutes} minute{'s' * (minutes != 1)} more" if minutes else ""
         said.append(f"The clock is not set yet. Jobs at a time of day wait for it{most}.")
-    if scheduler.trouble:
-        said.append(f"A job cannot be started or recorded: {scheduler.trouble}")
+    if scheduler.error:
+        said.append(f"A job cannot be started or recorded: {scheduler.error}")
     return said

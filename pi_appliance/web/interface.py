@@ -9,7 +9,7 @@ from pi_appliance.music.model import Capability, PlayerState
 from pi_appliance.music.player import Player
 from pi_appliance.music.usb.drives import UsbDrive
 from pi_appliance.scheduling.appliance import Appliance
-from pi_appliance.scheduling.child_runs import Runs
+from pi_appliance.scheduling.child_runs import ChildRuns
 from pi_appliance.system.clock import ClockState
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ class Scheduler(Protocol):
     clock_state: ClockState
     steps: int
     last_step: str
-    beat: float
+    last_tick: float
     """When it last ticked, in seconds since the machine started."""
 
     @property
@@ -52,7 +52,7 @@ class Scheduler(Protocol):
         """Seconds for which it still waits for the clock to be set."""
 
     @property
-    def trouble(self) -> str:
+    def error(self) -> str:
         """Why a slot currently cannot be started or recorded; empty if all is well."""
 
     @property
@@ -101,7 +101,7 @@ class Daemon(Protocol):
         """The USB drives."""
 
     @property
-    def runs(self) -> Runs:
+    def runs(self) -> ChildRuns:
         """Starts runs."""
 
     @property

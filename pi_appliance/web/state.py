@@ -28,7 +28,7 @@ def scheduler(scheduler: Scheduler) -> dict[str, Any]:
         "clock-wait": 60 * math.ceil(scheduler.clock_wait / 60),
         "steps": scheduler.steps,
         "last-step": scheduler.last_step,
-        "trouble": scheduler.trouble,
+        "trouble": scheduler.error,
         "waiting": scheduler.waiting,
     }
 

@@ -237,13 +237,13 @@ def test_metrics_are_read_only(world: World) -> None:
 
 
 def test_health_is_well_while_the_scheduler_looks(locked: World) -> None:
-    locked.ticks.now = locked.daemon.scheduler.beat + 179
+    locked.ticks.now = locked.daemon.scheduler.last_tick + 179
     answer = locked.ask("/health")
     assert (answer.status, answer.json) == (200, {"ok": True})
 
 
 def test_health_is_not_when_the_scheduler_is_silent_for_three_minutes(locked: World) -> None:
-    locked.ticks.now = locked.daemon.scheduler.beat + 180
+    locked.ticks.now = locked.daemon.scheduler.last_tick + 180
     answer = locked.ask("/health")
     assert answer.status == 503
     assert answer.json == {"ok": False, "why": "the scheduler has not looked at the clock for 180 seconds"}

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from pi_appliance.scheduling.due import uniform
+from pi_appliance.scheduling.schedule import uniform_for_slot
 from tests.installation import Installation, is_running, wait_until
 
 MINUTELY = "tick:\n  kind: command\n  schedule: '* * * * *'\n  with: {run: ['true']}\n"
@@ -116,7 +116,7 @@ def test_cron_starts_a_slot_when_its_jitter_says_so(installation: Installation) 
     due = last_minute()
     assert installation.run("jobs", "run", "tick", "--trigger", "cron").returncode == 0
     run = installation.last("tick")
-    begins = datetime.fromisoformat(run["scheduled_for"]) + timedelta(seconds=3) * uniform(
+    begins = datetime.fromisoformat(run["scheduled_for"]) + timedelta(seconds=3) * uniform_for_slot(
         secret, "tick", run["scheduled_for"]
     )
     assert datetime.fromisoformat(run["started"]) >= begins.replace(microsecond=0)

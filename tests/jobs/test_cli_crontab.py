@@ -19,8 +19,12 @@ from click.testing import CliRunner
 from pi_appliance.config.loader import load_config, machine_zone
 from pi_appliance.errors import ConfigError, Refused
 from pi_appliance.jobs.cli.crontab import install, plan, program, uninstall
-from pi_appliance.scheduling.crontab import daemon_runs, lines
-from pi_appliance.scheduling.crontab_files import UserCrontab, current_user
+from pi_appliance.scheduling.crontab import (
+    UserCrontab,
+    build_entries,
+    current_user,
+    is_cron_running,
+)
 from tests.scheduling.scratch_crontab import Crontab, scratch_crontab
 
 ROOT = Path(__file__).parents[2]
@@ -132,7 +136,7 @@ def test_the_program_is_the_link_it_was_called_by_else_what_lies_beside_python(t
 @contextlib.contextmanager
 def cron() -> Iterator[None]:
     """Have a cron daemon, our own where none runs. It misses a crontab written in the very second it starts."""
-    if daemon_runs():
+    if is_cron_running():
         yield
         return
     daemon = subprocess.Popen(["cron", "-f"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
@@ -154,7 +158,7 @@ def runs_until_one_ended(command: Sequence[str | Path], seconds: float) -> list[
 
 
 @pytest.mark.skipif(
-    not daemon_runs() and (os.geteuid() != 0 or not shutil.which("cron")), reason="no cron can run here"
+    not is_cron_running() and (os.geteuid() != 0 or not shutil.which("cron")), reason="no cron can run here"
 )
 def test_a_real_cron_runs_the_job_within_two_minutes(tmp_path: Path) -> None:
     folder = tmp_path / "100% of my jobs"  # what cron and the shell could each misread
@@ -166,7 +170,7 @@ def test_a_real_cron_runs_the_job_within_two_minutes(tmp_path: Path) -> None:
     minutes = [datetime.now(zone) + timedelta(minutes=number) for number in (1, 2)]
     config = write_config(folder, *(f"{at.minute} {at.hour} {at.day} {at.month} *" for at in minutes))
     place = UserCrontab(config)
-    place.install(lines(load_config(config), [str(start)], zone=zone, now=datetime.now(UTC)))
+    place.install(build_entries(load_config(config), [str(start)], zone=zone, now=datetime.now(UTC)))
     try:
         with cron():
             found = runs_until_one_ended([start, "jobs", "history", "--json", "-c", config], 130)

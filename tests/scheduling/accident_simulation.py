@@ -7,10 +7,10 @@ from itertools import islice
 from zoneinfo import ZoneInfo
 
 from pi_appliance.config.model import Job
-from pi_appliance.scheduling import cron
+from pi_appliance.scheduling import instants
 from pi_appliance.scheduling.appliance import Appliance
 from pi_appliance.scheduling.scheduler import Scheduler
-from pi_appliance.scheduling.slot_ledger import accounts
+from pi_appliance.scheduling.slot_ledger import slot_statuses
 from pi_appliance.system.clock import ClockState
 from tests.installation import Installation
 from tests.scheduling.virtual_scheduler import VirtualClock, VirtualRuns
@@ -49,7 +49,7 @@ class Life:
 
     def start(self) -> None:
         """Start the daemon."""
-        self.scheduler = Scheduler(self.appliance, self.runs, clock=self.clock, nap=self._nap, longest=3600)
+        self.scheduler = Scheduler(self.appliance, self.runs, clock=self.clock, sleep=self._nap, max_sleep=3600)
         self._broken = True  # whether the time lived is to be counted anew
 
     def power_cut(self, *, off: timedelta, clock_lost: bool) -> None:
@@ -102,7 +102,7 @@ class Life:
         for job in self.appliance.config.jobs.values():
             silent = [
                 account.at
-                for account in islice(accounts(self.appliance, job, self.clock.now()), MOST)
+                for account in islice(slot_statuses(self.appliance, job, self.clock.now()), MOST)
                 if account.run is None and account.at < self.clock.now() - job.jitter - timedelta(seconds=10 * LONG)
             ]
             assert not silent, f"{job.name}: nothing is known of {len(silent)} slots, of {silent[:3]}"
@@ -112,8 +112,8 @@ class Life:
     def _check_lived(self, job: Job, started: set[tuple[str, str]]) -> None:
         assert job.schedule is not None
         for begin, end in self.lived[self.forgiven.get(job.name, 0) :]:
-            for slot in cron.fire_times(job.schedule, begin, ZONE):
+            for slot in instants.fire_times(job.schedule, begin, ZONE):
                 if slot > end - job.jitter:
                     break
-                due = cron.slot_key(slot)
+                due = instants.format_slot(slot)
                 assert (job.name, due) in started, f"{job.name} lost {due}, and lived from {begin} to {end}"

@@ -17,7 +17,7 @@ def _field(low: int, high: int) -> st.SearchStrategy[str]:
 
 def _readable(expression: str) -> bool:
     try:
-        return bool(cron.parse(expression))
+        return bool(cron.parse_expression(expression))
     except ValueError:
         return False
 

@@ -63,11 +63,11 @@ def test_reports_are_listed_by_the_job_that_wrote_last_and_texts_before_pictures
 
 def test_read_again_it_keeps_its_state_and_a_wrong_file_changes_nothing(appliance, installation):
     installation.write("c:\n  kind: command\n  with: {run: ['true']}")
-    again = appliance.reloaded()
+    again = appliance.reload()
     assert (list(again.config.jobs), again.store) == (["c"], appliance.store)
     installation.write("c: {}")
     with pytest.raises(ConfigError):
-        again.reloaded()
+        again.reload()
 
 
 def test_read_again_it_refuses_another_state_folder(appliance, installation):
@@ -76,13 +76,13 @@ def test_read_again_it_refuses_another_state_folder(appliance, installation):
         "utf-8",
     )
     with pytest.raises(Refused, match="needs a restart"):
-        appliance.reloaded()
+        appliance.reload()
 
 
 def test_the_history_of_a_job_that_is_gone_can_be_asked_for_and_of_one_that_never_was_cannot(appliance, installation):
     installation.run("jobs", "run", "b")
     installation.write("a:\n  kind: command\n  with: {run: ['true']}")
-    now = appliance.reloaded()
+    now = appliance.reload()
     assert [run.job for run in now.history(job="b")] == ["b"]
     with pytest.raises(UnknownName):
         now.history(job="bb")

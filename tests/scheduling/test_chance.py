@@ -2,9 +2,7 @@
 
 import pytest
 
-from pi_appliance.scheduling.due import is_selected, uniform
-from pi_appliance.scheduling.model import Chance
-from pi_appliance.scheduling.schedule import parse_chance
+from pi_appliance.scheduling.schedule import Chance, is_selected, parse_chance, uniform_for_slot
 
 SECRET = b"s" * 32
 
@@ -54,12 +52,14 @@ def test_what_is_no_chance_is_refused(written):
 
 def test_shares_are_even_and_stay():
     shares = [
-        uniform(b"secret", "tweets", f"2026-05-{day:02}T{hour:02}:00:00Z") for day in range(1, 29) for hour in range(24)
+        uniform_for_slot(b"secret", "tweets", f"2026-05-{day:02}T{hour:02}:00:00Z")
+        for day in range(1, 29)
+        for hour in range(24)
     ]
     assert all(0 <= each < 1 for each in shares)
     assert len(set(shares)) == len(shares)
     for tenth in range(10):  # 672 draws: 67 a tenth, give or take four standard deviations
         assert 36 <= sum(int(each * 10) == tenth for each in shares) <= 98
-    assert uniform(b"secret", "tweets", "2026-05-01T00:00:00Z") == shares[0]
-    assert uniform(b"another", "tweets", "2026-05-01T00:00:00Z") != shares[0]
-    assert uniform(b"secret", "other", "2026-05-01T00:00:00Z") != shares[0]
+    assert uniform_for_slot(b"secret", "tweets", "2026-05-01T00:00:00Z") == shares[0]
+    assert uniform_for_slot(b"another", "tweets", "2026-05-01T00:00:00Z") != shares[0]
+    assert uniform_for_slot(b"secret", "other", "2026-05-01T00:00:00Z") != shares[0]

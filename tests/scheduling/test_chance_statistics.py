@@ -12,9 +12,8 @@ from itertools import groupby, pairwise
 
 import pytest
 
-from pi_appliance.scheduling import cron
-from pi_appliance.scheduling.due import is_selected, uniform, uniform_for_label
-from pi_appliance.scheduling.model import Chance
+from pi_appliance.scheduling import instants
+from pi_appliance.scheduling.schedule import Chance, is_selected, uniform_for_label, uniform_for_slot
 from tests.scheduling import chi_squared
 
 DRAWS = 100_000
@@ -42,7 +41,7 @@ def slots() -> list[datetime]:
 
 @cache
 def dues() -> list[str]:
-    return [cron.slot_key(at) for at in slots()]
+    return [instants.format_slot(at) for at in slots()]
 
 
 @cache
@@ -132,7 +131,7 @@ def test_which_line_is_drawn_is_even_and_has_nothing_to_do_with_whether_and_when
     assert chi_squared.p_value([counts[each] for each in range(20)], [DRAWS / 20] * 20) > IMPLAUSIBLE
     others = (
         hits(Chance(1, 4)),
-        [int(uniform(SECRETS[0], "tweets", due) * 4) for due in dues()],
+        [int(uniform_for_slot(SECRETS[0], "tweets", due) * 4) for due in dues()],
         [int(uniform_for_label(SECRETS[0], "tweets", due, "another label") * 4) for due in dues()],
         [int(uniform_for_label(SECRETS[0], "bot", due, "line") * 4) for due in dues()],
         [0, *(each // 5 for each in drawn[:-1])],  # of the slot before

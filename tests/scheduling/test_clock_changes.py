@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pi_appliance.scheduling import clock_changes, cron, dst
-from pi_appliance.scheduling.model import Cron, Every
+from pi_appliance.scheduling import explanation, instants
+from pi_appliance.scheduling.schedule import Cron, Every
 from tests.scheduling.cron_expressions import expressions
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
@@ -38,17 +38,19 @@ SPRING, AUTUMN = (
     ],
 )
 def test_each_of_the_next_two_changes_is_said_in_a_line(written: str, spring: str, autumn: str) -> None:
-    lines = clock_changes.lines(Cron((written,)), ZoneInfo("Europe/Berlin"), NOW)
+    lines = explanation.describe_changes(Cron((written,)), ZoneInfo("Europe/Berlin"), NOW)
     assert lines == [SPRING + spring, AUTUMN + autumn]
 
 
 def test_each_expression_of_a_schedule_is_told_of() -> None:
-    spring, _ = clock_changes.lines(Cron(("0 6 * * *", "30 2 * * *", "0 * * * *")), ZoneInfo("Europe/Berlin"), NOW)
+    spring, _ = explanation.describe_changes(
+        Cron(("0 6 * * *", "30 2 * * *", "0 * * * *")), ZoneInfo("Europe/Berlin"), NOW
+    )
     assert spring == (f"{SPRING}02:30 does not exist; it runs at 03:00; 02:00 does not exist; it does not run for it")
 
 
 def test_intervals_do_not_mind() -> None:
-    for line in clock_changes.lines(Every(timedelta(hours=1)), ZoneInfo("Europe/Berlin"), NOW):
+    for line in explanation.describe_changes(Every(timedelta(hours=1)), ZoneInfo("Europe/Berlin"), NOW):
         assert line.endswith("nothing changes, its slots do not go by the clock on the wall")
 
 
@@ -65,7 +67,9 @@ APIA = "Fri 2011-12-30 the clock goes from 00:00 to Sat 2011-12-31 00:00: 23:30 
     ],
 )
 def test_changes_at_midnight_of_half_an_hour_of_a_day_and_none_at_all(zone: str, now: datetime, line: str) -> None:
-    assert any(said.startswith(line) for said in clock_changes.lines(Cron(("30 23 * * *",)), ZoneInfo(zone), now))
+    assert any(
+        said.startswith(line) for said in explanation.describe_changes(Cron(("30 23 * * *",)), ZoneInfo(zone), now)
+    )
 
 
 CHANGED = [
@@ -80,24 +84,24 @@ CHANGED = [
 def test_what_is_said_is_what_the_slots_do(expression: str, where: tuple[str, datetime]) -> None:
     """The words are checked against the slots: between the change and the end of what it touches, and before it."""
     zone = ZoneInfo(where[0])
-    for change in clock_changes.ahead(zone, where[1]):
-        said, size = clock_changes.effect(expression, change), abs(change.jump)
-        slots = cron.fire_times(Cron((expression,)), change.start - timedelta(seconds=1), zone)
+    for change in explanation.next_changes(zone, where[1]):
+        said, size = explanation.find_effect(expression, change), abs(change.shift)
+        slots = instants.fire_times(Cron((expression,)), change.start - timedelta(seconds=1), zone)
         runs_at_once = next(slots, None) == change.start
-        if change.jump > timedelta(0):
-            if said and said.so.startswith("it runs"):
+        if change.shift > timedelta(0):
+            if said and said.consequence.startswith("it runs"):
                 assert runs_at_once
             continue
         first = _count(expression, zone, change.start - size, change.start)
         second = _count(expression, zone, change.start, change.start + size)
         assert (said is not None) == (first > 0)
         if said:
-            assert second == (first if said.so == "it runs both times" else 0)
+            assert second == (first if said.consequence == "it runs both times" else 0)
 
 
 def _count(expression: str, zone: ZoneInfo, first: datetime, end: datetime) -> int:
     count = 0
-    for slot in cron.fire_times(Cron((expression,)), first - timedelta(seconds=1), zone):
+    for slot in instants.fire_times(Cron((expression,)), first - timedelta(seconds=1), zone):
         if slot >= end:
             break
         count += 1
@@ -106,6 +110,6 @@ def _count(expression: str, zone: ZoneInfo, first: datetime, end: datetime) -> i
 
 def test_clocks_that_differ_in_summer_only_do_not_agree() -> None:
     zones = [ZoneInfo(name) for name in ("Europe/Berlin", "Europe/Paris", "Africa/Algiers")]
-    assert dst.agree(zones[0], zones[1], NOW, NOW + timedelta(days=400))
-    assert not dst.agree(zones[0], zones[2], NOW, NOW + timedelta(days=400))
-    assert dst.agree(zones[0], zones[2], NOW, NOW + timedelta(days=60))  # a winter
+    assert instants.have_same_offsets(zones[0], zones[1], NOW, NOW + timedelta(days=400))
+    assert not instants.have_same_offsets(zones[0], zones[2], NOW, NOW + timedelta(days=400))
+    assert instants.have_same_offsets(zones[0], zones[2], NOW, NOW + timedelta(days=60))  # a winter

@@ -51,7 +51,7 @@ def pi(tmp_path):
 
 
 def unmet(wanted: Conditions, pi: Pi, free: int = 10**9, said: str = "") -> str:
-    return conditions.unmet(wanted, sensors=pi.sensors, free=lambda: free, run=lambda _: said)
+    return conditions.find_unmet(wanted, sensors=pi.sensors, free=lambda: free, run=lambda _: said)
 
 
 def test_heat_is_told_with_both_numbers(pi):
@@ -98,7 +98,7 @@ def test_a_command_is_asked_last_and_only_if_the_rest_holds(pi):
 
 def answer(argv: list[str], folder: Path, patience: float = 30) -> str:
     with process.StopSignal().installed() as stop:
-        return conditions.answer(argv, folder, stop, patience=patience)
+        return conditions.check_command(argv, folder, stop, patience=patience)
 
 
 def test_a_command_answers_by_its_status(tmp_path):
@@ -148,36 +148,36 @@ def test_this_machine_is_asked(installation, keys, says):
     wanted, config = job(installation, keys), load_config(installation.config)
     config.state_dir.mkdir()
     with process.StopSignal().installed() as stop:
-        why = conditions.unmet_here(wanted, config, stop)
+        why = conditions.find_unmet_condition(wanted, config, stop)
     assert why.endswith(says)
     assert bool(why) == bool(says)
 
 
 def test_what_a_job_asks_of_sensors_that_are_not_there_is_known(installation, pi):
     both = job(installation, "conditions: {temperature-below: 75}\n  suspend-when: {throttled: true}")
-    assert conditions.missing(both, pi.sensors) == ["temperature", "power"]
-    assert conditions.missing(job(installation, "conditions: {online: true}"), pi.sensors) == []
+    assert conditions.missing_sensors(both, pi.sensors) == ["temperature", "power"]
+    assert conditions.missing_sensors(job(installation, "conditions: {online: true}"), pi.sensors) == []
     pi.heat(40)
     pi.throttled(0)
-    assert conditions.missing(both, pi.sensors) == []
+    assert conditions.missing_sensors(both, pi.sensors) == []
 
 
 def test_a_run_is_held_above_the_limit_until_it_is_five_degrees_cooler(pi):
-    pause = conditions.Pause(SuspendWhen(temperature_above=80.0), pi.sensors)
+    pause = conditions.SuspendMonitor(SuspendWhen(temperature_above=80.0), pi.sensors)
     said = []
     for degrees in (79, 80, 80.1, 83.14, 78, 75.1, 75, 79, 81):
         pi.heat(degrees)
-        said.append(pause.why())
+        said.append(pause.reason())
     assert said == ["", "", "80.1 °C", "83.1 °C", "78.0 °C", "75.1 °C", "", "", "81.0 °C"]
 
 
 def test_a_run_is_held_while_the_power_is_bad(pi):
-    pause = conditions.Pause(SuspendWhen(throttled=True), pi.sensors)
-    assert pause.why() == ""
+    pause = conditions.SuspendMonitor(SuspendWhen(throttled=True), pi.sensors)
+    assert pause.reason() == ""
     pi.throttled(0x5)
-    assert pause.why() == "under-voltage"
+    assert pause.reason() == "under-voltage"
     pi.throttled(0x50000)
-    assert pause.why() == ""
+    assert pause.reason() == ""
 
 
 def attempt(installation, pi: Pi, listener: Listener | None = None, *, times: int = 1) -> list[AttemptResult]:

@@ -7,9 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pi_appliance.scheduling import cron
-from pi_appliance.scheduling import schedule as schedules
-from pi_appliance.scheduling.model import AtBoot, Cron, Every
+from pi_appliance.scheduling import explanation, instants, schedule
+from pi_appliance.scheduling.schedule import AtBoot, Cron, Every
 
 BERLIN = ZoneInfo("Europe/Berlin")
 SPRING = datetime(2027, 3, 28, tzinfo=BERLIN)  # 02:00 becomes 03:00
@@ -17,7 +16,7 @@ AUTUMN = datetime(2027, 10, 31, tzinfo=BERLIN)  # 03:00 becomes 02:00
 
 
 @pytest.mark.parametrize(
-    ("written", "schedule"),
+    ("written", "expected"),
     [
         ("0 6 * * *", Cron(("0 6 * * *",))),
         ("@daily", Cron(("0 0 * * *",))),
@@ -33,8 +32,8 @@ AUTUMN = datetime(2027, 10, 31, tzinfo=BERLIN)  # 03:00 becomes 02:00
         (["0 6 * * 1", "07:00"], Cron(("0 6 * * 1", "0 7 * * *"))),
     ],
 )
-def test_a_schedule_is_read_as_people_write_it(written, schedule):
-    assert schedules.parse_schedule(written) == schedule
+def test_a_schedule_is_read_as_people_write_it(written, expected):
+    assert schedule.parse_schedule(written) == expected
 
 
 @pytest.mark.parametrize(
@@ -68,14 +67,14 @@ def test_a_schedule_is_read_as_people_write_it(written, schedule):
 )
 def test_what_cron_would_not_take_or_take_for_something_else_is_refused(written, says):
     with pytest.raises(ValueError, match=says):
-        schedules.parse_schedule(written)
+        schedule.parse_schedule(written)
 
 
 def hours(schedule: Cron, day: datetime) -> list[str]:
     """Return the local times at which SCHEDULE fires on DAY."""
     end = (day + timedelta(days=1)).astimezone(UTC)
     times = []
-    for slot in cron.fire_times(schedule, day - timedelta(seconds=1), BERLIN):
+    for slot in instants.fire_times(schedule, day - timedelta(seconds=1), BERLIN):
         if slot >= end:
             break
         times.append(slot.astimezone(BERLIN).strftime("%H:%M%z"))
@@ -102,7 +101,7 @@ def test_an_hourly_job_has_23_slots_in_spring_and_25_in_autumn():
 
 def test_several_expressions_give_each_instant_once_and_in_order():
     schedule = Cron(("0 6 * * *", "0 */6 * * *", "30 6 * * *"))
-    slots = cron.upcoming(schedule, datetime(2026, 1, 1, 5, tzinfo=UTC), ZoneInfo("UTC"), 4)
+    slots = instants.next_slots(schedule, datetime(2026, 1, 1, 5, tzinfo=UTC), ZoneInfo("UTC"), 4)
     assert [slot.strftime("%H:%M") for slot in slots] == ["06:00", "06:30", "12:00", "18:00"]
 
 
@@ -112,10 +111,10 @@ def test_several_expressions_give_each_instant_once_and_in_order():
 )
 def test_the_last_slot_is_the_one_that_the_next_ones_lead_to(expression, seconds):
     schedule, now = Cron((expression,)), datetime(2027, 3, 27, tzinfo=UTC) + timedelta(seconds=seconds)
-    last = cron.last_slot(schedule, now, BERLIN, within=timedelta(hours=30))
+    last = instants.last_slot(schedule, now, BERLIN, within=timedelta(hours=30))
     if last is not None:
         assert last <= now
-        assert next(cron.fire_times(schedule, last, BERLIN)) > now
+        assert next(instants.fire_times(schedule, last, BERLIN)) > now
 
 
 @pytest.mark.parametrize(
@@ -128,27 +127,27 @@ def test_the_last_slot_is_the_one_that_the_next_ones_lead_to(expression, seconds
 )
 def test_a_grace_of_any_length_finds_the_last_slot_at_once(schedule, last):
     now = datetime(2026, 5, 1, 12, 0, 30, tzinfo=UTC)
-    found = cron.last_slot(schedule, now, ZoneInfo("UTC"), within=timedelta(days=999_999))
+    found = instants.last_slot(schedule, now, ZoneInfo("UTC"), within=timedelta(days=999_999))
     assert found is not None
-    assert cron.slot_key(found) == last
+    assert instants.format_slot(found) == last
 
 
 def test_slots_end_with_the_calendar():
     schedule = Every(timedelta(days=2_000_000))
-    assert cron.upcoming(schedule, SPRING, BERLIN, 5) == [datetime(7445, 10, 25, tzinfo=UTC)]
-    assert cron.upcoming(Every(timedelta(days=999_999_999)), SPRING, BERLIN, 5) == []
+    assert instants.next_slots(schedule, SPRING, BERLIN, 5) == [datetime(7445, 10, 25, tzinfo=UTC)]
+    assert instants.next_slots(Every(timedelta(days=999_999_999)), SPRING, BERLIN, 5) == []
 
 
 @given(st.integers(1, 100_000), st.integers(0, 4 * 10**9))
 def test_every_never_drifts(seconds, moment):
     now = datetime.fromtimestamp(moment, UTC)
-    first, second = cron.upcoming(Every(timedelta(seconds=seconds)), now, ZoneInfo("UTC"), 2)
+    first, second = instants.next_slots(Every(timedelta(seconds=seconds)), now, ZoneInfo("UTC"), 2)
     assert now < first <= now + timedelta(seconds=seconds)
     assert second - first == timedelta(seconds=seconds)
     assert first.timestamp() % seconds == 0
 
 
 def test_a_schedule_is_said_in_words():
-    assert cron.explain(Every(timedelta(minutes=90))).startswith("Every 1h30m")
-    assert cron.explain(Cron(("0 6 * * 1-5",))) == "At 06:00 on Monday through Friday"
-    assert cron.explain(AtBoot()) == "Once each time the machine starts"
+    assert explanation.describe_schedule(Every(timedelta(minutes=90))).startswith("Every 1h30m")
+    assert explanation.describe_schedule(Cron(("0 6 * * 1-5",))) == "At 06:00 on Monday through Friday"
+    assert explanation.describe_schedule(AtBoot()) == "Once each time the machine starts"

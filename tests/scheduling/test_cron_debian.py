@@ -12,8 +12,8 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from pi_appliance.scheduling import cron
-from pi_appliance.scheduling.model import Cron
+from pi_appliance.scheduling import cron, instants
+from pi_appliance.scheduling.schedule import Cron
 from tests.scheduling import debian_cron
 
 EXPRESSIONS = 3_200
@@ -63,10 +63,10 @@ def test_on_a_clock_that_never_jumps_every_expression_has_debians_instants() -> 
     draw = random.Random(162)
     for expression in random_expressions(3, EXPRESSIONS):
         first = datetime(2026, 1, 1) + timedelta(minutes=draw.randrange(3 * 366 * 1440))  # noqa: DTZ001
-        entry, ours = debian_cron.read(expression), cron.parse(expression)
+        entry, ours = debian_cron.read(expression), cron.parse_expression(expression)
         debians = list(islice(entry.times(first, first + timedelta(days=1500)), 40))
         after = first.replace(tzinfo=UTC) - timedelta(seconds=1)
-        found = cron.upcoming(Cron((ours,)), after, GREENWICH, len(debians))
+        found = instants.next_slots(Cron((ours,)), after, GREENWICH, len(debians))
         assert found == [local.replace(tzinfo=UTC) for local in debians], expression
 
 
@@ -111,7 +111,9 @@ def minutes_around(zone: ZoneInfo, change: datetime) -> debian_cron.Minutes:
 def ours(expression: str, zone: ZoneInfo, minutes: debian_cron.Minutes) -> list[datetime]:
     """Return the slots of EXPRESSION within MINUTES."""
     end, slots = minutes[-1][0], []
-    for slot in cron.fire_times(Cron((cron.parse(expression),)), minutes[0][0] - timedelta(seconds=1), zone):
+    for slot in instants.fire_times(
+        Cron((cron.parse_expression(expression),)), minutes[0][0] - timedelta(seconds=1), zone
+    ):
         if slot > end:
             break
         slots.append(slot)
@@ -172,7 +174,7 @@ REFUSED = {
 @pytest.mark.parametrize("expression", [each for forms in REFUSED.values() for each in forms])
 def test_what_cron_reads_in_its_own_way_is_refused(expression: str) -> None:
     with pytest.raises(ValueError, match=r"\w"):
-        cron.parse(expression)
+        cron.parse_expression(expression)
 
 
 def junk(seed: int, count: int) -> Iterator[str]:
@@ -190,13 +192,13 @@ def test_what_is_taken_of_any_junk_is_taken_by_cron_and_means_the_same() -> None
     first, taken = datetime(2027, 1, 30, 22, tzinfo=UTC), 0
     for expression in junk(4, 20_000):
         try:
-            schedule = Cron((cron.parse(expression),))
+            schedule = Cron((cron.parse_expression(expression),))
         except ValueError:
             continue
         taken += 1
         local = first.replace(tzinfo=None)
         debians = list(islice(debian_cron.read(expression).times(local, local + timedelta(days=4000)), 10))
-        found = cron.upcoming(schedule, first - timedelta(seconds=1), GREENWICH, 10)
+        found = instants.next_slots(schedule, first - timedelta(seconds=1), GREENWICH, 10)
         assert [each.replace(tzinfo=None) for each in found] == debians, expression
     assert taken > 1_000
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from pi_appliance.scheduling.cron import describe
+from pi_appliance.scheduling.cron import describe_expression
 
 
 @pytest.mark.parametrize(
@@ -28,4 +28,4 @@ from pi_appliance.scheduling.cron import describe
     ],
 )
 def test_an_expression_is_said_as_cron_reads_it(expression: str, words: str) -> None:
-    assert describe(expression) == words
+    assert describe_expression(expression) == words

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pi_appliance.errors import Refused
-from pi_appliance.scheduling.crontab_block import put, take_out
+from pi_appliance.scheduling.crontab import remove_block, set_block
 
 MINE, YOURS = b"/etc/mine.yaml", b"/home/pi/my config (2)/yours.yaml"
 LINES = [b"0 6 * * * true", b"@reboot true"]
@@ -30,55 +30,55 @@ text = st.none() | st.builds(
 
 @given(text)
 def test_put_twice_then_taken_out_gives_back_the_same_bytes(before: bytes | None) -> None:
-    once = put(before, MINE, LINES)
-    assert put(once, MINE, LINES) == once
+    once = set_block(before, MINE, LINES)
+    assert set_block(once, MINE, LINES) == once
     assert b"".join(each + b"\n" for each in LINES) in once
-    assert take_out(once, MINE) == before
+    assert remove_block(once, MINE) == before
 
 
 @given(text)
 def test_other_lines_of_ours_take_the_place_of_the_old_ones(before: bytes | None) -> None:
-    assert put(put(before, MINE, [b"old"]), MINE, LINES) == put(before, MINE, LINES)
+    assert set_block(set_block(before, MINE, [b"old"]), MINE, LINES) == set_block(before, MINE, LINES)
 
 
 @given(text, st.booleans())
 def test_two_owners_in_any_order_give_back_the_same_bytes(before: bytes | None, mine_first: bool) -> None:
-    both = put(put(before, MINE, LINES), YOURS, LINES)
+    both = set_block(set_block(before, MINE, LINES), YOURS, LINES)
     first, second = (MINE, YOURS) if mine_first else (YOURS, MINE)
-    assert take_out(take_out(both, first), second) == before
+    assert remove_block(remove_block(both, first), second) == before
 
 
 @given(text, st.lists(line).map(lambda lines: b"".join(each + b"\n" for each in lines)))
 def test_lines_added_behind_the_block_stay(before: bytes | None, added: bytes) -> None:
     # What was the last line must keep the newline it was given: another line follows it now.
     start = before if not before or before.endswith(b"\n") or not added else before + b"\n"
-    after = take_out(put(before, MINE, LINES) + added, MINE)
+    after = remove_block(set_block(before, MINE, LINES) + added, MINE)
     assert (after or b"") == (start or b"") + added
 
 
 @given(text)
 def test_taking_out_what_is_not_there_changes_nothing(before: bytes | None) -> None:
-    assert take_out(before, MINE) == before
+    assert remove_block(before, MINE) == before
 
 
 @pytest.mark.parametrize(
     "damaged",
     [
-        put(b"", MINE, LINES).replace(b"# END pi-appliance", b"# the end"),
-        put(b"", MINE, LINES).replace(b"# BEGIN pi-appliance", b"# the beginning"),
-        put(b"", MINE, LINES) * 2,
+        set_block(b"", MINE, LINES).replace(b"# END pi-appliance", b"# the end"),
+        set_block(b"", MINE, LINES).replace(b"# BEGIN pi-appliance", b"# the beginning"),
+        set_block(b"", MINE, LINES) * 2,
         b"# END pi-appliance /etc/mine.yaml\n# BEGIN pi-appliance /etc/mine.yaml\n",
     ],
     ids=["no end", "no beginning", "twice", "upside down"],
 )
 def test_a_damaged_block_is_refused_rather_than_guessed_at(damaged: bytes) -> None:
     with pytest.raises(Refused, match="damaged"):
-        put(damaged, MINE, LINES)
+        set_block(damaged, MINE, LINES)
     with pytest.raises(Refused, match="by hand"):
-        take_out(damaged, MINE)
+        remove_block(damaged, MINE)
 
 
 def test_an_owner_whose_name_begins_another_is_not_mistaken_for_it() -> None:
-    longer = put(b"", b"/etc/mine.yaml.old", LINES)
-    assert take_out(longer, MINE) == longer
-    assert take_out(put(longer, MINE, LINES), MINE) == longer
+    longer = set_block(b"", b"/etc/mine.yaml.old", LINES)
+    assert remove_block(longer, MINE) == longer
+    assert remove_block(set_block(longer, MINE, LINES), MINE) == longer

@@ -14,7 +14,7 @@ from pi_appliance.config.loader import load_config
 from pi_appliance.config.model import Config
 from pi_appliance.errors import Refused
 from pi_appliance.scheduling import cron
-from pi_appliance.scheduling.crontab import lines, same_clock
+from pi_appliance.scheduling.crontab import build_entries, have_same_rules
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
 UTC_ZONE = ZoneInfo("UTC")
@@ -35,7 +35,7 @@ def config_of(folder: Path, *schedules: str, zone: str = "UTC", runs_by: str = "
 
 def entries(config: Config, user: str | None = None) -> list[str]:
     """Return the entries of CONFIG on a machine whose zone is UTC."""
-    return lines(config, ["/opt/app/pi-appliance"], zone=UTC_ZONE, now=NOW, user=user)
+    return build_entries(config, ["/opt/app/pi-appliance"], zone=UTC_ZONE, now=NOW, user=user)
 
 
 def test_an_entry_starts_the_program_with_the_job_and_the_configuration(tmp_path: Path) -> None:
@@ -110,12 +110,12 @@ def test_a_boot_is_the_same_in_every_zone(tmp_path: Path) -> None:
     ("one", "other"), [("UTC", "Etc/UTC"), ("GB", "Europe/London"), ("Asia/Calcutta", "Asia/Kolkata")]
 )
 def test_two_names_of_one_rule_are_the_same_clock(one: str, other: str) -> None:
-    assert same_clock(ZoneInfo(one), ZoneInfo(other), NOW)
+    assert have_same_rules(ZoneInfo(one), ZoneInfo(other), NOW)
 
 
 @pytest.mark.parametrize(("one", "other"), [("UTC", "Europe/London"), ("Europe/Berlin", "Africa/Algiers")])
 def test_zones_that_differ_in_summer_only_are_different_clocks(one: str, other: str) -> None:
-    assert not same_clock(ZoneInfo(one), ZoneInfo(other), NOW)
+    assert not have_same_rules(ZoneInfo(one), ZoneInfo(other), NOW)
 
 
 FIELDS = [(0, 59), (0, 23), (1, 31), (1, 12), (0, 7)]
@@ -140,7 +140,7 @@ def expressions(draw: st.DrawFn) -> str:
 def readable(expression: str) -> bool:
     """Answer whether our own reader takes EXPRESSION."""
     try:
-        return bool(cron.parse(expression))
+        return bool(cron.parse_expression(expression))
     except ValueError:
         return False
 

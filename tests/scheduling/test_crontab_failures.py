@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from pi_appliance.errors import ApplianceError, Refused, Unavailable
-from pi_appliance.scheduling.crontab_files import SystemCrontab, UserCrontab
+from pi_appliance.scheduling.crontab import SystemCrontab, UserCrontab
 from tests.scheduling.scratch_crontab import CRONTAB, Crontab, scratch_crontab
 
 CONFIG = Path("/home/pi/appliance.yaml")

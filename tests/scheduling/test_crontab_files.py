@@ -11,7 +11,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from pi_appliance.errors import Refused
-from pi_appliance.scheduling.crontab_files import NOTICE, SystemCrontab, UserCrontab
+from pi_appliance.scheduling.crontab import NOTICE, SystemCrontab, UserCrontab
 from tests.scheduling.scratch_crontab import Crontab, scratch_crontab
 
 CONFIG = Path("/home/pi/my appliance/appliance.yaml")
@@ -36,8 +36,8 @@ def test_an_install_adds_one_marked_block_behind_what_is_there(crontab: Crontab)
 def test_a_second_install_changes_nothing_and_says_so(crontab: Crontab) -> None:
     crontab.set(None)
     place = UserCrontab(CONFIG, user=crontab.user)
-    assert place.install(ENTRIES).changes
-    assert not place.install(ENTRIES).changes
+    assert place.install(ENTRIES).has_changes
+    assert not place.install(ENTRIES).has_changes
 
 
 def test_a_plan_shows_the_change_and_makes_none(crontab: Crontab) -> None:
@@ -117,16 +117,16 @@ def test_install_install_uninstall_gives_back_the_same_bytes(crontab: Crontab, l
     assume(crontab.set("".join(line + "\n" for line in lines).encode()))
     before = crontab.get()
     place = UserCrontab(CONFIG, user=crontab.user)
-    assert place.install(ENTRIES).changes
-    assert not place.install(ENTRIES).changes
-    assert place.uninstall().changes
+    assert place.install(ENTRIES).has_changes
+    assert not place.install(ENTRIES).has_changes
+    assert place.uninstall().has_changes
     assert crontab.get() == before
 
 
 def test_many_installs_at_once_lose_nothing(crontab: Crontab) -> None:
     crontab.set(b"# mine\n")
     code = (
-        "import sys; from pathlib import Path; from pi_appliance.scheduling.crontab_files import UserCrontab\n"
+        "import sys; from pathlib import Path; from pi_appliance.scheduling.crontab import UserCrontab\n"
         "UserCrontab(Path(sys.argv[1]), user=sys.argv[2] or None).install([f'0 6 * * * true {sys.argv[1]}'])"
     )
     configs = [f"/home/pi/{number}.yaml" for number in range(6)]
@@ -146,13 +146,13 @@ def test_a_crontab_of_nobody_is_refused_in_one_line() -> None:
 
 def test_the_system_file_has_the_entries_and_goes_with_them(tmp_path: Path) -> None:
     place = SystemCrontab(CONFIG, path=tmp_path / "pi-appliance")
-    assert place.install(["0 6 * * * pi true"]).changes
-    assert not place.install(["0 6 * * * pi true"]).changes
+    assert place.install(["0 6 * * * pi true"]).has_changes
+    assert not place.install(["0 6 * * * pi true"]).has_changes
     assert place.path.read_text().splitlines()[-1] == "0 6 * * * pi true"
     assert place.path.stat().st_mode & 0o777 == 0o644
     assert [path.name for path in tmp_path.iterdir()] == ["pi-appliance"]
-    assert place.uninstall().changes
-    assert not place.uninstall().changes
+    assert place.uninstall().has_changes
+    assert not place.uninstall().has_changes
     assert list(tmp_path.iterdir()) == []
 
 

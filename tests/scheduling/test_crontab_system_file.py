@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from pi_appliance.scheduling.crontab import faults, misnamed
+from pi_appliance.scheduling.crontab import find_faults, find_misnamed_files
 
 PROGRAM = b"/usr/local/bin/pi-appliance"
 ENTRY = b"0 6 * * * pi %b jobs run greet --trigger cron --config /etc/pi-appliance/appliance.yaml\n" % PROGRAM
@@ -22,28 +22,28 @@ def file(tmp_path: Path) -> Path:
 
 
 def test_no_file_has_no_fault(tmp_path: Path) -> None:
-    assert faults(tmp_path / "pi-appliance") == []
+    assert find_faults(tmp_path / "pi-appliance") == []
 
 
 @as_root
 def test_a_good_file_has_none(file: Path) -> None:
-    assert faults(file) == []
+    assert find_faults(file) == []
 
 
 @as_root
 @pytest.mark.parametrize("mode", [0o664, 0o646, 0o666])
 def test_a_file_that_others_may_write_to(file: Path, mode: int) -> None:
     file.chmod(mode)
-    (fault,) = faults(file)
-    assert "others may write" in fault.why
-    assert fault.mend == f"sudo chmod 644 {file}"
+    (fault,) = find_faults(file)
+    assert "others may write" in fault.reason
+    assert fault.remedy == f"sudo chmod 644 {file}"
 
 
 @as_root
 def test_a_file_of_somebody_else(file: Path) -> None:
     os.chown(file, 65534, -1)
-    (fault,) = faults(file)
-    assert (fault.why, fault.mend) == (
+    (fault,) = find_faults(file)
+    assert (fault.reason, fault.remedy) == (
         f"{file} does not belong to root, so cron does not read it",
         f"sudo chown root:root {file}",
     )
@@ -52,19 +52,19 @@ def test_a_file_of_somebody_else(file: Path) -> None:
 @as_root
 def test_a_last_line_without_its_end(file: Path) -> None:
     file.write_bytes(ENTRY.rstrip())
-    (fault,) = faults(file)
-    assert "no newline" in fault.why
+    (fault,) = find_faults(file)
+    assert "no newline" in fault.reason
 
 
 @pytest.mark.parametrize("name", ["pi-appliance.cron", "pi-appliance~", ".pi-appliance", "pi appliance"])
 def test_a_name_that_cron_passes_over(tmp_path: Path, name: str) -> None:
     (tmp_path / name).write_bytes(ENTRY)
-    found = misnamed(tmp_path)
+    found = find_misnamed_files(tmp_path)
     assert len(found) == 1
-    assert "sudo mv" in found[0].mend
+    assert "sudo mv" in found[0].remedy
 
 
 @pytest.mark.parametrize("name", ["e2scrub_all", "sysstat", ".placeholder", "backup.old"])
 def test_other_peoples_files_are_none_of_ours(tmp_path: Path, name: str) -> None:
     (tmp_path / name).write_bytes(b"0 6 * * * root true\n")
-    assert misnamed(tmp_path) == []
+    assert find_misnamed_files(tmp_path) == []

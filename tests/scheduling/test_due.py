@@ -8,7 +8,7 @@ import pytest
 
 from pi_appliance.config.model import CatchUp, Job
 from pi_appliance.scheduling import due as plan
-from pi_appliance.scheduling.model import AtBoot, Chance, Cron, Every
+from pi_appliance.scheduling.schedule import AtBoot, Chance, Cron, Every
 from pi_appliance.storage.model import Outcome
 
 UTC_ZONE = ZoneInfo("UTC")
@@ -30,31 +30,31 @@ def decide(
     held: tuple[datetime, ...] = (),
     picked: Callable[[str], bool] = lambda _: True,
     share: float = 0.0,
-) -> plan.Plan:
-    known = plan.SlotHistory(used=used, held=held, picked=picked, share=lambda _: share)
-    return plan.decide(what, UTC_ZONE, after, now, known)
+) -> plan.SlotPlan:
+    known = plan.SlotHistory(used=used, reserved=held, is_selected=picked, jitter_share=lambda _: share)
+    return plan.plan_slots(what, UTC_ZONE, after, now, known)
 
 
-def hours(found: plan.Plan) -> list[int]:
+def hours(found: plan.SlotPlan) -> list[int]:
     return [start.slot.hour for start in found.starts]
 
 
 def test_a_slot_that_has_come_is_started_and_accounted_for():
     found = decide(job(), NOON - HOUR, NOON)
-    assert (hours(found), found.gone, found.until) == ([12], [], NOON)
+    assert (hours(found), found.missed, found.until) == ([12], [], NOON)
     assert decide(job(), NOON, NOON + MINUTE).starts == []
 
 
 def test_a_slot_beyond_its_grace_is_a_misfire():
-    (gone,) = decide(job(misfire_grace=5 * MINUTE), NOON - MINUTE, NOON + 6 * MINUTE).gone
+    (gone,) = decide(job(misfire_grace=5 * MINUTE), NOON - MINUTE, NOON + 6 * MINUTE).missed
     assert (gone.outcome, gone.first, gone.count) == (Outcome.MISFIRED, NOON, 1)
-    assert gone.why == "its slot is 6m late, more than its grace of 5m"
+    assert gone.reason == "its slot is 6m late, more than its grace of 5m"
 
 
 def test_after_a_long_sleep_the_newest_slot_is_started_and_the_others_told_in_one():
     found = decide(job(Cron(("* * * * *",)), misfire_grace=5 * MINUTE), NOON, NOON + 30 * MINUTE)
     assert [start.slot for start in found.starts] == [NOON + 30 * MINUTE]
-    assert [(gone.outcome, gone.count) for gone in found.gone] == [(Outcome.SKIPPED, 24), (Outcome.SKIPPED, 5)]
+    assert [(gone.outcome, gone.count) for gone in found.missed] == [(Outcome.SKIPPED, 24), (Outcome.SKIPPED, 5)]
 
 
 @pytest.mark.parametrize(("at_most", "started"), [(1, [12]), (3, [10, 11, 12]), (99, [6, 7, 8, 9, 10, 11, 12])])
@@ -63,14 +63,16 @@ def test_catch_up_starts_the_newest_within_its_window_the_oldest_of_them_first(a
     found = decide(job(catch_up=catch_up), NOON - 10 * HOUR, NOON + 20 * MINUTE)
     assert hours(found) == started
     assert all(start.late for start in found.starts)
-    assert sum(gone.count for gone in found.gone) == 10 - len(started)
-    assert {gone.outcome for gone in found.gone} == {Outcome.SKIPPED}
+    assert sum(gone.count for gone in found.missed) == 10 - len(started)
+    assert {gone.outcome for gone in found.missed} == {Outcome.SKIPPED}
 
 
 def test_slots_outside_a_window_are_skipped_as_the_owner_said():
-    (gone,) = decide(job(catch_up=CatchUp(max_age=HOUR)), NOON - 3 * HOUR, NOON - timedelta(minutes=1) + HOUR).gone[:1]
+    (gone,) = decide(job(catch_up=CatchUp(max_age=HOUR)), NOON - 3 * HOUR, NOON - timedelta(minutes=1) + HOUR).missed[
+        :1
+    ]
     assert gone.outcome is Outcome.SKIPPED
-    assert "more than its window of 1h" in gone.why
+    assert "more than its window of 1h" in gone.reason
 
 
 def test_catch_up_looks_for_slots_that_the_chance_uses():
@@ -78,7 +80,7 @@ def test_catch_up_looks_for_slots_that_the_chance_uses():
     what = job(catch_up=catch_up, chance=Chance(1, 4))
     found = decide(what, NOON - 10 * HOUR, NOON + 20 * MINUTE, picked=lambda due: due[11:13] in ("05", "08"))
     assert hours(found) == [8]
-    assert [(gone.count, gone.why[:9]) for gone in found.gone] == [(1, "its slot "), (8, "by chance")]
+    assert [(gone.count, gone.reason[:9]) for gone in found.missed] == [(1, "its slot "), (8, "by chance")]
 
 
 def test_slots_that_are_used_or_held_are_not_owed_again():
@@ -96,34 +98,34 @@ def test_slots_that_are_used_or_held_are_not_owed_again():
 def test_a_slot_waits_for_its_jitter_and_is_not_late_by_it():
     what = job(jitter=timedelta(minutes=40), misfire_grace=MINUTE)
     waiting = decide(what, NOON - MINUTE, NOON + MINUTE, share=0.5)
-    assert (waiting.starts, waiting.gone, waiting.wake) == ([], [], NOON + 20 * MINUTE)
+    assert (waiting.starts, waiting.missed, waiting.wake) == ([], [], NOON + 20 * MINUTE)
     assert waiting.until < NOON
-    assert decide(what, waiting.until, NOON + 20 * MINUTE, share=0.5).starts == [plan.Start(NOON, late=False)]
+    assert decide(what, waiting.until, NOON + 20 * MINUTE, share=0.5).starts == [plan.SlotStart(NOON, late=False)]
 
 
 @pytest.mark.parametrize("schedule", [Every(timedelta(seconds=1)), Cron(("* * * * *",))])
 def test_a_clock_that_jumps_ten_years_costs_few_slots_and_leaves_none_out(schedule):
     found = decide(job(schedule), NOON - timedelta(days=3650), NOON)
     assert len(found.starts) == 1
-    assert min(gone.first for gone in found.gone) <= NOON - timedelta(days=3650) + MINUTE
-    assert sum(gone.count for gone in found.gone) < 3 * plan.COUNTED
-    assert any("more than 200 slots" in gone.why for gone in found.gone)
+    assert min(gone.first for gone in found.missed) <= NOON - timedelta(days=3650) + MINUTE
+    assert sum(gone.count for gone in found.missed) < 3 * plan.MAX_COUNT
+    assert any("more than 200 slots" in gone.reason for gone in found.missed)
 
 
 @pytest.mark.parametrize("schedule", [HOURLY, Every(timedelta(minutes=90)), Cron(("0 6 * * *", "5 7 1 * *"))])
 def test_a_stored_schedule_is_read_as_it_was(schedule):
     zone = ZoneInfo("Europe/Berlin") if isinstance(schedule, Cron) else UTC_ZONE
-    assert plan.load(plan.dump(schedule, zone)) == (schedule, zone)
+    assert plan.load_schedule(plan.dump_schedule(schedule, zone)) == (schedule, zone)
 
 
 def test_a_stored_schedule_that_nobody_understands_is_none():
-    assert plan.load(plan.dump(AtBoot(), UTC_ZONE)) is None
-    assert plan.load("{") is None
-    assert plan.load('{"cron": ["* * * * *"], "zone": "Atlantis"}') is None
+    assert plan.load_schedule(plan.dump_schedule(AtBoot(), UTC_ZONE)) is None
+    assert plan.load_schedule("{") is None
+    assert plan.load_schedule('{"cron": ["* * * * *"], "zone": "Atlantis"}') is None
 
 
 def test_unused_slots_are_told_in_one():
     why = (Outcome.SKIPPED, "paused")
     (gone,) = plan.missed_slots(HOURLY, UTC_ZONE, (NOON, NOON + 5 * HOUR), {"2026-05-01T14:00:00Z"}, why)
-    assert (gone.first, gone.last, gone.count, gone.why) == (NOON + HOUR, NOON + 5 * HOUR, 4, "paused")
+    assert (gone.first, gone.last, gone.count, gone.reason) == (NOON + HOUR, NOON + 5 * HOUR, 4, "paused")
     assert plan.missed_slots(HOURLY, UTC_ZONE, (NOON, NOON), (), why) == []

@@ -10,8 +10,8 @@ import pytest
 
 from pi_appliance.config.model import CatchUp, ConcurrencyPolicy, Conditions, Config, Job, StartedBy, SuspendWhen
 from pi_appliance.config.units import Percent, Size
-from pi_appliance.scheduling import lints
-from pi_appliance.scheduling.model import AtBoot, Chance, Cron, Every
+from pi_appliance.scheduling import explanation
+from pi_appliance.scheduling.schedule import AtBoot, Chance, Cron, Every
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
 BERLIN = ZoneInfo("Europe/Berlin")
@@ -21,7 +21,7 @@ PLAIN = Job(name="night", kind="command", schedule=Cron(("30 2 * * *",)))
 
 def said(job: Job, machine: str = "Europe/Berlin") -> list[str]:
     """Return the lines that explain JOB on a machine in the zone MACHINE."""
-    return lints.lines(CONFIG, job, NOW, machine=ZoneInfo(machine))
+    return explanation.explain_job(CONFIG, job, NOW, machine=ZoneInfo(machine))
 
 
 def test_a_plain_job_is_explained_from_its_times_to_cron() -> None:

@@ -7,7 +7,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from pi_appliance.config import loader
-from pi_appliance.scheduling import cron, lints
+from pi_appliance.scheduling import cron, explanation
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
 BERLIN = ZoneInfo("Europe/Berlin")
@@ -15,8 +15,8 @@ BERLIN = ZoneInfo("Europe/Berlin")
 
 def told(expression: str, zone: ZoneInfo = BERLIN) -> list[str]:
     """Return every lint of EXPRESSION in ZONE, what is odd and what would be better in one line."""
-    read = cron.parse(expression)
-    return ["; ".join(lint) for lint in (*lints.lints(read), *lints.change_lints(read, zone, NOW))]
+    read = cron.parse_expression(expression)
+    return ["; ".join(lint) for lint in (*explanation.find_lints(read), *explanation.find_dst_lints(read, zone, NOW))]
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 from datetime import timedelta
 from itertools import pairwise
 
-from pi_appliance.scheduling.slot_ledger import accounts
+from pi_appliance.scheduling.slot_ledger import slot_statuses
 from pi_appliance.storage.model import Outcome, Trigger
 from tests.installation import Installation
 from tests.scheduling.virtual_scheduler import NOON, World, world
@@ -85,7 +85,7 @@ def test_the_slots_of_a_pause_are_told_as_skipped_and_are_not_made_up_for(instal
         made.appliance.resume("a", now=made.clock.now())
         made.live(NOON + timedelta(hours=5, minutes=30))
         assert hours(made) == ["17"]
-        found = list(accounts(made.appliance, made.appliance.job("a"), made.clock.now()))
+        found = list(slot_statuses(made.appliance, made.appliance.job("a"), made.clock.now()))
         assert [account.at.hour for account in found] == [17, 16, 15, 14, 13]
         assert all(
             account.run and "paused from 2026-05-01 12:30 to 2026-05-01 16:30" in account.run.summary

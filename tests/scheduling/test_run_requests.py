@@ -8,8 +8,8 @@ from itertools import islice, pairwise
 import pytest
 
 from pi_appliance.errors import Refused
-from pi_appliance.scheduling import cron, slot_ledger
-from pi_appliance.scheduling.run_requests import RequestRunner
+from pi_appliance.scheduling import instants
+from pi_appliance.scheduling.child_runs import RequestRunner
 from pi_appliance.storage.model import Outcome, Trigger
 from tests.installation import Installation
 from tests.scheduling.virtual_scheduler import NOON, World, world
@@ -46,8 +46,8 @@ def test_two_daemons_start_it_once(made):
     first, second = (
         RequestRunner(lambda: made.appliance, made.runs, clock=made.clock, trusted=lambda: True) for _ in range(2)
     )
-    asyncio.run(first.look())
-    asyncio.run(second.look())
+    asyncio.run(first.tick())
+    asyncio.run(second.tick())
     assert [due for due in made.runs.slots if due.startswith("request:")] == ["request:1"]
 
 
@@ -84,7 +84,7 @@ def test_a_clock_that_is_put_forward_or_back_moves_it_along(made):
 def test_until_the_clock_is_trusted_only_what_is_to_begin_at_once_does(installation):
     with world(installation, WAKE) as made:
         installation.config.write_text(installation.config.read_text("utf-8").replace("sync: 0s", "sync: 15m"), "utf-8")
-        made.appliance = made.appliance.reloaded()
+        made.appliance = made.appliance.reload()
         made.clock.ticks, made.clock.known = 5.0, False
         made.restart()
         ask(made, -MINUTE)
@@ -175,7 +175,7 @@ def test_what_is_too_old_or_of_a_job_that_is_gone_is_dropped_with_a_word(install
 
 
 def skip(made: World) -> str:
-    return cron.slot_key(slot_ledger.skip(made.appliance, "wake", now=made.clock.wall).at)
+    return instants.format_slot(made.appliance.skip_slot("wake", now=made.clock.wall).at)
 
 
 def test_the_next_slot_is_left_out_and_told_and_the_one_after_it_used(installation):
@@ -208,7 +208,7 @@ def test_it_is_used_after_all_when_a_person_says_so(installation):
     with world(installation, DAILY) as made:
         made.live(NOON + MINUTE)
         skip(made)
-        slot_ledger.unskip(made.appliance, "wake", now=made.clock.wall)
+        made.appliance.unskip_slot("wake", now=made.clock.wall)
         made.live(NOON + timedelta(days=1))
         assert made.outcomes() == [("2026-05-02T07:00:00Z", Outcome.SUCCEEDED)]
 
@@ -226,10 +226,10 @@ def test_where_there_is_nothing_to_skip_that_is_said(installation, jobs, before:
         with pytest.raises(Refused, match=said):
             skip(made)
         with pytest.raises(Refused, match="no slot of wake is to be skipped"):
-            slot_ledger.unskip(made.appliance, "wake", now=NOON)
+            made.appliance.unskip_slot("wake", now=NOON)
 
 
 def test_the_name_of_a_day_long_ago_is_no_slot_to_skip(installation):
     with world(installation, DAILY) as made:
         made.appliance.store.requests.set_skipped_slot("wake", "2020-05-02T07:00:00Z")
-        assert slot_ledger.skipped(made.appliance, "wake", datetime(2026, 1, 1, tzinfo=UTC)) is None
+        assert made.appliance.skipped_slot("wake", datetime(2026, 1, 1, tzinfo=UTC)) is None

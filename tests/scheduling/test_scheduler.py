@@ -8,7 +8,7 @@ from datetime import timedelta
 import pytest
 
 from pi_appliance.scheduling.appliance import Appliance
-from pi_appliance.scheduling.scheduler import nap_until
+from pi_appliance.scheduling.scheduler import sleep_until_event
 from pi_appliance.storage.model import Outcome
 from pi_appliance.system import locks
 from tests.installation import Installation
@@ -129,7 +129,7 @@ def test_how_often_and_how_far_the_clock_was_put_is_told(hourly):
 
 def test_how_long_a_clock_that_nobody_has_set_is_waited_for_is_told(hourly, installation):
     installation.config.write_text(installation.config.read_text("utf-8").replace("sync: 0s", "sync: 20m"), "utf-8")
-    hourly.appliance, hourly.clock.known = hourly.appliance.reloaded(), False
+    hourly.appliance, hourly.clock.known = hourly.appliance.reload(), False
     hourly.restart()
     hourly.look()
     assert (hourly.scheduler.clock_state, hourly.scheduler.clock_wait) == ("untrusted", 1200 - hourly.clock.monotonic())
@@ -192,7 +192,7 @@ def test_a_chain_that_cannot_begin_is_tried_once_a_minute(installation):
 def test_who_is_told_to_end_just_as_news_come_ends(turns):
     async def scene():
         news = asyncio.Event()
-        napping = asyncio.create_task(nap_until(news, 60))
+        napping = asyncio.create_task(sleep_until_event(news, 60))
         await asyncio.sleep(0)
         news.set()
         for _ in range(turns):

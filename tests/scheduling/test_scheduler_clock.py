@@ -29,9 +29,9 @@ def ran(made: World, job: str) -> list[str]:
 def test_jobs_by_the_wall_clock_wait_for_it_and_intervals_do_not(installation: Installation) -> None:
     with world(installation, TWO) as made:
         installation.config.write_text(installation.config.read_text("utf-8").replace("sync: 0s", "sync: 15m"), "utf-8")
-        made.scheduler.take_over(made.appliance.reloaded())
+        made.scheduler.reload(made.appliance.reload())
         untrusted(made)
-        made.scheduler.take_over(made.appliance.reloaded())
+        made.scheduler.reload(made.appliance.reload())
         made.live(NOON + timedelta(minutes=12))
         assert made.scheduler.clock_state is ClockState.UNTRUSTED
         assert ran(made, "wall") == []
@@ -60,8 +60,8 @@ def test_when_the_clock_is_set_what_was_missed_is_accounted_for(installation: In
 def test_it_looks_often_while_the_clock_may_be_set_at_any_moment(installation: Installation) -> None:
     with world(installation, "wall:\n  kind: command\n  schedule: '0 * * * *'\n  with: {run: ['true']}\n") as made:
         installation.config.write_text(installation.config.read_text("utf-8").replace("sync: 0s", "sync: 10m"), "utf-8")
-        again = made.appliance.reloaded()
-        untrusted(made).scheduler.take_over(again)
+        again = made.appliance.reload()
+        untrusted(made).scheduler.reload(again)
         made.live(NOON + timedelta(minutes=1))
         assert max(made.naps) <= 5
 

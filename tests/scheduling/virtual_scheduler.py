@@ -12,8 +12,7 @@ import pytest
 
 from pi_appliance.errors import Unavailable
 from pi_appliance.scheduling.appliance import Appliance
-from pi_appliance.scheduling.child_runs import Runs
-from pi_appliance.scheduling.run_requests import RequestRunner
+from pi_appliance.scheduling.child_runs import ChildRuns, RequestRunner
 from pi_appliance.scheduling.scheduler import Scheduler
 from pi_appliance.storage.model import RESUME, Outcome, Trigger
 from pi_appliance.system.clock import ClockState
@@ -47,7 +46,7 @@ class VirtualClock:
         self.wall += by
 
 
-class VirtualRuns(Runs):
+class VirtualRuns(ChildRuns):
     """Runs that claim their slot and keep the history as a real run does, and end when their time has come."""
 
     def __init__(
@@ -118,7 +117,7 @@ class World:
     def restart(self) -> None:
         """Begin anew, as a daemon that was started again does."""
         asking = RequestRunner(lambda: self.appliance, self.runs, clock=self.clock, trusted=self._is_trusted)
-        self.scheduler = Scheduler(self.appliance, self.runs, clock=self.clock, nap=self._nap, also=asking.look)
+        self.scheduler = Scheduler(self.appliance, self.runs, clock=self.clock, sleep=self._nap, on_tick=asking.tick)
 
     def _is_trusted(self) -> bool:
         return self.scheduler.clock_state is not ClockState.UNTRUSTED
@@ -131,7 +130,7 @@ class World:
 
     def look(self) -> None:
         """Look at the clock once."""
-        asyncio.run(self.scheduler.look())
+        asyncio.run(self.scheduler.tick())
 
     def live(self, until: datetime) -> None:
         """Let the loop run until the wall clock shows UNTIL."""

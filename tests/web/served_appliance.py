@@ -15,7 +15,7 @@ from typing import Any
 
 from pi_appliance.app import WebService
 from pi_appliance.scheduling.appliance import Appliance
-from pi_appliance.scheduling.child_runs import Runs
+from pi_appliance.scheduling.child_runs import ChildRuns
 from pi_appliance.system.clock import ClockState
 from tests.music.usb.usb_fixtures import FakeUsbDrives
 from tests.web.list_player import ListMusic, ListPlayer
@@ -29,9 +29,9 @@ class TheScheduler:
     clock_wait: float = 0.0
     steps: int = 0
     last_step: str = ""
-    trouble: str = ""
+    error: str = ""
     waiting: int = 0
-    beat: float = 1000.0
+    last_tick: float = 1000.0
 
     def next(self) -> tuple[datetime, str] | None:
         return None
@@ -43,7 +43,7 @@ class TheDaemon:
 
     appliance: Appliance
     hub: ListMusic
-    runs: Runs
+    runs: ChildRuns
     scheduler: TheScheduler = field(default_factory=TheScheduler)
     woken: int = 0
     usb_drives: Any = field(default_factory=FakeUsbDrives)
@@ -243,7 +243,7 @@ def served(config: Path, music: ListMusic | None = None, patience: float = 20.0)
         end = asyncio.Event()
         ticks = Ticks()
         with Appliance.open(config) as appliance:
-            daemon = TheDaemon(appliance, music or ListMusic(ListPlayer()), Runs(config))
+            daemon = TheDaemon(appliance, music or ListMusic(ListPlayer()), ChildRuns(config))
             service = WebService(monotonic=ticks, environment={}, idle_timeout=patience)
             said = await service.start(daemon)
             ready.append(World(daemon, service, asyncio.get_running_loop(), end, ticks, said, life))

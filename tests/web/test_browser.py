@@ -10,7 +10,7 @@ from playwright.sync_api import Browser, Dialog, Page, Route, expect, sync_playw
 
 from pi_appliance.music.model import PlaybackState
 from pi_appliance.posting.model import PostState
-from pi_appliance.scheduling.due import dump
+from pi_appliance.scheduling.due import dump_schedule
 from pi_appliance.storage.model import Outcome
 from pi_appliance.system import clock
 from pi_appliance.system.clock import ClockState
@@ -151,7 +151,7 @@ def jobs(tmp_path: Path) -> Iterator[World]:
         appliance = found.daemon.appliance
         every, zone = appliance.job("slow").schedule, appliance.config.zone_of(appliance.job("slow"))
         assert every
-        appliance.store.slots.start_cursor("slow", dump(every, zone), since=clock.now() - timedelta(hours=9))
+        appliance.store.slots.start_cursor("slow", dump_schedule(every, zone), since=clock.now() - timedelta(hours=9))
         yield found
 
 

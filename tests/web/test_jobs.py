@@ -9,8 +9,8 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from pi_appliance.scheduling import cron
 from pi_appliance.scheduling import due as plan
+from pi_appliance.scheduling import instants
 from pi_appliance.storage.history import AccountedSlots
 from pi_appliance.storage.model import Outcome, Trigger
 from pi_appliance.system import clock
@@ -172,19 +172,19 @@ def account_for_a_week(world: World) -> None:
     daily = appliance.job("daily")
     zone, store = appliance.config.zone_of(daily), appliance.store
     assert daily.schedule
-    back = cron.fire_times_before(daily.schedule, now, zone)
+    back = instants.fire_times_before(daily.schedule, now, zone)
     week = [next(back) for _ in range(7)]
-    store.slots.start_cursor("daily", plan.dump(daily.schedule, zone), since=week[-1] - timedelta(seconds=1))
+    store.slots.start_cursor("daily", plan.dump_schedule(daily.schedule, zone), since=week[-1] - timedelta(seconds=1))
 
     def nothing(first: int, last: int, outcome: Outcome, why: str) -> None:
         what = AccountedSlots(
-            job="daily", kind="command", trigger=Trigger.DAEMON, first=cron.slot_key(week[first]),
-            last=cron.slot_key(week[last]), count=first - last + 1, outcome=outcome, summary=why,
+            job="daily", kind="command", trigger=Trigger.DAEMON, first=instants.format_slot(week[first]),
+            last=instants.format_slot(week[last]), count=first - last + 1, outcome=outcome, summary=why,
         )  # fmt: skip
         store.slots.record_unused([what], now=now, until=week[last])
 
     def ran(place: int, outcome: Outcome, summary: str) -> None:
-        due = cron.slot_key(week[place])
+        due = instants.format_slot(week[place])
         run, _ = store.start_run(job="daily", kind="command", trigger=Trigger.DAEMON, due=due, now=week[place])
         store.finish_run(run, outcome, summary, now=week[place], attempts=1)
 
@@ -247,7 +247,7 @@ def test_a_clock_that_nobody_has_set_is_told(world: World, seconds: float, said:
 
 
 def test_trouble_of_the_scheduler_is_told(world: World) -> None:
-    world.daemon.scheduler.trouble = "the disk is full <now>"
+    world.daemon.scheduler.error = "the disk is full <now>"
     assert "A job cannot be started or recorded: the disk is full &lt;now&gt;" in world.ask("/").text
 
 

@@ -14,7 +14,7 @@ from pi_appliance.music.covers import Covers
 from pi_appliance.music.events import PlayerEvents
 from pi_appliance.music.model import CoverArt
 from pi_appliance.scheduling.appliance import Appliance
-from pi_appliance.scheduling.child_runs import Runs
+from pi_appliance.scheduling.child_runs import ChildRuns
 from pi_appliance.system import clock
 from pi_appliance.web import openapi
 from pi_appliance.web.actions import Actions
@@ -36,7 +36,7 @@ STREAM = "/player/events"
 
 def document(folder: Path) -> tuple[Any, list[Any]]:
     with Appliance.open(configuration(folder)) as appliance:
-        daemon = TheDaemon(appliance, ListMusic(ListPlayer()), Runs(appliance.config.path))
+        daemon = TheDaemon(appliance, ListMusic(ListPlayer()), ChildRuns(appliance.config.path))
         changes = PlayerEvents(daemon, lambda: 0.0)
         covers = Covers(lambda: daemon.hub, changes)
         api = Api(daemon, Actions(daemon, lambda: None), changes, covers)  # type: ignore[arg-type]

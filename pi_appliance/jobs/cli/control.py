@@ -14,9 +14,8 @@ from pi_appliance.cli import terminal
 from pi_appliance.cli import terminal as as_text
 from pi_appliance.cli.terminal import Number, config_option, json_option
 from pi_appliance.config import units
-from pi_appliance.scheduling import slot_ledger
 from pi_appliance.scheduling.appliance import Appliance
-from pi_appliance.scheduling.slot_ledger import SlotStatus, accounts, values
+from pi_appliance.scheduling.slot_ledger import SlotStatus, serialize_slot, slot_statuses
 from pi_appliance.storage import model as json_of
 from pi_appliance.system import clock
 
@@ -88,7 +87,7 @@ def skip(name: str, config: Path) -> None:
       2  NAME or the configuration is wrong
     """
     with Appliance.open(config) as appliance:
-        slot = slot_ledger.skip(appliance, name, now=clock.now())
+        slot = appliance.skip_slot(name, now=clock.now())
         zone = appliance.config.zone_of(appliance.job(name))
     click.echo(f"{name} leaves out {terminal.format_slot(slot.at, zone)}")
 
@@ -106,7 +105,7 @@ def unskip(name: str, config: Path) -> None:
       2  NAME or the configuration is wrong
     """
     with Appliance.open(config) as appliance:
-        slot = slot_ledger.unskip(appliance, name, now=clock.now())
+        slot = appliance.unskip_slot(name, now=clock.now())
         zone = appliance.config.zone_of(appliance.job(name))
     click.echo(f"{name} uses {terminal.format_slot(slot.at, zone)}")
 
@@ -145,7 +144,7 @@ def history(name: str | None, count: int, slots: bool, as_json: bool, config: Pa
         zone = appliance.config.time_zone
         if slots:
             found = _accounts(appliance, name, count)
-            listed, text = [values(each) for each in found], _slot_table(found, zone)
+            listed, text = [serialize_slot(each) for each in found], _slot_table(found, zone)
         else:
             runs = appliance.history(job=name, limit=count)
             listed = [json_of.run_fields(each) or {} for each in runs]
@@ -157,7 +156,7 @@ def _accounts(appliance: Appliance, name: str | None, count: int) -> list[SlotSt
     appliance.sweep()
     now = clock.now()
     names = [appliance.job(name).name] if name else list(appliance.config.jobs)
-    each = [accounts(appliance, appliance.job(one), now) for one in names]
+    each = [slot_statuses(appliance, appliance.job(one), now) for one in names]
     return list(islice(merge(*each, key=lambda account: account.at, reverse=True), count))
 
 

@@ -14,7 +14,7 @@ from pi_appliance.cli.terminal import config_option
 from pi_appliance.config import loader
 from pi_appliance.errors import ConfigError, Unavailable
 from pi_appliance.scheduling import crontab
-from pi_appliance.scheduling.crontab_files import Plan, SystemCrontab, UserCrontab, current_user, known_user
+from pi_appliance.scheduling.crontab import CrontabChange, SystemCrontab, UserCrontab, current_user, find_user
 
 Command = Callable[..., Any]
 _BACKUP = "crontab.before"
@@ -46,7 +46,7 @@ def plan(config: Path, system: bool, user_name: str | None) -> None:
     """
     config = _one_name(config)
     change = _place(config, system, user_name).plan(_entries(config, system, user_name))
-    click.echo(change.diff() if change.changes else f"{change.place}: nothing to change")
+    click.echo(change.diff() if change.has_changes else f"{change.name}: nothing to change")
 
 
 @click.command("install", short_help="Put jobs with `started-by: cron` into the crontab.")
@@ -68,7 +68,7 @@ def install(config: Path, system: bool, user_name: str | None) -> None:
     entries = _entries(config, system, user_name)
     count = "1 entry" if len(entries) == 1 else f"{len(entries) or 'no'} entries"
     _tell(_place(config, system, user_name).install(entries), f"{count} of {loader.display_path(config)}")
-    if entries and not crontab.daemon_runs():
+    if entries and not crontab.is_cron_running():
         click.echo("pi-appliance: cron itself does not run; start it with: sudo systemctl enable --now cron", err=True)
 
 
@@ -106,8 +106,8 @@ def _entries(config: Path, system: bool, user_name: str | None) -> list[str]:
         raise Unavailable("cron is not installed; run: sudo apt install cron")
     user = (user_name or current_user()) if system else None
     if user:
-        known_user(user)
-    return crontab.lines(
+        find_user(user)
+    return crontab.build_entries(
         loader.load_config(config),
         program(sys.argv[0], sys.executable),
         zone=ZoneInfo(loader.machine_zone()),
@@ -132,5 +132,5 @@ def _one_name(config: Path) -> Path:
     return config.parent.resolve() / config.name
 
 
-def _tell(done: Plan, what: str) -> None:
-    click.echo(f"{done.place}: {what}" if done.changes else f"{done.place}: {what}; nothing to change")
+def _tell(done: CrontabChange, what: str) -> None:
+    click.echo(f"{done.name}: {what}" if done.has_changes else f"{done.name}: {what}; nothing to change")

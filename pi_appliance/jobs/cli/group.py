@@ -19,7 +19,7 @@ from pi_appliance.jobs.cli import control, crontab, simulate
 from pi_appliance.jobs.notifications import deliver_notifications
 from pi_appliance.scheduling import crontab as crontab_entries
 from pi_appliance.scheduling.appliance import Appliance, JobView, Slot
-from pi_appliance.scheduling.due import BY_A_PERSON
+from pi_appliance.scheduling.due import SKIPPED_BY_USER
 from pi_appliance.storage import model as json_of
 from pi_appliance.storage.model import RESUME, Outcome, Run, Trigger
 from pi_appliance.system import clock
@@ -216,7 +216,7 @@ def next_(name: str | None, count: int, as_json: bool, config: Path) -> None:
 
 def _becomes(slot: Slot, zone: ZoneInfo) -> str:
     if slot.skipped and not slot.used:
-        return BY_A_PERSON
+        return SKIPPED_BY_USER
     if slot.used or not slot.selected:
         return "was used already" if slot.used else "skipped by chance"
     return "runs" if slot.starts_at == slot.at else f"runs at {slot.starts_at.astimezone(zone):%H:%M:%S}"
@@ -233,7 +233,7 @@ def _next(view: JobView, zone: ZoneInfo) -> str:
 
 
 def _say_what_cron_lacks(appliance: Appliance) -> None:
-    for note in crontab_entries.notes(appliance.config):
+    for note in crontab_entries.missing_entry_notes(appliance.config):
         click.echo(note, err=True)
 
 

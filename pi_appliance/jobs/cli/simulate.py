@@ -16,13 +16,12 @@ from pi_appliance.cli.terminal import Number, config_option, json_option
 from pi_appliance.config import loader
 from pi_appliance.config.model import Config, Job
 from pi_appliance.errors import UnknownName, suggest
-from pi_appliance.scheduling import clock_changes, dst, lints
+from pi_appliance.scheduling import explanation, instants
 from pi_appliance.scheduling.appliance import Appliance
-from pi_appliance.scheduling.dst import Span
-from pi_appliance.scheduling.due import BY_A_PERSON, SimulatedSlot
-from pi_appliance.scheduling.due import simulate as foretell
-from pi_appliance.scheduling.model import AtBoot
-from pi_appliance.scheduling.slot_ledger import RunIndex, look_up
+from pi_appliance.scheduling.due import SKIPPED_BY_USER, SimulatedSlot, simulate_slots
+from pi_appliance.scheduling.instants import OffsetSpan
+from pi_appliance.scheduling.schedule import AtBoot
+from pi_appliance.scheduling.slot_ledger import RunIndex, load_run_index
 from pi_appliance.storage import model as json_of
 from pi_appliance.storage.model import Run
 from pi_appliance.system import clock
@@ -45,7 +44,7 @@ def explain(name: str, as_json: bool, config: Path) -> None:
     """
     with Appliance.open(config) as appliance:
         job, machine = appliance.job(name), ZoneInfo(loader.machine_zone())
-        lines = lints.lines(appliance.config, job, clock.now(), machine=machine)
+        lines = explanation.explain_job(appliance.config, job, clock.now(), machine=machine)
     click.echo(json.dumps({"job": name, "explanation": lines}) if as_json else "\n".join(lines))
 
 
@@ -124,12 +123,12 @@ def simulate(
         first, end = begin.first(as_if.time_zone), until.end(as_if.time_zone)
         if end <= first:
             raise click.BadParameter("it lies before --from", param_hint="'--to'")
-        ahead = foretell(as_if, jobs, first, end, secret=appliance.secret)
+        ahead = simulate_slots(as_if, jobs, first, end, secret=appliance.secret)
         slots = list(islice(ahead, limit))
         left_off = sum(1 for _ in islice(ahead, _MOST_COUNTED))
         appliance.sweep()
         span = (slots[0].key, slots[-1].key) if slots else ("", "")
-        runs = {name: look_up(appliance, name, *span) for name in {slot.job for slot in slots}}
+        runs = {name: load_run_index(appliance, name, *span) for name in {slot.job for slot in slots}}
         changes = list(_changes(as_if, jobs, first, slots[-1].at if left_off else end))
         skipped = {name: appliance.store.requests.skipped_slot(name) for name in runs}
         shown = _Shown(slots, changes, runs, clock.now(), skipped)
@@ -149,29 +148,31 @@ class _Shown:
     """What is to be shown: slots, changes of the clock with their zones, and the runs of slots that were used."""
 
     slots: Sequence[SimulatedSlot]
-    changes: Sequence[tuple[Span, ZoneInfo]]
+    changes: Sequence[tuple[OffsetSpan, ZoneInfo]]
     runs: Mapping[str, RunIndex]
     now: datetime
     skipped: Mapping[str, str | None]  # by job, the slot that a person wants left out
 
     def run(self, slot: SimulatedSlot) -> Run | None:
         """Return the run that used SLOT, or accounted for it."""
-        return self.runs[slot.job].of(slot.key)
+        return self.runs[slot.job].find(slot.key)
 
     def becomes(self, slot: SimulatedSlot) -> str:
         """Return what becomes of SLOT in a word or two."""
         if self.run(slot):
             return "used"
         if self.skipped.get(slot.job) == slot.key:
-            return BY_A_PERSON
+            return SKIPPED_BY_USER
         if not slot.selected:
             return "skipped by chance"
         return "would have run" if slot.at < self.now else "runs"
 
 
-def _changes(config: Config, jobs: Iterable[Job], first: datetime, end: datetime) -> Iterator[tuple[Span, ZoneInfo]]:
+def _changes(
+    config: Config, jobs: Iterable[Job], first: datetime, end: datetime
+) -> Iterator[tuple[OffsetSpan, ZoneInfo]]:
     for zone in {config.zone_of(job).key: config.zone_of(job) for job in jobs if job.schedule}.values():
-        yield from ((change, zone) for change in dst.changes(zone, first, end))
+        yield from ((change, zone) for change in instants.clock_changes(zone, first, end))
 
 
 def _say_why_without_slots(job: Job) -> None:
@@ -222,10 +223,10 @@ def _told(slot: SimulatedSlot, shown: _Shown) -> str:
     )
 
 
-def _change(change: Span, zone: ZoneInfo, *, named: bool) -> str:
-    before, after = clock_changes.ends(change)
+def _change(change: OffsetSpan, zone: ZoneInfo, *, named: bool) -> str:
+    before, after = explanation.format_change_times(change)
     place = f" in {zone.key}" if named else ""
-    return f"-- {clock_changes.day(change)}{place} {before} becomes {after} --"
+    return f"-- {explanation.format_change_day(change)}{place} {before} becomes {after} --"
 
 
 def _values(shown: _Shown, first: datetime, end: datetime, left_off: int) -> dict[str, Any]:
@@ -249,7 +250,7 @@ def _values(shown: _Shown, first: datetime, end: datetime, left_off: int) -> dic
             {
                 "at": json_of.iso_time(change.start),
                 "zone": zone.key,
-                **dict(zip(("before", "after"), clock_changes.ends(change), strict=True)),
+                **dict(zip(("before", "after"), explanation.format_change_times(change), strict=True)),
             }
             for change, zone in shown.changes
         ],

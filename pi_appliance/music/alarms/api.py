@@ -3,7 +3,6 @@
 from pi_appliance.config import units
 from pi_appliance.music.alarms import service
 from pi_appliance.operations import Values
-from pi_appliance.scheduling import slot_ledger
 from pi_appliance.storage import model
 from pi_appliance.web.interface import Services
 
@@ -85,14 +84,14 @@ async def announce(services: Services, values: Values) -> object:
 
 async def skip_slot(services: Services, values: Values) -> object:
     """Skip the next scheduled time of any job."""
-    slot = slot_ledger.skip(services.appliance, values["name"], now=services.now())
+    slot = services.appliance.skip_slot(values["name"], now=services.now())
     services.daemon.wake()
     return {"job": slot.job, "skipped": model.iso_time(slot.at)}
 
 
 async def unskip_slot(services: Services, values: Values) -> object:
     """Undo `skip_slot`."""
-    slot = slot_ledger.unskip(services.appliance, values["name"], now=services.now())
+    slot = services.appliance.unskip_slot(values["name"], now=services.now())
     services.daemon.wake()
     return {"job": slot.job, "skipped": None}
 

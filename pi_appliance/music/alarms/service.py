@@ -16,9 +16,9 @@ from pi_appliance.errors import InvalidOption, Refused, UnknownName
 from pi_appliance.music import sources
 from pi_appliance.music.alarms.active import action_of
 from pi_appliance.music.alarms.session import parse_timestamp
-from pi_appliance.scheduling import cron, slot_ledger
+from pi_appliance.scheduling import instants
 from pi_appliance.scheduling.appliance import Appliance, Slot
-from pi_appliance.scheduling.model import Cron
+from pi_appliance.scheduling.schedule import Cron
 from pi_appliance.storage import model
 from pi_appliance.storage.history import Pause
 from pi_appliance.storage.model import Run
@@ -193,7 +193,7 @@ def alarms(appliance: Appliance, now: datetime) -> list[Alarm]:
 
 
 def _alarm(appliance: Appliance, job: Job, pause: Pause | None, now: datetime) -> Alarm:
-    skipped = slot_ledger.skipped(appliance, job.name, now)
+    skipped = appliance.skipped_slot(job.name, now)
     return Alarm(
         job=job.name,
         next_slot=next(iter(appliance.slots(job.name, now)), None),
@@ -228,13 +228,13 @@ def describe(job: Job) -> str:
 def skip(appliance: Appliance, name: str, *, now: datetime) -> datetime:
     """Skip the next ring of alarm `name`, and return its time."""
     get_job(appliance, name, ALARM)
-    return slot_ledger.skip(appliance, name, now=now).at
+    return appliance.skip_slot(name, now=now).at
 
 
 def unskip(appliance: Appliance, name: str, *, now: datetime) -> datetime:
     """Undo `skip`, and return the time of the next ring."""
     get_job(appliance, name, ALARM)
-    return slot_ledger.unskip(appliance, name, now=now).at
+    return appliance.unskip_slot(name, now=now).at
 
 
 def ring_at(appliance: Appliance, name: str, at: str, *, now: datetime) -> RunRequest:
@@ -244,7 +244,7 @@ def ring_at(appliance: Appliance, name: str, at: str, *, now: datetime) -> RunRe
     request for the same time changes nothing.
     """
     job = get_job(appliance, name, ALARM)
-    due = next(cron.fire_times(_daily_cron(at), now, appliance.config.zone_of(job)))
+    due = next(instants.fire_times(_daily_cron(at), now, appliance.config.zone_of(job)))
     same = [request for request in appliance.store.requests.pending(name) if request.run_at == due]
     return same[0] if same else request_run(appliance, job, due, {}, now=now)
 

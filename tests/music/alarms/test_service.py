@@ -229,4 +229,4 @@ def test_where_the_file_has_no_such_job_what_to_write_is_said(installation):
 def test_a_music_job_may_take_longer_than_other_jobs_unless_the_file_says_so(home, installation):
     assert (home.job("sleep").timeout, home.job("other").timeout) == (timedelta(hours=25), timedelta(hours=1))
     installation.write("sleep: {kind: music, timeout: 2h, with: {action: sleep}}")
-    assert home.reloaded().job("sleep").timeout == timedelta(hours=2)
+    assert home.reload().job("sleep").timeout == timedelta(hours=2)
