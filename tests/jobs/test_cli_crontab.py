@@ -157,6 +157,7 @@ def runs_until_one_ended(command: Sequence[str | Path], seconds: float) -> list[
         time.sleep(0.5)
 
 
+@pytest.mark.slow  # cron starts jobs at full minutes only; `test_crontab_entries.py` reads entries as cron does
 @pytest.mark.skipif(
     not is_cron_running() and (os.geteuid() != 0 or not shutil.which("cron")), reason="no cron can run here"
 )

@@ -1,4 +1,4 @@
-"""A year of a Pi with 200 jobs, and lives full of accidents: no slot runs twice, and none goes without a word."""
+"""The daemon through random power cuts and clock errors: no slot runs twice, and every slot is recorded."""
 
 import contextlib
 import os
@@ -7,6 +7,7 @@ from datetime import timedelta
 from pathlib import Path
 from random import Random
 
+import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, precondition, rule, run_state_machine_as_test
@@ -32,8 +33,8 @@ def job(name: str, schedule: str, **more: str) -> str:
     return f"{name}:\n  kind: command\n  with: {{run: ['true']}}\n  schedule: {schedule}\n{keys}"
 
 
-def two_hundred(random: Random) -> Iterator[str]:
-    """Yield jobs of every sort, at random times."""
+def random_jobs(random: Random, count: int) -> Iterator[str]:
+    """Yield `count` of 200 jobs of every kind, at random times."""
     policies = [
         {},
         {"misfire-grace": "10m"},
@@ -43,7 +44,7 @@ def two_hundred(random: Random) -> Iterator[str]:
         {"chance": "1/4"},
         {"chance": "1/3", "catch-up": "{max-age: 1d}", "jitter": "15m"},
     ]
-    for number in range(200):
+    for number in range(0, 200, 200 // count):
         minute, hour = random.randrange(60), random.randrange(24)
         when = (
             f'"{minute} {hour} * * *"'
@@ -65,13 +66,17 @@ def two_hundred(random: Random) -> Iterator[str]:
         yield job(name, when, **more)
 
 
-def test_a_year_with_200_jobs() -> None:
+@pytest.mark.parametrize(
+    ("days", "count", "runs"),
+    [(90, 25, 600), pytest.param(365, 200, 20_000, marks=pytest.mark.slow)],
+)
+def test_a_year_with_many_jobs(days: int, count: int, runs: int) -> None:
     random = Random(2027)
     with (
         in_memory() as folder,
-        contextlib.closing(Life(Installation(Path(folder)), "".join(two_hundred(random)))) as life,
+        contextlib.closing(Life(Installation(Path(folder)), "".join(random_jobs(random, count)))) as life,
     ):
-        while life.clock.now() < NEW_YEAR + YEARS:
+        while life.clock.now() < NEW_YEAR + days * DAY:
             life.live(random.uniform(0.1, 20) * DAY)
             match random.randrange(4):
                 case 0:
@@ -91,7 +96,7 @@ def test_a_year_with_200_jobs() -> None:
                     life.start()  # the daemon alone
         life.live(2 * DAY)
         life.check()
-        assert len(life.runs.by_job) > 20_000
+        assert len(life.runs.by_job) > runs
 
 
 class Accidents(RuleBasedStateMachine):
@@ -163,9 +168,10 @@ class Accidents(RuleBasedStateMachine):
             self.folder.cleanup()
 
 
-def test_no_accident_loses_a_slot_or_runs_one_twice() -> None:
-    once_more_alike = "CI" in os.environ  # else it looks for other accidents each time
-    few = settings(max_examples=25, stateful_step_count=12, deadline=None, derandomize=once_more_alike)
+@pytest.mark.parametrize("examples", [4, pytest.param(25, marks=pytest.mark.slow)])
+def test_no_accident_loses_a_slot_or_runs_one_twice(examples: int) -> None:
+    repeatable = "CI" in os.environ  # elsewhere each run tries other accidents
+    few = settings(max_examples=examples, stateful_step_count=12, deadline=None, derandomize=repeatable)
     run_state_machine_as_test(Accidents, settings=few)
 
 
