@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from pi_appliance.cli import commands
+from pi_appliance.cli import client
 from pi_appliance.cli.terminal import config_option
 from pi_appliance.config.loader import load_config
 from pi_appliance.errors import Refused
@@ -55,7 +55,7 @@ def restore(file: Path, config: Path) -> None:
     """
     state_dir = load_config(config).state_dir
     refuse_as_root(state_dir)
-    connection = commands.connect(str(config))
+    connection = client.connect(str(config))
     if connection is not None:
         connection.close()
         raise Refused("the appliance is running; stop it first: sudo systemctl stop pi-appliance")

@@ -11,7 +11,7 @@ from pathlib import Path
 import click
 
 from pi_appliance.cli.terminal import config_option
-from pi_appliance.config import loader, secrets
+from pi_appliance.config import CONFIG_NAME, loader, secrets
 from pi_appliance.config import schema as describe
 from pi_appliance.config.secrets import secret_names
 from pi_appliance.errors import Refused
@@ -103,7 +103,7 @@ def init(folder: Path) -> None:
         path = folder / name
         files.make_directory(path.parent)
         files.write_file(path, starter.joinpath(name).read_bytes())
-    file = folder / loader.CONFIG_NAME
+    file = folder / CONFIG_NAME
     click.echo(f"wrote {len(names)} files; now edit {file}, then: pi-appliance up -c {shlex.quote(str(file))}")
 
 

@@ -9,7 +9,7 @@ import click
 
 from pi_appliance import __version__
 from pi_appliance.app import WebService
-from pi_appliance.cli.terminal import config_option
+from pi_appliance.cli.terminal import local_config_option
 from pi_appliance.config.loader import display_path
 from pi_appliance.daemon import Daemon
 from pi_appliance.discovery import DiscoveryService
@@ -20,7 +20,7 @@ from pi_appliance.system import network
 
 @click.command("up", short_help="Run the appliance: scheduler, player and page.")
 @click.option("-v", "--verbose", is_flag=True, help="Print each run that starts or ends.")
-@config_option
+@local_config_option
 def command(verbose: bool, config: Path) -> None:
     """Run the appliance in the foreground until Ctrl-C or SIGTERM. SIGHUP reads the configuration again.
 

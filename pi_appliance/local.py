@@ -7,8 +7,7 @@ from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 from typing import NoReturn, cast
 
-from pi_appliance.config import secrets
-from pi_appliance.config.loader import find_config
+from pi_appliance.config import find_config, secrets
 from pi_appliance.errors import Unavailable
 from pi_appliance.music.hub import open_player
 from pi_appliance.music.model import Capability, PlayerState

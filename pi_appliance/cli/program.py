@@ -1,41 +1,264 @@
-"""The program `pi-appliance`: every command, imported when it is needed, and every error as one line and a status."""
+"""The program `pi-appliance`: all commands, each imported when it is needed, and its errors and exit statuses.
+
+Commands that are operations are built from their definition: arguments, help, and the text or JSON that they print.
+"""
 
 import functools
 import importlib
+import json
 import os
 import sys
+from collections.abc import Callable, Mapping, MutableMapping, Sequence
+from typing import Any
 
 import click
 from click.shell_completion import get_completion_class
 
 from pi_appliance import __version__
-from pi_appliance.cli import commands
-from pi_appliance.cli.commands import OperationGroup, command_of
-from pi_appliance.errors import ApplianceError, ConfigError, suggest
-from pi_appliance.operations import DAEMON_MODULE, MODULES, operations_in
+from pi_appliance.cli import client
+from pi_appliance.errors import ApplianceError, ConfigError, InvalidOption, suggest
+from pi_appliance.operations import DAEMON_MODULE, MODULES, Argument, Operation, load_function, operations_in
 
 COMMANDS = {
     "backup": ("pi_appliance.backup_cli", "Write database and state to an archive."),
     "config": ("pi_appliance.config_cli", "Check, describe and start a configuration."),
-    "doctor": ("pi_appliance.diagnostics.cli", "Check the whole appliance, and say how to fix what is wrong."),
-    "jobs": ("pi_appliance.jobs.cli.group", "Run, list, preview and remember jobs."),
-    "music": ("pi_appliance.music.cli.group", "What plays, the queue, the library, radio, alarms."),
-    "networks": ("pi_appliance.posting.cli_networks", "Where posts go, and the keys for it."),
-    "notifiers": ("pi_appliance.notify.cli", "Who is notified, and what waits to be sent."),
+    "doctor": ("pi_appliance.diagnostics.cli", "Check the whole appliance, and show how to fix problems."),
+    "jobs": ("pi_appliance.jobs.cli.group", "Run, list, preview and pause jobs."),
+    "music": ("pi_appliance.music.cli.group", "Player, queue, library, radio and alarms."),
+    "networks": ("pi_appliance.posting.cli_networks", "Social networks and their keys."),
+    "notifiers": ("pi_appliance.notify.cli", "List and test notifiers, and send a message."),
     "puzzle": ("pi_appliance.puzzles.cli", "Solve, count, check, show and generate puzzles."),
     "qr": ("pi_appliance.qr", "Show the address of the page as a QR code."),
     "restore": ("pi_appliance.backup_cli", "Replace database and state by those of an archive."),
-    "tweets": ("pi_appliance.posting.cli", "Check, preview and account for posts."),
-    "up": ("pi_appliance.daemon_cli", "Run the appliance, with its scheduler, player and page."),
+    "tweets": ("pi_appliance.posting.cli", "Check, preview and list posts."),
+    "up": ("pi_appliance.daemon_cli", "Run the appliance: scheduler, player and page."),
     "version": ("pi_appliance.cli.program", "Show the version of the program and of the running appliance."),
     "completion": ("pi_appliance.cli.program", "Print the completion script of a shell."),
 }
-"""The module of each command and its line in the list. A module defines `command`, or a function of the command's name;
-only the one needed is imported. The operations of a feature are commands of its group besides."""
+"""The module of each command and its line in the list of commands.
+
+A module defines `command`, or a function with the name of the command. Operations are further commands of its group.
+"""
+EXIT_STATUSES = """
+\b
+Exit status:
+  0   done
+  1   refused, or it is not known whether it was done
+  2   wrong use, an unknown name, or an invalid configuration
+  75  the appliance or the player is not reached
+"""
 
 
-class Commands(click.Group):
-    """The commands, and the operations on the daemon."""
+class UsageProblem(click.ClickException):
+    """Wrong use of a command, reported in one line without the usage."""
+
+    exit_code = 2
+
+    def __init__(self, error: click.UsageError) -> None:
+        super().__init__(" ".join(error.format_message().split()))  # click writes one line for each choice
+        self._command = error.ctx.command_path if error.ctx else "pi-appliance"
+
+    def show(self, file: Any = None) -> None:
+        """Print the error."""
+        click.echo(f"{self._command}: {self.message}", file=file, err=True)
+
+
+class _SuggestingGroup(click.Group):
+    """A group that suggests the closest name for an unknown command."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args and not args[0].startswith("-") and self.get_command(ctx, args[0]) is None:
+            ctx.fail(f"no command is called {args[0]!r}; {suggest(args[0], self.list_commands(ctx))}")
+        return super().resolve_command(ctx, args)
+
+
+class _OperationCommands(_SuggestingGroup):
+    """Commands that are operations, and further commands of a click group.
+
+    The click group is imported only for its own commands, because that takes long.
+    """
+
+    def operation_commands(self) -> Mapping[str, click.Command]:
+        """Return the commands that are operations."""
+        return self.commands
+
+    def load_others(self) -> click.Group | None:
+        """Import the click group with the further commands."""
+        return None
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        others = self.load_others()
+        return list(dict.fromkeys([*self.operation_commands(), *(others.list_commands(ctx) if others else ())]))
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        own = self.operation_commands().get(cmd_name)
+        if own is not None:
+            return own
+        others = self.load_others()
+        return others.get_command(ctx, cmd_name) if others else None
+
+
+class OperationGroup(_OperationCommands):
+    """The group of a feature: the operations of `modules`, and the commands of the click group in `more`."""
+
+    def __init__(self, name: str, help: str, modules: Sequence[str], more: str = "") -> None:  # noqa: A002 - click's
+        super().__init__(name, help=help, short_help=help)
+        self._modules, self._more = modules, more
+        self._built: dict[str, click.Command] | None = None
+
+    def operation_commands(self) -> Mapping[str, click.Command]:
+        """Build the commands from `modules` once."""
+        if self._built is None:
+            self._built = {}
+            for operation in operations_in(*self._modules):
+                words = operation.command.split()
+                if words[:1] == [self.name]:
+                    self._add_operation(self._built, words[1:], operation)
+        return self._built
+
+    def load_others(self) -> click.Group | None:
+        """Import the click group of the feature."""
+        group: click.Group | None = importlib.import_module(self._more).command if self._more else None
+        return group
+
+    def _add_operation(
+        self, commands: MutableMapping[str, click.Command], words: Sequence[str], operation: Operation
+    ) -> None:
+        """Add the command of `operation`, in a subgroup if `words` are several."""
+        if len(words) == 1:
+            commands[words[0]] = command_of(operation)
+            return
+        group = commands.get(words[0])
+        if not isinstance(group, _SubGroup):
+            group = commands[words[0]] = _SubGroup(words[0], self.load_others)
+        self._add_operation(group.commands, words[1:], operation)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Report wrong use in one line."""
+        try:
+            return super().invoke(ctx)
+        except click.UsageError as error:
+            raise UsageProblem(error) from None
+
+
+class _SubGroup(_OperationCommands):
+    """A subgroup of operations, with the commands of the click subgroup of that name. It runs `list` by default."""
+
+    def __init__(self, name: str, load_parent: Callable[[], click.Group | None]) -> None:
+        super().__init__(name, help=f"Commands about {name}.")
+        self._load_parent = load_parent
+
+    def load_others(self) -> click.Group | None:
+        group = self._load_parent()
+        same = group.get_command(click.Context(group), self.name or "") if group else None
+        return same if isinstance(same, click.Group) else None
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        if "list" in self.commands and (not args or (args[0][0] == "-" and args[0] not in ctx.help_option_names)):
+            args = ["list", *args]
+        return super().parse_args(ctx, args)
+
+
+def command_of(operation: Operation) -> click.Command:
+    """Return the click command of `operation`."""
+
+    def run_command(config: str | None, as_json: bool, **words: Any) -> None:
+        names = {argument.name.replace("-", "_"): argument.name for argument in operation.arguments}
+        values = operation.parse({names[name]: value for name, value in words.items() if value not in (None, ())})
+        result = client.run_operation(operation, values, client.select_config(config))
+        if as_json:
+            click.echo(json.dumps(result))
+            return
+        show: Callable[..., str | None] = load_function(operation.show) if operation.show else plain_text
+        if text := show(result, values):
+            click.echo(text)
+
+    config_help = (
+        "Address the appliance with this configuration. Default: $PI_APPLIANCE_CONFIG, else the running appliance, "
+        "else appliance.yaml in config/, here, or /etc/pi-appliance/."
+    )
+    parameters = [
+        *map(_parameter, operation.arguments),
+        click.Option(["--json", "as_json"], is_flag=True, help="Print JSON, for programs."),
+        click.Option(["-c", "--config"], metavar="FILE", help=config_help),
+    ]
+    return click.Command(
+        operation.command.split()[-1],
+        callback=run_command,
+        params=parameters,
+        help=f"{operation.summary}\n\n{operation.details}\n{EXIT_STATUSES}",
+        short_help=operation.summary,
+        # -10 is a number
+        context_settings={"ignore_unknown_options": any(each.positional for each in operation.arguments)},
+    )
+
+
+def _parameter(argument: Argument) -> click.Parameter:
+    kind = _ArgumentType(argument)
+    if argument.positional:
+        return click.Argument(
+            [argument.name.replace("-", "_")],
+            required=argument.required,
+            type=kind,
+            metavar=argument.name.upper() if argument.required else f"[{argument.name.upper()}]",
+            nargs=-1 if argument.many else 1,
+        )
+    name = f"--{argument.name.replace('_', '-')}"
+    if argument.schema.get("type") == "boolean":
+        declaration = f"{name}/--no-{name[2:]}"
+        return click.Option([declaration], help=argument.help, default=None, required=argument.required)
+    return click.Option(
+        [name],
+        help=argument.help,
+        type=kind,
+        default=None,
+        required=argument.required,
+        multiple=argument.many,
+        metavar=argument.name.upper(),
+    )
+
+
+class _ArgumentType(click.ParamType[Any]):
+    """The click type of an argument. It checks a value as the API does, with the same message."""
+
+    def __init__(self, argument: Argument) -> None:
+        self._argument, self.name = argument, argument.name
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the checked value unchanged, because the operation parses it."""
+        item = [value] if self._argument.many else value
+        try:
+            self._argument.value_of({self._argument.name: item})
+        except InvalidOption as error:
+            self.fail(str(error), param, ctx)
+        return value
+
+
+def plain_text(result: object, _: object = None) -> str:
+    """Return `result` for a terminal: a list of objects as a table, an object as `name: value` lines."""
+    if isinstance(result, list) and result and all(isinstance(row, dict) for row in result):
+        from pi_appliance.cli.terminal import format_table  # noqa: PLC0415 - its imports take as long as the command
+
+        columns = [name for name, value in result[0].items() if not isinstance(value, (dict, list))]
+        head = [name.upper().replace("_", " ") for name in columns]
+        return format_table(head, ([_cell_text(row.get(name)) for name in columns] for row in result))
+    if isinstance(result, dict):
+        return "\n".join(f"{name.replace('_', ' ')}: {_cell_text(value)}" for name, value in result.items())
+    return "" if result in (None, [], {}) else str(result)
+
+
+def _cell_text(value: object) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, (dict, list)):
+        return json.dumps(value)
+    return "-" if value is None or value == "" else str(value)
+
+
+class Commands(_SuggestingGroup):
+    """All commands of the program, and the operations on the daemon."""
 
     @functools.cached_property
     def _daemon_commands(self) -> dict[str, click.Command]:
@@ -46,38 +269,30 @@ class Commands(click.Group):
         return sorted([*COMMANDS, *self._daemon_commands])
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Import and return one command, None if there is none of that name."""
+        """Import and return one command, or None if it is unknown."""
         if cmd_name not in COMMANDS:
             return self._daemon_commands.get(cmd_name)
-        module, about = COMMANDS[cmd_name]
+        module, summary = COMMANDS[cmd_name]
         if any(operation.command for operation in operations_in(*MODULES.get(cmd_name, ()))):
-            return OperationGroup(cmd_name, about, MODULES[cmd_name], module)
+            return OperationGroup(cmd_name, summary, MODULES[cmd_name], module)
         loaded = importlib.import_module(module)
         command: click.Command = getattr(loaded, cmd_name, None) or loaded.command
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """List the commands by their lines above: importing them all would load the whole appliance."""
-        lines = {name: about for name, (_, about) in COMMANDS.items()}
+        """List the commands by their lines above. Importing all modules would load the whole appliance."""
+        lines = {name: summary for name, (_, summary) in COMMANDS.items()}
         lines |= {name: command.short_help or "" for name, command in self._daemon_commands.items()}
         with formatter.section("Commands"):
             formatter.write_dl(sorted(lines.items()))
 
     def invoke(self, ctx: click.Context) -> object:
-        """As click does; Ctrl-C where a command says nothing of it is one line, and the status that shells know."""
+        """Report Ctrl-C in one line, with the exit status that shells expect."""
         try:
             return super().invoke(ctx)
         except KeyboardInterrupt:
             click.echo("\npi-appliance: stopped", err=True)
             ctx.exit(130)
-
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        """As click does, with the nearest known name where there is no such command."""
-        if args and not args[0].startswith("-") and args[0] not in self.list_commands(ctx):
-            ctx.fail(f"no command is called {args[0]!r}; {suggest(args[0], self.list_commands(ctx))}")
-        return super().resolve_command(ctx, args)
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
@@ -97,16 +312,16 @@ def run(argv: list[str] | None = None) -> None:
     except ApplianceError as error:
         click.echo(f"pi-appliance: {error}", err=True)
         sys.exit(error.exit_status)
-    except OSError as error:  # what is printed finds no room, or something here cannot be read or written
+    except OSError as error:  # the output cannot be written, or a file cannot be used
         where = f"{error.filename}: " if error.filename else ""
-        todo = "check its name" if isinstance(error, FileNotFoundError) else "check the rights, and the free space"
-        click.echo(f"pi-appliance: {where}{error.strerror}; {todo}", err=True)
+        fix = "check its name" if isinstance(error, FileNotFoundError) else "check the rights, and the free space"
+        click.echo(f"pi-appliance: {where}{error.strerror}; {fix}", err=True)
         _detach_stdout()
         sys.exit(1)
 
 
 def _detach_stdout() -> None:
-    """Let what was not printed yet go nowhere, or Python would stumble over it once more at its end."""
+    """Discard buffered output, which Python would try to write again at exit."""
     if sys.stdout is not None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
@@ -120,13 +335,12 @@ def version() -> None:
       0  always
     """
     click.echo(f"pi-appliance {__version__}")
-    status = next(each for each in operations_in(DAEMON_MODULE) if each.command == "status")
     try:
-        running = commands.run_operation(status, {}, None)
+        status = client.daemon_status()
     except ApplianceError:
         return
-    if isinstance(running, dict) and running["version"] != __version__:
-        click.echo(f"running: {running['version']}; restart it to use this version")
+    if status is not None and status["version"] != __version__:
+        click.echo(f"running: {status['version']}; restart it to use this version")
 
 
 @click.command("completion", short_help="Print the completion script of a shell.")

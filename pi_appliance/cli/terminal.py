@@ -1,4 +1,4 @@
-"""Data to text for a terminal: tables that line up, and one line for one run."""
+"""Output for a terminal, and options that many commands share."""
 
 import os
 import shutil
@@ -11,14 +11,14 @@ from zoneinfo import ZoneInfo
 
 import click
 
-from pi_appliance.config import units
-from pi_appliance.config.loader import find_config
+from pi_appliance.cli import client
+from pi_appliance.config import find_config, units
 from pi_appliance.errors import ConfigNotFound
 from pi_appliance.storage.model import Outcome, Run
 
 
 def format_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Return HEAD and ROWS as columns that line up; the last one may be as long as it likes."""
+    """Return `head` and `rows` as aligned columns."""
     lines = [tuple(head), *(tuple(row) for row in rows)]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     return "\n".join(
@@ -32,7 +32,7 @@ def format_instant(when: datetime | None, zone: ZoneInfo) -> str:
 
 
 def format_slot(at: datetime, zone: ZoneInfo) -> str:
-    """Return the slot AT in ZONE, with its weekday: to the minute, or to the second where it has some."""
+    """Return the slot `at` in `zone` with its weekday, to the minute, or to the second if it has seconds."""
     return format_instant(at, zone) + (f":{at.second:02}" if at.second else "")
 
 
@@ -42,7 +42,7 @@ def format_elapsed(elapsed: timedelta | None) -> str:
 
 
 def describe_outcome(run: Run | None) -> str:
-    """Return how RUN ended in one word, or how far it is."""
+    """Return the outcome of `run`, or its progress."""
     if run is None:
         return "-"
     if run.outcome is None:
@@ -51,7 +51,7 @@ def describe_outcome(run: Run | None) -> str:
 
 
 def describe_run(run: Run) -> str:
-    """Return RUN in one line."""
+    """Return `run` in one line."""
     how = describe_outcome(run)
     took = f" in {format_elapsed(run.duration)}" if run.attempts else ""
     tries = f" at try {run.attempts}" if run.attempts > 1 else ""
@@ -59,7 +59,7 @@ def describe_run(run: Run) -> str:
 
 
 def format_runs(runs: Iterable[Run], zone: ZoneInfo) -> str:
-    """Return RUNS as a table, a line each."""
+    """Return `runs` as a table."""
     return format_table(
         ("RUN", "JOB", "STARTED", "BY", "TOOK", "OUTCOME", "SUMMARY"),
         (
@@ -78,7 +78,7 @@ def format_runs(runs: Iterable[Run], zone: ZoneInfo) -> str:
 
 
 def is_good(run: Run) -> bool:
-    """Say whether RUN ended as it should: it did its work, or was meant not to."""
+    """Return whether `run` succeeded or was skipped."""
     return run.outcome in (Outcome.SUCCEEDED, Outcome.SKIPPED)
 
 
@@ -91,35 +91,45 @@ class Number(click.IntRange):
     name = "whole number"
 
 
-def _found(_: click.Context, __: click.Parameter, value: Path | None) -> Path:
-    return find_config(value, os.environ)
-
-
-def _found_or_not(_: click.Context, __: click.Parameter, value: Path | None) -> Path | ConfigNotFound:
-    try:
-        return find_config(value, os.environ)
-    except ConfigNotFound as error:
-        return error
-
-
 def config_option(command: Command) -> Command:
-    """Add the parameter `config` to `command`: the configuration file, searched for if none is given."""
-    return _config_option(_found)(command)
+    """Add the parameter `config` to `command`: the configuration file that it addresses."""
+
+    def find_path(_: click.Context, __: click.Parameter, value: Path | None) -> Path:
+        return client.find_addressed_config(value)
+
+    return _config_option(find_path, "that of the running appliance, ")(command)
 
 
 def optional_config_option(command: Command) -> Command:
-    """Add the same for a command that works without a file: `config` is then the error that says why there is none."""
-    return _config_option(_found_or_not)(command)
+    """Do the same as `config_option`, but `config` is a `ConfigNotFound` if there is no file."""
+
+    def find_path(_: click.Context, __: click.Parameter, value: Path | None) -> Path | ConfigNotFound:
+        try:
+            return client.find_addressed_config(value)
+        except ConfigNotFound as error:
+            return error
+
+    return _config_option(find_path, "that of the running appliance, ")(command)
 
 
-def _config_option(callback: Command) -> Callable[[Command], Command]:
+def local_config_option(command: Command) -> Command:
+    """Add the parameter `config` to a `command` that starts a daemon: it does not use that of a running one."""
+
+    def find_path(_: click.Context, __: click.Parameter, value: Path | None) -> Path:
+        return find_config(value, os.environ)
+
+    return _config_option(find_path, "")(command)
+
+
+def _config_option(callback: Command, running: str) -> Callable[[Command], Command]:
     return click.option(
         "-c",
         "--config",
         type=click.Path(path_type=Path),
         callback=callback,
         metavar="FILE",
-        help="The configuration. Else $PI_APPLIANCE_CONFIG, or appliance.yaml in config/, here, /etc/pi-appliance/.",
+        help=f"The configuration. Default: $PI_APPLIANCE_CONFIG, {running}or appliance.yaml in config/, here, "
+        "/etc/pi-appliance/.",
     )
 
 
@@ -135,24 +145,24 @@ class ProgressLine:
     """A progress bar on stderr, redrawn in place. It prints nothing if stderr is not a terminal."""
 
     def __init__(self) -> None:
-        self._watched = sys.stderr is not None and sys.stderr.isatty()  # None: closed before we began
-        self._drawn = False
+        self._is_terminal = sys.stderr is not None and sys.stderr.isatty()  # None: closed before the start
+        self._is_shown = False
         self.note = ""
-        """The newest text, also if it is not printed."""
+        """The latest text, even if it was not printed."""
 
     def show(self, done: float | None, note: str) -> None:
         """Draw the fraction `done`, 0 to 1, or None if it is not known, and the text `note`."""
         self.note = note
-        if not self._watched:
+        if not self._is_terminal:
             return
         filled = round(_BAR * min(1.0, done or 0.0))
         bar = f"[{'#' * filled}{'.' * (_BAR - filled)}] {done:4.0%} " if done is not None else ""
         line = f"{bar}{note}"[: shutil.get_terminal_size().columns - 1]
-        self._drawn = True  # first, as Ctrl-C may come while it is drawn
+        self._is_shown = True  # first, as Ctrl-C may come while it is drawn
         click.echo(f"\r\x1b[K{line}", err=True, nl=False)
 
     def clear(self) -> None:
         """Clear the line."""
-        if self._drawn:
+        if self._is_shown:
             click.echo("\r\x1b[K", err=True, nl=False)
-            self._drawn = False
+            self._is_shown = False

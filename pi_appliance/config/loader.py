@@ -14,30 +14,9 @@ from pi_appliance.config import binding
 from pi_appliance.config import secrets as secret_names
 from pi_appliance.config.binding import Tree, structure
 from pi_appliance.config.model import Config, Job, Notify, PluginConfig, StartedBy
-from pi_appliance.errors import ConfigError, ConfigNotFound, InvalidOption, Problem, Refused, UnknownName, suggest
+from pi_appliance.errors import ConfigError, InvalidOption, Problem, Refused, UnknownName, suggest
 from pi_appliance.scheduling import explanation, schedule
 from pi_appliance.scheduling.schedule import Every
-
-CONFIG_NAME = "appliance.yaml"
-
-
-def find_config(given: Path | None, environment: Mapping[str, str]) -> Path:
-    """Return the configuration file: the one given, $PI_APPLIANCE_CONFIG, ./config/, ./, or /etc/pi-appliance/.
-
-    Raises ConfigNotFound, naming the places that were looked at.
-    """
-    if given is not None:
-        return given
-    if named := environment.get("PI_APPLIANCE_CONFIG"):
-        return Path(named)
-    places = (Path("config", CONFIG_NAME), Path(CONFIG_NAME), Path("/etc/pi-appliance", CONFIG_NAME))
-    for place in places:
-        if place.is_file():
-            return place
-    raise ConfigNotFound(f"there is no {places[0]} here, no {places[1]}, and no {places[2]}; {_TODO}")
-
-
-_TODO = 'name yours with --config, or begin one with "pi-appliance config init FOLDER"'
 
 
 def load_config(path: Path) -> Config:

@@ -8,7 +8,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Self
 
-from pi_appliance.config import loader
+from pi_appliance.config import CONFIG_NAME, loader
 from pi_appliance.config.model import Config
 from pi_appliance.errors import ApplianceError
 from pi_appliance.storage.history import Store
@@ -85,7 +85,7 @@ class DiagnosticContext:
     @property
     def option(self) -> str:
         """The `--config` option for other commands, with a leading space; '' if not needed."""
-        if self.path is None or self.path == Path("/etc/pi-appliance", loader.CONFIG_NAME):
+        if self.path is None or self.path == Path("/etc/pi-appliance", CONFIG_NAME):
             return ""
         return f" --config {loader.display_path(self.path)}"
 

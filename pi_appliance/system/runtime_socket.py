@@ -1,6 +1,14 @@
-"""Hand a run that cron starts to the running daemon, without loading the program.
+"""The unix socket of the daemon: where it is, one HTTP request over it, and runs of cron that the daemon takes over.
 
-It imports next to nothing: most slots of a job with a probability are skipped, and a Pi should pay little for one.
+The daemon listens in one of these folders, under a name made of the path of its configuration. The symbolic link
+`api.sock` beside it leads to the daemon that was started first:
+
+- `/run/pi-appliance`, the runtime folder of the system service
+- `$XDG_RUNTIME_DIR/pi-appliance`, for a user's own daemon
+- `/tmp/pi-appliance-UID`, if there is no such folder
+
+The command line imports this module at every start, so it imports very little. Most slots of a job with a probability
+are skipped, and a skipped slot must be cheap on a Pi.
 """
 
 import json
@@ -13,10 +21,11 @@ GROUP = "pi-appliance"
 """The group whose members may give commands to the system service."""
 SYSTEM_DIR = "/run/pi-appliance"
 DEFAULT_NAME = "api.sock"
-"""A symbolic link to the socket of the daemon that was started first."""
-
 NO_HANDOVER = "PI_APPLIANCE_NO_HANDOVER"
-"""Set in the environment of the runs that the daemon starts: they must not hand themselves to the daemon again."""
+"""Set in the environment of runs that the daemon starts, so that they do not hand themselves over again."""
+_TEMPORARY = "/tmp/pi-appliance-"  # noqa: S108 - its owner is checked
+_CHUNK = 65_536
+_UNAVAILABLE = 75  # as in sysexits.h: try again later
 
 
 def user_runtime_dir() -> str:
@@ -24,7 +33,7 @@ def user_runtime_dir() -> str:
     base = os.environ.get("XDG_RUNTIME_DIR") or f"/run/user/{os.getuid()}"
     # `su` keeps the variable, which then names a folder of the other user.
     is_usable = os.access(base, os.W_OK | os.X_OK)
-    return f"{base}/pi-appliance" if is_usable else f"/tmp/pi-appliance-{os.getuid()}"  # noqa: S108
+    return f"{base}/pi-appliance" if is_usable else f"{_TEMPORARY}{os.getuid()}"
 
 
 def socket_name(config: str) -> str:
@@ -32,76 +41,96 @@ def socket_name(config: str) -> str:
     return f"{crc32(os.fsencode(os.path.realpath(config))):08x}.sock"
 
 
-_PREFIX = ("jobs", "run")
-_INTERRUPTED = 75  # as sysexits.h has it: try again later
+def connect(name: str) -> socket.socket | None:
+    """Return a connection to the daemon that listens under `name`, or None.
 
-
-def hand_over(argv: list[str]) -> int | None:
-    """Have the daemon do the run that `argv` asks for, and return the exit status of the command.
-
-    Returns:
-        None if the command is not exactly `jobs run NAME --trigger cron --config FILE`, or if no daemon with that
-        configuration runs. Then the command does the run itself.
+    Raises:
+        PermissionError: Such a daemon listens, but this user may not connect to it.
 
     """
-    is_child = os.environ.pop(NO_HANDOVER, None)  # popped, so that the job does not see it
-    if (
-        is_child
-        or len(argv) != 7
-        or tuple(argv[:2]) != _PREFIX
-        or argv[3:5] not in (["--trigger", "cron"], ["--by", "cron"])
-    ):
-        return None
-    if argv[5] != "--config":
-        return None
-    connection = _connect(socket_name(argv[6]))
-    if connection is None:
-        return None
-    body = json.dumps({"job": argv[2]}).encode()
-    head = (
-        "POST /api/v1/scheduled-runs HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"
-        f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
-    )
-    answer = b""
-    try:
-        connection.sendall(head.encode() + body)
-        while chunk := connection.recv(65_536):
-            answer += chunk
-    except OSError:
-        pass
-    finally:
-        connection.close()
-    return _report(answer, argv[2])
-
-
-def _connect(name: str) -> socket.socket | None:
+    refusal: PermissionError | None = None
     for folder in (SYSTEM_DIR, user_runtime_dir()):
         connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
-            connection.connect(os.path.join(folder, name))  # noqa: PTH118 - pathlib takes longer to import than this runs
+            # Anyone may create a folder in /tmp, and would then receive our commands.
+            if not folder.startswith(_TEMPORARY) or os.stat(folder).st_uid == os.geteuid():  # noqa: PTH116 - pathlib is slow to import
+                connection.connect(f"{folder}/{name}")
+                return connection
+        except PermissionError as error:
+            refusal = error
         except OSError:
-            connection.close()
-        else:
-            return connection
+            pass
+        connection.close()
+    if refusal is not None:
+        raise refusal
     return None
 
 
-def _report(answer: bytes, job: str) -> int:
-    """Print what cron should mail, which is trouble only, and return the exit status."""
-    head, _, content = answer.partition(b"\r\n\r\n")
-    words = head.split(None, 2)
+def exchange(connection: socket.socket, method: str, target: str, body: bytes = b"") -> tuple[int, bytes]:
+    """Send one request, and return the HTTP status and the body of the response.
+
+    The status is 0 if the request was sent but the response is incomplete.
+
+    Raises:
+        OSError: The request could not be sent.
+
+    """
+    head = (
+        f"{method} {target} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"
+        f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
+    )
+    response = b""
+    with connection:
+        connection.sendall(head.encode("ascii") + body)
+        try:
+            while chunk := connection.recv(_CHUNK):
+                response += chunk
+        except OSError:
+            return 0, b""
+    headers, _, content = response.partition(b"\r\n\r\n")
+    words = headers.split(None, 2)
+    return (int(words[1]), content) if len(words) > 1 and words[1].isdigit() else (0, b"")
+
+
+def hand_over(argv: list[str]) -> int | None:
+    """Let the daemon execute the run that `argv` asks for, and return the exit status of the command.
+
+    Returns:
+        None if the command is not exactly `jobs run NAME --trigger cron --config FILE`, or if no daemon with that
+        configuration runs. The command then executes the run itself.
+
+    """
+    is_child = os.environ.pop(NO_HANDOVER, None)  # popped, so that the job does not see it
+    if is_child or len(argv) != 7 or argv[:2] != ["jobs", "run"] or argv[5] != "--config":
+        return None
+    if argv[3:5] not in (["--trigger", "cron"], ["--by", "cron"]):
+        return None
     try:
-        status, result = int(words[1]), json.loads(content)
-    except (IndexError, ValueError):
-        # The run goes on or is stopped by the daemon; it must not be started a second time.
+        connection = connect(socket_name(argv[6]))
+        if connection is None:
+            return None
+        status, content = exchange(connection, "POST", "/api/v1/scheduled-runs", json.dumps({"job": argv[2]}).encode())
+    except PermissionError:
+        return None
+    except OSError:
+        status, content = 0, b""
+    return _report(status, content, argv[2])
+
+
+def _report(status: int, content: bytes, job: str) -> int:
+    """Print errors only, because cron mails all output, and return the exit status."""
+    try:
+        result = json.loads(content)
+    except ValueError:
+        # The run continues, or the daemon stops it. It must not be started a second time.
         print(  # noqa: T201 - click is not loaded here
             f"pi-appliance: the daemon stopped before the run of {job} ended; see: pi-appliance jobs history {job}",
             file=sys.stderr,
         )
-        return _INTERRUPTED
+        return _UNAVAILABLE
     if status >= 300:
         print(f"pi-appliance: {result.get('error', result)}", file=sys.stderr)  # noqa: T201
-        return 2 if status in (400, 404) else _INTERRUPTED if status == 503 else 1
+        return 2 if status in (400, 404) else _UNAVAILABLE if status == 503 else 1
     if result["message"]:
         print(result["message"], file=sys.stderr)  # noqa: T201
     return int(result["exit_status"])

@@ -41,17 +41,12 @@ def appliance(installation: Installation, monkeypatch: pytest.MonkeyPatch, short
         yield installation
 
 
-def public_python(installation: Installation, *words: str) -> subprocess.CompletedProcess[str]:
-    """Run a command without `--config`, in the root folder."""
-    return subprocess.run(
-        [*PROGRAM, *words],
-        cwd="/",
-        env=installation.environment(),
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+def run_in_folder(
+    installation: Installation, *words: str, folder: Path = Path("/")
+) -> subprocess.CompletedProcess[str]:
+    """Run a command without `--config` in `folder`."""
+    command, environment = [*PROGRAM, *words], installation.environment()
+    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=60, check=False)
 
 
 def cron(installation: Installation, job: str) -> subprocess.CompletedProcess[str]:
@@ -70,10 +65,36 @@ def test_without_a_daemon_status_says_how_to_start_one(installation: Installatio
 
 
 def test_the_running_daemon_is_found_from_any_folder(appliance: Installation) -> None:
-    done = public_python(appliance, "status", "--json")
+    done = run_in_folder(appliance, "status", "--json")
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["config"] == str(appliance.config)
-    assert "page: http://127.0.0.1:" in public_python(appliance, "logs").stdout
+    assert "page: http://127.0.0.1:" in run_in_folder(appliance, "logs").stdout
+
+
+@pytest.mark.parametrize(
+    "words", [("jobs", "list"), ("jobs", "plan"), ("tweets", "list"), ("config", "check"), ("doctor",)]
+)
+def test_commands_in_another_folder_address_the_running_daemon(appliance: Installation, words: tuple[str, ...]) -> None:
+    done = run_in_folder(appliance, *words)
+    assert done.returncode in (0, 1), done.stderr
+    assert f"configuration of the running appliance: {appliance.config}\n" in done.stderr
+    assert "Traceback" not in done.stderr
+    if words == ("config", "check"):
+        assert done.stdout.startswith(f"{appliance.config}: 2 jobs")
+
+
+def test_a_named_configuration_is_preferred_to_the_running_daemon(appliance: Installation, tmp_path: Path) -> None:
+    other = Installation(tmp_path)
+    other.write("")
+    appliance.extra_environment["PI_APPLIANCE_CONFIG"] = str(other.config)
+    done = run_in_folder(appliance, "config", "check")
+    assert done.stdout.startswith(f"{other.config}: 0 jobs")
+    assert "running appliance" not in done.stderr
+
+
+def test_the_configuration_of_this_folder_is_not_named(appliance: Installation) -> None:
+    done = run_in_folder(appliance, "jobs", "list", folder=appliance.folder)
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_another_config_addresses_another_appliance(appliance: Installation, tmp_path: Path) -> None:
