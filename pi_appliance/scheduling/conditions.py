@@ -121,7 +121,7 @@ def _unmet_reasons(
     if conditions.disk_free is not None and (room := free()) < conditions.disk_free:
         yield f"{format_size(room)} free, less than {format_size(conditions.disk_free)}"
     if conditions.online and not sensors.online():
-        yield "the network has no way out"
+        yield "the network has no default route"
     if conditions.command is not None and (why := run(conditions.command)):
         yield why
 

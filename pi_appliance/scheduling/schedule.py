@@ -1,7 +1,7 @@
-"""Parse the value of `schedule:` into a Schedule.
+"""Schedules and chances: their types, and the values of `schedule:` and `chance:`.
 
-Accepted: a cron expression or @word, "@reboot", "every 15m" or {every: 15m}, a list of times
-["06:00", "18:00"], {times: [...], days: [mon, fri]} and lists of cron expressions.
+A schedule is a cron expression or @word, "@reboot", "every 15m" or {every: 15m}, a list of times
+["06:00", "18:00"], {times: [...], days: [mon, fri]} or a list of cron expressions.
 """
 
 import hashlib
@@ -16,6 +16,15 @@ from pi_appliance.config import units
 from pi_appliance.config.units import EVERY_DAY, Days
 from pi_appliance.errors import suggest
 from pi_appliance.scheduling import cron
+
+_DAY_NAMES = (*cron.WEEKDAYS, "sunday", "monday", "tuesday", "wednesday", "thursday", "friday", "saturday")
+_DAY_GROUPS = {"weekdays": "1-5", "weekends": "0,6", "daily": "*"}
+_TIME = re.compile(r"([01]?\d|2[0-3]):([0-5]\d)")
+_LIKE_A_TIME = re.compile(r"\d{1,2}[:.h]\d{0,2}")
+_FRACTION = re.compile(r"\s*(\d{1,9})\s*/\s*(\d{1,9})\s*")
+_FORMS = 'write a cron expression "0 6 * * *", a list of times ["06:00", "18:00"], "@daily", "@reboot" or "every 15m"'
+_EXAMPLES = {"times": '["07:00", "19:30"]', "days": "[mon, fri]", "schedule": '["06:00", "18:00"]'}
+_CHANCE_ERROR = "a chance is more than 0 and at most 1, such as 1/4"
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,31 +51,23 @@ Schedule = Cron | Every | AtBoot
 
 @dataclass(frozen=True, slots=True)
 class Chance:
-    """The probability that a slot is used: `hits` out of `draws`."""
+    """The probability that a slot is used, as a fraction."""
 
-    hits: int
-    draws: int
+    numerator: int
+    denominator: int
 
     def __post_init__(self) -> None:
-        if not 0 < self.hits <= self.draws:
-            raise ValueError("a chance is more than 0 and at most 1, such as 1/4")
+        if not 0 < self.numerator <= self.denominator:
+            raise ValueError(_CHANCE_ERROR)
 
     @property
     def fraction(self) -> Fraction:
         """The probability, exactly."""
-        return Fraction(self.hits, self.draws)
+        return Fraction(self.numerator, self.denominator)
 
     def __str__(self) -> str:
-        """Return it as it is written in the YAML, such as 1/4."""
-        return f"{self.hits}/{self.draws}"
-
-
-_DAYS = ("sun", "mon", "tue", "wed", "thu", "fri", "sat")
-_LONG = ("sunday", "monday", "tuesday", "wednesday", "thursday", "friday", "saturday")
-_GROUPS = {"weekdays": "1-5", "weekends": "0,6", "daily": "*"}
-_TIME = re.compile(r"([01]?\d|2[0-3]):([0-5]\d)")
-_LIKE_A_TIME = re.compile(r"\d{1,2}[:.h]\d{0,2}")
-_FORMS = 'write a cron expression "0 6 * * *", a list of times ["06:00", "18:00"], "@daily", "@reboot" or "every 15m"'
+        """Return it as in the configuration, such as 1/4."""
+        return f"{self.numerator}/{self.denominator}"
 
 
 class ScheduleError(ValueError):
@@ -91,107 +92,14 @@ def parse_schedule(value: object) -> Schedule:
 def find_expressions(value: object) -> Iterator[tuple[tuple[str | int, ...], Cron]]:
     """Yield the cron expressions in `value` with their places. `parse_schedule` has accepted it."""
     if isinstance(value, Mapping) and "times" in value:
-        days = _parse_days_field(_require_texts(value.get("days", ["daily"]), "days"))
-        alone = isinstance(value["times"], str)
+        days, is_single = _days_of(value), isinstance(value["times"], str)
         for number, text in enumerate(_require_texts(value["times"], "times")):
-            yield (("times",) if alone else ("times", number)), _cron_from_times([text], days)
+            yield (("times",) if is_single else ("times", number)), _cron_from_times([text], days)
     elif isinstance(value, Sequence) and not isinstance(value, str):
         for number, item in enumerate(value):
-            yield from (((number,), found) for _, found in find_expressions(item))
-    elif isinstance(found := parse_schedule(value), Cron):
-        yield (), found
-
-
-def _from_text(text: str) -> Schedule:
-    if text.lower() == "@reboot":
-        return AtBoot()
-    if text.lower().startswith("every "):
-        return _parse_interval(text[6:])
-    if _LIKE_A_TIME.fullmatch(text):
-        return _from_list([text])
-    if _TIME.fullmatch(text):
-        return _cron_from_times([text], "*")
-    return Cron((cron.parse_expression(text),))
-
-
-def _from_mapping(value: Mapping[object, object]) -> Schedule:
-    unknown = [str(key) for key in value if key not in ("every", "times", "days")]
-    if unknown:
-        raise ValueError(f"{unknown[0]!r} is not known here; {suggest(unknown[0], ('every', 'times', 'days'))}")
-    if "every" in value:
-        if len(value) > 1:
-            raise ValueError("`every` goes alone; days and times go together")
-        return _parse_interval(str(value["every"]))
-    if "times" not in value:
-        raise ValueError('`days` needs `times`, such as {times: ["07:00"], days: [mon, fri]}')
-    return _cron_from_times(
-        _require_texts(value["times"], "times"), _parse_days_field(_require_texts(value.get("days", ["daily"]), "days"))
-    )
-
-
-def _from_list(values: Sequence[object]) -> Schedule:
-    texts = _require_texts(values, "schedule")
-    for number, text in enumerate(texts):
-        if _LIKE_A_TIME.fullmatch(text) and not _TIME.fullmatch(text):
-            raise ScheduleError(number, f"{text!r} is no time of day; write 00:00 to 23:59")
-    if all(_TIME.fullmatch(text) for text in texts):
-        return _cron_from_times(texts, "*")
-    times = [text for text in texts if _TIME.fullmatch(text)]
-    expressions = [cron.parse_expression(text) for text in texts if text not in times]
-    return Cron((*expressions, *(_cron_from_times(times, "*").expressions if times else ())))
-
-
-def _require_texts(value: object, key: str) -> list[str]:
-    listed = [value] if isinstance(value, str) else value
-    if not isinstance(listed, Sequence) or not listed or not all(isinstance(item, str) for item in listed):
-        raise ValueError(f"`{key}` is a list of texts, such as {_EXAMPLES[key]}")
-    return [str(item).strip() for item in listed]
-
-
-_EXAMPLES = {"times": '["07:00", "19:30"]', "days": "[mon, fri]", "schedule": '["06:00", "18:00"]'}
-
-
-def _parse_interval(text: str) -> Every:
-    try:
-        interval = units.parse_duration(text)
-    except ValueError as error:
-        raise ValueError(f"{error}; for times of day write a list such as {_EXAMPLES['times']}") from None
-    if interval < timedelta(seconds=1):
-        raise ValueError("`every` is at least 1s")
-    return Every(interval)
-
-
-def _cron_from_times(times: Sequence[str], days: str) -> Cron:
-    """Convert times to cron expressions, one for each minute of the hour."""
-    hours_by_minute: dict[int, set[int]] = {}
-    for text in times:
-        match = _TIME.fullmatch(text)
-        if match is None:
-            raise ValueError(f"{text!r} is no time of day; write 00:00 to 23:59")
-        hours_by_minute.setdefault(int(match[2]), set()).add(int(match[1]))
-    return Cron(
-        tuple(
-            f"{minute} {','.join(map(str, sorted(hours)))} * * {days}"
-            for minute, hours in sorted(hours_by_minute.items())
-        )
-    )
-
-
-def _parse_days_field(names: Sequence[str]) -> str:
-    fields = []
-    for name in names:
-        ends = [_day_number(end) for end in name.lower().split("-")] if name.lower() not in _GROUPS else []
-        if len(ends) == 2 and ends[0] > ends[1]:
-            raise ValueError(f"{name!r} runs backwards for cron; list the days one by one")
-        fields.append(_GROUPS.get(name.lower()) or "-".join(map(str, ends)))
-    return "*" if "*" in fields else ",".join(fields)
-
-
-def _day_number(name: str) -> int:
-    for known in (_DAYS, _LONG):
-        if name in known:
-            return known.index(name)
-    raise ValueError(f"{name!r} is not a day; {suggest(name, (*_DAYS, *_GROUPS))}")
+            yield from (((number,), entry) for _, entry in find_expressions(item))
+    elif isinstance(schedule := parse_schedule(value), Cron):
+        yield (), schedule
 
 
 def parse_days(value: object) -> Days:
@@ -207,52 +115,34 @@ def parse_time(text: str) -> time:
     """Parse a time of day such as 22:00. Raises ValueError with advice."""
     match = _TIME.fullmatch(text.strip())
     if match is None:
-        raise ValueError(f'{text!r} is no time of day; write "00:00" to "23:59"')
+        raise ValueError(f'{text!r} is not a valid time of day; write "00:00" to "23:59"')
     return time(int(match[1]), int(match[2]))
 
 
 def parse_chance(value: object) -> Chance:
     """Parse 1/4, or a number such as 0.25. Raises ValueError with advice."""
-    match = re.fullmatch(r"\s*(\d{1,9})\s*/\s*(\d{1,9})\s*", str(value))
-    if match:
+    if match := _FRACTION.fullmatch(str(value)):
         return Chance(int(match[1]), int(match[2]))
     if isinstance(value, (int, float)) and not isinstance(value, bool) and 0 < value <= 1:
-        hits, draws = value.as_integer_ratio() if value == 1 else (round(value * 1_000_000), 1_000_000)
-        return Chance(hits, draws)
-    raise ValueError("a chance is more than 0 and at most 1, such as 1/4")
-
-
-_SHAPE = re.compile(r"(\d{1,2}):(\d{2})")
-
-
-def parse_wall_time(text: str) -> tuple[int, int]:
-    """Parse hours and minutes. Raises ValueError with advice."""
-    match = _SHAPE.fullmatch(text.strip())
-    if match is None or int(match[1]) > 23 or int(match[2]) > 59:
-        raise ValueError('write a time such as "23:30"')
-    return int(match[1]), int(match[2])
+        return Chance(1, 1) if value == 1 else Chance(round(value * 1_000_000), 1_000_000)
+    raise ValueError(_CHANCE_ERROR)
 
 
 def next_time(text: str, now: datetime) -> datetime:
     """Return the next local time `text` after `now`, without a zone. `now` has a zone."""
-    hour, minute = parse_wall_time(text)
     local = now.replace(tzinfo=None, fold=0)
-    then = local.replace(hour=hour, minute=minute, second=0, microsecond=0)
-    return then if then > local else then + timedelta(days=1)
+    moment = datetime.combine(local, parse_time(text))
+    return moment if moment > local else moment + timedelta(days=1)
 
 
-def seconds_until(then: datetime, now: datetime) -> float:
-    """Return the seconds from `now`, with a zone, until the local time `then`.
+def seconds_until(local: datetime, now: datetime) -> float:
+    """Return the seconds from `now`, with a zone, until the local time `local`.
 
     A repeated time means its first occurrence. A skipped time counts from the clock before the
     change: 2:30 is 3:30 then.
     """
-    instant = then.replace(tzinfo=now.tzinfo)
+    instant = local.replace(tzinfo=now.tzinfo)
     return (instant.astimezone(UTC) - now.astimezone(UTC)).total_seconds()
-
-
-# Different prefixes make the three draws independent.
-_SHARE, _DRAW = "share", "uniform_for_label"
 
 
 def is_selected(chance: Chance | None, *, secret: bytes, job: str, due: str) -> bool:
@@ -261,19 +151,98 @@ def is_selected(chance: Chance | None, *, secret: bytes, job: str, due: str) -> 
         return True
     digest = hmac.digest(secret, f"{job}\n{due}".encode(), hashlib.sha256)
     # Integers avoid rounding: 1/1 is always selected, and the rest is as uniform as HMAC.
-    return int.from_bytes(digest[:16]) * chance.draws < chance.hits << 128
+    return int.from_bytes(digest[:16]) * chance.denominator < chance.numerator << 128
 
 
 def uniform_for_slot(secret: bytes, job: str, due: str) -> float:
     """Return a uniform number from 0 to below 1: always the same for the slot `due` of `job`."""
-    return _uniform_draw(secret, _SHARE, job, due)
+    return _uniform_draw(secret, "slot", job, due)
 
 
 def uniform_for_label(secret: bytes, job: str, slot: str, label: str) -> float:
     """Return a uniform number from 0 to below 1: always the same for `label` at `slot` of `job`."""
-    return _uniform_draw(secret, _DRAW, job, slot, label)
+    return _uniform_draw(secret, "label", job, slot, label)
 
 
-def _uniform_draw(secret: bytes, *about: str) -> float:
-    digest = hmac.digest(secret, "\n".join(about).encode(), hashlib.sha256)
+def _uniform_draw(secret: bytes, *message: str) -> float:
+    """Return a number drawn from `message`. Its first part separates the kinds of draws."""
+    digest = hmac.digest(secret, "\n".join(message).encode(), hashlib.sha256)
     return (int.from_bytes(digest[:8]) >> 11) / (1 << 53)  # as many bits as a float holds
+
+
+def _from_text(text: str) -> Schedule:
+    if text.lower() == "@reboot":
+        return AtBoot()
+    if text.lower().startswith("every "):
+        return _parse_interval(text[6:])
+    return _from_list([text]) if _LIKE_A_TIME.fullmatch(text) else Cron((cron.parse_expression(text),))
+
+
+def _from_mapping(value: Mapping[object, object]) -> Schedule:
+    unknown = [str(key) for key in value if key not in ("every", "times", "days")]
+    if unknown:
+        raise ValueError(f"{unknown[0]!r} is not known here; {suggest(unknown[0], ('every', 'times', 'days'))}")
+    if "every" in value:
+        if len(value) > 1:
+            raise ValueError("`every` cannot be combined with `days` or `times`")
+        return _parse_interval(str(value["every"]))
+    if "times" not in value:
+        raise ValueError('`days` needs `times`, such as {times: ["07:00"], days: [mon, fri]}')
+    return _cron_from_times(_require_texts(value["times"], "times"), _days_of(value))
+
+
+def _from_list(values: Sequence[object]) -> Schedule:
+    texts = _require_texts(values, "schedule")
+    for number, text in enumerate(texts):
+        if _LIKE_A_TIME.fullmatch(text) and not _TIME.fullmatch(text):
+            raise ScheduleError(number, f"{text!r} is not a valid time of day; write 00:00 to 23:59")
+    times = [text for text in texts if _TIME.fullmatch(text)]
+    expressions = [cron.parse_expression(text) for text in texts if text not in times]
+    return Cron((*expressions, *(_cron_from_times(times, "*").expressions if times else ())))
+
+
+def _require_texts(value: object, key: str) -> list[str]:
+    texts = [value] if isinstance(value, str) else value
+    if not isinstance(texts, Sequence) or not texts or not all(isinstance(text, str) for text in texts):
+        raise ValueError(f"`{key}` is a list of texts, such as {_EXAMPLES[key]}")
+    return [str(text).strip() for text in texts]
+
+
+def _parse_interval(text: str) -> Every:
+    try:
+        interval = units.parse_duration(text)
+    except ValueError as error:
+        raise ValueError(f"{error}; for times of day write a list such as {_EXAMPLES['times']}") from None
+    if interval < timedelta(seconds=1):
+        raise ValueError("`every` is at least 1s")
+    return Every(interval)
+
+
+def _cron_from_times(texts: Sequence[str], days: str) -> Cron:
+    """Convert times to cron expressions, one for each minute of the hour."""
+    hours_by_minute: dict[int, set[int]] = {}
+    for text in texts:
+        moment = parse_time(text)
+        hours_by_minute.setdefault(moment.minute, set()).add(moment.hour)
+    hours = {minute: ",".join(map(str, sorted(hours))) for minute, hours in sorted(hours_by_minute.items())}
+    return Cron(tuple(f"{minute} {hours[minute]} * * {days}" for minute in hours))
+
+
+def _days_of(value: Mapping[object, object]) -> str:
+    return _parse_days_field(_require_texts(value.get("days", ["daily"]), "days"))
+
+
+def _parse_days_field(names: Sequence[str]) -> str:
+    fields = []
+    for name in names:
+        ends = [_day_number(end) for end in name.lower().split("-")] if name.lower() not in _DAY_GROUPS else []
+        if len(ends) == 2 and ends[0] > ends[1]:
+            raise ValueError(f"{name!r} runs backwards for cron; list the days one by one")
+        fields.append(_DAY_GROUPS.get(name.lower()) or "-".join(map(str, ends)))
+    return "*" if "*" in fields else ",".join(fields)
+
+
+def _day_number(name: str) -> int:
+    if name in _DAY_NAMES:
+        return _DAY_NAMES.index(name) % 7
+    raise ValueError(f"{name!r} is not a day; {suggest(name, (*cron.WEEKDAYS, *_DAY_GROUPS))}")

@@ -278,7 +278,7 @@ def test_a_wrong_item_of_a_list_is_told_where_it_stands(tmp_path, capsys):
     path = tmp_path / "appliance.yaml"
     path.write_text(GOOD.replace('"12:00"', '"25:00"'), "utf-8")
     _, _, err = checked(path, capsys)
-    assert "appliance.yaml:9:34: '25:00' is no time of day; write 00:00 to 23:59" in err
+    assert "appliance.yaml:9:34: '25:00' is not a valid time of day; write 00:00 to 23:59" in err
 
 
 def test_a_network_cannot_be_called_by_a_path(tmp_path, capsys):

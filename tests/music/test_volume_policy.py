@@ -131,7 +131,7 @@ def test_a_policy_is_read_with_all_its_forms(tmp_path: Path) -> None:
         ("volume: {start: 50, maximum: 40}", "2:17: 50 is more than `maximum`, 40; write 40 or less"),
         (
             'volume: {quiet: [{from: "25:00", to: "07:00", maximum: 5}]}',
-            '2:25: \'25:00\' is no time of day; write "00:00" to "23:59"',
+            '2:25: \'25:00\' is not a valid time of day; write "00:00" to "23:59"',
         ),
         (
             'volume: {quiet: [{from: "07:00", to: "07:00", maximum: 5}]}',

@@ -29,7 +29,7 @@ CHANCES = [
     Chance(2, 5),
     Chance(1, 1000),
 ]
-FEWER = [each for each in CHANCES if each.draws < 1000]  # of which something is to be seen in a part of the draws
+FEWER = [each for each in CHANCES if each.denominator < 1000]  # of which something is to be seen in a part of the draws
 
 
 @cache

@@ -79,7 +79,7 @@ def test_room_is_counted_in_bytes(pi):
 
 
 def test_without_a_default_route_nothing_is_online(pi):
-    assert unmet(Conditions(online=True), pi) == "the network has no way out"
+    assert unmet(Conditions(online=True), pi) == "the network has no default route"
     pi.routes(ROUTES)
     assert unmet(Conditions(online=True), pi) == ""
 

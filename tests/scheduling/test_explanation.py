@@ -28,35 +28,35 @@ def test_a_plain_job_is_explained_from_its_times_to_cron() -> None:
     assert said(PLAIN) == [
         "At 02:30 every day (Europe/Berlin)",
         "Started by the daemon, while it is up (pi-appliance up)",
-        "Up to 5m late it still runs; it is ended after 1h",
+        "It may start up to 5m late and is stopped after 1h",
         "Next: Sat 2026-11-21 02:30",
         "Next: Sun 2026-11-22 02:30",
         "Next: Mon 2026-11-23 02:30",
         "Sun 2027-03-28 the clock goes from 02:00 to 03:00: 02:30 does not exist; it runs at 03:00",
-        "Sun 2027-10-31 the clock goes from 03:00 to 02:00: 02:30 comes twice; it runs once, the first time",
-        "Cron and the daemon agree on the instants, on the days the clock is changed too",
-        "Cron would also run it while the daemon is down; write started-by: cron for that",
+        "Sun 2027-10-31 the clock goes from 03:00 to 02:00: 02:30 occurs twice; it runs once, the first time",
+        "Cron and the daemon run it at the same times, also when the clock changes",
+        "Cron also runs jobs while the daemon is down; for that write started-by: cron",
     ]
 
 
 @pytest.mark.parametrize(
     ("keys", "line"),
     [
-        ({"chance": Chance(1, 4)}, "The chance uses 1/4 of the slots; which ones: pi-appliance jobs next night"),
-        ({"jitter": timedelta(minutes=10)}, "Each slot starts up to 10m later, by a draw of its own"),
+        ({"chance": Chance(1, 4)}, "The chance selects 1/4 of the slots; to list them: pi-appliance jobs next night"),
+        ({"jitter": timedelta(minutes=10)}, "Each slot starts at a random time up to 10m later"),
         (
             {"catch_up": CatchUp(max_age=timedelta(hours=6))},
-            "Of the slots of the last 6h that could not start, the newest is made up for",
+            "Of the slots missed in the last 6h, the newest is run late",
         ),
         (
             {"catch_up": CatchUp(max_age=timedelta(hours=6), max_runs=3, stagger=timedelta(minutes=10))},
-            "Of the slots of the last 6h that could not start, the newest 3 are made up for, spread over 10m",
+            "Of the slots missed in the last 6h, the newest 3 are run late, spread over 10m",
         ),
-        ({"catch_up": CatchUp(max_age=timedelta(hours=6))}, "Cron would make up for nothing: it never looks back"),
-        ({"concurrency": ConcurrencyPolicy.QUEUE}, "A slot that comes while a run goes on waits for its end"),
+        ({"catch_up": CatchUp(max_age=timedelta(hours=6))}, "Cron would not catch up on missed slots"),
+        ({"concurrency": ConcurrencyPolicy.QUEUE}, "A slot that comes during a run waits for its end"),
         (
             {"concurrency": ConcurrencyPolicy.REPLACE},
-            "A slot that comes while a run goes on ends that run and takes its place",
+            "A slot that comes during a run stops that run and replaces it",
         ),
         (
             {
@@ -69,22 +69,24 @@ def test_a_plain_job_is_explained_from_its_times_to_cron() -> None:
         ),
         (
             {"conditions": Conditions(not_throttled=True, online=True)},
-            "A slot is used only if the power is good and heat does not slow it down and the network has a way out",
+            "A slot is used only if the power supply is good and the processor is not throttled"
+            " and the network has a default route",
         ),
         (
             {"suspend_when": SuspendWhen(temperature_above=80.5, throttled=True)},
-            "A run is held while the processor is above 80.5 °C or the power is bad or heat slows it down",
+            "A run is suspended while the processor is above 80.5 °C"
+            " or the power supply is bad or the processor is throttled",
         ),
         (
             {"memory": Size(300_000_000), "cpu": Percent(50)},
-            "It may use 300MB of memory and 50% of one processor at most",
+            "It may use at most 300MB of memory and 50% of one processor",
         ),
-        ({"nice": 10}, "It steps back where others want the processor too (nice 10)"),
+        ({"nice": 10}, "Other programs have priority on the processor (nice 10)"),
         ({"time_zone": ZoneInfo("Asia/Tokyo")}, "At 02:30 every day (Asia/Tokyo)"),
-        ({"time_zone": ZoneInfo("Asia/Tokyo")}, "In Asia/Tokyo the clock is not changed within 18 months"),
+        ({"time_zone": ZoneInfo("Asia/Tokyo")}, "In Asia/Tokyo the clock does not change in the next 18 months"),
         (
             {"time_zone": ZoneInfo("Asia/Tokyo")},
-            "Cron could not run this by Asia/Tokyo: it knows only the zone of the machine",
+            "Cron cannot run this in Asia/Tokyo: it uses only the time zone of the machine",
         ),
         ({"started_by": StartedBy.CRON}, "Started by cron, once it is installed there (pi-appliance jobs install)"),
         (
@@ -95,16 +97,16 @@ def test_a_plain_job_is_explained_from_its_times_to_cron() -> None:
         ({"schedule": Cron(("0 6 * * 1", "30 7 * * *"))}, "At 07:30 every day (Europe/Berlin)"),
         (
             {"schedule": Every(timedelta(seconds=90))},
-            "Cron could not run this: it knows no intervals, and it counts in minutes",
+            "Cron cannot run this: it has no intervals, and its smallest unit is a minute",
         ),
         ({"schedule": Every(timedelta(seconds=90))}, "Next: Sat 2026-11-21 01:01:30"),
-        ({"schedule": Every(timedelta(hours=1))}, "Cron could not run this: it knows no intervals"),
+        ({"schedule": Every(timedelta(hours=1))}, "Cron cannot run this: it has no intervals"),
         ({"schedule": AtBoot()}, "Once each time the machine starts"),
-        ({"schedule": None}, "night has no schedule: it runs by hand only (pi-appliance jobs run night)"),
-        ({"schedule": None, "depends_on": ["one"]}, "It runs when one has succeeded since its last time"),
+        ({"schedule": None}, "night has no schedule: it runs only when you start it (pi-appliance jobs run night)"),
+        ({"schedule": None, "depends_on": ["one"]}, "It runs when one has succeeded since its last run"),
         (
             {"schedule": None, "depends_on": [*"abcde"]},
-            "It runs when a, b, c, d and e have succeeded since its last time",
+            "It runs when a, b, c, d and e have succeeded since its last run",
         ),
     ],
 )
@@ -118,6 +120,4 @@ def test_what_is_not_set_has_none() -> None:
 
 
 def test_another_name_of_the_zone_is_the_same_clock() -> None:
-    assert "Cron and the daemon agree on the instants, on the days the clock is changed too" in said(
-        PLAIN, "Europe/Rome"
-    )
+    assert "Cron and the daemon run it at the same times, also when the clock changes" in said(PLAIN, "Europe/Rome")

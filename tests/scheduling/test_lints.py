@@ -40,8 +40,11 @@ def told(expression: str, zone: ZoneInfo = BERLIN) -> list[str]:
         ("0 0 30 1-3 *", "no day 30 in feb"),
         ("0 0 29 2 *", "leap years only"),
         ("0 0-23 * * *", "0-23 is not * to cron"),
-        ("0-59 12 * * *", "write * to have it run whenever the clock shows it: '* 12 * * *'"),
-        ("30 2 * * *", "on Sun 2027-03-28 02:30 does not exist, it runs at 03:00; on Sun 2027-10-31 02:30 comes twice"),
+        ("0-59 12 * * *", "write * to run it at each of these local times: '* 12 * * *'"),
+        (
+            "30 2 * * *",
+            "on Sun 2027-03-28 02:30 does not exist, it runs at 03:00; on Sun 2027-10-31 02:30 occurs twice",
+        ),
         ("*/30 2 * * *", "on Sun 2027-03-28 02:00 and 02:30 do not exist, it does not run for them"),
     ],
 )

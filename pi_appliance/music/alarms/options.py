@@ -126,9 +126,9 @@ class Options:
             problems.append((("at",), "in: already says when the music stops", "write either in: or at:"))
         if self.at is not None:
             try:
-                schedule.parse_wall_time(self.at)
-            except ValueError as error:
-                problems.append((("at",), f"{self.at!r} is not a valid time of day", str(error)))
+                schedule.parse_time(self.at)
+            except ValueError:
+                problems.append((("at",), f"{self.at!r} is not a valid time of day", 'write a time such as "23:30"'))
         for key, text in (("text", self.text), ("source", self.source)):
             if text is not None and not text.strip():
                 problems.append(((key,), "the value is empty", "write some text"))
