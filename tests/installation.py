@@ -1,5 +1,7 @@
 """A complete installation in a folder of its own: the real program, run in a process as a user runs it."""
 
+import contextlib
+import io
 import json
 import os
 import subprocess
@@ -10,6 +12,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from pi_appliance.__main__ import main
 from pi_appliance.scheduling.appliance import Appliance
 from pi_appliance.storage.model import Outcome, Run
 
@@ -55,9 +58,27 @@ class Installation:
 
     def json(self, *words: str) -> Any:
         """Run a command that must succeed, with `--json`, and return the parsed output."""
-        process = self.run(*words, "--json")
-        assert process.returncode == 0, process.stderr
-        return json.loads(process.stdout)
+        if self.extra_environment or type(self).environment is not Installation.environment:
+            process = self.run(*words, "--json")
+            assert process.returncode == 0, process.stderr
+            return json.loads(process.stdout)
+        status, output, errors = self.call(*words, "--json")
+        assert status == 0, errors
+        return json.loads(output)
+
+    def call(self, *words: str) -> tuple[int, bytes, str]:
+        """Run a command in this process, ten times as fast; return its status, its output and its errors."""
+        out, err = io.TextIOWrapper(io.BytesIO(), "utf-8"), io.StringIO()
+        status = 0
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+            try:
+                main([*words, "--config", str(self.config)])
+            except SystemExit as ended:
+                status = int(ended.code or 0)
+        out.flush()
+        buffer = out.buffer
+        assert isinstance(buffer, io.BytesIO)
+        return status, buffer.getvalue(), err.getvalue()
 
     def start(self, *words: str, environment: Mapping[str, str] | None = None) -> subprocess.Popen[str]:
         """Start a command and return its process, with its output in a pipe."""
