@@ -50,7 +50,7 @@ def fill(state: Path) -> None:
             run, _ = begin(store, slot, name)
             store.finish_run(run, Outcome.SUCCEEDED, "it went well", now=NOW, attempts=1, details={"status": 0})
         store.slots.start_cursor("mark", "{}", since=NOW)
-        store.slots.pause("other", since=NOW, wait_until=None)
+        store.slots.pause("other", since=NOW, until=None)
         desk = PostDatabase(store).for_job("bird", 1, lambda: NOW)
         for slot in SLOTS:
             (record,) = desk.create_posts(
