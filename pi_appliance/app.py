@@ -38,7 +38,7 @@ from pi_appliance.music.events import PlayerEvents
 from pi_appliance.music.pages import MusicForms, MusicPages
 from pi_appliance.music.player_commands import COMMANDS
 from pi_appliance.operations import Operation, all_operations
-from pi_appliance.posting.pages import PostApi, PostPages
+from pi_appliance.posting.pages import PostPages
 from pi_appliance.system import clock, network
 from pi_appliance.web import openapi, server, unix_socket
 from pi_appliance.web import state as values
@@ -79,7 +79,6 @@ class Api:
             *LibraryApi(daemon).endpoints(),
             *PlaylistApi(daemon, actions).endpoints(),
             *JobApi(daemon, actions).endpoints(),
-            *PostApi(daemon, actions).endpoints(),
             *all_operations(),
         ]
 

@@ -19,6 +19,7 @@ from pi_appliance.errors import InvalidOption, suggest
 MODULES = {
     "jobs": ("pi_appliance.jobs.operations",),
     "tweets": ("pi_appliance.posting.operations",),
+    "networks": ("pi_appliance.posting.operations",),
     "music": (
         "pi_appliance.music.operations",
         "pi_appliance.music.alarms.operations",
@@ -206,6 +207,7 @@ class Operation:
         arguments: In the order of the command line.
         result: The name of the result in the schema of the API.
         show: `module:function` of (result, values), which returns the text for a terminal; "" prints a table.
+        exit_status: `module:function` of the result, which returns the exit status of the command; "" stands for 0.
         status: The HTTP status of a success.
         media: The media type of the answer, where it is not JSON.
         needs_daemon: Whether it makes sense only while the daemon runs.
@@ -222,6 +224,7 @@ class Operation:
     arguments: Sequence[Argument] = ()
     result: str = "Music"
     show: str = ""
+    exit_status: str = ""
     status: int = 200
     media: str = "application/json"
     max_body: int = MAX_BODY
@@ -271,8 +274,8 @@ def load_function(reference: str) -> Callable[..., Any]:
 
 def all_operations() -> Iterator[Operation]:
     """Yield every operation, feature by feature."""
-    for modules in ((DAEMON_MODULE,), *MODULES.values()):
-        yield from operations_in(*modules)
+    modules = [DAEMON_MODULE, *(name for names in MODULES.values() for name in names)]
+    yield from operations_in(*dict.fromkeys(modules))
 
 
 def operations_in(*modules: str) -> list[Operation]:

@@ -12,7 +12,7 @@ FILES = sorted(PACKAGE.rglob("*.py"))
 
 PLATFORM = {"errors", "plugins", "operations", "system"}
 FEATURES = {"posting", "music", "puzzles", "notify"}
-SURFACES = {"api", "pages", "cli", "page"}
+SURFACES = {"api", "pages", "cli", "page", "text"}
 MAY_IMPORT = {
     "errors": set[str](),
     "plugins": {"errors"},

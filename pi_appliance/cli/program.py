@@ -25,7 +25,7 @@ COMMANDS = {
     "doctor": ("pi_appliance.diagnostics.cli", "Check the whole appliance, and show how to fix problems."),
     "jobs": ("pi_appliance.jobs.cli.group", "Run, list, preview and pause jobs."),
     "music": ("pi_appliance.music.cli.group", "Player, queue, library, radio and alarms."),
-    "networks": ("pi_appliance.posting.cli_networks", "Social networks and their keys."),
+    "networks": ("pi_appliance.posting.cli", "List, check and log in to social networks."),
     "notifiers": ("pi_appliance.notify.cli", "List and test notifiers, and send a message."),
     "puzzle": ("pi_appliance.puzzles.cli", "Solve, count, check, show and generate puzzles."),
     "qr": ("pi_appliance.qr", "Show the address of the page as a QR code."),
@@ -120,7 +120,8 @@ class OperationGroup(_OperationCommands):
 
     def load_others(self) -> click.Group | None:
         """Import the click group of the feature."""
-        group: click.Group | None = importlib.import_module(self._more).command if self._more else None
+        module = importlib.import_module(self._more) if self._more else None
+        group: click.Group | None = getattr(module, self.name or "", None) or getattr(module, "command", None)
         return group
 
     def _add_operation(
@@ -168,12 +169,11 @@ def command_of(operation: Operation) -> click.Command:
         names = {argument.name.replace("-", "_"): argument.name for argument in operation.arguments}
         values = operation.parse({names[name]: value for name, value in words.items() if value not in (None, ())})
         result = client.run_operation(operation, values, client.select_config(config))
-        if as_json:
-            click.echo(json.dumps(result))
-            return
         show: Callable[..., str | None] = load_function(operation.show) if operation.show else plain_text
-        if text := show(result, values):
+        if text := json.dumps(result) if as_json else show(result, values):
             click.echo(text)
+        if operation.exit_status:
+            raise SystemExit(load_function(operation.exit_status)(result))
 
     config_help = (
         "Address the appliance with this configuration. Default: $PI_APPLIANCE_CONFIG, else the running appliance, "

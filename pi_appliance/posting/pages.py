@@ -1,4 +1,4 @@
-"""Web pages and JSON API of posts: their states, the owner's decisions, and the spending of the month."""
+"""Web pages of posts: their states, the owner's decisions, and the spending of the month."""
 
 from typing import TYPE_CHECKING
 
@@ -8,82 +8,19 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
 from pi_appliance.errors import suggest
-from pi_appliance.operations import Operation, integer, text
 from pi_appliance.posting import preview
-from pi_appliance.posting.model import OWNER_DECISIONS, PostRecord, PostState, record_json
+from pi_appliance.posting.api import resolve_post
+from pi_appliance.posting.model import OWNER_DECISIONS, PostRecord, PostState
 from pi_appliance.posting.store import PostDatabase
 from pi_appliance.web.actions import Actions
-from pi_appliance.web.interface import Daemon
-from pi_appliance.web.params import NUMBER, Call, form, query_number
+from pi_appliance.web.interface import Daemon, Services
+from pi_appliance.web.params import NUMBER, form, query_number
 
 if TYPE_CHECKING:
     from pi_appliance.jobs.pages import Pages
 
 _PAGE_SIZE = 50  # posts
 _MAX_QUESTIONS = 20  # uncertain posts shown at a time
-_DECISION_HELP = {
-    "there": "The uncertain post is on the account.",
-    "post": "The uncertain post is not on the account: send it.",
-    "drop": "The uncertain post is not on the account: do not send it.",
-}
-
-
-def resolve_post(daemon: Daemon, actions: Actions, number: int, answer: str) -> PostRecord:
-    """Record the owner's decision about the uncertain post `number`. Raises UnknownName."""
-    state, reason = OWNER_DECISIONS[answer]
-    record = PostDatabase(daemon.appliance.store).resolve_post(number, state, reason, now=actions.now())
-    daemon.wake()
-    return record
-
-
-class PostApi:
-    """JSON endpoints of posts."""
-
-    def __init__(self, daemon: Daemon, actions: Actions) -> None:
-        self._daemon, self._actions = daemon, actions
-
-    def endpoints(self) -> list[Operation]:
-        """Return the endpoints."""
-        limit = integer("limit", "how many at the most", 1, 500, default=50, example=10)
-        before = integer("before", "only those with a smaller number", 1, 2**53)
-        return [
-            Operation(
-                method="GET",
-                path="/posts",
-                summary="Posts, newest first; number of posts in each state; spending of the month in US dollars.",
-                handler=self.posts,
-                arguments=(text("state", "only posts in this state"), limit, before),
-                result="Posts",
-            ),
-            *(
-                Operation(
-                    method="POST",
-                    path=f"/posts/{NUMBER}/{answer}",
-                    summary=_DECISION_HELP[answer],
-                    handler=self.resolve,
-                    result="Post",
-                    example={"number": 1},
-                )
-                for answer in OWNER_DECISIONS
-            ),
-        ]
-
-    async def posts(self, call: Call) -> object:
-        """Return posts, counts and spending."""
-        appliance, state = self._daemon.appliance, _state_filter(call.request)
-        database = PostDatabase(appliance.store)
-        records = database.newest_posts(limit=call.given["limit"], before=call.given["before"], state=state)
-        months = preview.month_spends(appliance, self._actions.now())
-        return {
-            "posts": [record_json(each) for each in records],
-            "counts": database.count_by_state(),
-            "months": [preview.month_json(each) for each in months],
-        }
-
-    async def resolve(self, call: Call) -> object:
-        """Record the owner's decision."""
-        answer = call.request.url.path.rpartition("/")[2]
-        return record_json(resolve_post(self._daemon, self._actions, call.path["number"], answer))
 
 
 class PostPages:
@@ -123,7 +60,8 @@ class PostPages:
         """Record the owner's decision."""
         await form(request)
         answer = request.url.path.rpartition("/")[2]
-        resolve_post(self._daemon, self._actions, request.path_params["number"], answer)
+        values = {"post": request.path_params["number"], "answer": answer, "link": ""}
+        await resolve_post(Services(self._daemon, self._actions), values)
         return RedirectResponse("/posts", 303)
 
 

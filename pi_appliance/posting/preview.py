@@ -39,6 +39,11 @@ class UpcomingPost:
     cost: Decimal = Decimal(0)  # US dollars, all networks
     attached: str = ""  # which report is attached; its text is not known yet
 
+    @property
+    def starts_at(self) -> datetime:
+        """The time of the post, or the time of the slot if there is no post."""
+        return self.slot.starts_at if self.line else self.slot.at
+
 
 @dataclass(frozen=True, slots=True)
 class MonthlyForecast:

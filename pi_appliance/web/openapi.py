@@ -214,6 +214,19 @@ RESPONSES: Mapping[str, Schema] = {
     "ScheduledRun": _object({"run": _WHOLE, "outcome": _or_none(_TEXT), "message": _TEXT, "exit_status": _WHOLE}),
     "Logs": _list(_object({"at": _INSTANT, "message": _TEXT})),
     "Posts": _object({"posts": _list(_schema_ref("Post")), "counts": _ANY, "months": _list(_ANY)}),
+    "PostPreview": _object({"slots": _list(_ANY), "cost": _TEXT, "month": _ANY}),
+    "Networks": _list(_object({"network": _TEXT, "kind": _TEXT, "secrets": _ANY})),
+    "NetworkTests": _list(
+        _object(
+            {
+                "network": _TEXT,
+                "account": _or_none(_TEXT),
+                "error": _or_none(_TEXT),
+                "exit_status": {**_WHOLE, "description": "0: accepted, 75: not reached, else: rejected"},
+                "needs_secrets": _FLAG,
+            }
+        )
+    ),
 }
 
 

@@ -66,13 +66,13 @@ def test_logging_in_asks_proves_stores_and_says_who_it_is(home):
     done = run(home, "login", "mine", answers=f"maker\n{TOKEN}\n")
     path = secrets_of(home)
     assert done.returncode == 0, done.stderr
-    assert done.stdout.startswith(f"mine: @maker (the keys are right); they are in {path}, which only ")
+    assert done.stdout.startswith(f"mine: @maker (the secrets are right); they are in {path}, which only ")
     assert done.stdout.endswith(" can read, and the next run uses them\n")
     assert "Look at the inside of the cover." in done.stderr
     assert TOKEN not in done.stdout + done.stderr
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
-    assert run(home, "test", "mine").stdout == "mine: @maker (the keys are right)\n"
-    assert [each.name for each in home.folder.iterdir() if each.name != home.config.name] == ["secrets.env"]
+    assert run(home, "test", "mine").stdout == "mine: @maker (the secrets are right)\n"
+    assert [each.name for each in home.folder.iterdir() if each not in (home.config, home.state)] == ["secrets.env"]
 
 
 def test_what_else_stands_in_the_file_stays_to_the_byte(home):
@@ -89,15 +89,15 @@ def test_a_second_account_has_keys_of_its_own(home):
     run(home, "login", "mine", answers="one\nfirst\n")
     run(home, "login", "second", answers="two\nsecond\n")
     assert run(home, "test").stdout.splitlines() == [
-        "mine: @one (the keys are right)",
-        "second: @two (the keys are right)",
-        f"show: the file {home.state}/reports/show/posts.txt (needs no keys)",
+        "mine: @one (the secrets are right)",
+        "second: @two (the secrets are right)",
+        f"show: the file {home.state}/reports/show/posts.txt (needs no secrets)",
     ]
 
 
 def test_a_network_that_needs_no_keys_says_so(home):
     done = run(home, "login", "show")
-    assert (done.returncode, done.stdout) == (0, "show: preview needs no keys\n")
+    assert (done.returncode, done.stdout) == (0, "show: preview needs no secrets\n")
 
 
 @pytest.mark.parametrize(
@@ -272,15 +272,15 @@ def test_the_list_tells_which_keys_are_there_and_from_where(home):
     assert done.returncode == 0
     assert "hush" not in done.stdout
     assert [re.split(r"  +", line) for line in done.stdout.splitlines()] == [
-        ["NETWORK", "KIND", "KEYS", "FROM"],
+        ["NETWORK", "KIND", "SECRETS", "FROM"],
         ["mine", "diary", "all there", f"{path}, the environment"],
         ["second", "diary", "no DIARY2_TOKEN", str(path)],
         ["show", "preview", "needs none"],
     ]
     assert json.loads(run(home, "list", "--json").stdout) == [
-        {"network": "mine", "kind": "diary", "keys": {"DIARY_NAME": str(path), "DIARY_TOKEN": str(path)}},
-        {"network": "second", "kind": "diary", "keys": {"DIARY2_NAME": str(path), "DIARY2_TOKEN": None}},
-        {"network": "show", "kind": "preview", "keys": {}},
+        {"network": "mine", "kind": "diary", "secrets": {"DIARY_NAME": str(path), "DIARY_TOKEN": str(path)}},
+        {"network": "second", "kind": "diary", "secrets": {"DIARY2_NAME": str(path), "DIARY2_TOKEN": None}},
+        {"network": "show", "kind": "preview", "secrets": {}},
     ]
     home.write(JOB)
     assert run(home, "list").stdout == "no network is configured; how to add one: docs/tweets.md\n"

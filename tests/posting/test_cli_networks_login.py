@@ -85,7 +85,7 @@ def test_x_by_its_pin(installation):
             status, said = owner.end()
         assert status == 0, owner.seen
         assert said.startswith("bird: @shelf_bot")
-        assert f"(the keys are right); they are in {installation.folder}/secrets.env" in said
+        assert f"(the secrets are right); they are in {installation.folder}/secrets.env" in said
         assert stored(installation) == SECRETS
         assert told_who(installation, "bird")[0].startswith("bird: @shelf_bot")
         assert server.posts == []

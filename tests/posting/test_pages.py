@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from pi_appliance.posting.model import Post, PostRecord, PostState, SentPost
+from pi_appliance.posting.model import OWNER_DECISIONS, Post, PostRecord, PostState, SentPost
 from pi_appliance.posting.store import JobPostStore, PostDatabase
 from pi_appliance.system import clock
 from tests.web.served_appliance import World, configuration, job, served, set_password
@@ -96,7 +96,7 @@ def test_those_of_one_state_alone_and_the_older_ones(world: World) -> None:
     put(world, "yes", PostState.SENT)
     assert [each["text"] for each in told(world, "?state=sent")["posts"]] == ["yes"]
     assert told(world)["counts"] == {"refused": 60, "sent": 1}
-    assert [each["text"] for each in told(world, "?state=refused&limit=2")["posts"]] == ["no 59.", "no 58."]
+    assert [each["text"] for each in told(world, "?state=refused&count=2")["posts"]] == ["no 59.", "no 58."]
     page = world.ask("/posts?state=refused").text
     assert ("yes" in section(page, "Refused"), "no 59." in page, "no 9." in page) == (False, True, False)
     older = re.search(r'href="(/posts\?state=refused&amp;before=\d+)"', page)
@@ -109,8 +109,8 @@ def test_those_of_one_state_alone_and_the_older_ones(world: World) -> None:
 @pytest.mark.parametrize(
     ("query", "sentence"),
     [
-        ("?state=snt", "'snt' is not a state of posts; did you mean 'sent'?"),
-        ("?limit=0", "'limit' must be a whole number from 1 to 500"),
+        ("?state=snt", f"'state' must be one of {', '.join(PostState)}"),
+        ("?count=0", "'count' must be a whole number from 1 to 10000"),
         ("?stat=sent", "posts takes no 'stat'; did you mean 'state'?"),
     ],
 )
@@ -189,16 +189,17 @@ def test_the_owner_says_what_became_of_an_uncertain_one(world: World, answer: st
 def test_the_api_takes_the_same_answers(world: World) -> None:
     record = put(world, "perhaps", PostState.UNCERTAIN)
     sent = put(world, "surely", PostState.SENT)
-    for path, body, status, sentence in (
-        (f"{record.id}/there", {"link": "x"}, 400, "there takes no arguments"),
-        (f"{sent.id}/there", {}, 404, f"no uncertain post is called '{sent.id}'; known: {record.id}"),
-        (f"{record.id}/maybe", {}, 404, "there is no such page"),
+    for post, body, status, sentence in (
+        (record.id, {"answer": "there", "url": "x"}, 400, "resolve takes no 'url'; known: answer, link, post"),
+        (sent.id, {"answer": "there"}, 404, f"no uncertain post is called '{sent.id}'; known: {record.id}"),
+        (record.id, {"answer": "maybe"}, 400, f"'answer' must be one of {', '.join(OWNER_DECISIONS)}"),
     ):
-        answer = world.ask(f"/api/v1/posts/{path}", body)
+        answer = world.ask(f"/api/v1/posts/{post}/resolve", body)
         assert (answer.status, answer.json) == (status, {"error": sentence})
     assert told(world)["counts"] == {"sent": 1, "uncertain": 1}
-    answer = world.ask(f"/api/v1/posts/{record.id}/there", {})
+    answer = world.ask(f"/api/v1/posts/{record.id}/resolve", {"answer": "there", "link": "https://bird.example/1"})
     assert (answer.status, answer.json["state"], answer.json["reason"]) == (200, "sent", "you saw it there")
+    assert answer.json["link"] == "https://bird.example/1"
 
 
 def test_what_a_network_says_is_text_and_no_link_of_it_is_a_script(world: World) -> None:
@@ -216,9 +217,14 @@ def test_nobody_else_may_settle_a_post(tmp_path: Path) -> None:
     with served(config) as world:
         record = put(world, "perhaps", PostState.UNCERTAIN)
         assert world.ask(f"/posts/{record.id}/post", "").headers["location"].startswith("/sign-in")
-        assert world.ask(f"/api/v1/posts/{record.id}/post", {}).status == 401
+        assert world.ask(f"/api/v1/posts/{record.id}/resolve", {"answer": "post"}).status == 401
         assert world.ask("/api/v1/posts").status == 401
         elsewhere = {"Authorization": "Bearer open sesame", "Origin": "http://elsewhere.example"}
-        assert world.ask(f"/api/v1/posts/{record.id}/post", {}, **elsewhere).status == 403
+        assert world.ask(f"/api/v1/posts/{record.id}/resolve", {"answer": "post"}, **elsewhere).status == 403
         assert PostDatabase(world.daemon.appliance.store).count_by_state() == {PostState.UNCERTAIN: 1}
-        assert world.ask(f"/api/v1/posts/{record.id}/post", {}, Authorization="Bearer open sesame").status == 200
+        assert (
+            world.ask(
+                f"/api/v1/posts/{record.id}/resolve", {"answer": "post"}, Authorization="Bearer open sesame"
+            ).status
+            == 200
+        )

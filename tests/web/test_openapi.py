@@ -95,7 +95,7 @@ def prepare(world: World, path: str) -> None:
 NOES = {
     ("POST", "/jobs/{name}/cancel"): 409,
     **{("POST", f"/jobs/{{name}}/{x}"): 409 for x in ("skip", "unskip")},
-    **{("POST", f"/posts/{{number}}/{x}"): 404 for x in ("there", "post", "drop")},
+    ("POST", "/posts/{post}/resolve"): 404,
 }
 
 

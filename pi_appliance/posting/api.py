@@ -1,0 +1,145 @@
+"""Handlers of the operations on posts and networks."""
+
+import asyncio
+import json
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from decimal import Decimal
+from typing import Any
+
+from pi_appliance.config import secret_file
+from pi_appliance.config.secrets import of_network, secret_names
+from pi_appliance.errors import Unavailable
+from pi_appliance.operations import Values
+from pi_appliance.posting import connect
+from pi_appliance.posting.interface import PostLimits
+from pi_appliance.posting.model import OWNER_DECISIONS, PostState, record_json
+from pi_appliance.posting.preview import MonthlyForecast, PostPreview, UpcomingPost, month_json, month_spends
+from pi_appliance.posting.store import PostDatabase
+from pi_appliance.posting.tweet_job import TWEET_KIND
+from pi_appliance.scheduling.appliance import Appliance
+from pi_appliance.storage.backup import open_history
+from pi_appliance.storage.model import iso_time
+from pi_appliance.system.systemd import Systemd
+from pi_appliance.web.interface import Services
+
+_CENT = Decimal("0.01")
+
+
+async def list_posts(services: Services, values: Values) -> object:
+    """Return posts, the number of posts in each state, and the spending of the month in US dollars."""
+    database = PostDatabase(services.appliance.store)
+    state = PostState(values["state"]) if values["state"] else None
+    records = database.newest_posts(limit=values["count"], before=values["before"], state=state)
+    return {
+        "posts": [record_json(each) for each in records],
+        "counts": database.count_by_state(),
+        "months": [month_json(each) for each in month_spends(services.appliance, services.now())],
+    }
+
+
+async def resolve_post(services: Services, values: Values) -> object:
+    """Record the owner's decision about an uncertain post. Raises UnknownName."""
+    state, reason = OWNER_DECISIONS[values["answer"]]
+    database = PostDatabase(services.appliance.store)
+    record = database.resolve_post(values["post"], state, reason, link=values["link"], now=services.now())
+    services.daemon.wake()
+    return record_json(record)
+
+
+async def preview_posts(services: Services, values: Values) -> object:
+    """Return the next slots of one or of all tweet jobs, their cost, and an average month."""
+    return await asyncio.to_thread(_preview, services.appliance, values["job"], values["count"], services.now())
+
+
+def _preview(shared: Appliance, job: str | None, count: int, now: datetime) -> Mapping[str, Any]:
+    # This is another thread than the daemon's, so it needs its own connection to the database.
+    with replace(shared, store=open_history(shared.config.state_dir)) as appliance:
+        names = [job] if job else [name for name, each in appliance.config.jobs.items() if each.kind == TWEET_KIND]
+        previews = {name: PostPreview(appliance, name, now) for name in names}
+        slots = sorted(
+            (slot for each in previews.values() for slot in each.slots(count)), key=lambda each: each.slot.at
+        )
+        upcoming = sorted(slots[:count], key=lambda each: each.starts_at)
+        forecasts = {name: each.monthly_forecast() for name, each in previews.items()}
+        rows = [_upcoming_json(appliance, each, previews[each.slot.job].limits) for each in upcoming]
+    return {
+        "slots": rows,
+        "cost": str(sum((each.cost for each in upcoming), Decimal(0))),
+        "month": {
+            name: {network: _forecast_json(each) for network, each in by_network.items()}
+            for name, by_network in forecasts.items()
+        },
+    }
+
+
+def _upcoming_json(appliance: Appliance, upcoming: UpcomingPost, limits: Mapping[str, PostLimits]) -> dict[str, Any]:
+    slot = upcoming.slot
+    zone = appliance.config.zone_of(appliance.config.jobs[slot.job])
+    return {
+        "job": slot.job,
+        "slot": iso_time(slot.at),
+        "starts_at": iso_time(slot.starts_at),
+        "local": upcoming.starts_at.astimezone(zone).isoformat(timespec="seconds"),
+        "selected": slot.selected,
+        "why_not": upcoming.why_not or None,
+        "line": upcoming.line.number if upcoming.line else None,
+        "posts": {
+            name: [
+                {
+                    "text": post.text,
+                    "length": limits[name].text_length(post.text),
+                    "max_length": limits[name].max_length,
+                    "pictures": len(post.pictures),
+                    "cost": str(limits[name].post_price(post)),
+                }
+                for post in parts
+            ]
+            for name, parts in upcoming.posts.items()
+        },
+        "attached": upcoming.attached or None,
+        "cost": str(upcoming.cost),
+    }
+
+
+def _forecast_json(forecast: MonthlyForecast) -> dict[str, Any]:
+    cap = None if forecast.monthly_cap is None else str(forecast.monthly_cap)
+    return {"posts": round(forecast.posts, 2), "cost": str(forecast.cost.quantize(_CENT)), "monthly_cap": cap}
+
+
+async def list_networks(services: Services, _: Values) -> object:
+    """Return the networks, with the origin of each secret, or null if it is missing."""
+    config = services.appliance.config
+    secrets = secret_file.load(config.path, os.environ, secret_names(config), Systemd())
+    return [
+        {
+            "network": name,
+            "kind": part.kind,
+            "secrets": {each: secrets.origin(each) or None for each in of_network(part)},
+        }
+        for name, part in config.networks.items()
+    ]
+
+
+async def test_networks(services: Services, values: Values) -> object:
+    """Return the account of each network, or the error."""
+    config = services.appliance.config
+    names: Sequence[str] = values["networks"] or tuple(config.networks)
+    for name in names:
+        connect.network_config(config, name)
+    # The daemon does not import the networks' libraries, which take up to 19 MB.
+    argv = [sys.executable, "-m", "pi_appliance.posting.account", str(config.path), *names]
+    process = await asyncio.create_subprocess_exec(
+        *argv, stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE
+    )
+    try:
+        output, _ = await process.communicate()
+    finally:
+        if process.returncode is None:
+            process.kill()
+    if process.returncode:
+        raise Unavailable(f"the check of the networks ended with status {process.returncode}; see the log")
+    return json.loads(output)
