@@ -28,7 +28,6 @@ from pi_appliance.errors import (
     Uncertain,
     UnknownName,
 )
-from pi_appliance.jobs.api import JobApi
 from pi_appliance.jobs.pages import Pages
 from pi_appliance.music.alarms.pages import AlarmPages
 from pi_appliance.music.api import ArtApi, PlayerApi
@@ -78,7 +77,6 @@ class Api:
             *QueueApi(daemon, actions).endpoints(),
             *LibraryApi(daemon).endpoints(),
             *PlaylistApi(daemon, actions).endpoints(),
-            *JobApi(daemon, actions).endpoints(),
             *all_operations(),
         ]
 

@@ -29,7 +29,7 @@ OPERATIONS: Sequence[Operation] = (
     Operation(
         path="/scheduled-runs",
         summary="Run the slot of this moment of a job that cron starts; the answer comes when the run has ended.",
-        handler="pi_appliance.jobs.api_scheduled:run_scheduled",
+        handler="pi_appliance.jobs.api:run_scheduled",
         arguments=(text("job", "the job", 200, required=True, example="hello"),),
         result="ScheduledRun",
         example={"job": "hello"},

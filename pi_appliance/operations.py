@@ -31,7 +31,8 @@ MODULES = {
 DAEMON_MODULE = "pi_appliance.daemon_operations"
 """The operations on the daemon itself, whose commands have one word."""
 MAX_BODY = 16_384  # bytes
-_PATH_ARGUMENT = re.compile(r"\{(\w+)(?::\w+)?\}")  # as Starlette writes the variable parts of a path
+PATH_ARGUMENT = re.compile(r"\{(\w+)(?::\w+)?\}")
+"""A variable part of a path, as Starlette writes it."""
 
 Values = Mapping[str, Any]
 """The arguments of one call by their names, parsed; those that were not given have their default."""
@@ -116,6 +117,24 @@ def text(name: str, help: str, max_length: int = 1000, **more: Any) -> Argument:
     # A line break or NUL is refused, which a length alone does not say.
     schema = {"type": "string", "minLength": min_length, "maxLength": max_length, "pattern": r"^[^\x00\n\r]*$"}
     return Argument(name=name, help=help, expected=expected, parse=parse, schema=schema, **more)
+
+
+def matching(name: str, help: str, pattern: str, expected: str, **more: Any) -> Argument:  # noqa: A002
+    """Return an argument that takes a text that the regular expression `pattern` matches as a whole."""
+
+    def parse(value: object) -> str:
+        if not isinstance(value, str) or re.fullmatch(pattern, value, re.ASCII) is None:
+            raise ValueError
+        return value
+
+    schema = {"type": "string", "pattern": f"^(?:{pattern})$"}
+    return Argument(name=name, help=help, expected=expected, parse=parse, schema=schema, **more)
+
+
+def duration(name: str, help: str, **more: Any) -> Argument:  # noqa: A002
+    """Return an argument that takes a length of time. Its value is the text, for `config.units.parse_duration`."""
+    pattern = r"(?=\d)" + "".join(rf"(\d{{1,8}}{unit} ?)?" for unit in "dhms")
+    return matching(name, help, pattern, "a length of time such as 90s, 15m, 1h30m or 2d", **more)
 
 
 def boolean(name: str, help: str, **more: Any) -> Argument:  # noqa: A002
@@ -240,7 +259,7 @@ class Operation:
     @property
     def path_arguments(self) -> list[str]:
         """The names of the arguments that are part of the path."""
-        return _PATH_ARGUMENT.findall(self.path)
+        return PATH_ARGUMENT.findall(self.path)
 
     @property
     def query(self) -> list[Argument]:

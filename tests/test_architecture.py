@@ -57,6 +57,7 @@ KNOWN_EXCEPTIONS = {
     "music.serializers -> web.interface",
     "web.actions -> music.player_commands",
     "web.actions -> music.stations.service",
+    "web.banner -> jobs.serializers",
     "web.banner -> music.alarms.service",
     "web.filters -> music.model",
     "web.interface -> music.model",
@@ -64,6 +65,8 @@ KNOWN_EXCEPTIONS = {
     "web.interface -> music.usb.drives",
     "web.openapi -> music.model",
     "web.openapi -> music.usb.drives",
+    "web.sse -> jobs.serializers",
+    "web.state -> jobs.serializers",
     "web.state -> music.serializers",
 }
 """Imports against the table that are still to be untangled."""

@@ -14,7 +14,7 @@ import click
 
 from pi_appliance.config import find_config, nearby_config
 from pi_appliance.errors import ApplianceError, InvalidOption, Refused, Unavailable, Uncertain
-from pi_appliance.operations import DAEMON_MODULE, Operation, Values, load_function, operations_in
+from pi_appliance.operations import DAEMON_MODULE, PATH_ARGUMENT, Operation, Values, load_function, operations_in
 from pi_appliance.system import runtime_socket
 from pi_appliance.system.runtime_socket import DEFAULT_NAME, GROUP, socket_name
 
@@ -47,13 +47,12 @@ def call_daemon(connection: socket.socket, operation: Operation, values: Mapping
 
     """
     in_path = operation.path_arguments
-    path = operation.path
-    for name in in_path:
-        path = path.replace(f"{{{name}}}", quote(str(values[name]), safe=""))
+    path = PATH_ARGUMENT.sub(lambda match: quote(str(values[match[1]]), safe=""), operation.path)
     arguments = {name: value for name, value in values.items() if name not in in_path and value is not None}
     body = b""
     if operation.method in ("GET", "DELETE"):
-        path += f"?{urlencode(arguments, doseq=True)}" if arguments else ""
+        query = {name: json.dumps(value) if isinstance(value, bool) else value for name, value in arguments.items()}
+        path += f"?{urlencode(query, doseq=True)}" if query else ""
     else:
         body = json.dumps(arguments).encode()
     try:

@@ -23,7 +23,7 @@ COMMANDS = {
     "backup": ("pi_appliance.backup_cli", "Write database and state to an archive."),
     "config": ("pi_appliance.config_cli", "Check, describe and start a configuration."),
     "doctor": ("pi_appliance.diagnostics.cli", "Check the whole appliance, and show how to fix problems."),
-    "jobs": ("pi_appliance.jobs.cli.group", "Run, list, preview and pause jobs."),
+    "jobs": ("pi_appliance.jobs.cli", "Run, list, preview and pause jobs."),
     "music": ("pi_appliance.music.cli.group", "Player, queue, library, radio and alarms."),
     "networks": ("pi_appliance.posting.cli", "List, check and log in to social networks."),
     "notifiers": ("pi_appliance.notify.cli", "List and test notifiers, and send a message."),

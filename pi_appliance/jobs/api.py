@@ -1,196 +1,408 @@
-"""The HTTP API of jobs: slots, runs and reports."""
+"""Handlers of the operations on jobs, their runs and their reports."""
 
-from collections.abc import Mapping
-from datetime import datetime
+import asyncio
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from heapq import merge
 from itertools import islice
+from random import SystemRandom
 from typing import Any
+from zoneinfo import ZoneInfo, available_timezones
 
-from pi_appliance.jobs import pages, report_files
-from pi_appliance.operations import Argument, Operation, integer, text
-from pi_appliance.scheduling import slot_ledger
+from pi_appliance.cli.terminal import describe_run, is_good
+from pi_appliance.config import loader, units
+from pi_appliance.config.model import Config, Job
+from pi_appliance.errors import InvalidOption, Refused, Uncertain, UnknownName, suggest
+from pi_appliance.jobs import report_files, runner, serializers
+from pi_appliance.operations import Values
+from pi_appliance.scheduling import crontab, due, explanation, instants, slot_ledger
+from pi_appliance.scheduling.appliance import Appliance, Slot
+from pi_appliance.scheduling.instants import OffsetSpan
+from pi_appliance.scheduling.schedule import AtBoot
+from pi_appliance.scheduling.slot_ledger import SlotStatus
 from pi_appliance.storage import model
-from pi_appliance.web import state as values
-from pi_appliance.web.actions import Actions
-from pi_appliance.web.interface import Daemon
-from pi_appliance.web.params import NUMBER, Call
+from pi_appliance.storage.history import Pause
+from pi_appliance.storage.model import RESUME, Trigger, iso_time
+from pi_appliance.web.interface import Services
 
-_LIMIT = integer("limit", "how many at the most", 1, 500, default=50, example=10)
-_BEFORE = integer("before", "only those with a smaller number", 1, 2**53)
-_LENGTH = text("for", "how long; without it until the job is resumed")
-_FOR = Argument(
-    name="for",
-    help=_LENGTH.help,
-    expected="a length of time such as 90s, 15m, 1h30m or 2d",
-    parse=_LENGTH.parse,
-    schema=_LENGTH.schema,
-)
+_MAX_PAUSE = timedelta(days=3650)
+_MAX_START = 30.0  # seconds from the start of the process until its run is recorded
+_POLL_INTERVAL = 0.05  # seconds
 
 
-class JobApi:
-    """The endpoints under /jobs, /runs and /reports."""
+# Jobs
 
-    def __init__(self, daemon: Daemon, actions: Actions) -> None:
-        self._daemon, self._actions = daemon, actions
 
-    def endpoints(self) -> list[Operation]:
-        """Return all operations."""
-        return [*self._jobs(), *self._history()]
+async def list_jobs(services: Services, _: Values) -> object:
+    """Return every job, with the reason why cron will not start it."""
+    appliance = services.appliance
+    no_entry = await asyncio.to_thread(crontab.missing_entries, appliance.config)
+    return [
+        {**job, "problem": crontab.NO_ENTRY if job["job"] in no_entry else None}
+        for job in serializers.jobs(appliance, services.now())
+    ]
 
-    def _jobs(self) -> list[Operation]:
-        one = "/jobs/{name}"
-        return [
-            Operation(
-                method="GET",
-                path="/jobs",
-                summary="Each job: its next slot or what it comes after, its pause, its newest run.",
-                handler=self.jobs,
-                result="Jobs",
-            ),
-            Operation(
-                method="POST",
-                path=f"{one}/run",
-                summary="Start a run; the history tells the rest.",
-                handler=self.run_job,
-                result="Started",
-                status=202,
-                example={"name": "hello"},
-            ),
-            Operation(
-                method="POST",
-                path=f"{one}/pause",
-                summary="Use no slot until it is resumed, or for so long.",
-                handler=self.pause_job,
-                arguments=(_FOR,),
-                result="Pause",
-                example={"name": "daily", "for": "2h"},
-            ),
-            Operation(
-                method="POST",
-                path=f"{one}/resume",
-                summary="Use its slots again; what came meanwhile is not made up for.",
-                handler=self.resume_job,
-                result="Pause",
-                example={"name": "daily"},
-            ),
-            Operation(
-                method="POST",
-                path=f"{one}/cancel",
-                summary="Ask the run that goes on to end; the history tells when it has.",
-                handler=self.cancel_job,
-                result="Cancelled",
-                status=202,
-                example={"name": "hello"},
-            ),
-            Operation(
-                method="GET",
-                path=f"{one}/slots",
-                summary="What became of its slots, the newest first: none is left out.",
-                handler=self.slots,
-                arguments=(_LIMIT,),
-                result="Slots",
-                example={"name": "daily"},
-            ),
-        ]
 
-    def _history(self) -> list[Operation]:
-        return [
-            Operation(
-                method="GET",
-                path="/runs",
-                summary="The history, the newest first.",
-                handler=self.runs,
-                arguments=(text("job", "only of this one"), _LIMIT, _BEFORE),
-                result="Runs",
-            ),
-            Operation(
-                method="GET",
-                path=f"/runs/{NUMBER}",
-                summary="One run and its log.",
-                handler=self.run,
-                result="Run",
-                example={"number": 1},
-            ),
-            Operation(
-                method="GET",
-                path="/reports",
-                summary="The reports, the newest first; each is at /reports/JOB/FILE (as it is: `?raw=1`).",
-                handler=self.reports,
-                result="Reports",
-            ),
-            Operation(
-                method="GET",
-                path="/reports/{name}",
-                summary="The dated reports of a job, the newest first; each is at /reports/JOB/DATE/FILE.",
-                handler=self.dated_reports,
-                result="DatedReports",
-                example={"name": "hello"},
-            ),
-        ]
+async def explain_job(services: Services, values: Values) -> object:
+    """Return an explanation of a job, one fact per item."""
+    appliance = services.appliance
+    job, machine = appliance.job(values["name"]), ZoneInfo(loader.machine_zone())
+    lines = explanation.explain_job(appliance.config, job, services.now(), machine=machine)
+    return {"job": job.name, "explanation": lines}
 
-    async def jobs(self, _: Call) -> object:
-        """Return every job with its next slot and its newest run."""
-        return values.jobs(self._daemon.appliance, self._now())
 
-    async def run_job(self, call: Call) -> object:
-        """Start a run."""
-        await self._actions.run_job(call.path["name"])
-        return {"started": call.path["name"]}
+async def pause_job(services: Services, values: Values) -> object:
+    """Pause a job for a while, or until it is resumed."""
+    appliance, now, name = services.appliance, services.now(), values["name"]
+    appliance.job(name)
+    length = None if values["for"] is None else units.parse_duration(values["for"])
+    if length is not None and not timedelta(0) < length <= _MAX_PAUSE:
+        raise InvalidOption("'for' must be from 1s to 3650d; without it the job pauses until it is resumed")
+    appliance.pause(name, now=now, until=now + length if length else None)
+    return _pause_changed(services, name, appliance.store.slots.pauses()[name])
 
-    async def pause_job(self, call: Call) -> object:
-        """Pause a job, with or without an end."""
-        name, arguments = call.path["name"], {key: value for key, value in call.given.items() if value is not None}
-        return {"job": name, "paused": values.pause(self._actions.pause_job(name, arguments))}
 
-    async def resume_job(self, call: Call) -> object:
-        """Resume a job."""
-        self._actions.resume_job(call.path["name"])
-        return {"job": call.path["name"], "paused": None}
+async def resume_job(services: Services, values: Values) -> object:
+    """End the pause of a job."""
+    services.appliance.resume(values["name"], now=services.now())
+    return _pause_changed(services, values["name"], None)
 
-    async def cancel_job(self, call: Call) -> object:
-        """Ask the active run of a job to end."""
-        return {"cancelled": self._actions.cancel_job(call.path["name"]).id}
 
-    async def slots(self, call: Call) -> object:
-        """Return the results of the slots of a job, the newest first."""
-        statuses = pages.newest(self._daemon.appliance, call.path["name"], self._now())
-        return [slot_ledger.serialize_slot(each) for each in islice(statuses, call.given["limit"])]
+def _pause_changed(services: Services, name: str, pause: Pause | None) -> object:
+    services.daemon.wake()
+    coming = None if pause else next(services.appliance.slots(name, services.now()), None)
+    return {
+        "job": name,
+        "paused": serializers.pause(pause),
+        "next": _slot(services.appliance, coming) if coming else None,
+    }
 
-    async def runs(self, call: Call) -> object:
-        """Return the history, the newest first."""
-        arguments = call.given
-        runs = self._daemon.appliance.history(
-            job=arguments["job"], limit=arguments["limit"], before=arguments["before"]
-        )
-        return [model.run_fields(run) for run in runs]
 
-    async def run(self, call: Call) -> object:
-        """Return a run and its output."""
-        run, log = self._daemon.appliance.log(call.path["number"])
-        return {**(model.run_fields(run) or {}), "log": log}
+async def skip_slot(services: Services, values: Values) -> object:
+    """Skip the next slot of a job."""
+    slot = services.appliance.skip_slot(values["name"], now=services.now())
+    services.daemon.wake()
+    return {"job": slot.job, "skipped": iso_time(slot.at), "slot": _slot(services.appliance, slot)}
 
-    async def reports(self, _: Call) -> object:
-        """Return the reports, the newest first."""
-        return [_report(report) for report in report_files.reports(self._daemon.appliance)]
 
-    async def dated_reports(self, call: Call) -> object:
-        """Return the dated reports of a job, or none if it does not write any."""
-        appliance, name = self._daemon.appliance, call.path["name"]
-        report_dates = report_files.dates(appliance, name)
-        if not report_dates:
-            appliance.job(name)  # raises UnknownName
-        return [
-            {"date": date, "files": [_report(report) for report in report_files.edition(appliance, name, date)]}
-            for date in report_dates
-        ]
+async def unskip_slot(services: Services, values: Values) -> object:
+    """Undo `skip_slot`."""
+    slot = services.appliance.unskip_slot(values["name"], now=services.now())
+    services.daemon.wake()
+    return {"job": slot.job, "skipped": None, "slot": _slot(services.appliance, slot)}
 
-    def _now(self) -> datetime:
-        return self._actions.now()
+
+# Runs
+
+
+async def run_job(services: Services, values: Values) -> object:
+    """Start a run and return its number.
+
+    Raises:
+        Refused: the job is running, or the process ended before it recorded its run.
+        Uncertain: the process has not recorded its run yet.
+
+    """
+    appliance, name = services.appliance, values["name"]
+    newest = appliance.store.history(job=name, limit=1)
+    ended = await start_run(services, values)
+    for _ in range(int(_MAX_START / _POLL_INTERVAL)):
+        has_ended = ended.done()
+        runs = appliance.store.history(job=name, limit=10)
+        new = [run.id for run in runs if run.trigger is Trigger.MANUAL and run not in newest]
+        if new:
+            return {"job": name, "run": new[-1]}
+        if has_ended:
+            raise Refused(f"the run of {name} could not be started; see: pi-appliance jobs run {name}")
+        await asyncio.wait([ended], timeout=_POLL_INTERVAL)
+    raise Uncertain(f"the run of {name} has not begun yet; see: pi-appliance jobs history {name}")
+
+
+async def start_run(services: Services, values: Values) -> asyncio.Future[int]:
+    """Start the process of a run and return the future of its exit status.
+
+    Raises:
+        UnknownName: there is no such job.
+        Refused: a run of it is active.
+        Unavailable: no process can be started.
+
+    """
+    appliance, runs, name = services.appliance, services.daemon.runs, values["name"]
+    appliance.job(name)
+    appliance.sweep()
+    if active := appliance.store.active_runs(name):
+        raise Refused(f"{name} is running already, as run {active[0].id}; wait until it has ended")
+    if runs.is_running(name):
+        raise Refused(f"{name} is being started already; wait until it has ended")
+    ended: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+    slot = RESUME if values["resume"] else values["slot"]
+    await runs.start(name, Trigger.MANUAL, due=slot, as_scheduled=values["as_scheduled"], ended=ended.set_result)
+    return ended
+
+
+async def run_scheduled(services: Services, values: Values) -> object:
+    """Run the current slot of a job that cron starts, and return the result once it has ended.
+
+    A slot that the probability excludes is recorded here. Every other one is a process, as for the
+    slots of the daemon.
+
+    Raises:
+        UnknownName: there is no such job.
+        Unavailable: no process can be started.
+
+    """
+    name = values["job"]
+    run = runner.skip_if_unselected(services.appliance, name, random=SystemRandom())
+    status = 0
+    if run is None:
+        ended: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+        await services.daemon.runs.start(name, Trigger.CRON, ended=ended.set_result)
+        status = await ended
+        run = services.appliance.history(job=name, limit=1)[0]
+    services.daemon.wake()
+    return {
+        "run": run.id,
+        "outcome": run.outcome,
+        "message": "" if is_good(run) else f"{describe_run(run)}; see: pi-appliance jobs log {run.id}",
+        "exit_status": status,
+    }
+
+
+async def cancel_job(services: Services, values: Values) -> object:
+    """Ask the active run of a job to end."""
+    run = services.appliance.cancel(values["name"])
+    services.daemon.wake()
+    return {"job": run.job, "cancelled": run.id}
+
+
+async def list_runs(services: Services, values: Values) -> object:
+    """Return the newest runs or slots."""
+    appliance, name, count = services.appliance, values["job"], values["count"]
+    if values["slots"]:
+        return _newest_slots(services, [name] if name else list(appliance.config.jobs), count)
+    runs = appliance.history(job=name, limit=count, before=values["before"])
+    return [model.run_fields(run) for run in runs]
+
+
+async def show_run(services: Services, values: Values) -> object:
+    """Return a run and its output."""
+    services.appliance.sweep()
+    run, log = services.appliance.log(values["run"])
+    return {**(model.run_fields(run) or {}), "log": log[values["start"] :]}
+
+
+# Slots
+
+
+async def list_slots(services: Services, values: Values) -> object:
+    """Return the results of the newest slots of a job."""
+    return _newest_slots(services, [values["name"]], values["count"])
+
+
+def slot_statuses(appliance: Appliance, names: Iterable[str], now: datetime) -> Iterator[SlotStatus]:
+    """Yield the result of each slot of the jobs `names` up to `now`, the newest first. Raises UnknownName."""
+    jobs = [appliance.job(name) for name in names]
+    appliance.sweep()
+    each = [slot_ledger.slot_statuses(appliance, job, now) for job in jobs]
+    return merge(*each, key=lambda status: status.at, reverse=True)
+
+
+def _newest_slots(services: Services, names: Sequence[str], count: int) -> object:
+    appliance = services.appliance
+    statuses = islice(slot_statuses(appliance, names, services.now()), count)
+    return [serializers.slot_status(each, _zone(appliance, each.job)) for each in statuses]
+
+
+async def next_slots(services: Services, values: Values) -> object:
+    """Return the next slots of a job or of all."""
+    appliance, now = services.appliance, services.now()
+    names = [appliance.job(values["job"]).name] if values["job"] else list(appliance.config.jobs)
+    no_entry = await asyncio.to_thread(crontab.missing_entries, appliance.config)
+    pauses = appliance.store.slots.pauses()
+    slots = merge(*(appliance.slots(name, now) for name in names), key=lambda slot: slot.at)
+    return [
+        {**_slot(appliance, slot), "result": _predict_result(slot, pauses, no_entry)}
+        for slot in islice(slots, values["count"])
+    ]
+
+
+def _predict_result(slot: Slot, pauses: Mapping[str, Pause], no_entry: Sequence[str]) -> str:
+    if slot.job in pauses and pauses[slot.job].is_active(slot.at):
+        return "skipped: paused"
+    if slot.used:
+        return "was used already"
+    if slot.skipped:
+        return due.SKIPPED_BY_USER
+    if not slot.selected:
+        return "skipped by chance"
+    return "not started: cron has no entry for it" if slot.job in no_entry else "runs"
+
+
+def _slot(appliance: Appliance, slot: Slot) -> dict[str, Any]:
+    return serializers.slot(slot, _zone(appliance, slot.job))
+
+
+def _zone(appliance: Appliance, name: str) -> ZoneInfo:
+    return appliance.config.zone_of(appliance.job(name))
+
+
+# Simulation
+
+
+_FORMATS = ("%Y-%m-%d %H:%M", "%Y-%m-%dT%H:%M", "%Y-%m-%d")
+_YEARS = range(1970, 9000)
+_MAX_COUNTED = 10_000  # slots beyond the limit: those of each second for a year would take minutes to count
+
+
+@dataclass(frozen=True, slots=True)
+class _LocalTime:
+    """A local time without a time zone, or a whole day."""
+
+    local: datetime
+    is_day: bool
+
+    @classmethod
+    def parse(cls, name: str, text: str) -> "_LocalTime":
+        for form in _FORMATS:
+            try:
+                local = datetime.strptime(text.strip(), form)  # noqa: DTZ007 - its zone is another argument
+            except ValueError:
+                continue
+            if local.year in _YEARS:
+                return cls(local, form == _FORMATS[-1])
+        raise InvalidOption(f"{name!r} must be a date such as 2027-03-28; there is no {text!r}")
+
+    def start(self, zone: ZoneInfo) -> datetime:
+        """Return the start of a period that begins with it."""
+        return self.local.replace(tzinfo=zone).astimezone(UTC)
+
+    def end(self, zone: ZoneInfo) -> datetime:
+        """Return the end of a period that includes it. A repeated time is the second one."""
+        if self.is_day:
+            return (self.local + timedelta(days=1)).replace(tzinfo=zone).astimezone(UTC)
+        return self.local.replace(tzinfo=zone, fold=1).astimezone(UTC) + timedelta(seconds=1)
+
+
+async def simulate_slots(services: Services, values: Values) -> object:
+    """Return the slots of a period, the clock changes in it, and how many slots exceed the limit."""
+    appliance = services.appliance
+    start, end = _LocalTime.parse("from", values["from"]), _LocalTime.parse("to", values["to"])
+    config = replace(appliance.config, time_zone=_parse_zone(values["zone"]) or appliance.config.time_zone)
+    names = dict.fromkeys(values["job"] or ())
+    jobs = [appliance.job(name) for name in names] or list(config.jobs.values())
+    period = start.start(config.time_zone), end.end(config.time_zone)
+    if period[0] >= period[1]:
+        raise InvalidOption("'to' is before 'from'")
+    # In a thread, because the slots of a long period take seconds to compute.
+    slots, omitted, changes = await asyncio.to_thread(
+        _simulate, config, jobs, period, values["limit"], appliance.secret
+    )
+    appliance.sweep()
+    keys = (slots[0].key, slots[-1].key) if slots else ("", "")
+    runs = {name: slot_ledger.load_run_index(appliance, name, *keys) for name in {slot.job for slot in slots}}
+    skipped = {name: appliance.store.requests.skipped_slot(name) for name in runs}
+
+    def convert(slot: due.SimulatedSlot) -> dict[str, Any]:
+        run = runs[slot.job].find(slot.key)
+        if run:
+            result = "used"
+        elif skipped[slot.job] == slot.key:
+            result = due.SKIPPED_BY_USER
+        elif not slot.selected:
+            result = "skipped by chance"
+        else:
+            result = "would have run" if slot.at < services.now() else "runs"
+        return {
+            "job": slot.job,
+            "slot": slot.key,
+            "local": slot.at.astimezone(slot.zone).isoformat(),
+            "zone": slot.zone.key,
+            "result": result,
+            "starts_at": iso_time(slot.starts_at) if slot.selected and not run else None,
+            "run": model.run_fields(run),
+        }
+
+    return {
+        "from": iso_time(period[0]),
+        "to": iso_time(period[1]),
+        "slots": [convert(slot) for slot in slots],
+        "changes": [_change(change, zone) for change, zone in changes],
+        "omitted": omitted,
+        "notes": [note for job in jobs if names and (note := _missing_slots_note(job))],
+    }
+
+
+def _simulate(
+    config: Config, jobs: Sequence[Job], period: tuple[datetime, datetime], limit: int, secret: bytes
+) -> tuple[list[due.SimulatedSlot], int, list[tuple[OffsetSpan, ZoneInfo]]]:
+    """Return at most `limit` slots, the number of further ones, and the clock changes among the slots."""
+    start, end = period
+    coming = due.simulate_slots(config, jobs, start, end, secret=secret)
+    slots = list(islice(coming, limit))
+    omitted = sum(1 for _ in islice(coming, _MAX_COUNTED))
+    zones = {config.zone_of(job).key: config.zone_of(job) for job in jobs if job.schedule}
+    last = slots[-1].at if omitted else end
+    return (
+        slots,
+        omitted,
+        [(change, zone) for zone in zones.values() for change in instants.clock_changes(zone, start, last)],
+    )
+
+
+def _parse_zone(name: str | None) -> ZoneInfo | None:
+    """Return the time zone `name`. Raises UnknownName with the most similar name."""
+    try:
+        return ZoneInfo(name) if name is not None else None
+    except (KeyError, ValueError, OSError):  # not found, a path, or a folder such as "Europe"
+        similar = suggest(str(name), tuple(available_timezones()))
+        hint = similar if similar.startswith("did") else "write an IANA name such as Europe/London"
+        raise UnknownName("time zone", str(name), (), hint) from None
+
+
+def _change(change: OffsetSpan, zone: ZoneInfo) -> dict[str, Any]:
+    before, after = explanation.format_change_times(change)
+    return {
+        "at": iso_time(change.start),
+        "day": explanation.format_change_day(change),
+        "zone": zone.key,
+        "before": before,
+        "after": after,
+    }
+
+
+def _missing_slots_note(job: Job) -> str:
+    if job.schedule is None:
+        return f"{job.name} has no schedule, so it has no slots"
+    return (
+        f"{job.name} runs when the machine starts, which has no fixed time" if isinstance(job.schedule, AtBoot) else ""
+    )
+
+
+# Reports
+
+
+async def list_reports(services: Services, _: Values) -> object:
+    """Return the newest reports."""
+    return [_report(report) for report in report_files.reports(services.appliance)]
+
+
+async def list_dated_reports(services: Services, values: Values) -> object:
+    """Return the dated reports of a job, or none if it does not write any."""
+    appliance, name = services.appliance, values["name"]
+    dates = report_files.dates(appliance, name)
+    if not dates:
+        appliance.job(name)  # raises UnknownName
+    return [
+        {"date": date, "files": [_report(report) for report in report_files.edition(appliance, name, date)]}
+        for date in dates
+    ]
 
 
 def _report(report: report_files.Report) -> Mapping[str, Any]:
     return {
         "job": report.job,
         "file": report.file,
-        "written": model.iso_time(report.written),
+        "written": iso_time(report.written),
         "bytes": report.size,
     }

@@ -1,7 +1,223 @@
-"""The operations on jobs."""
+"""The operations on jobs, their runs and their reports."""
 
 from collections.abc import Sequence
 
-from pi_appliance.operations import Operation
+from pi_appliance.operations import (
+    Argument,
+    Operation,
+    array,
+    boolean,
+    duration,
+    integer,
+    matching,
+    text,
+)
 
-OPERATIONS: Sequence[Operation] = ()
+_API = "pi_appliance.jobs.api"
+_TEXT = "pi_appliance.jobs.text"
+SLOT_PATTERN = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ|boot:[0-9a-f-]{36}|after:\d+(\+\d+)*|request:\d+"
+_NAME = text("name", "the job", 100, required=True, positional=True, example="daily")
+_ONE_JOB = text("job", "only this job", 100, positional=True, example="hello")
+_MAX_RUN = 2**63 - 1  # an SQLite row number
+
+
+def _count(of: str, highest: int, default: int) -> Argument:
+    return integer("count", f"how many {of} at most", 1, highest, default=default, example=10)
+
+
+def _date(name: str, description: str) -> Argument:
+    return matching(
+        name,
+        description,
+        r" *\d{4}-\d\d-\d\d([T ]\d\d:\d\d)? *",
+        'a date such as 2027-03-28 or "2027-03-28 02:30"',
+        required=True,
+        example="2027-03-28",
+    )
+
+
+RUN = Operation(
+    # The command `jobs run` is a click function: it shows the output while the job runs, and needs no daemon.
+    path="/jobs/{name}/run",
+    summary="Start a run of a job. The answer comes when it has begun.",
+    handler=f"{_API}:run_job",
+    arguments=(
+        _NAME,
+        matching(
+            "slot",
+            "the slot or request it belongs to, as the history names it",
+            SLOT_PATTERN,
+            "a slot as the history writes it, such as 2026-05-01T06:00:00Z",
+        ),
+        boolean("as_scheduled", "use the current slot, or the next one, and let the chance decide", default=False),
+        boolean("resume", "only complete work that earlier runs left unfinished", default=False),
+    ),
+    result="Started",
+    status=202,
+    example={"name": "hello"},
+)
+PAUSE = Operation(
+    command="jobs pause",
+    path="/jobs/{name}/pause",
+    summary="Start a job at none of its slots until it is resumed.",
+    details="The history shows these slots as skipped. You can still start the job yourself, and an active run is not "
+    "affected. A restart does not end the pause.",
+    handler=f"{_API}:pause_job",
+    arguments=(_NAME, duration("for", "how long; without it until you resume the job", example="2h")),
+    result="Pause",
+    show=f"{_TEXT}:paused_job",
+    example={"name": "daily", "for": "2h"},
+)
+OPERATIONS: Sequence[Operation] = (
+    Operation(
+        command="jobs list",
+        method="GET",
+        path="/jobs",
+        summary="List the jobs: the next slot, the pause and the newest run of each.",
+        handler=f"{_API}:list_jobs",
+        result="Jobs",
+        show=f"{_TEXT}:job_list",
+    ),
+    RUN,
+    PAUSE,
+    Operation(
+        command="jobs resume",
+        path="/jobs/{name}/resume",
+        summary="End the pause of a job.",
+        details="Slots that it missed are not made up for.",
+        handler=f"{_API}:resume_job",
+        arguments=(_NAME,),
+        result="Pause",
+        show=f"{_TEXT}:resumed_job",
+        example={"name": "daily"},
+    ),
+    Operation(
+        command="jobs skip",
+        path="/jobs/{name}/skip",
+        summary="Skip the next slot of a job.",
+        details="It is the next slot that the chance selects. You can still start the job yourself. A second call "
+        "has no effect.",
+        handler=f"{_API}:skip_slot",
+        arguments=(_NAME,),
+        result="Skip",
+        show=f"{_TEXT}:skipped_slot",
+        example={"name": "daily"},
+    ),
+    Operation(
+        command="jobs unskip",
+        path="/jobs/{name}/unskip",
+        summary="Use the slot of a job that was to be skipped.",
+        handler=f"{_API}:unskip_slot",
+        arguments=(_NAME,),
+        result="Skip",
+        show=f"{_TEXT}:unskipped_slot",
+        example={"name": "daily"},
+    ),
+    Operation(
+        command="jobs cancel",
+        path="/jobs/{name}/cancel",
+        summary="Stop the active run of a job.",
+        details="It is asked to end, and killed after five seconds. Its slot counts as used. The history shows when it "
+        "has ended.",
+        handler=f"{_API}:cancel_job",
+        arguments=(_NAME,),
+        result="Cancelled",
+        show=f"{_TEXT}:cancelled_run",
+        status=202,
+        example={"name": "hello"},
+    ),
+    Operation(
+        command="jobs explain",
+        method="GET",
+        path="/jobs/{name}/explanation",
+        summary="Explain when and how a job runs.",
+        details="It includes the effect of the next clock changes, and how cron would differ.",
+        handler=f"{_API}:explain_job",
+        arguments=(_NAME,),
+        result="Explanation",
+        show=f"{_TEXT}:explanation",
+        example={"name": "daily"},
+    ),
+    Operation(
+        command="jobs next",
+        method="GET",
+        path="/slots/next",
+        summary="List the next slots, and whether the chance selects them.",
+        handler=f"{_API}:next_slots",
+        arguments=(_ONE_JOB, _count("slots", 1000, 10)),
+        result="NextSlots",
+        show=f"{_TEXT}:next_slots",
+    ),
+    Operation(
+        command="jobs simulate",
+        method="GET",
+        path="/slots/simulation",
+        summary="List the slots of any period, past or future, with their results. Nothing is run.",
+        details="Times are those of the time zone of each job. Clock changes are shown between the slots.",
+        handler=f"{_API}:simulate_slots",
+        arguments=(
+            array(text("job", "only these jobs", 100, positional=True, example="daily"), 1000),
+            _date("from", "the first time or day"),
+            _date("to", "the last time or day"),
+            text("zone", "simulate another time zone of the configuration, such as Asia/Tokyo", 100),
+            integer("limit", "how many slots at most", 1, 10_000, default=1000),
+        ),
+        result="Simulation",
+        show=f"{_TEXT}:simulation",
+    ),
+    Operation(
+        method="GET",
+        path="/jobs/{name}/slots",
+        summary="List the slots of a job with their results, the newest first, without gaps.",
+        handler=f"{_API}:list_slots",
+        arguments=(_NAME, _count("slots", 10_000, 50)),
+        result="Slots",
+        example={"name": "daily"},
+    ),
+    Operation(
+        command="jobs history",
+        method="GET",
+        path="/runs",
+        summary="List the runs of a job or of all jobs, the newest first.",
+        handler=f"{_API}:list_runs",
+        arguments=(
+            _ONE_JOB,
+            _count("entries", 10_000, 20),
+            integer("before", "only runs with a smaller number", 1, _MAX_RUN),
+            boolean("slots", "list the slots with their results instead, without gaps", default=False),
+        ),
+        result="History",
+        show=f"{_TEXT}:history",
+    ),
+    Operation(
+        command="jobs log",
+        method="GET",
+        path="/runs/{run:run}",
+        summary="Show a run and its output.",
+        handler=f"{_API}:show_run",
+        arguments=(
+            integer("run", "the number of the run", 1, _MAX_RUN, required=True, positional=True),
+            integer("start", "leave out so many characters of the output", 0, _MAX_RUN, default=0),
+        ),
+        result="Run",
+        show=f"{_TEXT}:run_with_log",
+        example={"run": 1},
+    ),
+    Operation(
+        command="jobs reports",
+        method="GET",
+        path="/reports",
+        summary="List the newest reports. The page shows each at /reports/JOB/FILE, the plain file with `?raw=1`.",
+        handler=f"{_API}:list_reports",
+        result="Reports",
+    ),
+    Operation(
+        method="GET",
+        path="/reports/{name}",
+        summary="List the dated reports of a job, the newest first. The page shows each at /reports/JOB/DATE/FILE.",
+        handler=f"{_API}:list_dated_reports",
+        arguments=(_NAME,),
+        result="DatedReports",
+        example={"name": "hello"},
+    ),
+)

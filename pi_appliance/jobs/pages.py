@@ -1,6 +1,6 @@
 """The pages, rendered on the server. They work without scripts, and forms redirect with 303."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
@@ -19,19 +19,21 @@ from pi_appliance.cli import terminal
 from pi_appliance.cli import terminal as as_text
 from pi_appliance.config import units
 from pi_appliance.errors import ConfigError
-from pi_appliance.jobs import pages_svg, report_files
+from pi_appliance.jobs import api, pages_svg, report_files
 from pi_appliance.jobs import reports as editions
+from pi_appliance.jobs.operations import PAUSE, RUN
+from pi_appliance.jobs.serializers import next_selected_slot
 from pi_appliance.music.model import Station
 from pi_appliance.posting.preview import post_digest
 from pi_appliance.scheduling import explanation
 from pi_appliance.scheduling.appliance import Appliance, JobView, Slot
-from pi_appliance.scheduling.slot_ledger import SlotStatus, slot_statuses
+from pi_appliance.scheduling.slot_ledger import SlotStatus
 from pi_appliance.storage import model
 from pi_appliance.storage.history import Pause
 from pi_appliance.storage.model import Run
-from pi_appliance.web import banner, filters, state
+from pi_appliance.web import banner, filters
 from pi_appliance.web.actions import Actions
-from pi_appliance.web.interface import Daemon
+from pi_appliance.web.interface import Daemon, Services
 from pi_appliance.web.params import NUMBER, form, query_number
 from pi_appliance.web.security import Authenticator, address_of, cookie, local_target
 
@@ -48,21 +50,9 @@ class Slots:
     rows: Sequence[SlotStatus]
 
 
-def newest(appliance: Appliance, name: str, now: datetime) -> Iterator[SlotStatus]:
-    """Yield the result of each slot of the job `name` up to `now`, the newest first.
-
-    Raises:
-        UnknownName: there is no such job.
-
-    """
-    job = appliance.job(name)
-    appliance.sweep()
-    return slot_statuses(appliance, job, now)
-
-
 def shown(appliance: Appliance, name: str, now: datetime) -> Slots:
     """Return the slots for the page of the job `name`. Raises UnknownName."""
-    statuses, zone = list(islice(newest(appliance, name, now), _SLOT_STRIP)), appliance.config.time_zone
+    statuses, zone = list(islice(api.slot_statuses(appliance, [name], now), _SLOT_STRIP)), appliance.config.time_zone
     bars = [
         (
             each.status,
@@ -109,6 +99,7 @@ class Pages:
 
     def __init__(self, daemon: Daemon, actions: Actions, authenticator: Authenticator, name: str) -> None:
         self._daemon, self._actions, self._authenticator = daemon, actions, authenticator
+        self._services = Services(daemon, actions)
         self._templates = Environment(
             loader=FileSystemLoader(Path(web.__file__).parent / "templates"), autoescape=True, trim_blocks=True
         )
@@ -220,26 +211,27 @@ class Pages:
     async def run_job(self, request: Request) -> Response:
         """Start a run."""
         name = request.path_params["name"]
-        await self._actions.run_job(name)
+        await api.start_run(self._services, RUN.parse({"name": name}))
         return RedirectResponse(f"/?started={name}#job-{name}", 303)
 
     async def pause_job(self, request: Request) -> Response:
         """Pause a job, with or without an end."""
         fields = await form(request)
         back = _redirect_back(request, fields)
-        self._actions.pause_job(request.path_params["name"], fields)
+        length = {name: value for name, value in fields.items() if value}
+        await api.pause_job(self._services, PAUSE.parse({**length, "name": request.path_params["name"]}))
         return back
 
     async def resume_job(self, request: Request) -> Response:
         """Resume a job."""
         back = _redirect_back(request, await form(request))
-        self._actions.resume_job(request.path_params["name"])
+        await api.resume_job(self._services, {"name": request.path_params["name"]})
         return back
 
     async def cancel_job(self, request: Request) -> Response:
         """Ask the active run of a job to end."""
         back = _redirect_back(request, await form(request))
-        self._actions.cancel_job(request.path_params["name"])
+        await api.cancel_job(self._services, {"name": request.path_params["name"]})
         return back
 
     async def run(self, request: Request) -> Response:
@@ -318,7 +310,7 @@ class Pages:
         appliance = self._daemon.appliance
         runs = appliance.store.history(job=view.job.name, limit=_STRIP)
         strip = pages_svg.history_bars(runs, self._time_zone(), places=_STRIP)
-        return Card(view, state.next_used(appliance, view, now), Markup(strip))  # noqa: S704 - it escapes its texts
+        return Card(view, next_selected_slot(appliance, view, now), Markup(strip))  # noqa: S704 - it escapes its texts
 
     def _newest_reports(self) -> dict[str, Any]:
         all_reports = report_files.reports(self._daemon.appliance)

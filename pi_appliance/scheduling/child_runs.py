@@ -43,7 +43,13 @@ class ChildRuns:
         self._closed = False
 
     async def start(
-        self, job: str, trigger: Trigger, *, due: str | None = None, ended: Callable[[int], None] = lambda _: None
+        self,
+        job: str,
+        trigger: Trigger,
+        *,
+        due: str | None = None,
+        as_scheduled: bool = False,
+        ended: Callable[[int], None] = lambda _: None,
     ) -> None:
         """Start a run of `job` for the slot or request `due`, or to resume. It records its result itself.
 
@@ -51,6 +57,7 @@ class ChildRuns:
             job: the name of the job.
             trigger: what starts it.
             due: a slot, a request, `RESUME` or None.
+            as_scheduled: treat a manual run like a scheduled one.
             ended: receives the exit status, as long as this process lives.
 
         Raises:
@@ -71,6 +78,8 @@ class ChildRuns:
         ]
         if due is not None:
             argv += ["--resume"] if due == RESUME else ["--slot", due]
+        if as_scheduled:
+            argv.append("--as-scheduled")
         async with self._starting:
             if self._closed:
                 raise Unavailable(f"{job} is not started: the appliance is stopping")

@@ -461,7 +461,7 @@ def _has_entries(file: Path) -> bool:
         return False
 
 
-_TODO = "cron has no entry for it and will not start it; put it there with: pi-appliance jobs install"
+NO_ENTRY = "cron has no entry for it and will not start it; put it there with: pi-appliance jobs install"
 
 
 def missing_entries(config: Config) -> list[str]:
@@ -482,4 +482,4 @@ def missing_entries(config: Config) -> list[str]:
 
 def missing_entry_notes(config: Config) -> list[str]:
     """Return a line for the owner for each of these jobs."""
-    return [f"{name}: {_TODO}" for name in missing_entries(config)]
+    return [f"{name}: {NO_ENTRY}" for name in missing_entries(config)]

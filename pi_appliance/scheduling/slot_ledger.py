@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
 from pi_appliance.config import units
 from pi_appliance.config.model import Job, NotifyTargets
@@ -11,7 +10,6 @@ from pi_appliance.scheduling import due as plan
 from pi_appliance.scheduling import instants
 from pi_appliance.scheduling.appliance import Appliance
 from pi_appliance.scheduling.schedule import Cron, Every, is_selected, uniform_for_slot
-from pi_appliance.storage import model
 from pi_appliance.storage.history import AccountedSlots, ScheduleCursor, slot_key
 from pi_appliance.storage.model import Outcome, Run, Trigger
 
@@ -231,17 +229,6 @@ class RunIndex:
     def find(self, slot: str) -> Run | None:
         """Return the run that accounts for `slot`."""
         return self.single.get(slot) or next((run for run in self.ranges if _covers_slot(run, slot)), None)
-
-
-def serialize_slot(account: SlotStatus) -> dict[str, Any]:
-    """Return `account` as JSON values."""
-    return {
-        "job": account.job,
-        "slot": model.iso_time(account.at),
-        "run": account.run.id if account.run else None,
-        "outcome": account.run.outcome if account.run else None,
-        "summary": account.reason,
-    }
 
 
 def slot_statuses(appliance: Appliance, job: Job, now: datetime) -> Iterator[SlotStatus]:

@@ -100,7 +100,7 @@ def hand_over(argv: list[str]) -> int | None:
         configuration runs. The command then executes the run itself.
 
     """
-    is_child = os.environ.pop(NO_HANDOVER, None)  # popped, so that the job does not see it
+    is_child = NO_HANDOVER in os.environ
     if is_child or len(argv) != 7 or argv[:2] != ["jobs", "run"] or argv[5] != "--config":
         return None
     if argv[3:5] not in (["--trigger", "cron"], ["--by", "cron"]):

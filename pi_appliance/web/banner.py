@@ -5,11 +5,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from pi_appliance.jobs.serializers import failed_run
 from pi_appliance.music.alarms.service import Alarm, alarms
 from pi_appliance.scheduling.appliance import JobView
 from pi_appliance.storage.model import Run
 from pi_appliance.system.clock import ClockState
-from pi_appliance.web import state
 from pi_appliance.web.interface import Daemon, Scheduler
 
 _MAX_FAILURES = 3  # shown
@@ -27,7 +27,7 @@ class Banner:
 
 def of(daemon: Daemon, views: Sequence[JobView], now: datetime) -> Banner:
     """Return the banner of `daemon`, whose jobs are `views`."""
-    found = [run for view in views if (run := state.failure(daemon.appliance, view))]
+    found = [run for view in views if (run := failed_run(daemon.appliance, view))]
     found.sort(key=lambda run: (run.started, run.id), reverse=True)
     ringing = [alarm for alarm in alarms(daemon.appliance, now) if alarm.session]
     return Banner(_sentences(daemon.scheduler), ringing, found[:_MAX_FAILURES], len(found[_MAX_FAILURES:]))

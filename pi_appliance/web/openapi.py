@@ -96,6 +96,22 @@ _RUN: Mapping[str, Schema] = {
     "attempts": _WHOLE,
     "progress": _or_none(_NUMBER),
 }
+_SLOT_PROPERTIES: Mapping[str, Schema] = {
+    "job": _TEXT,
+    "slot": _INSTANT,
+    "local": {**_INSTANT, "description": "the slot in the time zone of its job"},
+    "starts_at": _INSTANT,
+    **dict.fromkeys(("selected", "used", "skipped"), _FLAG),
+}
+_SLOT = _object(_SLOT_PROPERTIES)
+_SLOT_STATUS = _object(
+    {
+        **{name: _SLOT_PROPERTIES[name] for name in ("job", "slot", "local")},
+        "run": _or_none(_WHOLE),
+        "outcome": _or_none(_TEXT),
+        "summary": _TEXT,
+    }
+)
 _POST: Mapping[str, Schema] = {
     **dict.fromkeys(("id", "part", "parts", "attempts"), _WHOLE),
     **dict.fromkeys(("job", "slot", "network", "text", "state", "cost"), _TEXT),
@@ -142,15 +158,37 @@ RESPONSES: Mapping[str, Schema] = {
     "State": _object({**_MUSIC, "scheduler": _ANY, "jobs": _list(_schema_ref("Job"))}),
     "Job": _object({"job": _TEXT, "kind": _TEXT, "depends_on": _list(_TEXT), "failing": _FLAG}, more=True),
     "Jobs": _list(_schema_ref("Job")),
-    "Started": _object({"started": _TEXT}, more=True),
-    "Cancelled": _object({"cancelled": _WHOLE}),
+    "Started": _object({"job": _TEXT, "run": _WHOLE}),
+    "Cancelled": _object({"job": _TEXT, "cancelled": _WHOLE}),
     "Pause": _object(
-        {"job": _TEXT, "paused": _or_none(_object({"since": _INSTANT, "until": _or_none(_INSTANT)}, more=True))}
+        {
+            "job": _TEXT,
+            "paused": _or_none(_object({"since": _INSTANT, "until": _or_none(_INSTANT)})),
+            "next": _or_none(_SLOT),
+        }
     ),
-    "Slots": _list(
-        _object({"job": _TEXT, "slot": _INSTANT, "run": _or_none(_WHOLE), "outcome": _or_none(_TEXT), "summary": _TEXT})
+    "Explanation": _object({"job": _TEXT, "explanation": _list(_TEXT)}),
+    "Slots": _list(_SLOT_STATUS),
+    "NextSlots": _list(_object({**_SLOT_PROPERTIES, "result": _TEXT})),
+    "Simulation": _object(
+        {
+            "from": _INSTANT,
+            "to": _INSTANT,
+            "slots": _list(
+                _object(
+                    {
+                        **dict.fromkeys(("job", "slot", "local", "zone", "result"), _TEXT),
+                        "starts_at": _or_none(_INSTANT),
+                        "run": _or_none(_object(_RUN)),
+                    }
+                )
+            ),
+            "changes": _list(_object({"at": _INSTANT, **dict.fromkeys(("day", "zone", "before", "after"), _TEXT)})),
+            "omitted": {**_WHOLE, "description": "slots beyond the limit, counted up to 10,000"},
+            "notes": _list(_TEXT),
+        }
     ),
-    "Runs": _list(_object(_RUN)),
+    "History": _list({"anyOf": [_object(_RUN), _SLOT_STATUS]}),
     "Run": _object({**_RUN, "log": _TEXT}),
     "Reports": _list(_REPORT),
     "DatedReports": _list(_object({"date": _TEXT, "files": _list(_REPORT)})),
@@ -183,7 +221,7 @@ RESPONSES: Mapping[str, Schema] = {
         }
     ),
     "RunRequest": _object({"request": _WHOLE, "job": _TEXT, "run_at": _INSTANT}),
-    "Skip": _object({"job": _TEXT, "skipped": _or_none(_INSTANT)}),
+    "Skip": _object({"job": _TEXT, "skipped": _or_none(_INSTANT), "slot": _SLOT}),
     "UsbDrive": _object(
         {
             "name": _TEXT,

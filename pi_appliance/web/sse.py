@@ -15,6 +15,7 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from pi_appliance.errors import ApplianceError
+from pi_appliance.jobs import serializers
 from pi_appliance.web import state
 from pi_appliance.web.interface import Daemon
 
@@ -250,7 +251,7 @@ class StateFeed:
                 store, previous = self._daemon.appliance.store, version
                 version = store.version()
                 if version != previous or polls % _POLLS_PER_REFRESH == 0 or _is_any_running(jobs):
-                    jobs = state.jobs(self._daemon.appliance, self._now())
+                    jobs = serializers.jobs(self._daemon.appliance, self._now())
                 current = jobs, state.scheduler(self._daemon.scheduler)
                 if current != announced:
                     announced = current

@@ -26,22 +26,22 @@ def last_minute() -> str:
 
 def test_a_paused_job_is_not_run_by_its_slots_but_by_hand(installation: Installation) -> None:
     installation.write(MINUTELY)
-    assert "tick pauses until you resume it" in installation.run("jobs", "pause", "tick").stdout
+    assert "tick is paused until you resume it" in installation.run("jobs", "pause", "tick").stdout
     assert "paused" in installation.run("jobs", "list").stdout
-    assert installation.json("jobs", "list")[0]["paused"] is True
+    assert installation.json("jobs", "list")[0]["paused"]["until"] is None
     assert "skipped: paused" in installation.run("jobs", "next", "tick").stdout
     assert installation.run("jobs", "run", "tick", "--trigger", "cron").returncode == 0
     assert (installation.last("tick")["outcome"], installation.last("tick")["summary"]) == ("skipped", "paused")
     assert installation.run("jobs", "run", "tick").returncode == 0
     assert installation.last("tick")["outcome"] == "succeeded"
-    assert "tick goes on; next slot: " in installation.run("jobs", "resume", "tick").stdout
+    assert "tick is resumed; next slot: " in installation.run("jobs", "resume", "tick").stdout
     assert "skipped: paused" not in installation.run("jobs", "next", "tick").stdout
 
 
 @pytest.mark.parametrize(
     ("words", "status", "says"),
     [
-        (("pause", "tick", "--for", "soon"), 2, "write a length of time"),
+        (("pause", "tick", "--for", "soon"), 2, "must be a length of time"),
         (("pause", "tik"), 2, "did you mean 'tick'?"),
         (("pause", "hand"), 1, "hand has no schedule, so there is nothing to pause"),
         (("resume", "tick"), 1, "tick does not pause"),
@@ -59,8 +59,9 @@ def test_what_cannot_be_is_told_in_one_line(
 
 def test_a_pause_for_a_while_says_until_when_and_one_for_ages_is_for_good(installation: Installation) -> None:
     installation.write(MINUTELY)
-    assert "tick pauses until " in installation.run("jobs", "pause", "tick", "--for", "2h").stdout
-    assert "tick pauses until you resume it" in installation.run("jobs", "pause", "tick", "--for", "99999999d").stdout
+    assert "tick is paused until " in installation.run("jobs", "pause", "tick", "--for", "2h").stdout
+    refused = installation.run("jobs", "pause", "tick", "--for", "99999999d")
+    assert (refused.returncode, "'for' must be from 1s to 3650d" in refused.stderr) == (2, True)
 
 
 def test_a_run_that_is_cancelled_ends_with_all_it_started(installation: Installation) -> None:
@@ -136,7 +137,7 @@ def test_slots_that_cron_did_not_start_are_told_with_the_next_one(installation: 
 
 def test_slots_are_shown_without_a_hole_as_a_table_and_as_values(installation: Installation) -> None:
     installation.write(MINUTELY)
-    assert installation.run("jobs", "history", "--slots").stdout == "no slot has come yet\n"
+    assert installation.run("jobs", "history", "--slots").stdout == "there are no past slots yet\n"
     installation.run("jobs", "run", "tick", "--trigger", "cron")
     slot = installation.json("jobs", "history", "--slots")[-1]  # the minute may have passed since
     assert (slot["job"], slot["outcome"], slot["run"]) == ("tick", "succeeded", 1)

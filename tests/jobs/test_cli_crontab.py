@@ -18,7 +18,7 @@ from click.testing import CliRunner
 
 from pi_appliance.config.loader import load_config, machine_zone
 from pi_appliance.errors import ConfigError, Refused
-from pi_appliance.jobs.cli.crontab import install, plan, program, uninstall
+from pi_appliance.jobs.cli import install, plan, program, uninstall
 from pi_appliance.scheduling.crontab import (
     UserCrontab,
     build_entries,
@@ -117,7 +117,7 @@ def test_the_help_ends_with_the_exit_statuses(command: click.Command) -> None:
 def test_the_help_says_the_one_byte_that_is_not_given_back(crontab: Crontab, command: click.Command) -> None:
     text = " ".join(CliRunner().invoke(command, ["--help"]).stdout.split())
     assert "byte for byte" in text
-    assert "newline, which crontab itself refuses" in text
+    assert "newline, which crontab itself rejects" in text
     assert not crontab.set(b"0 1 * * * true"), "if cron takes such a table, the help must promise more"
 
 

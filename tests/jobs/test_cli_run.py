@@ -302,7 +302,7 @@ def test_what_is_no_slot_is_refused_and_claims_nothing(installation, slot):
     installation.write("daily:\n  kind: command\n  schedule: '@daily'\n  with: {run: ['true']}")
     done = installation.run("jobs", "run", "daily", "--slot", os.fsdecode(slot))
     assert done.returncode == 2
-    assert "is no slot" in done.stderr
+    assert "is not a slot" in done.stderr
     assert installation.json("jobs", "history") == []
 
 
@@ -311,7 +311,7 @@ def test_numbers_and_names_that_nothing_can_bear_are_unknown(installation, words
     installation.write("a:\n  kind: command\n  with: {run: ['true']}")
     done = installation.run("jobs", *words)
     assert done.returncode == 2
-    assert "is called" in done.stderr
+    assert "must be a" in done.stderr
 
 
 @pytest.mark.parametrize("due", ["2026-05-01T06:01:00Z", "2026-05-01T06:00:01Z"])

@@ -62,7 +62,7 @@ def day(date: str) -> tuple[str, ...]:
 def test_a_year_of_slots_is_told_with_the_changes_of_the_clock_between_them(home: Installation) -> None:
     lines = home.run("jobs", "simulate", "night", "--from", "2027-03-27", "--to", "2027-03-28").stdout.splitlines()
     assert lines == [
-        "SLOT                         JOB    WHAT BECOMES OF IT",
+        "SLOT                         JOB    RESULT",
         "Sat 2027-03-27 02:00 +01:00  night  runs",
         "Sat 2027-03-27 02:30 +01:00  night  runs",
         "-- Sun 2027-03-28 02:00 becomes 03:00 --",
@@ -81,12 +81,18 @@ def test_a_fixed_time_that_is_left_out_runs_at_the_jump_and_jitter_says_when(hom
     found = simulated(home, "fixed", *day("2027-03-28"))
     assert [slot["local"] for slot in found["slots"]] == ["2027-03-28T03:00:00+02:00", "2027-03-28T06:00:00+02:00"]
     assert found["changes"] == [
-        {"at": "2027-03-28T01:00:00Z", "zone": "Europe/Berlin", "before": "02:00", "after": "03:00"}
+        {
+            "at": "2027-03-28T01:00:00Z",
+            "day": "Sun 2027-03-28",
+            "zone": "Europe/Berlin",
+            "before": "02:00",
+            "after": "03:00",
+        }
     ]
     for slot in found["slots"]:
-        assert slot["slot"][:14] == slot["starts"][:14]  # the same hour
-        assert "00:00Z" <= slot["starts"][14:] < "10:00Z"
-    assert {slot["starts"][14:] for slot in found["slots"]} != {"00:00Z"}
+        assert slot["slot"][:14] == slot["starts_at"][:14]  # the same hour
+        assert "00:00Z" <= slot["starts_at"][14:] < "10:00Z"
+    assert {slot["starts_at"][14:] for slot in found["slots"]} != {"00:00Z"}
     shown = home.run("jobs", "simulate", "fixed", *day("2027-03-28")).stdout
     assert "STARTS" in shown
     assert shown.splitlines()[2].split()[5].startswith("03:0")
@@ -96,7 +102,7 @@ def test_the_chance_is_the_one_that_jobs_next_tells(home: Installation) -> None:
     coming = home.json("jobs", "next", "draw", "--count", "30")
     dates = [coming[0]["slot"][:10], coming[-1]["slot"][:10]]
     foretold = {
-        slot["slot"]: slot["becomes"] for slot in simulated(home, "draw", "--from", dates[0], "--to", dates[1])["slots"]
+        slot["slot"]: slot["result"] for slot in simulated(home, "draw", "--from", dates[0], "--to", dates[1])["slots"]
     }
     for slot in coming[:20]:  # within these days, whatever the zone
         assert foretold[slot["slot"]] == ("runs" if slot["selected"] else "skipped by chance")
@@ -105,7 +111,7 @@ def test_the_chance_is_the_one_that_jobs_next_tells(home: Installation) -> None:
 def test_a_slot_that_was_used_says_what_came_of_it(home: Installation) -> None:
     ran = home.json("jobs", "run", "night", "--slot", "2026-05-01T00:00:00Z")
     found = simulated(home, "night", *day("2026-05-01"))
-    assert [(slot["slot"], slot["becomes"]) for slot in found["slots"]] == [
+    assert [(slot["slot"], slot["result"]) for slot in found["slots"]] == [
         ("2026-05-01T00:00:00Z", "used"),
         ("2026-05-01T00:30:00Z", "would have run"),
     ]
@@ -141,14 +147,14 @@ def test_more_than_the_limit_is_left_off_and_said(home: Installation) -> None:
     done = home.run("jobs", "simulate", "tick", *day("2027-06-01"), "--limit", "3")
     assert len(done.stdout.splitlines()) == 4
     assert "00:00:10 +02:00  tick" in done.stdout
-    assert "8,637 further slots are left off" in done.stderr
+    assert "8,637 more slots are not shown" in done.stderr
     done = home.run("jobs", "simulate", "tick", "--from", "2027-01-01", "--to", "2030-01-01", "--limit", "3")
-    assert "10,000 or more further slots" in done.stderr
+    assert "10,000 or more more slots" in done.stderr
 
 
 def test_jobs_without_slots_say_why(home: Installation) -> None:
     done = home.run("jobs", "simulate", "boot", "hand", *day("2027-06-01"))
-    assert (done.returncode, done.stdout) == (0, "no slot in that time\n")
+    assert (done.returncode, done.stdout) == (0, "there are no slots in this period\n")
     assert "boot runs when the machine starts" in done.stderr
     assert "hand has no schedule" in done.stderr
 
@@ -156,10 +162,16 @@ def test_jobs_without_slots_say_why(home: Installation) -> None:
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (("--from", "tomorrow", "--to", "2027-06-01"), "'tomorrow' is no date; write one such as 2027-03-28"),
-        (("--from", "2027-02-30", "--to", "2027-06-01"), "'2027-02-30' is no date"),
-        (("--from", "2027-06-02", "--to", "2027-06-01"), "it lies before --from"),
-        (("--from", "0001-01-01", "--to", "9999-12-31"), "'0001-01-01' is no date"),
+        (("--from", "tomorrow", "--to", "2027-06-01"), "'from' must be a date such as 2027-03-28"),
+        (
+            ("--from", "2027-02-30", "--to", "2027-06-01"),
+            "'from' must be a date such as 2027-03-28; there is no '2027-02-30'",
+        ),
+        (("--from", "2027-06-02", "--to", "2027-06-01"), "'to' is before 'from'"),
+        (
+            ("--from", "0001-01-01", "--to", "9999-12-31"),
+            "'from' must be a date such as 2027-03-28; there is no '0001-01-01'",
+        ),
         (("nigth", *day("2027-06-01")), "did you mean 'night'?"),
         ((*day("2027-06-01"), "--zone", "Europe/Berln"), "did you mean 'Europe/Berlin'?"),
         ((*day("2027-06-01"), "--zone", "Europe"), "no time zone is called 'Europe'"),

@@ -201,7 +201,7 @@ def test_a_job_to_be_used_once_pauses_itself_and_rings_on_after_a_restart_all_th
 
 def test_cron_finds_the_slot_skipped(installation):
     installation.write("one:\n  kind: command\n  schedule: '@hourly'\n  started-by: cron\n  with: {run: ['true']}")
-    assert installation.run("jobs", "skip", "one").stdout.startswith("one leaves out ")
+    assert installation.run("jobs", "skip", "one").stdout.startswith("one will skip its slot of ")
     first, second = installation.json("jobs", "next", "one", "--count", "2")
     assert (first["skipped"], first["selected"], second["skipped"], second["selected"]) == (True, False, False, True)
     assert "skipped by a person" in installation.run("jobs", "next").stdout
@@ -223,7 +223,7 @@ def test_to_skip_and_to_unskip_is_told(installation):
         installation.run("jobs", "skip", "one").stdout,
         installation.run("jobs", "unskip", "one").stdout,
     )
-    assert skipped.replace("leaves out", "uses") == unskipped
+    assert skipped.replace("skip", "use") == unskipped
     installation.write(PLAIN)
     refused = installation.run("jobs", "skip", "one")
     assert (refused.returncode, refused.stderr) == (

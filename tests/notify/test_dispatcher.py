@@ -212,7 +212,7 @@ def test_a_store_that_fails_is_told_once_and_does_not_end_the_daemon(appliance, 
 
 def test_neither_a_run_nor_the_daemon_loads_what_sends(installation):
     code = (
-        "import sys, pi_appliance.jobs.cli.group, pi_appliance.daemon_cli\n"
+        "import sys, pi_appliance.jobs.cli, pi_appliance.daemon_cli\n"
         "print([name for name in ('apprise', 'httpx', 'urllib.request') if name in sys.modules])"
     )
     done = subprocess.run(

@@ -18,7 +18,7 @@ def test_the_state_is_the_player_and_the_jobs(world: World) -> None:
     assert state["player"]["track"]["title"] == "Blue Train"
     assert (state["player"]["elapsed"], state["player"]["volume"], state["player"]["queue_length"]) == (61.0, 40, 2)
     assert (state["error"], state["fallback"]) == ("", False)
-    assert state["jobs"] == world.ask("/api/v1/jobs").json
+    assert world.ask("/api/v1/jobs").json == [{**each, "problem": None} for each in state["jobs"]]
     nothing = dict.fromkeys(("started_by", "chance", "paused", "next", "next_used", "running", "last"))
     assert state["jobs"] == [{"job": "hello", "kind": "command", "depends_on": [], "failing": False, **nothing}]
 
@@ -70,8 +70,8 @@ WRONG = [
     ("/api/v1/player/play", {"position": 9}, 409, "there is nothing at position 9; the queue holds 2"),
     ("/api/v1/player/paus", {}, 404, "no command of the player is called 'paus'; did you mean 'pause'?"),
     ("/api/v1/jobs/helo/run", {}, 404, "no job is called 'helo'; did you mean 'hello'?"),
-    ("/api/v1/jobs/hello/run", {"rm": "-rf"}, 400, "run takes no arguments"),
-    ("/api/v1/runs?limit=0", None, 400, "'limit' must be a whole number from 1 to 500"),
+    ("/api/v1/jobs/hello/run", {"rm": "-rf"}, 400, "run takes no 'rm'; known: as_scheduled, name, resume, slot"),
+    ("/api/v1/runs?count=0", None, 400, "'count' must be a whole number from 1 to 10000"),
     ("/api/v1/runs?job=helo", None, 404, "no job is called 'helo'; did you mean 'hello'?"),
     ("/api/v1/runs?jobs=hello", None, 400, "runs takes no 'jobs'; did you mean 'job'?"),
     ("/api/v1/runs/7", None, 404, "no run is called '7'; there are none yet"),
@@ -117,7 +117,7 @@ def test_a_player_that_is_lost_in_the_middle_is_503(world: World) -> None:
 
 def test_a_run_is_started_and_told(world: World) -> None:
     answer = world.ask("/api/v1/jobs/hello/run", {})
-    assert (answer.status, answer.json) == (202, {"started": "hello"})
+    assert (answer.status, answer.json) == (202, {"job": "hello", "run": 1})
     runs = world.eventually(lambda: [run for run in world.ask("/api/v1/runs?job=hello").json if run["outcome"]])
     assert (runs[0]["outcome"], runs[0]["trigger"], runs[0]["id"]) == ("succeeded", "manual", 1)
     assert world.ask("/api/v1/runs/1").json["log"] == "good morning\n"

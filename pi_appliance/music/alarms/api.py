@@ -82,20 +82,6 @@ async def announce(services: Services, values: Values) -> object:
     return {"request": request.id, "job": request.job, "run_at": model.iso_time(request.run_at)}
 
 
-async def skip_slot(services: Services, values: Values) -> object:
-    """Skip the next scheduled time of any job."""
-    slot = services.appliance.skip_slot(values["name"], now=services.now())
-    services.daemon.wake()
-    return {"job": slot.job, "skipped": model.iso_time(slot.at)}
-
-
-async def unskip_slot(services: Services, values: Values) -> object:
-    """Undo `skip_slot`."""
-    slot = services.appliance.unskip_slot(values["name"], now=services.now())
-    services.daemon.wake()
-    return {"job": slot.job, "skipped": None}
-
-
 def _alarm_name(services: Services, values: Values) -> str:
     return values["job"] or service.only_alarm(services.appliance)
 

@@ -1,27 +1,13 @@
-"""The operations on alarms, the sleep timer and announcements, and on scheduled times that are skipped."""
+"""The operations on alarms, the sleep timer and announcements."""
 
 from collections.abc import Sequence
 
-from pi_appliance.operations import Argument, Operation, integer, text
+from pi_appliance.operations import Argument, Operation, duration, integer, text
 
 _API = "pi_appliance.music.alarms.api"
 _TEXT = "pi_appliance.music.cli.text"
 _JOB = text("job", "the alarm; not needed if there is only one", 100, positional=True, example="wake")
 _RINGING = text("job", "the alarm; without it, every alarm that rings", 100, positional=True, example="wake")
-_NAME = text("name", "the job", 100, required=True, positional=True)
-
-
-def _length(name: str, description: str) -> Argument:
-    def parse(value: object) -> str:
-        from pi_appliance.config import units  # noqa: PLC0415 - the command line imports this module at every start
-
-        if not isinstance(value, str):
-            raise ValueError
-        units.parse_duration(value)
-        return value
-
-    expected = "a length of time such as 90s, 15m or 1h30m"
-    return Argument(name=name, help=description, expected=expected, parse=parse, schema={"type": "string"})
 
 
 def _alarm_operation(command: str, summary: str, argument: Argument, method: str = "POST") -> Operation:
@@ -76,10 +62,10 @@ OPERATIONS: Sequence[Operation] = (
         summary="Set the sleep timer, in place of an active one.",
         handler=f"{_API}:set_sleep_timer",
         arguments=(
-            _length("in", "how long the music still plays"),
+            duration("in", "how long the music still plays"),
             text("at", "the time of day at which it stops"),
             text("play_out", "then play the track, album or queue to its end"),
-            _length("fade", "how long it fades out"),
+            duration("fade", "how long it fades out"),
         ),
         result="Sleep",
         status=202,
@@ -104,21 +90,5 @@ OPERATIONS: Sequence[Operation] = (
         result="RunRequest",
         status=202,
         example={"text": "dinner is ready"},
-    ),
-    Operation(
-        path="/jobs/{name}/skip",
-        summary="Skip the next scheduled time of a job.",
-        handler=f"{_API}:skip_slot",
-        arguments=(_NAME,),
-        result="Skip",
-        example={"name": "daily"},
-    ),
-    Operation(
-        path="/jobs/{name}/unskip",
-        summary="Run a job although its next scheduled time was to be skipped.",
-        handler=f"{_API}:unskip_slot",
-        arguments=(_NAME,),
-        result="Skip",
-        example={"name": "daily"},
     ),
 )

@@ -9,10 +9,10 @@ export function showBanner({ scheduler, jobs }) {
   steps = Math.min(steps ?? scheduler.steps, scheduler.steps); // an appliance that starts anew counts anew
   const stepped = document.getElementById("stepped");
   stepped.hidden = scheduler.steps === steps;
-  if (!stepped.hidden) stepped.textContent = `While this page was open, ${scheduler["last-step"]}.`;
+  if (!stepped.hidden) stepped.textContent = `While this page was open, ${scheduler.last_step}.`;
   const { clock, trouble } = scheduler;
   const rung = jobs.filter((job) => job.kind === "music" && job.running).map((job) => [seen(job), /^snoozing/.test(job.last.status_text)]);
-  const key = JSON.stringify([rung, clock, scheduler["clock-wait"], trouble, jobs.filter((job) => job.failing).map(seen)]);
+  const key = JSON.stringify([rung, clock, scheduler.clock_wait, trouble, jobs.filter((job) => job.failing).map(seen)]);
   if (key !== drawn) draw(key);
 }
 

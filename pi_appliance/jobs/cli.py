@@ -1,0 +1,351 @@
+"""The commands of `pi-appliance jobs` that are not operations.
+
+`run` shows output and progress while the job runs, and works without a daemon. `plan`, `install` and
+`uninstall` edit the crontab of the user who calls them, which the daemon cannot.
+"""
+
+import json
+import os
+import re
+import shutil
+import sys
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from random import SystemRandom
+from typing import Any, ParamSpec
+from zoneinfo import ZoneInfo
+
+import click
+
+from pi_appliance.cli import client
+from pi_appliance.cli.terminal import ProgressLine, config_option, json_option
+from pi_appliance.config import loader
+from pi_appliance.errors import ConfigError, Refused, Unavailable
+from pi_appliance.jobs import runner
+from pi_appliance.jobs.notifications import deliver_notifications
+from pi_appliance.jobs.operations import OPERATIONS, RUN, SLOT_PATTERN
+from pi_appliance.jobs.text import one_run
+from pi_appliance.operations import Values
+from pi_appliance.scheduling import crontab
+from pi_appliance.scheduling.appliance import Appliance
+from pi_appliance.scheduling.crontab import CrontabChange, SystemCrontab, UserCrontab, current_user, find_user
+from pi_appliance.storage import model
+from pi_appliance.storage.model import RESUME, Outcome, Trigger
+from pi_appliance.system.process import StopSignal
+from pi_appliance.system.runtime_socket import NO_HANDOVER
+
+P = ParamSpec("P")
+Command = Callable[..., Any]
+_TEMPORARY = 75  # as in sysexits.h: try again later
+_POLL_INTERVALS = 0.05, 0.5  # seconds between two looks at a run of the daemon: the first, and the longest
+
+
+@click.group("jobs")
+def command() -> None:
+    """Run, list, preview and remember jobs."""
+
+
+def _check_slot(_: click.Context, __: click.Parameter, value: str | None) -> str | None:
+    """Return `value` if it can be a slot. A misspelt one would claim a slot that never comes."""
+    if value is None or re.fullmatch(SLOT_PATTERN, value, re.ASCII):
+        return value
+    raise click.BadParameter(f"{value!r} is not a slot; write it as the history does, such as 2026-05-01T06:00:00Z")
+
+
+@command.command("run", short_help="Run one job now.")
+@click.argument("name")
+@click.option(
+    "--trigger", "trigger", type=click.Choice([str(each) for each in Trigger]), default="manual", help="What starts it."
+)
+@click.option(
+    "--slot",
+    metavar="SLOT",
+    callback=_check_slot,
+    help=f"{RUN.arguments[1].help[0].upper()}{RUN.arguments[1].help[1:]}.",
+)
+@click.option("--as-scheduled", is_flag=True, help="Use the current slot, or the next one, and let the chance decide.")
+@click.option("--resume", is_flag=True, help="Only complete work that earlier runs left unfinished.")
+@json_option
+@config_option
+def run(
+    name: str, trigger: str, slot: str | None, as_scheduled: bool, resume: bool, as_json: bool, config: Path
+) -> None:
+    """Run the job NAME now and show how it ends. The chance applies to scheduled runs only.
+
+    The daemon runs it, if there is one. Ctrl-C stops the run.
+
+    \b
+    Exit status:
+      0   it succeeded, or was skipped as intended
+      1   it failed, was stopped, misfired, or the outcome is not known
+      2   NAME or the configuration is wrong; nothing was run
+      75  something could not be reached; try again later
+    """
+    is_child = os.environ.pop(NO_HANDOVER, None)  # removed, so that the job does not see it
+    is_manual = trigger == Trigger.MANUAL
+    line = ProgressLine()
+
+    def write_output(chunk: bytes) -> None:
+        line.clear()
+        sys.stdout.buffer.write(chunk)
+        sys.stdout.buffer.flush()
+
+    listener = runner.Listener()
+    if is_manual and not as_json:
+        listener = runner.Listener(
+            on_output=tolerate_closed_pipe(write_output), on_progress=tolerate_closed_pipe(line.show)
+        )
+
+    def report(ended: Mapping[str, Any]) -> None:
+        line.clear()
+        if as_json:
+            click.echo(json.dumps(ended))
+        elif not _is_good(ended):  # cron mails all output, so there is output only about trouble
+            log_hint = f"; see: pi-appliance jobs log {ended['id']}" if ended["attempts"] else ""
+            click.echo(one_run(ended) + log_hint, err=True)
+        elif is_manual:
+            click.echo(one_run(ended))
+
+    values = RUN.parse(
+        {"name": name, "as_scheduled": as_scheduled, "resume": resume, **({"slot": slot} if slot else {})}
+    )
+    ended = None
+    if is_manual and not is_child:
+        ended = _run_by_daemon(config, values, listener)
+    if ended is not None:
+        report(ended)
+    else:
+        ended = _run_here(config, values, Trigger(trigger), listener, report)
+    if not _is_good(ended):
+        raise SystemExit(_TEMPORARY if ended["details"].get("unavailable") else 1)
+
+
+def _is_good(run: Mapping[str, Any]) -> bool:
+    return run["outcome"] in (Outcome.SUCCEEDED, Outcome.SKIPPED)
+
+
+def _run_here(
+    config: Path,
+    values: Values,
+    trigger: Trigger,
+    listener: runner.Listener,
+    report: Callable[[Mapping[str, Any]], None],
+) -> Mapping[str, Any]:
+    """Run the job in this process, report its end, and send the notifications."""
+    name, slot = values["name"], RESUME if values["resume"] else values["slot"]
+    with Appliance.open(config) as appliance:
+        ended = runner.run(
+            appliance,
+            name,
+            trigger,
+            due=slot,
+            as_scheduled=values["as_scheduled"],
+            listener=listener,
+            random=SystemRandom(),
+        )
+        skipped_by_cron = ended.trigger is Trigger.CRON and ended.outcome is Outcome.SKIPPED
+        if skipped_by_cron and runner.has_pending_work(appliance, name):
+            # Without a daemon, pending posts would wait for the next slot that is used.
+            ended = runner.run(appliance, name, Trigger.CRON, due=RESUME, random=SystemRandom())
+        result = model.run_fields(ended) or {}
+        try:
+            report(result)
+        finally:  # last, because it may take long; not if this process was asked to stop
+            if ended.outcome is not Outcome.STOPPED:
+                deliver_notifications(appliance)
+    return result
+
+
+def _run_by_daemon(config: Path, values: Values, listener: runner.Listener) -> Mapping[str, Any] | None:
+    """Have the daemon run the job, and show output and progress until the run ends.
+
+    A signal to stop cancels the run.
+
+    Returns:
+        None if no daemon runs, or if it does not start the run, because another one is active. A run
+        in this process then waits, replaces the active one, or is skipped, as `concurrency` says.
+
+    """
+    connection = client.connect(str(config))
+    if connection is None:
+        return None
+    with StopSignal().installed() as stop:
+        try:
+            started: Any = client.call_daemon(connection, RUN, values)
+        except Refused:
+            return None
+        printed, interval, is_cancelled = 0, _POLL_INTERVALS[0], False
+        while True:
+            result: Any = _ask_daemon(config, "jobs log", {"run": started["run"], "start": printed})
+            output = result.pop("log")
+            if not result["outcome"]:
+                output = output.rstrip("\ufffd")  # part of a character, whose rest is not written yet
+            if output:
+                listener.on_output(output.encode())
+                printed += len(output)
+            if result["outcome"]:
+                return result  # type: ignore[no-any-return]
+            listener.on_progress(result["progress"], result["status_text"])
+            if stop.signal and not is_cancelled:
+                is_cancelled = True
+                with suppress(Refused):  # it has just ended
+                    _ask_daemon(config, "jobs cancel", {"name": values["name"]})
+            if is_cancelled:
+                time.sleep(_POLL_INTERVALS[0])
+            else:
+                stop.wait(interval)
+            interval = min(1.5 * interval, _POLL_INTERVALS[1])
+
+
+def _ask_daemon(config: Path, operation: str, values: Values) -> object:
+    """Return the result of `operation` from the daemon. Raises Unavailable if it does not answer."""
+    connection = client.connect(str(config))
+    if connection is None:
+        raise Unavailable("the daemon stopped before the run ended; see: pi-appliance jobs history")
+    return client.call_daemon(connection, next(each for each in OPERATIONS if each.command == operation), values)
+
+
+def tolerate_closed_pipe(write: Callable[P, None]) -> Callable[P, None]:
+    """Return `write`, which does nothing once the reader is gone. The run goes on to its end."""
+    is_closed = sys.stdout is None
+
+    def write_if_open(*args: P.args, **kwargs: P.kwargs) -> None:
+        nonlocal is_closed
+        if not is_closed:
+            try:
+                write(*args, **kwargs)
+            except OSError:
+                is_closed = True
+
+    return write_if_open
+
+
+# The crontab
+
+
+_BACKUP = "crontab.before"
+
+
+def _options(command: Command) -> Command:
+    for option in (
+        click.option("--user-name", metavar="NAME", help="Whose crontab, or the user of --system entries: root only."),
+        click.option(
+            "--system", is_flag=True, help="Use /etc/cron.d/pi-appliance instead of a user's crontab: root only."
+        ),
+        config_option,
+    ):
+        command = option(command)
+    return command
+
+
+@command.command("plan", short_help="Show what `jobs install` would change.")
+@_options
+def plan(config: Path, system: bool, user_name: str | None) -> None:
+    """Show, as a diff, what `jobs install` would change in the crontab. Nothing is changed.
+
+    \b
+    Exit status:
+      0   shown, or there is nothing to change
+      1   cron or its file refuses; the message says why
+      2   the configuration has problems
+      75  cron is not installed
+    """
+    config = _absolute_path(config)
+    change = _open_crontab(config, system, user_name).plan(_entries(config, system, user_name))
+    click.echo(change.diff() if change.has_changes else f"{change.name}: nothing to change")
+
+
+@command.command("install", short_help="Put jobs with `started-by: cron` into the crontab.")
+@_options
+def install(config: Path, system: bool, user_name: str | None) -> None:
+    """Put an entry for each job with `started-by: cron` into the crontab. All else in it stays, byte for byte.
+
+    A second call replaces the entries by those of the current configuration. A last line without a newline, which
+    crontab itself rejects, gets one.
+
+    \b
+    Exit status:
+      0   the entries are there
+      1   cron or its file refuses; the crontab is unchanged
+      2   the configuration has problems
+      75  cron is not installed, or the disk is full; the crontab is unchanged
+    """
+    config = _absolute_path(config)
+    entries = _entries(config, system, user_name)
+    count = "1 entry" if len(entries) == 1 else f"{len(entries) or 'no'} entries"
+    _report_change(
+        _open_crontab(config, system, user_name).install(entries), f"{count} of {loader.display_path(config)}"
+    )
+    if entries and not crontab.is_cron_running():
+        click.echo("pi-appliance: cron itself does not run; start it with: sudo systemctl enable --now cron", err=True)
+
+
+@command.command("uninstall", short_help="Remove those entries from the crontab.")
+@_options
+def uninstall(config: Path, system: bool, user_name: str | None) -> None:
+    """Remove the entries of this configuration from the crontab. All else in it stays, byte for byte.
+
+    A last line without a newline, which crontab itself rejects, has one now.
+
+    \b
+    Exit status:
+      0   no entry is left
+      1   cron or its file refuses; the crontab is unchanged
+      75  cron is not installed, or the disk is full; the crontab is unchanged
+    """
+    config = _absolute_path(config)
+    removed = _open_crontab(config, system, user_name).uninstall()
+    _report_change(removed, f"no entry of {loader.display_path(config)} any more")
+
+
+def program(called: str, python: str) -> list[str]:
+    """Return the command that starts this program from any folder.
+
+    Args:
+        called: The path by which it was started. If this is a link, it survives an update.
+        python: The interpreter, which the program is usually beside.
+
+    """
+    beside = Path(python).with_name("pi-appliance")
+    for path in (Path(called).absolute(), beside):
+        if path.name == beside.name and shutil.which(path):
+            return [str(path)]
+    return [python, "-m", "pi_appliance"]
+
+
+def _entries(config: Path, system: bool, user_name: str | None) -> list[str]:
+    if shutil.which("crontab") is None:
+        raise Unavailable("cron is not installed; run: sudo apt install cron")
+    user = (user_name or current_user()) if system else None
+    if user:
+        find_user(user)
+    return crontab.build_entries(
+        loader.load_config(config),
+        program(sys.argv[0], sys.executable),
+        zone=ZoneInfo(loader.machine_zone()),
+        now=datetime.now(UTC),
+        user=user,
+    )
+
+
+def _open_crontab(config: Path, system: bool, user_name: str | None) -> UserCrontab | SystemCrontab:
+    if system:
+        return SystemCrontab(config)
+    user = None if user_name == current_user() else user_name
+    try:
+        backup = loader.load_config(config).state_dir / _BACKUP
+    except ConfigError:  # entries can be removed with a wrong configuration too
+        backup = None
+    return UserCrontab(config, user=user, backup=backup)
+
+
+def _absolute_path(config: Path) -> Path:
+    """Return the absolute path of `config`, which identifies its entries from any working directory."""
+    return config.parent.resolve() / config.name
+
+
+def _report_change(change: CrontabChange, state: str) -> None:
+    click.echo(f"{change.name}: {state}" if change.has_changes else f"{change.name}: {state}; nothing to change")

@@ -1,0 +1,83 @@
+"""Conversion of jobs, slots and reports to JSON values."""
+
+from datetime import datetime
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from pi_appliance.scheduling.appliance import Appliance, JobView, Slot
+from pi_appliance.scheduling.slot_ledger import SlotStatus
+from pi_appliance.storage import model
+from pi_appliance.storage.history import Pause
+from pi_appliance.storage.model import Outcome, Run, iso_time
+
+_MAX_SLOTS = 200  # searched for one that the probability selects
+BAD_OUTCOMES = (Outcome.FAILED, Outcome.TIMED_OUT, Outcome.MISFIRED, Outcome.UNCERTAIN, Outcome.ABANDONED)
+"""Outcomes that are reported to the owner. A stopped run is not: a person stopped it."""
+
+
+def jobs(appliance: Appliance, now: datetime) -> list[dict[str, Any]]:
+    """Convert every job: its next slot, its newest run, and whether it is failing."""
+    return [_job(appliance, view, now) for view in appliance.jobs(now)]
+
+
+def _job(appliance: Appliance, view: JobView, now: datetime) -> dict[str, Any]:
+    job, used = view.job, next_selected_slot(appliance, view, now)
+    return {
+        "job": job.name,
+        "kind": job.kind,
+        "started_by": job.started_by if job.schedule or job.depends_on else None,
+        "chance": str(job.chance) if job.chance else None,
+        "depends_on": job.depends_on,
+        "paused": pause(view.pause),
+        "next": slot(view.next, appliance.config.zone_of(job)) if view.next else None,
+        "next_used": iso_time(used.at) if used else None,
+        "running": view.last.id if view.last and view.last.outcome is None else None,
+        "failing": failed_run(appliance, view) is not None,
+        "last": model.run_fields(view.last),
+    }
+
+
+def next_selected_slot(appliance: Appliance, view: JobView, now: datetime) -> Slot | None:
+    """Return the next slot that the probability selects, if one is near enough."""
+    if view.next is None or view.next.selected:
+        return view.next
+    coming = zip(range(_MAX_SLOTS), appliance.slots(view.job.name, now), strict=False)
+    return next((slot for _, slot in coming if slot.selected), None)
+
+
+def failed_run(appliance: Appliance, view: JobView) -> Run | None:
+    """Return the newest run that was not skipped, if its outcome is bad."""
+    newest = view.last
+    if newest is not None and newest.outcome is Outcome.SKIPPED:
+        newest = appliance.store.last_unskipped_run(view.job.name)
+    return newest if newest is not None and newest.outcome in BAD_OUTCOMES else None
+
+
+def pause(pause: Pause | None) -> dict[str, Any] | None:
+    """Convert the pause of a job; it has no end where `until` is None."""
+    return {"since": iso_time(pause.since), "until": iso_time(pause.until)} if pause else None
+
+
+def slot(slot: Slot, zone: ZoneInfo) -> dict[str, Any]:
+    """Convert a future slot. `local` is its time in the time zone of its job."""
+    return {
+        "job": slot.job,
+        "slot": iso_time(slot.at),
+        "local": slot.at.astimezone(zone).isoformat(),
+        "starts_at": iso_time(slot.starts_at),
+        "selected": slot.selected,
+        "used": slot.used,
+        "skipped": slot.skipped,
+    }
+
+
+def slot_status(status: SlotStatus, zone: ZoneInfo) -> dict[str, Any]:
+    """Convert the result of a slot."""
+    return {
+        "job": status.job,
+        "slot": iso_time(status.at),
+        "local": status.at.astimezone(zone).isoformat(),
+        "run": status.run.id if status.run else None,
+        "outcome": status.run.outcome if status.run else None,
+        "summary": status.reason,
+    }
