@@ -30,7 +30,7 @@ USED = [(job, slot) for slot in SLOTS for job in JOBS]
 
 
 def job(installation: Installation, name: str, shell: str) -> str:
-    """Return a job whose shell works in the folder of HOUSE."""
+    """Return a job whose shell works in the folder of `installation`."""
     options = json.dumps({"run": ["sh", "-c", shell], "directory": str(installation.folder)})
     return f"{name}:\n  kind: command\n  schedule: '@hourly'\n  with: {options}"
 
@@ -347,7 +347,7 @@ def test_mending_killed_at_any_moment_loses_nothing(state):
     assert cut_off, "some were killed in the middle of it"
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.faults) for seed in (1, 2))])
 def test_a_daemon_whose_history_is_damaged_again_and_again_goes_on_and_runs_nothing_twice(installation, seed):
     lock = installation.state / "locks" / "mark.lock"
     shell = f"echo $(head -c 1024 '{lock}' | tr -d ' ' | grep -o 'due.*Z') >> marks"

@@ -20,14 +20,14 @@ FULL = "is full: make room there"
 
 @pytest.fixture
 def card(installation: Installation) -> Iterator[Path]:
-    """Give the state folder of HOUSE, on a card of 2 MB."""
+    """Return the state folder of `installation`, on a file system of 2 MB."""
     with small_card(installation) as folder:
         yield folder
 
 
 @contextmanager
 def small_card(installation: Installation) -> Iterator[Path]:
-    """Make the state folder of HOUSE a file system of 2 MB until the end of the block."""
+    """Make the state folder of `installation` a file system of 2 MB until the end of the block."""
     installation.state.mkdir()
     words = ["mount", "-t", "tmpfs", "-o", "size=2m,mode=755", "tmpfs", str(installation.state)]
     done = subprocess.run(words, capture_output=True, text=True, check=False)
@@ -84,6 +84,7 @@ def test_on_a_full_card_nothing_is_run_and_one_line_says_what_to_do(installation
     sound(installation)
 
 
+@pytest.mark.faults
 def test_on_a_card_that_was_always_full_one_line_says_what_to_do(installation, card):
     installation.write(job(installation, "mark", "true"))
     fill(card)
@@ -107,6 +108,7 @@ def test_a_run_during_which_the_card_fills_up_reads_as_it_ended(installation, ca
     sound(installation)
 
 
+@pytest.mark.faults
 def test_a_history_that_is_damaged_on_a_full_card_waits_for_room_as_it_is(installation, card):
     installation.write(job(installation, "mark", "true"))
     for _ in range(3):
@@ -124,6 +126,7 @@ def test_a_history_that_is_damaged_on_a_full_card_waits_for_room_as_it_is(instal
     assert installation.run("jobs", "run", "mark").returncode == 0
 
 
+@pytest.mark.faults
 def test_the_daemon_lives_on_says_it_once_and_loses_no_slot(installation, card):
     installation.write(
         job(installation, "mark", "echo once >> marks", "every 1s", "  misfire-grace: 1h\n"), "web: {port: 0}"
@@ -153,6 +156,7 @@ def test_the_daemon_lives_on_says_it_once_and_loses_no_slot(installation, card):
     sound(installation)
 
 
+@pytest.mark.faults
 def test_a_card_that_was_mounted_read_only_is_one_line(installation, card):
     installation.write(job(installation, "mark", "true"))
     installation.run("jobs", "run", "mark")
@@ -165,6 +169,7 @@ def test_a_card_that_was_mounted_read_only_is_one_line(installation, card):
     assert installation.run("jobs", "run", "mark").returncode == 0
 
 
+@pytest.mark.faults
 def test_a_daemon_whose_folder_it_may_no_longer_write_says_so_once_and_lives_on(public_installation):
     public_installation.write(
         job(public_installation, "mark", "true", "every 1s", "  misfire-grace: 1h\n"), "web: {port: 0}"

@@ -22,13 +22,14 @@ _THREAD_BYTES = 200_000  # JSON above this size is parsed in a thread, so that i
 class VolumioClient:
     """The REST API of one Volumio. Every answer is an object or a list, or an error of the appliance."""
 
-    def __init__(self, name: str, address: tuple[str, int]) -> None:
+    def __init__(self, name: str, address: tuple[str, int], *, state_timeout: float = STATE_TIMEOUT) -> None:
         """Create a client; `name` is the `address` as the owner wrote it, for messages."""
         self.name, self.address = name, address
+        self._state_timeout = state_timeout  # seconds
 
     async def state(self) -> Mapping[str, Any]:
         """Return the reply of getState. Raises Unavailable within about a second without a Volumio."""
-        state = await self._request("GET", "getState", seconds=STATE_TIMEOUT, max_bytes=_MAX_STATE_BYTES)
+        state = await self._request("GET", "getState", seconds=self._state_timeout, max_bytes=_MAX_STATE_BYTES)
         if not isinstance(state, dict) or state.get("status") not in ("play", "pause", "stop"):
             raise self.unavailable(NOT_A_VOLUMIO)
         return state

@@ -35,7 +35,7 @@ from pi_appliance.music.model import (
     TrackRating,
 )
 from pi_appliance.music.volumio import library as parsing
-from pi_appliance.music.volumio.client import VolumioClient
+from pi_appliance.music.volumio.client import STATE_TIMEOUT, VolumioClient
 from pi_appliance.music.volumio.library import VolumioLibrary
 from pi_appliance.music.volumio.push import ChangeWatcher
 
@@ -66,6 +66,7 @@ class VolumioPlayer:
         *,
         listen: int = 0,
         poll: timedelta = timedelta(seconds=5),
+        state_timeout: float = STATE_TIMEOUT,
         clock: Callable[[], float] = time.time,
     ) -> None:
         """Create a player; nothing is sent yet.
@@ -75,9 +76,10 @@ class VolumioPlayer:
             address: host and port.
             listen: port for push notifications, 0 for any.
             poll: interval of reading the state without push notifications.
+            state_timeout: seconds to wait for the state, which is read before each command.
             clock: seconds, for queue versions that grow from one start to the next.
         """
-        self._client = VolumioClient(name, address)
+        self._client = VolumioClient(name, address, state_timeout=state_timeout)
         self._library = VolumioLibrary(self._client)
         self._listen, self._poll = listen, poll
         self._add_lock = asyncio.Lock()  # so that two sources that are added at once do not mix
