@@ -8,9 +8,9 @@ from typing import IO, Any, cast
 from pi_appliance import plugins
 from pi_appliance.config.loader import display_path
 from pi_appliance.config.units import format_size
-from pi_appliance.errors import ConfigError, Problem, UnknownName
+from pi_appliance.errors import ConfigError, UnknownName
 from pi_appliance.puzzles import Puzzle
-from pi_appliance.puzzles.rendering import BOARD_HEADER, SOLUTION_END, SOLUTION_START
+from pi_appliance.puzzles.rendering import BOARD_HEADER, SOLUTION_END, SOLUTION_START, parse_error
 
 _MAX_NAME_LENGTH = 24  # characters; longer words are a drawing
 _NAME = re.compile(r"[a-z][a-z-]*|.*\w\.[a-z]\w*", re.IGNORECASE)  # a board, or a file with a suffix
@@ -39,7 +39,7 @@ def read_board(puzzle: Puzzle, where: Path, rules: Mapping[str, str]) -> Any:
     if not where.suffix and not where.is_file():
         raise UnknownName("board", where.name, tuple(puzzle.BOARDS))
     if where.exists() and not where.is_file() and not where.is_dir():  # a pipe or a device may never end
-        raise ConfigError([Problem(display_path(where), 1, 1, "this is not a regular file", "name a text file")])
+        raise parse_error(display_path(where), 1, 1, "this is not a regular file", "name a text file")
     return puzzle.with_rules(puzzle.parse(read_text(where, size_limit(puzzle)), display_path(where)), rules)
 
 
@@ -52,7 +52,7 @@ def find_board(puzzle: Puzzle, words: str, rules: Mapping[str, str]) -> Any:
         board = puzzle.parse(words, "board")
     except ConfigError:
         if words and _exists(where):
-            raise ConfigError([Problem(words, 1, 1, "this is not a regular file", "name a text file")]) from None
+            raise parse_error(words, 1, 1, "this is not a regular file", "name a text file") from None
         if not _looks_like_name(words):
             raise
         return read_board(puzzle, where, rules)  # its error lists the known names
@@ -102,8 +102,8 @@ def read_text(path: Path, most: int = MAX_BYTES) -> str:
                 raise _too_large(display_path(path), most)
             content = read_limited(file, most)
     except OSError as error:
-        raise ConfigError(
-            [Problem(display_path(path), 1, 1, f"cannot be read: {error.strerror}", "check its name and rights")]
+        raise parse_error(
+            display_path(path), 1, 1, f"cannot be read: {error.strerror}", "check its name and rights"
         ) from None
     return decode_text(content, display_path(path), most)
 
@@ -126,14 +126,14 @@ def decode_text(content: bytes, file: str, most: int = MAX_BYTES) -> str:
     except UnicodeDecodeError:
         text = "\0"
     if "\0" in text:
-        raise ConfigError([Problem(file, 1, 1, "this is not a text file", "save it as UTF-8")])
+        raise parse_error(file, 1, 1, "this is not a text file", "save it as UTF-8")
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     if endless := _LONG_LINE.search(text):
         number, characters = text.count("\n", 0, endless.start()) + 1, len(endless[0]) - 1
-        raise ConfigError([Problem(file, number, 1, f"this line has more than {characters:,} characters", "split it")])
+        raise parse_error(file, number, 1, f"this line has more than {characters:,} characters", "split it")
     return text
 
 
 def _too_large(file: str, most: int) -> ConfigError:
     right = "split it into several files" if most == MAX_BYTES else "use one board per file"
-    return ConfigError([Problem(file, 1, 1, f"it has more than {format_size(most)}", right)])
+    return parse_error(file, 1, 1, f"it has more than {format_size(most)}", right)

@@ -3,7 +3,7 @@
 import json
 import secrets
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
@@ -16,41 +16,31 @@ import click
 from pi_appliance import plugins
 from pi_appliance.cli.terminal import Command, Number, ProgressLine, json_option, optional_config_option
 from pi_appliance.config import units
-from pi_appliance.config.loader import load_config
+from pi_appliance.config.loader import load_config, read_yaml
 from pi_appliance.errors import ConfigNotFound, DeadlineExceeded, InvalidOption, Refused, Unavailable
-from pi_appliance.puzzles import Puzzle, SolveMode, pluralize
-from pi_appliance.puzzles.boards import (
-    MAX_BYTES,
-    MAX_BYTES_OF_ONE_BOARD,
-    board_name,
-    decode_text,
-    find_board,
-    is_file,
-    load_puzzle,
-    read_limited,
-    read_text,
-    size_limit,
-)
+from pi_appliance.puzzles import Puzzle, SolveMode, boards, pluralize, rendering
+from pi_appliance.puzzles.boards import load_puzzle
 from pi_appliance.puzzles.page import Page
 from pi_appliance.puzzles.puzzle_job import DEFAULT_MAX_SOLUTIONS
-from pi_appliance.puzzles.rendering import (
-    BoardReport,
-    answer_board,
-    answer_to_json,
-    format_details,
-    format_partial_result,
-    render_precomputed,
-    render_rows,
-    report_to_json,
-    summarize,
-)
+from pi_appliance.puzzles.rendering import BoardReport, answer_board, format_partial_result
 from pi_appliance.puzzles.runtime import Cache, Interrupted, SearchRuntime, local
 from pi_appliance.puzzles.runtime.cache import FileCache
-from pi_appliance.puzzles.runtime.local import Estimate
 from pi_appliance.system import files
 
 STDIN = "stdin"
+PROGRESS_INTERVAL = 100  # solutions checked between two progress reports
+_MAX_SEED = 1_000_000_000
 _DEFAULT_STATE = Path("~/.local/state/pi-appliance")  # the default state folder of a configuration
+_HELP = f"""Solve, count, check, show and generate boards. PUZZLE is one of {", ".join(plugins.names("puzzles"))}.
+
+\b
+Examples:
+  pi-appliance puzzle list
+  pi-appliance puzzle solve peg-solitaire --board cross
+  pi-appliance puzzle generate sudoku > mine.txt
+  pi-appliance puzzle hint sudoku --board mine.txt
+  pi-appliance puzzle solve sudoku --board mine.txt --output mine.html
+"""
 
 
 def _parse_rules(_: click.Context, __: click.Parameter, values: Sequence[str]) -> dict[str, str]:
@@ -70,9 +60,10 @@ def _parse_length(_: click.Context, __: click.Parameter, value: str | None) -> t
         raise click.BadParameter(str(error)) from None
 
 
-def read_stdin(most: int = MAX_BYTES) -> str:
+def read_stdin(most: int = boards.MAX_BYTES) -> str:
     """Read text from stdin, '' if it is closed. Raises ConfigError if it is not text, or has more than `most` bytes."""
-    return decode_text(b"" if sys.stdin is None else read_limited(sys.stdin.buffer, most), STDIN, most)
+    content = b"" if sys.stdin is None else boards.read_limited(sys.stdin.buffer, most)
+    return boards.decode_text(content, STDIN, most)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,30 +77,23 @@ class PuzzleRequest:
     def load_board(self) -> tuple[Puzzle, Any]:
         """Return the puzzle and the board. Raises UnknownName, InvalidOption or ConfigError."""
         line = ProgressLine()
+        puzzle = load_puzzle(self.name)
         try:
-            if (
-                self.board is not None
-                and is_file(Path(self.board))
-                and Path(self.board).stat().st_size > MAX_BYTES_OF_ONE_BOARD
-            ):
+            if self.board == "-":
+                board = puzzle.parse(read_stdin(boards.size_limit(puzzle)), STDIN)
+                return puzzle, puzzle.with_rules(board, self.rules)
+            if self.board is not None and boards.is_large(Path(self.board)):
                 line.show(None, f"reading {self.board}")
-            return self._load()
+            words = next(iter(puzzle.BOARDS)) if self.board is None else self.board
+            return puzzle, boards.find_board(puzzle, words, self.rules)
         finally:
             line.clear()
 
-    def _load(self) -> tuple[Puzzle, Any]:
-        puzzle = load_puzzle(self.name)
-        if self.board == "-":
-            return puzzle, puzzle.with_rules(puzzle.parse(read_stdin(size_limit(puzzle)), STDIN), self.rules)
-        return puzzle, find_board(puzzle, next(iter(puzzle.BOARDS)) if self.board is None else self.board, self.rules)
-
     def board_title(self, puzzle: Puzzle) -> str:
         """Return the name of the board in a report."""
-        if self.board is None:
-            return next(iter(puzzle.BOARDS))
-        if self.board in puzzle.BOARDS:
-            return self.board
-        return board_name(Path(self.board)) if is_file(Path(self.board)) else "board"
+        if self.board is None or self.board in puzzle.BOARDS:
+            return self.board or next(iter(puzzle.BOARDS))
+        return boards.board_name(Path(self.board)) if boards.is_file(Path(self.board)) else "board"
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,8 +116,7 @@ def board_options(command: Command) -> Command:
     with_rules = click.option(
         "--rule", "rules", metavar="NAME=VALUE", multiple=True, callback=_parse_rules, help="A rule; can be repeated."
     )(wrapper)
-    with_board = click.option("--board", metavar="BOARD", help=words)(with_rules)
-    return click.argument("name", metavar="PUZZLE")(with_board)
+    return click.argument("name", metavar="PUZZLE")(click.option("--board", metavar="BOARD", help=words)(with_rules))
 
 
 def compute_options(command: Command) -> Command:
@@ -143,10 +126,20 @@ def compute_options(command: Command) -> Command:
     def wrapper(*, cores: int | None, length: timedelta | None, config: Path | ConfigNotFound, **options: Any) -> Any:
         return command(limits=ComputeOptions(cores, length, config), **options)
 
-    with_config = optional_config_option(wrapper)
     limit = click.option("--for", "length", metavar="LENGTH", callback=_parse_length, help="Time limit, such as 30s.")
     cores = click.option("--cores", type=Number(min=1), help="Number of cores. Default: all.")
-    return cores(limit(with_config))
+    return cores(limit(optional_config_option(wrapper)))
+
+
+def _find_state_dir(config: Path | ConfigNotFound) -> Path:
+    """Return the state folder that a configuration names; the rest of it does not matter here."""
+    if isinstance(config, ConfigNotFound):
+        return _DEFAULT_STATE.expanduser()
+    data = read_yaml(config.absolute()).data
+    folder = data.get("state-dir") if isinstance(data, Mapping) else None
+    if not isinstance(folder, str):
+        return load_config(config).state_dir  # its error says where to correct the file
+    return config.absolute().parent / Path(folder).expanduser()
 
 
 class _LazyCache:
@@ -161,12 +154,7 @@ class _LazyCache:
 
     @cached_property
     def _file_cache(self) -> Cache:
-        state = (
-            _DEFAULT_STATE.expanduser()
-            if isinstance(self._config, ConfigNotFound)
-            else load_config(self._config).state_dir
-        )
-        return FileCache(state / local.FOLDER)
+        return FileCache(_find_state_dir(self._config) / local.FOLDER)
 
     @contextmanager
     def _may_fail(self) -> Iterator[None]:
@@ -199,12 +187,10 @@ class _LazyCache:
 
 
 @contextmanager
-def progress_context(
-    line: ProgressLine, limits: ComputeOptions, *, cache_required: bool = False
-) -> Iterator[SearchRuntime]:
+def _open_runtime(line: ProgressLine, limits: ComputeOptions, *, cache_required: bool) -> Iterator[SearchRuntime]:
     """Open the search runtime, with progress on `line`. The cache may fail unless `cache_required`."""
     seconds = None if limits.length is None else limits.length.total_seconds()
-    estimates: list[Estimate] = []
+    estimates: list[local.Estimate] = []
 
     def show_progress(part: float | None, note: str) -> None:
         left = estimates[0].format_remaining(part)
@@ -215,42 +201,55 @@ def progress_context(
         click.echo(f"pi-appliance: nothing is saved for the next run: {why}", err=True)
 
     with local.open_runtime(Path(), show_progress, seconds=seconds, cores=limits.cores) as runtime:
-        estimates.append(Estimate(runtime.monotonic))
+        estimates.append(local.Estimate(runtime.monotonic))
         runtime.cache = _LazyCache(limits.config, None if cache_required else report_cache_error)
         yield runtime
 
 
 @contextmanager
-def report_interruption(
+def _report_interruption(
     line: ProgressLine, partial_result: Callable[[Interrupted], str], length: timedelta | None
 ) -> Iterator[None]:
     """End with status 130 and the partial result on Ctrl-C, or by DeadlineExceeded after `length`."""
     try:
         yield
-    except Interrupted as interrupted:
+    except (Interrupted, KeyboardInterrupt) as error:
         line.clear()
-        result = partial_result(interrupted)
-        if length is not None and "time" in interrupted.reason:
-            raise DeadlineExceeded(
-                f"The time limit of {units.format_duration(length)} is over. Result so far: {result}"
-            ) from None
-        _report_stopped(result)
-    except KeyboardInterrupt:
-        line.clear()
-        _report_stopped(line.note or "nothing is known yet")
+        result = partial_result(error) if isinstance(error, Interrupted) else line.note or "nothing is known yet"
+        if isinstance(error, Interrupted) and length is not None and "time" in error.reason:
+            message = f"The time limit of {units.format_duration(length)} is over. Result so far: {result}"
+            raise DeadlineExceeded(message) from None
+        click.echo(f"pi-appliance: stopped. Result so far: {result}", err=True)
+        click.get_current_context().exit(130)
     finally:
         line.clear()
 
 
-def _report_stopped(result: str) -> None:
-    click.echo(f"pi-appliance: stopped. Result so far: {result}", err=True)
-    click.get_current_context().exit(130)
+@contextmanager
+def _search(
+    limits: ComputeOptions,
+    partial_result: Callable[[Interrupted], str] = format_partial_result,
+    *,
+    cache_required: bool = False,
+) -> Iterator[tuple[SearchRuntime, ProgressLine]]:
+    line = ProgressLine()
+    with (
+        _report_interruption(line, partial_result, limits.length),
+        _open_runtime(line, limits, cache_required=cache_required) as runtime,
+    ):
+        yield runtime, line
 
 
-_MAX_SEED = 1_000_000_000
+def _print_json(value: Any) -> None:
+    click.echo(json.dumps(value, ensure_ascii=False))
 
 
-@click.command("solve", short_help="Solve one board.")
+@click.group("puzzle", help=_HELP, short_help="Solve, show and check puzzles.")
+def command() -> None:
+    """Run the commands of puzzles."""
+
+
+@command.command("solve", short_help="Solve one board.")
 @board_options
 @click.option(
     "--solutions",
@@ -290,54 +289,43 @@ def solve(
     """
     if output is not None and not output.name:
         raise click.UsageError("--output needs a file name")
-    puzzle, board = request.load_board()
-    mode = parse_mode(puzzle, request.name, solutions)
-    if max_solutions and mode in (SolveMode.FIRST, SolveMode.COUNT):
-        raise click.UsageError(f"--max-solutions needs --solutions all or fewest-moves, not {mode}")
-    report = BoardReport(name=request.board_title(puzzle), board=board, mode=mode)
-    line = ProgressLine()
-    with (
-        report_interruption(
-            line, lambda interrupted: report.partial_result or format_partial_result(interrupted), limits.length
-        ),
-        progress_context(line, limits) as runtime,
-        _open_output(output, line) as write,
-    ):
-        page = output is not None and output.suffix.lower() in (".html", ".htm")
-        answer_board(
-            puzzle, report, max_solutions or DEFAULT_MAX_SOLUTIONS, runtime, _discard if as_json or page else write
-        )
+    puzzle, report = _start_report(request, solutions)
+    if max_solutions and report.mode in (SolveMode.FIRST, SolveMode.COUNT):
+        raise click.UsageError(f"--max-solutions needs --solutions all or fewest-moves, not {report.mode}")
+    is_page = output is not None and output.suffix.lower() in (".html", ".htm")
+    with _search(limits, _partial_result(report)) as (runtime, line), _open_output(output, line) as write:
+        listed = _discard if as_json or is_page else write
+        answer_board(puzzle, report, max_solutions or DEFAULT_MAX_SOLUTIONS, runtime, listed)
         if report.refused:
             raise report.refused
         if as_json:
-            write(_to_json(puzzle, request, report) + "\n")
-        elif page:
-            write(_to_page(puzzle, report))
+            write(json.dumps(_to_json(puzzle, request, report), ensure_ascii=False) + "\n")
+        elif is_page:
+            page = Page(puzzle, "by hand")
+            page.add_board(report)
+            write(page.render(rendering.summarize(report).rstrip("."), ""))
     if output is not None:
-        result = "proven to have no solution" if report.proven else "solved"
-        click.echo(f"{result}; wrote {output}")
+        click.echo(f"{'proven to have no solution' if report.proven else 'solved'}; wrote {output}")
 
 
-def parse_mode(puzzle: Puzzle, name: str, solutions: str | None) -> SolveMode:
-    """Return the mode, or the default one. Raises InvalidOption if the puzzle does not support it."""
-    if solutions is None:
-        return puzzle.MODES[0]
-    if solutions not in puzzle.MODES:
-        raise InvalidOption(f"{name} does not support {SolveMode(solutions)}; supported: {', '.join(puzzle.MODES)}")
-    return SolveMode(solutions)
+def _start_report(request: PuzzleRequest, solutions: str | None) -> tuple[Puzzle, BoardReport]:
+    puzzle, board = request.load_board()
+    if solutions is not None and solutions not in puzzle.MODES:
+        supported = ", ".join(puzzle.MODES)
+        raise InvalidOption(f"{request.name} does not support {SolveMode(solutions)}; supported: {supported}")
+    mode = puzzle.MODES[0] if solutions is None else SolveMode(solutions)
+    return puzzle, BoardReport(name=request.board_title(puzzle), board=board, mode=mode)
 
 
-def _to_json(puzzle: Puzzle, request: PuzzleRequest, report: BoardReport) -> str:
-    return json.dumps({"puzzle": request.name, **report_to_json(puzzle, report)}, ensure_ascii=False)
+def _partial_result(report: BoardReport) -> Callable[[Interrupted], str]:
+    return lambda interrupted: report.partial_result or format_partial_result(interrupted)
 
 
-def _to_page(puzzle: Puzzle, report: BoardReport) -> str:
-    page = Page(puzzle, "by hand")
-    page.add_board(report)
-    return page.render(summarize(report).rstrip("."), "")
+def _to_json(puzzle: Puzzle, request: PuzzleRequest, report: BoardReport) -> dict[str, Any]:
+    return {"puzzle": request.name, **rendering.report_to_json(puzzle, report)}
 
 
-@click.command("count", short_help="Count the solutions of one board.")
+@command.command("count", short_help="Count the solutions of one board.")
 @board_options
 @json_option
 @compute_options
@@ -351,27 +339,18 @@ def count(request: PuzzleRequest, as_json: bool, limits: ComputeOptions) -> None
       2    unknown puzzle, board or rule, invalid board, or the puzzle does not count
       130  stopped by Ctrl-C; the partial result is printed
     """
-    puzzle, board = request.load_board()
-    mode = parse_mode(puzzle, request.name, SolveMode.COUNT)
-    report = BoardReport(name=request.board_title(puzzle), board=board, mode=mode)
-    line = ProgressLine()
-    with (
-        report_interruption(
-            line, lambda interrupted: report.partial_result or format_partial_result(interrupted), limits.length
-        ),
-        progress_context(line, limits) as runtime,
-    ):
+    puzzle, report = _start_report(request, SolveMode.COUNT)
+    with _search(limits, _partial_result(report)) as (runtime, _):
         answer_board(puzzle, report, 1, runtime, _discard)
     if report.refused:
         raise report.refused
-    click.echo(
-        json.dumps({"puzzle": request.name, **report_to_json(puzzle, report)}, ensure_ascii=False)
-        if as_json
-        else summarize(report)
-    )
+    if as_json:
+        _print_json(_to_json(puzzle, request, report))
+    else:
+        click.echo(rendering.summarize(report))
 
 
-@click.command("hint", short_help="Print the next move.")
+@command.command("hint", short_help="Print the next move.")
 @board_options
 @compute_options
 def hint(request: PuzzleRequest, limits: ComputeOptions) -> None:
@@ -386,13 +365,12 @@ def hint(request: PuzzleRequest, limits: ComputeOptions) -> None:
     """
     puzzle, board = request.load_board()
     find_hint = _get_function(puzzle, request.name, "hint")
-    line = ProgressLine()
-    with report_interruption(line, format_partial_result, limits.length), progress_context(line, limits) as runtime:
+    with _search(limits) as (runtime, _):
         words = find_hint(board, runtime)
     click.echo(words)
 
 
-@click.command("generate", short_help="Generate a new board.")
+@command.command("generate", short_help="Generate a new board.")
 @board_options
 @click.option("--seed", type=Number(min=0), help="The same seed gives the same board. Default: random.")
 @click.option("--svg", is_flag=True, help="As an SVG picture.")
@@ -410,16 +388,14 @@ def generate(request: PuzzleRequest, seed: int | None, svg: bool, limits: Comput
     puzzle, model = request.load_board()
     generate_board = _get_function(puzzle, request.name, "generate")
     seed = secrets.randbelow(_MAX_SEED) if seed is None else seed
-    line = ProgressLine()
-    with report_interruption(line, format_partial_result, limits.length), progress_context(line, limits) as runtime:
+    with _search(limits) as (runtime, _):
         generated = generate_board(seed, model, runtime)
     click.echo(puzzle.render_svg(generated.board) if svg else puzzle.render(generated.board), nl=False)
     known = {"Board": puzzle.describe(generated.board), "Seed": str(seed)}
-    known |= format_details(generated.details)
-    click.echo(render_rows(known), err=True, nl=False)
+    click.echo(rendering.render_rows(known | rendering.format_details(generated.details)), err=True, nl=False)
 
 
-@click.command("precompute", short_help="Build the tables that make a puzzle fast.")
+@command.command("precompute", short_help="Build the tables that make a puzzle fast.")
 @click.argument("name", metavar="PUZZLE")
 @json_option
 @compute_options
@@ -434,22 +410,15 @@ def precompute(name: str, as_json: bool, limits: ComputeOptions) -> None:
       75   they cannot be written
       130  stopped by Ctrl-C; the next run continues
     """
-    puzzle = load_puzzle(name)
-    build_tables = _get_function(puzzle, name, "precompute")
-    line = ProgressLine()
-    with (
-        report_interruption(line, format_partial_result, limits.length),
-        progress_context(line, limits, cache_required=True) as runtime,
-    ):
+    build_tables = _get_function(load_puzzle(name), name, "precompute")
+    with _search(limits, cache_required=True) as (runtime, _):
         started = runtime.monotonic()
         answer = build_tables(runtime)
         seconds = runtime.monotonic() - started
     if as_json:
-        click.echo(
-            json.dumps({"puzzle": name, "seconds": round(seconds, 3), **answer_to_json(answer)}, ensure_ascii=False)
-        )
+        _print_json({"puzzle": name, "seconds": round(seconds, 3), **rendering.answer_to_json(answer)})
     else:
-        click.echo(render_precomputed(answer, seconds), nl=False)
+        click.echo(rendering.render_precomputed(answer, seconds), nl=False)
 
 
 def _get_function(puzzle: Puzzle, name: str, function_name: str) -> Callable[..., Any]:
@@ -461,7 +430,7 @@ def _get_function(puzzle: Puzzle, name: str, function_name: str) -> Callable[...
 
 
 def _discard(_: str) -> None:
-    """Discard text."""
+    pass
 
 
 @contextmanager
@@ -481,10 +450,7 @@ def _open_output(output: Path | None, line: ProgressLine) -> Iterator[Callable[[
             yield file.write
 
 
-PROGRESS_INTERVAL = 100  # solutions checked between two progress reports
-
-
-@click.command("check", short_help="Check the solutions listed in a file, or one.")
+@command.command("check", short_help="Check the solutions listed in a file, or one.")
 @board_options
 @click.argument("file", required=False)
 @click.option(
@@ -503,25 +469,22 @@ def check(request: PuzzleRequest, file: str | None, notation: str | None) -> Non
     if (file is None) == (notation is None) or (file is not None and request.board is not None):
         raise click.UsageError("name a FILE, or a --board and a --solution of it")
     if notation is not None:
-        _check_solution(*request.load_board(), notation)
+        puzzle, board = request.load_board()
+        checked = puzzle.check(board, puzzle.parse_solution(board, notation, "line"))
+        if not checked:
+            raise Refused(f"this is not a solution of the board ({puzzle.describe(board)}): {checked.error}")
+        click.echo("right")
         return
     assert file is not None
     progress = ProgressLine()
     puzzle = load_puzzle(request.name)
     where = STDIN if file == "-" else file
-    with report_interruption(progress, lambda _: "", None):
-        text = read_stdin() if file == "-" else read_text(Path(file))
+    with _report_interruption(progress, lambda _: "", None):
+        text = read_stdin() if file == "-" else boards.read_text(Path(file))
         right = _check_listing(puzzle, request.rules, text, where, progress)
     if not right:
         raise Refused(f"{where} has no solutions; nothing was checked")
     click.echo(f"{where}: {pluralize(right, 'solution')}, all right")
-
-
-def _check_solution(puzzle: Puzzle, board: Any, notation: str) -> None:
-    checked = puzzle.check(board, puzzle.parse_solution(board, notation, "line"))
-    if not checked:
-        raise Refused(f"this is not a solution of the board ({puzzle.describe(board)}): {checked.error}")
-    click.echo("right")
 
 
 def _check_listing(puzzle: Puzzle, rules: dict[str, str], text: str, file: str, progress: ProgressLine) -> int:
@@ -539,27 +502,6 @@ def _check_listing(puzzle: Puzzle, rules: dict[str, str], text: str, file: str, 
     return right
 
 
-_HELP = f"""Solve, count, check, show and generate boards. PUZZLE is one of {", ".join(plugins.names("puzzles"))}.
-
-\b
-Examples:
-  pi-appliance puzzle list
-  pi-appliance puzzle solve peg-solitaire --board cross
-  pi-appliance puzzle generate sudoku > mine.txt
-  pi-appliance puzzle hint sudoku --board mine.txt
-  pi-appliance puzzle solve sudoku --board mine.txt --output mine.html
-"""
-
-
-@click.group("puzzle", help=_HELP, short_help="Solve, show and check puzzles.")
-def command() -> None:
-    """Run the commands of puzzles."""
-
-
-for _each in (solve, count, check, hint, generate, precompute):
-    command.add_command(_each)
-
-
 @command.command("list", short_help="List the puzzles.")
 @json_option
 def list_puzzles(as_json: bool) -> None:
@@ -571,11 +513,10 @@ def list_puzzles(as_json: bool) -> None:
     """
     puzzles = {name: load_puzzle(name) for name in plugins.names("puzzles")}
     if as_json:
-        click.echo(json.dumps([_describe_puzzle(name, puzzle) for name, puzzle in puzzles.items()]))
+        _print_json([_describe_puzzle(name, puzzle) for name, puzzle in puzzles.items()])
         return
     for name, puzzle in puzzles.items():
-        subject = (getattr(puzzle, "__doc__", "") or puzzle.TITLE).splitlines()[0]
-        click.echo(f"{name:<16}{subject}")
+        click.echo(f"{name:<16}{(getattr(puzzle, '__doc__', '') or puzzle.TITLE).splitlines()[0]}")
 
 
 def _describe_puzzle(name: str, puzzle: Puzzle) -> dict[str, Any]:
@@ -602,7 +543,7 @@ def show(request: PuzzleRequest, svg: bool) -> None:
 @command.command("boards", short_help="List the known boards.")
 @click.argument("name", metavar="PUZZLE")
 @json_option
-def boards(name: str, as_json: bool) -> None:
+def list_boards(name: str, as_json: bool) -> None:
     """List the boards that PUZZLE knows by name.
 
     \b
@@ -613,8 +554,7 @@ def boards(name: str, as_json: bool) -> None:
     puzzle = load_puzzle(name)
     sizes = {known: puzzle.describe(puzzle.parse(drawing, known)) for known, drawing in puzzle.BOARDS.items()}
     if as_json:
-        rows = [{"name": known, "size": size, "board": puzzle.BOARDS[known]} for known, size in sizes.items()]
-        click.echo(json.dumps(rows, ensure_ascii=False))
+        _print_json([{"name": known, "size": size, "board": puzzle.BOARDS[known]} for known, size in sizes.items()])
         return
     wide = max(map(len, sizes)) + 2
     for known, size in sizes.items():
@@ -624,7 +564,7 @@ def boards(name: str, as_json: bool) -> None:
 @command.command("rules", short_help="List the rules that can be changed.")
 @click.argument("name", metavar="PUZZLE")
 @json_option
-def rules(name: str, as_json: bool) -> None:
+def list_rules(name: str, as_json: bool) -> None:
     """List the rules of PUZZLE that can be changed with `--rule`, or with `rules:` of a job.
 
     \b
@@ -634,11 +574,10 @@ def rules(name: str, as_json: bool) -> None:
     """
     puzzle = load_puzzle(name)
     if as_json:
-        known = [
-            {"rule": key, "description": rule.description, "default": rule.default, "choices": list(rule.choices)}
-            for key, rule in puzzle.RULES.items()
-        ]
-        click.echo(json.dumps(known, ensure_ascii=False))
+        keys = ("description", "default", "choices")
+        _print_json(
+            [{"rule": key, **{each: getattr(rule, each) for each in keys}} for key, rule in puzzle.RULES.items()]
+        )
         return
     for key, rule in puzzle.RULES.items():
         click.echo(f"{key}: {rule.description}")

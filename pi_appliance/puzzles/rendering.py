@@ -4,10 +4,11 @@ A listing has "Starting Board" and the board; for each solution "Start Solution"
 Solution". The first row of a solution is its notation, unless the puzzle reads its solutions itself.
 """
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import islice
+from itertools import islice, takewhile
 from typing import Any, NamedTuple
 from xml.sax.saxutils import escape
 
@@ -17,6 +18,11 @@ from pi_appliance.puzzles.runtime import Interrupted, SearchRuntime
 
 BOARD_HEADER, SOLUTION_START, SOLUTION_END = "Starting Board", "Start Solution", "End Solution"
 READ_PROGRESS_INTERVAL = 50  # solutions
+_ROW = re.compile(r"([^\r\n]*)(?:\r\n?|\n)?")  # matched one by one: splitlines takes ten times the memory of the text
+
+
+Rows = Iterator[tuple[int, str]]
+"""Numbered rows of a listing, from 1."""
 
 
 def parse_listing(
@@ -25,42 +31,59 @@ def parse_listing(
     progress: Progress,
     *,
     board_of: Callable[[str, str], Any],
-    line_of: Callable[[Any, str, str], Any],
+    line_of: Callable[[Any, str, str], Any] | None = None,
+    read_solution: Callable[[Any, Rows, int], Any] | None = None,
+    is_blank: Callable[[str], bool] = lambda row: not row.strip(),
 ) -> Sequence[tuple[Any, Sequence[Any]]]:
-    """Return each board of a listing with its solutions, read by `board_of` and `line_of`. Raises ConfigError."""
+    """Return each board of a listing with its solutions. Raises ConfigError.
+
+    `board_of` parses a drawing; `line_of` parses the first row of a solution, or `read_solution` consumes its rows.
+    """
     found: list[tuple[Any, list[Any]]] = []
-    texts = text.splitlines()
-    rows = enumerate(texts, 1)
+    total = text.count("\n") + 1
+    rows = enumerate((match[1] for match in _ROW.finditer(text)), 1)
     for number, row in rows:
         if row == BOARD_HEADER:
-            drawing = "\n".join(row for _, row in _until_empty(rows))
+            drawing = "\n".join(row for _, row in take_drawing(rows, is_blank))
             found.append((_placed(partial(board_of, drawing, file), number), []))
         elif row == SOLUTION_START:
             if not found:
-                raise ConfigError(
-                    [Problem(file, number, 1, "a solution without a board", f"begin with {BOARD_HEADER!r}")]
-                )
+                raise parse_error(file, number, 1, "a solution without a board", f"begin with {BOARD_HEADER!r}")
             board, lines = found[-1]
             if not len(lines) % READ_PROGRESS_INTERVAL:
-                progress(number / len(texts), f"{len(lines):,} solutions read")
-            at, notation = _solution(rows, number, file)
-            lines.append(_placed(partial(line_of, board, notation, file), at - 1))
+                progress(min(1.0, number / total), f"{len(lines):,} solutions read")
+            if read_solution:
+                lines.append(read_solution(board, rows, number))
+            elif line_of:
+                at, notation = _first_row(rows, number, file)
+                lines.append(_placed(partial(line_of, board, notation, file), at - 1))
         elif row == SOLUTION_END:
-            right = f"write {SOLUTION_START!r} above its first row"
-            raise ConfigError([Problem(file, number, 1, "this solution does not begin", right)])
+            raise parse_error(
+                file, number, 1, "this solution does not begin", f"write {SOLUTION_START!r} above its first row"
+            )
     if not found:
-        raise ConfigError([Problem(file, 1, 1, "this is not a listing", f"begin with {BOARD_HEADER!r} and the board")])
+        raise parse_error(file, 1, 1, "this is not a listing", f"begin with {BOARD_HEADER!r} and the board")
     return found
 
 
-def _until_empty(rows: Iterator[tuple[int, str]]) -> Iterator[tuple[int, str]]:
-    for number, row in rows:
-        if not row.strip():
-            return
-        yield number, row
+def listing_parser(
+    board_of: Callable[[str, str], Any], line_of: Callable[[Any, str, str], Any]
+) -> Callable[[str, str, Progress], Sequence[tuple[Any, Sequence[Any]]]]:
+    """Return the function `parse_listing` of a puzzle whose solutions begin with their notation."""
+    return partial(parse_listing, board_of=board_of, line_of=line_of)
 
 
-def _solution(rows: Iterator[tuple[int, str]], start: int, file: str) -> tuple[int, str]:
+def parse_error(file: str, line: int, column: int, message: str, hint: str) -> ConfigError:
+    """Return an error with one problem."""
+    return ConfigError([Problem(file, line, column, message, hint)])
+
+
+def take_drawing(rows: Rows, is_blank: Callable[[str], bool]) -> list[tuple[int, str]]:
+    """Consume the rows up to the next blank one."""
+    return list(takewhile(lambda row: not is_blank(row[1]), rows))
+
+
+def _first_row(rows: Rows, start: int, file: str) -> tuple[int, str]:
     """Consume the rows of the solution that begins in row `start`; return the first non-empty one."""
     first: tuple[int, str] | None = None
     for number, row in rows:
@@ -68,9 +91,12 @@ def _solution(rows: Iterator[tuple[int, str]], start: int, file: str) -> tuple[i
             return first or (number, "")
         if row.strip() and first is None:
             first = number, row
-    raise ConfigError(
-        [Problem(file, start, 1, "this solution does not end", f"write {SOLUTION_END!r} below its last row")]
-    )
+    raise unended_solution(file, start)
+
+
+def unended_solution(file: str, start: int) -> ConfigError:
+    """Return the error about a solution without an end, which begins in row `start`."""
+    return parse_error(file, start, 1, "this solution does not end", f"write {SOLUTION_END!r} below its last row")
 
 
 def _placed(read: Callable[[], Any], above: int) -> Any:
@@ -78,9 +104,8 @@ def _placed(read: Callable[[], Any], above: int) -> Any:
     try:
         return read()
     except ConfigError as error:
-        raise ConfigError(
-            [Problem(each.file, each.line + above, each.column, each.message, each.hint) for each in error.problems]
-        ) from None
+        problems = error.problems
+        raise ConfigError([replace(each, line=each.line + above) for each in problems]) from None
 
 
 MAX_KEPT_SOLUTIONS = 1_000  # listed solutions kept in memory for pages and JSON

@@ -19,7 +19,7 @@ from pi_appliance.puzzles.battleship.board import (
     parse_ship,
 )
 from pi_appliance.puzzles.battleship.count import Marginals
-from pi_appliance.puzzles.rendering import svg_document
+from pi_appliance.puzzles.rendering import parse_error, svg_document
 
 SQUARE_SIZE = 36  # SVG units
 LABEL_SIZE = 28  # SVG units for letters and numbers
@@ -98,7 +98,7 @@ def parse_solution(board: Board, text: str, file: str) -> Solution:
         raise ConfigError(problems)
     if not ships:
         right = "name each ship by its first and last square, such as B5-B8, or B5 alone"
-        raise ConfigError([Problem(file, 1, 1, "no ship is named here", right)])
+        raise parse_error(file, 1, 1, "no ship is named here", right)
     return tuple(reversed(ships))
 
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from pi_appliance.errors import ConfigError, Problem
-from pi_appliance.puzzles import Progress, pluralize, rendering
+from pi_appliance.puzzles import pluralize
 from pi_appliance.puzzles.connect_four.board import (
     EMPTY,
     HEIGHT,
@@ -23,6 +23,7 @@ from pi_appliance.puzzles.connect_four.board import (
     implied_turn,
 )
 from pi_appliance.puzzles.connect_four.search import EMPTY_POSITION, board_of
+from pi_appliance.puzzles.rendering import listing_parser, parse_error
 
 _MARKS = {
     **dict.fromkeys("RrXx\N{LARGE RED CIRCLE}", Colour.RED.mark),
@@ -51,7 +52,7 @@ def parse_grid(rows: list[_Row], file: str, shape: str) -> Grid:
     """Parse the non-empty numbered rows of a drawing. Raises ConfigError; `shape` says how to write one."""
     drawn = [row for row in rows if not any(kind.fullmatch(row[1]) for kind in (_FRAME, _TURN_ROW, _MOVES_ROW))]
     if not drawn:
-        raise ConfigError([Problem(file, rows[0][0], 1, "there is no position here", shape)])
+        raise parse_error(file, rows[0][0], 1, "there is no position here", shape)
     cells: list[_Cells] = []
     problems = [problem for row in drawn for problem in _read_row(row, file, cells, shape)]
     line = drawn[0][0]
@@ -63,7 +64,7 @@ def parse_grid(rows: list[_Row], file: str, shape: str) -> Grid:
         raise ConfigError(problems)
     discs = tuple("".join(mark for _, mark in row) for row in cells)
     if wrong := _find_impossible(discs):
-        raise ConfigError([Problem(file, line, cells[0][0][0], *wrong)])
+        raise parse_error(file, line, cells[0][0][0], *wrong)
     return Grid(discs, _read_turn(rows, discs, file), _find_moves(rows, file))
 
 
@@ -125,7 +126,7 @@ def _read_turn(rows: list[_Row], discs: Rows, file: str) -> Colour | None:
             colour = Colour(said[1].capitalize())
             if told is colour.other:
                 wrong, at = f"{colour} does not move next", said.start(1) + 1
-                raise ConfigError([Problem(file, line, at, wrong, f"{told} has fewer discs or has lost")])
+                raise parse_error(file, line, at, wrong, f"{told} has fewer discs or has lost")
             told = colour
     return told
 
@@ -134,7 +135,7 @@ def _find_moves(rows: list[_Row], file: str) -> tuple[int, int, str] | None:
     said = [(line, found) for line, text in rows if (found := _MOVES_ROW.fullmatch(text))]
     if len(said) > 1:
         right = "write the whole game in one row"
-        raise ConfigError([Problem(file, said[1][0], 1, f"row {said[0][0]} already has the moves", right)])
+        raise parse_error(file, said[1][0], 1, f"row {said[0][0]} already has the moves", right)
     return next(((line, found.start(1) + 1, found[1]) for line, found in said), None)
 
 
@@ -236,7 +237,7 @@ def parse(text: str, file: str) -> Board:
     rows = [(line, row) for line, row in enumerate(text.splitlines(), 1) if row.strip()]
     words = [word for _, row in rows for word in _WORD.findall(row)]
     if not words:
-        raise ConfigError([Problem(file, 1, 1, "there is no position here", _POSITION_HELP)])
+        raise parse_error(file, 1, 1, "there is no position here", _POSITION_HELP)
     reader = _MoveReader(file)
     if any(_COLOURED_MOVE.fullmatch(word) for word in words):
         board = reader.play_moves(list(reader.read_coloured(rows)))
@@ -276,10 +277,8 @@ def parse_solution(board: Board, text: str, file: str) -> Solution:  # noqa: ARG
     known = {end.value.casefold(): end for end in End}
     ended = known.get(" ".join(end.split()).casefold())
     if ended is None:
-        raise ConfigError([Problem(file, 1, len(moves) + 1, "this is not a solution of Connect Four", _SOLUTION_HELP)])
+        raise parse_error(file, 1, len(moves) + 1, "this is not a solution of Connect Four", _SOLUTION_HELP)
     return (*(int(mark) for mark in moves if not mark.isspace()), ended)
 
 
-def parse_listing(text: str, file: str, progress: Progress) -> Sequence[tuple[Board, Sequence[Solution]]]:
-    """Return the positions of a listing with their solutions. Raises ConfigError."""
-    return rendering.parse_listing(text, file, progress, board_of=parse, line_of=parse_solution)
+parse_listing = listing_parser(parse, parse_solution)

@@ -1,9 +1,6 @@
 """Panguru: move pebbles into the one hole until each lies on a plate of its colour."""
 
-from collections.abc import Sequence
-from typing import Any
-
-from pi_appliance.puzzles import Progress, SolveMode, rendering
+from pi_appliance.puzzles import SolveMode
 from pi_appliance.puzzles.panguru.board import (
     BOARDS,
     RULES,
@@ -21,7 +18,9 @@ from pi_appliance.puzzles.panguru.parse import parse, parse_solution
 from pi_appliance.puzzles.panguru.render import notate, render, render_solution, render_svg, steps
 from pi_appliance.puzzles.panguru.solvable import explain_unsolvable, generate
 from pi_appliance.puzzles.panguru.solve import difficulty, hint, solve
+from pi_appliance.puzzles.rendering import listing_parser
 
+parse_listing = listing_parser(parse, parse_solution)
 TITLE = "Panguru"
 NODE_UNIT = "moves"
 MODES = (SolveMode.FEWEST, SolveMode.FIRST, SolveMode.COUNT)
@@ -32,8 +31,3 @@ __all__ = [
     "parse_solution", "reachable_places", "render", "render_solution", "render_svg", "solve", "steps",
     "triangle_lines", "with_rules",
 ]  # fmt: skip
-
-
-def parse_listing(text: str, file: str, progress: Progress) -> Sequence[tuple[Any, Sequence[Any]]]:
-    """Read each board in `text` with the solutions listed below it. Raises ConfigError."""
-    return rendering.parse_listing(text, file, progress, board_of=parse, line_of=parse_solution)

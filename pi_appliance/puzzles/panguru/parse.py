@@ -16,6 +16,7 @@ from pi_appliance.puzzles.panguru.board import (
     parse_lines,
     reachable_places,
 )
+from pi_appliance.puzzles.rendering import parse_error
 
 _HEADER = re.compile(r"\s*(plates|pebbles|moves)\s*[:=]", re.IGNORECASE)
 _SEPARATORS = "/|,;\"'"  # allowed between or around plates and pebbles
@@ -85,23 +86,23 @@ def _split_triangles(sections: dict[str, list[list[_Mark]]], file: str) -> tuple
         if rows:
             first = rows[0][0]
             right = "write it after plates: or pebbles:"
-            raise ConfigError([Problem(file, first.line, first.column, "this precedes the first header", right)])
+            raise parse_error(file, first.line, first.column, "this precedes the first header", right)
     else:
         halves = _split_rows(rows, file)
     for name, half in zip(("plates", "pebbles"), halves, strict=True):
         if len(half) not in TRIANGLE_SIZES:
             at = half[-1] if half else _Mark("", 1, 1)
             right = "a triangle of 2 to 5 rows has 3, 6, 10 or 15"
-            raise ConfigError([Problem(file, at.line, at.column, f"{len(half)} places for {name}", right)])
+            raise parse_error(file, at.line, at.column, f"{len(half)} places for {name}", right)
     if len(halves[0]) != len(halves[1]):
         at, wrong = halves[1][-1], f"{len(halves[0])} plates, but {len(halves[1])} places for pebbles"
-        raise ConfigError([Problem(file, at.line, at.column, wrong, "each plate has a pebble, one has the hole -")])
+        raise parse_error(file, at.line, at.column, wrong, "each plate has a pebble, one has the hole -")
     return halves[0], halves[1]
 
 
 def _split_rows(rows: list[list[_Mark]], file: str) -> list[list[_Mark]]:
     if not rows:
-        raise ConfigError([Problem(file, 1, 1, "there is no board here", _BOARD_HELP)])
+        raise parse_error(file, 1, 1, "there is no board here", _BOARD_HELP)
     lengths = [len(row) for row in rows]
     gaps = [at for at in range(1, lengths[0]) if rows[0][at].column > rows[0][at - 1].column + 1]
     if len(rows) == len(gaps) == 1:  # in one row
@@ -115,7 +116,7 @@ def _split_rows(rows: list[list[_Mark]], file: str) -> list[list[_Mark]]:
     expected = zip(rows, [2, 4, 6, 8, 10], strict=False)
     first = next((row for row, right in expected if len(row) != right), rows[-1])
     wrong = f"the rows have {', '.join(map(str, lengths[:12]))} places"
-    raise ConfigError([Problem(file, first[0].line, first[0].column, wrong, _BOARD_HELP)])
+    raise parse_error(file, first[0].line, first[0].column, wrong, _BOARD_HELP)
 
 
 def _check_colours(plates: list[_Mark], pebbles: list[_Mark], file: str) -> None:
@@ -165,7 +166,7 @@ def _parse_part(text: str, places: int, file: str, line: int, column: int) -> Mo
         return parse_lines(text, places)
     except ValueError as error:
         wrong, _, right = str(error).partition("; ")
-        raise ConfigError([Problem(file, line, column, wrong, right)]) from None
+        raise parse_error(file, line, column, wrong, right) from None
 
 
 def parse_solution(board: Board, text: str, file: str) -> Solution:
@@ -182,17 +183,17 @@ def parse_solution(board: Board, text: str, file: str) -> Solution:
     before = "-"
     for word, line, column in words:
         if word == before == "-":
-            raise ConfigError([Problem(file, line, column, "a place is missing before this -", right)])
+            raise parse_error(file, line, column, "a place is missing before this -", right)
         before = word
         if word == "-":
             continue
         if not re.fullmatch("[0-9]{1,3}", word) or int(word) >= len(reachable):
-            raise ConfigError([Problem(file, line, column, f"{word!r} is not a place of this board", right)])
+            raise parse_error(file, line, column, f"{word!r} is not a place of this board", right)
         path.append(int(word))
         if path[0] != board.hole:
-            raise ConfigError([Problem(file, line, column, f"the hole does not start at {path[0]}", right)])
+            raise parse_error(file, line, column, f"the hole does not start at {path[0]}", right)
     if not path:
-        raise ConfigError([Problem(file, 1, 1, "there is no solution here", right)])
+        raise parse_error(file, 1, 1, "there is no solution here", right)
     if before == "-":
-        raise ConfigError([Problem(file, *words[-1][1:], "a place is missing after this -", right)])
+        raise parse_error(file, *words[-1][1:], "a place is missing after this -", right)
     return tuple(path[1:])

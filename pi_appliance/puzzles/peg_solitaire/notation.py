@@ -4,11 +4,12 @@ import re
 from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from itertools import pairwise
+from operator import not_
 
 from pi_appliance.errors import ConfigError, Problem, Refused
-from pi_appliance.puzzles import Progress, Step, pluralize
+from pi_appliance.puzzles import Progress, Step, pluralize, rendering
 from pi_appliance.puzzles.peg_solitaire.board import Board, Hole, Jump, Solution, looks_spaced
-from pi_appliance.puzzles.rendering import svg_document
+from pi_appliance.puzzles.rendering import SOLUTION_END, parse_error, svg_document
 
 HOLE_SIZE = 40  # SVG units
 # Wood, and dark wood in dark mode.
@@ -135,7 +136,7 @@ def parse(text: str, file: str, first: int = 1) -> Board:
         raise ConfigError(problems)
     drawn = [Hole(x, y) for y, row in enumerate(rows) for x, mark in enumerate(row) if mark not in NO_HOLE_MARKS]
     if not drawn:
-        raise ConfigError([Problem(file, first, 1, "no board is drawn here", _DRAWING_HELP)])
+        raise parse_error(file, first, 1, "no board is drawn here", _DRAWING_HELP)
     staggered = triangular and not any(Hole(x + 1, y) in set(drawn) for x, y in drawn)
     if staggered and (problems := list(_find_misaligned(drawn, first, file))):
         raise ConfigError(problems)
@@ -186,10 +187,6 @@ def _find_excess(drawn: list[Hole], holes: list[Hole], first: int, file: str) ->
             yield Problem(file, first + places[0].y, places[0].x + 1, wrong, right)
 
 
-_Row = tuple[int, str]  # line number from 1, and the line
-PROGRESS_INTERVAL = 50  # solutions
-BOARD_HEADER, SOLUTION_START, SOLUTION_END = "Starting Board", "Start Solution", "End Solution"
-_ROW = re.compile(r"([^\r\n]*)(?:\r\n?|\n)?")  # matched one by one: splitlines takes ten times the memory of the text
 _SHAPE_HELP = "look for a missing or extra line"
 _FOLLOW_HELP = "one peg jumps over one other into an empty hole"
 
@@ -206,63 +203,31 @@ def render_solution(board: Board, line: Solution) -> str:
 
 def parse_listing(text: str, file: str, progress: Progress) -> Sequence[tuple[Board, Sequence[Solution]]]:
     """Return each board of a listing with its solutions. Raises ConfigError; Refused for an impossible jump."""
-    boards: list[tuple[Board, list[Solution]]] = []
-    rows = enumerate((match[1] for match in _ROW.finditer(text)), 1)
-    total = text.count("\n") + 1
     known: dict[Jump, Jump] = {}  # share equal jumps: long listings repeat few of them
-    for number, row in rows:
-        if row == BOARD_HEADER:
-            boards.append((_parse_rows(_take_drawing(rows), file), []))
-        elif row == SOLUTION_START:
-            if not boards:
-                raise ConfigError(
-                    [Problem(file, number, 1, "a solution without a board", f"begin with {BOARD_HEADER!r}")]
-                )
-            board, lines = boards[-1]
-            if not len(lines) % PROGRESS_INTERVAL:
-                progress(min(1.0, number / total), f"{len(lines):,} solutions read")
-            lines.append(tuple(known.setdefault(jump, jump) for jump in _read_jumps(board, rows, number, file)))
-        elif row == SOLUTION_END:
-            right = f"write {SOLUTION_START!r} above its first board"
-            raise ConfigError([Problem(file, number, 1, "this solution does not begin", right)])
-    if not boards:
-        raise ConfigError([Problem(file, 1, 1, "this is not a listing", f"begin with {BOARD_HEADER!r} and the board")])
-    return boards
+
+    def read_solution(board: Board, rows: rendering.Rows, start: int) -> Solution:
+        return tuple(known.setdefault(jump, jump) for jump in _read_jumps(board, rows, start, file))
+
+    return rendering.parse_listing(text, file, progress, board_of=parse, read_solution=read_solution, is_blank=not_)
 
 
-def _take_drawing(rows: Iterator[_Row]) -> list[_Row]:
-    taken: list[_Row] = []
-    for number, row in rows:
-        if not row:
-            break
-        taken.append((number, row))
-    return taken
-
-
-def _parse_rows(rows: list[_Row], file: str) -> Board:
-    """Parse numbered rows, so that problems have the right line number."""
-    return parse("\n".join(row for _, row in rows), file, rows[0][0] if rows else 1)
-
-
-def _read_jumps(board: Board, rows: Iterator[_Row], start: int, file: str) -> Iterator[Jump]:
+def _read_jumps(board: Board, rows: rendering.Rows, start: int, file: str) -> Iterator[Jump]:
     pegs = board.pegs
     for number, row in rows:
         if row == SOLUTION_END:
             return
         if row:
-            drawn = _parse_rows([(number, row), *_take_drawing(rows)], file)
+            drawing = "\n".join([row, *(below for _, below in rendering.take_drawing(rows, not_))])
+            drawn = parse(drawing, file, number)
             if drawn.holes != board.holes:
-                raise ConfigError([Problem(file, number, 1, "this board has a different shape", _SHAPE_HELP)])
+                raise parse_error(file, number, 1, "this board has a different shape", _SHAPE_HELP)
             jump = _find_jump(pegs, drawn.pegs)
             if jump is None:
-                raise Refused(
-                    str(Problem(file, number, 1, "this board does not follow from the one before", _FOLLOW_HELP))
-                )
+                problem = Problem(file, number, 1, "this board does not follow from the one before", _FOLLOW_HELP)
+                raise Refused(str(problem))
             yield jump
             pegs = drawn.pegs
-    raise ConfigError(
-        [Problem(file, start, 1, "this solution does not end", f"write {SOLUTION_END!r} below its last board")]
-    )
+    raise rendering.unended_solution(file, start)
 
 
 def _find_jump(before: frozenset[Hole], after: frozenset[Hole]) -> Jump | None:

@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from pi_appliance.errors import ConfigError, Problem
-from pi_appliance.puzzles import Progress, pluralize, rendering
+from pi_appliance.puzzles import pluralize
+from pi_appliance.puzzles.rendering import listing_parser, parse_error
 from pi_appliance.puzzles.rubiks_cube.board import (
     FACES,
     TURN_NAMES,
@@ -66,7 +67,7 @@ def parse(text: str, file: str) -> Board:
     if prefix:  # blank it out, so that lines and columns of problems stay right
         body = "".join(mark if mark.isspace() else " " for mark in prefix[0]) + text[prefix.end() :]
     if not body.strip():
-        raise ConfigError([Problem(file, 1, 1, "there is no cube here", f"{_MOVE_HELP}; or {_STICKER_HELP}")])
+        raise parse_error(file, 1, 1, "there is no cube here", f"{_MOVE_HELP}; or {_STICKER_HELP}")
     if _is_sticker_text(body):
         return _read_stickers(body, side, file)
     return _read_scramble(body, side or 3, file)
@@ -77,9 +78,7 @@ def parse_solution(board: Board, text: str, file: str) -> Solution:
     return tuple(_read_moves(text, board.side, file, faces_only=True))
 
 
-def parse_listing(text: str, file: str, progress: Progress) -> Sequence[tuple[Board, Sequence[Solution]]]:
-    """Return each cube of a listing with its solutions. Raises `ConfigError`."""
-    return rendering.parse_listing(text, file, progress, board_of=parse, line_of=parse_solution)
+parse_listing = listing_parser(parse, parse_solution)
 
 
 def _is_sticker_text(text: str) -> bool:
@@ -118,7 +117,7 @@ def _read_stickers(text: str, side: int | None, file: str) -> Board:
         last = letters[-1]
         wrong = f"there are {pluralize(len(letters), 'sticker')}"
         right = f"a {side}x{side}x{side} has {6 * side * side}" if side else _STICKER_HELP
-        raise ConfigError([Problem(file, last.line, last.column, wrong, right)])
+        raise parse_error(file, last.line, last.column, wrong, right)
     ordered = _order_net(letters, found_side) or letters
     facelets = "".join(face_of[letter.mark.upper()] for letter in ordered)
     names = {face: mark for mark, face in face_of.items()}

@@ -4,13 +4,12 @@ Puzzles reach the machine only through `SearchRuntime`: `SerialRuntime` or `loca
 """
 
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Executor, Future
+from concurrent.futures import Executor
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any, ParamSpec, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from pi_appliance.errors import Unavailable
 
-Params = ParamSpec("Params")
 Result = TypeVar("Result")
 
 
@@ -49,10 +48,9 @@ class SearchRuntime(Protocol):
 
     cores: int  # the number of calls that `executor` makes at the same time
     executor: Executor
-    """Makes calls in copies of this process, forked at the first `next` of a `map`.
+    """Its `map` makes calls in copies of this process, forked at the first `next`; with one core, here.
 
-    Calls see all memory and change only a `shared_buffer`. Results are pickled. Items should take from 0.05 to
-    some seconds. With one core, calls are made here, one after the other.
+    Calls see all memory and change only a `shared_buffer`. Results are pickled. Items should take 0.05 s or more.
     """
     cache: Cache
 
@@ -81,16 +79,6 @@ class SerialExecutor(Executor):
     def __init__(self, around: Callable[[], AbstractContextManager[object]] = nullcontext) -> None:
         self._around = around
 
-    def submit(self, fn: Callable[Params, Result], /, *args: Params.args, **kwargs: Params.kwargs) -> Future[Result]:
-        """Make the call now."""
-        future: Future[Result] = Future()
-        try:
-            with self._around():
-                future.set_result(fn(*args, **kwargs))
-        except BaseException as error:  # noqa: BLE001 - `result` raises it
-            future.set_exception(error)
-        return future
-
     def map(
         self,
         fn: Callable[..., Result],
@@ -116,7 +104,7 @@ class MemoryCache:
         return memoryview(self._entries[name]).toreadonly() if name in self._entries else None
 
     def save(self, name: str, parts: Iterable[bytes | bytearray | memoryview]) -> None:
-        """Replace the content atomically and durably by the concatenated `parts`. Raises Unavailable."""
+        """Replace the content."""
         self._entries[name] = b"".join(parts)
 
     def remove(self, name: str) -> None:

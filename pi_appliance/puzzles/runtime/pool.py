@@ -9,13 +9,12 @@ import gc
 import os
 import pickle
 import signal
-import time
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Executor, Future
+from concurrent.futures import Executor
 from itertools import chain, islice
 from multiprocessing.connection import Connection, Pipe, wait
-from typing import Any, NoReturn, ParamSpec, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 from pi_appliance.errors import Refused
 
@@ -24,7 +23,6 @@ _PREFETCH = 4  # items per worker that may wait for the result of an earlier ite
 _IGNORED_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _PR_SET_PDEATHSIG = 1
 
-Params = ParamSpec("Params")
 Result = TypeVar("Result")
 
 
@@ -45,23 +43,6 @@ class ForkExecutor(Executor):
     ) -> None:
         self._max_workers, self._check, self._initializer = max_workers, check, initializer
         self._wakeup_fds = () if wakeup_fd is None else (wakeup_fd,)
-        self._running: list[_WorkerFuture[Any]] = []
-
-    def submit(self, fn: Callable[Params, Result], /, *args: Params.args, **kwargs: Params.kwargs) -> Future[Result]:
-        """Start one worker for one call. Waits for the oldest call if `max_workers` are running.
-
-        Raises:
-            Refused: a process cannot be started.
-
-        """
-        self._running = [future for future in self._running if not future.done()]
-        if len(self._running) >= self._max_workers:
-            self._running.pop(0).exception()
-        worker = _Worker(lambda _: fn(*args, **kwargs), None, self._initializer)
-        worker.send(None)
-        future: _WorkerFuture[Result] = _WorkerFuture(worker, self._check, self._wakeup_fds)
-        self._running.append(future)
-        return future
 
     def map(
         self,
@@ -74,14 +55,6 @@ class ForkExecutor(Executor):
         if len(iterables) == 1:
             return self._map(fn, iterables[0])
         return self._map(lambda args: fn(*args), zip(*iterables, strict=False))
-
-    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """Wait for the calls of `submit`, or kill them with `cancel_futures`."""
-        for future in self._running:
-            if wait and not cancel_futures:
-                future.exception()
-            future.worker.kill()
-        self._running.clear()
 
     def _map(self, function: Callable[[Any], Result], items: Iterable[Any]) -> Iterator[Result]:
         # A worker already has the items of a sequence: only their index is sent.
@@ -125,40 +98,6 @@ class ForkExecutor(Executor):
                         worker, number = busy.pop(connection)
                         results[number] = worker.receive()
                         idle.append(worker)
-
-
-class _WorkerFuture(Future[Result]):
-    def __init__(self, worker: "_Worker", check: Callable[[], None], wakeup_fds: Sequence[int]) -> None:
-        super().__init__()
-        self.worker, self._check, self._wakeup_fds = worker, check, wakeup_fds
-        self.set_running_or_notify_cancel()
-
-    def done(self) -> bool:
-        self._poll(0)
-        return super().done()
-
-    def result(self, timeout: float | None = None) -> Result:
-        self._wait(timeout)
-        return super().result(0)
-
-    def exception(self, timeout: float | None = None) -> BaseException | None:
-        self._wait(timeout)
-        return super().exception(0)
-
-    def _wait(self, timeout: float | None) -> None:
-        end = None if timeout is None else time.monotonic() + timeout
-        while not super().done() and (end is None or time.monotonic() < end):
-            self._check()
-            self._poll(POLL_INTERVAL)
-
-    def _poll(self, seconds: float) -> None:
-        if super().done() or self.worker.connection not in wait([self.worker.connection, *self._wakeup_fds], seconds):
-            return
-        try:
-            self.set_result(self.worker.receive())
-        except BaseException as error:  # noqa: BLE001 - the caller raises it
-            self.set_exception(error)
-        self.worker.kill()
 
 
 class _Worker:

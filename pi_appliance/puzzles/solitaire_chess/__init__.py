@@ -1,9 +1,7 @@
 """Solitaire chess: every move captures, and one piece is left at the end."""
 
-from collections.abc import Sequence
-from typing import Any
-
-from pi_appliance.puzzles import Progress, SolveMode, rendering
+from pi_appliance.puzzles import SolveMode
+from pi_appliance.puzzles.rendering import listing_parser
 from pi_appliance.puzzles.solitaire_chess.board import (
     BOARDS,
     RULES,
@@ -31,6 +29,7 @@ from pi_appliance.puzzles.solitaire_chess.notation import (
 from pi_appliance.puzzles.solitaire_chess.search import legal_captures
 from pi_appliance.puzzles.solitaire_chess.solve import hint, solve
 
+parse_listing = listing_parser(parse, parse_solution)
 TITLE = "Solitaire chess"
 NODE_UNIT = "captures"
 MODES = (SolveMode.ALL, SolveMode.FIRST, SolveMode.COUNT)
@@ -41,8 +40,3 @@ __all__ = [
     "parse", "parse_listing", "parse_solution", "render", "render_solution", "render_svg", "solve", "steps",
     "with_rules",
 ]  # fmt: skip
-
-
-def parse_listing(text: str, file: str, progress: Progress) -> Sequence[tuple[Any, Sequence[Any]]]:
-    """Read each board in `text` with the solutions listed below it. Raises ConfigError."""
-    return rendering.parse_listing(text, file, progress, board_of=parse, line_of=parse_solution)

@@ -4,11 +4,12 @@ The formats are in docs/puzzles/sudoku.md.
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from pi_appliance.errors import ConfigError, Problem
-from pi_appliance.puzzles import Progress, pluralize, rendering
+from pi_appliance.puzzles import pluralize
+from pi_appliance.puzzles.rendering import listing_parser, parse_error
 from pi_appliance.puzzles.sudoku.board import BOXES, EMPTY, SYMBOLS, Board, Solution
 
 _NORMALIZE = str.maketrans("0*_" + SYMBOLS[9:].lower(), "..." + SYMBOLS[9:])
@@ -92,7 +93,7 @@ def parse_solution(board: Board, text: str, file: str) -> Solution:
     if len(digits) != cell_count or column <= cell_count:
         wrong = f"this is not a solution of {cell_count} cells"
         right = f"write {cell_count} symbols from 1 to {allowed[-1]}"
-        raise ConfigError([Problem(file, 1, indent + column, wrong, right)])
+        raise parse_error(file, 1, indent + column, wrong, right)
     number = number.strip()
     if not number:
         matching = (n for n, grid in enumerate(board.grids, 1) if _matches_clues(grid, digits))
@@ -100,12 +101,10 @@ def parse_solution(board: Board, text: str, file: str) -> Solution:
     if number.isascii() and number.isdigit() and len(number) < 10 and 1 <= int(number) <= len(board.grids):
         return Solution(int(number), digits)
     right = f"write the number of a grid after #, from 1 to {len(board.grids)}"
-    raise ConfigError([Problem(file, 1, text.index("#") + 1, f"there is no grid {number[:20]!r}", right)])
+    raise parse_error(file, 1, text.index("#") + 1, f"there is no grid {number[:20]!r}", right)
 
 
-def parse_listing(text: str, file: str, progress: Progress) -> Sequence[tuple[Board, Sequence[Solution]]]:
-    """Return each board of a listing with its solutions. Raises `ConfigError`."""
-    return rendering.parse_listing(text, file, progress, board_of=parse, line_of=parse_solution)
+parse_listing = listing_parser(parse, parse_solution)
 
 
 def _matches_clues(grid: str, digits: str) -> bool:
