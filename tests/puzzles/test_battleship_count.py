@@ -61,7 +61,7 @@ def to_cells(line: battleship.Solution) -> tuple[Cells, ...]:
     return tuple(frozenset(ship.squares) for ship in line)
 
 
-@settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(boards())
 def test_results_match_brute_force(board: battleship.Board) -> None:
     found = brute_force(board)
@@ -83,7 +83,7 @@ def test_results_match_brute_force(board: battleship.Board) -> None:
     assert bool(answer.tables) == bool(answer.pictures) == (bool(found) and bool(board.find_marks("?")))
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(boards(wrong=1))
 def test_the_core_is_minimal_and_single_wrong_marks_are_complete(board: battleship.Board) -> None:
     answer = battleship.solve(board, SolveMode.FIRST, SerialRuntime())

@@ -83,8 +83,8 @@ def by_chance(seed: int, discs: int) -> Board:
             return board
 
 
-@settings(max_examples=60, deadline=None)
-@given(st.integers(0, 10**9), st.integers(34, 41))
+@settings(max_examples=25, deadline=None)
+@given(st.integers(0, 10**9), st.integers(35, 41))
 def test_near_the_end_every_column_scores_as_a_plain_search_says(seed: int, discs: int) -> None:
     board, known = by_chance(seed, discs), dict[Board, int]()
     scores = scored(board)
@@ -97,8 +97,8 @@ def test_near_the_end_every_column_scores_as_a_plain_search_says(seed: int, disc
             assert score == -plain(after, known)
 
 
-@settings(max_examples=40, deadline=None)
-@given(st.integers(0, 10**9), st.integers(34, 41))
+@settings(max_examples=20, deadline=None)
+@given(st.integers(0, 10**9), st.integers(35, 41))
 def test_a_perfect_game_keeps_the_score(seed: int, discs: int) -> None:
     board, known = by_chance(seed, discs), dict[Board, int]()
     answer = connect_four.solve(board, SolveMode.ALL, SerialRuntime())

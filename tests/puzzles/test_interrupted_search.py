@@ -20,12 +20,12 @@ def hands(process: subprocess.Popen[str]) -> set[int]:
 
 
 def test_the_timeout_ends_a_search_with_a_checkpoint(installation: Installation) -> None:
-    installation.write(BOOK.format(keys="timeout: 8s"))
+    installation.write(BOOK.format(keys="timeout: 5s"))
     done = installation.run("jobs", "run", "book")
     assert done.returncode == 1
     run = installation.last("book")
     assert run["outcome"] == "timed-out"
-    assert run["summary"].startswith("ended at its deadline of 8s; ")
+    assert run["summary"].startswith("ended at its deadline of 5s; ")
     assert "the opening book has" in run["summary"]
     kept = list((installation.state / "puzzles" / "connect-four").iterdir())
     assert [path.suffix for path in kept] == [".cache"], "whole, and no half of another"

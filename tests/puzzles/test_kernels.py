@@ -68,7 +68,8 @@ def test_a_kernel_imports_no_cython_and_is_compiled_from_what_lies_here(both_way
     assert "cython" not in " ".join(map(ast.unparse, imported))
 
 
-def test_what_is_compiled_says_the_same_as_the_source(tree: Path, tmp_path: Path) -> None:
+@pytest.mark.slow  # the kernels of the puzzles are compared daily
+def test_a_compiled_kernel_gives_the_results_of_its_source(tree: Path, tmp_path: Path) -> None:
     plain, compiled = ways.plain(kernel_of(tree)), ways.compiled(kernel_of(tree), tmp_path / "made", tree)
     numbers = array("I", [2**32 - 1, 2**31, 5])
     assert plain.total(numbers) == compiled.total(numbers) == 2**31 + 4
@@ -83,7 +84,7 @@ def test_what_is_compiled_says_the_same_as_the_source(tree: Path, tmp_path: Path
 @pytest.mark.parametrize(
     ("compiler", "why"),
     [
-        ("false", "false failed; run pip install --verbose for details"),
+        pytest.param("false", "false failed; run pip install --verbose for details", marks=pytest.mark.slow),
         ("gcc-of-nobody", "there is no gcc-of-nobody; sudo apt"),
     ],
 )
@@ -97,7 +98,8 @@ def test_without_a_compiler_that_works_the_install_goes_on_and_says_so(
     assert made_in(tmp_path) == []
 
 
-def test_a_kernel_that_cython_does_not_take_is_told_and_the_others_are_compiled(tree: Path, tmp_path: Path) -> None:
+@pytest.mark.slow  # a missing compiler is reported daily
+def test_a_kernel_that_cython_rejects_is_reported_and_the_others_are_compiled(tree: Path, tmp_path: Path) -> None:
     other = kernel_of(tree).with_name("other_kernel.py")
     other.write_text(SOURCE)
     other.with_suffix(".pxd").write_text("cpdef unsigned int total(unsigned int[::1] numbers, int more)\n")

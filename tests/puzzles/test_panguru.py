@@ -159,13 +159,13 @@ def test_check_names_the_wrong_move() -> None:
 
 
 def test_check_agrees_with_a_plain_replay() -> None:
-    """Ten thousand solutions with random edits."""
+    """Check two thousand solutions with random edits."""
     random = Random(1)
     verdicts = {True: 0, False: 0}
     for name in ("original", "twenty-one", "rainbow"):
         board = panguru.parse(panguru.BOARDS[name], name)
         right = list(panguru.solve(board, SolveMode.FEWEST, SerialRuntime()).solutions)
-        for _ in range(3400):
+        for _ in range(700):
             line = list(random.choice(right))
             for _ in range(random.choice((0, 1, 1, 2))):
                 at = random.randrange(len(line))

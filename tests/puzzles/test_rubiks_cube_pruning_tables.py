@@ -103,6 +103,20 @@ def test_a_large_table_of_another_size_is_ignored() -> None:
 
 
 @LONG
+def test_an_interrupted_large_table_continues() -> None:
+    runtime = SerialRuntime()
+    t.load_small_tables(runtime)
+    results = []
+    for reports in (3, 70_000, 70_000):
+        with pytest.raises(Interrupted) as caught:
+            t.build_large_table(InterruptedRuntime(reports, runtime))
+        assert pruning_tables.load_checksummed(runtime.cache, t.LARGE_STATE_NAME) is not None
+        results.append(caught.value.partial_result.partition(";")[0])
+    assert results == [f"the large table is complete to a distance of {level}" for level in (0, 1, 2)]
+
+
+@pytest.mark.slow
+@LONG
 def test_an_interrupted_large_table_is_completed() -> None:
     runtime = SerialRuntime()
     t.load_small_tables(runtime)
