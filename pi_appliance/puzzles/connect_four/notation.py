@@ -207,7 +207,9 @@ class _MoveReader:
                 )
             before = move
             if over:
-                self._report_extra_move(move, board_of(position, _turn_after(first, columns)), columns)
+                board = board_of(position, _turn_after(first, columns))
+                was = f"{board.turn.other} had won with move {len(columns)}: {describe_fours(board)}"
+                self.add_problem(move.line, move.at, f"this is played after the end, as {was}", "end the list there")
                 break
             square = position.square(move.column)
             if not square:
@@ -218,10 +220,6 @@ class _MoveReader:
             position = position.play(square)
             columns.append(move.column)
         return replace(board_of(position, _turn_after(first or Colour.RED, columns)), moves=tuple(columns))
-
-    def _report_extra_move(self, move: _Move, board: Board, columns: Sequence[int]) -> None:
-        was = f"{board.turn.other} had won with move {len(columns)}: {describe_fours(board)}"
-        self.add_problem(move.line, move.at, f"this is played after the end, as {was}", "end the list there")
 
 
 def _turn_after(first: Colour, columns: Sequence[int]) -> Colour:

@@ -55,18 +55,23 @@ def render_solution(board: Board, line: Solution) -> str:
 
 def render_svg(board: Board, last: Square | None = None, names: Mapping[int, str] | None = None) -> str:
     """Draw the position with fours ringed, the disc `last` marked, and `names` above the columns."""
+    kinds = {EMPTY: "hole", "R": "red", "Y": "yellow"}
+    width, height = WIDTH * SQUARE_SIZE + 2 * MARGIN, HEIGHT * SQUARE_SIZE + 2 * MARGIN
     parts = [
         *_draw_labels(names),
-        _draw_grid(),
-        *(_draw_square(board, column, row) for column in range(WIDTH) for row in range(HEIGHT)),
+        f'<rect class="four-grid" x="0" y="{HEADER_HEIGHT}" width="{width}" height="{height}" rx="16"/>',
+        *(
+            _draw_circle(kinds[board.rows[HEIGHT - 1 - row][column]], Square(column + 1, row + 1), 20)
+            for column in range(WIDTH)
+            for row in range(HEIGHT)
+        ),
     ]
     ringed = {square for _, four in find_fours(board.rows) for square in four}
     if last and last not in ringed:
         parts.append(_draw_circle("last", last, 8))
     for square in sorted(ringed):
         parts += [_draw_circle("ring", square, 15), _draw_circle("core", square, 15)]
-    width, height = WIDTH * SQUARE_SIZE + 2 * MARGIN, HEIGHT * SQUARE_SIZE + 2 * MARGIN + HEADER_HEIGHT
-    return svg_document(width, height, f"Connect Four: {describe(board)}", STYLE, parts)
+    return svg_document(width, height + HEADER_HEIGHT, f"Connect Four: {describe(board)}", STYLE, parts)
 
 
 def render_scores(board: Board, scores: Mapping[int, int]) -> str:
@@ -104,17 +109,6 @@ def _draw_labels(names: Mapping[int, str] | None) -> Iterator[str]:
         best = " four-best" if text.endswith("*") else ""
         x, y = MARGIN + (column - 0.5) * SQUARE_SIZE, HEADER_HEIGHT - 8
         yield f'<text class="four-name{best}" x="{x:g}" y="{y}">{text.removesuffix("*")}</text>'
-
-
-def _draw_grid() -> str:
-    width, height = WIDTH * SQUARE_SIZE + 2 * MARGIN, HEIGHT * SQUARE_SIZE + 2 * MARGIN
-    return f'<rect class="four-grid" x="0" y="{HEADER_HEIGHT}" width="{width}" height="{height}" rx="16"/>'
-
-
-def _draw_square(board: Board, column: int, row: int) -> str:
-    mark = board.rows[HEIGHT - 1 - row][column]
-    kind = {EMPTY: "hole", "R": "red", "Y": "yellow"}[mark]
-    return _draw_circle(kind, Square(column + 1, row + 1), 20)
 
 
 def _draw_circle(kind: str, square: Square, radius: int) -> str:

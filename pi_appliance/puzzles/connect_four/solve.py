@@ -120,7 +120,9 @@ class Solver:
     def score_columns(self) -> dict[int, int]:
         """Return the score of each column that is not full, for the side to move. Raises Interrupted."""
         try:
-            self._find_score()
+            if self.board.discs <= _EARLY_DISCS:
+                self.low, self.high = self._load_bounds()
+            self.search.exact_score(self.position, self.low, self.high, self._on_bounds)
             moves = list(self.position.moves())
             if self.board.discs > _EARLY_DISCS or self.runtime.cores == 1:
                 found = [self._score_move(square) for _, square in moves]
@@ -162,11 +164,6 @@ class Solver:
             if after.discs == SQUARES or not self.search.is_at_least(after, 1 - score):
                 return column
         return moves[-1][0]  # one of the columns keeps it, so the last one needs no search
-
-    def _find_score(self) -> None:
-        if self.board.discs <= _EARLY_DISCS:
-            self.low, self.high = self._load_bounds()
-        self.search.exact_score(self.position, self.low, self.high, self._on_bounds)
 
     def _on_bounds(self, low: int, high: int) -> None:
         self.low, self.high = low, high
@@ -235,7 +232,9 @@ def generate(seed: int, board: Board, runtime: SearchRuntime) -> GeneratedBoard:
         generated = _play_random_game(random, discs, board)
         if generated is None:
             continue
-        if _wins_at_once(position_of(generated)):
+        position = position_of(generated)
+        sides = position, Position(position.own ^ position.mask, position.mask)
+        if any(side.wins(square) for side in sides for _, square in position.moves()):
             continue
         solver = Solver(generated, runtime)
         scores = solver.score_columns()
@@ -246,11 +245,6 @@ def generate(seed: int, board: Board, runtime: SearchRuntime) -> GeneratedBoard:
             return GeneratedBoard(
                 generated, {"ply": discs, "score": solver.score, "best_column": name, "result": result}
             )
-
-
-def _wins_at_once(position: Position) -> bool:
-    other = Position(position.own ^ position.mask, position.mask)
-    return any(side.wins(square) for side in (position, other) for _, square in position.moves())
 
 
 def _play_random_game(random: Random, discs: int, like: Board) -> Board | None:

@@ -94,7 +94,9 @@ class SolutionCounter:
             raise
         try:
             while self.forward.cells and (
-                self.field.board.all_positions or self.forward.classes_seen <= self.small or self._too_late_to_meet()
+                self.field.board.all_positions
+                or self.forward.classes_seen <= self.small
+                or (self.proofs is None and self.forward.level > self.pegs - 4)  # too late to meet
             ):
                 self._advance(self.forward, self.pegs)
             result = (
@@ -115,9 +117,6 @@ class SolutionCounter:
             f"; {len(self.into)} of {len(self.field.final_pairs())} kinds of final pairs are done" if self.into else ""
         )
         return f"{what} counted{back}{ends}"
-
-    def _too_late_to_meet(self) -> bool:
-        return self.proofs is None and self.forward.level > self.pegs - 4
 
     def _advance(self, front: Frontier, pegs: int) -> None:
         said = f"jump {front.level + 1} of {pegs - 1}{' back' if front is not self.forward else ''}: "
@@ -203,7 +202,7 @@ class SolutionCounter:
         return ends
 
     def _last_jump_count_ends(self, pair: int) -> list[int]:
-        """Return the numbers of the holes where the last jump from the two pegs PAIR can end."""
+        """Return the numbers of the holes where the last jump from the two pegs `pair` can end."""
         return [move.end for move in self.field.moves if move.pair == pair and 1 << move.end & self.field.goals]
 
     def _count_ways_into(self, orbit: tuple[int, ...]) -> int:
@@ -241,13 +240,11 @@ class SolutionCounter:
         field = self.field
         begin = [field.full ^ pair for pair in orbit]
         if proofs is None:
-            proofs = find_pagodas(field, begin, self._backward_targets(), field.symmetries, self.runtime)
+            targets = sorted({apply_symmetry(field.full ^ field.start, turn) for turn in field.symmetries})
+            proofs = find_pagodas(field, begin, targets, field.symmetries, self.runtime)
         self.back_proofs = proofs
         game = to_game(field, field.symmetries, proofs)
         return Frontier(game, {game.canonical(begin[0]): len(orbit)})
-
-    def _backward_targets(self) -> list[int]:
-        return sorted({apply_symmetry(self.field.full ^ self.field.start, turn) for turn in self.field.symmetries})
 
     def _join(self, cells: "array[int]") -> int:
         """Return the ways from start to end through all pairs one jump apart, times the number of symmetries."""

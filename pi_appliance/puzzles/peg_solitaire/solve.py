@@ -6,6 +6,7 @@ The parity rule comes first, then a depth-first search with a limit, then a beam
 
 from array import array
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from dataclasses import replace
 from heapq import nsmallest
 from itertools import chain
 from typing import NamedTuple
@@ -179,24 +180,12 @@ def _solve_all(search: "_SolutionSearch", runtime: SearchRuntime) -> SolveResult
         result = search.first()
         why = f"not counted along with the solutions: {error}; count them separately"
         facts = dict(result.details) | ({} if result.proof else {"count": why})
-        return SolveResult(
-            solutions=result.solutions,
-            nodes_searched=result.nodes_searched,
-            proof=result.proof,
-            reason=result.reason,
-            details=facts,
-        )
+        return replace(result, details=facts)
     if numbers.proof:
         return numbers
     search.spent += numbers.nodes_searched()
     result = search.first()
-    return SolveResult(
-        solutions=result.solutions,
-        nodes_searched=result.nodes_searched,
-        count=numbers.count,
-        details=numbers.details,
-        tables=numbers.tables,
-    )
+    return replace(result, count=numbers.count, details=numbers.details, tables=numbers.tables)
 
 
 def _solve_fewest_moves(field: Bitboard, runtime: SearchRuntime) -> SolveResult:

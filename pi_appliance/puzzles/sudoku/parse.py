@@ -66,7 +66,8 @@ def parse(text: str, file: str) -> Board:
             start = line
         size = _SIZE_BY_CELLS[len(found.grid)]
         if first is not None and first[0] != size:
-            problems.append(_size_problem(file, start, size, *first))
+            right = f"the one in line {first[1]} is {first[0]}x{first[0]}: give each size its own file"
+            problems.append(Problem(file, start, 1, f"this grid is {size}x{size}", right))
         first = first or (size, start)
         problems += _check_symbols(found, size, file, line)
         grids.append(found.grid)
@@ -96,8 +97,10 @@ def parse_solution(board: Board, text: str, file: str) -> Solution:
         raise parse_error(file, 1, indent + column, wrong, right)
     number = number.strip()
     if not number:
-        matching = (n for n, grid in enumerate(board.grids, 1) if _matches_clues(grid, digits))
-        return Solution(next(matching, 1), digits)
+        for number_of_grid, grid in enumerate(board.grids, 1):
+            if all(clue in (EMPTY, symbol) for clue, symbol in zip(grid, digits, strict=True)):
+                return Solution(number_of_grid, digits)
+        return Solution(1, digits)
     if number.isascii() and number.isdigit() and len(number) < 10 and 1 <= int(number) <= len(board.grids):
         return Solution(int(number), digits)
     right = f"write the number of a grid after #, from 1 to {len(board.grids)}"
@@ -105,10 +108,6 @@ def parse_solution(board: Board, text: str, file: str) -> Solution:
 
 
 parse_listing = listing_parser(parse, parse_solution)
-
-
-def _matches_clues(grid: str, digits: str) -> bool:
-    return all(clue in (EMPTY, symbol) for clue, symbol in zip(grid, digits, strict=True))
 
 
 def _iter_rows(text: str) -> Iterator[tuple[int, str]]:
@@ -135,16 +134,13 @@ def _read_line_grid(row: str) -> _LineGrid | None:
     fields = list(_FIELD_PATTERN.finditer(row))
     at = next((at for at, field in enumerate(fields) if _is_grid(field[0]) or len(field[0]) in _LONG_LENGTHS), None)
     if at is None:
-        return _read_spread_grid(row)
+        cells = _SEPARATORS.sub("", row)  # a large grid in one row with separators between its cells
+        is_spread = len(cells) in _LONG_LENGTHS and _is_grid(cells)
+        return _LineGrid(1, cells.translate(_NORMALIZE), "") if is_spread else None
     grid = fields[at][0].translate(_NORMALIZE)
     others = (field[0].translate(_NORMALIZE) for field in fields[at + 1 :])
     full = (other for other in others if len(other) == len(grid) and EMPTY not in other and _is_grid(other))
     return _LineGrid(fields[at].start() + 1, grid, next(full, ""))
-
-
-def _read_spread_grid(row: str) -> _LineGrid | None:
-    cells = _SEPARATORS.sub("", row)
-    return _LineGrid(1, cells.translate(_NORMALIZE), "") if len(cells) in _LONG_LENGTHS and _is_grid(cells) else None
 
 
 def _is_grid(field: str) -> bool:
@@ -249,9 +245,3 @@ def _unfinished_problem(rows: list[_DrawnRow], file: str) -> Problem:
 def _symbol_problem(symbol: str, size: int, file: str, line: int, column: int) -> Problem:
     right = f"use 1 to {SYMBOLS[size - 1]}, and 0 . * or _ for an empty cell"
     return Problem(file, line, column, f"{symbol!r} is not a symbol of a {size}x{size} grid", right)
-
-
-def _size_problem(file: str, line: int, size: int, first_size: int, first_line: int) -> Problem:
-    wrong = f"this grid is {size}x{size}"
-    right = f"the one in line {first_line} is {first_size}x{first_size}: give each size its own file"
-    return Problem(file, line, 1, wrong, right)

@@ -49,7 +49,8 @@ def generate(seed: int | str, board: Board, runtime: SearchRuntime) -> Generated
                 "solution": solution,
             }
             return GeneratedBoard(replace(board, grids=(grid,), known_solutions=()), details)
-    wanted = _describe_request(board)
+    wanted = f"a {board.difficulty} grid".replace("  ", " ")
+    wanted += f" of {pluralize(board.clues, 'clue')}" if board.clues is not None else ""
     raise Refused(f"{wanted} was not found in {max_tries} tries; ask for another level, more clues or another seed")
 
 
@@ -58,11 +59,6 @@ def _describe_minimality(grid: str, size: int, solution: str, runtime: SearchRun
         return "no" if any(True for _ in redundant_clues(grid, size, solution, runtime)) else "yes"
     except SatLimitReached:
         return "not known"
-
-
-def _describe_request(board: Board) -> str:
-    level = f"{board.difficulty} " if board.difficulty else ""
-    return f"a {level}grid" + (f" of {pluralize(board.clues, 'clue')}" if board.clues is not None else "")
 
 
 def _full_grid(size: int, rng: random.Random) -> str:

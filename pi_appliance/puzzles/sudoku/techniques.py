@@ -30,7 +30,7 @@ SAT_EFFORT = 10_000_000  # propagations for all clues: seconds; 16x16 needs a mi
 _SUBSET_NAMES = {2: "pair", 3: "triple"}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Deduction:
     """One step: its reason, and the digit it places or the candidates it removes."""
 
@@ -122,14 +122,8 @@ class CandidateGrid:
         for cell in sorted(self.unsolved):
             digit = self.candidates[cell]
             if not digit & (digit - 1):
-                yield Deduction(
-                    technique="naked single",
-                    text=f"{self._name(cell)} is {_digit_names(digit)}: it sees all other digits",
-                    cells=(cell,),
-                    units=self.layout.units_of[cell],
-                    digits=digit,
-                    solved_cell=cell,
-                )
+                text = f"{self._name(cell)} is {_digit_names(digit)}: it sees all other digits"
+                yield Deduction("naked single", text, (cell,), self.layout.units_of[cell], digit, cell)
 
     def _hidden_singles(self) -> Iterator[Deduction]:
         for number in self._unit_order(boxes_first=True):
@@ -137,14 +131,8 @@ class CandidateGrid:
                 places = self.find_places(number, digit)
                 if len(places) == 1:
                     unit = self.layout.units[number].name
-                    yield Deduction(
-                        technique="hidden single",
-                        text=f"{self._name(places[0])} is {_digit_names(digit)}: its only place in {unit}",
-                        cells=places,
-                        units=(number,),
-                        digits=digit,
-                        solved_cell=places[0],
-                    )
+                    text = f"{self._name(places[0])} is {_digit_names(digit)}: its only place in {unit}"
+                    yield Deduction("hidden single", text, places, (number,), digit, places[0])
 
     def _locked_candidates(self) -> Iterator[Deduction]:
         units, units_of = self.layout.units, self.layout.units_of
@@ -185,15 +173,9 @@ class CandidateGrid:
                 reduced = tuple(cell for cell in cells if self.candidates[cell] & ~digits)
                 if reduced:
                     unit = self.layout.units[number].name
-                    where = f"{_digit_names(digits)} stand at {self._names(cells)}"
-                    yield Deduction(
-                        technique=f"hidden {_SUBSET_NAMES[size]}",
-                        text=f"in {unit}, {where}, and nothing else does",
-                        cells=cells,
-                        units=(number,),
-                        digits=digits,
-                        reduced_cells=reduced,
-                    )
+                    text = f"in {unit}, {_digit_names(digits)} stand at {self._names(cells)}, and nothing else does"
+                    technique = f"hidden {_SUBSET_NAMES[size]}"
+                    yield Deduction(technique, text, cells, (number,), digits, reduced_cells=reduced)
 
     def _x_wings(self) -> Iterator[Deduction]:
         size = self.layout.size
@@ -226,14 +208,8 @@ class CandidateGrid:
         digits: int,
         reduced: tuple[int, ...],
     ) -> Deduction:
-        return Deduction(
-            technique=technique,
-            text=f"{text}: crossed out at {self._names(reduced)}",
-            cells=cells,
-            units=units,
-            digits=digits,
-            reduced_cells=reduced,
-        )
+        text = f"{text}: crossed out at {self._names(reduced)}"
+        return Deduction(technique, text, cells, units, digits, reduced_cells=reduced)
 
     def _unit_order(self, *, boxes_first: bool) -> Iterable[int]:
         size = self.layout.size
@@ -272,14 +248,8 @@ def _make_guess(grid: CandidateGrid, solution: str) -> Deduction:
     if not solution:
         return Deduction(technique="guess", text=f"a guess: {name} is one of {candidates}", cells=(cell,))
     digit = 1 << SYMBOLS.index(solution[cell])
-    return Deduction(
-        technique="guess",
-        text=f"a guess: {name} is {_digit_names(digit)}, one of {candidates}",
-        cells=(cell,),
-        units=grid.layout.units_of[cell],
-        digits=digit,
-        solved_cell=cell,
-    )
+    text = f"a guess: {name} is {_digit_names(digit)}, one of {candidates}"
+    return Deduction("guess", text, (cell,), grid.layout.units_of[cell], digit, cell)
 
 
 def _digit_names(digits: int) -> str:
