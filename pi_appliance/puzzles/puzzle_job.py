@@ -12,12 +12,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import datetime
-from itertools import chain, islice
+from itertools import islice
 from pathlib import Path
 from typing import IO, Annotated, Any
 
 from pi_appliance.config.units import format_size
-from pi_appliance.errors import ApplianceError, DeadlineExceeded, InvalidOption, Refused, Unavailable, UnknownName
+from pi_appliance.errors import ApplianceError, DeadlineExceeded, Refused, Unavailable, UnknownName
 from pi_appliance.jobs.context import JobContext, read_slot
 from pi_appliance.jobs.reports import ReportSet
 from pi_appliance.puzzles import Puzzle, SolveMode, SolveResult, pluralize
@@ -72,7 +72,7 @@ class WeightedProgress:
     number: int = -1
     name: str = ""
     part: float = 0.0  # progress of the current part
-    seconds: Callable[[], float] = lambda: 0.0  # A monotonic clock for the estimate of the current part
+    seconds: Callable[[], float] = lambda: 0.0  # a monotonic clock
     _estimate: Estimate = field(default_factory=lambda: Estimate(lambda: 0.0))
 
     def start_part(self, name: str) -> None:
@@ -95,16 +95,11 @@ class WeightedProgress:
 
 def daily_seeds(context: PuzzleContext, many: int) -> dict[str, int]:
     """Return names and seeds of new boards: different for each day, but reproducible."""
-    day = _scheduled_day(context)
+    day = (read_slot(context.scheduled_for) or context.now).astimezone(context.local_time().tzinfo)
     return {
         f"{day:%Y-%m-%d}" + (f"-{number}" if many > 1 else ""): int(f"{day:%Y%m%d}") * 1_000 + number
         for number in range(1, many + 1)
     }
-
-
-def _scheduled_day(context: PuzzleContext) -> datetime:
-    moment = read_slot(context.scheduled_for) or context.now
-    return moment.astimezone(context.local_time().tzinfo)
 
 
 RESULT_FILE = "result.txt"
@@ -113,27 +108,100 @@ _MAX_SUMMARIES = 7  # boards in the error message if no report can be written
 JSON_FORMAT = 1  # version of result.json; increase it for incompatible changes
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BatchPlan:
-    """The options of a run, with boards loaded."""
+_Problems = list[tuple[tuple[str | int, ...], str, str]]
+_MAX_GENERATED = 1_000
 
-    puzzle: Puzzle
-    name: str
-    boards: Mapping[str, Any]
-    mode: SolveMode
-    max_solutions: int
-    precompute: bool
-    generate: int
-    keep_reports: int  # the number of report sets to keep
-    model: Any  # the board that generated ones are like
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """The keys that a job of this kind has under `with:`."""
+
+    puzzle: Annotated[str, "name of the puzzle, such as sudoku; `pi-appliance puzzle list` shows all"]
+    boards: Annotated[
+        list[Path],
+        "known boards by name, your own by file; default: all known ones, or none with `generate` or `precompute`",
+    ] = field(default_factory=list)
+    solutions: Annotated[
+        SolveMode | None,
+        "which solutions to find on each board; default: depends on the puzzle, mostly the first solution",
+    ] = None
+    max_solutions: Annotated[int, "list at most this many solutions of each board"] = DEFAULT_MAX_SOLUTIONS
+    rules: Annotated[dict[str, str], 'rules that differ from the default, such as {goal: "3,3"}'] = field(
+        default_factory=dict
+    )
+    precompute: Annotated[bool, "first build the tables that make the puzzle fast; continues where it stopped"] = False
+    generate: Annotated[int, "number of new boards, like the first one named; the seed is the date"] = 0
+    keep_reports: Annotated[int, "number of dated report folders to keep"] = 14
+
+    def check(self) -> _Problems:
+        """Return problems between the keys: path, problem, remedy."""
+        numbers = (
+            ("max-solutions", self.max_solutions, "solutions", self.max_solutions >= 1, "1 or more"),
+            ("keep-reports", self.keep_reports, "reports", self.keep_reports >= 1, "1 or more"),
+            ("generate", self.generate, "boards", 0 <= self.generate <= _MAX_GENERATED, f"0 to {_MAX_GENERATED:,}"),
+        )
+        problems: _Problems = [
+            ((key,), f"{value} is not a valid number of {noun}", f"use {allowed}")
+            for key, value, noun, is_valid, allowed in numbers
+            if not is_valid
+        ]
+        try:
+            puzzle = load_puzzle(self.puzzle)
+        except UnknownName as error:
+            return [*problems, *_to_problems(("puzzle",), error)]
+        return [*problems, *self._find_unsupported(puzzle), *self._find_wrong_boards(puzzle)]
+
+    def _find_unsupported(self, puzzle: Puzzle) -> Iterator[tuple[tuple[str | int, ...], str, str]]:
+        if self.solutions is not None and self.solutions not in puzzle.MODES:
+            known = ", ".join(puzzle.MODES)
+            yield ("solutions",), f"{self.puzzle} does not support {self.solutions}", f"supported: {known}"
+        if self.generate and not hasattr(puzzle, "generate"):
+            yield ("generate",), f"{self.puzzle} does not generate boards", "leave it out"
+        if self.precompute and not hasattr(puzzle, "precompute"):
+            yield ("precompute",), f"{self.puzzle} has no tables to build", "leave it out"
+
+    def _find_wrong_boards(self, puzzle: Puzzle) -> _Problems:
+        problems: _Problems = []
+        for number, where in enumerate(self.boards):
+            if not is_large(where):
+                wrong = _board_problems(puzzle, where, {}, ("boards", number))
+                problems += wrong or self._find_wrong_rules(puzzle, where)
+        if not self.boards:
+            problems += self._find_wrong_rules(puzzle, Path(next(iter(puzzle.BOARDS))))
+        twice = [name for name, times in Counter(map(board_name, self.boards)).items() if times > 1]
+        return problems + [(("boards",), f"two boards are called {name!r}", "give each its own name") for name in twice]
+
+    def _find_wrong_rules(self, puzzle: Puzzle, where: Path) -> _Problems:
+        """Return the rules that the board does not accept: each alone, then all together."""
+        items = self.rules.items()
+        wrong = [
+            each for name, value in items for each in _board_problems(puzzle, where, {name: value}, ("rules", name))
+        ]
+        return wrong or (_board_problems(puzzle, where, self.rules, ("rules",)) if self.rules else [])
+
+
+def _board_problems(puzzle: Puzzle, where: Path, rules: Mapping[str, str], path: tuple[str | int, ...]) -> _Problems:
+    try:
+        read_board(puzzle, where, rules)
+    except ApplianceError as error:
+        return _to_problems(path, error)
+    return []
+
+
+def _to_problems(path: tuple[str | int, ...], error: ApplianceError) -> _Problems:
+    parts = (line.partition("; ") for line in str(error).splitlines())
+    return [(path, problem, right) for problem, _, right in parts]
 
 
 @dataclass(slots=True)
 class PuzzleBatch:
     """The work of one run. `failure` is the error to raise at the end, if any."""
 
-    plan: BatchPlan
     context: PuzzleContext
+    options: Options
+    puzzle: Puzzle
+    boards: Mapping[str, Any]
+    model: Any  # the board that generated ones are like
     report_set: ReportSet = field(init=False)
     cache: RecordingCache = field(init=False)
     progress: WeightedProgress = field(init=False)
@@ -148,17 +216,19 @@ class PuzzleBatch:
     """Tables and boards that could not be built, with the reasons."""
     failed_names: set[str] = field(default_factory=set)
     seeds: dict[str, int] = field(init=False)
+    mode: SolveMode = field(init=False)
 
     def __post_init__(self) -> None:
-        plan = self.plan
-        self.seeds = daily_seeds(self.context, plan.generate)
-        self.progress = WeightedProgress(self.context, max(1, plan.precompute + len(plan.boards) + plan.generate))
+        options = self.options
+        self.seeds = daily_seeds(self.context, options.generate)
+        self.progress = WeightedProgress(self.context, max(1, options.precompute + len(self.boards) + options.generate))
+        self.mode = options.solutions or self.puzzle.MODES[0]
 
     def run_batch(self) -> Result:
         """Do the work and write the reports; refusals are stored in `failure`. Raises Unavailable, DeadlineExceeded."""
         try:
             # The runtime stays open while the reports are written, so that a signal cannot kill the process.
-            with self._open_runtime() as runtime, self.context.report_set(self.plan.keep_reports) as self.report_set:
+            with self._open_runtime() as runtime, self.context.report_set(self.options.keep_reports) as self.report_set:
                 return self._write_reports(runtime)
         except Unavailable as error:  # without reports, the history has the results
             known = (each for each in self.reports if each.answer or each.partial_result)
@@ -174,26 +244,31 @@ class PuzzleBatch:
             yield runtime
 
     def _write_reports(self, runtime: SearchRuntime) -> Result:
-        page = Page(self.plan.puzzle, self.context.job)
+        page = Page(self.puzzle, self.context.job)
         with self.report_set.file(RESULT_FILE) as file:
             try:
                 self._precompute_tables(runtime, page, file)
-                for report in chain(self._configured_boards(), self._generated_boards(runtime, page, file)):
+                for name in self._board_order():
+                    self.progress.start_part(name)
+                    report = BoardReport(name=name, board=self.boards[name], mode=self.mode)
+                    self._answer_board(report, runtime, page, file)
+                for report in self._generated_boards(runtime, page, file):
                     self._answer_board(report, runtime, page, file)
             except Interrupted as interrupted:
                 self.stop_reason = interrupted.reason
-            self._write_unreached(file)
+            if names := self._unreached_names():
+                file.write(f"Not reached: {', '.join(names)}\n\n")
             self._save_next_name(page, file)
             return self._finish_reports(page, file)
 
     def _precompute_tables(self, runtime: SearchRuntime, page: Page, file: IO[str]) -> None:
-        if not self.plan.precompute:
+        if not self.options.precompute:
             return
         self.progress.start_part("precompute")
         start_time = runtime.monotonic()
         try:
             # The options were checked: the puzzle has the function. The same holds for `generate` below.
-            self.precomputed = self.plan.puzzle.precompute(runtime)  # type: ignore[attr-defined]
+            self.precomputed = self.puzzle.precompute(runtime)  # type: ignore[attr-defined]
         except Interrupted as interrupted:
             self.precompute_progress = format_partial_result(interrupted)
             file.write(render_rows({"Precomputed so far": self.precompute_progress}) + "\n")
@@ -204,24 +279,16 @@ class PuzzleBatch:
             return
         self.seconds = runtime.monotonic() - start_time
         file.write("Precomputed\n===========\n" + render_precomputed(self.precomputed, self.seconds))
-        page.add_precomputed(
-            f"Complete, in {format_elapsed(self.seconds)}.",
-            format_details(self.precomputed.details),
-            self.precomputed.tables,
-        )
+        facts, elapsed = format_details(self.precomputed.details), format_elapsed(self.seconds)
+        page.add_precomputed(f"Complete, in {elapsed}.", facts, self.precomputed.tables)
 
     def _report_build_error(self, name: str, error: ApplianceError, page: Page, file: IO[str]) -> None:
         self.build_errors.append(f"{name}: {error}")
         file.write(render_rows({f"Not {name}": str(error)}) + "\n")
         page.add_note(f"Not {name}", f"{error}.")
 
-    def _configured_boards(self) -> Iterator[BoardReport]:
-        for name in self._board_order():
-            self.progress.start_part(name)
-            yield BoardReport(name=name, board=self.plan.boards[name], mode=self.plan.mode)
-
     def _board_order(self) -> list[str]:
-        names, first = list(self.plan.boards), self._load_next_name()
+        names, first = list(self.boards), self._load_next_name()
         at = names.index(first) if first in names else 0
         return names[at:] + names[:at]
 
@@ -230,26 +297,22 @@ class PuzzleBatch:
         for name, seed in self.seeds.items():
             self.progress.start_part(name)
             try:
-                generated = self.plan.puzzle.generate(seed, self.plan.model, runtime)  # type: ignore[attr-defined]
+                generated = self.puzzle.generate(seed, self.model, runtime)  # type: ignore[attr-defined]
             except RESOURCE_ERRORS as error:
                 self.failed_names.add(name)
                 self._report_build_error(f"generated: {name}", to_appliance_error(error), page, file)
                 continue
-            yield BoardReport(
-                name=name,
-                board=generated.board,
-                mode=self.plan.mode,
-                generator_details={"seed": str(seed), **generated.details},
-            )
+            details = {"seed": str(seed), **generated.details}
+            yield BoardReport(name=name, board=generated.board, mode=self.mode, generator_details=details)
 
     def _answer_board(self, report: BoardReport, runtime: SearchRuntime, page: Page, file: IO[str]) -> None:
         self.reports.append(report)
-        if len(self.plan.boards) + self.plan.generate + self.plan.precompute > 1:
+        if len(self.boards) + self.options.generate + self.options.precompute > 1:
             file.write(f"{report.name}\n{'=' * len(report.name)}\n")
-        self._write_picture(f"{report.name}.svg", self.plan.puzzle.render_svg(report.board))
+        self._write_picture(f"{report.name}.svg", self.puzzle.render_svg(report.board))
         self.cache.start_board()
         try:
-            answer_board(self.plan.puzzle, report, self.plan.max_solutions, runtime, file.write)
+            answer_board(self.puzzle, report, self.options.max_solutions, runtime, file.write)
         finally:
             page.add_board(report)
             if report.generator_details:  # the next run generates another board
@@ -261,14 +324,9 @@ class PuzzleBatch:
         with self.report_set.file(name) as file:
             file.write(picture)
 
-    def _write_unreached(self, file: IO[str]) -> None:
-        names = self._unreached_names()
-        if names:
-            file.write(f"Not reached: {', '.join(names)}\n\n")
-
     def _unreached_names(self) -> list[str]:
         reached = {report.name for report in self.reports} | self.failed_names
-        return [name for name in (*self.plan.boards, *self.seeds) if name not in reached]
+        return [name for name in (*self.boards, *self.seeds) if name not in reached]
 
     def _load_next_name(self) -> str:
         try:
@@ -294,11 +352,8 @@ class PuzzleBatch:
         """Write the end of result.txt, result.json and result.html; return the result of the run."""
         context, ended = self.context, self.context.clock()
         summary = self._summarize_run()
-        times_and_memory = {
-            "Start time": _format_instant(context.now),
-            "End time": _format_instant(ended),
-            "Peak memory": format_size(_peak_memory()),
-        }
+        times = {name: at.isoformat(" ", "seconds") for name, at in (("Start time", context.now), ("End time", ended))}
+        times_and_memory = times | {"Peak memory": format_size(_peak_memory())}
         file.write(f"{summary}\n{render_rows(times_and_memory)}")
         with self.report_set.file("result.json") as out:
             json.dump(self._to_json(summary, ended), out, indent=1, ensure_ascii=False)
@@ -306,8 +361,7 @@ class PuzzleBatch:
         with self.report_set.file("result.html") as out:
             began = context.now.astimezone(context.local_time().tzinfo)
             took = format_elapsed(self.progress.seconds() - self.start_time)  # the wall clock may have been changed
-            times = f"{began:%A}, {began.day} {began:%B %Y, %H:%M} · it took {took}"
-            out.write(page.render(summary, times))
+            out.write(page.render(summary, f"{began:%A}, {began.day} {began:%B %Y, %H:%M} · it took {took}"))
         self._set_failure(summary)
         return Result(summary, self._count_results())
 
@@ -335,7 +389,9 @@ class PuzzleBatch:
 
     def _count_results(self) -> dict[str, str | int | float | bool | None]:
         generated = (
-            {"generated": sum(bool(report.generator_details) for report in self.reports)} if self.plan.generate else {}
+            {"generated": sum(bool(report.generator_details) for report in self.reports)}
+            if self.options.generate
+            else {}
         )
         return {
             "solved": sum(report.solved for report in self.reports),
@@ -348,8 +404,8 @@ class PuzzleBatch:
     def _to_json(self, summary: str, ended: datetime) -> dict[str, Any]:
         return {
             "format": JSON_FORMAT,
-            "puzzle": self.plan.name,
-            "title": self.plan.puzzle.TITLE,
+            "puzzle": self.options.puzzle,
+            "title": self.puzzle.TITLE,
             "job": self.context.job,
             "started": self.context.now.isoformat(timespec="seconds"),
             "ended": ended.isoformat(timespec="seconds"),
@@ -357,7 +413,7 @@ class PuzzleBatch:
             "summary": summary,
             "peak_memory": _peak_memory(),
             "precomputed": answer_to_json(self.precomputed) if self.precomputed else None,
-            "boards": [report_to_json(self.plan.puzzle, report) for report in self.reports],
+            "boards": [report_to_json(self.puzzle, report) for report in self.reports],
             "not_reached": self._unreached_names(),
         }
 
@@ -367,101 +423,7 @@ def _peak_memory() -> int:
     return max(resource.getrusage(each).ru_maxrss for each in usages) * 1024
 
 
-def _format_instant(moment: datetime) -> str:
-    return moment.isoformat(" ", "seconds")
-
-
 Context = PuzzleContext
-_MAX_GENERATED = 1_000
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Options:
-    """The keys that a job of this kind has under `with:`."""
-
-    puzzle: Annotated[str, "name of the puzzle, such as sudoku; `pi-appliance puzzle list` shows all"]
-    boards: Annotated[
-        list[Path],
-        "known boards by name, your own by file; default: all known ones, or none with `generate` or `precompute`",
-    ] = field(default_factory=list)
-    solutions: Annotated[
-        SolveMode | None,
-        "which solutions to find on each board; default: depends on the puzzle, mostly the first solution",
-    ] = None
-    max_solutions: Annotated[int, "list at most this many solutions of each board"] = DEFAULT_MAX_SOLUTIONS
-    rules: Annotated[dict[str, str], 'rules that differ from the default, such as {goal: "3,3"}'] = field(
-        default_factory=dict
-    )
-    precompute: Annotated[bool, "first build the tables that make the puzzle fast; continues where it stopped"] = False
-    generate: Annotated[int, "number of new boards, like the first one named; the seed is the date"] = 0
-    keep_reports: Annotated[int, "number of dated report folders to keep"] = 14
-
-    def check(self) -> list[tuple[tuple[str | int, ...], str, str]]:
-        """Return problems between the keys: path, problem, remedy."""
-        problems: list[tuple[tuple[str | int, ...], str, str]] = []
-        if self.max_solutions < 1:
-            problems.append(
-                (("max-solutions",), f"{self.max_solutions} is not a valid number of solutions", "use 1 or more")
-            )
-        if self.keep_reports < 1:
-            problems.append(
-                (("keep-reports",), f"{self.keep_reports} is not a valid number of reports", "use 1 or more")
-            )
-        if not 0 <= self.generate <= _MAX_GENERATED:
-            problems.append(
-                (("generate",), f"{self.generate} is not a valid number of boards", f"use 0 to {_MAX_GENERATED:,}")
-            )
-        try:
-            puzzle = load_puzzle(self.puzzle)
-        except UnknownName as error:
-            return [*problems, *_to_problems(("puzzle",), error)]
-        return [*problems, *self._find_unsupported(puzzle), *self._find_wrong_boards(puzzle)]
-
-    def _find_unsupported(self, puzzle: Puzzle) -> list[tuple[tuple[str | int, ...], str, str]]:
-        problems: list[tuple[tuple[str | int, ...], str, str]] = []
-        if self.solutions is not None and self.solutions not in puzzle.MODES:
-            known = ", ".join(puzzle.MODES)
-            problems.append((("solutions",), f"{self.puzzle} does not support {self.solutions}", f"supported: {known}"))
-        for key, value in (("generate", self.generate), ("precompute", self.precompute)):
-            if value and not hasattr(puzzle, key):
-                problem = (
-                    f"{self.puzzle} has no tables to build"
-                    if key == "precompute"
-                    else f"{self.puzzle} does not generate boards"
-                )
-                problems.append(((key,), problem, "leave it out"))
-        return problems
-
-    def _find_wrong_boards(self, puzzle: Puzzle) -> list[tuple[tuple[str | int, ...], str, str]]:
-        problems: list[tuple[tuple[str | int, ...], str, str]] = []
-        for number, where in enumerate(self.boards):
-            if is_large(where):
-                continue
-            try:
-                read_board(puzzle, where, {})
-            except ApplianceError as error:
-                problems += _to_problems(("boards", number), error)
-                continue
-            problems += self._find_wrong_rules(puzzle, where)
-        if not self.boards:
-            problems += self._find_wrong_rules(puzzle, Path(next(iter(puzzle.BOARDS))))
-        twice = [name for name, times in Counter(map(board_name, self.boards)).items() if times > 1]
-        return problems + [(("boards",), f"two boards are called {name!r}", "give each its own name") for name in twice]
-
-    def _find_wrong_rules(self, puzzle: Puzzle, where: Path) -> list[tuple[tuple[str | int, ...], str, str]]:
-        """Return the rules that the board does not accept: each alone, then all together."""
-        problems: list[tuple[tuple[str | int, ...], str, str]] = []
-        for name, value in self.rules.items():
-            try:
-                read_board(puzzle, where, {name: value})
-            except (UnknownName, InvalidOption) as error:
-                problems += _to_problems(("rules", name), error)
-        if self.rules and not problems:
-            try:
-                read_board(puzzle, where, self.rules)
-            except (UnknownName, InvalidOption) as error:
-                problems += _to_problems(("rules",), error)
-        return problems
 
 
 def report_picture(lines: Iterable[str]) -> Picture | None:
@@ -477,29 +439,9 @@ def run(options: Options, context: PuzzleContext) -> Result:
     all_known = not (options.boards or options.generate or options.precompute)
     paths = options.boards or ([Path(name) for name in puzzle.BOARDS] if all_known else [])
     boards = {board_name(where): read_board(puzzle, where, options.rules) for where in paths}
-    model = next(iter(boards.values()), None) or _default_board(puzzle, options.rules)
-    plan = BatchPlan(
-        puzzle=puzzle,
-        name=options.puzzle,
-        boards=boards,
-        mode=options.solutions or puzzle.MODES[0],
-        max_solutions=options.max_solutions,
-        precompute=options.precompute,
-        generate=options.generate,
-        keep_reports=options.keep_reports,
-        model=model,
-    )
-    batch = PuzzleBatch(plan, context)
+    model = next(iter(boards.values()), None) or read_board(puzzle, Path(next(iter(puzzle.BOARDS))), options.rules)
+    batch = PuzzleBatch(context, options, puzzle, boards, model)
     result = batch.run_batch()
     if batch.failure is not None:
         raise batch.failure
     return result
-
-
-def _default_board(puzzle: Puzzle, rules: Mapping[str, str]) -> object:
-    return read_board(puzzle, Path(next(iter(puzzle.BOARDS))), rules)
-
-
-def _to_problems(path: tuple[str | int, ...], error: ApplianceError) -> list[tuple[tuple[str | int, ...], str, str]]:
-    parts = (line.partition("; ") for line in str(error).splitlines())
-    return [(path, problem, right) for problem, _, right in parts]

@@ -181,8 +181,8 @@ def test_check_agrees_with_a_plain_replay() -> None:
             verdict = bool(panguru.check(board, line))
             assert verdict == is_solution(board.plates, board.pebbles, line), (name, line)
             verdicts[verdict] += 1
-    assert sum(verdicts.values()) > 10_000
-    assert min(verdicts.values()) > 1_000
+    assert sum(verdicts.values()) > 2_000
+    assert min(verdicts.values()) > 500
 
 
 def test_pictures_name_colours_with_letters() -> None:

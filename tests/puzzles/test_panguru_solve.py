@@ -63,6 +63,7 @@ def test_the_original_has_63_edges_and_diameter_2() -> None:
         )
 
 
+@pytest.mark.slow  # a smaller table is compared daily
 @pytest.mark.skipif(
     kernel_mode(kernel) == "plain" and os.environ.get("PI_APPLIANCE_LONG") != "1",
     reason="half a minute in plain Python: PI_APPLIANCE_LONG=1",

@@ -71,7 +71,7 @@ MET = [
     ("fireplace", "0,3"),
     pytest.param("arrow", "", marks=pytest.mark.slow),
     pytest.param(OTHERS[0][0], "", marks=pytest.mark.slow),
-    (OTHERS[4][0], ""),
+    pytest.param(OTHERS[4][0], "", marks=pytest.mark.slow),
 ]
 
 

@@ -97,7 +97,7 @@ def boards(draw: st.DrawFn, most: int = 8, side: int = 4) -> Board:
     return chess.with_rules(Board(rows), rules)
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(boards(side=8, most=6))
 def test_depth_first_and_breadth_first_agree(board: Board) -> None:
     deep, broad = (chess.with_rules(board, {"search": name}) for name in ("depth", "breadth"))
@@ -146,14 +146,14 @@ def list_attacks(pieces: dict[Square, str], pawns: str) -> set[tuple[Square, Squ
     return found
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(boards(side=8, most=30))
 def test_legal_captures_match_python_chess(board: Board) -> None:
     board = chess.with_rules(board, {"king": "free", "captures-each": "0"})
     assert set(chess.legal_captures(board)) == list_attacks(board.pieces, board.pawns)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(boards(side=4, most=9))
 def test_counts_match_a_memoised_search(board: Board) -> None:
     board = chess.with_rules(board, {"captures-each": "0"})
