@@ -6,7 +6,7 @@ httpx and asyncio cost about 75 ms and 18 MB to import, so they are imported by 
 import re
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urljoin, urlsplit
 
@@ -47,6 +47,7 @@ class HttpResponse:
     mime: str = ""
     charset: str = ""
     location: str = ""
+    headers: Mapping[str, str] = field(default_factory=dict)  # names in lower case
     body: bytes = b""
     is_truncated: bool = False  # the body is longer than was allowed; `body` is its beginning
 
@@ -150,7 +151,7 @@ async def request(  # noqa: PLR0913 - the limits are keywords
     except httpx.TransportError as error:  # reading and writing
         raise NoResponse(describe_network_error(_full_text(error)), is_sent=is_sent) from None
     except (httpx.InvalidURL, ValueError):
-        raise NoResponse("this is not a web address", is_sent=False) from None
+        raise NoResponse("this is not a web address", is_sent=is_sent) from None
 
 
 def request_now(method: str, url: str, **options: Any) -> HttpResponse:
@@ -187,6 +188,7 @@ def _read_head(incoming: "httpx.Response") -> HttpResponse:
         mime=kind.partition(";")[0].strip().lower(),
         charset=charset[1] if charset else "",
         location=incoming.headers.get("Location", ""),
+        headers=dict(incoming.headers),
     )
 
 
@@ -196,15 +198,7 @@ async def _read_body(head: HttpResponse, incoming: "httpx.Response", max_bytes: 
         body += chunk
         if len(body) > max_bytes:
             break
-    return HttpResponse(
-        url=head.url,
-        status=head.status,
-        mime=head.mime,
-        charset=head.charset,
-        location=head.location,
-        body=bytes(body[:max_bytes]),
-        is_truncated=len(body) > max_bytes,
-    )
+    return replace(head, body=bytes(body[:max_bytes]), is_truncated=len(body) > max_bytes)
 
 
 def _full_text(error: BaseException | None) -> str:

@@ -1,26 +1,23 @@
 """Client of Bluesky's XRPC API: requests with a time limit, and the session of an account."""
 
-import threading
-from collections.abc import Mapping
-from dataclasses import dataclass
-from email.utils import parsedate_to_datetime
-from typing import TYPE_CHECKING, Any
-
-from pi_appliance.errors import ApplianceError, Refused, Unavailable, Uncertain
-from pi_appliance.posting.networks import CHECK_ACCOUNT
-from pi_appliance.posting.networks._http import classify_connection_error
-
-if TYPE_CHECKING:
-    import requests
 import contextlib
 import json
 import os
 import re
 import tempfile
-from dataclasses import asdict, field
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from email.utils import parsedate_to_datetime
 from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode
 
-_LONGEST_WAIT = 86_400.0  # the longest of Bluesky's limits is one of a day
+from pi_appliance.errors import ApplianceError, Refused, Unavailable, Uncertain
+from pi_appliance.posting.networks import CHECK_ACCOUNT
+from pi_appliance.system import http
+
+_MAX_WAIT = 86_400.0  # seconds; the longest of Bluesky's rate limits is one of a day
+_MAX_BODY = 1_000_000  # bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +38,7 @@ class XrpcResponse:
         return str(self.body.get("error", "")) if not self.good else ""
 
     @property
-    def words(self) -> str:
+    def message(self) -> str:
         """The error message of the server on one line, with the status."""
         message = str(self.body.get("message") or self.error)
         return f"{self.status}: {' '.join(message.split())[:200]}" if message else str(self.status)
@@ -51,116 +48,105 @@ class XrpcResponse:
         match self.error:
             case "AccountTakedown" | "AccountSuspended" | "AccountDeactivated" as state:
                 how = "has been deactivated" if state == "AccountDeactivated" else "was taken down by its moderators"
-                return Refused(f"the account at Bluesky {how} ({self.words}); sign in at bsky.app to see why")
+                return Refused(f"the account at Bluesky {how} ({self.message}); sign in at bsky.app to see why")
         if 300 <= self.status < 400:
             return Refused(
-                f"Bluesky answered {self.words}, as if it were elsewhere; check server: in the configuration"
+                f"Bluesky answered {self.message}, as if it were elsewhere; check server: in the configuration"
             )
-        return Refused(f"Bluesky refuses it ({self.words})")
+        return Refused(f"Bluesky refuses it ({self.message})")
 
 
 class XrpcClient:
-    """Send requests one after another, each within `seconds`."""
+    """Send requests, each within `seconds`."""
 
     def __init__(self, seconds: float) -> None:
-        import requests  # noqa: PLC0415 - takes 0.2 s and 19 MB
-
-        self._requests: Any = requests
         self._seconds = seconds
-        self._session = requests.Session()
 
-    def ask(self, server: str, method: str, *, token: str = "", **query: str) -> XrpcResponse:
+    def query(self, server: str, method: str, *, token: str = "", **parameters: str) -> XrpcResponse:
         """Query `method` of `server`. Raises Unavailable."""
-        return self._send_request("GET", server, method, token, writes=False, params=query)
+        return self._send("GET", server, f"{method}?{urlencode(parameters)}", token)
 
-    def tell(self, server: str, method: str, *, token: str = "", writes: bool = False, **content: Any) -> XrpcResponse:
-        """Call `method` of `server` with `content`: json, or data and headers.
+    def call(
+        self,
+        server: str,
+        method: str,
+        content: Mapping[str, Any] | bytes | None = None,
+        *,
+        mime: str = "application/json",
+        token: str = "",
+        writes: bool = False,
+    ) -> XrpcResponse:
+        """Call `method` of `server` with `content`.
 
         Raises:
-            Unavailable: nothing was written.
-            Uncertain: the request with `writes` may have been executed.
+            Unavailable: Nothing was written.
+            Uncertain: The request with `writes` may have been executed.
 
         """
-        return self._send_request("POST", server, method, token, writes=writes, **content)
+        body = json.dumps(content).encode() if isinstance(content, Mapping) else content
+        return self._send("POST", server, method, token, body, mime, writes=writes)
 
-    def _send_request(
-        self, verb: str, server: str, method: str, token: str, *, writes: bool, **content: Any
+    def _send(
+        self,
+        verb: str,
+        server: str,
+        method: str,
+        token: str,
+        body: bytes | None = None,
+        mime: str = "",
+        *,
+        writes: bool = False,
     ) -> XrpcResponse:
+        headers = {"Authorization": f"Bearer {token}"} if token else {}
+        headers |= {"Content-Type": mime} if body is not None else {}
         try:
-            response = self._send_in_time(verb, f"{server}/xrpc/{method}", token, content)
-        except self._requests.ConnectionError as error:
-            raise _uncertain_if_writing(classify_connection_error(error, "Bluesky"), writes=writes) from None
-        except self._requests.Timeout:
-            problem = f"Bluesky did not answer within {self._seconds:g} s"
-            raise _uncertain_if_writing(Uncertain(f"{problem}; {CHECK_ACCOUNT}"), writes=writes) from None
-        except self._requests.RequestException as error:
-            problem = f"Bluesky's answer broke off ({type(error).__name__})"
-            raise _uncertain_if_writing(Uncertain(f"{problem}; {CHECK_ACCOUNT}"), writes=writes) from None
-        return _parse_response(response, writes=writes)
-
-    def _send_in_time(self, verb: str, url: str, token: str, content: dict[str, Any]) -> "requests.Response":
-        """Return the response, or raise the error of requests.
-
-        The timeout of requests is not enough, because it restarts with each byte.
-        """
-        got: list[Any] = []
-
-        # Set even without a token, because requests would read ~/.netrc otherwise.
-        def authorize(request: Any) -> Any:
-            if token:
-                request.headers["Authorization"] = f"Bearer {token}"
-            return request
-
-        def send() -> None:
-            # A third to connect, because there may be two addresses. A request that was never sent
-            # must not count as uncertain.
-            limits = (self._seconds / 3, self._seconds)
-            more = {"auth": authorize, "timeout": limits, "allow_redirects": False, **content}
-            try:
-                got.append(session.request(verb, url, **more))
-            except Exception as error:  # noqa: BLE001 - raised below, in the waiting thread
-                got.append(error)
-
-        session = self._session
-        thread = threading.Thread(target=send, daemon=True)
-        thread.start()
-        thread.join(self._seconds)
-        if not got:
-            self._session = self._requests.Session()  # the thread still uses the other one
-            raise self._requests.Timeout
-        if isinstance(got[0], Exception):
-            raise got[0]
-        response: requests.Response = got[0]
-        return response
+            response = http.request_now(
+                verb,
+                f"{server}/xrpc/{method}",
+                seconds=self._seconds,
+                max_bytes=_MAX_BODY,
+                body=body,
+                headers=headers,
+            )
+            return _parse_response(response)
+        except http.NoResponse as failure:
+            if not failure.is_sent:
+                raise Unavailable(f"Bluesky cannot be reached: {failure or 'is this Pi online?'}") from None
+            reason = "the connection to Bluesky broke before it answered"
+            if failure.is_timeout:
+                reason = f"Bluesky did not answer within {self._seconds:g} s"
+            raise _unclear(reason, writes=writes) from None
+        except Uncertain as error:
+            raise _unclear(str(error), writes=writes) from None
 
 
-def _uncertain_if_writing(error: ApplianceError, *, writes: bool) -> ApplianceError:
-    """Return `error`, or `Unavailable` if the request writes nothing."""
-    if writes or isinstance(error, Unavailable):
-        return error
-    return Unavailable(str(error).removesuffix(f"; {CHECK_ACCOUNT}") + "; nothing was posted")
+def _unclear(reason: str, *, writes: bool) -> ApplianceError:
+    """Return the error for a request with an unknown result, which matters if it `writes`."""
+    if writes:
+        return Uncertain(f"{reason}; {CHECK_ACCOUNT}")
+    return Unavailable(f"{reason}; nothing was posted")
 
 
-def _parse_response(response: "requests.Response", *, writes: bool) -> XrpcResponse:
+def _parse_response(response: http.HttpResponse) -> XrpcResponse:
     try:
-        body = response.json()
+        body = json.loads(response.body)
     except (ValueError, RecursionError):
         body = None
-    answer = XrpcResponse(response.status_code, body if isinstance(body, dict) else {})
+    answer = XrpcResponse(response.status, body if isinstance(body, dict) else {})
     if answer.status == 429:
-        raise Unavailable(f"Bluesky takes no more just now ({answer.words})", after=_until_reset(response.headers))
-    if answer.status >= 500:
-        raise _uncertain_if_writing(
-            Uncertain(f"Bluesky had a fault of its own ({answer.words}); {CHECK_ACCOUNT}"), writes=writes
+        raise Unavailable(
+            f"Bluesky takes no more requests now ({answer.message})", after=_until_reset(response.headers)
         )
+    if answer.status >= 500:
+        raise Uncertain(f"Bluesky reports an internal error ({answer.message})")
     if answer.good and not isinstance(body, dict):
-        raise _uncertain_if_writing(malformed_response(), writes=writes)
+        raise Uncertain("Bluesky sent an invalid response")
     return answer
 
 
 def malformed_response() -> Uncertain:
     """Return the error for an accepted request whose response is not valid."""
-    return Uncertain(f"Bluesky answered something that makes no sense; {CHECK_ACCOUNT}")
+    return Uncertain(f"Bluesky sent an invalid response; {CHECK_ACCOUNT}")
 
 
 def _until_reset(headers: Mapping[str, str]) -> float | None:
@@ -172,11 +158,11 @@ def _until_reset(headers: Mapping[str, str]) -> float | None:
             seconds = int(headers["retry-after"])
     except (KeyError, ValueError, TypeError):
         return None
-    return min(max(seconds, 0.0), _LONGEST_WAIT)
+    return min(max(seconds, 0.0), _MAX_WAIT)
 
 
-NAME = "session.json"
-WHERE = "bsky.app, under Settings, Privacy and security, App passwords"
+_SESSION_FILE = "session.json"
+APP_PASSWORDS = "bsky.app, under Settings, Privacy and security, App passwords"
 _LABEL = r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
 _HOST = rf"{_LABEL}(\.{_LABEL})*(:\d+)?"
 _LOOPBACK = r"http://(127\.0\.0\.1|localhost|\[::1\])(:\d+)?"
@@ -206,8 +192,8 @@ class BlueskyAccount:
     The session is stored in `folder`, if there is one.
     """
 
-    def __init__(self, line: XrpcClient, entry: str, handle: str, password: str, folder: Path | None = None) -> None:
-        self._line = line
+    def __init__(self, client: XrpcClient, entry: str, handle: str, password: str, folder: Path | None = None) -> None:
+        self._client = client
         self._entry, self._handle, self._password = entry.rstrip("/"), handle, password
         self._folder = folder
         self._session: BlueskySession | None = None
@@ -217,13 +203,13 @@ class BlueskyAccount:
         self._session = self._session or self._load_session() or self.sign_in()
         return self._session
 
-    def renewed(self, old: BlueskySession) -> BlueskySession:
+    def renew(self, old: BlueskySession) -> BlueskySession:
         """Return a session in place of the expired `old`. Raises Unavailable or Refused."""
         stored = self._load_session()
         if stored and stored.access != old.access:  # another run was faster
             self._session = stored
             return stored
-        answer = self._line.tell(self._entry, "com.atproto.server.refreshSession", token=old.refresh)
+        answer = self._client.call(self._entry, "com.atproto.server.refreshSession", token=old.refresh)
         if answer.good:
             return self._store_session(answer, home=old.home)
         return self.sign_in()
@@ -231,14 +217,14 @@ class BlueskyAccount:
     def sign_in(self) -> BlueskySession:
         """Sign in with the password. Raises Unavailable or Refused."""
         proof = {"identifier": self._handle, "password": self._password}
-        answer = self._line.tell(self._entry, "com.atproto.server.createSession", json=proof)
+        answer = self._client.call(self._entry, "com.atproto.server.createSession", proof)
         if answer.good:
             return self._store_session(answer, home=self._entry)
         if answer.error == "AuthFactorTokenRequired":
-            raise Refused(f"Bluesky wants a code by mail, so this is no app password; make one at {WHERE}")
+            raise Refused(f"Bluesky wants a code by mail, so this is no app password; make one at {APP_PASSWORDS}")
         if answer.status == 401 and not answer.error.startswith("Account"):
             who = f"{self._handle} with this app password"
-            raise Refused(f"Bluesky does not know {who} ({answer.words}); make a new one at {WHERE}")
+            raise Refused(f"Bluesky does not know {who} ({answer.message}); make a new one at {APP_PASSWORDS}")
         raise answer.refusal()
 
     def _store_session(self, answer: XrpcResponse, *, home: str) -> BlueskySession:
@@ -252,11 +238,11 @@ class BlueskyAccount:
             (self._handle, self._entry, fields.get("did"), home, fields.get("accessJwt"), fields.get("refreshJwt"))
         )
         if session is None:
-            raise Unavailable("Bluesky answered something that makes no sense when it was asked to sign in")
+            raise Unavailable("Bluesky sent an invalid response to the sign-in")
         if self._folder:
             # Without a stored session, each run signs in. Posting still works.
             with contextlib.suppress(OSError):
-                _write_private(self._folder / NAME, asdict(session))
+                _write_private(self._folder / _SESSION_FILE, asdict(session))
         self._session = session
         return session
 
@@ -272,7 +258,7 @@ class BlueskyAccount:
     def _load_session(self) -> BlueskySession | None:
         """Return the stored session, if it belongs to this account."""
         try:
-            read = json.loads((self._folder / NAME).read_bytes()) if self._folder else None
+            read = json.loads((self._folder / _SESSION_FILE).read_bytes()) if self._folder else None
         except (OSError, ValueError, RecursionError):
             return None
         names = ("handle", "entry", "did", "home", "access", "refresh")

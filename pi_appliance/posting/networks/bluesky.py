@@ -22,7 +22,7 @@ from pi_appliance.posting import x_text
 from pi_appliance.posting.interface import PostLimits, Prompt
 from pi_appliance.posting.model import Post, SentPost
 from pi_appliance.posting.networks._bluesky_client import (
-    WHERE,
+    APP_PASSWORDS,
     BlueskyAccount,
     BlueskySession,
     XrpcClient,
@@ -161,7 +161,7 @@ class Options:
 
 def required_secrets(options: Options) -> Mapping[str, str]:
     """Return the name of the required secret and its meaning."""
-    return {f"{options.secrets_prefix}_APP_PASSWORD": f"an app password of {options.handle}, made at {WHERE}"}
+    return {f"{options.secrets_prefix}_APP_PASSWORD": f"an app password of {options.handle}, made at {APP_PASSWORDS}"}
 
 
 def post_limits(options: Options, place: NetworkDirs) -> PostLimits:  # noqa: ARG001 - the shape of all networks
@@ -176,7 +176,7 @@ def connect(options: Options, secrets: Mapping[str, str], place: NetworkDirs) ->
 
 def login(options: Options, prompt: Prompt) -> Mapping[str, str]:
     """Ask for an app password, check it, and return it by the name of its secret."""
-    prompt.show(f"Make an app password for {options.handle} at {WHERE}. It looks like xxxx-xxxx-xxxx-xxxx.")
+    prompt.show(f"Make an app password for {options.handle} at {APP_PASSWORDS}. It looks like xxxx-xxxx-xxxx-xxxx.")
     password = prompt.ask("App password", secret=True)
     if not password:
         raise Refused("no app password was given; nothing is changed")
@@ -235,8 +235,8 @@ class Bluesky:
     ) -> None:
         self.limits: PostLimits = BlueskyLimits()
         self._options, self._now = options, now
-        self._line = XrpcClient(options.timeout.total_seconds())
-        self._account = BlueskyAccount(self._line, options.server, options.handle, password, folder)
+        self._client = XrpcClient(options.timeout.total_seconds())
+        self._account = BlueskyAccount(self._client, options.server, options.handle, password, folder)
 
     def post(self, post: Post, *, key: str, thread: Sequence[SentPost] = ()) -> SentPost:
         """Send `post` unless its record exists.
@@ -249,7 +249,7 @@ class Bluesky:
         record = self._build_record(post, thread)  # nothing is posted until here
         # swapRecord null: create it only if the name is free. Old servers overwrite the record.
         answer = self._call_server(
-            "putRecord", writes=True, json=self._record_address(name) | {"record": record, "swapRecord": None}
+            "putRecord", self._record_address(name) | {"record": record, "swapRecord": None}, writes=True
         )
         if answer.good:
             return self._parse_sent(name, answer)
@@ -267,7 +267,7 @@ class Bluesky:
         """Return the record of `post`, if it exists. Raises Unavailable or Refused."""
         name = record_name(key, post.text)
         session = self._account.session()
-        answer = self._line.ask(
+        answer = self._client.query(
             session.home, "com.atproto.repo.getRecord", repo=session.did, collection=POSTS, rkey=name
         )
         if answer.good:
@@ -275,7 +275,7 @@ class Bluesky:
                 return self._parse_sent(name, answer)
             except Uncertain as error:
                 raise Unavailable(str(error)) from None
-        if answer.error == "RecordNotFound" or "could not locate record" in answer.words.lower():
+        if answer.error == "RecordNotFound" or "could not locate record" in answer.message.lower():
             return None
         raise answer.refusal()
 
@@ -300,7 +300,7 @@ class Bluesky:
 
     def _upload_image(self, picture: Picture) -> dict[str, Any]:
         """Upload `picture` and return its reference."""
-        answer = self._call_server("uploadBlob", data=picture.data, headers={"Content-Type": picture.mime})
+        answer = self._call_server("uploadBlob", picture.data, mime=picture.mime)
         if not answer.good:
             raise answer.refusal()
         if not isinstance(blob := answer.body.get("blob"), dict):
@@ -313,23 +313,25 @@ class Bluesky:
     def _resolve_handle(self, handle: str) -> str | None:
         """Return the DID of `handle`, or None if the handle does not exist."""
         session = self._account.session()
-        answer = self._line.ask(session.home, "com.atproto.identity.resolveHandle", handle=handle)
+        answer = self._client.query(session.home, "com.atproto.identity.resolveHandle", handle=handle)
         did = answer.body.get("did") if answer.good else None
         return did if isinstance(did, str) and did.startswith("did:") else None
 
     def _record_address(self, name: str) -> dict[str, str]:
         return {"repo": self._account.session().did, "collection": POSTS, "rkey": name}
 
-    def _call_server(self, method: str, *, writes: bool = False, **content: Any) -> XrpcResponse:
+    def _call_server(
+        self, method: str, content: Mapping[str, Any] | bytes, *, mime: str = "application/json", writes: bool = False
+    ) -> XrpcResponse:
         """Call `method` at the account's server. Renew the session if it has expired."""
 
         def call_method(session: BlueskySession) -> XrpcResponse:
             where = f"com.atproto.repo.{method}"
-            return self._line.tell(session.home, where, token=session.access, writes=writes, **content)
+            return self._client.call(session.home, where, content, mime=mime, token=session.access, writes=writes)
 
         session = self._account.session()
         answer = call_method(session)
-        return call_method(self._account.renewed(session)) if _is_expired(answer) else answer
+        return call_method(self._account.renew(session)) if _is_expired(answer) else answer
 
     def _parse_sent(self, name: str, answer: XrpcResponse) -> SentPost:
         """Return the post in the response `answer`. Raises `Uncertain` if it contains none."""
