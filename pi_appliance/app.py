@@ -30,18 +30,15 @@ from pi_appliance.errors import (
 )
 from pi_appliance.jobs.pages import Pages
 from pi_appliance.music.alarms.pages import AlarmPages
-from pi_appliance.music.api import ArtApi, PlayerApi
-from pi_appliance.music.api_library import LibraryApi, PlaylistApi, QueueApi
-from pi_appliance.music.covers import Covers
-from pi_appliance.music.events import PlayerEvents
+from pi_appliance.music.api_covers import Covers
+from pi_appliance.music.api_events import PlayerEvents
 from pi_appliance.music.pages import MusicForms, MusicPages
-from pi_appliance.music.player_commands import COMMANDS
 from pi_appliance.operations import Operation, all_operations
 from pi_appliance.posting.pages import PostPages
 from pi_appliance.system import clock, network
 from pi_appliance.web import openapi, server, unix_socket
 from pi_appliance.web import state as values
-from pi_appliance.web.actions import Actions
+from pi_appliance.web.actions import Actions, player_commands
 from pi_appliance.web.interface import Daemon, Services
 from pi_appliance.web.params import BASE, Call, route
 from pi_appliance.web.security import METRICS, Authenticator, SecurityMiddleware
@@ -56,7 +53,6 @@ class Api:
 
     def endpoints(self) -> list[Operation]:
         """Return every operation."""
-        daemon, actions = self._daemon, self._actions
         return [
             Operation(
                 method="GET",
@@ -72,11 +68,8 @@ class Api:
                 handler=self.document,
                 result="Document",
             ),
-            *PlayerApi(daemon, actions, self._changes).endpoints(),
-            *ArtApi(self._covers).endpoints(),
-            *QueueApi(daemon, actions).endpoints(),
-            *LibraryApi(daemon).endpoints(),
-            *PlaylistApi(daemon, actions).endpoints(),
+            self._changes.operation(),
+            self._covers.operation(),
             *all_operations(),
         ]
 
@@ -96,7 +89,7 @@ class Api:
 
 
 async def _no_such_command(request: Request) -> Response:
-    raise UnknownName("command of the player", request.path_params["command"], tuple(COMMANDS))
+    raise UnknownName("command of the player", request.path_params["command"], list(player_commands()))
 
 
 _STATUSES: dict[type[ApplianceError], int] = {

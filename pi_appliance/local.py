@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NoReturn, cast
 
 from pi_appliance.config import find_config, secrets
-from pi_appliance.errors import Unavailable
+from pi_appliance.errors import Refused, Unavailable
 from pi_appliance.music.hub import open_player
 from pi_appliance.music.model import Capability, PlayerState
 from pi_appliance.music.player import Player
@@ -80,9 +80,15 @@ class _LocalHub:
         """Return the player. Raises Unavailable."""
         if self._player is None:
             config = self._appliance.config
-            self._player = await open_player(config, secrets.load(config.path, os.environ), notify=self._note_fallback)
-            self.capabilities = await self._player.capabilities()
-            self.state = await self._player.state()
+            try:
+                known = secrets.load(config.path, os.environ)
+                self._player = await open_player(config, known, notify=self._note_fallback)
+            except Unavailable as error:
+                self.error = str(error)
+                raise
+            with contextlib.suppress(Refused):  # the partition in use is gone: the operation says so, or uses another
+                self.capabilities = await self._player.capabilities()
+                self.state = await self._player.state()
         return self._player
 
     def _note_fallback(self, reason: str) -> None:

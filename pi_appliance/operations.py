@@ -22,6 +22,7 @@ MODULES = {
     "networks": ("pi_appliance.posting.operations",),
     "music": (
         "pi_appliance.music.operations",
+        "pi_appliance.music.operations_library",
         "pi_appliance.music.alarms.operations",
         "pi_appliance.music.stations.operations",
         "pi_appliance.music.usb.operations",
@@ -44,6 +45,7 @@ class Argument:
 
     `parse` returns the value or raises ValueError; `expected` says in words what it accepts; `schema` is the JSON
     Schema. On the command line an argument is an option `--name`, or a word in its place if it is `positional`.
+    `complete` is `module:function` of the beginning of a word, which returns the values that a shell offers.
     """
 
     name: str
@@ -56,6 +58,7 @@ class Argument:
     many: bool = False  # in a query: may be given more than once
     example: Any = None
     positional: bool = False
+    complete: str = ""
 
     def value_of(self, given: Mapping[str, object]) -> Any:
         """Return the value in `given`, or the default.
@@ -177,9 +180,11 @@ def choice(name: str, help: str, choices: Sequence[str], **more: Any) -> Argumen
 
 
 def array(item: Argument, max_items: int) -> Argument:
-    """Return an argument that takes a list of 1 to `max_items` values of `item`."""
+    """Return an argument that takes a list of 1 to `max_items` values of `item`; a form sends one as text."""
 
     def parse(value: object) -> list[Any]:
+        if isinstance(value, str):
+            value = [value]
         if not isinstance(value, (list, tuple)) or not 0 < len(value) <= max_items:
             raise ValueError
         return [item.parse(each) for each in value]

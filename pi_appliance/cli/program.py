@@ -12,19 +12,19 @@ from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from typing import Any
 
 import click
-from click.shell_completion import get_completion_class
+from click.shell_completion import CompletionItem, get_completion_class
 
 from pi_appliance import __version__
 from pi_appliance.cli import client
 from pi_appliance.errors import ApplianceError, ConfigError, InvalidOption, suggest
-from pi_appliance.operations import DAEMON_MODULE, MODULES, Argument, Operation, load_function, operations_in
+from pi_appliance.operations import DAEMON_MODULE, MODULES, Argument, Operation, Values, load_function, operations_in
 
 COMMANDS = {
     "backup": ("pi_appliance.backup_cli", "Write database and state to an archive."),
     "config": ("pi_appliance.config_cli", "Check, describe and start a configuration."),
     "doctor": ("pi_appliance.diagnostics.cli", "Check the whole appliance, and show how to fix problems."),
     "jobs": ("pi_appliance.jobs.cli", "Run, list, preview and pause jobs."),
-    "music": ("pi_appliance.music.cli.group", "Player, queue, library, radio and alarms."),
+    "music": ("pi_appliance.music.cli", "Player, queue, library, radio and alarms."),
     "networks": ("pi_appliance.posting.cli", "List, check and log in to social networks."),
     "notifiers": ("pi_appliance.notify.cli", "List and test notifiers, and send a message."),
     "puzzle": ("pi_appliance.puzzles.cli", "Solve, count, check, show and generate puzzles."),
@@ -39,6 +39,7 @@ COMMANDS = {
 
 A module defines `command`, or a function with the name of the command. Operations are further commands of its group.
 """
+_PAGE = 2000  # items of a long list that are requested at a time
 EXIT_STATUSES = """
 \b
 Exit status:
@@ -165,10 +166,11 @@ class _SubGroup(_OperationCommands):
 def command_of(operation: Operation) -> click.Command:
     """Return the click command of `operation`."""
 
-    def run_command(config: str | None, as_json: bool, **words: Any) -> None:
+    def run_command(config: str | None, as_json: bool, all_pages: bool = False, **words: Any) -> None:
         names = {argument.name.replace("-", "_"): argument.name for argument in operation.arguments}
         values = operation.parse({names[name]: value for name, value in words.items() if value not in (None, ())})
-        result = client.run_operation(operation, values, client.select_config(config))
+        fetch = _fetch_all_pages if all_pages else client.run_operation
+        result = fetch(operation, values, client.select_config(config))
         show: Callable[..., str | None] = load_function(operation.show) if operation.show else plain_text
         if text := json.dumps(result) if as_json else show(result, values):
             click.echo(text)
@@ -184,15 +186,31 @@ def command_of(operation: Operation) -> click.Command:
         click.Option(["--json", "as_json"], is_flag=True, help="Print JSON, for programs."),
         click.Option(["-c", "--config"], metavar="FILE", help=config_help),
     ]
+    if {"start", "count"} <= {argument.name for argument in operation.arguments}:
+        parameters.append(click.Option(["--all", "all_pages"], is_flag=True, help="Print the list to its end."))
+    words = "".join(f"  {each.name.upper():<10} {each.help}\n" for each in operation.arguments if each.positional)
+    arguments = f"\n\b\nArguments:\n{words}" if words else ""
     return click.Command(
         operation.command.split()[-1],
         callback=run_command,
         params=parameters,
-        help=f"{operation.summary}\n\n{operation.details}\n{EXIT_STATUSES}",
+        help=f"{operation.summary}\n\n{operation.details}\n{arguments}{EXIT_STATUSES}",
         short_help=operation.summary,
         # -10 is a number
         context_settings={"ignore_unknown_options": any(each.positional for each in operation.arguments)},
     )
+
+
+def _fetch_all_pages(operation: Operation, values: Values, config: str | None) -> object:
+    """Return a list from `start` to its end, page by page."""
+    values = {**values, "count": _PAGE}
+    result: Any = client.run_operation(operation, values, config)
+    while isinstance(result, dict) and result["more"]:
+        next_start = values["start"] + len(result["items"])
+        page: Any = client.run_operation(operation, {**values, "start": next_start}, config)
+        result["items"] += page["items"]
+        result["more"] = page["more"] and bool(page["items"])
+    return result
 
 
 def _parameter(argument: Argument) -> click.Parameter:
@@ -228,12 +246,22 @@ class _ArgumentType(click.ParamType[Any]):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Return the checked value unchanged, because the operation parses it."""
+        del param
         item = [value] if self._argument.many else value
         try:
             self._argument.value_of({self._argument.name: item})
         except InvalidOption as error:
-            self.fail(str(error), param, ctx)
+            raise click.UsageError(str(error), ctx) from None
         return value
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        """Return the values that a shell offers for `incomplete`."""
+        del ctx, param
+        try:
+            values = load_function(self._argument.complete)(incomplete) if self._argument.complete else ()
+        except ApplianceError:
+            return []
+        return [CompletionItem(value) for value in values]
 
 
 def plain_text(result: object, _: object = None) -> str:

@@ -1,244 +1,322 @@
-"""The API of the player itself: what it does, its buttons, its outputs and its partitions."""
+"""Handlers of the operations on the player: playback, volume, modes, outputs, partitions and ratings."""
 
-import functools
+import contextlib
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
+from typing import Any
 
-from starlette.exceptions import HTTPException
-from starlette.requests import Request
-from starlette.responses import Response
-
+from pi_appliance.errors import InvalidOption, Refused, Unavailable, UnknownName
 from pi_appliance.music import serializers
-from pi_appliance.music.covers import SIZES, Covers
-from pi_appliance.music.events import PlayerEvents
-from pi_appliance.music.model import Partition
-from pi_appliance.music.player_commands import COMMANDS, Command
-from pi_appliance.operations import Argument, Operation, boolean, text
-from pi_appliance.web.actions import Actions
-from pi_appliance.web.interface import Daemon
-from pi_appliance.web.params import ID, Call
-from pi_appliance.web.sse import EventStream
+from pi_appliance.music.hub import DEFAULT_PARTITION, remember_partition
+from pi_appliance.music.model import Capability, Mode, Output, ReplayGainMode, Track, TrackRating
+from pi_appliance.music.player import Player
+from pi_appliance.operations import Values
+from pi_appliance.web.interface import Services
 
-_NAME = text("name", "what to call it", 100, required=True)
-_OUTPUT = text("output", "the name of an output", 200, required=True)
-
-
-class PlayerApi:
-    """The endpoints under /player that no other file has."""
-
-    def __init__(self, daemon: Daemon, actions: Actions, changes: PlayerEvents) -> None:
-        self._daemon, self._actions, self._changes = daemon, actions, changes
-
-    def endpoints(self) -> list[Operation]:
-        """Return every row."""
-        return [
-            Operation(
-                method="GET",
-                path="/player",
-                summary="What the player does and can; why there is none, in `error`.",
-                handler=self.state,
-            ),
-            Operation(
-                method="GET",
-                path="/player/events",
-                summary="What changes, as server-sent events; goes on after `Last-Event-ID` or `after` where it can.",
-                handler=self.events,
-                arguments=(text("after", "the id of the last event that was heard", 100, example="a1b2c3d4-17"),),
-                media="text/event-stream",
-                result="Events",
-            ),
-            *(self._button(name, wanted) for name, wanted in COMMANDS.items()),
-            *self._outputs(),
-            *self._partitions(),
-        ]
-
-    def _button(self, name: str, wanted: Command) -> Operation:
-        return Operation(
-            method="POST",
-            path=f"/player/{name}",
-            summary=wanted.what,
-            handler=functools.partial(self.press, name),
-            arguments=wanted.keys,
-            example=wanted.example,
-        )
-
-    def _outputs(self) -> list[Operation]:
-        return [
-            Operation(
-                method="GET",
-                path="/player/outputs",
-                summary="Where sound comes out.",
-                handler=self.outputs,
-                result="Outputs",
-            ),
-            Operation(
-                method="POST",
-                path=f"/player/outputs/{ID}",
-                summary="Switch an output.",
-                handler=self.switch,
-                arguments=(boolean("on", "whether it sounds", required=True),),
-                result="Outputs",
-                example={"id": 0, "on": True},
-            ),
-        ]
-
-    def _partitions(self) -> list[Operation]:
-        return [
-            Operation(
-                method="GET",
-                path="/player/partitions",
-                summary="The partitions: players within the player.",
-                handler=self.partitions,
-                result="Partitions",
-            ),
-            Operation(
-                method="POST",
-                path="/player/partitions",
-                summary="Make a partition.",
-                handler=self.new_partition,
-                arguments=(_NAME,),
-                result="Partitions",
-                status=201,
-                example={"name": "terrace"},
-            ),
-            Operation(
-                method="POST",
-                path="/player/partitions/{name}/use",
-                summary="Speak of this partition from now on, wherever the appliance shows or plays music.",
-                handler=self.use_partition,
-                example={"name": "default"},
-            ),
-            Operation(
-                method="POST",
-                path="/player/partitions/here/move-output",
-                summary="Move an output into the partition that is spoken of.",
-                handler=self.move_output,
-                arguments=(_OUTPUT,),
-                result="Outputs",
-                example={"output": "Kitchen"},
-            ),
-            Operation(
-                method="DELETE",
-                path="/player/partitions/{name}",
-                summary="Delete a partition that has no outputs and no listeners.",
-                handler=self.delete_partition,
-                result="Partitions",
-                example={"name": "garden"},
-            ),
-        ]
-
-    async def state(self, _: Call) -> object:
-        """Only the player."""
-        return serializers.music(self._daemon.hub)
-
-    async def events(self, call: Call) -> object:
-        """Return a stream of what changes."""
-        heard = call.request.headers.get("last-event-id") or call.given["after"] or ""
-        return EventStream(self._changes, self._changes.place(heard))
-
-    async def press(self, name: str, call: Call) -> object:
-        """Do what the button NAME says, and say what the player does then."""
-        sent = {key: value for key, value in call.given.items() if value is not None}
-        await self._actions.ask_player(name, sent)
-        return await self._after()
-
-    async def outputs(self, _: Call) -> object:
-        """Where sound comes out."""
-        return [serializers.output(each) for each in await (await self._daemon.hub.player()).list_outputs()]
-
-    async def switch(self, call: Call) -> object:
-        """Switch an output."""
-        await (await self._daemon.hub.player()).set_output(call.path["id"], call.given["on"])
-        return await self.outputs(call)
-
-    async def partitions(self, _: Call) -> object:
-        """Players within the player."""
-        found = await (await self._daemon.hub.player()).list_partitions()
-        return [_partition(each) for each in found]
-
-    async def new_partition(self, call: Call) -> object:
-        """Make one."""
-        await (await self._daemon.hub.player()).create_partition(call.given["name"])
-        return await self.partitions(call)
-
-    async def use_partition(self, call: Call) -> object:
-        """Speak of one."""
-        await (await self._daemon.hub.player()).use_partition(call.path["name"])
-        return await self._after()
-
-    async def delete_partition(self, call: Call) -> object:
-        """Delete one."""
-        await (await self._daemon.hub.player()).delete_partition(call.path["name"])
-        return await self.partitions(call)
-
-    async def move_output(self, call: Call) -> object:
-        """Move an output here."""
-        await (await self._daemon.hub.player()).move_output(call.given["output"])
-        return await self.outputs(call)
-
-    async def _after(self) -> object:
-        state = await (await self._daemon.hub.player()).state()
-        return serializers.music(self._daemon.hub, state)
+Handler = Callable[[Services, Values], Awaitable[Any]]
+_DESCRIPTIONS = {
+    Capability.VOLUME: "set the volume",
+    Capability.MUTE: "mute; other players are muted by their volume",
+    Capability.SEEK: "seek in a track",
+    Capability.SINGLE: "stop after each track",
+    Capability.CONSUME: "remove played tracks from the queue",
+    Capability.CROSSFADE: "overlap tracks",
+    Capability.REPLAY_GAIN: "even out the loudness of tracks",
+    Capability.OUTPUTS: "enable and disable outputs",
+    Capability.NEXT: "add after the current track",
+    Capability.MOVE: "move tracks in the queue",
+    Capability.REMOVE: "remove tracks from the queue",
+    Capability.SHUFFLE: "shuffle the queue",
+    Capability.SAVE: "save the queue as a playlist",
+    Capability.PLAYLISTS: "list and play playlists",
+    Capability.EDIT_PLAYLISTS: "edit playlists",
+    Capability.FOLDERS: "list the folders of the library",
+    Capability.TAGS: "list artists, albums and genres",
+    Capability.SEARCH: "search the library",
+    Capability.STICKERS: "store ratings and favourites; for other players the appliance stores them",
+    Capability.ART: "return pictures of albums",
+    Capability.UPDATE: "scan the library for new files",
+    Capability.PARTITIONS: "be several players at once",
+}
 
 
-def _partition(partition: Partition) -> dict[str, str]:
-    return {"name": partition.name}
+async def player_of(services: Services) -> Player:
+    """Return the player. Raises Unavailable."""
+    return await services.daemon.hub.player()
 
 
-_DAY = 86_400  # seconds for which a phone need not ask again
-_URI = text("uri", "the address of a track", 2000, required=True, example="a.ogg")
+def player_command(act: Callable[[Player, Values], Awaitable[object]]) -> Handler:
+    """Return a handler that awaits `act` and returns the state of the player after it."""
+
+    async def handle(services: Services, values: Values) -> Any:
+        player = await player_of(services)
+        await act(player, values)
+        return serializers.music(services.daemon.hub, await player.state())
+
+    return handle
 
 
-def _size(value: object) -> int:
-    if str(value) not in {str(size) for size in SIZES}:
-        raise ValueError
-    return int(str(value))
+def require_one(values: Values, *names: str) -> None:
+    """Raise InvalidOption unless exactly one of the arguments `names` is given."""
+    if sum(values[name] is not None for name in names) != 1:
+        *others, last = map(repr, names)
+        raise InvalidOption(f"give either {', '.join(others)} or {last}")
 
 
-_SIZE = Argument(
-    name="size",
-    help="pixels of a side at the most; none: as it is",
-    expected=f"one of {', '.join(map(str, SIZES))}",
-    parse=_size,
-    schema={"type": "integer", "enum": list(SIZES)},
-    example=256,
-)
+async def track_at(player: Player, number: int) -> Track:
+    """Return the track `number` of the queue, counted from 1. Raises Refused if there is none."""
+    queue = await player.list_queue(number - 1, 1)
+    if queue.tracks:
+        return queue.tracks[0]
+    end = f"there is no track {number} in the queue; it ends with {queue.length}"
+    raise Refused(end if queue.length else "the queue is empty")
 
 
-class ArtApi:
-    """The endpoint /player/art."""
-
-    def __init__(self, covers: Covers) -> None:
-        self._covers = covers
-
-    def endpoints(self) -> list[Operation]:
-        """Return the row."""
-        return [
-            Operation(
-                method="GET",
-                path="/player/art",
-                summary="The cover of a track, with an ETag; 404 where there is none.",
-                handler=self.art,
-                arguments=(_URI, _SIZE),
-                media="image/*",
-                result="Picture",
-            )
-        ]
-
-    async def art(self, call: Call) -> object:
-        """Return the cover, or 304 if the phone has it."""
-        found = await self._covers.find(call.given["uri"], call.given["size"] or 0)
-        if found is None:
-            raise HTTPException(404, "there is no picture of that track", {"Cache-Control": "private, max-age=300"})
-        headers = {
-            "ETag": f'"{found.tag}"',
-            "Cache-Control": f"private, max-age={_DAY}",
-            # A picture is data: whatever it holds, it runs nothing and loads nothing.
-            "Content-Security-Policy": "default-src 'none'; sandbox; frame-ancestors 'none'",
-        }
-        if _has(call.request, found.tag):
-            return Response(status_code=304, headers=headers)
-        return Response(found.data, headers=headers, media_type=found.mime)
+async def find_track(player: Player, name: str | None) -> Track:
+    """Return the track `name`: a number of the queue, a file, or without a name the current track. Raises Refused."""
+    if name and name.isdecimal() and int(name) > 0:
+        return await track_at(player, int(name))
+    if name:
+        return Track(uri=name)
+    track = (await player.state()).track
+    if track is None:
+        raise Refused("no track is the current one; name a file, or a number of the queue")
+    return track
 
 
-def _has(request: Request, tag: str) -> bool:
-    told = request.headers.get("if-none-match", "")
-    return told.strip() == "*" or f'"{tag}"' in [each.strip().removeprefix("W/") for each in told.split(",")]
+# Playback
+
+
+async def status(services: Services, _: Values) -> Any:
+    """Return the state of the player, or why there is none, and the rating of the current track."""
+    hub, rating = services.daemon.hub, TrackRating()
+    with contextlib.suppress(Unavailable):
+        player = await player_of(services)
+        state = hub.state or await player.state()
+        if state.track:
+            with contextlib.suppress(Refused):  # the player has no ratings
+                rating = (await player.ratings([state.track.uri])).get(state.track.uri, rating)
+    return {**serializers.music(hub), "rating": rating.rating, "favourite": rating.favourite}
+
+
+async def capabilities(services: Services, _: Values) -> Any:
+    """Return every capability, and whether the player has it."""
+    supported = await (await player_of(services)).capabilities()
+    return [
+        {"capability": each, "supported": each in supported, "description": _DESCRIPTIONS[each]} for each in Capability
+    ]
+
+
+async def play(services: Services, values: Values) -> Any:
+    """Resume, or play a track of the queue."""
+    number, position, track_id = values["number"], values["position"], values["id"]
+    if [number, position, track_id].count(None) < 2:
+        raise InvalidOption("give only one of 'number', 'position' and 'id'")
+    return await _play_position(services, values) if track_id is None else await _play_id(services, values)
+
+
+async def _play(player: Player, values: Values) -> None:
+    await player.play(values["position"] if values["number"] is None else values["number"] - 1)
+
+
+_play_position = player_command(_play)
+_play_id = player_command(lambda player, values: player.play_id(values["id"]))
+pause = player_command(lambda player, _: player.pause())
+toggle = player_command(lambda player, _: player.toggle())
+stop = player_command(lambda player, _: player.stop())
+next = player_command(lambda player, _: player.next())  # noqa: A001 - the word of the command
+previous = player_command(lambda player, _: player.previous())
+mute = player_command(lambda player, values: player.set_mute(values["on"]))
+unmute = player_command(lambda player, _: player.set_mute(False))
+
+
+async def _seek(player: Player, values: Values) -> None:
+    seconds = values["seconds"]
+    if isinstance(seconds, str):
+        elapsed = (await player.state()).elapsed
+        if elapsed is None:
+            raise Refused("nothing plays in which to seek")
+        seconds = max(0.0, elapsed + float(seconds))
+    await player.seek(seconds)
+
+
+seek = player_command(_seek)
+
+
+async def volume(services: Services, values: Values) -> Any:
+    """Set or change the volume, and return it with the volume that was requested."""
+    player, requested = await player_of(services), values["volume"]
+    if isinstance(requested, str):
+        current = (await player.state()).volume
+        if current is None:
+            raise Refused("the player has no mixer, so it has no volume to change")
+        requested = min(100, max(0, current + int(requested)))
+    if requested is not None:
+        await player.set_volume(requested)
+    return {**serializers.music(services.daemon.hub, await player.state()), "requested": requested}
+
+
+async def _set_modes(player: Player, values: Values) -> None:
+    given: dict[str, Any] = {name: value for name, value in values.items() if value is not None}
+    for name in ("single", "consume"):
+        if name in given:
+            given[name] = Mode(given[name])
+    if given:
+        await player.set_modes(**given)
+
+
+async def _set_crossfade(player: Player, values: Values) -> None:
+    if values["seconds"] is not None:
+        await player.set_crossfade(values["seconds"])
+
+
+async def _set_replay_gain(player: Player, values: Values) -> None:
+    if values["gain"] is not None:
+        await player.set_replay_gain(ReplayGainMode(values["gain"]))
+
+
+modes = player_command(_set_modes)
+crossfade = player_command(_set_crossfade)
+replay_gain = player_command(_set_replay_gain)
+
+# Outputs
+
+
+async def list_outputs(services: Services, _: Values) -> Any:
+    """Return the outputs."""
+    return [serializers.output(each) for each in await (await player_of(services)).list_outputs()]
+
+
+async def set_output(services: Services, values: Values) -> Any:
+    """Enable or disable an output by its id."""
+    await (await player_of(services)).set_output(values["id"], values["on"])
+    return await list_outputs(services, values)
+
+
+async def enable_output(services: Services, values: Values) -> Any:
+    """Enable an output by its name or number."""
+    return await _switch_output(services, values["output"], enabled=True)
+
+
+async def disable_output(services: Services, values: Values) -> Any:
+    """Disable an output by its name or number."""
+    return await _switch_output(services, values["output"], enabled=False)
+
+
+async def _switch_output(services: Services, name: str, *, enabled: bool) -> Any:
+    output = _find_output(await (await player_of(services)).list_outputs(), name)
+    return await set_output(services, {"id": output.id, "on": enabled})
+
+
+def _find_output(known: Sequence[Output], name: str) -> Output:
+    for each in known:
+        if each.name.casefold() == name.casefold():
+            return each
+    if name.isdecimal() and 1 <= int(name) <= len(known):
+        return known[int(name) - 1]
+    raise UnknownName("output", name, [each.name for each in known])
+
+
+# Partitions
+
+
+async def list_partitions(services: Services, _: Values) -> Any:
+    """Return the partitions, and which of them is in use."""
+    player = await player_of(services)
+    partitions, current = await player.list_partitions(), await _current_partition(player)
+    return [{"name": each.name, "current": each.name == current} for each in partitions]
+
+
+async def create_partition(services: Services, values: Values) -> Any:
+    """Create a partition."""
+    await (await player_of(services)).create_partition(values["name"])
+    return await list_partitions(services, values)
+
+
+async def use_partition(services: Services, values: Values) -> Any:
+    """Use a partition, also after a restart."""
+    player, name = await player_of(services), values["name"]
+    await _require_partition(player, name)
+    await player.use_partition(name)
+    remember_partition(services.appliance.config.state_dir, name)
+    return serializers.music(services.daemon.hub, await player.state())
+
+
+async def delete_partition(services: Services, values: Values) -> Any:
+    """Delete a partition; if it is in use, the default one is used."""
+    player, name = await player_of(services), values["name"]
+    was_current = await _current_partition(player) == name != DEFAULT_PARTITION
+    if was_current:
+        await player.use_partition(DEFAULT_PARTITION)
+    try:
+        await player.delete_partition(name)
+    except Refused:
+        if was_current:
+            await player.use_partition(name)
+        raise
+    if was_current:
+        remember_partition(services.appliance.config.state_dir, DEFAULT_PARTITION)
+    return await list_partitions(services, values)
+
+
+async def move_output(services: Services, values: Values) -> Any:
+    """Move an output into a partition, by default the one in use."""
+    player, target = await player_of(services), values["to"]
+    current = await _current_partition(player)
+    if target is None or target == current:
+        await player.move_output(values["output"])
+    else:
+        await _require_partition(player, target)
+        await player.use_partition(target)
+        try:
+            await player.move_output(values["output"])
+        finally:
+            await player.use_partition(current)
+    return await list_outputs(services, values)
+
+
+async def _current_partition(player: Player) -> str:
+    try:
+        return (await player.state()).partition
+    except Refused:  # it does not exist any more
+        return ""
+
+
+async def _require_partition(player: Player, name: str) -> None:
+    names = [each.name for each in await player.list_partitions()]
+    if name not in names:
+        raise UnknownName("partition", name, names)
+
+
+# Ratings
+
+
+async def like(services: Services, values: Values) -> Any:
+    """Make a track a favourite."""
+    return await _change_rating(services, values, favourite=True)
+
+
+async def unlike(services: Services, values: Values) -> Any:
+    """Remove a track from the favourites."""
+    return await _change_rating(services, values, favourite=False)
+
+
+async def rate(services: Services, values: Values) -> Any:
+    """Set or remove the rating of a track."""
+    return await _change_rating(services, values, rating=values["rating"] or None)
+
+
+async def ratings(services: Services, values: Values) -> Any:
+    """Return the ratings of tracks by their URIs."""
+    known = await (await player_of(services)).ratings(values["uri"])
+    return {uri: {"rating": each.rating, "favourite": each.favourite} for uri, each in known.items()}
+
+
+async def _change_rating(services: Services, values: Values, **change: Any) -> Any:
+    if values["track"] is not None and values["uri"] is not None:
+        raise InvalidOption("give either 'track' or 'uri'")
+    player = await player_of(services)
+    track = Track(uri=values["uri"]) if values["uri"] else await find_track(player, values["track"])
+    rating = replace((await player.ratings([track.uri])).get(track.uri, TrackRating()), **change)
+    await player.set_rating(track.uri, rating)
+    return {"track": serializers.track(track), "rating": rating.rating, "favourite": rating.favourite}

@@ -1,421 +1,322 @@
-"""The API of the library: by tags, by folder, how big it is, what is new in it; and what the household thinks of it."""
+"""Handlers of the operations on the queue, the library and the playlists."""
 
 import asyncio
+import base64
 import contextlib
+from collections.abc import Iterator, Sequence
+from typing import Any
 
-from starlette.exceptions import HTTPException
-
-from pi_appliance.errors import Refused
-from pi_appliance.music import serializers
-from pi_appliance.music.model import EntryType, LibraryFilter, Page, QueuePosition, SavedPlaylist, TrackRating
-from pi_appliance.music.serializers import SOURCE, TAGS, source_of
-from pi_appliance.operations import Operation, array, boolean, enum, integer, text
-from pi_appliance.web.actions import Actions
-from pi_appliance.web.interface import Daemon
-from pi_appliance.web.params import COUNT, START, Call
-
-_KIND = enum(
-    "kind",
-    "what is listed",
+from pi_appliance.errors import InvalidOption, Refused, suggest
+from pi_appliance.music import serializers, sources
+from pi_appliance.music.api import find_track, player_command, player_of, require_one, track_at
+from pi_appliance.music.model import (
     EntryType,
-    (EntryType.ARTIST, EntryType.ALBUM, EntryType.GENRE, EntryType.TRACK),
-    example="album",
+    LibraryFilter,
+    Page,
+    QueuePosition,
+    SavedPlaylist,
+    Source,
+    TrackRating,
+    Uri,
 )
-_PATH = text("path", "a folder of the library; none: its top", 2000, default="", example="Albums")
-_FOLDER = text("folder", "a folder of the library; none: all of it", 2000, default="", example="Albums")
-_URI = text("uri", "the address of a track", 2000, required=True, example="a.ogg")
+from pi_appliance.music.player import Player
+from pi_appliance.music.stations.service import Stations, resolve_source
+from pi_appliance.operations import Values
+from pi_appliance.system.http import is_web_address
+from pi_appliance.web.interface import Services
+
+_TAGS = ("artist", "album", "genre", "search")
+_STEP = 500  # tracks requested at a time
+
+# Queue
 
 
-class LibraryApi:
-    """The endpoints under /player that are about what could be played."""
-
-    def __init__(self, daemon: Daemon) -> None:
-        self._daemon = daemon
-
-    def endpoints(self) -> list[Operation]:
-        """Return every row."""
-        return [
-            Operation(
-                method="GET",
-                path="/player/library",
-                summary="Artists, albums, genres or tracks in which all that is given is found, by name.",
-                handler=self.library,
-                arguments=(_KIND, *TAGS, START, COUNT),
-                result="Entries",
-            ),
-            Operation(
-                method="GET",
-                path="/player/folder",
-                summary="Folders, tracks and playlist files in a folder.",
-                handler=self.folder,
-                arguments=(_PATH, START, COUNT),
-                result="Entries",
-            ),
-            Operation(
-                method="GET",
-                path="/player/counts",
-                summary="How big the library is, or the tracks and seconds in a folder of it.",
-                handler=self.counts,
-                arguments=(_FOLDER,),
-                result="Counts",
-            ),
-            Operation(
-                method="GET",
-                path="/player/update",
-                summary="Whether the library is being updated, and how many tracks it has so far.",
-                handler=self.progress,
-                arguments=(_FOLDER,),
-                result="Update",
-            ),
-            Operation(
-                method="POST",
-                path="/player/update",
-                summary="Look for what is new; it goes on by itself.",
-                handler=self.update,
-                arguments=(_FOLDER,),
-                result="Update",
-                status=202,
-                example={"folder": "Albums"},
-            ),
-            *self._opinions(),
-        ]
-
-    def _opinions(self) -> list[Operation]:
-        return [
-            Operation(
-                method="GET",
-                path="/player/opinions",
-                summary="What is thought of tracks; those without an opinion are left out.",
-                handler=self.opinions,
-                arguments=(array(_URI, 200),),
-                result="Opinions",
-            ),
-            Operation(
-                method="PUT",
-                path="/player/opinions",
-                summary="Rate a track or make it a favourite; a rating of 0 removes the rating.",
-                handler=self.think,
-                arguments=(
-                    _URI,
-                    integer("rating", "from 1 to 10, or 0 for none", 0, 10),
-                    boolean("favourite", "whether it is a favourite"),
-                ),
-                result="Opinions",
-                example={"uri": "a.ogg", "rating": 8, "favourite": True},
-            ),
-            Operation(
-                method="GET",
-                path="/player/favourites",
-                summary="The favourite tracks.",
-                handler=self.favourites,
-                arguments=(START, COUNT),
-                result="Entries",
-            ),
-        ]
-
-    async def library(self, call: Call) -> object:
-        """By tags."""
-        given = call.given
-        wanted = LibraryFilter(**{key.name: given[key.name] or "" for key in TAGS})
-        player = await self._daemon.hub.player()
-        found = await player.list_library(given["kind"] or EntryType.ARTIST, wanted, given["start"], given["count"])
-        return serializers.window(found, serializers.entry)
-
-    async def folder(self, call: Call) -> object:
-        """By folder."""
-        player = await self._daemon.hub.player()
-        found = await player.list_directory(call.given["path"].strip("/"), call.given["start"], call.given["count"])
-        return serializers.window(found, serializers.entry)
-
-    async def counts(self, call: Call) -> object:
-        """How big it is."""
-        return serializers.counts(
-            await (await self._daemon.hub.player()).library_stats(call.given["folder"].strip("/"))
-        )
-
-    async def progress(self, call: Call) -> object:
-        """How far an update is."""
-        player, tracks = await self._daemon.hub.player(), None
-        with contextlib.suppress(Refused):  # a new folder, of which nothing is known yet
-            tracks = (await player.library_stats(call.given["folder"].strip("/"))).tracks
-        return {"updating": (await player.state()).updating, "folder": call.given["folder"], "tracks": tracks}
-
-    async def update(self, call: Call) -> object:
-        """Look for what is new."""
-        await (await self._daemon.hub.player()).update_library(call.given["folder"].strip("/"))
-        return await self.progress(call)
-
-    async def opinions(self, call: Call) -> object:
-        """Return what is thought of tracks."""
-        return serializers.opinions(await (await self._daemon.hub.player()).ratings(call.given["uri"]))
-
-    async def think(self, call: Call) -> object:
-        """Keep what is thought of a track."""
-        uri, rating, favourite = (call.given[name] for name in ("uri", "rating", "favourite"))
-        if rating is None and favourite is None:
-            raise HTTPException(400, 'give a "rating", or whether it is a "favourite"')
-        player = await self._daemon.hub.player()
-        before = (await player.ratings([uri])).get(uri, TrackRating())
-        opinion = TrackRating(
-            rating=before.rating if rating is None else rating or None,
-            favourite=before.favourite if favourite is None else favourite,
-        )
-        await player.set_rating(uri, opinion)
-        return serializers.opinions({uri: opinion})
-
-    async def favourites(self, call: Call) -> object:
-        """Return the favourite tracks."""
-        found = await (await self._daemon.hub.player()).list_favourites(call.given["start"], call.given["count"])
-        return serializers.window(found, serializers.entry)
+async def list_queue(services: Services, values: Values) -> Any:
+    """Return a page of the queue, and the position of the current track."""
+    player = await player_of(services)
+    queue = await player.list_queue(values["start"], values["count"])
+    track = (await player.state()).track
+    return {**serializers.queue(queue), "current": track.position if track else None}
 
 
-_PLACE = integer("position", "a place in the playlist, from 0", 0, 10_000_000, required=True)
-_PLACES = array(integer("positions", "places in the playlist, from 0", 0, 10_000_000, required=True), 5000)
-_TO_PLAYLIST = integer("to", "the place it comes to", 0, 10_000_000, required=True)
-_LONG = 128 * 1024  # bytes: 5000 places
+async def add_to_queue(services: Services, values: Values) -> Any:
+    """Add sources to the queue in the given order."""
+    return await _add(services, values, QueuePosition(values["where"]), play=values["play"])
 
 
-class PlaylistApi:
-    """The endpoints under /player/playlists."""
-
-    def __init__(self, daemon: Daemon, actions: Actions) -> None:
-        self._daemon, self._actions = daemon, actions
-
-    def endpoints(self) -> list[Operation]:
-        """Return every row."""
-        one = "/player/playlists/{name}"
-        return [
-            Operation(
-                method="GET",
-                path="/player/playlists",
-                summary="The saved playlists, by name.",
-                handler=self.all,
-                arguments=(START, COUNT),
-                result="Playlists",
-            ),
-            Operation(
-                method="GET",
-                path=one,
-                summary="A window of a playlist.",
-                handler=self.one,
-                arguments=(START, COUNT),
-                result="Entries",
-                example={"name": "Evening"},
-            ),
-            Operation(
-                method="POST",
-                path=f"{one}/play",
-                summary="Play a playlist, or put it into the queue.",
-                handler=self.play,
-                arguments=(enum("where", "in place of the queue; else it is only put there", QueuePosition),),
-                result="Added",
-                example={"name": "Evening"},
-            ),
-            Operation(
-                method="POST",
-                path=f"{one}/add",
-                summary="Put something at its end. It is made if it is not there.",
-                handler=self.add,
-                arguments=SOURCE,
-                result="Entries",
-                example={"name": "Evening", "uri": "a.ogg"},
-            ),
-            Operation(
-                method="POST",
-                path=f"{one}/remove",
-                summary="Take entries out.",
-                handler=self.remove,
-                arguments=(_PLACES,),
-                max_body=_LONG,
-                result="Entries",
-                example={"name": "Evening", "positions": [1]},
-            ),
-            Operation(
-                method="POST",
-                path=f"{one}/move",
-                summary="Move an entry.",
-                handler=self.move,
-                arguments=(_PLACE, _TO_PLAYLIST),
-                result="Entries",
-                example={"name": "Evening", "position": 1, "to": 0},
-            ),
-            Operation(
-                method="POST",
-                path=f"{one}/rename",
-                summary="Call it otherwise.",
-                handler=self.rename,
-                arguments=(text("to", "its new name", 200, required=True),),
-                result="Saved",
-                example={"name": "Evening", "to": "Night"},
-            ),
-            Operation(
-                method="DELETE",
-                path=one,
-                summary="Delete it.",
-                handler=self.delete,
-                result="Saved",
-                example={"name": "Evening"},
-            ),
-        ]
-
-    async def all(self, call: Call) -> object:
-        """Return a window of the names."""
-        start, count = call.given["start"], call.given["count"]
-        found = await (await self._daemon.hub.player()).list_playlists()
-        shown = found[start : start + count]
-        window = Page(items=shown, start=start, length=len(found), has_more=start + len(shown) < len(found))
-        return serializers.window(window, lambda each: {"name": each.name, "changed": each.modified})
-
-    async def one(self, call: Call) -> object:
-        """Return a window of one."""
-        return await self._window(call.path["name"], call.given["start"], call.given["count"])
-
-    async def play(self, call: Call) -> object:
-        """Play one, or put it into the queue."""
-        where, player = call.given["where"] or QueuePosition.REPLACE, await self._daemon.hub.player()
-        source = SavedPlaylist(playlist=call.path["name"])
-        return serializers.added(await player.add_source(source, where, play=where is QueuePosition.REPLACE))
-
-    async def add(self, call: Call) -> object:
-        """Put something at the end of one."""
-        source = await asyncio.to_thread(source_of, call.given, self._actions.stations)
-        await (await self._daemon.hub.player()).add_to_playlist(call.path["name"], source)
-        return await self._window(call.path["name"])
-
-    async def remove(self, call: Call) -> object:
-        """Take entries out of one."""
-        await (await self._daemon.hub.player()).remove_from_playlist(call.path["name"], call.given["positions"])
-        return await self._window(call.path["name"])
-
-    async def move(self, call: Call) -> object:
-        """Move an entry of one."""
-        player = await self._daemon.hub.player()
-        await player.move_in_playlist(call.path["name"], call.given["position"], call.given["to"])
-        return await self._window(call.path["name"])
-
-    async def rename(self, call: Call) -> object:
-        """Call one otherwise."""
-        await (await self._daemon.hub.player()).rename_playlist(call.path["name"], call.given["to"])
-        return {"playlist": call.given["to"]}
-
-    async def delete(self, call: Call) -> object:
-        """Delete one."""
-        await (await self._daemon.hub.player()).delete_playlist(call.path["name"])
-        return {"playlist": call.path["name"]}
-
-    async def _window(self, name: str, start: int = 0, count: int = 100) -> object:
-        found = await (await self._daemon.hub.player()).list_playlist(name, start, count)
-        return serializers.window(found, serializers.entry)
+async def play_now(services: Services, values: Values) -> Any:
+    """Play sources in place of the queue."""
+    return await _add(services, values, QueuePosition.REPLACE, play=True)
 
 
-_ID = integer("id", "of a track in the queue: it stays its own while the queue changes", 0, 2**31, required=True)
-_IDS = array(integer("ids", "of tracks in the queue", 0, 2**31, required=True), 5000)
-_TO = integer("to", "the place it comes to, from 0", 0, 10_000_000, required=True)
-_NAME = text("name", "what to call the playlist", 200, required=True)
+async def _add(services: Services, values: Values, where: QueuePosition, *, play: bool) -> Any:
+    stations = services.actions.stations
+    first, *others = await asyncio.to_thread(_parse_sources, values, stations)
+    player, results = await player_of(services), []
+    # The first source replaces the queue and the others follow; those after the current track are added backwards.
+    steps = [(first, where, play)]
+    if where is QueuePosition.NEXT:
+        steps = [*((each, where, False) for each in reversed(others)), *steps]
+    else:
+        steps += [(each, QueuePosition.END, False) for each in others]
+    for source, position, plays in steps:
+        with _hints(source, stations):
+            results.append(await player.add_source(source, position, play=plays))
+    return [{"name": each.name, "position": each.position, "count": each.count} for each in results]
 
 
-class QueueApi:
-    """The endpoints under /player/queue."""
+def _parse_sources(values: Values, stations: Stations) -> list[Source]:
+    """Return the sources that the arguments name; it may read files and wait for the network.
 
-    def __init__(self, daemon: Daemon, actions: Actions) -> None:
-        self._daemon, self._actions = daemon, actions
+    Raises:
+        InvalidOption: none is named, or one is not valid.
+        UnknownName: there is no such station.
 
-    def endpoints(self) -> list[Operation]:
-        """Return every row."""
-        return [
-            *(
-                Operation(
-                    method="GET",
-                    path=path,
-                    summary="A window of what plays next.",
-                    handler=self.window,
-                    arguments=(START, COUNT),
-                    result="Queue",
-                )
-                for path in ("/queue", "/player/queue")
-            ),
-            Operation(
-                method="POST",
-                path="/player/queue/add",
-                summary="Put something into the queue, and play it if that is wanted.",
-                handler=self.add,
-                arguments=(
-                    *SOURCE,
-                    enum("where", "at the end, behind the current track, or instead of all", QueuePosition),
-                    boolean("play", "whether its first track is played at once"),
-                ),
-                result="Added",
-                example={"source": "artist:Miles Davis", "where": "next"},
-            ),
-            Operation(
-                method="POST",
-                path="/player/queue/move",
-                summary="Move a track.",
-                handler=self.move,
-                arguments=(_ID, _TO),
-                example={"id": 2, "to": 0},
-            ),
-            Operation(
-                method="POST",
-                path="/player/queue/remove",
-                summary="Take tracks out. Those that are gone already do not count.",
-                handler=self.remove,
-                arguments=(_IDS,),
-                max_body=_LONG,
-                example={"ids": [2]},
-            ),
-            Operation(method="POST", path="/player/queue/clear", summary="Empty the queue.", handler=self.clear),
-            Operation(
-                method="POST", path="/player/queue/shuffle", summary="Put it into a random order.", handler=self.shuffle
-            ),
-            Operation(
-                method="POST",
-                path="/player/queue/save",
-                summary="Keep the queue as a playlist.",
-                handler=self.save,
-                arguments=(_NAME, boolean("replace", "whether a playlist of that name may be replaced", default=False)),
-                result="Saved",
-                example={"name": "Evening", "replace": True},
-            ),
-        ]
+    """
+    if values["title"] and not values["uri"]:
+        raise InvalidOption("'title' needs 'uri'")
+    found: list[Source] = [_parse_source(each, stations) for each in values["source"] or ()]
+    if values["uri"]:
+        found.append(Uri(uri=values["uri"], title=values["title"] or ""))
+    if values["playlist"]:
+        found.append(SavedPlaylist(playlist=values["playlist"]))
+    if any(values[name] for name in _TAGS):
+        found.append(_filter(values))
+    if not found:
+        raise InvalidOption(f"nothing is named to play; write {sources.FORMS}")
+    return found
 
-    async def window(self, call: Call) -> object:
-        """Return a window of what plays next."""
-        player = await self._daemon.hub.player()
-        return serializers.queue(await player.list_queue(call.given["start"], call.given["count"]))
 
-    async def add(self, call: Call) -> object:
-        """Put a source into the queue."""
-        source = await asyncio.to_thread(source_of, call.given, self._actions.stations)
-        where = call.given["where"] or QueuePosition.END
-        player = await self._daemon.hub.player()
-        return serializers.added(await player.add_source(source, where, play=bool(call.given["play"])))
+def _parse_source(text: str, stations: Stations) -> Source:
+    try:
+        return resolve_source(stations, sources.parse_source(text, stations.all()))
+    except ValueError as error:
+        raise InvalidOption(str(error)) from None
 
-    async def move(self, call: Call) -> object:
-        """Move a track."""
-        await (await self._daemon.hub.player()).move_track(call.given["id"], call.given["to"])
-        return await self._after()
 
-    async def remove(self, call: Call) -> object:
-        """Take tracks out."""
-        await (await self._daemon.hub.player()).remove_tracks(call.given["ids"])
-        return await self._after()
+@contextlib.contextmanager
+def _hints(source: Source, stations: Stations) -> Iterator[None]:
+    """Add the closest station to the error if the player does not know `source`, or the command that searches."""
+    try:
+        yield
+    except Refused as error:
+        if not isinstance(source, Uri) or source.title or is_web_address(source.uri):
+            raise
+        near = suggest(source.uri, [each.name for each in stations.all()])
+        hint = near.replace("mean", "mean the station") if near.endswith("?") else "find it: pi-appliance music search"
+        raise Refused(f"{error}; {hint}") from None
 
-    async def clear(self, _: Call) -> object:
-        """Empty it."""
-        await (await self._daemon.hub.player()).clear_queue()
-        return await self._after()
 
-    async def shuffle(self, _: Call) -> object:
-        """Put it into a random order."""
-        await (await self._daemon.hub.player()).shuffle_queue()
-        return await self._after()
+async def move_track(services: Services, values: Values) -> Any:
+    """Move a track of the queue."""
+    require_one(values, "number", "id")
+    require_one(values, "to_number", "to")
+    player, track_id, target = await player_of(services), values["id"], values["to"]
+    if track_id is None:
+        track_id = (await track_at(player, values["number"])).id
+    if target is None:
+        await track_at(player, values["to_number"])
+        target = values["to_number"] - 1
+    await player.move_track(track_id, target)
+    return serializers.music(services.daemon.hub, await player.state())
 
-    async def save(self, call: Call) -> object:
-        """Keep it as a playlist."""
-        await (await self._daemon.hub.player()).save_queue(call.given["name"], replace=call.given["replace"])
-        return {"playlist": call.given["name"]}
 
-    async def _after(self) -> object:
-        state = await (await self._daemon.hub.player()).state()
-        return serializers.music(self._daemon.hub, state)
+async def remove_tracks(services: Services, values: Values) -> Any:
+    """Remove tracks from the queue by their ids or their numbers."""
+    require_one(values, "numbers", "ids")
+    player = await player_of(services)
+    length = (await player.list_queue(0, 0)).length
+    ids = set(values["ids"] or ())
+    for span in values["numbers"] or ():
+        ids |= await _ids_in(player, span, length)
+    await player.remove_tracks(ids)
+    state = await player.state()
+    return {**serializers.music(services.daemon.hub, state), "removed": max(0, length - state.queue_length)}
+
+
+async def _ids_in(player: Player, span: str, length: int) -> set[int]:
+    """Return the ids of the tracks in `span`, such as 3, 3-5 or 3-. Raises Refused if the queue is shorter."""
+    first, dash, last = span.partition("-")
+    start, end = int(first) - 1, int(last or (length if dash else first))
+    await track_at(player, start + 1)
+    if end > length:
+        raise Refused(f"there is no track {end} in the queue; it ends with {length}")
+    ids: set[int] = set()
+    while start < end:
+        tracks = (await player.list_queue(start, min(_STEP, end - start))).tracks
+        if not tracks:
+            break
+        ids |= {track.id for track in tracks if track.id is not None}
+        start += len(tracks)
+    return ids
+
+
+clear_queue = player_command(lambda player, _: player.clear_queue())
+shuffle_queue = player_command(lambda player, _: player.shuffle_queue())
+
+
+async def save_queue(services: Services, values: Values) -> Any:
+    """Save the queue as a playlist."""
+    player = await player_of(services)
+    await player.save_queue(values["name"], replace=values["replace"])
+    return {"playlist": values["name"], "tracks": (await player.list_queue(0, 0)).length}
+
+
+# Library
+
+
+async def browse(services: Services, values: Values) -> Any:
+    """Return the entries of a folder."""
+    player = await player_of(services)
+    entries = await player.list_directory(values["folder"].strip("/"), values["start"], values["count"])
+    return serializers.window(entries, serializers.entry)
+
+
+async def artists(services: Services, values: Values) -> Any:
+    """Return artists."""
+    return await _list(services, EntryType.ARTIST, values)
+
+
+async def albums(services: Services, values: Values) -> Any:
+    """Return albums."""
+    return await _list(services, EntryType.ALBUM, values)
+
+
+async def genres(services: Services, values: Values) -> Any:
+    """Return genres."""
+    return await _list(services, EntryType.GENRE, values)
+
+
+async def tracks(services: Services, values: Values) -> Any:
+    """Return tracks."""
+    return await _list(services, EntryType.TRACK, values)
+
+
+async def search(services: Services, values: Values) -> Any:
+    """Return the tracks that have words in their tags."""
+    return await _list(services, EntryType.TRACK, {**values, "search": values["words"]})
+
+
+async def _list(services: Services, kind: EntryType, values: Values) -> Any:
+    player = await player_of(services)
+    return serializers.window(
+        await player.list_library(kind, _filter(values), values["start"], values["count"]), serializers.entry
+    )
+
+
+def _filter(values: Values) -> LibraryFilter:
+    artist, album, genre, words = (values[name] or "" for name in _TAGS)
+    return LibraryFilter(artist=artist, album=album, genre=genre, text=words)
+
+
+async def favourites(services: Services, values: Values) -> Any:
+    """Return the favourite tracks with their ratings."""
+    player = await player_of(services)
+    page = await player.list_favourites(values["start"], values["count"])
+    uris = [entry.track.uri if entry.track else entry.uri for entry in page.items]
+    known = await player.ratings(uris) if uris else {}
+    items = [
+        {**serializers.entry(entry), "rating": known.get(uri, TrackRating()).rating}
+        for entry, uri in zip(page.items, uris, strict=True)
+    ]
+    return {"start": page.start, "length": page.length, "more": page.has_more, "items": items}
+
+
+async def stats(services: Services, values: Values) -> Any:
+    """Return the size of the library or of a folder."""
+    return serializers.stats(await (await player_of(services)).library_stats(values["folder"].strip("/")))
+
+
+async def update_progress(services: Services, values: Values) -> Any:
+    """Return how far an update is."""
+    player, count = await player_of(services), None
+    with contextlib.suppress(Refused):  # a new folder that is not in the library yet
+        count = (await player.library_stats(values["folder"].strip("/"))).tracks
+    return {"updating": (await player.state()).updating, "folder": values["folder"], "tracks": count}
+
+
+async def update(services: Services, values: Values) -> Any:
+    """Start an update of the library."""
+    await (await player_of(services)).update_library(values["folder"].strip("/"))
+    return await update_progress(services, values)
+
+
+async def picture(services: Services, values: Values) -> Any:
+    """Return the picture of a track as base64. Raises Refused if there is none."""
+    player = await player_of(services)
+    track = await find_track(player, values["track"])
+    art = await player.album_art(track.uri)
+    if art is None:
+        raise Refused(f"there is no picture of {track.label}, neither in the file nor in its folder")
+    return {"track": serializers.track(track), "mime": art.mime, "data": base64.b64encode(art.data).decode("ascii")}
+
+
+# Playlists
+
+
+async def list_playlists(services: Services, values: Values) -> Any:
+    """Return the saved playlists."""
+    start, count = values["start"], values["count"]
+    playlists = await (await player_of(services)).list_playlists()
+    items = playlists[start : start + count]
+    page = Page(items=items, start=start, length=len(playlists), has_more=start + len(items) < len(playlists))
+    return serializers.window(page, lambda each: {"name": each.name, "changed": each.modified})
+
+
+async def show_playlist(services: Services, values: Values) -> Any:
+    """Return a page of a playlist."""
+    return await _entries(services, values["name"], values["start"], values["count"])
+
+
+async def play_playlist(services: Services, values: Values) -> Any:
+    """Play a playlist, or add it to the queue."""
+    where, player = QueuePosition(values["where"]), await player_of(services)
+    source = SavedPlaylist(playlist=values["name"])
+    result = await player.add_source(source, where, play=where is QueuePosition.REPLACE)
+    return [{"name": result.name, "position": result.position, "count": result.count}]
+
+
+async def add_to_playlist(services: Services, values: Values) -> Any:
+    """Append sources to a playlist."""
+    stations = services.actions.stations
+    found: Sequence[Source] = await asyncio.to_thread(_parse_sources, values, stations)
+    player = await player_of(services)
+    for source in found:
+        with _hints(source, stations):
+            await player.add_to_playlist(values["name"], source)
+    return await _entries(services, values["name"])
+
+
+async def remove_from_playlist(services: Services, values: Values) -> Any:
+    """Remove entries from a playlist."""
+    require_one(values, "numbers", "positions")
+    positions = values["positions"] or [number - 1 for number in values["numbers"]]
+    await (await player_of(services)).remove_from_playlist(values["name"], set(positions))
+    return await _entries(services, values["name"])
+
+
+async def move_in_playlist(services: Services, values: Values) -> Any:
+    """Move an entry of a playlist."""
+    require_one(values, "number", "position")
+    require_one(values, "to_number", "to")
+    position = values["number"] - 1 if values["position"] is None else values["position"]
+    target = values["to_number"] - 1 if values["to"] is None else values["to"]
+    await (await player_of(services)).move_in_playlist(values["name"], position, target)
+    return await _entries(services, values["name"])
+
+
+async def rename_playlist(services: Services, values: Values) -> Any:
+    """Rename a playlist."""
+    await (await player_of(services)).rename_playlist(values["name"], values["to"])
+    return {"playlist": values["to"]}
+
+
+async def delete_playlist(services: Services, values: Values) -> Any:
+    """Delete a playlist."""
+    await (await player_of(services)).delete_playlist(values["name"])
+    return {"playlist": values["name"]}
+
+
+async def _entries(services: Services, name: str, start: int = 0, count: int = 100) -> Any:
+    page = await (await player_of(services)).list_playlist(name, start, count)
+    return serializers.window(page, serializers.entry)

@@ -19,18 +19,21 @@ from typing import Any
 
 from pi_appliance import plugins
 from pi_appliance.config.model import Config, PluginConfig
-from pi_appliance.errors import ApplianceError, Unavailable
+from pi_appliance.errors import ApplianceError, Refused, Unavailable
 from pi_appliance.music.limited_player import PlayerPolicy, apply_policy
 from pi_appliance.music.model import Capability, PlaybackState, PlayerState
 from pi_appliance.music.mpd import private
 from pi_appliance.music.player import NO_PLAYER, Player
 from pi_appliance.storage.backup import LazyStore
+from pi_appliance.system import files
 from pi_appliance.system.clock import Backoff
 
 CONNECTION = "connection"  # among the changed subsystems: the player appeared, was lost or is another one
 Sleep = Callable[[float], Awaitable[None]]
 Upstream = Path | tuple[str, int]
 FALLBACK_DIR = "mpd"  # in the state folder: files of the built-in silent player
+DEFAULT_PARTITION = "default"
+_PARTITION_FILE = "partition"  # in the state folder: the name of the partition in use
 FALLBACK_NOTICE = ". Until then the built-in silent player is used"
 _log = logging.getLogger(__name__)
 
@@ -240,6 +243,8 @@ class PlayerHub:
                 return str(error)
             return await self._run_fallback(str(error))
         except ApplianceError as error:
+            if isinstance(error, Refused):  # perhaps the remembered partition does not exist any more
+                remember_partition(self._dir, DEFAULT_PARTITION)
             return str(error)
         return "the player closed the connection"
 
@@ -305,7 +310,7 @@ class PlayerHub:
         self.user_command_count += 1
 
     def _connect(self) -> Player:
-        return _connect_plugin(self._kind, self._options, self._secrets)
+        return _connect_plugin(self._kind, _with_partition(self._options, self._dir), self._secrets)
 
     def _backoff(self, max_delay: timedelta) -> Backoff:
         return Backoff(self._reconnect.first_delay, max_delay, self._random)
@@ -318,6 +323,23 @@ class PlayerHub:
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(seconds - minimum):
                 await self._wanted_now.wait()
+
+
+def remember_partition(state_dir: Path, name: str) -> None:
+    """Use the partition `name` of MPD from the next connection on; the default one is used anyway."""
+    if name == DEFAULT_PARTITION:
+        (state_dir / _PARTITION_FILE).unlink(missing_ok=True)
+    else:
+        files.write_file(files.make_directory(state_dir, mode=0o750) / _PARTITION_FILE, f"{name}\n".encode())
+
+
+def _with_partition(options: Any, state_dir: Path) -> Any:
+    """Return `options` with the remembered partition, for a player that has partitions."""
+    if hasattr(options, "partition"):
+        with contextlib.suppress(FileNotFoundError):
+            name = (state_dir / _PARTITION_FILE).read_text("utf-8").strip()
+            return dataclasses.replace(options, partition=name)
+    return options
 
 
 async def open_player(
@@ -339,9 +361,11 @@ async def open_player(
     plugin = config.player
     if plugin is None:
         raise Unavailable(NO_PLAYER)
-    player = _connect_plugin(plugin.kind, plugin.options, secrets)
+    player = _connect_plugin(plugin.kind, _with_partition(plugin.options, config.state_dir), secrets)
     try:
         await player.state()
+    except Refused:  # the partition does not exist any more; another one can still be used
+        pass
     except Unavailable as error:
         if not getattr(plugin.options, "fallback_mpd", False):
             raise

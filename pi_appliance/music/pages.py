@@ -15,7 +15,7 @@ from starlette.routing import Route
 
 from pi_appliance.errors import ApplianceError, ConfigError, Unavailable
 from pi_appliance.jobs.pages import Pages
-from pi_appliance.music.covers import Covers
+from pi_appliance.music.api_covers import Covers
 from pi_appliance.music.model import (
     Capability,
     Entry,

@@ -3,10 +3,19 @@
 from collections.abc import Callable
 from datetime import datetime
 
-from pi_appliance.music import player_commands
+from pi_appliance.errors import UnknownName
 from pi_appliance.music.stations.service import Stations
-from pi_appliance.web.interface import Daemon
+from pi_appliance.operations import MODULES, Operation, operations_in
+from pi_appliance.web.interface import Daemon, Services
 from pi_appliance.web.params import Given
+
+
+def player_commands() -> dict[str, Operation]:
+    """Return the operations at POST /player/NAME by their names."""
+    found = {
+        each.path.removeprefix("/player/"): each for each in operations_in(*MODULES["music"]) if each.method == "POST"
+    }
+    return {name: each for name, each in found.items() if "/" not in name}
 
 
 class Actions:
@@ -26,5 +35,8 @@ class Actions:
         return self._stations[1]
 
     async def ask_player(self, command: str, given: Given) -> None:
-        """Do COMMAND. Raises as player.command does."""
-        await player_commands.command(self._daemon.hub, command, given, self.stations)
+        """Run the operation `command` on the player. Raises UnknownName, and what the operation raises."""
+        operation = player_commands().get(command)
+        if operation is None:
+            raise UnknownName("command of the player", command, list(player_commands()))
+        await operation.load_handler()(Services(self._daemon, self), operation.parse(given))

@@ -83,6 +83,11 @@ _MUSIC: Mapping[str, Schema] = {
     "status_text": {**_TEXT, "description": "what is done about radio that has stopped by itself"},
     "fallback": {**_FLAG, "description": "whether the built-in silent player is used"},
 }
+_ENTRY: Mapping[str, Schema] = {
+    "kind": {"enum": list(EntryType)},
+    **dict.fromkeys(("name", "uri", "artist", "date"), _TEXT),
+    "track": _or_none(_schema_ref("Track")),
+}
 _STATION: Mapping[str, Schema] = dict.fromkeys(("name", "url", "genre", "country"), _TEXT)
 _RUN: Mapping[str, Schema] = {
     "id": _WHOLE,
@@ -124,28 +129,43 @@ RESPONSES: Mapping[str, Schema] = {
     "Track": _TRACK,
     "Player": _PLAYER,
     "Music": _object(_MUSIC),
-    "Queue": _object({"start": _WHOLE, "length": _WHOLE, "version": _WHOLE, "tracks": _list(_schema_ref("Track"))}),
-    "Entry": _object(
+    "PlayerStatus": _object({**_MUSIC, "rating": _or_none(_WHOLE), "favourite": _FLAG}),
+    "Volume": _object({**_MUSIC, "requested": {**_or_none(_WHOLE), "description": "before the volume policy"}}),
+    "RemovedTracks": _object({**_MUSIC, "removed": _WHOLE}),
+    "Capabilities": _list(
+        _object({"capability": {"enum": list(Capability)}, "supported": _FLAG, "description": _TEXT})
+    ),
+    "Queue": _object(
         {
-            "kind": {"enum": list(EntryType)},
-            **dict.fromkeys(("name", "uri", "artist", "date"), _TEXT),
-            "track": _or_none(_schema_ref("Track")),
-        },
+            "start": _WHOLE,
+            "length": _WHOLE,
+            "more": {**_FLAG, "description": "whether there are tracks after this page"},
+            "items": _list(_schema_ref("Track")),
+            "version": _WHOLE,
+            "current": {**_or_none(_WHOLE), "description": "the position of the current track"},
+        }
+    ),
+    "Entry": _object(
+        _ENTRY,
         what="a track or stream has a track, a folder or playlist file a uri; the others are found by name",
     ),
     "Entries": _window(_schema_ref("Entry")),
-    "Added": _object({"name": _TEXT, "position": _WHOLE, "count": _WHOLE}, what="what came into the queue, and where"),
+    "Favourites": _window(_object({**_ENTRY, "rating": _or_none(_WHOLE)})),
+    "Added": _list(_object({"name": _TEXT, "position": _WHOLE, "count": _WHOLE}, what="tracks added to the queue")),
     "Saved": _object({"playlist": _TEXT}),
+    "SavedQueue": _object({"playlist": _TEXT, "tracks": _WHOLE}),
     "Playlists": _window(_object({"name": _TEXT, "changed": _TEXT})),
     "Outputs": _list(_object({"id": _WHOLE, "name": _TEXT, "on": _FLAG, "plugin": _TEXT})),
-    "Partitions": _list(_object({"name": _TEXT})),
-    "Counts": _object(
+    "Partitions": _list(_object({"name": _TEXT, "current": _FLAG})),
+    "Stats": _object(
         {**dict.fromkeys(("artists", "albums", "tracks", "seconds"), _WHOLE), "updated": _or_none(_WHOLE)}
     ),
     "Update": _object({"updating": _or_none(_WHOLE), "folder": _TEXT, "tracks": _or_none(_WHOLE)}),
-    "Opinions": {
+    "Rating": _object({"track": _schema_ref("Track"), "rating": _or_none(_WHOLE), "favourite": _FLAG}),
+    "TrackPicture": _object({"track": _schema_ref("Track"), "mime": _TEXT, "data": {**_TEXT, "description": "base64"}}),
+    "Ratings": {
         "type": "object",
-        "description": "by the addresses of tracks",
+        "description": "by the URIs of tracks",
         "additionalProperties": _object({"rating": _or_none(_WHOLE), "favourite": _FLAG}),
     },
     "Station": _object(_STATION),

@@ -70,11 +70,11 @@ def pages(size: Size) -> dict[str, Page]:
         ),
         "tracks of an album": _library("track", album=name, theirs=lambda mpd: mpd.find("album", name)),
         "search, its tracks": Page(
-            api=f"{_API}/library?{urlencode({'kind': 'track', 'text': 'key life'})}",
+            api=f"{_API}/search?{urlencode({'words': 'key life'})}",
             theirs=lambda mpd: mpd.search(key_life, "window", f"0:{PAGE + 1}"),
         ),
         "search, its albums": Page(
-            api=f"{_API}/library?{urlencode({'kind': 'album', 'text': '0042'})}",
+            api=f"{_API}/albums?{urlencode({'search': '0042'})}",
             theirs=lambda mpd: _albums(mpd, "0042"),
         ),
         "search, all of it": Page(
@@ -87,27 +87,30 @@ def pages(size: Size) -> dict[str, Page]:
         "queue, its end": _queue(end),
         "favourites": _favourites(0),
         "favourites, their end": _favourites(max(0, size.tracks // 20 - PAGE)),
-        "opinions of a page": Page(
-            api=f"{_API}/opinions?{urlencode({'uri': some}, doseq=True)}", theirs=lambda mpd: _opinions(mpd, some)
+        "ratings of a page": Page(
+            api=f"{_API}/ratings?{urlencode({'uri': some}, doseq=True)}", theirs=lambda mpd: _ratings(mpd, some)
         ),
         "cover": Page(api=f"{_API}/art?{urlencode({'uri': some[0]})}", theirs=lambda mpd: mpd.albumart(some[0])),
         "cover, 256 pixels": Page(api=f"{_API}/art?{urlencode({'uri': some[0], 'size': 256})}"),
         "outputs": Page(api=f"{_API}/outputs", html="/music/sound", theirs=lambda mpd: mpd.outputs()),
         "partitions": Page(api=f"{_API}/partitions", theirs=lambda mpd: mpd.listpartitions()),
-        "counts": Page(api=f"{_API}/counts", theirs=lambda mpd: mpd.stats()),
+        "counts": Page(api=f"{_API}/stats", theirs=lambda mpd: mpd.stats()),
         "stations": Page(api="/api/v1/stations", html="/music/radio"),
         "what plays": Page(api=_API, html="/", theirs=lambda mpd: (mpd.status(), mpd.currentsong())),
     }
 
 
 def _folder(path: str, start: int) -> Page:
-    words = urlencode({"path": path, "start": start})
-    return Page(api=f"{_API}/folder?{words}", html=f"{_MUSIC}?{words}", theirs=lambda mpd: mpd.lsinfo(path))
+    return Page(
+        api=f"{_API}/browse?{urlencode({'folder': path, 'start': start})}",
+        html=f"{_MUSIC}?{urlencode({'path': path, 'start': start})}",
+        theirs=lambda mpd: mpd.lsinfo(path),
+    )
 
 
 def _library(kind: str, *, theirs: Ask, **wanted: str) -> Page:
     return Page(
-        api=f"{_API}/library?{urlencode({'kind': kind, **wanted})}",
+        api=f"{_API}/{kind}s?{urlencode(wanted)}",
         html=f"{_MUSIC}?{urlencode({'by': kind, **wanted})}",
         theirs=theirs,
     )
@@ -156,7 +159,7 @@ def _search_all(mpd: Any, word: str) -> object:
     return artists, _albums(mpd, word), mpd.search(f"(any contains '{word}')", "window", f"0:{PAGE + 1}")
 
 
-def _opinions(mpd: Any, uris: Sequence[str]) -> object:
+def _ratings(mpd: Any, uris: Sequence[str]) -> object:
     mpd.command_list_ok_begin()
     for uri in uris:
         mpd.sticker_list("song", uri)

@@ -156,7 +156,7 @@ def test_a_player_without_a_mixer_is_not_muted_but_says_so(driven: DrivenTime, s
     asyncio.run(scene())
 
 
-def test_opinions_are_kept_where_the_player_keeps_none(driven: DrivenTime, store: Store) -> None:
+def test_ratings_are_kept_where_the_player_keeps_none(driven: DrivenTime, store: Store) -> None:
     async def scene() -> None:
         governed = apply_policy(SoftPlayer(driven), house_of(driven, store))
         assert {Capability.STICKERS, Capability.MUTE} <= await governed.capabilities()

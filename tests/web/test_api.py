@@ -33,7 +33,8 @@ def test_the_commands_answer_with_what_the_player_does_then(world: World) -> Non
     assert ask("next")["track"]["title"] == "Blue Train"
     assert ask("previous")["track"]["position"] == 1
     assert ask("volume", {"volume": 55})["volume"] == 55
-    assert ask("volume", {"change": -5})["volume"] == 50
+    assert ask("volume", {"volume": "-5"})["volume"] == 50
+    assert ask("volume")["volume"] == 50
     assert ask("seek", {"seconds": 12.5})["elapsed"] == 12.5
     assert ask("toggle")["play"] == "pause"
     assert ask("stop")["play"] == "stop"
@@ -51,19 +52,20 @@ def test_a_station_is_played_by_name(tmp_path: Path) -> None:
 
 
 def test_the_queue_comes_in_windows(world: World) -> None:
-    window = world.ask("/api/v1/queue?start=1&count=1").json
-    assert (window["start"], window["length"], [each["id"] for each in window["tracks"]]) == (1, 2, [2])
+    window = world.ask("/api/v1/player/queue?start=1&count=1").json
+    assert (window["start"], window["length"], [each["id"] for each in window["items"]]) == (1, 2, [2])
 
 
+VOLUME = "'volume' must be a volume from 0 to 100, or a change such as +5 or -5"
+SECONDS = "'seconds' must be seconds or a time such as 1:30, or a step such as +10 or -0:30"
 WRONG = [
-    ("/api/v1/player/volume", {"volume": 101}, 400, "'volume' must be a number from 0 to 100"),
-    ("/api/v1/player/volume", {"volume": True}, 400, "'volume' must be a number from 0 to 100"),
-    ("/api/v1/player/volume", {"volume": "loud"}, 400, "'volume' must be a number from 0 to 100"),
-    ("/api/v1/player/volume", {"volume": [1]}, 400, "'volume' must be a number from 0 to 100"),
-    ("/api/v1/player/volume", {}, 400, 'volume takes either "volume", from 0 to 100, or "change", such as -5'),
+    ("/api/v1/player/volume", {"volume": 101}, 400, VOLUME),
+    ("/api/v1/player/volume", {"volume": True}, 400, VOLUME),
+    ("/api/v1/player/volume", {"volume": "loud"}, 400, VOLUME),
+    ("/api/v1/player/volume", {"volume": [1]}, 400, VOLUME),
     ("/api/v1/player/volume", {"volum": 5}, 400, "volume takes no 'volum'; did you mean 'volume'?"),
-    ("/api/v1/player/seek", {}, 400, 'seek takes either "seconds", from 0 to 1000000, or "change", such as -10'),
-    ("/api/v1/player/seek", {"seconds": "nan"}, 400, "'seconds' must be a number from 0 to 1000000"),
+    ("/api/v1/player/seek", {}, 400, f"{SECONDS}, and it is missing"),
+    ("/api/v1/player/seek", {"seconds": "nan"}, 400, SECONDS),
     ("/api/v1/player/pause", {"now": 1}, 400, "pause takes no arguments"),
     ("/api/v1/player/pause", [], 400, 'the body is not a JSON object; send an object such as {"volume": 40}'),
     ("/api/v1/player/pause", "{", 400, 'the body is not JSON; send an object such as {"volume": 40}'),
@@ -75,7 +77,7 @@ WRONG = [
     ("/api/v1/runs?job=helo", None, 404, "no job is called 'helo'; did you mean 'hello'?"),
     ("/api/v1/runs?jobs=hello", None, 400, "runs takes no 'jobs'; did you mean 'job'?"),
     ("/api/v1/runs/7", None, 404, "no run is called '7'; there are none yet"),
-    ("/api/v1/queue?start=-1", None, 400, "'start' must be a whole number from 0 to 10000000"),
+    ("/api/v1/player/queue?start=-1", None, 400, "'start' must be a whole number from 0 to 10000000"),
     ("/api/v1/nothing", None, 404, "there is no such page"),
 ]
 
@@ -89,7 +91,7 @@ def test_every_no_is_one_sentence_and_a_status(world: World, path: str, body: An
 
 def test_a_player_that_is_away_is_503(tmp_path: Path) -> None:
     with served(configuration(tmp_path), ListMusic(None, "MPD does not answer")) as world:
-        for path, body in (("/api/v1/player/play", {}), ("/api/v1/queue", None)):
+        for path, body in (("/api/v1/player/play", {}), ("/api/v1/player/queue", None)):
             answer = world.ask(path, body)
             assert (answer.status, answer.json) == (503, {"error": "MPD does not answer"})
         assert world.ask("/api/v1/player").json == {
@@ -98,13 +100,15 @@ def test_a_player_that_is_away_is_503(tmp_path: Path) -> None:
             "error": "MPD does not answer",
             "status_text": "",
             "fallback": False,
+            "rating": None,
+            "favourite": False,
         }
 
 
 def test_a_player_without_a_mixer_says_so(world: World) -> None:
     world.in_loop(lambda: world.player.become(volume=None))
-    answer = world.ask("/api/v1/player/volume", {"change": 5})
-    assert (answer.status, "no volume to set" in answer.json["error"]) == (409, True)
+    answer = world.ask("/api/v1/player/volume", {"volume": "+5"})
+    assert (answer.status, "no volume to change" in answer.json["error"]) == (409, True)
 
 
 def test_a_player_that_is_lost_in_the_middle_is_503(world: World) -> None:

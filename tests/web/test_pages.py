@@ -52,8 +52,8 @@ def test_each_button_does_what_it_says(world: World) -> None:
     assert press("/player/toggle").playback is PlaybackState.PLAYING
     assert press("/player/next").track != SONG
     assert press("/player/previous").track == SONG
-    assert press("/player/volume", "change=5").volume == 45
-    assert press("/player/volume", "change=-50").volume == 0
+    assert press("/player/volume", "volume=%2B5").volume == 45
+    assert press("/player/volume", "volume=-50").volume == 0
     assert press("/player/volume", "volume=70").volume == 70
     assert press("/player/seek", "seconds=12").elapsed == 12
     assert press("/player/stop").playback is PlaybackState.STOPPED

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from pi_appliance.music.model import Capability, Mode, PlaybackState, ReplayGainMode, Track
+from pi_appliance.music.sources import FORMS
 from tests.web.list_player import COLTRANE, ListMusic, ListPlayer
 from tests.web.served_appliance import World, configuration, served
 from tests.web.test_pages import STATIONS
@@ -64,15 +65,15 @@ def test_what_it_can_is_told_in_order_and_the_rest_is_a_no_with_its_sentence(wor
     ):
         answer = world.ask(f"{PLAYER}{path}", body)
         assert (answer.status, "this player cannot do that" in answer.json["error"]) == (409, True), path
-    for path in ("/outputs", "/folder", "/library", "/playlists", "/favourites", "/partitions", "/art?uri=a.ogg"):
+    for path in ("/outputs", "/browse", "/artists", "/playlists", "/favourites", "/partitions", "/art?uri=a.ogg"):
         assert world.ask(f"{PLAYER}{path}").status == 409, path
 
 
 def test_seeking_forward_and_back_stays_within_the_track(world: World) -> None:
-    assert do(world, "/seek", {"change": 10})["player"]["elapsed"] == 71.0
-    assert do(world, "/seek", {"change": -100})["player"]["elapsed"] == 0.0
+    assert do(world, "/seek", {"seconds": "+10"})["player"]["elapsed"] == 71.0
+    assert do(world, "/seek", {"seconds": "-100"})["player"]["elapsed"] == 0.0
     do(world, "/stop")
-    answer = world.ask(f"{PLAYER}/seek", {"change": 10})
+    answer = world.ask(f"{PLAYER}/seek", {"seconds": "+10"})
     assert (answer.status, "nothing plays" in answer.json["error"]) == (409, True)
 
 
@@ -90,15 +91,13 @@ def test_outputs_are_switched(world: World) -> None:
 
 def test_the_queue_is_filled_at_its_end_behind_the_current_track_and_anew(world: World) -> None:
     first = get(world, "/queue")
-    assert do(world, "/queue/add", {"uri": "Albums/Kind of Blue/1.ogg"}) == {
-        "name": "Albums/Kind of Blue/1.ogg",
-        "position": 2,
-        "count": 1,
-    }
-    assert do(world, "/queue/add", {"album": "Kind of Blue", "where": "next"})["position"] == 1
+    assert do(world, "/queue/add", {"uri": "Albums/Kind of Blue/1.ogg"}) == [
+        {"name": "Albums/Kind of Blue/1.ogg", "position": 2, "count": 1}
+    ]
+    assert do(world, "/queue/add", {"album": "Kind of Blue", "where": "next"})[0]["position"] == 1
     assert labels(world) == ["Blue Train", "So What", "Blue in Green", "Moment's Notice", "So What"]
     assert get(world, "/queue")["version"] > first["version"]
-    assert do(world, "/queue/add", {"artist": COLTRANE, "where": "replace", "play": True})["count"] == 2
+    assert do(world, "/queue/add", {"artist": COLTRANE, "where": "replace", "play": True})[0]["count"] == 2
     assert (labels(world), world.player.now.playback) == (["Blue Train", "Moment's Notice"], PlaybackState.PLAYING)
 
 
@@ -112,7 +111,7 @@ def test_the_queue_is_filled_at_its_end_behind_the_current_track_and_anew(world:
         ({"source": "Albums/Kind of Blue/1.ogg"}, ["So What"]),
         ({"playlist": "Evening"}, ["Moment's Notice"]),
         ({"uri": "http://x.example/", "title": "X"}, ["X"]),
-        ({"artist": "Miles Davis", "text": "what"}, ["So What"]),
+        ({"artist": "Miles Davis", "search": "what"}, ["So What"]),
     ],
 )
 def test_what_is_added_may_be_named_in_many_ways(tmp_path: Path, body: Any, found: list[str]) -> None:
@@ -125,15 +124,15 @@ def test_what_is_added_may_be_named_in_many_ways(tmp_path: Path, body: Any, foun
 @pytest.mark.parametrize(
     ("body", "status", "sentence"),
     [
-        ({}, 400, 'name one thing: by "source", "uri", "playlist", or by tags such as "album"'),
-        ({"uri": "a", "album": "b"}, 400, 'name one thing: by "source", "uri", "playlist", or by tags such as "album"'),
-        ({"album": "a", "title": "b"}, 400, '"title" goes with "uri"'),
+        ({}, 400, f"nothing is named to play; write {FORMS}"),
+        ({"source": ["a.ogg", "album:"]}, 400, f"nothing is named to play; write {FORMS}"),
+        ({"album": "a", "title": "b"}, 400, "'title' needs 'uri'"),
         ({"uri": "a.ogg", "where": "nowhere"}, 400, "'where' must be one of end, next, replace"),
         ({"uri": "a.ogg", "play": 1}, 400, "'play' must be true or false"),
-        ({"uri": "a\nstop"}, 400, "'uri' must be a line of at most 1000 characters"),
+        ({"uri": "a\nstop"}, 400, "'uri' must be a line of at most 2000 characters"),
         ({"url": "a"}, 400, "add takes no 'url'; did you mean 'uri'?"),
         ({"source": "station:Grove"}, 404, "no station is called 'Grove'; did you mean 'Groove'?"),
-        ({"uri": "nothing.ogg"}, 409, "the library has no 'nothing.ogg'"),
+        ({"uri": "nothing.ogg"}, 409, "the library has no 'nothing.ogg'; find it: pi-appliance music search"),
     ],
 )
 def test_what_cannot_be_added_leaves_the_queue_as_it_is(tmp_path: Path, body: Any, status: int, sentence: str) -> None:
@@ -145,7 +144,7 @@ def test_what_cannot_be_added_leaves_the_queue_as_it_is(tmp_path: Path, body: An
 
 def test_the_queue_is_moved_thinned_shuffled_saved_and_emptied(world: World) -> None:
     do(world, "/queue/add", {"album": "Kind of Blue"})
-    ids = [track["id"] for track in get(world, "/queue")["tracks"]]
+    ids = [track["id"] for track in get(world, "/queue")["items"]]
     do(world, "/queue/move", {"id": ids[3], "to": 0})
     assert labels(world)[0] == "Blue in Green"
     assert do(world, "/queue/remove", {"ids": [ids[0], ids[2], 999]})["player"]["queue_length"] == 2
@@ -161,7 +160,7 @@ def test_the_queue_is_moved_thinned_shuffled_saved_and_emptied(world: World) -> 
 
 def test_thousands_of_tracks_are_removed_at_once_and_no_more_than_that(world: World) -> None:
     assert do(world, "/queue/remove", {"ids": list(range(2_000_000_000, 2_000_005_000))})["player"]["queue_length"] == 2
-    for ids in ([], list(range(5001)), [1.5], ["x"], "1", [True]):
+    for ids in ([], list(range(5001)), [1.5], ["x"], "x", [True]):
         answer = world.ask(f"{PLAYER}/queue/remove", {"ids": ids})
         assert (answer.status, answer.json["error"].startswith("'ids' must be a list of 1 to 5000, each a")) == (
             400,
@@ -175,29 +174,27 @@ def test_a_long_queue_comes_in_windows(tmp_path: Path) -> None:
     with served(configuration(tmp_path), ListMusic(ListPlayer(tracks))) as world:
         for start, count, ids in ((0, 500, (0, 499)), (700, 500, (700, 1199)), (1199, 5, (1199, 1199))):
             window = get(world, f"/queue?start={start}&count={count}")
-            assert (window["tracks"][0]["id"], window["tracks"][-1]["id"], window["length"]) == (*ids, 1200)
-        assert world.ask(f"{PLAYER}/queue?count=501").status == 400
+            assert (window["items"][0]["id"], window["items"][-1]["id"], window["length"]) == (*ids, 1200)
+        assert world.ask(f"{PLAYER}/queue?count=5001").status == 400
 
 
 def test_the_library_is_shown_by_tag_and_by_folder(world: World) -> None:
     def names(path: str) -> list[str]:
         return [each["name"] for each in get(world, path)["items"]]
 
-    assert names("/library") == [COLTRANE, "Miles Davis"]
-    assert names("/library?kind=album&artist=Miles+Davis") == ["Kind of Blue"]
-    assert names("/library?kind=genre") == ["Jazz"]
-    assert names("/library?kind=track&text=BLUE+green") == ["Blue in Green"]
-    assert names("/folder") == ["Albums", "Blue Train", "Moment's Notice"]
-    assert names("/folder?path=/Albums/") == ["Kind of Blue"]
-    window = get(world, "/folder?path=Albums/Kind+of+Blue&start=1&count=1")
+    assert names("/artists") == [COLTRANE, "Miles Davis"]
+    assert names("/albums?artist=Miles+Davis") == ["Kind of Blue"]
+    assert names("/genres") == ["Jazz"]
+    assert names("/search?words=BLUE+green") == ["Blue in Green"]
+    assert names("/browse") == ["Albums", "Blue Train", "Moment's Notice"]
+    assert names("/browse?folder=/Albums/") == ["Kind of Blue"]
+    window = get(world, "/browse?folder=Albums/Kind+of+Blue&start=1&count=1")
     assert (window["start"], window["length"], window["more"]) == (1, 2, False)
     assert window["items"][0]["track"]["title"] == "Blue in Green"
-    assert get(world, "/library?kind=track&count=1")["more"] is True
-    assert get(world, "/counts")["tracks"] == 4
-    assert get(world, "/counts?folder=Albums")["tracks"] == 2
-    assert world.ask(f"{PLAYER}/library?kind=playlist").json == {
-        "error": "'kind' must be one of artist, album, genre, track"
-    }
+    assert get(world, "/tracks?count=1")["more"] is True
+    assert get(world, "/stats")["tracks"] == 4
+    assert get(world, "/stats?folder=Albums")["tracks"] == 2
+    assert names("/search?words=blue&words=green") == ["Blue in Green"]
 
 
 def test_an_update_is_begun_and_followed(world: World) -> None:
@@ -217,7 +214,7 @@ def test_playlists_are_made_edited_renamed_and_deleted(world: World) -> None:
     assert names() == ["Blue Train", "So What", "Blue in Green"]
     do(world, "/playlists/To%20come/remove", {"positions": [0, 2]})
     assert names() == ["So What"]
-    assert do(world, "/playlists/To%20come/play")["count"] == 1
+    assert do(world, "/playlists/To%20come/play")[0]["count"] == 1
     assert (labels(world), world.player.now.playback) == (["So What"], PlaybackState.PLAYING)
     do(world, "/playlists/To%20come/play", {"where": "end"})
     assert labels(world) == ["So What", "So What"]
@@ -228,25 +225,29 @@ def test_playlists_are_made_edited_renamed_and_deleted(world: World) -> None:
         assert world.ask(f"{PLAYER}{path}", method=method).json == {"error": "there is no playlist 'Done'"}
 
 
-def test_opinions_are_kept_and_favourites_listed(world: World) -> None:
-    assert do(world, "/opinions", {"uri": "a.ogg", "rating": 8}, "PUT") == {"a.ogg": {"rating": 8, "favourite": False}}
-    assert do(world, "/opinions", {"uri": "a.ogg", "favourite": True}, "PUT")["a.ogg"] == {
-        "rating": 8,
-        "favourite": True,
-    }
-    assert do(world, "/opinions", {"uri": "a.ogg", "rating": 0}, "PUT")["a.ogg"] == {"rating": None, "favourite": True}
-    assert get(world, "/opinions?uri=a.ogg&uri=b.ogg") == {"a.ogg": {"rating": None, "favourite": True}}
+def test_ratings_are_kept_and_favourites_listed(world: World) -> None:
+    rated = do(world, "/rate", {"uri": "a.ogg", "rating": 8})
+    assert (rated["track"]["uri"], rated["rating"], rated["favourite"]) == ("a.ogg", 8, False)
+    liked = do(world, "/like", {"track": "1"})
+    assert (liked["track"]["uri"], liked["rating"], liked["favourite"]) == ("a.ogg", 8, True)
+    assert do(world, "/rate", {"uri": "a.ogg", "rating": 0})["rating"] is None
+    assert get(world, "/ratings?uri=a.ogg&uri=b.ogg") == {"a.ogg": {"rating": None, "favourite": True}}
+    assert get(world, "")["favourite"] is True
     assert [each["name"] for each in get(world, "/favourites")["items"]] == ["Blue Train"]
-    for body in ({"uri": "a.ogg"}, {"uri": "a.ogg", "rating": 11}, {"rating": 3}, {"uri": "", "rating": 3}):
-        assert world.ask(f"{PLAYER}/opinions", body, method="PUT").status == 400
+    assert do(world, "/unlike")["favourite"] is False
+    for body in ({"uri": "a.ogg"}, {"uri": "a.ogg", "rating": 11}, {"uri": "a.ogg", "track": "1", "rating": 3}):
+        assert world.ask(f"{PLAYER}/rate", body).status == 400
 
 
 def test_partitions_are_made_used_and_deleted(world: World) -> None:
-    assert do(world, "/partitions", {"name": "garden"}) == [{"name": "default"}, {"name": "garden"}]
+    assert do(world, "/partitions", {"name": "garden"}) == [
+        {"name": "default", "current": True},
+        {"name": "garden", "current": False},
+    ]
     assert do(world, "/partitions/garden/use")["player"]["partition"] == "garden"
-    assert world.ask(f"{PLAYER}/partitions/garden", method="DELETE").status == 409
-    do(world, "/partitions/default/use")
-    assert do(world, "/partitions/garden", method="DELETE") == [{"name": "default"}]
+    assert world.ask(f"{PLAYER}/partitions/gardn/use", {}).status == 404
+    assert do(world, "/partitions/garden", method="DELETE") == [{"name": "default", "current": True}]
+    assert get(world, "")["player"]["partition"] == "default"
 
 
 def test_stations_are_added_edited_removed_and_brought_back(tmp_path: Path) -> None:
@@ -278,8 +279,8 @@ def test_stations_are_added_edited_removed_and_brought_back(tmp_path: Path) -> N
         assert [each["name"] for each in ask("/removed").json] == ["Groove", "R&B <1>"]
         assert ask("/Groove/restore", {}).json["url"] == "http://radio.example/groove"
         assert names() == ["Mine", "Groove"]
-        assert ask("/mine/play", {}).json["player"]["track"]["title"] == "Mine"
-        assert ask("/nobody/play", {}).status == 404
+        assert world.ask(f"{PLAYER}/play-station", {"station": "mine"}).json["player"]["track"]["title"] == "Mine"
+        assert world.ask(f"{PLAYER}/play-station", {"station": "nobody"}).status == 404
         assert ask("", {"name": "X", "url": "http://127.0.0.1:9/x"}).status == 503
         assert (tmp_path / "stations.yaml").read_text() == STATIONS
         assert "Mine" in world.ask("/").text

@@ -105,9 +105,9 @@ def queue(home: Home) -> list[str]:
         ("/next", {}, ["play 1"], "[playing] #2/3"),
         ("/previous", {}, ["play 3"], "[playing] #2/3"),
         ("/seek", {"seconds": 7}, ["play 2", "pause"], "0:07/0:20"),
-        ("/seek", {"change": -3}, ["play 2", "seek 0:09", "pause"], "0:06/0:20"),
+        ("/seek", {"seconds": "-3"}, ["play 2", "seek 0:09", "pause"], "0:06/0:20"),
         ("/volume", {"volume": 42}, [], "volume: 42%"),
-        ("/volume", {"change": -5}, [], "volume: 45%"),
+        ("/volume", {"volume": "-5"}, [], "volume: 45%"),
         ("/modes", {"random": True, "single": "on"}, [], "repeat: off   random: on    single: on    consume: off"),
         ("/modes", {"repeat": True, "single": "once", "consume": "on"}, [], "repeat: on    random: off   single: once"),
     ],
@@ -143,16 +143,16 @@ def test_outputs(home: Home) -> None:
 
 def test_the_queue(home: Home) -> None:
     window = home.get("/queue?start=1&count=1")
-    assert (window["length"], [track["uri"] for track in window["tracks"]]) == (3, [ZWEI])
-    ids = [track["id"] for track in home.get("/queue")["tracks"]]
+    assert (window["length"], [track["uri"] for track in window["items"]]) == (3, [ZWEI])
+    ids = [track["id"] for track in home.get("/queue")["items"]]
     home.do("/queue/move", {"id": ids[2], "to": 0})
     assert queue(home) == [ONE, EINS, ZWEI]
     home.do("/queue/remove", {"ids": [ids[0], 9999]})
     assert queue(home) == [ONE, ZWEI]
     home.mpd.mpc("play", "1")
-    assert home.do("/queue/add", {"uri": EINS, "where": "next"})["position"] == 1
+    assert home.do("/queue/add", {"uri": EINS, "where": "next"})[0]["position"] == 1
     assert queue(home) == [ONE, EINS, ZWEI]
-    assert home.do("/queue/add", {"album": "Ünï"})["count"] == 2
+    assert home.do("/queue/add", {"album": "Ünï"})[0]["count"] == 2
     assert queue(home) == [ONE, EINS, ZWEI, EINS, ZWEI]
     home.do("/play", {"id": ids[1]})
     assert home.mpd.mpc("current", "-f", "%file%") == ZWEI
@@ -169,21 +169,21 @@ def test_the_library(home: Home) -> None:
     def names(path: str) -> list[str]:
         return [each["name"] for each in home.get(path)["items"]]
 
-    assert names("/library?kind=artist") == sorted(home.mpd.mpc("list", "artist").splitlines())
+    assert names("/artists") == sorted(home.mpd.mpc("list", "artist").splitlines())
     assert (
-        names(f"/library?kind=album&artist={quote('Die Ärzte')}")
+        names(f"/albums?artist={quote('Die Ärzte')}")
         == home.mpd.mpc("list", "album", "artist", "Die Ärzte").splitlines()
     )
-    assert names("/library?kind=genre") == home.mpd.mpc("list", "genre").splitlines()
-    found = [each["uri"] for each in home.get("/library?kind=track&text=ein")["items"]]
+    assert names("/genres") == home.mpd.mpc("list", "genre").splitlines()
+    found = [each["uri"] for each in home.get("/tracks?search=ein")["items"]]
     assert found == home.mpd.mpc("search", "any", "ein").splitlines()
-    shown = [each["uri"] for each in home.get("/folder")["items"]]
+    shown = [each["uri"] for each in home.get("/browse")["items"]]
     assert sorted(shown) == sorted(home.mpd.mpc("ls").splitlines())
-    counts = home.get("/counts")
+    counts = home.get("/stats")
     for word, number in (("Artists", counts["artists"]), ("Albums", counts["albums"]), ("Songs", counts["tracks"])):
         line = next(line for line in home.mpd.mpc("stats").splitlines() if line.startswith(word))
         assert int(line.split()[-1]) == number
-    assert home.get(f"/counts?folder={quote('Ärzte')}")["tracks"] == 2
+    assert home.get(f"/stats?folder={quote('Ärzte')}")["tracks"] == 2
 
 
 def test_playlists(home: Home) -> None:
@@ -209,12 +209,14 @@ def test_playlists(home: Home) -> None:
     assert listed() == []
 
 
-def test_opinions_are_stickers(home: Home) -> None:
-    home.do("/opinions", {"uri": EINS, "rating": 8, "favourite": True}, "PUT")
+def test_ratings_are_stickers(home: Home) -> None:
+    home.do("/rate", {"uri": EINS, "rating": 8})
+    home.do("/like", {"uri": EINS})
     assert "rating=8" in home.mpd.mpc("sticker", EINS, "list")
-    assert home.get(f"/opinions?uri={quote(EINS)}&uri={ONE}") == {EINS: {"rating": 8, "favourite": True}}
+    assert home.get(f"/ratings?uri={quote(EINS)}&uri={ONE}") == {EINS: {"rating": 8, "favourite": True}}
     assert [each["uri"] for each in home.get("/favourites")["items"]] == [EINS]
-    home.do("/opinions", {"uri": EINS, "rating": 0, "favourite": False}, "PUT")
+    home.do("/rate", {"uri": EINS, "rating": "none"})
+    home.do("/unlike", {"uri": EINS})
     assert home.get("/favourites")["items"] == []
 
 
@@ -244,19 +246,22 @@ def test_an_update_finds_what_is_new(home: Home) -> None:
 
 
 def test_partitions(home: Home) -> None:
-    assert home.do("/partitions", {"name": "attic"}) == [{"name": "default"}, {"name": "attic"}]
+    assert home.do("/partitions", {"name": "attic"}) == [
+        {"name": "default", "current": True},
+        {"name": "attic", "current": False},
+    ]
     try:
         home.do("/partitions/attic/use")
         wait_until(lambda: home.get("")["player"] and home.get("")["player"]["partition"] == "attic")
         assert home.get("/queue")["length"] == 0
         assert len(queue(home)) == 3  # mpc speaks of the other one
-        home.do("/partitions/here/move-output", {"output": "garden"})
+        home.do("/partitions/move-output", {"output": "garden"})
         wait_until(lambda: "garden" in [each["name"] for each in home.get("/outputs")])
     finally:
         home.do("/partitions/default/use")
-        home.do("/partitions/here/move-output", {"output": "garden"})
+        home.do("/partitions/move-output", {"output": "garden"})
         wait_until(lambda: home.ask("/player/partitions/attic", {}, "DELETE").status == 200)
-    assert len(home.get("/queue")["tracks"]) == 3
+    assert len(home.get("/queue")["items"]) == 3
 
 
 def test_a_wrong_address_leaves_the_queue_and_is_a_sentence(home: Home) -> None:

@@ -14,7 +14,7 @@ from pi_appliance.config import units
 from pi_appliance.errors import Unavailable
 from pi_appliance.music.alarms import service
 from pi_appliance.music.alarms.service import SleepTimer
-from pi_appliance.music.cli.group import music_command
+from pi_appliance.music.cli import music_command
 from pi_appliance.scheduling.appliance import Appliance
 from pi_appliance.storage.model import Run, Trigger
 from pi_appliance.storage.queues import RunRequest

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pi_appliance.operations import Argument, Operation, duration, integer, text
 
 _API = "pi_appliance.music.alarms.api"
-_TEXT = "pi_appliance.music.cli.text"
+_TEXT = "pi_appliance.music.text"
 _JOB = text("job", "the alarm; not needed if there is only one", 100, positional=True, example="wake")
 _RINGING = text("job", "the alarm; without it, every alarm that rings", 100, positional=True, example="wake")
 

@@ -340,7 +340,9 @@ class MpdClient:
             raise self._no_partition(name) if error.code == ACK_NO_EXIST else error from None
 
     def _no_partition(self, name: str) -> Refused:
-        return Refused(f"MPD at {self._name} has no partition {name!r}; create it, or name another one")
+        return Refused(
+            f"MPD at {self._name} has no partition {name!r}; use another one: pi-appliance music partitions use default"
+        )
 
     def _refused(self, error: MpdAckError) -> ApplianceError:
         message = parsing.add_hint(error.message)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pi_appliance.operations import Operation, boolean, integer, text
 
 _API = "pi_appliance.music.stations.api"
-_TEXT = "pi_appliance.music.cli.text"
+_TEXT = "pi_appliance.music.text"
 _STATION = text("station", "the name of the station; case does not matter", 200, required=True, positional=True)
 _GENRE = text("genre", "the genre", 200)
 _COUNTRY = text("country", "the country", 200)
@@ -89,7 +89,7 @@ OPERATIONS: Sequence[Operation] = (
     ),
     Operation(
         command="music play-station",
-        path="/stations/{station}/play",
+        path="/player/play-station",
         summary="Play a station in place of the queue.",
         details="A part of its name is enough if no other station has it.",
         handler=f"{_API}:play_station",

@@ -10,7 +10,7 @@ import click
 from pi_appliance.cli.terminal import config_option
 from pi_appliance.config.loader import load_config
 from pi_appliance.errors import Refused, Unavailable
-from pi_appliance.music.cli.group import command
+from pi_appliance.music.cli import command
 from pi_appliance.music.usb import root_helper
 
 _STATUSES = """

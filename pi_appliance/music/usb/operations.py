@@ -12,7 +12,7 @@ OPERATIONS: Sequence[Operation] = (
         summary="List the USB drives: mounted or not, their size, and how many tracks the player knows.",
         handler="pi_appliance.music.usb.api:list_drives",
         result="UsbDrives",
-        show="pi_appliance.music.cli.text:usb_drives",
+        show="pi_appliance.music.text:usb_drives",
     ),
     Operation(
         command="music usb eject",
@@ -22,7 +22,7 @@ OPERATIONS: Sequence[Operation] = (
         handler="pi_appliance.music.usb.api:eject_drive",
         arguments=(text("name", "the name of the drive", 200, required=True, positional=True),),
         result="UsbDrive",
-        show="pi_appliance.music.cli.text:usb_ejected",
+        show="pi_appliance.music.text:usb_ejected",
         example={"name": "MUSIC"},
     ),
 )

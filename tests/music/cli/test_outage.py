@@ -57,7 +57,7 @@ def make_many(server: MpdServer, count: int) -> None:
 def test_a_player_that_dies_while_it_looks_for_new_music_is_told_in_one_line(room: Room, server: MpdServer) -> None:
     make_many(server, 3000)
     with live(room, "update", "usb", "--wait", terminal=True) as update:
-        update.until(lambda said: "0:00 looking for what is new" in said)
+        update.until(lambda said: "0:00 scanning" in said)
         server.kill()
         assert update.wait() == 75
         assert update.said.count("\n") == 1
@@ -69,6 +69,6 @@ def test_on_a_terminal_an_update_says_how_far_it_is(room: Room, server: MpdServe
     with live(room, "update", "usb", "--wait", terminal=True) as update:
         assert update.wait() == 0
         assert update.said.endswith("\r\x1b[Kupdated: 1,503 tracks of 8:21:00, 1,500 more than before\r\n")
-        counts = [int(found.replace(",", "")) for found in re.findall(r"new, ([\d,]+) tracks by now", update.said)]
+        counts = [int(found.replace(",", "")) for found in re.findall(r"scanning, ([\d,]+) tracks so far", update.said)]
         assert counts == sorted(counts)
         assert counts

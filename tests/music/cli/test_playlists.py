@@ -39,31 +39,28 @@ def files(server: MpdServer, name: str = "Tea time") -> list[str]:
 @needs_mpd
 def test_playlists_are_listed_with_and_without_the_word(tea: MpdServer, room: Room) -> None:
     assert room.column("NAME", "playlists") == room.column("NAME", "playlists", "list") == ["Tea time"]
-    assert [each["name"] for each in room.values("playlists")] == ["Tea time"]
+    assert [each["name"] for each in room.values("playlists")["items"]] == ["Tea time"]
     tea.mpc("rm", "Tea time")
     assert room.told("playlists").startswith("there are no playlists")
-    assert room.values("playlists", "list") == []
+    assert room.values("playlists", "list")["items"] == []
 
 
 @needs_mpd
 def test_a_playlist_is_shown_and_played(tea: MpdServer, room: Room) -> None:
     assert room.column("FILE", "playlists", "show", "Tea time") == files(tea)
     assert room.column("N", "playlists", "show", "Tea time") == ["1", "2", "3"]
-    assert "… 1 more; --start 3" in room.told("playlists", "show", "Tea time", "--count", "2")
-    assert room.values("playlists", "show", "Tea time", "--start", "3")["items"][0]["track"]["uri"] == ONE
-    assert room.told("playlists", "play", "Tea time").startswith("playing: Die Ärzte - Eins, 1 of 3")
+    assert "… 1 more; --start 2" in room.told("playlists", "show", "Tea time", "--count", "2")
+    assert room.values("playlists", "show", "Tea time", "--start", "2")["items"][0]["track"]["uri"] == ONE
+    assert room.told("playlists", "play", "Tea time").endswith("Tea time, 3 tracks from 1 on")
     assert "[playing] #1/3" in tea.mpc("status")
     tea.mpc("stop")
 
 
 @needs_mpd
 def test_a_playlist_is_edited(tea: MpdServer, room: Room) -> None:
-    assert room.told("playlists", "add", "Tea time", ONE, "album:Ünï").splitlines() == [
-        f"added {ONE} to Tea time",
-        "added album Ünï to Tea time",
-    ]
+    assert room.told("playlists", "add", "Tea time", ONE, "album:Ünï") == ("added to Tea time, which has 6 now")
     assert files(tea) == [EINS, ZWEI, ONE, ONE, EINS, ZWEI]
-    assert room.told("playlists", "remove", "Tea time", "2", "4") == "removed 2 entries from Tea time"
+    assert room.told("playlists", "remove", "Tea time", "2", "4") == "removed 2 entries from Tea time, which has 4 now"
     assert files(tea) == [EINS, ONE, EINS, ZWEI]
     assert room.told("playlists", "move", "Tea time", "4", "1") == "moved 4 to 1 in Tea time"
     assert files(tea) == [ZWEI, EINS, ONE, EINS]
@@ -105,4 +102,4 @@ def test_what_is_not_there_is_told_and_the_list_stays(tea: MpdServer, room: Room
 def test_wrong_use_is_told_in_one_line_before_the_player_is_asked(tmp_path: Path, words: list[str]) -> None:
     said = Room(tmp_path, NOWHERE).music("playlists", *words)
     assert (said.status, said.out, "\n" in said.err) == (2, "", False)
-    assert said.err.startswith(f"pi-appliance music playlists {words[0]}: ")
+    assert said.err.startswith("pi-appliance")

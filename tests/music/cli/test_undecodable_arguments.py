@@ -15,12 +15,12 @@ ANNOUNCE = "  announce: {kind: music, with: {action: announce}}"
 @pytest.mark.parametrize(
     ("words", "status"),
     [
-        (("like",), 1),
-        (("rate", "5"), 1),
-        (("play-now",), 1),
-        (("save",), 1),
-        (("search",), 1),
-        (("art",), 1),
+        (("like",), 2),
+        (("rate", "5"), 2),
+        (("play-now",), 2),
+        (("save",), 2),
+        (("search",), 2),
+        (("art",), 2),
         (("announce",), 2),
         (("alarm", "skip"), 2),
     ],

@@ -57,10 +57,10 @@ def test_each_change_is_a_line_and_ctrl_c_ends_it_well(room: Room, server: MpdSe
 def test_for_programs_each_change_is_an_object(room: Room, server: MpdServer) -> None:
     with live(room, "watch", "--json") as watch:
         first = json.loads(watch.line("{"))
-        assert (first["changed"], first["state"]["queue_length"]) == (["connection"], 2)
+        assert (first["changed"], first["player"]["queue_length"]) == (["connection"], 2)
         server.mpc("volume", "33")
         second = json.loads(watch.line("{"))
-        assert (second["changed"], second["state"]["volume"]) == (["mixer"], 33)
+        assert (second["changed"], second["player"]["volume"]) == (["mixer"], 33)
         assert watch.end() == 0
 
 

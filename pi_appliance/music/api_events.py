@@ -12,8 +12,10 @@ from typing import Any
 
 from pi_appliance.errors import ApplianceError, Refused
 from pi_appliance.music import serializers
+from pi_appliance.operations import Operation, text
 from pi_appliance.web.interface import Daemon
-from pi_appliance.web.sse import Listeners, ReplayBuffer, encode_event
+from pi_appliance.web.params import Call
+from pi_appliance.web.sse import EventStream, Listeners, ReplayBuffer, encode_event
 
 STATE = "state"
 _OF_STATE = ("player", "mixer", "options")
@@ -34,6 +36,22 @@ class PlayerEvents:
         self.library_version = 0
         """Another one whenever what is in the library may be another."""
         self.closed = False
+
+    def operation(self) -> Operation:
+        """Return the operation that streams the events."""
+        return Operation(
+            method="GET",
+            path="/player/events",
+            summary="Stream the changes as server-sent events; continues after `Last-Event-ID` or `after` if possible.",
+            handler=self._answer,
+            arguments=(text("after", "the id of the last event that was received", 100, example="a1b2c3d4-17"),),
+            media="text/event-stream",
+            result="Events",
+        )
+
+    async def _answer(self, call: Call) -> EventStream:
+        last = call.request.headers.get("last-event-id") or call.given["after"] or ""
+        return EventStream(self, self.place(last))
 
     @contextlib.contextmanager
     def listening(self) -> Iterator[asyncio.Event]:
@@ -128,7 +146,7 @@ class PlayerEvents:
             if name == "output":
                 found = {"outputs": [serializers.output(each) for each in await player.list_outputs()]}
             else:
-                found = serializers.counts(await player.library_stats())
+                found = serializers.stats(await player.library_stats())
         if name in ("output", "database"):
             return found
         state = self._daemon.hub.state

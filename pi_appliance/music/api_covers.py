@@ -11,10 +11,17 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+
 from pi_appliance.errors import Refused
 from pi_appliance.music import thumbnails
-from pi_appliance.music.events import PlayerEvents
+from pi_appliance.music.api_events import PlayerEvents
+from pi_appliance.music.operations import URI
+from pi_appliance.operations import Argument, Operation
 from pi_appliance.web.interface import Music
+from pi_appliance.web.params import Call
 
 _SIGNATURES = (
     (b"\xff\xd8\xff", "image/jpeg"),
@@ -37,6 +44,25 @@ _MAX_URIS = 2000
 _MAX_CACHE_BYTES = 12 * 1024 * 1024  # some hundred small images
 _MAX_IMAGE_BYTES = 10 * 1024 * 1024
 _MAX_PARALLEL = 2  # images that are scaled at the same time; each unpacks to megabytes
+
+
+_MAX_AGE = 86_400  # seconds that a phone keeps a cover without asking again
+
+
+def _parse_size(value: object) -> int:
+    if str(value) not in {str(size) for size in SIZES}:
+        raise ValueError
+    return int(str(value))
+
+
+_SIZE = Argument(
+    name="size",
+    help="the maximum width and height in pixels; without it, the original size",
+    expected=f"one of {', '.join(map(str, SIZES))}",
+    parse=_parse_size,
+    schema={"type": "integer", "enum": list(SIZES)},
+    example=256,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +104,33 @@ class Covers:
         if found is not None:
             self._pictures.move_to_end((digest, size))
         return found
+
+    def operation(self) -> Operation:
+        """Return the operation that sends a cover."""
+        return Operation(
+            method="GET",
+            path="/player/art",
+            summary="Return the cover of a track with an ETag; 404 if there is none.",
+            handler=self._answer,
+            arguments=(URI, _SIZE),
+            media="image/*",
+            result="Picture",
+        )
+
+    async def _answer(self, call: Call) -> Response:
+        """Return the cover, or 304 if the phone has it."""
+        cover = await self.find(call.given["uri"], call.given["size"] or 0)
+        if cover is None:
+            raise HTTPException(404, "there is no picture of that track", {"Cache-Control": "private, max-age=300"})
+        headers = {
+            "ETag": f'"{cover.tag}"',
+            "Cache-Control": f"private, max-age={_MAX_AGE}",
+            # Whatever the file holds, the browser must not run it or load anything for it.
+            "Content-Security-Policy": "default-src 'none'; sandbox; frame-ancestors 'none'",
+        }
+        if _is_cached(call.request, cover.tag):
+            return Response(status_code=304, headers=headers)
+        return Response(cover.data, headers=headers, media_type=cover.mime)
 
     async def _run_once(self, key: Any, action: Callable[..., Any], *arguments: Any) -> None:
         """Run `action`, or wait for the same action if it is running already."""
@@ -144,3 +197,8 @@ def _unscaled(digest: str, data: bytes) -> Cover | None:
 
 def _cost(cover: Cover | None) -> int:
     return 200 + (len(cover.data) if cover else 0)
+
+
+def _is_cached(request: Request, tag: str) -> bool:
+    tags = request.headers.get("if-none-match", "")
+    return tags.strip() == "*" or f'"{tag}"' in [each.strip().removeprefix("W/") for each in tags.split(",")]

@@ -1,1 +1,0 @@
-"""The command group `pi-appliance music`."""

@@ -1,0 +1,352 @@
+"""The operations on the queue, the library and the playlists."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from pi_appliance.music.operations import ID, NUMBER
+from pi_appliance.operations import Argument, Operation, array, boolean, choice, integer, text
+
+_API = "pi_appliance.music.api_library"
+_TEXT = "pi_appliance.music.text"
+_MAX_POSITION = 10_000_000
+_MAX_COUNT = 5000
+_LONG_BODY = 128 * 1024  # bytes: 5000 positions
+_SPAN = r"[1-9][0-9]{0,6}(-([1-9][0-9]{0,6})?)?"
+_COMPLETE = "pi_appliance.music.cli:complete_station"
+_FORMS = "a station, playlist:NAME, album:NAME, artist:NAME, genre:NAME, search:WORDS, an address, a file or a folder"
+
+
+def _words(name: str, description: str, **more: Any) -> Argument:
+    """Return an argument that takes one or more words and joins them."""
+
+    def parse(value: object) -> str:
+        words = [value] if isinstance(value, str) else value
+        if not isinstance(words, (list, tuple)) or not all(isinstance(word, str) for word in words):
+            raise ValueError
+        return str(line.parse(" ".join(words)))
+
+    line = text(name, description, **more)
+    schema = {
+        "anyOf": [
+            line.schema,
+            {
+                "type": "array",
+                "items": {"type": "string", "pattern": "^[^\\x00\\n\\r]{1,50}$"},
+                "minItems": 1,
+                "maxItems": 10,
+            },
+        ]
+    }
+    return replace(line, parse=parse, many=True, schema=schema)
+
+
+def _parse_span(value: object) -> str:
+    if not isinstance(value, str) or not re.fullmatch(_SPAN, value):
+        raise ValueError
+    first, _, last = value.partition("-")
+    if last and int(last) < int(first):
+        raise ValueError
+    return value
+
+
+_SPANS = Argument(
+    name="numbers",
+    help="the tracks, counted from 1, such as 3, 3-5 or 3-",
+    expected="a number of the queue: 3, 3-5 or 3-",
+    parse=_parse_span,
+    schema={"type": "string", "pattern": "^[1-9][0-9]{0,6}-?$"},
+    positional=True,
+)
+START = integer("start", "the first item, counted from 0", 0, _MAX_POSITION, default=0, example=0)
+COUNT = integer("count", "the maximum number of items", 1, _MAX_COUNT, default=100, example=50)
+_TO = integer("to", "the new position, counted from 0", 0, _MAX_POSITION)
+_TO_NUMBER = integer("to_number", "the new number, counted from 1", 1, _MAX_POSITION, positional=True)
+_FOLDER = text(
+    "folder", "a folder of the library; default: all of it", 2000, default="", example="Albums", positional=True
+)
+_ARTIST, _ALBUM, _GENRE = (text(name, f"only this {name}") for name in ("artist", "album", "genre"))
+_SEARCH = text("search", "words that may be in any tags")
+_TAGS = (_ARTIST, _ALBUM, _GENRE, _SEARCH)
+_SOURCE = (
+    replace(array(text("source", _FORMS, example="artist:Miles Davis", positional=True), 200), complete=_COMPLETE),
+    text("uri", "a file, a folder or a stream", 2000),
+    text("title", "the display name of the stream `uri`"),
+    text("playlist", "a saved playlist"),
+    *_TAGS,
+)
+_SOURCE_HELP = (
+    f"Each SOURCE is {_FORMS}. The options --artist, --album, --genre and --search together name one more source."
+)
+
+
+def _queue_operation(command: str, path: str, summary: str, *arguments: Argument, **more: Any) -> Operation:
+    settings = {"show": f"{_TEXT}:player_line", **more}
+    return Operation(command=f"music {command}", path=path, summary=summary, arguments=arguments, **settings)
+
+
+_QUEUE: Sequence[Operation] = (
+    Operation(
+        command="music queue",
+        method="GET",
+        path="/player/queue",
+        summary="List the queue.",
+        handler=f"{_API}:list_queue",
+        arguments=(START, COUNT),
+        result="Queue",
+        show=f"{_TEXT}:queue",
+    ),
+    Operation(
+        command="music add",
+        path="/player/queue/add",
+        summary="Add sources to the queue.",
+        details=_SOURCE_HELP,
+        handler=f"{_API}:add_to_queue",
+        arguments=(
+            *_SOURCE,
+            choice(
+                "where",
+                "end, next (after the current track), or replace (in place of the queue)",
+                ("end", "next", "replace"),
+                default="end",
+            ),
+            boolean("play", "whether the first one is played at once", default=False),
+        ),
+        result="Added",
+        show=f"{_TEXT}:added",
+        example={"source": ["artist:Miles Davis"], "where": "next"},
+    ),
+    Operation(
+        command="music play-now",
+        path="/player/play-now",
+        summary="Play sources in place of the queue.",
+        details=_SOURCE_HELP,
+        handler=f"{_API}:play_now",
+        arguments=_SOURCE,
+        result="Added",
+        show=f"{_TEXT}:playing",
+        example={"album": "Kind of Blue"},
+    ),
+    Operation(
+        command="music move",
+        path="/player/queue/move",
+        summary="Move a track of the queue.",
+        handler=f"{_API}:move_track",
+        arguments=(NUMBER, _TO_NUMBER, ID, _TO),
+        show=f"{_TEXT}:moved",
+        example={"id": 2, "to": 0},
+    ),
+    Operation(
+        command="music remove",
+        path="/player/queue/remove",
+        summary="Remove tracks from the queue.",
+        details="Write 3, or 3-5 for several, or 3- for all from the third on.",
+        handler=f"{_API}:remove_tracks",
+        arguments=(
+            array(_SPANS, 200),
+            array(integer("ids", "the tracks by their ids; unknown ones are ignored", 0, 2**31), _MAX_COUNT),
+        ),
+        max_body=_LONG_BODY,
+        result="RemovedTracks",
+        show=f"{_TEXT}:removed",
+        example={"ids": [2]},
+    ),
+    Operation(
+        command="music clear",
+        path="/player/queue/clear",
+        summary="Empty the queue.",
+        handler=f"{_API}:clear_queue",
+        show=f"{_TEXT}:player_line",
+    ),
+    Operation(
+        command="music shuffle",
+        path="/player/queue/shuffle",
+        summary="Put the queue into a random order.",
+        details="`random` leaves the order as it is and only plays it randomly.",
+        handler=f"{_API}:shuffle_queue",
+        show=f"{_TEXT}:player_line",
+    ),
+    Operation(
+        command="music save",
+        path="/player/queue/save",
+        summary="Save the queue as a playlist.",
+        handler=f"{_API}:save_queue",
+        arguments=(
+            text("name", "the name of the playlist", 200, required=True, positional=True),
+            boolean("replace", "whether a playlist of that name may be replaced", default=False),
+        ),
+        result="SavedQueue",
+        show=f"{_TEXT}:queue_saved",
+        example={"name": "Evening", "replace": True},
+    ),
+)
+
+
+def _list_operation(name: str, summary: str, *arguments: Argument, **more: Any) -> Operation:
+    settings = {
+        "handler": f"{_API}:{name}",
+        "show": f"{_TEXT}:{name}",
+        "path": f"/player/{name}",
+        "result": "Entries",
+        **more,
+    }
+    return Operation(
+        command=f"music {name}", method="GET", summary=summary, arguments=(*arguments, START, COUNT), **settings
+    )
+
+
+_LIBRARY: Sequence[Operation] = (
+    _list_operation("browse", "List a folder of the library.", _FOLDER, show=f"{_TEXT}:entries"),
+    _list_operation("artists", "List the artists of the library, or of an album or genre.", *_TAGS),
+    _list_operation("albums", "List the albums of the library, or of an artist or genre.", *_TAGS),
+    _list_operation("genres", "List the genres of the library, or of an artist or album.", *_TAGS),
+    _list_operation("tracks", "List the tracks of the library, or of an artist, album or genre.", *_TAGS),
+    _list_operation(
+        "search",
+        "List the tracks whose tags have all the words, in upper or lower case.",
+        _words("words", "words that may be in any tags", required=True, positional=True, example="blue"),
+        _ARTIST,
+        _ALBUM,
+        _GENRE,
+        show=f"{_TEXT}:tracks",
+    ),
+    _list_operation("favourites", "List the favourite tracks with their ratings.", result="Favourites"),
+    Operation(
+        command="music stats",
+        method="GET",
+        path="/player/stats",
+        summary="Show the size of the library, or of a folder of it.",
+        handler=f"{_API}:stats",
+        arguments=(_FOLDER,),
+        result="Stats",
+        show=f"{_TEXT}:stats",
+    ),
+    Operation(
+        method="GET",
+        path="/player/update",
+        summary="Return whether the library is being updated, and how many tracks it has so far.",
+        handler=f"{_API}:update_progress",
+        arguments=(_FOLDER,),
+        result="Update",
+    ),
+    Operation(
+        path="/player/update",
+        summary="Start a scan of the library for new, changed and deleted files.",
+        handler=f"{_API}:update",
+        arguments=(_FOLDER,),
+        result="Update",
+        status=202,
+        example={"folder": "Albums"},
+    ),
+    Operation(
+        method="GET",
+        path="/player/picture",
+        summary="Return the picture of a track as it is in its file or folder, as base64.",
+        handler=f"{_API}:picture",
+        arguments=(text("track", "as for `like`", 2000, example="a.ogg"),),
+        result="TrackPicture",
+    ),
+)
+
+_NAME = text("name", "the name of the playlist", 200, required=True, positional=True)
+
+
+def _playlist_operation(command: str, path: str, summary: str, *arguments: Argument, **more: Any) -> Operation:
+    settings = {
+        "result": "Entries",
+        "show": f"{_TEXT}:playlist_{command}d",
+        "handler": f"{_API}:{command}_playlist",
+        **more,
+    }
+    return Operation(
+        command=f"music playlists {command}",
+        path=f"/player/playlists/{{name}}{path}",
+        summary=summary,
+        arguments=(_NAME, *arguments),
+        **settings,
+    )
+
+
+_PLAYLISTS: Sequence[Operation] = (
+    Operation(
+        command="music playlists list",
+        method="GET",
+        path="/player/playlists",
+        summary="List the saved playlists.",
+        handler=f"{_API}:list_playlists",
+        arguments=(START, COUNT),
+        result="Playlists",
+        show=f"{_TEXT}:playlists",
+    ),
+    _playlist_operation(
+        "show",
+        "",
+        "List the entries of a playlist.",
+        START,
+        COUNT,
+        method="GET",
+        show=f"{_TEXT}:playlist",
+        example={"name": "Evening"},
+    ),
+    _playlist_operation(
+        "play",
+        "/play",
+        "Play a playlist in place of the queue, or add it to the queue.",
+        choice("where", "replace, next or end", ("end", "next", "replace"), default="replace"),
+        result="Added",
+        show=f"{_TEXT}:playlist_played",
+        example={"name": "Evening"},
+    ),
+    _playlist_operation(
+        "add",
+        "/add",
+        "Append sources to a playlist, which is created if it does not exist.",
+        *_SOURCE,
+        handler=f"{_API}:add_to_playlist",
+        show=f"{_TEXT}:playlist_extended",
+        details=_SOURCE_HELP,
+        example={"name": "Evening", "uri": "a.ogg"},
+    ),
+    _playlist_operation(
+        "remove",
+        "/remove",
+        "Remove entries from a playlist.",
+        array(integer("numbers", "the entries, counted from 1", 1, _MAX_POSITION, positional=True), _MAX_COUNT),
+        array(integer("positions", "the entries by their positions, counted from 0", 0, _MAX_POSITION), _MAX_COUNT),
+        handler=f"{_API}:remove_from_playlist",
+        show=f"{_TEXT}:playlist_reduced",
+        max_body=_LONG_BODY,
+        example={"name": "Evening", "positions": [1]},
+    ),
+    _playlist_operation(
+        "move",
+        "/move",
+        "Move an entry of a playlist.",
+        integer("number", "the entry, counted from 1", 1, _MAX_POSITION, positional=True),
+        _TO_NUMBER,
+        integer("position", "the entry by its position, counted from 0", 0, _MAX_POSITION),
+        _TO,
+        handler=f"{_API}:move_in_playlist",
+        show=f"{_TEXT}:entry_moved",
+        example={"name": "Evening", "position": 1, "to": 0},
+    ),
+    _playlist_operation(
+        "rename",
+        "/rename",
+        "Rename a playlist.",
+        text("to", "its new name", 200, required=True, positional=True),
+        result="Saved",
+        example={"name": "Evening", "to": "Night"},
+    ),
+    _playlist_operation(
+        "delete",
+        "",
+        "Delete a playlist. The tracks stay in the library.",
+        method="DELETE",
+        result="Saved",
+        example={"name": "Evening"},
+    ),
+)
+
+OPERATIONS: Sequence[Operation] = (*_QUEUE, *_LIBRARY, *_PLAYLISTS)
