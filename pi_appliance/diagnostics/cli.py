@@ -16,7 +16,7 @@ from pi_appliance.config.secrets import MARK, Redactor, secret_names
 from pi_appliance.diagnostics import job_checks, machine_checks
 from pi_appliance.diagnostics.context import CheckResult, DiagnosticContext, Status, warn
 from pi_appliance.errors import ApplianceError, ConfigNotFound
-from pi_appliance.scheduling.crontab import SystemCrontab, UserCrontab
+from pi_appliance.scheduling.crontab import OWN_MARK, SystemCrontab, UserCrontab
 from pi_appliance.storage import model
 from pi_appliance.storage.model import Outcome, Run
 from pi_appliance.system import files, machine, systemd
@@ -190,8 +190,8 @@ def _crontab(context: DiagnosticContext) -> Iterator[tuple[str, object]]:
         try:
             text = (table.read() or b"").decode("utf-8", "replace")
         except ApplianceError as error:
-            text = f"--trigger cron {error}"
-        ours = [line for line in text.splitlines() if "--trigger cron " in line]
+            text = f"{OWN_MARK}{error}"
+        ours = [line for line in text.splitlines() if OWN_MARK in line]
         if ours:
             yield f"crontab/{'system' if isinstance(table, SystemCrontab) else 'user'}.txt", "\n".join(ours) + "\n"
 

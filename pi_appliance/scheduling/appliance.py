@@ -202,7 +202,7 @@ class Appliance:
             if lock is not None:
                 lock.leave_result(locks.UnreportedResult(run.id, run.outcome, run.summary, run.ended, run.attempts))
             log.warning(
-                "run %s of %s: %s; it is written down once that can be: %s", run.id, run.job, run.outcome, error
+                "run %s of %s: %s; it is recorded as soon as that is possible: %s", run.id, run.job, run.outcome, error
             )
             return run
 
@@ -226,7 +226,7 @@ class Appliance:
         if job.schedule is None and not job.depends_on:
             raise Refused(f"{name} has no schedule, so there is nothing to pause")
         if until is not None and until <= now:
-            raise Refused("that time is past already; name one to come")
+            raise Refused("that time has passed; give a time in the future")
         before = self.store.slots.pauses().get(name)
         if before is not None and not before.is_active(now) and not self._daemon_accounts_for(job):
             self.store.slots.delete_pause(name)  # it has expired, and its slots need no accounting
@@ -243,7 +243,7 @@ class Appliance:
         job = self.job(name)
         pause = self.store.slots.pauses().get(name)
         if pause is None or not pause.is_active(now):
-            raise Refused(f"{name} does not pause")
+            raise Refused(f"{name} is not paused")
         if self._daemon_accounts_for(job):
             self.store.slots.end_pause(name, at=now)  # the daemon accounts for the unused slots
         else:
@@ -265,14 +265,16 @@ class Appliance:
         job = self.job(name)
         pause = self.store.slots.pauses().get(name)
         if not isinstance(job.schedule, (Cron, Every)):
-            raise Refused(f"{name} has no times of its own, so there is no next one to skip")
+            raise Refused(f"{name} has no scheduled times, so there is none to skip")
         if pause is not None and pause.is_active(now):
-            raise Refused(f"{name} pauses, so there is nothing to skip; go on with: pi-appliance jobs resume {name}")
+            raise Refused(
+                f"{name} is paused, so there is nothing to skip; resume it with: pi-appliance jobs resume {name}"
+            )
         for slot in islice(self.slots(name, now - job.jitter), _MAX_SEARCHED):
             if slot.starts_at > now and (slot.selected or (slot.skipped and not slot.used)):
                 self.store.requests.set_skipped_slot(name, instants.format_slot(slot.at))
                 return slot
-        raise Refused(f"{name} has no slot to come that would be used")
+        raise Refused(f"{name} has no future slot that would be used")
 
     def unskip_slot(self, name: str, *, now: datetime) -> Slot:
         """Use the slot of the job `name` that was to be skipped, and return it.
@@ -317,7 +319,7 @@ class Appliance:
                 return run
         if self.store.requests.delete_checkpoint(name) and (cut_off := self.store.history(job=name, limit=1)):
             return cut_off[0]
-        raise Refused(f"no run of {name} goes on")
+        raise Refused(f"no run of {name} is active")
 
     def report_files(self) -> Sequence[Path]:
         """Return the report files, relative to their directory.

@@ -1,7 +1,7 @@
-"""Start requested runs at their time, and resume interrupted runs.
+"""Runs as child processes, and the requests and checkpoints that start them.
 
-The run that starts a request first consumes it (`Store.start_run`), so a second run does not find it.
-The time of a request is compared with the wall clock in each round, so it follows clock
+The run that starts a request first consumes it (`Store.start_run`), so a second run does not find
+it. The time of a request is compared with the wall clock in each round, so it follows clock
 corrections.
 """
 
@@ -27,6 +27,12 @@ from pi_appliance.system.clock import Clock
 from pi_appliance.system.runtime_socket import NO_HANDOVER
 
 log = logging.getLogger("pi_appliance.runs")
+NEVER = float("inf")
+_MIN_RETRY_DELAY = 5.0  # seconds between two attempts; doubled each time
+_MAX_RETRY_DELAY = 600.0  # seconds; after a longer run, the count starts again
+_POLL_INTERVAL = 5.0  # seconds; runs of other processes do not report their end
+_GRACE = timedelta(minutes=5)  # of a request for an unknown job
+_MAX_CHECKPOINT_AGE = timedelta(days=2)  # an alarm of last week must not ring again
 
 
 class ChildRuns:
@@ -39,7 +45,7 @@ class ChildRuns:
         """Create it for the configuration file `config`. `on_end` is called after each run."""
         self._config, self._on_end = config, on_end
         self._active: dict[asyncio.Task[None], tuple[str, asyncio.subprocess.Process]] = {}
-        self._starting = asyncio.Lock()
+        self._start_lock = asyncio.Lock()
         self._closed = False
 
     async def start(
@@ -64,23 +70,13 @@ class ChildRuns:
             Unavailable: no process can be started, or the daemon is stopping.
 
         """
-        argv = [
-            sys.executable,
-            "-m",
-            "pi_appliance",
-            "jobs",
-            "run",
-            job,
-            "--trigger",
-            trigger,
-            "--config",
-            str(self._config),
-        ]
+        arguments = ["jobs", "run", job, "--trigger", trigger, "--config", str(self._config)]
+        argv = [sys.executable, "-m", "pi_appliance", *arguments]
         if due is not None:
             argv += ["--resume"] if due == RESUME else ["--slot", due]
         if as_scheduled:
             argv.append("--as-scheduled")
-        async with self._starting:
+        async with self._start_lock:
             if self._closed:
                 raise Unavailable(f"{job} is not started: the appliance is stopping")
             try:
@@ -115,7 +111,7 @@ class ChildRuns:
 
     async def close(self) -> None:
         """Start no more runs. A run that is being started has started when this returns."""
-        async with self._starting:
+        async with self._start_lock:
             self._closed = True
 
     async def stop(self, grace: float, *, at_once: Collection[str] = ()) -> None:
@@ -140,15 +136,6 @@ class ChildRuns:
                     process.send_signal(signal.SIGTERM)
 
 
-log = logging.getLogger("pi_appliance.asking")
-NEVER = float("inf")
-_MIN_RETRY_DELAY = 5.0  # seconds between two attempts; doubled each time
-_MAX_RETRY_DELAY = 600.0  # seconds; after a longer run, the count starts again
-_POLL_INTERVAL = 5.0  # seconds; runs of other processes do not report their end
-_GRACE = timedelta(minutes=5)  # of a request for an unknown job
-_MAX_CHECKPOINT_AGE = timedelta(days=2)  # an alarm of last week must not ring again
-
-
 @dataclass(slots=True)
 class _StartAttempts:
     """Number of starts, the last start by the monotonic clock, and the time of the next."""
@@ -157,11 +144,11 @@ class _StartAttempts:
     last: float = 0.0
     next: float = 0.0
 
-    def start(self, steady: float) -> None:
+    def start(self, monotonic: float) -> None:
         """Record one more start and delay the next one."""
-        self.count = 1 if steady - self.last > _MAX_RETRY_DELAY else self.count + 1
-        self.last = steady
-        self.next = steady + min(_MIN_RETRY_DELAY * 2.0 ** min(self.count - 1, 30), _MAX_RETRY_DELAY)
+        self.count = 1 if monotonic - self.last > _MAX_RETRY_DELAY else self.count + 1
+        self.last = monotonic
+        self.next = monotonic + min(_MIN_RETRY_DELAY * 2.0 ** min(self.count - 1, 30), _MAX_RETRY_DELAY)
 
 
 class RequestRunner:
@@ -180,32 +167,26 @@ class RequestRunner:
     ) -> None:
         self._appliance, self._runs, self._clock, self._trusted = appliance, runs, clock, trusted
         self._attempts: dict[str, _StartAttempts] = {}  # by the name of the request, or of the job with a checkpoint
-        self._starting_requests: set[str] = set()  # requests whose run is about to consume them
+        self._starting: set[str] = set()  # requests whose run is about to consume them
         self._last_error = ""
         self._pruned: Appliance | None = None
 
     async def tick(self) -> float:
-        """Start everything that is due. Return the seconds until the next start.
-
-        It reads two small tables.
-        """
+        """Start everything that is due. Return the seconds until the next start."""
         try:
             self._prune_removed_jobs()
-            requests, checkpoints = (
-                self._appliance().store.requests.pending(),
-                self._appliance().store.requests.checkpoints(),
-            )
+            store = self._appliance().store.requests
+            requests, checkpoints = store.pending(), store.checkpoints()
             for request in requests:
                 await self._start_request(request)
             for checkpoint in checkpoints:
                 await self._resume_checkpoint(checkpoint)
-            self._prune_attempts(
-                {request.slot_name for request in requests} | {checkpoint.job for checkpoint in checkpoints}
-            )
+            known = {request.slot_name for request in requests} | {checkpoint.job for checkpoint in checkpoints}
+            self._attempts = {name: attempt for name, attempt in self._attempts.items() if name in known}
             self._last_error = ""
         except (ApplianceError, OSError) as error:
             if str(error) != self._last_error:
-                log.warning("what was asked for is not started: %s", error)
+                log.warning("a requested run could not be started: %s", error)
             self._last_error = str(error)
             return _POLL_INTERVAL
         return min([*self._request_delays(requests), *self._checkpoint_delays(checkpoints)], default=NEVER)
@@ -217,11 +198,8 @@ class RequestRunner:
         return set()
 
     async def _start_request(self, request: RunRequest) -> None:
-        if (
-            not self._is_due(request)
-            or request.slot_name in self._starting_requests
-            or self._is_delayed(request.slot_name)
-        ):
+        name = request.slot_name
+        if not self._is_due(request) or name in self._starting or self._is_delayed(name):
             return
         job = self._appliance().config.jobs.get(request.job)  # None if our configuration is outdated
         if self._clock.now() - request.run_at > (job.misfire_grace if job else _GRACE):
@@ -230,17 +208,12 @@ class RequestRunner:
         if self._waits_for_run(request):
             return
         self._appliance().require_free_space()
-        self._record_start(request.slot_name)
-        self._starting_requests.add(request.slot_name)
+        self._record_start(name)
+        self._starting.add(name)
         try:
-            await self._runs.start(
-                request.job,
-                Trigger.DAEMON,
-                due=request.slot_name,
-                ended=lambda _: self._starting_requests.discard(request.slot_name),
-            )
+            await self._runs.start(request.job, Trigger.DAEMON, due=name, ended=lambda _: self._starting.discard(name))
         except BaseException:
-            self._starting_requests.discard(request.slot_name)
+            self._starting.discard(name)
             raise
 
     def _waits_for_run(self, request: RunRequest) -> bool:
@@ -252,43 +225,33 @@ class RequestRunner:
         return request.immediate or (self._trusted() and request.run_at <= self._clock.now())
 
     def _misfire(self, request: RunRequest, job: Job | None) -> None:
-        """Consume `request`, which is too late.
-
-        It is recorded in the history, or in the log without `job`.
-        """
+        """Consume `request`, which is too late. Record it in the history, or log it without `job`."""
         appliance, now = self._appliance(), self._clock.now()
         store = appliance.store
         if job is None:
             store.requests.remove(request.id)
-            log.warning("job=%s is not in the file: what was asked of it is dropped", request.job)
+            log.warning("job=%s is not in the configuration; its request was deleted", request.job)
             return
         late = units.format_duration(timedelta(seconds=int((now - request.run_at).total_seconds())))
         grace = units.format_duration(job.misfire_grace)
-        why = f"asked for at a time that is {late} past, more than its grace of {grace}"
+        why = f"requested for a time that is {late} past, more than its grace of {grace}"
         run, before = store.start_run(
             job=job.name, kind=job.kind, trigger=Trigger.DAEMON, due=request.slot_name, now=now
         )
         if before is None:
             store.finish_run(run, Outcome.MISFIRED, why, now=now, told=NotifyTargets.for_job(appliance.config, job))
         else:
-            store.finish_run(run, Outcome.SKIPPED, f"{request.slot_name} was taken already", now=now)
+            store.finish_run(run, Outcome.SKIPPED, f"{request.slot_name} was started already", now=now)
 
     async def _resume_checkpoint(self, checkpoint: JobCheckpoint) -> None:
         """Resume `checkpoint`, unless a run is active or the last attempt is too recent."""
-        appliance = self._appliance()
-        if (
-            checkpoint.job not in appliance.config.jobs
-            or self._is_active(checkpoint.job)
-            or self._is_delayed(checkpoint.job)
-        ):
+        appliance, job = self._appliance(), checkpoint.job
+        if job not in appliance.config.jobs or self._is_active(job) or self._is_delayed(job):
             return
         if self._clock.now() - checkpoint.saved_at > _MAX_CHECKPOINT_AGE:
             appliance.store.requests.delete_checkpoint(checkpoint.job)
-            log.warning(
-                "job=%s what it was in the middle of on %s is dropped: too long ago",
-                checkpoint.job,
-                checkpoint.saved_at.date(),
-            )
+            saved_on = checkpoint.saved_at.date()
+            log.warning("job=%s its checkpoint of %s was deleted: too old to resume", checkpoint.job, saved_on)
             return
         appliance.require_free_space()
         self._record_start(checkpoint.job)
@@ -298,14 +261,11 @@ class RequestRunner:
         return self._runs.is_running(job) or locks.is_locked(self._appliance().lock_path(job))
 
     def _prune_removed_jobs(self) -> None:
-        """Delete requests and checkpoints of jobs that are no longer in the configuration.
-
-        This happens once after each reading of the configuration.
-        """
+        """Delete requests and checkpoints of removed jobs, once for each configuration."""
         appliance = self._appliance()
         if appliance is not self._pruned:
             for job in appliance.store.requests.prune(appliance.config.jobs):
-                log.warning("job=%s is no longer in the file: what was asked of it, or held by it, is dropped", job)
+                log.warning("job=%s was removed; its requests and its checkpoint were deleted", job)
             self._pruned = appliance
 
     def _is_delayed(self, name: str) -> bool:
@@ -313,9 +273,6 @@ class RequestRunner:
 
     def _record_start(self, name: str) -> None:
         self._attempts.setdefault(name, _StartAttempts()).start(self._clock.monotonic())
-
-    def _prune_attempts(self, known: set[str]) -> None:
-        self._attempts = {name: tries for name, tries in self._attempts.items() if name in known}
 
     def _request_delays(self, requests: list[RunRequest]) -> Iterator[float]:
         """Yield the seconds until each of `requests` must be checked."""
@@ -328,11 +285,8 @@ class RequestRunner:
                 yield (request.run_at - self._clock.now()).total_seconds()
 
     def _checkpoint_delays(self, checkpoints: list[JobCheckpoint]) -> Iterator[float]:
-        """Yield the seconds until each of `checkpoints` must be checked.
-
-        Our own runs report their end.
-        """
+        """Yield the seconds until each of `checkpoints` must be checked. Our runs report their end."""
         for checkpoint in checkpoints:
             if not self._runs.is_running(checkpoint.job):
-                tries = self._attempts.get(checkpoint.job)
-                yield max(_POLL_INTERVAL, tries.next - self._clock.monotonic() if tries else 0.0)
+                attempt = self._attempts.get(checkpoint.job)
+                yield max(_POLL_INTERVAL, attempt.next - self._clock.monotonic() if attempt else 0.0)

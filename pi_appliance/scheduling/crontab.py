@@ -1,6 +1,11 @@
-"""Where entries for cron go: a user's crontab, or a file of ours in /etc/cron.d.
+"""The entries of the appliance for cron, in a user's crontab or in our own file in /etc/cron.d.
 
-In a crontab the entries are one marked block. All other bytes stay unchanged.
+In a crontab the entries are one marked block, and all other bytes stay unchanged. The first line of
+a block records details of the original text, so that removing the block restores the same bytes.
+
+The time fields are copied from the configuration; scheduling/cron.py ensures that cron and the
+daemon read them alike. python-crontab, which only this file imports, would write 0 0-23 as 0 *, and
+0-7 as 0,*, which cron treats differently at clock changes.
 """
 
 import contextlib
@@ -25,12 +30,401 @@ from pi_appliance.errors import ApplianceError, Refused, Unavailable
 from pi_appliance.scheduling import instants
 from pi_appliance.scheduling.schedule import Cron
 from pi_appliance.system import files
+from pi_appliance.system.runtime_socket import cron_arguments
 
+SYSTEM_FILE = Path("/etc/cron.d/pi-appliance")
+NOTICE = '# Written by "pi-appliance jobs install"; "pi-appliance jobs uninstall" takes it out again.'
+NO_ENTRY = "cron has no entry for it and will not start it; to add one: pi-appliance jobs install"
+OWN_MARK = f" {shlex.join(cron_arguments('', '')[3:5])} "
+"""A part of each of our entries."""
+_MAX_COMMAND = 998  # characters: cron's MAX_COMMAND, which it does not check in /etc/cron.d
+_SAME_RULES_PERIOD = timedelta(days=3 * 366)
+_TIMEOUT = 20.0  # seconds for the crontab program, and for another install of ours to end
+_CRON_PROGRAMS = {"cron", "crond", "cronie", "fcron", "dcron", "bcron-start"}
+_FILE_NAME = re.compile(r"[A-Za-z0-9_-]+")  # other files in /etc/cron.d are ignored by cron
 _BEGIN = b"# BEGIN pi-appliance "
 _END = b"# END pi-appliance "
 _NOTHING = b"(there was nothing before) "
 _NO_NEWLINE = b"(no newline before) "
 _NOTE = b"(?P<note>" + re.escape(_NOTHING) + b"|" + re.escape(_NO_NEWLINE) + b")?"
+
+
+# Entries
+
+
+def build_entries(
+    config: Config, program: Sequence[str], *, zone: ZoneInfo, now: datetime, user: str | None = None
+) -> list[str]:
+    """Return an entry for each expression of each job that cron starts.
+
+    Args:
+        config: the configuration.
+        program: the command that starts pi-appliance.
+        zone: the time zone of cron.
+        now: the current time.
+        user: value of the user field, which only system crontabs have.
+
+    Raises:
+        Refused: cron would not run a job as the daemon does.
+
+    """
+    entries = []
+    for job in _cron_jobs(config):
+        wanted = config.zone_of(job)
+        if isinstance(job.schedule, Cron) and not have_same_rules(wanted, zone, now):
+            raise Refused(
+                f"cron knows only the machine's time zone, {zone.key}, but {job.name} is to run by {wanted.key}; run: "
+                f"sudo timedatectl set-timezone {wanted.key}, or write started-by: daemon"
+            )
+        command = _build_command(config, program, job)
+        expressions = job.schedule.expressions if isinstance(job.schedule, Cron) else ("@reboot",)
+        entries += [_build_entry(expression, command, user) for expression in expressions]
+    return entries
+
+
+def have_same_rules(one: ZoneInfo, other: ZoneInfo, now: datetime) -> bool:
+    """Return whether two zones have the same rules for three years from `now`."""
+    return one.key == other.key or instants.have_same_offsets(one, other, now, now + _SAME_RULES_PERIOD)
+
+
+def _cron_jobs(config: Config) -> list[Job]:
+    return [job for job in config.jobs.values() if job.started_by is StartedBy.CRON and job.schedule is not None]
+
+
+def _build_command(config: Config, program: Sequence[str], job: Job) -> str:
+    command = shlex.join([*program, *cron_arguments(job.name, str(config.path))])
+    if not command.isprintable() or "\\" in command:
+        raise Refused(f"cron cannot keep a command with control characters or backslashes: {command!a}; rename it")
+    if len(os.fsencode(command)) > _MAX_COMMAND:
+        raise Refused(f"cron takes commands of {_MAX_COMMAND} characters at most, this is longer: {command[:100]}…")
+    return command
+
+
+def _build_entry(when: str, command: str, user: str | None) -> str:
+    """Return an entry. python-crontab escapes each %; its time fields are replaced by ours."""
+    from crontab import CronTab  # noqa: PLC0415 - slow to load
+
+    item = CronTab(tab="", user=False if user else None).new(command=command, user=user)
+    entry: str = item.render()
+    return f"{when} {entry.removeprefix('* * * * * ')}"
+
+
+# Checks
+
+
+@dataclass(frozen=True, slots=True)
+class CrontabFault:
+    """The reason why cron ignores a file or part of it, and the command that repairs it."""
+
+    reason: str
+    remedy: str
+
+
+def is_cron_running() -> bool:
+    """Return whether a cron daemon runs on this machine."""
+    for name in Path("/proc").glob("[0-9]*/comm"):
+        with contextlib.suppress(OSError):  # the process has just ended
+            if name.read_text("utf-8", "replace").strip() in _CRON_PROGRAMS:
+                return True
+    return False
+
+
+def find_faults(file: Path = SYSTEM_FILE) -> list[CrontabFault]:
+    """Return the reasons why cron does not read `file`. There are none without the file.
+
+    Raises:
+        OSError: the file cannot be read.
+
+    """
+    try:
+        about, content = file.stat(), file.read_bytes()
+    except FileNotFoundError:
+        return []
+    faults, name = [], shlex.quote(str(file))
+    if about.st_uid != 0:
+        reason = f"{file} does not belong to root, so cron does not read it"
+        faults.append(CrontabFault(reason, f"sudo chown root:root {name}"))
+    if about.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        reason = f"others may write to {file}, so cron does not read it"
+        faults.append(CrontabFault(reason, f"sudo chmod 644 {name}"))
+    if content and not content.endswith(b"\n"):
+        reason = f"{file} has no newline at its end, so cron reads nothing of it"
+        faults.append(CrontabFault(reason, f"echo | sudo tee -a {name}"))
+    return faults
+
+
+def find_misnamed_files(folder: Path = SYSTEM_FILE.parent) -> list[CrontabFault]:
+    """Return the files in `folder` with our entries whose names cron ignores."""
+    faults, expected = [], folder / SYSTEM_FILE.name
+    for file in sorted(folder.glob("*")):
+        if not _FILE_NAME.fullmatch(file.name) and _has_entries(file):
+            name = shlex.quote(str(file))
+            remedy = f"sudo rm {name}" if expected.exists() else f"sudo mv {name} {shlex.quote(str(expected))}"
+            reason = f"cron ignores {file}: only letters, digits, - and _ may be in its name"
+            faults.append(CrontabFault(reason, remedy))
+    return faults
+
+
+def missing_entries(config: Config) -> list[str]:
+    """Return the jobs without an entry in /etc/cron.d or this user's crontab.
+
+    If a table cannot be read, the result is empty.
+    """
+    names = [job.name for job in _cron_jobs(config)]
+    for kind in (SystemCrontab, UserCrontab):
+        if names:
+            try:
+                text = (kind(config.path).read() or b"").decode("utf-8", "replace")
+            except ApplianceError:
+                return []
+            names = [name for name in names if f" {shlex.join(cron_arguments(name, '')[:-1])} " not in text]
+    return names
+
+
+def missing_entry_notes(config: Config) -> list[str]:
+    """Return a line for the owner for each of these jobs."""
+    return [f"{name}: {NO_ENTRY}" for name in missing_entries(config)]
+
+
+def _has_entries(file: Path) -> bool:
+    try:
+        return file.is_file() and OWN_MARK.encode() in file.read_bytes()
+    except OSError:
+        return False
+
+
+# Crontabs
+
+
+@dataclass(frozen=True, slots=True)
+class CrontabChange:
+    """The present and the new content. None means there is no crontab."""
+
+    name: str
+    before: bytes | None
+    after: bytes | None
+
+    @property
+    def has_changes(self) -> bool:
+        """Whether the content changes."""
+        return self.before != self.after
+
+    def diff(self) -> str:
+        """Return the change as a unified diff, or '' without one."""
+        old, new = (_split_lines(text) for text in (self.before, self.after))
+        return "\n".join(difflib.unified_diff(old, new, f"{self.name} (now)", f"{self.name} (then)", lineterm=""))
+
+
+class UserCrontab:
+    """The crontab of one user, with a marked block for each configuration file with entries."""
+
+    def __init__(self, config: Path, *, user: str | None = None, backup: Path | None = None) -> None:
+        """Create it without access to cron yet.
+
+        Args:
+            config: the configuration file, which owns the block.
+            user: another user. Only root may name one.
+            backup: receives the old content before a change.
+
+        """
+        self.owner, self.user, self.backup = os.fsencode(config), user, backup
+        self.name = f"crontab of {user or current_user()}"
+
+    def read(self) -> bytes | None:
+        """Return the crontab, or None if there is none. Raises Unavailable or Refused."""
+        listing = self._run_crontab("-l")
+        if listing.returncode != 0 and b"no crontab for" in listing.stderr:
+            return None
+        text = _check_output(listing)
+        if b"\\r" not in text and b"\\b" not in text:
+            return text
+        # crontab -l escapes carriage return and backspace. An editor gets the original bytes.
+        text = _check_output(self._run_crontab("-e", VISUAL="cat", EDITOR="cat"))
+        if text.replace(b"\r", b"\\r").replace(b"\b", b"\\b") != listing.stdout:
+            raise Refused(
+                f"the {self.name} holds control characters that cannot be read back exactly; "
+                "nothing was changed: remove \\r and \\b from it with crontab -e, or use --system"
+            )
+        return text
+
+    def plan(self, entries: Sequence[str]) -> CrontabChange:
+        """Return the change that `install` would make."""
+        before = self.read()
+        block = [os.fsencode(line) for line in (NOTICE, *entries)]
+        after = set_block(before, self.owner, block) if entries else remove_block(before, self.owner)
+        return CrontabChange(self.name, before, after)
+
+    def install(self, entries: Sequence[str]) -> CrontabChange:
+        """Write `entries` into our block, or remove the block without entries.
+
+        Returns:
+            The change that was made.
+
+        Raises:
+            Refused: the change is not possible. The crontab is unchanged.
+            Unavailable: cron does not work. The crontab is unchanged.
+
+        """
+        with _lock_crontab(self.user or current_user()):
+            change = self.plan(entries)
+            if not change.has_changes:
+                return change
+            if self.backup is not None and change.before is not None:
+                files.make_directory(self.backup.parent)
+                files.write_file(self.backup, change.before, mode=0o600)
+            if self.read() != change.before:
+                raise Unavailable(f"another program changed the {self.name} just now; nothing was done, try again")
+            self._replace_crontab(change)
+            return change
+
+    def uninstall(self) -> CrontabChange:
+        """Remove our block and return the change. The other bytes stay unchanged."""
+        return self.install([])
+
+    def _replace_crontab(self, change: CrontabChange) -> None:
+        try:
+            self._write_crontab(change.after)
+            if _end_with_newline(self.read()) != _end_with_newline(change.after):
+                raise Refused(f"cron did not store the new {self.name} unchanged; the old one was restored")
+        except ApplianceError:
+            if self.read() != change.before:
+                self._write_crontab(change.before)
+            raise
+
+    def _write_crontab(self, text: bytes | None) -> None:
+        if text is None:
+            _check_output(self._run_crontab("-r"))
+            return
+        result = self._run_crontab("-", text=text)
+        if result.returncode != 0 and text != _end_with_newline(text):
+            # Debian's cron rejects a last line without a newline, but its file may contain one.
+            result = self._run_crontab("-", text=_end_with_newline(text) or b"")
+        _check_output(result)
+
+    def _run_crontab(self, *options: str, text: bytes = b"", **environment: str) -> subprocess.CompletedProcess[bytes]:
+        command = ["crontab", *(["-u", self.user] if self.user else []), *options]
+        variables = {**os.environ, "LC_ALL": "C", **environment}
+        try:
+            return subprocess.run(
+                command, input=text, capture_output=True, timeout=_TIMEOUT, check=False, env=variables
+            )
+        except FileNotFoundError:
+            raise Unavailable("cron is not installed; run: sudo apt install cron") from None
+        except (OSError, subprocess.TimeoutExpired) as error:
+            raise Unavailable(f"the program crontab does not work: {error}") from None
+
+
+class SystemCrontab:
+    """Our own file in /etc/cron.d. Its entries name their user. Only root may change it."""
+
+    def __init__(self, config: Path, *, path: Path = SYSTEM_FILE) -> None:
+        self.head = f"# The entries of {config} for cron.\n{NOTICE}\n"
+        self.path, self.name = path, str(path)
+
+    def read(self) -> bytes | None:
+        """Return the file, or None if there is none. Raises Unavailable."""
+        try:
+            return self.path.read_bytes()
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise Unavailable(f"{self.path} cannot be read: {error.strerror}") from None
+
+    def plan(self, entries: Sequence[str]) -> CrontabChange:
+        """Return the change that `install` would make. Raises Refused if the file is not ours."""
+        before = self.read()
+        if before is not None and not before.startswith(os.fsencode(self.head)):
+            first = before.split(b"\n", 1)[0].decode("utf-8", "backslashreplace")
+            raise Refused(
+                f"{self.path} belongs to something else (it begins with {first!r}) and stays as it is; "
+                "uninstall that first, or remove the file"
+            )
+        text = self.head + "".join(f"{line}\n" for line in entries)
+        return CrontabChange(self.name, before, os.fsencode(text) if entries else None)
+
+    def install(self, entries: Sequence[str]) -> CrontabChange:
+        """Write `entries` to the file, or delete it without entries. Raises as `plan`.
+
+        Returns:
+            The change that was made.
+
+        """
+        change = self.plan(entries)
+        if change.has_changes and change.after is not None:
+            files.write_file(self.path, change.after)  # cron ignores the draft, because its name has a dot
+        elif change.has_changes:
+            try:
+                self.path.unlink()
+            except OSError as error:
+                raise files.write_error(self.path, error) from None
+        return change
+
+    def uninstall(self) -> CrontabChange:
+        """Delete the file and return the change."""
+        return self.install([])
+
+
+def current_user() -> str:
+    """Return the name of the effective user."""
+    number = os.geteuid()
+    try:
+        return pwd.getpwuid(number).pw_name
+    except KeyError:
+        raise Refused(f"user {number} has no name on this machine, so cron has no crontab for it") from None
+
+
+def find_user(name: str) -> pwd.struct_passwd:
+    """Return the account of the user `name`. Raises Refused if there is none."""
+    try:
+        return pwd.getpwnam(name)
+    except KeyError:
+        raise Refused(f"no user of this machine is called {name!r}; see: getent passwd") from None
+
+
+@contextlib.contextmanager
+def _lock_crontab(user: str) -> Iterator[None]:
+    """Lock the crontab of `user` against other installs. Raises Unavailable after a timeout."""
+    number = _open_lock_directory(user)
+    try:
+        deadline = time.monotonic() + _TIMEOUT
+        while True:
+            try:
+                fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except OSError:
+                if time.monotonic() > deadline:
+                    raise Unavailable(f"another install in the crontab of {user} does not end; try again") from None
+                time.sleep(0.02)
+        yield
+    finally:
+        os.close(number)
+
+
+def _open_lock_directory(user: str) -> int:
+    """Open the home directory of `user` to lock it, which needs no additional lock file."""
+    for folder in (find_user(user).pw_dir, tempfile.gettempdir()):
+        with contextlib.suppress(OSError):
+            return os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    raise Unavailable(f"neither the home of {user} nor {tempfile.gettempdir()} can be opened; check their rights")
+
+
+def _end_with_newline(text: bytes | None) -> bytes | None:
+    return text + b"\n" if text and not text.endswith(b"\n") else text
+
+
+def _split_lines(text: bytes | None) -> list[str]:
+    return text.decode("utf-8", "backslashreplace").removesuffix("\n").split("\n") if text else []
+
+
+def _check_output(result: subprocess.CompletedProcess[bytes]) -> bytes:
+    """Return the output of the crontab program. Raises Refused with its message on an error."""
+    if result.returncode != 0:
+        message = b" ".join(result.stderr.split()).decode("utf-8", "backslashreplace")
+        raise Refused(f"crontab answered: {message or f'exit status {result.returncode}'}; nothing was changed")
+    return result.stdout
+
+
+# Marked blocks
 
 
 def set_block(text: bytes | None, owner: bytes, lines: Sequence[bytes]) -> bytes:
@@ -40,10 +434,9 @@ def set_block(text: bytes | None, owner: bytes, lines: Sequence[bytes]) -> bytes
         Refused: the marks of the block are damaged.
 
     """
-    match = _find_block(text or b"", owner)
     if text is None:
         return _format_block(owner, lines, _NOTHING)
-    if match is not None:
+    if match := _find_block(text, owner):
         return text[: match.start()] + _format_block(owner, lines, match["note"] or b"") + text[match.end() :]
     if text and not text.endswith(b"\n"):
         return text + b"\n" + _format_block(owner, lines, _NO_NEWLINE)
@@ -85,401 +478,3 @@ def _find_block(text: bytes, owner: bytes) -> re.Match[bytes] | None:
             "nothing was changed: remove that block by hand, then try again"
         )
     return match
-
-
-SYSTEM_FILE = Path("/etc/cron.d/pi-appliance")
-NOTICE = '# Written by "pi-appliance jobs install"; "pi-appliance jobs uninstall" takes it out again.'
-_PATIENCE = 20.0  # seconds for the crontab program, and for another install of ours to end
-
-
-@dataclass(frozen=True, slots=True)
-class CrontabChange:
-    """The present and the new content. None means there is no crontab."""
-
-    name: str
-    before: bytes | None
-    after: bytes | None
-
-    @property
-    def has_changes(self) -> bool:
-        """Whether there is a change."""
-        return self.before != self.after
-
-    def diff(self) -> str:
-        """Return the change as a unified diff, or '' without one."""
-        old, new = (_split_lines(text) for text in (self.before, self.after))
-        return "\n".join(difflib.unified_diff(old, new, f"{self.name} (now)", f"{self.name} (then)", lineterm=""))
-
-
-class UserCrontab:
-    """The crontab of one user, with a marked block for each configuration file with entries."""
-
-    def __init__(self, config: Path, *, user: str | None = None, backup: Path | None = None) -> None:
-        """Create it without access to cron yet.
-
-        Args:
-            config: the configuration file, which owns the block.
-            user: another user. Only root may name one.
-            backup: receives the old content before a change.
-
-        """
-        self.owner = os.fsencode(config)
-        self.user = user
-        self.backup = backup
-        self.name = f"crontab of {user or current_user()}"
-
-    def read(self) -> bytes | None:
-        """Return the crontab, or None if there is none. Raises Unavailable or Refused."""
-        listed = self._run_crontab("-l")
-        if listed.returncode != 0 and b"no crontab for" in listed.stderr:
-            return None
-        text = _check_output(listed)
-        if b"\\r" not in text and b"\\b" not in text:
-            return text
-        # crontab -l escapes carriage return and backspace. An editor gets the original bytes.
-        text = _check_output(self._run_crontab("-e", VISUAL="cat", EDITOR="cat"))
-        if text.replace(b"\r", b"\\r").replace(b"\b", b"\\b") != listed.stdout:
-            raise Refused(
-                f"the {self.name} holds control characters that cannot be read back exactly; "
-                "nothing was changed: remove \\r and \\b from it with crontab -e, or use --system"
-            )
-        return text
-
-    def plan(self, entries: Sequence[str]) -> CrontabChange:
-        """Return the change that `install` would make."""
-        return self._plan(self.read(), entries)
-
-    def install(self, entries: Sequence[str]) -> CrontabChange:
-        """Write `entries` into our block, or remove the block without entries.
-
-        Returns:
-            The change that was made.
-
-        Raises:
-            Refused: the change is not possible. The crontab is unchanged.
-            Unavailable: cron does not work. The crontab is unchanged.
-
-        """
-        with _lock_crontab(self.user or current_user()):
-            plan = self.plan(entries)
-            if not plan.has_changes:
-                return plan
-            if self.backup is not None and plan.before is not None:
-                files.make_directory(self.backup.parent)
-                files.write_file(self.backup, plan.before, mode=0o600)
-            if self.read() != plan.before:
-                raise Unavailable(f"another program changed the {self.name} just now; nothing was done, try again")
-            self._replace_crontab(plan)
-            return plan
-
-    def uninstall(self) -> CrontabChange:
-        """Remove our block and return the change. The other bytes stay unchanged."""
-        return self.install([])
-
-    def _plan(self, before: bytes | None, entries: Sequence[str]) -> CrontabChange:
-        block = [os.fsencode(line) for line in (NOTICE, *entries)]
-        after = set_block(before, self.owner, block) if entries else remove_block(before, self.owner)
-        return CrontabChange(self.name, before, after)
-
-    def _replace_crontab(self, plan: CrontabChange) -> None:
-        try:
-            self._write_crontab(plan.after)
-            if _end_with_newline(self.read()) != _end_with_newline(plan.after):
-                raise Refused(f"cron did not keep the {self.name} as it was given; the old one is back")
-        except ApplianceError:
-            if self.read() != plan.before:
-                self._write_crontab(plan.before)
-            raise
-
-    def _write_crontab(self, text: bytes | None) -> None:
-        if text is None:
-            _check_output(self._run_crontab("-r"))
-            return
-        result = self._run_crontab("-", text=text)
-        if result.returncode != 0 and text != _end_with_newline(text):
-            # Debian's cron rejects a last line without a newline, but its file may contain one.
-            result = self._run_crontab("-", text=_end_with_newline(text) or b"")
-        _check_output(result)
-
-    def _run_crontab(self, *options: str, text: bytes = b"", **environment: str) -> subprocess.CompletedProcess[bytes]:
-        command = ["crontab", *(["-u", self.user] if self.user else []), *options]
-        try:
-            return subprocess.run(
-                command,
-                input=text,
-                capture_output=True,
-                timeout=_PATIENCE,
-                check=False,
-                env={**os.environ, "LC_ALL": "C", **environment},
-            )
-        except FileNotFoundError:
-            raise Unavailable("cron is not installed; run: sudo apt install cron") from None
-        except (OSError, subprocess.TimeoutExpired) as error:
-            raise Unavailable(f"the program crontab does not work: {error}") from None
-
-
-class SystemCrontab:
-    """Our own file in /etc/cron.d. Its entries name their user. Only root may change it."""
-
-    def __init__(self, config: Path, *, path: Path = SYSTEM_FILE) -> None:
-        self.head = f"# The entries of {config} for cron.\n{NOTICE}\n"
-        self.path = path
-        self.name = str(path)
-
-    def read(self) -> bytes | None:
-        """Return the file, or None if there is none. Raises Unavailable."""
-        try:
-            return self.path.read_bytes()
-        except FileNotFoundError:
-            return None
-        except OSError as error:
-            raise Unavailable(f"{self.path} cannot be read: {error.strerror}") from None
-
-    def plan(self, entries: Sequence[str]) -> CrontabChange:
-        """Return the change that `install` would make. Raises Refused if the file is not ours."""
-        before = self.read()
-        if before is not None and not before.startswith(os.fsencode(self.head)):
-            first = before.split(b"\n", 1)[0].decode("utf-8", "backslashreplace")
-            raise Refused(
-                f"{self.path} belongs to something else (it begins with {first!r}) and stays as it is; "
-                "uninstall that first, or remove the file"
-            )
-        text = self.head + "".join(f"{line}\n" for line in entries)
-        return CrontabChange(self.name, before, os.fsencode(text) if entries else None)
-
-    def install(self, entries: Sequence[str]) -> CrontabChange:
-        """Write `entries` to the file, or delete it without entries. Raises as `plan`.
-
-        Returns:
-            The change that was made.
-
-        """
-        plan = self.plan(entries)
-        if not plan.has_changes:
-            return plan
-        if plan.after is not None:
-            files.write_file(self.path, plan.after)  # cron ignores the draft, because its name has a dot
-            return plan
-        try:
-            self.path.unlink()
-        except OSError as error:
-            raise files.write_error(self.path, error) from None
-        return plan
-
-    def uninstall(self) -> CrontabChange:
-        """Delete the file and return the change."""
-        return self.install([])
-
-
-def current_user() -> str:
-    """Return the name of the effective user."""
-    number = os.geteuid()
-    try:
-        return pwd.getpwuid(number).pw_name
-    except KeyError:
-        raise Refused(f"user {number} has no name on this machine, so cron has no crontab for it") from None
-
-
-def find_user(name: str) -> pwd.struct_passwd:
-    """Return the account of the user `name`. Raises Refused if there is none."""
-    try:
-        return pwd.getpwnam(name)
-    except KeyError:
-        raise Refused(f"no user of this machine is called {name!r}; see: getent passwd") from None
-
-
-@contextlib.contextmanager
-def _lock_crontab(user: str) -> Iterator[None]:
-    """Lock the crontab of `user` against other installs. Raises Unavailable after a timeout."""
-    number = _open_lock_directory(user)
-    try:
-        deadline = time.monotonic() + _PATIENCE
-        while True:
-            try:
-                fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                break
-            except OSError:
-                if time.monotonic() > deadline:
-                    raise Unavailable(f"another install in the crontab of {user} does not end; try again") from None
-                time.sleep(0.02)
-        yield
-    finally:
-        os.close(number)
-
-
-def _open_lock_directory(user: str) -> int:
-    """Open the directory whose lock protects the crontab of `user`.
-
-    The home directory needs no additional lock file.
-    """
-    for folder in (find_user(user).pw_dir, tempfile.gettempdir()):
-        with contextlib.suppress(OSError):
-            return os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    raise Unavailable(f"neither the home of {user} nor {tempfile.gettempdir()} can be opened; check their rights")
-
-
-def _end_with_newline(text: bytes | None) -> bytes | None:
-    """Return `text` with a newline at its end, unless it is empty."""
-    return text + b"\n" if text and not text.endswith(b"\n") else text
-
-
-def _split_lines(text: bytes | None) -> list[str]:
-    return text.decode("utf-8", "backslashreplace").removesuffix("\n").split("\n") if text else []
-
-
-def _check_output(result: subprocess.CompletedProcess[bytes]) -> bytes:
-    """Return the output of the crontab program. Raises Refused with its message on an error."""
-    if result.returncode != 0:
-        message = b" ".join(result.stderr.split()).decode("utf-8", "backslashreplace")
-        raise Refused(f"crontab answered: {message or f'exit status {result.returncode}'}; nothing was changed")
-    return result.stdout
-
-
-_LONGEST = 998  # characters: cron's MAX_COMMAND, which it does not check in /etc/cron.d
-_YEARS = timedelta(days=3 * 366)
-_CRON = {"cron", "crond", "cronie", "fcron", "dcron", "bcron-start"}
-
-
-def build_entries(
-    config: Config, program: Sequence[str], *, zone: ZoneInfo, now: datetime, user: str | None = None
-) -> list[str]:
-    """Return an entry for each expression of each job that cron starts.
-
-    Args:
-        config: the configuration.
-        program: the command that starts pi-appliance.
-        zone: the time zone of cron.
-        now: the current time.
-        user: value of the user field, which only system crontabs have.
-
-    Raises:
-        Refused: cron would not run a job as the daemon does.
-
-    """
-    jobs = [job for job in config.jobs.values() if job.started_by is StartedBy.CRON and job.schedule is not None]
-    for job in jobs:
-        wanted = config.zone_of(job)
-        if isinstance(job.schedule, Cron) and not have_same_rules(wanted, zone, now):
-            raise Refused(
-                f"cron knows only the machine's time zone, {zone.key}, but {job.name} is to run by {wanted.key}; run: "
-                f"sudo timedatectl set-timezone {wanted.key}, or write started-by: daemon"
-            )
-    return [
-        _build_entry(when, _build_command(config, program, job), user) for job in jobs for when in _job_expressions(job)
-    ]
-
-
-def have_same_rules(one: ZoneInfo, other: ZoneInfo, now: datetime) -> bool:
-    """Return whether two zones have the same rules for three years from `now`."""
-    return one.key == other.key or instants.have_same_offsets(one, other, now, now + _YEARS)
-
-
-def is_cron_running() -> bool:
-    """Return whether a cron daemon runs on this machine."""
-    for name in Path("/proc").glob("[0-9]*/comm"):
-        with contextlib.suppress(OSError):  # the process has just ended
-            if name.read_text("utf-8", "replace").strip() in _CRON:
-                return True
-    return False
-
-
-def _job_expressions(job: Job) -> tuple[str, ...]:
-    return job.schedule.expressions if isinstance(job.schedule, Cron) else ("@reboot",)
-
-
-def _build_command(config: Config, program: Sequence[str], job: Job) -> str:
-    command = shlex.join([*program, "jobs", "run", job.name, "--trigger", "cron", "--config", str(config.path)])
-    if not command.isprintable() or "\\" in command:
-        raise Refused(f"cron cannot keep a command with control characters or backslashes: {command!a}; rename it")
-    if len(os.fsencode(command)) > _LONGEST:
-        raise Refused(f"cron takes commands of {_LONGEST} characters at most, this is longer: {command[:100]}…")
-    return command
-
-
-def _build_entry(when: str, command: str, user: str | None) -> str:
-    """Return an entry. python-crontab escapes each %; its time fields are replaced by ours."""
-    from crontab import CronTab  # noqa: PLC0415 - slow to load
-
-    item = CronTab(tab="", user=False if user else None).new(command=command, user=user)
-    entry: str = item.render()
-    return f"{when} {entry.removeprefix('* * * * * ')}"
-
-
-_NAME = re.compile(r"[A-Za-z0-9_-]+")
-_OURS = b" --trigger cron "
-
-
-@dataclass(frozen=True, slots=True)
-class CrontabFault:
-    """The reason why cron ignores a file or part of it, and the command that repairs it."""
-
-    reason: str
-    remedy: str
-
-
-def find_faults(file: Path = SYSTEM_FILE) -> list[CrontabFault]:
-    """Return the reasons why cron does not read `file`. There are none without the file.
-
-    Raises:
-        OSError: the file cannot be read.
-
-    """
-    try:
-        about, content = file.stat(), file.read_bytes()
-    except FileNotFoundError:
-        return []
-    problems, name = [], shlex.quote(str(file))
-    if about.st_uid != 0:
-        problems.append(
-            CrontabFault(f"{file} does not belong to root, so cron does not read it", f"sudo chown root:root {name}")
-        )
-    if about.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
-        problems.append(CrontabFault(f"others may write to {file}, so cron does not read it", f"sudo chmod 644 {name}"))
-    if content and not content.endswith(b"\n"):
-        why = f"{file} has no newline at its end, so cron reads nothing of it"
-        problems.append(CrontabFault(why, f"echo | sudo tee -a {name}"))
-    return problems
-
-
-def find_misnamed_files(folder: Path = SYSTEM_FILE.parent) -> list[CrontabFault]:
-    """Return the files in `folder` with our entries whose names cron ignores."""
-    problems, expected = [], folder / SYSTEM_FILE.name
-    for file in sorted(folder.glob("*")):
-        if not _NAME.fullmatch(file.name) and _has_entries(file):
-            name = shlex.quote(str(file))
-            mend = f"sudo rm {name}" if expected.exists() else f"sudo mv {name} {shlex.quote(str(expected))}"
-            problems.append(
-                CrontabFault(f"cron passes over {file}: only letters, digits, - and _ may be in its name", mend)
-            )
-    return problems
-
-
-def _has_entries(file: Path) -> bool:
-    try:
-        return file.is_file() and _OURS in file.read_bytes()
-    except OSError:
-        return False
-
-
-NO_ENTRY = "cron has no entry for it and will not start it; put it there with: pi-appliance jobs install"
-
-
-def missing_entries(config: Config) -> list[str]:
-    """Return the jobs without an entry in /etc/cron.d or this user's crontab.
-
-    If a table cannot be read, the result is empty.
-    """
-    absent = [job.name for job in config.jobs.values() if job.started_by is StartedBy.CRON and job.schedule]
-    for kind in (SystemCrontab, UserCrontab):
-        if absent:
-            try:
-                text = kind(config.path).read() or b""
-            except ApplianceError:
-                return []
-            absent = [name for name in absent if f" jobs run {name} --trigger cron ".encode() not in text]
-    return absent
-
-
-def missing_entry_notes(config: Config) -> list[str]:
-    """Return a line for the owner for each of these jobs."""
-    return [f"{name}: {NO_ENTRY}" for name in missing_entries(config)]

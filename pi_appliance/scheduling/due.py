@@ -1,4 +1,4 @@
-"""Select the slots of a job that start, wait or are missed. Also chance, jitter and `simulate`.
+"""Select the slots of a job that start, wait or are missed, and simulate future slots.
 
 Slots are examined from the newest back. A slot within the misfire grace is on time. An older one
 within the age of `catch-up` is run late. At most `max-runs` of both are started. The others are
@@ -46,12 +46,12 @@ class MissedSlots:
 
 @dataclass(frozen=True, slots=True)
 class SlotPlan:
-    """The slots of one job to start and to record. After that all slots up to `until` are accounted for."""
+    """The slots of one job to start and to record."""
 
     starts: list[SlotStart]  # the oldest first
     missed: list[MissedSlots]
-    until: datetime
-    wake: datetime | None  # when a slot that waits for its jitter is to begin
+    until: datetime  # slots up to this time are accounted for afterwards
+    wake: datetime | None  # when a slot that waits for its jitter starts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,6 +84,14 @@ class _Tally:
         self.add(slot)
         self.first, self.count = first, max(self.count, MAX_COUNT)
 
+    def describe(self) -> str:
+        """Return the beginning of a reason, such as "3 slots since …, the last one"."""
+        assert self.first is not None
+        if self.count == 1:
+            return "its slot is"
+        more = "more than " if self.count >= MAX_COUNT else ""
+        return f"{more}{self.count} slots since {instants.format_slot(self.first)}, the last one"
+
 
 def plan_slots(job: Job, zone: ZoneInfo, after: datetime, now: datetime, known: SlotHistory) -> SlotPlan:
     """Return the plan for the slots of `job` after `after` and up to `now`."""
@@ -91,48 +99,37 @@ def plan_slots(job: Job, zone: ZoneInfo, after: datetime, now: datetime, known: 
     until, wake = now, None
     starts: list[SlotStart] = []
     by_chance = _Tally(Outcome.SKIPPED, f"by chance ({job.chance})")
-    older_tally = _Tally(Outcome.SKIPPED, "")
-    missed_tally = _Tally(Outcome.SKIPPED, "")
-    by_a_person = _Tally(Outcome.SKIPPED, SKIPPED_BY_USER)
-    limit = job.catch_up.max_runs
+    by_user = _Tally(Outcome.SKIPPED, SKIPPED_BY_USER)
+    older, missed = _Tally(Outcome.SKIPPED, ""), _Tally(Outcome.SKIPPED, "")
     for slot in instants.fire_times_before(job.schedule, now, zone):
         if slot <= after:
             break
-        if older_tally.count + missed_tally.count + by_chance.count // 20 >= MAX_COUNT:
-            missed_tally.add_all(slot, next(instants.fire_times(job.schedule, after, zone)))
+        if older.count + missed.count + by_chance.count // 20 >= MAX_COUNT:
+            missed.add_all(slot, next(instants.fire_times(job.schedule, after, zone)))
             break
-        name = instants.format_slot(slot)
-        if name in known.used or _is_left_out(slot, name, known, by_a_person):
+        key = instants.format_slot(slot)
+        if key in known.used or _is_skipped(key, slot, known, by_user):
             continue
         if slot in known.reserved:
             until = slot - _TICK
             continue
-        ready = slot + job.jitter * (known.jitter_share(name) if job.jitter else 0.0)
+        ready = slot + job.jitter * (known.jitter_share(key) if job.jitter else 0.0)
         if ready > now:
             until, wake = slot - _TICK, ready
             continue
         late = now - ready > job.misfire_grace
         if late and now - slot > job.catch_up.max_age:
-            missed_tally.add(slot)
-        elif not known.is_selected(name):
+            missed.add(slot)
+        elif not known.is_selected(key):
             by_chance.add(slot)
-        elif len(starts) < limit:
+        elif len(starts) < job.catch_up.max_runs:
             starts.append(SlotStart(slot, late))
         else:
-            older_tally.add(slot)
+            older.add(slot)
     starts.reverse()
-    older_tally.reason = (
-        "a newer slot runs instead" if not older_tally.last or not starts else _replaced_reason(older_tally, starts)
-    )
-    _set_missed_reason(missed_tally, job, now, starts, known.cause)
-    return SlotPlan(starts, [*_nonempty_tallies(missed_tally, older_tally, by_chance, by_a_person)], until, wake)
-
-
-def _is_left_out(slot: datetime, name: str, known: SlotHistory, tally: _Tally) -> bool:
-    """Return whether a person skips `slot`, and add it to `tally` then."""
-    if name == known.skipped:
-        tally.add(slot)
-    return name == known.skipped
+    _set_older_reason(older, starts)
+    _set_missed_reason(missed, job, now, starts, known.cause)
+    return SlotPlan(starts, [*_nonempty_tallies(missed, older, by_chance, by_user)], until, wake)
 
 
 def missed_slots(
@@ -152,37 +149,33 @@ def missed_slots(
     return list(_nonempty_tallies(tally))
 
 
-def _replaced_reason(older: _Tally, starts: list[SlotStart]) -> str:
-    return f"{_describe_count(older)}; {instants.format_slot(starts[-1].slot)} is made up for instead"
+def _is_skipped(key: str, slot: datetime, known: SlotHistory, tally: _Tally) -> bool:
+    """Return whether a person skips `slot`, and add it to `tally` then."""
+    if key == known.skipped:
+        tally.add(slot)
+    return key == known.skipped
+
+
+def _set_older_reason(older: _Tally, starts: list[SlotStart]) -> None:
+    if older.first is not None:
+        newest = instants.format_slot(starts[-1].slot) if starts else "a newer slot"
+        slots = f"{older.count} slots since {instants.format_slot(older.first)}: " if older.count > 1 else ""
+        older.reason = f"{slots}{newest} runs instead"
 
 
 def _set_missed_reason(missed: _Tally, job: Job, now: datetime, starts: list[SlotStart], cause: str) -> None:
-    """Set outcome and reason of slots that are too old.
-
-    They misfired unless a newer one starts or catch-up is on.
-    """
+    """Set the reason of slots that are too old. They misfired without a newer start or catch-up."""
     if missed.last is None:
         return
     late = units.format_duration(timedelta(seconds=int((now - missed.last).total_seconds())))
     window = job.catch_up.max_age
-    limit = (
-        f"its window of {units.format_duration(window)}"
-        if window
-        else f"its grace of {units.format_duration(job.misfire_grace)}"
-    )
-    missed.reason = f"{_describe_count(missed)} {late} late, more than {limit}" + (f"; {cause}" if cause else "")
+    limit = f"window of {units.format_duration(window)}" if window else None
+    limit = limit or f"grace of {units.format_duration(job.misfire_grace)}"
+    missed.reason = f"{missed.describe()} {late} late, more than its {limit}" + (f"; {cause}" if cause else "")
     if starts:
         missed.reason += f"; {instants.format_slot(starts[-1].slot)} runs instead"
     elif not window:
         missed.outcome = Outcome.MISFIRED
-
-
-def _describe_count(tally: _Tally) -> str:
-    assert tally.first is not None
-    if tally.count == 1:
-        return "its slot is"
-    more = "more than " if tally.count >= MAX_COUNT else ""
-    return f"{more}{tally.count} slots since {instants.format_slot(tally.first)}, the last one"
 
 
 def _nonempty_tallies(*tallies: _Tally) -> Iterator[MissedSlots]:
@@ -192,7 +185,7 @@ def _nonempty_tallies(*tallies: _Tally) -> Iterator[MissedSlots]:
 
 
 def dump_schedule(schedule: Schedule, zone: ZoneInfo) -> str:
-    """Return `schedule` in `zone` as text, for `load` and for comparison."""
+    """Return `schedule` in `zone` as text, for `load_schedule` and for comparison."""
     match schedule:
         case Cron(expressions):
             return json.dumps({"cron": expressions, "zone": zone.key})
@@ -203,7 +196,7 @@ def dump_schedule(schedule: Schedule, zone: ZoneInfo) -> str:
 
 
 def load_schedule(text: str) -> tuple[Schedule, ZoneInfo] | None:
-    """Parse the output of `dump`, or return None if it is not valid."""
+    """Parse the output of `dump_schedule`, or return None if it is not valid."""
     try:
         known = json.loads(text)
         if "every" in known:
@@ -211,9 +204,6 @@ def load_schedule(text: str) -> tuple[Schedule, ZoneInfo] | None:
         return Cron(tuple(known["cron"])), ZoneInfo(known["zone"])
     except (ValueError, KeyError, TypeError, OSError):
         return None
-
-
-_INSTANT = timedelta(microseconds=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,8 +232,8 @@ def simulate_slots(
 
 def _simulate_job(job: Job, zone: ZoneInfo, first: datetime, end: datetime, secret: bytes) -> Iterator[SimulatedSlot]:
     assert job.schedule is not None
-    for at in takewhile(lambda slot: slot < end, instants.fire_times(job.schedule, first - _INSTANT, zone)):
+    for at in takewhile(lambda slot: slot < end, instants.fire_times(job.schedule, first - _TICK, zone)):
         due = instants.format_slot(at)
-        picked = is_selected(job.chance, secret=secret, job=job.name, due=due)
-        later = job.jitter * uniform_for_slot(secret, job.name, due) if job.jitter else timedelta(0)
-        yield SimulatedSlot(job.name, at, zone, picked, at + later)
+        selected = is_selected(job.chance, secret=secret, job=job.name, due=due)
+        delay = job.jitter * uniform_for_slot(secret, job.name, due) if job.jitter else timedelta(0)
+        yield SimulatedSlot(job.name, at, zone, selected, at + delay)

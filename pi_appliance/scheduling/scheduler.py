@@ -8,7 +8,6 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import Awaitable, Callable, Iterator, Mapping
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from pi_appliance.config import units
@@ -32,68 +31,56 @@ from pi_appliance.system import clock as machine
 from pi_appliance.system import locks
 from pi_appliance.system.clock import Clock, ClockState, ClockWatch
 
+log = logging.getLogger("pi_appliance.scheduler")
+_MAX_SLEEP = 60.0  # seconds; not every kernel reports that the wall clock was set
+_MAX_SLEEP_UNTRUSTED = 5.0  # seconds; setting a clock that is right already is not reported
+_RETRY_DELAY = timedelta(minutes=1)  # until a failed write or start is tried again
+
 MAX_QUEUED = 10  # slots of one job that wait
 
-
-@dataclass(frozen=True, slots=True)
-class _Turn:
-    slot: datetime
-    not_before: float
+Sleep = Callable[[float], Awaitable[object]]
 
 
 class StartQueue:
     """One queue per job, in the order of the slots."""
 
     def __init__(self) -> None:
-        self._turns: dict[str, list[_Turn]] = {}
+        self._slots: dict[str, list[tuple[datetime, float]]] = {}  # each with its earliest start
 
     def __len__(self) -> int:
-        return sum(map(len, self._turns.values()))
+        return sum(map(len, self._slots.values()))
 
-    def waits(self, job: str) -> bool:
+    def has_slots(self, job: str) -> bool:
         """Return whether a slot of `job` waits."""
-        return bool(self._turns.get(job))
+        return bool(self._slots.get(job))
 
     def add(self, job: str, slot: datetime, not_before: float) -> bool:
-        """Queue `slot` of `job`, not to start before `not_before`.
-
-        Returns:
-            False if the queue is full.
-
-        """
-        turns = self._turns.setdefault(job, [])
-        if len(turns) >= MAX_QUEUED:
+        """Queue `slot` of `job`, not to start before `not_before`. Return False if it is full."""
+        slots = self._slots.setdefault(job, [])
+        if len(slots) >= MAX_QUEUED:
             return False
-        turns.append(_Turn(slot, not_before))
+        slots.append((slot, not_before))
         return True
 
-    def come(self, steady: float) -> Iterator[str]:
-        """Yield the jobs whose first slot may start now."""
-        yield from [job for job, turns in self._turns.items() if turns and turns[0].not_before <= steady]
+    def ready_jobs(self, monotonic: float) -> list[str]:
+        """Return the jobs whose first slot may start now."""
+        return [job for job, slots in self._slots.items() if slots and slots[0][1] <= monotonic]
 
-    def take(self, job: str) -> datetime:
+    def pop_slot(self, job: str) -> datetime:
         """Remove the first slot of `job` from its queue and return it."""
-        return self._turns[job].pop(0).slot
+        return self._slots[job].pop(0)[0]
 
-    def drop(self, job: str) -> None:
+    def remove_job(self, job: str) -> None:
         """Remove the queue of `job`."""
-        self._turns.pop(job, None)
+        self._slots.pop(job, None)
 
-    def moments(self, steady: float) -> list[float]:
+    def start_delays(self, monotonic: float) -> list[float]:
         """Return the seconds until each slot that waits for a time.
 
         Slots that wait for the end of a run are not included, because the end wakes the loop.
         """
-        firsts = [turns[0].not_before for turns in self._turns.values() if turns]
-        return [first - steady for first in firsts if first > steady]
-
-
-log = logging.getLogger("pi_appliance.scheduler")
-_MAX_SLEEP = 60.0  # seconds; not every kernel reports that the wall clock was set
-_MAX_SLEEP_UNTRUSTED = 5.0  # seconds; setting a clock that is right already is not reported
-_RETRY_DELAY = timedelta(minutes=1)  # until a failed write or start is tried again
-
-Sleep = Callable[[float], Awaitable[object]]
+        starts = [slots[0][1] for slots in self._slots.values() if slots]
+        return [start - monotonic for start in starts if start > monotonic]
 
 
 async def _no_extra_work() -> float:
@@ -123,18 +110,12 @@ class Scheduler:
         on_tick: Callable[[], Awaitable[float]] = _no_extra_work,
         max_sleep: float = _MAX_SLEEP,
     ) -> None:
-        self._appliance, self._runs, self._clock, self._sleep, self._max_sleep = (
-            appliance,
-            runs,
-            clock,
-            sleep,
-            max_sleep,
-        )
-        self._on_tick = on_tick
+        self._appliance, self._runs, self._clock = appliance, runs, clock
+        self._sleep, self._max_sleep, self._on_tick = sleep, max_sleep, on_tick
         self._ledger = SlotLedger(appliance)
         self._watch = ClockWatch(appliance.config.clock.max_wait_for_sync)
-        self._turns = StartQueue()
-        self._cause = "nothing ran here"  # why slots were missed in this round
+        self._queue = StartQueue()
+        self._cause = "the daemon was not running"  # why slots were missed in this round
         self._errors: dict[str, str] = {}
         self._boot_jobs: list[str] = []  # boot jobs that have not begun
         self._not_before: dict[str, float] = {}  # by job, the time of the next attempt
@@ -163,7 +144,7 @@ class Scheduler:
     @property
     def waiting(self) -> int:
         """Number of slots that wait for an active run or for their time."""
-        return len(self._turns)
+        return len(self._queue)
 
     @property
     def clock_wait(self) -> float:
@@ -234,60 +215,62 @@ class Scheduler:
         return min(coming) if coming else None
 
     def _check_clock(self, now: datetime) -> None:
-        steady, before = self._clock.monotonic(), self._watch.is_trusted
-        sight = self._watch.read(now, steady, is_synchronized=before or self._clock.is_synchronized())
-        self.clock_state = sight.state
-        if sight.step:
+        monotonic, before = self._clock.monotonic(), self._watch.is_trusted
+        reading = self._watch.read(now, monotonic, is_synchronized=before or self._clock.is_synchronized())
+        self.clock_state = reading.state
+        if reading.step:
             self.steps += 1
-            way = "forward" if sight.step > timedelta(0) else "back"
+            way = "forward" if reading.step > timedelta(0) else "back"
             # Reading the clocks takes milliseconds, so the step is rounded.
-            shift = timedelta(seconds=round(abs(sight.step).total_seconds(), 1))
+            shift = timedelta(seconds=round(abs(reading.step).total_seconds(), 1))
             self._cause = self.last_step = f"the clock was put {way} by {units.format_duration(shift)}"
             log.warning("%s", self._cause)
         if self._watch.is_trusted and not before:
             log.info("the clock is trusted")
 
     async def _check_job(self, job: Job, pause: Pause | None, now: datetime) -> None:
-        watch = self._ledger.get_cursor(job, now)
+        cursor = self._ledger.get_cursor(job, now)
         try:
             if pause is not None and pause.is_active(now):
-                watch.wake = pause.until or NEVER
+                cursor.wake = pause.until or NEVER
                 return
             if pause is not None:
-                self._end_pause(job, watch, pause.since, pause.until or now, now)
-            if watch.wake is None or watch.wake <= now:
-                await self._start_due_slots(job, watch, now)
+                self._end_pause(job, cursor, pause.since, pause.until or now, now)
+            if cursor.wake is None or cursor.wake <= now:
+                await self._start_due_slots(job, cursor, now)
                 await asyncio.sleep(0)  # after a step of years, the page must stay responsive
         except ApplianceError:
-            watch.wake = now + _RETRY_DELAY
+            cursor.wake = now + _RETRY_DELAY
             raise
 
-    async def _start_due_slots(self, job: Job, watch: CursorState, now: datetime) -> None:
-        for start in self._ledger.take_due_slots(job, watch, now, self._cause):
+    async def _start_due_slots(self, job: Job, cursor: CursorState, now: datetime) -> None:
+        for start in self._ledger.take_due_slots(job, cursor, now, self._cause):
             with self._log_errors(job.name):
                 busy = self._is_busy(job.name)
-                if start.late or (job.concurrency is ConcurrencyPolicy.QUEUE and (busy or self._turns.waits(job.name))):
+                if start.late or (
+                    job.concurrency is ConcurrencyPolicy.QUEUE and (busy or self._queue.has_slots(job.name))
+                ):
                     self._queue_slot(job, start, now)
                 elif busy and job.concurrency is ConcurrencyPolicy.SKIP:
-                    self._record_unused(job, start.slot, Outcome.SKIPPED, "the run before it still goes on", now)
+                    self._record_unused(job, start.slot, Outcome.SKIPPED, "the previous run is still active", now)
                 else:
                     await self._start_slot(job.name, start.slot)
 
     def _queue_slot(self, job: Job, start: SlotStart, now: datetime) -> None:
         draw = uniform_for_slot(self._appliance.secret, f"{job.name} spread", instants.format_slot(start.slot))
         spread = draw * job.catch_up.stagger.total_seconds() if start.late else 0.0
-        if not self._turns.add(job.name, start.slot, self._clock.monotonic() + spread):
-            why = f"{MAX_QUEUED} slots before it wait for their turn already"
+        if not self._queue.add(job.name, start.slot, self._clock.monotonic() + spread):
+            why = f"{MAX_QUEUED} slots are waiting before it already"
             self._record_unused(job, start.slot, Outcome.SKIPPED, why, now)
 
     async def _start_waiting(self) -> None:
         """Start the queued slots whose time has come, one for each job."""
-        for name in self._turns.come(self._clock.monotonic()):
+        for name in self._queue.ready_jobs(self._clock.monotonic()):
             if name not in self._appliance.config.jobs:
-                self._turns.drop(name)
+                self._queue.remove_job(name)
             elif not self._is_busy(name):
                 with self._log_errors(name):
-                    await self._start_slot(name, self._turns.take(name))
+                    await self._start_slot(name, self._queue.pop_slot(name))
 
     def _is_busy(self, job: str) -> bool:
         return self._runs.is_running(job) or locks.is_locked(self._appliance.lock_path(job))
@@ -320,7 +303,7 @@ class Scheduler:
                 if status == Unavailable.exit_status:
                     return False  # the database was not available, which the run has logged
                 how = f"by signal {-status}" if status < 0 else f"with status {status}"
-                why = f"its process ended {how} before it began; the journal says why"
+                why = f"its process ended {how} before it began; see the journal"
                 run, _ = store.start_run(job=name, kind=job.kind, trigger=Trigger.DAEMON, due=due, now=now)
                 targets = NotifyTargets.for_job(self._appliance.config, job)
                 store.finish_run(run, Outcome.FAILED, why, now=now, told=targets)
@@ -339,11 +322,11 @@ class Scheduler:
             self._retry_slot(job.name, slot)
             raise
 
-    def _end_pause(self, job: Job, watch: CursorState, since: datetime, until: datetime, now: datetime) -> None:
+    def _end_pause(self, job: Job, cursor: CursorState, since: datetime, until: datetime, now: datetime) -> None:
         zone = self._appliance.config.zone_of(job)
         span = f"{since.astimezone(zone):%Y-%m-%d %H:%M} to {until.astimezone(zone):%Y-%m-%d %H:%M}"
-        self._turns.drop(job.name)
-        self._ledger.record_pause(job, watch, until, f"paused from {span}", now)
+        self._queue.remove_job(job.name)
+        self._ledger.record_pause(job, cursor, until, f"paused from {span}", now)
         self._appliance.store.slots.delete_pause(job.name)
 
     async def _start_dependent(self, job: Job, pause: Pause | None, now: datetime) -> None:
@@ -388,20 +371,22 @@ class Scheduler:
 
     def _seconds_to_next(self) -> float:
         """Return the seconds until the next possible action."""
-        now, steady = self._clock.now(), self._clock.monotonic()
-        naps = [
-            self._max_sleep if self._watch.is_trusted else min(_MAX_SLEEP_UNTRUSTED, self._watch.seconds_left(steady))
+        now, monotonic = self._clock.now(), self._clock.monotonic()
+        delays = [
+            self._max_sleep
+            if self._watch.is_trusted
+            else min(_MAX_SLEEP_UNTRUSTED, self._watch.seconds_left(monotonic))
         ]
-        naps += self._turns.moments(steady)
+        delays += self._queue.start_delays(monotonic)
         wake = self._ledger.next_check()
         if wake is not None:
-            naps.append((wake - now).total_seconds())
-        return max(0.0, min(naps))
+            delays.append((wake - now).total_seconds())
+        return max(0.0, min(delays))
 
 
-async def sleep_until_event(news: asyncio.Event, seconds: float) -> None:
-    """Sleep `seconds`, or until the event `news`."""
+async def sleep_until_event(event: asyncio.Event, seconds: float) -> None:
+    """Sleep `seconds`, or until `event` is set."""
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(seconds):  # wait_for of Python 3.11 may lose a cancellation
-            await news.wait()
-    news.clear()
+            await event.wait()
+    event.clear()

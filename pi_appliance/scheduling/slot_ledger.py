@@ -6,8 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 from pi_appliance.config import units
 from pi_appliance.config.model import Job, NotifyTargets
-from pi_appliance.scheduling import due as plan
-from pi_appliance.scheduling import instants
+from pi_appliance.scheduling import due, instants
 from pi_appliance.scheduling.appliance import Appliance
 from pi_appliance.scheduling.schedule import Cron, Every, is_selected, uniform_for_slot
 from pi_appliance.storage.history import AccountedSlots, ScheduleCursor, slot_key
@@ -15,7 +14,10 @@ from pi_appliance.storage.model import Outcome, Run, Trigger
 
 _TICK = timedelta(microseconds=1)
 NEVER = datetime.max.replace(tzinfo=UTC)
-_SAVE = timedelta(hours=1)  # between saves; a restart checks this time again
+_SAVE_INTERVAL = timedelta(hours=1)  # a restart checks this time again
+_HISTORY_PART = timedelta(days=30)  # read at a time
+_PAUSED = "paused"  # prefix of the summary of a slot that a pause left unused
+_DEPENDENCY = "after:"  # prefix of the key of successful dependencies
 
 
 @dataclass(slots=True)
@@ -58,86 +60,88 @@ class SlotLedger:
 
     def rewind(self, job: str, slot: datetime, *, again: datetime) -> None:
         """Account for `slot` again, not before `again`. Its failure could not be saved."""
-        watch = self._cursors.get(job)
-        if watch is not None:
-            watch.until, watch.wake = min(watch.until, slot - _TICK), again
+        cursor = self._cursors.get(job)
+        if cursor is not None:
+            cursor.until, cursor.wake = min(cursor.until, slot - _TICK), again
 
-    def take_due_slots(self, job: Job, watch: CursorState, now: datetime, cause: str) -> list[plan.SlotStart]:
-        """Record unused slots and return the slots to start. They are held until `release`.
+    def take_due_slots(self, job: Job, cursor: CursorState, now: datetime, cause: str) -> list[due.SlotStart]:
+        """Record unused slots and return the slots to start. They are reserved until `release`.
 
         Raises:
             Unavailable: nothing was recorded.
 
         """
         assert job.schedule is not None
-        zone, secret, held = self.appliance.config.zone_of(job), self.appliance.secret, self._reserved_slots(job.name)
-        known = plan.SlotHistory(
-            used=self.appliance.store.slots.claimed_slots(job.name, watch.until, now),
-            reserved=held,
-            is_selected=lambda due: is_selected(job.chance, secret=secret, job=job.name, due=due),
-            jitter_share=lambda due: uniform_for_slot(secret, job.name, due),
+        zone, secret, store = self.appliance.config.zone_of(job), self.appliance.secret, self.appliance.store
+        reserved = self._reserved_slots(job.name)
+        known = due.SlotHistory(
+            used=store.slots.claimed_slots(job.name, cursor.until, now),
+            reserved=reserved,
+            is_selected=lambda key: is_selected(job.chance, secret=secret, job=job.name, due=key),
+            jitter_share=lambda key: uniform_for_slot(secret, job.name, key),
             cause=cause,
-            skipped=self.appliance.store.requests.skipped_slot(job.name),
+            skipped=store.requests.skipped_slot(job.name),
         )
-        slot_plan = plan.plan_slots(job, zone, watch.until, now, known)
-        safe = min([slot_plan.until, *(start.slot - _TICK for start in slot_plan.starts)])
-        self._record_missed(job, slot_plan.missed, watch, now, safe)
-        if slot_plan.starts and safe - watch.saved > _SAVE:
-            self.appliance.store.slots.advance_cursor(job.name, safe)
-            watch.saved = safe
-        watch.until = slot_plan.until
-        if known.skipped is not None and known.skipped <= instants.format_slot(slot_plan.until):
-            self.appliance.store.requests.set_skipped_slot(job.name, None)
-        held.update(start.slot for start in slot_plan.starts)
+        plan = due.plan_slots(job, zone, cursor.until, now, known)
+        safe = min([plan.until, *(start.slot - _TICK for start in plan.starts)])
+        self._record_missed(job, plan.missed, cursor, now, safe)
+        if plan.starts and safe - cursor.saved > _SAVE_INTERVAL:
+            store.slots.advance_cursor(job.name, safe)
+            cursor.saved = safe
+        cursor.until = plan.until
+        if known.skipped is not None and known.skipped <= instants.format_slot(plan.until):
+            store.requests.set_skipped_slot(job.name, None)
+        reserved.update(start.slot for start in plan.starts)
         coming = next(instants.fire_times(job.schedule, now, zone), None)
-        watch.wake = min([each for each in (coming, slot_plan.wake) if each], default=NEVER)
-        return slot_plan.starts
+        cursor.wake = min([each for each in (coming, plan.wake) if each], default=NEVER)
+        return plan.starts
 
     def release(self, job: str, slot: datetime) -> None:
         """Release `slot`: it neither starts nor waits any more."""
         self._reserved_slots(job).discard(slot)
 
     def record_unused(self, job: Job, slot: datetime, outcome: Outcome, why: str, now: datetime) -> None:
-        """Record that nothing was started for the held `slot`. Raises Unavailable."""
-        watch = self.get_cursor(job, now)
+        """Record that nothing was started for the reserved `slot`. Raises Unavailable."""
+        cursor = self.get_cursor(job, now)
         waiting = self._reserved_slots(job.name) - {slot}
-        safe = min([watch.until, *(each - _TICK for each in waiting)])
-        self._record_missed(job, [plan.MissedSlots(slot, slot, 1, outcome, why)], watch, now, safe)
+        safe = min([cursor.until, *(each - _TICK for each in waiting)])
+        self._record_missed(job, [due.MissedSlots(slot, slot, 1, outcome, why)], cursor, now, safe)
         self.release(job.name, slot)
 
-    def record_pause(self, job: Job, watch: CursorState, until: datetime, why: str, now: datetime) -> None:
+    def record_pause(self, job: Job, cursor: CursorState, until: datetime, why: str, now: datetime) -> None:
         """Record the slots of `job` up to `until` that a pause left unused. Raises Unavailable."""
         assert job.schedule is not None
-        span = watch.until, min(until, now)
+        span = cursor.until, min(until, now)
         used = self.appliance.store.slots.claimed_slots(job.name, *span)
-        gone = plan.missed_slots(job.schedule, self.appliance.config.zone_of(job), span, used, (Outcome.SKIPPED, why))
-        self._record_missed(job, gone, watch, now, min(until, now))
-        watch.until, watch.wake = max(watch.until, min(until, now)), None
+        missed = due.missed_slots(job.schedule, self.appliance.config.zone_of(job), span, used, (Outcome.SKIPPED, why))
+        self._record_missed(job, missed, cursor, now, min(until, now))
+        cursor.until, cursor.wake = max(cursor.until, min(until, now)), None
         self._reserved_slots(job.name).clear()
 
     def next_check(self) -> datetime | None:
         """Return the time of the next check of any job."""
         known = self.appliance.config.jobs
-        return min((watch.wake for job, watch in self._cursors.items() if watch.wake and job in known), default=None)
+        return min((cursor.wake for job, cursor in self._cursors.items() if cursor.wake and job in known), default=None)
 
     def _reserved_slots(self, job: str) -> set[datetime]:
-        """Return the held slots of `job`. A slot that its run has claimed is removed."""
-        held = self.reserved.setdefault(job, set())
-        held -= {slot for slot in held if self.appliance.store.is_claimed(slot_key(job, instants.format_slot(slot)))}
-        return held
+        """Return the reserved slots of `job`. A slot that its run has claimed is removed."""
+        reserved = self.reserved.setdefault(job, set())
+        reserved -= {
+            slot for slot in reserved if self.appliance.store.is_claimed(slot_key(job, instants.format_slot(slot)))
+        }
+        return reserved
 
     def _record_missed(
-        self, job: Job, gone: Sequence[plan.MissedSlots], watch: CursorState, now: datetime, safe: datetime
+        self, job: Job, missed: Sequence[due.MissedSlots], cursor: CursorState, now: datetime, safe: datetime
     ) -> None:
-        if gone:
-            targets = NotifyTargets.for_job(self.appliance.config, job)
-            entries = [_build_entry(job, Trigger.DAEMON, each, targets) for each in gone]
+        if missed:
+            entries = [_build_entry(self.appliance, job, Trigger.DAEMON, each) for each in missed]
             self.appliance.store.slots.record_unused(entries, now=now, until=safe)
-            watch.saved = safe
+            cursor.saved = safe
 
     def _load_cursor(self, job: Job, now: datetime) -> CursorState:
         assert job.schedule is not None
-        slots, text = self.appliance.store.slots, plan.dump_schedule(job.schedule, self.appliance.config.zone_of(job))
+        slots, text = self.appliance.store.slots, due.dump_schedule(job.schedule, self.appliance.config.zone_of(job))
         known = slots.cursors().get(job.name)
         if known is None or known.schedule != text:
             if known is not None:
@@ -148,50 +152,46 @@ class SlotLedger:
 
     def _close_old_schedule(self, job: Job, known: ScheduleCursor, now: datetime) -> None:
         """Account for slots of a replaced schedule that were due while the daemon was down."""
-        before = plan.load_schedule(known.schedule)
+        before = due.load_schedule(known.schedule)
         if before is not None and known.accounted_until < now:
             used = self.appliance.store.slots.claimed_slots(job.name, known.accounted_until, now)
             why = Outcome.SKIPPED, "its schedule was changed before it could run"
-            gone = plan.missed_slots(*before, (known.accounted_until, now), used, why)
-            self._record_missed(job, gone, CursorState(now, now), now, now)
+            missed = due.missed_slots(*before, (known.accounted_until, now), used, why)
+            self._record_missed(job, missed, CursorState(now, now), now, now)
 
 
-def _build_entry(job: Job, trigger: Trigger, gone: plan.MissedSlots, targets: NotifyTargets) -> AccountedSlots:
+def _build_entry(appliance: Appliance, job: Job, trigger: Trigger, missed: due.MissedSlots) -> AccountedSlots:
     return AccountedSlots(
         job=job.name,
         kind=job.kind,
         trigger=trigger,
-        first=instants.format_slot(gone.first),
-        last=instants.format_slot(gone.last),
-        count=gone.count,
-        outcome=gone.outcome,
-        summary=gone.reason,
-        notify_targets=targets,
+        first=instants.format_slot(missed.first),
+        last=instants.format_slot(missed.last),
+        count=missed.count,
+        outcome=missed.outcome,
+        summary=missed.reason,
+        notify_targets=NotifyTargets.for_job(appliance.config, job),
     )
 
 
-def account_for_cron(appliance: Appliance, job: Job, due: str, now: datetime) -> None:
-    """Record the slots before `due` that cron did not start."""
-    if not isinstance(job.schedule, Cron) or not due[:1].isdigit():
+def account_for_cron(appliance: Appliance, job: Job, key: str, now: datetime) -> None:
+    """Record the slots before the slot `key` that cron did not start."""
+    if not isinstance(job.schedule, Cron) or not key[:1].isdigit():
         return
-    zone, slot = appliance.config.zone_of(job), datetime.fromisoformat(due)
-    slots, text = appliance.store.slots, plan.dump_schedule(job.schedule, zone)
+    zone, slot = appliance.config.zone_of(job), datetime.fromisoformat(key)
+    slots, text = appliance.store.slots, due.dump_schedule(job.schedule, zone)
     known = slots.cursors().get(job.name)
     if known is None or known.schedule != text:
         slots.start_cursor(job.name, text, since=slot)
     elif known.accounted_until < slot:
         used = slots.claimed_slots(job.name, known.accounted_until, slot)
         why = Outcome.MISFIRED, "cron did not start it: the machine was off, or cron was"
-        gone = plan.missed_slots(job.schedule, zone, (known.accounted_until, slot - _TICK), used, why)
-        if gone:
-            targets = NotifyTargets.for_job(appliance.config, job)
-            slots.record_unused([_build_entry(job, Trigger.CRON, each, targets) for each in gone], now=now, until=slot)
+        missed = due.missed_slots(job.schedule, zone, (known.accounted_until, slot - _TICK), used, why)
+        entries = [_build_entry(appliance, job, Trigger.CRON, each) for each in missed]
+        if entries:
+            slots.record_unused(entries, now=now, until=slot)
         else:  # otherwise each run would check all slots since the first, and old claims are deleted
             slots.advance_cursor(job.name, slot)
-
-
-_PIECE = timedelta(days=30)  # of the history, read at a time
-_PAUSED = "paused"  # prefix of the summary of a slot that a pause left unused
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,7 +241,7 @@ def slot_statuses(appliance: Appliance, job: Job, now: datetime) -> Iterator[Slo
     for at in instants.fire_times_before(job.schedule, now, appliance.config.zone_of(job)):
         name = instants.format_slot(at)
         if not past.oldest or name < past.oldest:
-            past = load_run_index(appliance, job.name, instants.format_slot(at - _PIECE), name)
+            past = load_run_index(appliance, job.name, instants.format_slot(at - _HISTORY_PART), name)
         run = past.find(name)
         if run is None and (known is None or at <= known.since):
             return
@@ -252,7 +252,7 @@ def slot_statuses(appliance: Appliance, job: Job, now: datetime) -> Iterator[Slo
         elif known is not None and at > known.accounted_until:
             yield SlotStatus(job.name, at, None, "not accounted for yet: it waits, or the daemon is down")
         else:
-            yield SlotStatus(job.name, at, None, "no longer known: older than what is kept")
+            yield SlotStatus(job.name, at, None, "no longer known: older than the stored history")
 
 
 def load_run_index(appliance: Appliance, job: str, oldest: str, newest: str) -> RunIndex:
@@ -275,23 +275,17 @@ def _covers_slot(run: Run, slot: str) -> bool:
     return run.first_slot is not None and run.scheduled_for is not None and run.first_slot <= slot <= run.scheduled_for
 
 
-_BEGIN = "after:"
-
-
 @dataclass(frozen=True, slots=True)
 class DependencyStart:
-    """The successful runs that a job waited for, by their name in the history.
-
-    `why` is the reason if it is too late.
-    """
+    """The successful runs that a job waited for. `reason` is set if it is too late to start."""
 
     key: str
     reason: str = ""
 
 
 def dependency_key(runs: list[int]) -> str:
-    """Return the slot name of `runs`, one for each job under `after`."""
-    return _BEGIN + "+".join(map(str, runs))
+    """Return the key of `runs`, one for each job under `after`."""
+    return _DEPENDENCY + "+".join(map(str, runs))
 
 
 def find_dependency_start(appliance: Appliance, job: Job, now: datetime) -> DependencyStart | None:
@@ -310,7 +304,7 @@ def find_dependency_start(appliance: Appliance, job: Job, now: datetime) -> Depe
     name = dependency_key([run.id for run in runs])
     if len(runs) < len(job.depends_on) or store.is_claimed(slot_key(job.name, name)):
         return None
-    used = store.slots.last_slot_with_prefix(job.name, _BEGIN)
+    used = store.slots.last_slot_with_prefix(job.name, _DEPENDENCY)
     if used is not None and any(run.id <= before for run, before in zip(runs, _run_numbers(used), strict=False)):
         return None  # a dependency has not succeeded again yet
     age = now - max(run.ended for run in runs if run.ended is not None)
@@ -319,26 +313,26 @@ def find_dependency_start(appliance: Appliance, job: Job, now: datetime) -> Depe
     return DependencyStart(name, f"{late} late, more than {units.format_duration(limit)}" if age > limit else "")
 
 
-def record_expired(appliance: Appliance, job: Job, due: DependencyStart, now: datetime) -> None:
-    """Record that `due` was not used."""
+def record_expired(appliance: Appliance, job: Job, start: DependencyStart, now: datetime) -> None:
+    """Record that `start` was too late."""
     slots = AccountedSlots(
         job=job.name,
         kind=job.kind,
         trigger=Trigger.DAEMON,
-        first=due.key,
-        last=due.key,
+        first=start.key,
+        last=start.key,
         count=1,
         outcome=Outcome.MISFIRED,
-        summary=due.reason,
+        summary=start.reason,
         notify_targets=NotifyTargets.for_job(appliance.config, job),
     )
     appliance.store.slots.record_unused([slots], now=now)
 
 
-def is_dependency_key(job: Job, due: str, appliance: Appliance) -> bool:
-    """Return whether `due` names successful runs of the jobs under `after`."""
-    numbers = _run_numbers(due)
-    if not due.startswith(_BEGIN) or len(numbers) != len(job.depends_on):
+def is_dependency_key(job: Job, key: str, appliance: Appliance) -> bool:
+    """Return whether `key` names successful runs of the jobs under `after`."""
+    numbers = _run_numbers(key)
+    if not key.startswith(_DEPENDENCY) or len(numbers) != len(job.depends_on):
         return False
     runs = [appliance.store.find_run(number) for number in numbers]
     return all(
@@ -347,5 +341,5 @@ def is_dependency_key(job: Job, due: str, appliance: Appliance) -> bool:
     )
 
 
-def _run_numbers(due: str) -> list[int]:
-    return [int(number) for number in due.removeprefix(_BEGIN).split("+") if number.isdigit()]
+def _run_numbers(key: str) -> list[int]:
+    return [int(number) for number in key.removeprefix(_DEPENDENCY).split("+") if number.isdigit()]

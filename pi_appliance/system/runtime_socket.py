@@ -92,18 +92,21 @@ def exchange(connection: socket.socket, method: str, target: str, body: bytes = 
     return (int(words[1]), content) if len(words) > 1 and words[1].isdigit() else (0, b"")
 
 
+def cron_arguments(job: str, config: str) -> list[str]:
+    """Return the arguments of the command by which cron runs `job` of the file `config`."""
+    return ["jobs", "run", job, "--trigger", "cron", "--config", config]
+
+
 def hand_over(argv: list[str]) -> int | None:
     """Let the daemon execute the run that `argv` asks for, and return the exit status of the command.
 
     Returns:
-        None if the command is not exactly `jobs run NAME --trigger cron --config FILE`, or if no daemon with that
-        configuration runs. The command then executes the run itself.
+        None if `argv` are not exactly `cron_arguments`, or if no daemon with that configuration runs. The command
+        then executes the run itself.
 
     """
     is_child = NO_HANDOVER in os.environ
-    if is_child or len(argv) != 7 or argv[:2] != ["jobs", "run"] or argv[5] != "--config":
-        return None
-    if argv[3:5] not in (["--trigger", "cron"], ["--by", "cron"]):
+    if is_child or len(argv) != 7 or argv != cron_arguments(argv[2], argv[6]):
         return None
     try:
         connection = connect(socket_name(argv[6]))

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from pi_appliance.storage.model import Outcome, Trigger
+from pi_appliance.system import runtime_socket
 from tests.installation import PROGRAM, Installation, wait_until
 
 JOBS = """
@@ -51,7 +52,7 @@ def run_in_folder(
 
 def cron(installation: Installation, job: str) -> subprocess.CompletedProcess[str]:
     """Run what cron's entry of `job` runs."""
-    words = ("jobs", "run", job, "--by", "cron", "--config", str(installation.config))
+    words = runtime_socket.cron_arguments(job, str(installation.config))
     return subprocess.run(
         [*PROGRAM, *words], env=installation.environment(), capture_output=True, text=True, timeout=60, check=False
     )

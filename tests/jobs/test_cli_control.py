@@ -44,8 +44,8 @@ def test_a_paused_job_is_not_run_by_its_slots_but_by_hand(installation: Installa
         (("pause", "tick", "--for", "soon"), 2, "must be a length of time"),
         (("pause", "tik"), 2, "did you mean 'tick'?"),
         (("pause", "hand"), 1, "hand has no schedule, so there is nothing to pause"),
-        (("resume", "tick"), 1, "tick does not pause"),
-        (("cancel", "tick"), 1, "no run of tick goes on"),
+        (("resume", "tick"), 1, "tick is not paused"),
+        (("cancel", "tick"), 1, "no run of tick is active"),
     ],
 )
 def test_what_cannot_be_is_told_in_one_line(

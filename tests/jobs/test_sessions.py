@@ -145,7 +145,7 @@ def test_a_session_that_was_cut_off_is_ended_for_good_by_a_person(home):
         daemon.status()
     assert home.run("jobs", "cancel", "one").stdout == "run 1 of one was asked to end\n"
     assert not held(home)
-    assert home.run("jobs", "cancel", "one").stderr == "pi-appliance: no run of one goes on\n"
+    assert home.run("jobs", "cancel", "one").stderr == "pi-appliance: no run of one is active\n"
 
 
 def test_two_that_want_the_same_ask_run_it_once(home):
@@ -179,7 +179,7 @@ def test_a_session_of_a_job_that_is_gone_from_the_file_is_dropped(home):
         daemon.status()
     home.write("other:\n  kind: command\n  with: {run: ['true']}", QUIET)
     with up(home) as daemon:
-        wait_until(lambda: "job=one is no longer in the file" in daemon.said)
+        wait_until(lambda: "job=one was removed" in daemon.said)
     assert not held(home)
 
 
@@ -228,7 +228,7 @@ def test_to_skip_and_to_unskip_is_told(installation):
     refused = installation.run("jobs", "skip", "one")
     assert (refused.returncode, refused.stderr) == (
         *(1,),
-        "pi-appliance: one has no times of its own, so there is no next one to skip\n",
+        "pi-appliance: one has no scheduled times, so there is none to skip\n",
     )
 
 

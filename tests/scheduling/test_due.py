@@ -80,7 +80,8 @@ def test_catch_up_looks_for_slots_that_the_chance_uses():
     what = job(catch_up=catch_up, chance=Chance(1, 4))
     found = decide(what, NOON - 10 * HOUR, NOON + 20 * MINUTE, picked=lambda due: due[11:13] in ("05", "08"))
     assert hours(found) == [8]
-    assert [(gone.count, gone.reason[:9]) for gone in found.missed] == [(1, "its slot "), (8, "by chance")]
+    reasons = [(missed.count, missed.reason) for missed in found.missed]
+    assert reasons == [(1, "2026-05-01T08:00:00Z runs instead"), (8, "by chance (1/4)")]
 
 
 def test_slots_that_are_used_or_held_are_not_owed_again():

@@ -29,7 +29,7 @@ def test_a_slot_that_comes_while_a_run_goes_on_is_skipped(installation: Installa
         made.live(NOON + timedelta(hours=4, minutes=1))
         assert hours(made) == ["13", "15"]
         (run,) = [run for run in made.appliance.store.history(job="a") if run.scheduled_for == "2026-05-01T14:00:00Z"]
-        assert (run.outcome, run.summary) == (Outcome.SKIPPED, "the run before it still goes on")
+        assert (run.outcome, run.summary) == (Outcome.SKIPPED, "the previous run is still active")
 
 
 def test_a_slot_that_is_queued_starts_as_soon_as_the_run_before_it_has_ended(installation: Installation) -> None:

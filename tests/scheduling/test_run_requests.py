@@ -67,7 +67,7 @@ def test_what_came_due_while_the_daemon_was_down_starts_within_its_grace_and_is_
     assert made.outcomes() == [(name, outcome)]
     if outcome is Outcome.MISFIRED:
         (run,) = made.appliance.history()
-        assert run.summary == "asked for at a time that is 6m past, more than its grace of 5m"
+        assert run.summary == "requested for a time that is 6m past, more than its grace of 5m"
 
 
 def test_a_clock_that_is_put_forward_or_back_moves_it_along(made):
@@ -114,7 +114,7 @@ def test_what_cannot_start_is_tried_again_more_and_more_seldom_and_told_in_the_e
     made.runs.falling, made.runs.failing = [], ["no room"]
     made.live(made.clock.wall + MINUTE)
     assert made.outcomes()[-1] == ("request:2", Outcome.SUCCEEDED)
-    assert "what was asked for is not started: no room" in caplog.text
+    assert "a requested run could not be started: no room" in caplog.text
 
 
 def hold(made: World) -> None:
@@ -167,8 +167,8 @@ def test_what_is_too_old_or_of_a_job_that_is_gone_is_dropped_with_a_word(install
         made.live(made.clock.wall + MINUTE)
         assert made.runs.slots == []
         assert made.appliance.store.requests.checkpoints() == []
-        assert "job=wake what it was in the middle of on 2026-05-01 is dropped: too long ago" in caplog.text
-        assert "job=gone is no longer in the file" in caplog.text
+        assert "job=wake its checkpoint of 2026-05-01 was deleted: too old to resume" in caplog.text
+        assert "job=gone was removed" in caplog.text
 
 
 # Skipping the next slot.
@@ -216,8 +216,8 @@ def test_it_is_used_after_all_when_a_person_says_so(installation):
 @pytest.mark.parametrize(
     ("jobs", "before", "said"),
     [
-        (WAKE, lambda _: None, "wake has no times of its own"),
-        (DAILY, lambda made: made.appliance.pause("wake", now=NOON), "wake pauses"),
+        (WAKE, lambda _: None, "wake has no scheduled times"),
+        (DAILY, lambda made: made.appliance.pause("wake", now=NOON), "wake is paused"),
     ],
 )
 def test_where_there_is_nothing_to_skip_that_is_said(installation, jobs, before: Callable[[World], None], said):

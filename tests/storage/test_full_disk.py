@@ -101,7 +101,7 @@ def test_a_run_during_which_the_card_fills_up_reads_as_it_ended(installation, ca
     installation.write(job(installation, "filler", shell))
     done = installation.run("jobs", "run", "filler")
     assert done.returncode == 0
-    assert "it is written down once that can be" in done.stderr
+    assert "it is recorded as soon as that is possible" in done.stderr
     free(card)
     last = installation.last("filler")
     assert (last["outcome"], last["summary"]) == ("succeeded", "sh ended well")

@@ -91,8 +91,8 @@ def test_a_slot_with_jitter_tells_when_it_begins(world: World) -> None:
         ("daly/cancel", {}, 404, "no job is called 'daly'; did you mean 'daily'?"),
         ("daly/slots", None, 404, "no job is called 'daly'; did you mean 'daily'?"),
         ("plain/pause", {}, 409, "plain has no schedule, so there is nothing to pause"),
-        ("daily/resume", {}, 409, "daily does not pause"),
-        ("daily/cancel", {}, 409, "no run of daily goes on"),
+        ("daily/resume", {}, 409, "daily is not paused"),
+        ("daily/cancel", {}, 409, "no run of daily is active"),
         ("daily/pause", {"for": "soon"}, 400, "'for' must be a length of time such as 90s, 15m, 1h30m or 2d"),
         ("daily/pause", {"for": 5}, 400, "'for' must be a length of time such as 90s, 15m, 1h30m or 2d"),
         (
