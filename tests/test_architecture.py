@@ -35,7 +35,7 @@ GRAMMAR = {"scheduling.schedule", "scheduling.cron", "scheduling.instants", "sch
 PURE = {
     "config.units",
     "music.alarms.chime",
-    "music.sources",
+    "music.model",
     "posting.lines",
     "posting.x_text",
     "scheduling.cron",

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from pi_appliance.errors import InvalidOption, Refused, suggest
-from pi_appliance.music import serializers, sources
+from pi_appliance.music import model, serializers
 from pi_appliance.music.api import find_track, player_command, player_of, require_one, track_at
 from pi_appliance.music.model import (
     EntryType,
@@ -83,13 +83,13 @@ def _parse_sources(values: Values, stations: Stations) -> list[Source]:
     if any(values[name] for name in _TAGS):
         found.append(_filter(values))
     if not found:
-        raise InvalidOption(f"nothing is named to play; write {sources.FORMS}")
+        raise InvalidOption(f"nothing is named to play; write {model.FORMS}")
     return found
 
 
 def _parse_source(text: str, stations: Stations) -> Source:
     try:
-        return resolve_source(stations, sources.parse_source(text, stations.all()))
+        return resolve_source(stations, model.parse_source(text, stations.all()))
     except ValueError as error:
         raise InvalidOption(str(error)) from None
 

@@ -1,24 +1,38 @@
 """The commands of `pi-appliance music` that are not operations, because they use the terminal while they run."""
 
 import base64
+import contextlib
+import dataclasses
 import importlib
 import inspect
 import json
+import os
+import shutil
+import sys
 import time
-from collections.abc import Callable
+import unicodedata
+from collections.abc import AsyncIterator, Callable, Collection
+from datetime import timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import click
 
 from pi_appliance.cli.client import run_operation
 from pi_appliance.cli.program import EXIT_STATUSES
 from pi_appliance.cli.terminal import ProgressLine, config_option, json_option
-from pi_appliance.music import text
+from pi_appliance.config.loader import load_config
+from pi_appliance.config.model import Config
+from pi_appliance.config.secrets import load as load_secrets
+from pi_appliance.errors import Unavailable
+from pi_appliance.music import serializers, text
+from pi_appliance.music.model import PlaybackState, PlayerState
 from pi_appliance.music.operations_library import OPERATIONS
+from pi_appliance.music.player import Player
 from pi_appliance.music.stations import operations as stations
+from pi_appliance.system.clock import Backoff
 
-_PARTS = ("music.cli_watch", "music.usb.cli", "music.alarms.cli")
+_PARTS = ("music.usb.cli", "music.alarms.cli")
 _POLL_INTERVAL = 0.2  # seconds
 
 
@@ -126,3 +140,201 @@ def complete_station(begun: str) -> list[str]:
     known = run_operation(stations.OPERATIONS[0], {"start": 0, "count": 5000}, None)
     names = [each["name"] for each in known] if isinstance(known, list) else []
     return [name for name in names if name.casefold().startswith(begun.casefold())]
+
+
+CONNECTION = "connection"  # among the changes: the player is connected, or connected again
+_FIRST_DELAY, _MAX_DELAY = timedelta(seconds=0.25), timedelta(seconds=2)  # between attempts to connect
+# Names for users of MPD's subsystems.
+_SUBSYSTEMS = {
+    CONNECTION: "connected",
+    "database": "library",
+    "mixer": "volume",
+    "options": "modes",
+    "output": "outputs",
+    "partition": "partitions",
+    "playlist": "queue",
+    "sticker": "favourites",
+    "stored_playlist": "playlists",
+}
+
+
+class View(Protocol):
+    """A way to show changes."""
+
+    def show_change(self, names: Collection[str], state: PlayerState) -> None:
+        """Show which subsystems changed, and the state after it."""
+
+    def show_loss(self, reason: str) -> None:
+        """Show that the player is lost."""
+
+    def tick(self) -> None:
+        """Show that a second has passed."""
+
+    def close(self) -> None:
+        """Leave the terminal in order."""
+
+
+class LineView:
+    """One line of text for each change."""
+
+    def show_change(self, names: Collection[str], state: PlayerState) -> None:
+        """Print the change and what plays."""
+        click.echo(_line(names, state))
+
+    def show_loss(self, reason: str) -> None:
+        """Print the reason."""
+        click.echo(_loss(reason))
+
+    def tick(self) -> None:
+        """Do nothing."""
+
+    def close(self) -> None:
+        """Do nothing."""
+
+
+class JsonView(LineView):
+    """One line of JSON for each change."""
+
+    def show_change(self, names: Collection[str], state: PlayerState) -> None:
+        """Print the change, in MPD's terms, and the player as the API returns it."""
+        click.echo(json.dumps({"changed": sorted(names), "player": serializers.player(state)}))
+
+    def show_loss(self, reason: str) -> None:
+        """Print the reason."""
+        click.echo(json.dumps({"lost": reason}))
+
+
+class TerminalView:
+    """One line on a terminal, redrawn in place; the elapsed time runs."""
+
+    def __init__(self) -> None:
+        self._names: Collection[str] = ()
+        self._state: PlayerState | None = None
+        self._read_at = 0.0
+
+    def show_change(self, names: Collection[str], state: PlayerState) -> None:
+        """Draw the change and what plays."""
+        self._names, self._state, self._read_at = names, state, time.monotonic()
+        _draw(_line(names, state))
+
+    def show_loss(self, reason: str) -> None:
+        """Draw the reason."""
+        self._state = None
+        _draw(_loss(reason))
+
+    def tick(self) -> None:
+        """Draw the line with the elapsed time of this moment."""
+        state = self._state
+        if state is None or state.playback is not PlaybackState.PLAYING or state.elapsed is None:
+            return
+        elapsed = state.elapsed + time.monotonic() - self._read_at
+        if state.track is not None and state.track.duration is not None:
+            elapsed = min(elapsed, state.track.duration)
+        _draw(_line(self._names, dataclasses.replace(state, elapsed=elapsed)))
+
+    def close(self) -> None:
+        """Continue below the line."""
+        click.echo()
+
+
+def run(settings: Config, view: View) -> None:
+    """Show each change of the player until Ctrl-C. Raises Unavailable if it is not reached at the start, Refused."""
+    import asyncio  # noqa: PLC0415 - not needed to print the help
+
+    async def follow_and_tick() -> None:
+        ticking = asyncio.create_task(_tick(view)) if isinstance(view, TerminalView) else None
+        try:
+            await _follow(settings, view)
+        finally:
+            if ticking is not None:
+                ticking.cancel()
+
+    asyncio.run(follow_and_tick())
+
+
+async def _tick(view: View) -> None:
+    import asyncio  # noqa: PLC0415 - not needed to print the help
+
+    while True:
+        await asyncio.sleep(1)
+        view.tick()
+
+
+async def _follow(settings: Config, view: View) -> None:
+    import asyncio  # noqa: PLC0415 - not needed to print the help
+
+    from pi_appliance.music.hub import open_player  # noqa: PLC0415 - as above
+
+    secrets = load_secrets(settings.path, os.environ)
+    backoff, was_connected = Backoff(_FIRST_DELAY, _MAX_DELAY), False
+    while True:
+        is_new, reason = True, "the player closed the connection"
+        try:
+            async with _closing(await open_player(settings, secrets, notify=_note_fallback)) as player:
+                async for names in player.watch_changes():
+                    view.show_change({CONNECTION} if is_new else names, await player.state())
+                    was_connected, is_new = True, False
+                    backoff.reset()
+        except Unavailable as error:
+            if not was_connected:
+                raise
+            reason = str(error)
+        if backoff.failures == 0:  # reported once per loss
+            view.show_loss(reason)
+        await asyncio.sleep(backoff.next_delay().total_seconds())
+
+
+@contextlib.asynccontextmanager
+async def _closing(player: Player) -> AsyncIterator[Player]:
+    try:
+        yield player
+    finally:
+        await player.close()
+
+
+def _note_fallback(_: str) -> None:
+    click.echo("the configured MPD is not reached; this is the built-in silent player", err=True)
+
+
+def _line(names: Collection[str], state: PlayerState) -> str:
+    words = ", ".join(sorted({_SUBSYSTEMS.get(name, name) for name in names}))
+    player = {"player": serializers.player(state), "error": "", "fallback": False}
+    return f"[{words}] {text.player_line(player, {})}"
+
+
+def _loss(reason: str) -> str:
+    return f"[lost] {text.plain(reason)}; waiting for it"
+
+
+def _draw(line: str) -> None:
+    click.echo(f"\r\x1b[K{_cut(line, shutil.get_terminal_size().columns - 1)}", nl=False)
+
+
+def _cut(line: str, width: int) -> str:
+    """Return as much of `line` as fits into `width` columns; a line that wraps cannot be redrawn."""
+    for index, character in enumerate(line):
+        if unicodedata.combining(character):
+            continue
+        width -= 2 if unicodedata.east_asian_width(character) in "WF" else 1
+        if width < 0:
+            return line[:index]
+    return line
+
+
+@music_command("watch", "Show what plays, live.")
+@json_option
+def watch(config: Path, as_json: bool) -> None:
+    """Show what plays and each change until Ctrl-C: one line that is redrawn, or in a pipe one line for each change.
+
+    With --json, one line of JSON for each change: `changed`, the subsystems in MPD's terms, and `player`; or `lost`,
+    the reason. After a loss it waits for the player; `connection` is among the changes when it is back.
+    """
+    settings = load_config(config)
+    is_live = sys.stdout.isatty() and not as_json
+    view = TerminalView() if is_live else JsonView() if as_json else LineView()
+    try:
+        run(settings, view)
+    except KeyboardInterrupt:
+        pass
+    finally:
+        view.close()

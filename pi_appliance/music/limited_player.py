@@ -3,6 +3,7 @@
 Calls that are not defined here go to the player unchanged.
 """
 
+import json
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -13,12 +14,69 @@ from zoneinfo import ZoneInfo
 
 from pi_appliance.config.model import QuietHours, VolumePolicy
 from pi_appliance.errors import Refused, Unavailable
-from pi_appliance.music.model import AddResult, Capability, Entry, Page, PlayerState, QueuePosition, Source, TrackRating
+from pi_appliance.music.model import (
+    AddResult,
+    Capability,
+    Entry,
+    EntryType,
+    Page,
+    PlayerState,
+    QueuePosition,
+    Source,
+    Track,
+    TrackRating,
+)
 from pi_appliance.music.player import Player
-from pi_appliance.music.ratings import RatingStore
 from pi_appliance.scheduling import instants
 from pi_appliance.storage.database import Database, KeyValueStore
 from pi_appliance.system import clock
+
+
+class RatingStore:
+    """Track ratings in the table `track_ratings`."""
+
+    def __init__(self, database: Database) -> None:
+        self._writing, self._rows = database.writing, database.rows
+
+    def find_ratings(self, uris: Collection[str]) -> Mapping[str, TrackRating]:
+        """Return the ratings of those of `uris` that have one. Raises Unavailable."""
+        query = "SELECT * FROM track_ratings WHERE uri IN (SELECT value FROM json_each(?))"
+        rows = self._rows(query, (json.dumps(list(uris)),))
+        return {row["uri"]: TrackRating(rating=row["rating"], favourite=bool(row["favourite"])) for row in rows}
+
+    def save_rating(self, uri: str, rating: TrackRating) -> None:
+        """Replace the rating of the track `uri`; an empty rating deletes it.
+
+        Raises:
+            Refused: `uri` is not valid text, as a command line argument may be.
+            Unavailable: the database cannot be written.
+
+        """
+        try:
+            uri.encode()
+        except UnicodeEncodeError:
+            raise Refused(f"{uri!r} is not the address of a track") from None
+        with self._writing() as db:
+            if rating == TrackRating():
+                db.execute("DELETE FROM track_ratings WHERE uri = ?", (uri,))
+                return
+            db.execute(
+                "INSERT OR REPLACE INTO track_ratings (uri, rating, favourite) VALUES (?, ?, ?)",
+                (uri, rating.rating, int(rating.favourite)),
+            )
+
+    def list_favourites(self, start: int, count: int) -> Page[Entry]:
+        """Return `count` favourites from index `start` on, sorted by URI. Raises Unavailable."""
+        query = "SELECT uri FROM track_ratings WHERE favourite = 1 ORDER BY uri LIMIT ? OFFSET ?"
+        length = int(self._rows("SELECT count(*) FROM track_ratings WHERE favourite = 1", ())[0][0])
+        items = [_to_entry(row["uri"]) for row in self._rows(query, (count, start))]
+        return Page(items=items, start=start, length=length, has_more=start + len(items) < length)
+
+
+def _to_entry(uri: str) -> Entry:
+    track = Track(uri=uri)
+    return Entry(kind=EntryType.STREAM if "://" in uri else EntryType.TRACK, name=track.label, uri=uri, track=track)
+
 
 FULL_VOLUME = 100
 MUTE_KEY = "volume before the mute"  # in the key-value store

@@ -16,9 +16,17 @@ from pi_appliance.config.model import Radio
 from pi_appliance.config.units import format_duration
 from pi_appliance.errors import Refused, Uncertain
 from pi_appliance.music.hub import PlayerHub, Sleep, Subscription
-from pi_appliance.music.model import Capability, PlaybackState, PlayerState, QueuePosition, Source, Track, Uri
+from pi_appliance.music.model import (
+    Capability,
+    PlaybackState,
+    PlayerState,
+    QueuePosition,
+    Source,
+    Track,
+    Uri,
+    describe_source,
+)
 from pi_appliance.music.player import Player
-from pi_appliance.music.sources import describe_source
 from pi_appliance.system.clock import Backoff
 
 TRIES = 3  # before a fallback plays

@@ -1,25 +1,143 @@
-"""The music services of the daemon: player connection, volume limiter, radio watchdog, playback resumer."""
+"""Lower the volume to the limit whenever a knob or another program turns it up.
+
+A timer runs only if quiet hours are configured. While music plays it checks twice a minute, because the wall
+clock may be changed. Otherwise it sleeps until the limit changes.
+"""
 
 import asyncio
+import contextlib
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from datetime import datetime
 
 from pi_appliance.config.model import Config
-from pi_appliance.errors import ApplianceError, ConfigError, UnknownName
-from pi_appliance.music import sources
+from pi_appliance.errors import ApplianceError, ConfigError, Unavailable, UnknownName
+from pi_appliance.music import limited_player, model
 from pi_appliance.music.alarms.active import ActiveSessions
-from pi_appliance.music.hub import PlayerHub
-from pi_appliance.music.limited_player import PlayerPolicy
-from pi_appliance.music.model import Source
+from pi_appliance.music.hub import CONNECTION, PlayerHub, Sleep
+from pi_appliance.music.limited_player import MUTE_KEY, PlayerPolicy
+from pi_appliance.music.model import Capability, PlaybackState, PlayerState, Source
 from pi_appliance.music.reconnect import RadioWatchdog
 from pi_appliance.music.resume import PlaybackResumer
 from pi_appliance.music.stations.service import Stations, resolve_source
-from pi_appliance.music.volume_limiter import VolumeLimiter
 from pi_appliance.storage.history import Store
 from pi_appliance.system import clock
 
-_FAULT_DELAY = 60.0  # seconds before a service with an internal error is restarted
+POLL_INTERVAL = 30.0  # seconds, while music plays and quiet hours are configured
+FADE_SECONDS = 4.0  # duration of the fade at the start of quiet hours
+FADE_STEPS = 8
+BOOT_KEY = "start of the machine whose start volume is set"  # in the key-value store
+_ROUNDING = 3  # how much louder than requested a mixer with few steps may become
 _log = logging.getLogger(__name__)
+
+
+class VolumeLimiter:
+    """Keep the volume of `hub` within its policy. `boot` is the boot id of the machine."""
+
+    def __init__(self, hub: PlayerHub, *, boot: str, sleep: Sleep = asyncio.sleep) -> None:
+        self._hub, self._policy, self._boot, self._sleep = hub, hub.policy, boot, sleep
+        self._last_volume: int | None = None
+        self._was_muted, self._boot_unsaved = False, False
+        self._last_limit = limited_player.FULL_VOLUME
+        self._closest: tuple[int, int] = (0, 0)  # a limit and the closest volume that the mixer supports
+
+    async def run(self) -> None:
+        """Limit the volume until cancelled. Raises the player's errors."""
+        with self._hub.subscribe() as subscription:
+            names = await subscription.changes()
+            while True:
+                await self.check(names)
+                names = await subscription.changes_within(self._timeout(), self._sleep)
+
+    async def check(self, names: frozenset[str] = frozenset()) -> None:
+        """Lower the volume if it is too high. `names` are the changed subsystems."""
+        state = self._hub.state
+        if state is None:
+            return
+        if CONNECTION in names:
+            state = await self._apply_start_volume(state)
+        if self._was_muted and state.volume and Capability.MUTE not in await self._hub.raw_player().capabilities():
+            with contextlib.suppress(Unavailable):
+                self._policy.key_values.delete(MUTE_KEY)  # the user turned it up, which ends the mute
+        limit = self._policy.max_volume()
+        limit_fell, self._last_limit = limit < self._last_limit, limit
+        self._was_muted, self._last_volume = state.muted, state.volume
+        if self._is_too_loud(state, limit):
+            is_playing = state.playback is PlaybackState.PLAYING
+            await self._lower(limit, fade=limit_fell and is_playing and CONNECTION not in names)
+
+    async def _apply_start_volume(self, state: PlayerState) -> PlayerState:
+        """Lower a player that was just started to the start volume, unless it plays; return the new state."""
+        policy = self._policy.volume_policy
+        if policy is None or policy.start is None or state.volume is None or self._hub.uses_fallback:
+            return state
+        is_louder = self._last_volume is not None and state.volume > self._last_volume
+        was_restarted = self._is_first_since_boot() or is_louder
+        limit = min(policy.start, self._policy.max_volume())
+        if not was_restarted or state.volume <= limit or state.playback is PlaybackState.PLAYING:
+            return state
+        player = self._hub.raw_player()
+        now = await player.state()  # an alarm may have started and set the volume meanwhile
+        if now.playback is PlaybackState.PLAYING or (now.volume or 0) <= limit:
+            return now
+        _log.info("music: volume lowered at the start from=%d to=%d", state.volume, limit)
+        await player.set_volume(limit)
+        return await player.state()
+
+    def _is_first_since_boot(self) -> bool:
+        try:
+            is_first = self._policy.key_values.get(BOOT_KEY) != self._boot
+            if is_first:
+                self._policy.key_values.put(BOOT_KEY, self._boot)
+        except Unavailable as error:  # a database error must not make it loud
+            _log.warning("music: the start volume: %s", error)
+            is_first, self._boot_unsaved = not self._boot_unsaved, True
+        return is_first
+
+    def _is_too_loud(self, state: PlayerState, limit: int) -> bool:
+        if state.volume is None or state.volume <= limit:
+            return False
+        return self._closest[0] != limit or state.volume > self._closest[1]
+
+    async def _lower(self, limit: int, *, fade: bool) -> None:
+        player = self._hub.raw_player()
+        state = await player.state()
+        if state.volume is None or state.volume <= limit:
+            return
+        _log.info("music: volume lowered to the limit from=%d to=%d", state.volume, limit)
+        last = state.volume
+        for step in _fade_steps(last, limit) if fade else ():
+            await self._sleep(FADE_SECONDS / FADE_STEPS)
+            now = (await player.state()).volume
+            if now is None or now <= limit:
+                return  # the user turned it down meanwhile
+            if now > last + _ROUNDING:
+                break  # the user turned it up meanwhile
+            await player.set_volume(step)
+            last = step
+        await player.set_volume(limit)
+        self._closest = (limit, min((await player.state()).volume or 0, limit + _ROUNDING))
+
+    def _timeout(self) -> float | None:
+        """Return the seconds until the next check if no change is reported; `None`: not needed."""
+        state, policy = self._hub.state, self._policy
+        change = limited_player.next_limit_change(policy.volume_policy, now := policy.now(), policy.time_zone)
+        if state is None or state.volume is None or change is None:
+            return None
+        seconds = _seconds_until(change, now)
+        return min(POLL_INTERVAL, seconds) if state.playback is PlaybackState.PLAYING else seconds
+
+
+def _fade_steps(volume: int, limit: int) -> Sequence[int]:
+    """Return the volumes between `volume` and `limit`, descending."""
+    return [volume + round((limit - volume) * number / FADE_STEPS) for number in range(1, FADE_STEPS)]
+
+
+def _seconds_until(change: datetime, now: datetime) -> float:
+    return max(0.05, (change - now).total_seconds())
+
+
+_FAULT_DELAY = 60.0  # seconds before a service with an internal error is restarted
 
 
 def create_hub(config: Config, store: Store, secrets: Mapping[str, str]) -> PlayerHub:
@@ -59,7 +177,7 @@ def fallback_sources(config: Config) -> list[Source]:
         stations = ()
     for name in config.radio.fallback:
         try:
-            found.append(resolve_source(station_service, sources.parse_source(name, stations)))
+            found.append(resolve_source(station_service, model.parse_source(name, stations)))
         except (UnknownName, ValueError) as error:
             _log.warning("music: radio: fallback: %s", error)
     return found

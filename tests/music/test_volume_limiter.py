@@ -15,7 +15,7 @@ from pi_appliance.music.hub import PlayerHub
 from pi_appliance.music.limited_player import PlayerPolicy, apply_policy
 from pi_appliance.music.model import Capability, PlaybackState, QueuePosition, TrackRating, Uri
 from pi_appliance.music.player import Player
-from pi_appliance.music.volume_limiter import VolumeLimiter
+from pi_appliance.music.services import VolumeLimiter
 from pi_appliance.storage.history import Store
 from tests.fakes.driven_time import DrivenTime
 from tests.fakes.soft_player import SoftPlayer, soft_kind, soft_part

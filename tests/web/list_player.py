@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from typing import Any
 
 from pi_appliance.errors import Refused, Unavailable
-from pi_appliance.music import sources
+from pi_appliance.music import model
 from pi_appliance.music.model import (
     AddResult,
     Capability,
@@ -139,7 +139,7 @@ class ListPlayer(ListLibrary):
         self._lay([*old[:place], *new, *old[place:]])
         if play:
             await self.play(place)
-        return AddResult(name=sources.describe_source(source), position=place, count=len(new))
+        return AddResult(name=model.describe_source(source), position=place, count=len(new))
 
     async def move_track(self, id: int, to: int) -> None:  # noqa: A002 - MPD's word
         self.need(Capability.MOVE)

@@ -5,8 +5,7 @@ from typing import Any
 
 import pytest
 
-from pi_appliance.music.model import Capability, Mode, PlaybackState, ReplayGainMode, Track
-from pi_appliance.music.sources import FORMS
+from pi_appliance.music.model import FORMS, Capability, Mode, PlaybackState, ReplayGainMode, Track
 from tests.web.list_player import COLTRANE, ListMusic, ListPlayer
 from tests.web.served_appliance import World, configuration, served
 from tests.web.test_pages import STATIONS

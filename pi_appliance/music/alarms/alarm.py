@@ -6,7 +6,7 @@ from contextlib import ExitStack
 from dataclasses import replace
 
 from pi_appliance.errors import ApplianceError, ConfigError, Refused, Unavailable, Uncertain
-from pi_appliance.music import sources
+from pi_appliance.music import model
 from pi_appliance.music.alarms import chime, sounds
 from pi_appliance.music.alarms.options import Options
 from pi_appliance.music.alarms.playback import PlaybackMonitor, PlaybackStatus
@@ -92,7 +92,7 @@ class SourceList:
                 if not self._names[index].startswith(("http://", "https://", "playlist:", "album:")):
                     raise
                 stations = ()
-            return self._context.resolve_stream(sources.parse_source(self._names[index], stations))
+            return self._context.resolve_stream(model.parse_source(self._names[index], stations))
         if self._server is None:
             self._server = self._stack.enter_context(SoundServer(chime.wav(chime.chime()), "chime"))
             self._hosts = self._server.hosts
@@ -259,6 +259,9 @@ class AlarmSession(MusicSession):
             pass  # the monitor finds out whether it plays
         except ApplianceError as error:
             self._give_up_source(str(error))
+            return
+        except Exception as error:  # noqa: BLE001 - a bug in one source must not end the alarm
+            self._give_up_source(f"internal error: {type(error).__name__}: {error}")
             return
         self._owns_playback, self._monitor = True, PlaybackMonitor(self.now())
 

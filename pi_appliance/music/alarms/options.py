@@ -8,7 +8,7 @@ from typing import Annotated
 
 from pi_appliance.config.units import Names
 from pi_appliance.errors import UnknownName
-from pi_appliance.music import sources
+from pi_appliance.music import model
 from pi_appliance.scheduling import schedule
 
 TTS_PROGRAMS = ("espeak-ng", "pico2wave", "flite")
@@ -50,7 +50,7 @@ class Options:
     """The keys below `with:` of a music job."""
 
     action: Annotated[Action, "alarm, sleep, volume, stop or announce; the other keys belong to some of these actions"]
-    play: Annotated[Names | None, f"alarm: the sources, tried in this order until one plays: {sources.FORMS}"] = None
+    play: Annotated[Names | None, f"alarm: the sources, tried in this order until one plays: {model.FORMS}"] = None
     volume: Annotated[
         int | None, "alarm: the final volume, default 40; volume: the new volume; announce: its volume"
     ] = None
@@ -157,7 +157,7 @@ class Options:
 
 def _source_errors(text: str) -> list[str]:
     try:
-        sources.parse_source(text, ())
+        model.parse_source(text, ())
     except UnknownName:  # a station name: the stations file is not read here
         return []
     except ValueError as error:

@@ -13,9 +13,9 @@ from typing import Any
 from pi_appliance.config import loader, units
 from pi_appliance.config.model import Job
 from pi_appliance.errors import InvalidOption, Refused, UnknownName
-from pi_appliance.music import sources
 from pi_appliance.music.alarms.active import action_of
 from pi_appliance.music.alarms.session import parse_timestamp
+from pi_appliance.music.model import describe_text
 from pi_appliance.scheduling import instants
 from pi_appliance.scheduling.appliance import Appliance, Slot
 from pi_appliance.scheduling.schedule import Cron
@@ -219,7 +219,7 @@ def _next_ring(appliance: Appliance, job: Job, pause: Pause | None, now: datetim
 def describe(job: Job) -> str:
     """Describe the sources, volume and duration of an alarm."""
     options: Any = job.options
-    names = ", else ".join(sources.describe_text(each) for each in options.play or ())
+    names = ", else ".join(describe_text(each) for each in options.play or ())
     fade = f" in {units.format_duration(options.fade_time)}" if options.fade_time else ""
     duration = f", for {units.format_duration(options.duration)}" if options.duration else ""
     return f"{names}; up to volume {options.final_volume}{fade}{duration}"

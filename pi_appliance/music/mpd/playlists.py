@@ -3,7 +3,7 @@
 from collections.abc import Collection, Sequence
 
 from pi_appliance.errors import Refused, suggest
-from pi_appliance.music import sources
+from pi_appliance.music import model
 from pi_appliance.music.model import Entry, LibraryFilter, Page, Playlist, SavedPlaylist, Source, Track, Uri
 from pi_appliance.music.mpd import parsing
 from pi_appliance.music.mpd.connection import (
@@ -144,7 +144,7 @@ async def _require_match(mpd: MpdConnection, library_filter: LibraryFilter) -> N
     """Raise Refused if nothing matches: MPD would create an empty playlist without an error."""
     command, expression = parsing.song_search(library_filter)
     if not await mpd.command(command, expression, "window", "0:1"):
-        raise Refused(f"nothing in the library is {sources.describe_source(library_filter)}")
+        raise Refused(f"nothing in the library is {model.describe_source(library_filter)}")
 
 
 def _add_command(name: str, source: Uri) -> Command:

@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import PurePosixPath
 
 from pi_appliance.errors import Refused
-from pi_appliance.music import sources
+from pi_appliance.music import model
 from pi_appliance.music.model import AddResult, LibraryFilter, Queue, QueuePosition, SavedPlaylist, Source, Uri
 from pi_appliance.music.mpd import parsing
 from pi_appliance.music.mpd.connection import (
@@ -111,7 +111,7 @@ def _source_name(source: Source) -> str:
         case SavedPlaylist():
             return source.playlist
         case LibraryFilter():
-            return sources.describe_source(source)
+            return model.describe_source(source)
 
 
 async def _find_add_command(mpd: MpdConnection, source: Source) -> Command:
@@ -132,7 +132,7 @@ async def _find_add_command(mpd: MpdConnection, source: Source) -> Command:
         case LibraryFilter():
             find, expression = parsing.song_search(source)
             if not await mpd.command(find, expression, "window", "0:1"):
-                raise Refused(f"nothing in the library is {sources.describe_source(source)}")
+                raise Refused(f"nothing in the library is {model.describe_source(source)}")
             return (f"{find}add", expression)
 
 

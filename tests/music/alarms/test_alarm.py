@@ -317,6 +317,20 @@ def test_stations_that_cannot_be_read_do_not_silence_what_needs_none(tmp_path):
     assert room.run("alarm", play="Fip", fade="10s").details["source"] == "Fip"
 
 
+class BrokenStations(list[Station]):
+    def __iter__(self):
+        raise RuntimeError("a bug")
+
+
+def test_an_unexpected_exception_in_a_source_gives_way_to_the_built_in_sound(tmp_path):
+    room = Bedroom(tmp_path, stations=BrokenStations())
+    room.say(600, "stop")
+    result = room.run("alarm", play="Fip", fade="10s")
+    assert result.summary.startswith(
+        "the built-in sound: stopped on request (failed: Fip: internal error: RuntimeError"
+    )
+
+
 def test_quiet_hours_that_begin_in_the_fade_are_no_hand_and_when_they_end_it_rises_on(room):
     def quiet() -> None:
         room.player.most = 10

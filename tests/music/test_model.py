@@ -3,8 +3,16 @@
 import pytest
 
 from pi_appliance.errors import UnknownName
-from pi_appliance.music.model import LibraryFilter, SavedPlaylist, Source, Station, Uri
-from pi_appliance.music.sources import describe_source, describe_text, parse_source
+from pi_appliance.music.model import (
+    LibraryFilter,
+    SavedPlaylist,
+    Source,
+    Station,
+    Uri,
+    describe_source,
+    describe_text,
+    parse_source,
+)
 
 FIP = Station(name="FIP", url="http://radio.example/fip")
 
