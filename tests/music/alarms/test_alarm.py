@@ -318,6 +318,8 @@ def test_stations_that_cannot_be_read_do_not_silence_what_needs_none(tmp_path):
 
 
 class BrokenStations(list[Station]):
+    """Stations whose use is a bug."""
+
     def __iter__(self):
         raise RuntimeError("a bug")
 
