@@ -26,7 +26,7 @@ from tests.fakes.radio_server import RadioServer, on_air
 from tests.installation import Installation, is_running, wait_until
 from tests.test_daemon import up
 
-pytestmark = needs_mpd
+pytestmark = [needs_mpd, pytest.mark.slow]  # in virtual time: tests/music/alarms
 
 JOBS = """
 wake: {kind: music, with: {action: alarm, play: [PLAY], volume: 40, start-volume: 4, fade: 5s}}

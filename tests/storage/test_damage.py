@@ -323,18 +323,28 @@ def test_a_mending_that_was_cut_off_is_brought_to_its_end(state, cut):
 def test_mending_killed_at_any_moment_loses_nothing(state):
     path = state / "history.db"
     spoilt = path.read_bytes()[: -PAGE - 100]
-    code = (  # the alarm of the kernel kills it, however busy the machine is
-        "import signal, sys; from pathlib import Path; from pi_appliance.storage.backup import open_history;"
-        "signal.setitimer(signal.ITIMER_REAL, float(sys.argv[2])); store = open_history(Path(sys.argv[1]));"
-        "store.ensure_intact(); print('done', flush=True)"
+    code = (  # killed by a timer, or at one of the calls that open, rename or remove files
+        "import os, signal, sys; from pathlib import Path; from pi_appliance.storage.backup import open_history\n"
+        "calls = int(sys.argv[3])\n"
+        "def count(event, args):\n"
+        "    global calls\n"
+        "    calls -= event in ('open', 'os.rename', 'os.remove', 'sqlite3.connect')\n"
+        "    if calls == 0: os.kill(os.getpid(), signal.SIGKILL)\n"
+        "sys.addaudithook(count)\n"
+        "signal.setitimer(signal.ITIMER_REAL, float(sys.argv[2]))\n"
+        "store = open_history(Path(sys.argv[1])); store.ensure_intact(); print('done', flush=True)"
     )
     random, cut_off = Random(5), 0
-    for _ in range(15):
+    for number in range(15):
+        by_timer = number % 3 == 0
         for old in state.glob("history.*"):
             old.unlink()
         path.write_bytes(spoilt)
         mender = subprocess.run(
-            [sys.executable, "-c", code, str(state), str(random.uniform(0.001, 0.02))],
+            [
+                *(sys.executable, "-c", code, str(state)),
+                *((str(random.uniform(0.001, 0.02)), "0") if by_timer else ("0", str(10 + number))),
+            ],
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             text=True,

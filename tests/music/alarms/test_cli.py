@@ -140,8 +140,9 @@ def test_an_alarm_that_rings_hears_what_is_said(home):
     ],
 )
 def test_what_is_wrong_is_told_in_a_line(home, words, status, right):
-    assert right in home.run("music", *words).stderr
-    assert home.run("music", *words).returncode == status
+    returned, _, errors = home.call("music", *words)
+    assert right in errors
+    assert returned == status
     assert "asks" not in json.dumps(home.json("jobs", "history"))
 
 
