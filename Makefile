@@ -1,4 +1,4 @@
-# The five things one does daily.
+# Commands for daily use.
 .PHONY: run test check format all
 
 run: ## start the appliance from this clone

@@ -1,9 +1,9 @@
 #!/bin/sh
-# Installs this clone as a service of the machine, or brings an installed one up to date. Doing it twice changes nothing.
-# What is put where, and how it is taken away again: docs/operating.md
+# Installs this clone as a service, or updates an installed one. A second run changes nothing.
+# The files and how to remove them: docs/operating.md
 set -eu
 clone=$(dirname -- "$(dirname -- "$(readlink -f -- "$0")")")
-# Nothing of the caller's own: the service must be able to run whatever Python is found.
+# No programs of the caller: the service must be able to run the Python that is found.
 PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 export PATH
 umask 022 # the service is another user, and must read what is installed
@@ -13,10 +13,10 @@ umask 022 # the service is another user, and must read what is installed
 usage() {
     cat <<'TEXT'
 Usage: deploy/install.sh [--dry-run] [--yes] [--prefix ROOT]
-  --dry-run      say every step, do none
+  --dry-run      show every step, change nothing
   --yes          do not ask
-  --prefix ROOT  lay everything below ROOT, for the image of another machine: no user, no service, no cron entries
-Exit status: 0 it is installed (or was), 1 it is not, and what was there before still runs; with --dry-run
+  --prefix ROOT  install below ROOT, for the image of another machine: no user, no service, no cron entries
+Exit status: 0 it is installed, 1 it is not, and the previous release still runs; with --dry-run
              0 it would be installed, 1 it would be refused; 2 wrong use
 TEXT
 }
@@ -25,13 +25,13 @@ read_options "$@"
 changes=0
 refusal=
 
-# What stands against installing. A dry run goes on, and says it at its end.
+# refuse REASON: a dry run continues and prints the reason at its end.
 refuse() {
     [ -n "$dry" ] || die "$1"
     refusal=$1
 }
 
-# step WORDS… -- COMMAND…: say what is done and do it; in a dry run only say it.
+# step WORDS… -- COMMAND…: print WORDS and run COMMAND; a dry run only prints.
 step() {
     words=
     while [ "$1" != -- ]; do
@@ -48,7 +48,7 @@ step() {
     fi
 }
 
-# place SOURCE TARGET MODE: a file of ours that nobody edits, whole or not at all.
+# place SOURCE TARGET MODE: write a file of ours atomically.
 place() {
     cmp -s "$1" "$root$2" || step "write $root$2" -- put_file "$@"
 }
@@ -92,14 +92,14 @@ name_release() {
     release=$version-$what
 }
 
-# Built where it stays, since an environment cannot be moved; it counts only once .whole is there.
+# Built in its final folder, because an environment cannot be moved. It is complete when .whole exists.
 build_release() {
     folder=$root$home/releases/$release
     work=$drafts/sources
     rm -rf "$folder"
     mkdir -p "$root$home/releases" "$work"
     (cd "$clone" && sources | tr '\n' '\0' | xargs -0 cp --parents -t "$work")
-    # What this clone has compiled of these very kernels (their names bear a stamp of it) is not compiled once more.
+    # Kernels that this clone has compiled are reused. Their names contain a hash of the source.
     (cd "$clone" && find pi_appliance/puzzles -name '*.so' -exec cp --parents -t "$work" {} +)
     ln -s ../config "$work/pi_appliance/starter"
     ln -s ../systemd "$work/pi_appliance/units"
@@ -108,7 +108,7 @@ build_release() {
         with_pip "$folder" "$work" || die "the release could not be built, see above. $online"
         say "$without_extras"
     }
-    if [ -n "$root" ]; then # what is below ROOT now will be below / then
+    if [ -n "$root" ]; then # on the other machine, ROOT is /
         grep -rlIF "$root$home" "$folder/bin" "$folder/pyvenv.cfg" | while IFS= read -r file; do
             sed -i "s|$root$home|$home|g" "$file"
         done
@@ -127,7 +127,7 @@ link_command() {
     mv -T "$root$command.new" "$root$command"
 }
 
-# Keep the release that is in use, and the one before it.
+# Delete all releases but the active one and the one before it.
 prune() {
     keep=$previous
     if [ -z "$keep" ] || [ "$keep" = "$release" ]; then
@@ -151,7 +151,7 @@ prune() {
 
 # --- the configuration ----------------------------------------------------------------------------------------------
 
-# A file that still is what an install wrote is brought up to date; an edited one stays, the new one goes beside it.
+# Update files that nobody edited. For an edited file, save the new version beside it as NAME.new.
 configure() {
     (cd "$clone/config" && find . -type f ! -name secrets.env ! -name '*.py[co]' | LC_ALL=C sort) >"$list"
     while IFS= read -r name; do
@@ -188,9 +188,9 @@ keep_to_the_user() {
 
 # --- the service ----------------------------------------------------------------------------------------------------
 
-# Sticks that are in already come to udev once more.
-watch_sticks() {
-    systemctl start pi-appliance-usb.path pi-appliance-usb.service || say "sticks are not watched: systemctl status pi-appliance-usb"
+# Also report USB drives to udev that are already plugged in.
+watch_usb_drives() {
+    systemctl start pi-appliance-usb.path pi-appliance-usb.service || say "USB drives are not watched: systemctl status pi-appliance-usb"
     command -v udevadm >/dev/null 2>&1 || return 0
     udevadm control --reload && udevadm trigger --action=change --subsystem-match=block || true
 }
@@ -198,9 +198,9 @@ watch_sticks() {
 start_service() {
     systemctl daemon-reload
     systemctl enable --quiet pi-appliance.service pi-appliance-usb.service pi-appliance-usb.path
-    watch_sticks
-    systemctl reset-failed pi-appliance.service 2>/dev/null || true # how often an older one fell over is no matter now
-    # Type=notify: this waits until the daemon says that it is ready, or is not going to be.
+    watch_usb_drives
+    systemctl reset-failed pi-appliance.service 2>/dev/null || true # forget crashes of the previous release
+    # Type=notify: this waits until the daemon is ready or has failed.
     systemctl restart pi-appliance.service 2>/dev/null && systemctl is-active --quiet pi-appliance.service && return
     journalctl --sync
     journalctl --no-pager --output cat --lines 10 --unit pi-appliance.service >&2
@@ -209,7 +209,7 @@ start_service() {
         die "it does not start, see above; put that right and install again, or take it away with deploy/uninstall.sh"
     }
     switch_to "$previous"
-    rm -rf "$root$home/releases/$release" # or it would stand for the release before, the next time
+    rm -rf "$root$home/releases/$release" # or the next install would take it for the previous release
     systemctl restart pi-appliance.service 2>/dev/null ||
         die "neither the new release nor $previous starts, see above: systemctl status pi-appliance"
     die "the new release does not start, see above; $previous runs again"
@@ -223,7 +223,7 @@ write_cron_entries() {
     cron_entries install || die "the service runs, but jobs that run by cron have no entries yet; see above"
 }
 
-# --- all of it ------------------------------------------------------------------------------------------------------
+# --- all steps -----------------------------------------------------------------------------------------------------
 
 if [ -z "$root" ]; then
     [ -d /run/systemd/system ] || refuse "systemd does not run this machine; start deploy/run.sh instead"

@@ -1,9 +1,9 @@
-# What the scripts of this folder share. POSIX sh; sourced, never run. The script that sources it has set `clone`.
+# Functions shared by the scripts of this folder. POSIX sh, sourced. The calling script sets `clone`.
 # shellcheck disable=SC2154
 
-unset PYTHONPATH PYTHONHOME # of the caller: what is installed must stand on its own
+unset PYTHONPATH PYTHONHOME # the installation must not depend on the caller's variables
 
-# The last line after all that pip says when it fails, which is most often for this.
+# Printed after the output of a failed pip: the most frequent reason.
 online="Is this machine online? Try: ping -c 1 debian.org; when that answers, run this again"
 
 say() {
@@ -15,12 +15,12 @@ die() {
     exit 1
 }
 
-# A Python that really starts (a shim may not), is new enough, and can make environments with pip in them.
+# Whether a Python starts (a shim may not), is new enough, and can create environments with pip.
 usable_python() {
     "$1" -c 'import sys, ensurepip, venv; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1
 }
 
-# Print the first usable Python: $PYTHON and nothing else if it is set.
+# Print the first usable Python. If $PYTHON is set, try only that one.
 find_python() {
     for candidate in ${PYTHON:+"$PYTHON"} python3.13 python3.12 python3.11 python3; do
         if usable_python "$candidate"; then
@@ -32,7 +32,7 @@ find_python() {
     return 1
 }
 
-# Say which Python is here, why it does not do, and what to do about it.
+# Print which Python is installed, why it is not suitable, and how to fix it.
 why_no_python() {
     for candidate in python3.13 python3.12 python3.11 python3; do
         found=$("$candidate" -c 'import sys; print(sys.version.split()[0])' 2>/dev/null) || continue
@@ -52,7 +52,7 @@ can_install() {
     [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1
 }
 
-# Print which of the Debian packages named are not installed. Prints nothing where there is no Debian.
+# Print which of the given Debian packages are not installed. Prints nothing on other systems.
 missing_packages() {
     command -v dpkg-query >/dev/null 2>&1 || return 0
     for package in "$@"; do
@@ -63,7 +63,7 @@ missing_packages() {
     done
 }
 
-# Install the Debian packages named. The package lists are fetched only where the ones at hand do not do.
+# Install the given Debian packages. Update the package lists only if the first attempt fails.
 install_packages() {
     say "installing $*"
     DEBIAN_FRONTEND=noninteractive
@@ -72,10 +72,10 @@ install_packages() {
     apt-get update -qq && apt-get install -qq -y --no-install-recommends "$@" >/dev/null
 }
 
-# Set `python` to a usable Python, which root gets installed. Others are told what to install.
+# Set `python` to a usable Python. As root install it, else print what to install.
 need_python() {
     python=$(find_python) && return
-    [ -z "${PYTHON:-}" ] || die "$PYTHON is no Python 3.11 or newer that can make environments; unset PYTHON or name another"
+    [ -z "${PYTHON:-}" ] || die "$PYTHON is not a Python 3.11 or newer that can create environments; unset PYTHON or name another"
     if can_install; then
         install_packages python3 python3-venv || true
         python=$(find_python) && return
@@ -83,7 +83,7 @@ need_python() {
     die "$(why_no_python)"
 }
 
-# What an environment is made of: if any of it changes, the environment is made anew.
+# The interpreter of an environment. If it changes, the environment is created again.
 environment_identity() {
     "$1/bin/python" -c 'import sys; print(sys.version.split()[0], sys.base_prefix, sys.prefix)' 2>/dev/null
 }
@@ -93,14 +93,14 @@ python_of_environment_is() {
         "$("$2" -c 'import sys; print(sys.version, sys.base_prefix)' 2>/dev/null)" ]
 }
 
-# What not everybody needs, and not every machine has a wheel for.
+# Optional dependencies. Some machines have no wheel for them.
 extras='[discovery,mastodon,pictures]'
 without_extras="posts on Mastodon, pictures of puzzles, and being found by phones are left out, see above; all else works"
 
-# What compiles the kernels of the puzzles, as Debian packages. Raspberry Pi OS Lite has all but the last.
+# Debian packages that compile the kernels of the puzzles. Raspberry Pi OS Lite lacks only the last.
 compiler='gcc libc6-dev python3-dev'
 
-# Install what compiles the kernels, where it is missing and we may; nothing depends on it but speed.
+# Install the compiler if it is missing and we are root. Only speed depends on it.
 want_compiler() {
     [ "${PI_APPLIANCE_PLAIN:-}" != 1 ] || return 0
     # shellcheck disable=SC2046,SC2086 # lists of words
@@ -110,7 +110,7 @@ want_compiler() {
     fi
 }
 
-# with_pip ENVIRONMENT WORD…: have pip install WORDs there. What it says of the kernels is said, the rest is not.
+# with_pip ENVIRONMENT WORD…: install WORDs there with pip. Print only its message about the kernels.
 with_pip() {
     into=$1 pip_log=$(mktemp) installed=0
     shift
@@ -122,7 +122,7 @@ with_pip() {
     return "$installed"
 }
 
-# Print what decides how the Python $1 has the kernels compiled: whether they are to be, by what, and all that is in them.
+# Print everything that decides how the Python $1 compiles the kernels: options, compiler, sources.
 kernels_identity() {
     printf '%s %s ' "${PI_APPLIANCE_PLAIN:-}" "$(command -v "${CC:-gcc}")"
     "$1" -c 'import os, sysconfig; print(os.path.exists(sysconfig.get_path("include") + "/Python.h"))'
@@ -132,10 +132,10 @@ kernels_identity() {
     cat "$clone/pi_appliance/puzzles/kernels.py" "$clone/setup.py"
 }
 
-# need_environment FOLDER EXTRAS [MORE]: have this clone installed, editable, in the environment FOLDER, with EXTRAS, and
-# with MORE where that can be had.
-# A stamp is written when all is done and taken away before anything changes, so half an environment is never trusted.
-# Where only the kernels of the puzzles have changed, they alone are made again, and it goes on without if that fails.
+# need_environment FOLDER EXTRAS [MORE]: install this clone, editable, into the environment FOLDER with EXTRAS, and
+# with MORE if possible.
+# A stamp file marks a complete environment. It is deleted before a change, so an incomplete one is never used.
+# If only the kernels of the puzzles changed, only they are compiled again. A failure there is not an error.
 need_environment() {
     environment=$1 stamp=$1/.pi-appliance wanted=$(printf '%s' "$2${3:-}" | cat - "$clone/pyproject.toml" | sha256sum)
     exec 9<"$clone"
@@ -161,7 +161,7 @@ need_environment() {
         want_compiler
         kernels=$(kernels_identity "$environment/bin/python" | sha256sum)
         rm -f "$stamp"
-        # MORE at once where it can be had: each call makes the package anew.
+        # MORE in the same call if possible, because each call builds the package again.
         if [ -z "${3:-}" ] || ! with_pip "$environment" --editable "$clone$3"; then
             with_pip "$environment" --editable "$clone$2" || die "the installation did not end well, see above. $online"
             [ -z "${3:-}" ] || say "$without_extras"

@@ -1,19 +1,19 @@
-# Where an installed appliance lies, and the options that installing and uninstalling share. POSIX sh; sourced.
+# The paths of an installed appliance, and the options shared by install.sh and uninstall.sh. POSIX sh, sourced.
 # shellcheck disable=SC2034 # used by the scripts that source this
 
 user=pi-appliance
-home=/opt/pi-appliance # releases/, current and the manifest: made and removed by the scripts alone
+home=/opt/pi-appliance # releases/, current and the manifest; only the scripts write here
 etc=/etc/pi-appliance
 state=/var/lib/pi-appliance
 unit=/etc/systemd/system/pi-appliance.service
 failure_unit=/etc/systemd/system/pi-appliance-failure@.service
-usb_units='pi-appliance-usb@.service pi-appliance-usb.service pi-appliance-usb.path' # all beside the unit
+usb_units='pi-appliance-usb@.service pi-appliance-usb.service pi-appliance-usb.path' # in the folder of the unit
 usb_rule=/etc/udev/rules.d/85-pi-appliance-usb.rules
-usb_state=/var/lib/pi-appliance-usb # which stick has which name
+usb_state=/var/lib/pi-appliance-usb # the names of USB drives
 command=/usr/local/bin/pi-appliance
 cron=/etc/cron.d/pi-appliance
 manifest=$home/manifest
-defaults=$etc/.defaults # what each file of the configuration was when an install wrote it
+defaults=$etc/.defaults # hashes of the configuration files as installed
 
 wrong_use() {
     say "$1" >&2

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Starts the appliance from this clone, in the foreground: deploy/run.sh [options of "pi-appliance up"]
 # The configuration is config/appliance.yaml of this clone, unless --config or $PI_APPLIANCE_CONFIG names another.
-# Makes what is missing first (an environment in .venv; as root also packages), and is quiet when nothing is.
+# First it creates the environment .venv if needed, and as root installs missing packages.
 set -eu
 clone=$(dirname -- "$(dirname -- "$(readlink -f -- "$0")")")
 . "$clone/deploy/lib.sh"

@@ -5,7 +5,7 @@ set -eu
 clone=$(dirname -- "$(dirname -- "$(readlink -f -- "$0")")")
 PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin # a plain "su" leaves them out; useradd and cron are there
 export PATH
-unset PYTHONDONTWRITEBYTECODE # or each of some thousand processes would compile what it reads once more
+unset PYTHONDONTWRITEBYTECODE # or each of some thousand processes would compile its modules again
 . "$clone/deploy/lib.sh"
 
 selection="not slow and not faults"
@@ -22,7 +22,7 @@ Usage: deploy/test.sh [--all] [options of pytest]
   --all also runs the tests marked `slow` and `faults`: kill campaigns, full disks, long searches.
   PI_APPLIANCE_BOTH=1 runs the tests of puzzles a second time, on plain Python.
   Words after it go to pytest: deploy/test.sh -x tests/cli
-Exit status: 0 all is well, 1 something is not
+Exit status: 0 all checks passed, 1 some failed
 TEXT
         exit 0
         ;;
@@ -44,10 +44,10 @@ failed=
 "$bin/ruff" check . || failed="$failed rules"
 "$bin/mypy" || failed="$failed types"
 "$bin/python" -m pytest --numprocesses auto --maxprocesses 4 -m "$selection" "$@" || failed="$failed tests"
-# Each kernel is compared in its two ways above; here all tests of the puzzles run on plain Python, which takes minutes.
+# The tests above compare compiled and plain kernels; this runs all puzzle tests on plain Python (minutes).
 if [ "${PI_APPLIANCE_BOTH:-}" = 1 ]; then
     PI_APPLIANCE_PLAIN=1 "$bin/python" -m pytest --numprocesses auto --maxprocesses 4 tests/puzzles ||
         failed="$failed plain-puzzles"
 fi
-[ -z "$failed" ] || die "not well:$failed"
-say "all well"
+[ -z "$failed" ] || die "failed:$failed"
+say "all checks passed"

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Takes an installed appliance away. The configuration and the state stay, unless --purge takes them too.
+# Removes an installed appliance. Configuration and state stay, unless --purge removes them too.
 set -eu
 clone=$(dirname -- "$(dirname -- "$(readlink -f -- "$0")")")
 . "$clone/deploy/lib.sh"
@@ -8,10 +8,10 @@ clone=$(dirname -- "$(dirname -- "$(readlink -f -- "$0")")")
 usage() {
     cat <<'TEXT'
 Usage: deploy/uninstall.sh [--purge] [--dry-run] [--yes] [--prefix ROOT]
-  --purge        the configuration, the secrets, the history and the user too
-  --dry-run      say every step, do none
+  --purge        also remove the configuration, the secrets, the history and the user
+  --dry-run      show every step, change nothing
   --yes          do not ask
-  --prefix ROOT  take away what was laid below ROOT
+  --prefix ROOT  remove an installation below ROOT
 Exit status: 0 nothing of it is left, 1 something is, 2 wrong use
 TEXT
 }
@@ -39,7 +39,7 @@ if [ -z "$root" ]; then
     if [ -z "$dry" ] && [ -e "$unit" ] && [ -d /run/systemd/system ]; then
         systemctl disable --quiet --now pi-appliance.service
         systemctl disable --quiet --now pi-appliance-usb.path pi-appliance-usb.service 2>/dev/null || true
-        systemctl stop 'pi-appliance-usb@*.service' # unmounts the sticks
+        systemctl stop 'pi-appliance-usb@*.service' # unmounts the drives
     fi
 fi
 

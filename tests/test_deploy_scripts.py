@@ -288,7 +288,7 @@ def test_one_check_that_fails_is_named_after_all_have_had_their_say(tmp_path: Pa
     made_environment(clone / ".venv-test", "[test]", **said)
     ended = sh(clone / "deploy" / "test.sh", status=1, **path)
     assert ended.stdout.splitlines() == ["ruff spoke", "ruff spoke", "mypy spoke", "python spoke"]
-    assert ended.stderr == f"pi-appliance: not well: {named}\n"
+    assert ended.stderr == f"pi-appliance: failed: {named}\n"
 
 
 def test_what_not_every_machine_can_have_is_tried_first_and_done_without(tmp_path: Path) -> None:
