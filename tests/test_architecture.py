@@ -141,7 +141,7 @@ LIBRARIES = {
     "pysat": {"puzzles.sudoku.sat"},
     "segno": {"qr_code"},
     "sqlite3": {"storage.backup", "storage.database"},
-    "tweepy": {"posting.networks.x"},
+    "tweepy": {"posting.networks._x_client"},
     "wcwidth": {"posting.x_text"},
     "yaml": {"config.binding"},
     "zeroconf": {"mdns"},

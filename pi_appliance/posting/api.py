@@ -15,8 +15,7 @@ from pi_appliance.config.secrets import of_network, secret_names
 from pi_appliance.errors import Unavailable
 from pi_appliance.operations import Values
 from pi_appliance.posting import connect
-from pi_appliance.posting.interface import PostLimits
-from pi_appliance.posting.model import OWNER_DECISIONS, PostState, record_json
+from pi_appliance.posting.model import OWNER_DECISIONS, PostLimits, PostState, record_json
 from pi_appliance.posting.preview import MonthlyForecast, PostPreview, UpcomingPost, month_json, month_spends
 from pi_appliance.posting.store import PostDatabase
 from pi_appliance.posting.tweet_job import TWEET_KIND

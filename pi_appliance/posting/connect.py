@@ -1,18 +1,24 @@
 """Connect a network with its secrets, and keep the secrets out of errors and logs."""
 
 import contextlib
+import hashlib
 import logging
 import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from pi_appliance import plugins
+from pi_appliance.config import secrets
 from pi_appliance.config.model import Config, NetworkDirs, PluginConfig
-from pi_appliance.config.secrets import SHORTEST, Redactor, missing
+from pi_appliance.config.secrets import SHORTEST, Redactor, missing, secret_names
 from pi_appliance.errors import Refused, UnknownName
-from pi_appliance.posting.interface import Network, PostLimits
-from pi_appliance.posting.model import Post, SentPost
+from pi_appliance.jobs.context import JobContext
+from pi_appliance.jobs.reports import latest_report
+from pi_appliance.posting.model import Network, Post, PostLimits, PostStore, SentPost
+from pi_appliance.posting.store import PostDatabase
+from pi_appliance.storage.model import Report
 
 
 def network_config(config: Config, name: str) -> PluginConfig:
@@ -126,3 +132,43 @@ def _error_chain(error: BaseException | None) -> Iterable[BaseException]:
         visited.add(id(error))
         yield error
         error = error.__cause__ or error.__context__
+
+
+class PostingContext(JobContext):
+    """The context of a run that may post."""
+
+    @cached_property
+    def posts(self) -> PostStore:
+        """The posts of this job."""
+        installation = hashlib.sha256(b"installation" + self.parameters.secret).hexdigest()[:8]
+        return PostDatabase(self.store).for_job(self.job, self.run_id, self.clock, installation)
+
+    def limits(self, name: str) -> PostLimits:
+        """Return the limits and prices of the network `name`, without connecting. Raises UnknownName."""
+        return post_limits(self.config, name)
+
+    def network(self, name: str) -> Network:
+        """Connect the network `name`.
+
+        Raises:
+            UnknownName: There is no such network.
+            Refused: Secrets are missing; the message names them.
+
+        """
+        keys = secrets.load(self.config.path, self.parameters.environment, secret_names(self.config))
+        return connect(self.config, name, keys)
+
+    def latest_report(self, job: str, *, picture: bool = False) -> Report | None:
+        """Return the report of the last successful run of `job`, with its picture if requested.
+
+        Returns:
+            The report, or None if no run has succeeded.
+
+        Raises:
+            UnknownName: There is no such job.
+            Refused: The library that draws pictures is not installed.
+
+        """
+        if job not in self.config.jobs:
+            raise UnknownName("job", job, tuple(self.config.jobs))
+        return latest_report(self.config, self.store, job, picture=picture)

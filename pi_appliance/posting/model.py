@@ -1,10 +1,11 @@
-"""Data classes of posting: a post, its state on a network, and the lines a job has used."""
+"""Protocols of posting: a network, its limits, a prompt for logins, and the store of posts of a job."""
 
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from decimal import Decimal
 from enum import StrEnum
-from typing import Any
+from typing import Any, Protocol
 
 from pi_appliance.storage import model
 from pi_appliance.storage.model import Picture
@@ -111,3 +112,142 @@ def record_json(record: PostRecord) -> dict[str, Any]:
         "cost": str(record.cost),
         "run": record.run,
     }
+
+
+class PostLimits(Protocol):
+    """Limits and prices of a network, known without a request to it."""
+
+    @property
+    def max_length(self) -> int:
+        """Maximum length of a text, in the units of `text_length`."""
+
+    @property
+    def lookup_price(self) -> Decimal:
+        """Price of one search among the account's posts, in US dollars."""
+
+    @property
+    def monthly_cap(self) -> Decimal | None:
+        """Maximum to spend in a calendar month, in US dollars."""
+
+    def text_length(self, text: str) -> int:
+        """Return the length of `text` as the network counts it."""
+
+    def rejection_reason(self, post: Post) -> str:
+        """Return why the network would reject `post`, such as "281 of 280"; empty if it would not."""
+
+    def post_price(self, post: Post) -> Decimal:
+        """Return the price of `post` in US dollars."""
+
+
+class Network(Protocol):
+    """A social network account.
+
+    A module in `posting/networks/` offers `Options`, `required_secrets`, `post_limits`, `connect`
+    and, if it needs secrets, `login`.
+    """
+
+    @property
+    def limits(self) -> PostLimits:
+        """Limits of the network. Raises Unavailable if it has to be asked and does not answer."""
+
+    @property
+    def idempotent(self) -> bool:
+        """Whether sending a post again with the same key never creates a second post."""
+
+    def post(self, post: Post, *, key: str, thread: Sequence[SentPost] = ()) -> SentPost:
+        """Send `post` once.
+
+        Args:
+            post: The text and its pictures.
+            key: The same for every attempt at one post. The part after " @" identifies this appliance.
+            thread: The earlier parts of the thread, first part first.
+
+        Raises:
+            Unavailable: The post was certainly not sent.
+            Uncertain: The post may have been sent.
+            Refused: The network rejected it.
+            Duplicate: The network rejected it because the account has the post already.
+
+        """
+
+    def find_post(self, post: Post, *, key: str, known_ids: Collection[str], since_id: str = "") -> SentPost | None:
+        """Search the account for `post`, which may have been sent with `key`.
+
+        Args:
+            post: The post to find.
+            key: The key it was sent with.
+            known_ids: Ids of posts that are accounted for, and therefore not the one searched.
+            since_id: Id of a post that is older than `post`. Only newer posts are searched. Without it,
+                the search covers the newest 20 posts, and goes back to the first known one.
+
+        Raises:
+            Unavailable: The network cannot be asked now.
+            Refused: The account may not be read.
+
+        """
+
+    def whoami(self) -> str:
+        """Check the secrets without posting, and return the name of the account. Raises as `post` does."""
+
+
+class Prompt(Protocol):
+    """The owner at a terminal."""
+
+    def show(self, text: str) -> None:
+        """Show `text`."""
+
+    def ask(self, question: str, *, secret: bool = False) -> str:
+        """Return the answer to `question`, stripped. A `secret` answer is not shown while it is typed."""
+
+
+class PostStore(Protocol):
+    """The posts of one job. Every change is on the disk before the method returns."""
+
+    installation: str
+    """Identifies this appliance among others that post to the same account."""
+
+    def posts_for_slot(self, slot: str) -> list[PostRecord]:
+        """Return the posts of `slot`, ordered by network and part."""
+
+    def pending_posts(self) -> list[PostRecord]:
+        """Return the posts that still have to be sent or searched, of any slot, oldest first."""
+
+    def create_posts(
+        self, slot: str, posts: Mapping[str, Sequence[Post]], *, expires_at: datetime, line: str = ""
+    ) -> list[PostRecord]:
+        """Record in one transaction the posts of `slot` for each network, and that `line` is used."""
+
+    def thread_of(self, record: PostRecord) -> list[PostRecord]:
+        """Return every part of the thread of `record`, first part first."""
+
+    def load_post(self, record: PostRecord) -> Post:
+        """Return the post of `record` with its pictures."""
+
+    def update_state(
+        self,
+        record: PostRecord,
+        state: PostState,
+        reason: str = "",
+        *,
+        remote: SentPost | None = None,
+        cost: Decimal = Decimal(0),
+        delay: timedelta = timedelta(0),
+    ) -> PostRecord:
+        """Set the state of `record`, add `cost`, and schedule the next attempt after `delay`.
+
+        Returns:
+            The changed record.
+
+        """
+
+    def add_cost(self, record: PostRecord, cost: Decimal) -> None:
+        """Add `cost` to the spending of the month without changing `record`."""
+
+    def known_posts(self, network: str) -> Mapping[str, str]:
+        """Return the newest posts on `network` that are accounted for, of all jobs: text by id."""
+
+    def month_spend(self, network: str) -> Decimal:
+        """Return the spending on `network` in this calendar month, by all jobs."""
+
+    def used_lines(self) -> UsedLines:
+        """Return the lines that the job has used."""

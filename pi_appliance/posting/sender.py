@@ -18,9 +18,18 @@ from typing import TYPE_CHECKING
 
 from pi_appliance.config import units
 from pi_appliance.errors import ApplianceError, Duplicate, Refused, Unavailable, Uncertain
-from pi_appliance.posting.context import PostingContext
-from pi_appliance.posting.interface import Network, PostLimits, PostStore
-from pi_appliance.posting.model import FAILED_STATES, PENDING_STATES, Post, PostRecord, PostState, SentPost
+from pi_appliance.posting.connect import PostingContext
+from pi_appliance.posting.model import (
+    FAILED_STATES,
+    PENDING_STATES,
+    Network,
+    Post,
+    PostLimits,
+    PostRecord,
+    PostState,
+    PostStore,
+    SentPost,
+)
 from pi_appliance.posting.networks import CHECK_ACCOUNT
 from pi_appliance.posting.store import PostDatabase
 from pi_appliance.scheduling.appliance import Appliance
@@ -197,7 +206,7 @@ class PostSender:
         with contextlib.suppress(ApplianceError):  # it is there; only its address stays unknown
             found = self._find_post(network, record, known)
         reason = "no answer came; the network reported it as a duplicate at the next attempt"
-        remote = found or SentPost(f"there {record.id}", "")
+        remote = found or SentPost(f"duplicate {record.id}", "")
         return self._store.update_state(record, PostState.SENT, reason, remote=remote)
 
     def _find_post(self, network: Network, record: PostRecord, known: Mapping[str, str]) -> SentPost | None:

@@ -35,10 +35,10 @@ _PLAIN_COLUMNS = (
     "since_id",
 )
 _TIME_COLUMNS = ("created_at", "expires_at", "next_attempt_at")
-# Ids that this module made up ("told 7", "there 7") are unknown to the network.
+# The ids "resolved 7" and "duplicate 7" are made up, so the network does not know them.
 _NEWEST_REMOTE_ID = (
     "SELECT remote_id FROM posts WHERE network = ? AND remote_id IS NOT NULL"
-    " AND remote_id NOT GLOB 'told *' AND remote_id NOT GLOB 'there *' ORDER BY id DESC LIMIT 1"
+    " AND remote_id NOT GLOB 'resolved *' AND remote_id NOT GLOB 'duplicate *' ORDER BY id DESC LIMIT 1"
 )
 _DELETE_BATCH = 50  # rows
 
@@ -144,7 +144,7 @@ class PostDatabase:
                 uncertain = db.execute(query, (PostState.UNCERTAIN,)).fetchall()
                 raise UnknownName("uncertain post", str(number), [str(each["id"]) for each in uncertain])
             record = record_from_row(row)
-            remote = SentPost(f"told {number}", link) if state is PostState.SENT else None
+            remote = SentPost(f"resolved {number}", link) if state is PostState.SENT else None
             expires_at = max(record.expires_at, now + (record.expires_at - record.created_at))
             db.execute(
                 "UPDATE posts SET expires_at = ?, next_attempt_at = ? WHERE id = ?",

@@ -10,10 +10,9 @@ from typing import Annotated
 from pi_appliance.config.units import Names
 from pi_appliance.errors import Refused
 from pi_appliance.posting import lines, store
-from pi_appliance.posting.context import PostingContext
-from pi_appliance.posting.interface import PostLimits
+from pi_appliance.posting.connect import PostingContext
 from pi_appliance.posting.lines import LineOrder, PostLine, line_fingerprint, pick_line
-from pi_appliance.posting.model import Post
+from pi_appliance.posting.model import Post, PostLimits
 from pi_appliance.posting.sender import RunPoster
 from pi_appliance.storage.model import Picture, Report, Result
 

@@ -16,8 +16,8 @@ from pi_appliance.jobs.reports import ReportSet
 from pi_appliance.music.context import MusicContext
 from pi_appliance.music.model import Source, Station
 from pi_appliance.music.player import Player
-from pi_appliance.posting.context import PostingContext
-from pi_appliance.posting.interface import Network, PostLimits, PostStore
+from pi_appliance.posting.connect import PostingContext
+from pi_appliance.posting.model import Network, PostLimits, PostStore
 from pi_appliance.posting.store import PostDatabase
 from pi_appliance.puzzles.puzzle_job import PuzzleContext
 from pi_appliance.puzzles.runtime import SearchRuntime

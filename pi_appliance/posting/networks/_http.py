@@ -63,12 +63,12 @@ def silence_library_logs() -> None:
 class TransportError(Exception):
     """There was no complete response.
 
-    `sent` is False if the server certainly did not receive the request.
+    `is_sent` is False if the server certainly did not receive the request.
     """
 
-    def __init__(self, why: str, *, sent: bool) -> None:
-        self.sent = sent
-        super().__init__(why)
+    def __init__(self, reason: str, *, is_sent: bool) -> None:
+        self.is_sent = is_sent
+        super().__init__(reason)
 
 
 class HTTPStatusError(Exception):
@@ -128,12 +128,12 @@ class Session(requests.Session):
     def _transport_error(self, error: Exception, watch: "_Watch") -> TransportError:
         known = classify_connection_error(error, self._name) if isinstance(error, requests.ConnectionError) else None
         if isinstance(known, Unavailable):
-            return TransportError(str(known), sent=False)
+            return TransportError(str(known), is_sent=False)
         if not (watch.sent or watch.blind):
-            return TransportError(f"{self._name} cannot be reached; is this Pi online?", sent=False)
+            return TransportError(f"{self._name} cannot be reached; is this Pi online?", is_sent=False)
         if watch.late or isinstance(error, requests.Timeout):
-            return TransportError(f"{self._name} took too long to answer", sent=True)
-        return TransportError(f"the connection to {self._name} broke before it answered", sent=True)
+            return TransportError(f"{self._name} took too long to answer", is_sent=True)
+        return TransportError(f"the connection to {self._name} broke before it answered", is_sent=True)
 
 
 class _Watch:

@@ -22,7 +22,7 @@ from pi_appliance.posting.networks._http import classify_connection_error
 
 LOGIN = "log in again: pi-appliance networks login"
 _LONGEST = 200  # characters of a server's message that are shown
-_STUMBLES = (
+_FAILURES = (
     mastodon.MastodonError,
     requests.RequestException,
     AttributeError,
@@ -64,7 +64,7 @@ class MastodonClient:
         self.who = urlsplit(server).netloc
         self._seconds = seconds
         self.session = _Session()
-        self.client: Any = mastodon.Mastodon(
+        self.api: Any = mastodon.Mastodon(
             api_base_url=server,
             session=self.session,
             ratelimit_method="throw",
@@ -74,7 +74,7 @@ class MastodonClient:
             version_check_mode="created",
             user_agent="pi-appliance",
         )
-        self.client.access_token = token  # as an argument it could be read as a file name
+        self.api.access_token = token  # as an argument it could be read as a file name
 
     @property
     def status(self) -> int | None:
@@ -97,35 +97,35 @@ class MastodonClient:
         """
         self.session.answer = None
         self.session.max_redirects = 0 if posts else 5  # a redirected POST becomes a GET
-        stumble: Exception | None = None
+        failure: Exception | None = None
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # of outdated logins
                 call(*args, **named)
-        except _STUMBLES as error:
-            stumble = error
+        except _FAILURES as error:
+            failure = error
         try:
-            return self._check_response(stumble, kind)
+            return self._check_response(failure, kind)
         except Uncertain as error:
             if posts:
                 raise
             raise Unavailable(str(error).removesuffix(f"; {CHECK_ACCOUNT}")) from None
 
-    def nonsense(self) -> Uncertain:
+    def invalid_response(self) -> Uncertain:
         """Return the error for an invalid response."""
-        return Uncertain(f"{self.who} answered something that makes no sense; {CHECK_ACCOUNT}")
+        return Uncertain(f"{self.who} sent an invalid response; {CHECK_ACCOUNT}")
 
-    def _check_response(self, stumble: Exception | None, kind: type) -> Any:
+    def _check_response(self, failure: Exception | None, kind: type) -> Any:
         answer = self.session.answer
         if answer is None:
-            raise self._connection_error(stumble)
+            raise self._connection_error(failure)
         if answer.status >= 300:
             raise self._rejection_error(answer)
         if answer.body is None:
             raise Uncertain(f"the connection to {self.who} broke before it answered; {CHECK_ACCOUNT}")
         body = answer.json()
         if not isinstance(body, kind):
-            raise self.nonsense()
+            raise self.invalid_response()
         return body
 
     def _connection_error(self, error: BaseException | None) -> ApplianceError:
@@ -137,7 +137,7 @@ class MastodonClient:
         if isinstance(error, requests.ReadTimeout):
             return Uncertain(f"{self.who} did not answer within {self._seconds:g} seconds; {CHECK_ACCOUNT}")
         if isinstance(error, (requests.exceptions.InvalidURL, requests.exceptions.InvalidSchema)):
-            return Refused(f"{self.who} is no address of a server; check `server:`")
+            return Refused(f"{self.who} is not the address of a server; check `server:`")
         return Uncertain(f"the connection to {self.who} broke before it answered; {CHECK_ACCOUNT}")
 
     def _rejection_error(self, answer: MastodonResponse) -> ApplianceError:
@@ -153,12 +153,14 @@ class MastodonClient:
             case 408:
                 return Uncertain(f"{self.who} waited too long for the request ({detail}); {CHECK_ACCOUNT}")
             case 429:
-                return Unavailable(f"{self.who} takes no more just now ({detail})", after=_until_reset(answer.headers))
+                return Unavailable(
+                    f"{self.who} takes no more requests now ({detail})", after=_until_reset(answer.headers)
+                )
             case status if status < 400:
                 where = urlsplit(answer.headers.get("Location", "")).netloc or "elsewhere"
                 return Refused(f"{self.who} points to {where} ({detail}); check `server:`")
             case status if status >= 500:
-                return Uncertain(f"{self.who} had a fault of its own ({detail}); {CHECK_ACCOUNT}")
+                return Uncertain(f"{self.who} reports an internal error ({detail}); {CHECK_ACCOUNT}")
         return Refused(f"{self.who} says no ({detail})")
 
 

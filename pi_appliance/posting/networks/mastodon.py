@@ -27,8 +27,7 @@ from urllib.parse import urlsplit
 from pi_appliance.config.model import NetworkDirs
 from pi_appliance.errors import ApplianceError, Refused, Unavailable
 from pi_appliance.posting import x_text
-from pi_appliance.posting.interface import PostLimits, Prompt
-from pi_appliance.posting.model import Post, SentPost
+from pi_appliance.posting.model import Post, PostLimits, Prompt, SentPost
 from pi_appliance.storage.model import Picture
 
 if TYPE_CHECKING:
@@ -238,7 +237,9 @@ class Options:
         if wrong := _wrong_server(self.server):
             problems.append((("server",), f"{self.server!r} {wrong}", "write it as https://mastodon.social"))
         if self.language is not None and not re.fullmatch("[a-z]{2,3}(-[A-Za-z]{2,8})?", self.language):
-            problems.append((("language",), f"{self.language!r} is no code of a language", "such as en, de or gsw"))
+            problems.append(
+                (("language",), f"{self.language!r} is not the code of a language", "such as en, de or gsw")
+            )
         return problems
 
 
@@ -269,39 +270,39 @@ def connect(
     token = secrets.get(name, "")
     if not re.fullmatch("[!-~]+", token):  # other characters are not allowed in a header
         raise Refused(f"{name} is {'not a token' if token else 'missing'}; log in: pi-appliance networks login")
-    return Mastodon(options, _line(options, token), place, now=now, pause=pause)
+    return Mastodon(options, _open_client(options, token), place, now=now, pause=pause)
 
 
 def login(options: Options, prompt: Prompt) -> Mapping[str, str]:
     """Register this appliance, let the owner allow it, and return the token. Raises ApplianceError."""
-    line = _line(options)
-    app = line.ask(
-        line.client.create_app,
+    client = _open_client(options)
+    app = client.ask(
+        client.api.create_app,
         "pi-appliance",
         scopes=SCOPES,
         api_base_url=options.server,
         request_timeout=options.timeout.total_seconds(),
-        session=line.session,
+        session=client.session,
     )
-    client = line.client
-    client.client_id, client.client_secret = (
-        _require_text(line, app, "client_id"),
-        _require_text(line, app, "client_secret"),
+    api = client.api
+    api.client_id, api.client_secret = (
+        _require_text(client, app, "client_id"),
+        _require_text(client, app, "client_secret"),
     )
-    address = client.auth_request_url(scopes=SCOPES, skip_server_info=True)
+    address = api.auth_request_url(scopes=SCOPES, skip_server_info=True)
     prompt.show(
-        f"Open this address in a browser where you are logged in at {line.who}, and allow pi-appliance to post:"
+        f"Open this address in a browser where you are logged in at {client.who}, and allow pi-appliance to post:"
     )
     prompt.show(address)
     code = prompt.ask("The code that is shown then")
     if not code:
         raise Refused("no code was given; begin again")
     try:
-        answer = line.ask(client.log_in, code=code, scopes=SCOPES, allow_http=options.server.startswith("http://"))
+        answer = client.ask(api.log_in, code=code, scopes=SCOPES, allow_http=options.server.startswith("http://"))
     except Refused:
-        raise Refused(f"{line.who} did not take the code ({line.said}); begin again with a new one") from None
-    token = client.access_token = _require_text(line, answer, "access_token")
-    prompt.show(f"This is {_account_name(line)}.")
+        raise Refused(f"{client.who} did not take the code ({client.said}); begin again with a new one") from None
+    token = api.access_token = _require_text(client, answer, "access_token")
+    prompt.show(f"This is {_account_name(client)}.")
     (name,) = required_secrets(options)
     return {name: token}
 
@@ -314,13 +315,13 @@ class Mastodon:
     def __init__(
         self,
         options: Options,
-        line: "MastodonClient",
+        client: "MastodonClient",
         place: NetworkDirs,
         *,
         now: Callable[[], datetime],
         pause: Callable[[float], None],
     ) -> None:
-        self._options, self._line, self._place = options, line, place
+        self._options, self._client, self._place = options, client, place
         self._now, self._pause = now, pause
         self._rules: MastodonLimits | None = None
         self._account: str | None = None
@@ -340,8 +341,8 @@ class Mastodon:
 
         """
         pictures = [self._upload_picture(picture) for picture in post.pictures]
-        status = self._line.ask(
-            self._line.client.status_post,
+        status = self._client.ask(
+            self._client.api.status_post,
             post.text,
             posts=True,
             in_reply_to_id=thread[-1].id if thread else None,
@@ -353,7 +354,7 @@ class Mastodon:
         try:
             return _parse_post(status)
         except LookupError:
-            raise self._line.nonsense() from None
+            raise self._client.invalid_response() from None
 
     def find_post(self, post: Post, *, key: str, known_ids: Collection[str], since_id: str = "") -> SentPost | None:  # noqa: ARG002 - a server shows no keys
         """Search the posts of the account for `post`. Raises Unavailable or Refused."""
@@ -361,28 +362,28 @@ class Mastodon:
             pages = self._pages(since_id) if since_id else self._pages_back(known_ids)
             matches = [_parse_post(status) for page in pages for status in page if _is_same_post(status, post)]
         except Refused as error:
-            if self._line.status in (401, 403):
+            if self._client.status in (401, 403):
                 raise
             raise Unavailable(str(error)) from None
         except (AttributeError, LookupError, TypeError):  # "not found" could lead to a second post
-            raise Unavailable(f"{self._line.who} answered something that makes no sense") from None
+            raise Unavailable(f"{self._client.who} sent an invalid response") from None
         return next((match for match in matches if match.id not in known_ids), None)
 
     def whoami(self) -> str:
         """Return the name of the account. Raises Unavailable or Refused."""
-        return _account_name(self._line)
+        return _account_name(self._client)
 
     def _upload_picture(self, picture: Picture) -> str:
         """Upload `picture` and return its id once it is processed. Nothing is posted."""
-        client, waits = self._line.client, iter(_WAITS)
-        answer = self._line.ask(client.media_post, picture.data, picture.mime, description=picture.alt or None)
-        name = _require_text(self._line, answer, "id")
+        api, waits = self._client.api, iter(_WAITS)
+        answer = self._client.ask(api.media_post, picture.data, picture.mime, description=picture.alt or None)
+        name = _require_text(self._client, answer, "id")
         while not answer.get("url"):
             wait = next(waits, None)
             if wait is None:
-                raise Unavailable(f"{self._line.who} is still working on the picture")
+                raise Unavailable(f"{self._client.who} is still working on the picture")
             self._pause(wait)
-            answer = self._line.ask(client.media, name)
+            answer = self._client.ask(api.media, name)
         return name
 
     def _pages(self, since_id: str) -> Iterator[list[Any]]:
@@ -393,7 +394,7 @@ class Mastodon:
             if not page or page[0]["id"] == since_id:
                 return
             since_id = page[0]["id"]
-        raise Unavailable(f"{self._line.who} has more than {_PAGES * _LOOKED_AT} posts since; check the account")
+        raise Unavailable(f"{self._client.who} has more than {_PAGES * _LOOKED_AT} posts since; check the account")
 
     def _pages_back(self, known_ids: Collection[str]) -> Iterator[list[Any]]:
         """Yield the newest posts page by page, up to a page without a post in `known_ids`."""
@@ -404,15 +405,15 @@ class Mastodon:
                 return
             page = self._read_page(max_id=page[-1]["id"])
             yield page
-        raise Unavailable(f"{self._line.who} has more than {_PAGES * _LOOKED_AT} posts since; check the account")
+        raise Unavailable(f"{self._client.who} has more than {_PAGES * _LOOKED_AT} posts since; check the account")
 
     def _read_page(self, **which: Any) -> list[Any]:
         """Return a page of the account's posts, the newest first. `which` limits the ids."""
-        client = self._line.client
+        api = self._client.api
         if self._account is None:
-            self._account = _require_text(self._line, self._line.ask(client.account_verify_credentials), "id")
-        page: list[Any] = self._line.ask(
-            client.account_statuses, self._account, kind=list, exclude_reblogs=True, limit=_LOOKED_AT, **which
+            self._account = _require_text(self._client, self._client.ask(api.account_verify_credentials), "id")
+        page: list[Any] = self._client.ask(
+            api.account_statuses, self._account, kind=list, exclude_reblogs=True, limit=_LOOKED_AT, **which
         )
         return page
 
@@ -422,11 +423,11 @@ class Mastodon:
         remembered, read = load_limits(self._place.private, server)
         if read is not None and timedelta(0) <= now - read < _FRESH:
             return remembered
-        for question in (self._line.client.instance_v2, self._line.client.instance_v1):  # v1: before Mastodon 4
+        for question in (self._client.api.instance_v2, self._client.api.instance_v1):  # v1: before Mastodon 4
             try:
-                limits = parse_limits(self._line.ask(question))
+                limits = parse_limits(self._client.ask(question))
             except (ApplianceError, ValueError):
-                if self._line.status is None:
+                if self._client.status is None:
                     break  # the server did not answer
             else:
                 save_limits(self._place.private, server, limits, now)
@@ -434,7 +435,7 @@ class Mastodon:
         return remembered
 
 
-def _line(options: Options, token: str | None = None) -> "MastodonClient":
+def _open_client(options: Options, token: str | None = None) -> "MastodonClient":
     """Return a client of the server. Raises Refused if Mastodon.py is not installed."""
     try:
         from pi_appliance.posting.networks._mastodon_client import MastodonClient  # noqa: PLC0415 - optional
@@ -454,25 +455,25 @@ def _wrong_server(server: str) -> str:
         name, _ = parts.hostname, parts.port
         (name or "").encode("idna")  # rejects empty and overlong labels
     except ValueError:
-        return "is no address"
+        return "is not an address"
     if parts.scheme == "http" and name not in ("127.0.0.1", "::1", "localhost"):
         return "would send the token unprotected"
     if parts.scheme not in ("http", "https") or not name:
-        return "is no address of a server"
+        return "is not the address of a server"
     if parts.username is not None or parts.path not in ("", "/") or parts.query or parts.fragment:
         return "is more than the address of a server"
     return ""
 
 
-def _account_name(line: "MastodonClient") -> str:
-    return f"@{_require_text(line, line.ask(line.client.account_verify_credentials), 'acct')} at {line.who}"
+def _account_name(client: "MastodonClient") -> str:
+    return f"@{_require_text(client, client.ask(client.api.account_verify_credentials), 'acct')} at {client.who}"
 
 
-def _require_text(line: "MastodonClient", answer: Mapping[str, Any], name: str) -> str:
+def _require_text(client: "MastodonClient", answer: Mapping[str, Any], name: str) -> str:
     """Return the text `name` of the response `answer`. Raises Unavailable if it is missing."""
     word = _parse_id(answer.get(name))
     if not word:
-        raise Unavailable(f"{line.who} answered something that makes no sense")
+        raise Unavailable(f"{client.who} sent an invalid response")
     return word
 
 

@@ -10,8 +10,7 @@ from typing import Annotated
 from pi_appliance.config.model import NetworkDirs
 from pi_appliance.errors import Unavailable
 from pi_appliance.posting import x_text
-from pi_appliance.posting.interface import PostLimits
-from pi_appliance.posting.model import Post, SentPost
+from pi_appliance.posting.model import Post, PostLimits, SentPost
 
 NAME = "posts.txt"
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from pi_appliance.posting.monkey_bard.keystrokes import Keyboard, Progress, advance, prepare_target
+from pi_appliance.posting.monkey_bard_state import Keyboard, Progress, advance, prepare_target
 from tests.installation import ROOT, Installation, wait_until
 
 SEED, KILLS = 7, 12
@@ -52,7 +52,7 @@ def straight(keystrokes: int) -> list[int]:
     place = Progress()
     while place.keystrokes < keystrokes:
         place, _ = advance(place, target, SEED, keystrokes - place.keystrokes)
-    return [place.keystrokes, place.block, place.offset, place.matched, place.standing]
+    return [place.keystrokes, place.block, place.offset, place.matched, place.overlap]
 
 
 def test_it_types_reports_and_tells_once(installation):
@@ -81,7 +81,7 @@ def test_a_slot_is_typed_once(installation):
     write(installation)
     for _ in range(2):
         installation.run("jobs", "run", "bard", "--trigger", "cron", "--slot", "2026-05-01T06:00:00Z")
-    assert remembered(installation)["place"][0] == 100_000
+    assert remembered(installation)["progress"][0] == 100_000
 
 
 def test_two_small_runs_are_one_large_run(installation, tmp_path):
@@ -92,7 +92,7 @@ def test_two_small_runs_are_one_large_run(installation, tmp_path):
     other = Installation(tmp_path / "other")
     write(other, "keystrokes: 300000")
     by_hand(other)
-    assert remembered(installation)["place"] == remembered(other)["place"] == straight(300_000)
+    assert remembered(installation)["progress"] == remembered(other)["progress"] == straight(300_000)
 
 
 @pytest.mark.parametrize("kills", [3, pytest.param(KILLS, marks=pytest.mark.faults)])
@@ -105,7 +105,7 @@ def test_killed_at_any_instant_it_never_falls_behind_what_it_said(installation, 
         started.send_signal(signal.SIGKILL)
         started.communicate()
         if memory(installation).exists():
-            kept = remembered(installation)["place"]
+            kept = remembered(installation)["progress"]
             assert kept == straight(kept[0])
             shown = installation.state / "reports" / "bard" / "result.txt"
             told = [
@@ -119,7 +119,7 @@ def test_killed_at_any_instant_it_never_falls_behind_what_it_said(installation, 
             assert kept[0] >= max([said, *told])
             said = kept[0]
     wait_until(lambda: by_hand(installation).returncode == 0)
-    place = remembered(installation)["place"]
+    place = remembered(installation)["progress"]
     assert place[0] >= said + 30_000_000
     assert place == straight(place[0])
     keys = [post.partition("\n")[0] for post in posts(installation)]
@@ -132,7 +132,7 @@ def test_a_damaged_memory_is_told_with_what_to_do(installation):
     memory(installation).write_text("{", "utf-8")
     done = by_hand(installation)
     assert done.returncode == 1
-    told = "memory/bard.txt in the state folder is damaged, so nobody knows how far the monkey is; move it away"
+    told = "memory/bard.txt in the state folder is damaged, so its progress is unknown; move it away"
     assert told in done.stderr + done.stdout
     memory(installation).rename(installation.folder / "away")
     assert by_hand(installation).returncode == 0

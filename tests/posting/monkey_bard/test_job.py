@@ -12,12 +12,10 @@ import pytest
 from pi_appliance.config.model import NetworkDirs
 from pi_appliance.config.units import Names
 from pi_appliance.errors import ConfigError, Refused, Unavailable
-from pi_appliance.posting.interface import Network
-from pi_appliance.posting.model import Post, SentPost
-from pi_appliance.posting.monkey_bard import monkey_bard_job
-from pi_appliance.posting.monkey_bard import report as _monkey_words
-from pi_appliance.posting.monkey_bard.keystrokes import Keyboard, keystroke_block
-from pi_appliance.posting.monkey_bard.monkey_bard_job import Announce, Options
+from pi_appliance.posting import monkey_bard_job, monkey_bard_state
+from pi_appliance.posting.model import Network, Post, SentPost
+from pi_appliance.posting.monkey_bard_job import Announce, Options
+from pi_appliance.posting.monkey_bard_state import Keyboard, keystroke_block
 from pi_appliance.posting.networks import preview
 from pi_appliance.posting.x_text import text_length
 from pi_appliance.storage.model import Result
@@ -144,7 +142,7 @@ def test_runs_of_any_size_come_to_the_same(tmp_path):
         cage = Cage(folder)
         for size in sizes:
             cage.run(keystrokes=size)
-        places.append((cage.remembered["place"], [each[:2] for each in cage.remembered["events"]]))
+        places.append((cage.remembered["progress"], [each[:2] for each in cage.remembered["events"]]))
     assert places == [places[0]] * 4
 
 
@@ -213,14 +211,14 @@ def test_a_damaged_memory_is_refused_and_left_alone(cage, damage):
     if damage == "cut":
         damage = json.dumps(whole)[:-20]
     elif damage == "place":
-        damage = json.dumps({**whole, "place": [1000, 0, "x", 2, 0]})
+        damage = json.dumps({**whole, "progress": [1000, 0, "x", 2, 0]})
     elif damage == "longer":
-        damage = json.dumps({**whole, "place": [1000, 0, 1000, 3, 0]})
+        damage = json.dumps({**whole, "progress": [1000, 0, 1000, 3, 0]})
     cage.memory = damage
     with pytest.raises(Refused) as error:
         cage.run()
     assert str(error.value) == (
-        "memory/test.txt in the state folder is damaged, so nobody knows how far the monkey is; "
+        "memory/test.txt in the state folder is damaged, so its progress is unknown; "
         "move it away to let a new monkey begin"
     )
     assert cage.memory == damage
@@ -260,14 +258,14 @@ def test_what_was_typed_before_a_power_cut_is_gone_on_with(cage, tmp_path):
     with pytest.raises(KeyboardInterrupt):
         monkey_bard_job.run(options, cut_off)
     cage.memory = cut_off.state
-    saved = cage.remembered["place"][0]
+    saved = cage.remembered["progress"][0]
     assert 100_000 < saved < 300_000
 
     assert cage.run(run=1, keystrokes=400_000).details["keystrokes"] == 400_000
-    went_on = (cage.remembered["place"], [each[:2] for each in cage.remembered["events"]])
+    went_on = (cage.remembered["progress"], [each[:2] for each in cage.remembered["events"]])
     straight = Cage(tmp_path)
     straight.run(keystrokes=400_000)
-    assert went_on == (straight.remembered["place"], [each[:2] for each in straight.remembered["events"]])
+    assert went_on == (straight.remembered["progress"], [each[:2] for each in straight.remembered["events"]])
 
 
 # --- when it tells
@@ -329,7 +327,7 @@ def test_what_could_not_be_sent_is_sent_by_a_later_run_and_told_once(cage, wall)
     wall.answers = False
     with pytest.raises(Unavailable, match="wall: not posted yet: the wall does not answer"):
         cage.run(**TOLD)
-    assert cage.remembered["place"][0] == 1000  # typed and kept all the same
+    assert cage.remembered["progress"][0] == 1000  # typed and kept all the same
     assert "1,000 since" in cage.report
     wall.answers = True
     cage.run(day=0.1, **TOLD)
@@ -347,7 +345,7 @@ def test_a_run_for_what_was_left_types_nothing(cage, wall):
     context = cage.context(day=0.1)
     context.resume_only = True
     assert monkey_bard_job.run(cage.options(**TOLD), context).summary.startswith("posted to wall: of run 1: ")
-    assert cage.remembered["place"][0] == 1000
+    assert cage.remembered["progress"][0] == 1000
 
 
 def test_cut_off_before_the_post_was_written_down_it_is_told_by_the_next_run(cage, wall):
@@ -382,7 +380,7 @@ def test_cut_off_after_the_post_was_sent_it_is_not_told_again(cage, wall):
 # --- in which words
 
 
-@pytest.mark.parametrize("wording", range(len(_monkey_words._SENTENCES)))
+@pytest.mark.parametrize("wording", range(len(monkey_bard_job._SENTENCES)))
 def test_every_wording_fits_even_if_the_numbers_are_long(cage, wording):
     memory = monkey_bard_job.MonkeyState(
         text="poem.txt",
@@ -390,12 +388,12 @@ def test_every_wording_fits_even_if_the_numbers_are_long(cage, wording):
         keyboard=Keyboard.LETTERS,
         seed=1,
         began=NINE,
-        place=monkey_bard_job.keystrokes.Progress(keystrokes=10**15, matched=20),
+        progress=monkey_bard_state.Progress(keystrokes=10**15, matched=20),
         typed=POEM[:20],
         ends=((NINE, 0), (NINE + timedelta(days=300), 10**9)),
     )
-    view = _monkey_words.MonkeyView(memory, monkey_bard_job._load_target(cage.options()), 1000, UTC)
-    text = _monkey_words.announcement_text(view, (wording + 0.5) / len(_monkey_words._SENTENCES), lambda _: True)
+    view = monkey_bard_job.MonkeyView(memory, monkey_bard_job._load_target(cage.options()), 1000, UTC)
+    text = monkey_bard_job.announcement_text(view, (wording + 0.5) / len(monkey_bard_job._SENTENCES), lambda _: True)
     assert "1,000,000,000,000,000 key" in text
     assert "“Shall I compare thee”" in text
     assert " years" in text
@@ -424,7 +422,7 @@ def test_the_time_to_the_next_letter_is_told_at_the_pace_of_the_newest_runs(cage
     for hour in range(49):
         cage.run(day=hour / 24)
     # 1,000 keystrokes an hour; 27 ** (letters + 1) are wanted, less what the newest keystrokes are good for.
-    letters = cage.remembered["place"][3]
+    letters = cage.remembered["progress"][3]
     assert letters == 3
     assert "Next letter:  expected after 531,441 more keystrokes: 22 days at this pace\n" in cage.report
     assert len(cage.remembered["ends"]) == 30

@@ -10,8 +10,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from pi_appliance.errors import ConfigError
-from pi_appliance.posting.monkey_bard import report
-from pi_appliance.posting.monkey_bard.keystrokes import (
+from pi_appliance.posting import monkey_bard_job
+from pi_appliance.posting.monkey_bard_state import (
     BLOCK,
     Keyboard,
     LengthRecord,
@@ -21,7 +21,7 @@ from pi_appliance.posting.monkey_bard.keystrokes import (
     expected_keystrokes,
     prepare_target,
 )
-from pi_appliance.posting.monkey_bard.keystrokes import keystroke_block as hits
+from pi_appliance.posting.monkey_bard_state import keystroke_block as hits
 from tests.installation import ROOT
 
 LETTERS, TYPEWRITER = Keyboard.LETTERS, Keyboard.TYPEWRITER
@@ -183,7 +183,7 @@ def test_what_is_standing_are_the_newest_keystrokes(cut, beginning, length):
     target = letters(STREAM[beginning : beginning + length].decode())
     place, _ = type_in_pieces(target, cut, [cut])
     typed = STREAM[: place.keystrokes]
-    assert place.standing == max(n for n in range(length + 1) if typed.endswith(target.keys[:n]))
+    assert place.overlap == max(n for n in range(length + 1) if typed.endswith(target.keys[:n]))
 
 
 def test_at_the_end_of_the_text_it_stops():
@@ -228,7 +228,7 @@ def by_equations(keys: str, standing: int, size: int) -> Fraction:
 @given(keys=st.text("ab", min_size=1, max_size=7), data=st.data())
 def test_the_mean_time_is_that_of_the_equations(keys, data):
     standing = data.draw(st.integers(0, len(keys) - 1))
-    place = Progress(matched=len(keys) - 1, standing=standing)
+    place = Progress(matched=len(keys) - 1, overlap=standing)
     assert expected_keystrokes(letters(keys + "c"), place) == by_equations(keys, standing, 27)
 
 
@@ -237,11 +237,11 @@ def test_the_mean_time_is_that_of_the_equations(keys, data):
     [
         ("a", Progress(), 27),
         ("ab", Progress(matched=1), 27**2),
-        ("ab", Progress(matched=1, standing=1), 27**2 - 27),
+        ("ab", Progress(matched=1, overlap=1), 27**2 - 27),
         ("aa", Progress(matched=1), 27**2 + 27),
-        ("aa", Progress(matched=1, standing=1), 27**2),
+        ("aa", Progress(matched=1, overlap=1), 27**2),
         ("abracadabra", Progress(matched=10), 27**11 + 27**4 + 27),
-        ("abracadabra", Progress(matched=10, standing=8), 27**11 + 27**4 - 27**8),
+        ("abracadabra", Progress(matched=10, overlap=8), 27**11 + 27**4 - 27**8),
     ],
 )
 def test_the_mean_time_in_cases_that_can_be_reckoned_by_hand(text, place, keystrokes):
@@ -269,4 +269,7 @@ def test_the_table_in_the_docs_is_what_comes_out():
     assert len(rows) == 7
     for text, keystrokes, time in rows:
         wanted = expected_keystrokes(letters(text), Progress(matched=len(text) - 1))
-        assert (report.format_count(wanted), report.format_span(wanted * 3600 // 100_000)) == (keystrokes, time)
+        assert (monkey_bard_job.format_count(wanted), monkey_bard_job.format_span(wanted * 3600 // 100_000)) == (
+            keystrokes,
+            time,
+        )

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pi_appliance.posting.monkey_bard.report import format_count, format_power, format_span
+from pi_appliance.posting.monkey_bard_job import format_count, format_power, format_span
 
 YEAR = 31_556_952
 

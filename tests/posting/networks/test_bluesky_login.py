@@ -147,5 +147,5 @@ def test_login_refuses_what_does_not_work(server, password, says):
 
 def test_login_with_a_password_that_asks_for_a_code_says_what_to_do(server):
     server.wants_code = True
-    with pytest.raises(Refused, match="no app password; make one"):
+    with pytest.raises(Refused, match="not an app password; make one"):
         bluesky.login(options(server), Owner([PASSWORD]))

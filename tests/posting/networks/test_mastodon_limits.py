@@ -15,8 +15,7 @@ from mastodon._url_regex import url_regex
 
 from pi_appliance.config.model import NetworkDirs
 from pi_appliance.errors import Refused
-from pi_appliance.posting.interface import PostLimits
-from pi_appliance.posting.model import Post
+from pi_appliance.posting.model import Post, PostLimits
 from pi_appliance.posting.networks import mastodon
 from pi_appliance.storage.model import Picture
 from tests.fakes.mastodon_server import TOKEN, FakeMastodon, fake_mastodon

@@ -108,7 +108,7 @@ def test_a_wrong_pin_is_told_as_one(server, typed):
     ("fault", "error", "says"),
     [
         (429, Unavailable, "429"),
-        (500, Unavailable, "fault of its own"),
+        (500, Unavailable, "internal error"),
         (418, Refused, "418"),
         ("cut-before", Unavailable, "broke before it answered; nothing was changed"),
         ("cut-after", Unavailable, "broke before it answered; nothing was changed"),

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from pi_appliance.config.model import NetworkDirs
-from pi_appliance.posting.model import Post
+from pi_appliance.posting.model import Network, Post
 from pi_appliance.posting.networks import x
 from tests.fakes.x_server import SECRETS, FakeX, fake_x
 
@@ -30,7 +30,7 @@ def place(tmp_path: Path) -> NetworkDirs:
 
 def connected(
     server: FakeX | str, place: NetworkDirs | None = None, *, secrets: Mapping[str, str] = SECRETS, **options: Any
-) -> x.X:
+) -> Network:
     """Return the account; without a PLACE, it remembers nothing."""
     address = server if isinstance(server, str) else server.address
     options = {"timeout": timedelta(seconds=5), **options}

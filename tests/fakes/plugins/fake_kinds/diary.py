@@ -8,7 +8,7 @@ from typing import Annotated
 
 from pi_appliance.config.model import NetworkDirs
 from pi_appliance.errors import Refused, Unavailable
-from pi_appliance.posting.interface import Prompt
+from pi_appliance.posting.model import Prompt
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,1 +1,0 @@
-"""The Monkey Bard: a simulated infinite monkey that types Shakespeare."""
