@@ -131,7 +131,7 @@ class Daemon:
             clock_steps.close()
 
     async def _tick_services(self) -> float:
-        await self._outbox.look()
+        await self._outbox.check()
         await self._pending_posts.tick()
         return await self._requests.tick()
 

@@ -1,4 +1,4 @@
-"""Loading of keys and passwords, which are never shown or logged."""
+"""Secrets: loading them, inserting them into addresses, and removing them from texts that are shown or logged."""
 
 import base64
 import html
@@ -58,9 +58,9 @@ def find_address_problem(address: str, example: str) -> tuple[str, str] | None:
     """
     plain = _NAME.sub("x", address)
     if "$" in plain:
-        return "a $ that begins no ${NAME}", "write ${NAME} for the secret NAME, or %24 for a $"
+        return "a $ must start a ${NAME}", "write ${NAME} for the secret NAME, or %24 for a $"
     if not _NAME.fullmatch(address) and not _SHAPE.fullmatch(plain):
-        return "this is no address", f"write one such as {example}"
+        return "this is not an address", f"write one such as {example}"
     password = _PASSWORD.search(address)
     if password and not _NAME.search(password[0].partition("://")[2].partition(":")[2]):
         return "a password does not belong here", "put it among the secrets and write ${NAME} for it"
@@ -73,11 +73,11 @@ def _escaped(text: str) -> str:
 
 NAME = "secrets.env"
 KNOWN = ("WEB_PASSWORD", "MPD_PASSWORD")
-"""Those of the appliance itself. Networks, notices and pings name their own in the configuration."""
+"""Secrets of the appliance itself. Networks, notifiers and pings name their own in the configuration."""
 
 
 class Secrets(Mapping[str, str]):
-    """Secrets by name. Printing it shows the names only, so that none slips into a log."""
+    """Secrets by name. Its text contains only the names, so that no value is logged."""
 
     def __init__(self, values: Mapping[str, str], origins: Mapping[str, str] | None = None) -> None:
         self._values = {name: value for name, value in values.items() if value}
@@ -96,16 +96,20 @@ class Secrets(Mapping[str, str]):
         return f"Secrets({', '.join(sorted(self._values)) or 'none'})"
 
     def origin(self, name: str) -> str:
-        """Return where the secret NAME comes from, in words: a file, or the environment. '' where nobody said."""
+        """Return the source of the secret `name`: a file, or the environment; '' if unknown."""
         return self._origins.get(name, "")
 
 
 def load(config: Path, environment: Mapping[str, str], named: Iterable[str] = ()) -> Secrets:
-    """Return the secrets that go with the configuration file CONFIG.
+    """Return the secrets for the configuration file `config`.
 
-    From systemd's credentials where the service has some, else from secrets.env beside CONFIG; a name that ENVIRONMENT
-    holds wins over both, if it is KNOWN or NAMED by the configuration. Raises Refused for a file that others can read,
-    ConfigError for a line that is no NAME=value.
+    They come from the credentials of systemd, else from secrets.env beside `config`. Variables of `environment` take
+    precedence if their name is in `KNOWN` or `named`.
+
+    Raises:
+        Refused: Others can read the file.
+        ConfigError: A line is not NAME=value.
+
     """
     beside = config.parent / NAME
     credentials = Path(environment["CREDENTIALS_DIRECTORY"], NAME) if "CREDENTIALS_DIRECTORY" in environment else None
@@ -131,7 +135,7 @@ def read_closed(path: Path) -> bytes:
 
 
 def refuse_if_others_can_read(path: Path) -> None:
-    """Raise Refused, with what to do, if others than its owner may read PATH."""
+    """Raise Refused if other users than its owner may read `path`."""
     if path.stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO):
         raise Refused(f"{path} can be read by others and is not used; run: chmod 600 {shlex.quote(str(path))}")
 
@@ -145,7 +149,7 @@ def read(path: Path) -> bytes:
 
 
 def parse(content: bytes, path: Path) -> dict[str, str]:
-    """Return the secrets by name that CONTENT, of the file PATH, holds. Raises Refused, ConfigError."""
+    """Return the secrets in `content` of the file `path`, by name. Raises Refused or ConfigError."""
     try:
         text = content.decode("utf-8")
     except UnicodeDecodeError:
@@ -157,16 +161,15 @@ def parse(content: bytes, path: Path) -> dict[str, str]:
         name, value = parse_line(line)
         if value is None or not is_name(name):
             # The line itself is not shown: it may be a secret.
-            raise ConfigError([Problem(str(path), number, 1, "this line is no NAME=value", "such as X_CONSUMER_KEY=…")])
+            raise ConfigError(
+                [Problem(str(path), number, 1, "this line is not NAME=value", "such as X_CONSUMER_KEY=…")]
+            )
         values[name] = value
     return values
 
 
 def parse_line(line: str) -> tuple[str, str | None]:
-    """Return the name and the value of LINE: what stands behind the =, without a pair of quotes around it.
-
-    None where there is no =. What stands between the quotes is taken as it is.
-    """
+    """Return the name and the value in `line`, without quotes around the value. The value is None without a `=`."""
     name, equals, value = line.strip().partition("=")
     if not equals:
         return name, None
@@ -181,8 +184,6 @@ def is_name(text: str) -> bool:
     return text.replace("_", "").isalnum()
 
 
-_SHORTEST = 6  # characters of a variable that is taken for a secret by its name alone; `true` and `1` are none
-_HARMLESS = ("PWD",)
 SECRET_NAME = re.compile(
     r"pass(?:word|phrase|wd|code)?$|^pass|secret|token|credential|bearer|cookie|topic|"
     r"(?:^|[-_.])(?:auth|(?:keys?|pin|pwd)$)|^healthchecks-url$",
@@ -192,9 +193,9 @@ SECRET_NAME = re.compile(
 
 
 def secret_variables(environment: Mapping[str, str], named: Collection[str]) -> frozenset[str]:
-    """Return which variables of ENVIRONMENT are secrets of the appliance, of which its configuration has NAMED some.
+    """Return the variables of `environment` that are secrets of the appliance, with those `named` in its configuration.
 
-    Also keys of networks that it names no longer, or not yet: by what they are called.
+    They include keys of networks that the configuration does not name any more, recognized by their names.
     """
     kinds = tuple(f"{kind.upper().replace('-', '_')}_" for kind in plugins.names("networks"))
     keys = {name for name in environment if name.startswith(kinds) and SECRET_NAME.search(name)}
@@ -204,28 +205,25 @@ def secret_variables(environment: Mapping[str, str], named: Collection[str]) -> 
 def values(
     config: Path | None, environment: Mapping[str, str], named: Collection[str] = ()
 ) -> tuple[frozenset[str], bool]:
-    """Return all values that go with CONFIG, and whether they are all: False where a file of secrets keeps us out.
+    """Return all secret values for `config`, and whether they are complete.
 
-    More than what `secrets.load` returns: also from a file that it refuses, from lines that it does not understand,
-    and from ENVIRONMENT what is NAMED and whatever is called like a secret.
+    Unlike `load`, this also reads a file that others can read, and invalid lines.
     """
     found = {environment[name] for name in secret_variables(environment, named)}
-    like = [name for name in environment if SECRET_NAME.search(name) and name not in _HARMLESS]
-    found |= {environment[name] for name in like if len(environment[name]) >= _SHORTEST}
-    whole = True
+    is_complete = True
     for file in _files(config, environment):
         try:
             text = file.read_text("utf-8", "replace")
         except (FileNotFoundError, NotADirectoryError):
             continue
         except OSError:
-            whole = False
+            is_complete = False
             continue
         for line in text.splitlines():
             if line.strip() and not line.lstrip().startswith("#"):
                 name, value = parse_line(line)
                 found |= {name} if value is None else {value, value.strip("\"'")}
-    return frozenset(found - {""}), whole
+    return frozenset(found - {""}), is_complete
 
 
 def _files(config: Path | None, environment: Mapping[str, str]) -> list[Path]:
@@ -261,11 +259,8 @@ SHORTEST = 4
 """Characters. Shorter values occur in ordinary words and are not redacted."""
 _LONG_PART = 8
 _ADDRESS = re.compile(rf"\b[a-z][a-z0-9+.-]*://(?:{re.escape(MARK)}|[^\s\"'<>)\]}}])+", re.IGNORECASE)
-_NAMED = re.compile(r"""(?:--?(?P<flag>[\w-]+)[ =]|(?P<name>[\w.-]+)["']?\s*[:=]\s*)(?=\S)""")
-_SCHEME = re.compile(r"\b(bearer|basic)\s+\S+", re.IGNORECASE)
 # Session tokens change too often to be known by value: those after "Bearer", and JSON web tokens.
 _SESSION = re.compile(r"(?<=bearer )[\w.~+/=-]{16,}|\beyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]+", re.IGNORECASE)
-_LONG = re.compile(r"(?<![\w+/=-])(?=[\w+=-]*\d)(?=[\w+=-]*[A-Za-z])[\w+=-]{24,}(?![\w+/=-])")
 _ALL_WITHIN = {"environment", "env", "headers"}
 
 
@@ -288,21 +283,21 @@ class Redactor:
                 *_base64(raw),
             }
 
-    def known(self, text: str) -> str:
+    def remove_known(self, text: str) -> str:
         """Return `text` without known secrets."""
         for each in sorted(self._spellings, key=len, reverse=True):
             text = text.replace(each, MARK)
         return text
 
-    def heard(self, text: str) -> str:
+    def redact_message(self, text: str) -> str:
         """Return the `text` of a server or library without known secrets and session tokens."""
-        return _SESSION.sub(MARK, self.known(text))
+        return _SESSION.sub(MARK, self.remove_known(text))
 
-    def text(self, text: str) -> str:
-        """Return `text` without secrets known by value, name or pattern."""
-        return "\n".join(_line(line) for line in self.known(text).split("\n"))
+    def redact_text(self, text: str) -> str:
+        """Return `text` without known secrets, session tokens, and the part of addresses after the host."""
+        return _ADDRESS.sub(lambda match: _host_only(match[0]), self.redact_message(text))
 
-    def settings(self, value: object, name: str = "", *, hidden: bool = False) -> object:
+    def redact_settings(self, value: object, name: str = "", *, hidden: bool = False) -> object:
         """Redact plain data, and learn the secrets in it.
 
         Args:
@@ -312,25 +307,28 @@ class Redactor:
         """
         if isinstance(value, Mapping):
             within = hidden or name in _ALL_WITHIN or bool(SECRET_NAME.search(name))
-            return {self.known(str(key)): self.settings(each, str(key), hidden=within) for key, each in value.items()}
+            return {
+                self.remove_known(str(key)): self.redact_settings(each, str(key), hidden=within)
+                for key, each in value.items()
+            }
         hidden = hidden or bool(SECRET_NAME.search(name))
         if isinstance(value, (list, tuple)):
-            return self._listed(value, hidden=hidden)
+            return self._redact_list(value, hidden=hidden)
         for address in _ADDRESS.findall(value) if isinstance(value, str) else ():
             self._learn_address(address)
         if hidden and value is not None and not isinstance(value, bool):
             self._learn_part(str(value))
             return MARK
         if isinstance(value, str):
-            return self.text(value)
-        return value if self.known(str(value)) == str(value) else MARK
+            return self.redact_text(value)
+        return value if self.remove_known(str(value)) == str(value) else MARK
 
-    def _listed(self, values: Iterable[object], *, hidden: bool) -> list[object]:
+    def _redact_list(self, values: Iterable[object], *, hidden: bool) -> list[object]:
         """Redact a list like a command line: the item after `--password` is a secret."""
         found, before = list[object](), ""
         for each in values:
             flag = before.startswith("-") and bool(SECRET_NAME.search(before.lstrip("-")))
-            found.append(self.settings(each, hidden=hidden or flag))
+            found.append(self.redact_settings(each, hidden=hidden or flag))
             before = each if isinstance(each, str) else ""
         return found
 
@@ -363,17 +361,7 @@ def _base64(raw: bytes) -> set[str]:
     return found | {each.replace("+", "-").replace("/", "_") for each in found}
 
 
-def _line(line: str) -> str:
-    line = _ADDRESS.sub(lambda match: _short(match[0]), line)
-    line = _SCHEME.sub(lambda match: f"{match[1]} {MARK}", line)
-    for match in _NAMED.finditer(line):
-        if SECRET_NAME.search(match["flag"] or match["name"]):
-            line = line[: match.end()] + MARK  # the end of the value is unknown
-            break
-    return _LONG.sub(MARK, line)
-
-
-def _short(address: str) -> str:
+def _host_only(address: str) -> str:
     """Return `address` up to its host and port."""
     scheme, _, rest = address.partition("://")
     place, slash, path = rest.partition("/")

@@ -104,18 +104,18 @@ def write_bundle(path: Path, context: DiagnosticContext, findings: Sequence[Chec
     """Write the support file PATH, for our own eyes only, and return what went in. Raises Unavailable."""
     known, whole = _secret_values(context)
     redactor = Redactor(known)
-    settings = redactor.settings(_settings(context))  # first: what is secret in it is then known everywhere
+    settings = redactor.redact_settings(_settings(context))  # first: what is secret in it is then known everywhere
     parts = {"configuration.json": _json(settings)}
     for name, make in _PARTS.items():
         if whole or name in _HARMLESS:
             parts |= _made(name, make, context, redactor)
-    parts["doctor.json"] = _json(redactor.settings([result_values(each) for each in findings]))
+    parts["doctor.json"] = _json(redactor.redact_settings([result_values(each) for each in findings]))
     left_out = "" if whole else "\nThe secrets could not be read, so runs, logs and journal were left out.\n"
     parts["README.txt"] = _README + left_out
     with files.atomic_write(path, mode=0o600) as file, tarfile.open(fileobj=file, mode="w:gz") as archive:
         for name, text in sorted(parts.items()):
-            _add(archive, redactor.known(name), redactor.known(text) if name != "README.txt" else text)
-    return [f"{redactor.known(name)}, {len(text):,} characters" for name, text in sorted(parts.items())]
+            _add(archive, redactor.remove_known(name), redactor.remove_known(text) if name != "README.txt" else text)
+    return [f"{redactor.remove_known(name)}, {len(text):,} characters" for name, text in sorted(parts.items())]
 
 
 def _secret_values(context: DiagnosticContext) -> tuple[frozenset[str], bool]:
@@ -139,11 +139,13 @@ def _made(
     """Make a part. One that cannot be made says why: the others are still of use."""
     try:
         return {
-            each: redactor.text(content) if isinstance(content, str) else _json(redactor.settings(content))
+            each: redactor.redact_text(content)
+            if isinstance(content, str)
+            else _json(redactor.redact_settings(content))
             for each, content in make(context)
         }
     except Exception as error:  # noqa: BLE001 - the edge: who looks for a fault must not be stopped by one
-        return {f"{name}.txt": redactor.text(f"could not be read: {type(error).__name__}: {error}\n")}
+        return {f"{name}.txt": redactor.redact_text(f"could not be read: {type(error).__name__}: {error}\n")}
 
 
 def _settings(context: DiagnosticContext) -> object:

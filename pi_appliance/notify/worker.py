@@ -1,7 +1,7 @@
-"""One round of delivery: send due messages, delay failed ones, and drop expired ones.
+"""Delivery of notifications: a process sends the due messages of the outbox, and the daemon starts it.
 
-Delivery is at least once, because a message is recorded as sent after sending it.
-A power cut in between causes a duplicate, recognizable by its run id.
+Delivery is at least once, because a message is recorded as sent after sending it. A power cut in between causes a
+duplicate, recognizable by its run id.
 """
 
 import asyncio
@@ -115,264 +115,262 @@ def _zone(name: str | None) -> ZoneInfo:
 
 
 log = logging.getLogger("pi_appliance.notify")
-ONE_SEND = 30.0  # seconds that one message may take
-_ONE_PING = 10.0
+SEND_TIMEOUT = 30.0  # seconds for one message
+_PING_TIMEOUT = 10.0  # seconds
 _FIRST_WAIT = timedelta(minutes=1)
-_GIVEN_UP = timedelta(days=3)
-_FEWEST_TRIES = 10  # before it is given up: a letter may look old because the clock was wrong when it was written
-_MOST = 5  # messages that one notice carries within WINDOW; more are told in one
-_PINGS = {Event.PING_SUCCESS: "", Event.PING_FAIL: "fail"}
+_MAX_AGE = timedelta(days=3)
+_MIN_ATTEMPTS = 10  # before a message is dropped: it may look old because the clock was wrong
+_MAX_MESSAGES = 5  # messages of one notifier within SENT_WINDOW; further events are combined into one
+_PING_SUFFIXES = {Event.PING_SUCCESS: "", Event.PING_FAIL: "fail"}
+_REST = 60.0  # seconds between two worker processes
 
 
 class Notifier(Protocol):
     """A channel for messages to the owner."""
 
     def send(self, message: Message, event: Event) -> None:
-        """Send MESSAGE; EVENT is what it tells of. Raises Unavailable or Refused, in words that hold no address."""
+        """Send `message`, which reports `event`.
+
+        Raises:
+            Unavailable: It may work later. The text contains nothing of the address.
+            Refused: It will not work. The text contains nothing of the address.
+
+        """
 
 
-def connect(to: NotifierConfig, notice: str, secrets: Mapping[str, str]) -> Notifier:
-    """Return the notice of that name, which the file must have. Raises Refused if it cannot be used as it stands."""
-    part = to.notifiers[notice]
-    made: Notifier = plugins.load("notifiers", part.kind).connect(part.options, secrets)
-    return made
+def connect(settings: NotifierConfig, name: str, secrets: Mapping[str, str]) -> Notifier:
+    """Return the notifier `name` of `settings`. Raises `Refused` if its options are invalid."""
+    part = settings.notifiers[name]
+    notifier: Notifier = plugins.load("notifiers", part.kind).connect(part.options, secrets)
+    return notifier
 
 
 class DeliveryBatch:
-    """What is due in a store, sent to whom the file names. No send begins when the clock STEADY is past UNTIL."""
+    """One round of delivery of the due messages in `store`. No message is started after the time `until`."""
 
     def __init__(
         self,
-        to: NotifierConfig,
+        settings: NotifierConfig,
         store: Store,
         *,
         host: str,
         random: Random,
         now: Callable[[], datetime],
         until: float = float("inf"),
-        steady: Callable[[], float] = time.monotonic,
+        monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._to, self._store, self._outbox, self._host = to, store, Outbox(store), host
-        self._random, self._now, self._until, self._steady = random, now, until, steady
+        self._settings, self._store, self._outbox, self._host = settings, store, Outbox(store), host
+        self._random, self._now, self._until, self._monotonic = random, now, until, monotonic
         self._secrets: Mapping[str, str] = {}
-        self._secret = b""
+        self._run_secret = b""
 
-    def send(self, secrets: Mapping[str, str], secret: bytes) -> None:
-        """Send all that is due, as far as there is time. What goes wrong with one is no trouble to the others.
+    def send(self, secrets: Mapping[str, str], run_secret: bytes) -> None:
+        """Send the due messages. An error of one notifier does not affect the others.
 
-        SECRETS fill the addresses; SECRET is that of the installation, for the names that runs have in pings. Raises
-        Unavailable if the store takes no note.
+        Args:
+            secrets: The secrets for the addresses.
+            run_secret: The secret of the installation, from which the run ids in pings are made.
+
+        Raises:
+            Unavailable: The outbox cannot be written.
+
         """
-        self._secrets, self._secret = secrets, secret
+        self._secrets, self._run_secret = secrets, run_secret
         due: dict[str, list[OutboxMessage]] = {}
-        for letter in self._outbox.due(self._now()):
-            due.setdefault(letter.notifier, []).append(letter)
-        due_pings = due.pop("", [])
-        for notice, letters in due.items():
-            if notice in self._to.notifiers:
-                self._notice(notice, letters)
+        for each in self._outbox.due(self._now()):
+            due.setdefault(each.notifier, []).append(each)
+        pings = due.pop("", [])
+        for name, queued in due.items():
+            if name in self._settings.notifiers:
+                self._send_queued(name, queued)
             else:
-                self._gone(letters)
-        self._pings(due_pings)  # last: nobody reads them
+                self._drop_unknown(queued)
+        self._send_pings(pings)  # last: people do not read them
 
-    def hold(self, why: str) -> None:
-        """Let all that is due wait, because of WHY."""
-        self._not_sent(self._outbox.due(self._now()), why)
+    def postpone_all(self, reason: str) -> None:
+        """Postpone all due messages because of `reason`."""
+        self._postpone_or_drop(self._outbox.due(self._now()), reason)
 
-    # --- notices -----------------------------------------------------------------------------------------------------
-
-    def _notice(self, notice: str, letters: Sequence[OutboxMessage]) -> None:
-        parcels = self._parcels(notice, letters)
-        for number, parcel in enumerate(parcels):
-            if self._steady() >= self._until:
+    def _send_queued(self, name: str, queued: Sequence[OutboxMessage]) -> None:
+        groups = self._group(name, queued)
+        for number, group in enumerate(groups):
+            if self._monotonic() >= self._until:
                 return
-            message, event = self._message(parcel), parcel[0].event
-            trouble = self._try(parcel, lambda: self._send(notice, message, event))  # noqa: B023 - called at once
-            if trouble:  # the others would fare no better
-                self._not_sent([letter for rest in parcels[number + 1 :] for letter in rest], str(trouble))
+            message, event = self._compose(group), group[0].event
+            error = self._attempt(group, lambda: self._send_message(name, message, event))  # noqa: B023 - called at once
+            if error:  # the others would fail as well
+                self._postpone_or_drop([each for rest in groups[number + 1 :] for each in rest], str(error))
                 return
 
-    def _parcels(self, notice: str, letters: Sequence[OutboxMessage]) -> list[list[OutboxMessage]]:
+    def _group(self, name: str, queued: Sequence[OutboxMessage]) -> list[list[OutboxMessage]]:
         """Group the due messages; those above the limit wait, to avoid a flood."""
-        own = [[letter] for letter in letters if letter.event is Event.CUSTOM]
-        others = [letter for letter in letters if letter.event is not Event.CUSTOM]
-        carried = self._outbox.carried(notice, self._now())
-        room = _MOST - len(carried)
-        if len(others) <= room:
-            return own + [[letter] for letter in others]
-        if room > 0:
-            return [*own, others]
-        self._outbox.postpone(others, carried[0] + SENT_WINDOW, why="it carried enough for a while", tried=False)
-        return own
+        custom = [[each] for each in queued if each.event is Event.CUSTOM]
+        events = [each for each in queued if each.event is not Event.CUSTOM]
+        sent = self._outbox.sent_times(name, self._now())
+        capacity = _MAX_MESSAGES - len(sent)
+        if len(events) <= capacity:
+            return custom + [[each] for each in events]
+        if capacity > 0:
+            return [*custom, events]
+        self._outbox.postpone(events, sent[0] + SENT_WINDOW, why="it carried enough for a while", tried=False)
+        return custom
 
-    def _send(self, notice: str, message: Message, event: Event) -> None:
-        with files.time_limit(ONE_SEND):
-            connect(self._to, notice, self._secrets).send(message, event)
+    def _send_message(self, name: str, message: Message, event: Event) -> None:
+        with files.time_limit(SEND_TIMEOUT):
+            connect(self._settings, name, self._secrets).send(message, event)
 
-    def _message(self, parcel: Sequence[OutboxMessage]) -> Message:
-        if parcel[0].event is Event.CUSTOM:
-            return parcel[0].message
-        news = [self._news(letter) for letter in parcel]
-        if len(news) > 1:
-            return messages.digest(news, host=self._host)
-        return messages.message(news[0], host=self._host, zone=self._to.time_zone)
+    def _compose(self, group: Sequence[OutboxMessage]) -> Message:
+        if group[0].event is Event.CUSTOM:
+            return group[0].message
+        events = [self._job_event(each) for each in group]
+        if len(events) > 1:
+            return messages.digest(events, host=self._host)
+        return messages.message(events[0], host=self._host, zone=self._settings.time_zone)
 
-    def _news(self, letter: OutboxMessage) -> messages.JobEvent:
-        failures, since, log_path = 0, None, self._store.path.parent / "logs" / letter.job / f"{letter.run}.log"
-        if letter.event is Event.RECOVERY:
-            failures, since = self._outbox.failures_before(letter.job, letter.run)
+    def _job_event(self, queued: OutboxMessage) -> messages.JobEvent:
+        failures, since, log_path = 0, None, self._store.path.parent / "logs" / queued.job / f"{queued.run}.log"
+        if queued.event is Event.RECOVERY:
+            failures, since = self._outbox.failures_before(queued.job, queued.run)
         return messages.JobEvent(
-            event=letter.event,
-            job=letter.job,
-            number=letter.run,
-            run=self._store.find_run(letter.run),
-            log=files.read_log(log_path) if letter.event in (Event.FAILURE, Event.PING_FAIL) else "",
+            event=queued.event,
+            job=queued.job,
+            number=queued.run,
+            run=self._store.find_run(queued.run),
+            log=files.read_log(log_path) if queued.event in (Event.FAILURE, Event.PING_FAIL) else "",
             failures=failures,
             since=since,
         )
 
-    # --- pings -------------------------------------------------------------------------------------------------------
-
-    def _pings(self, letters: Sequence[OutboxMessage]) -> None:
-        away: dict[str, str] = {}  # hosts that were not reached, and why
-        for letter in letters:
-            address = self._to.pings.get(letter.job, "")
+    def _send_pings(self, pings: Sequence[OutboxMessage]) -> None:
+        unreachable: dict[str, str] = {}  # the error of each host
+        for ping in pings:
+            address = self._settings.pings.get(ping.job, "")
             host = urlsplit(address).netloc or address
             if not address:
-                self._gone([letter])
-            elif host in away:
-                self._not_sent([letter], away[host])
-            elif self._steady() < self._until:
-                trouble = self._try([letter], lambda: self._ping(address, letter))  # noqa: B023 - called at once
-                if trouble and not isinstance(trouble, Refused):
-                    away[host] = str(trouble)
+                self._drop_unknown([ping])
+            elif host in unreachable:
+                self._postpone_or_drop([ping], unreachable[host])
+            elif self._monotonic() < self._until:
+                error = self._attempt([ping], lambda: self._send_ping(address, ping))  # noqa: B023 - called at once
+                if error and not isinstance(error, Refused):
+                    unreachable[host] = str(error)
 
-    def _ping(self, address: str, letter: OutboxMessage) -> None:
-        body = messages.ping_text(self._news(letter))
-        rid = attempts.run_id(self._secret, letter.run)
-        with files.time_limit(ONE_SEND):
-            attempts.call(address, _PINGS[letter.event], body, secrets=self._secrets, rid=rid, seconds=_ONE_PING)
+    def _send_ping(self, address: str, ping: OutboxMessage) -> None:
+        body, suffix = messages.ping_text(self._job_event(ping)), _PING_SUFFIXES[ping.event]
+        rid = attempts.run_id(self._run_secret, ping.run)
+        with files.time_limit(SEND_TIMEOUT):
+            attempts.call(address, suffix, body, secrets=self._secrets, rid=rid, seconds=_PING_TIMEOUT)
 
-    # --- one try -----------------------------------------------------------------------------------------------------
+    def _attempt(self, queued: Sequence[OutboxMessage], send: Callable[[], None]) -> ApplianceError | None:
+        """Call `send`, record the result for the messages `queued`, and return the error.
 
-    def _try(self, letters: Sequence[OutboxMessage], send: Callable[[], None]) -> ApplianceError | None:
-        """Send LETTERS by SEND, note what became of it, and return what SEND raised.
-
-        The next try is noted before this one: where nothing can be written, nothing is sent anew each minute.
+        The time of the next attempt is recorded first. If nothing can be written, nothing is sent every minute.
         """
-        self._wait(letters, "it was cut off while it was sent")
+        self._postpone(queued, "it was cut off while it was sent")
         try:
             send()
         except ApplianceError as error:
-            self._not_sent(letters, str(error), noted=True)
+            self._postpone_or_drop(queued, str(error), counted=True)
             return error
-        self._outbox.sent(letters, now=self._now())
-        log.info(
-            "%s: sent: %s", _recipient_key(letters[0]), ", ".join(f"{each.job} run {each.run}" for each in letters)
-        )
+        self._outbox.mark_sent(queued, now=self._now())
+        log.info("%s: sent: %s", _recipient(queued[0]), ", ".join(f"{each.job} run {each.run}" for each in queued))
         return None
 
-    def _gone(self, letters: Sequence[OutboxMessage]) -> None:
-        """Let go of letters to whom the file does not name any more; not of those that it cannot name just now."""
-        if self._to.is_complete:
-            log.warning("%s: not in the file any more; %d dropped", _recipient_key(letters[0]), len(letters))
-            self._outbox.drop(letters)
+    def _drop_unknown(self, queued: Sequence[OutboxMessage]) -> None:
+        """Drop messages whose recipient is no longer configured. If the file is invalid, they wait."""
+        if self._settings.is_complete:
+            log.warning("%s: not in the file any more; %d dropped", _recipient(queued[0]), len(queued))
+            self._outbox.drop(queued)
         else:
-            self._not_sent(letters, "the configuration is wrong; see: pi-appliance config check")
+            self._postpone_or_drop(queued, "the configuration is invalid; see: pi-appliance config check")
 
-    def _not_sent(self, letters: Sequence[OutboxMessage], why: str, *, noted: bool = False) -> None:
-        """Let LETTERS wait, or give them up after days. NOTED: that they were tried is noted already."""
+    def _postpone_or_drop(self, queued: Sequence[OutboxMessage], why: str, *, counted: bool = False) -> None:
+        """Postpone `queued`, or drop them after days. `counted`: the attempt is already recorded."""
         now = self._now()
-        old = [each for each in letters if now - each.created_at > _GIVEN_UP]
-        given_up = [each for each in old if each.attempts + 1 >= _FEWEST_TRIES]
-        if given_up:
-            after = units.format_duration(_GIVEN_UP)
-            log.warning("%s: %d given up after %s: %s", _recipient_key(given_up[0]), len(given_up), after, why)
-            self._outbox.drop(given_up)
-        self._wait([letter for letter in letters if letter not in given_up], why, tried=not noted)
+        old = [each for each in queued if now - each.created_at > _MAX_AGE and each.attempts + 1 >= _MIN_ATTEMPTS]
+        if old:
+            after = units.format_duration(_MAX_AGE)
+            log.warning("%s: %d given up after %s: %s", _recipient(old[0]), len(old), after, why)
+            self._outbox.drop(old)
+        self._postpone([each for each in queued if each not in old], why, counts=not counted)
 
-    def _wait(self, letters: Sequence[OutboxMessage], why: str, *, tried: bool = True) -> None:
-        if letters:
-            tries = max(letter.attempts for letter in letters) + 1
-            wait = clock.retry_delay(tries, first=_FIRST_WAIT, at_most=MAX_WAIT, random=self._random)
-            self._outbox.postpone(letters, self._now() + wait, why=why, tried=tried)
-
-
-def _recipient_key(letter: OutboxMessage) -> str:
-    return f"notice {letter.notifier}" if letter.notifier else f"ping of {letter.job}"
+    def _postpone(self, queued: Sequence[OutboxMessage], why: str, *, counts: bool = True) -> None:
+        if queued:
+            attempt = max(each.attempts for each in queued) + 1
+            wait = clock.retry_delay(attempt, first=_FIRST_WAIT, at_most=MAX_WAIT, random=self._random)
+            self._outbox.postpone(queued, self._now() + wait, why=why, tried=counts)
 
 
-def main(argv: list[str]) -> None:
-    """Send all that is due, unless another is at it. What the owner should know goes to standard error."""
-    parent, config, state = argv
-    signal.signal(signal.SIGHUP, lambda *_: os.killpg(0, signal.SIGKILL))  # with the programs that send
-    process.die_with_parent(signal.SIGHUP)
-    if os.getppid() != int(parent):  # it died before we asked
-        sys.exit(1)
-    logging.basicConfig(level=logging.WARNING, format="%(message)s")
-    try:
-        deliver_due(Path(config), Path(state), until=time.monotonic() + ONE_SEND)
-    except (ApplianceError, OSError) as error:
-        log.warning("notifications are not sent: %s", error)
-        sys.exit(getattr(error, "exit_status", 1))
+def _recipient(queued: OutboxMessage) -> str:
+    return f"notifier {queued.notifier}" if queued.notifier else f"ping of {queued.job}"
 
 
 def deliver_due(config: Path, state: Path, *, until: float) -> None:
-    """Send what is due in STATE to whom CONFIG names; nothing begins when the clock is past UNTIL.
+    """Send the due messages in the folder `state` to the notifiers of `config`. None is started after `until`.
 
-    Raises Unavailable if the state is no use.
+    Raises:
+        Unavailable: The state cannot be used.
+
     """
     with open_history(state) as store:
         outbox = Outbox(store)
-        # Once more after the lock is free: who came meanwhile found it taken, and counts on us.
+        # Checked again after the lock is released: a process that found it locked relies on this one.
         while outbox.is_due(clock.now()) and time.monotonic() < until:
             with locks.acquire(state / "outbox.lock") as lock:
                 if lock is None:
                     return
-                _send_once(load_notifiers(config), store, until)
+                _deliver_batch(load_notifiers(config), store, until)
 
 
-def _send_once(to: NotifierConfig, store: Store, until: float) -> None:
-    once = DeliveryBatch(to, store, host=os.uname().nodename, random=SystemRandom(), now=clock.now, until=until)
+def _deliver_batch(settings: NotifierConfig, store: Store, until: float) -> None:
+    host, random = os.uname().nodename, SystemRandom()
+    batch = DeliveryBatch(settings, store, host=host, random=random, now=clock.now, until=until)
     try:
-        known = load_secrets(to)
+        known = load_secrets(settings)
     except ApplianceError as error:
-        once.hold(str(error))
+        batch.postpone_all(str(error))
     else:
-        once.send(known, (store.path.parent / "secret.key").read_bytes())
+        batch.send(known, (store.path.parent / "secret.key").read_bytes())
 
 
-def load_secrets(to: NotifierConfig) -> secrets.Secrets:
-    """Return all secrets there are, so that a program which sends gets none. Raises as `secrets.load` does."""
-    named = [name for part in to.notifiers.values() for name in part.options.names()]
-    named += [name for ping in to.pings.values() for name in secret_names_in(ping)]
-    return secrets.load(to.path, os.environ, {*named, *to.other_secrets, *secrets.secret_variables(os.environ, ())})
+def load_secrets(settings: NotifierConfig) -> secrets.Secrets:
+    """Return all secrets, so that none of them stays in the environment of a program. Raises as `secrets.load`."""
+    named = [name for part in settings.notifiers.values() for name in part.options.names()]
+    named += [name for ping in settings.pings.values() for name in secret_names_in(ping)]
+    every = {*named, *settings.other_secrets, *secrets.secret_variables(os.environ, ())}
+    return secrets.load(settings.path, os.environ, every)
 
 
-def deliver_now(to: NotifierConfig, notice: str, message: Message, known: Mapping[str, str]) -> None:
-    """Send MESSAGE to NOTICE, past the outbox, with the secrets KNOWN. Raises Refused, Unavailable or OutOfTime."""
-    with files.time_limit(ONE_SEND):
-        connect(to, notice, known).send(message, Event.CUSTOM)
+def deliver_now(settings: NotifierConfig, name: str, message: Message, known: Mapping[str, str]) -> None:
+    """Send `message` by the notifier `name` without the outbox, with the secrets `known`.
+
+    Raises:
+        Refused: It will not work.
+        Unavailable: It may work later.
+        DeadlineExceeded: It took too long.
+
+    """
+    with files.time_limit(SEND_TIMEOUT):
+        connect(settings, name, known).send(message, Event.CUSTOM)
 
 
-def enqueue(to: NotifierConfig, notice: str, message: Message) -> None:
-    """Let MESSAGE wait for NOTICE. Raises Unavailable if there is no state folder that takes it; Refused as root."""
-    if to.state_dir is None or not to.state_dir.is_dir():
+def enqueue(settings: NotifierConfig, name: str, message: Message) -> None:
+    """Queue `message` for the notifier `name`.
+
+    Raises:
+        Unavailable: There is no state folder, or it cannot be written.
+        Refused: This user is root, and the state belongs to another user.
+
+    """
+    if settings.state_dir is None or not settings.state_dir.is_dir():
         raise Unavailable("the message cannot be stored: the state folder of the configuration does not exist")
-    refuse_as_root(to.state_dir)
-    with open_history(to.state_dir) as store:
-        Outbox(store).put(notice, message, now=clock.now())
-
-
-if __name__ == "__main__":
-    main(sys.argv[1:])
-
-
-_REST = 60.0  # seconds between two of them, whatever became of the first
+    refuse_as_root(settings.state_dir)
+    with open_history(settings.state_dir) as store:
+        Outbox(store).put(name, message, now=clock.now())
 
 
 class OutboxDispatcher:
-    """Starts the process when something is due. For the daemon: call `look` at each of its rounds."""
+    """Starts the worker process when a message is due. The daemon calls `check` in each of its rounds."""
 
     def __init__(
         self,
@@ -381,54 +379,73 @@ class OutboxDispatcher:
         outbox: Outbox,
         *,
         now: Callable[[], datetime] = clock.now,
-        steady: Callable[[], float] = time.monotonic,
+        monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._argv, self._outbox, self._now, self._steady = worker_command(config, state), outbox, now, steady
-        self._rests_until = float("-inf")
-        self._said = ""
-        self._going_on: asyncio.Task[None] | None = None
+        self._argv, self._outbox, self._now, self._monotonic = worker_command(config, state), outbox, now, monotonic
+        self._rest_until = float("-inf")
+        self._last_warning = ""
+        self._worker: asyncio.Task[None] | None = None
 
-    async def look(self) -> None:
-        """Start it if something is due and none of ours goes on. Costs one look at a table that is mostly empty."""
-        if self._going_on or self._steady() < self._rests_until:
+    async def check(self) -> None:
+        """Start the worker if a message is due and it is not active. This reads a table that is usually empty."""
+        if self._worker or self._monotonic() < self._rest_until:
             return
         try:
             if self._outbox.is_due(self._now()):
-                self._going_on = asyncio.create_task(self._until_it_ends(await self._start()))
+                self._worker = asyncio.create_task(self._wait_for_end(await self._start_worker()))
         except (ApplianceError, OSError) as error:
-            self._rest(f"notifications are not sent: {error}")
+            self._pause(f"notifications are not sent: {error}")
 
-    async def _start(self) -> asyncio.subprocess.Process:
+    async def _start_worker(self) -> asyncio.subprocess.Process:
         return await asyncio.create_subprocess_exec(
             *self._argv,
             stdin=asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.DEVNULL,
             stderr=asyncio.subprocess.PIPE,
-            start_new_session=True,  # it ends its whole group when we die
+            start_new_session=True,  # it ends its whole group when the daemon dies
         )
 
-    async def _until_it_ends(self, child: asyncio.subprocess.Process) -> None:
-        said = b""
+    async def _wait_for_end(self, child: asyncio.subprocess.Process) -> None:
+        output = b""
         try:
-            _, said = await child.communicate()
+            _, output = await child.communicate()
         finally:
-            if child.returncode is None:  # we are to stop
+            if child.returncode is None:  # the daemon stops
                 with contextlib.suppress(ProcessLookupError):
                     child.terminate()
                 await child.wait()
-            self._going_on = None
-            self._rest(said.decode(errors="replace").strip())
+            self._worker = None
+            self._pause(output.decode(errors="replace").strip())
 
-    def _rest(self, said: str) -> None:
-        """Do nothing for a while. What is SAID again and again is told once."""
-        self._rests_until = self._steady() + _REST
-        if said and said != self._said:
-            log.warning("%s", said)
-        self._said = said
+    def _pause(self, warning: str) -> None:
+        """Start no worker for a while, and log `warning` unless it was the last one."""
+        self._rest_until = self._monotonic() + _REST
+        if warning and warning != self._last_warning:
+            log.warning("%s", warning)
+        self._last_warning = warning
 
     async def stop(self) -> None:
-        """End what goes on. What it has not sent waits for the next start."""
-        if self._going_on:
-            self._going_on.cancel()
+        """Stop the worker. Unsent messages wait for the next start."""
+        if self._worker:
+            self._worker.cancel()
             with contextlib.suppress(asyncio.CancelledError):
-                await self._going_on
+                await self._worker
+
+
+def main(argv: list[str]) -> None:
+    """Send all due messages, unless another process does. Messages for the owner go to standard error."""
+    parent, config, state = argv
+    signal.signal(signal.SIGHUP, lambda *_: os.killpg(0, signal.SIGKILL))  # with the programs that send
+    process.die_with_parent(signal.SIGHUP)
+    if os.getppid() != int(parent):  # the parent died before the line above
+        sys.exit(1)
+    logging.basicConfig(level=logging.WARNING, format="%(message)s")
+    try:
+        deliver_due(Path(config), Path(state), until=time.monotonic() + SEND_TIMEOUT)
+    except (ApplianceError, OSError) as error:
+        log.warning("notifications are not sent: %s", error)
+        sys.exit(getattr(error, "exit_status", 1))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

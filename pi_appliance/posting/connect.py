@@ -78,7 +78,7 @@ def redact_errors(redactor: Redactor) -> Iterator[None]:
         yield
     except Exception as error:
         for each in _error_chain(error):
-            each.args = tuple(redactor.heard(arg) if isinstance(arg, str) else arg for arg in each.args)
+            each.args = tuple(redactor.redact_message(arg) if isinstance(arg, str) else arg for arg in each.args)
         raise
 
 
@@ -89,9 +89,9 @@ def redact_logs(redactor: Redactor) -> None:
     def make_redacted(*args: Any, **named: Any) -> logging.LogRecord:
         record = make(*args, **named)
         with contextlib.suppress(TypeError, ValueError):  # the handler reports arguments that do not fit
-            record.msg, record.args = redactor.heard(record.getMessage()), ()
+            record.msg, record.args = redactor.redact_message(record.getMessage()), ()
         if record.exc_info:
-            record.exc_text = redactor.heard(logging.Formatter().formatException(record.exc_info))
+            record.exc_text = redactor.redact_message(logging.Formatter().formatException(record.exc_info))
         return record
 
     logging.setLogRecordFactory(make_redacted)

@@ -209,7 +209,7 @@ _FAILURES = """
 
 
 def queue_notifications(
-    db: Transaction, job: str, run: int, outcome: Outcome, told: NotifyTargets, *, now: datetime
+    db: Transaction, job: str, run: int, outcome: Outcome, targets: NotifyTargets, *, now: datetime
 ) -> None:
     """Queue the notifications for the end of `run` of `job`, in the transaction that ends it.
 
@@ -218,28 +218,28 @@ def queue_notifications(
     """
     if outcome in FAILED_OUTCOMES:
         begun = db.execute("INSERT OR IGNORE INTO failing_jobs (job, run_id) VALUES (?, ?)", (job, run)).rowcount
-        names, event, ping = told.on_failure, Event.FAILURE, Event.PING_FAIL
+        names, event, ping = targets.on_failure, Event.FAILURE, Event.PING_FAIL
     elif outcome is Outcome.SUCCEEDED:
         begun = db.execute("DELETE FROM failing_jobs WHERE job = ?", (job,)).rowcount
-        names, event, ping = told.on_recovery, Event.RECOVERY, Event.PING_SUCCESS
+        names, event, ping = targets.on_recovery, Event.RECOVERY, Event.PING_SUCCESS
     else:
         return
-    for notice in dict.fromkeys(names) if begun else ():
-        _insert_row(db, job, run, notice, event, now)
-    if told.ping:
+    for notifier in dict.fromkeys(names) if begun else ():
+        _insert_row(db, job, run, notifier, event, now)
+    if targets.ping:
         # A new ping replaces an unsent older one, because only the latest result counts.
         db.execute("DELETE FROM outbox WHERE job = ? AND notifier = '' AND sent_at IS NULL", (job,))
         _insert_row(db, job, run, "", ping, now)
 
 
 def _insert_row(
-    db: Transaction, job: str, run: int, notice: str, event: Event, now: datetime, message: Message | None = None
+    db: Transaction, job: str, run: int, notifier: str, event: Event, now: datetime, message: Message | None = None
 ) -> None:
     db.execute(
         "INSERT INTO outbox (job, run, notifier, event, created_at, title, body, next_attempt_at)"
         " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
         (
-            *(job, run, notice, event, format_instant(now)),
+            *(job, run, notifier, event, format_instant(now)),
             *(message.title if message else "", message.body if message else ""),
             format_instant(now),
         ),
@@ -252,10 +252,10 @@ class Outbox:
     def __init__(self, store: Database) -> None:
         self._writing, self._rows = store.writing, store.rows
 
-    def put(self, notice: str, message: Message, *, now: datetime) -> None:
-        """Queue `message`, which belongs to no job, for `notice`."""
+    def put(self, notifier: str, message: Message, *, now: datetime) -> None:
+        """Queue `message`, which belongs to no job, for `notifier`."""
         with self._writing() as db:
-            _insert_row(db, "", 0, notice, Event.CUSTOM, now, message)
+            _insert_row(db, "", 0, notifier, Event.CUSTOM, now, message)
 
     def is_due(self, now: datetime) -> bool:
         """Return whether anything is to be sent. It reads a table that is usually empty."""
@@ -269,18 +269,18 @@ class Outbox:
         """Return all notifications that are not sent yet, the oldest first."""
         return [_parse_row(row) for row in self._rows("SELECT * FROM outbox WHERE sent_at IS NULL ORDER BY id", ())]
 
-    def carried(self, notice: str, now: datetime) -> list[datetime]:
-        """Return when `notice` sent something within the last `WINDOW`, the oldest first.
+    def sent_times(self, notifier: str, now: datetime) -> list[datetime]:
+        """Return when `notifier` sent a message within the last `SENT_WINDOW`, the oldest first.
 
         Several notifications in one message count once.
         """
         rows = self._rows(
             "SELECT DISTINCT sent_at FROM outbox WHERE notifier = ? AND sent_at > ? AND sent_at <= ? ORDER BY sent_at",
-            (notice, format_instant(now - SENT_WINDOW), format_instant(now)),
+            (notifier, format_instant(now - SENT_WINDOW), format_instant(now)),
         )
         return [datetime.fromisoformat(row["sent_at"]) for row in rows]
 
-    def sent(self, messages: Iterable[OutboxMessage], *, now: datetime) -> None:
+    def mark_sent(self, messages: Iterable[OutboxMessage], *, now: datetime) -> None:
         """Mark `messages` as sent. Old sent rows and pings are deleted."""
         with self._writing() as db:
             for each in messages:

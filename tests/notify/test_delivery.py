@@ -118,7 +118,7 @@ def test_what_nobody_takes_is_given_up_after_days(post, ear, caplog):
     post.rounds(timedelta(hours=8))
     assert post.outbox.waiting() == []
     assert caplog.messages == [
-        "notice phone: 1 given up after 3d: the service answered 404: nothing of that name is there"
+        "notifier phone: 1 given up after 3d: the service answered 404: nothing of that name is there"
     ]
     assert 15 <= len(ear.heard) <= 30
 
@@ -149,7 +149,7 @@ def test_a_notice_that_is_not_in_the_file_any_more_is_dropped_and_told(post, cap
     post.end("a", Outcome.FAILED, NotifyTargets(on_failure=["gone"]))
     post.round()
     assert post.outbox.waiting() == []
-    assert caplog.messages == ["notice gone: not in the file any more; 1 dropped"]
+    assert caplog.messages == ["notifier gone: not in the file any more; 1 dropped"]
 
 
 def test_while_the_file_is_wrong_nothing_is_dropped(post):
@@ -157,7 +157,7 @@ def test_while_the_file_is_wrong_nothing_is_dropped(post):
     post.to = dataclasses.replace(post.to, is_complete=False)
     post.round()
     (letter,) = post.outbox.waiting()
-    assert letter.last_error == "the configuration is wrong; see: pi-appliance config check"
+    assert letter.last_error == "the configuration is invalid; see: pi-appliance config check"
     assert not post.outbox.is_due(post.now)
 
 
@@ -165,7 +165,7 @@ def test_when_there_is_no_time_left_the_rest_stays_due(post, ear):
     for job in "abc":
         post.end(job, Outcome.FAILED)
     ticks = iter(range(9))
-    post.round(until=2, steady=lambda: next(ticks))
+    post.round(until=2, monotonic=lambda: next(ticks))
     assert ear.titles == ["a failed on pi", "b failed on pi"]
     assert [letter.attempts for letter in post.outbox.due(post.now)] == [0]
 

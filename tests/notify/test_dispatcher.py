@@ -1,4 +1,4 @@
-"""The courier's process: one at a time, killed at the worst moment, and started by the daemon when something is due."""
+"""The worker process: one at a time, killed at the worst moment, and started by the daemon when a message is due."""
 
 import asyncio
 import contextlib
@@ -42,7 +42,7 @@ def appliance(installation: Installation, ear: Ear) -> Iterator[Appliance]:
 
 
 def start(installation: Installation) -> subprocess.Popen[str]:
-    """Start the courier as a run does at its end."""
+    """Start the dispatcher as a run does at its end."""
     return subprocess.Popen(
         [
             sys.executable,
@@ -87,8 +87,8 @@ def test_killed_between_sending_and_noting_it_sends_once_more_and_then_never_aga
 
 
 def test_of_many_at_once_one_sends(installation, appliance, ear):
-    couriers = [start(installation) for _ in range(4)]
-    assert [each.communicate(timeout=60)[1] for each in couriers] == [""] * 4
+    dispatchers = [start(installation) for _ in range(4)]
+    assert [each.communicate(timeout=60)[1] for each in dispatchers] == [""] * 4
     assert len(ear.heard) == 1
 
 
@@ -110,17 +110,17 @@ def test_it_dies_with_whoever_started_it(installation, appliance, ear):
     code = (
         "import os, subprocess, sys\n"
         "words = [sys.executable, '-m', 'pi_appliance.notify.worker', str(os.getpid()), *sys.argv[1:]]\n"
-        "courier = subprocess.Popen(words, start_new_session=True)\n"
-        "print(courier.pid, flush=True)\n"
-        "courier.wait()\n"
+        "dispatcher = subprocess.Popen(words, start_new_session=True)\n"
+        "print(dispatcher.pid, flush=True)\n"
+        "dispatcher.wait()\n"
     )
     words = [sys.executable, "-c", code, str(installation.config), str(installation.state)]
     with subprocess.Popen(words, env=installation.environment(), stdout=subprocess.PIPE, text=True) as parent:
         assert parent.stdout is not None
-        courier = os.pidfd_open(int(parent.stdout.readline()))
+        dispatcher = os.pidfd_open(int(parent.stdout.readline()))
         wait_until(lambda: ear.heard)
         parent.kill()
-    assert ended(courier)
+    assert ended(dispatcher)
 
 
 def ended(process: int) -> bool:
@@ -137,8 +137,8 @@ def test_secrets_that_cannot_be_read_are_told_where_the_letter_waits(installatio
     secrets = installation.folder / "secrets.env"
     secrets.write_text("HOOK=hush", "ascii")
     secrets.chmod(0o644)
-    with start(installation) as courier:
-        assert courier.wait(30) == 0
+    with start(installation) as dispatcher:
+        assert dispatcher.wait(30) == 0
     assert ear.heard == []
     (letter,) = Outbox(appliance.store).waiting()
     assert "can be read by others" in letter.last_error
@@ -148,19 +148,19 @@ def test_secrets_that_cannot_be_read_are_told_where_the_letter_waits(installatio
 
 
 class Looking:
-    """A courier of the daemon, and its steady clock."""
+    """A dispatcher of the daemon, and its steady clock."""
 
     def __init__(self, appliance: Appliance) -> None:
         self.seconds = 0.0
         self.outbox = Outbox(appliance.store)
         config = appliance.config
-        self.courier = OutboxDispatcher(config.path, config.state_dir, self.outbox, steady=lambda: self.seconds)
+        self.dispatcher = OutboxDispatcher(config.path, config.state_dir, self.outbox, monotonic=lambda: self.seconds)
 
     async def until_it_rests(self) -> None:
         """Look once and wait until what that started has ended."""
-        await self.courier.look()
-        while self.courier._going_on:
-            await asyncio.wait([self.courier._going_on])
+        await self.dispatcher.check()
+        while self.dispatcher._going_on:
+            await asyncio.wait([self.dispatcher._going_on])
 
 
 def test_the_daemon_sends_what_is_due_and_rests_between(installation, appliance, ear, monkeypatch):
@@ -177,8 +177,8 @@ def test_the_daemon_sends_what_is_due_and_rests_between(installation, appliance,
         await looking.until_it_rests()
         assert ear.titles[1:] == ["again"]
         looking.seconds = 200
-        await looking.courier.look()
-        assert looking.courier._going_on is None, "nothing is due, so nothing is started"
+        await looking.dispatcher.check()
+        assert looking.dispatcher._going_on is None, "nothing is due, so nothing is started"
 
     asyncio.run(scene())
 
@@ -189,10 +189,10 @@ def test_the_daemon_ends_it_when_it_stops(installation, appliance, ear, monkeypa
 
     async def scene() -> None:
         looking = Looking(appliance)
-        await looking.courier.look()
+        await looking.dispatcher.check()
         while not ear.heard:
             await asyncio.sleep(0.02)
-        await asyncio.wait_for(looking.courier.stop(), 10)
+        await asyncio.wait_for(looking.dispatcher.stop(), 10)
         assert [letter.attempts for letter in looking.outbox.waiting()] == [1]
 
     asyncio.run(scene())
@@ -203,7 +203,7 @@ def test_a_store_that_fails_is_told_once_and_does_not_end_the_daemon(appliance, 
         looking = Looking(appliance)
         appliance.store._db.close()
         for looking.seconds in (0, 10, 70, 140):
-            await looking.courier.look()
+            await looking.dispatcher.check()
 
     asyncio.run(scene())
     (told,) = caplog.messages

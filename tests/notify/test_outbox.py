@@ -110,14 +110,14 @@ def test_what_was_carried_is_known_for_a_while_and_then_forgotten(store):
     for title in ("one", "two", "three"):
         outbox.put("phone", Message(title=title, body=""), now=NOON)
     one, *others = outbox.waiting()
-    outbox.sent([one], now=NOON)
-    outbox.sent(others, now=NOON + MINUTE)
+    outbox.mark_sent([one], now=NOON)
+    outbox.mark_sent(others, now=NOON + MINUTE)
     assert outbox.waiting() == []
-    assert outbox.carried("phone", NOON + MINUTE) == [NOON, NOON + MINUTE], "what went together counts once"
-    assert outbox.carried("phone", NOON + 10 * MINUTE) == [NOON + MINUTE]
+    assert outbox.sent_times("phone", NOON + MINUTE) == [NOON, NOON + MINUTE], "what went together counts once"
+    assert outbox.sent_times("phone", NOON + 10 * MINUTE) == [NOON + MINUTE]
     outbox.put("mail", Message(title="much later", body=""), now=NOON)
-    outbox.sent(outbox.waiting(), now=NOON + timedelta(days=1))
-    assert outbox.carried("phone", NOON + MINUTE) == []
+    outbox.mark_sent(outbox.waiting(), now=NOON + timedelta(days=1))
+    assert outbox.sent_times("phone", NOON + MINUTE) == []
 
 
 def test_own_words_are_kept_as_they_are(store):
