@@ -177,7 +177,7 @@ class Retention:
 
 def _port_problems(port: int) -> Issues:
     if not 0 <= port <= 65535:  # 0: any that is free
-        return [(("port",), f"{port} is no port", "write 1024 to 65535")]
+        return [(("port",), f"{port} is not a valid port", "write 1024 to 65535")]
     return []
 
 
@@ -209,7 +209,7 @@ class MpdProxy:
 
 
 def _volume_problems(key: str, volume: int) -> Issues:
-    return [] if 0 <= volume <= 100 else [((key,), f"{volume} is no volume", "write 0 to 100")]
+    return [] if 0 <= volume <= 100 else [((key,), f"{volume} is not a valid volume", "write 0 to 100")]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -74,7 +74,7 @@ def parse_size(text: str) -> Size:
     match = re.fullmatch(r"(\d{1,12}(?:\.\d{1,3})?)\s*([A-Za-z]*)", text.strip())
     unit = _BY_SMALL.get(match[2].lower()) if match else None
     if match is None or unit is None or float(match[1]) == 0:
-        raise ValueError(f"{text!r} is no amount; write one such as 500MB or 2GB")
+        raise ValueError(f"{text!r} is not an amount; write one such as 500MB or 2GB")
     return Size(float(match[1]) * unit)
 
 
@@ -94,7 +94,7 @@ def parse_percent(text: str) -> Percent:
     """
     match = re.fullmatch(r"(\d{1,5})\s*%", text.strip())
     if match is None or int(match[1]) == 0:
-        raise ValueError(f"{text!r} is no share of a processor; write one such as 50%")
+        raise ValueError(f"{text!r} is not a share of a processor; write one such as 50%")
     return Percent(int(match[1]))
 
 
@@ -106,7 +106,7 @@ def parse_money(value: object) -> Money:
     """
     text = str(value).strip().removeprefix("$") if isinstance(value, (int, float, str)) else ""
     if isinstance(value, bool) or re.fullmatch(r"\d{1,6}(?:\.\d{1,6})?", text) is None:
-        raise ValueError(f"{value!r} is no amount of dollars; write one such as 0.015 or 5")
+        raise ValueError(f"{value!r} is not an amount of dollars; write one such as 0.015 or 5")
     return Money(text)
 
 

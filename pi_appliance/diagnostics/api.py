@@ -1,11 +1,13 @@
-"""Data to Prometheus' text format, version 0.0.4. Our own, as their client would cost the idle daemon 13 MB."""
+"""The endpoints /health and /metrics. Metrics are in the text format of Prometheus, version 0.0.4.
+
+The client library of Prometheus is not used, because it needs 13 MB of memory in the idle daemon.
+"""
 
 import contextlib
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Protocol
 
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
@@ -13,6 +15,7 @@ from starlette.responses import JSONResponse, Response
 from pi_appliance import __version__
 from pi_appliance.errors import ApplianceError
 from pi_appliance.scheduling import instants
+from pi_appliance.storage.history import Total
 from pi_appliance.storage.model import Outcome, is_failing
 from pi_appliance.system import machine
 from pi_appliance.system.machine import Sensors, free_space
@@ -20,32 +23,8 @@ from pi_appliance.web.interface import Daemon
 
 MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 _PREFIX = "pi_appliance_"
-_NEVER_BEGAN = (Outcome.SKIPPED, Outcome.MISFIRED)
+_NOT_STARTED = (Outcome.SKIPPED, Outcome.MISFIRED)
 _STATES = ("untrusted", "trusted", "stepped")
-
-
-class RunTotal(Protocol):
-    """Over all time: how many runs of a job ended so, how long they took together, how late they began together."""
-
-    @property
-    def job(self) -> str:
-        """The job."""
-
-    @property
-    def outcome(self) -> Outcome:
-        """How they ended."""
-
-    @property
-    def runs(self) -> int:
-        """How many."""
-
-    @property
-    def seconds(self) -> float:
-        """How long they took together."""
-
-    @property
-    def delay_seconds(self) -> float:
-        """How many seconds after their slots they began, together."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,13 +32,13 @@ class MetricValues:
     """The values at one moment. Times are in seconds since 1970; None means unknown."""
 
     version: str
-    totals: Sequence[RunTotal] = ()
+    totals: Sequence[Total] = ()
     ended: Mapping[tuple[str, Outcome], float] = field(default_factory=dict)
     """When the newest run ended, by job and outcome."""
     next_slots: Mapping[str, float] = field(default_factory=dict)
     failing: Mapping[str, bool] = field(default_factory=dict)
     paused: Mapping[str, bool] = field(default_factory=dict)
-    going_on: int = 0
+    active: int = 0
     waiting: int = 0
     pending_notifications: int = 0
     clock_state: str = "trusted"
@@ -88,24 +67,24 @@ class _Family:
     samples: Sequence[_Sample]
 
 
-def render_metrics(facts: MetricValues) -> str:
-    """Return `facts` in the Prometheus text format, without unknown values."""
-    families = (*_of_runs(facts), *_of_jobs(facts), *_of_the_daemon(facts), *_of_the_machine(facts))
+def render_metrics(metrics: MetricValues) -> str:
+    """Return `metrics` in the Prometheus text format, without unknown values."""
+    families = (*_of_runs(metrics), *_of_jobs(metrics), *_of_the_daemon(metrics), *_of_the_machine(metrics))
     return "".join(_text(family) for family in families if family.samples)
 
 
-def _of_runs(facts: MetricValues) -> Iterable[_Family]:
-    runs = [_Sample(each.runs, {"job": each.job, "outcome": each.outcome}) for each in facts.totals]
-    yield _Family("runs_total", "counter", "Slots and runs by how they ended, since the beginning.", runs)
-    begun: dict[str, list[RunTotal]] = {}
-    for each in facts.totals:
-        if each.outcome not in _NEVER_BEGAN:
+def _of_runs(metrics: MetricValues) -> Iterable[_Family]:
+    runs = [_Sample(each.runs, {"job": each.job, "outcome": each.outcome}) for each in metrics.totals]
+    yield _Family("runs_total", "counter", "Runs and unused slots by outcome, since the installation.", runs)
+    begun: dict[str, list[Total]] = {}
+    for each in metrics.totals:
+        if each.outcome not in _NOT_STARTED:
             begun.setdefault(each.job, []).append(each)
     took = {job: sum(each.seconds for each in found) for job, found in begun.items()}
     late = {job: sum(each.delay_seconds for each in found) for job, found in begun.items()}
     counts = {job: sum(each.runs for each in found) for job, found in begun.items()}
-    yield _summary("run_seconds", "How long runs took.", took, counts)
-    yield _summary("late_seconds", "How long after their slots runs began; by hand counts as 0.", late, counts)
+    yield _summary("run_seconds", "Duration of runs.", took, counts)
+    yield _summary("late_seconds", "Delay of runs after their slots; 0 for manual runs.", late, counts)
 
 
 def _summary(name: str, about: str, sums: Mapping[str, float], counts: Mapping[str, int]) -> _Family:
@@ -115,39 +94,39 @@ def _summary(name: str, about: str, sums: Mapping[str, float], counts: Mapping[s
     return _Family(name, "summary", about, samples)
 
 
-def _of_jobs(facts: MetricValues) -> Iterable[_Family]:
-    last = [_Sample(at, {"job": job, "outcome": outcome}) for (job, outcome), at in facts.ended.items()]
-    yield _Family("last_run_timestamp_seconds", "gauge", "When the newest run that ended so ended.", last)
-    good = {job: at for (job, outcome), at in facts.ended.items() if outcome is Outcome.SUCCEEDED}
-    yield _by_job("last_success_timestamp_seconds", "When the newest run that succeeded ended.", good)
-    yield _by_job("next_slot_timestamp_seconds", "The next instant that the schedule names.", facts.next_slots)
-    yield _by_job("job_failing", "1 if the newest run that did something did not succeed.", facts.failing)
-    yield _by_job("job_paused", "1 if its slots are not used until somebody lets it go on.", facts.paused)
+def _of_jobs(metrics: MetricValues) -> Iterable[_Family]:
+    last = [_Sample(at, {"job": job, "outcome": outcome}) for (job, outcome), at in metrics.ended.items()]
+    yield _Family("last_run_timestamp_seconds", "gauge", "End of the latest run with this outcome.", last)
+    good = {job: at for (job, outcome), at in metrics.ended.items() if outcome is Outcome.SUCCEEDED}
+    yield _by_job("last_success_timestamp_seconds", "End of the latest successful run.", good)
+    yield _by_job("next_slot_timestamp_seconds", "Next slot of the schedule.", metrics.next_slots)
+    yield _by_job("job_failing", "1 if the latest significant run did not succeed.", metrics.failing)
+    yield _by_job("job_paused", "1 if the job is paused.", metrics.paused)
 
 
 def _by_job(name: str, about: str, values: Mapping[str, float]) -> _Family:
     return _Family(name, "gauge", about, [_Sample(value, {"job": job}) for job, value in values.items()])
 
 
-def _of_the_daemon(facts: MetricValues) -> Iterable[_Family]:
-    yield _Family("info", "gauge", "Which version this is.", [_Sample(1, {"version": facts.version})])
-    yield _one("runs_going_on", "Runs that have not ended.", facts.going_on)
-    yield _one("slots_waiting", "Slots that wait for the run before them.", facts.waiting)
-    yield _one("notifications_pending", "Notifications still to be sent.", facts.pending_notifications)
-    yield _one("clock_trusted", "1 if the wall clock is believed.", facts.clock_state != "untrusted")
-    states = [_Sample(state == facts.clock_state, {"state": state}) for state in _STATES]
-    yield _Family("clock_state", "gauge", "What is thought of the wall clock.", states)
-    yield _one("clock_steps_total", "How often the wall clock was put forward or back.", facts.clock_steps, "counter")
-    yield _one("written_bytes_total", "Bytes that the daemon had written to disks.", facts.written, "counter")
-    yield _one("resident_memory_bytes", "Memory that the daemon holds.", facts.memory)
-    yield _one("start_time_seconds", "When the daemon started.", facts.started)
+def _of_the_daemon(metrics: MetricValues) -> Iterable[_Family]:
+    yield _Family("info", "gauge", "Version of the program.", [_Sample(1, {"version": metrics.version})])
+    yield _one("runs_going_on", "Runs that have not ended.", metrics.active)
+    yield _one("slots_waiting", "Slots that wait for an active run.", metrics.waiting)
+    yield _one("notifications_pending", "Notifications that wait to be sent.", metrics.pending_notifications)
+    yield _one("clock_trusted", "1 if the wall clock is trusted.", metrics.clock_state != "untrusted")
+    states = [_Sample(state == metrics.clock_state, {"state": state}) for state in _STATES]
+    yield _Family("clock_state", "gauge", "State of the wall clock.", states)
+    yield _one("clock_steps_total", "Steps of the wall clock.", metrics.clock_steps, "counter")
+    yield _one("written_bytes_total", "Bytes that the daemon wrote to disks.", metrics.written, "counter")
+    yield _one("resident_memory_bytes", "Memory of the daemon.", metrics.memory)
+    yield _one("start_time_seconds", "Start of the daemon.", metrics.started)
 
 
-def _of_the_machine(facts: MetricValues) -> Iterable[_Family]:
-    yield _one("temperature_celsius", "Of the processor.", facts.temperature)
-    yield _one("throttled", "1 if the processor is slowed down just now.", facts.throttled)
-    yield _one("under_voltage", "1 if the voltage is too low just now.", facts.under_voltage)
-    yield _one("state_free_bytes", "Room where the state folder is.", facts.free)
+def _of_the_machine(metrics: MetricValues) -> Iterable[_Family]:
+    yield _one("temperature_celsius", "Temperature of the processor.", metrics.temperature)
+    yield _one("throttled", "1 if the processor is slowed down now.", metrics.throttled)
+    yield _one("under_voltage", "1 if the voltage is too low now.", metrics.under_voltage)
+    yield _one("state_free_bytes", "Free space on the disk of the state folder.", metrics.free)
 
 
 def _one(name: str, about: str, value: float | None, kind: str = "gauge") -> _Family:
@@ -184,38 +163,38 @@ _MAX_SILENCE = 180.0  # seconds; the scheduler reads the clock at least once a m
 
 
 class HealthEndpoint:
-    """The endpoint. TICKS is the clock of the scheduler's beat."""
+    """The endpoint /health. `monotonic` is the clock of the scheduler."""
 
-    def __init__(self, daemon: Daemon, ticks: Callable[[], float]) -> None:
-        self._daemon, self._ticks = daemon, ticks
+    def __init__(self, daemon: Daemon, monotonic: Callable[[], float]) -> None:
+        self._daemon, self._monotonic = daemon, monotonic
 
     async def answer(self, _: Request) -> JSONResponse:
-        """Answer 200 if all is well, else 503 and why."""
-        why = self._trouble()
-        return JSONResponse({"ok": False, "why": why}, 503) if why else JSONResponse({"ok": True})
+        """Answer 200 if the daemon is healthy, else 503 with the reason."""
+        reason = self._find_problem()
+        return JSONResponse({"ok": False, "why": reason}, 503) if reason else JSONResponse({"ok": True})
 
-    def _trouble(self) -> str:
-        silent = self._ticks() - self._daemon.scheduler.last_tick
+    def _find_problem(self) -> str:
+        silent = self._monotonic() - self._daemon.scheduler.last_tick
         if silent >= _MAX_SILENCE:
             return f"the scheduler has not looked at the clock for {silent:.0f} seconds"
         try:
             self._daemon.appliance.store.history(limit=1)
-        except ApplianceError:  # it names the file, which is not for everybody
+        except ApplianceError:  # its text has the path, which is not public
             return "the history cannot be read; the log of the service says why"
         return ""
 
 
 class MetricsEndpoint:
-    """The endpoint. NOW is the wall clock."""
+    """The endpoint /metrics. `now` returns the time."""
 
     def __init__(self, daemon: Daemon, now: Callable[[], datetime]) -> None:
         self._daemon, self._now, self._sensors = daemon, now, Sensors()
 
     async def answer(self, _: Request) -> Response:
-        """Answer with every metric. What is asked of the history costs a few milliseconds, of the card nothing."""
-        return Response(render_metrics(self._facts()), media_type=MEDIA_TYPE)
+        """Answer with all metrics. This takes a few milliseconds and writes nothing."""
+        return Response(render_metrics(self._collect()), media_type=MEDIA_TYPE)
 
-    def _facts(self) -> MetricValues:
+    def _collect(self) -> MetricValues:
         appliance, scheduler, now = self._daemon.appliance, self._daemon.scheduler, self._now()
         appliance.sweep()
         config, store = appliance.config, appliance.store
@@ -237,7 +216,7 @@ class MetricsEndpoint:
             next_slots=next_slots,
             failing={name: is_failing(run for run in newest if run.job == name) for name in config.jobs},
             paused={name: name in paused for name in config.jobs},
-            going_on=len(store.active_runs()),
+            active=len(store.active_runs()),
             waiting=scheduler.waiting,
             pending_notifications=store.undelivered(),
             clock_state=scheduler.clock_state,

@@ -1,4 +1,4 @@
-"""The support bundle: data for remote help, without secrets."""
+"""The command `pi-appliance doctor`: all checks, their output, and a support bundle without secrets."""
 
 import io
 import json
@@ -14,14 +14,14 @@ from pi_appliance.cli.terminal import json_option, optional_config_option
 from pi_appliance.config import loader, secret_file, secrets
 from pi_appliance.config.secrets import MARK, Redactor, secret_names
 from pi_appliance.diagnostics import job_checks, machine_checks
-from pi_appliance.diagnostics.context import CheckResult, DiagnosticContext, Status, warn
+from pi_appliance.diagnostics.context import CheckResult, DiagnosticContext, Skip, Status, skipped, warn
 from pi_appliance.errors import ApplianceError, ConfigNotFound
 from pi_appliance.scheduling.crontab import OWN_MARK, SystemCrontab, UserCrontab
 from pi_appliance.storage import model
 from pi_appliance.storage.model import Outcome, Run
 from pi_appliance.system import files, machine, systemd
 
-_TELL = "tell the makers of it: pi-appliance doctor --bundle doctor.tar.gz"
+_REPORT_HINT = "report this, with the output of: pi-appliance doctor --bundle doctor.tar.gz"
 CHECKS: tuple[tuple[str, Callable[[DiagnosticContext], Iterator[CheckResult]]], ...] = (
     ("configuration", job_checks.check_configuration),
     ("secrets", job_checks.check_secrets),
@@ -52,29 +52,30 @@ def run_checks(context: DiagnosticContext) -> Iterator[CheckResult]:
     for name, check in CHECKS:
         try:
             yield from check(context)
-        except Exception as error:  # noqa: BLE001 - the edge: who looks for a fault must not be stopped by one
-            what = " ".join(f"{type(error).__name__}: {error}".split())
-            yield warn(name, f"could not look: {what}", _TELL)
+        except Skip as reason:
+            yield skipped(name, str(reason))
+        except Exception as error:  # noqa: BLE001 - one error must not stop the other checks
+            yield warn(name, f"could not be checked: {type(error).__name__}: {error}", _REPORT_HINT)
 
 
-def has_failures(found: list[CheckResult]) -> bool:
-    """Say whether something does not work."""
-    return any(finding.status is Status.FAIL for finding in found)
+def has_failures(results: Sequence[CheckResult]) -> bool:
+    """Return whether a check failed."""
+    return any(each.status is Status.FAIL for each in results)
 
 
-_WORDS = {Status.OK: "ok", Status.WARN: "warn", Status.FAIL: "FAIL", Status.SKIPPED: "-"}
+_LABELS = {Status.OK: "ok", Status.WARN: "warn", Status.FAIL: "FAIL", Status.SKIPPED: "-"}
 _WIDTH = 15  # of the names of most checks
 
 
-def format_result(finding: CheckResult) -> str:
-    """Return `finding` as one line, followed by a line with the fix, if any."""
-    text = f"{_WORDS[finding.status]:<4}  {finding.check:<{_WIDTH}}  {finding.summary}"
-    return f"{text}\n      {'':<{_WIDTH}}  fix: {finding.fix}" if finding.fix else text
+def format_result(result: CheckResult) -> str:
+    """Return `result` as one line, followed by a line with the fix, if any."""
+    text = f"{_LABELS[result.status]:<4}  {result.check:<{_WIDTH}}  {result.summary}"
+    return f"{text}\n      {'':<{_WIDTH}}  fix: {result.fix}" if result.fix else text
 
 
-def summary(found: Sequence[CheckResult]) -> str:
+def summarize(results: Sequence[CheckResult]) -> str:
     """Return the last line of the checklist."""
-    fails, warns = (sum(each.status is kind for each in found) for kind in (Status.FAIL, Status.WARN))
+    fails, warns = (sum(each.status is kind for each in results) for kind in (Status.FAIL, Status.WARN))
     if not fails and not warns:
         return "all well"
     return (
@@ -82,35 +83,35 @@ def summary(found: Sequence[CheckResult]) -> str:
     )
 
 
-def result_values(finding: CheckResult) -> dict[str, str]:
-    """Return FINDING as plain values."""
-    return {"check": finding.check, "status": finding.status, "summary": finding.summary, "fix": finding.fix}
+def result_values(result: CheckResult) -> dict[str, str]:
+    """Return `result` as plain values."""
+    return {"check": result.check, "status": result.status, "summary": result.summary, "fix": result.fix}
 
 
 _RUNS = 50
-_LOGS = 5  # of the newest runs that did not end well
+_LOGS = 5  # of the latest failed runs
 _TAIL = 20_000  # characters of a log
 _JOURNAL = 300  # lines
 _GOOD = (None, Outcome.SUCCEEDED, Outcome.SKIPPED)
 _README = f"""\
-What "pi-appliance doctor --bundle" saw of an appliance, for who is to help.
+The output of "pi-appliance doctor --bundle": facts about one appliance, for remote help.
 
-Every value of secrets.env, and whatever else is called or looks like a secret, was replaced by {MARK}; secrets.env
-itself is not in here. Names of jobs, paths, and what jobs printed are. Read it before you send it on.
+Every value of secrets.env, and every setting that is named like a secret, was replaced by {MARK}. The file secrets.env
+is not included. Names of jobs, paths and the output of jobs are included. Read it before you send it.
 """
 
 
-def write_bundle(path: Path, context: DiagnosticContext, findings: Sequence[CheckResult]) -> list[str]:
-    """Write the support file PATH, for our own eyes only, and return what went in. Raises Unavailable."""
-    known, whole = _secret_values(context)
+def write_bundle(path: Path, context: DiagnosticContext, results: Sequence[CheckResult]) -> list[str]:
+    """Write the bundle `path`, readable by its owner only, and return its content. Raises `Unavailable`."""
+    known, is_complete = _secret_values(context)
     redactor = Redactor(known)
-    settings = redactor.redact_settings(_settings(context))  # first: what is secret in it is then known everywhere
+    settings = redactor.redact_settings(_settings(context))  # first, because its secrets are then known everywhere
     parts = {"configuration.json": _json(settings)}
     for name, make in _PARTS.items():
-        if whole or name in _HARMLESS:
-            parts |= _made(name, make, context, redactor)
-    parts["doctor.json"] = _json(redactor.redact_settings([result_values(each) for each in findings]))
-    left_out = "" if whole else "\nThe secrets could not be read, so runs, logs and journal were left out.\n"
+        if is_complete or name in _WITHOUT_SECRETS:
+            parts |= _make_part(name, make, context, redactor)
+    parts["doctor.json"] = _json(redactor.redact_settings([result_values(each) for each in results]))
+    left_out = "" if is_complete else "\nThe secrets could not be read, so runs, logs and journal were left out.\n"
     parts["README.txt"] = _README + left_out
     with files.atomic_write(path, mode=0o600) as file, tarfile.open(fileobj=file, mode="w:gz") as archive:
         for name, text in sorted(parts.items()):
@@ -130,13 +131,13 @@ def _secret_values(context: DiagnosticContext) -> tuple[frozenset[str], bool]:
         return known, False
 
 
-def _made(
+def _make_part(
     name: str,
     make: Callable[[DiagnosticContext], Iterator[tuple[str, object]]],
     context: DiagnosticContext,
     redactor: Redactor,
 ) -> dict[str, str]:
-    """Make a part. One that cannot be made says why: the others are still of use."""
+    """Return the files of one part, or a file with the error."""
     try:
         return {
             each: redactor.redact_text(content)
@@ -144,12 +145,12 @@ def _made(
             else _json(redactor.redact_settings(content))
             for each, content in make(context)
         }
-    except Exception as error:  # noqa: BLE001 - the edge: who looks for a fault must not be stopped by one
+    except Exception as error:  # noqa: BLE001 - one error must not stop the other parts
         return {f"{name}.txt": redactor.redact_text(f"could not be read: {type(error).__name__}: {error}\n")}
 
 
 def _settings(context: DiagnosticContext) -> object:
-    """Return the file as plain data; only its problems where it is no YAML."""
+    """Return the file as plain data, or only its problems if it is not YAML."""
     if context.path is None:
         return {"trouble": str(context.error)}
     try:
@@ -182,7 +183,7 @@ def _tail(context: DiagnosticContext, run: Run) -> str:
     text = files.read_log(context.config.state_dir / "logs" / run.job / f"{run.id}.log")
     if len(text) <= _TAIL:
         return text
-    # From the start of a line: half a word might be half a secret, which nobody would know again.
+    # From the start of a line: a part of a secret would not be recognized.
     return f"({len(text) - _TAIL:,} characters before this)\n" + text[-_TAIL:].partition("\n")[2]
 
 
@@ -217,7 +218,7 @@ _PARTS: dict[str, Callable[[DiagnosticContext], Iterator[tuple[str, object]]]] =
     "logs": _logs,
     "journal": _journal,
 }
-_HARMLESS = ("versions", "crontab", "units")  # may be shown though it is not known which values are secret
+_WITHOUT_SECRETS = ("versions", "crontab", "units")
 
 
 def _json(value: object) -> str:
@@ -231,36 +232,36 @@ def _add(archive: tarfile.TarFile, name: str, text: str) -> None:
     archive.addfile(about_it, io.BytesIO(content))
 
 
-@click.command("doctor", short_help="Say whether all is well, and what mends what is not.")
+@click.command("doctor", short_help="Check the whole appliance, and show how to fix problems.")
 @click.option(
     "--bundle",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE",
-    help="Also write FILE, a tar.gz without secrets, for who is to help.",
+    help="Also write FILE, a tar.gz without secrets, for remote help.",
 )
 @json_option
 @optional_config_option
 def command(bundle: Path | None, as_json: bool, config: Path | ConfigNotFound) -> None:
-    """Look at configuration, clock, cron, service, state folder, card, player and jobs, and say what is wrong.
+    """Check configuration, clock, cron, service, state folder, card, player and jobs.
 
-    A line for each check: ok, warn, FAIL, or - where there is no such thing here. Below a warn or a FAIL stands what
-    mends it. Nothing is changed. Run it as the user whom the appliance belongs to: others cannot see everything.
+    Each check prints one line: ok, warn, FAIL, or - if it does not apply. The fix is below a warn or a FAIL. Nothing is
+    changed. Run it as the owner of the appliance, because other users cannot read everything.
 
     \b
     Exit status:
-      0   nothing fails; there may be warnings
-      1   something fails
+      0   no check fails; there may be warnings
+      1   a check fails
       75  the bundle cannot be written
     """
     context = DiagnosticContext.inspect(config, os.environ)
-    findings = []
-    for finding in run_checks(context):
-        findings.append(finding)
+    results = []
+    for result in run_checks(context):
+        results.append(result)
         if not as_json:
-            click.echo(format_result(finding))
-    click.echo(json.dumps([result_values(each) for each in findings]) if as_json else summary(findings))
+            click.echo(format_result(result))
+    click.echo(json.dumps([result_values(each) for each in results]) if as_json else summarize(results))
     if bundle is not None:
-        for name in write_bundle(bundle, context, findings):
+        for name in write_bundle(bundle, context, results):
             click.echo(f"{bundle}: {name}", err=True)
-    if has_failures(findings):
+    if has_failures(results):
         raise SystemExit(1)

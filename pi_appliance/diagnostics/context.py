@@ -1,4 +1,4 @@
-"""The subject of the checks: one configuration, possibly invalid, and its machine."""
+"""The subject of the checks, which is one configuration and its machine, and the result of a check."""
 
 import contextlib
 import os
@@ -22,10 +22,10 @@ UNKNOWN = "the configuration does not say"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DiagnosticContext:
-    """`root` is where the files of the machine lie; tests put them elsewhere."""
+    """One configuration, which may be invalid, and its machine. `root` is the root of its files."""
 
     path: Path | None
-    """The configuration file; None where there is none."""
+    """The configuration file, if there is one."""
     config: Config | None
     """The usable part of the configuration."""
     error: ApplianceError | None
@@ -35,15 +35,26 @@ class DiagnosticContext:
     root: Path = Path("/")
 
     @classmethod
-    def inspect(cls, found: Path | ApplianceError, environment: Mapping[str, str]) -> Self:
-        """Read what can be read of the configuration FOUND, which is an error where there is none."""
-        if isinstance(found, ApplianceError):
-            return cls(path=None, config=None, error=found, environment=environment)
-        path = found.absolute()
+    def inspect(cls, config: Path | ApplianceError, environment: Mapping[str, str]) -> Self:
+        """Read the valid part of the file `config`, which is an error if there is no file."""
+        if isinstance(config, ApplianceError):
+            return cls(path=None, config=None, error=config, environment=environment)
+        path = config.absolute()
         try:
             return cls(path=path, config=loader.load_config(path), error=None, environment=environment)
         except ApplianceError as error:
             return cls(path=path, config=loader.load_partial(path), error=error, environment=environment)
+
+    def require_config(self) -> Config:
+        """Return the configuration. Raises `Skip` if its state folder is unknown."""
+        if self.config is None:
+            raise Skip(UNKNOWN)
+        return self.config
+
+    def require_history_access(self) -> None:
+        """Raise `Skip` unless this user may read the history."""
+        if self.is_state_unreachable or not self.is_owner:
+            raise Skip("only the owner of the state folder can read the history")
 
     @property
     def systemd(self) -> Systemd:
@@ -52,19 +63,19 @@ class DiagnosticContext:
 
     @property
     def owner(self) -> int | None:
-        """The number of the user whom the state folder belongs to; None where there is none, or nobody may know."""
+        """The id of the owner of the state folder, if it exists and can be accessed."""
         with contextlib.suppress(OSError):
             return self.config.state_dir.stat().st_uid if self.config else None
         return None
 
     @property
     def is_owner(self) -> bool:
-        """Whether the appliance is of the user who looks; root looks for everybody."""
+        """Whether this user owns the state folder, or is root."""
         return self.owner in (None, os.geteuid()) or os.geteuid() == 0
 
     @property
     def is_state_unreachable(self) -> bool:
-        """Whether the state folder cannot even be seen: it lies in a folder that is not ours to enter."""
+        """Whether this user may not enter a parent of the state folder."""
         try:
             if self.config is not None:
                 self.config.state_dir.stat()
@@ -74,11 +85,11 @@ class DiagnosticContext:
 
     @property
     def owner_command(self) -> str:
-        """The command that looks as the user whom the appliance belongs to."""
+        """The command that runs the checks as the owner of the appliance."""
         return f"sudo -u {files.user_name(self.owner or 0)} pi-appliance doctor{self.option}"
 
     def command(self, words: str) -> str:
-        """Return the command of ours that does WORDS on this appliance, as the user whom it belongs to."""
+        """Return the command `pi-appliance WORDS` for this appliance, run as its owner."""
         user = f"sudo -u {files.user_name(self.owner)} " if os.geteuid() == 0 and self.owner else ""
         return f"{user}pi-appliance {words}{self.option}"
 
@@ -91,30 +102,34 @@ class DiagnosticContext:
 
     @contextlib.contextmanager
     def history(self) -> Iterator[Store | None]:
-        """Give the history to be read; None where there is none yet. Raises Unavailable if it cannot be."""
+        """Open the history read-only; None if nothing has run yet. Raises `Unavailable`."""
         path = self.config.state_dir / HISTORY if self.config else None
-        if path is None or not _is_there(path):
+        if path is None or not _may_exist(path):
             yield None
             return
         with Store(path, read_only=True) as store:
             yield store
 
 
-def _is_there(path: Path) -> bool:
-    """Say whether there is a file PATH; one that lies where we may not look is there."""
+def _may_exist(path: Path) -> bool:
+    """Return whether the file `path` exists, or may exist in a folder that cannot be accessed."""
     try:
         return path.exists()
     except OSError:
         return True
 
 
+class Skip(Exception):
+    """Raised by a check that does not apply, with the reason."""
+
+
 class Status(StrEnum):
-    """How bad it is."""
+    """The result of a check."""
 
     OK = "ok"
-    WARN = "warn"  # it works, but will not always
+    WARN = "warn"  # it works, but may fail later
     FAIL = "fail"  # something does not work
-    SKIPPED = "skipped"  # this machine, or this configuration, has no such thing
+    SKIPPED = "skipped"  # this does not apply to this machine or configuration
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,24 +142,24 @@ class CheckResult:
     fix: str = ""
 
 
-def ok(check: str, found: str) -> CheckResult:
+def ok(check: str, summary: str) -> CheckResult:
     """Return a result without problems."""
-    return CheckResult(check, Status.OK, _line(found))
+    return CheckResult(check, Status.OK, _one_line(summary))
 
 
-def warn(check: str, found: str, fix: str) -> CheckResult:
+def warn(check: str, summary: str, fix: str) -> CheckResult:
     """Return a warning: it works, but may fail later."""
-    return CheckResult(check, Status.WARN, _line(found), _line(fix))
+    return CheckResult(check, Status.WARN, _one_line(summary), _one_line(fix))
 
 
-def fail(check: str, found: str, fix: str) -> CheckResult:
+def fail(check: str, summary: str, fix: str) -> CheckResult:
     """Return a failure."""
-    return CheckResult(check, Status.FAIL, _line(found), _line(fix))
+    return CheckResult(check, Status.FAIL, _one_line(summary), _one_line(fix))
 
 
-def skipped(check: str, found: str) -> CheckResult:
+def skipped(check: str, summary: str) -> CheckResult:
     """Return the reason for a skipped check."""
-    return CheckResult(check, Status.SKIPPED, _line(found))
+    return CheckResult(check, Status.SKIPPED, _one_line(summary))
 
 
 def error_result(error: object, otherwise: str) -> tuple[str, str]:
@@ -153,6 +168,6 @@ def error_result(error: object, otherwise: str) -> tuple[str, str]:
     return wrong, right.removeprefix("run: ") or otherwise
 
 
-def _line(text: str) -> str:
+def _one_line(text: str) -> str:
     """Join the lines of `text`, because the output of a job may have several."""
     return " ".join(text.split())

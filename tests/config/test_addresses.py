@@ -36,11 +36,11 @@ def test_what_is_shown_is_the_way_and_the_names(address, shown):
 @pytest.mark.parametrize(
     ("address", "wrong"),
     [
-        ("ntfy.sh/hush", "this is no address"),
-        ("json://", "this is no address"),
-        ("json:// hush", "this is no address"),
-        ("json://host/$HUSH", "a $ that begins no ${NAME}"),
-        ("json://host/${HUSH", "a $ that begins no ${NAME}"),
+        ("ntfy.sh/hush", "this is not an address"),
+        ("json://", "this is not an address"),
+        ("json:// hush", "this is not an address"),
+        ("json://host/$HUSH", "a $ must start a ${NAME}"),
+        ("json://host/${HUSH", "a $ must start a ${NAME}"),
         ("mailto://me:hush@host", "a password does not belong here"),
         ("mailto://${ME}:hush@host", "a password does not belong here"),
     ],

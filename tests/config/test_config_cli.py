@@ -164,7 +164,7 @@ def test_a_port_that_is_none_is_told(tmp_path, capsys, section):
     path.write_text(f"state-dir: state\n{section}: {{port: 99999}}\n", "utf-8")
     status, _, err = checked(path, capsys)
     assert status == 2
-    assert f"2:{len(section) + 10}: 99999 is no port; write 1024 to 65535" in err
+    assert f"2:{len(section) + 10}: 99999 is not a valid port; write 1024 to 65535" in err
 
 
 def test_a_missing_file_and_a_folder_are_told(tmp_path, capsys):

@@ -107,7 +107,7 @@ def test_a_file_that_others_may_touch_is_neither_read_nor_written(tmp_path, mode
 
 def test_a_line_that_is_none_is_told_and_nothing_is_lost(tmp_path):
     file = file_of(tmp_path, "A=b\nhush\n")
-    with pytest.raises(ConfigError, match=r":2:1: this line is no NAME=value") as told:
+    with pytest.raises(ConfigError, match=r":2:1: this line is not NAME=value") as told:
         file.put({"A": "c"}, owner=tmp_path)
     assert "hush" not in str(told.value)
     assert file.path.read_text() == "A=b\nhush\n"

@@ -51,7 +51,11 @@ def test_the_recipes_in_the_docs_are_good(installation, recipe):
             JOB[:-1] + ", healthchecks-url: 'ftp://x'}",
             "a ping goes to a web address; write one such as https://hc-ping.com/",
         ),
-        ("", JOB[:-1] + ", healthchecks-url: 'hush'}", "this is no address; write one such as https://hc-ping.com/"),
+        (
+            "",
+            JOB[:-1] + ", healthchecks-url: 'hush'}",
+            "this is not an address; write one such as https://hc-ping.com/",
+        ),
     ],
 )
 def test_a_wrong_name_or_ping_is_reported_at_its_place(installation, ear, rest, job, told):
@@ -68,7 +72,7 @@ def test_a_wrong_name_or_ping_is_reported_at_its_place(installation, ear, rest, 
     [
         ("kind: aprise", "no kind of notifier is called 'aprise'; did you mean 'apprise'?"),
         ("kind: apprise", "'url' is missing"),
-        ("kind: apprise, with: {url: ntfy.sh/hush}", "this is no address"),
+        ("kind: apprise, with: {url: ntfy.sh/hush}", "this is not an address"),
         ("kind: apprise, with: {url: 'mailto://me:hush@x'}", "a password does not belong here"),
         ("kind: apprise, with: {url: 'ntyf://hush'}", "Apprise does not understand this address"),
         ("kind: command, with: {run: []}", "no program is named"),

@@ -159,8 +159,8 @@ class Looking:
     async def until_it_rests(self) -> None:
         """Look once and wait until what that started has ended."""
         await self.dispatcher.check()
-        while self.dispatcher._going_on:
-            await asyncio.wait([self.dispatcher._going_on])
+        while self.dispatcher._worker:
+            await asyncio.wait([self.dispatcher._worker])
 
 
 def test_the_daemon_sends_what_is_due_and_rests_between(installation, appliance, ear, monkeypatch):
@@ -178,7 +178,7 @@ def test_the_daemon_sends_what_is_due_and_rests_between(installation, appliance,
         assert ear.titles[1:] == ["again"]
         looking.seconds = 200
         await looking.dispatcher.check()
-        assert looking.dispatcher._going_on is None, "nothing is due, so nothing is started"
+        assert looking.dispatcher._worker is None, "nothing is due, so nothing is started"
 
     asyncio.run(scene())
 
