@@ -1,6 +1,8 @@
-"""Strict conversion of plain data to data classes with cattrs.
+"""YAML to data classes: the text to plain data with positions, and plain data to data classes by cattrs.
 
-Keys are in kebab case. All problems are reported together, each with its line and column.
+Keys are in kebab case. All problems are reported together, each with its line and column. Surprises of YAML 1.1 are
+disabled: 12:30, on, no and 017 stay text, and duplicate keys are errors. The events of the parser are used instead of
+its loader, so no Python objects are created.
 """
 
 import re
@@ -27,13 +29,10 @@ from pi_appliance.scheduling.schedule import Chance, Schedule
 
 YamlPath = tuple[str | int, ...]
 _Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # the C parser is not there on every 32-bit Pi
-_LARGEST = 1_000_000  # characters; a hundred times any sane configuration
-_DEEPEST = 40
-_MOST_NODES = 50_000
 _INT = re.compile(r"[-+]?(0|[1-9][0-9]*)")
 _FLOAT = re.compile(r"[-+]?([0-9]+\.[0-9]*|\.[0-9]+|[0-9]+(?:\.[0-9]*)?[eE][-+]?[0-9]+)")
-_UNFIT = re.compile("[\0\ud800-\udfff]")
-_WORDS = {"": None, "~": None, "null": None, "true": True, "True": True, "false": False, "False": False}
+_INVALID = re.compile("[\0\ud800-\udfff]")
+_CONSTANTS = {"": None, "~": None, "null": None, "true": True, "True": True, "false": False, "False": False}
 
 
 @dataclass(slots=True)
@@ -63,15 +62,17 @@ def parse_yaml(text: str, file: str) -> Tree:
     """
     tree = Tree(file)
     try:
-        if len(text) > _LARGEST:
-            raise _Bad(None, f"the file has {len(text):,} characters", f"at most {_LARGEST:,} are read")
         events = yaml.parse(text, Loader=_Loader)
         tree.data = _Composer(tree, events).document()
-    except _Bad as bad:
-        raise ConfigError([Problem(file, *_place(bad.mark), bad.wrong, bad.right)]) from None
+    except _InvalidYaml as invalid:
+        raise ConfigError([Problem(file, *_place(invalid.mark), invalid.wrong, invalid.right)]) from None
+    except RecursionError:
+        raise ConfigError([Problem(file, 1, 1, "not YAML: too many brackets", "close each of them")]) from None
     except yaml.MarkedYAMLError as error:
-        what = (error.problem or "this is not YAML").strip()
-        raise ConfigError([Problem(file, *_place(error.problem_mark), f"not YAML: {what}", _advice(what))]) from None
+        reason = (error.problem or "this is not YAML").strip()
+        raise ConfigError(
+            [Problem(file, *_place(error.problem_mark), f"not YAML: {reason}", _advice(reason))]
+        ) from None
     except yaml.reader.ReaderError as error:
         line, column = _line_and_column(text, error.position)
         point = (
@@ -97,21 +98,20 @@ def decode_text(raw: bytes, file: str) -> str:
         raise ConfigError([Problem(file, line, column, wrong, "save the file as UTF-8")]) from None
 
 
-class _Bad(Exception):
+class _InvalidYaml(Exception):
     def __init__(self, mark: object, wrong: str, right: str = "") -> None:
         self.mark, self.wrong, self.right = mark, wrong, right
         super().__init__(wrong)
 
 
 class _Composer:
-    """Build data from parser events. Each use of an alias counts toward the node limit."""
+    """Build data from parser events."""
 
     def __init__(self, tree: Tree, events: Iterator[Any]) -> None:
         self.tree = tree
         self.events = events
         self.anchors: dict[str, object] = {}
         self.open: list[str] = []  # anchors whose value is still being read
-        self.nodes = 0
 
     def document(self) -> object:
         """Return the only document of the stream, or None if it is empty."""
@@ -121,14 +121,11 @@ class _Composer:
             if isinstance(event, yaml.DocumentStartEvent):
                 documents += 1
                 if documents > 1:
-                    raise _Bad(event.start_mark, "a second document begins here", "keep one, without ---")
+                    raise _InvalidYaml(event.start_mark, "a second document begins here", "keep one, without ---")
                 data = self._node(next(self.events), ())
         return data
 
     def _node(self, event: Any, path: YamlPath) -> object:
-        self.nodes += 1
-        if self.nodes > _MOST_NODES or len(path) > _DEEPEST:
-            raise _Bad(event.start_mark, "too deep or too much for a configuration", "check the brackets and aliases")
         self.tree.values[path] = _place(event.start_mark)
         if isinstance(event, yaml.AliasEvent):
             return self._alias(event)
@@ -144,19 +141,17 @@ class _Composer:
         if isinstance(event, yaml.ScalarEvent):
             return _scalar(event)
         if event.tag not in (None, "!", "tag:yaml.org,2002:map", "tag:yaml.org,2002:seq"):
-            raise _Bad(event.start_mark, f"the tag {event.tag} is not known here", "leave it out")
+            raise _InvalidYaml(event.start_mark, f"the tag {event.tag} is not known here", "leave it out")
         if isinstance(event, yaml.SequenceStartEvent):
             return self._sequence(path)
         return self._mapping(path)
 
     def _alias(self, event: yaml.AliasEvent) -> object:
         if event.anchor in self.open:
-            raise _Bad(event.start_mark, f"*{event.anchor} stands inside itself", "write the value out")
+            raise _InvalidYaml(event.start_mark, f"*{event.anchor} stands inside itself", "write the value out")
         if event.anchor not in self.anchors:
-            raise _Bad(event.start_mark, f"no anchor &{event.anchor} stands above", "write the value out")
-        value = self.anchors[event.anchor]
-        self.nodes += _size(value)
-        return value
+            raise _InvalidYaml(event.start_mark, f"no anchor &{event.anchor} stands above", "write the value out")
+        return self.anchors[event.anchor]
 
     def _sequence(self, path: YamlPath) -> list[object]:
         items: list[object] = []
@@ -168,7 +163,7 @@ class _Composer:
         items: dict[str, object] = {}
         while not isinstance(event := next(self.events), yaml.MappingEndEvent):
             if not isinstance(event, yaml.ScalarEvent):
-                raise _Bad(
+                raise _InvalidYaml(
                     event.start_mark, "a key must be a plain word", 'write it as `name: value`, or put it in "quotes"'
                 )
             key = _scalar_text(event)
@@ -184,28 +179,23 @@ class _Composer:
 
 def _scalar_text(event: yaml.ScalarEvent) -> str:
     text: str = event.value
-    if found := _UNFIT.search(text):
+    if found := _INVALID.search(text):
         wrong = f"the character U+{ord(found[0]):04X} is not allowed"
-        raise _Bad(event.start_mark, wrong, "remove it; no file, program or address has it in its name")
+        raise _InvalidYaml(event.start_mark, wrong, "remove it; no file, program or address has it in its name")
     return text
 
 
 def _scalar(event: yaml.ScalarEvent) -> object:
     text = _scalar_text(event)
     if event.tag not in (None, "!", "tag:yaml.org,2002:str"):
-        raise _Bad(event.start_mark, f"the tag {event.tag} is not known here", "leave it out")
+        raise _InvalidYaml(event.start_mark, f"the tag {event.tag} is not known here", "leave it out")
     if event.tag is not None or event.style:  # quoted, a block, or !!str; a plain one has None or ''
         return text
-    if text in _WORDS:
-        return _WORDS[text]
+    if text in _CONSTANTS:
+        return _CONSTANTS[text]
     if _INT.fullmatch(text) and len(text) < 19:
         return int(text)
     return float(text) if _FLOAT.fullmatch(text) else text
-
-
-def _size(value: object) -> int:
-    children = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-    return 1 + sum(_size(child) for child in children)
 
 
 def _place(mark: object) -> tuple[int, int]:

@@ -1,4 +1,4 @@
-"""Loading of config/appliance.yaml. All problems are reported together."""
+"""Load appliance.yaml. All problems are reported together."""
 
 import os
 import re
@@ -20,18 +20,18 @@ from pi_appliance.scheduling.schedule import Every
 
 
 def load_config(path: Path) -> Config:
-    """Read the appliance's configuration. Raises ConfigError with every problem in it."""
+    """Read the configuration `path`. Raises `ConfigError` with all problems."""
     path = path.absolute()
     tree = read_yaml(path)
     problems = list(tree.problems)
     if not isinstance(tree.data, Mapping):
-        raise ConfigError([tree.problem((), "the file holds no keys", 'see "pi-appliance config init"')])
+        raise ConfigError([tree.problem((), "the file has no keys", 'see "pi-appliance config init"')])
     config, found = structure(tree, (), {"time-zone": local_zone(), **tree.data}, Config, path.parent)
     problems += found
-    parts, found = _parts(tree, tree.data, path.parent)
+    parts, found = _plugin_options(tree, tree.data, path.parent)
     problems += found
     problems += _job_problems(tree, tree.data)
-    for name, section in _sections(config):
+    for name, section in _checked_sections(config):
         if section is not None:
             problems += [tree.problem((name, *where), wrong, right) for where, wrong, right in section.check()]
     if problems or config is None:
@@ -51,10 +51,7 @@ def load_config(path: Path) -> Config:
 
 
 def config_warnings(config: Config, secrets: Mapping[str, str], now: datetime) -> list[Problem]:
-    """Return what the next runs would stumble over, though the file itself is good.
-
-    Schedules that do not mean what they look like, lines to post, keys of networks.
-    """
+    """Return the problems of future runs: misleading schedules, missing lines, files and keys of networks."""
     tree = read_yaml(config.path)
     found = list(_schedule_lints(tree, config, now))
     for name, job in config.jobs.items():
@@ -80,7 +77,7 @@ def _schedule_lints(tree: Tree, config: Config, now: datetime) -> Iterator[Probl
 
 
 def read_yaml(path: Path) -> Tree:
-    """Read any YAML file into a Tree. Raises ConfigError if it cannot be read or is not YAML."""
+    """Read the YAML file `path`. Raises `ConfigError`."""
     file = display_path(path)
     try:
         raw = path.read_bytes()
@@ -96,18 +93,18 @@ def display_path(path: Path) -> str:
     try:
         here = Path.cwd()
         return str(path.relative_to(here)) if here != Path("/") else str(path)
-    except (ValueError, OSError):  # not below here, or "here" was removed
+    except (ValueError, OSError):  # not below it, or the working directory was removed
         return str(path)
 
 
 def local_zone() -> str:
     """Return the IANA name of the time zone of this process: $TZ, else the machine's."""
-    given = os.environ.get("TZ", "").lstrip(":")
-    return (_zone_of(given) if given.startswith("/") else given) or machine_zone()
+    zone = os.environ.get("TZ", "").lstrip(":")
+    return (_zone_of(zone) if zone.startswith("/") else zone) or machine_zone()
 
 
 def machine_zone() -> str:
-    """Return the IANA name of the machine's time zone; UTC where it has none."""
+    """Return the IANA name of the time zone of the machine, by default UTC."""
     name = _zone_of("/etc/localtime")
     try:
         return ZoneInfo(name).key if name else "UTC"
@@ -116,25 +113,27 @@ def machine_zone() -> str:
 
 
 def _zone_of(file: str) -> str:
-    """Return the name of the zone whose rules are in FILE: that of the file it links to; '' if that has none."""
+    """Return the name of the time zone whose file `file` is or links to, or ''."""
     return os.path.realpath(file).partition("zoneinfo/")[2]
 
 
-def _sections(config: Config | None) -> Iterator[tuple[str, Any]]:
-    """Yield what checks itself, by its key."""
+def _checked_sections(config: Config | None) -> Iterator[tuple[str, Any]]:
+    """Yield the sections with a method `check`, by key."""
     if config is not None:
         yield from (("web", config.web), ("mpd-proxy", config.mpd_proxy), ("retention", config.retention))
         yield from (("volume", config.volume), ("radio", config.radio))
 
 
-def _parts(tree: Tree, data: Mapping[str, Any], base: Path) -> tuple[dict[tuple[str, str], Any], list[Problem]]:
-    """Structure each `with:` by the Options of its kind; also when other parts of the file are wrong."""
+def _plugin_options(
+    tree: Tree, data: Mapping[str, Any], base: Path
+) -> tuple[dict[tuple[str, str], Any], list[Problem]]:
+    """Convert each `with:` to the `Options` of its kind, even if other parts of the file are invalid."""
     options: dict[tuple[str, str], Any] = {}
     problems: list[Problem] = []
-    for family, name, path, entry in _entries(data):
+    for family, name, path, entry in _plugin_entries(data):
         kind = entry.get("kind")
         if not isinstance(kind, str):
-            continue  # missing or wrong: already a problem of the entry itself
+            continue  # already a problem of the entry
         try:
             module = plugins.load(family, kind)
         except UnknownName:
@@ -151,7 +150,7 @@ def _parts(tree: Tree, data: Mapping[str, Any], base: Path) -> tuple[dict[tuple[
     return options, problems
 
 
-def _entries(data: Mapping[str, Any]) -> Iterator[tuple[str, str, binding.YamlPath, Mapping[str, Any]]]:
+def _plugin_entries(data: Mapping[str, Any]) -> Iterator[tuple[str, str, binding.YamlPath, Mapping[str, Any]]]:
     for family in ("networks", "notifiers", "jobs"):
         section = data.get(family)
         if isinstance(section, Mapping):
@@ -168,7 +167,7 @@ def _job_problems(tree: Tree, data: Mapping[str, Any]) -> Iterator[Problem]:
         section = data.get(family)
         for name, entry in section.items() if isinstance(section, Mapping) else ():
             if not _is_name(name):  # names become the names of files
-                right = "use up to 60 small letters, digits and - such as nightly-puzzles"
+                right = "use up to 60 small letters, digits and -, such as nightly-puzzles"
                 yield tree.problem((family, name), f"{name!r} cannot be a name", right, at_key=True)
             if family == "jobs" and isinstance(entry, Mapping):
                 yield from _schedule_problems(tree, (family, name), entry)
@@ -177,17 +176,19 @@ def _job_problems(tree: Tree, data: Mapping[str, Any]) -> Iterator[Problem]:
 def _schedule_problems(tree: Tree, path: binding.YamlPath, entry: Mapping[str, Any]) -> Iterator[Problem]:
     job, found = structure(tree, path, entry, Job, Path())
     if found or job is None:
-        return  # told already
+        return  # reported already
     for where, wrong, right in job.check():
         yield tree.problem((*path, *where), wrong, right)
     if job.schedule is None and (job.chance is not None or "started-by" in entry):
         key = "chance" if job.chance is not None else "started-by"
-        yield tree.problem((*path, key), f"{key!r} means nothing without a schedule", "add schedule: …", at_key=True)
+        yield tree.problem((*path, key), f"{key!r} needs a schedule", "add schedule: …", at_key=True)
     if job.started_by is StartedBy.CRON and isinstance(job.schedule, Every):
         right = "write a cron expression such as */15 * * * *, or started-by: daemon"
         yield tree.problem((*path, "schedule"), "cron does not know `every`", right)
     if job.started_by is StartedBy.CRON and job.catch_up.max_age:
-        yield tree.problem((*path, "catch-up"), "cron never looks back", "write started-by: daemon", at_key=True)
+        yield tree.problem(
+            (*path, "catch-up"), "cron does not catch up missed slots", "write started-by: daemon", at_key=True
+        )
     if job.depends_on and job.schedule is not None:
         right = "leave one of them out"
         yield tree.problem((*path, "depends-on"), "a job has either a schedule or `depends-on`", right, at_key=True)
@@ -202,25 +203,25 @@ def _timeout(written: Mapping[str, Any], job: Job) -> timedelta:
 
 
 def _chain_problems(tree: Tree, jobs: Mapping[str, Job]) -> Iterator[Problem]:
-    """Yield the jobs under `after:` that there are not, and those that come after themselves."""
+    """Yield unknown jobs under `depends-on`, and jobs that depend on themselves."""
     for name, job in jobs.items():
         for number, before in enumerate(job.depends_on):
             path = ("jobs", name, "depends-on", number)
             if before not in jobs:
                 yield tree.problem(path, f"no job is called {before!r}", suggest(before, tuple(jobs)))
             elif name in _all_before(before, jobs):
-                yield tree.problem(path, f"{name} would come after itself", "take one job out of the ring")
+                yield tree.problem(path, f"{name} depends on itself", "remove one job from the cycle")
 
 
 def _all_before(name: str, jobs: Mapping[str, Job]) -> set[str]:
     """Return `name` and all jobs that must succeed before it."""
-    found, ahead = set[str](), [name]
-    while ahead:
-        each = ahead.pop()
-        if each not in found and each in jobs:
-            found.add(each)
-            ahead += jobs[each].depends_on
-    return found
+    result, pending = set[str](), [name]
+    while pending:
+        each = pending.pop()
+        if each not in result and each in jobs:
+            result.add(each)
+            pending += jobs[each].depends_on
+    return result
 
 
 def _is_name(name: str) -> bool:
@@ -247,7 +248,7 @@ def _unknown_networks(tree: Tree, jobs: Mapping[str, Job], networks: Mapping[str
 
 
 _SECTION = re.compile(r"^(?=[^\s#])", re.MULTILINE)
-_NEED_OPTIONS = ("jobs", "player", "notifiers")  # of no use without what their kinds make of `with`
+_NEED_OPTIONS = ("jobs", "player", "notifiers")  # useless without their options
 
 
 def load_partial(path: Path) -> Config | None:
@@ -261,10 +262,10 @@ def load_partial(path: Path) -> Config | None:
     for section in _SECTION.split(text):
         good |= _good_keys(section, path)
     config, _ = structure(Tree(path.name), (), good, Config, path.parent)
-    return config and replace(config, networks=_networks(config, path))
+    return config and replace(config, networks=_valid_networks(config, path))
 
 
-def _networks(config: Config, path: Path) -> dict[str, PluginConfig]:
+def _valid_networks(config: Config, path: Path) -> dict[str, PluginConfig]:
     """Return the networks of `config` whose kind exists and whose options are valid."""
     found: dict[str, PluginConfig] = {}
     for name, part in config.networks.items():
@@ -290,42 +291,48 @@ def _good_keys(section: str, path: Path) -> dict[str, object]:
     return good
 
 
-def override_options(config: Config, job: Job, given: Mapping[str, object]) -> Any:
-    """Return the Options of JOB with the GIVEN keys in place of its own; a key that is given as None is taken out.
+def override_options(config: Config, job: Job, overrides: Mapping[str, object]) -> Any:
+    """Return the options of `job` with the keys of `overrides`. A key with the value None is removed.
 
-    Raises InvalidOption, in one line, for a key or a value that the kind of job does not take.
+    Raises:
+        InvalidOption: A key or value is invalid.
+
     """
-    if not given:
+    if not overrides:
         return job.options
-    merged = {key: value for key, value in {**_written(config, job), **given}.items() if value is not None}
-    tree, kind = _Words(job.name), plugins.load("jobs", job.kind)
+    merged = {
+        key: value for key, value in {**_configured_options(config, job), **overrides}.items() if value is not None
+    }
+    tree, kind = _OptionTree(job.name), plugins.load("jobs", job.kind)
     made, problems = structure(tree, (), merged, kind.Options, config.path.parent)
     if made is not None and hasattr(made, "check"):
         problems = [tree.problem(where, wrong, right) for where, wrong, right in made.check()]
     if problems:
-        raise InvalidOption(f"{job.name} is not run so: " + "; also ".join(_line(each) for each in problems))
+        raise InvalidOption(
+            f"{job.name} cannot run with these options: " + "; also ".join(_problem_text(each) for each in problems)
+        )
     return made
 
 
-def _written(config: Config, job: Job) -> Mapping[str, object]:
+def _configured_options(config: Config, job: Job) -> Mapping[str, object]:
     """Return the value of `with:` in the file."""
     data: Any = read_yaml(config.path).data
     try:
         return dict(data["jobs"][job.name]["with"] or {})
-    except (KeyError, TypeError):  # nothing does
+    except (KeyError, TypeError):
         return {}
 
 
 @dataclass(slots=True)
-class _Words(Tree):
-    """A tree that was never a file: its problems name the key in place of line and column."""
+class _OptionTree(Tree):
+    """A tree without a file. Its problems name the key instead of line and column."""
 
     def problem(self, path: binding.YamlPath, wrong: str, right: str = "", *, at_key: bool = False) -> Problem:
         named = "" if at_key or not path else f"{'.'.join(map(str, path))}: "
         return Problem(self.file, 0, 0, named + wrong, right)
 
 
-def _line(problem: Problem) -> str:
+def _problem_text(problem: Problem) -> str:
     return problem.message + (f"; {problem.hint}" if problem.hint else "")
 
 
@@ -338,7 +345,7 @@ def notifier_problems(tree: Tree, config: Config) -> Iterator[Problem]:
     for name, job in config.jobs.items():
         path = ("jobs", name)
         yield from _unknown_notifiers(tree, config, path, job.notify)
-        if job.healthchecks_url is not None and (found := _wrong_ping(job.healthchecks_url)):
+        if job.healthchecks_url is not None and (found := _find_ping_problem(job.healthchecks_url)):
             yield tree.problem((*path, "healthchecks-url"), *found)
 
 
@@ -350,7 +357,7 @@ def _unknown_notifiers(tree: Tree, config: Config, path: binding.YamlPath, notif
                 yield tree.problem((*path, "notify", key, number), f"no notifier is called {name!r}", hint)
 
 
-def _wrong_ping(address: str) -> tuple[str, str] | None:
+def _find_ping_problem(address: str) -> tuple[str, str] | None:
     found = secret_names.find_address_problem(address, _PING)
     if found is None and not address.startswith(("https://", "http://", "${")):
         return "a ping goes to a web address", f"write one such as {_PING}"

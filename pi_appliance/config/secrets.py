@@ -184,6 +184,7 @@ def is_name(text: str) -> bool:
     return text.replace("_", "").isalnum()
 
 
+_MIN_LENGTH = 6  # characters of a variable that is only named like a secret
 SECRET_NAME = re.compile(
     r"pass(?:word|phrase|wd|code)?$|^pass|secret|token|credential|bearer|cookie|topic|"
     r"(?:^|[-_.])(?:auth|(?:keys?|pin|pwd)$)|^healthchecks-url$",
@@ -207,9 +208,11 @@ def values(
 ) -> tuple[frozenset[str], bool]:
     """Return all secret values for `config`, and whether they are complete.
 
-    Unlike `load`, this also reads a file that others can read, and invalid lines.
+    Unlike `load`, this also reads a file that others can read, invalid lines, and variables named like secrets.
     """
     found = {environment[name] for name in secret_variables(environment, named)}
+    named_like_secrets = (name for name in environment if SECRET_NAME.search(name) and name != "PWD")
+    found |= {environment[name] for name in named_like_secrets if len(environment[name]) >= _MIN_LENGTH}
     is_complete = True
     for file in _files(config, environment):
         try:

@@ -225,7 +225,7 @@ class MetricsEndpoint:
             throttled=power.throttled,
             under_voltage=power.under_voltage,
             written=machine.bytes_written(),
-            memory=machine.rss(),
+            memory=machine.resident_memory(),
             free=room,
             started=machine.start_time(),
         )

@@ -201,7 +201,7 @@ def _crontab(context: DiagnosticContext) -> Iterator[tuple[str, object]]:
 
 def _units(context: DiagnosticContext) -> Iterator[tuple[str, object]]:
     for name in systemd.packaged_units():
-        if (text := context.systemd.installed(name)) is not None:
+        if (text := context.systemd.installed_unit(name)) is not None:
             yield f"units/{name}", text.decode("utf-8", "replace")
 
 

@@ -338,7 +338,7 @@ def check_daemon(context: DiagnosticContext) -> Iterator[CheckResult]:
     if config is None:
         yield skipped(name, UNKNOWN)
         return
-    unit = context.systemd.unit(systemd_units.MAIN_UNIT) if context.systemd.is_running else None
+    unit = context.systemd.unit_state(systemd_units.MAIN_UNIT) if context.systemd.is_running else None
     active = unit is not None and unit.active == "active"
     if config.web.port == 0:
         word = "its unit is active" if active else "the port of the page changes at each start, so it is unknown"
@@ -374,13 +374,13 @@ def check_units(context: DiagnosticContext) -> Iterator[CheckResult]:
     installed = {
         each: (text, there)
         for each, text in systemd_units.packaged_units().items()
-        if (there := systemd.installed(each))
+        if (there := systemd.installed_unit(each))
     }
     if not installed:
         yield skipped(name, "the appliance is not installed as a service")
         return
     other = [each for each, (text, there) in installed.items() if text != there]
-    main = systemd.unit(systemd_units.MAIN_UNIT)
+    main = systemd.unit_state(systemd_units.MAIN_UNIT)
     if other:
         why = f"{', '.join(other)} is not the one of pi-appliance {__version__}"
         yield warn(name, why, "sudo deploy/install.sh, in the clone; changes of your own: systemctl edit pi-appliance")
@@ -396,11 +396,11 @@ def check_failed_units(context: DiagnosticContext) -> Iterator[CheckResult]:
     if not systemd.is_running:
         yield skipped(name, "systemd does not run this machine")
         return
-    found = systemd.failed()
+    found = systemd.failed_units()
     ours = [each for each in found if each.startswith("pi-appliance")]
     others = [each for each in found if each not in ours]
     for each in ours:
-        state = systemd.unit(each)
+        state = systemd.unit_state(each)
         yield fail(
             name,
             f"{each} has failed ({state.result if state else 'for an unknown reason'})",

@@ -130,7 +130,7 @@ class Attempts:
                 on_output=self._output,
                 on_line=self._line,
                 keep_open=(self.lock.fd,),
-                hold=hold,
+                suspend=hold,
             )
             self.held += ended.suspended_seconds
             return self._verdict(ended, out_of_memory=run_limits.out_of_memory())

@@ -179,7 +179,7 @@ def login(name: str, config: Path) -> None:
     file = secret_file.place(loaded.path, Systemd())
     file.require_writable()
     secrets, account = _log_in(loaded, name)
-    file.put(secrets, owner=_owner_path(loaded, file))
+    file.store(secrets, owner=_owner_path(loaded, file))
     click.echo(f"{name}: {account} (the secrets are right); {_describe_storage(file)}")
     for each in required:
         if os.environ.get(each):

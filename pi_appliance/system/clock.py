@@ -19,13 +19,13 @@ _MIN_STEP = timedelta(milliseconds=500)  # a clock that is slewed gains 30 ms in
 
 
 class Clock(Protocol):
-    """What time it is, and whether to believe it."""
+    """The time, and whether it is synchronized."""
 
     def now(self) -> datetime:
-        """Return the wall clock's time, aware, in UTC."""
+        """Return the time of the wall clock in UTC."""
 
     def monotonic(self) -> float:
-        """Return the seconds since the machine started, sleep included; no step changes them."""
+        """Return the seconds since the machine started, with sleep. Steps of the wall clock do not change them."""
 
     def is_synchronized(self) -> bool:
         """Return whether a time source has set the wall clock since the machine started."""
@@ -33,7 +33,7 @@ class Clock(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Timestamp:
-    """One time by both clocks. `monotonic` counts seconds since the machine start that `boot` names."""
+    """One time by both clocks. `monotonic` is in seconds since the start of the machine that `boot` identifies."""
 
     wall: datetime
     monotonic: float
@@ -47,7 +47,7 @@ class Timestamp:
 
 
 class ClockState(StrEnum):
-    """Whether the wall clock is to be believed."""
+    """Whether the wall clock can be trusted."""
 
     UNTRUSTED = "untrusted"  # not synchronized yet, and it still may be
     TRUSTED = "trusted"
@@ -108,7 +108,7 @@ class _Timex(ctypes.Structure):
 
 
 def now() -> datetime:
-    """Return the wall clock's time, aware, in UTC."""
+    """Return the time of the wall clock in UTC."""
     return datetime.now(UTC)
 
 
@@ -121,7 +121,7 @@ class SystemClock:
     """The `Clock` of this machine."""
 
     def now(self) -> datetime:
-        """Return the wall clock's time, aware, in UTC."""
+        """Return the time of the wall clock in UTC."""
         return now()
 
     def monotonic(self) -> float:
@@ -129,7 +129,7 @@ class SystemClock:
         return time.clock_gettime(time.CLOCK_BOOTTIME)
 
     def is_synchronized(self) -> bool:
-        """Return whether timesyncd has set the clock, or chrony or ntpd told the kernel that it is right."""
+        """Return whether timesyncd has set the clock, or chrony or ntpd marked it as synchronized in the kernel."""
         if _SYNCHRONIZED.exists():
             return True
         timex = _Timex()

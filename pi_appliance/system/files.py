@@ -1,4 +1,4 @@
-"""Atomic, durable writing of files, and probes of what can be written."""
+"""Files: atomic and durable writing, write probes, logs of runs, and a time limit for blocks of code."""
 
 import contextlib
 import errno
@@ -121,11 +121,11 @@ def write_error(path: Path, error: OSError) -> Unavailable:
 
 def probe_write(folder: Path) -> str:
     """Write, sync and remove a small file in `folder`. Return the reason of a failure, or ''."""
-    path = folder / f".trial.{secrets.token_hex(4)}"
+    path = folder / f".probe.{secrets.token_hex(4)}"
     try:
         number = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
         try:
-            os.write(number, b"can this be written?\n")
+            os.write(number, b"probe\n")
             os.fsync(number)
         finally:
             os.close(number)

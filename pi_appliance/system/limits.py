@@ -1,8 +1,8 @@
-"""Limits of memory and CPU: a cgroup for each run below the one that systemd delegates (cgroup v2 only).
+"""Limits of memory and CPU: one cgroup per attempt, below the cgroup that systemd delegates (cgroup v2 only).
 
-    pi-appliance.service        delegated to us; processes may only be in its leaves
+    pi-appliance.service        delegated; processes may only be in its leaves
     ├── main                    everything else: the daemon, the runners, the silent MPD
-    └── run-301-7-1             one attempt of one run, with its limits; gone when that ends (301 is its runner)
+    └── run-301-7-1             one attempt of one run, with its limits; removed at its end (301 is its runner)
 
 A runner that was started elsewhere, by cron or by a person, asks systemd for a scope and moves there.
 """
@@ -23,8 +23,8 @@ from pi_appliance.errors import Unavailable
 MAIN = "main"
 _SCOPE = "pi-appliance-{}.scope"
 PERIOD = 100_000  # microseconds; the CPU quota is counted per period
-_WAIT = 2.0  # seconds for systemd to move us, and for the last process of a leaf to be gone
-_TRIES = 20  # what is moved may start another one meanwhile
+_WAIT = 2.0  # seconds for systemd to move this process, and for the processes of a leaf to end
+_MAX_TRIES = 20  # a process may start another one while it is moved
 _DBUS = ("org.freedesktop.systemd1", "/org/freedesktop/systemd1", "org.freedesktop.systemd1.Manager")
 
 
@@ -34,7 +34,7 @@ class Leaf:
 
     folder: Path
 
-    def set(self, name: str, value: str) -> bool:
+    def set_limit(self, name: str, value: str) -> bool:
         """Write a limit and return whether it applies; it does not if its controller is not delegated."""
         try:
             (self.folder / name).write_text(value, "ascii")
@@ -51,21 +51,21 @@ class Leaf:
 
     def remove(self) -> None:
         """Kill its processes and remove it. A leaf that cannot be emptied is removed by a later run."""
-        self.set("cgroup.kill", "1")
-        _until(lambda: _removed(self.folder))
+        self.set_limit("cgroup.kill", "1")
+        _wait_until(lambda: _remove_cgroup(self.folder))
 
 
 def own_cgroup(root: Path = Path("/sys/fs/cgroup"), membership: Path = Path("/proc/self/cgroup")) -> Path | None:
     """Return the delegated cgroup, after moving all processes but runs into its leaf `main`; None if there is none."""
-    here = _here(root, membership)
+    here = _current_cgroup(root, membership)
     for folder in (here, here.parent) if here is not None and here.name == MAIN else (here,):
         if folder is not None and _is_ours(folder):
-            _sweep(folder)
+            _remove_abandoned(folder)
             return folder
     return None
 
 
-def leaf(ours: Path, name: str) -> Leaf | None:
+def create_leaf(ours: Path, name: str) -> Leaf | None:
     """Create the cgroup of the attempt `name` below `ours`; None if that is not possible."""
     try:
         (ours / MAIN).mkdir(exist_ok=True)
@@ -87,10 +87,10 @@ def request_scope() -> bool:
     scope = _SCOPE.format(os.getpid())
     runtime = Path(os.environ.get("XDG_RUNTIME_DIR", f"/run/user/{os.geteuid()}"))
     if os.geteuid() == 0:
-        which, there = "--system", Path("/run/systemd/system").is_dir()
+        bus_option, is_there = "--system", Path("/run/systemd/system").is_dir()
     else:
-        which, there = "--user", (runtime / "systemd/private").exists()
-    if not there:
+        bus_option, is_there = "--user", (runtime / "systemd/private").exists()
+    if not is_there:
         return False
     properties = (
         "PIDs",
@@ -104,10 +104,10 @@ def request_scope() -> bool:
         "s",
         "inactive-or-failed",
     )
-    call = ("busctl", which, "--timeout=5", "call", *_DBUS, "StartTransientUnit", "ssa(sv)a(sa(sv))")
+    call = ("busctl", bus_option, "--timeout=5", "call", *_DBUS, "StartTransientUnit", "ssa(sv)a(sa(sv))")
     bus = {"XDG_RUNTIME_DIR": str(runtime), "DBUS_SESSION_BUS_ADDRESS": f"unix:path={runtime}/bus"}
     try:
-        asked = subprocess.run(
+        reply = subprocess.run(
             [*call, scope, "fail", "3", *properties, "0"],
             env={**os.environ, **bus},
             stdin=subprocess.DEVNULL,
@@ -117,10 +117,10 @@ def request_scope() -> bool:
         )
     except (OSError, subprocess.TimeoutExpired):
         return False
-    return asked.returncode == 0 and _until(lambda: f"/{scope}" in Path("/proc/self/cgroup").read_text("ascii"))
+    return reply.returncode == 0 and _wait_until(lambda: f"/{scope}" in Path("/proc/self/cgroup").read_text("ascii"))
 
 
-def _here(root: Path, membership: Path) -> Path | None:
+def _current_cgroup(root: Path, membership: Path) -> Path | None:
     """Return the folder of our cgroup; None unless the machine uses cgroup v2 only."""
     with contextlib.suppress(OSError):
         for line in membership.read_text("utf-8").splitlines():
@@ -142,18 +142,18 @@ def _is_ours(folder: Path) -> bool:
         return False
 
 
-def _sweep(ours: Path) -> None:
+def _remove_abandoned(ours: Path) -> None:
     """Remove the cgroups of killed runners."""
     for folder in ours.glob("run-*"):
         if not Path("/proc", folder.name.split("-")[1]).exists():
-            _removed(folder)
+            _remove_cgroup(folder)
 
 
 def _delegate_controllers(ours: Path) -> None:
     """Enable the controllers for the leaves of `ours`; the kernel requires that `ours` itself has no process."""
     there = (ours / "cgroup.controllers").read_text("ascii").split()
     for name in ("memory", "cpu"):
-        for _ in range(_TRIES):
+        for _ in range(_MAX_TRIES):
             if name not in there or name in (ours / "cgroup.subtree_control").read_text("ascii").split():
                 break
             for pid in (ours / "cgroup.procs").read_text("ascii").split():
@@ -163,7 +163,7 @@ def _delegate_controllers(ours: Path) -> None:
                 (ours / "cgroup.subtree_control").write_text(f"+{name}", "ascii")
 
 
-def _removed(folder: Path) -> bool:
+def _remove_cgroup(folder: Path) -> bool:
     try:
         folder.rmdir()
     except FileNotFoundError:
@@ -173,9 +173,9 @@ def _removed(folder: Path) -> bool:
     return True
 
 
-def _until(true: Callable[[], bool]) -> bool:
+def _wait_until(condition: Callable[[], bool]) -> bool:
     end = time.monotonic() + _WAIT
-    while not true():
+    while not condition():
         if time.monotonic() > end:
             return False
         time.sleep(0.01)  # there is no event for it
@@ -209,11 +209,13 @@ class LimitedRun:
 
 
 @contextlib.contextmanager
-def apply_limits(limits: Limits, name: str, *, given: Callable[[], Path | None] = own_cgroup) -> Iterator[LimitedRun]:
+def apply_limits(
+    limits: Limits, name: str, *, find_cgroup: Callable[[], Path | None] = own_cgroup
+) -> Iterator[LimitedRun]:
     """Apply `limits` for the block, in a cgroup `name` below the delegated one if there is one."""
-    leaf = _leaf(name, given) if limits.memory or limits.cpu else None
+    leaf = _create_leaf(name, find_cgroup) if limits.memory or limits.cpu else None
     try:
-        yield _held(limits, leaf)
+        yield _plan_limits(limits, leaf)
     finally:
         if leaf is not None:
             leaf.remove()
@@ -221,48 +223,48 @@ def apply_limits(limits: Limits, name: str, *, given: Callable[[], Path | None] 
 
 def enter_limits(plan: str) -> None:
     """Apply the limits of `plan` to this process and all it starts later. Raises Unavailable."""
-    wanted = json.loads(plan)
+    limits = json.loads(plan)
     try:
-        if "cgroup" in wanted:
-            enter_cgroup(Path(wanted["cgroup"]))
-        if "nice" in wanted:
-            _step_back(wanted["nice"])
-        if "data" in wanted:
-            _limit_data(wanted["data"])
+        if "cgroup" in limits:
+            enter_cgroup(Path(limits["cgroup"]))
+        if "nice" in limits:
+            _lower_priority(limits["nice"])
+        if "data" in limits:
+            _limit_data(limits["data"])
     except (OSError, ValueError) as error:
         raise Unavailable(f"its limits cannot be set: {error}") from None
 
 
-def _leaf(name: str, given: Callable[[], Path | None]) -> Leaf | None:
-    ours = given()
+def _create_leaf(name: str, find_cgroup: Callable[[], Path | None]) -> Leaf | None:
+    ours = find_cgroup()
     if ours is None and request_scope():
-        ours = given()
-    return leaf(ours, name) if ours is not None else None
+        ours = find_cgroup()
+    return create_leaf(ours, name) if ours is not None else None
 
 
-def _held(limits: Limits, leaf: Leaf | None) -> LimitedRun:
+def _plan_limits(limits: Limits, leaf: Leaf | None) -> LimitedRun:
     plan: dict[str, str | int] = {"cgroup": str(leaf.folder)} if leaf is not None else {}
-    facts, note, nice = {}, "", limits.nice
+    details, warning, nice = {}, "", limits.nice
     if limits.memory is not None:
-        if leaf is not None and leaf.set("memory.max", str(limits.memory)):
-            leaf.set("memory.swap.max", "0")  # no swapping to the SD card
-            leaf.set("memory.oom.group", "1")  # kill the run as a whole
-            facts["memory-limit"] = "cgroup"
+        if leaf is not None and leaf.set_limit("memory.max", str(limits.memory)):
+            leaf.set_limit("memory.swap.max", "0")  # no swapping to the SD card
+            leaf.set_limit("memory.oom.group", "1")  # kill the run as a whole
+            details["memory-limit"] = "cgroup"
         else:
             plan["data"] = limits.memory
-            facts["memory-limit"] = "rlimit"
+            details["memory-limit"] = "rlimit"
     if limits.cpu is not None:
-        if leaf is not None and leaf.set("cpu.max", f"{limits.cpu * PERIOD // 100} {PERIOD}"):
-            facts["cpu-limit"] = "cgroup"
+        if leaf is not None and leaf.set_limit("cpu.max", f"{limits.cpu * PERIOD // 100} {PERIOD}"):
+            details["cpu-limit"] = "cgroup"
         else:
             nice = max(nice, LOW_PRIORITY)
-            facts["cpu-limit"] = "nice"
-            note = f"the limit of {limits.cpu}% CPU cannot be applied here; the run has nice {nice} instead"
+            details["cpu-limit"] = "nice"
+            warning = f"the limit of {limits.cpu}% CPU cannot be applied here; the run has nice {nice} instead"
     if nice:
         plan["nice"] = nice
         if leaf is not None:
-            leaf.set("cpu.weight.nice", str(nice))  # nice itself applies within one cgroup only
-    return LimitedRun(json.dumps(plan), facts, note, leaf.out_of_memory if leaf is not None else lambda: False)
+            leaf.set_limit("cpu.weight.nice", str(nice))  # nice itself applies within one cgroup only
+    return LimitedRun(json.dumps(plan), details, warning, leaf.out_of_memory if leaf is not None else lambda: False)
 
 
 def _limit_data(size: int) -> None:
@@ -271,8 +273,8 @@ def _limit_data(size: int) -> None:
     resource.setrlimit(resource.RLIMIT_DATA, (size, size))
 
 
-def _step_back(nice: int) -> None:
+def _lower_priority(nice: int) -> None:
     os.setpriority(os.PRIO_PROCESS, 0, max(nice, os.getpriority(os.PRIO_PROCESS, 0)))
-    # Where the kernel shares the processor out among sessions first (autogroup), nice counts within ours only.
+    # If the kernel first divides the processor among sessions (autogroup), nice applies within this session only.
     with contextlib.suppress(OSError):
         Path("/proc/self/autogroup").write_text(str(nice), "ascii")

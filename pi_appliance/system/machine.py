@@ -1,4 +1,4 @@
-"""Sensors and facts of the machine, all read from files, so that a sandbox may read them.
+"""The machine: sensors, storage wear, versions, this process, and mounts. All of it is read from files.
 
 A missing sensor returns None. Temperature: /sys/class/thermal. Power: the alarm of the rpi_volt driver in
 /sys/class/hwmon, and the firmware's get_throttled, which older kernels show in sysfs. Its bits: 0 under-voltage,
@@ -88,7 +88,7 @@ def free_space(folder: Path) -> int:
     return found.f_bavail * found.f_frsize
 
 
-_URGENT = 3  # of pre_eol_info: 1 normal, 2: 80 % of the spare blocks are used, 3: 90 %
+_MIN_PRE_EOL = 3  # of pre_eol_info: 1 normal, 2: 80 % of the spare blocks are used, 3: 90 %
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +103,7 @@ class FilesystemErrors:
 
 @dataclass(frozen=True, slots=True)
 class StorageWear:
-    """Wear of an SD card or eMMC: percent of its life used, as reported by itself, and whether spare blocks run out."""
+    """Wear of an SD card or eMMC: the percentage of its life used, and whether spare blocks run out."""
 
     device: str
     used: int
@@ -122,13 +122,13 @@ def filesystem_errors(sys: Path = Path("/sys")) -> list[FilesystemErrors]:
 
 
 def storage_wear(sys: Path = Path("/sys")) -> list[StorageWear]:
-    """Return the wear that the cards report; few SD cards do."""
+    """Return the wear that cards report. Few SD cards do."""
     found = []
     for path in sorted(sys.glob("block/mmcblk*/device/life_time")):
         tenths = [tenth for word in _words(path) if (tenth := _hexadecimal(word)) is not None]
         if any(tenths):  # 0: not known
             spare = _hexadecimal("".join(_words(path.with_name("pre_eol_info"))))
-            low = spare is not None and spare >= _URGENT
+            low = spare is not None and spare >= _MIN_PRE_EOL
             found.append(StorageWear(path.parents[1].name, max(tenths) * 10, low))
     return found
 
@@ -170,7 +170,7 @@ def system_versions(root: Path = Path("/")) -> dict[str, str]:
 
 
 def machine_model(root: Path = Path("/")) -> str:
-    """Return which Raspberry Pi this is, '' for a machine that does not say."""
+    """Return the model of the Raspberry Pi; '' if unknown."""
     with contextlib.suppress(OSError):
         return (root / "proc/device-tree/model").read_bytes().rstrip(b"\0").decode("utf-8", "replace")
     return ""
@@ -201,22 +201,22 @@ _START = 19  # of the words behind the name in /proc/self/stat: clock ticks afte
 
 
 def bytes_written(proc: Path = Path("/proc")) -> int | None:
-    """Return how many bytes this process has had written to disks; None where the kernel does not count."""
+    """Return the number of bytes that this process wrote to disks, if the kernel counts them."""
     with contextlib.suppress(OSError, ValueError):
         lines = (proc / "self/io").read_text("ascii").splitlines()
         return next((int(line.split()[1]) for line in lines if line.startswith("write_bytes:")), None)
     return None
 
 
-def rss(proc: Path = Path("/proc")) -> int | None:
-    """Return how many bytes of memory it holds."""
+def resident_memory(proc: Path = Path("/proc")) -> int | None:
+    """Return the resident memory of this process in bytes."""
     with contextlib.suppress(OSError, ValueError, IndexError):
         return int((proc / "self/statm").read_text("ascii").split()[1]) * os.sysconf("SC_PAGE_SIZE")
     return None
 
 
 def start_time(proc: Path = Path("/proc")) -> float | None:
-    """Return when it started, in seconds since 1970 by the clock of the machine as it is set now."""
+    """Return the start of this process in seconds since 1970, by the present wall clock."""
     with contextlib.suppress(OSError, ValueError, IndexError):
         ticks = int((proc / "self/stat").read_text("ascii", "replace").rpartition(")")[2].split()[_START])
         lines = (proc / "stat").read_text("ascii").splitlines()

@@ -1,7 +1,7 @@
-"""Supervision of one child process: its output, its deadline, and its suspension.
+"""Child processes: run one with a deadline, suspend it, and supervise its descendants.
 
-The child leads its own process group, which is killed when the child ends. A child that runs
-guard.py ends only after all of its descendants have ended, so no process escapes.
+A child leads its own process group, which is killed when the child ends. A child that calls `supervise` ends only after
+all of its descendants have ended, so no process escapes.
 """
 
 import contextlib
@@ -21,8 +21,8 @@ from pathlib import Path
 from typing import NoReturn
 
 _PROC = Path("/proc")
-_TORN = 3  # readings of the table at the most; where /proc hides other users' processes, every one looks torn
-_MOMENT = 0.2  # seconds
+_MAX_READS = 3  # of the process table: if /proc hides processes of other users, no reading looks consistent
+_REAP_TIMEOUT = 0.2  # seconds
 _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
 
 
@@ -32,32 +32,32 @@ class Process:
 
     pid: int
     parent: int
-    start_ticks: int  # in ticks of the kernel
-    is_dead: bool  # and not yet taken leave of
+    start_ticks: int  # in clock ticks since the start of the machine
+    is_dead: bool  # ended, but not reaped yet
 
 
 def descendants(top: int) -> set[Process]:
-    """Return the living descendants of the process `top`."""
-    for _ in range(_TORN):
-        table = _table()
-        # One that died while we read handed its children on: then they have a parent that the table lacks.
+    """Return the living descendants of the process with the id `top`."""
+    for _ in range(_MAX_READS):
+        table = _read_all()
+        # The children of a process that died during the reading have a parent that is not in the table.
         if all(each.parent in table or not each.parent for each in table.values()):
             break
-    found, ahead = set[Process](), [top]
+    result, pending = set[Process](), [top]
     children: dict[int, list[Process]] = {}
     for each in table.values():
         children.setdefault(each.parent, []).append(each)
-    while ahead:
-        more = children.get(ahead.pop(), [])
-        found.update(more)
-        ahead += [each.pid for each in more]
-    return {each for each in found if not each.is_dead}
+    while pending:
+        more = children.get(pending.pop(), [])
+        result.update(more)
+        pending += [each.pid for each in more]
+    return {each for each in result if not each.is_dead}
 
 
 def child_pids() -> set[int]:
-    """Return the numbers of this process's own children, the dead included, where the kernel tells (PROC_CHILDREN).
+    """Return the ids of the children of this process, also dead ones, if the kernel has PROC_CHILDREN.
 
-    Also of those that hide in /proc, as ssh-agent does where ProtectProc=invisible shows what we could debug only.
+    They include children that ProtectProc=invisible hides in /proc, such as ssh-agent.
     """
     try:
         return set(map(int, (_PROC / f"self/task/{os.getpid()}/children").read_text("ascii").split()))
@@ -90,7 +90,7 @@ def reap(process: Process) -> None:
     """Wait briefly for the killed `process` to end, and reap it if it is our child."""
     with contextlib.suppress(ProcessLookupError):
         number = os.pidfd_open(process.pid)
-        select.select([number], [], [], _MOMENT)
+        select.select([number], [], [], _REAP_TIMEOUT)
         os.close(number)
     with contextlib.suppress(ChildProcessError):
         os.waitpid(process.pid, os.WNOHANG)
@@ -102,21 +102,22 @@ def die_with_parent(kind: signal.Signals) -> None:
 
 
 def set_child_subreaper(*, orphans: bool) -> None:
-    """Become the parent of every process below this one whose own parent dies; or leave them to the machine's first."""
+    """Make this process the new parent of descendants whose parent dies; otherwise init becomes it."""
     ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, int(orphans), 0, 0, 0)
 
 
-def _table() -> Mapping[int, Process]:
-    found = (read_process(int(name)) for name in os.listdir(_PROC) if name.isdigit())  # noqa: PTH208 - thrice as fast
-    return {each.pid: each for each in found if each is not None}
+def _read_all() -> Mapping[int, Process]:
+    names = os.listdir(_PROC)  # noqa: PTH208 - three times as fast
+    processes = (read_process(int(name)) for name in names if name.isdigit())
+    return {each.pid: each for each in processes if each is not None}
 
 
 TERM_TIMEOUT = 5.0  # seconds between SIGTERM and SIGKILL
-_PATIENCE = TERM_TIMEOUT + 2.0  # seconds between SIGTERM and SIGKILL: a guard has its own, and is waited for
+_CHILD_TERM_TIMEOUT = TERM_TIMEOUT + 2.0  # seconds: longer than that of the supervisor in the child
 _CHUNK = 65_536
-_LEFT = 32  # chunks read after the end at the most: a pipe holds one, but what escaped may go on filling it
-_LONGEST_NAP = 86_400.0  # seconds; the kernel counts milliseconds in 31 bits, which is 24 days
-_ROUNDS = 10  # of stopping all there is and looking for what was started meanwhile
+_MAX_LAST_CHUNKS = 32  # read after the end: an escaped process may continue to fill the pipe
+_MAX_SLEEP = 86_400.0  # seconds; the kernel counts milliseconds in 31 bits
+_MAX_ROUNDS = 10  # of signalling all descendants and reading those started meanwhile
 _NEVER = float("inf")
 
 
@@ -126,7 +127,7 @@ class ProcessResult:
 
     status: int  # as in subprocess: negative for the signal that ended it
     timed_out: bool = False
-    stopped: int = 0  # the signal that asked us to stop it
+    stopped: int = 0  # the stop signal that this process received
     suspended_seconds: float = 0.0  # seconds
 
 
@@ -138,7 +139,7 @@ class Suspend:
     """Returns the reason to suspend the child now, or ''."""
     on_check: Callable[[str], None] = lambda _: None
     """Receives the reason at each check while suspended, and '' on resume."""
-    interval: float = 15.0  # seconds between two looks
+    interval: float = 15.0  # seconds between two checks
 
 
 class StopSignal:
@@ -150,9 +151,9 @@ class StopSignal:
 
     @contextlib.contextmanager
     def installed(self) -> Iterator["StopSignal"]:
-        """Catch the signals; afterwards they do what they did before."""
+        """Catch the signals for the block, then restore their handlers."""
         kinds = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
-        before = {kind: signal.signal(kind, self._note) for kind in kinds}
+        before = {kind: signal.signal(kind, self._on_signal) for kind in kinds}
         try:
             yield self
         finally:
@@ -165,7 +166,7 @@ class StopSignal:
         os.close(self.reader)
         os.close(self._writer)
 
-    def _note(self, number: int, _: object) -> None:
+    def _on_signal(self, number: int, _: object) -> None:
         self.signal = self.signal or number
         with contextlib.suppress(BlockingIOError):
             os.write(self._writer, b".")
@@ -175,8 +176,8 @@ class StopSignal:
         end = time.monotonic() + seconds
         with selectors.DefaultSelector() as selector:
             selector.register(self.reader, selectors.EVENT_READ)
-            while not self.signal and (left := end - time.monotonic()) > 0:
-                selector.select(min(left, _LONGEST_NAP))
+            while not self.signal and (seconds_left := end - time.monotonic()) > 0:
+                selector.select(min(seconds_left, _MAX_SLEEP))
         return bool(self.signal)
 
 
@@ -188,18 +189,27 @@ def run_child(
     on_output: Callable[[bytes], None],
     on_line: Callable[[bytes], None],
     keep_open: Sequence[int] = (),
-    hold: Suspend | None = None,
+    suspend: Suspend | None = None,
 ) -> ProcessResult:
-    """Run ARGV for at most SECONDS and return how it ended; the time that it was held does not count.
+    """Run the command `argv` and return how it ended.
 
-    What it prints goes to ON_OUTPUT as it comes. The file descriptor that replaces the first "{fd}" of ARGV takes lines
-    from it; each goes to ON_LINE. KEEP_OPEN are descriptors it inherits. HOLD holds what the child has started, not the
-    child: that is its guard. Raises OSError if it cannot be started.
+    Args:
+        argv: The program and its arguments. The first "{fd}" is replaced by a file descriptor for `on_line`.
+        stop: Ends the child when a stop signal arrives.
+        seconds: The deadline, without the time in which the child was suspended.
+        on_output: Receives the output, in chunks.
+        on_line: Receives each line that the child writes to the descriptor.
+        keep_open: Descriptors that the child inherits.
+        suspend: When to suspend the descendants of the child. The child itself is their supervisor.
+
+    Raises:
+        OSError: It cannot be started.
+
     """
     words = list(argv)
-    teller_read, teller_write = os.pipe2(os.O_CLOEXEC)
+    line_reader, line_writer = os.pipe2(os.O_CLOEXEC)
     if "{fd}" in words:
-        words[words.index("{fd}")] = str(teller_write)
+        words[words.index("{fd}")] = str(line_writer)
     set_child_subreaper(orphans=True)
     try:
         child = subprocess.Popen(
@@ -208,64 +218,64 @@ def run_child(
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             start_new_session=True,
-            pass_fds=(teller_write, *keep_open),
+            pass_fds=(line_writer, *keep_open),
         )
-        os.close(teller_write)
-        teller_write = -1
-        return _Watch(child, teller_read, stop, on_output, on_line, hold).until_it_ends(seconds)
+        os.close(line_writer)
+        line_writer = -1
+        return _ChildWatcher(child, line_reader, stop, on_output, on_line, suspend).wait_for_end(seconds)
     finally:
         set_child_subreaper(orphans=False)
-        os.close(teller_read)
-        if teller_write >= 0:
-            os.close(teller_write)
+        os.close(line_reader)
+        if line_writer >= 0:
+            os.close(line_writer)
 
 
-class _Watch:
+class _ChildWatcher:
     """The event loop that supervises the child."""
 
     def __init__(
         self,
         child: subprocess.Popen[bytes],
-        teller: int,
+        line_reader: int,
         stop: StopSignal,
         on_output: Callable[[bytes], None],
         on_line: Callable[[bytes], None],
-        hold: Suspend | None,
+        suspend: Suspend | None,
     ) -> None:
         assert child.stdout is not None
-        self.child, self.teller, self.stop, self.output = child, teller, stop, child.stdout.fileno()
-        self.on_output, self.on_line, self.hold = on_output, on_line, hold
-        me = read_process(child.pid)
-        assert me is not None  # not reaped yet
-        self.born = me.start_ticks
-        self.part = b""  # of a line that is not whole yet
+        self.child, self.line_reader, self.stop, self.output = child, line_reader, stop, child.stdout.fileno()
+        self.on_output, self.on_line, self.suspend = on_output, on_line, suspend
+        process = read_process(child.pid)
+        assert process is not None  # not reaped yet
+        self.start_ticks = process.start_ticks
+        self.partial_line = b""
         self.timed_out, self.stopped, self.deadline, self.kill_at = False, 0, _NEVER, _NEVER
-        self.look_at, self.held, self.left = _NEVER, 0.0, 0.0  # left: of its time, when it was held
-        self.held_since: float | None = None
+        self.check_at, self.suspended_seconds, self.seconds_left = _NEVER, 0.0, 0.0
+        self.suspended_since: float | None = None
 
-    def until_it_ends(self, seconds: float) -> ProcessResult:
+    def wait_for_end(self, seconds: float) -> ProcessResult:
         """Supervise the child until it and its descendants have ended."""
         self.deadline = time.monotonic() + seconds
-        if self.hold is not None:
-            self.look_at = time.monotonic() + self.hold.interval
+        if self.suspend is not None:
+            self.check_at = time.monotonic() + self.suspend.interval
         ended = os.pidfd_open(self.child.pid)
-        for number in (self.output, self.teller):
+        for number in (self.output, self.line_reader):
             os.set_blocking(number, False)
         try:
             with selectors.DefaultSelector() as selector:
-                for number in (self.output, self.teller, ended, self.stop.reader):
+                for number in (self.output, self.line_reader, ended, self.stop.reader):
                     selector.register(number, selectors.EVENT_READ)
                 self._loop(selector, ended)
             self._kill_group()  # the child is not reaped yet, so the group is still its own
             status = self.child.wait()
-            self._count_hold(time.monotonic())
+            self._count_suspension(time.monotonic())
             if status == -signal.SIGKILL:
                 self._kill_orphans()
-            for number in (self.output, self.teller):
-                for _ in range(_LEFT):
+            for number in (self.output, self.line_reader):
+                for _ in range(_MAX_LAST_CHUNKS):
                     if not self._read(number):
                         break
-            return ProcessResult(status, self.timed_out, self.stopped, self.held)
+            return ProcessResult(status, self.timed_out, self.stopped, self.suspended_seconds)
         finally:
             if self.child.poll() is None:  # an error on our side must not leave it running
                 self._kill_group()
@@ -278,16 +288,17 @@ class _Watch:
     def _loop(self, selector: selectors.BaseSelector, ended: int) -> None:
         while True:
             now = time.monotonic()
-            self._act(now)
-            timeout = min(_LONGEST_NAP, max(0.0, min(self.kill_at, self.deadline, self.look_at) - now))
+            self._run_due_actions(now)
+            timeout = min(_MAX_SLEEP, max(0.0, min(self.kill_at, self.deadline, self.check_at) - now))
             for key, _ in selector.select(timeout):
                 if key.fd == ended:
                     return
-                if key.fd == self.stop.reader or not self._read(key.fd):  # once is enough, of either
+                if key.fd == self.stop.reader or not self._read(
+                    key.fd
+                ):  # one stop signal, or the end of a pipe, is enough
                     selector.unregister(key.fd)
 
-    def _act(self, now: float) -> None:
-        """Do what is due."""
+    def _run_due_actions(self, now: float) -> None:
         if now >= self.kill_at:
             self._kill_group()
             self.kill_at = _NEVER
@@ -295,38 +306,37 @@ class _Watch:
             return
         elif self.stop.signal:
             self.stopped = self.stop.signal
-            self._ask_to_end(now)
+            self._terminate_child(now)
         elif now >= self.deadline:
             self.timed_out = True
-            self._ask_to_end(now)
-        elif now >= self.look_at:
-            self._look(now)
+            self._terminate_child(now)
+        elif now >= self.check_at:
+            self._check_suspension(now)
 
-    def _look(self, now: float) -> None:
-        """Suspend or resume the child."""
-        assert self.hold is not None
-        self.look_at = now + self.hold.interval
-        why, was_held = self.hold.reason(), self.held_since is not None
-        if why and not was_held:
-            self.held_since, self.left, self.deadline = now, self.deadline - now, _NEVER
-        if why:
+    def _check_suspension(self, now: float) -> None:
+        assert self.suspend is not None
+        self.check_at = now + self.suspend.interval
+        reason, was_suspended = self.suspend.reason(), self.suspended_since is not None
+        if reason and not was_suspended:
+            self.suspended_since, self.seconds_left, self.deadline = now, self.deadline - now, _NEVER
+        if reason:
             self._stop_all()
-        elif was_held:
-            self._count_hold(now)
-            self.deadline = now + self.left
+        elif was_suspended:
+            self._count_suspension(now)
+            self.deadline = now + self.seconds_left
             for each in descendants(self.child.pid):
                 send_signal(each, signal.SIGCONT)
-        if why or was_held:
-            self.hold.on_check(why)
+        if reason or was_suspended:
+            self.suspend.on_check(reason)
 
-    def _count_hold(self, now: float) -> None:
-        if self.held_since is not None:
-            self.held += now - self.held_since
-            self.held_since = None
+    def _count_suspension(self, now: float) -> None:
+        if self.suspended_since is not None:
+            self.suspended_seconds += now - self.suspended_since
+            self.suspended_since = None
 
     def _stop_all(self) -> None:
         stopped = set[int]()
-        for _ in range(_ROUNDS):
+        for _ in range(_MAX_ROUNDS):
             new = [each for each in descendants(self.child.pid) if each.pid not in stopped]
             for each in new:
                 send_signal(each, signal.SIGSTOP)
@@ -334,9 +344,9 @@ class _Watch:
                 return
             stopped |= {each.pid for each in new}
 
-    def _ask_to_end(self, now: float) -> None:
-        self._count_hold(now)
-        self.kill_at, self.deadline, self.look_at = now + _PATIENCE, _NEVER, _NEVER
+    def _terminate_child(self, now: float) -> None:
+        self._count_suspension(now)
+        self.kill_at, self.deadline, self.check_at = now + _CHILD_TERM_TIMEOUT, _NEVER, _NEVER
         with contextlib.suppress(ProcessLookupError):
             self.child.send_signal(signal.SIGTERM)
 
@@ -345,14 +355,14 @@ class _Watch:
             os.killpg(self.child.pid, signal.SIGKILL)
 
     def _kill_orphans(self) -> None:
-        """Kill processes outside the group of a killed guard, now our children."""
-        for _ in range(_ROUNDS):
-            left = [each for each in descendants(os.getpid()) if each.start_ticks >= self.born]
-            for each in left:
+        """Kill processes outside the group of a killed supervisor, which are our children now."""
+        for _ in range(_MAX_ROUNDS):
+            orphans = [each for each in descendants(os.getpid()) if each.start_ticks >= self.start_ticks]
+            for each in orphans:
                 send_signal(each, signal.SIGKILL)
-            for each in left:
+            for each in orphans:
                 reap(each)
-            if not left:
+            if not orphans:
                 return
 
     def _read(self, number: int) -> bool:
@@ -366,51 +376,53 @@ class _Watch:
         if number == self.output:
             self.on_output(chunk)
             return True
-        *lines, self.part = (self.part + chunk).split(b"\n")
+        *lines, self.partial_line = (self.partial_line + chunk).split(b"\n")
         for line in lines:
             self.on_line(line)
         return True
 
 
-MAX_TAIL = 4_096  # bytes of the end of an output that are enough to find it in
+MAX_TAIL = 4_096  # bytes at the end of an output that are searched for its last line
 MAX_LINE = 200  # characters
 _ESCAPES = re.compile(r"\x1b(\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b]*(\x07|\x1b\\)|[@-_])")  # colours, titles, cursor
 
 
 def last_line(output: bytes) -> str:
-    """Return the last line of OUTPUT that says something: printable, on one line; '' if that is no text."""
+    """Return the last line of `output` that is not empty; '' if it is not printable text."""
     text = _ESCAPES.sub("", output.decode("utf-8", "replace"))
     for line in reversed(re.split(r"[\r\n]+", text)):
         words = " ".join(line.split())
         if words:
             # A leading U+FFFD is the cut start of a very long line.
-            return _short(words) if all(map(str.isprintable, words)) and "\ufffd" not in words.lstrip("\ufffd") else ""
+            return (
+                _shorten(words) if all(map(str.isprintable, words)) and "\ufffd" not in words.lstrip("\ufffd") else ""
+            )
     return ""
 
 
-def _short(words: str) -> str:
+def _shorten(words: str) -> str:
     words = words.lstrip("\ufffd")
     return words if len(words) <= MAX_LINE else words[: MAX_LINE - 1] + "…"
 
 
-_SHELL = 128  # a shell adds it to the signal that ended what it ran
+_SHELL_OFFSET = 128  # a shell adds it to the number of the signal that ended a program
 _HINTS = {
-    126: "a program that it wanted to run may not be executed",
-    127: "a program that it wanted to run is not there",
+    126: "a program could not be executed",
+    127: "a program was not found",
 }
 
 
 def describe_exit_status(status: int) -> str:
-    """Say how a program ended whose STATUS is its exit status, or negative for the signal that ended it."""
+    """Describe the exit status of a program, or the signal that ended it if `status` is negative."""
     if status < 0:
-        return f"was ended by {_name(-status)}"
+        return f"was ended by {_signal_name(-status)}"
     hint = _HINTS.get(status, "")
-    if _SHELL < status <= _SHELL + signal.SIGRTMIN:
-        hint = f"shells say so of {_name(status - _SHELL)}"
+    if _SHELL_OFFSET < status <= _SHELL_OFFSET + signal.SIGRTMIN:
+        hint = f"a shell reports {_signal_name(status - _SHELL_OFFSET)}"
     return f"ended with status {status}" + (f" ({hint})" if hint else "")
 
 
-def _name(number: int) -> str:
+def _signal_name(number: int) -> str:
     try:
         return signal.Signals(number).name
     except ValueError:  # most of the real-time signals have numbers only
@@ -421,7 +433,7 @@ _KILL_INTERVAL = 1.0  # seconds
 
 
 def supervise(runner: int) -> None:
-    """Fork. The new process returns as the worker; this one, a child of process `runner`, becomes its supervisor."""
+    """Fork: the new process returns as the worker, and this child of the process `runner` becomes its supervisor."""
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     before = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
     die_with_parent(signal.SIGHUP)
@@ -453,13 +465,14 @@ class _Supervisor:
                 self.kill_at = min(self.kill_at, time.monotonic())
             elif self.status is not None:
                 self._terminate()
-            left = self.kill_at - time.monotonic()
-            if left < -TERM_TIMEOUT:  # the rest cannot be killed: it waits for a disk, or runs as root
+            seconds_left = self.kill_at - time.monotonic()
+            if seconds_left < -TERM_TIMEOUT:  # the others cannot be killed: they wait for a disk, or run as root
                 break
-            if left <= 0:
-                self._send(signal.SIGKILL)
-                left = _KILL_INTERVAL
-            received = signal.sigtimedwait((signal.SIGHUP, signal.SIGTERM, signal.SIGCHLD), min(left, 3600.0))
+            if seconds_left <= 0:
+                self._signal_all(signal.SIGKILL)
+                seconds_left = _KILL_INTERVAL
+            signals = (signal.SIGHUP, signal.SIGTERM, signal.SIGCHLD)
+            received = signal.sigtimedwait(signals, min(seconds_left, 3600.0))
             if received is not None and received.si_signo == signal.SIGTERM:
                 self._terminate()
         _end_as(self.status)
@@ -477,14 +490,14 @@ class _Supervisor:
     def _terminate(self) -> None:
         if self.kill_at == float("inf"):
             self.kill_at = time.monotonic() + TERM_TIMEOUT
-            self._send(signal.SIGTERM, signal.SIGCONT)  # a suspended process gets SIGTERM when it continues
+            self._signal_all(signal.SIGTERM, signal.SIGCONT)  # a suspended process gets SIGTERM when it continues
 
-    def _send(self, *kinds: signal.Signals) -> None:
-        seen = descendants(os.getpid())
+    def _signal_all(self, *kinds: signal.Signals) -> None:
+        visible = descendants(os.getpid())
         for kind in kinds:
-            for each in seen:
+            for each in visible:
                 send_signal(each, kind)
-            for pid in child_pids() - {each.pid for each in seen}:
+            for pid in child_pids() - {each.pid for each in visible}:
                 with contextlib.suppress(PermissionError):
                     os.kill(pid, kind)  # the id of a child that is not reaped yet is not reused
 
@@ -501,9 +514,9 @@ def _end_as(status: int | None) -> NoReturn:
 
 
 def main(argv: list[str]) -> None:
-    """Run a program under supervision."""
-    runner, folder, teller, hidden, *program = argv
-    os.set_inheritable(int(teller), False)
+    """Run a program under supervision: RUNNER_PID FOLDER ERROR_FD HIDDEN_VARIABLES PROGRAM…."""
+    runner, folder, error_fd, hidden, *program = argv
+    os.set_inheritable(int(error_fd), False)
     supervise(int(runner))
     for name in hidden.split(","):
         os.environ.pop(name, None)
@@ -511,7 +524,7 @@ def main(argv: list[str]) -> None:
         os.chdir(folder)
         os.execvp(program[0], program)  # noqa: S606 - a list, not a shell command
     except OSError as error:
-        os.write(int(teller), f"{error.strerror}\n".encode())
+        os.write(int(error_fd), f"{error.strerror}\n".encode())
         os._exit(127)
 
 

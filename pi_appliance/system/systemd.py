@@ -1,4 +1,4 @@
-"""What systemd tells of units, by its own programs; and the units of this release, as they travel in the package."""
+"""systemd: the state of units, the unit files of this release, and the notify socket of the service."""
 
 import contextlib
 import os
@@ -38,11 +38,11 @@ class Systemd:
     @property
     def is_running(self) -> bool:
         """Whether systemd runs this machine."""
-        return (self._root / "run/systemd/system").is_dir() and self._program("systemctl") is not None
+        return (self._root / "run/systemd/system").is_dir() and self._find_program("systemctl") is not None
 
-    def unit(self, name: str) -> Unit | None:
+    def unit_state(self, name: str) -> Unit | None:
         """Return the state of the unit `name`; None if systemd does not answer."""
-        output = self._ask("systemctl", "show", name, *(f"--property={each}" for each in _PROPERTIES))
+        output = self._run("systemctl", "show", name, *(f"--property={each}" for each in _PROPERTIES))
         if output is None:
             return None
         values = dict(line.partition("=")[::2] for line in output.splitlines())
@@ -53,29 +53,29 @@ class Systemd:
             values.get("NeedDaemonReload") == "yes",
         )
 
-    def failed(self) -> list[str]:
+    def failed_units(self) -> list[str]:
         """Return the names of all failed units."""
-        output = self._ask("systemctl", "list-units", "--failed", "--plain", "--no-legend", "--no-pager", "--full")
+        output = self._run("systemctl", "list-units", "--failed", "--plain", "--no-legend", "--no-pager", "--full")
         return [line.split()[0] for line in (output or "").splitlines() if line.split()]
 
-    def installed(self, name: str) -> bytes | None:
+    def installed_unit(self, name: str) -> bytes | None:
         """Return the installed file of the unit `name`; None if there is none or it cannot be read."""
         try:
             return (self._root / _UNIT_DIR / name).read_bytes()
         except OSError:
             return None
 
-    def text(self, name: str) -> str | None:
-        """Return the unit `name` as systemd has read it, with the owner's drop-ins; None if that is not known."""
-        return self._ask("systemctl", "cat", "--no-pager", name)
+    def unit_text(self, name: str) -> str | None:
+        """Return the unit `name` as systemd has read it, with drop-ins; None if unknown."""
+        return self._run("systemctl", "cat", "--no-pager", name)
 
     def journal(self, unit: str, lines: int) -> str:
         """Return the newest `lines` of the journal of `unit`; '' if there is none or it must not be read."""
         words = ("--no-pager", "--quiet", "--no-hostname", "--output=short-iso", f"--lines={lines}", f"--unit={unit}")
-        return self._ask("journalctl", *words) or ""
+        return self._run("journalctl", *words) or ""
 
-    def _ask(self, program: str, *words: str) -> str | None:
-        path = self._program(program)
+    def _run(self, program: str, *words: str) -> str | None:
+        path = self._find_program(program)
         if path is None:
             return None
         try:
@@ -90,7 +90,7 @@ class Systemd:
             return None
         return done.stdout.decode("utf-8", "replace") if done.returncode == 0 else None
 
-    def _program(self, name: str) -> str | None:
+    def _find_program(self, name: str) -> str | None:
         return shutil.which(name, path=self._environment.get("PATH", os.defpath))
 
 

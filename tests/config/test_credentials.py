@@ -89,7 +89,7 @@ def test_secrets_in_the_unit_itself_are_not_ours_to_change(systemd, folder):
 def test_root_reads_what_the_service_has(systemd, folder):
     file = folder / "mine.env"
     (folder / "unit").write_text(f"{UNIT}LoadCredential=secrets.env:{file}\n", "ascii")
-    SecretFile(file, credential=True).put({"X_KEY": "hush", "OTHER": "b"}, owner=folder)
+    SecretFile(file, credential=True).store({"X_KEY": "hush", "OTHER": "b"}, owner=folder)
     found = secret_file.load(CONFIG, {"X_KEY": "mine"}, ["X_KEY"], systemd)
     assert (dict(found), found.origin("X_KEY"), found.origin("OTHER")) == (
         {"X_KEY": "mine", "OTHER": "b"},
@@ -112,11 +112,11 @@ def test_an_encrypted_credential_is_decrypted_changed_and_encrypted_again(system
     program(folder / "bin", "systemd-creds", CREDS)
     monkeypatch.setenv("PATH", f"{folder / 'bin'}:/usr/bin:/bin")
     file = SecretFile(folder / "secrets.cred", credential=True, encrypted=True)
-    file.put({"A": "first"}, owner=folder)
-    file.put({"B": "second"}, owner=folder)
+    file.store({"A": "first"}, owner=folder)
+    file.store({"B": "second"}, owner=folder)
     assert file.values() == {"A": "first", "B": "second"}
     assert file.path.read_bytes() == b"A=svefg\nB=frpbaq\n"
     file.path.write_bytes(b"damaged")
     with pytest.raises(Refused, match="cannot be decrypted: bad tag; only root can"):
-        file.put({"A": "c"}, owner=folder)
+        file.store({"A": "c"}, owner=folder)
     assert file.path.read_bytes() == b"damaged"

@@ -36,11 +36,11 @@ def test_any_value_reads_back_exactly_or_is_refused(tmp_path_factory, values):
     folder = tmp_path_factory.mktemp("any")
     file = SecretFile(folder / secrets.NAME)
     try:
-        file.put(values, owner=folder)
+        file.store(values, owner=folder)
     except Refused:
         assert not file.path.exists()
         values = {name: value for name, value in values.items() if value.splitlines() == [value]}
-        file.put(values, owner=folder)
+        file.store(values, owner=folder)
     assert file.values() == values
     assert secrets.load(folder / "appliance.yaml", {}, ()) == values
 
@@ -52,7 +52,7 @@ def test_every_other_line_stays_to_the_byte_and_each_name_stands_once(tmp_path_f
     folder = tmp_path_factory.mktemp("lines")
     file = file_of(folder, text)
     before = file.values()
-    file.put(values, owner=folder)
+    file.store(values, owner=folder)
     assert file.values() == {**before, **values}
     assert others(file.path.read_bytes().decode(), values) == others(text, values)
     for name in values:
@@ -72,10 +72,8 @@ def others(text: str, values: dict[str, str]) -> list[str]:
 @pytest.mark.parametrize("value", ["", "a\nb", "a\r", "a\u2028b", "\ud800"])
 def test_what_no_line_can_hold_is_refused_and_not_shown(tmp_path, value):
     file = file_of(tmp_path, "A=b\n")
-    with pytest.raises(
-        Refused, match=r"^what was given as X_KEY is nothing that a line of secrets\.env can hold"
-    ) as told:
-        file.put({"OTHER": "fine", "X_KEY": value}, owner=tmp_path)
+    with pytest.raises(Refused, match=r"^the value of X_KEY does not fit into a line of secrets\.env") as told:
+        file.store({"OTHER": "fine", "X_KEY": value}, owner=tmp_path)
     assert not value or repr(value)[1:-1] not in str(told.value)
     assert file.values() == {"A": "b"}
 
@@ -99,7 +97,7 @@ def test_a_value_is_what_stands_behind_the_equals_without_one_pair_of_quotes(tmp
 @pytest.mark.parametrize("mode", [0o640, 0o604, 0o660, 0o666, 0o620])
 def test_a_file_that_others_may_touch_is_neither_read_nor_written(tmp_path, mode):
     file = file_of(tmp_path, "A=b\n", mode)
-    for use in (file.values, file.require_writable, lambda: file.put({"A": "c"}, owner=tmp_path)):
+    for use in (file.values, file.require_writable, lambda: file.store({"A": "c"}, owner=tmp_path)):
         with pytest.raises(Refused, match="can be read by others and is not used; run: chmod 600 "):
             use()
     assert file.path.read_text() == "A=b\n"
@@ -108,7 +106,7 @@ def test_a_file_that_others_may_touch_is_neither_read_nor_written(tmp_path, mode
 def test_a_line_that_is_none_is_told_and_nothing_is_lost(tmp_path):
     file = file_of(tmp_path, "A=b\nhush\n")
     with pytest.raises(ConfigError, match=r":2:1: this line is not NAME=value") as told:
-        file.put({"A": "c"}, owner=tmp_path)
+        file.store({"A": "c"}, owner=tmp_path)
     assert "hush" not in str(told.value)
     assert file.path.read_text() == "A=b\nhush\n"
 
@@ -117,7 +115,7 @@ def test_its_rights_are_closed_whatever_the_umask_says(tmp_path):
     before = os.umask(0)
     try:
         file = SecretFile(tmp_path / secrets.NAME)
-        file.put({"A": "b"}, owner=tmp_path)
+        file.store({"A": "b"}, owner=tmp_path)
     finally:
         os.umask(before)
     assert stat.S_IMODE(file.path.stat().st_mode) == 0o600
@@ -128,7 +126,7 @@ def test_its_rights_are_closed_whatever_the_umask_says(tmp_path):
 def test_a_file_keeps_its_owner(tmp_path):
     file = file_of(tmp_path, "A=b\n")
     os.chown(file.path, NOBODY, NOBODY)
-    file.put({"A": "c"}, owner=tmp_path)
+    file.store({"A": "c"}, owner=tmp_path)
     assert (file.path.stat().st_uid, file.path.stat().st_gid) == (NOBODY, NOBODY)
 
 
@@ -138,7 +136,7 @@ from pathlib import Path
 from pi_appliance.config.secret_file import SecretFile
 path = Path(sys.argv[1])
 for number in range(20):
-    SecretFile(path).put({f"{sys.argv[2]}_{number}": "x"}, owner=path.parent)
+    SecretFile(path).store({f"{sys.argv[2]}_{number}": "x"}, owner=path.parent)
 """
 
 
@@ -153,5 +151,5 @@ def test_of_two_who_store_at_the_same_time_neither_undoes_the_other(tmp_path):
 
 
 def test_a_folder_that_is_not_there_is_told(tmp_path):
-    with pytest.raises(ApplianceError, match="nowhere is not there; make it first: sudo mkdir"):
+    with pytest.raises(ApplianceError, match="nowhere does not exist; create it first: sudo mkdir"):
         SecretFile(tmp_path / "nowhere" / secrets.NAME).require_writable()

@@ -181,7 +181,7 @@ def test_secrets_are_named_and_never_shown(machine: Machine) -> None:
     only(machine.look("networks"), OK, "x: all keys are set")
 
 
-@pytest.mark.parametrize(("text", "mode", "says"), [(KEYS, 0o640, "chmod 600"), ("what\n", 0o600, "no NAME=value")])
+@pytest.mark.parametrize(("text", "mode", "says"), [(KEYS, 0o640, "chmod 600"), ("what\n", 0o600, "not NAME=value")])
 def test_secrets_that_cannot_be_used(machine: Machine, text: str, mode: int, says: str) -> None:
     secrets_of(machine, text, mode)
     only(machine.look("secrets"), FAIL, says)
@@ -456,7 +456,7 @@ def test_a_state_folder_is_tried_and_left_as_it_was(machine: Machine) -> None:
 def test_a_state_folder_that_forgets(machine: Machine, line: str, verdict: Status) -> None:
     machine.put("proc/self/mountinfo", f"27 1 179:2 / / rw,noatime - {line}\n")
     found = only(machine.look("state is kept"), verdict)
-    assert ("forgotten" in found.summary) is (verdict is WARN)
+    assert ("are lost" in found.summary) is (verdict is WARN)
     assert ("raspi-config" in found.fix) is ("overlay" in line)
 
 

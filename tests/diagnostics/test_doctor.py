@@ -266,7 +266,7 @@ def test_a_daemon_that_is_up(installation: Installation) -> None:
     assert states(installation)["daemon"] == "fail"
     with up(installation):
         seen = found(installation)
-        assert (seen["daemon"]["status"], seen["daemon"]["summary"]) == ("ok", f"up at http://127.0.0.1:{port}")
+        assert (seen["daemon"]["status"], seen["daemon"]["summary"]) == ("ok", f"running at http://127.0.0.1:{port}")
         assert seen["history"]["status"] == "ok"
 
 

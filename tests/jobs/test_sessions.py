@@ -165,7 +165,7 @@ def test_what_the_kind_does_not_take_is_told_in_one_line(home):
     number = ask(home, {"level": 300, "naem": "x"})
     done = home.run("jobs", "run", "one", "--slot", f"request:{number}")
     assert done.returncode == 1
-    assert "one is not run so: unknown key 'naem'; did you mean 'name'?" in done.stderr
+    assert "one cannot run with these options: unknown key 'naem'; did you mean 'name'?" in done.stderr
     assert len(done.stderr.splitlines()) == 1
     gone = home.run("jobs", "run", "one", "--slot", f"request:{number}")
     assert (gone.returncode, gone.stderr) == (2, "pi-appliance: no ask of one is called '1'; there are none yet\n")

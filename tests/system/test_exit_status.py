@@ -11,9 +11,9 @@ from pi_appliance.system.process import MAX_LINE, describe_exit_status, last_lin
     ("status", "words"),
     [
         (1, "ended with status 1"),
-        (126, "ended with status 126 (a program that it wanted to run may not be executed)"),
-        (127, "ended with status 127 (a program that it wanted to run is not there)"),
-        (139, "ended with status 139 (shells say so of SIGSEGV)"),
+        (126, "ended with status 126 (a program could not be executed)"),
+        (127, "ended with status 127 (a program was not found)"),
+        (139, "ended with status 139 (a shell reports SIGSEGV)"),
         (255, "ended with status 255"),
         (-11, "was ended by SIGSEGV"),
         (-40, "was ended by signal 40"),

@@ -70,7 +70,7 @@ def test_a_share_that_cannot_be_held_makes_it_step_back_and_the_log_says_so(inst
 
 def test_whoever_is_under_a_limit_already_may_have_a_wider_one_for_a_job():
     """A run started by cron, in a machine whose owner has put a limit on cron."""
-    with limits.apply_limits(Limits(memory=2**40), "1-1", given=lambda: None) as held:
+    with limits.apply_limits(Limits(memory=2**40), "1-1", find_cgroup=lambda: None) as held:
         code = "import sys, resource as r; from pi_appliance.system import limits; limits.enter_limits(sys.argv[1]); "
         done = subprocess.run(
             [sys.executable, "-c", code + "print(r.getrlimit(r.RLIMIT_DATA)[0])", held.plan],
@@ -148,7 +148,7 @@ def real():
 
 
 def test_a_run_in_a_cgroup_ends_whole_and_leaves_none_behind(real):
-    with limits.apply_limits(Limits(memory=2**28, cpu=50, nice=3), "7-1", given=lambda: real) as held:
+    with limits.apply_limits(Limits(memory=2**28, cpu=50, nice=3), "7-1", find_cgroup=lambda: real) as held:
         plan = json.loads(held.plan)
         folder = Path(plan["cgroup"])
         assert folder.name == f"run-{os.getpid()}-7-1"

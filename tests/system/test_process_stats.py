@@ -11,14 +11,14 @@ from pi_appliance.system.machine import find_mount, is_volatile, read_mounts
 
 
 def test_without_a_proc_nothing_is_known(tmp_path: Path) -> None:
-    assert machine.bytes_written(tmp_path) is machine.rss(tmp_path) is machine.start_time(tmp_path) is None
+    assert machine.bytes_written(tmp_path) is machine.resident_memory(tmp_path) is machine.start_time(tmp_path) is None
 
 
 def test_files_with_other_words_in_them_tell_nothing(tmp_path: Path) -> None:
     (tmp_path / "self").mkdir()
     for name in ("self/io", "self/statm", "self/stat", "stat"):
         (tmp_path / name).write_text("nonsense\n")
-    assert machine.bytes_written(tmp_path) is machine.rss(tmp_path) is machine.start_time(tmp_path) is None
+    assert machine.bytes_written(tmp_path) is machine.resident_memory(tmp_path) is machine.start_time(tmp_path) is None
 
 
 def test_a_name_with_brackets_does_not_move_the_words_behind_it(tmp_path: Path) -> None:
@@ -30,7 +30,7 @@ def test_a_name_with_brackets_does_not_move_the_words_behind_it(tmp_path: Path) 
 
 
 def test_this_process_is_seen() -> None:
-    resident, started = machine.rss(), machine.start_time()
+    resident, started = machine.resident_memory(), machine.start_time()
     assert resident is not None
     assert started is not None
     assert 5_000_000 < resident < 3_000_000_000

@@ -37,7 +37,8 @@ ready = Path(sys.argv[1])
 hold = process.Suspend(lambda: "hot" if ready.is_file() and ready.read_bytes() else "", interval=0.05)
 with process.StopSignal().installed() as stop:
     guard = [sys.executable, "-m", "pi_appliance.system.process", str(os.getpid()), "/", "{fd}", ""]
-    process.run_child(guard + sys.argv[2:], stop=stop, seconds=60, on_output=lambda _: None, on_line=print, hold=hold)
+    quiet = lambda _: None
+    process.run_child(guard + sys.argv[2:], stop=stop, seconds=60, on_output=quiet, on_line=print, suspend=hold)
 """
 
 
@@ -51,7 +52,7 @@ def watched(
     told: list[bytes] = []
     with process.StopSignal().installed() as stop:
         ended = process.run_child(
-            words, stop=stop, seconds=seconds, on_output=lambda _: None, on_line=told.append, hold=hold
+            words, stop=stop, seconds=seconds, on_output=lambda _: None, on_line=told.append, suspend=hold
         )
     return ended, told
 

@@ -44,27 +44,31 @@ def test_a_unit_that_runs(machine: Machine) -> None:
         'test "$1 $2" = "show x.service" && printf "LoadState=loaded\\nActiveState=active\\nResult=success\\n"'
         ' && printf "NeedDaemonReload=no\\n"',
     )
-    assert machine.systemd.unit("x.service") == Unit(loaded=True, active="active", result="success", needs_reload=False)
+    assert machine.systemd.unit_state("x.service") == Unit(
+        loaded=True, active="active", result="success", needs_reload=False
+    )
 
 
 def test_a_unit_that_failed_and_was_changed(machine: Machine) -> None:
     machine.program(
         "systemctl", 'printf "LoadState=loaded\\nActiveState=failed\\nResult=watchdog\\nNeedDaemonReload=yes\\n"'
     )
-    assert machine.systemd.unit("x.service") == Unit(loaded=True, active="failed", result="watchdog", needs_reload=True)
+    assert machine.systemd.unit_state("x.service") == Unit(
+        loaded=True, active="failed", result="watchdog", needs_reload=True
+    )
 
 
 @pytest.mark.parametrize("script", ["exit 1", "kill $$"])
 def test_a_systemd_that_does_not_answer_is_no_error(machine: Machine, script: str) -> None:
     machine.program("systemctl", script)
     machine.program("journalctl", script)
-    assert machine.systemd.unit("x.service") is None
-    assert (machine.systemd.failed(), machine.systemd.journal("x.service", 5)) == ([], "")
+    assert machine.systemd.unit_state("x.service") is None
+    assert (machine.systemd.failed_units(), machine.systemd.journal("x.service", 5)) == ([], "")
 
 
 def test_units_that_failed_are_named(machine: Machine) -> None:
     machine.program("systemctl", 'printf "a.service loaded failed failed A thing\\nb.mount loaded failed failed B\\n"')
-    assert machine.systemd.failed() == ["a.service", "b.mount"]
+    assert machine.systemd.failed_units() == ["a.service", "b.mount"]
 
 
 def test_the_journal_is_asked_for_our_unit_only(machine: Machine) -> None:
@@ -76,11 +80,11 @@ def test_the_journal_is_asked_for_our_unit_only(machine: Machine) -> None:
 
 
 def test_what_is_installed_is_read_from_the_place_of_the_owner(machine: Machine) -> None:
-    assert machine.systemd.installed("x.service") is None
+    assert machine.systemd.installed_unit("x.service") is None
     place = machine.root / "etc/systemd/system/x.service"
     place.parent.mkdir(parents=True)
     place.write_bytes(b"[Unit]\n")
-    assert machine.systemd.installed("x.service") == b"[Unit]\n"
+    assert machine.systemd.installed_unit("x.service") == b"[Unit]\n"
 
 
 def test_the_units_of_the_release_travel_with_it() -> None:

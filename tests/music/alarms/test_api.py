@@ -74,11 +74,11 @@ def test_a_sleep_timer_is_set_shown_and_cancelled(world):
     [
         ("sleep", {"in": "soon"}, "'in' must be a length of time such as 90s, 15m or 1h30m"),
         ("sleep", {"in": "3d"}, "3d is not a valid sleep time; write 1m to 24h"),
-        ("sleep", {"at": "25:00"}, "sleep is not run so: at: '25:00' is not a valid time of day"),
+        ("sleep", {"at": "25:00"}, "sleep cannot run with these options: at: '25:00' is not a valid time of day"),
         (
             "sleep",
             {"play_out": "trak"},
-            "sleep is not run so: play-out: 'trak' is not known here; did you mean 'track'?",
+            "sleep cannot run with these options: play-out: 'trak' is not known here; did you mean 'track'?",
         ),
         ("announce", {}, "nothing to announce"),
         ("announce", {"text": "a", "volume": 101}, "'volume' must be a whole number from 0 to 100"),

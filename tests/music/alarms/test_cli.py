@@ -129,7 +129,11 @@ def test_an_alarm_that_rings_hears_what_is_said(home):
             2,
             "'soon' is not a length of time; write a length of time such as 90s, 15m, 1h30m or 2d, or: at 23:30",
         ),
-        (("sleep", "at", "25:00"), 2, "pi-appliance: sleep is not run so: at: '25:00' is not a valid time of day"),
+        (
+            ("sleep", "at", "25:00"),
+            2,
+            "pi-appliance: sleep cannot run with these options: at: '25:00' is not a valid time of day",
+        ),
         (("sleep", "0m"), 2, "pi-appliance: 0s is not a valid sleep time; write 1m to 24h"),
         (("sleep", "30m", "--play-out", "songs"), 2, "'songs' is not known here; known: album, queue, track"),
         (("sleep", "in", "30", "m"), 2, "write a length such as 30m, or a time such as: at 23:30"),

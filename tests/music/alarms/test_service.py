@@ -173,10 +173,16 @@ def test_until_when_the_music_plays_is_told(home):
         ({"in_": timedelta(0)}, "0s is not a valid sleep time; write 1m to 24h"),
         (
             {"at": "25:00"},
-            "sleep is not run so: at: '25:00' is not a valid time of day; write a time such as \"23:30\"",
+            "sleep cannot run with these options: at: '25:00' is not a valid time of day; write a time such as \"23:30\"",
         ),
-        ({"play_out": "trak"}, "sleep is not run so: play-out: 'trak' is not known here; did you mean 'track'?"),
-        ({"in_": timedelta(hours=1), "at": "23:00"}, "sleep is not run so: at: in: already says when the music stops"),
+        (
+            {"play_out": "trak"},
+            "sleep cannot run with these options: play-out: 'trak' is not known here; did you mean 'track'?",
+        ),
+        (
+            {"in_": timedelta(hours=1), "at": "23:00"},
+            "sleep cannot run with these options: at: in: already says when the music stops",
+        ),
     ],
 )
 def test_what_cannot_be_is_told_before_anything_is_written_or_ended(home, given, said):
@@ -192,7 +198,7 @@ def test_what_cannot_be_is_told_before_anything_is_written_or_ended(home, given,
 def test_a_key_that_is_given_as_nothing_is_taken_out(home):
     taken = loader.override_options(home.config, home.job("wake"), {"volume": None, "snooze": None})
     assert (taken.final_volume, taken.snooze, taken.play) == (40, timedelta(minutes=9), ("fip", "album:Blue"))
-    with pytest.raises(InvalidOption, match="wake is not run so: 'action' is missing"):
+    with pytest.raises(InvalidOption, match="wake cannot run with these options: 'action' is missing"):
         loader.override_options(home.config, home.job("wake"), {"action": None})
 
 
