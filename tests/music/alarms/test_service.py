@@ -173,7 +173,8 @@ def test_until_when_the_music_plays_is_told(home):
         ({"in_": timedelta(0)}, "0s is not a valid sleep time; write 1m to 24h"),
         (
             {"at": "25:00"},
-            "sleep cannot run with these options: at: '25:00' is not a valid time of day; write a time such as \"23:30\"",
+            "sleep cannot run with these options: at: '25:00' is not a valid time of day; "
+            'write a time such as "23:30"',
         ),
         (
             {"play_out": "trak"},
