@@ -7,26 +7,97 @@ optional library zeroconf is not installed.
 import asyncio
 import contextlib
 import logging
-from collections.abc import Callable
+import socket
+from collections.abc import Callable, Collection, Mapping
 from datetime import timedelta
 from importlib.util import find_spec
 from random import Random
-from typing import TYPE_CHECKING
+from typing import Any
 
 from pi_appliance.config.model import Config
 from pi_appliance.daemon import Daemon
 from pi_appliance.errors import Unavailable
 from pi_appliance.system import clock, network
 
-if TYPE_CHECKING:
-    from pi_appliance.mdns import Announcer
-
-_FIRST, _LONGEST = timedelta(seconds=5), timedelta(minutes=10)  # between attempts
+_MIN_DELAY, _MAX_DELAY = timedelta(seconds=5), timedelta(minutes=10)  # between attempts
 _SETTLE = 2.0  # seconds; a network that comes up changes several times
 _log = logging.getLogger(__name__)
 
+_LISTEN_TIME = 1.5  # seconds; two queries are sent, as hosts do not repeat an answer within one second
+
 Offer = tuple[tuple[str, ...], dict[str, int]]
 """Addresses, and the port of each service type."""
+
+
+class Announcer:
+    """Announces services on the network of `addresses` until it is closed.
+
+    The host name is NAME-appliance.local. NAME.local belongs to avahi, which every Pi OS runs. If this process
+    announced it with other addresses, avahi would see a conflict and change its own name.
+    """
+
+    def __init__(self, name: str, host: str, addresses: Collection[str]) -> None:
+        self._name, self._host, self._addresses = name, host, list(addresses)
+        self._zeroconf: Any = None
+
+    async def announce(self, ports: Mapping[str, int]) -> list[str]:
+        """Announce `ports` by service type, such as _http._tcp, and return the service names.
+
+        If a name is taken, a number is appended. Raises Unavailable if the network rejects it.
+        """
+        from zeroconf import Error, IPVersion  # noqa: PLC0415 - 70 ms and 5 MB
+        from zeroconf.asyncio import AsyncZeroconf  # noqa: PLC0415
+
+        try:
+            self._zeroconf = AsyncZeroconf(interfaces=self._addresses, ip_version=IPVersion.V4Only)
+            await self._listen([f"{kind}.local." for kind in ports])
+            return await asyncio.gather(*(self._register(kind, port) for kind, port in ports.items()))
+        except (OSError, RuntimeError, Error, TimeoutError) as error:
+            await self.aclose()
+            why = getattr(error, "strerror", None) or str(error) or type(error).__name__
+            raise Unavailable(f"the appliance could not be announced in the network: {why}") from None
+
+    async def aclose(self) -> None:
+        """Withdraw the announcements and close the sockets."""
+        zeroconf, self._zeroconf = self._zeroconf, None
+        if zeroconf is not None:
+            await zeroconf.async_unregister_all_services()
+            await zeroconf.async_close()
+
+    async def _listen(self, kinds: list[str]) -> None:
+        """Fill the cache of zeroconf with the names that others use.
+
+        Probing alone is not enough: the answer goes to port 5353 of this machine, and if avahi listens there too, the
+        kernel delivers it to one of the two. Both receive multicast answers.
+        """
+        from zeroconf import DNSQuestionType  # noqa: PLC0415
+        from zeroconf.asyncio import AsyncServiceBrowser  # noqa: PLC0415
+
+        assert self._zeroconf is not None
+        browser = AsyncServiceBrowser(
+            self._zeroconf.zeroconf, kinds, handlers=[_ignore], question_type=DNSQuestionType.QM
+        )
+        await asyncio.sleep(_LISTEN_TIME)
+        await browser.async_cancel()
+
+    async def _register(self, kind: str, port: int) -> str:
+        from zeroconf.asyncio import AsyncServiceInfo  # noqa: PLC0415
+
+        assert self._zeroconf is not None
+        info = AsyncServiceInfo(
+            f"{kind}.local.",
+            f"{self._name}.{kind}.local.",
+            port=port,
+            server=f"{self._host}.",
+            addresses=[socket.inet_aton(each) for each in self._addresses],
+            properties={"path": "/"} if kind == "_http._tcp" else {},
+        )
+        await (await self._zeroconf.async_register_service(info, allow_name_change=True))
+        return info.name.removesuffix(f".{kind}.local.")
+
+
+def _ignore(**_: object) -> None:
+    """Do nothing: zeroconf fills its cache itself."""
 
 
 class DiscoveryService:
@@ -44,8 +115,8 @@ class DiscoveryService:
     async def start(self, daemon: Daemon) -> str:
         """Start to announce in the background."""
         config = daemon.appliance.config
-        if config.discovery and _open(config) and find_spec("zeroconf") is not None:
-            self._task = asyncio.create_task(self._live(config))
+        if config.discovery and _reachable_ports(config) and find_spec("zeroconf") is not None:
+            self._task = asyncio.create_task(self._run(config))
         return ""
 
     async def stop(self) -> None:
@@ -60,10 +131,8 @@ class DiscoveryService:
         """Check whether the addresses changed."""
         self._changed.set()
 
-    async def _live(self, config: Config) -> None:
-        from pi_appliance.mdns import Announcer  # noqa: PLC0415 - 70 ms and 5 MB
-
-        alarm = network.AddressWatcher(self.check_addresses)
+    async def _run(self, config: Config) -> None:
+        watcher = network.AddressWatcher(self.check_addresses)
         try:
             while True:
                 offer = offered(config, self._own)
@@ -77,9 +146,9 @@ class DiscoveryService:
                         await asyncio.sleep(self._settle)
         finally:
             self.known_as = []
-            alarm.close()
+            watcher.close()
 
-    async def _announce(self, announcer: "Announcer", offer: Offer, config: Config) -> None:
+    async def _announce(self, announcer: Announcer, offer: Offer, config: Config) -> None:
         """Announce `offer`, with retries. Return early if it is empty or changed."""
         attempt = 0
         while offer[0] and offered(config, self._own) == offer:
@@ -90,7 +159,7 @@ class DiscoveryService:
                 _log.log(logging.WARNING if attempt == 1 else logging.DEBUG, "discovery: %s", str(error))
             else:
                 return _log.info("discovery: announced as %s", ", ".join(self.known_as))
-            wait = clock.retry_delay(attempt, first=_FIRST, at_most=_LONGEST, random=Random())  # noqa: S311 - jitter
+            wait = clock.retry_delay(attempt, first=_MIN_DELAY, at_most=_MAX_DELAY, random=Random())  # noqa: S311 - jitter
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._changed.wait(), wait.total_seconds())
             self._changed.clear()
@@ -99,12 +168,12 @@ class DiscoveryService:
 
 def offered(config: Config, own: Callable[[], list[str]]) -> Offer:
     """Return the services of `config` that other machines can reach."""
-    reached = {kind: network.public_addresses(host, own) for kind, (host, _) in _open(config).items()}
+    reached = {kind: network.public_addresses(host, own) for kind, (host, _) in _reachable_ports(config).items()}
     addresses = dict.fromkeys(each for those in reached.values() for each in those)
-    return tuple(addresses), {kind: port for kind, (_, port) in _open(config).items() if reached[kind]}
+    return tuple(addresses), {kind: port for kind, (_, port) in _reachable_ports(config).items() if reached[kind]}
 
 
-def _open(config: Config) -> dict[str, tuple[str, int]]:
+def _reachable_ports(config: Config) -> dict[str, tuple[str, int]]:
     """Return host and port of each service that does not listen on this machine only."""
     places = {"_http._tcp": (config.web.host, config.web.port)}
     if config.mpd_proxy is not None:

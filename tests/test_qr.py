@@ -7,7 +7,7 @@ import pytest
 import zxingcpp
 from PIL import Image
 
-from pi_appliance import qr, qr_code
+from pi_appliance import qr
 from pi_appliance.config.model import Web
 from pi_appliance.errors import Refused, Unavailable
 from pi_appliance.system import network
@@ -36,7 +36,7 @@ def seen(lines: list[str], scale: int = 6) -> str:
     "text", ["http://192.168.1.20:8080/", "http://a.local/", f"http://{'long-name-' * 6}.local:8080/"]
 )
 def test_a_camera_reads_what_the_terminal_shows(text: str) -> None:
-    lines = list(qr_code.lines(text))
+    lines = list(qr.code_as_lines(text))
     assert seen(lines) == text
     for line in lines:
         plain = line.removeprefix("\x1b[38;5;16;48;5;231m").removesuffix("\x1b[0m")
@@ -47,7 +47,7 @@ def test_a_camera_reads_what_the_terminal_shows(text: str) -> None:
 
 def test_a_camera_reads_the_picture() -> None:
     text = "http://192.168.1.20:8080/"
-    picture = qr_code.svg(text).decode()
+    picture = qr.code_as_svg(text).decode()
     (size,) = {int(each) for each in re.findall(r'(?:width|height)="(\d+)"', picture)}
     assert 'fill="#fff"' in picture
     seen = Image.new("L", (size, size), 255)
