@@ -197,7 +197,6 @@ class WebService:
             monotonic: The clock of the scheduler, in seconds; it never goes back.
             environment: Where WEB_PASSWORD may be.
             idle_timeout: Seconds after which a client without a request is disconnected.
-
         """
         self._idle_timeout = idle_timeout
         self._now, self._monotonic, self._environment = now, monotonic, environment
@@ -213,7 +212,6 @@ class WebService:
 
         Raises:
             Refused: the address cannot be used, or it is open to the network without a good password.
-
         """
         config = daemon.appliance.config
         password = secrets.load(config.path, self._environment).get("WEB_PASSWORD", "")

@@ -27,7 +27,6 @@ def run_locally(operation: Operation, values: Values, config: str | None) -> obj
 
     Raises:
         ApplianceError: as the handler does, and where the configuration is wrong.
-
     """
     path = find_config(Path(config) if config else None, os.environ)
     with Appliance.open(path) as appliance:

@@ -65,7 +65,6 @@ class Argument:
 
         Raises:
             WrongArgument: the value is wrong, or it is missing although it is required.
-
         """
         if self.name not in given:
             if self.required:
@@ -207,7 +206,6 @@ def parse_arguments(operation: str, arguments: Sequence[Argument], given: Mappin
 
     Raises:
         WrongArgument: one is unknown, wrong or missing.
-
     """
     names = [argument.name for argument in arguments]
     for name in given:
@@ -236,7 +234,6 @@ class Operation:
         media: The media type of the answer, where it is not JSON.
         needs_daemon: Whether it makes sense only while the daemon runs.
         example: Values for each argument in the path and the body, used in the documentation and by tests.
-
     """
 
     command: str = ""

@@ -53,7 +53,6 @@ def load(family: str, name: str) -> ModuleType:
 
     Raises:
         UnknownName: there is none; the message has the closest name.
-
     """
     module = _built_in(family).get(name) or _installed(family).get(name)
     if module is None:

@@ -54,7 +54,6 @@ def addresses(web: Web) -> list[str]:
     Raises:
         Refused: the page listens on this machine only.
         Unavailable: there is no network.
-
     """
     if network.is_loopback_only(web.host):
         raise Refused(

@@ -26,7 +26,6 @@ def connect(config: str | None = None) -> socket.socket | None:
 
     Raises:
         Refused: A daemon listens, and this user is not in its group.
-
     """
     try:
         return runtime_socket.connect(socket_name(config) if config else DEFAULT_NAME)
@@ -44,7 +43,6 @@ def call_daemon(connection: socket.socket, operation: Operation, values: Mapping
 
     Raises:
         ApplianceError: The daemon refused, or the connection broke. The type determines the exit status.
-
     """
     in_path = operation.path_arguments
     path = PATH_ARGUMENT.sub(lambda match: quote(str(values[match[1]]), safe=""), operation.path)
@@ -84,7 +82,6 @@ def run_operation(operation: Operation, values: Values, config: str | None) -> o
 
     Raises:
         ApplianceError: It was refused or failed, or it needs a daemon and none runs.
-
     """
     connection = connect(config)
     if connection is not None:
@@ -116,7 +113,6 @@ def select_config(path: str | None) -> str | None:
 
     Raises:
         Refused: A daemon runs, and this user is not in its group.
-
     """
     if path or os.environ.get("PI_APPLIANCE_CONFIG"):
         return path or os.environ["PI_APPLIANCE_CONFIG"]
@@ -137,7 +133,6 @@ def find_addressed_config(path: Path | None) -> Path:
 
     Raises:
         ConfigNotFound: There is none.
-
     """
     try:
         selected = select_config(str(path) if path else None)

@@ -14,7 +14,6 @@ def find_config(path: Path | None, environment: Mapping[str, str]) -> Path:
 
     Raises:
         ConfigNotFound: With the places that were searched.
-
     """
     named = path or (Path(environment["PI_APPLIANCE_CONFIG"]) if environment.get("PI_APPLIANCE_CONFIG") else None)
     found = named or nearby_config()

@@ -296,7 +296,6 @@ def override_options(config: Config, job: Job, overrides: Mapping[str, object]) 
 
     Raises:
         InvalidOption: A key or value is invalid.
-
     """
     if not overrides:
         return job.options

@@ -100,8 +100,7 @@ class Job:
     name: Annotated[str, "the key of the entry"] = field(default="", metadata={"key": None})
     kind: Annotated[str, "the kind of job, such as command, tweet, music or puzzle"]
     schedule: Annotated[
-        Schedule | None,
-        "a cron expression, a list of times, @daily, @reboot, every: 15m; without it, manual runs only",
+        Schedule | None, "a cron expression, a list of times, @daily, @reboot, every: 15m; without it, manual runs only"
     ] = None
     started_by: Annotated[StartedBy, "what starts it: the daemon, or an entry in the real crontab"] = StartedBy.DAEMON
     chance: Annotated[Chance | None, "the share of its slots that are used, at random, such as 1/4"] = None
@@ -186,8 +185,7 @@ class Web:
     """The web page."""
 
     host: Annotated[
-        str,
-        "the address to listen on; anything but 127.0.0.1 needs a WEB_PASSWORD of 8 characters or more",
+        str, "the address to listen on; anything but 127.0.0.1 needs a WEB_PASSWORD of 8 characters or more"
     ] = "127.0.0.1"
     port: Annotated[int, "the port to listen on"] = 8080
 

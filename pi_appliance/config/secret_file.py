@@ -35,7 +35,6 @@ class SecretFile:
         Raises:
             Refused: It cannot be read or written, or others can read it.
             Unavailable: The disk is full or read-only.
-
         """
         folder = self._real.parent
         if not folder.is_dir():
@@ -54,7 +53,6 @@ class SecretFile:
         Raises:
             Refused: A value does not fit into one line, or as `require_writable`.
             Unavailable: The file cannot be written.
-
         """
         for name, value in values.items():
             _require_valid_line(name, value)
@@ -169,7 +167,6 @@ def of_service(config: Path, systemd: Systemd) -> SecretFile | None:
 
     Raises:
         Refused: The secrets are in the unit itself.
-
     """
     text = systemd.unit_text(units.MAIN_UNIT) if systemd.is_running else None
     if text is None or str(config) not in text.split():
@@ -200,7 +197,6 @@ def load(config: Path, environment: Mapping[str, str], named: Iterable[str], sys
 
     Raises:
         Refused: The file cannot be read, or as `secrets.load`.
-
     """
     file = None if environment.get("CREDENTIALS_DIRECTORY") else of_service(config, systemd)
     if file is None:

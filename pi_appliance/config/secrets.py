@@ -109,7 +109,6 @@ def load(config: Path, environment: Mapping[str, str], named: Iterable[str] = ()
     Raises:
         Refused: Others can read the file.
         ConfigError: A line is not NAME=value.
-
     """
     beside = config.parent / NAME
     credentials = Path(environment["CREDENTIALS_DIRECTORY"], NAME) if "CREDENTIALS_DIRECTORY" in environment else None

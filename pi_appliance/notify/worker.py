@@ -134,7 +134,6 @@ class Notifier(Protocol):
         Raises:
             Unavailable: It may work later. The text contains nothing of the address.
             Refused: It will not work. The text contains nothing of the address.
-
         """
 
 
@@ -173,7 +172,6 @@ class DeliveryBatch:
 
         Raises:
             Unavailable: The outbox cannot be written.
-
         """
         self._secrets, self._run_secret = secrets, run_secret
         due: dict[str, list[OutboxMessage]] = {}
@@ -310,7 +308,6 @@ def deliver_due(config: Path, state: Path, *, until: float) -> None:
 
     Raises:
         Unavailable: The state cannot be used.
-
     """
     with open_history(state) as store:
         outbox = Outbox(store)
@@ -348,7 +345,6 @@ def deliver_now(settings: NotifierConfig, name: str, message: Message, known: Ma
         Refused: It will not work.
         Unavailable: It may work later.
         DeadlineExceeded: It took too long.
-
     """
     with files.time_limit(SEND_TIMEOUT):
         connect(settings, name, known).send(message, Event.CUSTOM)
@@ -360,7 +356,6 @@ def enqueue(settings: NotifierConfig, name: str, message: Message) -> None:
     Raises:
         Unavailable: There is no state folder, or it cannot be written.
         Refused: This user is root, and the state belongs to another user.
-
     """
     if settings.state_dir is None or not settings.state_dir.is_dir():
         raise Unavailable("the message cannot be stored: the state folder of the configuration does not exist")

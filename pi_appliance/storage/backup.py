@@ -53,7 +53,6 @@ def back_up_daily(database: Database, *, now: datetime | None = None) -> Path | 
 
     Raises:
         Unavailable: it cannot be written, or the database cannot be read.
-
     """
     now = now or clock.now()
     state_dir = database.path.parent
@@ -90,7 +89,6 @@ def write_archive(database: Database, path: Path) -> None:
 
     Raises:
         Unavailable: it cannot be written.
-
     """
     state_dir = database.path.parent
     copy = state_dir / f".{_DATABASE}.archive"
@@ -121,7 +119,6 @@ def restore_archive(path: Path, state_dir: Path) -> None:
     Raises:
         Refused: the file is not such an archive.
         Unavailable: the state cannot be written.
-
     """
     files.make_directory(state_dir, mode=0o750)
     folder = state_dir / ".restore"
@@ -180,7 +177,6 @@ def replace_damaged(path: Path, *, now: datetime, boot: str, known: Mapping[str,
 
     Raises:
         Unavailable: the replacement cannot be written. Nothing has changed then. So with `OSError`.
-
     """
     if replacement_path(path).exists():
         _put_in_place(path)
@@ -233,9 +229,7 @@ def _block_slots(database: Database, damaged: Path, *, until: datetime, boot: st
     """Make the restored `database` safe: nothing that may have happened since the backup happens again."""
     with database.writing(durable=True) as db:
         last_id = max(
-            _read_last_id(damaged),
-            *known.values(),
-            *(int(db.execute(query).fetchone()[0] or 0) for query in _LAST_IDS),
+            _read_last_id(damaged), *known.values(), *(int(db.execute(query).fetchone()[0] or 0) for query in _LAST_IDS)
         )
         until = max([until, *_latest_instants(db)])
         insert_claims(db, known, at=until)
@@ -346,7 +340,6 @@ def restore_state(archive: Path, state_dir: Path) -> None:
     Raises:
         Refused: `archive` is not an archive of `backup`.
         Unavailable: the state cannot be written.
-
     """
     path = state_dir / "history.db"
     restore_archive(archive, state_dir)

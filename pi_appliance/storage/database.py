@@ -248,7 +248,6 @@ class Database:
         Raises:
             DatabaseCorrupt: the file is damaged, and there is no `replace_file`.
             Unavailable: the file cannot be used.
-
         """
         self.path, self._name, self._replace_file = path, str(path), replace_file
         self.repair_count = 0

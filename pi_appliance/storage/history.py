@@ -314,7 +314,6 @@ class Store(Database):
         Returns:
             The id of the run, and the id of the run that had the slot before: None without one, `UNKNOWN_RUN` if the
             claim may have been lost with a damaged file.
-
         """
         with self.writing(durable=True) as db:
             row = db.execute(

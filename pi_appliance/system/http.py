@@ -79,7 +79,6 @@ class NoResponse(Exception):
         Args:
             message: text of an Unavailable error.
             uncertain_message: text of an Uncertain error; '' if the request may be repeated without harm.
-
         """
         return Uncertain(uncertain_message) if uncertain_message and self.is_sent else Unavailable(message)
 
@@ -109,7 +108,6 @@ async def request(  # noqa: PLR0913 - the limits are keywords
 
     Raises:
         NoResponse: there was no complete answer.
-
     """
     import asyncio  # noqa: PLC0415 - see the top of the file
 
@@ -224,7 +222,6 @@ def fetch(
     Raises:
         Unavailable: it was not reached, or its server has trouble.
         Refused: the address is wrong, or the file is too long.
-
     """
     if not is_web_address(url):
         raise Refused(f"{url!r} is not a web address; begin it with http:// or https://")

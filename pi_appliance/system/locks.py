@@ -98,7 +98,6 @@ def acquire(
 
     Raises:
         Unavailable: the file cannot be created.
-
     """
     try:
         number = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
@@ -168,7 +167,6 @@ def request_stop(path: Path, run: int, why: str) -> bool:
 
     Raises:
         Refused: it belongs to another user.
-
     """
     try:
         number = os.open(path, os.O_RDWR | os.O_CLOEXEC)
@@ -213,7 +211,6 @@ def listen_for_wakeup(path: Path) -> Iterator[None]:
     Raises:
         Refused: another daemon has the file, so it uses the same state folder.
         Unavailable: the file cannot be made.
-
     """
     with acquire(path) as lock:
         if lock is None:
@@ -229,7 +226,6 @@ def wake_daemon(path: Path) -> bool:
 
     Raises:
         Refused: it belongs to another user.
-
     """
     try:
         status = json.loads(path.read_bytes().strip(b"\0 ") or b"{}")

@@ -204,7 +204,6 @@ def run_child(
 
     Raises:
         OSError: It cannot be started.
-
     """
     words = list(argv)
     line_reader, line_writer = os.pipe2(os.O_CLOEXEC)
@@ -406,10 +405,7 @@ def _shorten(words: str) -> str:
 
 
 _SHELL_OFFSET = 128  # a shell adds it to the number of the signal that ended a program
-_HINTS = {
-    126: "a program could not be executed",
-    127: "a program was not found",
-}
+_HINTS = {126: "a program could not be executed", 127: "a program was not found"}
 
 
 def describe_exit_status(status: int) -> str:

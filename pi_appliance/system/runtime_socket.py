@@ -46,7 +46,6 @@ def connect(name: str) -> socket.socket | None:
 
     Raises:
         PermissionError: Such a daemon listens, but this user may not connect to it.
-
     """
     refusal: PermissionError | None = None
     for folder in (SYSTEM_DIR, user_runtime_dir()):
@@ -73,7 +72,6 @@ def exchange(connection: socket.socket, method: str, target: str, body: bytes = 
 
     Raises:
         OSError: The request could not be sent.
-
     """
     head = (
         f"{method} {target} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"
@@ -103,7 +101,6 @@ def hand_over(argv: list[str]) -> int | None:
     Returns:
         None if `argv` are not exactly `cron_arguments`, or if no daemon with that configuration runs. The command
         then executes the run itself.
-
     """
     is_child = NO_HANDOVER in os.environ
     if is_child or len(argv) != 7 or argv != cron_arguments(argv[2], argv[6]):

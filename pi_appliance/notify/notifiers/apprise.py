@@ -18,9 +18,7 @@ from pi_appliance.errors import ApplianceError, Refused, Unavailable
 from pi_appliance.system import http
 
 _FORMS = "https://appriseit.com/services/"
-_LACKS = {
-    "~From~": ": from=… must be a whole mail address, such as from=pi@example.org",
-}
+_LACKS = {"~From~": ": from=… must be a whole mail address, such as from=pi@example.org"}
 _EXAMPLE = "ntfys://ntfy.sh/${NTFY_TOPIC}"
 _TYPES = {Event.FAILURE: "failure", Event.RECOVERY: "success"}
 
