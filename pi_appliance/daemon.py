@@ -4,7 +4,7 @@
 | --- | --- |
 | SIGTERM, SIGINT | stop: no new runs; the running ones get `shutdown-timeout`, then they end. Twice: at once |
 | SIGHUP | read the configuration again; a wrong one is reported, and the old one stays |
-| SIGUSR1 | tick now (system/wakeup.py) |
+| SIGUSR1 | tick now (system/locks.py) |
 """
 
 import asyncio

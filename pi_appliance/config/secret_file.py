@@ -203,5 +203,5 @@ def load(config: Path, environment: Mapping[str, str], named: Iterable[str], sys
         return secrets.load(config, environment, named)
     if os.geteuid() != 0:
         who = files.user_name(os.geteuid())
-        raise Refused(f"the service reads its secrets from {file.path}, which {who} cannot read; run this with sudo")
+        raise Refused(f"the service reads its secrets from {file.path}, but the user {who} cannot; run this with sudo")
     return secrets.with_environment(file.values(), str(file.path), environment, named)

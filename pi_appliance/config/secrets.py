@@ -261,6 +261,7 @@ SHORTEST = 4
 """Characters. Shorter values occur in ordinary words and are not redacted."""
 _LONG_PART = 8
 _ADDRESS = re.compile(rf"\b[a-z][a-z0-9+.-]*://(?:{re.escape(MARK)}|[^\s\"'<>)\]}}])+", re.IGNORECASE)
+_NAMED = re.compile(r"""(?:--?(?P<flag>[\w-]+)[ =]|(?P<name>[\w.-]+)["']?\s*[:=]\s*)(?=\S)""")
 # Session tokens change too often to be known by value: those after "Bearer", and JSON web tokens.
 _SESSION = re.compile(r"(?<=bearer )[\w.~+/=-]{16,}|\beyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]+", re.IGNORECASE)
 _ALL_WITHIN = {"environment", "env", "headers"}
@@ -296,8 +297,9 @@ class Redactor:
         return _SESSION.sub(MARK, self.remove_known(text))
 
     def redact_text(self, text: str) -> str:
-        """Return `text` without known secrets, session tokens, and the part of addresses after the host."""
-        return _ADDRESS.sub(lambda match: _host_only(match[0]), self.redact_message(text))
+        """Return `text` without known secrets, session tokens, values named like secrets, and paths of addresses."""
+        text = _ADDRESS.sub(lambda match: _host_only(match[0]), self.redact_message(text))
+        return "\n".join(_redact_named(line) for line in text.split("\n"))
 
     def redact_settings(self, value: object, name: str = "", *, hidden: bool = False) -> object:
         """Redact plain data, and learn the secrets in it.
@@ -361,6 +363,13 @@ def _base64(raw: bytes) -> set[str]:
         )  # the characters at the ends also encode neighbouring bytes
         found.add(whole[slice(*shared)])
     return found | {each.replace("+", "-").replace("/", "_") for each in found}
+
+
+def _redact_named(line: str) -> str:
+    for match in _NAMED.finditer(line):
+        if SECRET_NAME.search(match["flag"] or match["name"]):
+            return line[: match.end()] + MARK  # the end of the value is unknown
+    return line
 
 
 def _host_only(address: str) -> str:

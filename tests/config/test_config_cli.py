@@ -131,7 +131,6 @@ def test_plain_values_are_what_they_look_like(text, value):
         (b"a: \x07", "U+0007 is not allowed"),
         (b'state: "a\\0b"', "1:8: the character U+0000 is not allowed"),
         (b'"a\\0b": 1', "1:1: the character U+0000 is not allowed"),
-        (b"a: 1\n" * 300_000, "at most 1,000,000 are read"),
     ],
 )
 def test_what_is_no_configuration_at_all_is_told_with_its_place(tmp_path, capsys, content, says):

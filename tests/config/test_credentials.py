@@ -80,7 +80,7 @@ def test_a_configuration_that_no_service_runs_has_its_secrets_beside_it(systemd,
 
 def test_secrets_in_the_unit_itself_are_not_ours_to_change(systemd, folder):
     (folder / "unit").write_text(f"{UNIT}SetCredential=secrets.env:A=hush\n", "ascii")
-    with pytest.raises(Refused, match=r"stand in pi-appliance\.service itself \(SetCredential=\)") as told:
+    with pytest.raises(Refused, match=r"are in pi-appliance\.service itself \(SetCredential=\)") as told:
         secret_file.place(CONFIG, systemd)
     assert "hush" not in str(told.value)
 
@@ -103,7 +103,7 @@ def test_others_are_told_who_can(systemd, folder):
     (folder / "unit").write_text(f"{UNIT}LoadCredential=secrets.env:/root/x\n", "ascii")
     with (
         files.as_user(65534),
-        pytest.raises(Refused, match="from /root/x, not for nobody to read; run this with sudo"),
+        pytest.raises(Refused, match="from /root/x, but the user nobody cannot; run this with sudo"),
     ):
         secret_file.load(CONFIG, {}, (), systemd)
 

@@ -44,6 +44,13 @@ def test_within_base64_it_is_found_wherever_it_stands(before: str, after: str) -
 @pytest.mark.parametrize(
     ("line", "shown"),
     [
+        ("password: correct horse", f"password: {MARK}"),
+        ("X_ACCESS_TOKEN=abc def", f"X_ACCESS_TOKEN={MARK}"),
+        ("host: nas, password: correct horse", f"host: nas, password: {MARK}"),
+        ("backup --user me --password hunter2 --all", f"backup --user me --password {MARK}"),
+        ("curl --token=abc", f"curl --token={MARK}"),
+        ('{"api_key": "abc", "b": 1}', f'{{"api_key": {MARK}'),
+        ("Authorization: Bearer abc.def", f"Authorization: {MARK}"),
         ("sent Bearer abcdefgh12345678 twice", f"sent Bearer {MARK} twice"),
         ("POST https://ntfy.sh/my-topic ok", f"POST https://ntfy.sh/{MARK} ok"),
         ("at https://me:pw@nas.lan:8443/a?b=c#d", f"at https://nas.lan:8443/{MARK}"),
