@@ -1,5 +1,6 @@
 """Find puzzles and boards by name, by file, or from a drawing."""
 
+import contextlib
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -51,7 +52,10 @@ def find_board(puzzle: Puzzle, words: str, rules: Mapping[str, str]) -> Any:
     try:
         board = puzzle.parse(words, "board")
     except ConfigError:
-        if words and _exists(where):
+        exists = False
+        with contextlib.suppress(OSError, ValueError):
+            exists = where.exists()
+        if words and exists:
             raise parse_error(words, 1, 1, "this is not a regular file", "name a text file") from None
         if not _looks_like_name(words):
             raise
@@ -68,22 +72,14 @@ def _looks_like_name(words: str) -> bool:
 
 def is_file(where: Path) -> bool:
     """Return whether `where` is a file, also for strings that cannot be a path."""
-    try:
+    with contextlib.suppress(OSError, ValueError):  # too long, or with a zero byte
         return where.is_file()
-    except (OSError, ValueError):  # too long, or with a zero byte
-        return False
+    return False
 
 
 def is_large(where: Path) -> bool:
     """Return whether parsing the board is too slow for commands that only check the configuration."""
     return is_file(where) and where.stat().st_size > _LARGE_FILE
-
-
-def _exists(where: Path) -> bool:
-    try:
-        return where.exists()
-    except (OSError, ValueError):
-        return False
 
 
 def board_name(where: Path) -> str:

@@ -61,8 +61,9 @@ def draw_solution(solved: SolvedBoard) -> Picture:
     image = Image.new("RGB", (WIDTH * _SCALE, HEIGHT * _SCALE), _PAPER)
     pen = ImageDraw.Draw(image)
     large, small = (ImageFont.load_default(size * _SCALE) for size in (50, 30))
+    words = [pluralize(len(solved.boards[0].pegs), "peg"), pluralize(solved.jumps, "jump"), "one peg left"]
     pen.text((_SIDE_MARGIN * _SCALE, 30 * _SCALE), _format_title(solved), _INK, large)
-    pen.text((_SIDE_MARGIN * _SCALE, 94 * _SCALE), _format_subtitle(solved), _PALE_INK, small)
+    pen.text((_SIDE_MARGIN * _SCALE, 94 * _SCALE), "  ·  ".join([*words, *_format_count(solved)]), _PALE_INK, small)
     _draw_boards(pen, solved.boards)
     file = io.BytesIO()
     image.reduce(_SCALE).save(file, "PNG", optimize=True)
@@ -76,7 +77,8 @@ def _read_boards(lines: Iterable[str]) -> list[SolvedBoard]:
     for row in rows:
         if row == BOARD_HEADER:
             start = parse(_read_drawing(rows), BOARD_HEADER)
-            boards.append(SolvedBoard(name or _find_board_name(start), [start]))
+            known = (known for known, drawn in BOARDS.items() if parse(drawn, known) == start)
+            boards.append(SolvedBoard(name or next(known, ""), [start]))
             name = ""
         elif row == SOLUTION_START and boards:
             drawings = _read_solution(rows, boards[-1].jumps)
@@ -104,10 +106,6 @@ def _read_solution(rows: Iterator[str], jumps: int) -> list[str]:
     return []
 
 
-def _find_board_name(board: Board) -> str:
-    return next((name for name, drawn in BOARDS.items() if parse(drawn, name) == board), "")
-
-
 def _is_solution(boards: Sequence[Board]) -> bool:
     steps = all(
         one.holes == other.holes and len(one.pegs - other.pegs) == 2 and len(other.pegs - one.pegs) == 1
@@ -119,11 +117,6 @@ def _is_solution(boards: Sequence[Board]) -> bool:
 def _format_title(solved: SolvedBoard) -> str:
     name = solved.name if len(solved.name) <= _MAX_NAME_LENGTH else f"{solved.name[:_MAX_NAME_LENGTH]}…"
     return f"{TITLE}: {name}" if name else TITLE
-
-
-def _format_subtitle(solved: SolvedBoard) -> str:
-    words = [pluralize(len(solved.boards[0].pegs), "peg"), pluralize(solved.jumps, "jump"), "one peg left"]
-    return "  ·  ".join([*words, *_format_count(solved)])
 
 
 def _format_count(solved: SolvedBoard) -> list[str]:
@@ -146,16 +139,9 @@ def _describe_picture(solved: SolvedBoard) -> str:
 def _draw_boards(pen: "ImageDraw", boards: Sequence[Board]) -> None:
     wide, high = (max(axis) + 1 for axis in zip(*boards[0].holes, strict=True))
     room = ((WIDTH - 2 * _SIDE_MARGIN) * _SCALE, (HEIGHT - _TOP_MARGIN - _BOTTOM_MARGIN) * _SCALE)
-    unit, columns = max(
-        (
-            min(
-                room[0] / columns / (wide + _BOARD_MARGIN),
-                room[1] / -(-len(boards) // columns) / (high + _BOARD_MARGIN),
-            ),
-            columns,
-        )
-        for columns in range(1, len(boards) + 1)
-    )
+    cell = wide + _BOARD_MARGIN, high + _BOARD_MARGIN
+    layouts = ((columns, -(-len(boards) // columns)) for columns in range(1, len(boards) + 1))
+    unit, columns = max((min(room[0] / across / cell[0], room[1] / down / cell[1]), across) for across, down in layouts)
     step_x, step_y = room[0] / columns, room[1] / -(-len(boards) // columns)
     for number, (before, board) in enumerate(zip([boards[0], *boards], boards, strict=False)):
         row, column = divmod(number, columns)

@@ -388,17 +388,13 @@ class PuzzleBatch:
         return f"{summary}{left}. The run was interrupted: {self.stop_reason}{detail}"
 
     def _count_results(self) -> dict[str, str | int | float | bool | None]:
-        generated = (
-            {"generated": sum(bool(report.generator_details) for report in self.reports)}
-            if self.options.generate
-            else {}
-        )
+        generated = sum(bool(report.generator_details) for report in self.reports)
         return {
             "solved": sum(report.solved for report in self.reports),
             "no_solution": sum(report.proven for report in self.reports),
             "listed": sum(report.listed.number for report in self.reports),
             "tried": sum(report.answer.nodes_searched() for report in self.reports if report.answer),
-            **generated,
+            **({"generated": generated} if self.options.generate else {}),
         }
 
     def _to_json(self, summary: str, ended: datetime) -> dict[str, Any]:

@@ -201,28 +201,16 @@ def render_table(table: Table) -> str:
     rows = [table.headers, *(tuple(map(format_value, row)) for row in table.rows)]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     right = [all(not isinstance(row[number], str) for row in table.rows) for number in range(len(widths))]
-    drawn = (
-        "  ".join(
-            cell.rjust(width) if to_the_right else cell.ljust(width)
-            for cell, width, to_the_right in zip(row, widths, right, strict=True)
-        ).rstrip()
-        for row in rows
-    )
-    return f"{table.title}\n" + "".join(f"{row}\n" for row in drawn)
+    formats = [f"{{:{'>' if to_the_right else '<'}{width}}}" for width, to_the_right in zip(widths, right, strict=True)]
+    drawn = "".join("  ".join(formats).format(*row).rstrip() + "\n" for row in rows)
+    return f"{table.title}\n{drawn}"
 
 
 def svg_document(width: float, height: float, title: str, style: str, parts: Iterable[str]) -> str:
     """Return an SVG picture that fits a phone. Class names in `style` start with the name of the puzzle."""
-    return "\n".join(
-        (
-            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:g} {height:g}" width="{width:g}"'
-            f' height="{height:g}" role="img" style="max-width:100%;height:auto">',
-            f"<title>{escape(title)}</title>",
-            f"<style>{style}</style>",
-            *parts,
-            "</svg>\n",
-        )
-    )
+    size = f'viewBox="0 0 {width:g} {height:g}" width="{width:g}" height="{height:g}"'
+    start = f'<svg xmlns="http://www.w3.org/2000/svg" {size} role="img" style="max-width:100%;height:auto">'
+    return "\n".join((start, f"<title>{escape(title)}</title>", f"<style>{style}</style>", *parts, "</svg>\n"))
 
 
 NOTHING_LISTED = ListedSolutions(0, [])
@@ -379,10 +367,7 @@ def answer_to_json(answer: SolveResult) -> dict[str, Any]:
         "count": answer.count,
         "nodes_searched": answer.nodes_searched(),
         "details": dict(answer.details),
-        "tables": [
-            {"title": table.title, "headers": list(table.headers), "rows": [list(row) for row in table.rows]}
-            for table in answer.tables
-        ],
+        "tables": [{key: getattr(table, key) for key in ("title", "headers", "rows")} for table in answer.tables],
         "pictures": list(answer.pictures),
     }
 

@@ -219,13 +219,8 @@ class ProfileCount:
             self._map_rows(rows, checkpoint)
         total = kernel.combine_ways(1, checkpoint.completions.get(0, 0), self.size)
         water = checkpoint.finish()
-        return Marginals(
-            total * factor,
-            tuple(
-                tuple(factor * (water[x][y] if transposed else water[y][x]) for x in range(self.board.width))
-                for y in range(self.board.height)
-            ),
-        )
+        by_row = zip(*water, strict=True) if transposed else water
+        return Marginals(total * factor, tuple(tuple(factor * number for number in row) for row in by_row))
 
     def _map_rows(self, rows: CellRows, checkpoint: CountCheckpoint) -> None:
         layer = checkpoint.load_layer(checkpoint.rows_counted)

@@ -183,16 +183,12 @@ class _BookBuilder:
 
     def build_result(self) -> SolveResult:
         rows = [(ply, len(level), sum(key in self.scores for key in level)) for ply, level in enumerate(self.levels)]
-        facts: dict[str, int | str] = {
-            "positions": len(self.scores),
-            "complete_plies": self.complete,
-            "kernel": kernel_mode(kernel),
-        }
+        facts: dict[str, int | str] = {"positions": len(self.scores), "complete_plies": self.complete}
+        facts |= {"kernel": kernel_mode(kernel)}
         table = Table("The opening book", ("Ply", "Undecided positions, without mirror images", "Solved"), rows)
         # Without any work left, the levels were not generated.
-        return SolveResult(
-            nodes_searched=lambda: self.nodes, details=facts, tables=(table,) if len(rows) > self.complete else ()
-        )
+        tables = (table,) if len(rows) > self.complete else ()
+        return SolveResult(nodes_searched=lambda: self.nodes, details=facts, tables=tables)
 
 
 def child_positions(positions: Iterable[Position], *, ended: bool = False) -> Iterator[Position]:

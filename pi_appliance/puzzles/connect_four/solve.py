@@ -68,18 +68,11 @@ def solve(board: Board, mode: SolveMode, runtime: SearchRuntime) -> SolveResult:
 
 
 def _ended_result(board: Board, end: End) -> SolveResult:
-    facts: dict[str, int | str] = {
-        "ply": board.discs,
-        "result": end.value,
-        "winner": "none",
-        "kernel": kernel_mode(kernel),
-    }
+    winner = "none" if end is End.DRAW else board.turn.other.value
+    facts: dict[str, int | str] = {"ply": board.discs, "result": end.value, "winner": winner}
+    facts |= {"kernel": kernel_mode(kernel)}
     if end is not End.DRAW:
-        facts |= {
-            "winner": board.turn.other.value,
-            "fours": sum(1 for _ in find_fours(board.rows)),
-            "four": describe_fours(board),
-        }
+        facts |= {"fours": len(list(find_fours(board.rows))), "four": describe_fours(board)}
     return SolveResult(solutions=iter([(end,)]), count=1, details=facts, pictures={"end": render_svg(board)})
 
 

@@ -143,13 +143,15 @@ def hint(board: Board, runtime: SearchRuntime) -> str:
 
 def difficulty(seeds: Sequence[int], runtime: SearchRuntime, board: Board) -> Table:
     """Solve a random board like `board` per seed, and tabulate them by their fewest moves."""
+
+    def solve_batch(batch: Sequence[int]) -> list[tuple[int, int, int]]:
+        return [_solve_random(seed, board, runtime) for seed in batch]
+
     batches = [seeds[at : at + BOARDS_PER_CALL] for at in range(0, len(seeds), BOARDS_PER_CALL)]
     by_moves: dict[int, list[tuple[int, int]]] = {}
     done = 0
     try:
-        for results in runtime.executor.map(
-            lambda batch: [_solve_random(seed, board, runtime) for seed in batch], batches
-        ):
+        for results in runtime.executor.map(solve_batch, batches):
             for seed, moves, count in results:
                 by_moves.setdefault(moves, []).append((count, seed))
             done += len(results)
@@ -159,13 +161,7 @@ def difficulty(seeds: Sequence[int], runtime: SearchRuntime, board: Board) -> Ta
         error.partial_result = f"{done:,} of {pluralize(len(seeds), 'random board')} solved{most}"
         raise
     rows = [
-        (
-            moves,
-            len(boards),
-            median(sorted(count for count, _ in boards)),
-            max(boards)[0],
-            min(seed for _, seed in boards),
-        )
+        (moves, len(boards), median(count for count, _ in boards), max(boards)[0], min(seed for _, seed in boards))
         for moves, boards in sorted(by_moves.items())
     ]
     headers = ("fewest moves", "boards", "optimal lists, median", "optimal lists, most", "first seed")

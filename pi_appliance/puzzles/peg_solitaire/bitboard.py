@@ -158,6 +158,7 @@ def to_game(
     )
     fields = list(dict.fromkeys(proof.apply_symmetry(turn) for proof in proofs for turn in turns))
     words = [fields[at : at + 8] for at in range(0, len(fields), 8)]
+    packed_weights = (_pack_weights([proof.weights for proof in word], size) for word in words)
     moves = field.moves
     game: kernel.Game = way.Game(
         [(move.triple, move.pair, move.end) for move in moves],
@@ -165,12 +166,7 @@ def to_game(
         width,
         parts,
         _part_sums(([1 << to for to in turn] for turn in turns), width, parts),
-        _part_sums(
-            (_pack_weights([proof.weights for proof in word], size) for word in words),
-            width,
-            parts,
-            _base_fields(words),
-        ),
+        _part_sums(packed_weights, width, parts, _base_fields(words)),
         array("Q", [_move_loss(word, move) for move in moves for word in words]),
     )
     return game

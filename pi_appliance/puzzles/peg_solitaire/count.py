@@ -277,15 +277,10 @@ class SolutionCounter:
     def _save(self) -> str:
         parts, about = self.forward.save()
         more, behind = self.back.save() if self.back else ([], None)
-        words = {
-            "forward": about,
-            "proofs": None if self.proofs is None else _pagodas_to_json(self.proofs),
-            "into": self.into,
-            "back": behind,
-            "back_proofs": _pagodas_to_json(self.back_proofs),
-            "back_rows": self.back_rows,
-            "back_tried": self.back_tried,
-        }
+        proofs = None if self.proofs is None else _pagodas_to_json(self.proofs)
+        words: dict[str, Any] = {"forward": about, "proofs": proofs, "into": self.into, "back": behind}
+        words |= {"back_rows": self.back_rows, "back_tried": self.back_tried}
+        words |= {"back_proofs": _pagodas_to_json(self.back_proofs)}
         lost = save_checkpoint(self.runtime.cache.save, self.name, encode_checkpoint(words, [*parts, *more]))
         self.saved = self.runtime.monotonic()
         return lost

@@ -137,16 +137,8 @@ class Frontier:
         """Return the numbers, not copied, and a JSON description of them."""
         after = compact_table(self.after, lambda: None)
         parts: list[bytes | memoryview] = [memoryview(each).cast("B") for each in (self.cells, self.before, after)]
-        about = {
-            "level": self.level,
-            "rows": self.rows,
-            "stuck": self.stuck,
-            "tried": self.tried,
-            "done": self.done,
-            "positions": self.positions,
-            "sizes": [len(part) for part in parts],
-        }
-        return parts, about
+        about = {name: getattr(self, name) for name in ("level", "rows", "stuck", "tried", "done", "positions")}
+        return parts, about | {"sizes": [len(part) for part in parts]}
 
     def load(self, data: memoryview, about: Mapping[str, Any], tell: Callable[[], None]) -> None:
         """Restore a saved state. An exception of `tell` loses the unfinished next level only."""

@@ -212,16 +212,9 @@ def to_coordinates(states: Iterable[State]) -> list[Coordinates]:
             slice_number[frozenset(four)] * ORDERS + _permutation_rank(four)
             for four in (places[SLICE:], places[:4], places[4:SLICE])
         )
-        result.append(
-            Coordinates(
-                twist=_encode_orientation(corners, 3),
-                flip=_encode_orientation(edges, 2),
-                slice_sorted=slice_sorted,
-                corners=_permutation_rank([place for place, _ in corners]),
-                u_edges=u_edges,
-                d_edges=d_edges,
-            )
-        )
+        twist, flip = _encode_orientation(corners, 3), _encode_orientation(edges, 2)
+        corner_rank = _permutation_rank([place for place, _ in corners])
+        result.append(Coordinates(twist, flip, slice_sorted, corner_rank, u_edges, d_edges))
     return result
 
 

@@ -8,7 +8,7 @@ import json
 import zlib
 from array import array
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import lru_cache
 from itertools import islice, permutations
 
@@ -197,13 +197,7 @@ class OptimalSearch:
         return OptimalState(saved["length"], saved["done"], saved["nodes"], solutions)
 
     def _save_state(self) -> str:
-        saved = {
-            "state": self._state,
-            "length": self.progress.length,
-            "done": self.progress.done,
-            "nodes": self.progress.nodes,
-            "solutions": self.progress.solutions,
-        }
+        saved = asdict(self.progress) | {"state": self._state}
         return save_checkpoint(save_checksummed, self._runtime.cache, self._name, [json.dumps(saved).encode()])
 
 

@@ -77,15 +77,9 @@ def load_tables(runtime: SearchRuntime, *, use_large: bool = True) -> SearchTabl
     """Return the tables for a search, with the large one if it is cached. Raises `Interrupted`."""
     moves, small = load_small_tables(runtime)
     large = _load_large_table(runtime.cache) if use_large else None
-    return SearchTables(
-        [moves[name] for name in SEARCH_MOVES],
-        moves["twist_symmetry"],
-        moves["class_of"],
-        moves["ud_ranks"],
-        small,
-        large or memoryview(b""),
-        array("H", c.PHASE2_TURNS),
-    )
+    twists, classes, ranks = (moves[name] for name in ("twist_symmetry", "class_of", "ud_ranks"))
+    search_moves, phase2_turns = [moves[name] for name in SEARCH_MOVES], array("H", c.PHASE2_TURNS)
+    return SearchTables(search_moves, twists, classes, ranks, small, large or memoryview(b""), phase2_turns)
 
 
 def load_small_tables(runtime: SearchRuntime) -> tuple[MoveTables, list[memoryview]]:
@@ -271,22 +265,11 @@ def _run_levels(build: LargeTableBuild, moves: MoveTables, runtime: SearchRuntim
 
 def _search_forward(build: LargeTableBuild, moves: MoveTables, combined: "array[int]") -> Iterator[tuple[int, int]]:
     """Apply turns to the entries at the current depth; yield rows done and entries found."""
+    symmetry, classes, alike = (moves[name] for name in ("twist_symmetry", "class_of", "class_symmetries"))
+    large, depth = build.large, build.depth
     twists = array("H", bytes(2 * c.TWISTS))
-    for row in range(build.row, CLASS_COUNT):
-        yield (
-            1,
-            kernel.forward_bfs(
-                build.large,
-                row,
-                build.depth,
-                moves["class_first"][row],
-                combined,
-                moves["twist_symmetry"],
-                moves["class_of"],
-                moves["class_symmetries"],
-                twists,
-            ),
-        )
+    for row, first in enumerate(moves["class_first"][build.row :], build.row):
+        yield 1, kernel.forward_bfs(large, row, depth, first, combined, symmetry, classes, alike, twists)
 
 
 def _search_backward(

@@ -132,8 +132,8 @@ def _solve_first(board: Board, tables: SearchTables, runtime: SearchRuntime) -> 
             best.nodes = search.nodes
             if solution and len(solution.turns) < best.moves:
                 best.solution = solution
-                split = f"{solution.split[0]} + {solution.split[1]}"
-                history.append((best.moves, split, search.nodes, round(time.seconds_spent(search.nodes), 3)))
+                phases = f"{solution.split[0]} + {solution.split[1]}"
+                history.append((best.moves, phases, search.nodes, round(time.seconds_spent(search.nodes), 3)))
             _report_progress(best, time, runtime)
         if best.moves <= PROVABLE_LENGTH:
             _prove_optimal(best, OptimalSearch(state, tables, runtime), time, runtime)
@@ -144,18 +144,14 @@ def _solve_first(board: Board, tables: SearchTables, runtime: SearchRuntime) -> 
         raise
     assert best.solution is not None
     headers = ("moves", "phases", "positions", "seconds")
+    split = best.solution.split
+    details: dict[str, int | float | str] = {"moves": best.moves, "first_phase": split[0], "second_phase": split[1]}
+    details |= {"moves_at_least": best.lower_bound}
+    details |= {"optimal": "proven" if best.lower_bound >= best.moves else "not proven"}
     return SolveResult(
         solutions=iter([turn_names(best.solution.turns)]),
         nodes_searched=lambda: best.nodes,
-        details={
-            "moves": best.moves,
-            "first_phase": best.solution.split[0],
-            "second_phase": best.solution.split[1],
-            "moves_at_least": best.lower_bound,
-            "optimal": "proven" if best.lower_bound >= best.moves else "not proven",
-            "kernel": kernel_mode(kernel),
-            "tables": "large" if tables.is_large else "small",
-        },
+        details=details | {"kernel": kernel_mode(kernel), "tables": "large" if tables.is_large else "small"},
         tables=[Table("Shorter and shorter", headers, history)],
     )
 

@@ -39,19 +39,16 @@ class SearchOrder(StrEnum):
     BREADTH = "breadth"  # all positions after one capture, after two, and so on
 
 
+def _choices(values: type[StrEnum]) -> tuple[str, tuple[str, ...]]:
+    names = tuple(each.value for each in values)
+    return names[0], names
+
+
 RULES = {
-    "pawns": Rule("which way pawns capture", PawnDirection.DOWN.value, tuple(each.value for each in PawnDirection)),
-    "king": Rule(
-        "whether a king may be captured (free) or must be the last piece (last)",
-        KingRule.FREE.value,
-        tuple(each.value for each in KingRule),
-    ),
+    "pawns": Rule("which way pawns capture", *_choices(PawnDirection)),
+    "king": Rule("whether a king may be captured (free) or must be the last piece (last)", *_choices(KingRule)),
     "captures-each": Rule("how often one piece may capture, such as 2; 0: no limit", "0"),
-    "search": Rule(
-        "the search order; the solutions are the same",
-        SearchOrder.DEPTH.value,
-        tuple(each.value for each in SearchOrder),
-    ),
+    "search": Rule("the search order; the solutions are the same", *_choices(SearchOrder)),
     "pieces": Rule("the number of pieces of a generated board; 0: as many as this board", "0"),
     "size": Rule("the size of a generated board, files x ranks, such as 5x4; empty: the size of this board"),
 }

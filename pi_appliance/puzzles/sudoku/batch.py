@@ -62,6 +62,8 @@ def solve_batch(board: Board, mode: SolveMode, runtime: SearchRuntime, chunk_siz
         raise
     runtime.cache.remove(name)
     tally = Counter(state.counts)
+    counts = {"grids": total, "unique": tally[1], "several": tally[2], "none": tally[0]}
+    known = {"solutions_in_file": _compare_known(board, state)} if board.known_solutions else {}
     unsolvable = tally[0] == total
     return SolveResult(
         solutions=iter(()) if mode is SolveMode.COUNT else iter_solutions(cells, state),
@@ -69,15 +71,7 @@ def solve_batch(board: Board, mode: SolveMode, runtime: SearchRuntime, chunk_siz
         count=count,
         proof=Proof.EXHAUSTION if unsolvable else None,
         reason="of every grid, everything was tried" if unsolvable else "",
-        details={
-            "grids": total,
-            "unique": tally[1],
-            "several": tally[2],
-            "none": tally[0],
-            "kernel": kernel_mode(kernel) if board.size == 9 else "sat",
-            **speed,
-            **({"solutions_in_file": _compare_known(board, state)} if board.known_solutions else {}),
-        },
+        details={**counts, "kernel": kernel_mode(kernel) if board.size == 9 else "sat", **speed, **known},
         tables=tables,
     )
 

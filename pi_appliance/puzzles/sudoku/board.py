@@ -11,18 +11,8 @@ from pi_appliance.puzzles import Rule, Validation, pluralize
 
 SYMBOLS = "123456789ABCDEFGHIJKLMNOP"
 EMPTY = "."
-BOXES = {
-    4: (2, 2),
-    6: (3, 2),
-    8: (4, 2),
-    9: (3, 3),
-    10: (5, 2),
-    12: (4, 3),
-    15: (5, 3),
-    16: (4, 4),
-    20: (5, 4),
-    25: (5, 5),
-}
+_BOX_SIZES = ((2, 2), (3, 2), (4, 2), (3, 3), (5, 2), (4, 3), (5, 3), (4, 4), (5, 4), (5, 5))
+BOXES = {width * height: (width, height) for width, height in _BOX_SIZES}
 """Width and height of a box, in cells, by the size of the grid."""
 LEVELS = ("easy", "medium", "hard", "extreme")
 """Levels of difficulty for a person; `techniques.TECHNIQUES` maps each technique to its level."""

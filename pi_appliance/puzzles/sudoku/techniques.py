@@ -14,13 +14,8 @@ from pi_appliance.puzzles.sudoku.count import is_unique
 from pi_appliance.puzzles.sudoku.sat import SatSearch
 
 TECHNIQUES = {
-    "naked single": "easy",
-    "hidden single": "easy",
-    "locked candidates": "medium",
-    "naked pair": "medium",
-    "hidden pair": "medium",
-    "naked triple": "medium",
-    "hidden triple": "medium",
+    **dict.fromkeys(("naked single", "hidden single"), "easy"),
+    **dict.fromkeys(("locked candidates", "naked pair", "hidden pair", "naked triple", "hidden triple"), "medium"),
     "X-wing": "hard",
     "guess": "extreme",
 }
