@@ -12,7 +12,7 @@ from pi_appliance.puzzles import SolveMode, battleship
 from pi_appliance.puzzles.battleship.board import DEFAULT_FLEET
 from pi_appliance.puzzles.battleship.solve import FleetSearch
 from pi_appliance.puzzles.runtime import SerialRuntime
-from tests.puzzles.brute_force_battleship import list_fleets
+from tests.puzzles.battleship.brute_force import list_fleets
 
 SEED = 20261121
 GRIDS = 200

@@ -21,7 +21,7 @@ from pi_appliance.puzzles import kernel_mode
 from pi_appliance.puzzles.runtime import SerialRuntime
 from pi_appliance.puzzles.sudoku import kernel
 from pi_appliance.puzzles.sudoku.sat import SatSearch
-from tests.puzzles.sudokus import NONE, permute_grid
+from tests.puzzles.sudoku.grids import NONE, permute_grid
 
 Solver = Callable[[str], object]
 

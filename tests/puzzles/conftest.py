@@ -9,7 +9,7 @@ from types import ModuleType
 import pytest
 
 from pi_appliance.puzzles import kernels
-from tests.puzzles import ways
+from tests.puzzles import kernel_loader
 
 if os.environ.get("PI_APPLIANCE_PLAIN") == "1":
     kernels.prefer_plain()
@@ -24,7 +24,7 @@ def pytest_report_header() -> str:
 
 
 @pytest.fixture(scope="session")
-def both_ways(
+def plain_and_compiled(
     pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory
 ) -> Callable[[str], tuple[ModuleType, ModuleType]]:
     """Return a function that loads a kernel, such as "sudoku/kernel", plain and compiled.
@@ -37,6 +37,6 @@ def both_ways(
     @cache
     def load(name: str) -> tuple[ModuleType, ModuleType]:
         source = (kernels.PUZZLES / name).with_suffix(".py")
-        return ways.plain(source), ways.compiled(source, folder)
+        return kernel_loader.load_plain(source), kernel_loader.load_compiled(source, folder)
 
     return load

@@ -9,7 +9,7 @@ import pytest
 
 from pi_appliance.puzzles import kernel_mode, kernels
 from tests.installation import ROOT
-from tests.puzzles import ways
+from tests.puzzles import kernel_loader
 
 KERNELS = [path.relative_to(kernels.PUZZLES).with_suffix("").as_posix() for path in kernels.kernel_sources()]
 SOURCE = '''"""Adds."""
@@ -53,15 +53,15 @@ def kernel_of(root: Path) -> Path:
 
 
 def made_in(root: Path) -> list[str]:
-    return [path.name for path in root.rglob(f"*{ways.SUFFIX}")]
+    return [path.name for path in root.rglob(f"*{kernel_loader.SUFFIX}")]
 
 
 @pytest.mark.parametrize("name", KERNELS)
-def test_a_kernel_imports_no_cython_and_is_compiled_from_what_lies_here(both_ways, name: str) -> None:
-    plain, compiled = both_ways(name)
+def test_a_kernel_imports_no_cython_and_is_compiled_from_what_lies_here(plain_and_compiled, name: str) -> None:
+    plain, compiled = plain_and_compiled(name)
     assert (kernel_mode(plain), kernel_mode(compiled)) == ("plain", "compiled")
     source = kernels.PUZZLES / f"{name}.py"
-    assert Path(compiled.__file__).name == f"{kernels.compiled_name(source)}{ways.SUFFIX}"
+    assert Path(compiled.__file__).name == f"{kernels.compiled_name(source)}{kernel_loader.SUFFIX}"
     imported = [
         node for node in ast.walk(ast.parse(source.read_text())) if isinstance(node, ast.Import | ast.ImportFrom)
     ]
@@ -70,13 +70,16 @@ def test_a_kernel_imports_no_cython_and_is_compiled_from_what_lies_here(both_way
 
 @pytest.mark.slow  # the kernels of the puzzles are compared daily
 def test_a_compiled_kernel_gives_the_results_of_its_source(tree: Path, tmp_path: Path) -> None:
-    plain, compiled = ways.plain(kernel_of(tree)), ways.compiled(kernel_of(tree), tmp_path / "made", tree)
+    plain, compiled = (
+        kernel_loader.load_plain(kernel_of(tree)),
+        kernel_loader.load_compiled(kernel_of(tree), tmp_path / "made", tree),
+    )
     numbers = array("I", [2**32 - 1, 2**31, 5])
     assert plain.total(numbers) == compiled.total(numbers) == 2**31 + 4
     assert (kernel_mode(plain), kernel_mode(compiled)) == ("plain", "compiled")
     before = made_in(tmp_path / "made")
     kernel_of(tree).write_text(SOURCE.replace("0xFFFFFFFF", "0xFFFF"))
-    assert ways.compiled(kernel_of(tree), tmp_path / "made", tree).total(numbers) == 4
+    assert kernel_loader.load_compiled(kernel_of(tree), tmp_path / "made", tree).total(numbers) == 4
     assert made_in(tmp_path / "made") != before, "what was made of the older source is gone"
     assert len(made_in(tmp_path / "made")) == 1
 
@@ -91,7 +94,7 @@ def test_a_compiled_kernel_gives_the_results_of_its_source(tree: Path, tmp_path:
 def test_without_a_compiler_that_works_the_install_goes_on_and_says_so(
     tree: Path, tmp_path: Path, compiler: str, why: str
 ) -> None:
-    said = ways.build(tmp_path / "made", tree, CC=compiler)
+    said = kernel_loader.build_kernels(tmp_path / "made", tree, CC=compiler)
     assert said.startswith(
         f"adding/kernel: the puzzle kernels run as plain Python, slower, with the same results: {why}"
     )
@@ -103,7 +106,7 @@ def test_a_kernel_that_cython_rejects_is_reported_and_the_others_are_compiled(tr
     other = kernel_of(tree).with_name("other_kernel.py")
     other.write_text(SOURCE)
     other.with_suffix(".pxd").write_text("cpdef unsigned int total(unsigned int[::1] numbers, int more)\n")
-    said = ways.build(tmp_path / "made", tree)
+    said = kernel_loader.build_kernels(tmp_path / "made", tree)
     if "adding/kernel" in said:
         pytest.skip(said)
     assert said.startswith("adding/other_kernel: the puzzle kernels run as plain Python")
@@ -111,9 +114,9 @@ def test_a_kernel_that_cython_rejects_is_reported_and_the_others_are_compiled(tr
 
 
 def test_who_asks_for_none_gets_none_and_what_was_there_goes(tree: Path, tmp_path: Path) -> None:
-    old = kernel_of(tree).with_name(f"kernel_0123abcd{ways.SUFFIX}")
+    old = kernel_of(tree).with_name(f"kernel_0123abcd{kernel_loader.SUFFIX}")
     old.touch()
-    assert ways.build(tmp_path / "made", tree, PI_APPLIANCE_PLAIN="1") == ""
+    assert kernel_loader.build_kernels(tmp_path / "made", tree, PI_APPLIANCE_PLAIN="1") == ""
     assert made_in(tmp_path) == []
 
 
@@ -124,7 +127,7 @@ def test_only_what_was_compiled_from_this_very_source_is_imported(tree: Path) ->
     assert finder.find_spec(name, folder) is None
     assert list(kernels.kernel_states(puzzles)) == [("adding/kernel", "plain")]
 
-    made = source.with_name(f"{kernels.compiled_name(source)}{ways.SUFFIX}")
+    made = source.with_name(f"{kernels.compiled_name(source)}{kernel_loader.SUFFIX}")
     made.touch()
     spec = finder.find_spec(name, folder)
     assert spec is not None

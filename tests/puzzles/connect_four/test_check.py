@@ -9,7 +9,7 @@ import pytest
 from pi_appliance.puzzles import SolveMode, connect_four
 from pi_appliance.puzzles.connect_four.board import Board, End
 from pi_appliance.puzzles.runtime import SerialRuntime
-from tests.puzzles.test_connect_four import played
+from tests.puzzles.connect_four.test_board import played
 
 # A column is six letters and a bar, so that a step to the next one is seven; and what leans by one is six or eight.
 FOUR = re.compile("|".join(rf"{colour}(?:.{{{gap}}}{colour}){{3}}" for colour in "RY" for gap in (0, 5, 6, 7)))

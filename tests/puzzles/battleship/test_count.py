@@ -13,7 +13,7 @@ from pi_appliance.puzzles import SolveMode, battleship
 from pi_appliance.puzzles.battleship.count import ProfileCount
 from pi_appliance.puzzles.battleship.placements import find_placements
 from pi_appliance.puzzles.runtime import SerialRuntime
-from tests.puzzles.brute_force_battleship import Cells, list_fleets, marks_agree
+from tests.puzzles.battleship.brute_force import Cells, list_fleets, marks_agree
 
 FLEETS = ((2, 1), (3, 2), (2, 2, 1), (3, 1, 1), (1, 1, 1), (3, 2, 1), (4, 2), (2, 2, 2))
 TOUCHING = ("allowed", "corners", "never")
@@ -136,9 +136,9 @@ def keep_clues(board: battleship.Board, clues: list[str]) -> battleship.Board:
 
 
 def test_plain_and_compiled_kernels_count_the_same(
-    both_ways: Callable[[str], tuple[ModuleType, ModuleType]],
+    plain_and_compiled: Callable[[str], tuple[ModuleType, ModuleType]],
 ) -> None:
-    ways = both_ways("battleship/kernel")
+    ways = plain_and_compiled("battleship/kernel")
     for touching in TOUCHING:
         for fleet in ((3, 2, 2, 1), (5, 4, 3, 3, 2), (15, 2, 1), (1,) * 20):
             rows = ("?" * 15, "?" * 13 + "..", "." * 4 + "?" * 11, "?" * 15) if 15 in fleet else ("?????.?",) * 6

@@ -7,7 +7,7 @@ from hypothesis import strategies as some
 from pi_appliance.errors import ConfigError
 from pi_appliance.puzzles import SolveMode, battleship
 from pi_appliance.puzzles.runtime import SerialRuntime
-from tests.puzzles.test_battleship_count import boards
+from tests.puzzles.battleship.test_count import boards
 
 SMALL = ("?.X#", ".#??", "?#?X")
 

@@ -16,7 +16,7 @@ from pi_appliance.puzzles.panguru import Board, kernel
 from pi_appliance.puzzles.panguru.solve import ShortestPathSearch, pack_board
 from pi_appliance.puzzles.runtime import Interrupted, SerialRuntime
 from tests.installation import ROOT
-from tests.puzzles.brute_force_panguru import SMALL_TABLE, all_positions, breadth_first, is_solution, scramble
+from tests.puzzles.panguru.brute_force import SMALL_TABLE, all_positions, breadth_first, is_solution, scramble
 
 # Plates, pebbles, fewest moves, number of shortest solutions.
 KNOWN = """
@@ -219,13 +219,13 @@ def test_difficulty_of_random_boards() -> None:
     assert again == table
 
 
-def test_plain_and_compiled_kernels_agree(both_ways) -> None:
+def test_plain_and_compiled_kernels_agree(plain_and_compiled) -> None:
     """The same rounds, levels and counts, move for move."""
     rainbow = panguru.parse(panguru.BOARDS["rainbow"], "rainbow")
     boards = [panguru.parse(drawing, name) for name, drawing in panguru.BOARDS.items()]
     boards += [panguru.generate(seed, rainbow, SerialRuntime()).board for seed in range(5)]
     for board in boards:
-        plain, compiled = (trace_kernel(kernel, board) for kernel in both_ways("panguru/kernel"))
+        plain, compiled = (trace_kernel(kernel, board) for kernel in plain_and_compiled("panguru/kernel"))
         assert plain == compiled
         assert plain[-1] == panguru.solve(board, SolveMode.COUNT, SerialRuntime()).count
 

@@ -10,7 +10,7 @@ from pi_appliance.puzzles import Proof, SolveMode, sudoku
 from pi_appliance.puzzles.runtime import Interrupted, SerialRuntime
 from pi_appliance.puzzles.runtime.local import open_runtime
 from pi_appliance.puzzles.sudoku import batch
-from tests.puzzles.sudokus import NONE, SEVERAL, UNIQUE, InterruptingRuntime, permute_grid
+from tests.puzzles.sudoku.grids import NONE, SEVERAL, UNIQUE, InterruptingRuntime, permute_grid
 
 
 def make_board(number: int, seed: int = 1) -> sudoku.Board:

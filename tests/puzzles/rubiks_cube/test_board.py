@@ -14,7 +14,7 @@ from pi_appliance.puzzles.rubiks_cube.board import FACES, TURN_NAMES
 from pi_appliance.puzzles.rubiks_cube.coordinates import CORNERS, SOLVED, compose, cube_state, facelets_of, turn_states
 from pi_appliance.puzzles.rubiks_cube.parse import find_faults
 from pi_appliance.puzzles.rubiks_cube.solve import random_state
-from tests.puzzles import cubes
+from tests.puzzles.rubiks_cube import reference as cubes
 
 LINES = st.lists(st.sampled_from(TURN_NAMES), max_size=30).map(tuple)
 NAMES = {face: face for face in FACES}

@@ -13,7 +13,7 @@ from pi_appliance.puzzles.peg_solitaire.bitboard import to_bitboard
 from pi_appliance.puzzles.peg_solitaire.frontier import MinMoveSearch
 from pi_appliance.puzzles.peg_solitaire.notation import parse
 from pi_appliance.puzzles.runtime import Interrupted, SerialRuntime
-from tests.puzzles.pegs import Ending, known, moves, plain, triangle
+from tests.puzzles.peg_solitaire.reference import Ending, known, moves, plain, triangle
 
 LONG = pytest.mark.skipif(
     "PI_APPLIANCE_PEG_PROOFS" not in os.environ, reason="minutes; PI_APPLIANCE_PEG_PROOFS=1 asks for it"

@@ -11,7 +11,7 @@ from pi_appliance.errors import ConfigError, InvalidOption, UnknownName
 from pi_appliance.puzzles import SolveMode, panguru
 from pi_appliance.puzzles.panguru import Board
 from pi_appliance.puzzles.runtime import SerialRuntime
-from tests.puzzles.brute_force_panguru import SMALL_TABLE, TABLE, is_solution
+from tests.puzzles.panguru.brute_force import SMALL_TABLE, TABLE, is_solution
 
 ORIGINAL = Board("WCBRBOGYGPCORPY", "-PCBRYOGYGBCORP")
 DRAWING = panguru.BOARDS["original"]

@@ -15,7 +15,7 @@ from pi_appliance.puzzles.peg_solitaire.notation import parse
 from pi_appliance.puzzles.peg_solitaire.solve import DepthFirstSearch, beam_search
 from pi_appliance.puzzles.runtime import Interrupted, SerialRuntime
 
-EXAMPLES = Path(__file__).parents[2] / "config" / "boards"
+EXAMPLES = Path(__file__).parents[3] / "config" / "boards"
 # Pairs that can jump once each and never meet: every choice of them is a position of its own.
 PAIRS = "\n\n".join(["XXO XXO XXO XXO"] * 4)
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from pi_appliance.errors import ConfigError
 from pi_appliance.puzzles import sudoku
 from pi_appliance.puzzles.sudoku.board import BOXES, SYMBOLS
-from tests.puzzles.sudokus import UNIQUE
+from tests.puzzles.sudoku.grids import UNIQUE
 
 GRID, SOLUTION = list(UNIQUE.items())[2]
 ROWS = [GRID[start : start + 9] for start in range(0, 81, 9)]

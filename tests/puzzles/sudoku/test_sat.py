@@ -10,7 +10,7 @@ from pi_appliance.errors import Refused
 from pi_appliance.puzzles import Proof, SolveMode, sudoku
 from pi_appliance.puzzles.runtime import Interrupted, SerialRuntime
 from pi_appliance.puzzles.sudoku.sat import MISSING_LIBRARY, SatLimitReached, SatSearch
-from tests.puzzles.sudokus import InterruptingRuntime
+from tests.puzzles.sudoku.grids import InterruptingRuntime
 
 SIZES = [4, 6, 8, 10, 12, 16]
 

@@ -11,7 +11,7 @@ from pi_appliance.puzzles import SolveMode, sudoku
 from pi_appliance.puzzles.runtime import Interrupted, SerialRuntime
 from pi_appliance.puzzles.sudoku.sat import SatSearch
 from pi_appliance.puzzles.sudoku.techniques import CONTRADICTION, TECHNIQUES, CandidateGrid, iter_deductions
-from tests.puzzles.sudokus import NONE, SEVERAL, UNIQUE, InterruptingRuntime, permute_grid
+from tests.puzzles.sudoku.grids import NONE, SEVERAL, UNIQUE, InterruptingRuntime, permute_grid
 
 SVG = "{http://www.w3.org/2000/svg}"
 # Each needs this technique and nothing harder.

@@ -12,7 +12,7 @@ from pi_appliance.puzzles import SolveMode
 from pi_appliance.puzzles.peg_solitaire import Board, Hole, Jump, check, hint, notate, parse_solution, solve
 from pi_appliance.puzzles.peg_solitaire.notation import steps
 from pi_appliance.puzzles.runtime import SerialRuntime
-from tests.puzzles.pegs import known, moves, triangle
+from tests.puzzles.peg_solitaire.reference import known, moves, triangle
 
 
 def problems(board: Board, text: str) -> list[tuple[int, int, str]]:

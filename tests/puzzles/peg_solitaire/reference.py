@@ -9,7 +9,7 @@ from pi_appliance.puzzles.peg_solitaire.board import BOARDS
 from pi_appliance.puzzles.peg_solitaire.notation import parse
 from pi_appliance.puzzles.runtime import Interrupted, SerialRuntime
 
-EXAMPLES = Path(__file__).parents[2] / "config" / "boards"
+EXAMPLES = Path(__file__).parents[3] / "config" / "boards"
 
 
 def known(name: str, goal: str = "", **rules: str) -> Board:

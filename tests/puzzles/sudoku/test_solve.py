@@ -15,7 +15,14 @@ from pi_appliance.puzzles.sudoku import kernel
 from pi_appliance.puzzles.sudoku.count import count_parallel
 from pi_appliance.puzzles.sudoku.sat import SatSearch
 from pi_appliance.puzzles.sudoku.techniques import rate_difficulty
-from tests.puzzles.sudokus import NONE, SEVERAL, UNIQUE, InterruptingRuntime, iter_brute_force_solutions, permute_grid
+from tests.puzzles.sudoku.grids import (
+    NONE,
+    SEVERAL,
+    UNIQUE,
+    InterruptingRuntime,
+    iter_brute_force_solutions,
+    permute_grid,
+)
 
 
 def parse_board(grid: str) -> sudoku.Board:

@@ -300,9 +300,9 @@ def test_who_begins_in_the_middle_wins_with_the_last_disc_but_one() -> None:
 
 
 def test_both_ways_of_the_kernel_look_at_the_same_positions_and_say_the_same(
-    both_ways: Callable[[str], tuple[ModuleType, ModuleType]],
+    plain_and_compiled: Callable[[str], tuple[ModuleType, ModuleType]],
 ) -> None:
-    ways = both_ways("connect_four/kernel")
+    ways = plain_and_compiled("connect_four/kernel")
     asked = [("25523546515174", 14), ("461134515661427544", 18), ("54246465571745757237", 20), ("3331157333555417", 16)]
     for moves, plies in asked:
         here = search_module.position_of(connect_four.parse(moves, "mine"))
@@ -319,24 +319,24 @@ def test_both_ways_of_the_kernel_look_at_the_same_positions_and_say_the_same(
 
 @given(st.integers(0, 10**9), st.integers(0, 30))
 def test_both_ways_see_the_same_threats(
-    both_ways: Callable[[str], tuple[ModuleType, ModuleType]], seed: int, discs: int
+    plain_and_compiled: Callable[[str], tuple[ModuleType, ModuleType]], seed: int, discs: int
 ) -> None:
     own, mask = search_module.position_of(by_chance(seed, discs))
-    plain_way, compiled = both_ways("connect_four/kernel")
+    plain_way, compiled = plain_and_compiled("connect_four/kernel")
     assert plain_way.find_threats(own, mask) == compiled.find_threats(own, mask)
     assert plain_way.mirror(own) == compiled.mirror(own)
 
 
 @pytest.mark.parametrize("tick", ["known", "tick"])
 def test_an_exception_ends_a_search_and_the_table_stays_valid(
-    both_ways: Callable[[str], tuple[ModuleType, ModuleType]], tick: str
+    plain_and_compiled: Callable[[str], tuple[ModuleType, ModuleType]], tick: str
 ) -> None:
     here = search_module.position_of(connect_four.parse("461134515661427544", "mine"))
 
     def ends(_: int) -> int:
         raise Interrupted("the time is over")
 
-    for way in both_ways("connect_four/kernel"):
+    for way in plain_and_compiled("connect_four/kernel"):
         table = memoryview(bytearray(8 << 14)).cast("Q")
         search = way.Search(
             table, 14, ends if tick == "tick" else print, ends if tick == "known" else lambda _: -99, 19

@@ -16,7 +16,7 @@ from pi_appliance.puzzles.rubiks_cube import pruning_tables as t
 from pi_appliance.puzzles.rubiks_cube.solve import random_state
 from pi_appliance.puzzles.rubiks_cube.two_phase import MAX_PHASE2, NO_FACE, CubeView, cube_views, search_buffers
 from pi_appliance.puzzles.runtime import Interrupted, SerialRuntime
-from tests.puzzles import cubes
+from tests.puzzles.rubiks_cube import reference as cubes
 
 LONG = pytest.mark.skipif(
     kernel_mode(kernel) == "plain" and os.environ.get("PI_APPLIANCE_LONG") != "1",
@@ -153,8 +153,8 @@ def apply_moves(line: tuple[str, ...]) -> coordinates.State:
     return state
 
 
-def test_plain_and_compiled_kernels_search_the_same_positions(both_ways) -> None:
-    plain, compiled = both_ways("rubiks_cube/kernel")
+def test_plain_and_compiled_kernels_search_the_same_positions(plain_and_compiled) -> None:
+    plain, compiled = plain_and_compiled("rubiks_cube/kernel")
     moves, small = t.load_small_tables(cubes.runtime())
     turns = [moves[name] for name in t.SEARCH_MOVES]
 
@@ -178,8 +178,8 @@ def test_plain_and_compiled_kernels_search_the_same_positions(both_ways) -> None
         assert list(search_phases(plain, view)) == list(search_phases(compiled, view))
 
 
-def test_plain_and_compiled_kernels_fill_the_same_tables(both_ways) -> None:
-    plain, compiled = both_ways("rubiks_cube/kernel")
+def test_plain_and_compiled_kernels_fill_the_same_tables(plain_and_compiled) -> None:
+    plain, compiled = plain_and_compiled("rubiks_cube/kernel")
     came = [fill_tables(way) for way in (plain, compiled)]
     assert came[0] == came[1]
     assert came[0][0][:3] == count_levels_by_pieces(3)

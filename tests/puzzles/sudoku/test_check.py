@@ -8,7 +8,7 @@ import pytest
 from pi_appliance.puzzles import SolveMode, sudoku
 from pi_appliance.puzzles.runtime import SerialRuntime
 from pi_appliance.puzzles.sudoku.board import BOXES
-from tests.puzzles.sudokus import SEVERAL, UNIQUE
+from tests.puzzles.sudoku.grids import SEVERAL, UNIQUE
 
 MUTATIONS = 12_000
 

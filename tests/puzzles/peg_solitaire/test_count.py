@@ -26,7 +26,7 @@ from pi_appliance.puzzles.peg_solitaire.count import CountLimitReached, CountRes
 from pi_appliance.puzzles.peg_solitaire.frontier import Frontier
 from pi_appliance.puzzles.peg_solitaire.notation import parse
 from pi_appliance.puzzles.runtime import Interrupted, SerialRuntime
-from tests.puzzles.pegs import Ending, jumps, known, levels, triangle
+from tests.puzzles.peg_solitaire.reference import Ending, jumps, known, levels, triangle
 
 LONG = pytest.mark.skipif(
     "PI_APPLIANCE_PEG_PROOFS" not in os.environ, reason="minutes; PI_APPLIANCE_PEG_PROOFS=1 asks for it"
@@ -371,12 +371,12 @@ def test_the_triangle_of_fifteen_is_counted_as_by_trying_everything(empty: Hole)
     assert counted(board).count == {(0, 0): 29_760, (0, 1): 14_880, (0, 2): 85_258, (1, 2): 1_550}[empty]
 
 
-def test_plain_and_compiled_kernels_agree(both_ways: Callable[[str], tuple[ModuleType, ModuleType]]) -> None:
+def test_plain_and_compiled_kernels_agree(plain_and_compiled: Callable[[str], tuple[ModuleType, ModuleType]]) -> None:
     field = to_bitboard(known("fireplace"))
     pairs = [pair for orbit in field.final_pairs() for pair in orbit]
     proofs = find_pagodas(field, [field.start], pairs, field.symmetries, SerialRuntime())
     came = []
-    for way in both_ways("peg_solitaire/kernel"):
+    for way in plain_and_compiled("peg_solitaire/kernel"):
         game = to_game(field, field.stabilizer(frozenset({field.start})), proofs, way)
         cells, seen = Frontier(game, {field.start: 2**63 + 5}).cells, []
         while cells:

@@ -9,7 +9,7 @@ import pytest
 from pi_appliance.puzzles import SolveMode, battleship
 from pi_appliance.puzzles.battleship import Board, Ship, Solution, Square
 from pi_appliance.puzzles.runtime import SerialRuntime
-from tests.puzzles.brute_force_battleship import marks_agree, ships_touch
+from tests.puzzles.battleship.brute_force import marks_agree, ships_touch
 
 MUTATIONS = 12_000
 

@@ -5,7 +5,7 @@ from array import array
 from collections.abc import Callable
 from types import ModuleType
 
-from tests.puzzles.sudokus import NONE, SEVERAL, UNIQUE, permute_grid
+from tests.puzzles.sudoku.grids import NONE, SEVERAL, UNIQUE, permute_grid
 
 BothWays = Callable[[str], tuple[ModuleType, ModuleType]]
 
@@ -17,8 +17,8 @@ def solve_batch(kernel: ModuleType, grids: list[str], budget: int) -> tuple[byte
     return bytes(solutions), bytes(counts), list(guesses)
 
 
-def test_plain_and_compiled_kernels_give_the_same_results(both_ways: BothWays) -> None:
-    plain, compiled = both_ways("sudoku/kernel")
+def test_plain_and_compiled_kernels_give_the_same_results(plain_and_compiled: BothWays) -> None:
+    plain, compiled = plain_and_compiled("sudoku/kernel")
     rng = random.Random(3)
     grids = [permute_grid(grid.replace("0", "."), rng) for grid in [*UNIQUE, *SEVERAL, *NONE] for _ in range(8)]
     grids += ["." * 81, "1" * 81, "11" + "." * 79]
@@ -31,9 +31,9 @@ def test_plain_and_compiled_kernels_give_the_same_results(both_ways: BothWays) -
     assert {0, 1, 2} == set(counts)
 
 
-def test_plain_and_compiled_kernels_count_branches_the_same(both_ways: BothWays) -> None:
+def test_plain_and_compiled_kernels_count_branches_the_same(plain_and_compiled: BothWays) -> None:
     grid = max(SEVERAL, key=lambda grid: SEVERAL[grid])
-    for kernel in both_ways("sudoku/kernel"):
+    for kernel in plain_and_compiled("sudoku/kernel"):
         search = kernel.GridSearch()
         search.begin(grid.encode(), 0)
         state = array("I", bytes(120))
@@ -50,9 +50,9 @@ def test_plain_and_compiled_kernels_count_branches_the_same(both_ways: BothWays)
         assert (found, rounds > 50) == (SEVERAL[grid], True)
 
 
-def test_a_search_continues_after_its_limit(both_ways: BothWays) -> None:
+def test_a_search_continues_after_its_limit(plain_and_compiled: BothWays) -> None:
     grid, digits = list(UNIQUE.items())[3]
-    for kernel in both_ways("sudoku/kernel"):
+    for kernel in plain_and_compiled("sudoku/kernel"):
         search = kernel.GridSearch()
         search.begin(grid.encode(), 0)
         cells, pauses = bytearray(81), 0
@@ -67,10 +67,10 @@ def test_a_search_continues_after_its_limit(both_ways: BothWays) -> None:
         assert pauses == search.guesses
 
 
-def test_a_batch_reports_unknown_and_contradictory_grids(both_ways: BothWays) -> None:
+def test_a_batch_reports_unknown_and_contradictory_grids(plain_and_compiled: BothWays) -> None:
     everest, easy = list(UNIQUE)[3], list(UNIQUE)[4]
     conflicts = ["11" + "." * 79, "1" + "." * 8 + "1" + "." * 71, "1" + "." * 9 + "1" + "." * 70]
-    for kernel in both_ways("sudoku/kernel"):
+    for kernel in plain_and_compiled("sudoku/kernel"):
         solutions, counts, guesses = solve_batch(kernel, [everest, easy, *conflicts], 5)
         assert list(counts) == [kernel.UNKNOWN, 1, 0, 0, 0]
         assert list(guesses) == [5, 0, 0, 0, 0]

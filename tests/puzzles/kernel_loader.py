@@ -1,4 +1,4 @@
-"""The two ways of a kernel: the plain Python that it is, and what is compiled from it."""
+"""Load a kernel as plain Python and compiled."""
 
 import fcntl
 import importlib
@@ -21,8 +21,8 @@ from tests.installation import ROOT
 SUFFIX = kernels.EXTENSION_SUFFIXES[0]
 
 
-def build(folder: Path, root: Path = ROOT, **environment: str) -> str:
-    """Have the setup.py of ROOT compile every kernel into FOLDER, as an install does; return why some are not."""
+def build_kernels(folder: Path, root: Path = ROOT, **environment: str) -> str:
+    """Compile every kernel into `folder` with the setup.py of `root`; return why some could not be."""
     folder.mkdir(parents=True, exist_ok=True)
     with Path(folder, "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -42,24 +42,24 @@ def _without_plain(environment: Mapping[str, str]) -> dict[str, str]:
     return {name: value for name, value in environment.items() if name != "PI_APPLIANCE_PLAIN"}
 
 
-def plain(source: Path) -> ModuleType:
-    """Return the kernel SOURCE as plain Python, whatever is compiled of it."""
+def load_plain(source: Path) -> ModuleType:
+    """Return the kernel `source` as plain Python."""
     return _load(source, ((each, each) for each in _kernels_beside(source)), SourceFileLoader)
 
 
-def compiled(source: Path, folder: Path, root: Path = ROOT) -> ModuleType:
-    """Return the kernel SOURCE compiled: as an install has done it, or in FOLDER. Skips the test if it cannot be."""
+def load_compiled(source: Path, folder: Path, root: Path = ROOT) -> ModuleType:
+    """Return the kernel `source` compiled, by the installation or into `folder`; else skip the test."""
     if kernels.compiled_file(source) is not None:
         return _load(source, ((each, _file(each)) for each in _kernels_beside(source)), ExtensionFileLoader)
     made = {each: Path(folder, _file(each).relative_to(root)) for each in _kernels_beside(source)}
-    why = "" if all(file.exists() for file in made.values()) else build(folder, root)
+    why = "" if all(file.exists() for file in made.values()) else build_kernels(folder, root)
     if not all(file.exists() for file in made.values()):
         pytest.skip(why or f"{source} is not compiled")
     return _load(source, made.items(), ExtensionFileLoader)
 
 
 def _kernels_beside(source: Path) -> list[Path]:
-    """Return all kernels of the puzzle that SOURCE belongs to: they may know each other, but only of their own way."""
+    """Return all kernels of the puzzle of `source`: they may import each other."""
     return [types.with_suffix(".py") for types in sorted(source.parent.glob("*.pxd"))]
 
 
@@ -68,7 +68,7 @@ def _file(source: Path) -> Path:
 
 
 def _load(source: Path, files: Iterable[tuple[Path, Path]], loader: Callable[[str, str], Any]) -> ModuleType:
-    """Import SOURCE, and what it imports of its puzzle's kernels, from FILES. Nobody else sees any of it."""
+    """Import `source` and the kernels that it imports from `files`, and restore the modules of before."""
     package = f"pi_appliance.puzzles.{source.parent.name}"
     places = {f"{package}.{each.stem}": str(file) for each, file in files}
     name = f"{package}.{source.stem}"
@@ -98,7 +98,7 @@ def _import(name: str, loader: Any) -> ModuleType:
 
 
 class _Finder(MetaPathFinder):
-    """Finds the modules of PLACES there."""
+    """Finds the modules in `places`."""
 
     def __init__(self, places: Mapping[str, str], loader: Callable[[str, str], Any]) -> None:
         self.places, self.loader = places, loader

@@ -21,7 +21,7 @@ from pi_appliance.puzzles.rubiks_cube.solve import random_state, turn_names
 from pi_appliance.puzzles.rubiks_cube.two_phase import MAX_PHASE2, NO_FACE, cube_views, search_buffers, turn_prefixes
 from pi_appliance.puzzles.runtime import Interrupted, SerialRuntime
 from pi_appliance.puzzles.runtime.local import open_runtime
-from tests.puzzles import cubes
+from tests.puzzles.rubiks_cube import reference as cubes
 
 LONG = os.environ.get("PI_APPLIANCE_LONG") == "1"
 COMPILED = kernel_mode(kernel) == "compiled"

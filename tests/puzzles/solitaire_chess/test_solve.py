@@ -227,15 +227,15 @@ def test_impossible_generation_is_refused() -> None:
 
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(board=boards(side=8, most=8))
-def test_plain_and_compiled_kernels_agree(both_ways, board: Board) -> None:
+def test_plain_and_compiled_kernels_agree(plain_and_compiled, board: Board) -> None:
     """The same positions, counts and searches, also if a square uses the last bit of a word."""
-    plain, compiled = (trace_kernel(kernel, board) for kernel in both_ways("solitaire_chess/kernel"))
+    plain, compiled = (trace_kernel(kernel, board) for kernel in plain_and_compiled("solitaire_chess/kernel"))
     assert plain == compiled
 
 
-def test_plain_and_compiled_kernels_agree_on_a_full_board(both_ways) -> None:
+def test_plain_and_compiled_kernels_agree_on_a_full_board(plain_and_compiled) -> None:
     board = chess.parse("RNBQKBNR/" + "PPPPPPPP/" * 3 + "QQQQQQQQ/NNNNNNNN/BBBBBBBB/RNBQKBNR", "mine")
-    plain, compiled = (trace_kernel(kernel, board) for kernel in both_ways("solitaire_chess/kernel"))
+    plain, compiled = (trace_kernel(kernel, board) for kernel in plain_and_compiled("solitaire_chess/kernel"))
     assert plain == compiled
 
 
