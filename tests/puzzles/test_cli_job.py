@@ -32,8 +32,10 @@ def report(installation: Installation) -> dict[str, object]:
     (edition,) = (path for path in (installation.state / "reports" / "pegs").glob("2*") if path.is_dir())
     whole = {path.name for path in edition.iterdir()}
     assert {"result.txt", "result.json", "result.html", "cross.svg"} <= whole
-    told: dict[str, object] = json.loads((installation.state / "reports" / "pegs" / "result.json").read_text("utf-8"))
-    return told
+    reported: dict[str, object] = json.loads(
+        (installation.state / "reports" / "pegs" / "result.json").read_text("utf-8")
+    )
+    return reported
 
 
 def test_the_timeout_ends_a_run_with_a_report(installation: Installation) -> None:
@@ -42,8 +44,8 @@ def test_the_timeout_ends_a_run_with_a_report(installation: Installation) -> Non
     last = installation.last("pegs")
     assert last["outcome"] == "timed-out"
     assert "1 board solved, 1 not reached. The run was interrupted: its time is over. " in last["summary"]
-    told = report(installation)
-    assert (told["complete"], told["not_reached"]) == (False, ["plus"])
+    reported = report(installation)
+    assert (reported["complete"], reported["not_reached"]) == (False, ["plus"])
 
 
 def test_ctrl_c_ends_a_run_at_once_with_a_report(installation: Installation) -> None:
@@ -67,7 +69,7 @@ def test_a_cancelled_run_reports_its_progress(installation: Installation) -> Non
     assert installation.last("pegs")["summary"].startswith("cancelled by a person; 1 board solved")
 
 
-def test_a_board_in_a_file_needs_no_more_memory_than_one_that_is_known(installation: Installation) -> None:
+def test_a_board_in_a_file_needs_as_little_memory_as_a_known_one(installation: Installation) -> None:
     (installation.folder / "mine.txt").write_text("XXO\n", "utf-8")
     keys = "{puzzle: peg-solitaire, boards: [mine.txt]}"
     installation.write(f"pegs:\n  kind: puzzle\n  memory: 80MB\n  with: {keys}")
@@ -75,7 +77,7 @@ def test_a_board_in_a_file_needs_no_more_memory_than_one_that_is_known(installat
     assert done.returncode == 0, done.stdout
 
 
-def test_a_file_of_many_boards_is_read_by_its_run_and_not_by_every_command(installation: Installation) -> None:
+def test_a_file_of_many_boards_is_read_only_by_its_run(installation: Installation) -> None:
     grids = "53..7....6..195....98....6.8...6...34..8.3..17...2...6.6....28....419..5....8..79\n" * 2_000
     (installation.folder / "many.txt").write_text(f"{grids}no grid\n", "utf-8")
     installation.write("many:\n  kind: puzzle\n  with: {puzzle: sudoku, boards: [many.txt], solutions: count}")

@@ -92,7 +92,7 @@ def _answered(puzzle: Puzzle, mode: SolveMode) -> Iterator[Question]:
 
 
 def cut_off(runtime: Callable[[], object]) -> str:
-    """Do WORK; return what is proven so far, if it is interrupted."""
+    """Call `work`; return its partial result if it is interrupted."""
     try:
         runtime()
     except Interrupted as interrupted:
@@ -302,8 +302,8 @@ def test_an_interruption_at_once_is_noticed(puzzle: Puzzle) -> None:
     for name in puzzle.BOARDS:
         for mode in puzzle.MODES:
             begun, board = time.monotonic(), known(puzzle, name)
-            told = cut_off(partial(first_of, puzzle, board, mode))
-            assert "\n" not in told
+            reported = cut_off(partial(first_of, puzzle, board, mode))
+            assert "\n" not in reported
             assert time.monotonic() - begun < 2 * PATIENCE, f"{name}, {mode}: heard too late"
 
 
@@ -329,9 +329,9 @@ def test_a_hint_is_one_line_of_text(puzzle: Puzzle) -> None:
         mode for mode in (SolveMode.FIRST, SolveMode.ALL, SolveMode.FEWEST, SolveMode.COUNT) if mode in puzzle.MODES
     )
     for question in answered(puzzle, mode):
-        told = hint(question.board, Hurried(10 * PATIENCE))
-        assert told
-        assert "\n" not in told
+        reported = hint(question.board, Hurried(10 * PATIENCE))
+        assert reported
+        assert "\n" not in reported
 
 
 @pytest.mark.parametrize("puzzle", PUZZLES)
@@ -351,7 +351,7 @@ def test_the_check_shares_no_code_with_the_solver(puzzle: Puzzle) -> None:
 
 
 def _imported(module: ModuleType, package: str) -> set[str]:
-    """Return the modules of PACKAGE that MODULE imports, and those that these import."""
+    """Return the modules of `package` that `module` imports, directly or not."""
     tree = ast.parse(Path(cast(str, module.__file__)).read_text("utf-8"))
     names = {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.module}
     direct = {name for name in names if name.startswith(f"{package}.")}

@@ -40,17 +40,17 @@ def block(language: str, page: str = PAGE) -> str:
 
 def test_the_commands_of_the_page_run_in_their_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    told = {}
+    reported = {}
     for line in block("sh").splitlines():
         result = CliRunner().invoke(cli, shlex.split(line)[1:])
         assert result.exit_code == 0, line
-        told[line] = result.stdout
-    assert told["pi-appliance puzzle check peg-solitaire result.txt"] == "result.txt: 2 solutions, all right\n"
-    assert told["pi-appliance puzzle count peg-solitaire --board plus"] == "32 solutions.\n"
+        reported[line] = result.stdout
+    assert reported["pi-appliance puzzle check peg-solitaire result.txt"] == "result.txt: 2 solutions, all right\n"
+    assert reported["pi-appliance puzzle count peg-solitaire --board plus"] == "32 solutions.\n"
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
-def test_the_commands_of_a_puzzle_run_in_their_order_and_say_what_stands_behind_them(
+def test_the_documented_commands_print_the_documented_output(
     page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -76,7 +76,7 @@ def test_the_commands_of_a_puzzle_run_in_their_order_and_say_what_stands_behind_
 
 
 def make_context(arguments: list[str]) -> None:
-    """Read ARGUMENTS of the program as it does, and the board and the rules they name. Raises what is wrong there."""
+    """Parse the `arguments` of the program, and the board and the rules they name."""
     group = cli.get_command(click.Context(cli), arguments[0])
     assert isinstance(group, click.Group)
     command = group.get_command(click.Context(group), arguments[1])
@@ -110,8 +110,8 @@ def test_the_keys_of_the_json_are_those_of_the_page(tmp_path: Path) -> None:
     run(Options(puzzle="peg-solitaire", boards=[Path("cross")]), FakeContext(tmp_path))
     report = json.loads((tmp_path / "result.json").read_text("utf-8"))
     keys = {*report, *report["boards"][0]}
-    told = PAGE.partition("`result.json` holds")[2].partition("## As a library")[0]
-    assert {key for key in keys if f"`{key}`" not in told} == set()
+    reported = PAGE.partition("`result.json` holds")[2].partition("## As a library")[0]
+    assert {key for key in keys if f"`{key}`" not in reported} == set()
 
 
 def test_the_library_of_the_page_runs(capsys: pytest.CaptureFixture[str]) -> None:

@@ -67,7 +67,7 @@ def test_ctrl_c_in_a_terminal_ends_all_workers_within_seconds(installation: Inst
 
 
 def drained(terminal: int, seconds: float = 0) -> bytes:
-    """Return what was printed by now, or until it ends or SECONDS have passed."""
+    """Return the output so far, or until it ends or `seconds` have passed."""
     found, end = b"", time.monotonic() + seconds
     while select.select([terminal], [], [], max(0.0, end - time.monotonic()))[0]:
         try:

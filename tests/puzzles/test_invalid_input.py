@@ -19,7 +19,7 @@ PUZZLES = ("battleship", "connect-four", "panguru", "peg-solitaire", "rubiks-cub
 
 
 def refusal(*arguments: str | Path, piped: bytes | None = None) -> str:
-    """Return the one line that PUZZLE says to ARGUMENTS; no traceback, and no more than a screen of it."""
+    """Return the single line that `puzzle` prints for `arguments`, without a traceback."""
     error = CliRunner().invoke(cli, ["puzzle", *map(str, arguments)], input=piped).exception
     assert isinstance(error, ApplianceError), error
     assert len(str(error)) < 1_000
@@ -46,8 +46,8 @@ def test_only_the_first_fifty_problems_are_listed(tmp_path: Path) -> None:
     file = tmp_path / "board.txt"
     file.write_text("hello\n" * 5_000, "utf-8")
     error = CliRunner().invoke(cli, ["puzzle", "show", "peg-solitaire", "--board", str(file)]).exception
-    told = str(error).splitlines()
-    assert (len(told), told[-1].rpartition(": ")[2]) == (51, "and 4,950 more")
+    reported = str(error).splitlines()
+    assert (len(reported), reported[-1].rpartition(": ")[2]) == (51, "and 4,950 more")
 
 
 def test_a_folder_or_a_device_is_no_name_of_a_board(tmp_path: Path) -> None:

@@ -100,7 +100,7 @@ def test_progress_names_the_board_and_grows(tmp_path: Path) -> None:
 
 
 class CutOff(FakeContext):
-    """A night that ends where the board WHERE is looked at."""
+    """A run that is interrupted at the board `where`."""
 
     where: str | tuple[str, ...] = "arrow"
     why: Exception = Interrupted("its time is over", "12 of 16 levels are counted")
@@ -115,12 +115,12 @@ class CutOff(FakeContext):
         runtime, context = SerialRuntime(), self
         runtime.cache = self.cache
 
-        def told(part: float | None, note: str) -> None:
+        def reported(part: float | None, note: str) -> None:
             (progress or context.progress)(part, note)
             if context.progress_reports[-1][1].startswith(context.where):
                 raise copy(context.why)  # what is cut off may add to it
 
-        runtime.report_progress = told  # type: ignore[method-assign]
+        runtime.report_progress = reported  # type: ignore[method-assign]
         yield runtime
 
 
@@ -135,10 +135,10 @@ def test_an_interrupted_run_reports_partial_results(tmp_path: Path) -> None:
     assert text.count("End Solution") == 1
     assert "Board: 17 pegs in 33 holes\nSo far: 12 of 16 levels are counted\n" in text
     assert "Not reached: cross\n" in text
-    told = values(tmp_path)
-    assert (told["complete"], told["not_reached"]) == (False, ["cross"])
-    assert [board["answered"] for board in told["boards"]] == [True, False]
-    assert told["boards"][1]["partial_result"] == "12 of 16 levels are counted"
+    reported = values(tmp_path)
+    assert (reported["complete"], reported["not_reached"]) == (False, ["cross"])
+    assert [board["answered"] for board in reported["boards"]] == [True, False]
+    assert reported["boards"][1]["partial_result"] == "12 of 16 levels are counted"
     page = (tmp_path / "result.html").read_text("utf-8")
     assert "Not answered yet: 12 of 16 levels are counted." in page
 
@@ -168,9 +168,7 @@ def test_the_next_run_starts_with_the_boards_not_reached_and_then_resumes(
         (("cross",), ["arrow plus cross", "arrow plus cross"]),
     ],
 )
-def test_boards_that_never_end_keep_no_other_from_its_turn(
-    tmp_path: Path, endless: tuple[str, ...], orders: list[str]
-) -> None:
+def test_endless_boards_do_not_starve_the_others(tmp_path: Path, endless: tuple[str, ...], orders: list[str]) -> None:
     context = CutOff(tmp_path)
     context.where = endless
     for expected in orders:
@@ -191,9 +189,9 @@ def test_an_interrupted_listing_has_only_complete_solutions(tmp_path: Path) -> N
     assert len(lines) == 1_000
 
 
-def test_a_fault_in_the_middle_leaves_the_reports_of_the_last_time_and_no_draft(tmp_path: Path) -> None:
+def test_a_fault_keeps_the_previous_reports_and_leaves_no_draft(tmp_path: Path) -> None:
     class Broken(FakeContext):
-        def progress(self, done: float | None, note: str = "") -> None:  # noqa: ARG002 - as the port has it
+        def progress(self, done: float | None, note: str = "") -> None:  # noqa: ARG002
             if note.startswith("arrow"):
                 raise ZeroDivisionError
 
@@ -214,14 +212,19 @@ def test_the_newest_report_has_only_the_last_run(tmp_path: Path) -> None:
 
 def test_programs_read_the_same(tmp_path: Path) -> None:
     run(peg("plus", "diamond", solutions=SolveMode.ALL, max_solutions=5), FakeContext(tmp_path, job="pegs"))
-    told = values(tmp_path)
-    assert (told["format"], told["puzzle"], told["job"], told["complete"]) == (1, "peg-solitaire", "pegs", True)
-    plus, diamond = told["boards"]
+    reported = values(tmp_path)
+    assert (reported["format"], reported["puzzle"], reported["job"], reported["complete"]) == (
+        1,
+        "peg-solitaire",
+        "pegs",
+        True,
+    )
+    plus, diamond = reported["boards"]
     assert (plus["solved"], plus["count"], plus["listed"], len(plus["solutions"])) == (True, 32, 5, 5)
     assert (diamond["solved"], diamond["proof"], diamond["solutions"]) == (False, "parity", [])
 
 
-def test_the_page_stands_alone_and_plays_each_solution_without_a_script(tmp_path: Path) -> None:
+def test_the_page_is_self_contained_and_plays_solutions_without_scripts(tmp_path: Path) -> None:
     run(peg("cross", "plus", "diamond"), FakeContext(tmp_path, job="pegs"))
     page = (tmp_path / "result.html").read_text("utf-8")
     assert "<script" not in page
@@ -282,13 +285,13 @@ def test_a_configuration_names_boards_and_files_beside_it(tmp_path: Path) -> Non
         ("      keep-reports: 0\n", "appliance.yaml:7:21: 0 is not a valid number of reports; use 1 or more"),
     ],
 )
-def test_a_wrong_option_is_reported_with_line_and_column(tmp_path: Path, more: str, told: str) -> None:
+def test_a_wrong_option_is_reported_with_line_and_column(tmp_path: Path, more: str, reported: str) -> None:
     (tmp_path / "bad.txt").write_text("XXO\nXXQ\n", "utf-8")
     (tmp_path / "binary.txt").write_bytes(b"\xff\xfe\x00")
     (tmp_path / "appliance.yaml").write_text(YAML + more, "utf-8")
     with pytest.raises(ConfigError) as caught:
         load_config(tmp_path / "appliance.yaml")
-    assert told in str(caught.value)
+    assert reported in str(caught.value)
 
 
 def test_a_puzzle_that_does_not_exist_is_answered_with_the_nearest(tmp_path: Path) -> None:
@@ -318,7 +321,7 @@ def test_new_boards_follow_from_the_date_of_the_slot(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("where", "kept"), [("seven: capture", 1), ("2027-03-01: capture", 0)])
-def test_no_checkpoint_is_kept_for_generated_boards(tmp_path: Path, where: str, kept: int) -> None:
+def test_checkpoints_of_generated_boards_are_removed(tmp_path: Path, where: str, kept: int) -> None:
     context = CutOff(tmp_path)
     context.where = where
     job = Options(puzzle="solitaire-chess", boards=[Path("seven")], generate=1, solutions=SolveMode.COUNT)
@@ -331,8 +334,8 @@ def test_an_interrupted_precomputation_is_reported_and_resumed(tmp_path: Path) -
     job = Options(puzzle="rubiks-cube", precompute=True)
     with pytest.raises(DeadlineExceeded, match=r"The tables are not complete yet: its time is over. "):
         run(job, FakeContext(tmp_path, search_seconds=1.0))
-    told = values(tmp_path)
-    assert (told["complete"], told["precomputed"], told["boards"]) == (False, None, [])
+    reported = values(tmp_path)
+    assert (reported["complete"], reported["precomputed"], reported["boards"]) == (False, None, [])
     assert "Precomputed so far: " in (tmp_path / "result.txt").read_text("utf-8")
 
 
@@ -425,7 +428,7 @@ def test_the_page_shows_only_the_first_steps_of_a_very_long_solution(more: int) 
     assert ("Only the first 200 steps are shown." in page.render("solved", "")) == bool(more)
 
 
-def test_facts_end_with_how_they_were_computed_and_tables_stand_apart_from_the_time() -> None:
+def test_details_end_with_the_kernel_mode_before_the_tables() -> None:
     answer = SolveResult(details={"kernel": "plain", "god's_number": 11}, tables=[Table("Lengths", ("moves",), [(1,)])])
     assert render_precomputed(answer, 1.5) == (
         "God's number: 11\nKernel: plain\n\nLengths\nmoves\n    1\n\nTime: 1.50 s\n\n"

@@ -32,18 +32,18 @@ from tests.puzzles.test_job import CutOff, peg, values
     ],
 )
 def test_solutions_that_cannot_be_listed_to_their_end_are_reported_as_far_as_they_go(
-    tmp_path: Path, why: Exception, told: str
+    tmp_path: Path, why: Exception, reported: str
 ) -> None:
     context = CutOff(tmp_path)
     context.where, context.why = "pyramid: 100 solutions listed", why
-    with pytest.raises(Refused, match=f"^pyramid: {told}. See the report for all results$"):
+    with pytest.raises(Refused, match=f"^pyramid: {reported}. See the report for all results$"):
         run(peg("pyramid", "cross", solutions=SolveMode.ALL), context)
     pyramid, cross = values(tmp_path)["boards"]
-    assert (pyramid["answered"], pyramid["listed"], pyramid["refused"]) == (True, 100, told)
+    assert (pyramid["answered"], pyramid["listed"], pyramid["refused"]) == (True, 100, reported)
     assert cross["listed"] == 4
     text = (tmp_path / "result.txt").read_text("utf-8")
     assert [len(lines) for _, lines in parse_listing(text, "result.txt", lambda *_: None)] == [100, 4]
-    assert f"; {told}.</p>" in (tmp_path / "result.html").read_text("utf-8")
+    assert f"; {reported}.</p>" in (tmp_path / "result.html").read_text("utf-8")
 
 
 @pytest.mark.parametrize(
@@ -230,10 +230,12 @@ class Counting:
 def test_a_solution_is_rendered_once() -> None:
     puzzle = Counting(load_puzzle("sudoku"))
     page = Page(cast(Puzzle, puzzle), "test")
-    told = BoardReport(name="everest", board=puzzle.parse(puzzle.BOARDS["everest"], "everest"), mode=SolveMode.FIRST)
-    answer_board(cast(Puzzle, puzzle), told, 1, SerialRuntime(), lambda _: None)
+    reported = BoardReport(
+        name="everest", board=puzzle.parse(puzzle.BOARDS["everest"], "everest"), mode=SolveMode.FIRST
+    )
+    answer_board(cast(Puzzle, puzzle), reported, 1, SerialRuntime(), lambda _: None)
     for _ in range(6):
-        page.add_board(told)
+        page.add_board(reported)
     assert "The page is too large to animate" in page.render("", "")
     assert puzzle.drawn == 6
 
@@ -257,8 +259,10 @@ class Tables:
 
 def test_a_reported_result_releases_its_memory() -> None:
     puzzle = Heavy(load_puzzle("sudoku"))
-    told = BoardReport(name="everest", board=puzzle.parse(puzzle.BOARDS["everest"], "everest"), mode=SolveMode.FIRST)
-    answer_board(cast(Puzzle, puzzle), told, 1, SerialRuntime(), lambda _: None)
-    assert told.answer
-    assert (told.answer.nodes_searched(), told.listed.number) == (7, 1)
+    reported = BoardReport(
+        name="everest", board=puzzle.parse(puzzle.BOARDS["everest"], "everest"), mode=SolveMode.FIRST
+    )
+    answer_board(cast(Puzzle, puzzle), reported, 1, SerialRuntime(), lambda _: None)
+    assert reported.answer
+    assert (reported.answer.nodes_searched(), reported.listed.number) == (7, 1)
     assert puzzle.tables() is None

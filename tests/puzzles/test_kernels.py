@@ -1,4 +1,4 @@
-"""Kernels run in two ways, and nothing runs that was compiled from another source."""
+"""Kernels run plain and compiled, and only if compiled from their current source."""
 
 import ast
 import shutil
@@ -16,7 +16,7 @@ SOURCE = '''"""Adds."""
 
 
 def total(numbers: "array[int]") -> int:
-    """Return the sum of NUMBERS, as 32 bits."""
+    """Return the sum of `numbers` in 32 bits."""
     found = 0
     for number in numbers:
         found = (found + number) & 0xFFFFFFFF
@@ -57,7 +57,7 @@ def made_in(root: Path) -> list[str]:
 
 
 @pytest.mark.parametrize("name", KERNELS)
-def test_a_kernel_imports_no_cython_and_is_compiled_from_what_lies_here(plain_and_compiled, name: str) -> None:
+def test_a_kernel_imports_no_cython_and_is_compiled_from_its_source(plain_and_compiled, name: str) -> None:
     plain, compiled = plain_and_compiled(name)
     assert (kernel_mode(plain), kernel_mode(compiled)) == ("plain", "compiled")
     source = kernels.PUZZLES / f"{name}.py"
@@ -91,9 +91,7 @@ def test_a_compiled_kernel_gives_the_results_of_its_source(tree: Path, tmp_path:
         ("gcc-of-nobody", "there is no gcc-of-nobody; sudo apt"),
     ],
 )
-def test_without_a_compiler_that_works_the_install_goes_on_and_says_so(
-    tree: Path, tmp_path: Path, compiler: str, why: str
-) -> None:
+def test_installation_continues_without_a_working_compiler(tree: Path, tmp_path: Path, compiler: str, why: str) -> None:
     said = kernel_loader.build_kernels(tmp_path / "made", tree, CC=compiler)
     assert said.startswith(
         f"adding/kernel: the puzzle kernels run as plain Python, slower, with the same results: {why}"
@@ -113,14 +111,14 @@ def test_a_kernel_that_cython_rejects_is_reported_and_the_others_are_compiled(tr
     assert [name.partition("_")[0] for name in made_in(tmp_path / "made")] == ["kernel"]
 
 
-def test_who_asks_for_none_gets_none_and_what_was_there_goes(tree: Path, tmp_path: Path) -> None:
+def test_plain_kernels_can_be_requested_and_remove_compiled_ones(tree: Path, tmp_path: Path) -> None:
     old = kernel_of(tree).with_name(f"kernel_0123abcd{kernel_loader.SUFFIX}")
     old.touch()
     assert kernel_loader.build_kernels(tmp_path / "made", tree, PI_APPLIANCE_PLAIN="1") == ""
     assert made_in(tmp_path) == []
 
 
-def test_only_what_was_compiled_from_this_very_source_is_imported(tree: Path) -> None:
+def test_only_a_file_compiled_from_this_source_is_imported(tree: Path) -> None:
     source, finder = kernel_of(tree), kernels.KernelFinder()
     puzzles, folder = source.parent.parent, [str(source.parent)]
     name = "pi_appliance.puzzles.adding.kernel"

@@ -33,7 +33,7 @@ RED, AMBER = (179, 38, 30), (255, 197, 61)
 
 
 def listing(folder: Path, *boards: str | Path, **options: object) -> list[str]:
-    """Return what the job kind 'puzzle' writes of BOARDS."""
+    """Return the text that a puzzle job writes about `boards`."""
     run(Options(puzzle="peg-solitaire", boards=[Path(board) for board in boards], **options), FakeContext(folder))  # type: ignore[arg-type]
     return (folder / "result.txt").read_text("utf-8").splitlines(keepends=True)
 
@@ -111,7 +111,7 @@ def test_a_board_is_called_by_its_name(name, shown):
     assert drawn(text.splitlines()).alt.startswith(shown)
 
 
-def test_a_known_board_alone_is_known_by_its_drawing(tmp_path):
+def test_a_known_board_is_recognized_by_its_drawing(tmp_path):
     assert drawn(listing(tmp_path, "cross")).alt.startswith("Peg solitaire: cross, ")
 
 

@@ -130,7 +130,7 @@ def test_permutations_of_many_equal_ships_are_lazy() -> None:
     assert battleship.check(board, next(lines))
 
 
-def test_possibility_of_a_game_under_way_is_decided_in_milliseconds() -> None:
+def test_the_solver_decides_in_milliseconds_whether_a_game_is_possible() -> None:
     names = [name for name in battleship.BOARDS if name != "open-sea"]
     boards = [battleship.parse(battleship.BOARDS[name], name) for name in names]
     made = [battleship.generate(seed, boards[0], SerialRuntime()).board for seed in range(20)]

@@ -87,7 +87,7 @@ def test_a_grid_is_drawn_in_several_ways(text: str) -> None:
     assert board.turn is Colour.RED
 
 
-def test_a_grid_may_say_who_is_to_move_and_which_game_led_there() -> None:
+def test_a_grid_may_name_the_side_to_move_and_the_moves() -> None:
     board = connect_four.parse(GRID + "Yellow to move", "mine")
     assert (board.turn, board.first, board.moves) == (Colour.YELLOW, Colour.YELLOW, ())
     assert connect_four.render(board) == GRID.lstrip() + "Yellow to move\n"
@@ -172,17 +172,17 @@ def read_or_refused(text: str) -> None:
 
 
 @given(st.text())
-def test_whatever_is_written_is_read_or_refused(text: str) -> None:
+def test_any_text_is_read_or_rejected(text: str) -> None:
     read_or_refused(text)
 
 
 @given(st.text(alphabet="RYXO._1234567ABG| \nedYllow,tomv"))
-def test_whatever_looks_like_a_position_is_read_or_refused(text: str) -> None:
+def test_any_text_like_a_position_is_read_or_rejected(text: str) -> None:
     read_or_refused(text)
 
 
 def played(seed: int, discs: int) -> Board:
-    """Return a game that chance played to its end, or to so many DISCS."""
+    """Return a random game, played to its end or to `discs` discs."""
     chance = random.Random(seed)
     board, columns = connect_four.parse(".......\n" * 6, "mine"), []
     while len(columns) < discs and not list(find_fours(board.rows)):

@@ -23,7 +23,7 @@ def test_the_positions_of_each_ply_are_as_many_as_are_published() -> None:
     assert counts == [1, 7, 49, 238, 1120, 4263, 16422, 54859]
 
 
-def test_a_stage_has_as_many_undecided_positions_as_the_manual_says() -> None:
+def test_a_stage_has_the_documented_number_of_undecided_positions() -> None:
     level, counts = {EMPTY_POSITION.key: EMPTY_POSITION}, []
     for _ in range(6):
         level = {after.key: after for after in book.child_positions(level.values())}
@@ -56,17 +56,17 @@ def whole() -> tuple[SerialRuntime, bytes]:
 
 def test_a_book_interrupted_repeatedly_has_the_same_bytes() -> None:
     (_, right), runtime, chance = whole(), SerialRuntime(), random.Random(6)
-    told = []
+    reported = []
     for _ in range(1000):
         try:
-            book.build_book(Cut(chance.randrange(40) if told else 2, runtime), START, STAGES)
+            book.build_book(Cut(chance.randrange(40) if reported else 2, runtime), START, STAGES)
             break
         except Interrupted as end:
-            told.append(end.partial_result)
-    assert len(told) > 5
-    assert all(said.startswith("the opening book has ") for said in told)
-    assert told[0].endswith("; no ply is complete yet")
-    assert any(said.endswith("; all up to ply 1") for said in told)
+            reported.append(end.partial_result)
+    assert len(reported) > 5
+    assert all(said.startswith("the opening book has ") for said in reported)
+    assert reported[0].endswith("; no ply is complete yet")
+    assert any(said.endswith("; all up to ply 1") for said in reported)
     assert bytes(runtime.cache.load(book.CACHE_NAME) or b"") == right
 
 
@@ -85,7 +85,7 @@ def test_a_book_holds_the_exact_score_of_every_undecided_position() -> None:
     assert all(kept.score(key) == book.UNKNOWN for key in level)
 
 
-def test_a_complete_book_is_through_at_once_and_says_how_far_it_is() -> None:
+def test_a_complete_book_returns_at_once_with_its_size() -> None:
     runtime, right = whole()
     answer = book.build_book(Cut(0, runtime), START, STAGES)
     assert answer.nodes_searched() == 0
@@ -95,7 +95,7 @@ def test_a_complete_book_is_through_at_once_and_says_how_far_it_is() -> None:
     assert bytes(runtime.cache.load(book.CACHE_NAME) or b"") == right
 
 
-def test_an_end_is_heard_while_positions_are_only_gone_through() -> None:
+def test_listing_positions_can_be_interrupted() -> None:
     class Heard(SerialRuntime):
         signs = 0
 
@@ -140,7 +140,7 @@ class Timed(SerialRuntime):
         return self.looks
 
 
-def test_a_book_ends_by_itself_before_its_time_is_over_and_is_honest() -> None:
+def test_building_a_book_ends_before_the_deadline_and_reports_its_progress() -> None:
     runtime = Timed(30)
     with pytest.raises(Interrupted, match="too short to continue") as caught:
         book.build_book(runtime, START, STAGES)
@@ -153,7 +153,7 @@ def test_a_book_ends_by_itself_before_its_time_is_over_and_is_honest() -> None:
 
 
 @pytest.mark.parametrize("damage", ["short", "shuffled", "foreign", "other start", "empty"])
-def test_a_book_that_is_none_is_not_believed(damage: str) -> None:
+def test_an_invalid_book_is_ignored(damage: str) -> None:
     runtime, right = whole()
     numbers = array("Q", right)
     match damage:

@@ -1,4 +1,4 @@
-"""Connect Four: the check against a replay that knows nothing of it, on lines that are right and lines that are not."""
+"""Compare the check with an independent replay, on right and wrong lines."""
 
 import random
 import re
@@ -17,7 +17,7 @@ MUTANTS = 3_000
 
 
 def ends_as_it_claims(board: Board, line: tuple[Any, ...]) -> bool:
-    """Replay LINE on a string: columns from the left, each from the bottom."""
+    """Replay `line` on a string: columns from the left, each from the bottom."""
     grid = "|".join("".join(row[column] for row in reversed(board.rows)) for column in range(7)) + "|"
     colours = "RY" if board.turn == "Red" else "YR"
     if not line:
@@ -35,7 +35,7 @@ def ends_as_it_claims(board: Board, line: tuple[Any, ...]) -> bool:
 
 
 def mutated(chance: random.Random, line: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Return LINE with one or two things changed."""
+    """Return `line` with one or two changes."""
     moves = list(line)
     for _ in range(chance.choice((1, 1, 2))):
         at = chance.randrange(len(moves)) if moves else 0
@@ -58,7 +58,7 @@ def mutated(chance: random.Random, line: tuple[Any, ...]) -> tuple[Any, ...]:
     return tuple(moves)
 
 
-def test_the_check_says_of_mutated_lines_what_a_plain_replay_says() -> None:
+def test_the_check_agrees_with_a_plain_replay_on_mutated_lines() -> None:
     chance = random.Random(4)
     passed = 0
     for seed in range(MUTANTS // 20):
@@ -88,5 +88,5 @@ def test_the_check_says_of_mutated_lines_what_a_plain_replay_says() -> None:
         ((8, End.RED), "move 1: there is no column 8"),
     ],
 )
-def test_the_check_says_what_is_wrong(line: tuple[Any, ...], wrong: str) -> None:
+def test_the_check_names_the_error(line: tuple[Any, ...], wrong: str) -> None:
     assert connect_four.check(connect_four.parse(".......\n" * 6, "mine"), line).error == wrong

@@ -53,7 +53,7 @@ def test_the_scores_are_those_of_a_public_solver(moves: str, score: int) -> None
 
 
 def plain(board: Board, known: dict[Board, int]) -> int:
-    """Return the score of BOARD by looking at every game there is, by the rules on the drawn grid alone."""
+    """Return the score of `board` by searching every game on the drawn grid."""
     if board in known:
         return known[board]
     best = -99
@@ -85,7 +85,7 @@ def by_chance(seed: int, discs: int) -> Board:
 
 @settings(max_examples=25, deadline=None)
 @given(st.integers(0, 10**9), st.integers(35, 41))
-def test_near_the_end_every_column_scores_as_a_plain_search_says(seed: int, discs: int) -> None:
+def test_column_scores_near_the_end_match_a_plain_search(seed: int, discs: int) -> None:
     board, known = by_chance(seed, discs), dict[Board, int]()
     scores = scored(board)
     assert max(scores.values()) == plain(board, known)
@@ -138,7 +138,7 @@ def test_a_mirror_image_has_the_same_key_and_twice_mirrored_is_as_before(seed: i
 
 
 @pytest.mark.parametrize("discs", range(42))
-def test_the_number_of_the_last_move_and_the_score_say_the_same(discs: int) -> None:
+def test_the_number_of_the_last_move_follows_from_the_score(discs: int) -> None:
     for score in range(search_module.min_score(discs), search_module.max_score(discs) + 1):
         last = search_module.last_move_number(score, discs)
         if score:
@@ -193,7 +193,7 @@ def scored_alone(board: Board) -> int:
     return int(connect_four.solve(board, SolveMode.FIRST, SerialRuntime()).details["score"])
 
 
-def test_bounds_that_are_damaged_or_of_another_position_are_not_believed() -> None:
+def test_damaged_bounds_and_those_of_another_position_are_ignored() -> None:
     board = connect_four.parse("25523546515174", "mine")
     right, cut = scored_alone(board), SerialRuntime()
     bounds(board, Short(2, cut))
@@ -249,7 +249,7 @@ class Many(SerialRuntime):
     cores = 4
 
 
-def test_an_early_position_is_solved_on_all_cores_alike() -> None:
+def test_an_early_position_has_the_same_result_on_all_cores() -> None:
     board = connect_four.parse("25523546515174", "mine")
     alone, together = (connect_four.solve(board, SolveMode.ALL, runtime) for runtime in (SerialRuntime(), Many()))
     assert alone.tables == together.tables
@@ -257,7 +257,7 @@ def test_an_early_position_is_solved_on_all_cores_alike() -> None:
 
 
 def test_a_small_table_gives_the_same_scores() -> None:
-    """What is forgotten is looked for again: a table says nothing but what it was told."""
+    """What is forgotten is looked for again: a table says nothing but what it was reported."""
     for moves in ("461134515661427544", "54246465571745757237"):
         here = search_module.position_of(connect_four.parse(moves, "mine"))
         for bits in (6, 10, 16):
@@ -279,7 +279,7 @@ def test_a_generated_position_has_one_best_column_and_no_immediate_win(seed: int
     assert connect_four.generate(seed, like, SerialRuntime()) == made
 
 
-def test_an_end_is_heard_while_chance_plays() -> None:
+def test_random_games_can_be_interrupted() -> None:
     like = Board(("......R", *("RYRYRYY",) * 5), Colour.RED)
     with pytest.raises(Interrupted):
         connect_four.generate(1, like, Short(0, SerialRuntime()))
@@ -292,14 +292,14 @@ def test_a_hint_names_the_best_column() -> None:
 
 
 @pytest.mark.skipif(os.environ.get("PI_APPLIANCE_CONNECT_FOUR") != "1", reason="takes minutes compiled, hours plain")
-def test_who_begins_in_the_middle_wins_with_the_last_disc_but_one() -> None:
+def test_beginning_in_the_middle_wins_with_the_last_disc_but_one() -> None:
     board = connect_four.parse(connect_four.BOARDS["empty"], "empty")
     assert scored(board) == {1: -2, 2: -1, 3: 0, 4: 1, 5: 0, 6: -1, 7: -2}
     here = search_module.position_of(board)
     assert Search(SerialRuntime(), 0, "empty").exact_score(here) == 1
 
 
-def test_both_ways_of_the_kernel_look_at_the_same_positions_and_say_the_same(
+def test_plain_and_compiled_kernels_search_the_same_positions(
     plain_and_compiled: Callable[[str], tuple[ModuleType, ModuleType]],
 ) -> None:
     ways = plain_and_compiled("connect_four/kernel")
@@ -318,7 +318,7 @@ def test_both_ways_of_the_kernel_look_at_the_same_positions_and_say_the_same(
 
 
 @given(st.integers(0, 10**9), st.integers(0, 30))
-def test_both_ways_see_the_same_threats(
+def test_plain_and_compiled_kernels_find_the_same_threats(
     plain_and_compiled: Callable[[str], tuple[ModuleType, ModuleType]], seed: int, discs: int
 ) -> None:
     own, mask = search_module.position_of(by_chance(seed, discs))

@@ -1,4 +1,4 @@
-"""Peg solitaire once more, as plainly as it can be: sets of holes, and nothing that the package uses."""
+"""An independent reference implementation of peg solitaire with sets of holes."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -19,7 +19,7 @@ def known(name: str, goal: str = "", **rules: str) -> Board:
 
 
 def triangle(empty: Hole, side: int = 5) -> Board:
-    """Return the triangle of SIDE rows with one empty hole."""
+    """Return the triangle of `side` rows with one empty hole."""
     holes = tuple(Hole(x, y) for y in range(side) for x in range(y + 1))
     return Board(holes, frozenset(holes) - {empty}, triangular=True)
 
@@ -57,18 +57,18 @@ def levels(board: Board) -> list[Counter[frozenset[Hole]]]:
 
 
 def moves(line: tuple[Jump, ...]) -> int:
-    """Return the number of moves of LINE, where jumps by one peg in a row are one."""
+    """Return the number of moves of `line`: consecutive jumps of one peg are one."""
     return sum(number == 0 or line[number - 1].end != jump.start for number, jump in enumerate(line))
 
 
-class Ending(SerialRuntime):
-    """Work that ends after so many words of progress, on a shelf that outlives it."""
+class InterruptedRuntime(SerialRuntime):
+    """A runtime that is interrupted after some progress reports; its cache is that of `before`."""
 
     def __init__(self, before: SerialRuntime, words: int, clock: Callable[[], float] = lambda: 0.0) -> None:
         super().__init__(clock)
         self.cache, self.words = before.cache, words
 
-    def report_progress(self, part: float | None, note: str) -> None:  # noqa: ARG002 - as Work has it
+    def report_progress(self, part: float | None, note: str) -> None:  # noqa: ARG002
         self.words -= 1
         if self.words < 0:
             raise Interrupted("the test has no time")

@@ -31,7 +31,7 @@ def problems(text: str) -> list[tuple[int, int, str]]:
     ("name", "pegs"),
     [("full", 32), ("cross", 6), ("plus", 9), ("fireplace", 11), ("pyramid", 16), ("arrow", 17), ("diamond", 25)],
 )
-def test_the_known_boards_lie_on_the_english_board(name: str, pegs: int) -> None:
+def test_the_known_boards_have_the_shape_of_the_english_board(name: str, pegs: int) -> None:
     board = parse(BOARDS[name], name)
     assert len(board.pegs) == pegs
     assert len(board.holes) == 33
@@ -49,11 +49,11 @@ def test_dots_and_hashes_draw_the_same_board_as_letters_and_spaces() -> None:
 
 
 @pytest.mark.parametrize("drawn", ["  xx\nxoxx\n", "  ●●\n●○●●\n", "    X X\nX O X X\n", "     X X\n X . x x"])
-def test_small_letters_discs_and_a_space_between_draw_the_same_board(drawn: str) -> None:
+def test_lower_case_discs_and_spaced_marks_draw_the_same_board(drawn: str) -> None:
     assert parse(drawn, "a") == parse("  XX\nXOXX\n", "b")
 
 
-def test_marks_that_stand_apart_are_apart_where_others_stand_side_by_side() -> None:
+def test_gaps_count_if_other_marks_are_side_by_side() -> None:
     assert len(parse("X X\nXXX\n", "a").holes) == 5
     assert parse("X#X#O\n", "a").holes == (Hole(0, 0), Hole(2, 0), Hole(4, 0))
     for apart in ("X#X#O\n", "X#X\n###\nO#X\n"):
@@ -95,7 +95,7 @@ def test_a_tab_is_named_as_one() -> None:
 
 
 @pytest.mark.parametrize(("mark", "meant"), [("0", "O"), ("*", "X"), ("_", ".")])
-def test_a_mark_that_looks_like_another_is_answered_with_a_guess(mark: str, meant: str) -> None:
+def test_a_similar_mark_is_suggested(mark: str, meant: str) -> None:
     with pytest.raises(ConfigError, match=f"did you mean '[{meant}]'"):
         parse(f"XX{mark}", "mine.txt")
 
@@ -173,7 +173,7 @@ def test_a_triangle_that_is_drawn_and_read_again_is_the_same(rows: list[str]) ->
     assert parse(render(board), "again") == board
 
 
-def test_a_rule_without_a_value_stands_for_none() -> None:
+def test_a_rule_without_a_value_means_the_default() -> None:
     board = aimed(parse(BOARDS["cross"], "cross"), "3,0")
     assert with_rules(board, {"goal": "", "positions": ""}) == parse(BOARDS["cross"], "cross")
     assert describe(with_rules(board, {"positions": "all"})).endswith("counted with all positions")

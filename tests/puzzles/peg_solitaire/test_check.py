@@ -82,7 +82,7 @@ def test_any_replaced_jump_fails(at: int, start: Hole, end: Hole) -> None:
     other = Jump(start, end)
     changed = (*FULL_LINE[:at], other, *FULL_LINE[at + 1 :])
     left = set(FULL.pegs)
-    for one, two in changed:  # the same rules, told in another way
+    for one, two in changed:  # the same rules, reported in another way
         over = Hole((one.x + two.x) // 2, (one.y + two.y) // 2)
         straight = {abs(one.x - two.x), abs(one.y - two.y)} == {0, 2}
         if not straight or not {one, over} <= left or two in left or two not in FULL.holes:

@@ -1,4 +1,4 @@
-"""Counting peg solitaire: every number that is known, each way of counting, and counts that are cut off."""
+"""Count peg solitaire: published numbers, all algorithms, and interrupted counts."""
 
 import os
 from collections.abc import Callable
@@ -26,7 +26,7 @@ from pi_appliance.puzzles.peg_solitaire.count import CountLimitReached, CountRes
 from pi_appliance.puzzles.peg_solitaire.frontier import Frontier
 from pi_appliance.puzzles.peg_solitaire.notation import parse
 from pi_appliance.puzzles.runtime import Interrupted, SerialRuntime
-from tests.puzzles.peg_solitaire.reference import Ending, jumps, known, levels, triangle
+from tests.puzzles.peg_solitaire.reference import InterruptedRuntime, jumps, known, levels, triangle
 
 LONG = pytest.mark.skipif(
     "PI_APPLIANCE_PEG_PROOFS" not in os.environ, reason="minutes; PI_APPLIANCE_PEG_PROOFS=1 asks for it"
@@ -134,7 +134,7 @@ def test_meeting_in_the_middle_counts_the_same(name: str, goal: str, small: int)
 
 
 @pytest.mark.parametrize("rows", ["XXXX/XOXX/XXXX/XXXX", "XXXXXX/XXOXXX/XXXXXX", "XXXXX/XXXXX/XXOXX/ XXX "])
-def test_a_board_that_is_its_end_turned_round_is_counted_as_by_sets_of_holes(rows: str) -> None:
+def test_a_time_reversed_board_matches_a_count_with_sets(rows: str) -> None:
     """The way back is not done there; with an odd and an even number of pegs, and from starts of several kinds."""
     board = known(rows)
     slow = levels(board)
@@ -151,7 +151,7 @@ rows = st.lists(st.text("XXO ", min_size=5, max_size=5), min_size=3, max_size=4)
 
 @settings(max_examples=12, deadline=None)
 @given(rows=rows, triangular=st.booleans(), data=st.data())
-def test_a_random_board_is_counted_alike_in_all_ways(rows: list[str], triangular: bool, data: st.DataObject) -> None:
+def test_all_kinds_of_counts_agree_on_random_boards(rows: list[str], triangular: bool, data: st.DataObject) -> None:
     drawn = parse("\n".join(["XXO", *rows]), "random")
     pegs = frozenset(sorted(drawn.pegs, key=lambda hole: (hole.x * 7 + hole.y * 5) % 11)[:9])
     goal = data.draw(st.sampled_from([None, *drawn.holes]))
@@ -165,8 +165,8 @@ def test_a_random_board_is_counted_alike_in_all_ways(rows: list[str], triangular
 
 
 @pytest.mark.parametrize("name", ["arrow", pytest.param("full", marks=pytest.mark.slow)])
-def test_proofs_never_lose_a_position_that_can_still_win(name: str) -> None:
-    """Checked along games that were won, and backwards from the end: whatever came from there is alive."""
+def test_pagoda_functions_never_discard_a_winning_position(name: str) -> None:
+    """Check along random games, forward from the start and backward from the end."""
     board = known(name)
     field = to_bitboard(board)
     pairs = [pair for orbit in field.final_pairs() for pair in orbit]
@@ -191,17 +191,17 @@ def test_proofs_never_lose_a_position_that_can_still_win(name: str) -> None:
         position = field.start
         while opened := [move for move in field.moves if position & move.triple == move.pair]:
             position ^= random.choice(opened).triple
-            told = any(
+            reported = any(
                 proof.apply_symmetry(turn).weight(position) < proof.least
                 for proof in proofs
                 for turn in field.symmetries
             )
-            assert game.alive(position) != told
-            lost += told
+            assert game.alive(position) != reported
+            lost += reported
     assert lost
 
 
-def test_weights_that_a_move_increases_are_no_proof() -> None:
+def test_weights_that_a_move_increases_are_not_valid() -> None:
     field = to_bitboard(known("cross"))
     assert is_valid_pagoda(Weights((0,) * 33, 0), field.moves, [field.full])
     assert not is_valid_pagoda(Weights((0,) * 32 + (1,), 0), field.moves, [field.full])
@@ -252,7 +252,7 @@ def test_an_interrupted_count_resumes(small: int) -> None:
         runtime = SerialRuntime()
         while True:
             try:
-                found = counted(board, Ending(runtime, random.randint(1, 9 if small else 150)), small=small)
+                found = counted(board, InterruptedRuntime(runtime, random.randint(1, 9 if small else 150)), small=small)
                 break
             except Interrupted as error:
                 partial_result = error.partial_result
@@ -266,13 +266,13 @@ def test_an_interrupted_count_resumes(small: int) -> None:
 
 
 class AtEachLevel(SerialRuntime):
-    """Work that ends once at the first word of every level, and where both ends meet, on a shelf that outlives it."""
+    """A runtime that is interrupted once per level, and once where both searches meet."""
 
     def __init__(self) -> None:
         super().__init__()
         self.met: set[str] = set()
 
-    def report_progress(self, part: float | None, note: str) -> None:  # noqa: ARG002 - as Work has it
+    def report_progress(self, part: float | None, note: str) -> None:  # noqa: ARG002
         if "jump" in note or "meet" in note:
             what = note.partition(",")[0]
             if what not in self.met:
@@ -287,7 +287,7 @@ SEVERAL = [
 
 
 @pytest.mark.parametrize(("board", "small"), SEVERAL, ids=["many", "triangle"])
-def test_a_count_with_several_last_pairs_goes_on_from_every_level(board: Board, small: int) -> None:
+def test_a_count_with_several_last_pairs_resumes_at_every_level(board: Board, small: int) -> None:
     runtime = AtEachLevel()
     whole = counted(board, small=small)
     for _ in range(200):
@@ -312,11 +312,11 @@ def test_symmetric_end_holes_are_reported_together() -> None:
     assert sum(met.ends.values()) == whole.count
 
 
-def test_a_checkpoint_that_is_damaged_is_not_believed() -> None:
+def test_a_damaged_checkpoint_is_ignored() -> None:
     board = known(OTHERS[0][0])
     runtime = SerialRuntime()
     with pytest.raises(Interrupted):
-        counted(board, Ending(runtime, 9))
+        counted(board, InterruptedRuntime(runtime, 9))
     (name,) = runtime.cache.names()
     data = bytes(runtime.cache.load(name) or b"")
     assert len(data) > 16
@@ -399,12 +399,12 @@ def test_plain_and_compiled_kernels_agree(plain_and_compiled: Callable[[str], tu
 TOP_EMPTY = "  XOX  /  XXX  /XXXXXXX/XXXXXXX/XXXXXXX/  XXX  /  XXX  "
 
 
-def test_the_full_board_with_its_hole_at_the_top_becomes_the_central_game_by_its_only_jump() -> None:
+def test_the_only_jump_of_the_full_board_with_its_hole_at_the_top_leads_to_the_central_game() -> None:
     (after,) = (pegs for _, pegs in jumps(known(TOP_EMPTY), known(TOP_EMPTY).pegs))
     assert after in {pegs for _, pegs in jumps(known("full"), known("full").pegs)}
 
 
-def test_six_of_the_known_boards_may_end_at_five_holes_and_the_diamond_at_none() -> None:
+def test_six_known_boards_may_end_at_five_holes_and_the_diamond_at_none() -> None:
     for name in BOARDS:
         may = {str(hole) for hole in known(name).holes if not find_parity_obstacle(known(name, str(hole)))}
         assert may == (set() if name == "diamond" else {"3,3", "3,0", "0,3", "6,3", "3,6"})
@@ -436,7 +436,7 @@ def test_the_full_board_is_counted() -> None:
 
 
 @LONG
-def test_the_diamond_is_proven_once_more_by_looking_at_every_position() -> None:
+def test_the_diamond_is_proven_unsolvable_by_searching_every_position() -> None:
     found = counted(known("diamond", positions="all"))
     assert found.count == 0
     assert (found.fewest, found.last) == (2, ((9, 46, 9_236_579_202_687_568),))

@@ -49,20 +49,20 @@ def test_a_listing_of_a_known_board_keeps_the_blank_corners() -> None:
     assert text.count("Start Solution\n\n") == text.count("End Solution\n\n") == 4
 
 
-def test_a_listing_stops_at_the_limit_and_says_how_many_there_are() -> None:
+def test_a_listing_stops_at_the_limit_and_reports_the_count() -> None:
     text = listed(BOARDS["pyramid"], limit=3, mode=SolveMode.ALL)
     assert "Solutions: 10,142,448\n" in text
     assert "Solutions listed: 3\n" in text
     assert text.count("Start Solution") == 3
 
 
-def test_a_listing_without_solutions_says_that_and_how_it_is_proven() -> None:
+def test_a_listing_without_solutions_reports_the_proof() -> None:
     text = listed(BOARDS["diamond"], mode=SolveMode.ALL)
     assert "Solutions: none, proven by parity (the rule of three" in text
     assert "Start Solution" not in text
 
 
-def test_a_listing_of_a_board_too_large_to_count_says_so() -> None:
+def test_a_listing_reports_that_a_board_is_too_large_to_count() -> None:
     assert "Solutions: at least 1; not counted\n" in listed(BOARDS["full"], limit=1)
 
 
@@ -82,8 +82,8 @@ def test_several_boards_are_read_back_from_one_file() -> None:
     ],
 )
 def test_a_board_that_does_not_follow_from_the_one_before_is_a_wrong_solution(instead: str) -> None:
-    told = refused(changed(instead), Refused)
-    assert told.startswith("result.txt:8:1: this board does not follow from the one before")
+    reported = refused(changed(instead), Refused)
+    assert reported.startswith("result.txt:8:1: this board does not follow from the one before")
 
 
 @pytest.mark.parametrize(
@@ -95,8 +95,8 @@ def test_a_board_that_does_not_follow_from_the_one_before_is_a_wrong_solution(in
         ("OOX\n  X\n  ?\n\nO", "10:3: '?' is not part of a board"),
     ],
 )
-def test_a_board_that_is_not_the_one_of_the_listing_cannot_be_read(instead: str, told: str) -> None:
-    assert refused(changed(instead)).startswith(f"result.txt:{told}")
+def test_a_board_that_is_not_the_one_of_the_listing_cannot_be_read(instead: str, reported: str) -> None:
+    assert refused(changed(instead)).startswith(f"result.txt:{reported}")
 
 
 def test_a_leap_too_far_is_no_jump() -> None:
@@ -105,7 +105,7 @@ def test_a_leap_too_far_is_no_jump() -> None:
 
 
 def changed(instead: str) -> str:
-    """Return a listing with INSTEAD of the board after its first jump, the blank line and the O below it."""
+    """Return a listing with `instead` in place of the board after its first jump."""
     before, old, after = listed("XXO\n  X\n  O").partition("OOX\n  X\n  O\n\nO")
     assert old
     return before + instead + after
@@ -148,10 +148,10 @@ def test_lines_may_end_as_on_windows() -> None:
 
 
 def test_reading_a_long_listing_shows_how_far_it_is() -> None:
-    told: list[tuple[float | None, str]] = []
-    parse_listing(listed(BOARDS["pyramid"], 101), "result.txt", lambda *each: told.append(each))
-    assert [note for _, note in told] == ["0 solutions read", "50 solutions read", "100 solutions read"]
-    assert [part for part, _ in told] == pytest.approx([0, 0.5, 0.99], abs=0.01)
+    reported: list[tuple[float | None, str]] = []
+    parse_listing(listed(BOARDS["pyramid"], 101), "result.txt", lambda *each: reported.append(each))
+    assert [note for _, note in reported] == ["0 solutions read", "50 solutions read", "100 solutions read"]
+    assert [part for part, _ in reported] == pytest.approx([0, 0.5, 0.99], abs=0.01)
 
 
 @pytest.mark.parametrize(
@@ -164,8 +164,8 @@ def test_reading_a_long_listing_shows_how_far_it_is() -> None:
         ("   \n", "result.txt:4:1: no board is drawn here"),
     ],
 )
-def test_a_wrong_board_is_reported_with_its_line(drawn: str, told: str) -> None:
-    assert refused(f"cross\n=====\nStarting Board\n{drawn}\n").startswith(told)
+def test_a_wrong_board_is_reported_with_its_line(drawn: str, reported: str) -> None:
+    assert refused(f"cross\n=====\nStarting Board\n{drawn}\n").startswith(reported)
 
 
 def test_a_solution_without_an_end_is_reported_where_it_starts() -> None:

@@ -60,7 +60,7 @@ def test_any_text_is_a_solution_or_a_problem_with_a_place(text: str) -> None:
 
 
 def replayed(board: Board, line: tuple[Jump, ...]) -> bool:
-    """Say whether LINE solves BOARD, told in another way than `check` does: as sets of three holes in a row."""
+    """Return whether `line` solves `board`, by sets of three holes in a row."""
     ways = [(1, 0), (0, 1), *([(1, 1)] if board.triangular else [])]
     rows = {((x, y), (x + dx, y + dy), (x + 2 * dx, y + 2 * dy)) for x, y in board.holes for dx, dy in ways}
     pegs, holes = {tuple(hole) for hole in board.pegs}, {tuple(hole) for hole in board.holes}
@@ -73,7 +73,7 @@ def replayed(board: Board, line: tuple[Jump, ...]) -> bool:
 
 
 def meddled(board: Board, line: tuple[Jump, ...], random: Random) -> tuple[Jump, ...]:
-    """Change LINE in one or two places."""
+    """Change `line` in one or two places."""
     jumped = list(line)
     for _ in range(random.choice((1, 1, 2))):
         at = random.randrange(len(jumped) or 1)
@@ -106,16 +106,16 @@ def test_mutated_solutions_pass_only_if_valid() -> None:
     while refused < 10_000:
         board = random.choice(boards)
         line = meddled(board, right[board], random)
-        told = check(board, line)
-        assert bool(told) == replayed(board, line)
-        assert bool(told) == (not told.error)
-        refused += not told
-        passed += bool(told)
+        reported = check(board, line)
+        assert bool(reported) == replayed(board, line)
+        assert bool(reported) == (not reported.error)
+        refused += not reported
+        passed += bool(reported)
     assert passed > 50, "some changes leave a solution a solution"
 
 
 def later(board: Board, line: tuple[Jump, ...], random: Random) -> tuple[Board, tuple[Jump, ...]]:
-    """Return BOARD after some jumps of LINE, and the rest of them."""
+    """Return `board` after some jumps of `line`, and the remaining ones."""
     done, pegs = random.randrange(len(line) // 3, len(line) + 1), board.pegs
     for start, end in line[:done]:
         pegs = pegs - {start, Hole((start.x + end.x) // 2, (start.y + end.y) // 2)} | {end}

@@ -13,7 +13,7 @@ from pi_appliance.puzzles.peg_solitaire.bitboard import to_bitboard
 from pi_appliance.puzzles.peg_solitaire.frontier import MinMoveSearch
 from pi_appliance.puzzles.peg_solitaire.notation import parse
 from pi_appliance.puzzles.runtime import Interrupted, SerialRuntime
-from tests.puzzles.peg_solitaire.reference import Ending, known, moves, plain, triangle
+from tests.puzzles.peg_solitaire.reference import InterruptedRuntime, known, moves, plain, triangle
 
 LONG = pytest.mark.skipif(
     "PI_APPLIANCE_PEG_PROOFS" not in os.environ, reason="minutes; PI_APPLIANCE_PEG_PROOFS=1 asks for it"
@@ -89,7 +89,7 @@ def test_an_interrupted_search_resumes() -> None:
     for _ in range(4):
         runtime = SerialRuntime()
         while True:
-            search = MinMoveSearch(field, Ending(runtime, random.randint(1, 9)))
+            search = MinMoveSearch(field, InterruptedRuntime(runtime, random.randint(1, 9)))
             try:
                 assert search.run() == 7
                 break
@@ -110,7 +110,7 @@ def test_a_search_interrupted_early_reports_its_lower_bound() -> None:
     """Over eight holes, the corners, no jump goes: their pegs have to move by themselves."""
     for words in (0, 5):
         with pytest.raises(Interrupted) as caught:
-            MinMoveSearch(to_bitboard(known("full")), Ending(SerialRuntime(), words)).run()
+            MinMoveSearch(to_bitboard(known("full")), InterruptedRuntime(SerialRuntime(), words)).run()
         assert caught.value.partial_result.startswith("no solution takes fewer than 8 moves")
 
 

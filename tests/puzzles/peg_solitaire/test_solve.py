@@ -77,7 +77,7 @@ def test_solutions_are_computed_lazily(name: str) -> None:
     assert all(check(board, line) for line in lines)
 
 
-def test_the_listing_goes_on_beyond_the_patience_of_the_first_search() -> None:
+def test_the_listing_continues_beyond_the_limit_of_the_first_search() -> None:
     english = known("full")
     board = Board(english.holes, frozenset(english.holes) - {Hole(1, 4)}, Hole(4, 1))
     lines = list(islice(answer(board, SolveMode.FIRST).solutions, 3_000))
@@ -142,7 +142,7 @@ def test_a_square_of_36_holes_is_solved_wherever_its_empty_hole_is(rows: str) ->
     assert check(board, next(answer(board, SolveMode.FIRST).solutions))
 
 
-def test_a_large_cross_is_solved_though_reading_order_gets_lost_there() -> None:
+def test_a_large_cross_is_solved_by_beam_search() -> None:
     arm, middle = "   XXX\n" * 3, "XXXXXXXXX\n"
     board = parse(arm + middle + "XXXXOXXXX\n" + middle + arm, "cross of 45")
     lines = list(islice(answer(board, SolveMode.FIRST).solutions, 50))
@@ -150,7 +150,7 @@ def test_a_large_cross_is_solved_though_reading_order_gets_lost_there() -> None:
     assert all(check(board, line) for line in lines)
 
 
-def test_a_large_board_without_a_solution_is_proven_only_by_looking_at_everything() -> None:
+def test_a_large_unsolvable_board_is_proven_by_exhaustion() -> None:
     notes: list[str] = []
     found = solve(parse(PAIRS, "pairs"), SolveMode.FIRST, Listening(notes.append))
     assert found.proof is Proof.EXHAUSTION
@@ -160,14 +160,14 @@ def test_a_large_board_without_a_solution_is_proven_only_by_looking_at_everythin
     assert all(note.endswith(" jumps tried") for note in notes)
 
 
-def test_a_wide_search_is_heard_of_several_times_a_level() -> None:
+def test_a_wide_search_reports_progress_several_times_a_level() -> None:
     """A level may be a second of a small Pi."""
     board = parse("\n".join(["XXXXXXX"] * 3 + ["XXXOXXX"] + ["XXXXXXX"] * 3), "49")
     start, moves = bits(board)
-    told: list[int] = []
-    found = beam_search(start, moves, 0, [0] * 49, 5_000, told.append)
+    reported: list[int] = []
+    found = beam_search(start, moves, 0, [0] * 49, 5_000, reported.append)
     assert found.line is None
-    assert max(after - before for before, after in pairwise(told)) < found.nodes / 48 * 1.5
+    assert max(after - before for before, after in pairwise(reported)) < found.nodes / 48 * 1.5
 
 
 @pytest.mark.parametrize("mode", SolveMode)
@@ -180,14 +180,14 @@ def test_a_search_that_is_stopped_has_no_answer(mode: SolveMode) -> None:
 
 
 class Listening(SerialRuntime):
-    """Work that passes on what it is told."""
+    """A runtime that forwards the notes of progress."""
 
-    def __init__(self, told: Callable[[str], None]) -> None:
+    def __init__(self, reported: Callable[[str], None]) -> None:
         super().__init__()
-        self.told = told
+        self.reported = reported
 
-    def report_progress(self, part: float | None, note: str) -> None:  # noqa: ARG002 - as Work has it
-        self.told(note)
+    def report_progress(self, part: float | None, note: str) -> None:  # noqa: ARG002
+        self.reported(note)
 
 
 def test_a_board_that_begins_with_one_peg_is_solved_by_no_jump() -> None:
@@ -258,7 +258,7 @@ def plain(board: Board, pegs: frozenset[Hole], path: list[Jump]) -> Iterator[lis
 
 
 def bits(board: Board) -> tuple[int, list[tuple[int, int]]]:
-    """Return BOARD as the kernel takes it: the position, and all moves in reading order."""
+    """Return the position of `board` for the kernel, and all moves in reading order."""
     bit = {hole: 1 << number for number, hole in enumerate(board.holes)}
     moves = []
     for start in board.holes:

@@ -68,8 +68,8 @@ def scrambled_board(moves: tuple[str, ...]) -> Board:
 def runtime() -> SerialRuntime:
     """Return a runtime without a clock, for reproducible answers; all share one cache."""
     alone = SerialRuntime()
-    alone.cache = _SHELF
+    alone.cache = _CACHE
     return alone
 
 
-_SHELF = SerialRuntime().cache
+_CACHE = SerialRuntime().cache

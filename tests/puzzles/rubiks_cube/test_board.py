@@ -99,7 +99,7 @@ def problems_of(read: Callable[[], object]) -> tuple[Problem, ...] | None:
         ("d\ny", "Dw y"),
     ],
 )
-def test_equivalent_scrambles_are_read_alike(text: str, same: str) -> None:
+def test_equivalent_scrambles_give_the_same_cube(text: str, same: str) -> None:
     assert cube.parse(text, "mine") == cube.parse(same, "mine")
 
 

@@ -95,7 +95,7 @@ def test_an_unwritable_folder_is_unavailable(tmp_path: Path) -> None:
         FileCache(tmp_path / "file" / "puzzles").save("book", [b"x"])
     cache = FileCache(tmp_path)
     (tmp_path / "book.cache").mkdir()
-    assert cache.load("book") is None, "a search begins anew, as where nothing is"
+    assert cache.load("book") is None, "the search starts again"
     assert FileCache(tmp_path / "file").load("book") is None
     cache.remove("book")
     FileCache(tmp_path / "file").remove("book")

@@ -14,8 +14,8 @@ class Clock:
         return self.now
 
 
-def told(*seen: tuple[float, float | None]) -> list[str]:
-    """Return what is said of each SEEN (seconds, part)."""
+def reported(*seen: tuple[float, float | None]) -> list[str]:
+    """Return the estimate after each of `seen` (seconds, part)."""
     clock, said = Clock(), []
     estimate = Estimate(clock)
     for clock.now, part in seen:
@@ -23,20 +23,20 @@ def told(*seen: tuple[float, float | None]) -> list[str]:
     return said
 
 
-def test_nothing_is_said_before_there_is_something_to_go_by() -> None:
-    assert told((0, 0.0), (2, 0.5), (10, 0.001), (20, None)) == ["", "", "", ""]
+def test_there_is_no_estimate_before_enough_progress() -> None:
+    assert reported((0, 0.0), (2, 0.5), (10, 0.001), (20, None)) == ["", "", "", ""]
 
 
 @pytest.mark.parametrize(
     ("at", "part", "said"), [(10, 0.5, "about 10s left"), (100, 0.25, "about 5m left"), (60, 0.3, "about 2m20s left")]
 )
-def test_what_is_left_follows_from_what_it_took(at: float, part: float, said: str) -> None:
-    assert told((0, 0.0), (at, part))[-1] == said
+def test_the_estimate_follows_from_the_elapsed_time(at: float, part: float, said: str) -> None:
+    assert reported((0, 0.0), (at, part))[-1] == said
 
 
-def test_who_goes_on_from_a_checkpoint_is_not_thought_fast() -> None:
-    assert told((0, 0.5), (10, 0.75))[-1] == "about 10s left"
+def test_progress_of_a_checkpoint_does_not_count_as_speed() -> None:
+    assert reported((0, 0.5), (10, 0.75))[-1] == "about 10s left"
 
 
-def test_a_second_part_of_the_work_begins_anew() -> None:
-    assert told((0, 0.0), (10, 0.9), (11, 0.1), (21, 0.2))[-1] == "about 1m20s left"
+def test_a_second_part_restarts_the_estimate() -> None:
+    assert reported((0, 0.0), (10, 0.9), (11, 0.1), (21, 0.2))[-1] == "about 1m20s left"

@@ -84,7 +84,7 @@ def test_the_limit_of_the_job_is_reported_with_the_key_that_raises_it(box: Box) 
         ("", r"a limit of this shell \(ulimit -d\) leaves .*; raise that limit to"),
     ],
 )
-def test_an_rlimit_counts_without_a_cgroup(raise_it: str, told: str) -> None:
+def test_an_rlimit_counts_without_a_cgroup(raise_it: str, reported: str) -> None:
     code = (
         "import resource, sys; resource.setrlimit(resource.RLIMIT_DATA, (200 << 20,) * 2)\n"
         "from pathlib import Path; from pi_appliance.puzzles.runtime import local\n"
@@ -102,4 +102,4 @@ def test_an_rlimit_counts_without_a_cgroup(raise_it: str, told: str) -> None:
     )
     assert done.returncode == 1
     assert "Refused: the other half needs 104.9MB of memory, but " in done.stderr
-    assert re.search(told, done.stderr)
+    assert re.search(reported, done.stderr)

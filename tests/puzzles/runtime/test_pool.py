@@ -74,7 +74,7 @@ def test_items_are_taken_lazily_and_memory_stays_flat(tmp_path, cores):
 
 
 @pytest.mark.parametrize("cores", [1, 3])
-def test_a_call_sees_all_memory_there_is_and_changes_only_what_is_shared(tmp_path, cores):
+def test_a_call_sees_all_memory_and_changes_only_shared_buffers(tmp_path, cores):
     with open_runtime(tmp_path, cores=cores) as runtime:
         table, shared, own = list(range(1000)), runtime.shared_buffer(1000), [0]
 
@@ -185,8 +185,8 @@ def test_time_that_is_over_interrupts(tmp_path, cores):
 
 def test_progress_within_a_call_is_discarded(tmp_path):
     for cores in (1, 2):
-        told = []
-        with open_runtime(tmp_path, lambda part, note: told.append((part, note)), cores=cores) as runtime:  # noqa: B023
+        reported = []
+        with open_runtime(tmp_path, lambda part, note: reported.append((part, note)), cores=cores) as runtime:  # noqa: B023
 
             def call(item: int) -> int:
                 runtime.report_progress(1, "within")
@@ -196,7 +196,7 @@ def test_progress_within_a_call_is_discarded(tmp_path):
             runtime.report_progress(0.5, "after")
             runtime.report_progress(0.6, "too soon")
             runtime.report_progress(1, "the end is always told")
-        assert told == [(0.5, "after"), (1, "the end is always told")]
+        assert reported == [(0.5, "after"), (1, "the end is always told")]
 
 
 def test_signal_handlers_are_restored(tmp_path):
@@ -209,7 +209,7 @@ def test_signal_handlers_are_restored(tmp_path):
 
 @contextlib.contextmanager
 def started(folder: Path, code: str) -> Iterator[subprocess.Popen[str]]:
-    """Run CODE for the block, which has a `runtime` and prints what it wants to be known."""
+    """Run `code`, which has a `runtime`, for the duration of the block."""
     script = f"""
         import os, time
         from pathlib import Path
@@ -239,7 +239,7 @@ SLEEPERS = """
 """
 
 
-def told(process: subprocess.Popen[str], count: int) -> list[str]:
+def reported(process: subprocess.Popen[str], count: int) -> list[str]:
     assert process.stdout is not None
     return [process.stdout.readline().strip() for _ in range(count)]
 
@@ -255,7 +255,7 @@ def told(process: subprocess.Popen[str], count: int) -> list[str]:
 )
 def test_workers_end_with_the_search(tmp_path, end: Callable[..., None], says: str):
     with started(tmp_path, SLEEPERS) as process:
-        pids = [int(line) for line in told(process, 2)]
+        pids = [int(line) for line in reported(process, 2)]
         began = time.monotonic()
         end(process)
         rest, trouble = process.communicate(timeout=5)
@@ -267,7 +267,7 @@ def test_workers_end_with_the_search(tmp_path, end: Callable[..., None], says: s
 
 def test_a_second_ctrl_c_ends_a_search_that_ignores_the_first(tmp_path):
     with started(tmp_path, "print('begun')\nwhile True: time.sleep(60)") as process:
-        told(process, 1)
+        reported(process, 1)
         process.send_signal(signal.SIGINT)
         with pytest.raises(subprocess.TimeoutExpired):
             process.wait(0.3)
@@ -283,7 +283,7 @@ def test_suspended_time_does_not_count(tmp_path):
         print(runtime.seconds_left())
     """
     with started(tmp_path, loop) as process:
-        first = float(told(process, 1)[0])
+        first = float(reported(process, 1)[0])
         os.kill(process.pid, signal.SIGSTOP)
         wait_until(lambda: Path(f"/proc/{process.pid}/stat").read_text("ascii").rpartition(")")[2].split()[0] == "T")
         time.sleep(1.5)

@@ -321,7 +321,7 @@ def test_kernel_calls_are_short_with_many_pieces() -> None:
     assert many > 100
 
 
-def test_memory_is_checked_when_all_levels_are_kept() -> None:
+def test_memory_is_checked_when_all_levels_are_stored() -> None:
     asked: list[int] = []
     runtime = SerialRuntime()
     runtime.require_memory = lambda size, purpose: asked.append(size)  # type: ignore[method-assign]  # noqa: ARG005

@@ -127,7 +127,7 @@ def test_an_interruption_is_noticed() -> None:
     assert "counted" in end.value.partial_result
 
 
-def test_without_the_library_the_error_says_how_to_install_it() -> None:
+def test_a_missing_library_is_reported_with_its_installation() -> None:
     script = (
         "import sys; sys.modules['pysat'] = sys.modules['pysat.solvers'] = None\n"
         "from pi_appliance.puzzles import SerialRuntime, SolveMode, sudoku\n"
