@@ -40,19 +40,19 @@ def compiled_name(source: Path) -> str:
 def compiled_file(source: Path) -> Path | None:
     """Return the compiled file, or None unless all kernels of the puzzle are compiled."""
     kind = source_hash(source.parent)
-    made = [types.with_name(f"{types.stem}_{kind}{_SUFFIX}") for types in source.parent.glob(f"*{_TYPES}")]
-    return source.with_name(f"{source.stem}_{kind}{_SUFFIX}") if all(file.exists() for file in made) else None
+    files = [types.with_name(f"{types.stem}_{kind}{_SUFFIX}") for types in source.parent.glob(f"*{_TYPES}")]
+    return source.with_name(f"{source.stem}_{kind}{_SUFFIX}") if all(file.exists() for file in files) else None
 
 
 def kernel_states(puzzles: Path = PUZZLES) -> Iterator[tuple[str, str]]:
     """Yield each kernel, such as "sudoku/kernel", and "compiled", "plain", or "stale" (plain since a change)."""
     for source in kernel_sources(puzzles):
         name = f"{source.parent.name}/{source.stem}"
-        made = {file.name for file in source.parent.glob(f"{source.stem}_????????{_SUFFIX}")}
+        files = {file.name for file in source.parent.glob(f"{source.stem}_????????{_SUFFIX}")}
         if compiled_file(source):
             yield name, "compiled"
         else:
-            yield name, "stale" if made - {f"{compiled_name(source)}{_SUFFIX}"} else "plain"
+            yield name, "stale" if files - {f"{compiled_name(source)}{_SUFFIX}"} else "plain"
 
 
 class KernelFinder(MetaPathFinder):

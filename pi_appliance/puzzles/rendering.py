@@ -130,14 +130,14 @@ def list_solutions(
 ) -> Iterator[ListedSolutions]:
     """Write the board, then at most `limit` solutions; yield the solutions listed so far after each."""
     write(f"{BOARD_HEADER}\n{puzzle.render(board)}\n")
-    kept: list[Any] = []
-    yield ListedSolutions(0, kept)
+    solutions: list[Any] = []
+    yield ListedSolutions(0, solutions)
     for number, line in enumerate(islice(lines, limit), 1):
         drawn = puzzle.render_solution(board, line)
         write(f"{SOLUTION_START}\n\n{drawn}{'' if drawn.endswith(chr(10)) else chr(10)}{SOLUTION_END}\n\n")
         if number <= MAX_KEPT_SOLUTIONS:
-            kept.append(line)
-        yield ListedSolutions(number, kept)
+            solutions.append(line)
+        yield ListedSolutions(number, solutions)
         if not number % PROGRESS_INTERVAL:
             sign(number)
 

@@ -50,8 +50,8 @@ class _ParseState:
     """Line, column and text of each ship after "whole"."""
     problems: list[Problem] = field(default_factory=list)
 
-    def add_problem(self, line: int, column: int, wrong: str, right: str) -> None:
-        self.problems.append(Problem(self.file, line, column, wrong, right))
+    def add_problem(self, line: int, column: int, message: str, hint: str) -> None:
+        self.problems.append(Problem(self.file, line, column, message, hint))
 
     def raise_problems(self) -> None:
         if self.problems:
@@ -107,8 +107,8 @@ def _check_rule(state: _ParseState, board: Board, name: str) -> None:
     try:
         with_rules(board, {name: value})
     except (UnknownName, InvalidOption) as error:
-        wrong, _, right = str(error).partition("; ")
-        state.add_problem(line, column, wrong, right)
+        message, _, hint = str(error).partition("; ")
+        state.add_problem(line, column, message, hint)
 
 
 def _parse_size(state: _ParseState) -> tuple[int, int]:
@@ -116,8 +116,8 @@ def _parse_size(state: _ParseState) -> tuple[int, int]:
     match = re.fullmatch(r"(\d{1,2})\s*[xX×]\s*(\d{1,2})", text)  # noqa: RUF001 - the multiplication sign
     width, height = (int(match[1]), int(match[2])) if match and text.isascii() else (0, 0)
     if not (1 <= width <= MAX_SIDE and 1 <= height <= MAX_SIDE):
-        right = f"write columns x rows, 1 to {MAX_SIDE}, such as 10x10"
-        state.add_problem(line, column, f"the size cannot be {text!r}", right)
+        hint = f"write columns x rows, 1 to {MAX_SIDE}, such as 10x10"
+        state.add_problem(line, column, f"the size cannot be {text!r}", hint)
         return 10, 10
     return width, height
 
@@ -157,8 +157,8 @@ def _parse_lists(state: _ParseState, body: Sequence[Row]) -> list[str]:
             elif mark in "01" and inside:
                 rows[-1][1].append((column, "." if mark == "0" else "#"))
             elif mark in "01":
-                right = "write each row in brackets: [[0, 1], [0, 0]]"
-                state.add_problem(line, column, "a number outside the rows", right)
+                hint = "write each row in brackets: [[0, 1], [0, 0]]"
+                state.add_problem(line, column, "a number outside the rows", hint)
     # The bracket around all rows also opened a row, which is empty.
     return _check_shape(state, [(line, row) for line, row in rows if row or not brackets])
 
@@ -166,18 +166,18 @@ def _parse_lists(state: _ParseState, body: Sequence[Row]) -> list[str]:
 def _check_shape(state: _ParseState, rows: Sequence[_MarkRow]) -> list[str]:
     """Return the marks of `rows`; add a problem for each row of another length."""
     if not any(row for _, row in rows):
-        right = f"draw rows of squares: {_SQUARE_HELP}; or list shots, such as B5 hit"
-        state.add_problem(1, 1, "there is no board here", right)
+        hint = f"draw rows of squares: {_SQUARE_HELP}; or list shots, such as B5 hit"
+        state.add_problem(1, 1, "there is no board here", hint)
     width = len(rows[0][1]) if rows else 0
     for number, (line, row) in enumerate(rows):
         if len(row) != width:
-            wrong = f"this row has {pluralize(len(row), 'square')}, the first one {width}"
+            message = f"this row has {pluralize(len(row), 'square')}, the first one {width}"
             column = row[width][0] if len(row) > width else (row[-1][0] if row else 0) + 1
-            state.add_problem(line, column, wrong, "all rows are as long as the first")
+            state.add_problem(line, column, message, "all rows are as long as the first")
         elif len(row) > MAX_SIDE or number == MAX_SIDE:
             column = row[0][0] if number == MAX_SIDE else row[MAX_SIDE][0]
-            right = f"it may have {MAX_SIDE} columns and {MAX_SIDE} rows"
-            state.add_problem(line, column, "the board is too large", right)
+            hint = f"it may have {MAX_SIDE} columns and {MAX_SIDE} rows"
+            state.add_problem(line, column, "the board is too large", hint)
             break
     return ["".join(mark for _, mark in row) for _, row in rows]
 
@@ -189,8 +189,8 @@ def _parse_whole_ships(state: _ParseState, rows: Sequence[str], shot_ships: Sequ
     for line, column, word in state.whole:
         ship = parse_ship(word)
         if ship is None:
-            right = "name its first and last square, such as B5-B8"
-            state.add_problem(line, column, f"{word!r} is not a valid ship", right)
+            hint = "name its first and last square, such as B5-B8"
+            state.add_problem(line, column, f"{word!r} is not a valid ship", hint)
         elif ship.end.x >= len(rows[0]) or ship.end.y >= len(rows):
             state.add_problem(line, column, f"{ship} is outside the sea", "columns are letters, rows are numbers")
         elif any(rows[y][x] != SUNK for x, y in ship.squares):
@@ -212,16 +212,16 @@ def _parse_shots(state: _ParseState, body: Sequence[Row], size: tuple[int, int])
         for mark, targets in _split_clauses(state, line, row):
             for ship, column in _join_sunk_squares(mark, targets):
                 if ship.end.x >= width or ship.end.y >= height:
-                    right = f"it has {width} columns and {height} rows"
-                    state.add_problem(line, column, f"{ship} is outside the sea", right)
+                    hint = f"it has {width} columns and {height} rows"
+                    state.add_problem(line, column, f"{ship} is outside the sea", hint)
                     continue
                 for square in ship.squares:
                     before = marks.get(square, mark)
                     if MISS in (before, mark) and before != mark:
                         state.add_problem(line, column, f"{square} is a miss and a hit", "remove one of the two")
                     if whole.get(square, ship) != ship:
-                        wrong = f"{ship} overlaps {whole[square]}"
-                        state.add_problem(line, column, wrong, "two ships share no square")
+                        message = f"{ship} overlaps {whole[square]}"
+                        state.add_problem(line, column, message, "two ships share no square")
                     marks[square] = SUNK if SUNK in (before, mark) else mark
                 if mark == SUNK and len(ship.squares) > 1:
                     whole.update(dict.fromkeys(ship.squares, ship))

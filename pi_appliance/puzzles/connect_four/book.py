@@ -59,10 +59,10 @@ UNKNOWN = -99  # the value of the kernel
 
 def load_book(cache: Cache, start: Position = EMPTY_POSITION) -> Book:
     """Load the book of games from `start`; an empty one if it is missing or not valid."""
-    kept = cache.load(CACHE_NAME)
-    if kept is None or kept.nbytes % 8 or kept.nbytes < 8 * _HEADER_SIZE:
+    content = cache.load(CACHE_NAME)
+    if content is None or content.nbytes % 8 or content.nbytes < 8 * _HEADER_SIZE:
         return Book()
-    numbers = kept.cast("B").cast("Q")
+    numbers = content.cast("B").cast("Q")
     magic, begins, complete, plies = numbers[:_HEADER_SIZE]
     entries = numbers[_HEADER_SIZE:]
     if (magic, begins) != (_MAGIC, start.key) or any(a >= b for a, b in pairwise(entries)):

@@ -63,41 +63,41 @@ def parse_grid(rows: list[_Row], file: str, shape: str) -> Grid:
     if problems:
         raise ConfigError(problems)
     discs = tuple("".join(mark for _, mark in row) for row in cells)
-    if wrong := _find_impossible(discs):
-        raise parse_error(file, line, cells[0][0][0], *wrong)
+    if message := _find_impossible(discs):
+        raise parse_error(file, line, cells[0][0][0], *message)
     return Grid(discs, _read_turn(rows, discs, file), _find_moves(rows, file))
 
 
 def _read_row(row: _Row, file: str, cells: list[_Cells], shape: str) -> Iterator[Problem]:
     """Append the squares of a row to `cells`; yield the first problem."""
     line, text = row
-    found: _Cells = []
+    squares: _Cells = []
     for at, mark in enumerate(text, 1):
         if mark in _MARKS:
-            found.append((at, _MARKS[mark]))
+            squares.append((at, _MARKS[mark]))
         elif mark not in _IGNORED:
-            yield Problem(file, line, at, f"{mark!r} is not part of a grid", _CELL if found else shape)
+            yield Problem(file, line, at, f"{mark!r} is not part of a grid", _CELL if squares else shape)
             return
-    if len(found) != WIDTH:
-        at = found[WIDTH][0] if len(found) > WIDTH else len(text.rstrip())
-        yield Problem(file, line, at, f"this row has {pluralize(len(found), 'square')}", f"a row has {WIDTH}")
-    cells.append(found)
+    if len(squares) != WIDTH:
+        at = squares[WIDTH][0] if len(squares) > WIDTH else len(text.rstrip())
+        yield Problem(file, line, at, f"this row has {pluralize(len(squares), 'square')}", f"a row has {WIDTH}")
+    cells.append(squares)
 
 
 def _floating_discs(drawn: list[_Row], cells: list[_Cells], file: str) -> Iterator[Problem]:
     for (line, _), upper, lower in zip(drawn, cells, cells[1:], strict=False):
         for column, ((at, disc), (_, below)) in enumerate(zip(upper, lower, strict=True)):
             if disc != EMPTY and below == EMPTY:
-                right = "a disc falls down to the lowest empty square of its column"
-                yield Problem(file, line, at, f"this disc of column {LETTERS[column]} has no disc below it", right)
+                hint = "a disc falls down to the lowest empty square of its column"
+                yield Problem(file, line, at, f"this disc of column {LETTERS[column]} has no disc below it", hint)
 
 
 def _find_impossible(rows: Rows) -> tuple[str, str] | None:
     """Return the problem and the remedy if no game can lead to these discs."""
     red, yellow = ("".join(rows).count(colour.mark) for colour in Colour)
     if abs(red - yellow) > 1:
-        right = "the colours take turns, so their numbers differ by one at most"
-        return f"there are {red} red and {yellow} yellow discs", right
+        hint = "the colours take turns, so their numbers differ by one at most"
+        return f"there are {red} red and {yellow} yellow discs", hint
     winners = {colour for colour, _ in find_fours(rows)}
     if len(winners) > 1:
         return "both colours have four in a row", "the game ends with the first four"
@@ -120,23 +120,23 @@ def _possible_last_discs(rows: Rows) -> set[Square]:
 
 
 def _read_turn(rows: list[_Row], discs: Rows, file: str) -> Colour | None:
-    told = implied_turn(discs)
+    turn = implied_turn(discs)
     for line, text in rows:
-        if said := _TURN_ROW.fullmatch(text):
-            colour = Colour(said[1].capitalize())
-            if told is colour.other:
-                wrong, at = f"{colour} does not move next", said.start(1) + 1
-                raise parse_error(file, line, at, wrong, f"{told} has fewer discs or has lost")
-            told = colour
-    return told
+        if match := _TURN_ROW.fullmatch(text):
+            colour = Colour(match[1].capitalize())
+            if turn is colour.other:
+                message, at = f"{colour} does not move next", match.start(1) + 1
+                raise parse_error(file, line, at, message, f"{turn} has fewer discs or has lost")
+            turn = colour
+    return turn
 
 
 def _find_moves(rows: list[_Row], file: str) -> tuple[int, int, str] | None:
-    said = [(line, found) for line, text in rows if (found := _MOVES_ROW.fullmatch(text))]
-    if len(said) > 1:
-        right = "write the whole game in one row"
-        raise parse_error(file, said[1][0], 1, f"row {said[0][0]} already has the moves", right)
-    return next(((line, found.start(1) + 1, found[1]) for line, found in said), None)
+    found = [(line, match) for line, text in rows if (match := _MOVES_ROW.fullmatch(text))]
+    if len(found) > 1:
+        hint = "write the whole game in one row"
+        raise parse_error(file, found[1][0], 1, f"row {found[0][0]} already has the moves", hint)
+    return next(((line, match.start(1) + 1, match[1]) for line, match in found), None)
 
 
 _WORD = re.compile(r"""[^\s,;\[\]()"']+""")
@@ -166,8 +166,8 @@ class _MoveReader:
         self.file = file
         self.problems: list[Problem] = []
 
-    def add_problem(self, line: int, at: int, wrong: str, right: str) -> None:
-        self.problems.append(Problem(self.file, line, at, wrong, right))
+    def add_problem(self, line: int, at: int, message: str, hint: str) -> None:
+        self.problems.append(Problem(self.file, line, at, message, hint))
 
     def read_coloured(self, rows: Iterable[tuple[int, str]]) -> Iterator[_Move]:
         for line, row in rows:
@@ -257,8 +257,8 @@ def _parse_drawing(rows: list[tuple[int, str]], reader: _MoveReader) -> Board:
     game = reader.play_moves(list(reader.read_digits([(line, " " * (at - 1) + digits)])), board.first)
     if not reader.problems and (game.rows, game.turn) != (board.rows, board.turn):
         lone = implied_turn(board.rows) is None
-        right = "remove the moves, or draw the grid they lead to" + (" and who is to move then" if lone else "")
-        reader.add_problem(line, at, f"the {pluralize(len(game.moves), 'move')} do not lead to this grid", right)
+        hint = "remove the moves, or draw the grid they lead to" + (" and who is to move then" if lone else "")
+        reader.add_problem(line, at, f"the {pluralize(len(game.moves), 'move')} do not lead to this grid", hint)
     return game
 
 

@@ -171,9 +171,9 @@ class Solver:
         return save_checkpoint(self.runtime.cache.save, self._name, [numbers.tobytes()])
 
     def _load_bounds(self) -> tuple[int, int]:
-        kept = self.runtime.cache.load(self._name)
-        if kept is not None and kept.nbytes == 32:
-            magic, key, low, high = kept.cast("B").cast("Q")
+        content = self.runtime.cache.load(self._name)
+        if content is not None and content.nbytes == 32:
+            magic, key, low, high = content.cast("B").cast("Q")
             if (magic, key) == (_MAGIC, self.position.key) and self.low <= low - 32 <= high - 32 <= self.high:
                 return low - 32, high - 32
         return self.low, self.high
@@ -207,8 +207,8 @@ def hint(board: Board, runtime: SearchRuntime) -> str:
     scores = solver.score_columns()
     column = next(column for column, score in scores.items() if score == solver.score)
     square = square_of(solver.position.square(column))
-    what = describe_score(solver.score, board.discs, board.turn)
-    return f"{board.turn} plays column {column}, to {square}: {what}"
+    result = describe_score(solver.score, board.discs, board.turn)
+    return f"{board.turn} plays column {column}, to {square}: {result}"
 
 
 MIN_DISCS, MAX_DISCS = 12, 34  # discs: fewer take too long to solve, more are too easy

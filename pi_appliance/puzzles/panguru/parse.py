@@ -72,8 +72,8 @@ def _parse_marks(rows: list[tuple[int, int, str]], file: str, problems: list[Pro
             elif each.isascii() and each.isalpha():
                 marks.append(_Mark(each.upper(), number, column))
             elif not each.isspace() and each not in _SEPARATORS:
-                right = "a colour is a letter from A to Z, the hole is -"
-                problems.append(Problem(file, number, column, f"{each!r} is not a colour", right))
+                hint = "a colour is a letter from A to Z, the hole is -"
+                problems.append(Problem(file, number, column, f"{each!r} is not a colour", hint))
                 break
         if marks:
             yield marks
@@ -85,18 +85,18 @@ def _split_triangles(sections: dict[str, list[list[_Mark]]], file: str) -> tuple
         halves = [[mark for row in sections.get(name, []) for mark in row] for name in ("plates", "pebbles")]
         if rows:
             first = rows[0][0]
-            right = "write it after plates: or pebbles:"
-            raise parse_error(file, first.line, first.column, "this precedes the first header", right)
+            hint = "write it after plates: or pebbles:"
+            raise parse_error(file, first.line, first.column, "this precedes the first header", hint)
     else:
         halves = _split_rows(rows, file)
     for name, half in zip(("plates", "pebbles"), halves, strict=True):
         if len(half) not in TRIANGLE_SIZES:
             at = half[-1] if half else _Mark("", 1, 1)
-            right = "a triangle of 2 to 5 rows has 3, 6, 10 or 15"
-            raise parse_error(file, at.line, at.column, f"{len(half)} places for {name}", right)
+            hint = "a triangle of 2 to 5 rows has 3, 6, 10 or 15"
+            raise parse_error(file, at.line, at.column, f"{len(half)} places for {name}", hint)
     if len(halves[0]) != len(halves[1]):
-        at, wrong = halves[1][-1], f"{len(halves[0])} plates, but {len(halves[1])} places for pebbles"
-        raise parse_error(file, at.line, at.column, wrong, "each plate has a pebble, one has the hole -")
+        at, message = halves[1][-1], f"{len(halves[0])} plates, but {len(halves[1])} places for pebbles"
+        raise parse_error(file, at.line, at.column, message, "each plate has a pebble, one has the hole -")
     return halves[0], halves[1]
 
 
@@ -114,22 +114,22 @@ def _split_rows(rows: list[list[_Mark]], file: str) -> list[list[_Mark]]:
     if lengths in ([*steps, *steps], [lengths[0]] * 2):  # one below the other
         return [[mark for row in part for mark in row] for part in (rows[:half], rows[half:])]
     expected = zip(rows, [2, 4, 6, 8, 10], strict=False)
-    first = next((row for row, right in expected if len(row) != right), rows[-1])
-    wrong = f"the rows have {', '.join(map(str, lengths[:12]))} places"
-    raise parse_error(file, first[0].line, first[0].column, wrong, _BOARD_HELP)
+    first = next((row for row, hint in expected if len(row) != hint), rows[-1])
+    message = f"the rows have {', '.join(map(str, lengths[:12]))} places"
+    raise parse_error(file, first[0].line, first[0].column, message, _BOARD_HELP)
 
 
 def _check_colours(plates: list[_Mark], pebbles: list[_Mark], file: str) -> None:
     problems: list[Problem] = []
 
-    def add_problem(mark: _Mark, wrong: str, right: str) -> None:
-        problems.append(Problem(file, mark.line, mark.column, wrong, right))
+    def add_problem(mark: _Mark, message: str, hint: str) -> None:
+        problems.append(Problem(file, mark.line, mark.column, message, hint))
 
     homes = [mark for mark in plates if mark.text in {HOME, HOLE}]
     holes = [mark for mark in pebbles if mark.text == HOLE]
     if len(homes) != 1:
-        wrong = f"{pluralize(len(homes), 'plate')} W"
-        add_problem((homes or plates)[-1], wrong, "exactly one plate is W, where the hole must end")
+        message = f"{pluralize(len(homes), 'plate')} W"
+        add_problem((homes or plates)[-1], message, "exactly one plate is W, where the hole must end")
     if len(holes) != 1:
         add_problem(
             (holes or pebbles)[-1], pluralize(len(holes), "hole"), "one place has the hole - instead of a pebble"
@@ -142,8 +142,8 @@ def _check_colours(plates: list[_Mark], pebbles: list[_Mark], file: str) -> None
     for colour in sorted({mark.text for mark in plates + pebbles} - {HOME, HOLE}):
         on, off = ([mark for mark in half if mark.text == colour] for half in (pebbles, plates))
         if len(on) != len(off):
-            wrong = f"colour {colour} has {pluralize(len(off), 'plate')} and {pluralize(len(on), 'pebble')}"
-            add_problem((on or off)[-1], wrong, "each colour has as many pebbles as plates")
+            message = f"colour {colour} has {pluralize(len(off), 'plate')} and {pluralize(len(on), 'pebble')}"
+            add_problem((on or off)[-1], message, "each colour has as many pebbles as plates")
     if problems:
         raise ConfigError(problems)
 
@@ -165,8 +165,8 @@ def _parse_part(text: str, places: int, file: str, line: int, column: int) -> Mo
     try:
         return parse_lines(text, places)
     except ValueError as error:
-        wrong, _, right = str(error).partition("; ")
-        raise parse_error(file, line, column, wrong, right) from None
+        message, _, hint = str(error).partition("; ")
+        raise parse_error(file, line, column, message, hint) from None
 
 
 def parse_solution(board: Board, text: str, file: str) -> Solution:
@@ -178,22 +178,22 @@ def parse_solution(board: Board, text: str, file: str) -> Solution:
     ]
     reachable = reachable_places(board)
     example = f"{board.hole}-{(reachable[board.hole] or (0,))[0]}"
-    right = f"write the path of the hole, which starts at {board.hole}, such as {example}"
+    hint = f"write the path of the hole, which starts at {board.hole}, such as {example}"
     path: list[int] = []
     before = "-"
     for word, line, column in words:
         if word == before == "-":
-            raise parse_error(file, line, column, "a place is missing before this -", right)
+            raise parse_error(file, line, column, "a place is missing before this -", hint)
         before = word
         if word == "-":
             continue
         if not re.fullmatch("[0-9]{1,3}", word) or int(word) >= len(reachable):
-            raise parse_error(file, line, column, f"{word!r} is not a place of this board", right)
+            raise parse_error(file, line, column, f"{word!r} is not a place of this board", hint)
         path.append(int(word))
         if path[0] != board.hole:
-            raise parse_error(file, line, column, f"the hole does not start at {path[0]}", right)
+            raise parse_error(file, line, column, f"the hole does not start at {path[0]}", hint)
     if not path:
-        raise parse_error(file, 1, 1, "there is no solution here", right)
+        raise parse_error(file, 1, 1, "there is no solution here", hint)
     if before == "-":
-        raise parse_error(file, *words[-1][1:], "a place is missing after this -", right)
+        raise parse_error(file, *words[-1][1:], "a place is missing after this -", hint)
     return tuple(path[1:])

@@ -143,9 +143,9 @@ def _find_symmetries(board: Board, number: dict[Hole, int]) -> Iterator[Symmetry
             continue
         moved = [(a * x + c * y, b * x + d * y) for x, y in board.holes]
         left, top = min(x for x, _ in moved), min(y for _, y in moved)
-        laid = [number.get(Hole(x - left, y - top)) for x, y in moved]
-        if None not in laid:
-            yield tuple(at for at in laid if at is not None)
+        images = [number.get(Hole(x - left, y - top)) for x, y in moved]
+        if None not in images:
+            yield tuple(at for at in images if at is not None)
 
 
 def to_game(

@@ -111,20 +111,20 @@ class SolutionCounter:
     def describe_progress(self) -> str:
         """Return the partial result."""
         front = self.forward
-        what = f"all {front.classes_seen:,} positions of up to {front.level} jumps" if front.level else "nothing"
+        counted = f"all {front.classes_seen:,} positions of up to {front.level} jumps" if front.level else "nothing"
         back = f", and {pluralize(self.back.level, 'jump')} back from the end" if self.back and self.back.level else ""
         ends = (
             f"; {len(self.into)} of {len(self.field.final_pairs())} kinds of final pairs are done" if self.into else ""
         )
-        return f"{what} counted{back}{ends}"
+        return f"{counted} counted{back}{ends}"
 
     def _advance(self, front: Frontier, pegs: int) -> None:
-        said = f"jump {front.level + 1} of {pegs - 1}{' back' if front is not self.forward else ''}: "
+        note = f"jump {front.level + 1} of {pegs - 1}{' back' if front is not self.forward else ''}: "
 
-        def tell(part: float) -> None:
-            self.runtime.report_progress(None, f"{said}{front.size:,} positions, {part:.0%}")
+        def report(part: float) -> None:
+            self.runtime.report_progress(None, f"{note}{front.size:,} positions, {part:.0%}")
 
-        front.advance(self.runtime, tell)
+        front.advance(self.runtime, report)
         if front.classes_seen > self.most:
             raise CountLimitReached(f"there are more than {self.most:,.0f} positions")
         # Keeps all later sums within 128 bits.
@@ -250,10 +250,10 @@ class SolutionCounter:
         """Return the ways from start to end through all pairs one jump apart, times the number of symmetries."""
         front, runtime = self.forward, self.runtime
 
-        def tell() -> None:
+        def report() -> None:
             runtime.report_progress(None, f"{front.size:,} positions meet {len(cells) // 3:,}")
 
-        table = build_table(cells, tell)
+        table = build_table(cells, report)
 
         def join_span(span: tuple[int, int]) -> int:
             first, last = span
@@ -269,16 +269,16 @@ class SolutionCounter:
         total = 0
         for part in front.map_spans(runtime, join_span, front.spans()):
             total += part
-            tell()
+            report()
         return total
 
     # Checkpoints
 
     def _save(self) -> str:
-        parts, about = self.forward.save()
-        more, behind = self.back.save() if self.back else ([], None)
+        parts, header = self.forward.save()
+        more, back_header = self.back.save() if self.back else ([], None)
         proofs = None if self.proofs is None else _pagodas_to_json(self.proofs)
-        words: dict[str, Any] = {"forward": about, "proofs": proofs, "into": self.into, "back": behind}
+        words: dict[str, Any] = {"forward": header, "proofs": proofs, "into": self.into, "back": back_header}
         words |= {"back_rows": self.back_rows, "back_tried": self.back_tried}
         words |= {"back_proofs": _pagodas_to_json(self.back_proofs)}
         lost = save_checkpoint(self.runtime.cache.save, self.name, encode_checkpoint(words, [*parts, *more]))
@@ -290,9 +290,9 @@ class SolutionCounter:
         if result is None:
             return
         words, data = result
-        behind = words["back"]
+        back_header = words["back"]
         size = sum(words["forward"]["sizes"])
-        if len(data) != size + (sum(behind["sizes"]) if behind else 0):
+        if len(data) != size + (sum(back_header["sizes"]) if back_header else 0):
             return
         orbits = self.field.final_pairs()
         if words["proofs"] is not None:
@@ -303,18 +303,18 @@ class SolutionCounter:
             self.proofs = proofs
             self.forward.game = to_game(self.field, self.field.symmetries, proofs)
 
-        def tell() -> None:
+        def report() -> None:
             self.runtime.report_progress(None, "loading the checkpoint")
 
         if len(data) >= LARGE_TABLE:
             self.runtime.require_memory(4 * len(data), "the checkpoint")
-        self.forward.load(data, words["forward"], tell)
+        self.forward.load(data, words["forward"], report)
         self.into = words["into"]
         self.back_rows = [(classes, positions, ways) for classes, positions, ways in words["back_rows"]]
         self.back_tried = words["back_tried"]
-        if behind:
+        if back_header:
             self.back = self._start_backward(orbits[len(self.into)], _pagodas_from_json(words["back_proofs"]))
-            self.back.load(data[size:], behind, tell)
+            self.back.load(data[size:], back_header, report)
 
 
 def _pagodas_to_json(proofs: tuple[PagodaFunction, ...]) -> list[Any]:

@@ -71,19 +71,19 @@ class Frontier:
         for key, high, low in zip(cells, cells, cells, strict=True):
             yield key, (high << 64) + low
 
-    def advance(self, runtime: SearchRuntime, tell: PartCallback) -> None:
+    def advance(self, runtime: SearchRuntime, report: PartCallback) -> None:
         """Compute the next level; afterwards `cells` may be empty. After an exception of `tell`, it can continue."""
         spans = self.spans(self.done)
         for (_, last), (cells, positions, tried, stuck) in zip(
             spans, self.map_spans(runtime, self._expand, spans), strict=True
         ):
-            self._absorb(cells, runtime, tell)
+            self._absorb(cells, runtime, report)
             self.positions += positions
             self.tried += tried
             self.stuck += stuck
             self.done = last
-            tell(last / self.size)
-        level = compact_table(self.after, lambda: tell(1.0))
+            report(last / self.size)
+        level = compact_table(self.after, lambda: report(1.0))
         self.rows.append((self.size, self.positions, self.ways))
         self.before, self.cells = self.cells, level
         self.level += 1
@@ -91,13 +91,13 @@ class Frontier:
             runtime.require_memory(CELL_SIZE * 8 * self.size, "a level of positions")
         self._start_level()
 
-    def project(self, game: kernel.Game, tell: Callable[[], None]) -> None:
+    def project(self, game: kernel.Game, report: Callable[[], None]) -> None:
         """Merge the classes under the symmetries of `game`. An exception of `tell` leaves everything unchanged."""
         table = kernel.Table(max(10, (2 * self.size).bit_length()))
         for first, last in self.spans():
             kernel.project(game, self.cells, first, last, table)
-            tell()
-        self.cells = compact_table(table, tell)
+            report()
+        self.cells = compact_table(table, report)
         self.game = game
         self._start_level()
 
@@ -125,9 +125,9 @@ class Frontier:
                 )
             bits += 1
 
-    def _absorb(self, cells: "array[int]", runtime: SearchRuntime, tell: PartCallback) -> None:
+    def _absorb(self, cells: "array[int]", runtime: SearchRuntime, report: PartCallback) -> None:
         while self.after.size + len(cells) // 3 > self.after.most:
-            self.after = grow_table(self.after, runtime, lambda: tell(self.done / self.size))
+            self.after = grow_table(self.after, runtime, lambda: report(self.done / self.size))
         self._merge(cells)
 
     def _merge(self, cells: "array[int]") -> None:
@@ -137,57 +137,57 @@ class Frontier:
         """Return the numbers, not copied, and a JSON description of them."""
         after = compact_table(self.after, lambda: None)
         parts: list[bytes | memoryview] = [memoryview(each).cast("B") for each in (self.cells, self.before, after)]
-        about = {name: getattr(self, name) for name in ("level", "rows", "stuck", "tried", "done", "positions")}
-        return parts, about | {"sizes": [len(part) for part in parts]}
+        header = {name: getattr(self, name) for name in ("level", "rows", "stuck", "tried", "done", "positions")}
+        return parts, header | {"sizes": [len(part) for part in parts]}
 
-    def load(self, data: memoryview, about: Mapping[str, Any], tell: Callable[[], None]) -> None:
+    def load(self, data: memoryview, header: Mapping[str, Any], report: Callable[[], None]) -> None:
         """Restore a saved state. An exception of `tell` loses the unfinished next level only."""
         self.cells, self.before, after = array("Q"), array("Q"), array("Q")
         at = 0
-        for cells, size in zip((self.cells, self.before, after), about["sizes"], strict=True):
+        for cells, size in zip((self.cells, self.before, after), header["sizes"], strict=True):
             cells.frombytes(data[at : at + size])
             at += size
-        self.level, self.stuck, self.tried = about["level"], about["stuck"], about["tried"]
-        self.rows = [(classes, positions, ways) for classes, positions, ways in about["rows"]]
+        self.level, self.stuck, self.tried = header["level"], header["stuck"], header["tried"]
+        self.rows = [(classes, positions, ways) for classes, positions, ways in header["rows"]]
         self._start_level()
-        self.after = build_table(after, tell)
-        self.done, self.positions = about["done"], about["positions"]
+        self.after = build_table(after, report)
+        self.done, self.positions = header["done"], header["positions"]
 
 
-def build_table(cells: "array[int]", tell: Callable[[], None]) -> kernel.Table:
+def build_table(cells: "array[int]", report: Callable[[], None]) -> kernel.Table:
     """Return a hash table of `cells`."""
     size = len(cells) // 3
     table = kernel.Table(max(10, (2 * size).bit_length()))
     for first, last in pairwise([*range(0, size, COPY_SPAN), size]):
         kernel.merge(cells, first, last, table)
-        tell()
+        report()
     return table
 
 
-def grow_table(table: kernel.Table, runtime: SearchRuntime, tell: Callable[[], None]) -> kernel.Table:
+def grow_table(table: kernel.Table, runtime: SearchRuntime, report: Callable[[], None]) -> kernel.Table:
     """Return a copy of `table` of twice the size."""
     if CELL_SIZE << table.bits >= LARGE_TABLE:
         runtime.require_memory(3 * CELL_SIZE << table.bits, "a level of positions")
     larger = kernel.Table(table.bits + 1)
     for first, last in pairwise([*range(0, 1 << table.bits, COPY_SPAN), 1 << table.bits]):
         kernel.merge(table.cells, first, last, larger)
-        tell()
+        report()
     return larger
 
 
-def compact_table(table: kernel.Table, tell: Callable[[], None]) -> "array[int]":
+def compact_table(table: kernel.Table, report: Callable[[], None]) -> "array[int]":
     """Return the classes of `table` without gaps."""
     level = array("Q", bytes(CELL_SIZE * table.size))
     at = 0
     for first, last in pairwise([*range(0, 1 << table.bits, COPY_SPAN), 1 << table.bits]):
         at = kernel.compact(table.cells, first, last, level, at)
-        tell()
+        report()
     return level
 
 
-def encode_checkpoint(about: Mapping[str, Any], parts: list[bytes | memoryview]) -> list[bytes | memoryview]:
+def encode_checkpoint(header: Mapping[str, Any], parts: list[bytes | memoryview]) -> list[bytes | memoryview]:
     """Return the parts of a cache entry."""
-    words = json.dumps(about).encode()
+    words = json.dumps(header).encode()
     return [MAGIC, len(words).to_bytes(8, "little"), words, *parts]
 
 
@@ -197,10 +197,10 @@ def decode_checkpoint(data: memoryview | None) -> tuple[dict[str, Any], memoryvi
         return None
     length = int.from_bytes(data[8:16], "little")
     try:
-        about = json.loads(bytes(data[16 : 16 + length]))
+        header = json.loads(bytes(data[16 : 16 + length]))
     except ValueError:
         return None
-    return about, data[16 + length :]
+    return header, data[16 + length :]
 
 
 KEY_SIZE = 8  # bytes
@@ -220,27 +220,27 @@ class Layers(Frontier):
         self.layers = [array("Q", [field.start])]
         self.add_seen(self.layers[0], lambda: None)
 
-    def advance(self, runtime: SearchRuntime, tell: PartCallback) -> None:
+    def advance(self, runtime: SearchRuntime, report: PartCallback) -> None:
         """Compute the next layer."""
-        super().advance(runtime, tell)
+        super().advance(runtime, report)
         self.before = array("Q")
         keys = self.cells[::3]
         if KEY_SIZE << self.seen.bits >= LARGE_TABLE and self.seen.size + len(keys) > self.seen.most:
             runtime.require_memory(3 * KEY_SIZE << self.seen.bits, "all positions by their moves")
         self.layers.append(keys)
-        self.add_seen(keys, lambda: tell(1.0))
+        self.add_seen(keys, lambda: report(1.0))
 
-    def add_seen(self, keys: "array[int]", tell: Callable[[], None]) -> None:
+    def add_seen(self, keys: "array[int]", report: Callable[[], None]) -> None:
         """Add keys to the set of seen positions."""
         while self.seen.size + len(keys) > self.seen.most:
             larger = kernel.KeySet(self.seen.bits + 1)
             for first, last in pairwise([*range(0, len(self.seen.cells), COPY_SPAN), len(self.seen.cells)]):
                 kernel.add_keys(self.seen.cells, first, last, 1, larger)
-                tell()
+                report()
             self.seen = larger
         for first, last in pairwise([*range(0, len(keys), COPY_SPAN), len(keys)]):
             kernel.add_keys(keys, first, last, 1, self.seen)
-            tell()
+            report()
 
     def _expand(self, span: tuple[int, int]) -> SpanResult:
         bits = (8 * ITEM_SIZE).bit_length()
@@ -256,18 +256,18 @@ class Layers(Frontier):
 
     def save(self) -> tuple[list[bytes | memoryview], dict[str, Any]]:
         """Return the state of the frontier, then the layers."""
-        parts, about = super().save()
-        return [*parts, *(memoryview(keys).cast("B") for keys in self.layers)], about | {
+        parts, header = super().save()
+        return [*parts, *(memoryview(keys).cast("B") for keys in self.layers)], header | {
             "layers": [len(each) for each in self.layers]
         }
 
-    def load(self, data: memoryview, about: Mapping[str, Any], tell: Callable[[], None]) -> None:
+    def load(self, data: memoryview, header: Mapping[str, Any], report: Callable[[], None]) -> None:
         """Restore a saved state. After an exception of `tell`, the layers are incomplete."""
-        super().load(data, about, tell)
-        at, self.layers = sum(about["sizes"]), []
-        for size in about["layers"]:
+        super().load(data, header, report)
+        at, self.layers = sum(header["sizes"]), []
+        for size in header["layers"]:
             self.layers.append(array("Q", bytes(data[at : at + KEY_SIZE * size])))
-            self.add_seen(self.layers[-1], tell)
+            self.add_seen(self.layers[-1], report)
             at += KEY_SIZE * size
 
 
@@ -340,8 +340,8 @@ class MinMoveSearch:
 
     def _report(self, part: float) -> None:
         layers = self.layers
-        said = f"move {layers.level + 1}, trying {layers.most} moves: {layers.size:,} positions, {part:.0%}"
-        self.runtime.report_progress(None, said)
+        note = f"move {layers.level + 1}, trying {layers.most} moves: {layers.size:,} positions, {part:.0%}"
+        self.runtime.report_progress(None, note)
 
     # Enumerating the solutions
 
@@ -405,18 +405,20 @@ class MinMoveSearch:
     # Checkpoints
 
     def _save(self) -> str:
-        parts, about = self.layers.save()
-        words = about | {"most": self.layers.most, "spent": [self.classes_seen, self.tried]}
+        parts, header = self.layers.save()
+        words = header | {"most": self.layers.most, "spent": [self.classes_seen, self.tried]}
         lost = save_checkpoint(self.runtime.cache.save, self.name, encode_checkpoint(words, parts))
         self.saved = self.runtime.monotonic()
         return lost
 
-    def _load_layers(self, came: tuple[dict[str, Any], memoryview] | None, game: kernel.Game) -> Layers | None:
-        if came is None or len(came[1]) != sum(came[0]["sizes"]) + KEY_SIZE * sum(came[0]["layers"]):
+    def _load_layers(self, checkpoint: tuple[dict[str, Any], memoryview] | None, game: kernel.Game) -> Layers | None:
+        if checkpoint is None or len(checkpoint[1]) != sum(checkpoint[0]["sizes"]) + KEY_SIZE * sum(
+            checkpoint[0]["layers"]
+        ):
             return None
-        if len(came[1]) >= LARGE_TABLE:
-            self.runtime.require_memory(4 * len(came[1]), "the checkpoint")
-        layers = Layers(game, self.field, self.unjumpable, self.spare, came[0]["most"])
-        layers.load(came[1], came[0], lambda: self.runtime.report_progress(None, "loading the checkpoint"))
-        self.classes_seen, self.tried = came[0]["spent"]
+        if len(checkpoint[1]) >= LARGE_TABLE:
+            self.runtime.require_memory(4 * len(checkpoint[1]), "the checkpoint")
+        layers = Layers(game, self.field, self.unjumpable, self.spare, checkpoint[0]["most"])
+        layers.load(checkpoint[1], checkpoint[0], lambda: self.runtime.report_progress(None, "loading the checkpoint"))
+        self.classes_seen, self.tried = checkpoint[0]["spent"]
         return layers

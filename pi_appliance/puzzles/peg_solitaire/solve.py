@@ -153,8 +153,8 @@ BUDGET = 20_000_000 if COMPILED else 200_000  # positions, if solutions are list
 def solve(board: Board, mode: SolveMode, runtime: SearchRuntime) -> SolveResult:
     """Solve the board. Raises Interrupted, and Refused if memory is too small."""
     facts = {"kernel": kernel_mode(kernel)}
-    if why := find_parity_obstacle(board):
-        return SolveResult(count=0, proof=Proof.PARITY, reason=why, details=facts)
+    if reason := find_parity_obstacle(board):
+        return SolveResult(count=0, proof=Proof.PARITY, reason=reason, details=facts)
     search = _SolutionSearch(board, runtime)
     if mode is SolveMode.COUNT:
         return _count_solutions(search.field, runtime, float("inf"))
@@ -178,8 +178,8 @@ def _solve_all(search: "_SolutionSearch", runtime: SearchRuntime) -> SolveResult
         numbers = _count_solutions(search.field, runtime, BUDGET)
     except Refused as error:
         result = search.first()
-        why = f"not counted along with the solutions: {error}; count them separately"
-        facts = dict(result.details) | ({} if result.proof else {"count": why})
+        reason = f"not counted along with the solutions: {error}; count them separately"
+        facts = dict(result.details) | ({} if result.proof else {"count": reason})
         return replace(result, details=facts)
     if numbers.proof:
         return numbers
@@ -200,40 +200,45 @@ def _solve_fewest_moves(field: Bitboard, runtime: SearchRuntime) -> SolveResult:
 
 
 def _count_solutions(field: Bitboard, runtime: SearchRuntime, most: float) -> SolveResult:
-    came = SolutionCounter(field, runtime, most=most).run()
-    facts: dict[str, int | float | str] = {"kernel": kernel_mode(kernel), "positions": came.classes}
-    tables = list(_count_tables(came))
-    if came.all_positions:
+    counted = SolutionCounter(field, runtime, most=most).run()
+    facts: dict[str, int | float | str] = {"kernel": kernel_mode(kernel), "positions": counted.classes}
+    tables = list(_count_tables(counted))
+    if counted.all_positions:
         facts |= {
-            "positions": sum(row[1] for row in came.rows),
-            "positions_up_to_symmetry": came.classes,
-            "jumps_of_all_games": sum(row[2] for row in came.rows[1:]),
-            "games": came.games,
-            "fewest_pegs": came.fewest,
+            "positions": sum(row[1] for row in counted.rows),
+            "positions_up_to_symmetry": counted.classes,
+            "jumps_of_all_games": sum(row[2] for row in counted.rows[1:]),
+            "games": counted.games,
+            "fewest_pegs": counted.fewest,
         }
-    if came.count:
-        return SolveResult(nodes_searched=lambda: came.tried, count=came.count, details=facts, tables=tables)
-    looked = f"all positions were searched ({facts['positions']:,}): "
-    if not came.all_positions:
-        why = f"{looked}none leads to a single peg{f' at {field.board.goal}' if field.board.goal else ''}"
-    elif came.fewest > 1:
-        why = f"{looked}at best {came.fewest} pegs are left"
+    if counted.count:
+        return SolveResult(nodes_searched=lambda: counted.tried, count=counted.count, details=facts, tables=tables)
+    searched = f"all positions were searched ({facts['positions']:,}): "
+    if not counted.all_positions:
+        reason = f"{searched}none leads to a single peg{f' at {field.board.goal}' if field.board.goal else ''}"
+    elif counted.fewest > 1:
+        reason = f"{searched}at best {counted.fewest} pegs are left"
     else:
-        why = f"{looked}the last peg never stands at {field.board.goal}"
-    tried = lambda: came.tried  # noqa: E731 - as above
-    return SolveResult(nodes_searched=tried, count=0, proof=Proof.EXHAUSTION, reason=why, details=facts, tables=tables)
+        reason = f"{searched}the last peg never stands at {field.board.goal}"
+    tried = lambda: counted.tried  # noqa: E731 - as above
+    return SolveResult(
+        nodes_searched=tried, count=0, proof=Proof.EXHAUSTION, reason=reason, details=facts, tables=tables
+    )
 
 
-def _count_tables(came: CountResult) -> Iterator[Table]:
-    if came.all_positions:
+def _count_tables(counted: CountResult) -> Iterator[Table]:
+    if counted.all_positions:
         headers = ("jumps", "up to symmetry", "without symmetry", "ways")
-        yield Table("Reachable positions", headers, [(level, *row) for level, row in enumerate(came.rows)])
-    for title, rows in (("Positions visited", came.rows), ("Positions visited backwards from the end", came.back)):
-        if rows and not came.all_positions:
+        yield Table("Reachable positions", headers, [(level, *row) for level, row in enumerate(counted.rows)])
+    for title, rows in (
+        ("Positions visited", counted.rows),
+        ("Positions visited backwards from the end", counted.back),
+    ):
+        if rows and not counted.all_positions:
             needed = [(level, row[0], row[2]) for level, row in enumerate(rows)]
             yield Table(title, ("jumps", "up to symmetry", "ways"), needed)
-    if came.ends:
-        ends = [(" or ".join(map(str, holes)), number) for holes, number in came.ends.items()]
+    if counted.ends:
+        ends = [(" or ".join(map(str, holes)), number) for holes, number in counted.ends.items()]
         yield Table("Final hole", ("hole", "solutions"), ends)
 
 
@@ -244,15 +249,15 @@ class _SolutionSearch:
         self.spent = 0  # jumps tried by finished searches
 
     def first(self) -> SolveResult:
-        begun = self._depth_first(DEAD_END_LIMIT)
-        lines = begun.solutions(self.field.start)
+        search = self._depth_first(DEAD_END_LIMIT)
+        lines = search.solutions(self.field.start)
         try:
             first = next(lines, None)
         except SearchLimitReached:
-            self.spent += begun.nodes
+            self.spent += search.nodes
             return self._beam_then_depth_first()
-        begun.dead_end_limit = None
-        return self._make_result(begun, first, lines)
+        search.dead_end_limit = None
+        return self._make_result(search, first, lines)
 
     def _beam_then_depth_first(self) -> SolveResult:
         """Look for one solution by ever wider beams, then search depth-first from it, or through everything."""
@@ -280,8 +285,8 @@ class _SolutionSearch:
 
         if first is None:
             where = f" at {self.board.goal}" if self.board.goal else ""
-            why = f"all positions were searched: none has a single peg{where}"
-            return SolveResult(nodes_searched=tried, count=0, proof=Proof.EXHAUSTION, reason=why, details=facts)
+            reason = f"all positions were searched: none has a single peg{where}"
+            return SolveResult(nodes_searched=tried, count=0, proof=Proof.EXHAUSTION, reason=reason, details=facts)
         jumps = {move: self.field.jump(it) for move, it in self.moves.items()}
         lines = (tuple(jumps[move] for move in line) for line in chain([first], others))
         return SolveResult(solutions=lines, nodes_searched=tried, details=facts)

@@ -49,8 +49,8 @@ class Fault(NamedTuple):
     """A fault of a cube: the facelet where it shows, the problem, and the remedy."""
 
     facelet: int
-    wrong: str
-    right: str
+    message: str
+    hint: str
 
 
 class _Letter(NamedTuple):
@@ -115,23 +115,23 @@ def _read_stickers(text: str, side: int | None, file: str) -> Board:
     found_side = _SIDE_BY_STICKERS.get(len(letters))
     if found_side is None or side not in {None, found_side}:
         last = letters[-1]
-        wrong = f"there are {pluralize(len(letters), 'sticker')}"
-        right = f"a {side}x{side}x{side} has {6 * side * side}" if side else _STICKER_HELP
-        raise parse_error(file, last.line, last.column, wrong, right)
+        message = f"there are {pluralize(len(letters), 'sticker')}"
+        hint = f"a {side}x{side}x{side} has {6 * side * side}" if side else _STICKER_HELP
+        raise parse_error(file, last.line, last.column, message, hint)
     ordered = _order_net(letters, found_side) or letters
     facelets = "".join(face_of[letter.mark.upper()] for letter in ordered)
     names = {face: mark for mark, face in face_of.items()}
     if faults := find_faults(facelets, found_side, names):
         raise ConfigError(
-            Problem(file, ordered[at].line, ordered[at].column, wrong, right) for at, wrong, right in faults
+            Problem(file, ordered[at].line, ordered[at].column, message, hint) for at, message, hint in faults
         )
     return Board(found_side, facelets)
 
 
 def _letter_problem(letter: _Letter, face_of: Mapping[str, str], file: str) -> Problem:
-    wrong = f"{letter.mark!r} is not a {'colour' if face_of is _BY_COLOUR else 'face'}"
-    right = f"stickers are {' '.join(face_of)}; check that all are of one kind"
-    return Problem(file, letter.line, letter.column, wrong, right)
+    message = f"{letter.mark!r} is not a {'colour' if face_of is _BY_COLOUR else 'face'}"
+    hint = f"stickers are {' '.join(face_of)}; check that all are of one kind"
+    return Problem(file, letter.line, letter.column, message, hint)
 
 
 def _order_net(letters: Sequence[_Letter], side: int) -> list[_Letter] | None:
@@ -213,8 +213,8 @@ def _colour_count_faults(facelets: str, side: int, names: Mapping[str, str]) -> 
     for face in FACES:
         if counts[face] > area:
             at = [number for number, colour in enumerate(facelets) if colour == face][area]
-            wrong = f"there are {counts[face]} {names[face]}" + (f", but {too_few}" if too_few else "")
-            yield Fault(at, wrong, f"each of the six colours comes {area} times")
+            message = f"there are {counts[face]} {names[face]}" + (f", but {too_few}" if too_few else "")
+            yield Fault(at, message, f"each of the six colours comes {area} times")
 
 
 def _centre_faults(facelets: str, names: Mapping[str, str]) -> Iterator[Fault]:
@@ -223,8 +223,8 @@ def _centre_faults(facelets: str, names: Mapping[str, str]) -> Iterator[Fault]:
         at = 9 * number + CENTRE
         colour = facelets[at]
         if colour in seen:
-            wrong = f"the centre of {face} is {names[colour]}, as that of {seen[colour]} is"
-            yield Fault(at, wrong, "six centres have six colours: fill in the cube as you hold it")
+            message = f"the centre of {face} is {names[colour]}, as that of {seen[colour]} is"
+            yield Fault(at, message, "six centres have six colours: fill in the cube as you hold it")
         seen.setdefault(colour, face)
 
 
@@ -240,8 +240,8 @@ def _piece_faults(facelets: str, side: int, names: Mapping[str, str]) -> Iterato
             yield fault
         elif piece in seen:
             missing = _name_missing_piece(facelets, side, len(place), homes, names)
-            wrong = f"the {kind} {spoken} is twice: at {seen[piece]} and at {place}"
-            yield Fault(at[0], wrong, f"{missing} is missing")
+            message = f"the {kind} {spoken} is twice: at {seen[piece]} and at {place}"
+            yield Fault(at[0], message, f"{missing} is missing")
         seen.setdefault(piece, place)
 
 
@@ -252,8 +252,8 @@ def _check_piece(place: str, at: int, colours: str, spoken: str) -> Fault | None
     if not name:
         return Fault(at, f"the {kind} {place} is {spoken}: there is no such {kind}", f"look at the {kind} again")
     if kind == "corner" and colours not in name + name:
-        wrong = f"the corner {place} is {spoken}: its colours go round the wrong way"
-        return Fault(at, wrong, "two of its stickers are exchanged")
+        message = f"the corner {place} is {spoken}: its colours go round the wrong way"
+        return Fault(at, message, "two of its stickers are exchanged")
     return None
 
 
@@ -280,17 +280,17 @@ def _parity_faults(facelets: str, side: int) -> Iterator[Fault]:
     twist = sum(_corner_twist(piece) for piece in corners) % 3
     if twist:
         direction, opposite = _TWIST_NAMES[twist]
-        wrong = f"impossible: the corners together are twisted by a third {direction}"
-        right = f"twist one corner {opposite} by hand, or look at their stickers again"
-        yield Fault(first_facelet["URF"], wrong, right)
+        message = f"impossible: the corners together are twisted by a third {direction}"
+        hint = f"twist one corner {opposite} by hand, or look at their stickers again"
+        yield Fault(first_facelet["URF"], message, hint)
     flipped = sum(piece.colours not in EDGES for piece in edges)
     if flipped % 2:
-        wrong = f"impossible: {pluralize(flipped, 'edge')} flipped, and turning flips an even number"
-        yield Fault(first_facelet["UF"], wrong, "flip one edge by hand, or look at their stickers again")
+        message = f"impossible: {pluralize(flipped, 'edge')} flipped, and turning flips an even number"
+        yield Fault(first_facelet["UF"], message, "flip one edge by hand, or look at their stickers again")
     if side == 3 and _is_odd_placement(corners) != _is_odd_placement(edges):
-        wrong = "impossible: two pieces are exchanged (parity), and turning never exchanges just two"
-        right = "exchange two edges or two corners by hand, or look at their stickers again"
-        yield Fault(first_facelet["UF"], wrong, right)
+        message = "impossible: two pieces are exchanged (parity), and turning never exchanges just two"
+        hint = "exchange two edges or two corners by hand, or look at their stickers again"
+        yield Fault(first_facelet["UF"], message, hint)
 
 
 def _corner_twist(piece: PlacedPiece) -> int:

@@ -187,8 +187,8 @@ def _check_shape(rows: list[tuple[str, int, int]], file: str) -> Iterator[Proble
         if len(marks) > MAX_SIDE:
             yield Problem(file, line, column, f"this row has {len(marks)} squares", max_size)
         elif len(marks) != width:
-            wrong = f"this row has {pluralize(len(marks), 'square')}, and the first one {width}"
-            yield Problem(file, line, column, wrong, "all rows have the same length; draw empty squares as .")
+            message = f"this row has {pluralize(len(marks), 'square')}, and the first one {width}"
+            yield Problem(file, line, column, message, "all rows have the same length; draw empty squares as .")
         if at == MAX_SIDE:
             yield Problem(file, line, column, f"the board has {len(rows)} rows", max_size)
     if not set("".join(marks for marks, _, _ in rows)) - {EMPTY}:
@@ -197,7 +197,7 @@ def _check_shape(rows: list[tuple[str, int, int]], file: str) -> Iterator[Proble
 
 def parse_solution(board: Board, text: str, file: str) -> Solution:
     """Read a solution of `board` such as "Rc1xb1 Bd2xb1". Raises ConfigError with every problem."""
-    right = "write each capture as piece, square, x, square, such as Rc1xb1; a pawn has no letter"
+    hint = "write each capture as piece, square, x, square, such as Rc1xb1; a pawn has no letter"
     pieces: dict[Square, str] = dict(board.pieces)
     problems: list[Problem] = []
     captures: list[Capture] = []
@@ -205,12 +205,12 @@ def parse_solution(board: Board, text: str, file: str) -> Solution:
         match = _CAPTURE.fullmatch(word[0])
         place = file, text.count("\n", 0, word.start()) + 1, word.start() - text.rfind("\n", 0, word.start())
         if not match:
-            problems.append(Problem(*place, f"{word[0]!r} is not a valid capture", right))
+            problems.append(Problem(*place, f"{word[0]!r} is not a valid capture", hint))
             continue
         start, end = (Square("abcdefgh".index(match[at].lower()), int(match[at + 1]) - 1) for at in (2, 4))
         piece = _FIGURES.get(match[1], match[1]) or "P"
         if pieces.get(start, piece) != piece:
-            problems.append(Problem(*place, f"there is no {piece} on {start}, but {pieces[start]}", right))
+            problems.append(Problem(*place, f"there is no {piece} on {start}, but {pieces[start]}", hint))
         pieces[end] = pieces.pop(start, piece)
         captures.append(Capture(start, end))
     if problems:

@@ -66,8 +66,8 @@ def parse(text: str, file: str) -> Board:
             start = line
         size = _SIZE_BY_CELLS[len(found.grid)]
         if first is not None and first[0] != size:
-            right = f"the one in line {first[1]} is {first[0]}x{first[0]}: give each size its own file"
-            problems.append(Problem(file, start, 1, f"this grid is {size}x{size}", right))
+            hint = f"the one in line {first[1]} is {first[0]}x{first[0]}: give each size its own file"
+            problems.append(Problem(file, start, 1, f"this grid is {size}x{size}", hint))
         first = first or (size, start)
         problems += _check_symbols(found, size, file, line)
         grids.append(found.grid)
@@ -92,9 +92,9 @@ def parse_solution(board: Board, text: str, file: str) -> Solution:
         (at for at, symbol in enumerate(digits, 1) if symbol not in allowed), min(len(digits), cell_count) + 1
     )
     if len(digits) != cell_count or column <= cell_count:
-        wrong = f"this is not a solution of {cell_count} cells"
-        right = f"write {cell_count} symbols from 1 to {allowed[-1]}"
-        raise parse_error(file, 1, indent + column, wrong, right)
+        message = f"this is not a solution of {cell_count} cells"
+        hint = f"write {cell_count} symbols from 1 to {allowed[-1]}"
+        raise parse_error(file, 1, indent + column, message, hint)
     number = number.strip()
     if not number:
         for number_of_grid, grid in enumerate(board.grids, 1):
@@ -103,8 +103,8 @@ def parse_solution(board: Board, text: str, file: str) -> Solution:
         return Solution(1, digits)
     if number.isascii() and number.isdigit() and len(number) < 10 and 1 <= int(number) <= len(board.grids):
         return Solution(int(number), digits)
-    right = f"write the number of a grid after #, from 1 to {len(board.grids)}"
-    raise parse_error(file, 1, text.index("#") + 1, f"there is no grid {number[:20]!r}", right)
+    hint = f"write the number of a grid after #, from 1 to {len(board.grids)}"
+    raise parse_error(file, 1, text.index("#") + 1, f"there is no grid {number[:20]!r}", hint)
 
 
 parse_listing = listing_parser(parse, parse_solution)
@@ -174,8 +174,8 @@ def _read_row(
     if may_be_header and bad is not None and re.search("[,;]", row) and re.search("[a-z]{3}", row.casefold()):
         return []
     if size not in BOXES:
-        right = _GRID_HELP if size != 0 else "draw its cells, or remove it"
-        problems.append(Problem(file, line, read.columns[0] if read.columns else 1, _describe_width(read), right))
+        hint = _GRID_HELP if size != 0 else "draw its cells, or remove it"
+        problems.append(Problem(file, line, read.columns[0] if read.columns else 1, _describe_width(read), hint))
         return []
     if bad is not None:
         problems.append(_symbol_problem(read.cells[bad], size, file, line, read.columns[bad]))
@@ -237,11 +237,11 @@ def _describe_width(read: _DrawnRow) -> str:
 
 def _unfinished_problem(rows: list[_DrawnRow], file: str) -> Problem:
     missing = len(rows[0].cells) - len(rows)
-    wrong = f"the grid that begins here has {pluralize(len(rows), 'row')} of {len(rows[0].cells)} cells"
-    right = f"draw the {missing} that are missing" if missing > 1 else "draw the one that is missing"
-    return Problem(file, rows[0].line, rows[0].columns[0], wrong, right)
+    message = f"the grid that begins here has {pluralize(len(rows), 'row')} of {len(rows[0].cells)} cells"
+    hint = f"draw the {missing} that are missing" if missing > 1 else "draw the one that is missing"
+    return Problem(file, rows[0].line, rows[0].columns[0], message, hint)
 
 
 def _symbol_problem(symbol: str, size: int, file: str, line: int, column: int) -> Problem:
-    right = f"use 1 to {SYMBOLS[size - 1]}, and 0 . * or _ for an empty cell"
-    return Problem(file, line, column, f"{symbol!r} is not a symbol of a {size}x{size} grid", right)
+    hint = f"use 1 to {SYMBOLS[size - 1]}, and 0 . * or _ for an empty cell"
+    return Problem(file, line, column, f"{symbol!r} is not a symbol of a {size}x{size} grid", hint)
