@@ -61,7 +61,8 @@ def render_player(steps: Iterable[Step], name: str) -> Player:
     steps = iter(steps)
     shown_steps = list(islice(steps, MAX_STEPS))
     pictures = [_player_frame(step.svg) for step in shown_steps]
-    common = _count_common_parts(pictures)
+    columns = zip(*(picture.parts for picture in pictures), strict=False)
+    common = sum(1 for _ in takewhile(lambda parts: len(set(parts)) == 1, columns))  # parts that all begin with
     times = Counter(part for picture in pictures for part in set(picture.parts[common:]))
     shared = {part: f"{name}_{number:x}" for number, part in enumerate(p for p, n in times.items() if n > 1)}
     base = f'<g id="{name}-b">{"".join(pictures[0].parts[:common])}</g>'
@@ -92,10 +93,6 @@ def _player_frame(svg: str) -> _Picture:
         ElementTree.tostring(each, "unicode").strip() for each in root if each.tag not in ("style", "title", "desc")
     )
     return _Picture(root.get("viewBox", "0 0 100 100"), parts, styles)
-
-
-def _count_common_parts(pictures: Sequence[_Picture]) -> int:
-    return sum(1 for _ in takewhile(lambda same: len(set(same)) == 1, zip(*(p.parts for p in pictures), strict=False)))
 
 
 def _reuse_parts(name: str, picture: _Picture, common: int, shared: dict[str, str]) -> str:
@@ -187,7 +184,8 @@ class Page:
         ]
         if report.answer is not None:
             parts += [self._render_details(report)]
-            parts += [_render_picture(name, drawn) for name, drawn in report.answer.pictures.items()]
+            for name, drawn in report.answer.pictures.items():
+                parts.append(f'<h3>{escape(format_label(name))}</h3><div class="picture">{drawn}</div>')
             parts += map(_render_table, report.answer.tables)
         self._add_section(report.name, parts)
 
@@ -268,10 +266,6 @@ def _render_last_step(steps: Iterator[Step]) -> str:
     number, last = deque(enumerate(steps), maxlen=1).pop()  # one at a time to save memory
     note = f"The last of {pluralize(number, 'step')}. The page is too large to animate them."
     return f'<div class="picture">{last.svg}</div><p class="quiet">{note}</p>'
-
-
-def _render_picture(name: str, drawn: str) -> str:
-    return f'<h3>{escape(format_label(name))}</h3><div class="picture">{drawn}</div>'
 
 
 def _render_table(table: Table) -> str:

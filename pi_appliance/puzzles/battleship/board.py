@@ -206,7 +206,8 @@ def check(board: Board, line: Sequence[Ship]) -> Validation:
     if missing or extra:
         amount = "no more ships" if extra else "another ship"
         return Validation(f"the fleet has {amount} of {min(extra or missing)}")
-    return Validation(_check_contact(board, owners) or _check_hits(board, owners) or _check_sunk_ships(board, line))
+    lost = next((f"the sunk ship {ship} is missing" for ship in board.sunk_ships if ship not in line), "")
+    return Validation(_check_contact(board, owners) or _check_hits(board, owners) or lost)
 
 
 def _covered_squares(ship: Ship) -> list[Square]:
@@ -250,7 +251,3 @@ def _check_hits(board: Board, owners: dict[Square, Ship]) -> str:
             if mark in (HIT, SUNK) and (x, y) not in owners:
                 return f"{Square(x, y)} is hit, but no ship lies there"
     return ""
-
-
-def _check_sunk_ships(board: Board, line: Sequence[Ship]) -> str:
-    return next((f"the sunk ship {ship} is missing" for ship in board.sunk_ships if ship not in line), "")

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable, Iterator
 from math import sqrt
+from string import ascii_lowercase, ascii_uppercase
 
 from pi_appliance.errors import ConfigError, Problem
 from pi_appliance.puzzles import Step, Table, pluralize
@@ -64,13 +65,13 @@ def render(board: Board) -> str:
 
 def render_solution(board: Board, line: Solution) -> str:
     """Draw `line`: its notation, then the sea with a letter per ship and water as dots."""
-    letters = {square: _ship_letter(number) for number, ship in enumerate(line) for square in ship.squares}
+    letters = {
+        square: (ascii_uppercase + ascii_lowercase)[number]
+        for number, ship in enumerate(line)
+        for square in ship.squares
+    }
     rows = ("".join(letters.get(Square(x, y), MISS) for x in range(board.width)) for y in range(board.height))
     return notate(board, line) + "\n\n" + "".join(f"{row}\n" for row in rows)
-
-
-def _ship_letter(number: int) -> str:
-    return "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"[number]
 
 
 def notate(board: Board, line: Solution) -> str:  # noqa: ARG001 - ships have the same names on every board
@@ -104,7 +105,10 @@ def parse_solution(board: Board, text: str, file: str) -> Solution:
 
 def render_svg(board: Board) -> str:
     """Draw `board` as a self-contained SVG picture."""
-    return draw_board(board, (), _make_title(board))
+    marks = {"hit": HIT, "missed": MISS, "sunk": SUNK, "unknown": UNKNOWN}
+    numbers = {name: len(board.find_marks(mark)) for name, mark in marks.items()}
+    title = ", ".join(f"{number} {name}" for name, number in numbers.items() if number)
+    return draw_board(board, (), f"Battleship: {title}")
 
 
 def steps(board: Board, line: Solution) -> Iterator[Step]:
@@ -113,12 +117,6 @@ def steps(board: Board, line: Solution) -> Iterator[Step]:
     for number, ship in enumerate(line, 1):
         caption = f"{ship}, {pluralize(len(ship.squares), 'square')}"
         yield Step(caption, draw_board(board, line[:number], f"Battleship: {pluralize(number, 'ship')} placed"))
-
-
-def _make_title(board: Board) -> str:
-    marks = {"hit": HIT, "missed": MISS, "sunk": SUNK, "unknown": UNKNOWN}
-    numbers = {name: len(board.find_marks(mark)) for name, mark in marks.items()}
-    return "Battleship: " + ", ".join(f"{number} {name}" for name, number in numbers.items() if number)
 
 
 def draw_board(board: Board, fleet: Iterable[Ship], title: str) -> str:

@@ -70,7 +70,8 @@ def load_book(cache: Cache, start: Position = EMPTY_POSITION) -> Book:
     return Book(entries, complete - 1, plies)
 
 
-def _save_book(cache: Cache, start: Position, scores: Mapping[int, int], complete: int, plies: int) -> None:
+def save_book(cache: Cache, start: Position, scores: Mapping[int, int], complete: int, plies: int) -> None:
+    """Save a book for `load_book`."""
     head = array("Q", (_MAGIC, start.key, complete + 1, plies))
     entries = array("Q", sorted(key << 6 | score + 32 for key, score in scores.items()))
     cache.save(CACHE_NAME, (head.tobytes(), entries.tobytes()))
@@ -174,7 +175,7 @@ class _BookBuilder:
         return -self.scores[after.key] if after.discs < 42 else 0
 
     def save(self) -> None:
-        _save_book(self.runtime.cache, self.start, self.scores, self.complete, self.plies)
+        save_book(self.runtime.cache, self.start, self.scores, self.complete, self.plies)
         self.saved = self.runtime.monotonic()
 
     def describe_progress(self) -> str:

@@ -114,10 +114,6 @@ def square_of(bit: int) -> Square:
 _TABLE_BITS = ((14, 22), (42, 20))
 
 
-def _no_book(_key: int) -> int:
-    return kernel.UNKNOWN
-
-
 class Search:
     """A kernel search with its transposition table, for positions with at least `discs` discs.
 
@@ -125,7 +121,12 @@ class Search:
     """
 
     def __init__(
-        self, runtime: SearchRuntime, discs: int, note: str, book: Callable[[int], int] = _no_book, plies: int = -1
+        self,
+        runtime: SearchRuntime,
+        discs: int,
+        note: str,
+        book: Callable[[int], int] = lambda _: kernel.UNKNOWN,
+        plies: int = -1,
     ) -> None:
         bits = next(bits for most, bits in _TABLE_BITS if discs <= most)
         self.runtime, self.note = runtime, note

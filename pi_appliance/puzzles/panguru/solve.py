@@ -202,7 +202,8 @@ class ShortestPathSearch:
     def find_first(self) -> Solution:
         """Find one shortest solution. Raises Interrupted with the proven lower bound."""
         self.tables.unpack(self.packed.start)
-        saved_bound = self._load_bound()
+        saved = bytes(self.runtime.cache.load(self.checkpoint) or b"")
+        saved_bound = int(saved) if re.fullmatch(rb"[0-9]{1,3}", saved) else 0
         bound = max(self.tables.heuristic(), saved_bound)
         table_size = MAX_TABLE_SIZE if saved_bound else MIN_TABLE_SIZE
         while True:
@@ -225,10 +226,6 @@ class ShortestPathSearch:
 
     def _save_bound(self, bound: int) -> str:
         return save_checkpoint(self.runtime.cache.save, self.checkpoint, [str(bound).encode()])
-
-    def _load_bound(self) -> int:
-        saved = bytes(self.runtime.cache.load(self.checkpoint) or b"")
-        return int(saved) if re.fullmatch(rb"[0-9]{1,3}", saved) else 0
 
     def _run_round(self, ida_round: kernel.IdaRound) -> int:
         before = self.nodes_searched

@@ -192,18 +192,15 @@ class SolutionCounter:
         ends: dict[tuple[Hole, ...], int] = {}
         for hole in range(len(field.board.holes)):
             images = sorted({turn[hole] for turn in field.symmetries})
+            last = [move for move in field.moves if move.end in images and 1 << move.end & field.goals]
             ways = sum(
-                into * sum(end in images for end in self._last_jump_count_ends(orbit[0]))
+                into * sum(move.pair == orbit[0] for move in last)
                 for orbit, into in zip(orbits, self.into, strict=True)
             )
             together = [hole] if even else images
             if ways:
                 ends[tuple(field.board.holes[each] for each in together)] = ways * len(together) // len(images)
         return ends
-
-    def _last_jump_count_ends(self, pair: int) -> list[int]:
-        """Return the numbers of the holes where the last jump from the two pegs `pair` can end."""
-        return [move.end for move in self.field.moves if move.pair == pair and 1 << move.end & self.field.goals]
 
     def _count_ways_into(self, orbit: tuple[int, ...]) -> int:
         """Return the number of ways to all positions of `orbit` together."""

@@ -77,7 +77,9 @@ class Frontier:
         for (_, last), (cells, positions, tried, stuck) in zip(
             spans, self.map_spans(runtime, self._expand, spans), strict=True
         ):
-            self._absorb(cells, runtime, report)
+            while self.after.size + len(cells) // 3 > self.after.most:
+                self.after = grow_table(self.after, runtime, lambda: report(self.done / self.size))
+            self._merge(cells)
             self.positions += positions
             self.tried += tried
             self.stuck += stuck
@@ -124,11 +126,6 @@ class Frontier:
                     (table.stuck_high << 64) + table.stuck_low,
                 )
             bits += 1
-
-    def _absorb(self, cells: "array[int]", runtime: SearchRuntime, report: PartCallback) -> None:
-        while self.after.size + len(cells) // 3 > self.after.most:
-            self.after = grow_table(self.after, runtime, lambda: report(self.done / self.size))
-        self._merge(cells)
 
     def _merge(self, cells: "array[int]") -> None:
         kernel.merge(cells, 0, len(cells) // 3, self.after)
@@ -309,7 +306,7 @@ class MinMoveSearch:
             error.partial_result = _describe_bound(most)
             raise
         try:
-            while not self._is_solved():
+            while not any(True for _ in self._final_classes()):
                 if self.layers.level == self.layers.most or not self.layers.cells:
                     self._add_totals()
                     self.layers = Layers(game, field, self.unjumpable, self.spare, self.layers.most + 1)
@@ -330,9 +327,6 @@ class MinMoveSearch:
     def count(self) -> int:
         """Return the number of shortest solutions."""
         return sum(ways for _, ways in self._final_classes()) if self.field.start & (self.field.start - 1) else 1
-
-    def _is_solved(self) -> bool:
-        return any(True for _ in self._final_classes())
 
     def _final_classes(self) -> Iterator[tuple[int, int]]:
         """Yield the single-peg goal positions of the last layer with their number of ways."""

@@ -109,7 +109,13 @@ def _read_stickers(text: str, side: int | None, file: str) -> Board:
     ]
     marks = {letter.mark.upper() for letter in letters}
     face_of = _BY_COLOUR if marks & set("WYGO") and not marks & set("UFDL") else _BY_FACE
-    problems = [_letter_problem(letter, face_of, file) for letter in letters if letter.mark.upper() not in face_of]
+    kind = "colour" if face_of is _BY_COLOUR else "face"
+    hint = f"stickers are {' '.join(face_of)}; check that all are of one kind"
+    problems = [
+        Problem(file, letter.line, letter.column, f"{letter.mark!r} is not a {kind}", hint)
+        for letter in letters
+        if letter.mark.upper() not in face_of
+    ]
     if problems:
         raise ConfigError(problems)
     found_side = _SIDE_BY_STICKERS.get(len(letters))
@@ -126,12 +132,6 @@ def _read_stickers(text: str, side: int | None, file: str) -> Board:
             Problem(file, ordered[at].line, ordered[at].column, message, hint) for at, message, hint in faults
         )
     return Board(found_side, facelets)
-
-
-def _letter_problem(letter: _Letter, face_of: Mapping[str, str], file: str) -> Problem:
-    message = f"{letter.mark!r} is not a {'colour' if face_of is _BY_COLOUR else 'face'}"
-    hint = f"stickers are {' '.join(face_of)}; check that all are of one kind"
-    return Problem(file, letter.line, letter.column, message, hint)
 
 
 def _order_net(letters: Sequence[_Letter], side: int) -> list[_Letter] | None:

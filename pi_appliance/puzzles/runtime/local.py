@@ -96,7 +96,8 @@ def _cgroup_budgets(paths: SysPaths, advice: str) -> Iterator[MemoryBudget]:
         if limit == "max":
             continue
         # The kernel drops cached file pages when the memory is needed.
-        file_cache = int(_read_pairs(folder / "memory.stat").get("inactive_file", 0))
+        words = _read_words(folder / "memory.stat", "")
+        file_cache = int(dict(zip(words[::2], words[1::2], strict=False)).get("inactive_file", 0))
         used = max(0, int(_read_words(folder / "memory.current", "0")[0]) - file_cache)
         if folder.name.startswith("run-") and advice:
             yield MemoryBudget(int(limit), used, "the limit of the job", advice)
@@ -118,11 +119,6 @@ def _read_words(path: Path, default: str) -> list[str]:
     with contextlib.suppress(OSError):
         return path.read_text("ascii").split()
     return default.split()
-
-
-def _read_pairs(path: Path) -> dict[str, str]:
-    words = _read_words(path, "")
-    return dict(zip(words[::2], words[1::2], strict=False))
 
 
 def _read_table(path: Path) -> dict[str, int]:

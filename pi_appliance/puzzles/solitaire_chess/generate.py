@@ -57,7 +57,9 @@ class _BoardGenerator:
             start = bytearray(self.size)
             start[self.random.randrange(self.size)] = PIECES.index(last) + 1
             if position := self._add_pieces(bytes(start), 1, available):
-                return self._unpack_board(position)
+                marks = "".join(PIECES[piece - 1] if piece else EMPTY for piece in position)
+                width = len(self.template.rows[0])
+                return replace(self.template, rows=tuple(marks[at : at + width] for at in range(0, self.size, width)))
         return None
 
     def _add_pieces(self, position: bytes, pieces: int, available: list[str]) -> bytes | None:
@@ -98,8 +100,3 @@ class _BoardGenerator:
                 for at in range(self.starts[row], self.starts[row + 1]):
                     if position[self.ends[at]] == kind and not occupied & self.between[at]:
                         yield start, self.ends[at]
-
-    def _unpack_board(self, position: bytes) -> Board:
-        marks = "".join(PIECES[piece - 1] if piece else EMPTY for piece in position)
-        width = len(self.template.rows[0])
-        return replace(self.template, rows=tuple(marks[at : at + width] for at in range(0, len(marks), width)))

@@ -58,7 +58,9 @@ def solve_batch(board: Board, mode: SolveMode, runtime: SearchRuntime, chunk_siz
         count, tables = _count_all(board, mode, state, runtime), list(_build_tables(board, state, runtime))
     except Interrupted as interrupted:
         failure = save_checkpoint(_save_state, runtime.cache, name, state)
-        interrupted.partial_result = _summarize_progress(state, total) + failure
+        tally, done = Counter(state.counts), f"{len(state.counts):,} of {total:,} grids were searched"
+        found = f"{tally[1]:,} unique, {tally[2]:,} with several solutions, {tally[0]:,} with none"
+        interrupted.partial_result = f"{done}: {found}{failure}"
         raise
     runtime.cache.remove(name)
     tally = Counter(state.counts)
@@ -92,12 +94,6 @@ def _search_all(board: Board, state: BatchState, runtime: SearchRuntime, chunk_s
     search_hard_grids(board, state, runtime)
     seconds = runtime.monotonic() - started_at
     return {"grids_per_second": round((total - first) / seconds)} if seconds > 0 else {}
-
-
-def _summarize_progress(state: BatchState, total: int) -> str:
-    tally = Counter(state.counts)
-    done = f"{len(state.counts):,} of {total:,} grids were searched"
-    return f"{done}: {tally[1]:,} unique, {tally[2]:,} with several solutions, {tally[0]:,} with none"
 
 
 def _save_state(cache: Cache, name: str, state: BatchState) -> None:

@@ -177,7 +177,7 @@ def test_the_empty_board_is_answered_from_the_book() -> None:
     scores = {EMPTY_POSITION.key: 1}
     scores |= {Position(0, 1 << 7 * column).key: -score for column, score in enumerate(columns)}
     runtime = Cut(0, SerialRuntime())
-    book._save_book(runtime.cache, EMPTY_POSITION, scores, 1, 1)
+    book.save_book(runtime.cache, EMPTY_POSITION, scores, 1, 1)
     answer = connect_four.solve(connect_four.parse(connect_four.BOARDS["empty"], "empty"), SolveMode.FIRST, runtime)
     assert tuple(row[1] for row in answer.tables[0].rows) == columns
     assert answer.details["opening_book"] == "5 positions, complete up to 1 disc"
