@@ -189,7 +189,7 @@ def test_the_puzzles_are_listed_and_their_rules() -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "reported"),
     [
         (("generate", "peg-solitaire"), "does not generate boards"),
         (("precompute", "peg-solitaire"), "has no tables to build"),
@@ -236,7 +236,7 @@ def test_the_known_boards_are_listed_with_their_sizes() -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "reported"),
     [
         (("solve", "peg-solitare"), "no puzzle is called 'peg-solitare'; did you mean 'peg-solitaire'?"),
         (("boards", "chess"), "no puzzle is called 'chess'"),
@@ -265,7 +265,7 @@ def test_a_wrong_drawing_is_reported_with_line_and_column(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize(
-    ("name", "drawing", "told"),
+    ("name", "drawing", "reported"),
     [
         ("connect-four", "4444444", "board:1:7: "),
         ("connect-four", "H_Yellow", "board:1:1: "),

@@ -269,7 +269,7 @@ def test_a_configuration_names_boards_and_files_beside_it(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize(
-    ("more", "told"),
+    ("more", "reported"),
     [
         ("      boards: [crss]\n", "appliance.yaml:7:16: no board is called 'crss'; did you mean 'cross'?"),
         ("      boards: [cross, gone.txt]\n", "gone.txt:1:1: cannot be read: No such file or directory"),

@@ -25,7 +25,7 @@ from tests.puzzles.test_job import CutOff, peg, values
 
 
 @pytest.mark.parametrize(
-    ("why", "told"),
+    ("why", "reported"),
     [
         (Refused("a process of the search was killed"), "a process of the search was killed"),
         (MemoryError(), "it needs more memory than allowed; raise the limit or use fewer cores"),

@@ -87,7 +87,7 @@ def test_a_board_that_does_not_follow_from_the_one_before_is_a_wrong_solution(in
 
 
 @pytest.mark.parametrize(
-    ("instead", "told"),
+    ("instead", "reported"),
     [
         ("OOX\n  X\n O\n\nO", "8:1: this board has a different shape"),
         ("OOX\n  O\n\nO", "8:1: this board has a different shape"),  # a line left out
@@ -155,7 +155,7 @@ def test_reading_a_long_listing_shows_how_far_it_is() -> None:
 
 
 @pytest.mark.parametrize(
-    ("drawn", "told"),
+    ("drawn", "reported"),
     [
         ("X" * 16, "result.txt:4:16: the board is more than 15 holes wide"),
         ("X\n" * 16, "result.txt:19:1: the board is more than 15 rows high"),

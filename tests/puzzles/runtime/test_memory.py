@@ -78,7 +78,7 @@ def test_the_limit_of_the_job_is_reported_with_the_key_that_raises_it(box: Box) 
 
 
 @pytest.mark.parametrize(
-    ("raise_it", "told"),
+    ("raise_it", "reported"),
     [
         (RAISE, "the limit of the job leaves"),
         ("", r"a limit of this shell \(ulimit -d\) leaves .*; raise that limit to"),

@@ -195,8 +195,8 @@ def test_progress_within_a_call_is_discarded(tmp_path):
             assert list(runtime.executor.map(call, range(3))) == [3, 4, 5]
             runtime.report_progress(0.5, "after")
             runtime.report_progress(0.6, "too soon")
-            runtime.report_progress(1, "the end is always told")
-        assert reported == [(0.5, "after"), (1, "the end is always told")]
+            runtime.report_progress(1, "the end is always reported")
+        assert reported == [(0.5, "after"), (1, "the end is always reported")]
 
 
 def test_signal_handlers_are_restored(tmp_path):
