@@ -257,7 +257,7 @@ def test_an_interrupted_count_resumes(small: int) -> None:
             try:
                 found = counted(
                     board,
-                    InterruptedRuntime(runtime, random.randint(1 if small else 40, 9 if small else 250)),
+                    InterruptedRuntime(runtime, random.randint(1 if small else 20, 9 if small else 120)),
                     small=small,
                 )
                 break
