@@ -39,7 +39,7 @@ from pi_appliance.puzzles.rendering import (
     to_appliance_error,
 )
 from pi_appliance.puzzles.runtime import Interrupted, SearchRuntime, cache, local
-from pi_appliance.puzzles.runtime.cache import is_board_specific
+from pi_appliance.puzzles.runtime.cache import RecordingCache
 from pi_appliance.puzzles.runtime.local import Estimate
 from pi_appliance.storage.model import Picture, Result
 
@@ -203,6 +203,7 @@ class PuzzleBatch:
     boards: Mapping[str, Any]
     model: Any  # the board that generated ones are like
     report_set: ReportSet = field(init=False)
+    cache: RecordingCache = field(init=False)
     progress: WeightedProgress = field(init=False)
     start_time: float = field(init=False)  # monotonic seconds
     failure: ApplianceError | None = None
@@ -238,6 +239,7 @@ class PuzzleBatch:
     @contextlib.contextmanager
     def _open_runtime(self) -> Iterator[SearchRuntime]:
         with self.context.search_runtime(self.progress.report_part) as runtime:
+            runtime.cache = self.cache = RecordingCache(runtime.cache)
             self.progress.seconds, self.start_time = runtime.monotonic, runtime.monotonic()
             yield runtime
 
@@ -308,14 +310,13 @@ class PuzzleBatch:
         if len(self.boards) + self.options.generate + self.options.precompute > 1:
             file.write(f"{report.name}\n{'=' * len(report.name)}\n")
         self._write_picture(f"{report.name}.svg", self.puzzle.render_svg(report.board))
-        before = set(runtime.cache.names()) if report.generator_details else set()
+        self.cache.start_board()
         try:
             answer_board(self.puzzle, report, self.options.max_solutions, runtime, file.write)
         finally:
             page.add_board(report)
             if report.generator_details:  # the next run generates another board
-                for name in filter(is_board_specific, set(runtime.cache.names()) - before):
-                    runtime.cache.remove(name)
+                self.cache.remove_board_entries()
         for name, drawn in (report.answer.pictures if report.answer else {}).items():
             self._write_picture(f"{report.name}-{name}.svg", drawn)
 

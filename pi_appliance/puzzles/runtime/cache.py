@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import IO
 
 from pi_appliance.errors import Unavailable
+from pi_appliance.puzzles.runtime import Cache
 
 _SUFFIX, _DAMAGED = ".cache", ".damaged"
 _NAME = re.compile(r"[a-z0-9][a-z0-9.-]*(?:/[a-z0-9][a-z0-9.-]*)?")
@@ -95,6 +96,40 @@ class FileCache:
         if not _NAME.fullmatch(name):
             raise ValueError(f"{name!r} is not a valid name of a cache entry")
         return self._folder / f"{name}{_SUFFIX}"
+
+
+class RecordingCache:
+    """A `Cache` in front of another one that remembers which entries were saved."""
+
+    def __init__(self, cache: Cache) -> None:
+        self._cache = cache
+        self._saved: set[str] = set()
+
+    def load(self, name: str) -> memoryview | None:
+        """Return the content, or None."""
+        return self._cache.load(name)
+
+    def save(self, name: str, parts: Iterable[bytes | bytearray | memoryview]) -> None:
+        """Write the entry, or raise Unavailable."""
+        self._saved.add(name)
+        self._cache.save(name, parts)
+
+    def remove(self, name: str) -> None:
+        """Delete the entry."""
+        self._cache.remove(name)
+
+    def names(self) -> Iterable[str]:
+        """Return all names, sorted."""
+        return self._cache.names()
+
+    def start_board(self) -> None:
+        """Forget which entries were saved so far."""
+        self._saved.clear()
+
+    def remove_board_entries(self) -> None:
+        """Remove the entries saved since `start_board` that belong to one board."""
+        for name in filter(is_board_specific, self._saved):
+            self._cache.remove(name)
 
 
 @contextlib.contextmanager
