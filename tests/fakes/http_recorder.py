@@ -1,6 +1,6 @@
-"""An HTTP server on loopback that hears whatever is sent to it: ntfy, a webhook, healthchecks.
+"""An HTTP server on loopback that records all requests: it stands for ntfy, a webhook or healthchecks.
 
-Faults are put into `faults` and used up one a request: a status, or "hold" (it answers when `released` is set).
+Each request uses up one item of `faults`: a status, or "hold" (the answer waits until `released` is set).
 """
 
 import json
@@ -13,7 +13,7 @@ from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
-class Heard:
+class RecordedRequest:
     """One request."""
 
     path: str
@@ -27,11 +27,11 @@ class Heard:
 
 
 @dataclass
-class Ear:
-    """What was heard, and how it is answered."""
+class HttpRecorder:
+    """The recorded requests, and the faults to come."""
 
     port: int = 0
-    heard: list[Heard] = field(default_factory=list)
+    requests: list[RecordedRequest] = field(default_factory=list)
     faults: list[int | str] = field(default_factory=list)
     released: threading.Event = field(default_factory=threading.Event)
 
@@ -43,38 +43,38 @@ class Ear:
     @property
     def titles(self) -> list[str]:
         """Return the titles of the messages, as ntfy and webhooks get them."""
-        return [each.json["title"] for each in self.heard]
+        return [each.json["title"] for each in self.requests]
 
 
 @contextmanager
-def http_ear(port: int = 0) -> Iterator[Ear]:
+def http_recorder(port: int = 0) -> Iterator[HttpRecorder]:
     """Run the server for the block, on any port unless one is named."""
-    ear = Ear()
+    recorder = HttpRecorder()
 
     class Handler(_Handler):
-        state = ear
+        state = recorder
 
     server = ThreadingHTTPServer(("127.0.0.1", port), Handler)
     server.daemon_threads = True
-    ear.port = server.server_address[1]
+    recorder.port = server.server_address[1]
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()
     try:
-        yield ear
+        yield recorder
     finally:
-        ear.released.set()
+        recorder.released.set()
         server.shutdown()
         server.server_close()
         thread.join()
 
 
 class _Handler(BaseHTTPRequestHandler):
-    state: Ear
+    state: HttpRecorder
 
     def do_POST(self) -> None:
         body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
         fault = self.state.faults.pop(0) if self.state.faults else 200
-        self.state.heard.append(Heard(self.path, dict(self.headers), body))
+        self.state.requests.append(RecordedRequest(self.path, dict(self.headers), body))
         if fault == "hold":
             self.state.released.wait(30)
         try:
@@ -83,7 +83,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.end_headers()
             self.wfile.write(b"{}")
         except OSError:
-            pass  # whoever asked is gone
+            pass  # the client has gone
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the name is the base class's
         """Say nothing."""

@@ -1,4 +1,4 @@
-"""A USB stick out of a file: a loop device with ext4 on it, where this machine and this user can have one."""
+"""A USB drive made of a file: a loop device with ext4, if this machine and this user can create one."""
 
 import contextlib
 import os
@@ -15,7 +15,7 @@ LABEL = "My Stick"
 
 
 @dataclass
-class Stick:
+class UsbDrive:
     """A device, such as loop0, with the label and the files that it was made with."""
 
     device: str
@@ -23,18 +23,18 @@ class Stick:
 
 
 @contextlib.contextmanager
-def inserted(image: Path) -> Iterator[Stick]:
-    """Have the stick IMAGE as a device within the block."""
+def attached(image: Path) -> Iterator[UsbDrive]:
+    """Attach `image` as a device during the block."""
     said = subprocess.run(["losetup", "--find", "--show", image], capture_output=True, text=True, check=True)
     device = said.stdout.strip().removeprefix("/dev/")
     try:
-        yield Stick(device, image)
+        yield UsbDrive(device, image)
     finally:
         subprocess.run(["losetup", "--detach", f"/dev/{device}"], check=True)
 
 
-def made(image: Path, files: Path, label: str = LABEL, *options: str) -> Path:
-    """Write an image with what lies in the folder FILES."""
+def create_image(image: Path, files: Path, label: str = LABEL, *options: str) -> Path:
+    """Write an image with the files of the folder `files`."""
     with image.open("wb") as file:
         file.truncate(16 * 1024 * 1024)
     subprocess.run(["mkfs.ext4", "-q", "-L", label, "-d", files, *options, image], check=True)
@@ -50,8 +50,8 @@ def _can() -> bool:
         (folder / "files").mkdir()
         (folder / "at").mkdir()
         try:
-            with inserted(made(folder / "image", folder / "files")) as stick:
-                subprocess.run(["mount", "-o", "ro", f"/dev/{stick.device}", folder / "at"], check=True)
+            with attached(create_image(folder / "image", folder / "files")) as drive:
+                subprocess.run(["mount", "-o", "ro", f"/dev/{drive.device}", folder / "at"], check=True)
                 subprocess.run(["umount", folder / "at"], check=True)
         except (OSError, subprocess.CalledProcessError):
             return False

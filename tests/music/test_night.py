@@ -44,7 +44,7 @@ MUSIC = {f"{name}.wav": (name, "", "") for name in ("one", "two", "three")}
 
 
 @dataclass
-class Ear:
+class VolumeRecorder:
     """What is heard at MPD on a connection of its own: the time, the volume, and whether something plays."""
 
     port: int
@@ -86,11 +86,11 @@ class Ear:
 
 
 class Night(Installation):
-    """An installation with its MPD, an ear, and what is done at once."""
+    """An installation with its MPD, a recorder of its volume, and actions at once."""
 
-    def __init__(self, folder: Path, server: MpdServer, ear: Ear) -> None:
+    def __init__(self, folder: Path, server: MpdServer, recorder: VolumeRecorder) -> None:
         super().__init__(folder)
-        self.server, self.ear = server, ear
+        self.server, self.recorder = server, recorder
 
     def furnish(self, jobs: str = JOBS, play: str = "one.wav", rest: str = "") -> None:
         player = f"player: {{kind: mpd, with: {{address: '{self.server.address}', fallback-mpd: false}}}}"
@@ -126,7 +126,7 @@ class Night(Installation):
 
     @property
     def volume(self) -> int:
-        return self.ear.heard[-1][1]
+        return self.recorder.heard[-1][1]
 
     def status(self, form: str = "%state% %songpos% %length%") -> str:
         return self.server.mpc("status", form)
@@ -135,10 +135,10 @@ class Night(Installation):
 @pytest.fixture
 def night(tmp_path: Path) -> Iterator[Night]:
     with running_mpd(tmp_path / "mpd", music=MUSIC, rate=96_000) as server:
-        ear = Ear(server.port)
-        thread = threading.Thread(target=ear.listen, daemon=True)
+        recorder = VolumeRecorder(server.port)
+        thread = threading.Thread(target=recorder.listen, daemon=True)
         thread.start()
-        made = Night(tmp_path, server, ear)
+        made = Night(tmp_path, server, recorder)
         made.furnish()
         voice = chime.wav(chime.chime()[: chime.SAMPLE_RATE * 2])
         (tmp_path / "voice.wav").write_bytes(voice)
@@ -148,8 +148,8 @@ def night(tmp_path: Path) -> Iterator[Night]:
         try:
             yield made
         finally:
-            ear.over = True
-            with contextlib.suppress(subprocess.CalledProcessError):  # so that the ear wakes
+            recorder.over = True
+            with contextlib.suppress(subprocess.CalledProcessError):  # wakes the recorder
                 server.mpc("sendmessage", "any", "over")
 
 
@@ -177,14 +177,14 @@ def test_three_announcements_one_after_the_other_and_the_music_goes_on(night: Ni
     assert (night.folder / "said.text").read_text("utf-8") == "".join(odd)
     assert set(re.findall(r"(?m)^-.*", (night.folder / "said.args").read_text("utf-8"))) == {"-f", "-w"}
     assert night.status("%state% %songpos% %length% %repeat% %single% %volume%") == "playing 2 3 on off  45%"
-    assert max(night.ear.loud()) <= 50
+    assert max(night.recorder.loud()) <= 50
 
 
 def test_an_alarm_is_cut_off_again_and_again_and_never_jumps(night: Night) -> None:
     night.furnish(JOBS.replace("fade: 5s", "fade: 7s"))
     began = time.monotonic()
     with up(night) as daemon:
-        wait_until(lambda: night.ear.heard and night.volume == 20)  # the start volume
+        wait_until(lambda: night.recorder.heard and night.volume == 20)  # the start volume
         night.begin("wake")
         wait_until(lambda: 8 <= night.volume < 20 and night.status("%state%") == "playing")
         daemon.hears(signal.SIGTERM)
@@ -195,26 +195,26 @@ def test_an_alarm_is_cut_off_again_and_again_and_never_jumps(night: Night) -> No
         night.server.kill()
         night.server.start()
         wait_until(lambda: night.status("%state%") == "playing")
-        assert rises(night.ear.loud(began), 6), [(round(a - began, 1), v, p) for a, v, p in night.ear.heard]
+        assert rises(night.recorder.loud(began), 6), [(round(a - began, 1), v, p) for a, v, p in night.recorder.heard]
         wait_until(lambda: night.volume > 12)
         daemon.process.kill()
         os.kill(pid := night.pid("wake"), signal.SIGKILL)
         night.server.kill()
         wait_until(lambda: not is_running(pid))
-    assert max(night.ear.loud(began)) < 40
+    assert max(night.recorder.loud(began)) < 40
     night.server.start()
     again = time.monotonic()
     with up(night):
         assert night.ended("wake")["summary"] == "one.wav: the music continues"
         assert night.status() == "playing 1 1"
-    loud = night.ear.loud(again)
+    loud = night.recorder.loud(again)
     assert (loud[0] <= 20, loud[-1], rises(loud[2:], 12)) == (True, 40, True), loud
     assert [run["outcome"] for run in night.json("jobs", "history", "wake")] == ["succeeded", "abandoned", "stopped"]
 
 
 def test_of_two_alarms_at_the_same_minute_one_rings_and_a_sleep_that_fades_makes_room(night: Night) -> None:
     with up(night):
-        wait_until(lambda: night.ear.heard and night.volume == 20)
+        wait_until(lambda: night.recorder.heard and night.volume == 20)
         music(night)
         assert night.run("music", "sleep", "20s", "--fade", "19s").returncode == 0
         wait_until(lambda: night.volume < 42)
@@ -227,13 +227,13 @@ def test_of_two_alarms_at_the_same_minute_one_rings_and_a_sleep_that_fades_makes
     assert found[2]["summary"] == "asleep; an alarm rings now"
     assert night.volume == (40 if winner["job"] == "wake" else 30)
     assert night.status() == "playing 1 1"
-    risen = night.ear.loud(began)
+    risen = night.recorder.loud(began)
     assert rises(risen[risen.index(4) :], 14), risen
 
 
 def test_an_announcement_while_an_alarm_rises_is_heard_and_the_alarm_rises_on(night: Night) -> None:
     with up(night):
-        wait_until(lambda: night.ear.heard and night.volume == 20)
+        wait_until(lambda: night.recorder.heard and night.volume == 20)
         night.begin("wake")
         wait_until(lambda: night.volume in range(8, 20) and night.status("%state%") == "playing")
         night.begin("announce", text="breakfast", volume=30)
@@ -241,7 +241,7 @@ def test_an_announcement_while_an_alarm_rises_is_heard_and_the_alarm_rises_on(ni
         wake = night.ended("wake")
     assert (wake["summary"], wake["details"]["user_took_volume"]) == ("one.wav: the music continues", False)
     assert (night.volume, night.status()) == (40, "playing 1 1")
-    assert max(night.ear.loud()) == 40
+    assert max(night.recorder.loud()) == 40
 
 
 def test_a_radio_that_dies_in_the_fade_is_left_to_the_alarm(night: Night) -> None:
@@ -251,7 +251,7 @@ def test_a_radio_that_dies_in_the_fade_is_left_to_the_alarm(night: Night) -> Non
         rest = "stations: stations.yaml\nradio: {silence-timeout: 1s, fallback: [two.wav]}"
         night.furnish(play="one, one.wav", rest=rest)
         with up(night) as daemon:
-            wait_until(lambda: night.ear.heard and night.volume == 20)
+            wait_until(lambda: night.recorder.heard and night.volume == 20)
             night.begin("wake")
             wait_until(lambda: night.volume in range(8, 20) and night.status("%state%") == "playing")
             radio.gone = True
@@ -261,7 +261,7 @@ def test_a_radio_that_dies_in_the_fade_is_left_to_the_alarm(night: Night) -> Non
     assert wake["summary"].startswith("one.wav: the music continues")
     assert radio.listeners == 1
     assert night.server.mpc("playlist", "-f", "%file%") == "one.wav"
-    assert (night.volume, max(night.ear.loud())) == (40, 40)
+    assert (night.volume, max(night.recorder.loud())) == (40, 40)
 
 
 @contextlib.contextmanager

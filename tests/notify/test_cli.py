@@ -5,20 +5,20 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.fakes.http_recorder import Ear, http_ear
+from tests.fakes.http_recorder import HttpRecorder, http_recorder
 from tests.installation import ROOT
 
 JOB = "backup: {kind: command, with: {run: ['true']}}"
 
 
 @pytest.fixture
-def ear() -> Iterator[Ear]:
-    with http_ear() as listening:
+def recorder() -> Iterator[HttpRecorder]:
+    with http_recorder() as listening:
         yield listening
 
 
-def phone(ear: Ear, more: str = "notify: {on-failure: [phone]}") -> str:
-    return f"notifiers:\n  phone: {{kind: apprise, with: {{url: 'json://{ear.address}/${{HOOK}}'}}}}\n{more}"
+def phone(recorder: HttpRecorder, more: str = "notify: {on-failure: [phone]}") -> str:
+    return f"notifiers:\n  phone: {{kind: apprise, with: {{url: 'json://{recorder.address}/${{HOOK}}'}}}}\n{more}"
 
 
 HOOK = {"HOOK": "sesame"}
@@ -58,8 +58,8 @@ def test_the_recipes_in_the_docs_are_good(installation, recipe):
         ),
     ],
 )
-def test_a_wrong_name_or_ping_is_reported_at_its_place(installation, ear, rest, job, told):
-    installation.write(job, phone(ear, rest))
+def test_a_wrong_name_or_ping_is_reported_at_its_place(installation, recorder, rest, job, told):
+    installation.write(job, phone(recorder, rest))
     done = installation.run("config", "check", environment=HOOK)
     assert done.returncode == 2
     lines = installation.config.read_text("utf-8").splitlines()
@@ -87,8 +87,8 @@ def test_a_wrong_notifier_is_reported_without_its_address(installation, notifier
     assert "hush" not in done.stderr
 
 
-def test_a_missing_secret_is_a_warning_at_its_place(installation, ear):
-    installation.write(f"{JOB[:-1]}, healthchecks-url: 'https://hc-ping.com/${{HC}}'}}", phone(ear))
+def test_a_missing_secret_is_a_warning_at_its_place(installation, recorder):
+    installation.write(f"{JOB[:-1]}, healthchecks-url: 'https://hc-ping.com/${{HC}}'}}", phone(recorder))
     done = installation.run("config", "check")
     assert done.returncode == 0
     assert "no HOOK among the secrets; put it into secrets.env (warning)" in done.stderr
@@ -96,10 +96,10 @@ def test_a_missing_secret_is_a_warning_at_its_place(installation, ear):
     assert installation.run("config", "check", environment={**HOOK, "HC": "1"}).stderr == ""
 
 
-def test_the_list_shows_the_use_of_each_notifier_but_no_address(installation, ear):
+def test_the_list_shows_the_use_of_each_notifier_but_no_address(installation, recorder):
     installation.write(
         f"{JOB[:-1]}, notify: {{on-failure: [mailer]}}}}",
-        phone(ear).replace("notifiers:", "notifiers:\n  mailer: {kind: command, with: {run: [mail, me]}}"),
+        phone(recorder).replace("notifiers:", "notifiers:\n  mailer: {kind: command, with: {run: [mail, me]}}"),
     )
     told = installation.run("notifiers", "list").stdout
     assert told.splitlines()[1].split() == ["mailer", "command", "mail", "…", "backup"]
@@ -108,14 +108,14 @@ def test_the_list_shows_the_use_of_each_notifier_but_no_address(installation, ea
     assert installation.run("notifiers", "list").stdout == "no notifiers are configured; see docs/notifications.md\n"
 
 
-def test_a_test_reports_the_result(installation, ear):
-    installation.write(JOB, phone(ear))
+def test_a_test_reports_the_result(installation, recorder):
+    installation.write(JOB, phone(recorder))
     done = installation.run("notifiers", "test", environment=HOOK)
     assert (done.returncode, done.stdout) == (0, "phone: sent\n")
-    assert ear.heard[0].path == "/sesame"
-    assert ear.heard[0].json["title"].startswith("a test from ")
+    assert recorder.requests[0].path == "/sesame"
+    assert recorder.requests[0].json["title"].startswith("a test from ")
 
-    ear.faults.append(403)
+    recorder.faults.append(403)
     done = installation.run("notifiers", "test", "phone", environment=HOOK)
     assert done.returncode == 1
     assert done.stderr == "phone: not sent: the service answered 403: not allowed with this user or token\n"
@@ -125,20 +125,20 @@ def test_a_test_reports_the_result(installation, ear):
     assert (done.returncode, done.stderr) == (2, "pi-appliance: no notifier is called 'fone'; did you mean 'phone'?\n")
 
 
-def test_a_text_is_sent_to_the_notifiers_of_the_file_or_the_option(installation, ear):
-    installation.write(JOB, phone(ear))
+def test_a_text_is_sent_to_the_notifiers_of_the_file_or_the_option(installation, recorder):
+    installation.write(JOB, phone(recorder))
     assert installation.run("notifiers", "send", "hello", "--to", "phone", environment=HOOK).stdout == "phone: sent\n"
     assert installation.run("notifiers", "send", "hello again", environment=HOOK).returncode == 0
-    assert ear.titles == ["hello", "hello again"]
-    installation.write(JOB, phone(ear, ""))
+    assert recorder.titles == ["hello", "hello again"]
+    installation.write(JOB, phone(recorder, ""))
     done = installation.run("notifiers", "send", "hello", environment=HOOK)
     assert (done.returncode, done.stderr.partition(";")[0]) == (1, "pi-appliance: no notifier is named")
 
 
 def test_a_text_that_cannot_be_sent_is_sent_by_the_next_run(installation):
-    with http_ear() as ear:
-        port = ear.port
-    installation.write(JOB, phone(ear))
+    with http_recorder() as recorder:
+        port = recorder.port
+    installation.write(JOB, phone(recorder))
     installation.run("jobs", "list")
     done = installation.run("notifiers", "send", "it fell over", environment=HOOK)
     assert done.returncode == 0
@@ -147,22 +147,22 @@ def test_a_text_that_cannot_be_sent_is_sent_by_the_next_run(installation):
         "phone: it will be sent later; see: pi-appliance notifiers list",
     ]
     assert "it fell over" in installation.run("notifiers", "list").stdout
-    with http_ear(port) as ear:
+    with http_recorder(port) as recorder:
         installation.run("jobs", "run", "backup", environment=HOOK)
-        assert ear.titles == ["it fell over"]
+        assert recorder.titles == ["it fell over"]
 
 
-def test_a_text_is_sent_when_other_parts_of_the_file_are_wrong(installation, ear):
-    installation.write("backup: {kind: nonsense}", phone(ear) + "\ncolour: red")
+def test_a_text_is_sent_when_other_parts_of_the_file_are_wrong(installation, recorder):
+    installation.write("backup: {kind: nonsense}", phone(recorder) + "\ncolour: red")
     assert installation.run("config", "check").returncode == 2
     assert installation.run("notifiers", "send", "the file is wrong", environment=HOOK).stdout == "phone: sent\n"
-    assert ear.titles == ["the file is wrong"]
+    assert recorder.titles == ["the file is wrong"]
 
 
 def test_without_a_state_folder_nothing_is_stored(installation):
-    with http_ear() as ear:
+    with http_recorder() as recorder:
         pass
-    installation.write(JOB, phone(ear))
+    installation.write(JOB, phone(recorder))
     done = installation.run("notifiers", "send", "it fell over", environment=HOOK)
     assert done.returncode == 75
     assert done.stderr.splitlines()[-1].startswith("pi-appliance: the message cannot be stored")

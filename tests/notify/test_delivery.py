@@ -13,7 +13,7 @@ from pi_appliance.notify.worker import DeliveryBatch, load_notifiers
 from pi_appliance.storage.history import Store
 from pi_appliance.storage.model import Outcome, Trigger
 from pi_appliance.storage.queues import Outbox
-from tests.fakes.http_recorder import Ear, http_ear
+from tests.fakes.http_recorder import HttpRecorder, http_recorder
 from tests.installation import Installation
 
 NOON = datetime(2026, 5, 1, 12, tzinfo=UTC)
@@ -22,15 +22,15 @@ SECRET = bytes(32)
 
 
 class Post:
-    """A store, an ear, and a clock that the test sets."""
+    """A store, an HTTP recorder, and a clock that the test sets."""
 
-    def __init__(self, installation: Installation, ear: Ear, *, pings: bool = False) -> None:
+    def __init__(self, installation: Installation, recorder: HttpRecorder, *, pings: bool = False) -> None:
         jobs = "".join(
-            f"j{n}: {{kind: command, healthchecks-url: 'http://{ear.address}/{n}', with: {{run: [x]}}}}\n"
+            f"j{n}: {{kind: command, healthchecks-url: 'http://{recorder.address}/{n}', with: {{run: [x]}}}}\n"
             for n in range(5)
         )
         installation.write(
-            jobs if pings else "", f"notifiers:\n  phone: {{kind: apprise, with: {{url: 'json://{ear.address}'}}}}"
+            jobs if pings else "", f"notifiers:\n  phone: {{kind: apprise, with: {{url: 'json://{recorder.address}'}}}}"
         )
         installation.state.mkdir()
         self.to, self.store, self.now = (
@@ -60,59 +60,59 @@ class Post:
 
 
 @pytest.fixture
-def ear() -> Iterator[Ear]:
-    with http_ear() as listening:
+def recorder() -> Iterator[HttpRecorder]:
+    with http_recorder() as listening:
         yield listening
 
 
 @pytest.fixture
-def post(installation: Installation, ear: Ear) -> Iterator[Post]:
-    made = Post(installation, ear)
+def post(installation: Installation, recorder: HttpRecorder) -> Iterator[Post]:
+    made = Post(installation, recorder)
     yield made
     made.store.close()
 
 
-def test_two_hundred_jobs_that_fail_at_once_are_one_message(post, ear):
+def test_two_hundred_jobs_that_fail_at_once_are_one_message(post, recorder):
     for number in range(200):
         post.end(f"job-{number}", Outcome.FAILED)
     post.round()
-    assert ear.titles == ["200 failures on pi"]
-    assert "- job-0 failed (run 1): so it is\n" in ear.heard[0].json["message"]
+    assert recorder.titles == ["200 failures on pi"]
+    assert "- job-0 failed (run 1): so it is\n" in recorder.requests[0].json["message"]
     assert post.outbox.waiting() == []
 
 
-def test_two_hundred_jobs_that_fail_one_by_one_are_a_handful_of_messages_and_none_is_lost(post, ear):
+def test_two_hundred_jobs_that_fail_one_by_one_are_a_handful_of_messages_and_none_is_lost(post, recorder):
     for number in range(200):
         post.end(f"job-{number}", Outcome.FAILED)
         post.round()
         post.now += timedelta(seconds=1)
-    assert len(ear.heard) == 5
+    assert len(recorder.requests) == 5
     assert not post.outbox.is_due(post.now), "the others have their time, so nobody looks at them in vain"
     post.rounds(timedelta(minutes=10))
-    assert ear.titles[5:] == ["195 failures on pi"]
+    assert recorder.titles[5:] == ["195 failures on pi"]
     post.rounds(timedelta(hours=1))
-    assert len(ear.heard) == 6
+    assert len(recorder.requests) == 6
 
 
-def test_own_words_are_never_among_the_many(post, ear):
+def test_own_words_are_never_among_the_many(post, recorder):
     for number in range(7):
         post.end(f"job-{number}", Outcome.FAILED)
     post.outbox.put("phone", Message(title="it fell over", body="so it is"), now=NOON)
     post.round()
-    assert ear.titles == ["it fell over", "7 failures on pi"]
+    assert recorder.titles == ["it fell over", "7 failures on pi"]
 
 
-def test_an_outage_is_waited_out_in_ever_longer_steps(post, ear):
+def test_an_outage_is_waited_out_in_ever_longer_steps(post, recorder):
     post.end("a", Outcome.FAILED)
-    ear.faults += [503] * 9
+    recorder.faults += [503] * 9
     post.rounds(timedelta(hours=12))
-    assert ear.titles == ["a failed on pi"] * 10
+    assert recorder.titles == ["a failed on pi"] * 10
     assert post.outbox.waiting() == []
 
 
-def test_what_nobody_takes_is_given_up_after_days(post, ear, caplog):
+def test_what_nobody_takes_is_given_up_after_days(post, recorder, caplog):
     post.end("a", Outcome.FAILED)
-    ear.faults += [404] * 99
+    recorder.faults += [404] * 99
     post.rounds(timedelta(days=2, hours=23))
     assert len(post.outbox.waiting()) == 1
     post.rounds(timedelta(hours=8))
@@ -120,28 +120,28 @@ def test_what_nobody_takes_is_given_up_after_days(post, ear, caplog):
     assert caplog.messages == [
         "notifier phone: 1 given up after 3d: the service answered 404: nothing of that name is there"
     ]
-    assert 15 <= len(ear.heard) <= 30
+    assert 15 <= len(recorder.requests) <= 30
 
 
-def test_a_letter_that_looks_old_because_the_clock_was_wrong_is_not_given_up_at_its_first_try(post, ear):
+def test_a_letter_that_looks_old_because_the_clock_was_wrong_is_not_given_up_at_its_first_try(post, recorder):
     post.now = datetime(1970, 1, 1, tzinfo=UTC)
     post.end("a", Outcome.FAILED)
     post.now = NOON
-    ear.faults.append(503)
+    recorder.faults.append(503)
     post.round()
     post.rounds(timedelta(minutes=2))
-    assert len(ear.heard) == 2
+    assert len(recorder.requests) == 2
     assert post.outbox.waiting() == []
 
 
-def test_one_that_cannot_be_reached_does_not_hold_up_the_others(post, ear):
+def test_one_that_cannot_be_reached_does_not_hold_up_the_others(post, recorder):
     part = post.to.notifiers["phone"]
     away = dataclasses.replace(part, options=dataclasses.replace(part.options, url="json://127.0.0.1:9"))
     post.to = dataclasses.replace(post.to, notifiers={"away": away, "phone": part})
     for job in "abc":
         post.end(job, Outcome.FAILED, NotifyTargets(on_failure=["away", "phone"]))
     post.round()
-    assert len(ear.heard) == 3
+    assert len(recorder.requests) == 3
     assert {(letter.notifier, letter.attempts) for letter in post.outbox.waiting()} == {("away", 1)}
 
 
@@ -161,30 +161,30 @@ def test_while_the_file_is_wrong_nothing_is_dropped(post):
     assert not post.outbox.is_due(post.now)
 
 
-def test_when_there_is_no_time_left_the_rest_stays_due(post, ear):
+def test_when_there_is_no_time_left_the_rest_stays_due(post, recorder):
     for job in "abc":
         post.end(job, Outcome.FAILED)
     ticks = iter(range(9))
     post.round(until=2, monotonic=lambda: next(ticks))
-    assert ear.titles == ["a failed on pi", "b failed on pi"]
+    assert recorder.titles == ["a failed on pi", "b failed on pi"]
     assert [letter.attempts for letter in post.outbox.due(post.now)] == [0]
 
 
-def test_where_nothing_can_be_noted_nothing_is_sent(post, ear):
+def test_where_nothing_can_be_noted_nothing_is_sent(post, recorder):
     post.end("a", Outcome.FAILED)
     post.store._db.execute("PRAGMA query_only = 1")
     with pytest.raises(Unavailable):
         post.round()
-    assert ear.heard == []
+    assert recorder.requests == []
 
 
-def test_a_refused_ping_is_its_own_trouble_and_a_host_that_is_away_that_of_all_its_pings(installation, ear):
-    post = Post(installation, ear, pings=True)
+def test_a_refused_ping_is_its_own_trouble_and_a_host_that_is_away_that_of_all_its_pings(installation, recorder):
+    post = Post(installation, recorder, pings=True)
     for number in range(5):
         post.end(f"j{number}", Outcome.SUCCEEDED, NotifyTargets(ping=True))
-    ear.faults += [200, 404, 503]
+    recorder.faults += [200, 404, 503]
     post.round()
-    assert [each.path.partition("?")[0] for each in ear.heard] == ["/0", "/1", "/2"]
+    assert [each.path.partition("?")[0] for each in recorder.requests] == ["/0", "/1", "/2"]
     assert [(letter.job, letter.last_error) for letter in post.outbox.waiting()] == [
         ("j1", "the service answered 404"),
         *((f"j{number}", "the service answered 503") for number in (2, 3, 4)),

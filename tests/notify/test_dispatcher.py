@@ -17,22 +17,22 @@ from pi_appliance.notify.worker import OutboxDispatcher
 from pi_appliance.scheduling.appliance import Appliance
 from pi_appliance.storage.model import Outcome, Trigger
 from pi_appliance.storage.queues import Outbox
-from tests.fakes.http_recorder import Ear, http_ear
+from tests.fakes.http_recorder import HttpRecorder, http_recorder
 from tests.installation import Installation, wait_until
 
 
 @pytest.fixture
-def ear() -> Iterator[Ear]:
-    with http_ear() as listening:
+def recorder() -> Iterator[HttpRecorder]:
+    with http_recorder() as listening:
         yield listening
 
 
 @pytest.fixture
-def appliance(installation: Installation, ear: Ear) -> Iterator[Appliance]:
+def appliance(installation: Installation, recorder: HttpRecorder) -> Iterator[Appliance]:
     """Return an appliance in which a job has just begun to fail."""
     installation.write(
         "a: {kind: command, with: {run: [x]}}",
-        f"notifiers:\n  phone: {{kind: apprise, with: {{url: 'json://{ear.address}?rto=60'}}}}",
+        f"notifiers:\n  phone: {{kind: apprise, with: {{url: 'json://{recorder.address}?rto=60'}}}}",
     )
     with Appliance.open(installation.config) as opened:
         now = datetime.now(UTC)
@@ -67,46 +67,46 @@ def as_if_a_minute_had_passed(installation: Installation) -> None:
         db.commit()
 
 
-def test_killed_between_sending_and_noting_it_sends_once_more_and_then_never_again(installation, appliance, ear):
-    ear.faults.append("hold")
+def test_killed_between_sending_and_noting_it_sends_once_more_and_then_never_again(installation, appliance, recorder):
+    recorder.faults.append("hold")
     with start(installation) as first:
-        wait_until(lambda: ear.heard)
+        wait_until(lambda: recorder.requests)
         first.kill()
-    ear.released.set()
+    recorder.released.set()
     (letter,) = Outbox(appliance.store).waiting()
     assert (letter.attempts, letter.last_error) == (1, "it was cut off while it was sent")
     with start(installation) as second:
         assert second.wait(30) == 0
-    assert len(ear.heard) == 1, "not at once"
+    assert len(recorder.requests) == 1, "not at once"
     for _ in range(3):
         as_if_a_minute_had_passed(installation)
         with start(installation) as again:
             assert again.wait(30) == 0
-    assert [each.json["title"].split()[0] for each in ear.heard] == ["a", "a"]
-    assert all("Run 1," in each.json["message"] for each in ear.heard), "so that a double is known"
+    assert [each.json["title"].split()[0] for each in recorder.requests] == ["a", "a"]
+    assert all("Run 1," in each.json["message"] for each in recorder.requests), "so that a double is known"
 
 
-def test_of_many_at_once_one_sends(installation, appliance, ear):
+def test_of_many_at_once_one_sends(installation, appliance, recorder):
     dispatchers = [start(installation) for _ in range(4)]
     assert [each.communicate(timeout=60)[1] for each in dispatchers] == [""] * 4
-    assert len(ear.heard) == 1
+    assert len(recorder.requests) == 1
 
 
-def test_one_that_came_while_another_was_at_it_is_not_forgotten(installation, appliance, ear):
-    ear.faults.append("hold")
+def test_one_that_came_while_another_was_at_it_is_not_forgotten(installation, appliance, recorder):
+    recorder.faults.append("hold")
     with start(installation) as first:
-        wait_until(lambda: ear.heard)
+        wait_until(lambda: recorder.requests)
         Outbox(appliance.store).put("phone", Message(title="meanwhile", body=""), now=datetime.now(UTC))
         with start(installation) as second:
             assert second.wait(30) == 0
-        assert len(ear.heard) == 1, "it was left to the first"
-        ear.released.set()
+        assert len(recorder.requests) == 1, "it was left to the first"
+        recorder.released.set()
         assert first.wait(30) == 0
-    assert ear.titles[1:] == ["meanwhile"]
+    assert recorder.titles[1:] == ["meanwhile"]
 
 
-def test_it_dies_with_whoever_started_it(installation, appliance, ear):
-    ear.faults.append("hold")
+def test_it_dies_with_whoever_started_it(installation, appliance, recorder):
+    recorder.faults.append("hold")
     code = (
         "import os, subprocess, sys\n"
         "words = [sys.executable, '-m', 'pi_appliance.notify.worker', str(os.getpid()), *sys.argv[1:]]\n"
@@ -118,7 +118,7 @@ def test_it_dies_with_whoever_started_it(installation, appliance, ear):
     with subprocess.Popen(words, env=installation.environment(), stdout=subprocess.PIPE, text=True) as parent:
         assert parent.stdout is not None
         dispatcher = os.pidfd_open(int(parent.stdout.readline()))
-        wait_until(lambda: ear.heard)
+        wait_until(lambda: recorder.requests)
         parent.kill()
     assert ended(dispatcher)
 
@@ -133,13 +133,13 @@ def ended(process: int) -> bool:
         os.close(process)
 
 
-def test_secrets_that_cannot_be_read_are_told_where_the_letter_waits(installation, appliance, ear):
+def test_secrets_that_cannot_be_read_are_told_where_the_letter_waits(installation, appliance, recorder):
     secrets = installation.folder / "secrets.env"
     secrets.write_text("HOOK=hush", "ascii")
     secrets.chmod(0o644)
     with start(installation) as dispatcher:
         assert dispatcher.wait(30) == 0
-    assert ear.heard == []
+    assert recorder.requests == []
     (letter,) = Outbox(appliance.store).waiting()
     assert "can be read by others" in letter.last_error
 
@@ -163,19 +163,19 @@ class Looking:
             await asyncio.wait([self.dispatcher._worker])
 
 
-def test_the_daemon_sends_what_is_due_and_rests_between(installation, appliance, ear, monkeypatch):
+def test_the_daemon_sends_what_is_due_and_rests_between(installation, appliance, recorder, monkeypatch):
     monkeypatch.setenv("PYTHONPATH", installation.environment()["PYTHONPATH"])
 
     async def scene() -> None:
         looking = Looking(appliance)
         await looking.until_it_rests()
-        assert len(ear.heard) == 1
+        assert len(recorder.requests) == 1
         looking.outbox.put("phone", Message(title="again", body=""), now=datetime.now(UTC))
         await looking.until_it_rests()
-        assert len(ear.heard) == 1
+        assert len(recorder.requests) == 1
         looking.seconds = 61
         await looking.until_it_rests()
-        assert ear.titles[1:] == ["again"]
+        assert recorder.titles[1:] == ["again"]
         looking.seconds = 200
         await looking.dispatcher.check()
         assert looking.dispatcher._worker is None, "nothing is due, so nothing is started"
@@ -183,14 +183,14 @@ def test_the_daemon_sends_what_is_due_and_rests_between(installation, appliance,
     asyncio.run(scene())
 
 
-def test_the_daemon_ends_it_when_it_stops(installation, appliance, ear, monkeypatch):
+def test_the_daemon_ends_it_when_it_stops(installation, appliance, recorder, monkeypatch):
     monkeypatch.setenv("PYTHONPATH", installation.environment()["PYTHONPATH"])
-    ear.faults.append("hold")
+    recorder.faults.append("hold")
 
     async def scene() -> None:
         looking = Looking(appliance)
         await looking.dispatcher.check()
-        while not ear.heard:
+        while not recorder.requests:
             await asyncio.sleep(0.02)
         await asyncio.wait_for(looking.dispatcher.stop(), 10)
         assert [letter.attempts for letter in looking.outbox.waiting()] == [1]

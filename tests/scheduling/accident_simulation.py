@@ -1,4 +1,4 @@
-"""A Pi and its daemon through power cuts and a clock that jumps, and what must be true of its slots afterwards."""
+"""A simulation of the daemon through power cuts and clock steps, and the checks of its slots afterwards."""
 
 import asyncio
 from collections import Counter
@@ -23,11 +23,11 @@ LONG = 1500.0  # seconds that a job called long… takes
 
 
 class _Over(Exception):
-    """So much of life was wanted, and no more."""
+    """The time to simulate is over."""
 
 
-class Life:
-    """Remembers when the daemon lived with a clock it trusted, by the wall clock."""
+class AccidentSimulation:
+    """A daemon in virtual time; it records the periods in which the daemon ran with a trusted clock."""
 
     def __init__(self, installation: Installation, jobs: str) -> None:
         installation.write(jobs, "retention: {max-age: 30000d, max-runs: 10000000}\n")
@@ -38,13 +38,13 @@ class Life:
         self.clock = VirtualClock(NEW_YEAR)
         self.appliance = Appliance.open(installation.config)
         self.runs = VirtualRuns(self.appliance, self.clock, lambda job: LONG if job.startswith("long") else 0.0)
-        self.lived: list[list[datetime]] = []
+        self.trusted_periods: list[list[datetime]] = []
         self.forgiven: dict[str, int] = {}
         self._end = 0.0
         self.start()
 
     def close(self) -> None:
-        """Let go of the state."""
+        """Close the state."""
         self.appliance.close()
 
     def start(self) -> None:
@@ -53,7 +53,7 @@ class Life:
         self._broken = True  # whether the time lived is to be counted anew
 
     def power_cut(self, *, off: timedelta, clock_lost: bool) -> None:
-        """End everything at once; after OFF start again. A clock that is lost stood still, and nobody has set it."""
+        """Stop everything and start again after `off`. A lost clock stood still, and is not set yet."""
         self.runs.vanish()
         for job in self.appliance.config.jobs:
             self.appliance.store.abandon_runs(job, now=self.clock.now())
@@ -67,8 +67,8 @@ class Life:
         self.clock.step(by)
         self._broken = True
 
-    def live(self, how_long: timedelta) -> None:
-        """Let the daemon live for so long."""
+    def run_for(self, how_long: timedelta) -> None:
+        """Run the daemon for a time."""
         self._end = self.clock.monotonic() + how_long.total_seconds()
         try:
             asyncio.run(self.scheduler.run(self._alive))
@@ -79,8 +79,8 @@ class Life:
         if self.scheduler.clock_state is ClockState.UNTRUSTED:
             return
         if self._broken:
-            self.lived.append([self.clock.now(), self.clock.now()])
-        self.lived[-1][1], self._broken = self.clock.now(), False
+            self.trusted_periods.append([self.clock.now(), self.clock.now()])
+        self.trusted_periods[-1][1], self._broken = self.clock.now(), False
 
     async def _nap(self, seconds: float) -> None:
         left = self._end - self.clock.monotonic()
@@ -90,12 +90,12 @@ class Life:
         self.runs.end_what_is_over()
 
     def forgive(self, job: str) -> None:
-        """From the beginning to now, slots of JOB may have come to nothing because the owner said so."""
-        self.forgiven[job] = len(self.lived)
+        """Ignore the slots of `job` so far: a user paused it."""
+        self.forgiven[job] = len(self.trusted_periods)
         self._broken = True
 
     def check(self) -> None:
-        """No slot was started twice, none was lost of the time lived, and every other one is accounted for."""
+        """Check that no slot ran twice, none of a trusted period was lost, and all others are recorded."""
         twice = [each for each, times in Counter(self.runs.by_job).items() if times > 1]
         assert not twice, f"started twice: {twice[:5]}"
         started = set(self.runs.by_job)
@@ -111,7 +111,7 @@ class Life:
 
     def _check_lived(self, job: Job, started: set[tuple[str, str]]) -> None:
         assert job.schedule is not None
-        for begin, end in self.lived[self.forgiven.get(job.name, 0) :]:
+        for begin, end in self.trusted_periods[self.forgiven.get(job.name, 0) :]:
             for slot in instants.fire_times(job.schedule, begin, ZONE):
                 if slot > end - job.jitter:
                     break

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, precondition, rule, run_state_machine_as_test
 
 from tests.installation import Installation, in_memory
-from tests.scheduling.accident_simulation import NEW_YEAR, Life
+from tests.scheduling.accident_simulation import NEW_YEAR, AccidentSimulation
 
 DAY = timedelta(days=1)
 YEARS = 365 * DAY
@@ -74,29 +74,31 @@ def test_a_year_with_many_jobs(days: int, count: int, runs: int) -> None:
     random = Random(2027)
     with (
         in_memory() as folder,
-        contextlib.closing(Life(Installation(Path(folder)), "".join(random_jobs(random, count)))) as life,
+        contextlib.closing(
+            AccidentSimulation(Installation(Path(folder)), "".join(random_jobs(random, count)))
+        ) as simulation,
     ):
-        while life.clock.now() < NEW_YEAR + days * DAY:
-            life.live(random.uniform(0.1, 20) * DAY)
+        while simulation.clock.now() < NEW_YEAR + days * DAY:
+            simulation.run_for(random.uniform(0.1, 20) * DAY)
             match random.randrange(4):
                 case 0:
-                    life.power_cut(off=random.uniform(0, 1.5) * DAY, clock_lost=False)
+                    simulation.power_cut(off=random.uniform(0, 1.5) * DAY, clock_lost=False)
                 case 1:  # the clock stands still meanwhile; some time after the start somebody sets it
                     off = random.uniform(0, 3) * DAY
-                    life.power_cut(off=off, clock_lost=True)
-                    life.live(timedelta(minutes=random.uniform(0, 30)))
-                    life.step(off)
-                    life.clock.known = True
+                    simulation.power_cut(off=off, clock_lost=True)
+                    simulation.run_for(timedelta(minutes=random.uniform(0, 30)))
+                    simulation.step(off)
+                    simulation.clock.known = True
                 case 2:
                     by = random.choice(STEPS) * random.choice((1, -1))
-                    life.step(by)
-                    life.live(random.uniform(0, 0.2) * DAY)
-                    life.step(-by)
+                    simulation.step(by)
+                    simulation.run_for(random.uniform(0, 0.2) * DAY)
+                    simulation.step(-by)
                 case 3:
-                    life.start()  # the daemon alone
-        life.live(2 * DAY)
-        life.check()
-        assert len(life.runs.by_job) > runs
+                    simulation.start()  # the daemon alone
+        simulation.run_for(2 * DAY)
+        simulation.check()
+        assert len(simulation.runs.by_job) > runs
 
 
 class Accidents(RuleBasedStateMachine):
@@ -105,7 +107,7 @@ class Accidents(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.folder = in_memory()
-        self.life = Life(
+        self.simulation = AccidentSimulation(
             Installation(Path(self.folder.name)),
             job("hourly", '"0 * * * *"')
             + job("night", '"30 2 * * *"', catch_up="{max-age: 12h}")
@@ -117,54 +119,54 @@ class Accidents(RuleBasedStateMachine):
         self.off = timedelta(0)  # how far the clock is wrong
 
     @rule(hours=st.floats(0.01, 60))
-    def live(self, hours: float) -> None:
-        self.life.live(timedelta(hours=hours))
+    def run_for(self, hours: float) -> None:
+        self.simulation.run_for(timedelta(hours=hours))
 
     @rule(days=st.sampled_from([86, 87, 302, 303]))
     def go_to_a_day_on_which_the_clock_is_changed(self, days: int) -> None:
-        ahead = NEW_YEAR + days * DAY - self.life.clock.now()
+        ahead = NEW_YEAR + days * DAY - self.simulation.clock.now()
         if timedelta(0) < ahead < 400 * DAY:
-            self.life.power_cut(off=ahead, clock_lost=False)
+            self.simulation.power_cut(off=ahead, clock_lost=False)
 
     @rule(seconds=st.one_of(st.floats(-5, 5), st.floats(-30_000, 30_000), st.floats(-3.2e8, 3.2e8)))
     def step(self, seconds: float) -> None:
         by = timedelta(seconds=round(seconds, 3))
         self.off += by
-        self.life.step(by)
+        self.simulation.step(by)
 
     @precondition(lambda self: self.off)
     @rule()
     def set_right(self) -> None:
-        self.life.step(-self.off)
+        self.simulation.step(-self.off)
         self.off = timedelta(0)
-        self.life.clock.known = True
+        self.simulation.clock.known = True
 
     @rule(hours=st.floats(0, 50), clock_lost=st.booleans())
     def power_cut(self, hours: float, clock_lost: bool) -> None:
         off = timedelta(hours=round(hours, 3))
-        self.life.power_cut(off=off, clock_lost=clock_lost)
+        self.simulation.power_cut(off=off, clock_lost=clock_lost)
         if clock_lost:
             self.off -= off
 
     @rule()
     def restart(self) -> None:
-        self.life.start()
+        self.simulation.start()
 
     @rule(name=st.sampled_from(["hourly", "night", "span"]), minutes=st.floats(1, 600))
     def pause(self, name: str, minutes: float) -> None:
-        life = self.life
-        life.appliance.pause(name, now=life.clock.now())
-        life.live(timedelta(minutes=minutes))
-        life.appliance.resume(name, now=life.clock.now())
+        simulation = self.simulation
+        simulation.appliance.pause(name, now=simulation.clock.now())
+        simulation.run_for(timedelta(minutes=minutes))
+        simulation.appliance.resume(name, now=simulation.clock.now())
         # What came meanwhile was meant to be left out.
-        life.forgive(name)
+        simulation.forgive(name)
 
     def teardown(self) -> None:
-        self.life.live(timedelta(hours=30))
+        self.simulation.run_for(timedelta(hours=30))
         try:
-            self.life.check()
+            self.simulation.check()
         finally:
-            self.life.close()
+            self.simulation.close()
             self.folder.cleanup()
 
 

@@ -1,4 +1,4 @@
-"""A bedroom: a player, its clocks, and music jobs that are run, cut off and gone on with."""
+"""A player, its clocks, and music jobs that are run, cut off and continued."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -32,8 +32,8 @@ def options(do: str, **keys: Any) -> music_job.Options:
 
 
 @dataclass
-class Bedroom:
-    """One player through many runs. `held` is what the job is in the middle of."""
+class JobRunner:
+    """One player through many runs. `held` is the checkpoint of the job."""
 
     folder: Path
     sounds: dict[str, Sound] = field(default_factory=dict)

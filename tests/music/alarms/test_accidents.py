@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from pi_appliance.errors import Unavailable
 from pi_appliance.music.model import PlaybackState
 from tests.fakes.timed_player import CutOff, Sound
-from tests.music.alarms.job_runner import FIP, RADIO, Bedroom
+from tests.music.alarms.job_runner import FIP, RADIO, JobRunner
 
 MOST = 50  # what the policy allows
 TARGET = 40
@@ -32,84 +32,84 @@ ACCIDENTS = st.lists(
 )
 
 
-def happen(room: Bedroom, what: str, how_much: float) -> None:
+def happen(runner: JobRunner, what: str, how_much: float) -> None:
     match what:
         case "away":
-            room.player.away = True
+            runner.player.away = True
         case "back":
-            room.player.away = False
+            runner.player.away = False
         case "restart":
-            room.player.restart(volume=MOST)
+            runner.player.restart(volume=MOST)
         case "cut":
             raise CutOff
         case "reboot":
-            room.player.restart(volume=MOST)
-            room.reboot(how_much)
+            runner.player.restart(volume=MOST)
+            runner.reboot(how_much)
             raise CutOff
         case "snooze":
-            room.words.append("snooze")
+            runner.words.append("snooze")
         case "clock":
-            room.time.wall = room.time.wall.replace(year=2031)
+            runner.time.wall = runner.time.wall.replace(year=2031)
 
 
-def lived_through(room: Bedroom, accidents: list[tuple[float, str, float]], run: Callable[[], object]) -> None:
+def lived_through(runner: JobRunner, accidents: list[tuple[float, str, float]], run: Callable[[], object]) -> None:
     """Run the job, and go on with it as the daemon does, until it is through."""
     for at, what, how_much in accidents:
-        room.time.at(at, lambda what=what, how_much=how_much: happen(room, what, how_much))
+        runner.time.at(at, lambda what=what, how_much=how_much: happen(runner, what, how_much))
     for turn in range(40):
         if turn == 20:  # what is broken is mended one day
-            room.player.away, room.time.events = False, []
+            runner.player.away, runner.time.events = False, []
         try:
-            run() if turn == 0 else room.go_on()
+            run() if turn == 0 else runner.go_on()
         except (CutOff, Unavailable):
-            room.time.go(1) if not room.time.events else None
-        if room.held is None:
+            runner.time.go(1) if not runner.time.events else None
+        if runner.held is None:
             return
     raise AssertionError("it never came to an end")
 
 
-def bedroom(sounds: dict[str, Sound]) -> Bedroom:
-    room = Bedroom(Path(tempfile.gettempdir()), sounds=sounds, volume=MOST)
-    room.player.most = MOST
-    return room
+def job_runner(sounds: dict[str, Sound]) -> JobRunner:
+    runner = JobRunner(Path(tempfile.gettempdir()), sounds=sounds, volume=MOST)
+    runner.player.most = MOST
+    return runner
 
 
 @settings(deadline=None, max_examples=60)
 @given(SOUNDS, SOUNDS, ACCIDENTS)
 def test_an_alarm_with_an_end(first, second, accidents):
-    room = bedroom({FIP: first, RADIO: second})
+    runner = job_runner({FIP: first, RADIO: second})
     keys = {"play": ["FIP", RADIO], "volume": TARGET, "fade": "3m", "duration": "5m", "snooze": "2m"}
-    lived_through(room, accidents, lambda: room.run("alarm", **keys))
+    lived_through(runner, accidents, lambda: runner.run("alarm", **keys))
     # No more than wanted, whatever the player did by itself: a restarted one plays nothing before it is turned down.
-    assert all(volume <= TARGET for _, volume, plays in room.player.volumes if plays)
-    state = room.player.now
+    assert all(volume <= TARGET for _, volume, plays in runner.player.volumes if plays)
+    state = runner.player.now
     # A player that goes away during the last fade, and stays away, is given up after half a minute.
-    assert state.volume == MOST or state.playback is PlaybackState.STOPPED or room.player.away
+    assert state.volume == MOST or state.playback is PlaybackState.STOPPED or runner.player.away
 
 
 @settings(deadline=None, max_examples=60)
 @given(SOUNDS, ACCIDENTS, st.lists(st.tuples(st.floats(0, 400), st.integers(0, MOST)), max_size=3))
 def test_an_alarm_and_hands(sound, accidents, hands):
-    room = bedroom({FIP: sound})
+    runner = job_runner({FIP: sound})
     turned = [TARGET]
     for at, volume in hands:
 
         def turn(volume: int = volume) -> None:
-            if room.player.now.playback is PlaybackState.PLAYING and not room.player.away:
-                room.player.hand(volume)
+            if runner.player.now.playback is PlaybackState.PLAYING and not runner.player.away:
+                runner.player.hand(volume)
                 turned.append(volume)
 
-        room.time.at(at, turn)
-    lived_through(room, accidents, lambda: room.run("alarm", play="FIP", volume=TARGET, fade="3m", duration="5m"))
-    assert all(volume <= max(turned) for _, volume, plays in room.player.volumes if plays)
+        runner.time.at(at, turn)
+    lived_through(runner, accidents, lambda: runner.run("alarm", play="FIP", volume=TARGET, fade="3m", duration="5m"))
+    assert all(volume <= max(turned) for _, volume, plays in runner.player.volumes if plays)
 
 
 @settings(deadline=None, max_examples=60)
 @given(ACCIDENTS)
 def test_a_sleep(accidents):
-    room = bedroom({})
-    room.player.fill(FIP)
-    lived_through(room, accidents, lambda: room.run("sleep", in_="10m", fade="2m"))
-    played = [volume for _, volume, plays in room.player.volumes if plays]
+    runner = job_runner({})
+    runner.player.fill(FIP)
+    lived_through(runner, accidents, lambda: runner.run("sleep", in_="10m", fade="2m"))
+    played = [volume for _, volume, plays in runner.player.volumes if plays]
     assert max(played) <= MOST
-    assert room.player.now.volume == MOST or room.player.now.playback is PlaybackState.PLAYING
+    assert runner.player.now.volume == MOST or runner.player.now.playback is PlaybackState.PLAYING

@@ -1,4 +1,4 @@
-"""A configuration with a player and stations, and `pi-appliance music …` run against it through its own door."""
+"""A configuration with a player and stations, and the commands `pi-appliance music` run with it."""
 
 import contextlib
 import json
@@ -27,8 +27,8 @@ NOWHERE = "127.0.0.1:1"
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
-    """How a command ended, and what it printed."""
+class CommandResult:
+    """The exit status and the output of a command."""
 
     status: int
     raw: bytes
@@ -36,17 +36,17 @@ class Said:
 
     @property
     def out(self) -> str:
-        """What it printed, without the last line end."""
+        """The output without the last line end."""
         return self.raw.decode().rstrip("\n")
 
     @property
     def lines(self) -> list[str]:
-        """What it printed, by lines."""
+        """The lines of the output."""
         return self.out.splitlines()
 
 
-class Room(Installation):
-    """An installation whose player is the MPD at ADDRESS."""
+class MusicCli(Installation):
+    """An installation whose player is the MPD at `address`."""
 
     def __init__(
         self, folder: Path, address: str, *, radio: str = "http://127.0.0.1:9", stand_in: bool = False, rest: str = ""
@@ -56,44 +56,44 @@ class Room(Installation):
         options = f"{{address: '{address}', fallback-mpd: {str(stand_in).lower()}}}"
         self.write("", f"stations: stations.yaml\nplayer: {{kind: mpd, with: {options}}}\n{rest}")
 
-    def music(self, *words: str) -> Said:
+    def music(self, *words: str) -> CommandResult:
         """Run `pi-appliance music …` in this process."""
         status, output, errors = self.call("music", *words)
-        return Said(status, output, errors.rstrip("\n"))
+        return CommandResult(status, output, errors.rstrip("\n"))
 
-    def told(self, *words: str) -> str:
-        """Run a command that must succeed without a word on stderr, and return what it printed."""
+    def output(self, *words: str) -> str:
+        """Run a command that must succeed without errors, and return its output."""
         said = self.music(*words)
         assert (said.status, said.err) == (0, ""), f"{words}: {said.status}, {said.err}"
         return said.out
 
     def values(self, *words: str) -> Any:
-        """Run a command that must succeed with --json, and return what it printed."""
-        return json.loads(self.told(*words, "--json"))
+        """Run a command that must succeed, with --json, and return the parsed output."""
+        return json.loads(self.output(*words, "--json"))
 
     def column(self, head: str, *words: str) -> list[str]:
-        """Run a command that prints a table, and return the cells under HEAD."""
-        first, *rows = self.told(*words).splitlines()
+        """Run a command that prints a table, and return the cells under `head`."""
+        first, *rows = self.output(*words).splitlines()
         start = first.index(head)
         behind = first[start + len(head) :]
         width = len(head) + len(behind) - len(behind.lstrip()) if behind.strip() else 10_000
         return [row[start : start + width].strip() for row in rows]
 
 
-class Live:
-    """A `pi-appliance music …` that goes on in a process of its own, and what it says."""
+class LiveCommand:
+    """A command that keeps running in its own process, and its output."""
 
-    def __init__(self, room: Room, *words: str, terminal: bool = False) -> None:
+    def __init__(self, cli: MusicCli, *words: str, terminal: bool = False) -> None:
         reading, writing = pty.openpty() if terminal else os.pipe()
         self._reading, self._seen = reading, 0
         self.said = ""
-        surroundings = room.environment({"COLUMNS": "100"})
-        command = [*PROGRAM, "music", *words, "--config", str(room.config)]
+        surroundings = cli.environment({"COLUMNS": "100"})
+        command = [*PROGRAM, "music", *words, "--config", str(cli.config)]
         self.process = subprocess.Popen(command, env=surroundings, stdout=writing, stderr=writing)
         os.close(writing)
 
     def until(self, true: Callable[[str], Any], seconds: float = 15) -> Any:
-        """Wait until TRUE of what it has said since the last call, and return what that returned."""
+        """Wait until `true()` of the output since the last call, and return its result."""
         deadline = time.monotonic() + seconds
         while not (found := true(self.said[self._seen :])):
             left = deadline - time.monotonic()
@@ -104,33 +104,33 @@ class Live:
         return found
 
     def line(self, start: str) -> str:
-        """Wait for a line that begins with START, and return it."""
+        """Wait for a line that begins with `start`, and return it."""
         found: re.Match[str] = self.until(lambda said: re.search(rf"^{re.escape(start)}.*$\n", said, re.MULTILINE))
         return found[0].rstrip("\n")
 
     def end(self) -> int:
-        """Press Ctrl-C and return its status."""
+        """Send Ctrl-C and return the exit status."""
         self.process.send_signal(signal.SIGINT)
         return self.process.wait(timeout=15)
 
     def wait(self) -> int:
-        """Read what it says to its end, and return its status."""
-        with contextlib.suppress(OSError):  # how a terminal tells that nobody is there any more
+        """Read the output to its end, and return the exit status."""
+        with contextlib.suppress(OSError):  # a closed terminal
             while said := os.read(self._reading, 65536):
                 self.said += said.decode()
         return self.process.wait(timeout=15)
 
     def close(self) -> None:
-        """Let nothing of it be left."""
+        """Kill the process."""
         self.process.kill()
         self.process.wait()
         os.close(self._reading)
 
 
 @contextlib.contextmanager
-def live(room: Room, *words: str, terminal: bool = False) -> Iterator[Live]:
-    """Give a `pi-appliance music WORDS` that goes on, in a pipe or on a TERMINAL; it is gone after the block."""
-    going = Live(room, *words, terminal=terminal)
+def run_live(cli: MusicCli, *words: str, terminal: bool = False) -> Iterator[LiveCommand]:
+    """Run a command in a pipe or on a terminal during the block."""
+    going = LiveCommand(cli, *words, terminal=terminal)
     try:
         yield going
     finally:

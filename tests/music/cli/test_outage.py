@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.fakes.mpd_server import MpdServer, needs_mpd, running_mpd
-from tests.music.cli.music_program import EINS, ONE, Room, live
+from tests.music.cli.music_program import EINS, ONE, MusicCli, run_live
 
 pytestmark = needs_mpd
 
@@ -22,28 +22,28 @@ def server(tmp_path: Path) -> Iterator[MpdServer]:
 
 
 @pytest.fixture
-def room(tmp_path: Path, server: MpdServer) -> Room:
-    return Room(tmp_path, server.address)
+def cli(tmp_path: Path, server: MpdServer) -> MusicCli:
+    return MusicCli(tmp_path, server.address)
 
 
 @pytest.mark.parametrize("words", ["next", "queue", "artists", "add one.wav", "playlists", "volume 3"])
-def test_a_player_that_hangs_is_told_within_a_second_or_so(room: Room, server: MpdServer, words: str) -> None:
+def test_a_player_that_hangs_is_told_within_a_second_or_so(cli: MusicCli, server: MpdServer, words: str) -> None:
     server.freeze()
     began = time.monotonic()
-    done = room.run("music", *words.split())
+    done = cli.run("music", *words.split())
     assert time.monotonic() - began < 5  # the start of the program included
     assert (done.returncode, done.stdout) == (75, "")
     assert done.stderr.startswith(f"pi-appliance: MPD at {server.address} ")
     assert done.stderr.count("\n") == 1
 
 
-def test_a_player_that_was_killed_is_there_again_for_the_next_command(room: Room, server: MpdServer) -> None:
+def test_a_player_that_was_killed_is_there_again_for_the_next_command(cli: MusicCli, server: MpdServer) -> None:
     server.kill()
-    done = room.run("music", "add", ONE)
+    done = cli.run("music", "add", ONE)
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (75, "", 1)
     server.start()
-    assert room.run("music", "queue").stdout == "the queue is empty\n", "what failed is not done later"
-    assert room.run("music", "add", ONE).stdout == "added One, at 1\n"
+    assert cli.run("music", "queue").stdout == "the queue is empty\n", "what failed is not done later"
+    assert cli.run("music", "add", ONE).stdout == "added One, at 1\n"
 
 
 def make_many(server: MpdServer, count: int) -> None:
@@ -54,9 +54,9 @@ def make_many(server: MpdServer, count: int) -> None:
         os.link(server.music / ONE, folder / f"{number}.wav")
 
 
-def test_a_player_that_dies_while_it_looks_for_new_music_is_told_in_one_line(room: Room, server: MpdServer) -> None:
+def test_a_player_that_dies_while_it_looks_for_new_music_is_told_in_one_line(cli: MusicCli, server: MpdServer) -> None:
     make_many(server, 3000)
-    with live(room, "update", "usb", "--wait", terminal=True) as update:
+    with run_live(cli, "update", "usb", "--wait", terminal=True) as update:
         update.until(lambda said: "0:00 scanning" in said)
         server.kill()
         assert update.wait() == 75
@@ -64,9 +64,9 @@ def test_a_player_that_dies_while_it_looks_for_new_music_is_told_in_one_line(roo
         assert f"\r\x1b[Kpi-appliance: MPD at {server.address} is not reached" in update.said
 
 
-def test_on_a_terminal_an_update_says_how_far_it_is(room: Room, server: MpdServer) -> None:
+def test_on_a_terminal_an_update_says_how_far_it_is(cli: MusicCli, server: MpdServer) -> None:
     make_many(server, 1500)
-    with live(room, "update", "usb", "--wait", terminal=True) as update:
+    with run_live(cli, "update", "usb", "--wait", terminal=True) as update:
         assert update.wait() == 0
         assert update.said.endswith("\r\x1b[Kupdated: 1,503 tracks of 8:21:00, 1,500 more than before\r\n")
         counts = [int(found.replace(",", "")) for found in re.findall(r"scanning, ([\d,]+) tracks so far", update.said)]

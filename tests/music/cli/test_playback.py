@@ -16,7 +16,7 @@ from pi_appliance.music.mpd import private
 from pi_appliance.operations import MODULES
 from tests.fakes.mpd_server import MpdServer, free_port, needs_mpd, running_mpd
 from tests.installation import PROGRAM
-from tests.music.cli.music_program import EINS, NOWHERE, ONE, ZWEI, Room
+from tests.music.cli.music_program import EINS, NOWHERE, ONE, ZWEI, MusicCli
 
 
 @pytest.fixture(scope="module")
@@ -36,14 +36,14 @@ def three(server: MpdServer) -> MpdServer:
 
 
 @pytest.fixture
-def room(tmp_path: Path, three: MpdServer) -> Room:
-    return Room(tmp_path, three.address)
+def cli(tmp_path: Path, three: MpdServer) -> MusicCli:
+    return MusicCli(tmp_path, three.address)
 
 
 @pytest.fixture
-def empty_room(tmp_path: Path) -> Room:
-    """Return a room whose player is not there."""
-    return Room(tmp_path, NOWHERE)
+def empty_room(tmp_path: Path) -> MusicCli:
+    """Return an installation whose player is not reached."""
+    return MusicCli(tmp_path, NOWHERE)
 
 
 @needs_mpd
@@ -74,34 +74,34 @@ def empty_room(tmp_path: Path) -> Room:
     ],
 )
 def test_each_button_says_one_line_and_mpc_agrees(
-    three: MpdServer, room: Room, words: str, before: list[str], says: str, mpc_says: str
+    three: MpdServer, cli: MusicCli, words: str, before: list[str], says: str, mpc_says: str
 ) -> None:
     for command in before:
         three.mpc(*command.split())
-    assert room.told(*words.split()).startswith(says)
+    assert cli.output(*words.split()).startswith(says)
     assert mpc_says in three.mpc("status")
 
 
 @needs_mpd
-def test_status_is_a_line_and_what_more_is_known_or_json(three: MpdServer, room: Room) -> None:
-    assert room.told("status") == "stopped, 3 in the queue, volume 100%"
+def test_status_is_a_line_and_what_more_is_known_or_json(three: MpdServer, cli: MusicCli) -> None:
+    assert cli.output("status") == "stopped, 3 in the queue, volume 100%"
     three.mpc("play", "2")
     three.mpc("pause")
-    first, *more = room.told("status").splitlines()
+    first, *more = cli.output("status").splitlines()
     assert first.startswith('paused: Die Ärzte - Zwei — 二 "q" \\b, 2 of 3')
     assert more[0].split() == ["album", "Ünï"]
     assert more[1] == f"  file       {ZWEI}"
-    state = room.values("status")["player"]
+    state = cli.values("status")["player"]
     assert (state["play"], state["volume"], state["queue_length"]) == ("pause", 100, 3)
     assert (state["track"]["uri"], state["track"]["position"]) == (ZWEI, 1)
 
 
 @needs_mpd
-def test_mute_makes_it_silent_and_unmute_as_loud_as_before(three: MpdServer, room: Room) -> None:
+def test_mute_makes_it_silent_and_unmute_as_loud_as_before(three: MpdServer, cli: MusicCli) -> None:
     three.mpc("volume", "60")
-    assert room.told("mute").endswith("muted")
+    assert cli.output("mute").endswith("muted")
     assert "volume:  0%" in three.mpc("status")
-    assert "muted" not in room.told("unmute")
+    assert "muted" not in cli.output("unmute")
     assert "volume: 60%" in three.mpc("status")
 
 
@@ -115,8 +115,8 @@ def test_mute_makes_it_silent_and_unmute_as_loud_as_before(three: MpdServer, roo
         ("seek 3", "Not playing"),
     ],
 )
-def test_what_is_refused_ends_with_1_and_one_line(room: Room, words: str, told: str) -> None:
-    said = room.music(*words.split())
+def test_what_is_refused_ends_with_1_and_one_line(cli: MusicCli, words: str, told: str) -> None:
+    said = cli.music(*words.split())
     assert (said.status, said.out) == (1, "")
     assert said.err.startswith("pi-appliance: ")
     assert told in said.err
@@ -140,7 +140,9 @@ def test_what_is_refused_ends_with_1_and_one_line(room: Room, words: str, told: 
         ("playlists dance", "no command is called 'dance'; known: add"),
     ],
 )
-def test_wrong_use_ends_with_2_and_one_line_before_the_player_is_asked(empty_room: Room, words: str, told: str) -> None:
+def test_wrong_use_ends_with_2_and_one_line_before_the_player_is_asked(
+    empty_room: MusicCli, words: str, told: str
+) -> None:
     said = empty_room.music(*words.split())
     assert (said.status, said.out) == (2, "")
     assert said.err.startswith("pi-appliance music")
@@ -158,7 +160,7 @@ def test_wrong_use_ends_with_2_and_one_line_before_the_player_is_asked(empty_roo
 )  # fmt: skip
 def test_a_player_that_is_not_reached_ends_with_75_and_one_line(tmp_path: Path, words: str) -> None:
     address = f"127.0.0.1:{free_port()}"
-    said = Room(tmp_path, address).music(*words.split())
+    said = MusicCli(tmp_path, address).music(*words.split())
     assert (said.status, said.out) == (75, "")
     assert said.err.startswith(f"pi-appliance: MPD at {address} is not reached: nothing listens there; start it")
     assert "\n" not in said.err
@@ -167,12 +169,12 @@ def test_a_player_that_is_not_reached_ends_with_75_and_one_line(tmp_path: Path, 
 @needs_mpd
 def test_each_button_says_in_one_short_line_that_it_moves_only_the_stand_in(tmp_path: Path) -> None:
     address = f"127.0.0.1:{free_port()}"
-    room = Room(tmp_path, address, stand_in=True)
+    cli = MusicCli(tmp_path, address, stand_in=True)
 
     async def scene() -> None:
         async with private.run_private_mpd(tmp_path / "state" / FALLBACK_DIR, None):
             for words in (["status"], ["volume", "30"]):
-                said = await asyncio.to_thread(room.music, *words)
+                said = await asyncio.to_thread(cli.music, *words)
                 assert said.status == 0
                 assert said.err == "the configured MPD is not reached; this is the built-in silent player"
                 assert "\n" not in said.out
@@ -193,7 +195,7 @@ def every(group: click.Group, *path: str) -> Iterator[tuple[str, ...]]:
             yield (*path, name)
 
 
-def test_every_button_tells_its_exit_statuses(empty_room: Room) -> None:
+def test_every_button_tells_its_exit_statuses(empty_room: MusicCli) -> None:
     commands = list(every(music))
     assert len(commands) > 50
     for words in commands:
@@ -203,7 +205,7 @@ def test_every_button_tells_its_exit_statuses(empty_room: Room) -> None:
 
 
 @pytest.mark.parametrize("words", [["--help"], ["music", "--help"], ["music", "queue", "--help"]])
-def test_help_loads_neither_asyncio_nor_a_player(empty_room: Room, words: list[str]) -> None:
+def test_help_loads_neither_asyncio_nor_a_player(empty_room: MusicCli, words: list[str]) -> None:
     command = [sys.executable, "-X", "importtime", *PROGRAM[1:], *words]
     surroundings = empty_room.environment()
     done = subprocess.run(command, env=surroundings, capture_output=True, text=True, check=True, timeout=60)

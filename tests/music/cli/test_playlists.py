@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.fakes.mpd_server import MpdServer, needs_mpd, running_mpd
-from tests.music.cli.music_program import EINS, NOWHERE, ONE, ZWEI, Room
+from tests.music.cli.music_program import EINS, NOWHERE, ONE, ZWEI, MusicCli
 
 
 @pytest.fixture(scope="module")
@@ -28,8 +28,8 @@ def tea(server: MpdServer) -> MpdServer:
 
 
 @pytest.fixture
-def room(tmp_path: Path, tea: MpdServer) -> Room:
-    return Room(tmp_path, tea.address)
+def cli(tmp_path: Path, tea: MpdServer) -> MusicCli:
+    return MusicCli(tmp_path, tea.address)
 
 
 def files(server: MpdServer, name: str = "Tea time") -> list[str]:
@@ -37,42 +37,42 @@ def files(server: MpdServer, name: str = "Tea time") -> list[str]:
 
 
 @needs_mpd
-def test_playlists_are_listed_with_and_without_the_word(tea: MpdServer, room: Room) -> None:
-    assert room.column("NAME", "playlists") == room.column("NAME", "playlists", "list") == ["Tea time"]
-    assert [each["name"] for each in room.values("playlists")["items"]] == ["Tea time"]
+def test_playlists_are_listed_with_and_without_the_word(tea: MpdServer, cli: MusicCli) -> None:
+    assert cli.column("NAME", "playlists") == cli.column("NAME", "playlists", "list") == ["Tea time"]
+    assert [each["name"] for each in cli.values("playlists")["items"]] == ["Tea time"]
     tea.mpc("rm", "Tea time")
-    assert room.told("playlists").startswith("there are no playlists")
-    assert room.values("playlists", "list")["items"] == []
+    assert cli.output("playlists").startswith("there are no playlists")
+    assert cli.values("playlists", "list")["items"] == []
 
 
 @needs_mpd
-def test_a_playlist_is_shown_and_played(tea: MpdServer, room: Room) -> None:
-    assert room.column("FILE", "playlists", "show", "Tea time") == files(tea)
-    assert room.column("N", "playlists", "show", "Tea time") == ["1", "2", "3"]
-    assert "… 1 more; --start 2" in room.told("playlists", "show", "Tea time", "--count", "2")
-    assert room.values("playlists", "show", "Tea time", "--start", "2")["items"][0]["track"]["uri"] == ONE
-    assert room.told("playlists", "play", "Tea time").endswith("Tea time, 3 tracks from 1 on")
+def test_a_playlist_is_shown_and_played(tea: MpdServer, cli: MusicCli) -> None:
+    assert cli.column("FILE", "playlists", "show", "Tea time") == files(tea)
+    assert cli.column("N", "playlists", "show", "Tea time") == ["1", "2", "3"]
+    assert "… 1 more; --start 2" in cli.output("playlists", "show", "Tea time", "--count", "2")
+    assert cli.values("playlists", "show", "Tea time", "--start", "2")["items"][0]["track"]["uri"] == ONE
+    assert cli.output("playlists", "play", "Tea time").endswith("Tea time, 3 tracks from 1 on")
     assert "[playing] #1/3" in tea.mpc("status")
     tea.mpc("stop")
 
 
 @needs_mpd
-def test_a_playlist_is_edited(tea: MpdServer, room: Room) -> None:
-    assert room.told("playlists", "add", "Tea time", ONE, "album:Ünï") == ("added to Tea time, which has 6 now")
+def test_a_playlist_is_edited(tea: MpdServer, cli: MusicCli) -> None:
+    assert cli.output("playlists", "add", "Tea time", ONE, "album:Ünï") == ("added to Tea time, which has 6 now")
     assert files(tea) == [EINS, ZWEI, ONE, ONE, EINS, ZWEI]
-    assert room.told("playlists", "remove", "Tea time", "2", "4") == "removed 2 entries from Tea time, which has 4 now"
+    assert cli.output("playlists", "remove", "Tea time", "2", "4") == "removed 2 entries from Tea time, which has 4 now"
     assert files(tea) == [EINS, ONE, EINS, ZWEI]
-    assert room.told("playlists", "move", "Tea time", "4", "1") == "moved 4 to 1 in Tea time"
+    assert cli.output("playlists", "move", "Tea time", "4", "1") == "moved 4 to 1 in Tea time"
     assert files(tea) == [ZWEI, EINS, ONE, EINS]
-    assert room.told("playlists", "rename", "Tea time", "Köffie") == "Tea time is now Köffie"
+    assert cli.output("playlists", "rename", "Tea time", "Köffie") == "Tea time is now Köffie"
     assert tea.mpc("lsplaylists") == "Köffie"
-    assert room.told("playlists", "delete", "Köffie") == "deleted Köffie"
+    assert cli.output("playlists", "delete", "Köffie") == "deleted Köffie"
     assert tea.mpc("lsplaylists") == ""
 
 
 @needs_mpd
-def test_what_is_added_to_makes_the_playlist(tea: MpdServer, room: Room) -> None:
-    room.told("playlists", "add", "New", "--artist", "Someone")
+def test_what_is_added_to_makes_the_playlist(tea: MpdServer, cli: MusicCli) -> None:
+    cli.output("playlists", "add", "New", "--artist", "Someone")
     assert files(tea, "New") == [ONE]
 
 
@@ -91,8 +91,10 @@ def test_what_is_added_to_makes_the_playlist(tea: MpdServer, room: Room) -> None
         (["add", "Tea time", "nothing.wav"], "nothing.wav"),
     ],
 )
-def test_what_is_not_there_is_told_and_the_list_stays(tea: MpdServer, room: Room, words: list[str], told: str) -> None:
-    said = room.music("playlists", *words)
+def test_what_is_not_there_is_told_and_the_list_stays(
+    tea: MpdServer, cli: MusicCli, words: list[str], told: str
+) -> None:
+    said = cli.music("playlists", *words)
     assert (said.status, said.out, "\n" in said.err) == (1, "", False)
     assert told in said.err
     assert files(tea) == [EINS, ZWEI, ONE]
@@ -100,6 +102,6 @@ def test_what_is_not_there_is_told_and_the_list_stays(tea: MpdServer, room: Room
 
 @pytest.mark.parametrize("words", [["remove", "Tea"], ["move", "Tea", "0", "1"], ["add", "Tea"], ["rename", "Tea"]])
 def test_wrong_use_is_told_in_one_line_before_the_player_is_asked(tmp_path: Path, words: list[str]) -> None:
-    said = Room(tmp_path, NOWHERE).music("playlists", *words)
+    said = MusicCli(tmp_path, NOWHERE).music("playlists", *words)
     assert (said.status, said.out, "\n" in said.err) == (2, "", False)
     assert said.err.startswith("pi-appliance")

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.fakes.mpd_server import MpdServer, needs_mpd, running_mpd, running_radio
-from tests.music.cli.music_program import EINS, NOWHERE, ONE, ZWEI, Room
+from tests.music.cli.music_program import EINS, NOWHERE, ONE, ZWEI, MusicCli
 
 
 @pytest.fixture(scope="module")
@@ -27,8 +27,8 @@ def three(server: MpdServer) -> MpdServer:
 
 
 @pytest.fixture
-def room(tmp_path: Path, three: MpdServer) -> Room:
-    return Room(tmp_path, three.address)
+def cli(tmp_path: Path, three: MpdServer) -> MusicCli:
+    return MusicCli(tmp_path, three.address)
 
 
 def files(server: MpdServer) -> list[str]:
@@ -36,31 +36,31 @@ def files(server: MpdServer) -> list[str]:
 
 
 @needs_mpd
-def test_the_queue_marks_the_current_track_and_counts_from_one(three: MpdServer, room: Room) -> None:
+def test_the_queue_marks_the_current_track_and_counts_from_one(three: MpdServer, cli: MusicCli) -> None:
     three.mpc("play", "2")
-    assert [line.split()[0] for line in room.told("queue").splitlines()[1:]] == ["1", ">", "3"]
-    assert room.told("queue").splitlines()[2].split()[:3] == [">", "2", "Zwei"]
-    assert room.column("FILE", "queue") == files(three)
-    assert [track["uri"] for track in room.values("queue")["items"]] == files(three)
+    assert [line.split()[0] for line in cli.output("queue").splitlines()[1:]] == ["1", ">", "3"]
+    assert cli.output("queue").splitlines()[2].split()[:3] == [">", "2", "Zwei"]
+    assert cli.column("FILE", "queue") == files(three)
+    assert [track["uri"] for track in cli.values("queue")["items"]] == files(three)
     three.mpc("clear")
-    assert room.told("queue") == "the queue is empty"
-    empty = room.values("queue")
+    assert cli.output("queue") == "the queue is empty"
+    empty = cli.values("queue")
     assert (empty["items"], empty["start"], empty["length"], empty["more"]) == ([], 0, 0, False)
 
 
 @needs_mpd
-def test_a_long_queue_comes_in_windows_or_as_a_whole(three: MpdServer, room: Room) -> None:
+def test_a_long_queue_comes_in_windows_or_as_a_whole(three: MpdServer, cli: MusicCli) -> None:
     three.mpc("clear")
     three.mpc("add", *[ONE] * 1200)
-    first = room.told("queue").splitlines()
+    first = cli.output("queue").splitlines()
     assert (len(first), first[-1]) == (102, "… 1,100 more; --start 100")
-    last = room.told("queue", "--start", "1150", "--count", "60").splitlines()
+    last = cli.output("queue", "--start", "1150", "--count", "60").splitlines()
     assert (len(last), last[1].split()[0], last[-1].split()[0]) == (51, "1151", "1200")
-    assert room.told("queue", "--start", "1200") == "the list ends before 1200"
-    assert len(room.told("queue", "--all").splitlines()) == 1201
-    whole = room.values("queue", "--all")
+    assert cli.output("queue", "--start", "1200") == "the list ends before 1200"
+    assert len(cli.output("queue", "--all").splitlines()) == 1201
+    whole = cli.values("queue", "--all")
     assert (len(whole["items"]), whole["length"], whole["more"]) == (1200, 1200, False)
-    part = room.values("queue", "--start", "1100")
+    part = cli.values("queue", "--start", "1100")
     assert (part["start"], len(part["items"]), part["more"]) == (1100, 100, False)
 
 
@@ -88,10 +88,10 @@ def test_a_long_queue_comes_in_windows_or_as_a_whole(three: MpdServer, room: Roo
     ],
 )  # fmt: skip
 def test_what_is_named_comes_where_it_is_to_be(
-    three: MpdServer, room: Room, words: list[str], says: list[str] | None, queue: list[str]
+    three: MpdServer, cli: MusicCli, words: list[str], says: list[str] | None, queue: list[str]
 ) -> None:
     three.mpc("play", "1")
-    said = room.told(*words).splitlines()
+    said = cli.output(*words).splitlines()
     assert says is None or said == says
     assert files(three) == queue
     assert three.mpc("current", "-f", "%file%") == (
@@ -101,10 +101,10 @@ def test_what_is_named_comes_where_it_is_to_be(
 
 
 @needs_mpd
-def test_play_now_and_add_with_play_do_play(three: MpdServer, room: Room) -> None:
-    room.told("play-now", ONE)
+def test_play_now_and_add_with_play_do_play(three: MpdServer, cli: MusicCli) -> None:
+    cli.output("play-now", ONE)
     assert "[playing] #1/1" in three.mpc("status")
-    room.told("add", EINS, "--play")
+    cli.output("add", EINS, "--play")
     assert "[playing] #2/2" in three.mpc("status")
     three.mpc("stop")
 
@@ -112,25 +112,25 @@ def test_play_now_and_add_with_play_do_play(three: MpdServer, room: Room) -> Non
 @needs_mpd
 def test_a_station_is_added_by_its_name_and_keeps_it(tmp_path: Path, three: MpdServer) -> None:
     with running_radio(three.music) as radio:
-        room = Room(tmp_path, three.address, radio=radio)
-        assert room.told("add", "fip jazz") == "added FIP Jazz, at 4"
+        cli = MusicCli(tmp_path, three.address, radio=radio)
+        assert cli.output("add", "fip jazz") == "added FIP Jazz, at 4"
         assert three.mpc("playlist", "-f", "%file% %title%").splitlines()[3] == f"{radio}/one.wav?jazz FIP Jazz"
-        room.told("add", "station:Rädio Two", "--where", "replace")
+        cli.output("add", "station:Rädio Two", "--where", "replace")
         assert three.mpc("playlist", "-f", "%title%") == "Rädio Two"
 
 
 @needs_mpd
-def test_a_playlist_is_added_by_its_name(three: MpdServer, room: Room) -> None:
+def test_a_playlist_is_added_by_its_name(three: MpdServer, cli: MusicCli) -> None:
     three.mpc("save", "Morning tea")
-    assert room.told("add", "playlist:Morning tea", "--where", "replace").endswith("3 tracks from 1 on")
+    assert cli.output("add", "playlist:Morning tea", "--where", "replace").endswith("3 tracks from 1 on")
     assert files(three) == [EINS, ZWEI, ONE]
 
 
 @needs_mpd
-def test_tracks_are_moved(three: MpdServer, room: Room) -> None:
-    assert room.told("move", "3", "1") == "moved track 3 to 1"
+def test_tracks_are_moved(three: MpdServer, cli: MusicCli) -> None:
+    assert cli.output("move", "3", "1") == "moved track 3 to 1"
     assert files(three) == [ONE, EINS, ZWEI]
-    assert room.told("move", "1", "2") == "moved track 1 to 2"
+    assert cli.output("move", "1", "2") == "moved track 1 to 2"
     assert files(three) == [EINS, ONE, ZWEI]
 
 
@@ -146,40 +146,40 @@ def test_tracks_are_moved(three: MpdServer, room: Room) -> None:
     ],
 )
 def test_tracks_are_removed_by_number_and_span(
-    three: MpdServer, room: Room, which: list[str], left: list[str], says: str
+    three: MpdServer, cli: MusicCli, which: list[str], left: list[str], says: str
 ) -> None:
-    assert room.told("remove", *which) == says
+    assert cli.output("remove", *which) == says
     assert files(three) == left
 
 
 @needs_mpd
-def test_many_tracks_are_removed_at_once(three: MpdServer, room: Room) -> None:
+def test_many_tracks_are_removed_at_once(three: MpdServer, cli: MusicCli) -> None:
     three.mpc("add", *[ONE] * 1200)
-    assert room.told("remove", "3-1202") == "removed 1200 tracks; 3 left in the queue"
+    assert cli.output("remove", "3-1202") == "removed 1200 tracks; 3 left in the queue"
     assert files(three) == [EINS, ZWEI, ONE]
 
 
 @needs_mpd
-def test_shuffle_and_clear(three: MpdServer, room: Room) -> None:
+def test_shuffle_and_clear(three: MpdServer, cli: MusicCli) -> None:
     three.mpc("add", *[ONE, EINS] * 50)
     before = files(three)
-    room.told("shuffle")
+    cli.output("shuffle")
     assert files(three) != before
     assert sorted(files(three)) == sorted(before)
-    assert room.told("clear").startswith("stopped, the queue is empty")
+    assert cli.output("clear").startswith("stopped, the queue is empty")
     assert files(three) == []
 
 
 @needs_mpd
-def test_the_queue_is_saved_once_and_replaced_only_when_told(three: MpdServer, room: Room) -> None:
-    assert room.told("save", "Übung 1") == "saved Übung 1, 3 tracks"
+def test_the_queue_is_saved_once_and_replaced_only_when_told(three: MpdServer, cli: MusicCli) -> None:
+    assert cli.output("save", "Übung 1") == "saved Übung 1, 3 tracks"
     assert three.mpc("playlist", "-f", "%file%", "Übung 1").splitlines() == [EINS, ZWEI, ONE]
     three.mpc("del", "1")
-    refused = room.music("save", "Übung 1")
+    refused = cli.music("save", "Übung 1")
     assert (refused.status, refused.out, "\n" in refused.err) == (1, "", False)
     assert refused.err.endswith("replace it, or choose another name")
     assert three.mpc("playlist", "-f", "%file%", "Übung 1").splitlines() == [EINS, ZWEI, ONE]
-    assert room.told("save", "Übung 1", "--replace") == "saved Übung 1, 2 tracks"
+    assert cli.output("save", "Übung 1", "--replace") == "saved Übung 1, 2 tracks"
     assert three.mpc("playlist", "-f", "%file%", "Übung 1").splitlines() == [ZWEI, ONE]
 
 
@@ -198,9 +198,9 @@ def test_the_queue_is_saved_once_and_replaced_only_when_told(three: MpdServer, r
     ],
 )
 def test_what_is_not_there_is_told_and_the_queue_stays(
-    three: MpdServer, room: Room, words: list[str], told: str
+    three: MpdServer, cli: MusicCli, words: list[str], told: str
 ) -> None:
-    said = room.music(*words)
+    said = cli.music(*words)
     assert (said.status, said.out, "\n" in said.err) == (1, "", False)
     assert told in said.err
     assert files(three) == [EINS, ZWEI, ONE]
@@ -224,6 +224,6 @@ def test_what_is_not_there_is_told_and_the_queue_stays(
     ],
 )
 def test_wrong_use_is_told_in_one_line_before_the_player_is_asked(tmp_path: Path, words: list[str], told: str) -> None:
-    said = Room(tmp_path, NOWHERE).music(*words)
+    said = MusicCli(tmp_path, NOWHERE).music(*words)
     assert (said.status, said.out, "\n" in said.err) == (2, "", False)
     assert told in said.err

@@ -7,7 +7,7 @@ import pytest
 
 from pi_appliance.music.model import Capability
 from tests.fakes.mpd_server import MpdServer, needs_mpd, running_mpd
-from tests.music.cli.music_program import NOWHERE, ONE, Room
+from tests.music.cli.music_program import NOWHERE, ONE, MusicCli
 
 
 @pytest.fixture(scope="module")
@@ -17,8 +17,8 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MpdServer]:
 
 
 @pytest.fixture
-def room(tmp_path: Path, server: MpdServer) -> Room:
-    return Room(tmp_path, server.address)
+def cli(tmp_path: Path, server: MpdServer) -> MusicCli:
+    return MusicCli(tmp_path, server.address)
 
 
 @needs_mpd
@@ -36,103 +36,103 @@ def room(tmp_path: Path, server: MpdServer) -> Room:
         ("consume off", "", "consume: off"),
     ],
 )
-def test_modes_are_set_and_said(server: MpdServer, room: Room, words: str, says: str, mpc_says: str) -> None:
+def test_modes_are_set_and_said(server: MpdServer, cli: MusicCli, words: str, says: str, mpc_says: str) -> None:
     mode, _, value = words.partition(" ")
     for each in ("repeat", "random", "single", "consume"):
         server.mpc(each, "on" if each == mode and value == "off" else "off")
-    assert room.told(*words.split()).endswith(f", {says}" if says else "%")
+    assert cli.output(*words.split()).endswith(f", {says}" if says else "%")
     assert mpc_says in server.mpc("status")
-    assert room.told(mode) == words
+    assert cli.output(mode) == words
 
 
 @needs_mpd
-def test_crossfade_and_gain_are_set_and_said(server: MpdServer, room: Room) -> None:
-    assert room.told("crossfade", "5").endswith("crossfade 5 s")
+def test_crossfade_and_gain_are_set_and_said(server: MpdServer, cli: MusicCli) -> None:
+    assert cli.output("crossfade", "5").endswith("crossfade 5 s")
     assert server.mpc("crossfade") == "crossfade: 5"
-    assert room.told("crossfade") == "crossfade 5 s"
-    room.told("crossfade", "0")
-    assert room.told("replay-gain", "album").endswith("replay gain by album")
+    assert cli.output("crossfade") == "crossfade 5 s"
+    cli.output("crossfade", "0")
+    assert cli.output("replay-gain", "album").endswith("replay gain by album")
     assert server.mpc("replaygain") == "replay_gain_mode: album"
-    assert room.told("replay-gain") == "replay gain album"
-    room.told("replay-gain", "off")
-    assert room.values("status")["player"]["replay_gain"] == "off"
+    assert cli.output("replay-gain") == "replay gain album"
+    cli.output("replay-gain", "off")
+    assert cli.values("status")["player"]["replay_gain"] == "off"
 
 
 @needs_mpd
-def test_what_the_player_can_is_told_with_what_it_cannot(room: Room) -> None:
-    can = {each["capability"]: each["supported"] for each in room.values("capabilities")}
+def test_what_the_player_can_is_told_with_what_it_cannot(cli: MusicCli) -> None:
+    can = {each["capability"]: each["supported"] for each in cli.values("capabilities")}
     assert set(can) == {str(each) for each in Capability}
     assert can["seek"] is True
-    names = room.column("CAPABILITY", "capabilities")
-    shown = dict(zip(names, room.column("SUPPORTED", "capabilities"), strict=True))
+    names = cli.column("CAPABILITY", "capabilities")
+    shown = dict(zip(names, cli.column("SUPPORTED", "capabilities"), strict=True))
     assert shown == {name: "yes" if has else "no" for name, has in can.items()}
 
 
 @needs_mpd
-def test_where_the_player_keeps_no_favourites_the_appliance_does(server: MpdServer, room: Room) -> None:
+def test_where_the_player_keeps_no_favourites_the_appliance_does(server: MpdServer, cli: MusicCli) -> None:
     assert "stickers" not in server.folder.joinpath("mpd.conf").read_text("utf-8")
-    assert room.told("like", ONE) == "one.wav is a favourite"
-    room.told("rate", "9", ONE)
-    assert [row.split()[0] for row in room.told("favourites").splitlines()[1:]] == ["9"]
-    assert room.column("FILE", "favourites") == [ONE]
-    room.told("unlike", ONE)
-    assert room.told("favourites").startswith("there are no favourites yet")
+    assert cli.output("like", ONE) == "one.wav is a favourite"
+    cli.output("rate", "9", ONE)
+    assert [row.split()[0] for row in cli.output("favourites").splitlines()[1:]] == ["9"]
+    assert cli.column("FILE", "favourites") == [ONE]
+    cli.output("unlike", ONE)
+    assert cli.output("favourites").startswith("there are no favourites yet")
 
 
 @needs_mpd
-def test_outputs_are_switched_by_name_or_number(server: MpdServer, room: Room) -> None:
-    assert room.column("NAME", "outputs") == room.column("NAME", "outputs", "list") == ["silence", "Küche"]
-    assert room.column("ON", "outputs", "off", "küche") == ["yes", "no"]
+def test_outputs_are_switched_by_name_or_number(server: MpdServer, cli: MusicCli) -> None:
+    assert cli.column("NAME", "outputs") == cli.column("NAME", "outputs", "list") == ["silence", "Küche"]
+    assert cli.column("ON", "outputs", "off", "küche") == ["yes", "no"]
     assert "(Küche) is disabled" in server.mpc("outputs")
-    assert room.column("ON", "outputs", "on", "2") == ["yes", "yes"]
+    assert cli.column("ON", "outputs", "on", "2") == ["yes", "yes"]
     assert "(Küche) is enabled" in server.mpc("outputs")
-    assert [(each["name"], each["on"]) for each in room.values("outputs")] == [("silence", True), ("Küche", True)]
-    said = room.music("outputs", "on", "Kuche")
+    assert [(each["name"], each["on"]) for each in cli.values("outputs")] == [("silence", True), ("Küche", True)]
+    said = cli.music("outputs", "on", "Kuche")
     assert (said.status, said.err) == (2, "pi-appliance: no output is called 'Kuche'; did you mean 'Küche'?")
-    assert room.music("outputs", "off", "3").status == 2
+    assert cli.music("outputs", "off", "3").status == 2
 
 
 @needs_mpd
-def test_partitions_have_a_queue_and_outputs_of_their_own(server: MpdServer, room: Room) -> None:
-    assert room.column("NAME", "partitions") == ["default"]
-    assert room.told("partitions", "new", "bath") == "created the partition bath"
-    assert room.told("partitions", "use", "bath") == "the partition bath is used now"
-    assert [line.split() for line in room.told("partitions").splitlines()[1:]] == [["default"], [">", "bath"]]
-    room.told("add", ONE)
-    assert room.told("queue").count("one.wav") == 1
+def test_partitions_have_a_queue_and_outputs_of_their_own(server: MpdServer, cli: MusicCli) -> None:
+    assert cli.column("NAME", "partitions") == ["default"]
+    assert cli.output("partitions", "new", "bath") == "created the partition bath"
+    assert cli.output("partitions", "use", "bath") == "the partition bath is used now"
+    assert [line.split() for line in cli.output("partitions").splitlines()[1:]] == [["default"], [">", "bath"]]
+    cli.output("add", ONE)
+    assert cli.output("queue").count("one.wav") == 1
     assert server.mpc("playlist") == "", "the other partition has a queue of its own"
-    assert room.told("partitions", "move-output", "Küche") == "moved Küche into the partition in use"
-    assert "Küche" in room.column("NAME", "outputs")
-    refused = room.music("partitions", "delete", "bath")
+    assert cli.output("partitions", "move-output", "Küche") == "moved Küche into the partition in use"
+    assert "Küche" in cli.column("NAME", "outputs")
+    refused = cli.music("partitions", "delete", "bath")
     assert (refused.status, "\n" in refused.err) == (1, False)
-    room.told("partitions", "move-output", "Küche", "--to", "default")
-    room.told("partitions", "use", "default")
-    assert room.told("queue") == "the queue is empty"
-    room.told("partitions", "use", "bath")
-    assert room.told("partitions", "delete", "bath") == "deleted the partition bath"
-    assert room.values("partitions") == [{"name": "default", "current": True}]
-    assert room.told("queue") == "the queue is empty", "the commands are back in default"
+    cli.output("partitions", "move-output", "Küche", "--to", "default")
+    cli.output("partitions", "use", "default")
+    assert cli.output("queue") == "the queue is empty"
+    cli.output("partitions", "use", "bath")
+    assert cli.output("partitions", "delete", "bath") == "deleted the partition bath"
+    assert cli.values("partitions") == [{"name": "default", "current": True}]
+    assert cli.output("queue") == "the queue is empty", "the commands are back in default"
 
 
 @needs_mpd
-def test_a_partition_that_is_gone_is_told_with_the_way_back(server: MpdServer, room: Room) -> None:
-    room.told("partitions", "new", "attic")
-    room.told("partitions", "use", "attic")
+def test_a_partition_that_is_gone_is_told_with_the_way_back(server: MpdServer, cli: MusicCli) -> None:
+    cli.output("partitions", "new", "attic")
+    cli.output("partitions", "use", "attic")
     server.kill()
     server.start()
-    said = room.music("status")
+    said = cli.music("status")
     assert (said.status, "\n" in said.err) == (1, False)
     assert said.err.endswith("use another one: pi-appliance music partitions use default")
-    room.told("partitions", "use", "default")
-    room.told("status")
+    cli.output("partitions", "use", "default")
+    cli.output("status")
 
 
 @needs_mpd
 def test_the_volume_is_as_loud_as_is_allowed(tmp_path: Path, server: MpdServer) -> None:
-    room = Room(tmp_path, server.address, rest="volume: {maximum: 60}")
-    assert room.told("volume", "90") == "volume 60%, the maximum that is allowed now"
+    cli = MusicCli(tmp_path, server.address, rest="volume: {maximum: 60}")
+    assert cli.output("volume", "90") == "volume 60%, the maximum that is allowed now"
     assert "volume: 60%" in server.mpc("status")
-    assert room.told("volume", "60") == "volume 60%"
+    assert cli.output("volume", "60") == "volume 60%"
 
 
 @pytest.mark.parametrize(
@@ -148,6 +148,6 @@ def test_the_volume_is_as_loud_as_is_allowed(tmp_path: Path, server: MpdServer) 
     ],
 )
 def test_wrong_use_is_told_in_one_line_before_the_player_is_asked(tmp_path: Path, words: str, told: str) -> None:
-    said = Room(tmp_path, NOWHERE).music(*words.split())
+    said = MusicCli(tmp_path, NOWHERE).music(*words.split())
     assert (said.status, said.out, "\n" in said.err) == (2, "", False)
     assert told in said.err

@@ -13,7 +13,7 @@ from mutagen.wave import WAVE
 
 from tests.fakes.mpd_server import MpdServer, needs_mpd, running_mpd
 from tests.installation import PROGRAM
-from tests.music.cli.music_program import EINS, ONE, Room, live
+from tests.music.cli.music_program import EINS, ONE, MusicCli, run_live
 
 pytestmark = needs_mpd
 
@@ -26,8 +26,8 @@ def server(tmp_path: Path) -> Iterator[MpdServer]:
 
 
 @pytest.fixture
-def room(tmp_path: Path, server: MpdServer) -> Room:
-    return Room(tmp_path, server.address)
+def cli(tmp_path: Path, server: MpdServer) -> MusicCli:
+    return MusicCli(tmp_path, server.address)
 
 
 def hang_up(port: int, times: int) -> None:
@@ -38,8 +38,8 @@ def hang_up(port: int, times: int) -> None:
             door.accept()[0].close()
 
 
-def test_each_change_is_a_line_and_ctrl_c_ends_it_well(room: Room, server: MpdServer) -> None:
-    with live(room, "watch") as watch:
+def test_each_change_is_a_line_and_ctrl_c_ends_it_well(cli: MusicCli, server: MpdServer) -> None:
+    with run_live(cli, "watch") as watch:
         assert watch.line("[") == "[connected] stopped, 2 in the queue, volume 100%"
         server.mpc("volume", "40")
         assert watch.line("[volume]") == "[volume] stopped, 2 in the queue, volume 40%"
@@ -54,8 +54,8 @@ def test_each_change_is_a_line_and_ctrl_c_ends_it_well(room: Room, server: MpdSe
         assert watch.end() == 0
 
 
-def test_for_programs_each_change_is_an_object(room: Room, server: MpdServer) -> None:
-    with live(room, "watch", "--json") as watch:
+def test_for_programs_each_change_is_an_object(cli: MusicCli, server: MpdServer) -> None:
+    with run_live(cli, "watch", "--json") as watch:
         first = json.loads(watch.line("{"))
         assert (first["changed"], first["player"]["queue_length"]) == (["connection"], 2)
         server.mpc("volume", "33")
@@ -65,9 +65,11 @@ def test_for_programs_each_change_is_an_object(room: Room, server: MpdServer) ->
 
 
 @pytest.mark.parametrize("words", [[], ["--json"]])
-def test_a_player_that_is_killed_is_said_once_and_waited_for(room: Room, server: MpdServer, words: list[str]) -> None:
+def test_a_player_that_is_killed_is_said_once_and_waited_for(
+    cli: MusicCli, server: MpdServer, words: list[str]
+) -> None:
     lost, back = ('{"lost"', '{"changed": ["connection"]') if words else ("[lost]", "[connected]")
-    with live(room, "watch", *words) as watch:
+    with run_live(cli, "watch", *words) as watch:
         watch.line(back)
         server.kill()
         assert server.address in watch.line(lost)
@@ -80,17 +82,17 @@ def test_a_player_that_is_killed_is_said_once_and_waited_for(room: Room, server:
         assert watch.end() == 0
 
 
-def test_ctrl_c_ends_it_well_while_the_player_is_lost(room: Room, server: MpdServer) -> None:
-    with live(room, "watch") as watch:
+def test_ctrl_c_ends_it_well_while_the_player_is_lost(cli: MusicCli, server: MpdServer) -> None:
+    with run_live(cli, "watch") as watch:
         watch.line("[connected]")
         server.kill()
         watch.line("[lost]")
         assert watch.end() == 0
 
 
-def test_on_a_terminal_one_line_is_drawn_over_itself_and_its_time_runs(room: Room, server: MpdServer) -> None:
+def test_on_a_terminal_one_line_is_drawn_over_itself_and_its_time_runs(cli: MusicCli, server: MpdServer) -> None:
     server.mpc("play", "2")
-    with live(room, "watch", terminal=True) as watch:
+    with run_live(cli, "watch", terminal=True) as watch:
         watch.until(lambda said: "[connected] playing: Die Ärzte - Eins, 2 of 2" in said)
         drawn = watch.until(lambda said: re.findall(r"\r\x1b\[K(\[connected\] playing: [^\r]*, 0:0[2-9]/0:20)", said))
         assert drawn, "time runs while nothing changes"
@@ -103,10 +105,10 @@ def test_on_a_terminal_one_line_is_drawn_over_itself_and_its_time_runs(room: Roo
         assert watch.until(lambda said: said.endswith("\r\n") and said)
 
 
-def test_whoever_stops_reading_ends_it_without_a_traceback(room: Room, server: MpdServer) -> None:
-    command = [*PROGRAM, "music", "watch", "--config", str(room.config)]
+def test_whoever_stops_reading_ends_it_without_a_traceback(cli: MusicCli, server: MpdServer) -> None:
+    command = [*PROGRAM, "music", "watch", "--config", str(cli.config)]
     with subprocess.Popen(
-        command, env=room.environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        command, env=cli.environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as watch:
         assert watch.stdout is not None
         assert watch.stderr is not None
@@ -117,17 +119,17 @@ def test_whoever_stops_reading_ends_it_without_a_traceback(room: Room, server: M
         assert watch.stderr.read() == ""
 
 
-def test_what_music_is_called_cannot_move_the_cursor(room: Room, server: MpdServer) -> None:
+def test_what_music_is_called_cannot_move_the_cursor(cli: MusicCli, server: MpdServer) -> None:
     name = "a\x1b[2Jb\tc.wav"
     shutil.copy(server.music / ONE, server.music / name)
     WAVE(server.music / name).delete()  # without a title, a file is called by its name
     server.mpc("update", "--wait")
     server.mpc("clear")
-    with live(room, "watch") as watch:
+    with run_live(cli, "watch") as watch:
         watch.line("[connected]")
         server.mpc("add", name)
         server.mpc("play")
         said = watch.line("[player")
-    shown = (said, room.told("status"), room.told("queue"), room.told("browse"), room.told("art", "1"))
+    shown = (said, cli.output("status"), cli.output("queue"), cli.output("browse"), cli.output("art", "1"))
     assert all("a [2Jb c.wav" in each for each in shown)
     assert "\x1b" not in "".join(shown)

@@ -1,4 +1,4 @@
-"""The MPDs that the tests of the MPD player share, one for each file."""
+"""The MPD servers that the tests of the MPD player share, one per module."""
 
 from collections.abc import Iterator
 
@@ -10,7 +10,7 @@ from tests.music.mpd.mpd_helpers import EINS, LIBRARY, ONE, ZWEI
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MpdServer]:
-    """Give an MPD with three tracks in its library."""
+    """Return an MPD with three tracks in its library."""
     with running_mpd(tmp_path_factory.mktemp("mpd"), outputs=("silence", "kitchen")) as running:
         yield running
 
@@ -27,8 +27,8 @@ def three(server: MpdServer) -> MpdServer:
 
 
 @pytest.fixture(scope="module")
-def shelf(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MpdServer]:
-    """Give an MPD with a library of every sort, stickers and playlists."""
+def full_library(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MpdServer]:
+    """Return an MPD with every kind of tag, stickers and playlists."""
     folder = tmp_path_factory.mktemp("mpd")
     with running_mpd(folder, music=LIBRARY, keeps=("playlists", "stickers")) as running:
         yield running

@@ -37,21 +37,23 @@ def uris(window: Page[Entry]) -> list[str]:
     return [entry.uri for entry in window.items]
 
 
-def test_a_folder_is_folders_then_tracks(shelf: MpdServer) -> None:
-    top = ask(shelf, lambda player: player.list_directory())
-    assert sorted(uris(top)) == sorted(shelf.mpc("ls").splitlines())
+def test_a_folder_is_folders_then_tracks(full_library: MpdServer) -> None:
+    top = ask(full_library, lambda player: player.list_directory())
+    assert sorted(uris(top)) == sorted(full_library.mpc("ls").splitlines())
     assert [entry.kind for entry in top.items] == [EntryType.FOLDER] * 4 + [EntryType.TRACK]
     assert (top.length, top.has_more) == (5, False)
-    inside = ask(shelf, lambda player: player.list_directory("Hits/"))
+    inside = ask(full_library, lambda player: player.list_directory("Hits/"))
     assert uris(inside) == ["Hits/more", "Hits/b.wav", "Hits/a.wav"], "tracks in the order of their album"
     assert names(inside) == ["more", "Ägypten", "Zebra"]
     with pytest.raises(Refused, match="the library has no folder 'nothing'"):
-        ask(shelf, lambda player: player.list_directory("nothing"))
+        ask(full_library, lambda player: player.list_directory("nothing"))
 
 
-def test_a_folder_comes_in_windows(shelf: MpdServer) -> None:
-    whole = ask(shelf, lambda player: player.list_directory("Hits"))
-    pieces = [ask(shelf, lambda player, start=start: player.list_directory("Hits", start, 2)) for start in (0, 2, 4)]
+def test_a_folder_comes_in_windows(full_library: MpdServer) -> None:
+    whole = ask(full_library, lambda player: player.list_directory("Hits"))
+    pieces = [
+        ask(full_library, lambda player, start=start: player.list_directory("Hits", start, 2)) for start in (0, 2, 4)
+    ]
     assert [entry for piece in pieces for entry in piece.items] == list(whole.items)
     assert [(piece.start, piece.length, piece.has_more) for piece in pieces] == [
         (0, 3, True),
@@ -60,8 +62,8 @@ def test_a_folder_comes_in_windows(shelf: MpdServer) -> None:
     ]
 
 
-def test_every_tag_of_a_track_comes_along(shelf: MpdServer) -> None:
-    (entry, _) = ask(shelf, lambda player: player.list_directory("Blue")).items
+def test_every_tag_of_a_track_comes_along(full_library: MpdServer) -> None:
+    (entry, _) = ask(full_library, lambda player: player.list_directory("Blue")).items
     track = entry.track
     assert track is not None
     assert (track.title, track.artist, track.album, track.album_artist) == ("All I Want", "Joni", "Blue", "Joni")
@@ -69,34 +71,34 @@ def test_every_tag_of_a_track_comes_along(shelf: MpdServer) -> None:
     assert (track.position, track.id) == (None, None)
 
 
-def test_playlist_files_are_told_from_saved_playlists(shelf: MpdServer) -> None:
-    shelf.mpc("save", "saved one")
-    (shelf.music / "sunday.m3u").write_text("untagged.wav\n", "utf-8")
-    shelf.mpc("update", "--wait")
-    last = ask(shelf, lambda player: player.list_directory()).items[-1]
+def test_playlist_files_are_told_from_saved_playlists(full_library: MpdServer) -> None:
+    full_library.mpc("save", "saved one")
+    (full_library.music / "sunday.m3u").write_text("untagged.wav\n", "utf-8")
+    full_library.mpc("update", "--wait")
+    last = ask(full_library, lambda player: player.list_directory()).items[-1]
     assert (last.kind, last.name, last.uri) == (EntryType.PLAYLIST, "sunday.m3u", "sunday.m3u")
-    (shelf.music / "sunday.m3u").unlink()
-    shelf.mpc("rm", "saved one")
-    shelf.mpc("update", "--wait")
-    assert len(ask(shelf, lambda player: player.list_directory()).items) == 5
+    (full_library.music / "sunday.m3u").unlink()
+    full_library.mpc("rm", "saved one")
+    full_library.mpc("update", "--wait")
+    assert len(ask(full_library, lambda player: player.list_directory()).items) == 5
 
 
 @pytest.mark.parametrize(
     ("kind", "tag"), [(EntryType.ARTIST, "albumartist"), (EntryType.ALBUM, "album"), (EntryType.GENRE, "genre")]
 )
-def test_the_lists_are_those_of_mpc(shelf: MpdServer, kind: EntryType, tag: str) -> None:
-    found = ask(shelf, lambda player: player.list_library(kind))
-    assert sorted(set(names(found))) == sorted(filter(None, shelf.mpc("list", tag).splitlines()))
+def test_the_lists_are_those_of_mpc(full_library: MpdServer, kind: EntryType, tag: str) -> None:
+    found = ask(full_library, lambda player: player.list_library(kind))
+    assert sorted(set(names(found))) == sorted(filter(None, full_library.mpc("list", tag).splitlines()))
     assert {entry.kind for entry in found.items} == {kind}
 
 
-def test_names_are_in_the_order_a_person_looks_them_up(shelf: MpdServer) -> None:
-    artists = ask(shelf, lambda player: player.list_library(EntryType.ARTIST))
+def test_names_are_in_the_order_a_person_looks_them_up(full_library: MpdServer) -> None:
+    artists = ask(full_library, lambda player: player.list_library(EntryType.ARTIST))
     assert names(artists) == [SHOUT, "Joni", "Various", "Zoë", "世界"]
 
 
-def test_an_album_has_its_artist_and_the_date_of_its_first_track(shelf: MpdServer) -> None:
-    albums = ask(shelf, lambda player: player.list_library(EntryType.ALBUM))
+def test_an_album_has_its_artist_and_the_date_of_its_first_track(full_library: MpdServer) -> None:
+    albums = ask(full_library, lambda player: player.list_library(EntryType.ALBUM))
     assert [(each.name, each.artist, each.date) for each in albums.items] == [
         ("Blue", "Joni", "1971"),
         (SHOUT, SHOUT, ""),
@@ -106,9 +108,9 @@ def test_an_album_has_its_artist_and_the_date_of_its_first_track(shelf: MpdServe
     ]
 
 
-def test_what_is_wanted_is_of_the_artist_of_the_album_or_of_the_track(shelf: MpdServer) -> None:
+def test_what_is_wanted_is_of_the_artist_of_the_album_or_of_the_track(full_library: MpdServer) -> None:
     def found(kind: EntryType, wanted: LibraryFilter) -> list[str]:
-        return names(ask(shelf, lambda player: player.list_library(kind, wanted)))
+        return names(ask(full_library, lambda player: player.list_library(kind, wanted)))
 
     assert found(EntryType.ALBUM, LibraryFilter(artist="Joni")) == ["Blue", "Hits"]
     assert found(EntryType.TRACK, LibraryFilter(artist="Various")) == ["Ägypten", "Zebra"]
@@ -121,9 +123,9 @@ def test_what_is_wanted_is_of_the_artist_of_the_album_or_of_the_track(shelf: Mpd
     assert found(EntryType.TRACK, LibraryFilter(artist="Jon")) == []
 
 
-def test_a_text_is_found_anywhere_and_its_capitals_do_not_count(shelf: MpdServer) -> None:
+def test_a_text_is_found_anywhere_and_its_capitals_do_not_count(full_library: MpdServer) -> None:
     def found(kind: EntryType, text: str) -> list[str]:
-        return sorted(names(ask(shelf, lambda player: player.list_library(kind, LibraryFilter(text=text)))))
+        return sorted(names(ask(full_library, lambda player: player.list_library(kind, LibraryFilter(text=text)))))
 
     assert found(EntryType.TRACK, "BLUE") == ["All I Want", "Late Blue", "My Old Man"]
     assert found(EntryType.TRACK, "zoë blue") == ["Late Blue"]
@@ -135,28 +137,30 @@ def test_a_text_is_found_anywhere_and_its_capitals_do_not_count(shelf: MpdServer
     assert found(EntryType.TRACK, "(.*)") == found(EntryType.ALBUM, ".") == [], "a text is no pattern"
 
 
-def test_a_name_full_of_quotes_is_found_and_played_as_any_other(shelf: MpdServer) -> None:
+def test_a_name_full_of_quotes_is_found_and_played_as_any_other(full_library: MpdServer) -> None:
     wanted = LibraryFilter(artist=SHOUT, album=SHOUT, genre=SHOUT, text=SHOUT.partition(" ")[2])
     for kind in (EntryType.ARTIST, EntryType.ALBUM, EntryType.GENRE, EntryType.TRACK):
-        assert names(ask(shelf, lambda player, kind=kind: player.list_library(kind, wanted))) == [SHOUT]
-    (track,) = ask(shelf, lambda player: player.list_library(EntryType.TRACK, wanted)).items
+        assert names(ask(full_library, lambda player, kind=kind: player.list_library(kind, wanted))) == [SHOUT]
+    (track,) = ask(full_library, lambda player: player.list_library(EntryType.TRACK, wanted)).items
     for source in (wanted, Uri(uri=track.uri)):
-        ask(shelf, lambda player, source=source: player.add_source(source, QueuePosition.REPLACE))
-        assert shelf.mpc("playlist", "-f", "%title%") == SHOUT
+        ask(full_library, lambda player, source=source: player.add_source(source, QueuePosition.REPLACE))
+        assert full_library.mpc("playlist", "-f", "%title%") == SHOUT
 
 
 @pytest.mark.parametrize(
     "name",
     ['") OR (artist != "', "\\", "\\\\", '"', "'", "x') AND (", '\\")', "%s $(reboot) `id`", "世界\u2028", "a\tb", " "],
 )
-def test_no_name_becomes_a_part_of_the_question(shelf: MpdServer, name: str) -> None:
+def test_no_name_becomes_a_part_of_the_question(full_library: MpdServer, name: str) -> None:
     for kind in (EntryType.ARTIST, EntryType.ALBUM, EntryType.TRACK):
         wanted = LibraryFilter(artist=name, album=name)
-        assert names(ask(shelf, lambda player, kind=kind, wanted=wanted: player.list_library(kind, wanted))) == []
+        assert (
+            names(ask(full_library, lambda player, kind=kind, wanted=wanted: player.list_library(kind, wanted))) == []
+        )
 
 
 @pytest.mark.parametrize("name", ["a\nclear", "a\r\nclear", "a\0", "\n"])
-def test_a_line_break_in_a_name_is_refused(shelf: MpdServer, name: str) -> None:
+def test_a_line_break_in_a_name_is_refused(full_library: MpdServer, name: str) -> None:
     for question in (
         lambda player: player.list_library(EntryType.ALBUM, LibraryFilter(artist=name)),
         lambda player: player.list_library(EntryType.TRACK, LibraryFilter(album=name)),
@@ -165,29 +169,29 @@ def test_a_line_break_in_a_name_is_refused(shelf: MpdServer, name: str) -> None:
         lambda player: player.update_library(name),
     ):
         with pytest.raises(Refused, match="line break"):
-            ask(shelf, question)
+            ask(full_library, question)
 
 
-def test_the_library_is_counted(shelf: MpdServer) -> None:
-    counts = ask(shelf, lambda player: player.library_stats())
-    stats = shelf.mpc("stats")
+def test_the_library_is_counted(full_library: MpdServer) -> None:
+    counts = ask(full_library, lambda player: player.library_stats())
+    stats = full_library.mpc("stats")
     assert f"Artists: {counts.artists:6}" in stats
     assert f"Albums:  {counts.albums:6}" in stats
     assert f"Songs:   {counts.tracks:6}" in stats
     assert (counts.seconds, counts.updated is not None) == (8 * SECONDS, True)
-    inside = ask(shelf, lambda player: player.library_stats("Hits"))
+    inside = ask(full_library, lambda player: player.library_stats("Hits"))
     assert inside == LibraryStats(artists=0, albums=0, tracks=3, seconds=3 * SECONDS)
 
 
-def test_an_update_finds_what_is_new_in_the_folder_alone(shelf: MpdServer) -> None:
+def test_an_update_finds_what_is_new_in_the_folder_alone(full_library: MpdServer) -> None:
     for folder in ("Blue", "Hits"):
-        (shelf.music / folder / "new.wav").write_bytes((shelf.music / "untagged.wav").read_bytes())
-    ask(shelf, lambda player: player.update_library("Blue"))
-    wait_until(lambda: "Blue/new.wav" in shelf.mpc("ls", "Blue"))
-    assert "Hits/new.wav" not in shelf.mpc("ls", "Hits")
+        (full_library.music / folder / "new.wav").write_bytes((full_library.music / "untagged.wav").read_bytes())
+    ask(full_library, lambda player: player.update_library("Blue"))
+    wait_until(lambda: "Blue/new.wav" in full_library.mpc("ls", "Blue"))
+    assert "Hits/new.wav" not in full_library.mpc("ls", "Hits")
     for folder in ("Blue", "Hits"):
-        (shelf.music / folder / "new.wav").unlink()
-    shelf.mpc("update", "--wait")
+        (full_library.music / folder / "new.wav").unlink()
+    full_library.mpc("update", "--wait")
 
 
 def test_a_folder_of_very_many_tracks_comes_in_windows_too(many: MpdServer) -> None:
@@ -228,6 +232,6 @@ def test_lists_come_in_windows_and_say_whether_there_is_more(many: MpdServer) ->
     assert (len(end.items), end.length, end.has_more) == (5, 600, False)
 
 
-def test_there_is_no_list_of_each_stream(shelf: MpdServer) -> None:
+def test_there_is_no_list_of_each_stream(full_library: MpdServer) -> None:
     with pytest.raises(Refused, match="no list of each stream"):
-        ask(shelf, lambda player: player.list_library(EntryType.STREAM))
+        ask(full_library, lambda player: player.list_library(EntryType.STREAM))

@@ -177,8 +177,10 @@ def test_a_track_is_played_by_its_id_wherever_it_stands(three: MpdServer) -> Non
         ask(three, lambda player: player.play_id(last.id or 0))
 
 
-def test_abilities_are_those_of_this_mpd_as_it_is_set_up(server: MpdServer, shelf: MpdServer, tmp_path: Path) -> None:
-    can = ask(shelf, lambda player: player.capabilities())
+def test_abilities_are_those_of_this_mpd_as_it_is_set_up(
+    server: MpdServer, full_library: MpdServer, tmp_path: Path
+) -> None:
+    can = ask(full_library, lambda player: player.capabilities())
     assert set(Capability) - can == {Capability.MUTE}, "MPD cannot be muted"
     assert set(Capability) - ask(server, lambda player: player.capabilities()) == {Capability.MUTE, Capability.STICKERS}
     with running_mpd(tmp_path, music={}, mixer="none", keeps=()) as bare:

@@ -16,11 +16,13 @@ EVENING = 'Ábend "二"'
 
 
 @pytest.fixture
-def evening(shelf: MpdServer) -> Iterator[MpdServer]:
+def evening(full_library: MpdServer) -> Iterator[MpdServer]:
     """Give the MPD with one saved playlist: two tracks, a stream, and a track that is no more."""
-    (shelf.folder / "playlists" / f"{EVENING}.m3u").write_text("\n".join([ALL, RADIO, "gone.wav", LATE, ""]), "utf-8")
-    yield shelf
-    for each in (shelf.folder / "playlists").iterdir():
+    (full_library.folder / "playlists" / f"{EVENING}.m3u").write_text(
+        "\n".join([ALL, RADIO, "gone.wav", LATE, ""]), "utf-8"
+    )
+    yield full_library
+    for each in (full_library.folder / "playlists").iterdir():
         each.unlink()
 
 
@@ -113,7 +115,7 @@ def test_a_playlist_gets_another_name_and_goes(evening: MpdServer) -> None:
     assert evening.mpc("lsplaylists") == "Bach"
 
 
-def test_a_playlist_that_is_not_there_is_told_by_its_name(shelf: MpdServer) -> None:
+def test_a_playlist_that_is_not_there_is_told_by_its_name(full_library: MpdServer) -> None:
     for question in (
         lambda player: player.list_playlist("nothing"),
         lambda player: player.remove_from_playlist("nothing", [0]),
@@ -122,7 +124,7 @@ def test_a_playlist_that_is_not_there_is_told_by_its_name(shelf: MpdServer) -> N
         lambda player: player.delete_playlist("nothing"),
     ):
         with pytest.raises(Refused, match="there is no playlist called 'nothing'"):
-            ask(shelf, question)
+            ask(full_library, question)
 
 
 def test_a_line_break_in_a_playlist_is_refused(evening: MpdServer) -> None:

@@ -14,12 +14,12 @@ ALL, OLD, ODD = "Blue/01 All.wav", "Blue/02 Old.wav", f"odd/{SHOUT}.wav"
 
 
 @pytest.fixture
-def plain(shelf: MpdServer) -> MpdServer:
+def plain(full_library: MpdServer) -> MpdServer:
     """Return the MPD without a sticker."""
     for uri in (ALL, OLD, ODD):
-        for sticker in shelf.mpc("sticker", uri, "list").splitlines():
-            shelf.mpc("sticker", uri, "delete", sticker.partition("=")[0])
-    return shelf
+        for sticker in full_library.mpc("sticker", uri, "list").splitlines():
+            full_library.mpc("sticker", uri, "delete", sticker.partition("=")[0])
+    return full_library
 
 
 def test_an_opinion_is_kept_where_other_programs_find_it(plain: MpdServer) -> None:
@@ -77,33 +77,35 @@ def test_what_cannot_be_thought_is_refused(plain: MpdServer, server: MpdServer) 
         ask(server, lambda player: player.set_rating("one.wav", TrackRating(rating=5)))
 
 
-def test_the_picture_in_the_file_comes_first_then_that_of_the_folder(shelf: MpdServer) -> None:
-    (shelf.music / "Blue" / "cover.jpg").write_bytes(JPEG)
-    (shelf.music / "Hits" / "cover.jpg").write_bytes(JPEG)
-    assert ask(shelf, lambda player: player.album_art(ALL)) == CoverArt(data=PICTURE, mime="image/png")
-    assert shelf.mpc_bytes("readpicture", ALL) == PICTURE
+def test_the_picture_in_the_file_comes_first_then_that_of_the_folder(full_library: MpdServer) -> None:
+    (full_library.music / "Blue" / "cover.jpg").write_bytes(JPEG)
+    (full_library.music / "Hits" / "cover.jpg").write_bytes(JPEG)
+    assert ask(full_library, lambda player: player.album_art(ALL)) == CoverArt(data=PICTURE, mime="image/png")
+    assert full_library.mpc_bytes("readpicture", ALL) == PICTURE
     for uri in (OLD, "Hits/a.wav"):
-        assert ask(shelf, lambda player, uri=uri: player.album_art(uri)) == CoverArt(data=JPEG, mime="image/jpeg")
-        assert shelf.mpc_bytes("albumart", uri) == JPEG
+        assert ask(full_library, lambda player, uri=uri: player.album_art(uri)) == CoverArt(
+            data=JPEG, mime="image/jpeg"
+        )
+        assert full_library.mpc_bytes("albumart", uri) == JPEG
 
 
-def test_a_big_picture_comes_whole(shelf: MpdServer) -> None:
+def test_a_big_picture_comes_whole(full_library: MpdServer) -> None:
     big = b"\xff\xd8\xff" + bytes(range(256)) * 5000
-    (shelf.music / "odd" / "cover.jpg").write_bytes(big)
-    assert ask(shelf, lambda player: player.album_art(ODD)) == CoverArt(data=big, mime="image/jpeg")
-    (shelf.music / "odd" / "cover.jpg").unlink()
+    (full_library.music / "odd" / "cover.jpg").write_bytes(big)
+    assert ask(full_library, lambda player: player.album_art(ODD)) == CoverArt(data=big, mime="image/jpeg")
+    (full_library.music / "odd" / "cover.jpg").unlink()
 
 
 @pytest.mark.parametrize("uri", ["Hits/more/c.wav", ODD, "odd/nothing.wav", "http://127.0.0.1:9/radio", "/etc/passwd"])
-def test_without_a_picture_there_is_none(shelf: MpdServer, uri: str) -> None:
-    assert ask(shelf, lambda player: player.album_art(uri)) is None
+def test_without_a_picture_there_is_none(full_library: MpdServer, uri: str) -> None:
+    assert ask(full_library, lambda player: player.album_art(uri)) is None
 
 
-def test_a_picture_too_big_for_a_cover_is_none(shelf: MpdServer) -> None:
-    huge = shelf.music / "odd" / "cover.jpg"
+def test_a_picture_too_big_for_a_cover_is_none(full_library: MpdServer) -> None:
+    huge = full_library.music / "odd" / "cover.jpg"
     with huge.open("wb") as file:
         file.truncate(17 << 20)
-    assert ask(shelf, lambda player: player.album_art(ODD)) is None
+    assert ask(full_library, lambda player: player.album_art(ODD)) is None
     huge.unlink()
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from tests.fakes.loopback import serving
 from tests.fakes.mpd_server import MpdServer, make_music, needs_mpd, running_mpd
-from tests.music.cli.music_program import NOWHERE, Room
+from tests.music.cli.music_program import NOWHERE, MusicCli
 
 
 @pytest.fixture(scope="module")
@@ -48,9 +48,9 @@ def radio(tmp_path: Path) -> Iterator[str]:
 
 
 @pytest.fixture
-def room(tmp_path: Path) -> Room:
-    """Return a room whose player is not there: stations are kept without one."""
-    return Room(tmp_path, NOWHERE)
+def cli(tmp_path: Path) -> MusicCli:
+    """Return an installation whose player is not reached; stations do not need it."""
+    return MusicCli(tmp_path, NOWHERE)
 
 
 @needs_mpd
@@ -61,7 +61,7 @@ def room(tmp_path: Path) -> Room:
 def test_a_station_is_played_by_its_name_or_a_part_of_it(
     server: MpdServer, radio: str, tmp_path: Path, name: str, station: str
 ) -> None:
-    out = Room(tmp_path, server.address, radio=radio).told("play-station", name)
+    out = MusicCli(tmp_path, server.address, radio=radio).told("play-station", name)
     assert f": {station.partition(' ')[2]}, 1 of 1" in out
     assert server.mpc("playlist", "-f", "%file% %title%") == f"{radio}/one.wav?{station}"
     server.mpc("stop")
@@ -69,40 +69,40 @@ def test_a_station_is_played_by_its_name_or_a_part_of_it(
 
 @needs_mpd
 def test_a_list_of_streams_is_looked_through_before_it_is_played(server: MpdServer, radio: str, tmp_path: Path) -> None:
-    room = Room(tmp_path, server.address, radio=radio)
-    assert room.told("stations", "add", "Listed", f"{radio}/list.m3u") == "added Listed"
-    room.told("play-station", "listed")
+    cli = MusicCli(tmp_path, server.address, radio=radio)
+    assert cli.output("stations", "add", "Listed", f"{radio}/list.m3u") == "added Listed"
+    cli.output("play-station", "listed")
     assert server.mpc("playlist", "-f", "%file% %title%") == f"{radio}/one.wav?of-a-list Listed"
-    room.told("play-now", f"{radio}/list.m3u")
+    cli.output("play-now", f"{radio}/list.m3u")
     assert server.mpc("playlist", "-f", "%file%") == f"{radio}/one.wav?of-a-list"
     server.mpc("stop")
 
 
-def test_stations_are_listed_without_any_player(room: Room) -> None:
-    assert room.told("stations") == room.told("stations", "list")
-    assert room.column("NAME", "stations") == ["Rädio Two", "FIP", "FIP Jazz", "FIP Rock"]
-    assert room.values("stations")[1] == {
+def test_stations_are_listed_without_any_player(cli: MusicCli) -> None:
+    assert cli.output("stations") == cli.output("stations", "list")
+    assert cli.column("NAME", "stations") == ["Rädio Two", "FIP", "FIP Jazz", "FIP Rock"]
+    assert cli.values("stations")[1] == {
         "name": "FIP", "url": "http://127.0.0.1:9/one.wav?fip", "genre": "", "country": "",
         "custom": False, "overrides": "",
     }  # fmt: skip
 
 
-def test_stations_are_added_edited_removed_and_restored(room: Room, radio: str) -> None:
+def test_stations_are_added_edited_removed_and_restored(cli: MusicCli, radio: str) -> None:
     assert (
-        room.told("stations", "add", "Mine", f"{radio}/one.wav", "--genre", "jazz", "--country", "CH") == "added Mine"
+        cli.output("stations", "add", "Mine", f"{radio}/one.wav", "--genre", "jazz", "--country", "CH") == "added Mine"
     )
-    assert room.values("stations")[0] == {
+    assert cli.values("stations")[0] == {
         "name": "Mine", "url": f"{radio}/one.wav", "genre": "jazz", "country": "CH", "custom": True, "overrides": ""
     }  # fmt: skip
-    assert room.told("stations", "edit", "mine", "--name", "Ours", "--genre", "") == "changed Ours"
-    assert (room.values("stations")[0]["name"], room.values("stations")[0]["genre"]) == ("Ours", "")
-    assert room.told("stations", "edit", "FIP", "--url", "http://other.invalid/", "--no-check") == "changed FIP"
-    assert {each["name"]: each["url"] for each in room.values("stations")}["FIP"] == "http://other.invalid/"
-    assert room.told("stations", "restore", "FIP") == "restored FIP"
-    assert room.told("stations", "remove", "fip rock") == "removed fip rock"
-    assert room.told("stations", "remove", "Ours") == "removed Ours"
-    assert room.column("NAME", "stations") == ["Rädio Two", "FIP", "FIP Jazz"]
-    assert room.told("stations", "restore", "FIP Rock") == "restored FIP Rock"
+    assert cli.output("stations", "edit", "mine", "--name", "Ours", "--genre", "") == "changed Ours"
+    assert (cli.values("stations")[0]["name"], cli.values("stations")[0]["genre"]) == ("Ours", "")
+    assert cli.output("stations", "edit", "FIP", "--url", "http://other.invalid/", "--no-check") == "changed FIP"
+    assert {each["name"]: each["url"] for each in cli.values("stations")}["FIP"] == "http://other.invalid/"
+    assert cli.output("stations", "restore", "FIP") == "restored FIP"
+    assert cli.output("stations", "remove", "fip rock") == "removed fip rock"
+    assert cli.output("stations", "remove", "Ours") == "removed Ours"
+    assert cli.column("NAME", "stations") == ["Rädio Two", "FIP", "FIP Jazz"]
+    assert cli.output("stations", "restore", "FIP Rock") == "restored FIP Rock"
 
 
 @pytest.mark.parametrize(
@@ -118,20 +118,20 @@ def test_stations_are_added_edited_removed_and_restored(room: Room, radio: str) 
         (["restore", "FIP"], 2, "no station that was removed or edited is called 'FIP'"),
     ],
 )
-def test_what_cannot_be_is_told_in_one_line(room: Room, words: list[str], status: int, told: str) -> None:
-    said = room.music("stations", *words)
+def test_what_cannot_be_is_told_in_one_line(cli: MusicCli, words: list[str], status: int, told: str) -> None:
+    said = cli.music("stations", *words)
     assert (said.status, said.out) == (status, "")
     assert told in said.err
-    assert room.column("NAME", "stations") == ["Rädio Two", "FIP", "FIP Jazz", "FIP Rock"]
+    assert cli.column("NAME", "stations") == ["Rädio Two", "FIP", "FIP Jazz", "FIP Rock"]
 
 
 @pytest.mark.parametrize(("name", "nearest"), [("radio two", "Rädio Two"), ("fip roc k", "FIP Rock")])
-def test_an_unknown_station_gets_the_nearest_name(room: Room, name: str, nearest: str) -> None:
-    said = room.music("play-station", name)
+def test_an_unknown_station_gets_the_nearest_name(cli: MusicCli, name: str, nearest: str) -> None:
+    said = cli.music("play-station", name)
     assert (said.status, said.err) == (2, f"pi-appliance: no station is called {name!r}; did you mean {nearest!r}?")
 
 
-def test_a_part_of_several_names_gets_all_of_them(room: Room) -> None:
-    said = room.music("play-station", "fi")
+def test_a_part_of_several_names_gets_all_of_them(cli: MusicCli) -> None:
+    said = cli.music("play-station", "fi")
     assert said.status == 1
     assert said.err.endswith("3 stations have 'fi' in their name: FIP, FIP Jazz, FIP Rock; say more of it")

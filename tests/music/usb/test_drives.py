@@ -108,7 +108,7 @@ class Home:
         self.drives = UsbDrives(lambda: self.usb, lambda: self.music, places)
 
     def inserts(self, name: str = "Blue", files: int = 3) -> None:
-        """Have the stick NAME mounted, with so many FILES of sound and one that is none."""
+        """Mount the drive `name`, with some audio files and one other file."""
         point = self.run / name
         point.mkdir(parents=True, exist_ok=True)
         for number in range(files):
@@ -128,7 +128,7 @@ class Home:
         self.drives.wake()
 
     async def is_(self, state: DriveState, name: str = "Blue") -> None:
-        """Wait until the stick NAME is in STATE."""
+        """Wait until the drive `name` is in `state`."""
         async with asyncio.timeout(5):
             while [each.state for each in self.drives.all() if each.name == name] != [state]:
                 await asyncio.sleep(0)
@@ -168,14 +168,14 @@ def home(tmp_path: Path, player: Shelf) -> Home:
     return Home(tmp_path, player)
 
 
-def test_a_stick_that_appears_is_looked_through_and_nothing_else_is(home: Home, player: Shelf) -> None:
+def test_a_drive_that_appears_is_looked_through_and_nothing_else_is(home: Home, player: Shelf) -> None:
     async def scene() -> None:
         home.inserts()
         await home.is_(DriveState.SCANNING)
         await home.is_(DriveState.READY)
-        (stick,) = home.drives.all()
-        assert (stick.uri, stick.files, stick.tracks) == ("USB/Blue", 3, 2)
-        assert stick.size is not None
+        (drive,) = home.drives.all()
+        assert (drive.uri, drive.files, drive.tracks) == ("USB/Blue", 3, 2)
+        assert drive.size is not None
         assert player.updates == ["USB/Blue"]
         home.inserts("Red")
         await home.is_(DriveState.READY, "Red")
@@ -184,7 +184,7 @@ def test_a_stick_that_appears_is_looked_through_and_nothing_else_is(home: Home, 
     living(home, scene())
 
 
-def test_a_stick_that_is_away_is_known_and_nothing_is_looked_through(home: Home, player: Shelf) -> None:
+def test_a_drive_that_is_away_is_known_and_nothing_is_looked_through(home: Home, player: Shelf) -> None:
     async def scene() -> None:
         home.inserts()
         await home.is_(DriveState.READY)
@@ -199,7 +199,7 @@ def test_a_stick_that_is_away_is_known_and_nothing_is_looked_through(home: Home,
     living(home, scene())
 
 
-def test_a_stick_that_is_mounted_before_it_is_linked_is_found_all_the_same(home: Home, player: Shelf) -> None:
+def test_a_drive_that_is_mounted_before_it_is_linked_is_found_all_the_same(home: Home, player: Shelf) -> None:
     async def scene() -> None:
         home.inserts()
         link = home.folder / "Blue"
@@ -212,7 +212,7 @@ def test_a_stick_that_is_mounted_before_it_is_linked_is_found_all_the_same(home:
     living(home, scene())
 
 
-def test_a_stick_waits_for_the_player(tmp_path: Path, player: Shelf) -> None:
+def test_a_drive_waits_for_the_player(tmp_path: Path, player: Shelf) -> None:
     home = Home(tmp_path, None)
 
     async def scene() -> None:
@@ -268,7 +268,7 @@ def test_the_file_read_again_may_name_another_folder_or_none(home: Home, player:
         (0, ("USB/Blue/a", "Home/c"), PlaybackState.STOPPED, []),
     ],
 )
-def test_what_plays_from_a_stick_that_is_to_go_ends(
+def test_what_plays_from_a_drive_that_is_to_go_ends(
     home: Home, player: Shelf, current: int, queue: tuple[str, ...], play: PlaybackState, pressed: list[object]
 ) -> None:
     player.plays(current, *queue, play=play)
@@ -277,15 +277,15 @@ def test_what_plays_from_a_stick_that_is_to_go_ends(
         home.inserts()
         await home.is_(DriveState.READY)
         root = asyncio.create_task(home.unmounts_what_is_asked())
-        stick = await home.drives.eject("Blue")
-        assert stick.state is DriveState.UNMOUNTED
+        drive = await home.drives.eject("Blue")
+        assert drive.state is DriveState.UNMOUNTED
         assert player.pressed == pressed
         await root
 
     living(home, scene())
 
 
-def test_a_stick_that_nobody_unmounts_may_not_be_pulled(home: Home) -> None:
+def test_a_drive_that_nobody_unmounts_may_not_be_pulled(home: Home) -> None:
     async def scene() -> None:
         home.inserts()
         await home.is_(DriveState.READY)
@@ -316,7 +316,7 @@ def test_only_what_is_ours_and_here_is_let_go_of(home: Home, tmp_path: Path) -> 
     living(home, scene())
 
 
-def test_a_folder_with_music_is_no_stick(home: Home) -> None:
+def test_a_folder_with_music_is_no_drive(home: Home) -> None:
     (home.folder / "Own").mkdir()
     (home.folder / "Own" / "a.ogg").touch()
     (home.folder / "Bare").mkdir()

@@ -1,4 +1,4 @@
-"""The folder of the sticks lies where MPD may write: whatever stands in its place, root writes nowhere else."""
+"""The folder of the drives lies where MPD may write: whatever stands in its place, root writes nowhere else."""
 
 import json
 from pathlib import Path
@@ -18,7 +18,7 @@ def places(tmp_path: Path) -> root_helper.Paths:
 
 
 def left(places: root_helper.Paths, folder: Path) -> Path:
-    """Return what a power cut has left of a stick in FOLDER."""
+    """Return the folder of a drive after a power cut."""
     folder.mkdir(parents=True)
     link = folder / "My Stick"
     link.symlink_to(places.mounts / "My Stick")

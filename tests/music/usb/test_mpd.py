@@ -1,4 +1,4 @@
-"""A stick, the real MPD and the whole appliance: what the library knows of it stays, whatever becomes of the stick."""
+"""A drive, the real MPD and the whole appliance: what the library knows of it stays, whatever becomes of the drive."""
 
 import contextlib
 import json
@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.fakes.mpd_server import MpdServer, free_port, make_music, needs_mpd
-from tests.fakes.usb_drive import LABEL, Stick, inserted, made, needs_loop
+from tests.fakes.usb_drive import LABEL, UsbDrive, attached, create_image, needs_loop
 from tests.installation import Installation, wait_until
 
 pytestmark = [needs_loop, needs_mpd]
@@ -20,10 +20,10 @@ HIS = [f"USB/{LABEL}/{each}" for each in ("Blue/a.wav", "Blue/b.wav")]
 
 
 class Home:
-    """An installation with an MPD and a stick, and the appliance running in it."""
+    """An installation with an MPD and a drive, and the appliance running in it."""
 
-    def __init__(self, installation: Installation, server: MpdServer, stick: Stick) -> None:
-        self.installation, self.server, self.stick = installation, server, stick
+    def __init__(self, installation: Installation, server: MpdServer, drive: UsbDrive) -> None:
+        self.installation, self.server, self.drive = installation, server, drive
         self.page = f"http://127.0.0.1:{free_port()}"
         installation.write(
             "",
@@ -47,7 +47,7 @@ class Home:
             return json.load(answer)
 
     def is_(self, state: str) -> Any:
-        """Wait until the one stick is in STATE, and return it."""
+        """Wait until the only drive is in `state`, and return it."""
         return wait_until(lambda: next((each for each in self.ask("/usb") if each["state"] == state), None), 20)
 
     def update(self, *what: str) -> None:
@@ -73,9 +73,9 @@ def home(installation: Installation, tmp_path: Path, request: pytest.FixtureRequ
         stack.callback(server.kill)
         server.start()
         server.mpc("update", "--wait")
-        stick = stack.enter_context(inserted(made(tmp_path / "image", files)))
-        found = Home(installation, server, stick)
-        stack.callback(found.usb, "detach", stick.device)
+        drive = stack.enter_context(attached(create_image(tmp_path / "image", files)))
+        found = Home(installation, server, drive)
+        stack.callback(found.usb, "detach", drive.device)
         daemon = installation.start("up", environment=found.environment)
         stack.callback(daemon.communicate)
         stack.callback(daemon.terminate)
@@ -89,11 +89,11 @@ def answers(home: Home) -> bool:
     return False
 
 
-def test_a_missing_stick_never_empties_the_library(home: Home) -> None:
+def test_a_missing_drive_never_empties_the_library(home: Home) -> None:
     assert home.ask("/usb") == []
-    home.usb("attach", home.stick.device)
-    stick = home.is_("ready")
-    assert (stick["name"], stick["files"], stick["tracks"]) == (LABEL, 2, 2)
+    home.usb("attach", home.drive.device)
+    drive = home.is_("ready")
+    assert (drive["name"], drive["files"], drive["tracks"]) == (LABEL, 2, 2)
     assert home.library() == sorted(OWN + HIS)
 
     home.server.mpc("add", f"USB/{LABEL}")
@@ -125,7 +125,7 @@ def test_a_missing_stick_never_empties_the_library(home: Home) -> None:
     everything = sorted([*OWN, *HIS, "new.wav"])
     assert home.library() == everything, "what else is new is found as ever"
 
-    home.usb("attach", home.stick.device)
+    home.usb("attach", home.drive.device)
     assert home.is_("ready")["tracks"] == 2
     assert home.library() == everything
     assert home.queue() == HIS
@@ -133,13 +133,13 @@ def test_a_missing_stick_never_empties_the_library(home: Home) -> None:
     wait_until(lambda: "[playing]" in home.server.mpc("status"))
 
 
-def test_a_stick_that_is_pulled_while_it_plays_costs_nothing_either(home: Home) -> None:
-    home.usb("attach", home.stick.device)
+def test_a_drive_that_is_pulled_while_it_plays_costs_nothing_either(home: Home) -> None:
+    home.usb("attach", home.drive.device)
     home.is_("ready")
     home.server.mpc("add", f"USB/{LABEL}")
     home.server.mpc("play")
     wait_until(lambda: "[playing]" in home.server.mpc("status"))
-    home.usb("detach", home.stick.device)  # systemd stops its unit with the device
+    home.usb("detach", home.drive.device)  # systemd stops its unit with the device
     home.is_("unmounted")
     home.update()
     assert home.library() == sorted(OWN + HIS)
@@ -148,8 +148,8 @@ def test_a_stick_that_is_pulled_while_it_plays_costs_nothing_either(home: Home) 
     assert (listed["name"], listed["state"], listed["tracks"]) == (LABEL, "unmounted", 2)
 
 
-def test_a_stick_that_is_forgotten_goes_out_of_the_library(home: Home) -> None:
-    home.usb("attach", home.stick.device)
+def test_a_drive_that_is_forgotten_goes_out_of_the_library(home: Home) -> None:
+    home.usb("attach", home.drive.device)
     home.is_("ready")
     home.usb("eject", LABEL)
     home.usb("forget", LABEL)

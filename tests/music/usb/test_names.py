@@ -1,4 +1,4 @@
-"""Names of sticks: whatever is written as a label, it can be nothing but the name of a folder."""
+"""Names of drives: whatever is written as a label, it can be nothing but the name of a folder."""
 
 import pytest
 from hypothesis import given
@@ -34,7 +34,7 @@ def test_a_name_is_one_part_of_a_path_and_no_option(label: str) -> None:
     assert folder_name(name) == name
 
 
-def test_a_stick_keeps_its_name_and_takes_nobody_elses() -> None:
+def test_a_drive_keeps_its_name_and_takes_nobody_elses() -> None:
     known = {"MUSIC": "1A2B", "Music 2": "3C4D"}
     assert name_for("RENAMED", "3C4D", known) == "Music 2"
     assert name_for("music", "5E6F", known) == "music 3"

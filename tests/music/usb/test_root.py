@@ -1,4 +1,4 @@
-"""Sticks as root mounts them: the real program, real devices made of files, the kernel's own list."""
+"""Drives as root mounts them: the real program, real devices made of files, the kernel's own list."""
 
 import os
 import subprocess
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.fakes.usb_drive import LABEL, inserted, made, needs_loop
+from tests.fakes.usb_drive import LABEL, attached, create_image, needs_loop
 from tests.installation import Installation
 
 pytestmark = needs_loop
@@ -33,18 +33,18 @@ class Root:
         return (done.stdout + done.stderr).strip()
 
     def options(self) -> set[str]:
-        """Return with which options the one stick is mounted."""
+        """Return the mount options of the only drive."""
         (line,) = (each for each in Path("/proc/self/mountinfo").read_text().splitlines() if self.place in each)
         return set(line.split(" ")[5].split(","))
 
     @property
     def place(self) -> str:
-        """Where sticks are mounted, as the kernel writes it."""
+        """Where drives are mounted, as the kernel writes it."""
         return str(self.mounts).replace(" ", "\\040")
 
     @property
     def mounted(self) -> int:
-        """How many sticks are mounted."""
+        """How many drives are mounted."""
         return Path("/proc/self/mountinfo").read_text().count(f" {self.place}/")
 
 
@@ -62,32 +62,32 @@ def image(tmp_path: Path) -> Path:
     files.mkdir()
     (files / "one.ogg").write_bytes(b"one")
     (files / "passwords").symlink_to("/etc/passwd")
-    return made(tmp_path / "image", files)
+    return create_image(tmp_path / "image", files)
 
 
-def test_a_stick_appears_by_its_label_and_can_do_no_harm(root: Root, image: Path) -> None:
-    with inserted(image) as stick:
-        assert root.usb("attach", stick.device) == f"{stick.device} is mounted as {LABEL}"
+def test_a_drive_appears_by_its_label_and_can_do_no_harm(root: Root, image: Path) -> None:
+    with attached(image) as drive:
+        assert root.usb("attach", drive.device) == f"{drive.device} is mounted as {LABEL}"
         assert (root.folder / LABEL / "one.ogg").read_bytes() == b"one"
         assert {"ro", "nosuid", "nodev", "noexec", "nosymfollow"} <= root.options()
         with pytest.raises(OSError, match="symbolic links"):
             (root.folder / LABEL / "passwords").read_bytes()
-        assert "is ignored: it is mounted at" in root.usb("attach", stick.device)
+        assert "is ignored: it is mounted at" in root.usb("attach", drive.device)
         assert root.mounted == 1
-        assert root.usb("detach", stick.device) == f"{LABEL} is unmounted"
+        assert root.usb("detach", drive.device) == f"{LABEL} is unmounted"
         assert (root.folder / LABEL).readlink() == Path()
         assert (root.mounted, list(root.mounts.iterdir())) == (0, [])
-        assert root.usb("detach", stick.device) == ""
+        assert root.usb("detach", drive.device) == ""
 
 
-def test_the_same_stick_has_the_same_name_and_another_of_its_label_has_not(
+def test_the_same_drive_has_the_same_name_and_another_of_its_label_has_not(
     root: Root, image: Path, tmp_path: Path
 ) -> None:
-    twin = made(tmp_path / "twin", tmp_path / "files")
+    twin = create_image(tmp_path / "twin", tmp_path / "files")
     for each, name in ((image, LABEL), (twin, f"{LABEL} 2"), (twin, f"{LABEL} 2"), (image, LABEL)):
-        with inserted(each) as stick:
-            assert root.usb("attach", stick.device).endswith(f" is mounted as {name}")
-            root.usb("detach", stick.device)
+        with attached(each) as drive:
+            assert root.usb("attach", drive.device).endswith(f" is mounted as {name}")
+            root.usb("detach", drive.device)
     assert {each.name for each in root.folder.iterdir()} == {LABEL, f"{LABEL} 2"}
 
 
@@ -103,36 +103,36 @@ def test_the_same_stick_has_the_same_name_and_another_of_its_label_has_not(
 )
 def test_a_label_can_name_nothing_but_a_folder(root: Root, tmp_path: Path, label: str, name: str) -> None:
     (tmp_path / "files").mkdir()
-    with inserted(made(tmp_path / "image", tmp_path / "files", label)) as stick:
-        root.usb("attach", stick.device)
+    with attached(create_image(tmp_path / "image", tmp_path / "files", label)) as drive:
+        root.usb("attach", drive.device)
         assert [each.name for each in root.folder.iterdir()] == [name]
         assert "ro" in root.options()
         assert "nosuid" in root.options()
-        root.usb("detach", stick.device)
+        root.usb("detach", drive.device)
 
 
 def test_a_folder_of_the_owner_is_never_touched(root: Root, image: Path) -> None:
     mine = root.folder / LABEL
     mine.mkdir(parents=True)
-    with inserted(image) as stick:
-        assert root.usb("attach", stick.device).endswith(f"{LABEL} 2")
-        root.usb("detach", stick.device)
+    with attached(image) as drive:
+        assert root.usb("attach", drive.device).endswith(f"{LABEL} 2")
+        root.usb("detach", drive.device)
     assert mine.is_dir()
     assert not mine.is_symlink()
 
 
-def test_what_is_open_keeps_no_stick_from_going(root: Root, image: Path) -> None:
-    with inserted(image) as stick:
-        root.usb("attach", stick.device)
+def test_what_is_open_keeps_no_drive_from_going(root: Root, image: Path) -> None:
+    with attached(image) as drive:
+        root.usb("attach", drive.device)
         with (root.folder / LABEL / "one.ogg").open("rb") as file:
-            assert root.usb("detach", stick.device) == f"{LABEL} is unmounted"
+            assert root.usb("detach", drive.device) == f"{LABEL} is unmounted"
             assert root.mounted == 0
             assert file.read() == b"one"
 
 
-def test_after_a_power_cut_a_stick_that_is_gone_reads_as_away(root: Root, image: Path) -> None:
-    with inserted(image) as stick:
-        root.usb("attach", stick.device)
+def test_after_a_power_cut_a_drive_that_is_gone_reads_as_away(root: Root, image: Path) -> None:
+    with attached(image) as drive:
+        root.usb("attach", drive.device)
         subprocess.run(["umount", root.mounts / LABEL], check=True)  # as the kernel forgets it
         assert root.usb("cleanup") == f"{LABEL} is unmounted"
         assert (root.folder / LABEL).readlink() == Path()
@@ -142,8 +142,8 @@ def test_after_a_power_cut_a_stick_that_is_gone_reads_as_away(root: Root, image:
 def test_what_the_service_asks_for_is_done_once_and_nothing_else(root: Root, image: Path, tmp_path: Path) -> None:
     precious = tmp_path / "precious"
     precious.write_text(LABEL)
-    with inserted(image) as stick:
-        root.usb("attach", stick.device)
+    with attached(image) as drive:
+        root.usb("attach", drive.device)
         for bad in ("..", "", LABEL[:-1], f"../run/{LABEL}", "x" * 5000):
             root.request.write_text(bad)
             assert root.usb("cleanup") == ""
@@ -167,22 +167,22 @@ def test_a_folder_of_requests_that_is_a_link_is_not_followed(root: Root, image: 
     assert (tmp_path / "usb-remove").read_text() == "root's own"
 
 
-def test_a_stick_is_forgotten_only_while_it_is_away(root: Root, image: Path) -> None:
-    with inserted(image) as stick:
-        root.usb("attach", stick.device)
+def test_a_drive_is_forgotten_only_while_it_is_away(root: Root, image: Path) -> None:
+    with attached(image) as drive:
+        root.usb("attach", drive.device)
         assert "is mounted; eject it first" in root.usb("forget", LABEL, status=1)
-        root.usb("detach", stick.device)
+        root.usb("detach", drive.device)
     assert "is forgotten" in root.usb("forget", LABEL)
     assert list(root.folder.iterdir()) == []
     assert f"no USB drive is called '{LABEL}'" in root.usb("forget", LABEL, status=2)
 
 
-def test_what_is_no_stick_is_left_alone(root: Root, tmp_path: Path) -> None:
+def test_what_is_no_drive_is_left_alone(root: Root, tmp_path: Path) -> None:
     empty = tmp_path / "empty"
     with empty.open("wb") as file:
         file.truncate(1024 * 1024)
-    with inserted(empty) as stick:
-        assert "is ignored: it has no file system" in root.usb("attach", stick.device)
+    with attached(empty) as drive:
+        assert "is ignored: it has no file system" in root.usb("attach", drive.device)
     assert "does not exist" in root.usb("attach", "sdzz9", status=1)
     assert "is not a valid device name" in root.usb("attach", "../dev/sda1", status=1)
     root.installation.write("")
@@ -190,11 +190,11 @@ def test_what_is_no_stick_is_left_alone(root: Root, tmp_path: Path) -> None:
     assert root.usb("cleanup") == ""
 
 
-def test_a_stick_that_does_not_hold_what_it_says_is_told(root: Root, image: Path) -> None:
+def test_a_drive_that_does_not_hold_what_it_says_is_told(root: Root, image: Path) -> None:
     with image.open("r+b") as file:  # the superblock stays, what it tells of does not
         file.seek(4096)
         file.write(b"\xff" * 1_000_000)
-    with inserted(image) as stick:
-        assert f"/dev/{stick.device} cannot be mounted" in root.usb("attach", stick.device, status=1)
+    with attached(image) as drive:
+        assert f"/dev/{drive.device} cannot be mounted" in root.usb("attach", drive.device, status=1)
     assert root.mounted == 0
     assert list(root.folder.iterdir()) == []

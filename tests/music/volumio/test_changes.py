@@ -1,4 +1,4 @@
-"""Waiting for changes in a Volumio: its pushes, lost ones, its restarts, and whoever else calls at the ear."""
+"""Waiting for changes of a Volumio: pushes, lost pushes, restarts, and other clients of the push server."""
 
 import asyncio
 import contextlib
@@ -244,7 +244,7 @@ def test_a_server_that_hangs_up_on_everybody_is_not_asked_in_a_circle() -> None:
 
 
 def call(url: str, method: str = "POST", path: str = "", body: bytes = b"{}") -> int:
-    """Return the status that one call at the ear brings; 0 if it hangs up."""
+    """Return the status of one request to the push server; 0 if it closes the connection."""
     to = urlsplit(url)
     line = http.client.HTTPConnection(to.hostname or "", to.port, timeout=5)
     try:
@@ -257,7 +257,7 @@ def call(url: str, method: str = "POST", path: str = "", body: bytes = b"{}") ->
 
 
 def raw(url: str, data: bytes) -> bytes:
-    """Send DATA to the ear and return what comes back until it hangs up."""
+    """Send `data` to the push server and return its answer."""
     to = urlsplit(url)
     with socket.create_connection((to.hostname or "", to.port or 0), timeout=8) as line:
         try:
@@ -290,7 +290,7 @@ def test_whoever_does_not_know_the_path_is_not_heard(server: VolumioServer) -> N
                 assert b"200" not in await asyncio.to_thread(raw, url, noise)
             assert server.count("GET getState") == before
             turn(server, 50)
-            assert await heard == {"mixer"}, "and the ear hears as before"
+            assert await heard == {"mixer"}, "and pushes are received as before"
 
     asyncio.run(scene())
 

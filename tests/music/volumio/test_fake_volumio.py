@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import pytest
 from pyvolumio import CannotConnectError, Volumio
 
-from tests.fakes.http_recorder import http_ear
+from tests.fakes.http_recorder import http_recorder
 from tests.fakes.volumio_box import Box
 from tests.fakes.volumio_library import MORNING, PICTURE, SONGS, Library
 from tests.fakes.volumio_server import VolumioServer
@@ -177,15 +177,15 @@ def test_other_routes_answer_as_listed(server: VolumioServer) -> None:
 
 def test_push_urls_are_told_of_changes_and_forgotten_in_a_restart(server: VolumioServer) -> None:
     path = "/api/v1/pushNotificationUrls"
-    with http_ear() as ear:
-        url = {"url": f"http://{ear.address}/heard"}
+    with http_recorder() as recorder:
+        url = {"url": f"http://{recorder.address}/heard"}
         assert fetch(server, path) == b"[]", "text, while there is none"
         assert fetch(server, path, "POST", url) == {"success": True}
         assert fetch(server, path, "POST", url) == {"error": "URL already present"}
         assert fetch(server, path) == [url["url"]]
         ask(server, lambda client: client.set_volume_level(12))
-        wait_until(lambda: ear.heard)
-        assert (ear.heard[0].json["item"], ear.heard[0].json["data"]["volume"]) == ("state", 12)
+        wait_until(lambda: recorder.requests)
+        assert (recorder.requests[0].json["item"], recorder.requests[0].json["data"]["volume"]) == ("state", 12)
         assert fetch(server, path, "DELETE", url) == {"success": True}
         assert fetch(server, path, "DELETE", url) == {"error": "No such URL is present"}
         fetch(server, path, "POST", url)
