@@ -8,7 +8,10 @@ from pi_appliance.system import runtime_socket
 
 
 def main(argv: list[str] | None = None) -> None:
-    """Run one command. An error that a person may see becomes one line on stderr and an exit status, as does Ctrl-C."""
+    """Run one command.
+
+    An error that a person may see becomes one line on stderr and an exit status, as does Ctrl-C.
+    """
     try:
         _main(argv)
     except KeyboardInterrupt:  # while it loads; later each command reports what it left

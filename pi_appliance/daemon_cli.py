@@ -22,7 +22,9 @@ from pi_appliance.system import network
 @click.option("-v", "--verbose", is_flag=True, help="Print each run that starts or ends.")
 @local_config_option
 def command(verbose: bool, config: Path) -> None:
-    """Run the appliance in the foreground until Ctrl-C or SIGTERM. SIGHUP reads the configuration again.
+    """Run the appliance in the foreground until Ctrl-C or SIGTERM.
+
+    SIGHUP reads the configuration again.
 
     \b
     Exit status:

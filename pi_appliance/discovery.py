@@ -32,8 +32,9 @@ Offer = tuple[tuple[str, ...], dict[str, int]]
 class Announcer:
     """Announces services on the network of `addresses` until it is closed.
 
-    The host name is NAME-appliance.local. NAME.local belongs to avahi, which every Pi OS runs. If this process
-    announced it with other addresses, avahi would see a conflict and change its own name.
+    The host name is NAME-appliance.local. NAME.local belongs to avahi, which every Pi OS runs. If
+    this process announced it with other addresses, avahi would see a conflict and change its own
+    name.
     """
 
     def __init__(self, name: str, host: str, addresses: Collection[str]) -> None:
@@ -67,8 +68,8 @@ class Announcer:
     async def _listen(self, kinds: list[str]) -> None:
         """Fill the cache of zeroconf with the names that others use.
 
-        Probing alone is not enough: the answer goes to port 5353 of this machine, and if avahi listens there too, the
-        kernel delivers it to one of the two. Both receive multicast answers.
+        Probing alone is not enough: the answer goes to port 5353 of this machine, and if avahi
+        listens there too, the kernel delivers it to one of the two. Both receive multicast answers.
         """
         from zeroconf import DNSQuestionType  # noqa: PLC0415
         from zeroconf.asyncio import AsyncServiceBrowser  # noqa: PLC0415

@@ -42,7 +42,8 @@ def call_daemon(connection: socket.socket, operation: Operation, values: Mapping
     """Call `operation` of the daemon at the other end of `connection`, and return its result.
 
     Raises:
-        ApplianceError: The daemon refused, or the connection broke. The type determines the exit status.
+        ApplianceError: The daemon refused, or the connection broke. The type determines the exit
+            status.
     """
     in_path = operation.path_arguments
     path = PATH_ARGUMENT.sub(lambda match: quote(str(values[match[1]]), safe=""), operation.path)
@@ -93,7 +94,10 @@ def run_operation(operation: Operation, values: Values, config: str | None) -> o
 
 
 def daemon_status() -> Mapping[str, object] | None:
-    """Return the status of the daemon that was started first, or None if none answers. Raises Refused."""
+    """Return the status of the daemon that was started first, or None if none answers.
+
+    Raises Refused.
+    """
     connection = connect()
     if connection is None:
         return None

@@ -37,7 +37,8 @@ COMMANDS = {
 }
 """The module of each command and its line in the list of commands.
 
-A module defines `command`, or a function with the name of the command. Operations are further commands of its group.
+A module defines `command`, or a function with the name of the command. Operations are further
+commands of its group.
 """
 _PAGE = 2000  # items of a long list that are requested at a time
 EXIT_STATUSES = """
@@ -146,7 +147,10 @@ class OperationGroup(_OperationCommands):
 
 
 class _SubGroup(_OperationCommands):
-    """A subgroup of operations, with the commands of the click subgroup of that name. It runs `list` by default."""
+    """A subgroup of operations, with the commands of the click subgroup of that name.
+
+    It runs `list` by default.
+    """
 
     def __init__(self, name: str, load_parent: Callable[[], click.Group | None]) -> None:
         super().__init__(name, help=f"Commands about {name}.")
@@ -308,7 +312,10 @@ class Commands(_SuggestingGroup):
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """List the commands by their lines above. Importing all modules would load the whole appliance."""
+        """List the commands by their lines above.
+
+        Importing all modules would load the whole appliance.
+        """
         lines = {name: summary for name, (_, summary) in COMMANDS.items()}
         lines |= {name: command.short_help or "" for name, command in self._daemon_commands.items()}
         with formatter.section("Commands"):
@@ -330,7 +337,10 @@ def cli() -> None:
 
 
 def run(argv: list[str] | None = None) -> None:
-    """Run one command. Errors that a person may see become one line on stderr and an exit status."""
+    """Run one command.
+
+    Errors that a person may see become one line on stderr and an exit status.
+    """
     try:
         cli.main(args=argv, prog_name="pi-appliance")
     except ConfigError as error:

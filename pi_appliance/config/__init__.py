@@ -1,4 +1,7 @@
-"""Configuration: data classes, loading, secrets and JSON Schema. This module finds the file and imports little."""
+"""Configuration: data classes, loading, secrets and JSON Schema.
+
+This module finds the file and imports little.
+"""
 
 from collections.abc import Mapping
 from pathlib import Path

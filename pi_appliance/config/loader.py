@@ -292,7 +292,9 @@ def _good_keys(section: str, path: Path) -> dict[str, object]:
 
 
 def override_options(config: Config, job: Job, overrides: Mapping[str, object]) -> Any:
-    """Return the options of `job` with the keys of `overrides`. A key with the value None is removed.
+    """Return the options of `job` with the keys of `overrides`.
+
+    A key with the value None is removed.
 
     Raises:
         InvalidOption: A key or value is invalid.

@@ -1,4 +1,7 @@
-"""Write secrets to a file that only the service can read. All other bytes of the file stay unchanged."""
+"""Write secrets to a file that only the service can read.
+
+All other bytes of the file stay unchanged.
+"""
 
 import contextlib
 import fcntl
@@ -26,7 +29,10 @@ class SecretFile:
     encrypted: bool = False  # by systemd, for this machine
 
     def values(self) -> dict[str, str]:
-        """Return the secrets in the file, none if it is missing. Raises `Refused`, `ConfigError`."""
+        """Return the secrets in the file, none if it is missing.
+
+        Raises `Refused`, `ConfigError`.
+        """
         return secrets.parse(self._read(), self.path)
 
     def require_writable(self) -> None:

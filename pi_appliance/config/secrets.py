@@ -73,7 +73,9 @@ def _escaped(text: str) -> str:
 
 NAME = "secrets.env"
 KNOWN = ("WEB_PASSWORD", "MPD_PASSWORD")
-"""Secrets of the appliance itself. Networks, notifiers and pings name their own in the configuration."""
+"""Secrets of the appliance itself. Networks, notifiers and pings name their own in the
+configuration.
+"""
 
 
 class Secrets(Mapping[str, str]):
@@ -103,8 +105,8 @@ class Secrets(Mapping[str, str]):
 def load(config: Path, environment: Mapping[str, str], named: Iterable[str] = ()) -> Secrets:
     """Return the secrets for the configuration file `config`.
 
-    They come from the credentials of systemd, else from secrets.env beside `config`. Variables of `environment` take
-    precedence if their name is in `KNOWN` or `named`.
+    They come from the credentials of systemd, else from secrets.env beside `config`. Variables of
+    `environment` take precedence if their name is in `KNOWN` or `named`.
 
     Raises:
         Refused: Others can read the file.
@@ -148,7 +150,10 @@ def read(path: Path) -> bytes:
 
 
 def parse(content: bytes, path: Path) -> dict[str, str]:
-    """Return the secrets in `content` of the file `path`, by name. Raises Refused or ConfigError."""
+    """Return the secrets in `content` of the file `path`, by name.
+
+    Raises Refused or ConfigError.
+    """
     try:
         text = content.decode("utf-8")
     except UnicodeDecodeError:
@@ -168,7 +173,10 @@ def parse(content: bytes, path: Path) -> dict[str, str]:
 
 
 def parse_line(line: str) -> tuple[str, str | None]:
-    """Return the name and the value in `line`, without quotes around the value. The value is None without a `=`."""
+    """Return the name and the value in `line`, without quotes around the value.
+
+    The value is None without a `=`.
+    """
     name, equals, value = line.strip().partition("=")
     if not equals:
         return name, None
@@ -207,7 +215,8 @@ def values(
 ) -> tuple[frozenset[str], bool]:
     """Return all secret values for `config`, and whether they are complete.
 
-    Unlike `load`, this also reads a file that others can read, invalid lines, and variables named like secrets.
+    Unlike `load`, this also reads a file that others can read, invalid lines, and variables named
+    like secrets.
     """
     found = {environment[name] for name in secret_variables(environment, named)}
     named_like_secrets = (name for name in environment if SECRET_NAME.search(name) and name != "PWD")

@@ -102,7 +102,10 @@ is not included. Names of jobs, paths and the output of jobs are included. Read 
 
 
 def write_bundle(path: Path, context: DiagnosticContext, results: Sequence[CheckResult]) -> list[str]:
-    """Write the bundle `path`, readable by its owner only, and return its content. Raises `Unavailable`."""
+    """Write the bundle `path`, readable by its owner only, and return its content.
+
+    Raises `Unavailable`.
+    """
     known, is_complete = _secret_values(context)
     redactor = Redactor(known)
     settings = redactor.redact_settings(_settings(context))  # first, because its secrets are then known everywhere
@@ -244,8 +247,9 @@ def _add(archive: tarfile.TarFile, name: str, text: str) -> None:
 def command(bundle: Path | None, as_json: bool, config: Path | ConfigNotFound) -> None:
     """Check configuration, clock, cron, service, state folder, card, player and jobs.
 
-    Each check prints one line: ok, warn, FAIL, or - if it does not apply. The fix is below a warn or a FAIL. Nothing is
-    changed. Run it as the owner of the appliance, because other users cannot read everything.
+    Each check prints one line: ok, warn, FAIL, or - if it does not apply. The fix is below a warn
+    or a FAIL. Nothing is changed. Run it as the owner of the appliance, because other users cannot
+    read everything.
 
     \b
     Exit status:

@@ -237,7 +237,8 @@ def _missed_result(context: DiagnosticContext, job: Job, slot: datetime) -> Chec
 def _missed_slot(context: DiagnosticContext, config: Config, job: Job, runs: Sequence[Run]) -> datetime | None:
     """Return the latest slot of `job` that has neither a run nor a record.
 
-    Slots before the start of the machine, or before the last change of the configuration, do not count.
+    Slots before the start of the machine, or before the last change of the configuration, do not
+    count.
     """
     if job.schedule is None or isinstance(job.schedule, AtBoot):
         return None
@@ -299,7 +300,10 @@ def _count(things: object, word: str) -> str:
 
 
 def check_secrets(context: DiagnosticContext) -> Iterator[CheckResult]:
-    """Check that the owner of the appliance, and no other user, can read the secrets. No value is shown."""
+    """Check that the owner of the appliance, and no other user, can read the secrets.
+
+    No value is shown.
+    """
     name, fix = "secrets", f"{_CHECK}{context.option}"
     if context.path is None:
         yield skipped(name, "there is no configuration")

@@ -1,6 +1,7 @@
 """The interface between a job and the appliance.
 
-A kind of job that needs more than `JobContext` subclasses it and names the subclass `Context` in its module.
+A kind of job that needs more than `JobContext` subclasses it and names the subclass `Context` in
+its module.
 """
 
 import contextlib
@@ -54,13 +55,17 @@ class RunParameters:
     job: str
     run_id: int
     scheduled_for: str | None = None
-    """The slot, or the run request, that the run belongs to. None: a manual run, or one that resumes others."""
+    """The slot, or the run request, that the run belongs to. None: a manual run, or one that
+    resumes others.
+    """
     resume_only: bool = False
     """Whether the run only completes work that earlier runs left unfinished."""
     deadline: float | None = None
     """When the timeout ends, in seconds of the monotonic clock. A suspended run gets more time."""
     environment: Mapping[str, str]
-    """The environment of the worker, secrets included. Programs started by the job do not get the secrets."""
+    """The environment of the worker, secrets included. Programs started by the job do not get the
+    secrets.
+    """
     secret: bytes = b""
     """The key of this installation for `random_for`."""
 
@@ -187,7 +192,10 @@ class JobContext:
         self.store.requests.delete_checkpoint(self.job)
 
     def active_checkpoints(self) -> Mapping[str, str]:
-        """Return the checkpoints of other jobs by job. Cheap: reads only after the database changed."""
+        """Return the checkpoints of other jobs by job.
+
+        Cheap: reads only after the database changed.
+        """
         with contextlib.suppress(Unavailable):
             version = self.store.version()
             if version != self._active_checkpoints[0]:

@@ -37,7 +37,8 @@ def _date(name: str, description: str) -> Argument:
 
 
 RUN = Operation(
-    # The command `jobs run` is a click function: it shows the output while the job runs, and needs no daemon.
+    # The command `jobs run` is a click function: it shows the output while the job runs, and needs
+    # no daemon.
     path="/jobs/{name}/run",
     summary="Start a run of a job. The answer comes when it has begun.",
     handler=f"{_API}:run_job",

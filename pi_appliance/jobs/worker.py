@@ -1,6 +1,7 @@
 """The process of one attempt of a run.
 
-    python -m pi_appliance.jobs.worker RUNNER CONFIG STATE JOB RUN SLOT OPTIONS LIMITS DEADLINE CHANNEL
+    python -m pi_appliance.jobs.worker RUNNER CONFIG STATE JOB RUN SLOT OPTIONS LIMITS DEADLINE
+    CHANNEL
 
 `SLOT` is a slot, a run request, empty for neither, or `RESUME`. `OPTIONS` is JSON that overrides
 keys under `with:`. `DEADLINE` is in seconds of the monotonic clock. The process sends progress, and
@@ -37,7 +38,8 @@ def main(argv: list[str]) -> None:
         channel = ProgressChannel(file)
         try:
             limits.enter_limits(plan)
-            # The state folder of the runner has the claims of this run, even if the configuration changed since.
+            # The state folder of the runner has the claims of this run, even if the configuration
+            # changed since.
             config = replace(load_config(Path(config_path)), state_dir=Path(state))
             parameters = RunParameters(
                 job=job,

@@ -238,7 +238,10 @@ class TerminalView:
 
 
 def run(settings: Config, view: View) -> None:
-    """Show each change of the player until Ctrl-C. Raises Unavailable if it is not reached at the start, Refused."""
+    """Show each change of the player until Ctrl-C.
+
+    Raises Unavailable if it is not reached at the start, Refused.
+    """
     import asyncio  # noqa: PLC0415 - not needed to print the help
 
     async def follow_and_tick() -> None:

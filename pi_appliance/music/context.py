@@ -36,7 +36,10 @@ class MusicContext(JobContext):
         )
 
     def stations(self) -> Sequence[Station]:
-        """Return the web radio stations, the owner's first. Raises `ConfigError` if the file is invalid."""
+        """Return the web radio stations, the owner's first.
+
+        Raises `ConfigError` if the file is invalid.
+        """
         return self._stations().all()
 
     def resolve_stream(self, source: Source) -> Source:

@@ -147,7 +147,9 @@ class PlayerHub:
         self.kind = self._kind
         self.capabilities: frozenset[Capability] = frozenset()
         self.user_command_count = 0
-        """Number of playback commands by users. Services compare it to notice that a user took over."""
+        """Number of playback commands by users. Services compare it to notice that a user took
+        over.
+        """
         self.status_text = ""
         """The current activity of the appliance's music services, for users; usually empty."""
         self.uses_fallback = False
@@ -183,7 +185,10 @@ class PlayerHub:
         return apply_policy(self.raw_player(), self.policy, self._count_command if by_user else lambda: None)
 
     def raw_player(self) -> Player:
-        """Return the player without volume policy, for the services that enforce it. Raises Unavailable."""
+        """Return the player without volume policy, for the services that enforce it.
+
+        Raises Unavailable.
+        """
         if self._player is None:
             self.reconnect_now()
             raise Unavailable(self.error)
@@ -283,7 +288,8 @@ class PlayerHub:
         try:
             async for names in player.watch_changes():
                 state = await limited.state()
-                # Without an await in between, so that no reader sees the state of one player and the error of another.
+                # Without an await in between, so that no reader sees the state of one player and
+                # the error of another.
                 capabilities = self.capabilities if self._player is player else await limited.capabilities()
                 self._state, self._state_read_at = state, self._clock()
                 if self._player is player:

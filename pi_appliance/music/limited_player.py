@@ -81,7 +81,9 @@ def _to_entry(uri: str) -> Entry:
 FULL_VOLUME = 100
 MUTE_KEY = "volume before the mute"  # in the key-value store
 _SEARCH_PERIOD = timedelta(days=9)
-"""Quiet hours may apply on one day of the week only, and a clock change may skip them on that day."""
+"""Quiet hours may apply on one day of the week only, and a clock change may skip them on that
+day.
+"""
 
 
 def max_volume(policy: VolumePolicy | None, local: datetime) -> int:
@@ -255,7 +257,10 @@ class LimitedPlayer:
                 self._policy.key_values.delete(MUTE_KEY)
 
     async def set_mute(self, on: bool) -> None:
-        """Mute, or restore the previous volume within the limit. Raises Refused if the player has no volume."""
+        """Mute, or restore the previous volume within the limit.
+
+        Raises Refused if the player has no volume.
+        """
         if await self._supports(Capability.MUTE):
             if not on:
                 await self._lower_volume()

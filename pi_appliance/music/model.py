@@ -36,7 +36,10 @@ class ReplayGainMode(StrEnum):
 
 
 class Capability(StrEnum):
-    """Functions that some players lack. Without the capability, the player raises Refused with the reason."""
+    """Functions that some players lack.
+
+    Without the capability, the player raises Refused with the reason.
+    """
 
     VOLUME = "volume"
     MUTE = "mute"  # the player's own; otherwise the appliance sets the volume to 0
@@ -122,7 +125,10 @@ class PlayerState:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
-    """One entry of a list. Tracks and streams have `track`, folders and playlists `uri`, the others only `name`."""
+    """One entry of a list.
+
+    Tracks and streams have `track`, folders and playlists `uri`, the others only `name`.
+    """
 
     kind: EntryType
     name: str
@@ -134,7 +140,10 @@ class Entry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Page(Generic[T]):
-    """A part of a list: `items` from index `start` on. `length` is that of the whole list, if it is known."""
+    """A part of a list: `items` from index `start` on.
+
+    `length` is that of the whole list, if it is known.
+    """
 
     items: Sequence[T]
     start: int
@@ -154,7 +163,9 @@ class Queue:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LibraryFilter:
-    """A search in the library. All given fields must match: tags exactly, `text` anywhere in any tag.
+    """A search in the library.
+
+    All given fields must match: tags exactly, `text` anywhere in any tag.
 
     `text` ignores upper and lower case; its words may be in different tags.
     """

@@ -30,11 +30,13 @@ NO_PLAYER = 'no player is configured; write  player: {kind: mpd}  into appliance
 class Player(Protocol):
     """A program that plays music.
 
-    Every call raises one of three errors. `Unavailable`: the player does not answer; raised within about a
-    second, and certainly nothing was done. `Uncertain`: a command that must not be repeated was sent and the
-    answer was lost. `Refused`: the player rejects the command or lacks the capability; the message is for users.
+    Every call raises one of three errors. `Unavailable`: the player does not answer; raised within
+    about a second, and certainly nothing was done. `Uncertain`: a command that must not be repeated
+    was sent and the answer was lost. `Refused`: the player rejects the command or lacks the
+    capability; the message is for users.
 
-    Positions count from 0. An `id` belongs to one track in the queue and stays the same when others move.
+    Positions count from 0. An `id` belongs to one track in the queue and stays the same when others
+    move.
     """
 
     async def state(self) -> PlayerState:
@@ -44,7 +46,10 @@ class Player(Protocol):
         """Return the supported functions with the player's current setup."""
 
     async def play(self, position: int | None = None, *, at: float = 0.0) -> None:
-        """Play the track at `position` from second `at` on; without a position, resume. Raises Refused if none."""
+        """Play the track at `position` from second `at` on; without a position, resume.
+
+        Raises Refused if none.
+        """
 
     async def play_id(self, id: int) -> None:  # noqa: A002 - MPD's word
         """Play the queued track `id`. Raises Refused if it is not in the queue any more."""
@@ -119,7 +124,10 @@ class Player(Protocol):
         """Reorder the queue randomly."""
 
     async def save_queue(self, name: str, *, replace: bool = False) -> None:
-        """Save the queue as a playlist. Raises Refused if `name` exists, unless `replace` is set."""
+        """Save the queue as a playlist.
+
+        Raises Refused if `name` exists, unless `replace` is set.
+        """
 
     async def list_directory(self, path: str = "", start: int = 0, count: int = 100) -> Page[Entry]:
         """Return folders, tracks and playlist files of a library folder; an empty `path` is the top."""
@@ -140,7 +148,10 @@ class Player(Protocol):
         """Return the size of the library, or of `folder`: then only tracks and seconds are counted."""
 
     async def update_library(self, folder: str = "") -> None:
-        """Start scanning `folder` for changes; empty: the whole library. See `PlayerState.updating`."""
+        """Start scanning `folder` for changes; empty: the whole library.
+
+        See `PlayerState.updating`.
+        """
 
     async def list_playlists(self) -> Sequence[Playlist]:
         """Return the saved playlists, sorted by name."""
@@ -179,7 +190,10 @@ class Player(Protocol):
         """Return the partitions."""
 
     async def use_partition(self, name: str) -> None:
-        """Use another partition from now on, on every connection. Raises Refused if it does not exist."""
+        """Use another partition from now on, on every connection.
+
+        Raises Refused if it does not exist.
+        """
 
     async def create_partition(self, name: str) -> None:
         """Create a partition."""

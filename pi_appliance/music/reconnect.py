@@ -68,8 +68,8 @@ class RadioWatchdog:
             hub: the player connection.
             radio: timeouts and intervals.
             fallback: returns the sources to try while the station is unreachable, in order.
-            job_generation: returns `None` while a job controls playback, else a number that changes once a job
-                has stopped the music.
+            job_generation: returns `None` while a job controls playback, else a number that changes
+                once a job has stopped the music.
             sleep: waits that many seconds.
             random: source of the jitter.
 
@@ -162,7 +162,10 @@ class RadioWatchdog:
             interval = min(interval * 2, _MAX_RETRY_INTERVAL)
 
     async def _reconnect(self, stream: Track, changes: Subscription) -> bool:
-        """Play `stream` at its place in the queue and return whether it sounds. Raises _Superseded if it is gone."""
+        """Play `stream` at its place in the queue and return whether it sounds.
+
+        Raises _Superseded if it is gone.
+        """
         assert stream.id is not None
         player = await self._player()
         try:
@@ -247,7 +250,10 @@ class RadioWatchdog:
         return True
 
     async def _player(self) -> Player:
-        """Return the player. Raises _Superseded if a user or a job used it since the repair started."""
+        """Return the player.
+
+        Raises _Superseded if a user or a job used it since the repair started.
+        """
         self._yield_to_others()
         return await self._hub.player(by_user=False)
 

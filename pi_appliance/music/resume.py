@@ -30,7 +30,10 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlaybackSnapshot:
-    """What was played, and how. `version` is that of the queue, `boot` the boot id of the machine."""
+    """What was played, and how.
+
+    `version` is that of the queue, `boot` the boot id of the machine.
+    """
 
     version: int
     boot: str
@@ -147,7 +150,10 @@ class PlaybackResumer:
         self._snapshot = now
 
     async def _read_queue(self) -> list[tuple[str, str]]:
-        """Return URI and title of each track. A stream keeps the first title under which it was known."""
+        """Return URI and title of each track.
+
+        A stream keeps the first title under which it was known.
+        """
         player, titles = await self._hub.player(by_user=False), dict(self._tracks)
         tracks: list[tuple[str, str]] = []
         while True:
@@ -206,7 +212,8 @@ class PlaybackResumer:
     def _has_lost_queue(self, state: PlayerState, saved: PlaybackSnapshot) -> bool:
         """Return whether the queue is empty because the player or the machine was restarted.
 
-        MPD counts queue versions from its start. For other players only a restart of the machine is visible.
+        MPD counts queue versions from its start. For other players only a restart of the machine is
+        visible.
         """
         if state.queue_length:
             return False
@@ -235,7 +242,10 @@ class PlaybackResumer:
             await player.set_volume(saved.volume if start is None else min(saved.volume, start))
 
     async def _resume_playback(self, player: Player, saved: PlaybackSnapshot, positions: dict[int, int]) -> None:
-        """Play or pause at the saved position. In quiet hours, or when a sleep timer was ending, only pause."""
+        """Play or pause at the saved position.
+
+        In quiet hours, or when a sleep timer was ending, only pause.
+        """
         position = positions.get(_find_position(saved, self._tracks))
         if position is None or saved.playback is PlaybackState.STOPPED:
             return
@@ -262,7 +272,10 @@ class PlaybackResumer:
 
 
 def _find_position(saved: PlaybackSnapshot, tracks: Sequence[tuple[str, str]]) -> int:
-    """Return the index of the saved track in `tracks`, else -1. The queue may have been written earlier."""
+    """Return the index of the saved track in `tracks`, else -1.
+
+    The queue may have been written earlier.
+    """
     if saved.position is not None and saved.position < len(tracks) and tracks[saved.position][0] == saved.uri:
         return saved.position
     return next((number for number, (uri, _) in enumerate(tracks) if uri == saved.uri), -1)

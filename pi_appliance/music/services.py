@@ -1,7 +1,7 @@
 """Lower the volume to the limit whenever a knob or another program turns it up.
 
-A timer runs only if quiet hours are configured. While music plays it checks twice a minute, because the wall
-clock may be changed. Otherwise it sleeps until the limit changes.
+A timer runs only if quiet hours are configured. While music plays it checks twice a minute, because
+the wall clock may be changed. Otherwise it sleeps until the limit changes.
 """
 
 import asyncio

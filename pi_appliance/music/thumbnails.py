@@ -8,8 +8,9 @@ from pi_appliance.errors import Refused
 if TYPE_CHECKING:
     from PIL.Image import Image as Picture
 
-# Pixels. Two images are scaled at once (see covers.py). Each needs 4 bytes per pixel, twice, which a small Pi can
-# just provide, and covers of 4000 by 4000 pixels exist. The WebP decoder needs four times as much.
+# Pixels. Two images are scaled at once (see covers.py). Each needs 4 bytes per pixel, twice, which
+# a small Pi can just provide, and covers of 4000 by 4000 pixels exist. The WebP decoder needs four
+# times as much.
 _MAX_PIXELS = 20_000_000
 _MAX_FORMAT_PIXELS = {"WEBP": 8_000_000}
 _QUALITY = 85

@@ -26,14 +26,19 @@ _NO_NOTIFIERS = "no notifiers are configured; see docs/notifications.md"
 
 @click.group("notifiers", short_help="Notify you when a job fails.")
 def command() -> None:
-    """List and test the notifiers, which tell you when a job begins to fail or works again. Send a text of your own."""
+    """List and test the notifiers, which tell you when a job begins to fail or works again.
+
+    Send a text of your own.
+    """
 
 
 @command.command("list", short_help="List the notifiers and the messages still to be sent.")
 @json_option
 @config_option
 def list_(as_json: bool, config: Path) -> None:
-    """List the notifiers, what each is used for, and the messages still to be sent. Addresses are not shown.
+    """List the notifiers, what each is used for, and the messages still to be sent.
+
+    Addresses are not shown.
 
     \b
     Exit status:
@@ -116,7 +121,10 @@ def test(name: str | None, config: Path) -> None:
 
 
 def _send_to(settings: NotifierConfig, names: Sequence[str], message: Message) -> dict[str, ApplianceError]:
-    """Send `message` by each of `names`, print the results, and return the errors. Raises UnknownName."""
+    """Send `message` by each of `names`, print the results, and return the errors.
+
+    Raises UnknownName.
+    """
     for name in names:
         if name not in settings.notifiers:
             raise UnknownName("notifier", name, tuple(settings.notifiers))
@@ -143,7 +151,8 @@ def send(title: str, names: tuple[str, ...], config: Path) -> None:
     """Send TITLE and the text on standard input.
 
     A message that cannot be sent now is sent later, by the daemon or at the end of the next run.
-    It also works when other parts of the configuration are wrong: the systemd unit uses it to report that.
+    It also works when other parts of the configuration are wrong: the systemd unit uses it to
+    report that.
 
     \b
     Exit status:

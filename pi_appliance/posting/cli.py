@@ -1,7 +1,7 @@
 """Commands `tweets check` and `networks login`; the others are in `posting/operations.py`.
 
-These two are click commands: `check` reads a file of this machine, and needs neither a daemon nor its state, while
-`login` asks at the terminal and writes a secret file.
+These two are click commands: `check` reads a file of this machine, and needs neither a daemon nor
+its state, while `login` asks at the terminal and writes a secret file.
 """
 
 import getpass
@@ -187,7 +187,10 @@ def login(name: str, config: Path) -> None:
 
 
 def _log_in(config: Config, name: str) -> tuple[Mapping[str, str], str]:
-    """Return the secrets of the network `name` and its account. Errors say that nothing was stored."""
+    """Return the secrets of the network `name` and its account.
+
+    Errors say that nothing was stored.
+    """
     part, stored = config.networks[name], load_secrets(config)
     redactor = Redactor(())
     logging.disable()  # libraries could log secrets that the redactor does not know yet

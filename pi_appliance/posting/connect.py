@@ -144,7 +144,10 @@ class PostingContext(JobContext):
         return PostDatabase(self.store).for_job(self.job, self.run_id, self.clock, installation)
 
     def limits(self, name: str) -> PostLimits:
-        """Return the limits and prices of the network `name`, without connecting. Raises UnknownName."""
+        """Return the limits and prices of the network `name`, without connecting.
+
+        Raises UnknownName.
+        """
         return post_limits(self.config, name)
 
     def network(self, name: str) -> Network:

@@ -48,7 +48,8 @@ def find_placeholders(line: PostLine) -> frozenset[str]:
 def fill_placeholders(text: str, values: Mapping[str, str]) -> str:
     """Replace each placeholder by its value, and {{ and }} by one brace.
 
-    Braces around text that cannot be a name stay. Raises KeyError for a placeholder without a value.
+    Braces around text that cannot be a name stay. Raises KeyError for a placeholder without a
+    value.
     """
     doubled = {"{{": "{", "}}": "}"}
     return _BRACES.sub(lambda match: values[match[1]] if match[1] else doubled[match[0]], text)
@@ -133,7 +134,10 @@ def pick_line(fingerprints: Sequence[str], used: UsedLines, order: LineOrder, dr
 
 
 def mark_used(used: UsedLines, line: str) -> UsedLines:
-    """Return `used` after the line with fingerprint `line`. A line of the current round starts a new one."""
+    """Return `used` after the line with fingerprint `line`.
+
+    A line of the current round starts a new one.
+    """
     current = frozenset({line}) if line in used.current_round else used.current_round | {line}
     return UsedLines(current, (*(each for each in used.by_last_use if each != line), line))
 

@@ -51,8 +51,8 @@ def similarity(text: str, other: str) -> float:
     """Return twice the length of the longest common subsequence, divided by the length of both texts."""
     if not text or not other:
         return float(text == other)
-    # Bit-parallel longest common subsequence: one bit per letter of `text`, 1 while it is not matched.
-    # A column of the usual table is one addition of integers.
+    # Bit-parallel longest common subsequence: one bit per letter of `text`, 1 while it is not
+    # matched. A column of the usual table is one addition of integers.
     places: dict[str, int] = defaultdict(int)
     for place, letter in enumerate(text):
         places[letter] |= 1 << place

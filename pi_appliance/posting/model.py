@@ -159,7 +159,8 @@ class Network(Protocol):
 
         Args:
             post: The text and its pictures.
-            key: The same for every attempt at one post. The part after " @" identifies this appliance.
+            key: The same for every attempt at one post. The part after " @" identifies this
+                appliance.
             thread: The earlier parts of the thread, first part first.
 
         Raises:
@@ -177,8 +178,8 @@ class Network(Protocol):
             post: The post to find.
             key: The key it was sent with.
             known_ids: Ids of posts that are accounted for, and therefore not the one searched.
-            since_id: Id of a post that is older than `post`. Only newer posts are searched. Without it,
-                the search covers the newest 20 posts, and goes back to the first known one.
+            since_id: Id of a post that is older than `post`. Only newer posts are searched. Without
+                it, the search covers the newest 20 posts, and goes back to the first known one.
 
         Raises:
             Unavailable: The network cannot be asked now.
@@ -187,7 +188,10 @@ class Network(Protocol):
         """
 
     def whoami(self) -> str:
-        """Check the secrets without posting, and return the name of the account. Raises as `post` does."""
+        """Check the secrets without posting, and return the name of the account.
+
+        Raises as `post` does.
+        """
 
 
 class Prompt(Protocol):
@@ -197,7 +201,10 @@ class Prompt(Protocol):
         """Show `text`."""
 
     def ask(self, question: str, *, secret: bool = False) -> str:
-        """Return the answer to `question`, stripped. A `secret` answer is not shown while it is typed."""
+        """Return the answer to `question`, stripped.
+
+        A `secret` answer is not shown while it is typed.
+        """
 
 
 class PostStore(Protocol):

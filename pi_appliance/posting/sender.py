@@ -2,8 +2,8 @@
 
 A post is recorded, marked SENDING, sent, and marked SENT. Each state is on the disk before the next
 step. After an interruption the state shows how far the post got: WAITING is certainly not on the
-network, SENDING may be. Such a post is searched among the account's posts, and sent again only if it
-is not there. Networks with idempotency keys do not need the search.
+network, SENDING may be. Such a post is searched among the account's posts, and sent again only if
+it is not there. Networks with idempotency keys do not need the search.
 """
 
 import contextlib
@@ -137,7 +137,10 @@ class PostSender:
         return self._store.update_state(record, PostState.REFUSED, str(error))
 
     def _postpone_search(self, record: PostRecord, error: ApplianceError) -> PostRecord:
-        """Search later for a post that may have been sent. After a few days, leave it to the owner."""
+        """Search later for a post that may have been sent.
+
+        After a few days, leave it to the owner.
+        """
         if self._clock() > record.expires_at + _MAX_SEARCH_TIME:
             return self._store.update_state(record, PostState.UNCERTAIN, f"{error}; check the account")
         return self._postpone(record, PostState.SENDING, error)
@@ -259,8 +262,8 @@ class RunPoster:
         """Record and send the posts of this slot.
 
         Args:
-            make: Returns the posts by network, and the fingerprint of the line they were made of. It is
-                called once per slot; further attempts continue with the recorded posts.
+            make: Returns the posts by network, and the fingerprint of the line they were made of.
+                It is called once per slot; further attempts continue with the recorded posts.
             send_within: Time in which later runs still send what could not be sent now.
 
         """
@@ -277,7 +280,10 @@ class RunPoster:
         return self._networks[name]
 
     def pending_result(self, records: Sequence[PostRecord]) -> Result:
-        """Return the result of a run that only sends `records` of earlier runs. Raises as `result` does."""
+        """Return the result of a run that only sends `records` of earlier runs.
+
+        Raises as `result` does.
+        """
         if not records:
             return Result("nothing was left to send")
         return self.result(records, " / ".join(dict.fromkeys(f"of {each.slot}: {each.text}" for each in records)))

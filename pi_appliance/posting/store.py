@@ -1,7 +1,8 @@
 """Database tables of posting: posts, their pictures, the lines used, and the money spent.
 
-A post is written before it is sent, and each state is on the disk (synchronous=FULL) before the next
-step. Otherwise a power cut could make the appliance forget a post that was sent, and send it twice.
+A post is written before it is sent, and each state is on the disk (synchronous=FULL) before the
+next step. Otherwise a power cut could make the appliance forget a post that was sent, and send it
+twice.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -285,7 +286,10 @@ def _select_posts(store: Database, clauses: str, values: Values) -> list[PostRec
 
 
 def _claim_post(db: Transaction, key: str, slot: str, run: int, now: str) -> None:
-    """Claim `key` permanently. A claim without a post means that damage has lost a post that may have been sent."""
+    """Claim `key` permanently.
+
+    A claim without a post means that damage has lost a post that may have been sent.
+    """
     is_new = db.execute("INSERT OR IGNORE INTO claims (key, run, at) VALUES (?, ?, ?)", (key, run, now)).rowcount
     if not is_new or is_blocked(db, slot):
         raise Uncertain(f"the result of the post of {slot} was lost with damage to the history; check the account")

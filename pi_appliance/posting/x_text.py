@@ -5,8 +5,8 @@ import unicodedata
 from collections.abc import Iterator
 from functools import cache
 
-# The root zone as IANA lists it: data.iana.org/TLD/tlds-alpha-by-domain.txt, version 2026100300. Those of other scripts
-# are in Punycode, as in the list.
+# The root zone as IANA lists it: data.iana.org/TLD/tlds-alpha-by-domain.txt, version 2026100300.
+# Those of other scripts are in Punycode, as in the list.
 _DELEGATED = """
 aaa aarp abb abbott abbvie abc able abogado abudhabi ac academy accenture accountant accountants aco actor ad ads
 adult ae aeg aero aetna af afl africa ag agakhan agency ai aig airbus airforce airtel akdn al alibaba alipay allfinanz
@@ -92,7 +92,8 @@ xn--wgbl6a xn--xhq521b xn--xkc2al3hye2a xn--xkc2dl3a5ee0h xn--y9a3aq xn--yfro4i6
 yachts yahoo yamaxun yandex ye yodobashi yoga yokohama you youtube yt yun za zappos zara zero zip zm zone zuerich zw
 """
 
-# Not in the root zone, but in the list that X published last: a bare name with one of them may become a link there.
+# Not in the root zone, but in the list that X published last: a bare name with one of them may
+# become a link there.
 _KNOWN_TO_X = """
 abarth active adac afamilycompany aigo alfaromeo an avianca bananarepublic bentley bl blanco bnl boots bq budapest
 bugatti cancerresearch cartier caseih cbs ceb chloe chrysler cityeats comcast cookingchannel csc dabur dodge doha
@@ -159,7 +160,8 @@ def find_links(text: str) -> Iterator[tuple[int, int]]:
         before, protocol, _ = host.groups()
         end = _end_of_name(text, host.start(3), host.end())
         if not end:
-            # An address may begin in the middle, where no space was left before its http, or behind a _.
+            # An address may begin in the middle, where no space was left before its http, or behind
+            # a _.
             at = host.start() + 1 if text.startswith("://", host.end()) or "_" in host[0] else host.end()
             continue
         rest = _rule(_REST).match(text, end)
@@ -196,7 +198,10 @@ def _end_of_top_level(text: str, start: int) -> int:
 
 
 def _bare(name: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """Yield the Latin parts of the host `name` at `start`. A path up to `end` belongs to the last one."""
+    """Yield the Latin parts of the host `name` at `start`.
+
+    A path up to `end` belongs to the last one.
+    """
     for labels in _rule(_LATIN_LABELS).finditer(name):
         dots = [index for index in range(labels.start(), labels.end()) if name[index] == "."]
         stop = next(filter(None, (_end_of_top_level(name, dot + 1) for dot in reversed(dots))), 0)
@@ -224,7 +229,8 @@ def _has_address(name: str) -> bool:
     return True
 
 
-# In the patterns below Z joins two pictures into one, V asks for the coloured form, and T is one of five skin tones.
+# In the patterns below Z joins two pictures into one, V asks for the coloured form, and T is one of
+# five skin tones.
 _MEANS = {"Z": "\u200d", "V": "\ufe0f", "T": "[\U0001f3fb-\U0001f3ff]"}
 
 # Letters and signs that become a picture only with V, and a few that need none but often get one.
@@ -305,7 +311,10 @@ def _flag(letters: str) -> str:
 
 @cache
 def emoji_sequences() -> re.Pattern[str]:
-    """Return a pattern for emoji of two or more characters. Compiled at the first use: it is slow."""
+    """Return a pattern for emoji of two or more characters.
+
+    Compiled at the first use: it is slow.
+    """
     patterns = [
         *(re.sub("[ZVT]", lambda name: _MEANS[name[0]], pattern) for pattern in _JOINED),
         _NATIONS,

@@ -1,6 +1,9 @@
-"""Puzzles: solve, count, check, generate and draw boards. A library; `docs/puzzles.md` shows its use.
+"""Puzzles: solve, count, check, generate and draw boards.
 
-A puzzle is a folder with a `board.py`, whose package has everything in `Puzzle`. It is found by its name.
+A library; `docs/puzzles.md` shows its use.
+
+A puzzle is a folder with a `board.py`, whose package has everything in `Puzzle`. It is found by its
+name.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -20,7 +23,9 @@ __all__ = [
 kernels.prefer_compiled()
 
 Progress = Callable[[float | None, str], None]
-"""Receives the part that is done, 0 to 1 (None: unknown), and the current step. Its exceptions end the work."""
+"""Receives the part that is done, 0 to 1 (None: unknown), and the current step. Its exceptions end
+the work.
+"""
 
 
 class SolveMode(StrEnum):
@@ -71,9 +76,13 @@ class SolveResult:
     """The result of a completed search."""
 
     solutions: Iterator[Any] = field(default_factory=lambda: iter(()))
-    """The solutions without duplicates, computed lazily; empty if there are none, or only a count was requested."""
+    """The solutions without duplicates, computed lazily; empty if there are none, or only a count
+    was requested.
+    """
     nodes_searched: Callable[[], int] = lambda: 0
-    """Returns the number of moves, guesses or positions tried so far (see `NODE_UNIT` of the puzzle)."""
+    """Returns the number of moves, guesses or positions tried so far (see `NODE_UNIT` of the
+    puzzle).
+    """
     count: int | None = None  # the exact number of solutions; None if it was not requested or takes too long
     proof: Proof | None = None  # set only if it is proven that there is no solution
     reason: str = ""  # the proof in words
@@ -106,10 +115,12 @@ class Puzzle(Protocol):
     """The functions and constants of the package of a puzzle. Boards and solutions are opaque.
 
     Optional:
-    - `generate(seed, board, runtime) -> GeneratedBoard`: a new board like `board`, the same for the same
+    - `generate(seed, board, runtime) -> GeneratedBoard`: a new board like `board`, the same for the
+      same
     seed.
     - `hint(board, runtime) -> str`: the next move in words.
-    - `precompute(runtime) -> SolveResult`: builds tables in the cache; resumes, and returns at once if
+    - `precompute(runtime) -> SolveResult`: builds tables in the cache; resumes, and returns at once
+      if
     complete.
     - `MANY_BOARDS = True`: a text may hold thousands of boards.
     """
@@ -121,13 +132,22 @@ class Puzzle(Protocol):
     MODES: tuple[SolveMode, ...]  # the supported modes; the first one is the default
 
     def parse(self, text: str, file: str) -> Any:
-        """Parse a drawing with the default rules. Raises ConfigError with every problem in `file`."""
+        """Parse a drawing with the default rules.
+
+        Raises ConfigError with every problem in `file`.
+        """
 
     def with_rules(self, board: Any, rules: Mapping[str, str]) -> Any:
-        """Return the board with other rules. Raises UnknownName (no such rule or value), InvalidOption."""
+        """Return the board with other rules.
+
+        Raises UnknownName (no such rule or value), InvalidOption.
+        """
 
     def solve(self, board: Any, mode: SolveMode, runtime: SearchRuntime) -> SolveResult:
-        """Solve the board; on return it is known whether there is a solution. Raises Interrupted; Refused (memory)."""
+        """Solve the board; on return it is known whether there is a solution.
+
+        Raises Interrupted; Refused (memory).
+        """
 
     def check(self, board: Any, line: Any) -> Validation:
         """Return whether `line` solves the board, by the rules alone."""
@@ -154,7 +174,10 @@ class Puzzle(Protocol):
         """Parse a solution in notation. Raises ConfigError."""
 
     def parse_listing(self, text: str, file: str, progress: Progress) -> Sequence[tuple[Any, Sequence[Any]]]:
-        """Return each board of a listing with its solutions. Raises ConfigError; Refused for an impossible step."""
+        """Return each board of a listing with its solutions.
+
+        Raises ConfigError; Refused for an impossible step.
+        """
 
 
 def pluralize(number: int, noun: str) -> str:

@@ -1,7 +1,7 @@
 """Find compiled kernels that match their source: see ADR 0042.
 
-A kernel is `<puzzle>/<name>.py` with Cython types in `<name>.pxd`. Its compiled file has a hash of both in
-its name.
+A kernel is `<puzzle>/<name>.py` with Cython types in `<name>.pxd`. Its compiled file has a hash of
+both in its name.
 """
 
 import hashlib

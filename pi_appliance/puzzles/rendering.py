@@ -1,7 +1,8 @@
 """Answer boards; text and SVG of listings, details, tables and reports that all puzzles share.
 
-A listing has "Starting Board" and the board; for each solution "Start Solution", the solution, and "End
-Solution". The first row of a solution is its notation, unless the puzzle reads its solutions itself.
+A listing has "Starting Board" and the board; for each solution "Start Solution", the solution, and
+"End Solution". The first row of a solution is its notation, unless the puzzle reads its solutions
+itself.
 """
 
 import re
@@ -37,7 +38,8 @@ def parse_listing(
 ) -> Sequence[tuple[Any, Sequence[Any]]]:
     """Return each board of a listing with its solutions. Raises ConfigError.
 
-    `board_of` parses a drawing; `line_of` parses the first row of a solution, or `read_solution` consumes its rows.
+    `board_of` parses a drawing; `line_of` parses the first row of a solution, or `read_solution`
+    consumes its rows.
     """
     found: list[tuple[Any, list[Any]]] = []
     total = text.count("\n") + 1
@@ -207,7 +209,10 @@ def render_table(table: Table) -> str:
 
 
 def svg_document(width: float, height: float, title: str, style: str, parts: Iterable[str]) -> str:
-    """Return an SVG picture that fits a phone. Class names in `style` start with the name of the puzzle."""
+    """Return an SVG picture that fits a phone.
+
+    Class names in `style` start with the name of the puzzle.
+    """
     size = f'viewBox="0 0 {width:g} {height:g}" width="{width:g}" height="{height:g}"'
     start = f'<svg xmlns="http://www.w3.org/2000/svg" {size} role="img" style="max-width:100%;height:auto">'
     return "\n".join((start, f"<title>{escape(title)}</title>", f"<style>{style}</style>", *parts, "</svg>\n"))
@@ -247,7 +252,10 @@ class BoardReport:
 def answer_board(
     puzzle: Puzzle, report: BoardReport, limit: int, runtime: SearchRuntime, write: Callable[[str], object]
 ) -> None:
-    """Solve a board, write its part of result.txt, and store the result in `report`. Raises Interrupted."""
+    """Solve a board, write its part of result.txt, and store the result in `report`.
+
+    Raises Interrupted.
+    """
     started, interrupted = runtime.monotonic(), None
     try:
         report.answer = puzzle.solve(report.board, report.mode, runtime)

@@ -33,7 +33,9 @@ class Outcome(StrEnum):
 
 
 FAILED_OUTCOMES = frozenset({Outcome.FAILED, Outcome.TIMED_OUT, Outcome.MISFIRED, Outcome.UNCERTAIN, Outcome.ABANDONED})
-"""Outcomes that count as a failure of the job. A run that was skipped or stopped says nothing about it."""
+"""Outcomes that count as a failure of the job. A run that was skipped or stopped says nothing about
+it.
+"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -114,7 +114,10 @@ class RunRequestStore:
         return [parse_checkpoint(row) for row in self._db.rows("SELECT * FROM job_checkpoints ORDER BY job", ())]
 
     def send_signal(self, job: str, signal: str) -> None:
-        """Send `signal` to the active run of `job`, or to the run that resumes it. Only the last one counts."""
+        """Send `signal` to the active run of `job`, or to the run that resumes it.
+
+        Only the last one counts.
+        """
         with self._db.writing(durable=True) as db:
             db.execute("INSERT OR REPLACE INTO run_signals (job, signal) VALUES (?, ?)", (job, signal))
 

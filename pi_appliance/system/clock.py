@@ -1,6 +1,7 @@
 """The clocks of this machine, steps of the wall clock, and delays between attempts.
 
-A Pi without a battery starts with the time of its last shutdown, or with 1970, until it has asked a time server.
+A Pi without a battery starts with the time of its last shutdown, or with 1970, until it has asked a
+time server.
 """
 
 import ctypes
@@ -25,7 +26,10 @@ class Clock(Protocol):
         """Return the time of the wall clock in UTC."""
 
     def monotonic(self) -> float:
-        """Return the seconds since the machine started, with sleep. Steps of the wall clock do not change them."""
+        """Return the seconds since the machine started, with sleep.
+
+        Steps of the wall clock do not change them.
+        """
 
     def is_synchronized(self) -> bool:
         """Return whether a time source has set the wall clock since the machine started."""
@@ -33,7 +37,10 @@ class Clock(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Timestamp:
-    """One time by both clocks. `monotonic` is in seconds since the start of the machine that `boot` identifies."""
+    """One time by both clocks.
+
+    `monotonic` is in seconds since the start of the machine that `boot` identifies.
+    """
 
     wall: datetime
     monotonic: float
@@ -155,13 +162,16 @@ class _Itimerspec(ctypes.Structure):
 class ClockStepWatcher:
     """Call `on_step` in the running event loop after each step of the wall clock.
 
-    It uses a kernel timer that a step cancels (timerfd_create(2)). Python has it since 3.13, so the C library is
-    called directly. On a kernel without such timers nothing is called; the scheduler also reads the clock once a
-    minute.
+    It uses a kernel timer that a step cancels (timerfd_create(2)). Python has it since 3.13, so the
+    C library is called directly. On a kernel without such timers nothing is called; the scheduler
+    also reads the clock once a minute.
     """
 
     def __init__(self, on_step: Callable[[], None], seconds_ahead: float = _FAR_AHEAD) -> None:
-        """Start to watch. `on_step` is also called every `seconds_ahead` seconds, when the timer expires."""
+        """Start to watch.
+
+        `on_step` is also called every `seconds_ahead` seconds, when the timer expires.
+        """
         import asyncio  # noqa: PLC0415  # every command loads this module
 
         self._on_step, self._seconds_ahead, self._loop = on_step, seconds_ahead, asyncio.get_running_loop()
@@ -185,7 +195,8 @@ class ClockStepWatcher:
         except OSError as error:
             if error.errno != errno.ECANCELED:
                 raise
-        # Also when it expired instead of being cancelled: a step beyond its date may look like that.
+        # Also when it expired instead of being cancelled: a step beyond its date may look like
+        # that.
         _arm(self._timer, self._seconds_ahead)
         self._on_step()
 

@@ -21,8 +21,8 @@ _MIN_FREE = 128 * 1024  # bytes; the records of one run need a little less
 def atomic_write(path: Path, *, mode: int = 0o644) -> Iterator[IO[bytes]]:
     """Yield a file that replaces `path` when the block ends without an error.
 
-    The folder must exist. Raises Unavailable if the disk is full, if the folder is not writable, or if `path` is not
-    a regular file: replacing /dev/null would break the machine.
+    The folder must exist. Raises Unavailable if the disk is full, if the folder is not writable, or
+    if `path` is not a regular file: replacing /dev/null would break the machine.
     """
     if path.exists() and not path.is_file():
         raise Unavailable(f"{path} is not a regular file; choose another name")
@@ -46,7 +46,10 @@ def atomic_write(path: Path, *, mode: int = 0o644) -> Iterator[IO[bytes]]:
 
 
 def _name(number: int, draft: Path) -> None:
-    """Link the open file `number` as `draft`. Without a directory fd, Python would link the symlink in /proc itself."""
+    """Link the open file `number` as `draft`.
+
+    Without a directory fd, Python would link the symlink in /proc itself.
+    """
     folder = os.open(draft.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.link(f"/proc/self/fd/{number}", draft.name, dst_dir_fd=folder, follow_symlinks=True)
@@ -183,7 +186,9 @@ MAX_LOG_BYTES = 1_000_000  # a job with much output must not fill the SD card
 
 
 class RunLog:
-    """The log of one run. It is created by the first write and not synced, which spares the SD card.
+    """The log of one run.
+
+    It is created by the first write and not synced, which spares the SD card.
 
     If the output is longer than `cap` bytes, its first half and its last half are kept.
     """

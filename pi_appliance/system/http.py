@@ -65,8 +65,9 @@ class HttpResponse:
 class NoResponse(Exception):
     """An exchange without a complete answer.
 
-    `is_sent` is False if the request was certainly not sent. `is_http` is False if the other side answers with
-    something else than HTTP. `is_timeout` is True if the time limit ended the exchange.
+    `is_sent` is False if the request was certainly not sent. `is_http` is False if the other side
+    answers with something else than HTTP. `is_timeout` is True if the time limit ended the
+    exchange.
     """
 
     def __init__(self, reason: str, *, is_sent: bool, is_http: bool = True, is_timeout: bool = False) -> None:
@@ -103,7 +104,8 @@ async def request(  # noqa: PLR0913 - the limits are keywords
         max_bytes: the body is cut off there.
         body: bytes to send.
         headers: more request headers.
-        read_body: decides by the head of the answer whether to read the body: that of a stream never ends.
+        read_body: decides by the head of the answer whether to read the body: that of a stream
+            never ends.
         use_proxy: use the proxy that the environment names, if any.
 
     Raises:
@@ -153,7 +155,10 @@ async def request(  # noqa: PLR0913 - the limits are keywords
 
 
 def request_now(method: str, url: str, **options: Any) -> HttpResponse:
-    """Do the same as `request`, with the same arguments, and wait for it. An event loop of this thread waits too."""
+    """Do the same as `request`, with the same arguments, and wait for it.
+
+    An event loop of this thread waits too.
+    """
     import asyncio  # noqa: PLC0415 - see the top of the file
     from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415
 
@@ -171,7 +176,8 @@ def request_now(method: str, url: str, **options: Any) -> HttpResponse:
 def _client_options(url: str, *, use_proxy: bool) -> dict[str, Any]:
     import ssl  # noqa: PLC0415 - see the top of the file
 
-    # The certificates of the system, as an owner may have added one of their own. They take 20 ms to read.
+    # The certificates of the system, as an owner may have added one of their own. They take 20 ms
+    # to read.
     is_tls = url.lower().startswith("https:") or use_proxy
     context = ssl.create_default_context() if is_tls else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     return {"verify": context, "timeout": None, "trust_env": use_proxy}

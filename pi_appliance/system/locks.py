@@ -1,8 +1,8 @@
 """Lock files, one for each job, that also carry the status of the run.
 
-The kernel releases a lock when the process ends. The worker inherits the open file, so the lock is held until both
-the runner and the worker have ended. The file contains progress, process id and the reason of a requested stop. Its
-content means nothing once the lock is free.
+The kernel releases a lock when the process ends. The worker inherits the open file, so the lock is
+held until both the runner and the worker have ended. The file contains progress, process id and the
+reason of a requested stop. Its content means nothing once the lock is free.
 """
 
 import contextlib
@@ -233,7 +233,8 @@ def wake_daemon(path: Path) -> bool:
     except (OSError, ValueError, KeyError, TypeError):
         return False
     try:
-        # The lock is checked after the process was opened, so a recycled process id cannot be mistaken for it.
+        # The lock is checked after the process was opened, so a recycled process id cannot be
+        # mistaken for it.
         if not is_locked(path):
             return False
         signal.pidfd_send_signal(process, WAKEUP_SIGNAL)

@@ -1,8 +1,11 @@
-"""The machine: sensors, storage wear, versions, this process, and mounts. All of it is read from files.
+"""The machine: sensors, storage wear, versions, this process, and mounts.
 
-A missing sensor returns None. Temperature: /sys/class/thermal. Power: the alarm of the rpi_volt driver in
-/sys/class/hwmon, and the firmware's get_throttled, which older kernels show in sysfs. Its bits: 0 under-voltage,
-1 frequency capped, 2 throttled, 3 soft temperature limit; 16 to 19 the same at any time since the start.
+All of it is read from files.
+
+A missing sensor returns None. Temperature: /sys/class/thermal. Power: the alarm of the rpi_volt
+driver in /sys/class/hwmon, and the firmware's get_throttled, which older kernels show in sysfs. Its
+bits: 0 under-voltage, 1 frequency capped, 2 throttled, 3 soft temperature limit; 16 to 19 the same
+at any time since the start.
 """
 
 import contextlib
@@ -236,7 +239,8 @@ _ESCAPE = re.compile(r"\\([0-7]{3})")
 class Mount:
     """One line of the mount table.
 
-    `options` are those of the mount and of the file system. `device` is the device number, such as 8:1.
+    `options` are those of the mount and of the file system. `device` is the device number, such as
+    8:1.
     """
 
     folder: Path
@@ -256,7 +260,10 @@ class Mount:
 
 
 def read_mounts(path: Path = MOUNT_TABLE) -> list[Mount]:
-    """Return all mounts in the order of mounting. Raises OSError if the kernel has no mount table."""
+    """Return all mounts in the order of mounting.
+
+    Raises OSError if the kernel has no mount table.
+    """
     return [mount for line in path.read_text("utf-8", "surrogateescape").splitlines() if (mount := _parse(line))]
 
 

@@ -1,7 +1,7 @@
 """Child processes: run one with a deadline, suspend it, and supervise its descendants.
 
-A child leads its own process group, which is killed when the child ends. A child that calls `supervise` ends only after
-all of its descendants have ended, so no process escapes.
+A child leads its own process group, which is killed when the child ends. A child that calls
+`supervise` ends only after all of its descendants have ended, so no process escapes.
 """
 
 import contextlib
@@ -40,7 +40,8 @@ def descendants(top: int) -> set[Process]:
     """Return the living descendants of the process with the id `top`."""
     for _ in range(_MAX_READS):
         table = _read_all()
-        # The children of a process that died during the reading have a parent that is not in the table.
+        # The children of a process that died during the reading have a parent that is not in the
+        # table.
         if all(each.parent in table or not each.parent for each in table.values()):
             break
     result, pending = set[Process](), [top]
@@ -194,7 +195,8 @@ def run_child(
     """Run the command `argv` and return how it ended.
 
     Args:
-        argv: The program and its arguments. The first "{fd}" is replaced by a file descriptor for `on_line`.
+        argv: The program and its arguments. The first "{fd}" is replaced by a file descriptor for
+            `on_line`.
         stop: Ends the child when a stop signal arrives.
         seconds: The deadline, without the time in which the child was suspended.
         on_output: Receives the output, in chunks.

@@ -22,7 +22,9 @@ GROUP = "pi-appliance"
 SYSTEM_DIR = "/run/pi-appliance"
 DEFAULT_NAME = "api.sock"
 NO_HANDOVER = "PI_APPLIANCE_NO_HANDOVER"
-"""Set in the environment of runs that the daemon starts, so that they do not hand themselves over again."""
+"""Set in the environment of runs that the daemon starts, so that they do not hand themselves over
+again.
+"""
 _TEMPORARY = "/tmp/pi-appliance-"  # noqa: S108 - its owner is checked
 _CHUNK = 65_536
 _UNAVAILABLE = 75  # as in sysexits.h: try again later

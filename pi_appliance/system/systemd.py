@@ -108,7 +108,9 @@ class ServiceNotifier:
         # A leading @ stands for the abstract socket namespace.
         self._address = "\0" + address[1:] if address.startswith("@") else address
         self.watchdog = int(environment.get("WATCHDOG_USEC", "0")) / 1_000_000
-        """Seconds without a message after which systemd restarts the service; 0 if the watchdog is off."""
+        """Seconds without a message after which systemd restarts the service; 0 if the watchdog is
+        off.
+        """
 
     def send(self, *messages: str) -> None:
         """Send messages such as READY=1, STATUS=…, WATCHDOG=1, STOPPING=1."""

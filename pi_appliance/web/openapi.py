@@ -1,4 +1,7 @@
-"""What the endpoints answer, as JSON Schema: one name for each kind of answer. The tests hold them to what comes."""
+"""What the endpoints answer, as JSON Schema: one name for each kind of answer.
+
+The tests hold them to what comes.
+"""
 
 import re
 from collections.abc import Mapping, Sequence

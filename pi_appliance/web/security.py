@@ -53,8 +53,8 @@ class Authenticator:
 
         Args:
             request: The request.
-            basic: Whether HTTP Basic is accepted besides Bearer. Browsers send Basic along with requests that other
-                sites cause, so it is off where a request changes something.
+            basic: Whether HTTP Basic is accepted besides Bearer. Browsers send Basic along with
+                requests that other sites cause, so it is off where a request changes something.
 
         Raises:
             HTTPException: 401 for a wrong password, 429 after too many.

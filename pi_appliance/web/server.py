@@ -18,8 +18,9 @@ from pi_appliance.errors import Refused
 from pi_appliance.web import unix_socket
 
 _MIN_PASSWORD_LENGTH = 8  # characters, if the network may guess
-# A hundred phones, each with a stream and two short requests. A stream takes 25 KB (docs/benchmarks.md), so all of them
-# 8 MB, and far fewer files than a service may have open. Further clients are told to come back.
+# A hundred phones, each with a stream and two short requests. A stream takes 25 KB
+# (docs/benchmarks.md), so all of them 8 MB, and far fewer files than a service may have open.
+# Further clients are told to come back.
 _MAX_CONNECTIONS = 300
 
 

@@ -1,8 +1,8 @@
 """The unix socket on which the command line reaches the daemon.
 
-The socket has mode 0660 and, where the group exists and the daemon may, belongs to the group `pi-appliance`: the file
-system says who may connect. The credentials of the peer are checked besides (SO_PEERCRED, unix(7)), for a folder whose
-rights somebody has loosened.
+The socket has mode 0660 and, where the group exists and the daemon may, belongs to the group
+`pi-appliance`: the file system says who may connect. The credentials of the peer are checked
+besides (SO_PEERCRED, unix(7)), for a folder whose rights somebody has loosened.
 """
 
 import asyncio

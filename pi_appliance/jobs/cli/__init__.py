@@ -1,7 +1,7 @@
 """The commands of `pi-appliance jobs` that are not operations.
 
-`run` shows output and progress while the job runs, and works without a daemon. `plan`, `install` and
-`uninstall` edit the crontab of the user who calls them, which the daemon cannot.
+`run` shows output and progress while the job runs, and works without a daemon. `plan`, `install`
+and `uninstall` edit the crontab of the user who calls them, which the daemon cannot.
 """
 
 import json
@@ -165,8 +165,9 @@ def _run_by_daemon(config: Path, values: Values, listener: runner.Listener) -> M
     A signal to stop cancels the run.
 
     Returns:
-        None if no daemon runs, or if it does not start the run, because another one is active. A run
-        in this process then waits, replaces the active one, or is skipped, as `concurrency` says.
+        None if no daemon runs, or if it does not start the run, because another one is active. A
+        run in this process then waits, replaces the active one, or is skipped, as `concurrency`
+        says.
 
     """
     connection = client.connect(str(config))
@@ -201,7 +202,10 @@ def _run_by_daemon(config: Path, values: Values, listener: runner.Listener) -> M
 
 
 def _ask_daemon(config: Path, operation: str, values: Values) -> object:
-    """Return the result of `operation` from the daemon. Raises Unavailable if it does not answer."""
+    """Return the result of `operation` from the daemon.
+
+    Raises Unavailable if it does not answer.
+    """
     connection = client.connect(str(config))
     if connection is None:
         raise Unavailable("the daemon stopped before the run ended; see: pi-appliance jobs history")
@@ -261,10 +265,12 @@ def plan(config: Path, system: bool, user_name: str | None) -> None:
 @command.command("install", short_help="Put jobs with `started-by: cron` into the crontab.")
 @_options
 def install(config: Path, system: bool, user_name: str | None) -> None:
-    """Put an entry for each job with `started-by: cron` into the crontab. All else in it stays, byte for byte.
+    """Put an entry for each job with `started-by: cron` into the crontab.
 
-    A second call replaces the entries by those of the current configuration. A last line without a newline, which
-    crontab itself rejects, gets one.
+    All else in it stays, byte for byte.
+
+    A second call replaces the entries by those of the current configuration. A last line without a
+    newline, which crontab itself rejects, gets one.
 
     \b
     Exit status:
@@ -286,7 +292,9 @@ def install(config: Path, system: bool, user_name: str | None) -> None:
 @command.command("uninstall", short_help="Remove those entries from the crontab.")
 @_options
 def uninstall(config: Path, system: bool, user_name: str | None) -> None:
-    """Remove the entries of this configuration from the crontab. All else in it stays, byte for byte.
+    """Remove the entries of this configuration from the crontab.
+
+    All else in it stays, byte for byte.
 
     A last line without a newline, which crontab itself rejects, has one now.
 

@@ -43,8 +43,8 @@ def sleep(
 ) -> None:
     """Fade the music out and stop it after LENGTH, such as 30m, or at TIME, such as 23:30.
 
-    Without arguments, show the timer. A new timer replaces the active one. Without a daemon, the command waits until
-    the music has stopped.
+    Without arguments, show the timer. A new timer replaces the active one. Without a daemon, the
+    command waits until the music has stopped.
     """
     in_, at = _parse_when(when)
     with Appliance.open(config) as appliance:
@@ -114,7 +114,9 @@ def announce(config: Path, words: tuple[str, ...], source: str | None, volume: i
 
 
 def _start(appliance: Appliance, request: RunRequest) -> Run | None:
-    """Let the daemon start the requested run. Without a daemon, run it here to its end and return it.
+    """Let the daemon start the requested run.
+
+    Without a daemon, run it here to its end and return it.
 
     Raises:
         Unavailable: The daemon does not start it.

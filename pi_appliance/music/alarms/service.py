@@ -43,8 +43,8 @@ _MAX_SLEEP = timedelta(hours=24)
 class ActiveSession:
     """The session of a music job that runs now or was interrupted.
 
-    `phase` is '' until the run has saved its first checkpoint. `ends_at` is the end of the phase, if known.
-    `run` is None while the session is interrupted.
+    `phase` is '' until the run has saved its first checkpoint. `ends_at` is the end of the phase,
+    if known. `run` is None while the session is interrupted.
     """
 
     job: str
@@ -57,8 +57,8 @@ class ActiveSession:
 class Alarm:
     """The state of one alarm.
 
-    `next_slot` is the next scheduled time. `next_ring` is the next one that is not skipped, paused or left out by
-    chance. `requests` are one-off rings. `session` is set while it rings or snoozes.
+    `next_slot` is the next scheduled time. `next_ring` is the next one that is not skipped, paused
+    or left out by chance. `requests` are one-off rings. `session` is set while it rings or snoozes.
     """
 
     job: str
@@ -240,8 +240,8 @@ def unskip(appliance: Appliance, name: str, *, now: datetime) -> datetime:
 def ring_at(appliance: Appliance, name: str, at: str, *, now: datetime) -> RunRequest:
     """Let alarm `name` ring once, the next time the local clock shows `at`, such as 06:45.
 
-    A time that a clock change leaves out rings at the change; one that occurs twice rings the first time. A repeated
-    request for the same time changes nothing.
+    A time that a clock change leaves out rings at the change; one that occurs twice rings the first
+    time. A repeated request for the same time changes nothing.
     """
     job = get_job(appliance, name, ALARM)
     due = next(instants.fire_times(_daily_cron(at), now, appliance.config.zone_of(job)))
@@ -343,7 +343,9 @@ def set_sleep_timer(
     play_out: str | None = None,
     fade: timedelta | None = None,
 ) -> RunRequest:
-    """Set the sleep timer, in place of an active one. Without arguments, the job's own options apply.
+    """Set the sleep timer, in place of an active one.
+
+    Without arguments, the job's own options apply.
 
     Raises:
         Refused: No job is a sleep timer.

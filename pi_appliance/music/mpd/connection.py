@@ -19,7 +19,9 @@ from pi_appliance.errors import ApplianceError, Refused, Unavailable, Uncertain
 from pi_appliance.music.mpd import parsing, player
 
 Command = Sequence[str | int]
-"""An MPD command and its arguments, unquoted. A command of two words is one string: "sticker list"."""
+"""An MPD command and its arguments, unquoted. A command of two words is one string: "sticker
+list".
+"""
 
 MAX_ARGUMENT_BYTES = 4000  # MPD closes the connection if a line is longer than its buffer
 _BLOCK_BYTES = 1 << 18
@@ -46,7 +48,8 @@ class ConnectionClosed(Exception):
 class MpdAckError(Exception):
     """MPD rejected a command.
 
-    python-mpd2's `CommandError` cannot parse the error of an unknown command and has no replies of a command list.
+    python-mpd2's `CommandError` cannot parse the error of an unknown command and has no replies of
+    a command list.
 
     Attributes:
         code: MPD's error code, one of `ACK_…`.
@@ -229,8 +232,9 @@ class MpdConnection:
     def _send(self, data: bytes) -> None:
         """Write `data`, and let the kernel acknowledge the reply at once.
 
-        MPD holds the end of a long reply back until its start is acknowledged, which Linux delays by 40 ms for
-        alternating requests and replies. The option is reset whenever something is sent.
+        MPD holds the end of a long reply back until its start is acknowledged, which Linux delays
+        by 40 ms for alternating requests and replies. The option is reset whenever something is
+        sent.
         """
         self._writer.write(data)
         if self._tcp is not None:
@@ -268,7 +272,8 @@ class MpdConnection:
 def quote(argument: str | int) -> str:
     """Return `argument` in quotes. Raises Refused if it cannot be sent to MPD.
 
-    python-mpd2 escapes quotes, but lets line breaks through, after which MPD would read another command.
+    python-mpd2 escapes quotes, but lets line breaks through, after which MPD would read another
+    command.
     """
     text = str(argument)
     if any(character in text for character in "\n\r\0"):

@@ -38,7 +38,8 @@ _HINTS = {
 def find_values(reply: bytes, key: str) -> list[str]:
     """Return all values of `key`.
 
-    For `list`, whose parser in python-mpd2 makes a dictionary of every line, too slow for 100,000 names.
+    For `list`, whose parser in python-mpd2 makes a dictionary of every line, too slow for 100,000
+    names.
     """
     return re.findall(rf"^{key}: (.*)$", reply.decode("utf-8", "replace"), re.MULTILINE | re.IGNORECASE)
 
@@ -68,7 +69,10 @@ def to_state(status: Mapping[str, str], song: Fields, replay_gain: str | None) -
 
 
 def to_track(song: Fields) -> Track:
-    """Return a song as a track. The name of a web radio becomes the album once the stream sends a title."""
+    """Return a song as a track.
+
+    The name of a web radio becomes the album once the stream sends a title.
+    """
     fields = {key: ", ".join(value) if isinstance(value, list) else value for key, value in song.items()}
     name, title = fields.get("name", ""), fields.get("title", "")
     return Track(
@@ -184,7 +188,10 @@ def _to_int(value: str | None) -> int | None:
 
 
 def quote_value(text: str) -> str:
-    """Return `text` as a value in a filter expression. The whole expression is quoted once more as an argument."""
+    """Return `text` as a value in a filter expression.
+
+    The whole expression is quoted once more as an argument.
+    """
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
@@ -205,7 +212,8 @@ def song_search(library_filter: LibraryFilter) -> tuple[str, str]:
 def list_filters(library_filter: LibraryFilter, *, regex: bool = True) -> list[str]:
     """Return the filter expression for `list`, if one is needed.
 
-    `list` ignores case only in regular expressions; `regex=False` is for an MPD that was built without them.
+    `list` ignores case only in regular expressions; `regex=False` is for an MPD that was built
+    without them.
     """
     parts = _tag_filters(library_filter)
     for word in library_filter.text.split():

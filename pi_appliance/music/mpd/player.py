@@ -61,7 +61,10 @@ class Options:
 
 
 def connect(options: Options, secrets: Mapping[str, str]) -> "MpdPlayer":
-    """Return the player. Nothing is sent before the first command, and each command opens its own connection."""
+    """Return the player.
+
+    Nothing is sent before the first command, and each command opens its own connection.
+    """
     from pi_appliance.music.mpd.playback import MpdPlayer  # noqa: PLC0415 - asyncio is slow to import
 
     return MpdPlayer(options.address, options.place, secrets.get("MPD_PASSWORD", ""), options.partition)

@@ -27,13 +27,15 @@ BLOCK_BYTES = 65_536
 _LOCAL_NAMES = {"localhost", "127.0.0.1", "::1"}
 _MAX_VOLUME = 100
 _COMMAND = b"setvol"
-# A command line as MPD parses it: words separated by bytes up to the space, the argument perhaps quoted with \ escapes.
+# A command line as MPD parses it: words separated by bytes up to the space, the argument perhaps
+# quoted with \ escapes.
 _SETVOL_LINE = re.compile(
     rb'(?P<before>setvol[\x01-\x20]+)(?:"(?P<quoted>(?:[^"\\]|\\.)*)"|(?P<plain>[^\x00-\x20"\']+))(?P<after>[\x01-\x20]*)',
     re.DOTALL,
 )
 _ESCAPED = re.compile(rb"\\(.)", re.DOTALL)
-# MPD parses numbers like C's strtoul: leading zeros are ignored and a minus wraps around at the word size.
+# MPD parses numbers like C's strtoul: leading zeros are ignored and a minus wraps around at the
+# word size.
 _NUMBER = re.compile(rb"[\t-\r ]*(?P<sign>[+-]?)0*(?P<digits>[0-9]{1,20})")
 _WORD_SIZES = (1 << 32, 1 << 64)
 _log = logging.getLogger(__name__)
@@ -115,7 +117,10 @@ class MpdProxyService:
         self._relay: Relay | None = None
 
     async def start(self, daemon: ProxyHost) -> str:
-        """Listen, if it is configured, and return the address for the owner. Raises Unavailable, Refused."""
+        """Listen, if it is configured, and return the address for the owner.
+
+        Raises Unavailable, Refused.
+        """
         settings = daemon.appliance.config.mpd_proxy
         if settings is None:
             return ""
@@ -212,8 +217,9 @@ class Relay:
     async def _connect(self, upstream: Upstream) -> tuple[bytes, asyncio.StreamReader, asyncio.StreamWriter]:
         """Return MPD's greeting and the connection.
 
-        If many clients connect at once, MPD's short backlog overflows, and the kernel may report a connection
-        that MPD never accepts. MPD sends first, so nothing was requested yet and a retry is safe.
+        If many clients connect at once, MPD's short backlog overflows, and the kernel may report a
+        connection that MPD never accepts. MPD sends first, so nothing was requested yet and a retry
+        is safe.
         """
         for _ in range(CONNECT_ATTEMPTS):
             with contextlib.suppress(TimeoutError):

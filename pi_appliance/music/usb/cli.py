@@ -40,7 +40,10 @@ def _command(name: str, short_help: str) -> Callable[[Callable[..., None]], clic
 @_command("forget", "Forget a USB drive that is not mounted.")
 @click.argument("name")
 def forget(name: str, config: Path) -> None:
-    """Forget the drive NAME: its tracks disappear with the next update of the library. Needs root."""
+    """Forget the drive NAME: its tracks disappear with the next update of the library.
+
+    Needs root.
+    """
     root_helper.unregister(name, _mount_dir(config), _paths())
     click.echo(f"{name} is forgotten; its tracks disappear with the next update of the library")
 
@@ -48,7 +51,10 @@ def forget(name: str, config: Path) -> None:
 @_command("attach", "Mount a USB drive (for systemd).")
 @click.argument("device")
 def attach(device: str, config: Path) -> None:
-    """Mount DEVICE, such as sda1, read-only, and link it into the music folder. Needs root; udev starts it."""
+    """Mount DEVICE, such as sda1, read-only, and link it into the music folder.
+
+    Needs root; udev starts it.
+    """
     try:
         name = root_helper.attach(device, _mount_dir(config), _paths())
     except (root_helper.Ignored, Unavailable) as error:
@@ -68,7 +74,10 @@ def detach(device: str, config: Path) -> None:
 
 @_command("cleanup", "Handle a request to unmount (for systemd).")
 def cleanup(config: Path) -> None:
-    """Unmount the drive that the page asked for, and mark missing drives as unmounted. Needs root."""
+    """Unmount the drive that the page asked for, and mark missing drives as unmounted.
+
+    Needs root.
+    """
     usb = load_config(config).usb
     for name in root_helper.cleanup(usb.mount_dir, _paths()) if usb else ():
         click.echo(f"{name} is unmounted")

@@ -139,7 +139,8 @@ class UsbDrives:
     """The USB drives of the daemon.
 
     Args:
-        config: Returns the current `usb` section, which may change when the configuration is reloaded.
+        config: Returns the current `usb` section, which may change when the configuration is
+            reloaded.
         music: Returns the current connection to the player.
         settings: Paths and times.
 
@@ -182,7 +183,8 @@ class UsbDrives:
         """Start scans of new drives and end those of removed ones.
 
         Returns:
-            Whether every mounted drive has its link. Root mounts first and links then; the kernel reports the mount.
+            Whether every mounted drive has its link. Root mounts first and links then; the kernel
+            reports the mount.
 
         """
         async with self._check_lock:

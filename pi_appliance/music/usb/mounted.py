@@ -1,7 +1,8 @@
 """Find USB drives: entries of the mount folder, compared with the kernel's mount table.
 
-An entry is a mounted drive if something is mounted at it or at its target. It is an unmounted drive if it is an empty
-folder, or a link to the mount folder itself (see `root_helper.py`). Other entries are not drives.
+An entry is a mounted drive if something is mounted at it or at its target. It is an unmounted drive
+if it is an empty folder, or a link to the mount folder itself (see `root_helper.py`). Other entries
+are not drives.
 """
 
 import contextlib
@@ -32,7 +33,10 @@ class Drive:
 
 
 def find_drives(folder: Path, mount_table: Path = machine.MOUNT_TABLE) -> list[Drive]:
-    """Return the drives in `folder`, by name. Raises `OSError` if the mount table cannot be read."""
+    """Return the drives in `folder`, by name.
+
+    Raises `OSError` if the mount table cannot be read.
+    """
     by_folder = {each.folder: each for each in machine.read_mounts(mount_table)}
     drives = []
     for entry in _entries(folder):
@@ -57,7 +61,10 @@ def disk_space(mount: machine.Mount) -> tuple[int, int] | None:
 
 
 def count_audio_files(folder: Path) -> int:
-    """Count the audio files below `folder` by their suffix. It reads every folder: call it in a thread."""
+    """Count the audio files below `folder` by their suffix.
+
+    It reads every folder: call it in a thread.
+    """
     return sum(
         1 for _, _, names in os.walk(folder) for name in names if name.rpartition(".")[2].lower() in _AUDIO_SUFFIXES
     )

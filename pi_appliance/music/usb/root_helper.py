@@ -1,8 +1,9 @@
 """Mount and unmount USB drives: the part that needs root, called by systemd units.
 
-A drive is mounted below /run, and its entry in the mount folder, inside MPD's music folder, is a link to it. While the
-drive is unmounted, the link points to the mount folder itself. MPD detects such a link as a loop, ignores it, and keeps
-its tracks, queue entries and stickers. MPD would delete the tracks of an empty folder or a dangling link.
+A drive is mounted below /run, and its entry in the mount folder, inside MPD's music folder, is a
+link to it. While the drive is unmounted, the link points to the mount folder itself. MPD detects
+such a link as a loop, ignores it, and keeps its tracks, queue entries and stickers. MPD would
+delete the tracks of an empty folder or a dangling link.
 """
 
 import contextlib
@@ -22,8 +23,8 @@ from pi_appliance.system import files, machine
 
 # Read-only, without programs, devices or links to other paths.
 _SAFE = "ro,nosuid,nodev,noexec"
-# Types and options of each file system, tried in order. A drive may set `errors=panic` for itself, so that is
-# overridden. FAT and NTFS have no owners; MPD is another user.
+# Types and options of each file system, tried in order. A drive may set `errors=panic` for itself,
+# so that is overridden. FAT and NTFS have no owners; MPD is another user.
 _NO_LINKS = f"{_SAFE},nosymfollow"
 _MOUNT_OPTIONS: Mapping[str, Sequence[tuple[str, str]]] = {
     "vfat": [("vfat", f"{_NO_LINKS},errors=remount-ro,umask=022,utf8")],
@@ -93,7 +94,10 @@ def remove(name: str, folder: Path, paths: Paths) -> list[str]:
 
 
 def cleanup(folder: Path, paths: Paths) -> list[str]:
-    """Handle the request to unmount, and mark missing drives as unmounted. Return the changed drives."""
+    """Handle the request to unmount, and mark missing drives as unmounted.
+
+    Return the changed drives.
+    """
     name = _read_request(paths.request)
     changed = remove(name, folder, paths) if name else []
     mounted_at = {mount.folder for mount in _drive_mounts(paths)}
@@ -125,7 +129,8 @@ def _drive_mounts(paths: Paths) -> list[machine.Mount]:
 def _unmount(drive_mounts: Sequence[machine.Mount], folder: Path | None) -> list[str]:
     """Mark the drives as unmounted, then unmount them, so that MPD never sees an empty folder.
 
-    Files that are still open are released when they are closed. The mounts are read-only, so nothing is lost.
+    Files that are still open are released when they are closed. The mounts are read-only, so
+    nothing is lost.
     """
     for mount in drive_mounts:
         if folder is not None:
@@ -139,7 +144,10 @@ def _unmount(drive_mounts: Sequence[machine.Mount], folder: Path | None) -> list
 
 
 def _probe(source: Path) -> dict[str, str]:
-    """Return type, label and UUID of the file system on `source`. Raises `Refused`, or `Ignored` if it is in use."""
+    """Return type, label and UUID of the file system on `source`.
+
+    Raises `Refused`, or `Ignored` if it is in use.
+    """
     try:
         number = source.stat()
     except OSError:
@@ -193,7 +201,8 @@ def _mount(source: Path, point: Path, options: Sequence[tuple[str, str]]) -> Non
 def _open_folder(folder: Path) -> Iterator[int]:
     """Open the mount folder without following links.
 
-    MPD may write to its music folder. It could replace the folder by a link and make root write elsewhere.
+    MPD may write to its music folder. It could replace the folder by a link and make root write
+    elsewhere.
 
     Raises:
         Refused: The folder cannot be opened, or an operation in the block fails.
@@ -213,7 +222,10 @@ def _open_folder(folder: Path) -> Iterator[int]:
 
 
 def _symlink(folder: Path, name: str, target: str) -> None:
-    """Point the link `name` in `folder` to `target`, atomically. An entry that is not a link stays as it is."""
+    """Point the link `name` in `folder` to `target`, atomically.
+
+    An entry that is not a link stays as it is.
+    """
     draft = f".{name}.new"
     with _open_folder(folder) as folder_fd:
         with contextlib.suppress(FileNotFoundError):
@@ -242,7 +254,8 @@ def _save_known(paths: Paths, known: Mapping[str, str]) -> None:
 def _read_request(request: Path) -> str:
     """Return the drive name in the file `request`, and delete the file.
 
-    The folder belongs to the service, which is not trusted here: links are not followed, only a file is read.
+    The folder belongs to the service, which is not trusted here: links are not followed, only a
+    file is read.
     """
     try:
         folder = os.open(request.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)

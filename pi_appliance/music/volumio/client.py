@@ -20,7 +20,10 @@ _THREAD_BYTES = 200_000  # JSON above this size is parsed in a thread, so that i
 
 
 class VolumioClient:
-    """The REST API of one Volumio. Every answer is an object or a list, or an error of the appliance."""
+    """The REST API of one Volumio.
+
+    Every answer is an object or a list, or an error of the appliance.
+    """
 
     def __init__(self, name: str, address: tuple[str, int], *, state_timeout: float = STATE_TIMEOUT) -> None:
         """Create a client; `name` is the `address` as the owner wrote it, for messages."""
@@ -28,7 +31,10 @@ class VolumioClient:
         self._state_timeout = state_timeout  # seconds
 
     async def state(self) -> Mapping[str, Any]:
-        """Return the reply of getState. Raises Unavailable within about a second without a Volumio."""
+        """Return the reply of getState.
+
+        Raises Unavailable within about a second without a Volumio.
+        """
         state = await self._request("GET", "getState", seconds=self._state_timeout, max_bytes=_MAX_STATE_BYTES)
         if not isinstance(state, dict) or state.get("status") not in ("play", "pause", "stop"):
             raise self.unavailable(NOT_A_VOLUMIO)
@@ -47,8 +53,8 @@ class VolumioClient:
 
         Args:
             name: Volumio's command.
-            non_idempotent: name for users of a command that must not be repeated; if the reply is lost, this
-                raises Uncertain.
+            non_idempotent: name for users of a command that must not be repeated; if the reply is
+                lost, this raises Uncertain.
             values: parameters of the command.
         """
         query = urlencode({"cmd": name, **values}, quote_via=quote, errors="replace")

@@ -204,7 +204,10 @@ class VolumioLibrary:
         return _cut_page(_entries(items), start, count)
 
     async def list_entries(self, kind: EntryType, library_filter: LibraryFilter, start: int, count: int) -> Page[Entry]:
-        """Return the matching entries of type `kind`. Raises Refused if Volumio has no such list."""
+        """Return the matching entries of type `kind`.
+
+        Raises Refused if Volumio has no such list.
+        """
         if kind in _PLAYABLE:
             return _cut_page(await self._find_tracks(library_filter), start, count)
         if kind not in (EntryType.ARTIST, EntryType.ALBUM, EntryType.GENRE):
@@ -240,7 +243,10 @@ class VolumioLibrary:
         return _cut_page(_entries(await self._read_playlist(name)), start, count)
 
     async def find(self, source: Source) -> PlayableItems:
-        """Return the items for `source`. Raises Refused if it does not exist, which Volumio would not report."""
+        """Return the items for `source`.
+
+        Raises Refused if it does not exist, which Volumio would not report.
+        """
         match source:
             case Uri():
                 return await self._find_uri(source)

@@ -1,7 +1,10 @@
-"""The Volumio player, over its REST API. The MPD inside Volumio cannot be used: it knows only the current track.
+"""The Volumio player, over its REST API.
 
-Volumio replies "Success" even if a command fails. So the state is read before each command, which detects a
-Volumio that hangs before anything was requested, and after it, until the effect shows or a second has passed.
+The MPD inside Volumio cannot be used: it knows only the current track.
+
+Volumio replies "Success" even if a command fails. So the state is read before each command, which
+detects a Volumio that hangs before anything was requested, and after it, until the effect shows or
+a second has passed.
 """
 
 import asyncio
@@ -57,7 +60,10 @@ _CAPABILITIES = frozenset(
 
 
 class VolumioPlayer:
-    """A `Player` for Volumio. A lost reply is `Uncertain` for commands that must not be repeated, such as `next`."""
+    """A `Player` for Volumio.
+
+    A lost reply is `Uncertain` for commands that must not be repeated, such as `next`.
+    """
 
     def __init__(
         self,
@@ -182,7 +188,10 @@ class VolumioPlayer:
         single: Mode | None = None,
         consume: Mode | None = None,
     ) -> None:
-        """Set the given modes. Raises Refused, before anything is set, if the API cannot set one of them."""
+        """Set the given modes.
+
+        Raises Refused, before anything is set, if the API cannot set one of them.
+        """
         now = parsing.to_state(await self._client.state(), (), 0)
         if consume not in (None, now.consume):
             _refuse("set consume")
@@ -255,7 +264,10 @@ class VolumioPlayer:
             raise Refused("Volumio reported success, but its queue is not empty; try it on Volumio's own page")
 
     async def list_directory(self, path: str = "", start: int = 0, count: int = 100) -> Page[Entry]:
-        """Return a page of a folder. Volumio's other sources, such as `radio` and `favourites`, are folders, too."""
+        """Return a page of a folder.
+
+        Volumio's other sources, such as `radio` and `favourites`, are folders, too.
+        """
         await self._client.state()
         return await self._library.list_directory(path, start, count)
 
@@ -266,7 +278,10 @@ class VolumioPlayer:
         start: int = 0,
         count: int = 100,
     ) -> Page[Entry]:
-        """Return matching entries. Volumio refuses all tracks without a filter, and genres with one."""
+        """Return matching entries.
+
+        Volumio refuses all tracks without a filter, and genres with one.
+        """
         await self._client.state()
         return await self._library.list_entries(kind, library_filter, start, count)
 
@@ -413,7 +428,10 @@ class VolumioPlayer:
         await self._client.command(command, non_idempotent=description)
 
     async def _wait_for(self, is_effective: Callable[[Mapping[str, Any]], bool], problem: str) -> None:
-        """Read the state until a command shows its effect. Raises Refused with `problem` after the timeout."""
+        """Read the state until a command shows its effect.
+
+        Raises Refused with `problem` after the timeout.
+        """
         deadline = _now() + EFFECT_TIMEOUT
         while not is_effective(await self._client.state()):
             if _now() >= deadline:

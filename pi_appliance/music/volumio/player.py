@@ -45,7 +45,10 @@ class Options:
 
 
 def connect(options: Options, secrets: Mapping[str, str]) -> "VolumioPlayer":  # noqa: ARG001 - Volumio has no password
-    """Return the player. Nothing is sent before the first command, and each request has its own connection."""
+    """Return the player.
+
+    Nothing is sent before the first command, and each request has its own connection.
+    """
     from pi_appliance.music.volumio.playback import VolumioPlayer  # noqa: PLC0415 - asyncio is slow to import
 
     return VolumioPlayer(options.address, options.server, listen=options.listen, poll=options.poll)

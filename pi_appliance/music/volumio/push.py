@@ -43,7 +43,10 @@ class PushServer:
         self._clients: set[asyncio.StreamWriter] = set()
 
     async def open(self, host: str, port: int) -> None:
-        """Listen on `host`, the address of this machine as Volumio sees it. Raises OSError if the port is taken."""
+        """Listen on `host`, the address of this machine as Volumio sees it.
+
+        Raises OSError if the port is taken.
+        """
         self._server = await asyncio.start_server(self._serve, host, port)
         port = self._server.sockets[0].getsockname()[1]
         self.url = f"http://{f'[{host}]' if ':' in host else host}:{port}{self._path}"
@@ -120,7 +123,10 @@ class ChangeWatcher:
         self.is_closed = False
 
     async def changes(self) -> AsyncIterator[frozenset[str]]:
-        """Yield the names of changed subsystems, first all of them. Raises Unavailable when Volumio is lost."""
+        """Yield the names of changed subsystems, first all of them.
+
+        Raises Unavailable when Volumio is lost.
+        """
         try:
             state, read_at = await self._read_state(), _now()
             await self._ensure_subscription()
@@ -156,7 +162,10 @@ class ChangeWatcher:
                 await self._client.unsubscribe(self._push_server.url)
 
     async def _wait(self) -> bool:
-        """Wait for a push or the next poll and return whether it was a push. Raises Unavailable when closed."""
+        """Wait for a push or the next poll and return whether it was a push.
+
+        Raises Unavailable when closed.
+        """
         try:
             async with asyncio.timeout(self._poll * (SUBSCRIBED_POLL_FACTOR if self._is_subscribed else 1)):
                 await self._triggered.wait()

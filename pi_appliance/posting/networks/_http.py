@@ -93,7 +93,10 @@ class Session(requests.Session):
             self.mount(scheme, _Adapter(max_retries=0))
 
     def send(self, request: requests.PreparedRequest, **more: Any) -> requests.Response:
-        """Send `request` once and read the whole answer. Raises TransportError or HTTPStatusError."""
+        """Send `request` once and read the whole answer.
+
+        Raises TransportError or HTTPStatusError.
+        """
         request.url = self._moved_url(request.url or "")
         more |= {"allow_redirects": False, "timeout": (self._seconds, self._seconds)}
         longest = 2 * self._seconds
@@ -165,7 +168,10 @@ class _Watch:
             self._lines.append(line.dup())
 
     def start_sending(self, connection: HTTPConnection) -> None:
-        """Record that bytes may be sent from now on. Raises ConnectTimeoutError after the deadline."""
+        """Record that bytes may be sent from now on.
+
+        Raises ConnectTimeoutError after the deadline.
+        """
         with self._lock:
             if self.late:
                 raise ConnectTimeoutError(connection, "too late")

@@ -274,7 +274,10 @@ def connect(
 
 
 def login(options: Options, prompt: Prompt) -> Mapping[str, str]:
-    """Register this appliance, let the owner allow it, and return the token. Raises ApplianceError."""
+    """Register this appliance, let the owner allow it, and return the token.
+
+    Raises ApplianceError.
+    """
     client = _open_client(options)
     app = client.ask(
         client.api.create_app,

@@ -1,4 +1,7 @@
-"""Network "x": options, prices and limits of X. The client, which imports tweepy, is `_x_client.py`."""
+"""Network "x": options, prices and limits of X.
+
+The client, which imports tweepy, is `_x_client.py`.
+"""
 
 import re
 from collections.abc import Mapping

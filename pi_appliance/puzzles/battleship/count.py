@@ -256,8 +256,8 @@ class ProfileCount:
     ) -> tuple[Layer, list[int]]:
         """Return the completions before `row`, and the water counts of its cells.
 
-        `layer` is the forward layer before `row`; `completions` are the ways to complete from each key after
-        it.
+        `layer` is the forward layer before `row`; `completions` are the ways to complete from each
+        key after it.
         """
         cell_layers: list[list[bytes]] = []
         self._sweep_forward(layer, row, part, cell_layers)
@@ -347,7 +347,8 @@ def _key_bits(touching: str, x: int, width: int, length: int, across: bool) -> t
     if x:
         clear |= 15 << 4 * (x - 1)
     if x + cells < width:
-        # To the right, a ship that continues lies in this row; one that has ended touches at a corner.
+        # To the right, a ship that continues lies in this row; one that has ended touches at a
+        # corner.
         clear |= (14 if touching == "corners" else 15) << 4 * (x + cells)
     return (clear | CORNER_BIT if touching == "never" else clear), sets, cells
 

@@ -1,7 +1,8 @@
 """Solve a battleship board: find fleets ship by ship, the best shot, or the contradicting marks.
 
-The search branches over the ships on the hit with the fewest candidates, then places ships on no hit. An
-impossible board is explained by a minimal unsatisfiable core: see docs/puzzles/battleship.md.
+The search branches over the ships on the hit with the fewest candidates, then places ships on no
+hit. An impossible board is explained by a minimal unsatisfiable core: see
+docs/puzzles/battleship.md.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -32,7 +33,10 @@ class SearchLimitReached(Exception):
 
 
 class FleetSearch:
-    """A search for the fleets that fit a board. Raises SearchLimitReached after `node_limit` ships."""
+    """A search for the fleets that fit a board.
+
+    Raises SearchLimitReached after `node_limit` ships.
+    """
 
     def __init__(self, board: Board, tick: Tick, *, node_limit: int | None = None) -> None:
         self.board, self.tick, self.node_limit = board, tick, node_limit
@@ -250,7 +254,10 @@ FIRST_NODE_LIMIT = 20_000  # ships tried before the count decides: about 1 s; mo
 
 
 def solve(board: Board, mode: SolveMode, runtime: SearchRuntime) -> SolveResult:
-    """Solve `board`. Whether it is possible is decided before this returns. Raises Interrupted, Refused."""
+    """Solve `board`. Whether it is possible is decided before this returns.
+
+    Raises Interrupted, Refused.
+    """
     return _BoardSolver(board, runtime).solve(mode)
 
 

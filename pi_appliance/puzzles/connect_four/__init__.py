@@ -1,4 +1,7 @@
-"""Connect Four: drop discs into seven columns of six; four in a row wins. Perfect play from any position."""
+"""Connect Four: drop discs into seven columns of six; four in a row wins.
+
+Perfect play from any position.
+"""
 
 from pi_appliance.puzzles import Rule, SolveMode
 from pi_appliance.puzzles.connect_four.board import (

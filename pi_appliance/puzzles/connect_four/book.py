@@ -1,6 +1,7 @@
 """The opening book: exact scores of all early positions, built over many runs.
 
-A stage solves all positions of one ply, without mirror images; earlier plies follow from their moves.
+A stage solves all positions of one ply, without mirror images; earlier plies follow from their
+moves.
 """
 
 from array import array
@@ -78,12 +79,18 @@ def save_book(cache: Cache, start: Position, scores: Mapping[int, int], complete
 
 
 def precompute(runtime: SearchRuntime) -> SolveResult:
-    """Build the opening book, or continue building it. Raises Interrupted, also when too little time is left."""
+    """Build the opening book, or continue building it.
+
+    Raises Interrupted, also when too little time is left.
+    """
     return build_book(runtime, EMPTY_POSITION, STAGES)
 
 
 def build_book(runtime: SearchRuntime, start: Position, stages: Sequence[int]) -> SolveResult:
-    """Build the book of games from `start` for each ply of `stages`. Raises Interrupted after saving the book."""
+    """Build the book of games from `start` for each ply of `stages`.
+
+    Raises Interrupted after saving the book.
+    """
     builder = _BookBuilder(runtime, start)
     try:
         for plies in stages:
@@ -107,7 +114,10 @@ class _BookBuilder:
         self.nodes = 0
 
     def solve_stage(self, plies: int) -> None:
-        """Solve all positions `plies` moves after the start, then all earlier ones. Raises Interrupted."""
+        """Solve all positions `plies` moves after the start, then all earlier ones.
+
+        Raises Interrupted.
+        """
         self._generate_levels(plies)
         level = self.levels[plies]
         missing = [position for key, position in level.items() if key not in self.scores]
@@ -193,7 +203,10 @@ class _BookBuilder:
 
 
 def child_positions(positions: Iterable[Position], *, ended: bool = False) -> Iterator[Position]:
-    """Yield the positions after one move. Duplicates are possible; finished games only with `ended`."""
+    """Yield the positions after one move.
+
+    Duplicates are possible; finished games only with `ended`.
+    """
     for position in positions:
         for _, square in position.moves():
             if ended or not position.wins(square):

@@ -49,7 +49,10 @@ class Grid(NamedTuple):
 
 
 def parse_grid(rows: list[_Row], file: str, shape: str) -> Grid:
-    """Parse the non-empty numbered rows of a drawing. Raises ConfigError; `shape` says how to write one."""
+    """Parse the non-empty numbered rows of a drawing.
+
+    Raises ConfigError; `shape` says how to write one.
+    """
     drawn = [row for row in rows if not any(kind.fullmatch(row[1]) for kind in (_FRAME, _TURN_ROW, _MOVES_ROW))]
     if not drawn:
         raise parse_error(file, rows[0][0], 1, "there is no position here", shape)
@@ -196,7 +199,10 @@ class _MoveReader:
                         self.add_problem(line, at, f"there is no column {mark!r}", _COLUMNS_HELP)
 
     def play_moves(self, moves: Iterable[_Move], first: Colour | None = None) -> Board:
-        """Return the board after `moves`; `first` begins unless the moves have colours. Records illegal moves."""
+        """Return the board after `moves`; `first` begins unless the moves have colours.
+
+        Records illegal moves.
+        """
         position, columns, over = EMPTY_POSITION, list[int](), False
         before: _Move | None = None
         for move in moves:
@@ -229,8 +235,8 @@ def _turn_after(first: Colour, columns: Sequence[int]) -> Colour:
 def parse(text: str, file: str) -> Board:
     """Parse a position. Raises ConfigError with every problem.
 
-    Accepts moves with colours (F_Yellow, ...), column digits (Red begins), or a grid (Red is to move by
-    default).
+    Accepts moves with colours (F_Yellow, ...), column digits (Red begins), or a grid (Red is to
+    move by default).
     """
     rows = [(line, row) for line, row in enumerate(text.splitlines(), 1) if row.strip()]
     words = [word for _, row in rows for word in _WORD.findall(row)]

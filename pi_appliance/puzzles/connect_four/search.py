@@ -1,4 +1,7 @@
-"""The exact score of a position, by null-window searches of the kernel. All cores share one transposition table."""
+"""The exact score of a position, by null-window searches of the kernel.
+
+All cores share one transposition table.
+"""
 
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
@@ -12,7 +15,10 @@ _DIRECTIONS = (1, 6, 7, 8)
 
 
 class Position(NamedTuple):
-    """A position as bitboards: the discs of the side to move, and all discs. See the kernel for the bits."""
+    """A position as bitboards: the discs of the side to move, and all discs.
+
+    See the kernel for the bits.
+    """
 
     own: int
     mask: int
@@ -109,8 +115,8 @@ def square_of(bit: int) -> Square:
     return Square(column + 1, row + 1)
 
 
-# (discs, bits): up to `discs` discs, a table of 2**bits entries of 8 bytes. A table four times larger would save
-# an eighth of the positions of the empty board.
+# (discs, bits): up to `discs` discs, a table of 2**bits entries of 8 bytes. A table four times
+# larger would save an eighth of the positions of the empty board.
 _TABLE_BITS = ((14, 22), (42, 20))
 
 
@@ -144,7 +150,9 @@ class Search:
         high: int | None = None,
         on_bounds: Callable[[int, int], None] = lambda _low, _high: None,
     ) -> int:
-        """Return the score of an undecided position, known to be from `low` to `high`. Raises Interrupted.
+        """Return the score of an undecided position, known to be from `low` to `high`.
+
+        Raises Interrupted.
 
         `on_bounds` receives each improved pair of bounds.
         """
@@ -170,7 +178,10 @@ class Search:
 
 
 def _next_goal(low: int, high: int) -> int:
-    """Return the next goal to test, above `low` and up to `high`. Short games come first, they are fast."""
+    """Return the next goal to test, above `low` and up to `high`.
+
+    Short games come first, they are fast.
+    """
     middle = low + (high - low + 1) // 2
     if middle <= 0:
         return min(middle, max(low + 1, -(-low // 2)))

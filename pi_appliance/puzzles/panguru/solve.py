@@ -1,6 +1,7 @@
 """Solve Panguru: the fewest moves, all shortest solutions, and the difficulty of random boards.
 
-IDA* finds the fewest moves; shortest solutions are counted level by level from the end: see ADR 0051.
+IDA* finds the fewest moves; shortest solutions are counted level by level from the end: see ADR
+0051.
 """
 
 import hashlib
@@ -238,7 +239,10 @@ class ShortestPathSearch:
         self.runtime.report_progress(None, f"{pluralize(nodes, 'move')} tried; it takes {bound} or more")
 
     def count_levels(self) -> list[_PathCounts]:
-        """Return the positions on shortest solutions by depth, with their paths. Raises Interrupted, Refused."""
+        """Return the positions on shortest solutions by depth, with their paths.
+
+        Raises Interrupted, Refused.
+        """
         try:
             return self._count_levels()
         except Interrupted as error:

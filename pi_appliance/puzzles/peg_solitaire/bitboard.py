@@ -18,7 +18,8 @@ from pi_appliance.puzzles.runtime import SearchRuntime
 def diagonal_parity(board: Board, holes: Iterable[Hole]) -> tuple[bool, ...]:
     """Return an invariant of jumps: which diagonal colours have equal parity of pegs.
 
-    A jump changes one hole of each of three colours in turn. On triangles this holds for one direction.
+    A jump changes one hole of each of three colours in turn. On triangles this holds for one
+    direction.
     """
     odd = [False] * 6
     for x, y in holes:
@@ -65,7 +66,10 @@ class Move(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class PagodaFunction:
-    """Weights of holes that no jump increases. Positions below `least` cannot reach their targets."""
+    """Weights of holes that no jump increases.
+
+    Positions below `least` cannot reach their targets.
+    """
 
     weights: tuple[int, ...]
     least: int
@@ -191,7 +195,10 @@ def _pack_weights(weights: Sequence[Sequence[int]], size: int) -> list[int]:
 
 
 def _base_fields(words: Sequence[Sequence[PagodaFunction]]) -> list[int]:
-    """Return for each word its fields for an empty board. Unused fields never lose their guard bit."""
+    """Return for each word its fields for an empty board.
+
+    Unused fields never lose their guard bit.
+    """
     return [(_GUARD_BITS - sum(each.least << 8 * at for at, each in enumerate(word))) & _WORD_MASK for word in words]
 
 

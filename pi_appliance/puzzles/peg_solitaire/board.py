@@ -1,4 +1,7 @@
-"""A peg solitaire board of any shape, on squares or triangles, and its rules. Also the boards known by name."""
+"""A peg solitaire board of any shape, on squares or triangles, and its rules.
+
+Also the boards known by name.
+"""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -51,7 +54,9 @@ class Board:
     pegs: frozenset[Hole]
     goal: Hole | None = None
     triangular: bool = False
-    """Whether jumps go along the three directions of a triangular grid, not along rows and columns."""
+    """Whether jumps go along the three directions of a triangular grid, not along rows and
+    columns.
+    """
     all_positions: bool = False  # whether a count visits all reachable positions, even if fewer would do
 
     @property
@@ -68,7 +73,10 @@ def looks_spaced(holes: Iterable[tuple[int, int]]) -> bool:
 
 
 def with_rules(board: Board, rules: Mapping[str, str]) -> Board:
-    """Return the board with other rules, see `RULES`; an empty value means the default. Raises UnknownName."""
+    """Return the board with other rules, see `RULES`; an empty value means the default.
+
+    Raises UnknownName.
+    """
     for name, value in rules.items():
         if name == "goal":
             board = replace(board, goal=_find_goal(board, value) if value else None)

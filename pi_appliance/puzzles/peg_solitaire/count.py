@@ -1,7 +1,8 @@
 """Count the solutions of peg solitaire exactly, without enumerating them.
 
-A small board is counted level by level. On a larger one, a search from the start and one back from the last
-two pegs, with lost positions discarded, meet in the middle: see docs/puzzles/peg-solitaire.md.
+A small board is counted level by level. On a larger one, a search from the start and one back from
+the last two pegs, with lost positions discarded, meet in the middle: see
+docs/puzzles/peg-solitaire.md.
 """
 
 import dataclasses
@@ -39,7 +40,9 @@ class CountResult:
 
     count: int  # the number of solutions
     ends: Mapping[tuple[Hole, ...], int]
-    """The number of solutions by final hole, or by a group of symmetric holes that were not distinguished."""
+    """The number of solutions by final hole, or by a group of symmetric holes that were not
+    distinguished.
+    """
     rows: list[tuple[int, int, int]]  # for each level: classes, positions, ways
     back: list[tuple[int, int, int]] = dataclasses.field(default_factory=list)
     """The same for the backward search, summed over all last pairs."""
@@ -86,7 +89,10 @@ class SolutionCounter:
         self.saved = runtime.monotonic()
 
     def run(self) -> CountResult:
-        """Count the solutions. Raises Interrupted, CountLimitReached, and Refused if memory is too small."""
+        """Count the solutions.
+
+        Raises Interrupted, CountLimitReached, and Refused if memory is too small.
+        """
         try:
             self._load()
         except Interrupted as error:

@@ -1,6 +1,7 @@
 """Search level by level on all cores, with checkpoints; find the solutions with the fewest moves.
 
-A move is a series of jumps of one peg. Pegs that no jump passes over must move, which is a lower bound.
+A move is a series of jumps of one peg. Pegs that no jump passes over must move, which is a lower
+bound.
 """
 
 import json
@@ -72,7 +73,10 @@ class Frontier:
             yield key, (high << 64) + low
 
     def advance(self, runtime: SearchRuntime, report: PartCallback) -> None:
-        """Compute the next level; afterwards `cells` may be empty. After an exception of `tell`, it can continue."""
+        """Compute the next level; afterwards `cells` may be empty.
+
+        After an exception of `tell`, it can continue.
+        """
         spans = self.spans(self.done)
         for (_, last), (cells, positions, tried, stuck) in zip(
             spans, self.map_spans(runtime, self._expand, spans), strict=True
@@ -94,7 +98,10 @@ class Frontier:
         self._start_level()
 
     def project(self, game: kernel.Game, report: Callable[[], None]) -> None:
-        """Merge the classes under the symmetries of `game`. An exception of `tell` leaves everything unchanged."""
+        """Merge the classes under the symmetries of `game`.
+
+        An exception of `tell` leaves everything unchanged.
+        """
         table = kernel.Table(max(10, (2 * self.size).bit_length()))
         for first, last in self.spans():
             kernel.project(game, self.cells, first, last, table)
@@ -209,7 +216,10 @@ class Layers(Frontier):
     """The positions by their least number of moves, for solutions of at most `most` moves."""
 
     def __init__(self, game: kernel.Game, field: Bitboard, unjumpable: int, spare: int, most: int) -> None:
-        """Start the search. `unjumpable` are the holes that no jump passes over; `spare` of their pegs may stay."""
+        """Start the search.
+
+        `unjumpable` are the holes that no jump passes over; `spare` of their pegs may stay.
+        """
         super().__init__(game, {field.start: 1})
         self.spare, self.most = spare, most
         game.unjumpable, game.goals = unjumpable, field.goals

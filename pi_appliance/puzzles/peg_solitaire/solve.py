@@ -1,7 +1,7 @@
 """Solve peg solitaire: find, enumerate or count solutions, or find the shortest.
 
-The parity rule comes first, then a depth-first search with a limit, then a beam search. A move is a pair
-(triple, pair) of bitboards: see the kernel.
+The parity rule comes first, then a depth-first search with a limit, then a beam search. A move is a
+pair (triple, pair) of bitboards: see the kernel.
 """
 
 from array import array
@@ -40,7 +40,10 @@ class BeamResult(NamedTuple):
 def beam_search(
     start: int, moves: Sequence[BitMove], goals: int, weights: Sequence[int], width: int, tick: TickCallback
 ) -> BeamResult:
-    """Look for one solution, keeping the `width` lightest positions of each level. Bit n weighs `weights[n]`."""
+    """Look for one solution, keeping the `width` lightest positions of each level.
+
+    Bit n weighs `weights[n]`.
+    """
     steps = [
         (triple, pair, _total_weight(triple ^ pair, weights) - _total_weight(pair, weights)) for triple, pair in moves
     ]
@@ -90,7 +93,8 @@ class SearchLimitReached(Exception):
 class DepthFirstSearch:
     """Every solution from a position to a single peg in `goals`, in the order of `moves`.
 
-    Two generations of dead positions are remembered; when the newer one is full, the older one is forgotten.
+    Two generations of dead positions are remembered; when the newer one is full, the older one is
+    forgotten.
     """
 
     def __init__(
@@ -110,7 +114,10 @@ class DepthFirstSearch:
         self._older: set[int] = set()
 
     def solutions(self, position: int, hint: Sequence[BitMove] = ()) -> Generator[Solution, None, bool]:
-        """Yield each solution once; `hint`, a known one, comes first. Return whether there is any."""
+        """Yield each solution once; `hint`, a known one, comes first.
+
+        Return whether there is any.
+        """
         solvable = False
         if not position & (position - 1):
             solvable = bool(position & self.goals)

@@ -32,8 +32,8 @@ Vector = tuple[int, int, int]
 class Board:
     """A cube with 2 or 3 pieces per side; `seconds` is None for no time limit.
 
-    `facelets` are the colours (by their usual face) face by face in the order of `FACES`, in reading order of
-    the net.
+    `facelets` are the colours (by their usual face) face by face in the order of `FACES`, in
+    reading order of the net.
     """
 
     side: int

@@ -1,8 +1,8 @@
 """The pieces of a cube, and Kociemba's coordinates with their move and symmetry tables.
 
-A state has the current place of each sticker in `STICKERS`. twist, flip: orientation of corners, edges.
-slice_sorted: ordered places of four edges (24 orders of 495 choices; choice 0 is the UD-slice); the same for
-u_edges, d_edges. slice: the choice alone. corners, ud_edges: permutations.
+A state has the current place of each sticker in `STICKERS`. twist, flip: orientation of corners,
+edges. slice_sorted: ordered places of four edges (24 orders of 495 choices; choice 0 is the
+UD-slice); the same for u_edges, d_edges. slice: the choice alone. corners, ud_edges: permutations.
 """
 
 from array import array
@@ -378,8 +378,8 @@ def _slice_symmetries() -> list[list[int]]:
 def _flip_masks() -> list[int]:
     """Return for each slice the flips that a quarter rotation of the whole cube inverts.
 
-    An edge of the UD-slice has its first sticker on F or B, which becomes R or L: edges not in their layer
-    change.
+    An edge of the UD-slice has its first sticker on F or B, which becomes R or L: edges not in
+    their layer change.
     """
     middle = frozenset(range(SLICE, len(EDGES)))
     return [

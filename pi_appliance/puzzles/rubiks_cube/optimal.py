@@ -1,7 +1,8 @@
 """All shortest solutions of a cube, with the proof that none is shorter; the 2x2x2 by its table.
 
-A bidirectional search finds near ones; others are searched depth after depth and resumed. A 2x2x2 keeps the
-corner DBL, so U, R and F suffice; its position is the order of seven corners * 729 + twists.
+A bidirectional search finds near ones; others are searched depth after depth and resumed. A 2x2x2
+keeps the corner DBL, so U, R and F suffice; its position is the order of seven corners * 729 +
+twists.
 """
 
 import json
@@ -112,7 +113,10 @@ class OptimalSearch:
         self.progress = self._load_state() or OptimalState(self._lower_bound())
 
     def run(self, max_length: int = MAX_LENGTH) -> bool:
-        """Search for the shortest solutions up to `max_length`; return whether they are found. Raises Interrupted."""
+        """Search for the shortest solutions up to `max_length`; return whether they are found.
+
+        Raises Interrupted.
+        """
         progress = self.progress
         saved_at = self._runtime.monotonic()
         try:

@@ -1,6 +1,7 @@
 """Move tables and pruning tables of the 3x3x3, built once and cached with a checksum.
 
-The large pruning table of phase 1 (35 MB) takes seconds compiled and minutes in plain Python to build.
+The large pruning table of phase 1 (35 MB) takes seconds compiled and minutes in plain Python to
+build.
 """
 
 import struct
@@ -161,8 +162,8 @@ def build_distance_table(
 ) -> bytearray:
     """Return the distance of each pair of coordinates from (0, 0), a byte each. Raises Interrupted.
 
-    `left` and `right` are the move tables of the coordinates, of `rows` and `across` numbers and `width`
-    turns.
+    `left` and `right` are the move tables of the coordinates, of `rows` and `across` numbers and
+    `width` turns.
     """
     size = rows * across
     distances = bytearray(b"\xff") * size
@@ -196,7 +197,10 @@ class LargeTableBuild:
 
 
 def build_large_table(runtime: SearchRuntime) -> list[int]:
-    """Build the large table unless it is cached; return its entries by distance. Raises Interrupted."""
+    """Build the large table unless it is cached; return its entries by distance.
+
+    Raises Interrupted.
+    """
     content = load_checksummed(runtime.cache, LARGE_NAME, LARGE_SIZE + _COUNTS.size)
     if content is not None:
         runtime.cache.remove(LARGE_STATE_NAME)  # a power cut may have left it

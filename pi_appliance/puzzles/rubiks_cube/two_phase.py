@@ -1,6 +1,7 @@
 """Kociemba's two-phase algorithm: a short solution at once, and shorter ones while there is time.
 
-The cube and its inverse are searched along three axes in turn, with a phase 1 of 0 turns, then 1, and so on.
+The cube and its inverse are searched along three axes in turn, with a phase 1 of 0 turns, then 1,
+and so on.
 """
 
 from array import array
@@ -123,7 +124,10 @@ class TwoPhaseSearch:
         return self._search.nodes
 
     def run(self, should_stop: StopCondition = never_stop) -> Iterator[PhaseSolution | None]:
-        """Yield each shorter solution, and None now and then, until `should_stop`. The first is always found."""
+        """Yield each shorter solution, and None now and then, until `should_stop`.
+
+        The first is always found.
+        """
         moves = 0
         for solution in self._iter_solutions():
             yield solution
@@ -167,7 +171,10 @@ class ParallelTwoPhaseSearch(TwoPhaseSearch):
         return self._nodes
 
     def run(self, should_stop: StopCondition = never_stop) -> Iterator[PhaseSolution | None]:
-        """Yield each shorter solution, and None now and then, until `should_stop`. The first is always found."""
+        """Yield each shorter solution, and None now and then, until `should_stop`.
+
+        The first is always found.
+        """
 
         def search_unit(unit: WorkUnit) -> tuple[list[PhaseSolution], int]:
             before = self._search.nodes

@@ -1,7 +1,7 @@
 """Depth-first and breadth-first search of solitaire chess, and its positions for the kernel.
 
-Depth first finds the first solution early. Breadth first merges equal positions level by level, counts
-hundreds of millions of solutions, and resumes at the level where it was interrupted.
+Depth first finds the first solution early. Breadth first merges equal positions level by level,
+counts hundreds of millions of solutions, and resumes at the level where it was interrupted.
 """
 
 import hashlib
@@ -152,7 +152,10 @@ class LevelSearch:
         return sum(self.sizes)
 
     def find_last_level(self, max_positions: int | None = None) -> PathCounts | None:
-        """Return the last non-empty level with its paths; None above `max_positions` in all. Raises Interrupted."""
+        """Return the last non-empty level with its paths; None above `max_positions` in all.
+
+        Raises Interrupted.
+        """
         level = self._load_level()
         try:
             while len(self.sizes) <= self.captures:
@@ -170,7 +173,10 @@ class LevelSearch:
         return level
 
     def count_levels(self) -> list[PathCounts]:
-        """Return the positions on solutions by level, with their paths to the end. Raises Interrupted."""
+        """Return the positions on solutions by level, with their paths to the end.
+
+        Raises Interrupted.
+        """
         try:
             return self._count_levels()
         except Interrupted as error:

@@ -1,7 +1,8 @@
 """Find and count the solutions of one grid; 9x9 is counted on all cores and can be resumed.
 
-A branch that has spent its budget is split along its search stack: each guess whose negation is still
-unsearched becomes a branch. So no part is searched twice, and little is lost at an interruption.
+A branch that has spent its budget is split along its search stack: each guess whose negation is
+still unsearched becomes a branch. So no part is searched twice, and little is lost at an
+interruption.
 """
 
 from array import array
@@ -100,7 +101,10 @@ def count_solutions(grid: str, size: int, limit: int | None, runtime: SearchRunt
 def count_parallel(
     grid: str, limit: int | None, runtime: SearchRuntime, branch_budget: int = BRANCH_BUDGET
 ) -> CountState:
-    """Count the solutions of a 9x9 grid, up to `limit`; these are all if no branch is left. Raises Interrupted."""
+    """Count the solutions of a 9x9 grid, up to `limit`; these are all if no branch is left.
+
+    Raises Interrupted.
+    """
     count_branch = _branch_counter(limit, branch_budget)
     name = f"sudoku/count-1-{sha256(grid.encode()).hexdigest()[:24]}"
     state = _load_state(runtime.cache, name) or CountState(0, 0, list(_root_branches(grid)))

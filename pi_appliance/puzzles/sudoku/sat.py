@@ -24,7 +24,10 @@ class SatSearch:
     """A SAT solver with the rules and clues of one grid."""
 
     def __init__(self, grid: str, size: int, runtime: SearchRuntime) -> None:
-        """Create a solver for `grid`; its clues hold in every query. Raises Refused without the library."""
+        """Create a solver for `grid`; its clues hold in every query.
+
+        Raises Refused without the library.
+        """
         try:
             from pysat.solvers import Minisat22  # noqa: PLC0415 - optional, and loaded only if used
         except ImportError:
@@ -39,7 +42,9 @@ class SatSearch:
             yield clause
 
     def solve(self, clues: Iterable[tuple[int, str]] = (), effort: int | None = None) -> str | None:
-        """Return a solution, or None; `clues` are assumed for this query only. Raises SatLimitReached.
+        """Return a solution, or None; `clues` are assumed for this query only.
+
+        Raises SatLimitReached.
 
         `effort` limits the propagations since the creation of the solver, over all queries.
         """

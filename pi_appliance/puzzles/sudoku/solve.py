@@ -24,9 +24,12 @@ _Accepts = Callable[[str], bool]
 
 
 def generate(seed: int | str, board: Board, runtime: SearchRuntime) -> GeneratedBoard:
-    """Generate a grid with one solution, of the size and by the rules of `board`. Raises Interrupted, Refused.
+    """Generate a grid with one solution, of the size and by the rules of `board`.
 
-    By default no redundant clue is left, except in the largest sizes, where that takes too long to find out.
+    Raises Interrupted, Refused.
+
+    By default no redundant clue is left, except in the largest sizes, where that takes too long to
+    find out.
     """
     if board.size == 9 and board.clues is not None and board.clues < MIN_CLUES:
         raise Refused(f"no sudoku of {board.clues} clues has only one solution; ask for {MIN_CLUES} or more")

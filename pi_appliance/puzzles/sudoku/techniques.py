@@ -1,6 +1,7 @@
 """Solve and rate a sudoku as a person does: by the simplest technique, else by a guess.
 
-The candidates of a cell, digits that may still stand there, are the bits of an integer; bit 0 is the digit 1.
+The candidates of a cell, digits that may still stand there, are the bits of an integer; bit 0 is
+the digit 1.
 """
 
 from collections import Counter
@@ -298,7 +299,10 @@ def find_contradiction(grid: CandidateGrid, runtime: SearchRuntime) -> Deduction
 
 
 def rate_difficulty(grid: str, size: int, runtime: SearchRuntime, solution: str = "") -> Difficulty:
-    """Rate a grid; without the `solution`, the rating ends at the first guess. Raises Interrupted."""
+    """Rate a grid; without the `solution`, the rating ends at the first guess.
+
+    Raises Interrupted.
+    """
     steps: Counter[str] = Counter()
     for deduction in iter_deductions(CandidateGrid(grid, size), solution):
         steps[deduction.technique] += 1
@@ -310,7 +314,10 @@ def rate_difficulty(grid: str, size: int, runtime: SearchRuntime, solution: str 
 
 
 def redundant_clues(grid: str, size: int, solution: str, runtime: SearchRuntime) -> Iterator[int]:
-    """Yield the cells of clues without which `solution` stays unique. Raises Interrupted, SatLimitReached."""
+    """Yield the cells of clues without which `solution` stays unique.
+
+    Raises Interrupted, SatLimitReached.
+    """
     clues = [cell for cell, symbol in enumerate(grid) if symbol != EMPTY]
     if size != 9:
         yield from _redundant_by_sat(clues, size, solution, runtime)
