@@ -23,8 +23,7 @@ from pi_appliance.puzzles.boards import load_puzzle
 from pi_appliance.puzzles.page import Page
 from pi_appliance.puzzles.puzzle_job import DEFAULT_MAX_SOLUTIONS
 from pi_appliance.puzzles.rendering import BoardReport, answer_board, format_partial_result
-from pi_appliance.puzzles.runtime import Cache, Interrupted, SearchRuntime, local
-from pi_appliance.puzzles.runtime.cache import FileCache
+from pi_appliance.puzzles.runtime import Cache, FileCache, Interrupted, SearchRuntime, local
 from pi_appliance.system import files
 
 STDIN = "stdin"

@@ -38,8 +38,7 @@ from pi_appliance.puzzles.rendering import (
     summarize_precomputed,
     to_appliance_error,
 )
-from pi_appliance.puzzles.runtime import Interrupted, SearchRuntime, cache, local
-from pi_appliance.puzzles.runtime.cache import RecordingCache
+from pi_appliance.puzzles.runtime import FileCache, Interrupted, RecordingCache, SearchRuntime, local
 from pi_appliance.puzzles.runtime.local import Estimate
 from pi_appliance.storage.model import Picture, Result
 
@@ -53,7 +52,7 @@ class PuzzleContext(JobContext):
         """Create the runtime of a search for a `with` block; a request to end the run interrupts it."""
         folder = self.config.state_dir / local.FOLDER
         deadline = self.parameters.deadline
-        cache.FileCache(folder).remove_stale_files()
+        FileCache(folder).remove_stale_files()
         return local.open_runtime(
             folder,
             progress or self.progress,

@@ -1,12 +1,21 @@
-"""The runtime of a search: executor, cache, memory, progress and deadline.
+"""The runtime of a search: executor, cache, memory, progress and deadline; caches on the disk.
 
 Puzzles reach the machine only through `SearchRuntime`: `SerialRuntime` or `local.LocalRuntime`.
 """
 
+import contextlib
+import mmap
+import os
+import re
+import secrets
+import struct
+import time
+import zlib
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Executor
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any, Protocol, TypeVar
+from pathlib import Path
+from typing import IO, Any, Protocol, TypeVar
 
 from pi_appliance.errors import Unavailable
 
@@ -27,7 +36,7 @@ class Interrupted(Exception):
 class Cache(Protocol):
     """Named blobs that outlive a run: tables, opening books, checkpoints.
 
-    Entries of one board (see `cache.is_board_specific`) may expire after a month without use.
+    Entries of one board (see `is_board_specific`) may expire after a month without use.
     """
 
     def load(self, name: str) -> memoryview | None:
@@ -148,3 +157,163 @@ def save_checkpoint(save: Callable[..., None], *args: object) -> str:
     except Unavailable as error:
         return f"; the checkpoint could not be saved: {error}"
     return ""
+
+
+_SUFFIX, _DAMAGED = ".cache", ".damaged"
+_NAME = re.compile(r"[a-z0-9][a-z0-9.-]*(?:/[a-z0-9][a-z0-9.-]*)?")
+_DRAFT = re.compile(r"\..+\.new")
+_BOARD_HASH = re.compile(r"[0-9a-f]{8}")
+_DAY = 86_400.0  # seconds
+_MAX_AGE = 30 * _DAY  # for unused entries of one board, and for damaged files
+_HEADER = struct.Struct("<8sIQ")
+_MAGIC = b"pi-cache"
+_READ_SIZE = 1_000_000  # bytes
+
+
+def is_board_specific(name: str) -> bool:
+    """Return whether the entry belongs to one board: its name has a hash of at least eight digits."""
+    return _BOARD_HASH.search(name) is not None
+
+
+class FileCache:
+    """A `Cache` in a folder, which is created when the first entry is saved.
+
+    A file has a header (magic, CRC-32, length), which each `load` verifies: worn SD cards lose bits.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def load(self, name: str) -> memoryview | None:
+        """Return the content, mapped from its file. A damaged file is set aside."""
+        path = self._path(name)
+        content = None
+        try:
+            with path.open("rb") as file:
+                if _is_intact(file):
+                    content = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))[_HEADER.size :]
+        except OSError:
+            return None
+        if content is None:
+            with contextlib.suppress(OSError):  # keep one damaged file per name
+                path.replace(path.with_suffix(_DAMAGED))
+        elif is_board_specific(name):
+            _mark_used(path)
+        return content
+
+    def save(self, name: str, parts: Iterable[bytes | bytearray | memoryview]) -> None:
+        """Write the entry, or raise Unavailable."""
+        path = self._path(name)
+        length = checksum = 0
+        with _atomic_write(path) as file:
+            file.write(bytes(_HEADER.size))
+            for part in parts:
+                view = memoryview(part).cast("B")
+                checksum, length = zlib.crc32(view, checksum), length + view.nbytes
+                file.write(view)
+            file.seek(0)
+            file.write(_HEADER.pack(_MAGIC, checksum, length))
+
+    def remove(self, name: str) -> None:
+        """Delete the entry, if it exists and we may; otherwise it only takes space."""
+        with contextlib.suppress(OSError):
+            self._path(name).unlink()
+
+    def names(self) -> list[str]:
+        """Return all names, sorted."""
+        paths = (path.relative_to(self._folder).as_posix() for path in self._folder.rglob(f"*{_SUFFIX}"))
+        return sorted(name.removesuffix(_SUFFIX) for name in paths)
+
+    def remove_stale_files(self) -> None:
+        """Delete board-specific entries unused for a month, old damaged files, and unfinished drafts."""
+        now = time.time()
+        for path in self._folder.rglob("*"):
+            if path.suffix == _SUFFIX:
+                max_age = _MAX_AGE if is_board_specific(path.name) else None
+            else:
+                max_age = _MAX_AGE if path.suffix == _DAMAGED else _DAY if _DRAFT.fullmatch(path.name) else None
+            with contextlib.suppress(OSError):
+                if max_age is not None and now - path.stat().st_mtime > max_age:
+                    path.unlink()
+
+    def _path(self, name: str) -> Path:
+        if not _NAME.fullmatch(name):
+            raise ValueError(f"{name!r} is not a valid name of a cache entry")
+        return self._folder / f"{name}{_SUFFIX}"
+
+
+class RecordingCache:
+    """A `Cache` in front of another one that remembers which entries were saved."""
+
+    def __init__(self, cache: Cache) -> None:
+        self._cache = cache
+        self._saved: set[str] = set()
+
+    def load(self, name: str) -> memoryview | None:
+        """Return the content, or None."""
+        return self._cache.load(name)
+
+    def save(self, name: str, parts: Iterable[bytes | bytearray | memoryview]) -> None:
+        """Write the entry, or raise Unavailable."""
+        self._saved.add(name)
+        self._cache.save(name, parts)
+
+    def remove(self, name: str) -> None:
+        """Delete the entry."""
+        self._cache.remove(name)
+
+    def names(self) -> Iterable[str]:
+        """Return all names, sorted."""
+        return self._cache.names()
+
+    def start_board(self) -> None:
+        """Forget which entries were saved so far."""
+        self._saved.clear()
+
+    def remove_board_entries(self) -> None:
+        """Remove the entries saved since `start_board` that belong to one board."""
+        for name in filter(is_board_specific, self._saved):
+            self._cache.remove(name)
+
+
+@contextlib.contextmanager
+def _atomic_write(path: Path) -> Iterator[IO[bytes]]:
+    """Write a draft that replaces `path` when the block ends without an exception. Raises Unavailable."""
+    draft = path.with_name(f".{path.name}.{secrets.token_hex(4)}.new")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with draft.open("xb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        draft.replace(path)
+        folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+    except OSError as error:
+        raise Unavailable(
+            f"{path} cannot be written: {error.strerror}; check the rights and the free space of {path.parent}"
+        ) from None
+    finally:
+        with contextlib.suppress(OSError):
+            draft.unlink()
+
+
+def _mark_used(path: Path) -> None:
+    """Update the modification time, at most once a day to spare the SD card."""
+    with contextlib.suppress(OSError):
+        if time.time() - path.stat().st_mtime > _DAY:
+            os.utime(path)
+
+
+def _is_intact(file: IO[bytes]) -> bool:
+    """Verify the header by reading, not mapping: an unreadable mapped page would kill the process by SIGBUS."""
+    header = file.read(_HEADER.size)
+    if len(header) < _HEADER.size:
+        return False
+    length = checksum = 0
+    while piece := file.read(_READ_SIZE):
+        checksum, length = zlib.crc32(piece, checksum), length + len(piece)
+    return header == _HEADER.pack(_MAGIC, checksum, length)

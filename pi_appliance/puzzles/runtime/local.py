@@ -13,8 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pi_appliance.errors import Refused
-from pi_appliance.puzzles.runtime import Cache, Interrupted, SerialExecutor
-from pi_appliance.puzzles.runtime.cache import FileCache
+from pi_appliance.puzzles.runtime import Cache, FileCache, Interrupted, SerialExecutor
 from pi_appliance.puzzles.runtime.pool import ForkExecutor
 
 _HEADROOM = 1.1  # factor for the recommended limit: the rest of the process grows, too

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from pi_appliance.errors import Unavailable
-from pi_appliance.puzzles.runtime.cache import FileCache
+from pi_appliance.puzzles.runtime import FileCache
 
 
 @pytest.fixture
