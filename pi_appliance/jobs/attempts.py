@@ -1,35 +1,30 @@
-"""The attempts of a run: a child process each, with limits, pauses and a result."""
+"""Attempts of a run. Each is a worker process with limits, and can be suspended."""
 
 import json
-import logging
 import os
 import signal
 import sys
-import threading
 import time
-import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from random import Random
 from typing import Any
-from urllib.parse import urlencode, urlsplit
 
 from pi_appliance import plugins
-from pi_appliance.config import secrets, units
+from pi_appliance.config import units
 from pi_appliance.config.model import Job
-from pi_appliance.config.secrets import missing_secrets, substitute_secrets
-from pi_appliance.errors import ApplianceError, Refused, Unavailable
+from pi_appliance.errors import Unavailable
 from pi_appliance.scheduling import conditions
 from pi_appliance.scheduling.appliance import Appliance
 from pi_appliance.storage.model import Outcome
-from pi_appliance.system import clock, http, limits, locks, process
+from pi_appliance.system import clock, limits, locks, process
 from pi_appliance.system.files import RunLog
 from pi_appliance.system.machine import Sensors
 
-_AFTER = 0.5  # seconds after the deadline at which the worker ends itself
-LOOK = 15.0  # seconds between two readings of the sensors
-_KNOWN = 50  # earlier runs searched for the same note
+_GRACE = 0.5  # seconds after the deadline until the worker ends itself
+SENSOR_INTERVAL = 15.0  # seconds between two readings
+_MAX_SEARCHED = 50  # earlier runs that are searched for the same note
 _OUTCOMES = {"Uncertain": Outcome.UNCERTAIN, "DeadlineExceeded": Outcome.TIMED_OUT}
 
 
@@ -48,12 +43,12 @@ class AttemptResult:
     outcome: Outcome
     summary: str
     details: dict[str, Any]
-    retry_after: float | None = None  # seconds; set where trying again may help
-    so_far: str = ""  # progress at the deadline, appended to the summary
+    retry_after: float | None = None  # seconds; set if another attempt may succeed
+    progress: str = ""  # progress at the end, appended to the summary
 
 
 class Attempts:
-    """One run from its first attempt to its last."""
+    """All attempts of one run."""
 
     def __init__(
         self,
@@ -68,247 +63,171 @@ class Attempts:
         self.appliance, self.job, self.number, self.due = appliance, job, number, due
         self.lock, self.stop, self.listener = lock, stop, listener
         self.log = RunLog(appliance.log_path(job.name, number))
-        self.given: Mapping[str, Any] = {}
+        self.options: Mapping[str, Any] = {}
         """Options that override those under `with:`."""
-        self.told: dict[str, Any] = {}
-        self.facts: dict[str, Any] = {}  # details of all attempts
-        self.printed = b""  # the last output
+        self.message: dict[str, Any] = {}
+        """The result or the error that the worker sent."""
+        self.details: dict[str, Any] = {}
+        """Details of all attempts."""
+        self.output_tail = b""
         self.progress: tuple[float | None, str] = (None, "")
-        self.held = 0.0  # seconds
+        self.suspended_seconds = 0.0
         self.count = 0
-        self.unkept = ""  # why the log is incomplete
+        self.log_error = ""
+        """The reason why the log is incomplete."""
 
-    def until_done(self, random: Random, sensors: Sensors | None = None, look: float = LOOK) -> AttemptResult:
-        """Try as often as `retry` of the job allows, within its deadline.
+    def run(
+        self, random: Random, sensors: Sensors | None = None, sensor_interval: float = SENSOR_INTERVAL
+    ) -> AttemptResult:
+        """Run attempts until one succeeds, the job allows no more, or its timeout is over.
 
         Args:
-            random: varies the delay between attempts.
-            sensors: the sensors of this machine.
-            look: seconds between two readings of `sensors`.
+            random: Varies the delay between attempts.
+            sensors: The sensors of this machine.
+            sensor_interval: Seconds between two readings of `sensors`.
 
         """
-        give_up = time.monotonic() + self.job.timeout.total_seconds()
+        deadline = time.monotonic() + self.job.timeout.total_seconds()
         retry = self.job.retry
         sensors = sensors or Sensors()
-        hold = self._hold(sensors, look)
+        suspend = self._suspend_policy(sensors, sensor_interval)
         try:
-            self._tell_what_is_missing(sensors)
+            self._report_missing_sensors(sensors)
             while not self.stop.signal:
                 self.count += 1
-                verdict = self._try(give_up + self.held - time.monotonic(), hold)
-                if verdict.retry_after is None or self.count > retry.max_retries:
-                    return self._with_facts(verdict)
-                own = clock.retry_delay(self.count, first=retry.delay, at_most=retry.max_delay, random=random)
-                pause = max(own.total_seconds(), verdict.retry_after)
-                if time.monotonic() + pause >= give_up + self.held:
-                    return self._with_facts(verdict)
-                self._say(None, f"try {self.count + 1} in {units.format_duration(timedelta(seconds=int(pause)))}")
+                result = self._run_once(deadline + self.suspended_seconds - time.monotonic(), suspend)
+                if result.retry_after is None or self.count > retry.max_retries:
+                    return self._add_details(result)
+                delay = clock.retry_delay(self.count, first=retry.delay, at_most=retry.max_delay, random=random)
+                pause = max(delay.total_seconds(), result.retry_after)
+                if time.monotonic() + pause >= deadline + self.suspended_seconds:
+                    return self._add_details(result)
+                self._update_progress(
+                    None, f"try {self.count + 1} in {units.format_duration(timedelta(seconds=int(pause)))}"
+                )
                 if self.stop.wait(pause):
-                    why = f"stopped while it waited to try again: {verdict.summary}"
-                    return self._with_facts(AttemptResult(Outcome.STOPPED, why, {}))
+                    why = f"stopped before another attempt: {result.summary}"
+                    return self._add_details(AttemptResult(Outcome.STOPPED, why, {}))
             return AttemptResult(Outcome.STOPPED, "stopped before it began", {})
         finally:
-            self._keep(self.log.close)
+            self._write_log(self.log.close)
 
-    def _try(self, seconds: float, hold: process.Suspend | None) -> AttemptResult:
-        self.told, self.printed = {}, b""
+    def _run_once(self, seconds: float, suspend: process.Suspend | None) -> AttemptResult:
+        self.message, self.output_tail = {}, b""
         config, job = self.appliance.config, self.job
-        wanted = limits.Limits(job.nice, job.memory, job.cpu)
-        with limits.apply_limits(wanted, f"{self.number}-{self.count}") as run_limits:
-            self.facts |= run_limits.details
+        requested = limits.Limits(job.nice, job.memory, job.cpu)
+        with limits.apply_limits(requested, f"{self.number}-{self.count}") as run_limits:
+            self.details |= run_limits.details
             if run_limits.warning and self.count == 1:
-                self._note(run_limits.warning)
+                self._add_note(run_limits.warning)
             ended = process.run_child(
                 [
                     *(sys.executable, "-m", "pi_appliance.jobs.worker"),
                     *(str(os.getpid()), str(config.path), str(config.state_dir)),
-                    *(job.name, str(self.number), self.due or "", json.dumps(dict(self.given)), run_limits.plan),
-                    *(f"{time.monotonic() + seconds + _AFTER:.3f}", "{fd}"),
+                    *(job.name, str(self.number), self.due or "", json.dumps(dict(self.options)), run_limits.plan),
+                    *(f"{time.monotonic() + seconds + _GRACE:.3f}", "{fd}"),
                 ],
                 stop=self.stop,
                 seconds=seconds,
-                on_output=self._output,
-                on_line=self._line,
+                on_output=self._handle_output,
+                on_line=self._handle_message,
                 keep_open=(self.lock.fd,),
-                suspend=hold,
+                suspend=suspend,
             )
-            self.held += ended.suspended_seconds
-            return self._verdict(ended, out_of_memory=run_limits.out_of_memory())
+            self.suspended_seconds += ended.suspended_seconds
+            return self._to_result(ended, out_of_memory=run_limits.out_of_memory())
 
-    def _verdict(self, ended: process.ProcessResult, *, out_of_memory: bool) -> AttemptResult:
-        if "summary" in self.told:
-            return AttemptResult(Outcome.SUCCEEDED, self._quoting(self.told["summary"]), self.told["details"])
-        kind, message = self.told.get("error"), self.told.get("message", "")
+    def _to_result(self, ended: process.ProcessResult, *, out_of_memory: bool) -> AttemptResult:
+        if "summary" in self.message:
+            return AttemptResult(Outcome.SUCCEEDED, self._add_output(self.message["summary"]), self.message["details"])
+        kind, message = self.message.get("error"), self.message.get("message", "")
         if out_of_memory or kind == "memory":
             limit = f"over its memory of {units.format_size(self.job.memory)}" if self.job.memory else "out of memory"
             return AttemptResult(Outcome.FAILED, limit, {})
-        so_far = f"; {message}" if kind == "DeadlineExceeded" else ""
+        progress = f"; {message}" if kind == "DeadlineExceeded" else ""
         if ended.timed_out:
-            why = f"ended at its deadline of {units.format_duration(self.job.timeout)}{so_far}"
-            return AttemptResult(Outcome.TIMED_OUT, why, {})
+            return AttemptResult(
+                Outcome.TIMED_OUT, f"ended after its timeout of {units.format_duration(self.job.timeout)}{progress}", {}
+            )
         if ended.stopped:
             who = "a person" if ended.stopped == signal.SIGINT else "a request to stop"
-            return AttemptResult(Outcome.STOPPED, f"ended by {who}{so_far}", {}, so_far=so_far)
+            return AttemptResult(Outcome.STOPPED, f"ended by {who}{progress}", {}, progress=progress)
         if kind == "Unavailable":
-            return AttemptResult(Outcome.FAILED, message, {"unavailable": True}, self.told.get("after") or 0.0)
+            return AttemptResult(Outcome.FAILED, message, {"unavailable": True}, self.message.get("after") or 0.0)
         if kind == "fault":
-            return AttemptResult(Outcome.FAILED, f"a fault of the program: {message}; the log has the details", {})
+            return AttemptResult(Outcome.FAILED, f"a bug in the program: {message}; see the log", {})
         if kind is not None:
-            return AttemptResult(_OUTCOMES.get(kind, Outcome.FAILED), self._quoting(message), {})
+            return AttemptResult(_OUTCOMES.get(kind, Outcome.FAILED), self._add_output(message), {})
         how = f"by signal {-ended.status}" if ended.status < 0 else f"with status {ended.status}"
-        return AttemptResult(Outcome.FAILED, f"its process ended {how} and said nothing; see the log", {})
+        return AttemptResult(Outcome.FAILED, f"its process ended {how} without a result; see the log", {})
 
-    def _with_facts(self, verdict: AttemptResult) -> AttemptResult:
-        if self.held:
-            self.facts["paused-seconds"] = round(self.held)
-        return replace(verdict, details={**verdict.details, **self.facts})
+    def _add_details(self, result: AttemptResult) -> AttemptResult:
+        if self.suspended_seconds:
+            self.details["paused_seconds"] = round(self.suspended_seconds)
+        return replace(result, details={**result.details, **self.details})
 
-    def _quoting(self, summary: str) -> str:
-        """Return `summary` with the last line of output, if the kind of job wants that."""
-        quotes = getattr(plugins.load("jobs", self.job.kind), "QUOTES", False)
-        line = process.last_line(self.printed) if quotes else ""
+    def _add_output(self, summary: str) -> str:
+        """Append the last line of output to `summary`, if the kind of job asks for that."""
+        shows_output = getattr(plugins.load("jobs", self.job.kind), "SHOWS_OUTPUT", False)
+        line = process.last_line(self.output_tail) if shows_output else ""
         return f"{summary}: {line}" if line else summary
 
-    def _hold(self, sensors: Sensors, look: float) -> process.Suspend | None:
+    def _suspend_policy(self, sensors: Sensors, interval: float) -> process.Suspend | None:
         if self.job.suspend_when is None:
             return None
-        return process.Suspend(conditions.SuspendMonitor(self.job.suspend_when, sensors).reason, self._paused, look)
+        return process.Suspend(
+            conditions.SuspendMonitor(self.job.suspend_when, sensors).reason, self._handle_suspension, interval
+        )
 
-    def _paused(self, why: str) -> None:
+    def _handle_suspension(self, reason: str) -> None:
         done, note = self.progress
-        self._show(done, f"paused: {why}" if why else note)
+        self._show_progress(done, f"paused: {reason}" if reason else note)
 
-    def _tell_what_is_missing(self, sensors: Sensors) -> None:
+    def _report_missing_sensors(self, sensors: Sensors) -> None:
         """Add missing sensors to the details of each run, and to the log of the first one."""
         missing = conditions.missing_sensors(self.job, sensors)
         if not missing:
             return
-        self.facts["no-sensor"] = " ".join(missing)
-        before = self.appliance.store.history(job=self.job.name, limit=_KNOWN, before=self.number)
-        if all(run.details.get("no-sensor") != self.facts["no-sensor"] for run in before):
-            self._note(f"no sensor of {' and '.join(missing)} here; what asks for it counts as met")
+        self.details["no_sensor"] = " ".join(missing)
+        before = self.appliance.store.history(job=self.job.name, limit=_MAX_SEARCHED, before=self.number)
+        if all(run.details.get("no_sensor") != self.details["no_sensor"] for run in before):
+            self._add_note(f"this machine has no sensor of {' and '.join(missing)}; such conditions count as met")
 
-    def _note(self, text: str) -> None:
+    def _add_note(self, text: str) -> None:
         """Write a message of the appliance to the log."""
         line = f"pi-appliance: {text}\n".encode()
-        self._keep(lambda: self.log.write(line))
+        self._write_log(lambda: self.log.write(line))
         self.listener.on_output(line)
 
-    def _output(self, chunk: bytes) -> None:
-        self.printed = (self.printed + chunk)[-process.MAX_TAIL :]
-        self._keep(lambda: self.log.write(chunk))
+    def _handle_output(self, chunk: bytes) -> None:
+        self.output_tail = (self.output_tail + chunk)[-process.MAX_TAIL :]
+        self._write_log(lambda: self.log.write(chunk))
         self.listener.on_output(chunk)
 
-    def _keep(self, write: Callable[[], None]) -> None:
+    def _write_log(self, write: Callable[[], None]) -> None:
         """Write to the log. A write error does not end the run."""
-        if not self.unkept:
+        if not self.log_error:
             try:
                 write()
             except Unavailable as error:
-                self.unkept = f"; {error}"
+                self.log_error = f"; {error}"
 
-    def _line(self, line: bytes) -> None:
+    def _handle_message(self, line: bytes) -> None:
         try:
             message = json.loads(line)
         except ValueError:
-            return  # cut off by the end of the process
+            return  # the process ended in the middle of it
         if "progress" in message:
-            self._say(message["progress"], message["note"])
+            self._update_progress(message["progress"], message["note"])
             return
         if "traceback" in message:
-            self._keep(lambda: self.log.write(message["traceback"].encode()))
-        self.told = message
+            self._write_log(lambda: self.log.write(message["traceback"].encode()))
+        self.message = message
 
-    def _say(self, done: float | None, note: str) -> None:
+    def _update_progress(self, done: float | None, note: str) -> None:
         self.progress = (done, note)
-        self._show(done, note)
+        self._show_progress(done, note)
 
-    def _show(self, done: float | None, note: str) -> None:
+    def _show_progress(self, done: float | None, note: str) -> None:
         self.lock.write_status(self.number, done, note)
         self.listener.on_progress(done, note)
-
-
-_MAX_BODY = 10_000  # bytes; a service keeps as many, or ten times as many
-
-
-def send(address: str, what: str, body: str = "", *, rid: str, seconds: float) -> None:
-    """Call `address` with `/what` appended, the run's id `rid` and `body`.
-
-    The error messages contain nothing of the address, which may hold secrets.
-
-    Args:
-        address: a web address.
-        what: start or fail; '' for success.
-        body: text that the service shows.
-        rid: connects the start and the end of one run.
-        seconds: time limit.
-
-    Raises:
-        Unavailable: it was not reached.
-        Refused: the service does not want it.
-
-    """
-    try:
-        url = _full(address, what, rid)
-        response = http.request_now("POST", url, body=_cut(body), seconds=seconds, max_bytes=_MAX_BODY)
-    except http.NoResponse as failure:
-        raise failure.as_error(f"not reached: {failure}" if str(failure) else "not reached") from None
-    except ValueError:
-        raise Refused("this is not a web address") from None
-    if response.status >= 300:
-        raise http.status_error(response.status, f"the service answered {response.status}")
-
-
-def _full(address: str, what: str, rid: str) -> str:
-    parts = urlsplit(address)
-    if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise ValueError
-    path = parts.path.rstrip("/") + (f"/{what}" if what else "")
-    query = "&".join(filter(None, (parts.query, urlencode({"rid": rid}))))
-    return parts._replace(path=path, query=query, fragment="").geturl()
-
-
-def _cut(body: str) -> bytes:
-    """Encode `body` up to the maximum size, without a partial character."""
-    return body.encode()[:_MAX_BODY].decode(errors="ignore").encode()
-
-
-log = logging.getLogger("pi_appliance.pings")
-_PATIENCE = 5.0  # seconds; maximum delay of a run by a ping
-
-
-class Start:
-    """Sends the start ping in the background. Its errors do not affect the run."""
-
-    def __init__(self, appliance: Appliance, job: Job, run: int) -> None:
-        """Start to send it, if `job` has a URL."""
-        self._thread: threading.Thread | None = None
-        if job.healthchecks_url:
-            self._thread = threading.Thread(target=_start, args=(appliance, job.healthchecks_url, run), daemon=True)
-            self._thread.start()
-
-    def wait(self) -> None:
-        """Wait briefly until it is sent, so that the end ping comes after it."""
-        if self._thread:
-            self._thread.join(_PATIENCE)
-
-
-def _start(appliance: Appliance, address: str, run: int) -> None:
-    try:
-        path = appliance.config.path
-        secret_values = secrets.load(path, os.environ, secrets.secret_names_in(address))
-        call(address, "start", secrets=secret_values, rid=run_id(appliance.secret, run), seconds=_PATIENCE)
-    except ApplianceError as error:
-        log.info("run=%s its start was not pinged: %s", run, error)
-
-
-def call(address: str, what: str, body: str = "", *, secrets: Mapping[str, str], rid: str, seconds: float) -> None:
-    """Ping `address` with its `secrets` substituted. Raises Refused or Unavailable."""
-    if missing := missing_secrets(address, secrets):
-        raise Refused(f"no {', '.join(missing)} among the secrets; put it into secrets.env")
-    send(substitute_secrets(address, secrets), what, body, rid=rid, seconds=seconds)
-
-
-def run_id(secret: bytes, run: int) -> str:
-    """Return the id of `run` for the ping service. It is unique and the same at start and end."""
-    return str(uuid.uuid5(uuid.UUID(bytes=secret[:16]), str(run)))

@@ -32,7 +32,7 @@ def explain_missing(name: str, program: str, directory: Path | None, error: OSEr
     `name` is the program as the owner wrote it.
     """
     if directory is not None and not directory.is_dir():
-        return f"{name} cannot be run: {directory} is no folder; check `directory`"
+        return f"{name} cannot be run: {directory} is not a folder; check `directory`"
     found_path = shutil.which(program, mode=os.F_OK)
     path = Path(found_path or program)
     if path.is_dir():
@@ -43,17 +43,17 @@ def explain_missing(name: str, program: str, directory: Path | None, error: OSEr
 
 def _explain_error(path: Path, error: OSError) -> str:
     if error.errno == errno.EACCES and not os.access(path, os.X_OK):
-        return f"it may not be executed; say: chmod +x {path}"
+        return f"it may not be executed; run: chmod +x {path}"
     first = _first_line(path)
     if error.errno == errno.ENOEXEC and not first.startswith(b"\x7fELF"):
         return "it has no #! line; begin it with one such as #!/bin/sh"
     if error.errno == errno.ENOENT and first.startswith(b"#!"):
         if first.endswith(b"\r"):
-            return f"its lines end as on Windows; say: sed -i 's/\\r$//' {path}"
+            return f"its lines end as on Windows; run: sed -i 's/\\r$//' {path}"
         words = first[2:].split()
         interpreter = words[0].decode("utf-8", "replace") if words else "nothing"
-        return f"its first line names {interpreter}, which is not there"
-    return f"{error.strerror}; is it made for this machine, and may programs be run where it lies?"
+        return f"its first line names {interpreter}, which does not exist"
+    return f"{error.strerror}; is it made for this machine, and may programs be run in its folder?"
 
 
 def _first_line(path: Path) -> bytes:
@@ -64,7 +64,7 @@ def _first_line(path: Path) -> bytes:
         return b""
 
 
-QUOTES = True  # the last line of output is appended to the summary
+SHOWS_OUTPUT = True  # the last line of output is appended to the summary
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,7 +92,7 @@ class Options:
             if not name or "=" in name
         ]
         problems += [
-            (("success-exit-codes", number), f"{status} is no exit status", "write 0 to 255")
+            (("success-exit-codes", number), f"{status} is not an exit status", "write 0 to 255")
             for number, status in enumerate(self.success_exit_codes)
             if not 0 <= status <= 255
         ]

@@ -1,8 +1,9 @@
-"""Runs jobs. Each call is one run, with one row in the history and a child process per attempt."""
+"""Run jobs: one row in the history per run, and one worker process per attempt."""
 
 import contextlib
 import signal
-from collections.abc import Mapping
+import time
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from random import Random
@@ -12,9 +13,8 @@ from pi_appliance import plugins
 from pi_appliance.config import units
 from pi_appliance.config.model import ConcurrencyPolicy, Job
 from pi_appliance.errors import ApplianceError, Refused, Unavailable, UnknownName
-from pi_appliance.jobs import attempts as pings
-from pi_appliance.jobs import sessions
 from pi_appliance.jobs.attempts import AttemptResult, Attempts, Listener
+from pi_appliance.jobs.notifications import StartPing
 from pi_appliance.scheduling import conditions, instants, slot_ledger
 from pi_appliance.scheduling.appliance import Appliance
 from pi_appliance.scheduling.due import SKIPPED_BY_USER
@@ -22,15 +22,17 @@ from pi_appliance.scheduling.schedule import AtBoot, Cron, Every, is_selected, u
 from pi_appliance.scheduling.slot_ledger import account_for_cron
 from pi_appliance.storage import backup
 from pi_appliance.storage.history import UNKNOWN_RUN
-from pi_appliance.storage.model import RESUME, Outcome, Run, Trigger
+from pi_appliance.storage.model import PREEMPT, RESUME, Outcome, Run, Trigger
 from pi_appliance.storage.queues import RunRequest, request_id
 from pi_appliance.system import clock, locks, process
 
 __all__ = ["Listener", "run"]
 
-_LONGEST_REPLAY = timedelta(hours=4)  # cron catches up three hours after a clock change
-_REPLACED = 2 * process.TERM_TIMEOUT  # seconds that a replaced run has to end
-_SWEEP = 1.0  # seconds; page and daemon lock a job briefly to close interrupted runs
+_MAX_CRON_DELAY = timedelta(hours=4)  # cron catches up three hours after a clock change
+_REPLACE_TIMEOUT = 2 * process.TERM_TIMEOUT  # seconds that a replaced run has to end
+_SWEEP_TIMEOUT = 1.0  # seconds; page and daemon lock a job briefly to close interrupted runs
+_PREEMPT_TIMEOUT = 10.0  # seconds; a slow Pi starts a process in three
+_PREEMPT_INTERVAL = 0.1  # seconds
 
 
 def run(
@@ -46,37 +48,37 @@ def run(
     """Run the job `name` and return the run.
 
     Args:
-        appliance: the appliance.
-        name: the name of the job.
-        trigger: the cause of the run.
-        due: a slot, a run request, or `RESUME`. None is the current slot of a scheduled run.
-        as_scheduled: treat a manual run like a scheduled one, with its slot and its chance.
-        listener: receives output and progress.
-        random: varies the delay between attempts.
+        appliance: The appliance.
+        name: The name of the job.
+        trigger: The cause of the run.
+        due: A slot, a run request, or `RESUME`. None stands for the current slot of a scheduled run.
+        as_scheduled: Treat a manual run like a scheduled one, with its slot and its chance.
+        listener: Receives output and progress.
+        random: Varies the delay between attempts.
 
     Raises:
-        UnknownName: there is no such job, slot or request.
-        Unavailable: the state directory cannot be used.
-        Refused: a job of this kind has nothing to resume.
+        UnknownName: There is no such job, slot or request.
+        Unavailable: The state directory cannot be used.
+        Refused: Jobs of this kind cannot be resumed.
 
     """
     job = appliance.job(name)
     now = clock.now()
     misfire = ""
-    given: Mapping[str, Any] = {}
+    options: Mapping[str, Any] = {}
     if request_id(due) is not None:
-        given = _find_request(appliance, name, due).arguments
+        options = _find_request(appliance, name, due).arguments
     elif due == RESUME:
-        _require_that_it_leaves(job)
+        _require_resumable(job)
     elif due is not None:
         _require_slot(appliance, job, due)
     if due is None and (trigger is not Trigger.MANUAL or as_scheduled):
-        due, misfire = _current_slot(job, now, appliance, by_hand=trigger is Trigger.MANUAL)
-    asked = _RunSpec(job, trigger, due, misfire, given)
+        due, misfire = _current_slot(job, now, appliance, is_manual=trigger is Trigger.MANUAL)
+    spec = _RunSpec(job, trigger, due, misfire, options)
     # From here on a signal ends the run instead of this process, so that the end is recorded.
     with process.StopSignal().installed() as stop:
-        stop.wait(asked.seconds_of_jitter(appliance, now))
-        ended = _execute_run(appliance, asked, stop, listener or Listener(), random)
+        stop.wait(spec.remaining_jitter(appliance, now))
+        ended = _execute_run(appliance, spec, stop, listener or Listener(), random)
     _delete_old_data(appliance, name)
     return ended
 
@@ -96,31 +98,31 @@ def skip_if_unselected(appliance: Appliance, name: str, *, random: Random) -> Ru
 
     """
     job = appliance.job(name)
-    slot, misfire = _current_slot(job, clock.now(), appliance, by_hand=False)
-    request = _RunSpec(job, Trigger.CRON, slot, misfire, {})
-    if slot is None or misfire or request.picked(appliance) or locks.is_locked(appliance.lock_path(name)):
+    slot, misfire = _current_slot(job, clock.now(), appliance, is_manual=False)
+    spec = _RunSpec(job, Trigger.CRON, slot, misfire, {})
+    if slot is None or misfire or spec.is_selected(appliance) or locks.is_locked(appliance.lock_path(name)):
         return None
     stop = process.StopSignal()
     try:
-        skipped = _execute_run(appliance, request, stop, Listener(), random)
+        skipped = _execute_run(appliance, spec, stop, Listener(), random)
     finally:
         stop.close()
     _delete_old_data(appliance, name)
     return skipped
 
 
-def _require_that_it_leaves(job: Job) -> None:
-    if not getattr(plugins.load("jobs", job.kind), "LEAVES", False):
-        raise Refused(f"a job of kind {job.kind} leaves nothing to finish")
+def _require_resumable(job: Job) -> None:
+    if not getattr(plugins.load("jobs", job.kind), "RESUMABLE", False):
+        raise Refused(f"a job of kind {job.kind} cannot be resumed")
 
 
 def _find_request(appliance: Appliance, name: str, due: str | None) -> RunRequest:
     """Return the request that `due` names. Raises UnknownName if it was consumed already."""
-    asks, number = appliance.store.requests, request_id(due) or 0
-    ask = asks.find(number)
-    if ask is None or ask.job != name:
-        raise UnknownName(f"ask of {name}", str(number), [str(each.id) for each in asks.pending(name)])
-    return ask
+    requests, number = appliance.store.requests, request_id(due) or 0
+    request = requests.find(number)
+    if request is None or request.job != name:
+        raise UnknownName(f"request of {name}", str(number), [str(each.id) for each in requests.pending(name)])
+    return request
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,37 +131,37 @@ class _RunSpec:
 
     job: Job
     trigger: Trigger
-    named: str | None  # the slot, the request, or `RESUME`
+    target: str | None  # the slot, the run request, or `RESUME`
     misfire: str
-    given: Mapping[str, Any]  # options that override those under `with:`
+    options: Mapping[str, Any]  # they override those under `with:`
 
     @property
     def due(self) -> str | None:
         """The slot or request that the run belongs to."""
-        return None if self.named == RESUME else self.named
+        return None if self.target == RESUME else self.target
 
     @property
-    def is_ask(self) -> bool:
+    def is_request(self) -> bool:
         """Whether a person requested it. Schedule, chance and conditions do not apply then."""
-        return request_id(self.named) is not None
+        return request_id(self.target) is not None
 
-    def picked(self, appliance: Appliance) -> bool:
+    def is_selected(self, appliance: Appliance) -> bool:
         """Return whether the chance selects the slot."""
         job = self.job
         return (
             self.due is None
-            or self.is_ask
+            or self.is_request
             or is_selected(job.chance, secret=appliance.secret, job=job.name, due=self.due)
         )
 
-    def seconds_of_jitter(self, appliance: Appliance, now: datetime) -> float:
+    def remaining_jitter(self, appliance: Appliance, now: datetime) -> float:
         """Return the seconds until the slot starts with its jitter.
 
         Only runs of cron wait here. The daemon has waited already.
         """
         if self.trigger is not Trigger.CRON or self.due is None or not self.due[:1].isdigit():
             return 0.0
-        if not self.job.jitter or self.misfire or not self.picked(appliance):
+        if not self.job.jitter or self.misfire or not self.is_selected(appliance):
             return 0.0
         begin = datetime.fromisoformat(self.due) + self.job.jitter * uniform_for_slot(
             appliance.secret, self.job.name, self.due
@@ -168,86 +170,84 @@ class _RunSpec:
 
 
 def _execute_run(
-    appliance: Appliance, request: _RunSpec, stop: process.StopSignal, listener: Listener, random: Random
+    appliance: Appliance, spec: _RunSpec, stop: process.StopSignal, listener: Listener, random: Random
 ) -> Run:
     """Lock the job, record a run, and execute it to its end."""
-    job, store, path = request.job, appliance.store, appliance.lock_path(request.job.name)
-    reason = _skip_reason(appliance, request, stop)
-    waits = job.concurrency is ConcurrencyPolicy.QUEUE and reason is None  # a run that is skipped need not wait
-    patience = job.timeout.total_seconds() if waits else _REPLACED if request.is_ask else _SWEEP
-    with contextlib.ExitStack() as held:
-        if job.concurrency is ConcurrencyPolicy.REPLACE and reason is None and request.named != RESUME:
-            _stop_active_run(appliance, job, request.due)
-            patience = _REPLACED
-        lock = held.enter_context(locks.acquire(path, patience=patience, give_up=lambda: stop.signal))
+    job, store, path = spec.job, appliance.store, appliance.lock_path(spec.job.name)
+    reason = _find_skip_reason(appliance, spec, stop)
+    is_queued = job.concurrency is ConcurrencyPolicy.QUEUE and reason is None  # a skipped run need not wait
+    patience = job.timeout.total_seconds() if is_queued else _REPLACE_TIMEOUT if spec.is_request else _SWEEP_TIMEOUT
+    with contextlib.ExitStack() as stack:
+        if job.concurrency is ConcurrencyPolicy.REPLACE and reason is None and spec.target != RESUME:
+            _stop_active_run(appliance, job, spec.due)
+            patience = _REPLACE_TIMEOUT
+        lock = stack.enter_context(locks.acquire(path, patience=patience, give_up=lambda: stop.signal))
         now = clock.now()
         if lock is not None:
             appliance.close_interrupted_runs(job.name, lock)
             if reason is None:
-                sessions.discard_signal(appliance, job, request.named)
-        number, used_by = store.start_run(
-            job=job.name, kind=job.kind, trigger=request.trigger, due=request.due, now=now
-        )
+                _discard_signal(appliance, job, spec.target)
+        number, used_by = store.start_run(job=job.name, kind=job.kind, trigger=spec.trigger, due=spec.due, now=now)
         with contextlib.suppress(Unavailable):  # the next run records it
-            if request.trigger is Trigger.CRON and request.due is not None:
-                account_for_cron(appliance, job, request.due, now)
-            appliance.clear_skip(job.name, request.due)
-        verdict = reason if used_by is None else _skipped_result(request, used_by)
-        if verdict is None and lock is None:
-            verdict = AttemptResult(Outcome.SKIPPED, _overlap_reason(appliance, job.name), {})
-        attempts, start = 0, None
-        if verdict is None:
+            if spec.trigger is Trigger.CRON and spec.due is not None:
+                account_for_cron(appliance, job, spec.due, now)
+            appliance.clear_skip(job.name, spec.due)
+        result = reason if used_by is None else _skipped_result(spec, used_by)
+        if result is None and lock is None:
+            result = AttemptResult(Outcome.SKIPPED, _overlap_reason(appliance, job.name), {})
+        attempt_count, start_ping = 0, None
+        if result is None:
             assert lock is not None
-            start = pings.Start(appliance, job, number)
-            lock.slot = request.due
+            start_ping = StartPing(appliance, job, number)
+            lock.slot = spec.due
             lock.write_status(number, None, "starting")
-            sessions.preempt_others(appliance, job, number, request.named)
-            once = sessions.on_run_started(appliance, job, request.named, now)
-            attempt = Attempts(appliance, job, number, request.named, lock, stop, listener)
-            attempt.given = request.given
-            verdict = attempt.until_done(random)
-            why = lock.stop_reason(number)
-            if verdict.outcome is Outcome.STOPPED and why:
-                verdict = replace(verdict, summary=why + verdict.so_far)
-            if why or stop.signal == signal.SIGINT or verdict.outcome is Outcome.TIMED_OUT:
-                sessions.on_run_aborted(appliance, job)
-            verdict = replace(verdict, summary=verdict.summary + once + attempt.unkept)
-            attempts = attempt.count
+            _preempt_others(appliance, job, number, spec.target)
+            pause_note = _pause_one_shot(appliance, job, spec.target, now)
+            attempts = Attempts(appliance, job, number, spec.target, lock, stop, listener)
+            attempts.options = spec.options
+            result = attempts.run(random)
+            stop_reason = lock.stop_reason(number)
+            if result.outcome is Outcome.STOPPED and stop_reason:
+                result = replace(result, summary=stop_reason + result.progress)
+            if stop_reason or stop.signal == signal.SIGINT or result.outcome is Outcome.TIMED_OUT:
+                _delete_checkpoint(appliance, job)
+            result = replace(result, summary=result.summary + pause_note + attempts.log_error)
+            attempt_count = attempts.count
         ended = Run(
             id=number,
             job=job.name,
             kind=job.kind,
-            trigger=request.trigger,
-            scheduled_for=request.due,
+            trigger=spec.trigger,
+            scheduled_for=spec.due,
             started=now,
             ended=clock.now(),
-            outcome=verdict.outcome,
-            summary=verdict.summary,
-            details=verdict.details,
-            attempts=attempts,
+            outcome=result.outcome,
+            summary=result.summary,
+            details=result.details,
+            attempts=attempt_count,
         )
         ended = appliance.save_result(ended, lock)
-    if start:
-        start.wait()
+    if start_ping:
+        start_ping.wait()
     return ended
 
 
-def _skipped_result(request: _RunSpec, used_by: int) -> AttemptResult:
-    if request.is_ask:
+def _skipped_result(spec: _RunSpec, used_by: int) -> AttemptResult:
+    if spec.is_request:
         return AttemptResult(
-            Outcome.SKIPPED, f"{request.due} was taken already" + (f" by run {used_by}" if used_by else ""), {}
+            Outcome.SKIPPED, f"{spec.due} was used already" + (f" by run {used_by}" if used_by else ""), {}
         )
     if used_by == UNKNOWN_RUN:
         return AttemptResult(
-            Outcome.SKIPPED, f"its slot {request.due} may have been used: the history was damaged since", {}
+            Outcome.SKIPPED, f"its slot {spec.due} may have been used: the history was damaged since", {}
         )
-    return AttemptResult(Outcome.SKIPPED, f"its slot {request.due} was used by run {used_by}", {})
+    return AttemptResult(Outcome.SKIPPED, f"its slot {spec.due} was used by run {used_by}", {})
 
 
 def _stop_active_run(appliance: Appliance, job: Job, due: str | None) -> None:
     """Ask an active run of the job to stop."""
     for run in appliance.store.active_runs(job.name):
-        locks.request_stop(appliance.lock_path(job.name), run.id, f"replaced by {due or 'a run by hand'}")
+        locks.request_stop(appliance.lock_path(job.name), run.id, f"replaced by {due or 'a manual run'}")
 
 
 def _delete_old_data(appliance: Appliance, name: str) -> None:
@@ -269,60 +269,121 @@ def has_pending_work(appliance: Appliance, name: str) -> bool:
 
 def _require_slot(appliance: Appliance, job: Job, due: str) -> None:
     """Raise UnknownName unless `due` is a slot of `job`. Other names could repeat a post."""
-    real = None
+    nearest = None
     match job.schedule:
         case AtBoot():
-            real = clock.boot_id()
+            nearest = clock.boot_id()
         case Cron() | Every():
             just_before = datetime.fromisoformat(due) - timedelta(microseconds=1) if due[:1].isdigit() else clock.now()
-            real = instants.format_slot(
+            nearest = instants.format_slot(
                 next(instants.fire_times(job.schedule, just_before, appliance.config.zone_of(job)))
             )
         case None if job.depends_on and slot_ledger.is_dependency_key(job, due, appliance):
-            real = due
-    if due != real:
-        raise UnknownName(f"slot of {job.name}", due, [real] if real else [])
+            nearest = due
+    if due != nearest:
+        raise UnknownName(f"slot of {job.name}", due, [nearest] if nearest else [])
 
 
-def _current_slot(job: Job, now: datetime, appliance: Appliance, *, by_hand: bool) -> tuple[str | None, str]:
+def _current_slot(job: Job, now: datetime, appliance: Appliance, *, is_manual: bool) -> tuple[str | None, str]:
     """Return the slot of a run started at `now`, and the reason if it is a misfire."""
     zone = appliance.config.zone_of(job)
     if job.schedule is None:
-        return None, "its schedule is gone; take the entry out with: pi-appliance jobs install"
+        return None, "it has no schedule any more; remove its cron entry with: pi-appliance jobs install"
     if isinstance(job.schedule, AtBoot):
         return clock.boot_id(), ""
     slot = instants.last_slot(job.schedule, now, zone, within=job.misfire_grace)
     if slot is not None:
         return instants.format_slot(slot), ""
-    if by_hand:  # between two slots: the next one, which is then used
+    if is_manual:  # between two slots, it uses the next one
         return instants.format_slot(next(instants.fire_times(job.schedule, now, zone))), ""
-    slot = instants.last_slot(job.schedule, now, zone, within=max(job.misfire_grace, _LONGEST_REPLAY))
+    slot = instants.last_slot(job.schedule, now, zone, within=max(job.misfire_grace, _MAX_CRON_DELAY))
     if slot is None:
-        return None, "its schedule names no slot here; bring cron in step with: pi-appliance jobs install"
+        return None, "its schedule has no slot now; update its cron entry with: pi-appliance jobs install"
     late = units.format_duration(timedelta(seconds=int((now - slot).total_seconds())))
     return instants.format_slot(slot), f"{late} late, more than its grace of {units.format_duration(job.misfire_grace)}"
 
 
-def _skip_reason(appliance: Appliance, request: _RunSpec, stop: process.StopSignal) -> AttemptResult | None:
+def _find_skip_reason(appliance: Appliance, spec: _RunSpec, stop: process.StopSignal) -> AttemptResult | None:
     """Return why the run is not executed, or None. A manual run checks only the overlap."""
-    job = request.job
-    if request.misfire:
-        return AttemptResult(Outcome.MISFIRED, request.misfire, {})
+    job = spec.job
+    if spec.misfire:
+        return AttemptResult(Outcome.MISFIRED, spec.misfire, {})
     pause = appliance.store.slots.pauses().get(job.name)
-    if request.is_ask or (request.named == RESUME and appliance.store.requests.checkpoint(job.name) is not None):
+    if spec.is_request or (spec.target == RESUME and appliance.store.requests.checkpoint(job.name) is not None):
         return None
-    if pause is not None and pause.is_active(clock.now()) and request.trigger is not Trigger.MANUAL:
+    if pause is not None and pause.is_active(clock.now()) and spec.trigger is not Trigger.MANUAL:
         return AttemptResult(Outcome.SKIPPED, "paused", {})
-    is_skipped = request.due is not None and request.due == appliance.store.requests.skipped_slot(job.name)
-    if is_skipped and request.trigger is not Trigger.MANUAL:
+    is_skipped = spec.due is not None and spec.due == appliance.store.requests.skipped_slot(job.name)
+    if is_skipped and spec.trigger is not Trigger.MANUAL:
         return AttemptResult(Outcome.SKIPPED, SKIPPED_BY_USER, {})
-    if not request.picked(appliance):
+    if not spec.is_selected(appliance):
         return AttemptResult(Outcome.SKIPPED, f"by chance ({job.chance})", {})
-    if request.due is not None and (unmet := conditions.find_unmet_condition(job, appliance.config, stop)):
+    if spec.due is not None and (unmet := conditions.find_unmet_condition(job, appliance.config, stop)):
         return AttemptResult(Outcome.SKIPPED, unmet, {})
     return None
 
 
 def _overlap_reason(appliance: Appliance, name: str) -> str:
-    going_on = appliance.store.active_runs(name)
-    return f"run {going_on[0].id} of it still goes on" if len(going_on) > 1 else "another run of it still goes on"
+    active = appliance.store.active_runs(name)
+    return f"run {active[0].id} is still active" if len(active) > 1 else "another run is still active"
+
+
+# Sessions, such as a ringing alarm
+
+
+def _discard_signal(appliance: Appliance, job: Job, target: str | None) -> None:
+    """Delete a signal to an earlier run of `job`. A run that resumes that one still gets it."""
+    if target != RESUME:
+        with contextlib.suppress(Unavailable):
+            appliance.store.requests.take_signal(job.name)
+
+
+def _pause_one_shot(appliance: Appliance, job: Job, target: str | None, now: datetime) -> str:
+    """Pause a `one-shot` job at the start of its run, and return a note for the summary.
+
+    The pause comes first, so that an interrupted run is not repeated.
+    """
+    with contextlib.suppress(Unavailable):  # the run is more important than the pause
+        if getattr(job.options, "one_shot", False) and target is not None and target[:1].isdigit():
+            appliance.pause(job.name, now=now)
+            return "; it is paused now, because it is one-shot"
+    return ""
+
+
+def _preempt_others(appliance: Appliance, job: Job, run: int, slot: str | None) -> None:
+    """End the sessions of other jobs that conflict with `job`, such as a sleep timer when an alarm rings.
+
+    A kind of job that preempts others defines `preempts(job)` and `is_preemptible(checkpoint)`. Of two
+    preempting jobs at the same minute, the later one stays. The wait is short, because an alarm must ring.
+    """
+    if slot == RESUME or not _preempts(job):
+        return
+    with contextlib.suppress(Unavailable):
+        others = set(_find_preemptible(appliance, job, run))
+        for name in others:
+            appliance.store.requests.send_signal(name, PREEMPT)
+        until = time.monotonic() + _PREEMPT_TIMEOUT
+        while others & set(_find_preemptible(appliance, job, run)) and time.monotonic() < until:
+            time.sleep(_PREEMPT_INTERVAL)
+
+
+def _preempts(job: Job) -> bool:
+    preempts = getattr(plugins.load("jobs", job.kind), "preempts", None)
+    return preempts is not None and bool(preempts(job))
+
+
+def _find_preemptible(appliance: Appliance, job: Job, run: int) -> Iterator[str]:
+    """Yield the jobs that conflict with `job`. An alarm that began before `run` may have no checkpoint yet."""
+    kind = plugins.load("jobs", job.kind)
+    for checkpoint in appliance.store.requests.checkpoints():
+        if checkpoint.job != job.name and kind.is_preemptible(checkpoint.text):
+            yield checkpoint.job
+    for other in appliance.config.jobs.values():
+        if other.name != job.name and _preempts(other):
+            yield from (active.job for active in appliance.store.active_runs(other.name) if active.id < run)
+
+
+def _delete_checkpoint(appliance: Appliance, job: Job) -> None:
+    """Delete the checkpoint of `job`: a person stopped its run, or it timed out."""
+    with contextlib.suppress(Unavailable):
+        appliance.store.requests.delete_checkpoint(job.name)

@@ -210,7 +210,7 @@ def _quote_tail(typed: str, most: int) -> str:
 
 Context = PostingContext
 has_pending_work, prune = store.has_pending_work, store.prune
-LEAVES = True
+RESUMABLE = True
 """A run may leave a post for a later run to send."""
 
 REPORT = "result.txt"

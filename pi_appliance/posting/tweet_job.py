@@ -18,7 +18,7 @@ from pi_appliance.storage.model import Picture, Report, Result
 
 Context = PostingContext
 has_pending_work, prune = store.has_pending_work, store.prune
-LEAVES = True
+RESUMABLE = True
 """A later run can finish the work of an interrupted one."""
 
 TWEET_KIND = "tweet"

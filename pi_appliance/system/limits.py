@@ -249,16 +249,16 @@ def _plan_limits(limits: Limits, leaf: Leaf | None) -> LimitedRun:
         if leaf is not None and leaf.set_limit("memory.max", str(limits.memory)):
             leaf.set_limit("memory.swap.max", "0")  # no swapping to the SD card
             leaf.set_limit("memory.oom.group", "1")  # kill the run as a whole
-            details["memory-limit"] = "cgroup"
+            details["memory_limit"] = "cgroup"
         else:
             plan["data"] = limits.memory
-            details["memory-limit"] = "rlimit"
+            details["memory_limit"] = "rlimit"
     if limits.cpu is not None:
         if leaf is not None and leaf.set_limit("cpu.max", f"{limits.cpu * PERIOD // 100} {PERIOD}"):
-            details["cpu-limit"] = "cgroup"
+            details["cpu_limit"] = "cgroup"
         else:
             nice = max(nice, LOW_PRIORITY)
-            details["cpu-limit"] = "nice"
+            details["cpu_limit"] = "nice"
             warning = f"the limit of {limits.cpu}% CPU cannot be applied here; the run has nice {nice} instead"
     if nice:
         plan["nice"] = nice

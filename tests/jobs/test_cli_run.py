@@ -104,7 +104,7 @@ def test_killed_in_mid_run_it_is_recorded_as_abandoned_with_no_orphan_and_no_sta
     installation.write(sleeper() + "\nother:\n  kind: command\n  with: {run: [ls]}")
     with installation.start("jobs", "run", "slow") as runner:
         started = pids(installation)
-        assert installation.last("slow")["outcome"] is None, "it still goes on"
+        assert installation.last("slow")["outcome"] is None, "it is still active"
         runner.kill()
         runner.wait(20)
     wait_until(lambda: not any(is_running(pid) for pid in started))
@@ -131,7 +131,7 @@ def test_a_job_never_overlaps_itself(installation):
         pids(installation)
         second = installation.run("jobs", "run", "slow")
         assert second.returncode == 0
-        assert "skipped: run 1 of it still goes on" in second.stdout
+        assert "skipped: run 1 is still active" in second.stdout
         first.terminate()
     assert [run["outcome"] for run in installation.json("jobs", "history")] == ["skipped", "stopped"]
 
@@ -188,7 +188,7 @@ def test_cron_that_comes_too_late_is_a_misfire_with_the_reason(installation):
     installation.write("rare:\n  kind: command\n  schedule: 0 0 1 1 *\n  with: {run: ['true']}")
     done = installation.run("jobs", "run", "rare", "--trigger", "cron")
     assert done.returncode == 1
-    assert "misfired: its schedule names no slot here" in done.stderr
+    assert "misfired: its schedule has no slot now" in done.stderr
 
 
 def test_the_preview_of_the_chance_is_what_then_happens(installation):

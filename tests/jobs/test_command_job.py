@@ -68,10 +68,10 @@ def test_a_program_at_home_is_found(installation):
 @pytest.mark.parametrize(
     ("text", "mode", "says"),
     [
-        (b"#!/bin/sh\n", 0o644, "it may not be executed; say: chmod +x "),
+        (b"#!/bin/sh\n", 0o644, "it may not be executed; run: chmod +x "),
         (b"echo hello\n", 0o755, "it has no #! line; begin it with one such as #!/bin/sh"),
-        (b"#!/no/such/shell -e\n", 0o755, "its first line names /no/such/shell, which is not there"),
-        (b"#!/bin/sh\r\necho hello\r\n", 0o755, "its lines end as on Windows; say: sed -i"),
+        (b"#!/no/such/shell -e\n", 0o755, "its first line names /no/such/shell, which does not exist"),
+        (b"#!/bin/sh\r\necho hello\r\n", 0o755, "its lines end as on Windows; run: sed -i"),
         (b"\x7fELF of another machine", 0o755, "is it made for this machine"),
     ],
 )
@@ -91,7 +91,7 @@ def test_a_script_that_cannot_be_run_is_told_with_what_to_do(installation, text,
         ("run: [/no/such]", "/no/such cannot be run: No such file or directory; check `run`"),
         ("run: [nosuchprogram]", "nosuchprogram cannot be run: No such file or directory; check `run`"),
         ("run: [./]", "./ cannot be run: it is a folder"),
-        ("run: ['true'], directory: nowhere", "nowhere is no folder; check `directory`"),
+        ("run: ['true'], directory: nowhere", "nowhere is not a folder; check `directory`"),
     ],
 )
 def test_what_is_not_there_is_told(installation, with_, says):
@@ -102,7 +102,7 @@ def test_what_is_not_there_is_told(installation, with_, says):
     ("with_", "says"),
     [
         ("run: ['']", "no program is named"),
-        ("run: ['true'], success-exit-codes: [256]", "256 is no exit status"),
+        ("run: ['true'], success-exit-codes: [256]", "256 is not an exit status"),
         ("run: ['true'], environment: {'': x}", "cannot be a variable"),
     ],
 )

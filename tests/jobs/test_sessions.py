@@ -168,7 +168,7 @@ def test_what_the_kind_does_not_take_is_told_in_one_line(home):
     assert "one cannot run with these options: unknown key 'naem'; did you mean 'name'?" in done.stderr
     assert len(done.stderr.splitlines()) == 1
     gone = home.run("jobs", "run", "one", "--slot", f"request:{number}")
-    assert (gone.returncode, gone.stderr) == (2, "pi-appliance: no ask of one is called '1'; there are none yet\n")
+    assert (gone.returncode, gone.stderr) == (2, "pi-appliance: no request of one is called '1'; there are none yet\n")
 
 
 def test_a_session_of_a_job_that_is_gone_from_the_file_is_dropped(home):
@@ -196,7 +196,7 @@ def test_a_job_to_be_used_once_pauses_itself_and_rings_on_after_a_restart_all_th
         stop(home, daemon)
     ran = [run for run in home.json("jobs", "history") if run["attempts"]]
     assert [run["outcome"] for run in ran] == ["succeeded", "stopped"]
-    assert ran[-1]["summary"] == "ended by a request to stop; it pauses now, for it was to be once"
+    assert ran[-1]["summary"] == "ended by a request to stop; it is paused now, because it is one-shot"
 
 
 def test_cron_finds_the_slot_skipped(installation):

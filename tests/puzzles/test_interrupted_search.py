@@ -25,7 +25,7 @@ def test_the_timeout_ends_a_search_with_a_checkpoint(installation: Installation)
     assert done.returncode == 1
     run = installation.last("book")
     assert run["outcome"] == "timed-out"
-    assert run["summary"].startswith("ended at its deadline of 5s; ")
+    assert run["summary"].startswith("ended after its timeout of 5s; ")
     assert "the opening book has" in run["summary"]
     kept = list((installation.state / "puzzles" / "connect-four").iterdir())
     assert [path.suffix for path in kept] == [".cache"], "whole, and no half of another"

@@ -191,7 +191,7 @@ def attempt(installation, pi: Pi, listener: Listener | None = None, *, times: in
                     job=it.name, kind=it.kind, trigger=Trigger.MANUAL, due=None, now=clock.now()
                 )
                 attempts = Attempts(appliance, it, number, None, lock, stop, listener or Listener())
-                verdict = attempts.until_done(Random(1), pi.sensors, 0.1)
+                verdict = attempts.run(Random(1), pi.sensors, 0.1)
                 appliance.store.finish_run(
                     number, verdict.outcome, verdict.summary, now=clock.now(), attempts=1, details=verdict.details
                 )
@@ -202,9 +202,9 @@ def attempt(installation, pi: Pi, listener: Listener | None = None, *, times: in
 def test_a_sensor_that_is_missing_is_told_in_the_log_once_and_in_every_history(installation, pi):
     job(installation, "conditions: {temperature-below: 75}")
     verdicts = attempt(installation, pi, times=3)
-    assert [verdict.details["no-sensor"] for verdict in verdicts] == ["temperature"] * 3
+    assert [verdict.details["no_sensor"] for verdict in verdicts] == ["temperature"] * 3
     told = [files.read_log(installation.state / "logs" / "it" / f"{number}.log") for number in (1, 2, 3)]
-    assert told == ["pi-appliance: no sensor of temperature here; what asks for it counts as met\n", "", ""]
+    assert told == ["pi-appliance: this machine has no sensor of temperature; such conditions count as met\n", "", ""]
 
 
 def test_a_hot_run_is_held_says_so_and_goes_on_when_it_is_cooler(installation, pi):
@@ -219,7 +219,7 @@ def test_a_hot_run_is_held_says_so_and_goes_on_when_it_is_cooler(installation, p
 
     (verdict,) = attempt(installation, pi, Listener(on_progress=on_progress))
     assert verdict.outcome == "succeeded"
-    assert verdict.details["paused-seconds"] >= 1
+    assert verdict.details["paused_seconds"] >= 1
     assert notes[-1] == "running sh"
 
 

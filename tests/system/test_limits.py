@@ -35,7 +35,7 @@ def test_without_limits_the_history_says_nothing_of_them(installation):
 def test_what_a_program_may_use_is_held_and_the_history_says_by_what(installation):
     limit = "f=/sys/fs/cgroup$(grep ^0:: /proc/self/cgroup | cut -c4-)/memory.max; [ -e $f ] && cat $f; ulimit -d"
     run = run_it(installation, "memory: 256MiB", "sh", "-c", f"echo $({limit})")
-    by = run["details"]["memory-limit"]
+    by = run["details"]["memory_limit"]
     held = run["summary"].split(": ")[1].split()
     assert {"cgroup": held[0], "rlimit": held[-1]}[by] == {"cgroup": str(2**28), "rlimit": str(2**18)}[by]
     greedy = run_it(installation, "memory: 64MiB", sys.executable, "-c", "bytearray(200 << 20)")
@@ -54,14 +54,14 @@ def test_a_job_of_our_own_that_wants_more_ends_failed_and_says_so(installation):
     assert done.returncode == 1
     run = installation.last("post")
     assert (run["outcome"], run["summary"]) == ("failed", "over its memory of 70MB")
-    assert run["details"]["memory-limit"] in {"cgroup", "rlimit"}
+    assert run["details"]["memory_limit"] in {"cgroup", "rlimit"}
 
 
 def test_a_share_that_cannot_be_held_makes_it_step_back_and_the_log_says_so(installation):
     run = run_it(installation, "cpu: 50%", "nice")
-    if run["details"]["cpu-limit"] == "cgroup":
+    if run["details"]["cpu_limit"] == "cgroup":
         pytest.skip("this machine gives us a cgroup: the share is held")
-    assert run["details"] == {"status": 0, "cpu-limit": "nice"}
+    assert run["details"] == {"status": 0, "cpu_limit": "nice"}
     nice = max(10, os.getpriority(os.PRIO_PROCESS, 0))
     assert run["summary"] == f"nice ended well: {nice}"
     log = installation.run("jobs", "log", "1").stdout
@@ -166,8 +166,8 @@ def test_a_run_in_a_cgroup_ends_whole_and_leaves_none_behind(real):
         escaped.stdout.read(1)
         assert (folder / "cgroup.procs").read_text("ascii").split() == [str(escaped.pid)]
         assert held.details == {
-            "memory-limit": "rlimit" if "data" in plan else "cgroup",
-            "cpu-limit": "nice" if held.warning else "cgroup",
+            "memory_limit": "rlimit" if "data" in plan else "cgroup",
+            "cpu_limit": "nice" if held.warning else "cgroup",
         }
         assert not held.out_of_memory()
     wait_until(lambda: not is_running(escaped.pid))

@@ -7,11 +7,11 @@ from pi_appliance.music.alarms.options import Action, Options, PlayOut
 from pi_appliance.music.context import MusicContext
 from pi_appliance.storage.model import Result
 
-__all__ = ["LEAVES", "TIMEOUT", "Action", "Context", "Options", "PlayOut", "is_preemptible", "preempts", "run"]
+__all__ = ["RESUMABLE", "TIMEOUT", "Action", "Context", "Options", "PlayOut", "is_preemptible", "preempts", "run"]
 
 TIMEOUT = timedelta(hours=25)
 """Long, because a sleep timer may be set a day ahead."""
-LEAVES = True
+RESUMABLE = True
 """A run may leave a checkpoint for a later run."""
 
 Context = MusicContext

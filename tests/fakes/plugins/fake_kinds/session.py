@@ -8,7 +8,7 @@ from pathlib import Path
 from pi_appliance.jobs.context import JobContext
 from pi_appliance.storage.model import Result
 
-LEAVES = True
+RESUMABLE = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
