@@ -14,7 +14,7 @@ from pi_appliance.cli.terminal import describe_run, is_good
 from pi_appliance.config import loader, units
 from pi_appliance.config.model import Config, Job
 from pi_appliance.errors import InvalidOption, Refused, Uncertain, UnknownName, suggest
-from pi_appliance.jobs import report_files, runner, serializers
+from pi_appliance.jobs import reports, runner, serializers
 from pi_appliance.operations import Values
 from pi_appliance.scheduling import crontab, due, explanation, instants, slot_ledger
 from pi_appliance.scheduling.appliance import Appliance, Slot
@@ -384,22 +384,22 @@ def _missing_slots_note(job: Job) -> str:
 
 async def list_reports(services: Services, _: Values) -> object:
     """Return the newest reports."""
-    return [_report(report) for report in report_files.reports(services.appliance)]
+    return [_report(report) for report in reports.list_reports(services.appliance)]
 
 
 async def list_dated_reports(services: Services, values: Values) -> object:
     """Return the dated reports of a job, or none if it does not write any."""
     appliance, name = services.appliance, values["name"]
-    dates = report_files.dates(appliance, name)
+    dates = reports.report_dates(appliance, name)
     if not dates:
         appliance.job(name)  # raises UnknownName
     return [
-        {"date": date, "files": [_report(report) for report in report_files.edition(appliance, name, date)]}
+        {"date": date, "files": [_report(report) for report in reports.dated_reports(appliance, name, date)]}
         for date in dates
     ]
 
 
-def _report(report: report_files.Report) -> Mapping[str, Any]:
+def _report(report: reports.ReportFile) -> Mapping[str, Any]:
     return {
         "job": report.job,
         "file": report.file,

@@ -19,8 +19,8 @@ from pi_appliance.cli import terminal
 from pi_appliance.cli import terminal as as_text
 from pi_appliance.config import units
 from pi_appliance.errors import ConfigError
-from pi_appliance.jobs import api, pages_svg, report_files
-from pi_appliance.jobs import reports as editions
+from pi_appliance.jobs import api, pages_svg
+from pi_appliance.jobs import reports as report_files
 from pi_appliance.jobs.operations import PAUSE, RUN
 from pi_appliance.jobs.serializers import next_selected_slot
 from pi_appliance.music.model import Station
@@ -37,6 +37,24 @@ from pi_appliance.web.interface import Daemon, Services
 from pi_appliance.web.params import NUMBER, form, query_number
 from pi_appliance.web.security import Authenticator, address_of, cookie, local_target
 
+# Types that a browser gets as they are. All others are offered for download.
+TYPES = {
+    ".csv": "text/csv; charset=utf-8",
+    ".html": "text/html; charset=utf-8",
+    ".json": "application/json",
+    ".log": "text/plain; charset=utf-8",
+    ".md": "text/plain; charset=utf-8",
+    ".png": "image/png",
+    ".svg": "image/svg+xml",
+    ".txt": "text/plain; charset=utf-8",
+}
+TEXTS = (".txt", ".md", ".log", ".csv", ".json", "")  # shown within a page of ours
+TABLES = (".csv",)  # texts whose lines are scrolled instead of wrapped
+PICTURES = (".svg", ".png")  # shown within a page of ours
+PAGES = (".html",)  # shown in a frame of a page of ours
+# A report is data. It must not run scripts or load anything.
+SAFE_CSP_TYPES = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; sandbox; frame-ancestors 'self'"
+HEADERS = {"Content-Security-Policy": SAFE_CSP_TYPES, "X-Frame-Options": "SAMEORIGIN"}
 _SLOT_STRIP = 60  # slots in the strip
 _SLOT_ROWS = 20  # slots in the list
 
@@ -204,8 +222,8 @@ class Pages:
             slots=shown(appliance, name, now) if view else None,
             runs=runs[:_ROWS],
             older=runs[_ROWS - 1].id if len(runs) > _ROWS else None,
-            reports=report_files.reports(appliance, of=report_files.folders(appliance, name)),
-            dates=report_files.dates(appliance, name),
+            reports=report_files.list_reports(appliance, folders=report_files.report_folders(appliance, name)),
+            dates=report_files.report_dates(appliance, name),
         )
 
     async def run_job(self, request: Request) -> Response:
@@ -242,37 +260,39 @@ class Pages:
 
     async def reports(self, _: Request) -> Response:
         """Return the list of all reports."""
-        return self.page("reports.html", reports=report_files.reports(self._daemon.appliance), more_reports=0)
+        return self.page("reports.html", reports=report_files.list_reports(self._daemon.appliance), more_reports=0)
 
     async def report(self, request: Request) -> Response:
         """Return a report, within a page if possible, or as a file, or all reports of a date."""
         appliance, parameters = self._daemon.appliance, request.path_params
         job, file, date = parameters["job"], parameters["file"], parameters.get("date", "")
-        if not date and editions.is_name(file):
-            return self.page("edition.html", job=job, date=file, reports=report_files.edition(appliance, job, file))
-        stored = report_files.report(appliance, job, file, date)
+        if not date and report_files.is_report_set_name(file):
+            return self.page(
+                "edition.html", job=job, date=file, reports=report_files.dated_reports(appliance, job, file)
+            )
+        stored = report_files.find_report(appliance, job, file, date)
         kind = stored.path.suffix.lower()
         shown = self._shown(stored, kind)
         if shown is not None and "raw" not in request.query_params:
-            writer = report_files.writer(appliance, stored.job)
+            writer = report_files.find_writer(appliance, stored.job)
             back = f"/reports/{job}/{date}" if date else f"/jobs/{writer}" if writer else "/reports"
             return self.page("report.html", report=stored, back=back, **shown)
         return FileResponse(
             stored.path,
-            media_type=report_files.TYPES.get(kind, "application/octet-stream"),
+            media_type=TYPES.get(kind, "application/octet-stream"),
             filename=stored.file,
-            content_disposition_type="inline" if kind in report_files.TYPES else "attachment",
-            headers=report_files.HEADERS,
+            content_disposition_type="inline" if kind in TYPES else "attachment",
+            headers=HEADERS,
         )
 
     @staticmethod
-    def _shown(found: report_files.Report, kind: str) -> dict[str, Any] | None:
+    def _shown(found: report_files.ReportFile, kind: str) -> dict[str, Any] | None:
         """Return the template values for a report of type `kind`, or None if it cannot be shown."""
-        if kind in report_files.TEXTS:
-            return {"wrap": kind not in report_files.TABLES, **_read_text(found.path)}
-        if kind in report_files.PICTURES:
+        if kind in TEXTS:
+            return {"wrap": kind not in TABLES, **_read_text(found.path)}
+        if kind in PICTURES:
             return {"picture": True}
-        return {"framed": True} if kind in report_files.PAGES else None
+        return {"framed": True} if kind in PAGES else None
 
     async def sign_in_page(self, request: Request) -> Response:
         """Return the form for the password."""
@@ -313,8 +333,8 @@ class Pages:
         return Card(view, next_selected_slot(appliance, view, now), Markup(strip))  # noqa: S704 - it escapes its texts
 
     def _newest_reports(self) -> dict[str, Any]:
-        all_reports = report_files.reports(self._daemon.appliance)
-        shown = report_files.newest(all_reports, _NEWEST)
+        all_reports = report_files.list_reports(self._daemon.appliance)
+        shown = report_files.select_newest(all_reports, _NEWEST)
         return {"reports": shown, "more_reports": len(all_reports) - len(shown)}
 
     def _time_zone(self) -> Any:

@@ -1,4 +1,6 @@
-"""Report sets: the files of one run, published together in a dated folder and as the newest.
+"""The reports of jobs.
+
+A report set has the files of one run. They are published together, in a dated folder and as the newest:
 
 reports/pegs/2026-11-21_0330/result.txt ...     a dated folder
 reports/pegs/.newest -> 2026-11-21_0330         the folder that was written last
@@ -14,35 +16,39 @@ import filecmp
 import os
 import re
 import shutil
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import count
 from pathlib import Path
 from typing import IO
+from urllib.parse import quote
 
 from pi_appliance import plugins
 from pi_appliance.config.model import Config
-from pi_appliance.errors import Unavailable
+from pi_appliance.errors import Unavailable, UnknownName
+from pi_appliance.scheduling.appliance import Appliance
 from pi_appliance.storage.history import Store
 from pi_appliance.storage.model import Outcome, Report
 from pi_appliance.system import files
 
 _NAME = re.compile(r"(\d{4}-\d\d-\d\d_\d{4})(?:-(\d{1,4}))?")
 _RESULT = "result.txt"
-_MAX_TEXT = 100_000  # characters of a report that are read
+_MAX_TEXT = 100_000  # characters that are read of a report
 _CLOCK_TOLERANCE = timedelta(seconds=1)  # database and file system use different clocks
-_DRAFT = ".new"  # suffix of a set that is being written or deleted
-_NEWEST = ".newest"
-_LINK = ".link"  # suffix of a link that is being created
-_NO_LINKS = (errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS)  # errors of a disk without links, such as FAT
+_DRAFT_SUFFIX = ".new"  # suffix of a set that is being written or deleted
+_NEWEST_LINK = ".newest"
+_LINK_SUFFIX = ".link"  # suffix of a link that is being created
+_NO_LINK_ERRORS = (errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS)  # errors of a disk without links, such as FAT
 
 
-def name_of(moment: datetime) -> str:
+def report_set_name(moment: datetime) -> str:
     """Return the name of the report set of `moment`."""
     return moment.strftime("%Y-%m-%d_%H%M")
 
 
-def is_name(text: str) -> bool:
+def is_report_set_name(text: str) -> bool:
     """Return whether `text` is the name of a report set."""
     match = _NAME.fullmatch(text)
     if match is None:
@@ -54,15 +60,15 @@ def is_name(text: str) -> bool:
     return True
 
 
-def names(folder: Path) -> list[str]:
-    """Return the report sets in `folder`, the newest first. Other files and links are ignored."""
+def report_sets(folder: Path) -> list[str]:
+    """Return the names of the report sets in `folder`, the newest first. Other files and links are ignored."""
     with contextlib.suppress(OSError):
         directories = (each for each in folder.iterdir() if each.is_dir() and not each.is_symlink())
-        return sorted((each.name for each in directories if is_name(each.name)), key=_order, reverse=True)
+        return sorted((each.name for each in directories if is_report_set_name(each.name)), key=_sort_key, reverse=True)
     return []
 
 
-def _order(name: str) -> tuple[str, int]:
+def _sort_key(name: str) -> tuple[str, int]:
     match = _NAME.fullmatch(name)
     assert match
     return match[1], int(match[2] or 1)
@@ -79,7 +85,7 @@ class ReportSet:
         """Open the file `name` of the set. It is saved when the block ends without an error.
 
         Raises:
-            Unavailable: the file cannot be written.
+            Unavailable: The file cannot be written.
 
         """
         try:
@@ -98,20 +104,20 @@ def report_set(folder: Path, moment: datetime, *, keep: int) -> Iterator[ReportS
     new one and the newest others.
 
     Raises:
-        Unavailable: the reports cannot be written.
+        Unavailable: The reports cannot be written.
 
     """
     files.make_directory(folder)
     try:
-        _sweep(folder)
+        _delete_drafts(folder)
     except OSError as error:
         raise files.write_error(folder, error) from None
-    draft = files.make_directory(folder / f".{name_of(moment)}{_DRAFT}")
+    draft = files.make_directory(folder / f".{report_set_name(moment)}{_DRAFT_SUFFIX}")
     try:
         yield ReportSet(draft)
         try:
-            name = _publish(folder, draft, name_of(moment))
-            _forget(folder, name, keep)
+            name = _publish(folder, draft, report_set_name(moment))
+            _delete_old_sets(folder, name, keep)
         except OSError as error:
             raise files.write_error(folder, error) from None
     finally:
@@ -121,59 +127,59 @@ def report_set(folder: Path, moment: datetime, *, keep: int) -> Iterator[ReportS
 def _publish(folder: Path, draft: Path, name: str) -> str:
     """Rename `draft` to `name`, with a number if the name is in use. Return the final name."""
     files.sync_directory(draft)
-    before = names(folder)
-    free = next(each for each in _wanted(name) if not (folder / each).exists())
-    place = draft.rename(folder / free)
+    before = report_sets(folder)
+    name = next(each for each in _possible_names(name) if not (folder / each).exists())
+    new_set = draft.rename(folder / name)
     files.sync_directory(folder)
-    _update_latest(folder, place, before)
+    _update_newest(folder, new_set, before)
     files.sync_directory(folder)
-    return free
+    return name
 
 
-def _update_latest(folder: Path, place: Path, before: Sequence[str]) -> None:
-    """Make the old file names lead to the set `place`, and remove those of the sets `before`."""
-    written = _listed(place)
+def _update_newest(folder: Path, new_set: Path, before: Sequence[str]) -> None:
+    """Make the file names in `folder` lead to `new_set`, and remove those that only the sets `before` have."""
+    names = _file_names(new_set)
     try:
-        _symlink(folder, place.name, written)
+        _symlink(folder, new_set.name, names)
     except OSError as error:
-        if error.errno not in _NO_LINKS:
+        if error.errno not in _NO_LINK_ERRORS:
             raise
-        for each in written:
-            _copy(place / each, folder / each)
+        for each in names:
+            _copy(new_set / each, folder / each)
     for path in folder.iterdir():
         if _is_ours(path) and not path.exists():
             path.unlink()
     for older in before:
-        for each in _listed(folder / older) - written:
-            _take_back(folder / older / each, folder / each)
+        for each in _file_names(folder / older) - names:
+            _delete_copy(folder / older / each, folder / each)
 
 
-def _symlink(folder: Path, name: str, written: set[str]) -> None:
-    """Make all names in `written` lead to the set `name`, with one atomic change."""
-    for each in written:
+def _symlink(folder: Path, set_name: str, names: set[str]) -> None:
+    """Make all `names` lead to the set `set_name`, with one atomic change."""
+    for each in names:
         if not os.path.lexists(folder / each):
-            _link(folder / each, Path(_NEWEST, each))  # leads to nothing yet
-    _link(folder / _NEWEST, Path(name))
-    for each in written:  # replace files of other programs
+            _link(folder / each, Path(_NEWEST_LINK, each))  # leads to nothing yet
+    _link(folder / _NEWEST_LINK, Path(set_name))
+    for each in names:  # replace files of other programs
         if not _is_ours(folder / each):
-            _link(folder / each, Path(_NEWEST, each))
+            _link(folder / each, Path(_NEWEST_LINK, each))
 
 
 def _is_ours(path: Path) -> bool:
-    return path.is_symlink() and path.readlink() == Path(_NEWEST, path.name)
+    return path.is_symlink() and path.readlink() == Path(_NEWEST_LINK, path.name)
 
 
-def _wanted(name: str) -> Iterator[str]:
+def _possible_names(name: str) -> Iterator[str]:
     yield name
     for number in count(2):
         yield f"{name}-{number}"
 
 
-def _listed(folder: Path) -> set[str]:
+def _file_names(folder: Path) -> set[str]:
     return {path.name for path in folder.iterdir() if path.is_file()}
 
 
-def _take_back(source: Path, target: Path) -> None:
+def _delete_copy(source: Path, target: Path) -> None:
     """Delete `target` if it is still the copy of `source`."""
     if target.is_file() and not target.is_symlink() and filecmp.cmp(source, target, shallow=False):
         target.unlink()
@@ -183,7 +189,7 @@ def _link(path: Path, target: Path) -> None:
     """Make `path` a link to `target`. A folder with that name stays."""
     if path.is_dir() and not path.is_symlink():
         return
-    link = path.with_name(f".{path.name}{_LINK}")
+    link = path.with_name(f".{path.name}{_LINK_SUFFIX}")
     link.unlink(missing_ok=True)
     link.symlink_to(target)
     link.replace(path)
@@ -197,26 +203,26 @@ def _copy(source: Path, target: Path) -> None:
         shutil.copyfileobj(file, copy)
 
 
-def _forget(folder: Path, new: str, keep: int) -> None:
+def _delete_old_sets(folder: Path, new: str, keep: int) -> None:
     """Delete all sets but the `new` one and the newest others, `keep` in all.
 
     The new set may have an old date: that of a late slot, or of an unset clock. Errors are ignored,
     so foreign folders may stay.
     """
-    for name in [each for each in names(folder) if each != new][keep - 1 :]:
+    for name in [each for each in report_sets(folder) if each != new][keep - 1 :]:
         with contextlib.suppress(OSError):
-            gone = (folder / name).rename(folder / f".{name}{_DRAFT}")
+            gone = (folder / name).rename(folder / f".{name}{_DRAFT_SUFFIX}")
             shutil.rmtree(gone, ignore_errors=True)
 
 
-def _sweep(folder: Path) -> None:
+def _delete_drafts(folder: Path) -> None:
     """Delete drafts and links of interrupted runs."""
     for path in folder.iterdir():
         if not path.name.startswith("."):
             continue
-        if path.is_symlink() and path.suffix == _LINK:
+        if path.is_symlink() and path.suffix == _LINK_SUFFIX:
             path.unlink()
-        elif path.is_dir() and path.suffix == _DRAFT and is_name(path.name.split(".")[1]):
+        elif path.is_dir() and path.suffix == _DRAFT_SUFFIX and is_report_set_name(path.name.split(".")[1]):
             shutil.rmtree(path, ignore_errors=True)
 
 
@@ -226,7 +232,7 @@ def latest_report(config: Config, store: Store, job: str, *, picture: bool) -> R
     With `picture`, the kind of the job draws one (`report_picture`).
 
     Raises:
-        Refused: the library that draws pictures is not installed.
+        Refused: The library that draws pictures is not installed.
 
     """
     run = store.last_success(job)
@@ -247,9 +253,123 @@ def _latest_result(folder: Path, ended: datetime | None) -> Path:
 
     A newer one may belong to a run that was interrupted later. It is used if there is no older one.
     """
-    paths = [folder / _RESULT, *(folder / name / _RESULT for name in names(folder))]
+    paths = [folder / _RESULT, *(folder / name / _RESULT for name in report_sets(folder))]
     for path in paths:
         with contextlib.suppress(OSError):
             if ended and datetime.fromtimestamp(path.stat().st_mtime, UTC) <= ended + _CLOCK_TOLERANCE:
                 return path
     return paths[0]
+
+
+# All report files of an appliance
+
+
+_RANKS = {".html": 0, ".svg": 2, ".png": 2}  # pages first, then texts, then pictures
+
+
+@dataclass(frozen=True, slots=True)
+class ReportFile:
+    """One file that a job wrote."""
+
+    job: str
+    file: str
+    path: Path
+    written: datetime
+    size: int
+    date: str = ""
+    """The name of its report set, or '' for the newest reports."""
+
+    @property
+    def address(self) -> str:
+        """Path of the report on the website."""
+        return "/".join(["/reports", *(quote(part, safe="") for part in (self.job, self.date, self.file) if part)])
+
+
+def list_reports(appliance: Appliance, *, folders: Collection[str] | None = None) -> list[ReportFile]:
+    """Return the newest reports of all folders, or of `folders`. The job with the newest report comes first."""
+    paths = appliance.config.reports.glob("*/*")
+    found = _existing_files(
+        (path, path.parent.name, "") for path in paths if folders is None or path.parent.name in folders
+    )
+    newest: dict[str, datetime] = {}
+    for report in found:
+        newest[report.job] = max(report.written, newest.get(report.job, report.written))
+    found.sort(key=lambda report: report.written, reverse=True)
+    found.sort(key=lambda report: (report.job, _RANKS.get(report.path.suffix, 1)))
+    return sorted(found, key=lambda report: newest[report.job], reverse=True)
+
+
+def _existing_files(candidates: Iterable[tuple[Path, str, str]]) -> list[ReportFile]:
+    """Return the visible files among the `candidates`: path, job and date. A run may have deleted some."""
+    reports = []
+    for path, job, date in candidates:
+        with contextlib.suppress(FileNotFoundError):
+            if path.is_file() and not path.name.startswith("."):
+                stat = path.stat()
+                written = datetime.fromtimestamp(stat.st_mtime, UTC)
+                reports.append(ReportFile(job, path.name, path, written, stat.st_size, date))
+    return reports
+
+
+def report_dates(appliance: Appliance, job: str) -> list[str]:
+    """Return the names of the report sets of `job`, the newest first."""
+    folder = appliance.config.reports / job
+    is_report_folder = folder in appliance.config.reports.glob("*") and _is_plain_folder(folder)  # never outside of it
+    return [name for name in report_sets(folder) if _is_plain_folder(folder / name)] if is_report_folder else []
+
+
+def _is_plain_folder(path: Path) -> bool:
+    return path.is_dir() and not path.is_symlink() and not path.name.startswith(".")
+
+
+def dated_reports(appliance: Appliance, job: str, date: str) -> list[ReportFile]:
+    """Return the reports of `job` in the set `date`: pages, texts, pictures. Raises UnknownName."""
+    dates = report_dates(appliance, job)
+    if date not in dates:
+        raise UnknownName(f"report of {job}", date, dates)
+    folder, paths = appliance.config.reports / job / date, list[Path]()
+    with contextlib.suppress(FileNotFoundError):  # it has just been deleted
+        paths = list(folder.iterdir())
+    found = _existing_files((path, job, date) for path in paths)
+    return sorted(found, key=lambda report: (_RANKS.get(report.path.suffix.lower(), 1), report.file))
+
+
+def select_newest(reports: Sequence[ReportFile], count: int) -> list[ReportFile]:
+    """Return at most `count` of the `reports`, with the same number for each job."""
+    count_per_job = max(1, count // max(1, len({report.job for report in reports})))
+    counts: Counter[str] = Counter()
+    selected = []
+    for report in reports:
+        counts[report.job] += 1
+        if counts[report.job] <= count_per_job:
+            selected.append(report)
+    return selected[:count]
+
+
+def report_folders(appliance: Appliance, job: str) -> tuple[str, ...]:
+    """Return the folders of `job`: its own, and those of the networks it posts to."""
+    entry = appliance.config.jobs.get(job)
+    return (job, *(getattr(entry.options, "network", None) or ())) if entry else (job,)
+
+
+def find_writer(appliance: Appliance, folder: str) -> str | None:
+    """Return the first job that writes into `folder`, or None."""
+    if folder in appliance.config.jobs:
+        return folder
+    return next((job for job in appliance.config.jobs if folder in report_folders(appliance, job)), None)
+
+
+def find_report(appliance: Appliance, job: str, file: str, date: str = "") -> ReportFile:
+    """Return the report `file` of `job`, of the set `date` or the newest.
+
+    Raises:
+        UnknownName: There is none, or it is outside of the report folder.
+
+    """
+    folder = appliance.config.reports.resolve()
+    reports = dated_reports(appliance, job, date) if date else list_reports(appliance, folders=(job,))
+    for report in reports:
+        # The names are safe, but a link may lead elsewhere.
+        if report.file == file and report.path.resolve().is_relative_to(folder):
+            return report
+    raise UnknownName(f"report of {job}", file, [report.file for report in reports])

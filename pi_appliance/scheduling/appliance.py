@@ -6,7 +6,7 @@ import os
 import pwd
 import secrets as random_source
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import islice
@@ -25,7 +25,6 @@ from pi_appliance.system import clock, files, locks
 
 log = logging.getLogger("pi_appliance.appliance")
 _MAX_SEARCHED = 1000  # slots searched for one that the chance selects
-_RANKS = {".html": 0, ".svg": 2, ".png": 2}
 
 
 @dataclass(frozen=True, slots=True)
@@ -320,25 +319,6 @@ class Appliance:
         if self.store.requests.delete_checkpoint(name) and (cut_off := self.store.history(job=name, limit=1)):
             return cut_off[0]
         raise Refused(f"no run of {name} is active")
-
-    def report_files(self) -> Sequence[Path]:
-        """Return the report files, relative to their directory.
-
-        The job with the newest report comes first: its pages, then texts, then pictures.
-        """
-        folder = self.config.reports
-        written: dict[Path, float] = {}
-        for path in folder.glob("*/*"):
-            with contextlib.suppress(FileNotFoundError):  # a run has just deleted it
-                if path.is_file() and not path.name.startswith("."):
-                    written[path.relative_to(folder)] = path.stat().st_mtime
-        newest: dict[str, float] = {}
-        for path, when in written.items():
-            newest[path.parts[0]] = max(when, newest.get(path.parts[0], 0.0))
-        return sorted(
-            written,
-            key=lambda path: (-newest[path.parts[0]], path.parts[0], _RANKS.get(path.suffix, 1), -written[path]),
-        )
 
     def _with_progress(self, run: Run) -> Run:
         """Return `run` with its current progress, if it is active."""

@@ -40,7 +40,7 @@ def test_nothing_of_it_is_seen_until_it_is_whole(tmp_path: Path) -> None:
     with reports.report_set(tmp_path, NIGHT + timedelta(days=1), keep=2) as draft:
         with draft.file("result.txt") as file:
             file.write("new")
-        assert reports.names(tmp_path) == ["2026-11-21_0330"]
+        assert reports.report_sets(tmp_path) == ["2026-11-21_0330"]
         assert (tmp_path / "result.txt").read_text() == "old"
     assert (tmp_path / "result.txt").read_text() == "new"
 
@@ -63,22 +63,22 @@ def test_what_the_newest_one_has_not_is_taken_from_among_the_newest_but_not_what
 def test_two_of_one_minute_stand_beside_each_other_in_their_order(tmp_path: Path) -> None:
     for number in range(11):
         write(tmp_path, result=str(number))
-    assert reports.names(tmp_path)[:2] == ["2026-11-21_0330-11", "2026-11-21_0330-10"]
-    assert reports.names(tmp_path)[-1] == "2026-11-21_0330"
+    assert reports.report_sets(tmp_path)[:2] == ["2026-11-21_0330-11", "2026-11-21_0330-10"]
+    assert reports.report_sets(tmp_path)[-1] == "2026-11-21_0330"
 
 
 KILLED = """
 import os, signal, sys
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from pi_appliance.jobs import reports as editions
+from pi_appliance.jobs import reports
 folder, left = Path(sys.argv[1]), int(sys.argv[2])
 def hook(event, _):
     global left
     left -= event in ("os.rename", "os.link", "os.symlink", "os.remove", "os.rmdir")
     if not left:
         os.kill(os.getpid(), signal.SIGKILL)
-with editions.report_set(folder, datetime(2026, 11, 22, tzinfo=UTC), keep=1) as draft:
+with reports.report_set(folder, datetime(2026, 11, 22, tzinfo=UTC), keep=1) as draft:
     for each in ("result", "more", "second"):
         with draft.file(f"{each}.txt") as file:
             file.write("new")
@@ -120,7 +120,7 @@ NO_LINKS = """
 import ctypes, os, platform, struct, sys
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from pi_appliance.jobs import reports as editions
+from pi_appliance.jobs import reports
 known = {"x86_64": (88, 266), "aarch64": (36, 36)}.get(platform.machine())
 if known is None or ctypes.sizeof(ctypes.c_void_p) != 8:
     sys.exit(77)
@@ -135,7 +135,7 @@ if libc.prctl(38, 1, 0, 0, 0) or libc.prctl(22, 2, ctypes.byref(filter), 0, 0):
 folder = Path(sys.argv[1])
 for number in range(4):
     moment = datetime(2026, 11, 20, tzinfo=UTC) + timedelta(days=number)
-    with editions.report_set(folder, moment, keep=2) as draft:
+    with reports.report_set(folder, moment, keep=2) as draft:
         for each in ("result.txt", f"{number}.svg"):
             with draft.file(each) as file:
                 file.write(str(number))
@@ -156,7 +156,7 @@ def test_where_the_disk_knows_no_links_the_newest_are_copies(tmp_path: Path) -> 
 def test_only_the_newest_are_kept(tmp_path: Path) -> None:
     for day in range(5):
         write(tmp_path, NIGHT + timedelta(days=day), keep=3, result=str(day))
-    assert reports.names(tmp_path) == ["2026-11-25_0330", "2026-11-24_0330", "2026-11-23_0330"]
+    assert reports.report_sets(tmp_path) == ["2026-11-25_0330", "2026-11-24_0330", "2026-11-23_0330"]
     assert (tmp_path / "result.txt").read_text() == "4"
     assert not [name for name in names(tmp_path) if name.startswith(".")]
 
@@ -174,7 +174,7 @@ def test_what_belongs_to_the_owner_is_left_alone_and_in_nobodys_way(tmp_path: Pa
     (folder / "2026-11-16_0330").symlink_to(precious)
     (folder / "plus.txt").mkdir()
     write(folder, result="new", plus="new", keep=1)
-    assert reports.names(folder) == ["2026-11-21_0330"]
+    assert reports.report_sets(folder) == ["2026-11-21_0330"]
     own = {"notes", "cross.txt", "2026-11-17_0330", "2026-11-16_0330", "plus.txt"}
     assert names(folder) == own | {"2026-11-21_0330", "result.txt"}
     assert (folder / "cross.txt").read_text() == "the owner's own drawing"
@@ -185,7 +185,7 @@ def test_one_of_an_older_date_is_what_was_written_last_and_stays(tmp_path: Path)
     for days in (2, 1):
         write(tmp_path, NIGHT - timedelta(days=days), keep=2, result=f"of {days} days ago", extra=str(days))
         assert (tmp_path / "result.txt").read_text() == f"of {days} days ago"
-        assert reports.names(tmp_path) == ["2026-11-21_0330", f"2026-11-{21 - days}_0330"]
+        assert reports.report_sets(tmp_path) == ["2026-11-21_0330", f"2026-11-{21 - days}_0330"]
     write(tmp_path, NIGHT + timedelta(days=1), keep=2, result="tomorrow")
     assert names(tmp_path) == {"2026-11-21_0330", "2026-11-22_0330", "result.txt"}, "nothing is left of what went"
 
@@ -201,12 +201,12 @@ def test_what_a_power_cut_left_goes_the_next_time_and_is_not_gone_on_with(tmp_pa
 
 
 def test_a_name_is_a_moment(tmp_path: Path) -> None:
-    assert reports.is_name("2026-11-21_0330-2")
+    assert reports.is_report_set_name("2026-11-21_0330-2")
     for name in ("2026-11-21", "2026-13-21_0330", "2026-11-21_0330-", "..", "result.txt", ".2026-11-21_0330.7.new"):
-        assert not reports.is_name(name), name
+        assert not reports.is_report_set_name(name), name
         (tmp_path / name.replace("..", "dots")).mkdir()
-    assert reports.names(tmp_path) == []
-    assert reports.names(tmp_path / "gone") == []
+    assert reports.report_sets(tmp_path) == []
+    assert reports.report_sets(tmp_path / "gone") == []
 
 
 def test_a_folder_that_cannot_be_written_is_told(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ import sys
 import pytest
 
 from pi_appliance.errors import ConfigError, Refused, UnknownName
+from pi_appliance.jobs.reports import list_reports
 from pi_appliance.scheduling.appliance import Appliance
 from pi_appliance.system import clock
 from tests.installation import Installation
@@ -57,7 +58,7 @@ def test_reports_are_listed_by_the_job_that_wrote_last_and_texts_before_pictures
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("x", "ascii")
         os.utime(path, (when, when))
-    found = [str(path) for path in appliance.report_files()]
+    found = [f"{report.job}/{report.file}" for report in list_reports(appliance)]
     assert found == ["a/result.txt", "a/two.svg", "a/one.svg", "b/old.txt"]
 
 

@@ -251,7 +251,7 @@ def test_the_lists_of_reports_hold_while_a_run_puts_new_ones_in_the_place_of_old
     try:
         for _ in range(60):
             assert world.ask("/reports").status == world.ask("/jobs/hello").status == 200
-            for name in reports.names(folder):
+            for name in reports.report_sets(folder):
                 assert world.ask(f"/reports/hello/{name}").status in (200, 404)
     finally:
         done.set()
