@@ -18,6 +18,8 @@ from tests.installation import PROGRAM, Installation, wait_until
 JOBS = """
 never: {kind: command, schedule: "* * * * *", chance: 1/1000000, started-by: cron, with: {run: [echo, never]}}
 broken: {kind: command, schedule: "* * * * *", started-by: cron, with: {run: [sh, -c, "echo oh; exit 3"]}}
+greeting: {kind: command, with: {run: [sh, -c, "echo hello $GREETING; sleep 1; echo grüß dich"]}}
+long: {kind: command, with: {run: [sh, -c, "echo begun; sleep 60"]}}
 """
 
 
@@ -81,7 +83,7 @@ def test_commands_in_another_folder_address_the_running_daemon(appliance: Instal
     assert f"configuration of the running appliance: {appliance.config}\n" in done.stderr
     assert "Traceback" not in done.stderr
     if words == ("config", "check"):
-        assert done.stdout.startswith(f"{appliance.config}: 2 jobs")
+        assert done.stdout.startswith(f"{appliance.config}: 4 jobs")
 
 
 def test_a_named_configuration_is_preferred_to_the_running_daemon(appliance: Installation, tmp_path: Path) -> None:
@@ -111,7 +113,7 @@ def test_reload_reports_every_problem_and_keeps_the_configuration(appliance: Ins
     appliance.config.write_text(good.replace("kind: command", "kind: comand"), "utf-8")
     done = appliance.run("reload")
     assert done.returncode == 2
-    assert done.stderr.count("no kind of job is called 'comand'") == 2
+    assert done.stderr.count("no kind of job is called 'comand'") == 4
     appliance.config.write_text(good.replace("never:", "seldom:"), "utf-8")
     assert appliance.run("reload").returncode == 0
     wait_until(lambda: "seldom" in {each["job"] for each in appliance.json("jobs", "list")})
@@ -183,3 +185,47 @@ def test_a_completion_script_is_printed(installation: Installation) -> None:
         [*PROGRAM, "completion", "bash"], env=installation.environment(), capture_output=True, text=True, check=True
     )
     assert "_PI_APPLIANCE_COMPLETE=bash_complete" in done.stdout
+
+
+def test_the_daemon_runs_a_job_and_the_command_shows_its_output(appliance: Installation) -> None:
+    environment = {"GREETING": "you"}
+    done = appliance.run("jobs", "run", "greeting", environment=environment)
+    assert (done.returncode, done.stderr) == (0, "")
+    lines = done.stdout.splitlines()
+    assert lines[:2] == ["hello", "grüß dich"], "it has the environment of the daemon"
+    assert lines[2].startswith("greeting: succeeded in ")
+    run = appliance.json("jobs", "run", "greeting")
+    assert (run["id"], run["outcome"], run["trigger"], "log" in run) == (2, "succeeded", "manual", False)
+
+
+def test_a_failed_run_of_the_daemon_has_the_same_exit_status(appliance: Installation) -> None:
+    done = appliance.run("jobs", "run", "broken")
+    assert (done.returncode, done.stdout) == (1, "oh\n")
+    assert "broken: failed in " in done.stderr
+    assert done.stderr.endswith("; see: pi-appliance jobs log 1\n")
+    assert appliance.run("jobs", "run", "brokn").returncode == 2
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_cancels_the_run_of_the_daemon(appliance: Installation, number: int) -> None:
+    command = appliance.start("jobs", "run", "long")
+    wait_until(lambda: "begun" in appliance.run("jobs", "log", "1").stdout, 30)
+    second = appliance.run("jobs", "run", "long")
+    assert (second.returncode, "skipped: " in second.stdout) == (0, True)
+    command.send_signal(number)
+    output, _ = command.communicate(timeout=30)
+    assert command.returncode == 1
+    assert "stopped in " in output
+    assert "cancelled by a person" in output
+
+
+SAME = ("list", "next", "history", "history --slots", "explain broken", "log 1", "reports",
+        "simulate never --from 2027-03-28 --to 2027-03-28 --limit 3")  # fmt: skip
+
+
+def test_the_daemon_and_the_command_give_the_same_result(appliance: Installation) -> None:
+    appliance.run("jobs", "run", "broken")
+    alone = Installation(appliance.folder)
+    alone.extra_environment["XDG_RUNTIME_DIR"] = str(appliance.folder)  # there is no socket
+    for words in (("jobs", *each.split()) for each in SAME):
+        wait_until(lambda words=words: appliance.json(*words) == alone.json(*words), 30)  # type: ignore[misc]

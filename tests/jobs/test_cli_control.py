@@ -1,4 +1,4 @@
-"""pi-appliance jobs pause, resume, cancel, history --slots; and what `overlap` and `jitter` do to runs by cron."""
+"""Commands `jobs pause`, `resume`, `cancel` and `history --slots`, and runs by cron with `concurrency` and `jitter`."""
 
 import signal
 from datetime import UTC, datetime, timedelta
@@ -24,7 +24,7 @@ def last_minute() -> str:
     return datetime.now(UTC).replace(second=0, microsecond=0).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def test_a_paused_job_is_not_run_by_its_slots_but_by_hand(installation: Installation) -> None:
+def test_a_paused_job_runs_only_manually(installation: Installation) -> None:
     installation.write(MINUTELY)
     assert "tick is paused until you resume it" in installation.run("jobs", "pause", "tick").stdout
     assert "paused" in installation.run("jobs", "list").stdout
@@ -48,7 +48,7 @@ def test_a_paused_job_is_not_run_by_its_slots_but_by_hand(installation: Installa
         (("cancel", "tick"), 1, "no run of tick is active"),
     ],
 )
-def test_what_cannot_be_is_told_in_one_line(
+def test_a_refused_command_prints_one_line(
     installation: Installation, words: tuple[str, ...], status: int, says: str
 ) -> None:
     installation.write(MINUTELY + "hand:\n  kind: command\n  with: {run: ['true']}\n")
@@ -57,14 +57,14 @@ def test_what_cannot_be_is_told_in_one_line(
     assert says in done.stderr
 
 
-def test_a_pause_for_a_while_says_until_when_and_one_for_ages_is_for_good(installation: Installation) -> None:
+def test_a_pause_prints_its_end_and_is_limited(installation: Installation) -> None:
     installation.write(MINUTELY)
     assert "tick is paused until " in installation.run("jobs", "pause", "tick", "--for", "2h").stdout
     refused = installation.run("jobs", "pause", "tick", "--for", "99999999d")
     assert (refused.returncode, "'for' must be from 1s to 3650d" in refused.stderr) == (2, True)
 
 
-def test_a_run_that_is_cancelled_ends_with_all_it_started(installation: Installation) -> None:
+def test_a_cancelled_run_ends_with_all_its_processes(installation: Installation) -> None:
     installation.write(LONG % "skip")
     run = installation.start("jobs", "run", "long")
     wait_until(lambda: pids(installation))
@@ -78,7 +78,7 @@ def test_a_run_that_is_cancelled_ends_with_all_it_started(installation: Installa
     run.communicate()
 
 
-def test_a_slot_that_replaces_ends_the_run_before_it(installation: Installation) -> None:
+def test_a_replacing_slot_ends_the_active_run(installation: Installation) -> None:
     installation.write(LONG % "replace")
     first = installation.start("jobs", "run", "long")
     wait_until(lambda: pids(installation))
@@ -95,7 +95,7 @@ def test_a_slot_that_replaces_ends_the_run_before_it(installation: Installation)
         each.communicate()
 
 
-def test_a_slot_that_is_queued_by_cron_waits_for_the_run_before_it(installation: Installation) -> None:
+def test_a_queued_slot_of_cron_waits_for_the_active_run(installation: Installation) -> None:
     installation.write(LONG % "queue")
     first = installation.start("jobs", "run", "long")
     wait_until(lambda: pids(installation))
@@ -108,7 +108,7 @@ def test_a_slot_that_is_queued_by_cron_waits_for_the_run_before_it(installation:
         each.communicate()
 
 
-def test_cron_starts_a_slot_when_its_jitter_says_so(installation: Installation) -> None:
+def test_a_run_by_cron_waits_for_its_jitter(installation: Installation) -> None:
     installation.write(MINUTELY + "  jitter: 3s\n  misfire-grace: 10m\n")
     installation.run("jobs", "list")  # makes the secret
     secret = (installation.state / "secret.key").read_bytes()
@@ -125,7 +125,7 @@ def test_cron_starts_a_slot_when_its_jitter_says_so(installation: Installation) 
     assert begun < begins + timedelta(minutes=2)
 
 
-def test_slots_that_cron_did_not_start_are_told_with_the_next_one(installation: Installation) -> None:
+def test_slots_that_cron_missed_are_recorded_with_the_next_one(installation: Installation) -> None:
     installation.write(MINUTELY.replace("schedule:", "started-by: cron\n  schedule:"))
     slots = [datetime.now(UTC).replace(second=0, microsecond=0) - timedelta(minutes=ago) for ago in (5, 1)]
     for at in slots:
@@ -135,7 +135,7 @@ def test_slots_that_cron_did_not_start_are_told_with_the_next_one(installation: 
     assert "cron did not start it" in told[-2]["summary"]
 
 
-def test_slots_are_shown_without_a_hole_as_a_table_and_as_values(installation: Installation) -> None:
+def test_slots_are_shown_without_gaps_as_table_and_json(installation: Installation) -> None:
     installation.write(MINUTELY)
     assert installation.run("jobs", "history", "--slots").stdout == "there are no past slots yet\n"
     installation.run("jobs", "run", "tick", "--trigger", "cron")

@@ -1,4 +1,4 @@
-"""pi-appliance jobs plan, install and uninstall; and a real cron that starts a job by the entry."""
+"""Commands `jobs plan`, `install` and `uninstall`, and a real cron that starts a job."""
 
 import contextlib
 import json
@@ -54,7 +54,7 @@ def run(command: click.Command, config: Path, crontab: Crontab) -> str:
     return done.stdout
 
 
-def test_plan_then_install_then_uninstall_say_what_they_do(crontab: Crontab, tmp_path: Path) -> None:
+def test_plan_install_and_uninstall_report_changes(crontab: Crontab, tmp_path: Path) -> None:
     crontab.set(b"# mine\n")
     config = write_config(tmp_path, "0 6 * * *")
     assert "+0 6 * * * " in run(plan, config, crontab)
@@ -67,9 +67,7 @@ def test_plan_then_install_then_uninstall_say_what_they_do(crontab: Crontab, tmp
     assert crontab.get() == b"# mine\n"
 
 
-def test_one_file_under_two_names_has_one_block(
-    crontab: Crontab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_with_two_names_has_one_block(crontab: Crontab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     crontab.set(None)
     config = write_config(tmp_path, "0 6 * * *")
     run(install, config, crontab)
@@ -79,7 +77,7 @@ def test_one_file_under_two_names_has_one_block(
     assert crontab.get() is None
 
 
-def test_a_broken_configuration_is_not_installed_but_can_be_uninstalled(crontab: Crontab, tmp_path: Path) -> None:
+def test_a_wrong_configuration_can_only_be_uninstalled(crontab: Crontab, tmp_path: Path) -> None:
     crontab.set(None)
     config = write_config(tmp_path, "0 6 * * *")
     run(install, config, crontab)
@@ -90,7 +88,7 @@ def test_a_broken_configuration_is_not_installed_but_can_be_uninstalled(crontab:
     assert crontab.get() is None
 
 
-def test_system_entries_for_a_user_that_is_not_there_are_refused(tmp_path: Path) -> None:
+def test_system_entries_for_an_unknown_user_are_refused(tmp_path: Path) -> None:
     arguments = ["--system", "--user-name", "no-such-user", "--config", str(write_config(tmp_path, "0 6 * * *"))]
     with pytest.raises(Refused, match="no-such-user"):
         CliRunner().invoke(plan, arguments, catch_exceptions=False)
@@ -114,14 +112,14 @@ def test_the_help_ends_with_the_exit_statuses(command: click.Command) -> None:
 
 
 @pytest.mark.parametrize("command", [install, uninstall])
-def test_the_help_says_the_one_byte_that_is_not_given_back(crontab: Crontab, command: click.Command) -> None:
+def test_the_help_mentions_the_added_newline(crontab: Crontab, command: click.Command) -> None:
     text = " ".join(CliRunner().invoke(command, ["--help"]).stdout.split())
     assert "byte for byte" in text
     assert "newline, which crontab itself rejects" in text
     assert not crontab.set(b"0 1 * * * true"), "if cron takes such a table, the help must promise more"
 
 
-def test_the_program_is_the_link_it_was_called_by_else_what_lies_beside_python(tmp_path: Path) -> None:
+def test_the_program_is_its_link_or_the_script_beside_python(tmp_path: Path) -> None:
     beside, link = tmp_path / "venv" / "pi-appliance", tmp_path / "bin" / "pi-appliance"
     beside.parent.mkdir()
     link.parent.mkdir()

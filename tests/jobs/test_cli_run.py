@@ -1,4 +1,4 @@
-"""pi-appliance jobs run: the real program, real processes, real history."""
+"""Command `jobs run` with real processes and a real history."""
 
 import contextlib
 import json
@@ -35,7 +35,7 @@ def pids(installation: Installation) -> list[int]:
     return [int(word) for word in words]
 
 
-def test_a_run_by_hand_prints_what_the_program_prints_and_how_it_went(installation):
+def test_a_manual_run_prints_output_and_outcome(installation):
     installation.write("hello:\n  kind: command\n  with: {run: [echo, grüß, dich]}")
     done = installation.run("jobs", "run", "hello")
 
@@ -46,7 +46,7 @@ def test_a_run_by_hand_prints_what_the_program_prints_and_how_it_went(installati
     assert "grüß dich" in installation.run("jobs", "log", "1").stdout
 
 
-def test_a_program_that_fails_is_a_failed_run_with_its_status_and_its_output_kept(installation):
+def test_a_failing_program_fails_the_run_and_its_output_is_stored(installation):
     installation.write(
         "bad:\n  kind: command\n  schedule: '* * * * *'\n  with: {run: [sh, -c, 'echo why it failed; exit 7']}"
     )
@@ -58,7 +58,7 @@ def test_a_program_that_fails_is_a_failed_run_with_its_status_and_its_output_kep
     assert "why it failed" in installation.run("jobs", "log", "1").stdout
 
 
-def test_a_program_that_is_not_there_is_one_clear_line(installation):
+def test_a_missing_program_is_reported_in_one_line(installation):
     installation.write("gone:\n  kind: command\n  with: {run: [/no/such/program]}")
     done = installation.run("jobs", "run", "gone")
     assert done.returncode == 1
@@ -66,21 +66,21 @@ def test_a_program_that_is_not_there_is_one_clear_line(installation):
     assert "/no/such/program cannot be run: No such file or directory" in done.stderr
 
 
-def test_a_variable_that_no_environment_can_hold_is_one_clear_line(installation):
+def test_an_impossible_variable_is_reported_in_one_line(installation):
     installation.write("odd:\n  kind: command\n  with: {run: ['true'], environment: {'A=B': c}}")
     done = installation.run("jobs", "run", "odd")
     assert done.returncode == 2
     assert "'A=B' cannot be a variable; write NAME: value" in done.stderr
 
 
-def test_an_unknown_job_is_told_with_the_nearest_name(installation):
+def test_an_unknown_job_is_reported_with_the_most_similar_name(installation):
     installation.write("tweets:\n  kind: command\n  with: {run: [ls]}")
     done = installation.run("jobs", "run", "tweet")
     assert done.returncode == 2
     assert done.stderr == "pi-appliance: no job is called 'tweet'; did you mean 'tweets'?\n"
 
 
-def test_the_deadline_ends_the_run_and_everything_it_started(installation):
+def test_the_timeout_ends_the_run_and_all_its_processes(installation):
     installation.write(sleeper("1s"))
     done = installation.run("jobs", "run", "slow")
 
@@ -90,7 +90,7 @@ def test_the_deadline_ends_the_run_and_everything_it_started(installation):
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_run_that_is_asked_to_stop_takes_its_processes_along_and_says_so(installation, number):
+def test_a_stopped_run_ends_all_its_processes(installation, number):
     installation.write(sleeper())
     with installation.start("jobs", "run", "slow") as runner:
         started = pids(installation)
@@ -100,7 +100,7 @@ def test_a_run_that_is_asked_to_stop_takes_its_processes_along_and_says_so(insta
     assert not any(is_running(pid) for pid in started)
 
 
-def test_killed_in_mid_run_it_is_recorded_as_abandoned_with_no_orphan_and_no_stale_lock(installation):
+def test_a_killed_run_is_abandoned_without_orphans_or_locks(installation):
     installation.write(sleeper() + "\nother:\n  kind: command\n  with: {run: [ls]}")
     with installation.start("jobs", "run", "slow") as runner:
         started = pids(installation)
@@ -113,7 +113,7 @@ def test_killed_in_mid_run_it_is_recorded_as_abandoned_with_no_orphan_and_no_sta
     assert installation.run("jobs", "run", "slow").returncode == 0
 
 
-def test_the_process_of_a_run_that_is_killed_is_a_failed_run(installation):
+def test_a_killed_worker_fails_the_run(installation):
     installation.write(sleeper())
     with installation.start("jobs", "run", "slow") as runner:
         outer, _ = pids(installation)
@@ -136,7 +136,7 @@ def test_a_job_never_overlaps_itself(installation):
     assert [run["outcome"] for run in installation.json("jobs", "history")] == ["skipped", "stopped"]
 
 
-def test_what_could_not_be_reached_is_tried_again_as_often_as_asked_and_exits_75(installation):
+def test_an_unavailable_service_is_retried_and_exits_75(installation):
     (installation.folder / "tweets.txt").write_text("hello\n", "utf-8")
     rest = "networks: {bird: {kind: x, with: {server: 'http://127.0.0.1:9'}}}"
     installation.write(
@@ -154,7 +154,7 @@ def test_what_could_not_be_reached_is_tried_again_as_often_as_asked_and_exits_75
     ("name", "outcome", "says"),
     [("post", "succeeded", "posted to bird: hello"), ("renamed", "failed", "no job is called 'post'")],
 )
-def test_a_file_that_changes_between_two_tries_moves_no_state_and_is_no_fault(installation, name, outcome, says):
+def test_a_configuration_may_change_between_attempts(installation, name, outcome, says):
     (installation.folder / "tweets.txt").write_text("hello\n", "utf-8")
     job = "kind: tweet\n  retry: {max-retries: 1, delay: 1s}\n  with: {lines: tweets.txt, network: bird}"
     installation.write(f"post:\n  {job}", "networks: {bird: {kind: x, with: {server: 'http://127.0.0.1:9'}}}")
@@ -172,7 +172,7 @@ def test_a_file_that_changes_between_two_tries_moves_no_state_and_is_no_fault(in
     assert not (installation.folder / "other").exists()
 
 
-def test_a_slot_is_used_once_whoever_comes_with_it(installation):
+def test_a_slot_is_used_once_by_concurrent_runs(installation):
     installation.write("daily:\n  kind: command\n  schedule: '@daily'\n  with: {run: ['true']}")
     runners = [
         installation.start("jobs", "run", "daily", "--trigger", "cron", "--slot", "2026-01-01T00:00:00Z")
@@ -184,14 +184,14 @@ def test_a_slot_is_used_once_whoever_comes_with_it(installation):
     assert sorted(outcomes) == ["skipped"] * 4 + ["succeeded"]
 
 
-def test_cron_that_comes_too_late_is_a_misfire_with_the_reason(installation):
+def test_a_late_run_by_cron_is_a_misfire(installation):
     installation.write("rare:\n  kind: command\n  schedule: 0 0 1 1 *\n  with: {run: ['true']}")
     done = installation.run("jobs", "run", "rare", "--trigger", "cron")
     assert done.returncode == 1
     assert "misfired: its schedule has no slot now" in done.stderr
 
 
-def test_the_preview_of_the_chance_is_what_then_happens(installation):
+def test_jobs_next_predicts_the_chance(installation):
     installation.write("dice:\n  kind: command\n  schedule: '* * * * *'\n  chance: 1/3\n  with: {run: ['true']}")
     slots = installation.json("jobs", "next", "dice", "--count", "8")
     for slot in slots:
@@ -200,7 +200,7 @@ def test_the_preview_of_the_chance_is_what_then_happens(installation):
     assert ran == {slot["slot"]: "succeeded" if slot["selected"] else "skipped" for slot in slots}
 
 
-def test_a_run_by_hand_asks_no_chance_unless_told_to(installation):
+def test_a_manual_run_ignores_the_chance_by_default(installation):
     installation.write(
         "never:\n  kind: command\n  schedule: '* * * * *'\n  chance: 1/999999999\n  with: {run: ['true']}"
     )
@@ -208,7 +208,7 @@ def test_a_run_by_hand_asks_no_chance_unless_told_to(installation):
     assert "by chance (1/999999999)" in installation.run("jobs", "run", "never", "--as-scheduled").stdout
 
 
-def test_a_log_is_kept_up_to_its_cap_and_says_what_it_left_out(installation):
+def test_a_long_log_is_shortened_with_a_note(installation):
     installation.write(
         "loud:\n  kind: command\n  schedule: '* * * * *'\n  with: {run: [head, -c, '1500000', /dev/zero]}"
     )
@@ -218,7 +218,7 @@ def test_a_log_is_kept_up_to_its_cap_and_says_what_it_left_out(installation):
     assert "500,000 bytes of output omitted" in log.decode()
 
 
-def test_a_state_folder_that_cannot_be_used_is_one_line_and_exit_75(installation):
+def test_an_unusable_state_folder_exits_75(installation):
     installation.write("a:\n  kind: command\n  with: {run: ['true']}")
     installation.state.write_text("a file where the folder should be", "ascii")
     done = installation.run("jobs", "run", "a")
@@ -227,7 +227,7 @@ def test_a_state_folder_that_cannot_be_used_is_one_line_and_exit_75(installation
     assert str(installation.state) in done.stderr
 
 
-def test_a_damaged_history_is_put_aside_and_told_in_one_line(installation):
+def test_a_damaged_history_is_set_aside(installation):
     installation.write("a:\n  kind: command\n  with: {run: ['true']}")
     installation.run("jobs", "run", "a")
     for name in ("history.db", "history.db-wal"):
@@ -239,7 +239,7 @@ def test_a_damaged_history_is_put_aside_and_told_in_one_line(installation):
     assert done.stderr.count("\n") == 1
 
 
-def test_output_into_a_closed_pipe_is_no_traceback(installation):
+def test_a_closed_pipe_causes_no_traceback(installation):
     installation.write("a:\n  kind: command\n  schedule: '* * * * *'\n  with: {run: ['true']}")
     words = " ".join(f"'{word}'" for word in (sys.executable, "-m", "pi_appliance", "jobs", "next"))
     line = f"{words} --count 1000 --config '{installation.config}' | head -1"
@@ -249,7 +249,7 @@ def test_output_into_a_closed_pipe_is_no_traceback(installation):
     assert done.stderr == ""
 
 
-def test_a_lock_that_is_held_for_a_moment_to_sweep_up_costs_no_slot(installation):
+def test_a_short_lock_of_another_process_costs_no_slot(installation):
     installation.write("a:\n  kind: command\n  schedule: '@daily'\n  with: {run: ['true']}")
     installation.json("jobs", "list")
     with locks.acquire(installation.state / "locks" / "a.lock") as lock:
@@ -273,7 +273,7 @@ LASTING = "lasting:\n  kind: command\n  with: {directory: ., run: [sh, -c, 'seq 
 
 
 @pytest.mark.parametrize("output", ["| head -1", ">&-", "> /dev/full", ">&- 2>&-"])
-def test_a_run_goes_on_to_its_end_when_nobody_reads_what_it_prints(installation, output):
+def test_a_run_ends_normally_without_a_reader(installation, output):
     installation.write(LASTING)
     words = " ".join(
         f"'{word}'" for word in (*installation.program, "jobs", "run", "lasting", "--config", str(installation.config))
@@ -286,7 +286,7 @@ def test_a_run_goes_on_to_its_end_when_nobody_reads_what_it_prints(installation,
     assert installation.last("lasting")["outcome"] == "succeeded"
 
 
-def test_a_run_goes_on_to_its_end_when_its_log_cannot_be_kept_and_says_so(installation):
+def test_a_run_ends_normally_without_a_log(installation):
     installation.write(LASTING)
     installation.state.mkdir()
     (installation.state / "logs").write_text("a file where the folder should be", "ascii")
@@ -298,7 +298,7 @@ def test_a_run_goes_on_to_its_end_when_its_log_cannot_be_kept_and_says_so(instal
 
 
 @pytest.mark.parametrize("slot", ["", "noon", "2026-05-01 06:00", "2026-05-01T06:00:00Z\n", b"\xff"])
-def test_what_is_no_slot_is_refused_and_claims_nothing(installation, slot):
+def test_an_invalid_slot_is_refused(installation, slot):
     installation.write("daily:\n  kind: command\n  schedule: '@daily'\n  with: {run: ['true']}")
     done = installation.run("jobs", "run", "daily", "--slot", os.fsdecode(slot))
     assert done.returncode == 2
@@ -307,7 +307,7 @@ def test_what_is_no_slot_is_refused_and_claims_nothing(installation, slot):
 
 
 @pytest.mark.parametrize("words", [("log", "9" * 30), ("history", os.fsdecode(b"\xff")), ("run", os.fsdecode(b"\xff"))])
-def test_numbers_and_names_that_nothing_can_bear_are_unknown(installation, words):
+def test_impossible_numbers_and_names_are_refused(installation, words):
     installation.write("a:\n  kind: command\n  with: {run: ['true']}")
     done = installation.run("jobs", *words)
     assert done.returncode == 2
@@ -315,7 +315,7 @@ def test_numbers_and_names_that_nothing_can_bear_are_unknown(installation, words
 
 
 @pytest.mark.parametrize("due", ["2026-05-01T06:01:00Z", "2026-05-01T06:00:01Z"])
-def test_what_is_no_slot_of_the_job_is_refused_with_the_nearest_that_is(installation, due):
+def test_a_slot_of_another_time_is_refused_with_the_next_one(installation, due):
     installation.write("daily:\n  kind: command\n  schedule: '0 6 * * *'\n  with: {run: ['true']}")
     done = installation.run("jobs", "run", "daily", "--trigger", "cron", "--slot", due)
     assert done.returncode == 2
@@ -323,7 +323,7 @@ def test_what_is_no_slot_of_the_job_is_refused_with_the_nearest_that_is(installa
     assert installation.json("jobs", "history", "daily") == []
 
 
-def test_a_slot_that_was_used_ahead_of_its_time_is_shown_as_used(installation):
+def test_a_slot_used_early_is_shown_as_used(installation):
     installation.write("daily:\n  kind: command\n  schedule: '0 6 * * *'\n  with: {run: ['true']}")
     first, second = installation.json("jobs", "next", "daily", "--count", "2")
     installation.run("jobs", "run", "daily", "--slot", first["slot"])
@@ -332,7 +332,7 @@ def test_a_slot_that_was_used_ahead_of_its_time_is_shown_as_used(installation):
     assert again[1]["slot"] == second["slot"]
 
 
-def test_a_run_that_goes_on_is_listed_even_when_a_later_one_was_skipped(installation):
+def test_an_active_run_is_listed_before_a_later_skipped_one(installation):
     installation.write(sleeper())
     with installation.start("jobs", "run", "slow") as first:
         pids(installation)
@@ -341,18 +341,18 @@ def test_a_run_that_goes_on_is_listed_even_when_a_later_one_was_skipped(installa
         first.terminate()
 
 
-def test_a_job_of_cron_without_an_entry_there_is_told(installation):
+def test_a_missing_cron_entry_is_reported(installation):
     installation.write("post:\n  kind: command\n  schedule: '@daily'\n  started-by: cron\n  with: {run: ['true']}")
     assert "post: cron has no entry for it" in installation.run("jobs", "list").stderr
 
 
-def test_a_failed_run_says_where_its_log_is(installation):
+def test_a_failed_run_names_its_log(installation):
     installation.write("bad:\n  kind: command\n  with: {run: ['false']}")
     assert installation.run("jobs", "run", "bad").stderr.endswith("see: pi-appliance jobs log 1\n")
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can meet the state of another user")
-def test_root_leaves_nothing_in_the_state_of_another_user(installation):
+def test_root_does_not_touch_the_state_of_another_user(installation):
     installation.write("a:\n  kind: command\n  with: {run: ['true']}")
     installation.state.mkdir()
     os.chown(installation.state, 65534, 65534)
@@ -373,7 +373,7 @@ bot:
 """
 
 
-def test_a_pause_holds_for_the_slot_that_was_foreseen(installation):
+def test_a_pause_also_holds_after_a_predicted_slot(installation):
     installation.write(BY_CHANCE)
     before = (datetime.now(UTC) - timedelta(days=1)).strftime("%Y-%m-%dT00:00:00Z")
     installation.run("jobs", "run", "bot", "--trigger", "cron", "--slot", before)
@@ -382,7 +382,7 @@ def test_a_pause_holds_for_the_slot_that_was_foreseen(installation):
     assert installation.last("bot")["summary"] == "paused"
 
 
-def test_loading_what_every_command_needs_leaves_out_what_only_some_need(installation):
+def test_a_run_does_not_import_optional_libraries(installation):
     installation.write(BY_CHANCE, "player: {kind: mpd}\nnetworks: {bird: {kind: x}}")
     done = installation.run("jobs", "run", "bot", environment={"PYTHONPROFILEIMPORTTIME": "1"})
     loaded = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}

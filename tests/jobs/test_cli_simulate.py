@@ -1,4 +1,4 @@
-"""pi-appliance jobs explain, simulate: nothing is run, and what is foretold is what happens."""
+"""Commands `jobs explain` and `jobs simulate`."""
 
 import json
 from typing import Any
@@ -59,7 +59,7 @@ def day(date: str) -> tuple[str, ...]:
     return "--from", date, "--to", date
 
 
-def test_a_year_of_slots_is_told_with_the_changes_of_the_clock_between_them(home: Installation) -> None:
+def test_clock_changes_are_shown_between_the_slots(home: Installation) -> None:
     lines = home.run("jobs", "simulate", "night", "--from", "2027-03-27", "--to", "2027-03-28").stdout.splitlines()
     assert lines == [
         "SLOT                         JOB    RESULT",
@@ -77,7 +77,7 @@ def test_a_year_of_slots_is_told_with_the_changes_of_the_clock_between_them(home
     ]
 
 
-def test_a_fixed_time_that_is_left_out_runs_at_the_jump_and_jitter_says_when(home: Installation) -> None:
+def test_a_nonexistent_fixed_time_runs_at_the_change_with_jitter(home: Installation) -> None:
     found = simulated(home, "fixed", *day("2027-03-28"))
     assert [slot["local"] for slot in found["slots"]] == ["2027-03-28T03:00:00+02:00", "2027-03-28T06:00:00+02:00"]
     assert found["changes"] == [
@@ -98,7 +98,7 @@ def test_a_fixed_time_that_is_left_out_runs_at_the_jump_and_jitter_says_when(hom
     assert shown.splitlines()[2].split()[5].startswith("03:0")
 
 
-def test_the_chance_is_the_one_that_jobs_next_tells(home: Installation) -> None:
+def test_the_chance_agrees_with_jobs_next(home: Installation) -> None:
     coming = home.json("jobs", "next", "draw", "--count", "30")
     dates = [coming[0]["slot"][:10], coming[-1]["slot"][:10]]
     foretold = {
@@ -108,7 +108,7 @@ def test_the_chance_is_the_one_that_jobs_next_tells(home: Installation) -> None:
         assert foretold[slot["slot"]] == ("runs" if slot["selected"] else "skipped by chance")
 
 
-def test_a_slot_that_was_used_says_what_came_of_it(home: Installation) -> None:
+def test_a_used_slot_shows_its_run(home: Installation) -> None:
     ran = home.json("jobs", "run", "night", "--slot", "2026-05-01T00:00:00Z")
     found = simulated(home, "night", *day("2026-05-01"))
     assert [(slot["slot"], slot["result"]) for slot in found["slots"]] == [
@@ -121,7 +121,7 @@ def test_a_slot_that_was_used_says_what_came_of_it(home: Installation) -> None:
     assert "night  succeeded: " in home.run("jobs", "simulate", "night", *day("2026-05-01")).stdout
 
 
-def test_another_zone_for_the_file_leaves_jobs_with_their_own_alone(home: Installation) -> None:
+def test_another_zone_does_not_apply_to_jobs_with_their_own(home: Installation) -> None:
     found = simulated(home, "fixed", "abroad", *day("2027-06-01"), "--zone", "Asia/Tokyo")
     assert [(slot["job"], slot["local"]) for slot in found["slots"]] == [
         ("fixed", "2027-06-01T02:30:00+09:00"),
@@ -137,13 +137,13 @@ def test_another_zone_for_the_file_leaves_jobs_with_their_own_alone(home: Instal
     assert "America/New_York  abroad" in home.run("jobs", "simulate", *day("2027-06-01"), "--limit", "9000").stdout
 
 
-def test_times_within_a_day_belong_to_the_span_at_both_ends(home: Installation) -> None:
+def test_the_period_includes_both_ends(home: Installation) -> None:
     found = simulated(home, "fixed", "--from", "2027-06-01 02:30", "--to", "2027-06-01T06:00")
     assert len(found["slots"]) == 2
     assert simulated(home, "fixed", "--from", "2027-06-01 02:31", "--to", "2027-06-01T05:59")["slots"] == []
 
 
-def test_more_than_the_limit_is_left_off_and_said(home: Installation) -> None:
+def test_slots_beyond_the_limit_are_counted(home: Installation) -> None:
     done = home.run("jobs", "simulate", "tick", *day("2027-06-01"), "--limit", "3")
     assert len(done.stdout.splitlines()) == 4
     assert "00:00:10 +02:00  tick" in done.stdout
@@ -152,7 +152,7 @@ def test_more_than_the_limit_is_left_off_and_said(home: Installation) -> None:
     assert "10,000 or more more slots" in done.stderr
 
 
-def test_jobs_without_slots_say_why(home: Installation) -> None:
+def test_jobs_without_slots_are_explained(home: Installation) -> None:
     done = home.run("jobs", "simulate", "boot", "hand", *day("2027-06-01"))
     assert (done.returncode, done.stdout) == (0, "there are no slots in this period\n")
     assert "boot runs when the machine starts" in done.stderr
@@ -178,7 +178,7 @@ def test_jobs_without_slots_say_why(home: Installation) -> None:
         ((*day("2027-06-01"), "--zone", "zzzzz"), "write an IANA name such as Europe/London"),
     ],
 )
-def test_what_cannot_be_read_is_said_in_a_line(
+def test_a_wrong_argument_is_reported_in_one_line(
     home: Installation, words: tuple[str, ...], says: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(SystemExit) as left:
@@ -188,7 +188,7 @@ def test_what_cannot_be_read_is_said_in_a_line(
     assert says in err
 
 
-def test_explain_says_the_zone_of_the_job_and_keeps_its_shape(home: Installation) -> None:
+def test_explain_shows_the_zone_of_the_job(home: Installation) -> None:
     lines = home.run("jobs", "explain", "abroad").stdout.splitlines()
     assert lines[0] == "At 00:00 every day (America/New_York)"
     assert home.json("jobs", "explain", "abroad") == {"job": "abroad", "explanation": lines}

@@ -1,4 +1,4 @@
-"""Job kind 'command': any program, its end in plain words, its last line in the history."""
+"""Job kind `command`."""
 
 import json
 import os
@@ -26,29 +26,29 @@ def script(installation, text: bytes, name: str = "mine.sh", mode: int = 0o755) 
     path.chmod(mode)
 
 
-def test_its_last_line_is_what_the_history_says(installation):
+def test_the_summary_has_the_last_line_of_output(installation):
     run = run_it(installation, "run: [sh, -c, 'echo 3 files; echo 41 MB; echo']")
     assert run["summary"] == "sh ended well: 41 MB"
     assert run["details"] == {"status": 0}
 
 
-def test_so_it_is_when_it_failed(installation):
+def test_the_summary_of_a_failure_has_it_too(installation):
     run = run_it(installation, "run: [sh, -c, 'echo no room left >&2; exit 3']")
     assert (run["outcome"], run["summary"]) == ("failed", "sh ended with status 3: no room left")
 
 
-def test_a_status_that_means_success_is_one(installation):
+def test_success_exit_codes_mean_success(installation):
     run = run_it(installation, "run: [sh, -c, 'exit 24'], success-exit-codes: [0, 24]")
     assert (run["outcome"], run["details"]) == ("succeeded", {"status": 24})
     run = run_it(installation, "run: ['true'], success-exit-codes: [24]")
     assert (run["outcome"], run["summary"]) == ("failed", "true ended with status 0")
 
 
-def test_a_program_that_a_signal_ended_is_told_with_its_name(installation):
+def test_the_name_of_a_fatal_signal_is_reported(installation):
     assert run_it(installation, "run: [sh, -c, 'kill -SEGV $$']")["summary"] == "sh was ended by SIGSEGV"
 
 
-def test_a_script_lies_beside_the_file_and_runs_there_wherever_it_is_started_from(installation):
+def test_a_relative_script_runs_in_the_folder_of_the_configuration(installation):
     script(installation, b"#!/bin/sh\necho $1 in $(pwd)\n")
     assert (
         run_it(installation, "run: [./mine.sh, hello]")["summary"]
@@ -59,7 +59,7 @@ def test_a_script_lies_beside_the_file_and_runs_there_wherever_it_is_started_fro
     assert run["summary"] == f"./mine.sh ended well: hello in {installation.folder}/sub"
 
 
-def test_a_program_at_home_is_found(installation):
+def test_a_program_in_the_home_directory_is_found(installation):
     script(installation, b"#!/bin/sh\necho at home\n")
     write(installation, "run: [~/mine.sh]")
     assert "at home" in installation.run("jobs", "run", "it", environment={"HOME": str(installation.folder)}).stdout
@@ -75,7 +75,7 @@ def test_a_program_at_home_is_found(installation):
         (b"\x7fELF of another machine", 0o755, "is it made for this machine"),
     ],
 )
-def test_a_script_that_cannot_be_run_is_told_with_what_to_do(installation, text, mode, says):
+def test_a_script_that_cannot_be_run_is_reported_with_a_remedy(installation, text, mode, says):
     if mode == 0o644 and os.geteuid() == 0:
         mode = 0o600  # root may execute nothing that nobody may
     script(installation, text, mode=mode)
@@ -94,7 +94,7 @@ def test_a_script_that_cannot_be_run_is_told_with_what_to_do(installation, text,
         ("run: ['true'], directory: nowhere", "nowhere is not a folder; check `directory`"),
     ],
 )
-def test_what_is_not_there_is_told(installation, with_, says):
+def test_missing_files_are_reported(installation, with_, says):
     assert says in run_it(installation, with_)["summary"]
 
 
@@ -106,14 +106,14 @@ def test_what_is_not_there_is_told(installation, with_, says):
         ("run: ['true'], environment: {'': x}", "cannot be a variable"),
     ],
 )
-def test_what_no_program_can_be_given_is_told_when_the_file_is_checked(installation, with_, says):
+def test_invalid_options_are_found_when_the_file_is_checked(installation, with_, says):
     write(installation, with_)
     done = installation.run("config", "check")
     assert done.returncode == 2
     assert says in done.stderr
 
 
-def test_it_reads_what_the_file_gives_it_and_else_nothing(installation):
+def test_the_standard_input_comes_from_the_file(installation):
     assert run_it(installation, 'run: [wc, -c], stdin: "grüß\\n"')["summary"] == "wc ended well: 7"
     assert run_it(installation, "run: [wc, -c]")["summary"] == "wc ended well: 0"
     assert run_it(installation, f"run: ['true'], stdin: {'x' * 200_000}")["outcome"] == "succeeded", (
@@ -121,7 +121,7 @@ def test_it_reads_what_the_file_gives_it_and_else_nothing(installation):
     )
 
 
-def test_it_gets_its_variables_and_none_of_our_keys(installation):
+def test_it_gets_its_variables_but_no_secrets(installation):
     (installation.folder / "secrets.env").touch(0o600)
     write(installation, "run: [env], environment: {LEVEL: '2', HOME: /elsewhere}")
     said = installation.run("jobs", "run", "it", environment={"X_ACCESS_TOKEN": "hush", "WEB_PASSWORD": "hush"}).stdout
@@ -129,7 +129,7 @@ def test_it_gets_its_variables_and_none_of_our_keys(installation):
     assert "hush" not in said
 
 
-def test_of_a_flood_the_beginning_and_the_end_are_kept(installation):
+def test_the_first_and_last_part_of_long_output_is_kept(installation):
     flood = "import os; w = os.write; w(1, b'begin\\n'); [w(1, bytes(100000)) for _ in range(1000)]; w(1, b'\\nend\\n')"
     run = run_it(installation, f"run: {json.dumps([sys.executable, '-c', flood])}", "  schedule: '@daily'\n")
     assert run["summary"].endswith("ended well: end")
@@ -140,12 +140,12 @@ def test_of_a_flood_the_beginning_and_the_end_are_kept(installation):
     assert "99,000,011 bytes of output omitted" in log.decode()
 
 
-def test_one_that_closes_its_output_is_still_waited_for(installation):
+def test_a_program_that_closes_its_output_is_waited_for(installation):
     assert run_it(installation, "run: [sh, -c, 'exec >&- 2>&-; sleep 0.3; touch done']")["outcome"] == "succeeded"
     assert (installation.folder / "done").exists()
 
 
-def test_at_its_deadline_it_may_end_in_good_order(installation):
+def test_a_program_may_clean_up_at_its_timeout(installation):
     tidy = "trap 'sleep 0.5; echo tidied up; touch tidy; exit 0' TERM; touch up; while :; do sleep 0.05; done"
     run = run_it(installation, f"run: [sh, -c, {json.dumps(tidy)}]", "  timeout: 2s\n")
     assert run["outcome"] == "timed-out"
@@ -153,7 +153,7 @@ def test_at_its_deadline_it_may_end_in_good_order(installation):
     assert "tidied up" in installation.run("jobs", "log", "1").stdout
 
 
-def test_a_daemon_that_it_leaves_behind_ends_with_the_run(installation):
+def test_a_daemon_that_it_starts_ends_with_the_run(installation):
     run_it(
         installation,
         "run: [sh, -c, 'setsid sh -c \"echo \\$\\$ > pid; sleep 60\" & until [ -s pid ]; do sleep 0.05; done']",
@@ -161,7 +161,7 @@ def test_a_daemon_that_it_leaves_behind_ends_with_the_run(installation):
     assert not is_running(int((installation.folder / "pid").read_text("ascii")))
 
 
-def test_a_run_that_is_killed_leaves_no_daemon_behind(installation):
+def test_a_killed_run_leaves_no_daemon(installation):
     write(installation, "run: [sh, -c, 'setsid sh -c \"trap : TERM; echo \\$\\$ > pid; sleep 60; :\" & sleep 60']")
     with installation.start("jobs", "run", "it") as runner:
         pid = int(wait_until(lambda: (path := installation.folder / "pid").exists() and path.read_text("ascii")))

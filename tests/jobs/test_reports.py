@@ -1,4 +1,4 @@
-"""Editions: they appear whole, the newest stays at the old names, and only so many are kept."""
+"""Report sets: published as a whole, the newest at fixed names, a limited number."""
 
 import os
 import subprocess
@@ -26,7 +26,7 @@ def names(folder: Path) -> set[str]:
     return {path.name for path in folder.iterdir()} - {".newest"}
 
 
-def test_an_edition_lies_in_its_dated_folder_and_is_the_newest(tmp_path: Path) -> None:
+def test_a_set_is_in_its_dated_folder_and_is_the_newest(tmp_path: Path) -> None:
     write(tmp_path, result="all solved")
     assert names(tmp_path) == {"2026-11-21_0330", "result.txt"}
     assert (tmp_path / "2026-11-21_0330" / "result.txt").read_text() == "all solved"
@@ -35,7 +35,7 @@ def test_an_edition_lies_in_its_dated_folder_and_is_the_newest(tmp_path: Path) -
     )
 
 
-def test_nothing_of_it_is_seen_until_it_is_whole(tmp_path: Path) -> None:
+def test_a_set_is_not_visible_before_it_is_complete(tmp_path: Path) -> None:
     write(tmp_path, result="old")
     with reports.report_set(tmp_path, NIGHT + timedelta(days=1), keep=2) as draft:
         with draft.file("result.txt") as file:
@@ -45,7 +45,7 @@ def test_nothing_of_it_is_seen_until_it_is_whole(tmp_path: Path) -> None:
     assert (tmp_path / "result.txt").read_text() == "new"
 
 
-def test_one_that_fails_leaves_nothing(tmp_path: Path) -> None:
+def test_a_failed_set_leaves_nothing(tmp_path: Path) -> None:
     write(tmp_path, result="old")
     with pytest.raises(UnicodeEncodeError):
         write(tmp_path, result="new", second="\ud800 is no text")
@@ -53,14 +53,14 @@ def test_one_that_fails_leaves_nothing(tmp_path: Path) -> None:
     assert (tmp_path / "result.txt").read_text() == "old"
 
 
-def test_what_the_newest_one_has_not_is_taken_from_among_the_newest_but_not_what_others_wrote(tmp_path: Path) -> None:
+def test_old_names_are_removed_but_not_foreign_files(tmp_path: Path) -> None:
     (tmp_path / "notes.md").write_text("mine")
     write(tmp_path, result="a", cross="x")
     write(tmp_path, NIGHT + timedelta(days=1), result="b")
     assert names(tmp_path) == {"2026-11-21_0330", "2026-11-22_0330", "result.txt", "notes.md"}
 
 
-def test_two_of_one_minute_stand_beside_each_other_in_their_order(tmp_path: Path) -> None:
+def test_sets_of_one_minute_are_numbered(tmp_path: Path) -> None:
     for number in range(11):
         write(tmp_path, result=str(number))
     assert reports.report_sets(tmp_path)[:2] == ["2026-11-21_0330-11", "2026-11-21_0330-10"]
@@ -86,7 +86,7 @@ with reports.report_set(folder, datetime(2026, 11, 22, tzinfo=UTC), keep=1) as d
 """
 
 
-def test_killed_at_any_moment_the_newest_are_all_of_one_run_and_nothing_stays(tmp_path: Path) -> None:
+def test_a_kill_at_any_time_leaves_one_complete_set(tmp_path: Path) -> None:
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     for number in range(1, 100):
         folder = tmp_path / str(number)
@@ -104,7 +104,7 @@ def test_killed_at_any_moment_the_newest_are_all_of_one_run_and_nothing_stays(tm
     assert number > 10
 
 
-def test_files_that_stood_there_before_there_were_links_give_way(tmp_path: Path) -> None:
+def test_files_are_replaced_by_links(tmp_path: Path) -> None:
     write(tmp_path, result="old", cross="old")
     for name in ("result.txt", "cross.txt"):
         (tmp_path / name).unlink()
@@ -142,7 +142,7 @@ for number in range(4):
 """
 
 
-def test_where_the_disk_knows_no_links_the_newest_are_copies(tmp_path: Path) -> None:
+def test_without_links_the_newest_are_copies(tmp_path: Path) -> None:
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     done = subprocess.run([sys.executable, "-c", NO_LINKS, str(tmp_path)], env=environment, check=False)
     if done.returncode == 77:
@@ -153,7 +153,7 @@ def test_where_the_disk_knows_no_links_the_newest_are_copies(tmp_path: Path) -> 
     assert not (tmp_path / "result.txt").is_symlink()
 
 
-def test_only_the_newest_are_kept(tmp_path: Path) -> None:
+def test_only_the_newest_sets_are_kept(tmp_path: Path) -> None:
     for day in range(5):
         write(tmp_path, NIGHT + timedelta(days=day), keep=3, result=str(day))
     assert reports.report_sets(tmp_path) == ["2026-11-25_0330", "2026-11-24_0330", "2026-11-23_0330"]
@@ -161,7 +161,7 @@ def test_only_the_newest_are_kept(tmp_path: Path) -> None:
     assert not [name for name in names(tmp_path) if name.startswith(".")]
 
 
-def test_what_belongs_to_the_owner_is_left_alone_and_in_nobodys_way(tmp_path: Path) -> None:
+def test_foreign_files_and_folders_stay(tmp_path: Path) -> None:
     precious = tmp_path / "elsewhere"
     precious.mkdir()
     folder = tmp_path / "pegs"
@@ -180,7 +180,7 @@ def test_what_belongs_to_the_owner_is_left_alone_and_in_nobodys_way(tmp_path: Pa
     assert (folder / "cross.txt").read_text() == "the owner's own drawing"
 
 
-def test_one_of_an_older_date_is_what_was_written_last_and_stays(tmp_path: Path) -> None:
+def test_a_set_with_an_older_date_stays(tmp_path: Path) -> None:
     write(tmp_path, result="tonight", keep=2)
     for days in (2, 1):
         write(tmp_path, NIGHT - timedelta(days=days), keep=2, result=f"of {days} days ago", extra=str(days))
@@ -190,7 +190,7 @@ def test_one_of_an_older_date_is_what_was_written_last_and_stays(tmp_path: Path)
     assert names(tmp_path) == {"2026-11-21_0330", "2026-11-22_0330", "result.txt"}, "nothing is left of what went"
 
 
-def test_what_a_power_cut_left_goes_the_next_time_and_is_not_gone_on_with(tmp_path: Path) -> None:
+def test_drafts_of_a_power_cut_are_deleted(tmp_path: Path) -> None:
     for left in (".2026-11-21_0330.new", ".2026-11-19_0330.new", f".2026-11-18_0330.{os.getpid()}.new"):
         (tmp_path / left).mkdir()
         (tmp_path / left / "half.txt").write_text("of a machine that lost its power")
@@ -200,7 +200,7 @@ def test_what_a_power_cut_left_goes_the_next_time_and_is_not_gone_on_with(tmp_pa
     assert names(tmp_path) == {"2026-11-21_0330", "result.txt", ".owners.new"}
 
 
-def test_a_name_is_a_moment(tmp_path: Path) -> None:
+def test_set_names_are_times(tmp_path: Path) -> None:
     assert reports.is_report_set_name("2026-11-21_0330-2")
     for name in ("2026-11-21", "2026-13-21_0330", "2026-11-21_0330-", "..", "result.txt", ".2026-11-21_0330.7.new"):
         assert not reports.is_report_set_name(name), name
@@ -209,7 +209,7 @@ def test_a_name_is_a_moment(tmp_path: Path) -> None:
     assert reports.report_sets(tmp_path / "gone") == []
 
 
-def test_a_folder_that_cannot_be_written_is_told(tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_written_is_reported(tmp_path: Path) -> None:
     (tmp_path / "pegs").write_text("a file stands here")
     with pytest.raises(Unavailable, match="cannot be written"):
         write(tmp_path / "pegs", result="x")

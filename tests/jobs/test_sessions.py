@@ -1,4 +1,4 @@
-"""Runs that persons ask for and sessions that are cut off, with real processes: each once, each to its end."""
+"""Run requests and interrupted sessions, with real processes."""
 
 import os
 import re
@@ -43,7 +43,7 @@ def home(tmp_path: Path) -> Home:
     return made
 
 
-def opened(home: Installation) -> Appliance:
+def open_state(home: Installation) -> Appliance:
     """Open its state; the kind of its job is unknown to this process, so the file is read without it."""
     text = home.config.read_text("utf-8")
     plain = home.folder / "plain.yaml"
@@ -51,41 +51,41 @@ def opened(home: Installation) -> Appliance:
     return Appliance.open(plain)
 
 
-def ask(home: Installation, given: dict[str, object], after: timedelta = timedelta(0)) -> int:
-    with opened(home) as appliance:
+def request_run(home: Installation, given: dict[str, object], after: timedelta = timedelta(0)) -> int:
+    with open_state(home) as appliance:
         number = appliance.store.requests.add("one", clock.now() + after, given, now=clock.now()).id
         locks.wake_daemon(appliance.config.state_dir / locks.WAKEUP_FILE)
     return number
 
 
-def say(home: Installation, word: str) -> None:
-    with opened(home) as appliance:
+def send_signal(home: Installation, word: str) -> None:
+    with open_state(home) as appliance:
         appliance.store.requests.send_signal("one", word)
 
 
-def held(home: Installation) -> bool:
-    with opened(home) as appliance:
+def has_checkpoint(home: Installation) -> bool:
+    with open_state(home) as appliance:
         return appliance.store.requests.checkpoint("one") is not None
 
 
-def began(home: Home, count: int) -> list[str]:
+def wait_for_diary(home: Home, count: int) -> list[str]:
     return wait_until(lambda: home.diary if len(home.diary) >= count else None)
 
 
 def stop(home: Home, daemon: Up) -> None:
     """Let the session end, and the daemon after it."""
-    say(home, "stop")
+    send_signal(home, "stop")
     wait_until(lambda: home.diary[-1] == "ends")
     daemon.hears(signal.SIGTERM)
     assert daemon.status() == 0
 
 
-def test_an_ask_begins_at_once_with_its_own_keys_and_hears_what_is_said(home):
+def test_a_request_starts_at_once_with_its_options_and_receives_signals(home):
     with up(home) as daemon:
-        ask(home, {"name": "asked", "level": 7})
-        began(home, 1)
-        say(home, "snooze")
-        assert began(home, 2)[1] == "hears snooze"
+        request_run(home, {"name": "asked", "level": 7})
+        wait_for_diary(home, 1)
+        send_signal(home, "snooze")
+        assert wait_for_diary(home, 2)[1] == "hears snooze"
         stop(home, daemon)
     assert home.diary[0].startswith("begins: asked 7 in")
     run = home.last("one")
@@ -95,74 +95,74 @@ def test_an_ask_begins_at_once_with_its_own_keys_and_hears_what_is_said(home):
     )
 
 
-def test_a_daemon_that_is_stopped_leaves_its_session_to_the_next_one(home):
+def test_the_next_daemon_resumes_a_session(home):
     with up(home) as daemon:
-        ask(home, {"name": "asked"})
-        began(home, 1)
+        request_run(home, {"name": "asked"})
+        wait_for_diary(home, 1)
         daemon.hears(signal.SIGTERM)
         assert daemon.status() == 0
-    assert (home.last("one")["outcome"], held(home)) == ("stopped", True)
+    assert (home.last("one")["outcome"], has_checkpoint(home)) == ("stopped", True)
     with up(home) as daemon:
-        assert began(home, 2)[1].startswith("goes on: asked 40 in")
+        assert wait_for_diary(home, 2)[1].startswith("goes on: asked 40 in")
         stop(home, daemon)
-    assert (home.last("one")["outcome"], held(home)) == ("succeeded", False)
+    assert (home.last("one")["outcome"], has_checkpoint(home)) == ("succeeded", False)
 
 
-def test_after_kill_nine_of_all_it_goes_on_once_the_daemon_is_back(home):
+def test_a_session_is_resumed_after_sigkill(home):
     with up(home) as daemon:
-        ask(home, {})
-        began(home, 1)
+        request_run(home, {})
+        wait_for_diary(home, 1)
         pid = home.pid()
         daemon.process.kill()
         daemon.process.wait()
         os.kill(pid, signal.SIGKILL)
         wait_until(lambda: not is_running(pid))
     with up(home) as daemon:
-        assert began(home, 2)[1].startswith("goes on: file 40")
+        assert wait_for_diary(home, 2)[1].startswith("goes on: file 40")
         os.kill(home.pid(), signal.SIGKILL)
-        assert began(home, 3)[2].startswith("goes on: file 40")
+        assert wait_for_diary(home, 3)[2].startswith("goes on: file 40")
         stop(home, daemon)
     assert [line.split(":")[0] for line in home.diary] == ["begins", "goes on", "goes on", "ends"]
 
 
-def test_a_run_that_a_person_ends_is_not_gone_on_with(home):
+def test_a_cancelled_session_is_not_resumed(home):
     with up(home) as daemon:
-        ask(home, {})
-        began(home, 1)
+        request_run(home, {})
+        wait_for_diary(home, 1)
         assert home.run("jobs", "cancel", "one").returncode == 0
         wait_until(lambda: home.last("one")["outcome"])
-        assert (home.last("one")["summary"], held(home)) == ("cancelled by a person", False)
-        ask(home, {"name": "next"})
-        began(home, 2)
+        assert (home.last("one")["summary"], has_checkpoint(home)) == ("cancelled by a person", False)
+        request_run(home, {"name": "next"})
+        wait_for_diary(home, 2)
         stop(home, daemon)
 
 
-def test_a_session_that_was_cut_off_is_ended_for_good_by_a_person(home):
+def test_an_interrupted_session_can_be_cancelled(home):
     with up(home) as daemon:
-        ask(home, {})
-        began(home, 1)
+        request_run(home, {})
+        wait_for_diary(home, 1)
         daemon.hears(signal.SIGTERM)
         daemon.status()
     assert home.run("jobs", "cancel", "one").stdout == "run 1 of one was asked to end\n"
-    assert not held(home)
+    assert not has_checkpoint(home)
     assert home.run("jobs", "cancel", "one").stderr == "pi-appliance: no run of one is active\n"
 
 
-def test_two_that_want_the_same_ask_run_it_once(home):
-    number = ask(home, {})
+def test_a_request_runs_once(home):
+    number = request_run(home, {})
     with ThreadPoolExecutor(4) as pool:
         runs = [pool.submit(home.run, "jobs", "run", "one", "--slot", f"request:{number}") for _ in range(4)]
-        began(home, 1)
+        wait_for_diary(home, 1)
         wait_until(lambda: sum(run.done() for run in runs) == 3, 30)
-        say(home, "stop")
+        send_signal(home, "stop")
         statuses = sorted(run.result().returncode for run in runs)
     assert statuses[0] == 0
     assert [line.split(":")[0] for line in home.diary] == ["begins", "ends"]
     assert [run["outcome"] for run in home.json("jobs", "history")].count("succeeded") == 1
 
 
-def test_what_the_kind_does_not_take_is_told_in_one_line(home):
-    number = ask(home, {"level": 300, "naem": "x"})
+def test_invalid_options_of_a_request_are_reported_in_one_line(home):
+    number = request_run(home, {"level": 300, "naem": "x"})
     done = home.run("jobs", "run", "one", "--slot", f"request:{number}")
     assert done.returncode == 1
     assert "one cannot run with these options: unknown key 'naem'; did you mean 'name'?" in done.stderr
@@ -171,35 +171,35 @@ def test_what_the_kind_does_not_take_is_told_in_one_line(home):
     assert (gone.returncode, gone.stderr) == (2, "pi-appliance: no request of one is called '1'; there are none yet\n")
 
 
-def test_a_session_of_a_job_that_is_gone_from_the_file_is_dropped(home):
+def test_the_session_of_a_removed_job_is_dropped(home):
     with up(home) as daemon:
-        ask(home, {})
-        began(home, 1)
+        request_run(home, {})
+        wait_for_diary(home, 1)
         daemon.hears(signal.SIGTERM)
         daemon.status()
     home.write("other:\n  kind: command\n  with: {run: ['true']}", QUIET)
     with up(home) as daemon:
         wait_until(lambda: "job=one was removed" in daemon.said)
-    assert not held(home)
+    assert not has_checkpoint(home)
 
 
-def test_a_job_to_be_used_once_pauses_itself_and_rings_on_after_a_restart_all_the_same(home):
+def test_a_one_shot_job_pauses_itself_and_is_resumed(home):
     every = "one:\n  kind: session\n  schedule: every 1s\n  with: {diary: diary, one-shot: true}"
     home.write(every, QUIET)
     with up(home) as daemon:
-        began(home, 1)
+        wait_for_diary(home, 1)
         daemon.hears(signal.SIGTERM)
         daemon.status()
     assert home.json("jobs", "list")[0]["paused"]
     with up(home) as daemon:
-        assert began(home, 2)[1].startswith("goes on: plain 40")
+        assert wait_for_diary(home, 2)[1].startswith("goes on: plain 40")
         stop(home, daemon)
     ran = [run for run in home.json("jobs", "history") if run["attempts"]]
     assert [run["outcome"] for run in ran] == ["succeeded", "stopped"]
     assert ran[-1]["summary"] == "ended by a request to stop; it is paused now, because it is one-shot"
 
 
-def test_cron_finds_the_slot_skipped(installation):
+def test_cron_skips_the_skipped_slot(installation):
     installation.write("one:\n  kind: command\n  schedule: '@hourly'\n  started-by: cron\n  with: {run: ['true']}")
     assert installation.run("jobs", "skip", "one").stdout.startswith("one will skip its slot of ")
     first, second = installation.json("jobs", "next", "one", "--count", "2")
@@ -217,7 +217,7 @@ def test_cron_finds_the_slot_skipped(installation):
     assert installation.run("jobs", "unskip", "one").returncode == 1
 
 
-def test_to_skip_and_to_unskip_is_told(installation):
+def test_skip_and_unskip_name_the_slot(installation):
     installation.write("one:\n  kind: command\n  schedule: '@hourly'\n  with: {run: ['true']}")
     skipped, unskipped = (
         installation.run("jobs", "skip", "one").stdout,
@@ -232,7 +232,7 @@ def test_to_skip_and_to_unskip_is_told(installation):
     )
 
 
-def test_nobody_is_rung_at_where_no_daemon_is(tmp_path):
+def test_waking_without_a_daemon_has_no_effect(tmp_path):
     bell = tmp_path / locks.WAKEUP_FILE
     assert not locks.wake_daemon(bell)
     bell.write_text(f'{{"run": 0, "pid": {os.getpid()}}}', "ascii")

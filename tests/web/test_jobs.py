@@ -56,6 +56,16 @@ def test_a_pause_begins_and_ends_and_the_scheduler_is_woken(world: World) -> Non
     assert "Next <b>" in card(world, "daily")
 
 
+def test_the_next_slot_is_skipped_and_used_after_all(world: World) -> None:
+    answer = world.ask("/api/v1/jobs/daily/skip", {})
+    slot = told(world, "daily")["next"]
+    assert (slot["slot"], slot["skipped"], slot["selected"]) == (answer.json["skipped"], True, False)
+    assert answer.json["slot"]["local"] == slot["local"]
+    answer = world.ask("/api/v1/jobs/daily/unskip", {})
+    assert (answer.json["skipped"], answer.json["slot"]["slot"]) == (None, slot["slot"])
+    assert told(world, "daily")["next"]["skipped"] is False
+
+
 def test_a_pause_for_a_while_tells_its_end(world: World) -> None:
     world.ask("/api/v1/jobs/daily/pause", {"for": "2d"})
     pause = world.daemon.appliance.store.slots.pauses()["daily"]

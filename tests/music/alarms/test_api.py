@@ -72,7 +72,7 @@ def test_a_sleep_timer_is_set_shown_and_cancelled(world):
 @pytest.mark.parametrize(
     ("path", "body", "said"),
     [
-        ("sleep", {"in": "soon"}, "'in' must be a length of time such as 90s, 15m or 1h30m"),
+        ("sleep", {"in": "soon"}, "'in' must be a length of time such as 90s, 15m, 1h30m or 2d"),
         ("sleep", {"in": "3d"}, "3d is not a valid sleep time; write 1m to 24h"),
         ("sleep", {"at": "25:00"}, "sleep cannot run with these options: at: '25:00' is not a valid time of day"),
         (
@@ -94,16 +94,6 @@ def test_an_announcement_is_taken(world):
     answer = world.ask("/api/v1/announce", {"text": "dinner is ready"})
     assert (answer.status, answer.json["job"], world.daemon.woken) == (202, "announce", 1)
     assert requests(world).find(answer.json["request"]).arguments == {"text": "dinner is ready", "source": None}
-
-
-def test_any_job_can_leave_its_next_slot_out(world):
-    answer = world.ask("/api/v1/jobs/daily/skip", {})
-    (daily,) = [each for each in world.ask("/api/v1/jobs").json if each["job"] == "daily"]
-    assert (daily["next"]["slot"], daily["next"]["skipped"], daily["next"]["selected"]) == (
-        *(answer.json["skipped"], True),
-        False,
-    )
-    assert world.ask("/api/v1/jobs/daily/unskip", {}).json == {"job": "daily", "skipped": None}
 
 
 def test_without_such_jobs_what_to_write_is_told(tmp_path):
