@@ -95,7 +95,7 @@ def test_a_second_account_has_keys_of_its_own(home):
     ]
 
 
-def test_a_network_that_needs_no_keys_says_so(home):
+def test_a_network_that_needs_no_keys_reports_it(home):
     done = run(home, "login", "show")
     assert (done.returncode, done.stdout) == (0, "show: preview needs no secrets\n")
 
@@ -127,7 +127,7 @@ def test_keys_that_are_not_right_are_not_stored(home, answers, status, says):
         ("just a word\n", 0o600, "secrets.env:1:1: this line is no NAME=value"),
     ],
 )
-def test_a_file_that_cannot_be_used_is_told_before_anything_is_asked(home, text, mode, says):
+def test_a_file_that_cannot_be_used_is_reported_before_anything_is_asked(home, text, mode, says):
     put(home, text).chmod(mode)
     done = run(home, "login", "mine", answers="maker\nright\n")
     assert done.returncode in (1, 2)
@@ -155,7 +155,7 @@ def test_what_is_not_installed_is_named_with_how_to_install_it(home):
         assert len(done.stderr.splitlines()) == 1
 
 
-def test_a_variable_that_would_win_is_told(home):
+def test_a_variable_that_would_win_is_reported(home):
     done = run(home, "login", "mine", answers="maker\nright\n", environment={"DIARY_TOKEN": "other"})
     assert "DIARY_TOKEN is also set in the environment" in done.stderr
     assert "DIARY_TOKEN=right\n" in secrets_of(home).read_text()
@@ -219,7 +219,7 @@ def test_what_root_stores_belongs_to_whom_the_appliance_is(public_installation: 
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can be somebody else")
-def test_who_may_not_write_the_secrets_is_told_so_before_anything_is_asked(
+def test_who_may_not_write_the_secrets_is_reported_so_before_anything_is_asked(
     public_installation: PublicInstallation,
 ) -> None:
     public_installation.write(JOB, "networks:\n  bird: {kind: x}")
@@ -250,7 +250,7 @@ def test_who_may_not_write_the_secrets_is_told_so_before_anything_is_asked(
         (None, 1, "mine: no DIARY_TOKEN among the secrets; run: pi-appliance networks login mine"),
     ],
 )
-def test_keys_that_do_not_prove_right_are_told_by_the_exit_status(home, token, status, says):
+def test_keys_that_do_not_prove_right_are_reported_by_the_exit_status(home, token, status, says):
     put(home, "DIARY_NAME=maker\n" + (f"DIARY_TOKEN={token}\n" if token else ""))
     done = run(home, "test", "mine")
     assert (done.returncode, done.stderr) == (status, f"{says}\n")
@@ -259,14 +259,14 @@ def test_keys_that_do_not_prove_right_are_told_by_the_exit_status(home, token, s
     assert done.stdout.startswith("show: the file "), "the others are proved all the same"
 
 
-def test_a_name_that_is_none_is_told_with_the_nearest(home):
+def test_a_name_that_is_none_is_reported_with_the_nearest(home):
     for words in (("test", "show", "mime"), ("login", "mime")):
         done = run(home, *words)
         assert (done.returncode, done.stdout) == (2, "")
         assert done.stderr == "pi-appliance: no network is called 'mime'; did you mean 'mine'?\n"
 
 
-def test_the_list_tells_which_keys_are_there_and_from_where(home):
+def test_the_list_shows_which_keys_are_there_and_from_where(home):
     path = put(home, "DIARY_NAME=maker\nDIARY_TOKEN=hush hush\nDIARY2_NAME=other\n")
     done = run(home, "list", environment={"DIARY_TOKEN": "hush too"})
     assert done.returncode == 0

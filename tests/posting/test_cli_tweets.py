@@ -44,12 +44,12 @@ def preview(installation: Installation, *words: str) -> dict[str, Any]:
 # check
 
 
-def test_lines_that_fit_are_told_in_one_line(installation):
+def test_lines_that_fit_are_reported_in_one_line(installation):
     write(installation, "# mine\none\n\ntwo\n", network="[x, wall]")
     assert check(installation) == ["tweets.txt: 2 lines, 2 fit x and wall"]
 
 
-def test_a_line_that_is_too_long_is_told_for_each_network_that_refuses_it(installation):
+def test_a_line_that_is_too_long_is_reported_for_each_network_that_refuses_it(installation):
     write(installation, f"fits\n{'日' * 141}\n{'x' * 501}\n", network="[x, wall]")
     assert check(installation, status=1) == [
         "tweets.txt:2: 282 of 280 on x",
@@ -68,7 +68,7 @@ def test_a_long_line_of_a_job_that_makes_threads_is_shown_as_one(installation):
     ]
 
 
-def test_what_is_wrong_with_words_and_pictures_is_told_once_not_for_each_network(installation):
+def test_what_is_wrong_with_words_and_pictures_is_reported_once_not_for_each_network(installation):
     (installation.folder / "here.png").write_bytes(PNG)
     (installation.folder / "text.png").write_text("no picture")
     lines = ["{temprature}", "![sky](gone.png)", "![sky](text.png)", "look ![](here.png)", "look here ![sky](here.png)"]
@@ -117,12 +117,12 @@ def test_the_word_for_a_report_needs_a_job_whose_report_it_is(installation):
         (b"\xef\xbb\xbf# only this\n", "tweets.txt: has no line to post; write one post per line"),
     ],
 )
-def test_a_file_of_which_nothing_can_be_posted_is_told(installation, data, says):
+def test_a_file_of_which_nothing_can_be_posted_is_reported(installation, data, says):
     write(installation, data)
     assert check(installation, status=1) == [says]
 
 
-def test_a_file_that_is_not_there_is_told(installation):
+def test_a_file_that_is_not_there_is_reported(installation):
     write(installation, "one\n")
     (installation.folder / "tweets.txt").unlink()
     (said,) = check(installation, status=1)
@@ -158,7 +158,7 @@ def test_jobs_are_checked_together_or_one_alone_and_a_file_they_share_once(insta
     assert check(installation, "again") == ["a.txt: 1 line, 1 fits x"]
 
 
-def test_without_a_job_that_posts_lines_the_owner_is_told_how_to_name_a_file(installation):
+def test_without_a_job_that_posts_lines_the_owner_is_reported_how_to_name_a_file(installation):
     installation.write("", NETWORKS)
     assert check(installation) == ["no job posts lines; to check a file: --lines FILE"]
     assert installation.run("tweets", "preview").stdout == "no job that posts lines has a future slot\n"
@@ -172,7 +172,7 @@ def test_without_a_job_that_posts_lines_the_owner_is_told_how_to_name_a_file(ins
     ],
 )
 @pytest.mark.parametrize("command", ["check", "preview"])
-def test_a_job_that_posts_no_lines_is_told(installation, command, words, status, says):
+def test_a_job_that_posts_no_lines_is_reported(installation, command, words, status, says):
     pegs = "pegs: {kind: command, with: {run: [/bin/true]}}"
     installation.write(f"bird: {{kind: tweet, with: {{lines: t.txt, network: x}}}}\n{pegs}", NETWORKS)
     done = installation.run("tweets", command, *words)
@@ -187,7 +187,7 @@ def test_a_job_that_posts_no_lines_is_told(installation, command, words, status,
         (["--lines", "t.txt", "--network", "y"], "no network is called 'y'"),
     ],
 )
-def test_options_that_make_no_sense_are_told(installation, words, says):
+def test_options_that_make_no_sense_are_reported(installation, words, says):
     write(installation, "one\n")
     done = installation.run("tweets", "check", *words)
     assert done.returncode == 2
@@ -265,7 +265,7 @@ def test_a_shuffled_round_is_foretold_without_a_repeat(installation):
     assert lines[7] != lines[8]
 
 
-def test_length_pictures_parts_and_cost_are_told_for_each_network(installation):
+def test_length_pictures_parts_and_cost_are_reported_for_each_network(installation):
     (installation.folder / "a.png").write_bytes(PNG)
     text = "See example.com. " + "And a sentence more. " * 20
     write(installation, f"{text}![](a.png)\n", network="[x, wall]", more=", too-long: thread")
@@ -331,7 +331,7 @@ def test_words_are_filled_in_as_of_their_slot_in_the_zone_of_the_job(installatio
     assert post["text"] == f"{local.day} {local:%B %Y}, {local:%H:%M} on {os.uname().nodename}"
 
 
-def test_slots_of_a_job_that_pauses_and_slots_left_to_chance_say_so(installation):
+def test_slots_of_a_job_that_pauses_and_slots_left_to_chance_report_it(installation):
     write(installation, "one\n", job="  chance: 1/1000000\n")
     assert {slot["why_not"] for slot in preview(installation)["slots"]} == {"skipped by chance"}
     assert installation.run("jobs", "pause", "bird").returncode == 0

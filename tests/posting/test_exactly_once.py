@@ -99,7 +99,7 @@ def servers() -> Iterator[tuple[dict[str, Server], str]]:
 
 
 @pytest.mark.faults
-def test_whatever_happens_each_post_is_there_once_at_most_and_the_ledger_tells_the_truth(
+def test_anything_that_happens_each_post_is_there_once_at_most_and_the_ledger_shows_the_truth(
     installation: Installation,
 ) -> None:
     random, told = Random(SEED), Told()

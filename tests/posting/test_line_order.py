@@ -49,7 +49,7 @@ def test_the_draw_decides_evenly():
     assert pick_line(lines, UsedLines(), LineOrder.SHUFFLE, 1 - 2**-53) == 6
 
 
-def test_random_takes_any_line_whatever_was_used():
+def test_random_takes_any_line_anything_that_was_used():
     used = UsedLines(frozenset("ab"), ("a", "b"))
     assert {pick_line(["a", "b", "c"], used, LineOrder.RANDOM, draw / 3) for draw in range(3)} == {0, 1, 2}
 
@@ -115,7 +115,7 @@ def edit(file: list[str], what: str, at: int, more: str | int = 0) -> None:
 @settings(max_examples=500)
 @given(st.lists(_WORDS, max_size=8), st.lists(_STEPS, min_size=5, max_size=60))
 @example(["b", "a"], [("draw", 0.0), ("remove", 0), ("draw", 0.0), ("add", 0, "b"), ("draw", 0.0)])
-def test_whatever_is_edited_no_line_comes_again_before_the_others_that_are_there(beginning, steps):
+def test_anything_that_is_edited_no_line_comes_again_before_the_others_that_are_there(beginning, steps):
     """Draw lines between any edits of the file: lines added, removed, changed, moved, doubled, commented out.
 
     Lines are the same if they have one fingerprint. A round is a run of draws; the first draw ever begins one. Then:

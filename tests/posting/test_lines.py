@@ -66,7 +66,7 @@ def test_words_are_known_by_their_braces():
         ),
     ],
 )
-def test_a_word_that_stands_for_nothing_is_told_with_the_nearest(text, wrong):
+def test_a_word_that_stands_for_nothing_is_reported_with_the_nearest(text, wrong):
     assert one(f"It is {text} now").error == wrong
 
 

@@ -49,7 +49,7 @@ def test_lines_that_differ_are_not(first, second):
     assert near(first, second) == []
 
 
-def test_a_line_is_told_once_with_the_earliest_that_is_the_same():
+def test_a_line_is_reported_once_with_the_earliest_that_is_the_same():
     assert near("one and the same", "other", "one and the same", "One and the same") == [(3, 1), (4, 1)]
 
 
@@ -70,7 +70,7 @@ def test_the_ratio_is_symmetric_one_for_the_same_and_never_less_than_by_blocks(a
 
 
 @given(st.lists(st.text("abc ", min_size=1, max_size=12), max_size=12))
-def test_whatever_is_told_is_near_and_whatever_is_the_same_is_told(texts):
+def test_anything_that_is_reported_is_near_and_anything_that_is_the_same_is_reported(texts):
     lines = parse_lines("\n".join(texts))
     by_number = {line.number: " ".join(line.text.split()) for line in lines}
     found = find_near_duplicates(lines)

@@ -119,7 +119,7 @@ def test_posts_that_go_well_and_in_every_way_wrong_tell_no_key(told: Told) -> No
     assert told.holds(secrets) == []
 
 
-def test_keys_that_the_network_does_not_know_are_told_by_nobody(told: Told) -> None:
+def test_keys_that_the_network_does_not_know_are_reported_by_nobody(told: Told) -> None:
     with fake_x() as server:
         write(told.installation, bird(server.address), ODD)
         assert told.run("jobs", "run", "tweets").returncode == 1

@@ -29,27 +29,27 @@ def settings(folder: Path, networks: str = NETWORKS) -> Path:
 
 @pytest.fixture
 def world(tmp_path: Path) -> Iterator[World]:
-    with served(settings(tmp_path)) as found:
-        yield found
+    with served(settings(tmp_path)) as served_world:
+        yield served_world
 
 
-def desk(world: World) -> JobPostStore:
+def post_store(world: World) -> JobPostStore:
     return PostDatabase(world.daemon.appliance.store).for_job("hello", 1, clock.now)
 
 
-def put(
+def add_post(
     world: World, text: str, state: PostState, why: str = "", *, network: str = "bird", link: str = "", cost: str = "0"
 ) -> PostRecord:
     """Put a post into the store."""
     slot = f"slot {text}"
-    (record,) = desk(world).create_posts(
+    (record,) = post_store(world).create_posts(
         slot, {network: [Post(text)]}, expires_at=clock.now() + timedelta(hours=6), line=text
     )
     remote = SentPost(f"id {text}", link) if state is PostState.SENT else None
-    return desk(world).update_state(record, state, why, remote=remote, cost=Decimal(cost))
+    return post_store(world).update_state(record, state, why, remote=remote, cost=Decimal(cost))
 
 
-def told(world: World, query: str = "") -> Any:
+def ask_posts(world: World, query: str = "") -> Any:
     answer = world.ask(f"/api/v1/posts{query}")
     assert answer.status == 200, answer.text
     return answer.json
@@ -68,15 +68,15 @@ def section(page: str, title: str) -> str:
 def test_without_networks_there_is_nothing_of_posts_on_the_first_page(tmp_path: Path) -> None:
     with served(configuration(tmp_path)) as world:
         assert section(world.ask("/").text, "Posts") == ""
-        assert told(world) == {"posts": [], "counts": {}, "months": []}
+        assert ask_posts(world) == {"posts": [], "counts": {}, "months": []}
         assert "Nothing was posted yet." in world.ask("/posts").text
 
 
 def test_every_post_stands_there_the_newest_first_with_what_became_of_it(world: World) -> None:
-    put(world, "one", PostState.SENT, link="https://x.com/1", cost="0.015")
-    put(world, "two", PostState.REFUSED, "X does not know the keys (401)")
-    put(world, "three", PostState.WAITING, "X cannot be reached", network="show")
-    posts = told(world)["posts"]
+    add_post(world, "one", PostState.SENT, link="https://x.com/1", cost="0.015")
+    add_post(world, "two", PostState.REFUSED, "X does not know the keys (401)")
+    add_post(world, "three", PostState.WAITING, "X cannot be reached", network="show")
+    posts = ask_posts(world)["posts"]
     assert [(each["text"], each["state"], each["reason"], each["link"], each["cost"]) for each in posts] == [
         ("three", "waiting", "X cannot be reached", None, "0"),
         ("two", "refused", "X does not know the keys (401)", None, "0"),
@@ -92,11 +92,11 @@ def test_every_post_stands_there_the_newest_first_with_what_became_of_it(world: 
 
 def test_those_of_one_state_alone_and_the_older_ones(world: World) -> None:
     for number in range(60):
-        put(world, f"no {number}.", PostState.REFUSED)
-    put(world, "yes", PostState.SENT)
-    assert [each["text"] for each in told(world, "?state=sent")["posts"]] == ["yes"]
-    assert told(world)["counts"] == {"refused": 60, "sent": 1}
-    assert [each["text"] for each in told(world, "?state=refused&count=2")["posts"]] == ["no 59.", "no 58."]
+        add_post(world, f"no {number}.", PostState.REFUSED)
+    add_post(world, "yes", PostState.SENT)
+    assert [each["text"] for each in ask_posts(world, "?state=sent")["posts"]] == ["yes"]
+    assert ask_posts(world)["counts"] == {"refused": 60, "sent": 1}
+    assert [each["text"] for each in ask_posts(world, "?state=refused&count=2")["posts"]] == ["no 59.", "no 58."]
     page = world.ask("/posts?state=refused").text
     assert ("yes" in section(page, "Refused"), "no 59." in page, "no 9." in page) == (False, True, False)
     older = re.search(r'href="(/posts\?state=refused&amp;before=\d+)"', page)
@@ -114,7 +114,7 @@ def test_those_of_one_state_alone_and_the_older_ones(world: World) -> None:
         ("?stat=sent", "posts takes no 'stat'; did you mean 'state'?"),
     ],
 )
-def test_a_wrong_question_is_told(world: World, query: str, sentence: str) -> None:
+def test_a_wrong_question_is_reported(world: World, query: str, sentence: str) -> None:
     answer = world.ask(f"/api/v1/posts{query}")
     assert (answer.status, answer.json) == (400, {"error": sentence})
     if query.startswith("?state"):
@@ -122,10 +122,10 @@ def test_a_wrong_question_is_told(world: World, query: str, sentence: str) -> No
 
 
 def test_what_the_month_has_cost_and_may_cost(world: World) -> None:
-    put(world, "one", PostState.SENT, cost="0.2")
-    put(world, "two", PostState.UNCERTAIN, cost="0.015")
-    put(world, "free", PostState.SENT, network="show")
-    assert told(world)["months"] == [
+    add_post(world, "one", PostState.SENT, cost="0.2")
+    add_post(world, "two", PostState.UNCERTAIN, cost="0.015")
+    add_post(world, "free", PostState.SENT, network="show")
+    assert ask_posts(world)["months"] == [
         {"network": "bird", "spent": "0.215", "monthly_cap": "0.5"},
         {"network": "dear", "spent": "0", "monthly_cap": None},
         {"network": "show", "spent": "0", "monthly_cap": None},
@@ -133,25 +133,25 @@ def test_what_the_month_has_cost_and_may_cost(world: World) -> None:
     page = world.ask("/posts").text
     assert line(section(page, "This month")).endswith("bird $0.215 of $0.50")
     assert '<progress value="0.215" max="0.5"' in " ".join(page.split()).replace("progress  ", "progress ")
-    put(world, "three", PostState.SENT, cost="0.3")
-    put(world, "four", PostState.SENT, network="dear", cost="1.2")
+    add_post(world, "three", PostState.SENT, cost="0.3")
+    add_post(world, "four", PostState.SENT, network="dear", cost="1.2")
     page = line(section(world.ask("/posts").text, "This month"))
     assert "bird $0.515 of $0.50 Nothing more is posted there until next month." in page
     assert "dear $1.20 No limit: monthly-cap would be one." in page
 
 
-def test_a_network_that_is_gone_from_the_file_still_tells_its_cost(tmp_path: Path) -> None:
+def test_a_network_that_is_gone_from_the_file_still_shows_its_cost(tmp_path: Path) -> None:
     with served(settings(tmp_path, "networks:\n  show: {kind: preview}\n")) as world:
-        put(world, "one", PostState.SENT, network="gone", cost="0.2")
-        assert told(world)["months"][1] == {"network": "gone", "spent": "0.2", "monthly_cap": None}
+        add_post(world, "one", PostState.SENT, network="gone", cost="0.2")
+        assert ask_posts(world)["months"][1] == {"network": "gone", "spent": "0.2", "monthly_cap": None}
         assert "gone" in section(world.ask("/posts").text, "This month")
 
 
 def test_the_first_page_says_it_in_a_line(world: World) -> None:
     assert line(section(world.ask("/").text, "Posts")).endswith("None posted yet This month: bird $0.00 of $0.50")
-    put(world, "one", PostState.SENT, cost="0.015")
-    put(world, "two", PostState.UNCERTAIN, cost="0.015")
-    put(world, "three", PostState.WAITING)
+    add_post(world, "one", PostState.SENT, cost="0.015")
+    add_post(world, "two", PostState.UNCERTAIN, cost="0.015")
+    add_post(world, "three", PostState.WAITING)
     said = line(world.ask("/parts/posts").text)
     assert said.endswith(
         "1 posted 1 uncertain Only you can tell whether it is there. "
@@ -164,8 +164,8 @@ def test_the_first_page_says_it_in_a_line(world: World) -> None:
     ("answer", "state", "cost"), [("there", "sent", "0.2"), ("post", "waiting", "0"), ("drop", "abandoned", "0")]
 )
 def test_the_owner_says_what_became_of_an_uncertain_one(world: World, answer: str, state: str, cost: str) -> None:
-    put(world, "other", PostState.SENT)
-    record = put(world, "perhaps", PostState.UNCERTAIN, "no answer came", cost="0.2")
+    add_post(world, "other", PostState.SENT)
+    record = add_post(world, "perhaps", PostState.UNCERTAIN, "no answer came", cost="0.2")
     page = section(world.ask("/posts").text, "Only you can tell")
     assert "perhaps" in page
     assert "no answer came. Look at the account: is it there?" in line(page)
@@ -177,8 +177,8 @@ def test_the_owner_says_what_became_of_an_uncertain_one(world: World, answer: st
 
     reply = world.ask(f"/posts/{record.id}/{answer}", "")
     assert (reply.status, reply.headers["location"]) == (303, "/posts")
-    (post,) = [each for each in told(world)["posts"] if each["id"] == record.id]
-    assert (post["state"], post["cost"], told(world)["months"][0]["spent"]) == (state, cost, cost)
+    (post,) = [each for each in ask_posts(world)["posts"] if each["id"] == record.id]
+    assert (post["state"], post["cost"], ask_posts(world)["months"][0]["spent"]) == (state, cost, cost)
     assert section(world.ask("/posts").text, "Only you can tell") == ""
     assert world.daemon.woken == 1
     again = world.ask(f"/posts/{record.id}/{answer}", "")
@@ -187,8 +187,8 @@ def test_the_owner_says_what_became_of_an_uncertain_one(world: World, answer: st
 
 
 def test_the_api_takes_the_same_answers(world: World) -> None:
-    record = put(world, "perhaps", PostState.UNCERTAIN)
-    sent = put(world, "surely", PostState.SENT)
+    record = add_post(world, "perhaps", PostState.UNCERTAIN)
+    sent = add_post(world, "surely", PostState.SENT)
     for post, body, status, sentence in (
         (record.id, {"answer": "there", "url": "x"}, 400, "resolve takes no 'url'; known: answer, link, post"),
         (sent.id, {"answer": "there"}, 404, f"no uncertain post is called '{sent.id}'; known: {record.id}"),
@@ -196,14 +196,14 @@ def test_the_api_takes_the_same_answers(world: World) -> None:
     ):
         answer = world.ask(f"/api/v1/posts/{post}/resolve", body)
         assert (answer.status, answer.json) == (status, {"error": sentence})
-    assert told(world)["counts"] == {"sent": 1, "uncertain": 1}
+    assert ask_posts(world)["counts"] == {"sent": 1, "uncertain": 1}
     answer = world.ask(f"/api/v1/posts/{record.id}/resolve", {"answer": "there", "link": "https://bird.example/1"})
     assert (answer.status, answer.json["state"], answer.json["reason"]) == (200, "sent", "you saw it there")
     assert answer.json["link"] == "https://bird.example/1"
 
 
 def test_what_a_network_says_is_text_and_no_link_of_it_is_a_script(world: World) -> None:
-    put(world, "<script>alert(1)</script>", PostState.SENT, "<b>why</b>", link="javascript:alert(1)")
+    add_post(world, "<script>alert(1)</script>", PostState.SENT, "<b>why</b>", link="javascript:alert(1)")
     page = world.ask("/posts").text
     assert "<script>alert" not in page
     assert "<b>why" not in page
@@ -215,7 +215,7 @@ def test_nobody_else_may_settle_a_post(tmp_path: Path) -> None:
     config = settings(tmp_path)
     set_password(config, "open sesame")
     with served(config) as world:
-        record = put(world, "perhaps", PostState.UNCERTAIN)
+        record = add_post(world, "perhaps", PostState.UNCERTAIN)
         assert world.ask(f"/posts/{record.id}/post", "").headers["location"].startswith("/sign-in")
         assert world.ask(f"/api/v1/posts/{record.id}/resolve", {"answer": "post"}).status == 401
         assert world.ask("/api/v1/posts").status == 401

@@ -97,7 +97,7 @@ def test_what_was_put_off_while_the_clock_was_years_ahead_does_not_wait_for_year
     assert settle(scene.after(1)) == [["bird"]]
 
 
-def test_that_nothing_can_be_started_is_told_once(scene, caplog):
+def test_that_nothing_can_be_started_is_reported_once(scene, caplog):
     scene.runs.trouble = "out of memory"
     settle(scene.after(1))
     settle(scene.after(61))

@@ -244,7 +244,7 @@ def test_the_rest_of_a_thread_follows_once_the_owner_has_seen_the_part_before(de
     assert [text for _, text in x.there] == ["one", "two"]
 
 
-def test_the_cap_stops_posting_and_says_so_until_the_next_month(desk):
+def test_the_cap_stops_posting_and_reports_it_until_the_next_month(desk):
     x = desk.networks["x"] = World(desk.steps, limits=PaidLimits(monthly_cap=Decimal("0.03")))
     for number in range(3):
         desk.create_posts(f"slot {number}", {"x": [f"hello {number}"]})

@@ -190,22 +190,24 @@ class BlueskySession:
     """Tokens of a signed-in account."""
 
     handle: str  # as it was signed in with
-    entry: str  # the server it was signed in at
+    sign_in_server: str  # the server it was signed in at
     did: str  # permanent id of the account, even if the handle changes
-    home: str  # the server that keeps the account's posts
+    server: str  # the server that keeps the account's posts
     access: str = field(repr=False)
     refresh: str = field(repr=False)
 
 
 class BlueskyAccount:
-    """Sign in as `handle` at the server `entry`.
+    """Sign in as `handle` at the server `sign_in_server`.
 
     The session is stored in `folder`, if there is one.
     """
 
-    def __init__(self, client: XrpcClient, entry: str, handle: str, password: str, folder: Path | None = None) -> None:
+    def __init__(
+        self, client: XrpcClient, sign_in_server: str, handle: str, password: str, folder: Path | None = None
+    ) -> None:
         self._client = client
-        self._entry, self._handle, self._password = entry.rstrip("/"), handle, password
+        self._sign_in_server, self._handle, self._password = sign_in_server.rstrip("/"), handle, password
         self._folder = folder
         self._session: BlueskySession | None = None
 
@@ -220,17 +222,17 @@ class BlueskyAccount:
         if stored and stored.access != old.access:  # another run was faster
             self._session = stored
             return stored
-        answer = self._client.call(self._entry, "com.atproto.server.refreshSession", token=old.refresh)
+        answer = self._client.call(self._sign_in_server, "com.atproto.server.refreshSession", token=old.refresh)
         if answer.good:
-            return self._store_session(answer, home=old.home)
+            return self._store_session(answer, server=old.server)
         return self.sign_in()
 
     def sign_in(self) -> BlueskySession:
         """Sign in with the password. Raises Unavailable or Refused."""
         proof = {"identifier": self._handle, "password": self._password}
-        answer = self._client.call(self._entry, "com.atproto.server.createSession", proof)
+        answer = self._client.call(self._sign_in_server, "com.atproto.server.createSession", proof)
         if answer.good:
-            return self._store_session(answer, home=self._entry)
+            return self._store_session(answer, server=self._sign_in_server)
         if answer.error == "AuthFactorTokenRequired":
             raise Refused(f"Bluesky wants a code by mail, so this is not an app password; make one at {APP_PASSWORDS}")
         if answer.status == 401 and not answer.error.startswith("Account"):
@@ -238,15 +240,22 @@ class BlueskyAccount:
             raise Refused(f"Bluesky does not know {who} ({answer.message}); make a new one at {APP_PASSWORDS}")
         raise answer.refusal()
 
-    def _store_session(self, answer: XrpcResponse, *, home: str) -> BlueskySession:
+    def _store_session(self, answer: XrpcResponse, *, server: str) -> BlueskySession:
         """Store the session of the response `answer` and return it."""
         fields = answer.body
         if fields.get("active") is False:
             state = fields.get("status") or "not active"
             raise Refused(f"the account {self._handle} is {state}; sign in at bsky.app to see why")
-        home = self._find_home(fields.get("didDoc")) or home
+        server = self._find_server(fields.get("didDoc")) or server
         session = _session(
-            (self._handle, self._entry, fields.get("did"), home, fields.get("accessJwt"), fields.get("refreshJwt"))
+            (
+                self._handle,
+                self._sign_in_server,
+                fields.get("did"),
+                server,
+                fields.get("accessJwt"),
+                fields.get("refreshJwt"),
+            )
         )
         if session is None:
             raise Unavailable("Bluesky sent an invalid response to the sign-in")
@@ -257,13 +266,13 @@ class BlueskyAccount:
         self._session = session
         return session
 
-    def _find_home(self, document: Any) -> str:
+    def _find_server(self, document: Any) -> str:
         """Return the server that the DID `document` names, or '' if it is missing or unsafe."""
         services = document.get("service") if isinstance(document, dict) else None
         for each in services if isinstance(services, list) else ():
             if isinstance(each, dict) and str(each.get("id", "")).endswith("#atproto_pds"):
-                home = str(each.get("serviceEndpoint", "")).rstrip("/")
-                return home if is_protected(home, loopback=self._entry.startswith("http://")) else ""
+                server = str(each.get("serviceEndpoint", "")).rstrip("/")
+                return server if is_protected(server, loopback=self._sign_in_server.startswith("http://")) else ""
         return ""
 
     def _load_session(self) -> BlueskySession | None:
@@ -272,9 +281,13 @@ class BlueskyAccount:
             read = json.loads((self._folder / _SESSION_FILE).read_bytes()) if self._folder else None
         except (OSError, ValueError, RecursionError):
             return None
-        names = ("handle", "entry", "did", "home", "access", "refresh")
+        names = ("handle", "sign_in_server", "did", "server", "access", "refresh")
         stored = _session(tuple(read.get(name) for name in names)) if isinstance(read, dict) else None
-        return stored if stored and (stored.handle, stored.entry) == (self._handle, self._entry) else None
+        return (
+            stored
+            if stored and (stored.handle, stored.sign_in_server) == (self._handle, self._sign_in_server)
+            else None
+        )
 
 
 def _session(parts: tuple[Any, ...]) -> BlueskySession | None:
@@ -282,7 +295,7 @@ def _session(parts: tuple[Any, ...]) -> BlueskySession | None:
     if not all(isinstance(part, str) and _TOKEN.fullmatch(part) for part in parts):
         return None
     session = BlueskySession(*parts)
-    return session if session.did.startswith("did:") and is_protected(session.home) else None
+    return session if session.did.startswith("did:") and is_protected(session.server) else None
 
 
 def _write_private(path: Path, content: Mapping[str, str]) -> None:
@@ -536,7 +549,7 @@ class Bluesky:
         name = record_name(key, post.text)
         session = self._account.session()
         answer = self._client.query(
-            session.home, "com.atproto.repo.getRecord", repo=session.did, collection=POSTS, rkey=name
+            session.server, "com.atproto.repo.getRecord", repo=session.did, collection=POSTS, rkey=name
         )
         if answer.good:
             try:
@@ -581,7 +594,7 @@ class Bluesky:
     def _resolve_handle(self, handle: str) -> str | None:
         """Return the DID of `handle`, or None if the handle does not exist."""
         session = self._account.session()
-        answer = self._client.query(session.home, "com.atproto.identity.resolveHandle", handle=handle)
+        answer = self._client.query(session.server, "com.atproto.identity.resolveHandle", handle=handle)
         did = answer.body.get("did") if answer.good else None
         return did if isinstance(did, str) and did.startswith("did:") else None
 
@@ -595,7 +608,7 @@ class Bluesky:
 
         def call_method(session: BlueskySession) -> XrpcResponse:
             where = f"com.atproto.repo.{method}"
-            return self._client.call(session.home, where, content, mime=mime, token=session.access, writes=writes)
+            return self._client.call(session.server, where, content, mime=mime, token=session.access, writes=writes)
 
         session = self._account.session()
         answer = call_method(session)

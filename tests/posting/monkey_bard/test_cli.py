@@ -55,7 +55,7 @@ def straight(keystrokes: int) -> list[int]:
     return [place.keystrokes, place.block, place.offset, place.matched, place.overlap]
 
 
-def test_it_types_reports_and_tells_once(installation):
+def test_it_types_reports_and_shows_once(installation):
     write(installation, "network: net")
     done = by_hand(installation)
 
@@ -126,7 +126,7 @@ def test_killed_at_any_instant_it_never_falls_behind_what_it_said(installation, 
     assert len(set(keys)) == len(keys)
 
 
-def test_a_damaged_memory_is_told_with_what_to_do(installation):
+def test_a_damaged_memory_is_reported_with_what_to_do(installation):
     write(installation)
     by_hand(installation)
     memory(installation).write_text("{", "utf-8")

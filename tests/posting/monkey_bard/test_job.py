@@ -271,7 +271,7 @@ def test_what_was_typed_before_a_power_cut_is_gone_on_with(cage, tmp_path):
 # --- when it tells
 
 
-def test_a_record_is_told_once(cage, wall):
+def test_a_record_is_reported_once(cage, wall):
     result = cage.run(**TOLD)
     assert len(wall.texts) == 1
     assert "“sh”" in wall.texts[0]
@@ -281,7 +281,7 @@ def test_a_record_is_told_once(cage, wall):
     assert len(wall.texts) == 1
 
 
-def test_records_are_told_of_not_more_often_than_wanted(cage, wall):
+def test_records_are_reported_of_not_more_often_than_wanted(cage, wall):
     cage.run(keystrokes=5, **TOLD)
     cage.run(day=0.9, **TOLD)  # the second letter came
     assert len(wall.texts) == 1
@@ -290,19 +290,19 @@ def test_records_are_told_of_not_more_often_than_wanted(cage, wall):
     assert "“sh”" in wall.texts[1]
 
 
-def test_a_record_told_while_the_clock_was_ahead_holds_nothing_back(cage, wall):
+def test_a_record_reported_while_the_clock_was_ahead_holds_nothing_back(cage, wall):
     cage.run(day=4000, keystrokes=5, **TOLD)
     cage.run(day=0, **TOLD)
     assert len(wall.texts) == 2
 
 
-def test_each_run_is_told_of_if_that_is_wanted(cage, wall):
+def test_each_run_is_reported_of_if_that_is_wanted(cage, wall):
     for _ in range(3):
         cage.run(announce=Announce.EVERY_RUN, **TOLD)
     assert ["3,000" in text for text in wall.texts] == [False, False, True]
 
 
-def test_not_even_one_letter_is_told_only_where_each_run_is(cage, wall):
+def test_not_even_one_letter_is_reported_only_where_each_run_is(cage, wall):
     cage.run(keystrokes=3, **TOLD)
     assert wall.texts == []
     cage.text = "qqq"
@@ -310,7 +310,7 @@ def test_not_even_one_letter_is_told_only_where_each_run_is(cage, wall):
     assert wall.texts == ["3 keys were hit, and the first letter was not among them. The monkey is in no hurry."]
 
 
-def test_the_end_is_told_at_once_and_then_the_monkey_rests(cage, wall):
+def test_the_end_is_reported_at_once_and_then_the_monkey_rests(cage, wall):
     cage.text = early(4)
     cage.run(keystrokes=5, **TOLD)
     result = cage.run(day=0.1, **TOLD)
@@ -323,7 +323,7 @@ def test_the_end_is_told_at_once_and_then_the_monkey_rests(cage, wall):
     assert len(wall.texts) == told
 
 
-def test_what_could_not_be_sent_is_sent_by_a_later_run_and_told_once(cage, wall):
+def test_what_could_not_be_sent_is_sent_by_a_later_run_and_reported_once(cage, wall):
     wall.answers = False
     with pytest.raises(Unavailable, match="wall: not posted yet: the wall does not answer"):
         cage.run(**TOLD)
@@ -348,7 +348,7 @@ def test_a_run_for_what_was_left_types_nothing(cage, wall):
     assert cage.remembered["progress"][0] == 1000
 
 
-def test_cut_off_before_the_post_was_written_down_it_is_told_by_the_next_run(cage, wall):
+def test_cut_off_before_the_post_was_written_down_it_is_reported_by_the_next_run(cage, wall):
     class NoLimits(FakeContext):
         def limits(self, name: str) -> Any:  # noqa: ARG002 - the shape of a Context
             raise KeyboardInterrupt
@@ -361,7 +361,7 @@ def test_cut_off_before_the_post_was_written_down_it_is_told_by_the_next_run(cag
     assert len(wall.texts) == 1
 
 
-def test_cut_off_after_the_post_was_sent_it_is_not_told_again(cage, wall):
+def test_cut_off_after_the_post_was_sent_it_is_not_reported_again(cage, wall):
     class Forgets(FakeContext):
         def save_state(self, text: str) -> None:
             if wall.posts:
@@ -418,7 +418,7 @@ def test_each_network_gets_what_it_takes(cage, wall):
     assert text_length(narrow.texts[0]) <= 160 < text_length(wall.texts[0])
 
 
-def test_the_time_to_the_next_letter_is_told_at_the_pace_of_the_newest_runs(cage):
+def test_the_time_to_the_next_letter_is_reported_at_the_pace_of_the_newest_runs(cage):
     for hour in range(49):
         cage.run(day=hour / 24)
     # 1,000 keystrokes an hour; 27 ** (letters + 1) are wanted, less what the newest keystrokes are good for.

@@ -95,14 +95,14 @@ def test_a_typewriter_types_everything_but_what_ascii_lacks():
         (TYPEWRITER, "\n\n", [(1, 1, "there is nothing to type in here")]),
     ],
 )
-def test_what_it_has_no_key_for_is_told_with_its_place(keyboard, text, problems):
+def test_what_it_has_no_key_for_is_reported_with_its_place(keyboard, text, problems):
     with pytest.raises(ConfigError) as error:
         prepare_target(text, keyboard, "poem.txt")
     assert told(error) == problems
 
 
 @given(st.text(), st.sampled_from(Keyboard))
-def test_whatever_is_taken_can_be_typed(text, keyboard):
+def test_anything_that_is_taken_can_be_typed(text, keyboard):
     try:
         target = prepare_target(text, keyboard, "any.txt")
     except ConfigError:

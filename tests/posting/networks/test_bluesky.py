@@ -158,7 +158,7 @@ def test_it_looks_for_a_post_by_its_name(server, place):
 @pytest.mark.parametrize(
     ("fault", "error"), [(503, Unavailable), (429, Unavailable), ("empty", Unavailable), (403, Refused)]
 )
-def test_a_look_that_tells_nothing_never_says_that_it_is_not_there(server, place, fault, error):
+def test_a_look_that_shows_nothing_never_says_that_it_is_not_there(server, place, fault, error):
     network = connected(server, place)
     network.post(Post("once"), key=KEY)
     server.faults["getRecord"].append(fault)
@@ -214,7 +214,7 @@ def test_each_fault_when_it_is_posted_means_what_is_true(server, place, fault, e
     "fault",
     [429, 500, 503, "503-after", "cut-before", "cut-read", "cut-after", "cut-in-answer", "not-an-object", "not-json"],
 )
-def test_whatever_fails_before_it_is_posted_is_unavailable(server, place, method, fault):
+def test_anything_that_fails_before_it_is_posted_is_unavailable(server, place, method, fault):
     server.faults[method].append(fault)
     post = Post("hello @mia.example.org", (Picture(png(2, 2), "image/png"),))
     network = connected(server, place)
@@ -228,7 +228,7 @@ def test_whatever_fails_before_it_is_posted_is_unavailable(server, place, method
 
 
 @pytest.mark.parametrize("method", ["putRecord", "createSession", "uploadBlob"])
-def test_a_limit_tells_when_it_is_lifted_by_the_servers_clock(server, place, method):
+def test_a_limit_shows_when_it_is_lifted_by_the_servers_clock(server, place, method):
     server.ahead = 5_000_000
     server.faults[method].append(429)
     with pytest.raises(Unavailable) as raised:
@@ -257,14 +257,14 @@ def test_a_server_that_takes_for_ever_to_sign_in_is_unavailable(server, place, f
         connected(server, place, timeout=timedelta(seconds=0.3)).post(Post("hello?"), key=KEY)
 
 
-def test_nobody_there_is_unavailable_because_nothing_was_sent(server, place):
+def test_no_server_is_unavailable_because_nothing_was_sent(server, place):
     nowhere = dataclasses.replace(options(server), server="http://127.0.0.1:9")
     network = bluesky.connect(nowhere, SECRETS, place)
     with pytest.raises(Unavailable, match="cannot be reached"):
         network.post(Post("hello?"), key=KEY)
 
 
-def test_nobody_there_any_more_is_unavailable_because_nothing_was_sent(server, place):
+def test_no_server_any_more_is_unavailable_because_nothing_was_sent(server, place):
     connected(server, place).whoami()
     kept = place.private / "session.json"
     kept.write_text(
@@ -275,7 +275,7 @@ def test_nobody_there_any_more_is_unavailable_because_nothing_was_sent(server, p
 
 
 @pytest.mark.parametrize(("status", "says"), [("takendown", "taken down"), ("deactivated", "deactivated")])
-def test_an_account_that_is_closed_is_refused_and_says_so(server, place, status, says):
+def test_an_account_that_is_closed_is_refused_and_reports_it(server, place, status, says):
     network = connected(server, place)
     network.whoami()
     server.status = status
@@ -285,6 +285,6 @@ def test_an_account_that_is_closed_is_refused_and_says_so(server, place, status,
         network.whoami()
 
 
-def test_what_the_server_finds_wrong_is_told_in_its_words(server, place):
+def test_what_the_server_finds_wrong_is_reported_in_its_words(server, place):
     with pytest.raises(Refused, match="must not be longer than 300 graphemes"):
         connected(server, place).post(Post("x" * 301), key=KEY)

@@ -118,7 +118,7 @@ WORDS = st.one_of(
 
 @settings(max_examples=400, deadline=None)
 @given(st.lists(WORDS, max_size=30).map("".join))
-def test_whatever_is_marked_is_just_what_it_leads_to(world, text):
+def test_anything_that_is_marked_is_just_what_it_leads_to(world, text):
     limits = world[0].limits
     if limits.rejection_reason(Post(text)):
         return

@@ -50,7 +50,7 @@ def test_a_second_account_takes_its_own_keys(server, place):
         ({"timeout": timedelta(0)}, ["timeout"]),
     ],
 )
-def test_options_that_cannot_work_are_told(keys, where):
+def test_options_that_cannot_work_are_reported(keys, where):
     found = bluesky.Options(**{"handle": HANDLE, **keys}).check()
     assert [problem[0][0] for problem in found] == where
 
@@ -73,7 +73,7 @@ def test_options_that_cannot_work_are_told(keys, where):
         ),
     ],
 )
-def test_what_is_too_much_is_told_with_its_count(server, place, post, wrong):
+def test_what_is_too_much_is_reported_with_its_count(server, place, post, wrong):
     limits = bluesky.post_limits(options(server), place)
     assert limits.rejection_reason(post) == wrong
     assert limits.text_length(post.text) == x_text.count_graphemes(post.text)

@@ -142,7 +142,7 @@ def test_a_session_with_a_line_break_in_a_token_is_as_none(server, place):
     assert server.texts == ["hello"]
 
 
-def test_where_no_session_can_be_kept_it_posts_all_the_same_with_one_sign_in(server, place):
+def test_where_no_session_can_be_kept_it_posts_anyway_with_one_sign_in(server, place):
     place.private.parent.mkdir(parents=True)
     place.private.write_text("a file where the folder should be", "ascii")
     network = connected(server, place)

@@ -164,7 +164,7 @@ def test_a_server_that_never_answers_is_given_up_after_the_timeout_as_uncertain(
         world.connected(timeout=0.3).post(Post("hello?"), key="k")
 
 
-def test_nobody_there_is_unavailable_because_nothing_was_sent(server, world):
+def test_no_server_is_unavailable_because_nothing_was_sent(server, world):
     server.address = "http://127.0.0.1:9"
     with pytest.raises(Unavailable, match="online"):
         world.connected().post(Post("hello?"), key="k")
@@ -176,7 +176,7 @@ def test_a_server_that_cannot_be_one_is_refused(world):
         network.post(Post("hello?"), key="k")
 
 
-def test_a_limit_tells_when_it_is_lifted_by_the_servers_clock(server, world):
+def test_a_limit_shows_when_it_is_lifted_by_the_servers_clock(server, world):
     server.clock = lambda: 1_000_000_000.25  # of a Pi, or a server, that is wrong by decades
     server.faults.append(429)
     with pytest.raises(Unavailable) as raised:
@@ -301,7 +301,7 @@ def looked_up(
         "a#b @ # <b>not bold</b>",
     ],
 )
-def test_a_post_is_found_again_whatever_the_server_makes_of_it(server, world, text):
+def test_a_post_is_found_again_anything_that_the_server_makes_of_it(server, world, text):
     network = world.connected()
     network.post(Post("something else"), key="0")
     sent = network.post(Post(text), key="k")
@@ -450,7 +450,7 @@ def test_login_takes_no_password_from_the_owners_netrc_along(server, tmp_path, m
     assert [value.split()[0] for value in sent] == ["Bearer"]
 
 
-def test_login_with_a_wrong_code_or_none_says_so(server):
+def test_login_with_a_wrong_code_or_none_reports_it(server):
     options = mastodon.Options(server=server.address)
     with pytest.raises(Refused, match=r"did not take the code \(400: .*revoked\); begin again"):
         mastodon.login(options, Owner(server, "not-it"))

@@ -82,19 +82,19 @@ def test_an_answer_that_is_not_given_ends_it(server, answers, says):
         login(server, Owner(*answers))
 
 
-def test_a_wrong_key_is_told_as_one(server):
+def test_a_wrong_key_is_reported_as_one(server):
     with pytest.raises(Refused, match=r"does not know this API key and secret; check both, and the clock .* \(401\)"):
         login(server, Owner("wrong", "secret", ""))
 
 
-def test_an_app_without_this_way_in_is_told_as_one(server):
+def test_an_app_without_this_way_in_is_reported_as_one(server):
     server.pin_allowed = False
     with pytest.raises(Refused, match="'User authentication settings'"):
         login(server, Owner(*APP, ""))
 
 
 @pytest.mark.parametrize("typed", ["0", "the PIN"])
-def test_a_wrong_pin_is_told_as_one(server, typed):
+def test_a_wrong_pin_is_reported_as_one(server, typed):
     def mistyped(said: str) -> str:
         consent(server)(said)
         return typed
@@ -130,7 +130,7 @@ def test_what_goes_wrong_on_the_way_is_one_clear_line(server, step, fault, error
     assert "\n" not in str(raised.value)
 
 
-def test_nobody_there_is_unavailable():
+def test_no_server_is_unavailable():
     with pytest.raises(Unavailable, match="online"):
         login("http://127.0.0.1:9", Owner(*APP, ""))
 

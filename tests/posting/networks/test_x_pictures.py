@@ -58,7 +58,7 @@ def test_pictures_are_uploaded_described_and_shown_in_their_order(server):
         ("drip", Unavailable, "took too long"),
     ],
 )
-def test_whatever_goes_wrong_before_the_post_leaves_nothing_uncertain(server, at, fault, error, says):
+def test_anything_that_goes_wrong_before_the_post_leaves_nothing_uncertain(server, at, fault, error, says):
     server.faults += [None] * at + [fault]
     with pytest.raises(ApplianceError) as raised:
         connected(server, timeout=timedelta(seconds=0.3)).post(Post("solved", (SOLVED,)), key="k")

@@ -36,7 +36,7 @@ def test_a_thread_is_a_chain_of_replies(server):
     assert [(made.text, made.above) for made in server.made] == [("one", None), ("two", "1001"), ("three", "1002")]
 
 
-def test_a_reply_to_what_is_gone_is_refused_and_says_so(server):
+def test_a_reply_to_what_is_gone_is_refused_and_reports_it(server):
     with pytest.raises(Refused, match="is the post that it follows still there"):
         connected(server).post(HELLO, key="k", thread=[SentPost("77", "")])
 
@@ -154,7 +154,7 @@ def test_a_limit_is_waited_for_by_the_servers_clock_and_the_later_one_counts(ser
     assert raised.value.retry_after == after
 
 
-def test_nobody_there_is_unavailable_because_nothing_was_sent():
+def test_no_server_is_unavailable_because_nothing_was_sent():
     with pytest.raises(Unavailable, match="online"):
         connected("http://127.0.0.1:9").post(HELLO, key="k")
 
@@ -228,7 +228,7 @@ def test_each_request_has_a_line_of_its_own_for_one_that_was_kept_may_be_dead(se
         ({"timeout": timedelta(0)}, "the timeout is zero"),
     ],
 )
-def test_options_that_cannot_work_are_told(options, wrong):
+def test_options_that_cannot_work_are_reported(options, wrong):
     assert wrong in x.Options(**options).check()[0][1]
     assert x.Options().check() == []
 

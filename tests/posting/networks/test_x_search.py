@@ -217,7 +217,7 @@ def test_where_the_owner_does_not_want_to_pay_for_a_look_nothing_is_asked(server
     assert server.requests == 0
 
 
-def test_nobody_there_is_unavailable():
+def test_no_server_is_unavailable():
     network = connected("http://127.0.0.1:9")
     for ask in (network.whoami, lambda: network.find_post(HELLO, key="k", known_ids=())):
         with pytest.raises(Unavailable, match="online"):
@@ -229,7 +229,7 @@ def test_whoami_proves_the_keys_and_names_the_account(server):
     assert server.paths() == ["GET /2/users/me"]
 
 
-def test_whoami_tells_of_keys_that_may_only_read(server):
+def test_whoami_shows_of_keys_that_may_only_read(server):
     server.headers["x-access-level"] = "read"
     with pytest.raises(Refused, match="@shelf_bot may read but not post; give the app write permission"):
         connected(server).whoami()
