@@ -14,7 +14,7 @@ from pi_appliance.scheduling.due import dump_schedule
 from pi_appliance.storage.model import Outcome
 from pi_appliance.system import clock
 from pi_appliance.system.clock import ClockState
-from tests.posting.test_pages import put, settings
+from tests.posting.test_pages import add_post, settings
 from tests.web.served_appliance import World, configuration, job, served, set_password
 from tests.web.test_pages import STATIONS, record, report
 
@@ -386,8 +386,8 @@ def test_the_owner_settles_a_post_on_a_phone(browser: Browser, tmp_path: Path, s
         dialog.accept() if len(asked) > 1 else dialog.dismiss()
 
     with served(settings(tmp_path)) as world, phone(browser, world, script=script) as page:
-        put(world, "surely " + "w" * 200, PostState.SENT, link="https://x.example/1", cost="0.2")
-        put(world, "perhaps", PostState.UNCERTAIN, "no answer came")
+        add_post(world, "surely " + "w" * 200, PostState.SENT, link="https://x.example/1", cost="0.2")
+        add_post(world, "perhaps", PostState.UNCERTAIN, "no answer came")
         page.on("dialog", answer)
         page.reload()
         page.get_by_role("link", name="Only you can tell").tap()
