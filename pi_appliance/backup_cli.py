@@ -43,8 +43,8 @@ def backup(file: Path, config: Path) -> None:
 def restore(file: Path, config: Path) -> None:
     """Replace database and state by those of the archive FILE, which `pi-appliance backup` wrote.
 
-    Stop the appliance first. The present database is kept beside the restored one. What ran since FILE was written
-    is unknown then, so no scheduled time up to now is used again.
+    Stop the appliance first. The present database is kept beside the restored one. Runs since FILE was written are
+    unknown then, so no slot up to now is used again.
 
     \b
     Exit status:

@@ -1,4 +1,4 @@
-"""pi-appliance config: check, describe and begin a configuration."""
+"""pi-appliance config: check, describe and create a configuration."""
 
 import json
 import os
@@ -20,19 +20,18 @@ from pi_appliance.scheduling import crontab
 from pi_appliance.system import clock, files
 
 
-@click.group("config", short_help="Check, describe or begin the configuration.")
+@click.group("config", short_help="Check, describe or create the configuration.")
 def command() -> None:
-    """Check, describe or begin the configuration."""
+    """Check, describe or create the configuration."""
 
 
-@command.command("check", short_help="Say everything that is wrong with it.")
+@command.command("check", short_help="Report all problems of the configuration.")
 @config_option
 def check(config: Path) -> None:
-    """Read the configuration and everything it names, and say all that is wrong with it.
+    """Read the configuration and the files that it names, and report all problems.
 
-    A warning is something that the next runs would stumble over though the file is good: a schedule that does not mean
-    what it looks like, lines to post that are not there, keys that a network or a notice needs, a job that cron knows
-    nothing of.
+    A warning is a problem of future runs although the file is valid: a misleading schedule, a missing file of lines, a
+    missing key of a network or notifier, or a job without its entry in the crontab.
 
     \b
     Exit status:
@@ -43,13 +42,13 @@ def check(config: Path) -> None:
     stations = load_stations(read.stations)
     known = secrets.load(read.path, os.environ, secret_names(read))
     loader.validate_notifiers(loader.read_yaml(read.path), read, known)
-    stumbles = loader.config_warnings(read, known, clock.now())
-    for problem in stumbles:
+    warnings = loader.config_warnings(read, known, clock.now())
+    for problem in warnings:
         click.echo(f"{problem} (warning)", err=True)
     for note in crontab.missing_entry_notes(read):
         click.echo(f"{loader.display_path(read.path)}: {note} (warning)", err=True)
     counts = (_count(read.jobs, "job"), _count(read.networks, "network"), _count(stations, "station"))
-    verdict = "it can be used, but see above" if stumbles else "all well"
+    verdict = "valid, with warnings" if warnings else "all well"
     click.echo(f"{loader.display_path(read.path)}: {', '.join(counts)}: {verdict}")
 
 
@@ -57,7 +56,7 @@ def _count(things: Sized, word: str) -> str:
     return f"{len(things)} {word}{'' if len(things) == 1 else 's'}"
 
 
-@command.command("schema", short_help="Print its JSON Schema, so that an editor completes it.")
+@command.command("schema", short_help="Print the JSON Schema, for completion in an editor.")
 def schema() -> None:
     """Print the JSON Schema of the configuration.
 
@@ -73,7 +72,7 @@ def schema() -> None:
     click.echo(json.dumps(describe.json_schema(), indent=2))
 
 
-@command.command("keys", short_help="Print every key, its default and its meaning.")
+@command.command("keys", short_help="Print all keys, their defaults and meanings.")
 def keys() -> None:
     """Print every key of the configuration as Markdown tables.
 
@@ -84,21 +83,21 @@ def keys() -> None:
     click.echo(describe.markdown_tables(), nl=False)
 
 
-@command.command("init", short_help="Write a commented configuration to begin with.")
+@command.command("init", short_help="Create a commented configuration.")
 @click.argument("folder", type=click.Path(path_type=Path, file_okay=False), default=Path("config"))
 def init(folder: Path) -> None:
-    """Write appliance.yaml and the files it names into FOLDER (config, if none is named). Nothing is overwritten.
+    """Write appliance.yaml and the files it names into FOLDER, by default config. Nothing is overwritten.
 
     \b
     Exit status:
       0  the files are there
-      1  some were there before; nothing was written
+      1  a file existed already; nothing was written
     """
     starter = resources.files("pi_appliance.starter")
-    names = sorted(_below(starter))
-    there = [name for name in names if (folder / name).exists()]
-    if there:
-        raise Refused(f"{folder / there[0]} is there already and stays as it is; name another folder")
+    names = sorted(_list_files(starter))
+    existing = [name for name in names if (folder / name).exists()]
+    if existing:
+        raise Refused(f"{folder / existing[0]} exists already and stays unchanged; name another folder")
     for name in names:
         path = folder / name
         files.make_directory(path.parent)
@@ -107,12 +106,12 @@ def init(folder: Path) -> None:
     click.echo(f"wrote {len(names)} files; now edit {file}, then: pi-appliance up -c {shlex.quote(str(file))}")
 
 
-def _below(folder: Traversable, prefix: str = "") -> list[str]:
+def _list_files(folder: Traversable, prefix: str = "") -> list[str]:
     names: list[str] = []
     for item in folder.iterdir():
         if item.is_dir():
             if not item.name.startswith("__"):
-                names += _below(item, f"{prefix}{item.name}/")
+                names += _list_files(item, f"{prefix}{item.name}/")
         elif not item.name.endswith((".py", ".pyc")) and item.name != secrets.NAME:
             names.append(prefix + item.name)
     return names

@@ -39,12 +39,9 @@ class Problem:
 
     def __str__(self) -> str:
         """Return `file:line:column: message; hint`."""
-        wrong = (
-            self.message
-            if len(self.message) <= _MAX_MESSAGE
-            else f"{self.message[: _MAX_MESSAGE // 2]}…{self.message[-_MAX_MESSAGE // 2 :]}"
-        )
-        return f"{self.file}:{self.line}:{self.column}: {wrong}" + (f"; {self.hint}" if self.hint else "")
+        text, half = self.message, _MAX_MESSAGE // 2
+        text = text if len(text) <= _MAX_MESSAGE else f"{text[:half]}…{text[-half:]}"
+        return f"{self.file}:{self.line}:{self.column}: {text}" + (f"; {self.hint}" if self.hint else "")
 
 
 class ConfigError(ApplianceError):
@@ -80,9 +77,9 @@ class UnknownName(ApplianceError):
 
     exit_status = 2
 
-    def __init__(self, what: str, name: str, known: Sequence[str], right: str = "") -> None:
-        self.what, self.name, self.known = what, name, tuple(known)
-        super().__init__(f"no {what} is called {name!r}; {right or suggest(name, known)}")
+    def __init__(self, label: str, name: str, known: Sequence[str], right: str = "") -> None:
+        self.label, self.name, self.known = label, name, tuple(known)
+        super().__init__(f"no {label} is called {name!r}; {right or suggest(name, known)}")
 
 
 class Unavailable(ApplianceError):

@@ -43,7 +43,7 @@ Values = Mapping[str, Any]
 class Argument:
     """One argument of an operation.
 
-    `parse` returns the value or raises ValueError; `expected` says in words what it accepts; `schema` is the JSON
+    `parse` returns the value or raises ValueError; `expected` describes the accepted values; `schema` is the JSON
     Schema. On the command line an argument is an option `--name`, or a word in its place if it is `positional`.
     `complete` is `module:function` of the beginning of a word, which returns the values that a shell offers.
     """
@@ -223,8 +223,8 @@ class Operation:
         command: The words after `pi-appliance` on the command line, such as "music pause"; "" where there is none.
         method: The HTTP method. A GET reads only; its arguments come in the query.
         path: The path below /api/v1, as Starlette writes one: `/jobs/{name}/run`. Arguments in braces come from it.
-        summary: One sentence: what it does.
-        details: More of it, for `--help`.
+        summary: One sentence.
+        details: Further sentences, for `--help`.
         handler: `module:function`, a coroutine function of (services, values); or a coroutine function of a call.
         arguments: In the order of the command line.
         result: The name of the result in the schema of the API.

@@ -78,7 +78,7 @@ def _built_in(family: str) -> dict[str, str]:
 
 @cache
 def _installed(family: str) -> dict[str, str]:
-    """Return the same for what other distributions bring."""
+    """Return the module of each plug-in of `family` from other distributions, by its name."""
     return {name.partition(".")[2]: module for name, module in _entry_points() if name.startswith(f"{family}.")}
 
 
@@ -96,5 +96,5 @@ def forget_installed() -> None:
 
 
 def label(family: str) -> str:
-    """Return what one plug-in of `family` is called in a message, such as "kind of job"."""
+    """Return the name of one plug-in of `family` for messages, such as "kind of job"."""
     return _FAMILIES[family].label

@@ -1,4 +1,4 @@
-"""The configuration: what config/appliance.yaml says, checked, with every path absolute.
+"""The configuration: the data classes of config/appliance.yaml, with absolute paths.
 
 Field names are the YAML keys with _ for -. The text in Annotated describes a key to editors, docs and `config init`.
 """
@@ -15,18 +15,18 @@ from pi_appliance.config.units import EVERY_DAY, Days, Percent, Size
 from pi_appliance.scheduling.schedule import Chance, Schedule
 
 Issues = list[tuple[tuple[str | int, ...], str, str]]
-"""What is wrong with values: where, what, and what would be right."""
+"""Problems of values: the path of the key, the problem, and its correction."""
 
 
 class StartedBy(StrEnum):
-    """What starts the scheduled runs of a job."""
+    """The starter of the scheduled runs of a job."""
 
     CRON = "cron"
     DAEMON = "daemon"
 
 
 class ConcurrencyPolicy(StrEnum):
-    """What happens at a scheduled time while a run of the same job is active."""
+    """The action at a slot while a run of the same job is active."""
 
     SKIP = "skip"
     QUEUE = "queue"
@@ -53,7 +53,7 @@ class CatchUp:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Conditions:
-    """What must hold for a slot to be used; otherwise it is skipped. Without the sensor a condition counts as met."""
+    """Conditions for using a slot; otherwise it is skipped. A condition without a sensor counts as met."""
 
     temperature_below: Annotated[float | None, "degrees Celsius of the processor"] = None
     not_throttled: Annotated[bool, "the power supply is good and the processor is not slowed down by heat"] = False

@@ -93,20 +93,11 @@ def json_schema() -> dict[str, Any]:
 def markdown_tables() -> str:
     """Return all keys as Markdown tables: those of the file, then those of each plug-in."""
     sections: list[tuple[str, type]] = [
-        ("The file", Config),
-        ("web", Web),
-        ("mpd-proxy", MpdProxy),
-        ("clock", ClockConfig),
+        *(("The file", Config), ("web", Web), ("mpd-proxy", MpdProxy), ("clock", ClockConfig)),
+        *(("volume", VolumePolicy), ("volume: quiet", QuietHours), ("radio", Radio), ("usb", Usb)),
+        *(("retention", Retention), ("notify", Notify), ("jobs: NAME", Job), ("retry", Retry), ("catch-up", CatchUp)),
+        *(("conditions", Conditions), ("suspend-when", SuspendWhen)),
     ]
-    sections += [("volume", VolumePolicy), ("volume: quiet", QuietHours), ("radio", Radio), ("usb", Usb)]
-    sections += [
-        ("retention", Retention),
-        ("notify", Notify),
-        ("jobs: NAME", Job),
-        ("retry", Retry),
-        ("catch-up", CatchUp),
-    ]
-    sections += [("conditions", Conditions), ("suspend-when", SuspendWhen)]
     families = (("jobs", "jobs"), ("networks", "networks"), ("notifiers", "notifiers"), ("players", "player"))
     for family, word in families:
         sections += [

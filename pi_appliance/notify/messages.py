@@ -1,4 +1,4 @@
-"""Texts of notifications: a title that fits a phone, and below it what happened, when, and how to see more."""
+"""Texts of notifications: a title that fits a phone, the event, its time, and the command for details."""
 
 import re
 from collections.abc import Sequence

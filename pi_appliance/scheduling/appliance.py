@@ -175,8 +175,8 @@ class Appliance:
         if result is not None and any(run.id == result.run_id for run in self.store.active_runs(name)):
             outcome, targets = Outcome(result.outcome), self._notify_targets(name)
             now, attempts = result.ended_at, result.attempts
-            self.store.finish_run(result.run_id, outcome, result.summary, now=now, attempts=attempts, told=targets)
-        self.store.abandon_runs(name, now=clock.now(), told=self._notify_targets(name))
+            self.store.finish_run(result.run_id, outcome, result.summary, now=now, attempts=attempts, targets=targets)
+        self.store.abandon_runs(name, now=clock.now(), targets=self._notify_targets(name))
 
     def save_result(self, run: Run, lock: locks.Lock | None) -> Run:
         """Save the end of `run` in the history and return the stored run.
@@ -193,7 +193,7 @@ class Appliance:
                 now=run.ended,
                 attempts=run.attempts,
                 details=run.details,
-                told=self._notify_targets(run.job),
+                targets=self._notify_targets(run.job),
             )
             # The row is missing if the file was damaged and replaced during the run.
             return self.store.find_run(run.id) or self.store.restore_run(run)

@@ -239,7 +239,7 @@ class RequestRunner:
             job=job.name, kind=job.kind, trigger=Trigger.DAEMON, due=request.slot_name, now=now
         )
         if before is None:
-            store.finish_run(run, Outcome.MISFIRED, why, now=now, told=NotifyTargets.for_job(appliance.config, job))
+            store.finish_run(run, Outcome.MISFIRED, why, now=now, targets=NotifyTargets.for_job(appliance.config, job))
         else:
             store.finish_run(run, Outcome.SKIPPED, f"{request.slot_name} was started already", now=now)
 

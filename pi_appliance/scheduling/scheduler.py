@@ -306,7 +306,7 @@ class Scheduler:
                 why = f"its process ended {how} before it began; see the journal"
                 run, _ = store.start_run(job=name, kind=job.kind, trigger=Trigger.DAEMON, due=due, now=now)
                 targets = NotifyTargets.for_job(self._appliance.config, job)
-                store.finish_run(run, Outcome.FAILED, why, now=now, told=targets)
+                store.finish_run(run, Outcome.FAILED, why, now=now, targets=targets)
                 log.warning("job=%s run=%s %s", name, run, why)
             return True
         return False

@@ -305,7 +305,7 @@ def open_history(state: Path) -> Store:
         now = clock.now()
         store.seal(at=now, boot=clock.boot_id(), newest=newest, known=_claimed_slots(claims))
         log.warning(
-            "%s knows nothing of run %s, which began: it was lost or put back; no slot of before %s is run again",
+            "%s does not know run %s, which was started: it was lost or replaced; no slot before %s is run again",
             *(store.path, newest, f"{now:%Y-%m-%d %H:%M:%S} UTC"),
         )
     return store
@@ -325,7 +325,7 @@ def _replace_and_warn(state: Path, path: Path, damage: str) -> None:
     known = _claimed_slots(_read_lock_claims(state))
     result = replace_damaged(path, now=clock.now(), boot=clock.boot_id(), known=known)
     if result.damaged is None:
-        log.warning("%s: the replacement is in its place now", damage)
+        log.warning("%s: the interrupted replacement is complete", damage)
         return
     restored = f"the backup {result.backup.name} was restored" if result.backup else "there was no backup to restore"
     log.warning(
@@ -335,7 +335,7 @@ def _replace_and_warn(state: Path, path: Path, damage: str) -> None:
 
 
 def restore_state(archive: Path, state_dir: Path) -> None:
-    """Restore database and state from `archive`. What ran since it was written is not run again.
+    """Restore database and state from `archive`. Slots since it was written are not run again.
 
     Raises:
         Refused: `archive` is not an archive of `backup`.

@@ -178,7 +178,7 @@ Transaction = sqlite3.Connection
 P = ParamSpec("P")
 R = TypeVar("R")
 _BUSY_TIMEOUT = 10.0  # seconds that a writer waits for another
-_POLL_INTERVAL = 0.02  # seconds between attempts where SQLite itself does not wait
+_POLL_INTERVAL = 0.02  # seconds between attempts, because SQLite does not wait
 _DAMAGE_CODES = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 _DAMAGE_MESSAGES = ("no such table", "no such column", "Could not decode")  # errors that an intact file never causes
 _MIN_FREE = 64 * 1024  # bytes; below this, the disk counts as full
@@ -252,9 +252,9 @@ class Database:
         self.path, self._name, self._replace_file = path, str(path), replace_file
         self.repair_count = 0
         """How often the open file was replaced."""
-        self._inode = self._opened_inode = (
-            self._lock_fd
-        ) = -1  # the file that is open, and the one that was to be opened last
+        self._inode = -1  # of the open file
+        self._opened_inode = -1  # of the file that was last tried
+        self._lock_fd = -1
         if read_only:
             self._open_read_only()
             return
@@ -325,7 +325,7 @@ class Database:
     def writing(self, *, durable: bool = False) -> Iterator[Transaction]:
         """Open a write transaction. Raises `DatabaseCorrupt`, or `Unavailable`, for example if the disk is full."""
         if self._lock_fd < 0:
-            raise Unavailable(f"{self.path} was opened to be looked at only")
+            raise Unavailable(f"{self.path} is open read-only")
         with self._errors(), self._locked(fcntl.LOCK_SH):
             self._follow()
             self._db.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
@@ -459,7 +459,7 @@ def _disk_advice(folder: Path) -> str:
     with contextlib.suppress(OSError):
         found = os.statvfs(folder)
         if found.f_flag & os.ST_RDONLY:
-            return f"{folder} is read-only: mount it so that it can be written, and look whether the card is worn out"
+            return f"{folder} is read-only: mount it so that it can be written, and check whether the card is worn out"
         if found.f_bavail * found.f_frsize < _MIN_FREE:
             return f"{folder} is full: make room there"
     return "check its rights and the free space"
@@ -486,7 +486,7 @@ def parse_instant(stored: str) -> datetime:
         if when.tzinfo is None:
             raise ValueError
     except (ValueError, TypeError):
-        raise DatabaseCorrupt(f"the history is damaged: {str(stored)[:40]!r} is no time") from None
+        raise DatabaseCorrupt(f"the history is damaged: {str(stored)[:40]!r} is not a time") from None
     return when
 
 

@@ -36,11 +36,11 @@ class Total:
     delay_seconds: float
 
 
-def record_end(db: Transaction, run: Run, told: NotifyTargets | None, *, now: datetime) -> None:
-    """Count the ended `run` and queue notifications to `told`, in the transaction that ends it."""
+def record_end(db: Transaction, run: Run, targets: NotifyTargets | None, *, now: datetime) -> None:
+    """Count the ended `run` and queue notifications to `targets`, in the transaction that ends it."""
     _add_to_totals(db, run)
-    if told is not None and run.outcome is not None:
-        queue_notifications(db, run.job, run.id, run.outcome, told, now=now)
+    if targets is not None and run.outcome is not None:
+        queue_notifications(db, run.job, run.id, run.outcome, targets, now=now)
 
 
 def _add_to_totals(db: Transaction, run: Run) -> None:
@@ -141,15 +141,15 @@ class Slots:
         """Replace the damaged database. Raises `error` if it cannot be replaced."""
         self._db.repair(error)
 
-    def record_unused(self, what: Sequence[AccountedSlots], *, now: datetime, until: datetime | None = None) -> None:
-        """Save `what` in one transaction. All slots of that job up to `until` are accounted for then.
+    def record_unused(self, unused: Sequence[AccountedSlots], *, now: datetime, until: datetime | None = None) -> None:
+        """Save `unused` in one transaction. All slots of that job up to `until` are accounted for then.
 
         A single slot that is not before `until` is claimed, so that it is not recorded twice.
         """
-        if not what:
+        if not unused:
             return
         with self._db.writing(durable=until is None) as db:
-            for each in what:
+            for each in unused:
                 row = db.execute(
                     "INSERT INTO runs"
                     " (job, kind, trigger, scheduled_for, first_slot, slot_count, started, ended, outcome, summary)"
@@ -168,7 +168,7 @@ class Slots:
             if until is not None:
                 db.execute(
                     "UPDATE schedule_cursors SET accounted_until = ? WHERE job = ?",
-                    (format_instant(until), what[0].job),
+                    (format_instant(until), unused[0].job),
                 )
 
     def cursors(self) -> dict[str, ScheduleCursor]:
@@ -291,7 +291,7 @@ _MAX_AGE = timedelta(days=36_500)  # keeps the date calculation in range
 _CHECKED_RUNS = 100  # recent runs of a job that are checked for the same slot besides the claim
 UNKNOWN_RUN = 0  # the run of a slot whose claim may have been lost
 _PRUNE_BATCH = 50  # rows deleted at the end of one run
-_CLAIMS_KEPT = 5000  # of the newest runs, whatever their age: the clock may be years ahead for a day
+_CLAIMS_KEPT = 5000  # of the newest runs, at any age: the clock may be years ahead for a day
 
 
 @auto_repair
@@ -334,9 +334,9 @@ class Store(Database):
         now: datetime,
         attempts: int = 0,
         details: Mapping[str, Any] | None = None,
-        told: NotifyTargets | None = None,
+        targets: NotifyTargets | None = None,
     ) -> None:
-        """Save the end of a run and notify `told`. A run that has ended already stays as it was."""
+        """Save the end of a run and notify `targets`. A run that has ended already stays as it was."""
         with self.writing() as db:
             row = db.execute(
                 "UPDATE runs SET ended = ?, outcome = ?, summary = ?, details = ?, attempts = ?"
@@ -344,7 +344,7 @@ class Store(Database):
                 (format_instant(now), outcome, summary, json.dumps(dict(details or {})), attempts, run),
             ).fetchone()
             if row is not None:
-                record_end(db, parse_run(row), told, now=now)
+                record_end(db, parse_run(row), targets, now=now)
 
     def restore_run(self, run: Run) -> Run:
         """Insert `run`, which is missing because the database was replaced while it ran."""
@@ -375,8 +375,8 @@ class Store(Database):
             insert_claims(db, known, at=at)
             block_unknown_slots(db, at=at, boot=boot, newest=newest)
 
-    def abandon_runs(self, job: str, *, now: datetime, told: NotifyTargets | None = None) -> None:
-        """Mark the runs of `job` that never ended as abandoned, and notify `told`.
+    def abandon_runs(self, job: str, *, now: datetime, targets: NotifyTargets | None = None) -> None:
+        """Mark the runs of `job` that never ended as abandoned, and notify `targets`.
 
         The caller holds the lock of the job, so none is active.
         """
@@ -388,7 +388,7 @@ class Store(Database):
                 (format_instant(now), Outcome.ABANDONED, "its process vanished: a power cut, or it was killed", job),
             ).fetchall()
             for run in sorted(map(parse_run, rows), key=lambda run: run.id):
-                record_end(db, run, told, now=now)
+                record_end(db, run, targets, now=now)
 
     def is_claimed(self, key: str) -> bool:
         """Return whether `key` is claimed."""

@@ -40,10 +40,10 @@ class Post:
         )
         self.outbox = Outbox(self.store)
 
-    def end(self, job: str, outcome: Outcome, told: NotifyTargets = TOLD) -> None:
+    def end(self, job: str, outcome: Outcome, targets: NotifyTargets = TOLD) -> None:
         """Let a run of JOB end so."""
         run, _ = self.store.start_run(job=job, kind="command", trigger=Trigger.DAEMON, due=None, now=self.now)
-        self.store.finish_run(run, outcome, "so it is", now=self.now, told=told)
+        self.store.finish_run(run, outcome, "so it is", now=self.now, targets=targets)
 
     def round(self, **more: float) -> None:
         """Send what is due, as the courier does."""

@@ -37,7 +37,7 @@ def appliance(installation: Installation, recorder: HttpRecorder) -> Iterator[Ap
     with Appliance.open(installation.config) as opened:
         now = datetime.now(UTC)
         run, _ = opened.store.start_run(job="a", kind="command", trigger=Trigger.MANUAL, due=None, now=now)
-        opened.store.finish_run(run, Outcome.FAILED, "no", now=now, told=NotifyTargets(on_failure=["phone"]))
+        opened.store.finish_run(run, Outcome.FAILED, "no", now=now, targets=NotifyTargets(on_failure=["phone"]))
         yield opened
 
 

@@ -24,10 +24,10 @@ def store(tmp_path: Path) -> Iterator[Store]:
 
 
 def end(
-    store: Store, outcome: Outcome, *, job: str = "a", told: NotifyTargets | None = TOLD, now: datetime = NOON
+    store: Store, outcome: Outcome, *, job: str = "a", targets: NotifyTargets | None = TOLD, now: datetime = NOON
 ) -> int:
     run, _ = store.start_run(job=job, kind="command", trigger=Trigger.MANUAL, due=None, now=now)
-    store.finish_run(run, outcome, "", now=now, told=told)
+    store.finish_run(run, outcome, "", now=now, targets=targets)
     return run
 
 
@@ -59,27 +59,27 @@ def test_a_run_that_was_skipped_or_stopped_changes_nothing(store, outcome):
 
 def test_a_run_ends_once_and_is_told_once(store):
     run = end(store, Outcome.SUCCEEDED)
-    store.finish_run(run, Outcome.FAILED, "too late", now=NOON, told=TOLD)
+    store.finish_run(run, Outcome.FAILED, "too late", now=NOON, targets=TOLD)
     assert waiting(store) == []
 
 
 def test_runs_that_vanished_are_told_by_the_first_of_them(store):
     runs = [store.start_run(job="a", kind="command", trigger=Trigger.MANUAL, due=None, now=NOON)[0] for _ in range(2)]
-    store.abandon_runs("a", now=NOON, told=NotifyTargets(on_failure=["phone"], ping=True))
+    store.abandon_runs("a", now=NOON, targets=NotifyTargets(on_failure=["phone"], ping=True))
     assert waiting(store) == [("phone", "failure", runs[0]), ("", "ping-fail", runs[1])]
 
 
 def test_a_job_nobody_is_told_of_leaves_nothing(store):
-    end(store, Outcome.FAILED, told=None)
-    end(store, Outcome.FAILED, told=NotifyTargets())
+    end(store, Outcome.FAILED, targets=None)
+    end(store, Outcome.FAILED, targets=NotifyTargets())
     assert waiting(store) == []
 
 
 def test_each_end_is_pinged_and_only_the_last_waits(store):
     for outcome in (Outcome.FAILED, Outcome.FAILED, Outcome.SUCCEEDED):
-        last = end(store, outcome, told=NotifyTargets(ping=True))
-    end(store, Outcome.SKIPPED, told=NotifyTargets(ping=True))
-    other = end(store, Outcome.FAILED, job="b", told=NotifyTargets(ping=True))
+        last = end(store, outcome, targets=NotifyTargets(ping=True))
+    end(store, Outcome.SKIPPED, targets=NotifyTargets(ping=True))
+    other = end(store, Outcome.FAILED, job="b", targets=NotifyTargets(ping=True))
     assert waiting(store) == [("", "ping-success", last), ("", "ping-fail", other)]
 
 

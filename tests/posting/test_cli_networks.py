@@ -124,7 +124,7 @@ def test_keys_that_are_not_right_are_not_stored(home, answers, status, says):
     ("text", "mode", "says"),
     [
         ("A=b\n", 0o640, "can be read by others and is not used; run: chmod 600 "),
-        ("just a word\n", 0o600, "secrets.env:1:1: this line is no NAME=value"),
+        ("just a word\n", 0o600, "secrets.env:1:1: this line is not NAME=value"),
     ],
 )
 def test_a_file_that_cannot_be_used_is_reported_before_anything_is_asked(home, text, mode, says):
@@ -235,7 +235,7 @@ def test_who_may_not_write_the_secrets_is_reported_so_before_anything_is_asked(
         check=False,
     )
     assert done.returncode == 1
-    why = f"{public_installation.folder}/secrets.env is not for nobody to write; run this with sudo in front"
+    why = f"{public_installation.folder}/secrets.env cannot be written by nobody; run this with sudo"
     assert done.stderr == f"pi-appliance: {why}\n"
 
 

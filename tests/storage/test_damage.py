@@ -236,7 +236,7 @@ def test_a_journal_that_is_gone_is_noticed_by_what_the_locks_remember(installati
     again = installation.run("jobs", "run", "mark", "--slot", slot)
     assert (installation.folder / "marks").read_text("ascii") == "once\n"
     assert "was used by run 1" in installation.last("mark")["summary"], "the lock remembers it"
-    assert "knows nothing of run 1, which began" in again.stderr
+    assert "does not know run 1, which was started" in again.stderr
 
 
 def test_a_process_that_has_the_old_file_open_goes_over_to_the_new_one(state):

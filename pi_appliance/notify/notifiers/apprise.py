@@ -140,7 +140,7 @@ def _translate_error(said: str) -> ApplianceError:
         hint = _HINTS.get(status, "")
         return (Unavailable if status in _LATER else Refused)(f"the service answered {status}{hint}")
     if "recipients to notify" in said:
-        return Refused("there is nobody to send it to; to=… must be whole mail addresses, such as to=me@example.org")
+        return Refused("there is no recipient; to=… must be whole mail addresses, such as to=me@example.org")
     causes = "\n".join(line for line in said.splitlines() if "Exception" in line)
     why = http.describe_network_error(causes)
     return Unavailable(f"not reached: {why}" if why else "the service did not take it, and did not say why")
