@@ -108,7 +108,7 @@ def test_a_network_that_needs_no_keys_reports_it(home):
         ("maker\n\n", 1, "no DIARY_TOKEN among the secrets"),
         ("maker\n", 1, "stopped; nothing was stored"),
         ("", 1, "stopped; nothing was stored"),
-        ("maker\nright\x0bnot\n", 1, "nothing that a line of secrets.env can hold; nothing was stored"),
+        ("maker\nright\x0bnot\n", 1, "does not fit into a line of secrets.env; nothing was stored"),
     ],
 )
 def test_keys_that_are_not_right_are_not_stored(home, answers, status, says):
