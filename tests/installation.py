@@ -105,7 +105,7 @@ class Installation:
         return [run.outcome for run in self.runs(job)]
 
 
-def wait_until(condition: Callable[[], Any], seconds: float = 10) -> Any:
+def wait_until(condition: Callable[[], Any], seconds: float = 60) -> Any:
     """Wait until `condition()` is true and return its result; fail after `seconds`."""
     deadline = time.monotonic() + seconds
     while not (value := condition()):

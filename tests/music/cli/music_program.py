@@ -92,7 +92,7 @@ class LiveCommand:
         self.process = subprocess.Popen(command, env=surroundings, stdout=writing, stderr=writing)
         os.close(writing)
 
-    def until(self, true: Callable[[str], Any], seconds: float = 15) -> Any:
+    def until(self, true: Callable[[str], Any], seconds: float = 60) -> Any:
         """Wait until `true()` of the output since the last call, and return its result."""
         deadline = time.monotonic() + seconds
         while not (found := true(self.said[self._seen :])):
@@ -111,14 +111,14 @@ class LiveCommand:
     def end(self) -> int:
         """Send Ctrl-C and return the exit status."""
         self.process.send_signal(signal.SIGINT)
-        return self.process.wait(timeout=15)
+        return self.process.wait(timeout=60)
 
     def wait(self) -> int:
         """Read the output to its end, and return the exit status."""
         with contextlib.suppress(OSError):  # a closed terminal
             while said := os.read(self._reading, 65536):
                 self.said += said.decode()
-        return self.process.wait(timeout=15)
+        return self.process.wait(timeout=60)
 
     def close(self) -> None:
         """Kill the process."""
