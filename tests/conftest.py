@@ -1,4 +1,4 @@
-"""Fixtures that every test may use, and which worker runs what when several do."""
+"""Fixtures for all tests, and the distribution of tests to the workers of pytest-xdist."""
 
 import os
 import re
@@ -16,26 +16,26 @@ from tests.other_user import public_installation, public_python
 
 __all__ = ["installation", "public_installation", "public_python"]
 
-# Machines are noisy: how long one example takes says nothing.
+# The duration of one example depends on the load of the machine.
 settings.register_profile("appliance", deadline=None)
 settings.load_profile("appliance")
 
-# Daemons of the tests listen in a folder of their own, so that no command reaches the appliance of whoever runs them.
+# Daemons of the tests listen in their own folder, so that no command reaches the appliance of the user.
 _RUNTIME_DIR = TemporaryDirectory(prefix="pa-")
 os.environ["XDG_RUNTIME_DIR"] = _RUNTIME_DIR.name
 
 LONG = {"test_year.py", "test_exactly_once.py", "test_kills.py", "test_hub_kills.py", "test_night.py"}  # the longest
-# Files whose tests change the machine: its crontab, its users, its mounts.
+# Files whose tests change the crontab, the users or the mounts of the machine; one worker runs them.
 MACHINE = re.compile(r"/(usb/|test_(cli_crontab|crontab|cron_slot_ledger|deploy_scripts|limits))")
 SHARED = re.compile(
     r"browser\.py|music/cli/|/test_music|test_job_on_mpd"
-)  # files whose tests have one Chromium or one MPD together
+)  # files whose tests share one Chromium or one MPD
 
 
 class Sharing(LoadScopeScheduling):
-    """Gives each worker that is free one more test, or one more file of those that take long to set up.
+    """Gives each free worker the next test, or the next file if its set-up is slow.
 
-    All that changes the machine goes to one worker: there is one crontab.
+    Tests that change the machine all go to one worker: there is one crontab.
     """
 
     def _split_scope(self, nodeid: str) -> str:
@@ -47,25 +47,25 @@ class Sharing(LoadScopeScheduling):
 
 @pytest.hookimpl(optionalhook=True)  # there is none with -p no:xdist
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Sharing:
-    """Share the tests among the workers. xdist's own groups do nothing from pytest 9.2 on, without a word."""
+    """Distribute the tests. The groups of xdist silently do nothing from pytest 9.2 on."""
     return Sharing(config, log)
 
 
 @pytest.hookimpl(optionalhook=True)  # there is none with -p no:xdist
 def pytest_xdist_auto_num_workers() -> int:
-    """Have two workers a processor: most tests wait most of their time, for a daemon, a player or a clock."""
+    """Use two workers per processor: most tests mostly wait for a daemon, a player or a clock."""
     return 2 * len(os.sched_getaffinity(0))
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Let several workers begin with what takes long."""
+    """Let several workers start with the longest tests."""
     if hasattr(config, "workerinput"):
         items.sort(key=lambda item: LONG.isdisjoint(item.path.parts))
 
 
 @pytest.fixture
 def installation(tmp_path: Path) -> Installation:
-    """Return a whole appliance in a folder whose name has a space in it."""
+    """Return an installation in a folder with a space in its name."""
     folder = tmp_path / "my appliance"
     folder.mkdir()
     return Installation(folder)

@@ -1,4 +1,4 @@
-"""How the tests are shared among the workers of one run."""
+"""The distribution of the tests to the workers of one run."""
 
 import os
 import re
@@ -8,7 +8,7 @@ import sys
 from tests.installation import ROOT
 
 
-def test_what_changes_the_machine_is_run_by_one_worker() -> None:
+def test_one_worker_runs_the_tests_that_change_the_machine() -> None:
     words = [
         "-n",
         "2",
@@ -18,7 +18,7 @@ def test_what_changes_the_machine_is_run_by_one_worker() -> None:
         "tests/config/test_units.py",
         "tests/scheduling/test_crontab_system_file.py",
     ]
-    # Of this run it knows nothing: xdist and pytest tell their workers by the environment what they are.
+    # Without the variables by which xdist and pytest recognise their workers.
     environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST")}
     done = subprocess.run(
         [sys.executable, "-m", "pytest", *words], cwd=ROOT, env=environment, capture_output=True, text=True, check=False

@@ -12,6 +12,8 @@ EXAMPLES = {
     "command": {"run": ["mail", "hush@example.org"]},
 }
 
+pytestmark = pytest.mark.contract
+
 
 @pytest.mark.parametrize("kind", plugins.names("notifiers"))
 def test_a_notifier_implements_the_contract(kind):
