@@ -3,7 +3,7 @@
 import asyncio
 import os
 import socket
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 
@@ -11,9 +11,8 @@ from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
-from starlette.routing import Mount, Route
+from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
-from starlette.types import ASGIApp
 
 from pi_appliance import web
 from pi_appliance.config import secrets
@@ -28,68 +27,53 @@ from pi_appliance.errors import (
     Uncertain,
     UnknownName,
 )
-from pi_appliance.jobs.pages import Pages
+from pi_appliance.home import HomePage, StateFeed, state_operation
+from pi_appliance.jobs.pages import JobPages
 from pi_appliance.music.alarms.pages import AlarmPages
 from pi_appliance.music.api_covers import Covers
 from pi_appliance.music.api_events import PlayerEvents
-from pi_appliance.music.pages import MusicForms, MusicPages
+from pi_appliance.music.interface import MusicDaemon, MusicServices
+from pi_appliance.music.pages import MusicPages
 from pi_appliance.operations import Operation, all_operations
 from pi_appliance.posting.pages import PostPages
 from pi_appliance.system import clock, network
 from pi_appliance.web import openapi, server, unix_socket
-from pi_appliance.web import state as values
-from pi_appliance.web.actions import Actions, player_commands
-from pi_appliance.web.interface import Daemon, Services
-from pi_appliance.web.params import BASE, Call, route
+from pi_appliance.web.pages import Pages
+from pi_appliance.web.params import BASE, form_routes, keep_encoded_slashes, route
 from pi_appliance.web.security import METRICS, Authenticator, SecurityMiddleware
-from pi_appliance.web.sse import EventStream, StateFeed
 
 
-class Api:
-    """The JSON API."""
-
-    def __init__(self, daemon: Daemon, actions: Actions, changes: PlayerEvents, covers: Covers) -> None:
-        self._daemon, self._actions, self._changes, self._covers = daemon, actions, changes, covers
-
-    def endpoints(self) -> list[Operation]:
-        """Return every operation."""
-        return [
-            Operation(
-                method="GET",
-                path="/state",
-                summary="The player, the jobs and the scheduler.",
-                handler=self.state,
-                result="State",
-            ),
-            Operation(
-                method="GET",
-                path="/openapi.json",
-                summary="This table as an OpenAPI document.",
-                handler=self.document,
-                result="Document",
-            ),
-            self._changes.operation(),
-            self._covers.operation(),
-            *all_operations(),
-        ]
-
-    def routes(self) -> list[Route]:
-        """Return every route of the API."""
-        services = Services(self._daemon, self._actions)
-        unknown_command = Route(f"{BASE}/player/{{command}}", _no_such_command, methods=["POST"])
-        return [*(route(endpoint, services) for endpoint in self.endpoints()), unknown_command]
-
-    async def state(self, _: Call) -> object:
-        """Return the player, the jobs and the scheduler."""
-        return values.state(self._daemon, self._actions.now())
-
-    async def document(self, _: Call) -> object:
-        """Return the OpenAPI document."""
-        return openapi.document(self.endpoints())
+def operations(services: MusicServices, changes: PlayerEvents, covers: Covers) -> list[Operation]:
+    """Return every operation of the API."""
+    return [
+        state_operation(services),
+        Operation(
+            method="GET",
+            path="/openapi.json",
+            summary="Return this table as an OpenAPI document.",
+            handler=lambda _: _document(operations(services, changes, covers)),
+            result="Document",
+        ),
+        changes.operation(),
+        covers.operation(),
+        *all_operations(),
+    ]
 
 
-async def _no_such_command(request: Request) -> Response:
-    raise UnknownName("command of the player", request.path_params["command"], list(player_commands()))
+async def _document(operations: Sequence[Operation]) -> object:
+    return openapi.document(operations)
+
+
+def _api_routes(operations: Sequence[Operation], services: MusicServices) -> list[Route]:
+    prefix = "/player/"
+    posts = [each.path for each in operations if each.method == "POST" and each.path.startswith(prefix)]
+    commands = [path.removeprefix(prefix) for path in posts if path.count("/") == 2]
+
+    async def refuse_unknown_command(request: Request) -> Response:
+        raise UnknownName("command of the player", request.path_params["command"], commands)
+
+    unknown_command = Route(f"{BASE}{prefix}{{command}}", refuse_unknown_command, methods=["POST"])
+    return [*(route(each, services) for each in operations), unknown_command]
 
 
 _STATUSES: dict[type[ApplianceError], int] = {
@@ -105,30 +89,31 @@ _MESSAGES = {404: "there is no such page", 405: "this address does not take that
 
 
 def build(
-    daemon: Daemon,
+    daemon: MusicDaemon,
     authenticator: Authenticator,
     feed: StateFeed,
     changes: PlayerEvents,
     now: Callable[[], datetime],
-    names: Collection[str],
+    machine: str,
     monotonic: Callable[[], float],
-) -> ASGIApp:
-    """Return the application for a machine with the host names `names`, its own first.
+) -> Starlette:
+    """Return the application, without its access control.
 
-    `monotonic` is a clock in seconds that never goes back.
+    Args:
+        daemon: The daemon.
+        authenticator: Checks the password.
+        feed: The source of /events.
+        changes: The source of the events of the player.
+        now: The wall clock.
+        machine: The name of the machine.
+        monotonic: A clock in seconds that never goes back.
+
     """
-    actions = Actions(daemon, now)
-    pages = Pages(daemon, actions, authenticator, next(iter(names)))
-    posts = PostPages(daemon, actions, pages)
+    services = MusicServices(daemon, now)
+    pages = Pages(authenticator, machine, now, lambda: daemon.appliance.config.time_zone)
     covers = Covers(lambda: daemon.hub, changes)
-    music = [
-        *MusicPages(daemon, pages, covers).routes(),
-        *MusicForms(daemon).routes(),
-        *AlarmPages(daemon, actions, pages).routes(),
-    ]
-
-    async def events(_: Request) -> Response:
-        return EventStream(feed)
+    jobs = JobPages(services, pages)
+    every = operations(services, changes, covers)
 
     def respond(request: Request, status: int, message: str, headers: dict[str, str]) -> Response:
         if request.url.path.startswith("/api/"):
@@ -150,17 +135,24 @@ def build(
         # The log has the traceback.
         return respond(request, 500, "this is a bug in pi-appliance; the log of the service has the details", {})
 
-    static = Mount("/static", _Static(directory=Path(web.__file__).parent / "static"))
-    api = Api(daemon, actions, changes, covers)
-    monitoring = [
+    routes = [
+        *pages.routes(),
+        *HomePage(services, pages, jobs).routes(),
+        *jobs.routes(),
+        *PostPages(services, pages).routes(),
+        *MusicPages(services, pages, covers).routes(),
+        *AlarmPages(services, pages).routes(),
+        *form_routes(every, services),
+        *_api_routes(every, services),
+        *feed.routes(),
         Route("/health", HealthEndpoint(daemon, monotonic).answer),
         Route(METRICS, MetricsEndpoint(daemon, now).answer),
+        Mount("/static", _Static(directory=Path(web.__file__).parent / "static")),
     ]
-    app = Starlette(
-        routes=[*pages.routes(), *posts.routes(), *music, *api.routes(), Route("/events", events), *monitoring, static],
+    return Starlette(
+        routes=routes,
         exception_handlers={ApplianceError: application_error, HTTPException: http_error, Exception: bug},
     )
-    return SecurityMiddleware(app, authenticator, names)
 
 
 _ROUTER_MESSAGES = ("Not Found", "Method Not Allowed")
@@ -206,8 +198,10 @@ class WebService:
         self._unix_socket: unix_socket.UnixSocket | None = None
         self.port = 0
         """The TCP port, once it listens."""
+        self.routes: list[BaseRoute] = []
+        """The routes, once it listens."""
 
-    async def start(self, daemon: Daemon) -> str:
+    async def start(self, daemon: MusicDaemon) -> str:
         """Listen, and return where.
 
         Raises:
@@ -220,8 +214,11 @@ class WebService:
         feed, changes = StateFeed(daemon, self._now), PlayerEvents(daemon, self._monotonic)
         self._feeds = [feed, changes]
         names = dict.fromkeys([socket.gethostname(), config.web.host, network.mdns_name(network.host_name())])
-        app = build(daemon, Authenticator(password, self._monotonic), feed, changes, self._now, names, self._monotonic)
-        self._server = server.EmbeddedServer(app, self._idle_timeout)
+        authenticator = Authenticator(password, self._monotonic)
+        app = build(daemon, authenticator, feed, changes, self._now, next(iter(names)), self._monotonic)
+        self.routes = app.routes
+        guarded = keep_encoded_slashes(SecurityMiddleware(app, authenticator, names))
+        self._server = server.EmbeddedServer(guarded, self._idle_timeout)
         self._unix_socket = unix_socket.listen(config.path)
         self._serving = asyncio.create_task(self._server.serve([*listeners, self._unix_socket.listener]))
         started = asyncio.create_task(self._server.is_up.wait())

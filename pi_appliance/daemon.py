@@ -23,6 +23,7 @@ from pi_appliance.config import secrets
 from pi_appliance.errors import ApplianceError
 from pi_appliance.music import services as music_services
 from pi_appliance.music.hub import PlayerHub
+from pi_appliance.music.interface import MusicServices
 from pi_appliance.music.usb.drives import UsbDrives
 from pi_appliance.notify.worker import OutboxDispatcher
 from pi_appliance.operations import Values
@@ -36,7 +37,6 @@ from pi_appliance.storage.queues import Outbox
 from pi_appliance.system import clock, locks
 from pi_appliance.system.clock import ClockState, ClockStepWatcher
 from pi_appliance.system.systemd import ServiceNotifier
-from pi_appliance.web.interface import Services
 
 log = logging.getLogger("pi_appliance.daemon")
 _MAX_MESSAGES = 500  # kept for `pi-appliance logs`
@@ -251,7 +251,7 @@ async def _cancel(task: asyncio.Task[None]) -> None:
         await task
 
 
-async def status(services: Services, _: Values) -> object:
+async def status(services: MusicServices, _: Values) -> object:
     """Return which configuration the daemon reads, since when, what runs and what comes next."""
     daemon, appliance = services.daemon, services.appliance
     upcoming = daemon.scheduler.next()
@@ -270,13 +270,13 @@ async def status(services: Services, _: Values) -> object:
     }
 
 
-async def reload(services: Services, _: Values) -> object:
+async def reload(services: MusicServices, _: Values) -> object:
     """Check the configuration and have the daemon take it over. Raises ConfigError with every problem."""
     services.daemon.request_reload()
     return {"reloaded": str(services.appliance.config.path)}
 
 
-async def logs(services: Services, values: Values) -> object:
+async def logs(services: MusicServices, values: Values) -> object:
     """Return the newest messages of the daemon, the oldest first."""
     return [
         {"at": iso_time(at), "message": message} for at, message in list(services.daemon.messages)[-values["lines"] :]

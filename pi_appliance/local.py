@@ -10,6 +10,7 @@ from typing import NoReturn, cast
 from pi_appliance.config import find_config, secrets
 from pi_appliance.errors import Refused, Unavailable
 from pi_appliance.music.hub import open_player
+from pi_appliance.music.interface import MusicDaemon, MusicServices
 from pi_appliance.music.model import Capability, PlayerState
 from pi_appliance.music.player import Player
 from pi_appliance.music.usb import drives
@@ -18,8 +19,6 @@ from pi_appliance.operations import Operation, Values
 from pi_appliance.scheduling.appliance import Appliance
 from pi_appliance.scheduling.child_runs import ChildRuns
 from pi_appliance.system import clock, locks
-from pi_appliance.web.actions import Actions
-from pi_appliance.web.interface import Daemon, Services
 
 
 def run_locally(operation: Operation, values: Values, config: str | None) -> object:
@@ -35,7 +34,7 @@ def run_locally(operation: Operation, values: Values, config: str | None) -> obj
 
 async def _run(operation: Operation, values: Values, appliance: Appliance) -> object:
     daemon = _LocalDaemon(appliance)
-    services = Services(cast("Daemon", daemon), Actions(cast("Daemon", daemon), clock.now))
+    services = MusicServices(cast("MusicDaemon", daemon), clock.now)
     try:
         result: object = await operation.load_handler()(services, values)
     finally:

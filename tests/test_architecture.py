@@ -47,21 +47,8 @@ PURE = {
 IMPURE = {"asyncio", "http", "os", "shutil", "socket", "sqlite3", "subprocess", "threading", "time", "urllib"}
 
 KNOWN_EXCEPTIONS = {
-    "jobs.pages -> music.model",
-    "jobs.pages -> posting.preview",
-    "music.serializers -> web.interface",
-    "web.actions -> music.stations.service",
-    "web.banner -> jobs.serializers",
-    "web.banner -> music.alarms.service",
-    "web.filters -> music.model",
-    "web.interface -> music.model",
-    "web.interface -> music.player",
-    "web.interface -> music.usb.drives",
     "web.openapi -> music.model",
     "web.openapi -> music.usb.drives",
-    "web.sse -> jobs.serializers",
-    "web.state -> jobs.serializers",
-    "web.state -> music.serializers",
 }
 """Imports against the table that are still to be untangled."""
 

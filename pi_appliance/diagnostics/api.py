@@ -15,11 +15,11 @@ from starlette.responses import JSONResponse, Response
 from pi_appliance import __version__
 from pi_appliance.errors import ApplianceError
 from pi_appliance.scheduling import instants
+from pi_appliance.scheduling.interface import RunningDaemon
 from pi_appliance.storage.history import Total
 from pi_appliance.storage.model import Outcome, is_failing
 from pi_appliance.system import machine
 from pi_appliance.system.machine import Sensors, free_space
-from pi_appliance.web.interface import Daemon
 
 MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 _PREFIX = "pi_appliance_"
@@ -165,7 +165,7 @@ _MAX_SILENCE = 180.0  # seconds; the scheduler reads the clock at least once a m
 class HealthEndpoint:
     """The endpoint /health. `monotonic` is the clock of the scheduler."""
 
-    def __init__(self, daemon: Daemon, monotonic: Callable[[], float]) -> None:
+    def __init__(self, daemon: RunningDaemon, monotonic: Callable[[], float]) -> None:
         self._daemon, self._monotonic = daemon, monotonic
 
     async def answer(self, _: Request) -> JSONResponse:
@@ -187,7 +187,7 @@ class HealthEndpoint:
 class MetricsEndpoint:
     """The endpoint /metrics. `now` returns the time."""
 
-    def __init__(self, daemon: Daemon, now: Callable[[], datetime]) -> None:
+    def __init__(self, daemon: RunningDaemon, now: Callable[[], datetime]) -> None:
         self._daemon, self._now, self._sensors = daemon, now, Sensors()
 
     async def answer(self, _: Request) -> Response:

@@ -19,12 +19,12 @@ from pi_appliance.operations import Values
 from pi_appliance.scheduling import crontab, due, explanation, instants, slot_ledger
 from pi_appliance.scheduling.appliance import Appliance, Slot
 from pi_appliance.scheduling.instants import OffsetSpan
+from pi_appliance.scheduling.interface import Services
 from pi_appliance.scheduling.schedule import AtBoot
 from pi_appliance.scheduling.slot_ledger import SlotStatus
 from pi_appliance.storage import model
 from pi_appliance.storage.history import Pause
 from pi_appliance.storage.model import RESUME, Trigger, iso_time
-from pi_appliance.web.interface import Services
 
 _MAX_PAUSE = timedelta(days=3650)
 _MAX_START = 30.0  # seconds from the start of the process until its run is recorded

@@ -8,12 +8,12 @@ from typing import Any
 from pi_appliance.errors import InvalidOption, Refused, Unavailable, UnknownName
 from pi_appliance.music import serializers
 from pi_appliance.music.hub import DEFAULT_PARTITION, remember_partition
+from pi_appliance.music.interface import MusicServices
 from pi_appliance.music.model import Capability, Mode, Output, ReplayGainMode, Track, TrackRating
 from pi_appliance.music.player import Player
 from pi_appliance.operations import Values
-from pi_appliance.web.interface import Services
 
-Handler = Callable[[Services, Values], Awaitable[Any]]
+Handler = Callable[[MusicServices, Values], Awaitable[Any]]
 _DESCRIPTIONS = {
     Capability.VOLUME: "set the volume",
     Capability.MUTE: "mute; other players are muted by their volume",
@@ -40,7 +40,7 @@ _DESCRIPTIONS = {
 }
 
 
-async def player_of(services: Services) -> Player:
+async def player_of(services: MusicServices) -> Player:
     """Return the player. Raises Unavailable."""
     return await services.daemon.hub.player()
 
@@ -48,7 +48,7 @@ async def player_of(services: Services) -> Player:
 def player_command(act: Callable[[Player, Values], Awaitable[object]]) -> Handler:
     """Return a handler that awaits `act` and returns the state of the player after it."""
 
-    async def handle(services: Services, values: Values) -> Any:
+    async def handle(services: MusicServices, values: Values) -> Any:
         player = await player_of(services)
         await act(player, values)
         return serializers.music(services.daemon.hub, await player.state())
@@ -87,7 +87,7 @@ async def find_track(player: Player, name: str | None) -> Track:
 # Playback
 
 
-async def status(services: Services, _: Values) -> Any:
+async def status(services: MusicServices, _: Values) -> Any:
     """Return the state of the player, or why there is none, and the rating of the current track."""
     hub, rating = services.daemon.hub, TrackRating()
     with contextlib.suppress(Unavailable):
@@ -99,7 +99,7 @@ async def status(services: Services, _: Values) -> Any:
     return {**serializers.music(hub), "rating": rating.rating, "favourite": rating.favourite}
 
 
-async def capabilities(services: Services, _: Values) -> Any:
+async def capabilities(services: MusicServices, _: Values) -> Any:
     """Return every capability, and whether the player has it."""
     supported = await (await player_of(services)).capabilities()
     return [
@@ -107,7 +107,7 @@ async def capabilities(services: Services, _: Values) -> Any:
     ]
 
 
-async def play(services: Services, values: Values) -> Any:
+async def play(services: MusicServices, values: Values) -> Any:
     """Resume, or play a track of the queue."""
     number, position, track_id = values["number"], values["position"], values["id"]
     if [number, position, track_id].count(None) < 2:
@@ -143,7 +143,7 @@ async def _seek(player: Player, values: Values) -> None:
 seek = player_command(_seek)
 
 
-async def volume(services: Services, values: Values) -> Any:
+async def volume(services: MusicServices, values: Values) -> Any:
     """Set or change the volume, and return it with the volume that was requested."""
     player, requested = await player_of(services), values["volume"]
     if isinstance(requested, str):
@@ -182,28 +182,28 @@ replay_gain = player_command(_set_replay_gain)
 # Outputs
 
 
-async def list_outputs(services: Services, _: Values) -> Any:
+async def list_outputs(services: MusicServices, _: Values) -> Any:
     """Return the outputs."""
     return [serializers.output(each) for each in await (await player_of(services)).list_outputs()]
 
 
-async def set_output(services: Services, values: Values) -> Any:
+async def set_output(services: MusicServices, values: Values) -> Any:
     """Enable or disable an output by its id."""
     await (await player_of(services)).set_output(values["id"], values["on"])
     return await list_outputs(services, values)
 
 
-async def enable_output(services: Services, values: Values) -> Any:
+async def enable_output(services: MusicServices, values: Values) -> Any:
     """Enable an output by its name or number."""
     return await _switch_output(services, values["output"], enabled=True)
 
 
-async def disable_output(services: Services, values: Values) -> Any:
+async def disable_output(services: MusicServices, values: Values) -> Any:
     """Disable an output by its name or number."""
     return await _switch_output(services, values["output"], enabled=False)
 
 
-async def _switch_output(services: Services, name: str, *, enabled: bool) -> Any:
+async def _switch_output(services: MusicServices, name: str, *, enabled: bool) -> Any:
     output = _find_output(await (await player_of(services)).list_outputs(), name)
     return await set_output(services, {"id": output.id, "on": enabled})
 
@@ -220,20 +220,20 @@ def _find_output(known: Sequence[Output], name: str) -> Output:
 # Partitions
 
 
-async def list_partitions(services: Services, _: Values) -> Any:
+async def list_partitions(services: MusicServices, _: Values) -> Any:
     """Return the partitions, and which of them is in use."""
     player = await player_of(services)
     partitions, current = await player.list_partitions(), await _current_partition(player)
     return [{"name": each.name, "current": each.name == current} for each in partitions]
 
 
-async def create_partition(services: Services, values: Values) -> Any:
+async def create_partition(services: MusicServices, values: Values) -> Any:
     """Create a partition."""
     await (await player_of(services)).create_partition(values["name"])
     return await list_partitions(services, values)
 
 
-async def use_partition(services: Services, values: Values) -> Any:
+async def use_partition(services: MusicServices, values: Values) -> Any:
     """Use a partition, also after a restart."""
     player, name = await player_of(services), values["name"]
     await _require_partition(player, name)
@@ -242,7 +242,7 @@ async def use_partition(services: Services, values: Values) -> Any:
     return serializers.music(services.daemon.hub, await player.state())
 
 
-async def delete_partition(services: Services, values: Values) -> Any:
+async def delete_partition(services: MusicServices, values: Values) -> Any:
     """Delete a partition; if it is in use, the default one is used."""
     player, name = await player_of(services), values["name"]
     was_current = await _current_partition(player) == name != DEFAULT_PARTITION
@@ -259,7 +259,7 @@ async def delete_partition(services: Services, values: Values) -> Any:
     return await list_partitions(services, values)
 
 
-async def move_output(services: Services, values: Values) -> Any:
+async def move_output(services: MusicServices, values: Values) -> Any:
     """Move an output into a partition, by default the one in use."""
     player, target = await player_of(services), values["to"]
     current = await _current_partition(player)
@@ -291,28 +291,28 @@ async def _require_partition(player: Player, name: str) -> None:
 # Ratings
 
 
-async def like(services: Services, values: Values) -> Any:
+async def like(services: MusicServices, values: Values) -> Any:
     """Make a track a favourite."""
     return await _change_rating(services, values, favourite=True)
 
 
-async def unlike(services: Services, values: Values) -> Any:
+async def unlike(services: MusicServices, values: Values) -> Any:
     """Remove a track from the favourites."""
     return await _change_rating(services, values, favourite=False)
 
 
-async def rate(services: Services, values: Values) -> Any:
+async def rate(services: MusicServices, values: Values) -> Any:
     """Set or remove the rating of a track."""
     return await _change_rating(services, values, rating=values["rating"] or None)
 
 
-async def ratings(services: Services, values: Values) -> Any:
+async def ratings(services: MusicServices, values: Values) -> Any:
     """Return the ratings of tracks by their URIs."""
     known = await (await player_of(services)).ratings(values["uri"])
     return {uri: {"rating": each.rating, "favourite": each.favourite} for uri, each in known.items()}
 
 
-async def _change_rating(services: Services, values: Values, **change: Any) -> Any:
+async def _change_rating(services: MusicServices, values: Values, **change: Any) -> Any:
     if values["track"] is not None and values["uri"] is not None:
         raise InvalidOption("give either 'track' or 'uri'")
     player = await player_of(services)

@@ -18,9 +18,9 @@ from starlette.responses import Response
 from pi_appliance.errors import Refused
 from pi_appliance.music import thumbnails
 from pi_appliance.music.api_events import PlayerEvents
+from pi_appliance.music.interface import Music
 from pi_appliance.music.operations import URI
 from pi_appliance.operations import Argument, Operation
-from pi_appliance.web.interface import Music
 from pi_appliance.web.params import Call
 
 _SIGNATURES = (

@@ -12,8 +12,8 @@ from typing import Any
 
 from pi_appliance.errors import ApplianceError, Refused
 from pi_appliance.music import serializers
+from pi_appliance.music.interface import MusicDaemon
 from pi_appliance.operations import Operation, text
-from pi_appliance.web.interface import Daemon
 from pi_appliance.web.params import Call
 from pi_appliance.web.sse import EventStream, Listeners, ReplayBuffer, encode_event
 
@@ -28,7 +28,7 @@ _LOOK = 1.0  # seconds between two looks at an update that goes on
 class PlayerEvents:
     """The source of /api/v1/player/events. STEADY is a clock in seconds that is never put forward or back."""
 
-    def __init__(self, daemon: Daemon, steady: Callable[[], float]) -> None:
+    def __init__(self, daemon: MusicDaemon, steady: Callable[[], float]) -> None:
         self._daemon, self._steady = daemon, steady
         self._listeners, self._ring = Listeners(), ReplayBuffer()
         self._tasks: list[asyncio.Task[None]] = []

@@ -9,6 +9,7 @@ from typing import Any
 from pi_appliance.errors import InvalidOption, Refused, suggest
 from pi_appliance.music import model, serializers
 from pi_appliance.music.api import find_track, player_command, player_of, require_one, track_at
+from pi_appliance.music.interface import MusicServices
 from pi_appliance.music.model import (
     EntryType,
     LibraryFilter,
@@ -23,7 +24,6 @@ from pi_appliance.music.player import Player
 from pi_appliance.music.stations.service import Stations, resolve_source
 from pi_appliance.operations import Values
 from pi_appliance.system.http import is_web_address
-from pi_appliance.web.interface import Services
 
 _TAGS = ("artist", "album", "genre", "search")
 _STEP = 500  # tracks requested at a time
@@ -31,7 +31,7 @@ _STEP = 500  # tracks requested at a time
 # Queue
 
 
-async def list_queue(services: Services, values: Values) -> Any:
+async def list_queue(services: MusicServices, values: Values) -> Any:
     """Return a page of the queue, and the position of the current track."""
     player = await player_of(services)
     queue = await player.list_queue(values["start"], values["count"])
@@ -39,18 +39,18 @@ async def list_queue(services: Services, values: Values) -> Any:
     return {**serializers.queue(queue), "current": track.position if track else None}
 
 
-async def add_to_queue(services: Services, values: Values) -> Any:
+async def add_to_queue(services: MusicServices, values: Values) -> Any:
     """Add sources to the queue in the given order."""
     return await _add(services, values, QueuePosition(values["where"]), play=values["play"])
 
 
-async def play_now(services: Services, values: Values) -> Any:
+async def play_now(services: MusicServices, values: Values) -> Any:
     """Play sources in place of the queue."""
     return await _add(services, values, QueuePosition.REPLACE, play=True)
 
 
-async def _add(services: Services, values: Values, where: QueuePosition, *, play: bool) -> Any:
-    stations = services.actions.stations
+async def _add(services: MusicServices, values: Values, where: QueuePosition, *, play: bool) -> Any:
+    stations = services.stations
     first, *others = await asyncio.to_thread(_parse_sources, values, stations)
     player, results = await player_of(services), []
     # The first source replaces the queue and the others follow; those after the current track are added backwards.
@@ -107,7 +107,7 @@ def _hints(source: Source, stations: Stations) -> Iterator[None]:
         raise Refused(f"{error}; {hint}") from None
 
 
-async def move_track(services: Services, values: Values) -> Any:
+async def move_track(services: MusicServices, values: Values) -> Any:
     """Move a track of the queue."""
     require_one(values, "number", "id")
     require_one(values, "to_number", "to")
@@ -121,7 +121,7 @@ async def move_track(services: Services, values: Values) -> Any:
     return serializers.music(services.daemon.hub, await player.state())
 
 
-async def remove_tracks(services: Services, values: Values) -> Any:
+async def remove_tracks(services: MusicServices, values: Values) -> Any:
     """Remove tracks from the queue by their ids or their numbers."""
     require_one(values, "numbers", "ids")
     player = await player_of(services)
@@ -155,7 +155,7 @@ clear_queue = player_command(lambda player, _: player.clear_queue())
 shuffle_queue = player_command(lambda player, _: player.shuffle_queue())
 
 
-async def save_queue(services: Services, values: Values) -> Any:
+async def save_queue(services: MusicServices, values: Values) -> Any:
     """Save the queue as a playlist."""
     player = await player_of(services)
     await player.save_queue(values["name"], replace=values["replace"])
@@ -165,39 +165,39 @@ async def save_queue(services: Services, values: Values) -> Any:
 # Library
 
 
-async def browse(services: Services, values: Values) -> Any:
+async def browse(services: MusicServices, values: Values) -> Any:
     """Return the entries of a folder."""
     player = await player_of(services)
     entries = await player.list_directory(values["folder"].strip("/"), values["start"], values["count"])
     return serializers.window(entries, serializers.entry)
 
 
-async def artists(services: Services, values: Values) -> Any:
+async def artists(services: MusicServices, values: Values) -> Any:
     """Return artists."""
     return await _list(services, EntryType.ARTIST, values)
 
 
-async def albums(services: Services, values: Values) -> Any:
+async def albums(services: MusicServices, values: Values) -> Any:
     """Return albums."""
     return await _list(services, EntryType.ALBUM, values)
 
 
-async def genres(services: Services, values: Values) -> Any:
+async def genres(services: MusicServices, values: Values) -> Any:
     """Return genres."""
     return await _list(services, EntryType.GENRE, values)
 
 
-async def tracks(services: Services, values: Values) -> Any:
+async def tracks(services: MusicServices, values: Values) -> Any:
     """Return tracks."""
     return await _list(services, EntryType.TRACK, values)
 
 
-async def search(services: Services, values: Values) -> Any:
+async def search(services: MusicServices, values: Values) -> Any:
     """Return the tracks that have words in their tags."""
     return await _list(services, EntryType.TRACK, {**values, "search": values["words"]})
 
 
-async def _list(services: Services, kind: EntryType, values: Values) -> Any:
+async def _list(services: MusicServices, kind: EntryType, values: Values) -> Any:
     player = await player_of(services)
     return serializers.window(
         await player.list_library(kind, _filter(values), values["start"], values["count"]), serializers.entry
@@ -209,7 +209,7 @@ def _filter(values: Values) -> LibraryFilter:
     return LibraryFilter(artist=artist, album=album, genre=genre, text=words)
 
 
-async def favourites(services: Services, values: Values) -> Any:
+async def favourites(services: MusicServices, values: Values) -> Any:
     """Return the favourite tracks with their ratings."""
     player = await player_of(services)
     page = await player.list_favourites(values["start"], values["count"])
@@ -222,12 +222,12 @@ async def favourites(services: Services, values: Values) -> Any:
     return {"start": page.start, "length": page.length, "more": page.has_more, "items": items}
 
 
-async def stats(services: Services, values: Values) -> Any:
+async def stats(services: MusicServices, values: Values) -> Any:
     """Return the size of the library or of a folder."""
     return serializers.stats(await (await player_of(services)).library_stats(values["folder"].strip("/")))
 
 
-async def update_progress(services: Services, values: Values) -> Any:
+async def update_progress(services: MusicServices, values: Values) -> Any:
     """Return how far an update is."""
     player, count = await player_of(services), None
     with contextlib.suppress(Refused):  # a new folder that is not in the library yet
@@ -235,13 +235,13 @@ async def update_progress(services: Services, values: Values) -> Any:
     return {"updating": (await player.state()).updating, "folder": values["folder"], "tracks": count}
 
 
-async def update(services: Services, values: Values) -> Any:
+async def update(services: MusicServices, values: Values) -> Any:
     """Start an update of the library."""
     await (await player_of(services)).update_library(values["folder"].strip("/"))
     return await update_progress(services, values)
 
 
-async def picture(services: Services, values: Values) -> Any:
+async def picture(services: MusicServices, values: Values) -> Any:
     """Return the picture of a track as base64. Raises Refused if there is none."""
     player = await player_of(services)
     track = await find_track(player, values["track"])
@@ -254,7 +254,7 @@ async def picture(services: Services, values: Values) -> Any:
 # Playlists
 
 
-async def list_playlists(services: Services, values: Values) -> Any:
+async def list_playlists(services: MusicServices, values: Values) -> Any:
     """Return the saved playlists."""
     start, count = values["start"], values["count"]
     playlists = await (await player_of(services)).list_playlists()
@@ -263,12 +263,12 @@ async def list_playlists(services: Services, values: Values) -> Any:
     return serializers.window(page, lambda each: {"name": each.name, "changed": each.modified})
 
 
-async def show_playlist(services: Services, values: Values) -> Any:
+async def show_playlist(services: MusicServices, values: Values) -> Any:
     """Return a page of a playlist."""
     return await _entries(services, values["name"], values["start"], values["count"])
 
 
-async def play_playlist(services: Services, values: Values) -> Any:
+async def play_playlist(services: MusicServices, values: Values) -> Any:
     """Play a playlist, or add it to the queue."""
     where, player = QueuePosition(values["where"]), await player_of(services)
     source = SavedPlaylist(playlist=values["name"])
@@ -276,9 +276,9 @@ async def play_playlist(services: Services, values: Values) -> Any:
     return [{"name": result.name, "position": result.position, "count": result.count}]
 
 
-async def add_to_playlist(services: Services, values: Values) -> Any:
+async def add_to_playlist(services: MusicServices, values: Values) -> Any:
     """Append sources to a playlist."""
-    stations = services.actions.stations
+    stations = services.stations
     found: Sequence[Source] = await asyncio.to_thread(_parse_sources, values, stations)
     player = await player_of(services)
     for source in found:
@@ -287,7 +287,7 @@ async def add_to_playlist(services: Services, values: Values) -> Any:
     return await _entries(services, values["name"])
 
 
-async def remove_from_playlist(services: Services, values: Values) -> Any:
+async def remove_from_playlist(services: MusicServices, values: Values) -> Any:
     """Remove entries from a playlist."""
     require_one(values, "numbers", "positions")
     positions = values["positions"] or [number - 1 for number in values["numbers"]]
@@ -295,7 +295,7 @@ async def remove_from_playlist(services: Services, values: Values) -> Any:
     return await _entries(services, values["name"])
 
 
-async def move_in_playlist(services: Services, values: Values) -> Any:
+async def move_in_playlist(services: MusicServices, values: Values) -> Any:
     """Move an entry of a playlist."""
     require_one(values, "number", "position")
     require_one(values, "to_number", "to")
@@ -305,18 +305,18 @@ async def move_in_playlist(services: Services, values: Values) -> Any:
     return await _entries(services, values["name"])
 
 
-async def rename_playlist(services: Services, values: Values) -> Any:
+async def rename_playlist(services: MusicServices, values: Values) -> Any:
     """Rename a playlist."""
     await (await player_of(services)).rename_playlist(values["name"], values["to"])
     return {"playlist": values["to"]}
 
 
-async def delete_playlist(services: Services, values: Values) -> Any:
+async def delete_playlist(services: MusicServices, values: Values) -> Any:
     """Delete a playlist."""
     await (await player_of(services)).delete_playlist(values["name"])
     return {"playlist": values["name"]}
 
 
-async def _entries(services: Services, name: str, start: int = 0, count: int = 100) -> Any:
+async def _entries(services: MusicServices, name: str, start: int = 0, count: int = 100) -> Any:
     page = await (await player_of(services)).list_playlist(name, start, count)
     return serializers.window(page, serializers.entry)

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from pi_appliance.music.model import Entry, LibraryStats, Output, Page, PlayerState, Queue, Station, Track
 
 if TYPE_CHECKING:
+    from pi_appliance.music.interface import Music
     from pi_appliance.music.stations.service import StationView
-    from pi_appliance.web.interface import Music
 
 T = TypeVar("T")
 Values = dict[str, Any]

@@ -20,10 +20,10 @@ from pi_appliance.posting.preview import MonthlyForecast, PostPreview, UpcomingP
 from pi_appliance.posting.store import PostDatabase
 from pi_appliance.posting.tweet_job import TWEET_KIND
 from pi_appliance.scheduling.appliance import Appliance
+from pi_appliance.scheduling.interface import Services
 from pi_appliance.storage.backup import open_history
 from pi_appliance.storage.model import iso_time
 from pi_appliance.system.systemd import Systemd
-from pi_appliance.web.interface import Services
 
 _CENT = Decimal("0.01")
 

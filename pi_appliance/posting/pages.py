@@ -1,49 +1,42 @@
-"""Web pages of posts: their states, the owner's decisions, and the spending of the month."""
-
-from typing import TYPE_CHECKING
+"""The page of posts: their states, the owner's decisions, and the spending of the month."""
 
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import RedirectResponse, Response
+from starlette.responses import Response
 from starlette.routing import Route
 
 from pi_appliance.errors import suggest
 from pi_appliance.posting import preview
-from pi_appliance.posting.api import resolve_post
-from pi_appliance.posting.model import OWNER_DECISIONS, PostRecord, PostState
+from pi_appliance.posting.model import PostRecord, PostState
 from pi_appliance.posting.store import PostDatabase
-from pi_appliance.web.actions import Actions
-from pi_appliance.web.interface import Daemon, Services
-from pi_appliance.web.params import NUMBER, form, query_number
-
-if TYPE_CHECKING:
-    from pi_appliance.jobs.pages import Pages
+from pi_appliance.scheduling.interface import Services
+from pi_appliance.web.pages import Pages
+from pi_appliance.web.params import query_number
 
 _PAGE_SIZE = 50  # posts
 _MAX_QUESTIONS = 20  # uncertain posts shown at a time
 
 
 class PostPages:
-    """HTML pages of posts."""
+    """The endpoints that return a page about posts."""
 
-    def __init__(self, daemon: Daemon, actions: Actions, pages: "Pages") -> None:
-        self._daemon, self._actions, self._pages = daemon, actions, pages
+    def __init__(self, services: Services, pages: Pages) -> None:
+        self._services, self._pages = services, pages
 
     def routes(self) -> list[Route]:
         """Return the routes."""
-        answers = [Route(f"/posts/{NUMBER}/{answer}", self.resolve, methods=["POST"]) for answer in OWNER_DECISIONS]
-        return [Route("/posts", self.posts), Route("/parts/posts", self.part), *answers]
+        return [Route("/posts", self.posts), Route("/parts/posts", self.part)]
 
     async def posts(self, request: Request) -> Response:
         """Show the uncertain posts with their buttons, the spending, and all posts, newest first."""
-        appliance, state = self._daemon.appliance, _state_filter(request)
+        appliance, state = self._services.appliance, _state_filter(request)
         database = PostDatabase(appliance.store)
         records = database.newest_posts(limit=_PAGE_SIZE + 1, before=query_number(request, "before"), state=state)
         counts = database.count_by_state()
         return self._pages.page(
-            "posts.html",
+            "posting/posts.html",
             uncertain=database.newest_posts(limit=_MAX_QUESTIONS, state=PostState.UNCERTAIN),
-            months=preview.paid_months(appliance, self._actions.now()),
+            months=preview.paid_months(appliance, self._services.now()),
             counts={each: counts[each] for each in PostState if each in counts},
             selected_state=state,
             posts=records[:_PAGE_SIZE],
@@ -53,16 +46,8 @@ class PostPages:
 
     async def part(self, _: Request) -> Response:
         """Return the summary line of the home page."""
-        digest = preview.post_digest(self._daemon.appliance, self._actions.now())
-        return self._pages.page("_posts.html", digest=digest)
-
-    async def resolve(self, request: Request) -> Response:
-        """Record the owner's decision."""
-        await form(request)
-        answer = request.url.path.rpartition("/")[2]
-        values = {"post": request.path_params["number"], "answer": answer, "link": ""}
-        await resolve_post(Services(self._daemon, self._actions), values)
-        return RedirectResponse("/posts", 303)
+        digest = preview.post_digest(self._services.appliance, self._services.now())
+        return self._pages.page("posting/_summary.html", digest=digest)
 
 
 def _web_link(post: PostRecord) -> str:

@@ -1,26 +1,26 @@
-"""HTTP requests: routes of operations, and the arguments in the query, the JSON body or the form of a request.
+"""Routes of operations for the API and for forms, and the arguments in the query, the body or the form of a request.
 
 A form brings every value as text, JSON as its own type; `Argument.parse` accepts both.
 """
 
 import asyncio
 import json
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import parse_qsl
+from urllib.parse import parse_qsl, quote, unquote, urlsplit
 
 from starlette.convertors import Convertor, register_url_convertor
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.routing import Route
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from pi_appliance.errors import InvalidOption
-from pi_appliance.operations import MAX_BODY, Operation, integer, parse_arguments
-
-Given = Mapping[str, object]
-
+from pi_appliance.operations import MAX_BODY, Argument, Operation, parse_arguments
+from pi_appliance.web.security import local_target
 
 _BODY_TIMEOUT = 30.0  # seconds for all of it, so that a slow client does not keep its connection
 
@@ -69,8 +69,7 @@ async def _read_body(request: Request, max_bytes: int) -> bytes:
 
 
 BASE = "/api/v1"
-START = integer("start", "the first item, counted from 0", 0, 10_000_000, default=0, example=0)
-COUNT = integer("count", "how many items at most", 1, 500, default=100, example=50)
+FORMS = "/do"
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +85,7 @@ def route(operation: Operation, services: object = None) -> Route:
     """Return the route of `operation`. A handler named by text is called with `services`, another with the call."""
 
     async def answer(request: Request) -> Response:
-        values = operation.parse(await _given(operation, request))
+        values = operation.parse(await _api_arguments(operation, request))
         if isinstance(operation.handler, str):
             result = await operation.load_handler()(services, values)
         else:
@@ -96,7 +95,62 @@ def route(operation: Operation, services: object = None) -> Route:
     return Route(f"{BASE}{operation.path}", answer, methods=[operation.method])
 
 
-async def _given(operation: Operation, request: Request) -> dict[str, object]:
+def form_routes(operations: Iterable[Operation], services: object) -> list[Route]:
+    """Return the routes of the forms of `operations`: POST to FORMS and the path of an operation.
+
+    The fields are the arguments of the operation. They may also be in the query, so that each button of a form can have
+    its own. The field `method` chooses among the operations of a path. The field `return_to` is the next page, by
+    default the one with the form; `{name}` in it stands for the field `name`.
+    """
+    choices: dict[str, dict[str, Operation]] = {}
+    for operation in operations:
+        if operation.method != "GET" and isinstance(operation.handler, str):
+            choices.setdefault(operation.path, {})[operation.method] = operation
+    return [_form_route(path, by_method, services) for path, by_method in choices.items()]
+
+
+def _form_route(path: str, by_method: Mapping[str, Operation], services: object) -> Route:
+    async def answer(request: Request) -> Response:
+        fields = {**request.query_params, **await form(request)}
+        target = _fill_in(fields.pop("return_to", None), fields)
+        method = fields.pop("method", "POST" if "POST" in by_method else next(iter(by_method)))
+        if method not in by_method:
+            raise InvalidOption(f"'method' must be one of {', '.join(by_method)}")
+        operation = by_method[method]
+        values = operation.parse(_with_path(operation, request, _without_blanks(operation, fields)))
+        await operation.load_handler()(services, values)
+        return RedirectResponse(local_target(_referring_page(request) if target is None else target), 303)
+
+    return Route(f"{FORMS}{path}", answer, methods=["POST"])
+
+
+def _fill_in(target: str | None, fields: Mapping[str, str]) -> str | None:
+    return target and re.sub(r"\{(\w+)\}", lambda match: quote(fields.get(match[1], ""), safe=""), target)
+
+
+def _without_blanks(operation: Operation, fields: Mapping[str, str]) -> dict[str, object]:
+    """Return `fields` without empty ones of optional arguments that do not take an empty text."""
+    blanks = {each.name for each in operation.arguments if not each.required and not _takes_blank(each)}
+    return {name: value for name, value in fields.items() if value or name not in blanks}
+
+
+def _takes_blank(argument: Argument) -> bool:
+    try:
+        argument.parse("")
+    except ValueError:
+        return False
+    return True
+
+
+def _referring_page(request: Request) -> str:
+    try:
+        address = urlsplit(request.headers.get("referer", ""))
+    except ValueError:
+        return "/"
+    return address.path + (f"?{address.query}" if address.query else "")
+
+
+async def _api_arguments(operation: Operation, request: Request) -> dict[str, object]:
     """Return the arguments in the query, the body and the path of `request`, not parsed yet."""
     lists = {argument.name for argument in operation.query if argument.many}
     query = request.query_params
@@ -105,12 +159,35 @@ async def _given(operation: Operation, request: Request) -> dict[str, object]:
         if operation.method != "DELETE":
             parse_arguments(operation.name, (), given)  # the arguments of a POST come in its body
         given |= await json_object(request, operation.max_body)
+    return _with_path(operation, request, given)
+
+
+def _with_path(operation: Operation, request: Request, given: Mapping[str, object]) -> dict[str, object]:
+    """Return `given` with the arguments in the path of `request`. Raises InvalidOption if it has one of them."""
+    from_path = {}
     for name in operation.path_arguments:
         if name in given:
             raise InvalidOption(f"{operation.name} takes {name!r} in its address, and nowhere else")
         if any(argument.name == name for argument in operation.arguments):
-            given[name] = request.path_params[name]
-    return given
+            value = request.path_params[name]
+            from_path[name] = value.replace(_SLASH, "/") if isinstance(value, str) else value
+    return {**given, **from_path}
+
+
+_SLASH = "\0"  # stands for a slash within an argument of a path
+
+
+def keep_encoded_slashes(app: ASGIApp) -> ASGIApp:
+    """Return `app` with paths in which an encoded slash (%2F) is part of a name, such as the station "80s/90s"."""
+
+    async def keep_slashes(scope: Scope, receive: Receive, send: Send) -> None:
+        raw = scope.get("raw_path", b"")
+        if b"%2f" in raw.lower():
+            path = unquote(re.sub("%2f", quote(_SLASH), raw.decode("latin-1"), flags=re.IGNORECASE))
+            scope = {**scope, "path": path}
+        await app(scope, receive, send)
+
+    return keep_slashes
 
 
 class _IdConvertor(Convertor[int]):
@@ -128,8 +205,6 @@ class _IdConvertor(Convertor[int]):
 register_url_convertor("run", _IdConvertor())
 NUMBER = "{number:run}"
 """The number of a run or a post in the path of a route."""
-ID = "{id:run}"
-"""The id of something that the player numbers."""
 
 
 def query_number(request: Request, key: str) -> int | None:

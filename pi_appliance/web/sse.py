@@ -6,18 +6,14 @@ import json
 import logging
 import secrets
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager
-from datetime import datetime
 from typing import Any, Protocol
 
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from pi_appliance.errors import ApplianceError
-from pi_appliance.jobs import serializers
-from pi_appliance.web import state
-from pi_appliance.web.interface import Daemon
 
 log = logging.getLogger("pi_appliance.web")
 _PING_INTERVAL = 15.0  # seconds without an event
@@ -176,89 +172,3 @@ def encode_event(name: str, data: Mapping[str, Any], event_id: str = "") -> byte
     """Return the server-sent event `name`. Without an id, a client does not continue after it."""
     text = json.dumps(data, separators=(",", ":"))  # in one line, whatever it contains
     return (f"id: {event_id}\n" if event_id else "").encode() + f"event: {name}\ndata: {text}\n\n".encode()
-
-
-_POLL_INTERVAL = 1.0  # seconds between two looks at the version of the history
-_POLLS_PER_REFRESH = 30  # polls after which the jobs are read again, because slots pass without a change of the history
-_MAX_AGE = 0.5  # seconds for which one reading of the state serves all clients
-
-
-class StateFeed:
-    """The source of /events: the whole state whenever something changed."""
-
-    def __init__(self, daemon: Daemon, now: Callable[[], datetime]) -> None:
-        self._daemon, self._now = daemon, now
-        self._listeners = Listeners()
-        self._tasks: list[asyncio.Task[None]] = []
-        self._buffer = ReplayBuffer(1)  # the newest state says everything
-        self._read_version = -1  # the version of the state in the buffer
-        self._read_at = 0.0
-        self._version = 0
-        self.closed = False
-
-    @contextlib.contextmanager
-    def listening(self) -> Iterator[asyncio.Event]:
-        """Register a listener for the block. The player and the jobs are watched while there is one."""
-        try:
-            with self._listeners.register() as changed:
-                if not self._tasks:
-                    watchers = (self._watch_player(), self._watch_jobs())
-                    self._tasks = [asyncio.create_task(watcher) for watcher in watchers]
-                yield changed
-        finally:
-            if not self._listeners:
-                self._stop_watching()
-
-    def initial_events(self) -> bytes:
-        """Return nothing: the state comes at once."""
-        return b""
-
-    def next_events(self, position: int | None) -> tuple[bytes, int | None]:
-        """Return the state, unless the stream has it already. One reading serves all. Raises ApplianceError."""
-        if position == self._version:
-            return b"", position
-        time = asyncio.get_running_loop().time()
-        if self._read_version != self._version or time - self._read_at > _MAX_AGE:
-            self._buffer.add("state", state.state(self._daemon, self._now()))
-            self._read_version, self._read_at = self._version, time
-        batch = self._buffer.events_after(self._buffer.number - 1)
-        return batch[0] if batch else b"", self._version
-
-    def close(self) -> None:
-        """End every stream."""
-        self.closed = True
-        self._announce_change()
-        self._stop_watching()
-
-    def _announce_change(self) -> None:
-        self._version += 1
-        self._listeners.wake()
-
-    def _stop_watching(self) -> None:
-        for task in self._tasks:
-            task.cancel()
-        self._tasks = []
-
-    async def _watch_player(self) -> None:
-        async for _ in self._daemon.hub.watch_changes():
-            self._announce_change()
-
-    async def _watch_jobs(self) -> None:
-        version, polls, jobs = None, 0, list[dict[str, Any]]()
-        announced: Any = None
-        while True:
-            with contextlib.suppress(ApplianceError):  # reported to each client that asks for the state
-                store, previous = self._daemon.appliance.store, version
-                version = store.version()
-                if version != previous or polls % _POLLS_PER_REFRESH == 0 or _is_any_running(jobs):
-                    jobs = serializers.jobs(self._daemon.appliance, self._now())
-                current = jobs, state.scheduler(self._daemon.scheduler)
-                if current != announced:
-                    announced = current
-                    self._announce_change()
-            polls += 1
-            await asyncio.sleep(_POLL_INTERVAL)
-
-
-def _is_any_running(jobs: list[dict[str, Any]]) -> bool:
-    return any(job["running"] for job in jobs)

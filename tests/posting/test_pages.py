@@ -170,18 +170,19 @@ def test_the_owner_says_what_became_of_an_uncertain_one(world: World, answer: st
     assert "perhaps" in page
     assert "no answer came. Look at the account: is it there?" in line(page)
     forms = re.findall(r'method="post" action="([^"]+)"', page)
-    assert forms == [f"/posts/{record.id}/{each}" for each in ("there", "post", "drop")]
-    assert re.search(rf'action="/posts/{record.id}/post"\s+data-ask="', page), (
-        "what cannot be taken back is asked first"
+    assert forms == [f"/do/posts/{record.id}/resolve"] * 3
+    assert re.findall(r'name="answer" value="(\w+)"', page) == ["there", "post", "drop"]
+    assert re.search(r'data-ask="[^"]+"><button\s+class="button wide" name="answer" value="post"', page), (
+        "what cannot be undone is confirmed first"
     )
 
-    reply = world.ask(f"/posts/{record.id}/{answer}", "")
+    reply = world.ask(f"/do/posts/{record.id}/resolve", f"answer={answer}", Referer=f"{world.origin}/posts")
     assert (reply.status, reply.headers["location"]) == (303, "/posts")
     (post,) = [each for each in ask_posts(world)["posts"] if each["id"] == record.id]
     assert (post["state"], post["cost"], ask_posts(world)["months"][0]["spent"]) == (state, cost, cost)
     assert section(world.ask("/posts").text, "Only you can tell") == ""
     assert world.daemon.woken == 1
-    again = world.ask(f"/posts/{record.id}/{answer}", "")
+    again = world.ask(f"/do/posts/{record.id}/resolve", f"answer={answer}")
     assert (again.status, "no uncertain post is called" in again.text) == (404, True)
     assert world.daemon.woken == 1
 

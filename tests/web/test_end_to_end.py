@@ -86,9 +86,9 @@ def test_a_press_on_pause_on_the_phone_pauses_mpd_and_what_mpc_does_shows_on_the
 @needs_mpd
 def test_mpd_that_dies_and_comes_back_is_told_and_works_again(page, mpd):
     mpd.kill()
-    expect(page.locator("#trouble")).to_contain_text("not reached")
+    expect(page.locator("#player-problem")).to_contain_text("not reached")
     mpd.start()
-    expect(page.locator("#trouble")).to_be_hidden(timeout=15_000)
+    expect(page.locator("#player-problem")).to_be_hidden(timeout=15_000)
     mpd.mpc("volume", "40")
     expect(page.locator("#volume-line")).to_have_value("40")
     page.get_by_role("button", name="Quieter").tap()

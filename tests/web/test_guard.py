@@ -45,7 +45,7 @@ FROM_ELSEWHERE = [
 
 
 @pytest.mark.parametrize("headers", FROM_ELSEWHERE, ids=str)
-@pytest.mark.parametrize("path", ["/player/pause", "/api/v1/player/pause", "/jobs/hello/run", "/sign-in"])
+@pytest.mark.parametrize("path", ["/do/player/pause", "/api/v1/player/pause", "/do/jobs/hello/run", "/sign-in"])
 def test_a_form_on_another_site_does_nothing(world: World, path: str, headers: dict[str, str]) -> None:
     answer = world.ask(path, "", **headers)
     assert (answer.status, world.player.now.playback) == (403, PlaybackState.PLAYING)
@@ -53,17 +53,17 @@ def test_a_form_on_another_site_does_nothing(world: World, path: str, headers: d
 
 
 def test_our_own_form_is_taken(world: World) -> None:
-    answer = world.ask("/player/pause", "", Origin=world.origin, Sec_Fetch_Site="same-origin")
+    answer = world.ask("/do/player/pause", "", Origin=world.origin, Sec_Fetch_Site="same-origin")
     assert (answer.status, answer.headers["location"], world.player.now.playback) == (303, "/", PlaybackState.PAUSED)
 
 
 def test_other_methods_change_nothing_either(world: World) -> None:
-    assert world.ask("/player/pause").status == 405
+    assert world.ask("/do/player/pause").status == 405
     assert world.ask("/api/v1/player/pause", method="PUT", Origin="http://evil.example").status == 403
     assert world.player.now.playback is PlaybackState.PLAYING
 
 
-@pytest.mark.parametrize("path", ["/", "/nowhere", "/api/v1/state", "/static/page.js", "/health", "/sign-in"])
+@pytest.mark.parametrize("path", ["/", "/nowhere", "/api/v1/state", "/static/home.js", "/health", "/sign-in"])
 def test_every_answer_tells_the_browser_to_be_strict(world: World, path: str) -> None:
     headers = world.ask(path).headers
     assert "default-src 'none'" in headers["content-security-policy"]
@@ -75,7 +75,7 @@ def test_every_answer_tells_the_browser_to_be_strict(world: World, path: str) ->
     assert "server" not in headers
 
 
-@pytest.mark.parametrize("path", ["/player/volume", "/api/v1/player/volume"])
+@pytest.mark.parametrize("path", ["/do/player/volume", "/api/v1/player/volume"])
 def test_a_long_body_is_refused(world: World, path: str) -> None:
     answer = world.ask(path, "volume=" + "1" * 20_000)
     assert answer.status == 413
@@ -93,5 +93,5 @@ def test_no_page_has_a_script_or_a_style_within(world: World) -> None:
 
 @pytest.mark.parametrize("body", ["volume", "a=1&" * 30 + "a=1", "\x00"])
 def test_what_is_no_form_is_told(world: World, body: str) -> None:
-    answer = world.ask("/player/volume", body)
+    answer = world.ask("/do/player/volume", body)
     assert (answer.status, "send fields as name=value" in answer.text) == (400, True)

@@ -48,11 +48,11 @@ def test_a_pause_begins_and_ends_and_the_scheduler_is_woken(world: World) -> Non
     assert (answer.status, answer.json["job"], answer.json["paused"]["until"]) == (200, "daily", None)
     assert (told(world, "daily")["paused"], world.daemon.woken) == (answer.json["paused"], 1)
     assert re.search(r"<b>Paused</b> since today \d\d:\d\d</p>", card(world, "daily"))
-    assert 'action="/jobs/daily/resume"' in card(world, "daily")
+    assert 'action="/do/jobs/daily/resume"' in card(world, "daily")
     answer = world.ask("/api/v1/jobs/daily/resume", {})
     assert (answer.status, answer.json["paused"], world.daemon.woken) == (200, None, 2)
     assert told(world, "daily")["paused"] is None
-    assert 'action="/jobs/daily/pause"' in card(world, "daily")
+    assert 'action="/do/jobs/daily/pause"' in card(world, "daily")
     assert "Next <b>" in card(world, "daily")
 
 
@@ -132,16 +132,17 @@ def test_every_no_is_one_sentence_and_a_status(world: World, path: str, body: An
 
 def test_the_forms_do_the_same_and_lead_back_to_their_page(world: World) -> None:
     def press(path: str, body: str = "") -> str:
-        answer = world.ask(f"/jobs/daily/{path}", body)
+        answer = world.ask(f"/do/jobs/daily/{path}", body, Referer=f"{world.origin}/jobs/daily?before=5")
         assert answer.status == 303
         return answer.headers["location"]
 
-    assert press("pause") == "/#job-daily"
-    assert press("resume", "to=/jobs/daily") == "/jobs/daily"
-    assert press("pause", "to=//elsewhere.example&for=") == "/"
-    assert press("pause", "for=1h") == "/#job-daily"
+    assert press("pause") == "/jobs/daily?before=5"
+    assert press("resume", "return_to=/%23job-daily") == "/#job-daily"
+    assert press("pause", "return_to=//elsewhere.example&for=") == "/"
+    assert press("resume", "return_to=") == "/"
+    assert press("pause", "for=1h") == "/jobs/daily?before=5"
     assert told(world, "daily")["paused"]["until"] is not None
-    answer = world.ask("/jobs/daily/pause", "for=soon")
+    answer = world.ask("/do/jobs/daily/pause", "for=soon")
     assert (answer.status, "must be a length of time" in answer.text) == (400, True)
 
 
@@ -150,8 +151,8 @@ def test_a_run_is_cancelled_and_ends_as_stopped(world: World) -> None:
     world.eventually(lambda: (told(world, "slow")["last"] or {}).get("status_text"))
     assert told(world, "slow")["running"] == 1
     for shown in (card(world, "slow"), world.ask("/jobs/slow").text):
-        assert 'action="/jobs/slow/cancel"' in shown
-        assert 'action="/jobs/slow/run"' not in shown
+        assert 'action="/do/jobs/slow/cancel"' in shown
+        assert 'action="/do/jobs/slow/run"' not in shown
     answer = world.ask("/api/v1/jobs/slow/cancel", {})
     assert (answer.status, answer.json) == (202, {"job": "slow", "cancelled": 1})
     last = world.eventually(lambda: (run := told(world, "slow")["last"])["outcome"] and run)
@@ -166,9 +167,9 @@ def test_a_run_is_cancelled_and_ends_as_stopped(world: World) -> None:
 def test_a_pause_and_the_state_of_the_clock_arrive_as_events(world: World) -> None:
     with world.events() as events:
         _, state = events.next()
-        clear = {"clock": "trusted", "clock_wait": 0, "steps": 0, "last_step": "", "trouble": "", "waiting": 0}
+        clear = {"clock": "trusted", "clock_wait": 0, "steps": 0, "last_step": "", "error": "", "waiting": 0}
         assert state["scheduler"] == clear
-        world.ask("/jobs/daily/pause", "")
+        world.ask("/do/jobs/daily/pause", "")
         assert events.until(lambda state: state["jobs"][0]["paused"])
         scheduler = world.daemon.scheduler
         scheduler.clock_state, scheduler.clock_wait = ClockState.UNTRUSTED, 61.0

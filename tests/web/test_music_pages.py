@@ -1,6 +1,7 @@
 """The pages of the music as a browser without a script sees them: what they show, and what their forms do."""
 
 import html
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from urllib.parse import urlencode
@@ -20,9 +21,9 @@ def world(tmp_path: Path) -> Iterator[World]:
         yield found
 
 
-def press(world: World, path: str, fields: Mapping[str, object]) -> Answer:
-    """Send a form, and return the page it leads to."""
-    answer = world.ask(f"/music/{path}", urlencode(fields))
+def press(world: World, path: str, fields: Mapping[str, object], page: str = "/music/queue") -> Answer:
+    """Send a form of `page`, and return the page it leads to."""
+    answer = world.ask(f"/do/{path}", urlencode(fields), Referer=f"{world.origin}{page}")
     assert answer.status == 303, answer.text
     return world.ask(answer.headers["location"])
 
@@ -61,38 +62,46 @@ def test_a_start_that_is_no_number_is_told(world: World, start: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("fields", "after"),
+    ("title", "label", "after"),
     [
-        ({"do": "remove", "id": 1, "position": 0}, ["b.ogg", "c.ogg"]),
-        ({"do": "down", "id": 1, "position": 0}, ["b.ogg", "a.ogg", "c.ogg"]),
-        ({"do": "up", "id": 2, "position": 1}, ["b.ogg", "a.ogg", "c.ogg"]),
-        ({"do": "next", "id": 9, "position": 2}, ["a.ogg", "c.ogg", "b.ogg"]),
-        ({"do": "clear"}, []),
+        ("Blue Train", "Remove", ["b.ogg", "c.ogg"]),
+        ("Blue Train", "Down", ["b.ogg", "a.ogg", "c.ogg"]),
+        ("Moment&#39;s Notice", "Up", ["b.ogg", "a.ogg", "c.ogg"]),
+        ("Third", "Play next", ["a.ogg", "c.ogg", "b.ogg"]),
+        ("", "Clear", []),
     ],
 )
-def test_the_queue_is_edited(tmp_path: Path, fields: Mapping[str, object], after: list[str]) -> None:
+def test_the_queue_is_edited(tmp_path: Path, title: str, label: str, after: list[str]) -> None:
     third = Track(uri="c.ogg", title="Third", position=2, id=9)
     with served(configuration(tmp_path), ListMusic(ListPlayer([SONG, OTHER, third]))) as world:
-        press(world, "queue/edit", fields)
+        menu = world.ask("/music/queue").text.partition(f"What to do with {title}")[2]
+        form, _, _ = menu.partition(f">{label}</button>")
+        action, button = form.rpartition(' action="')[2].partition('"')[0], form.rpartition("<button")[2]
+        attributes = dict(re.findall(r'(\w+)="([^"]*)"', button))
+        fields = {attributes["name"]: attributes["value"]} if "name" in attributes else {}
+        press(world, attributes.get("formaction", action).removeprefix("/do/"), fields)
         assert uris(world) == after
 
 
 def test_a_track_of_the_queue_is_played_by_its_id(world: World) -> None:
-    press(world, "queue/play", {"id": 2})
+    press(world, "player/play", {"id": 2})
     assert world.player.now.track is not None
     assert world.player.now.track.uri == "b.ogg"
 
 
 def test_a_queue_is_kept_as_a_playlist_that_can_be_edited(world: World) -> None:
-    page = press(world, "queue/edit", {"do": "save", "name": "Sunday & more"})
+    page = press(world, "player/queue/save", {"name": "Sunday & more", "return_to": "/music/playlists"})
     assert "Sunday &amp; more" in page.text
-    page = press(world, "playlists/edit", {"do": "down", "name": "Sunday & more", "position": 0})
+    address, form = "/music/playlists?name=Sunday%20%26%20more", "player/playlists/Sunday%20%26%20more"
+    assert f'formaction="/do/{form}/remove?positions=0"' in world.ask(address).text
+    page = press(world, f"{form}/move?position=0", {"to": 1}, address)
     assert page.text.index("Moment&#39;s Notice") < page.text.index("Blue Train")
-    page = press(world, "playlists/edit", {"do": "remove", "name": "Sunday & more", "position": 0})
+    page = press(world, f"{form}/remove?positions=0", {}, address)
     assert "Moment&#39;s Notice" not in page.text
-    page = press(world, "playlists/edit", {"do": "rename", "name": "Sunday & more", "other": "Monday"})
-    assert "<h1>Monday</h1>" in page.text
-    page = press(world, "playlists/edit", {"do": "delete", "name": "Monday"})
+    page = press(world, f"{form}/rename", {"to": "Monday & more", "return_to": "/music/playlists?name={to}"})
+    assert "<h1>Monday &amp; more</h1>" in page.text
+    form = "player/playlists/Monday%20%26%20more"
+    page = press(world, form, {"method": "DELETE", "return_to": "/music/playlists"})
     assert "There are none yet" in page.text
 
 
@@ -120,34 +129,38 @@ def test_a_search_finds_artists_albums_and_tracks(world: World) -> None:
 
 
 @pytest.mark.parametrize(
-    ("fields", "after", "plays"),
+    ("path", "fields", "after", "plays"),
     [
         (
-            {"kind": "track", "uri": "Albums/Kind of Blue/1.ogg", "do": "play"},
+            "queue/add?where=next&play=true",
+            {"uri": "Albums/Kind of Blue/1.ogg"},
             ["a.ogg", "Albums/Kind of Blue/1.ogg", "b.ogg"],
             "1.ogg",
         ),
         (
-            {"kind": "track", "uri": "Albums/Kind of Blue/1.ogg", "do": "next"},
+            "queue/add",
+            {"uri": "Albums/Kind of Blue/1.ogg", "where": "next"},
             ["a.ogg", "Albums/Kind of Blue/1.ogg", "b.ogg"],
             "a.ogg",
         ),
         (
-            {"kind": "track", "uri": "Albums/Kind of Blue/1.ogg", "do": "end"},
+            "queue/add",
+            {"uri": "Albums/Kind of Blue/1.ogg", "where": "end"},
             ["a.ogg", "b.ogg", "Albums/Kind of Blue/1.ogg"],
             "a.ogg",
         ),
         (
-            {"kind": "album", "album": "Kind of Blue", "artist": "Miles Davis", "do": "play"},
+            "play-now",
+            {"album": "Kind of Blue", "artist": "Miles Davis"},
             ["Albums/Kind of Blue/1.ogg", "Albums/Kind of Blue/2.ogg"],
             "1.ogg",
         ),
     ],
 )
 def test_what_is_found_goes_into_the_queue(
-    world: World, fields: Mapping[str, object], after: list[str], plays: str
+    world: World, path: str, fields: Mapping[str, object], after: list[str], plays: str
 ) -> None:
-    page = press(world, "put", {**fields, "to": "/music/library?by=album"})
+    page = press(world, f"player/{path}", fields, "/music/library?by=album")
     assert uris(world) == after
     assert world.player.now.track is not None
     assert world.player.now.track.uri.endswith(plays)
@@ -157,36 +170,38 @@ def test_what_is_found_goes_into_the_queue(
 @pytest.mark.parametrize(
     ("path", "fields", "why"),
     [
-        ("put", {"uri": "a.ogg"}, "nothing is known of None here"),
-        ("put", {"do": "end"}, "nothing is named to put into the queue"),
-        ("queue/edit", {"do": "remove", "id": "first"}, "'id' must be a whole number"),
-        ("queue/edit", {"do": "save", "name": "  "}, "'name' must not be empty"),
-        ("playlists/edit", {"do": "rename", "name": "a", "other": ""}, "'other' must not be empty"),
-        ("radio/edit", {"do": "add", "name": "x"}, "'url' must not be empty"),
-        ("sound/set", {"single": "often"}, "'often' must be one of off, on, once"),
-        ("sound/set", {"repeat": "yes"}, "'repeat' must be on or off"),
-        ("sound/set", {"bass": "on"}, "nothing is known of 'bass' here"),
+        ("player/queue/add", {"uri": "a.ogg", "where": "here"}, "'where' must be one of end, next, replace"),
+        ("player/queue/add", {"where": "end"}, "nothing is named to play"),
+        ("player/queue/remove", {"ids": "first"}, "'ids' must be a list"),
+        ("player/queue/save", {"name": ""}, "'name' must be a line of at most 200 characters"),
+        ("player/playlists/a/rename", {"to": ""}, "'to' must be a line of at most 200 characters"),
+        ("player/playlists/a", {"method": "PATCH"}, "'method' must be one of DELETE"),
+        ("player/playlists/a", {"name": "b"}, "'name' in its address, and nowhere else"),
+        ("stations", {"name": "x", "url": ""}, "'url' must be a line of at most 2000 characters"),
+        ("player/modes", {"single": "often"}, "'single' must be one of off, on, once"),
+        ("player/modes", {"repeat": "yes"}, "'repeat' must be on or off"),
+        ("player/modes", {"bass": "on"}, "modes takes no 'bass'"),
     ],
 )
 def test_a_wrong_form_is_told_and_changes_nothing(
     world: World, path: str, fields: Mapping[str, object], why: str
 ) -> None:
     before = world.player.now
-    answer = world.ask(f"/music/{path}", urlencode(fields))
+    answer = world.ask(f"/do/{path}", urlencode(fields))
     assert answer.status == 400
     assert why in html.unescape(answer.text)
     assert (world.player.now, uris(world)) == (before, ["a.ogg", "b.ogg"])
 
 
 def test_how_it_sounds_is_set(world: World) -> None:
-    for fields in (
-        {"repeat": "on"},
-        {"single": "once"},
-        {"crossfade": "5"},
-        {"gain": "album"},
-        {"output": 1, "on": "on"},
-    ):
-        page = press(world, "sound/set", fields)
+    for path, fields in {
+        "modes": {"repeat": "on"},
+        "modes?repeat=on": {"single": "once"},
+        "crossfade": {"seconds": "5"},
+        "replay-gain": {"gain": "album"},
+        "outputs/1": {"on": "on"},
+    }.items():
+        page = press(world, f"player/{path}", fields, "/music/sound")
     assert 'value="once" aria-pressed="true"' in page.text
     state = world.player.now
     assert (state.repeat, state.single, state.crossfade, state.replay_gain) == (
@@ -196,7 +211,7 @@ def test_how_it_sounds_is_set(world: World) -> None:
         ReplayGainMode.ALBUM,
     )
     assert [output.enabled for output in world.player.sockets] == [True, True]
-    press(world, "sound/set", {"update": "all"})
+    press(world, "player/update", {})
     assert world.player.updated == [""]
 
 
@@ -213,27 +228,34 @@ def test_what_the_player_cannot_is_said_and_not_offered(world: World) -> None:
         "What this player cannot do: crossfade tracks; switch outputs; move tracks in the queue; shuffle the queue"
         in text
     )
-    assert 'name="crossfade"' not in text
+    assert "/do/player/crossfade" not in text
     assert "Kitchen" not in text
     queue = world.ask("/music/queue").text
-    assert 'value="shuffle"' not in queue
-    assert 'value="up"' not in queue
+    assert "/do/player/queue/shuffle" not in queue
+    assert ">Up<" not in queue
     assert 'type="search"' not in world.ask("/music/library").text
 
 
 def test_stations_are_changed_removed_and_brought_back(world: World) -> None:
-    page = press(world, "radio/edit", {"do": "remove", "old": "Groove"})
+    page = press(world, "stations/Groove", {"method": "DELETE"}, "/music/radio")
     assert "There are no stations yet" in page.text
     assert "Bring back" in page.text
-    page = press(world, "radio/edit", {"do": "restore", "old": "Groove"})
+    page = press(world, "stations/Groove/restore", {}, "/music/radio")
     assert 'value="Groove"' in page.text
     page = press(
         world,
-        "radio/edit",
-        {"do": "edit", "old": "Groove", "name": "Groove <2>", "url": "http://radio.example/groove", "genre": "Soul"},
+        "stations/Groove",
+        {"method": "PATCH", "name": "60s/70s <2>", "url": "http://radio.example/groove", "genre": "Soul"},
+        "/music/radio",
     )
-    assert "Groove &lt;2&gt;" in page.text
+    assert "60s/70s &lt;2&gt;" in page.text
     assert "Soul" in page.text
+    assert 'action="/do/stations/60s%2F70s%20%3C2%3E"' in page.text
+    page = press(world, "stations/60s%2F70s%20%3C2%3E", {"method": "PATCH", "genre": ""}, "/music/radio")
+    assert "Soul" not in page.text
+    press(world, "player/play-station", {"station": "60s/70s <2>"})
+    assert world.player.now.track is not None
+    assert world.player.now.track.title == "60s/70s <2>"
 
 
 def test_without_a_player_the_page_says_why(tmp_path: Path) -> None:
@@ -246,22 +268,22 @@ def test_without_a_player_the_page_says_why(tmp_path: Path) -> None:
 
 
 def test_the_bar_goes_on_from_any_page_and_comes_back_to_it(world: World) -> None:
-    answer = world.ask("/player/next", urlencode({"to": "/music/library?by=album"}))
+    answer = world.ask("/do/player/next", "", Referer=f"{world.origin}/music/library?by=album")
     assert (answer.status, answer.headers["location"]) == (303, "/music/library?by=album")
     assert world.player.now.track is not None
     assert world.player.now.track.uri == "b.ogg"
-    elsewhere = world.ask("/player/next", urlencode({"to": "//evil.example/"}))
+    elsewhere = world.ask("/do/player/next", urlencode({"return_to": "//evil.example/"}))
     assert elsewhere.headers["location"] == "/"
 
 
 def test_a_favourite_is_marked_listed_and_given_up(world: World) -> None:
     world.player.thought["a.ogg"] = TrackRating(rating=8)
-    page = press(world, "put", {"kind": "track", "uri": "a.ogg", "do": "like"})
+    page = press(world, "player/like", {"uri": "a.ogg"})
     assert page.text.count('aria-label="a favourite"') == 1
     assert world.player.thought["a.ogg"] == TrackRating(rating=8, favourite=True)
     listed = world.ask("/music/library?by=favourites").text
     assert "Blue Train" in listed
     assert "Moment" not in listed.split('id="bar"')[0]
-    press(world, "put", {"kind": "track", "uri": "a.ogg", "do": "unlike"})
+    press(world, "player/unlike", {"uri": "a.ogg"})
     assert "There is nothing here" in world.ask("/music/library?by=favourites").text
     assert world.player.thought["a.ogg"] == TrackRating(rating=8)

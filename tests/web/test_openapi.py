@@ -9,15 +9,15 @@ import jsonschema
 import pytest
 from openapi_spec_validator import OpenAPIV31SpecValidator
 
-from pi_appliance.app import Api
+from pi_appliance.app import operations
 from pi_appliance.music.api_covers import Covers
 from pi_appliance.music.api_events import PlayerEvents
+from pi_appliance.music.interface import MusicServices
 from pi_appliance.music.model import CoverArt
 from pi_appliance.scheduling.appliance import Appliance
 from pi_appliance.scheduling.child_runs import ChildRuns
 from pi_appliance.system import clock
 from pi_appliance.web import openapi
-from pi_appliance.web.actions import Actions
 from tests.installation import ROOT
 from tests.music.usb.usb_fixtures import FakeUsbDrives
 from tests.web.list_player import ListMusic, ListPlayer
@@ -38,9 +38,8 @@ def document(folder: Path) -> tuple[Any, list[Any]]:
     with Appliance.open(configuration(folder)) as appliance:
         daemon = TheDaemon(appliance, ListMusic(ListPlayer()), ChildRuns(appliance.config.path))
         changes = PlayerEvents(daemon, lambda: 0.0)
-        covers = Covers(lambda: daemon.hub, changes)
-        api = Api(daemon, Actions(daemon, lambda: None), changes, covers)  # type: ignore[arg-type]
-        return openapi.document(api.endpoints()), api.endpoints()
+        endpoints = operations(MusicServices(daemon, clock.now), changes, Covers(lambda: daemon.hub, changes))
+        return openapi.document(endpoints), endpoints
 
 
 @pytest.fixture(scope="module")
@@ -63,14 +62,12 @@ def test_it_is_what_the_appliance_sends(world: World, told: Any) -> None:
 
 def test_every_route_is_in_it(world: World, told: Any) -> None:
     found = set()
-    assert world.service._server is not None
-    guard: Any = world.service._server.config.app
-    for route in guard._app.routes:
+    for route in world.service.routes:
         path = getattr(route, "path", "")
         if path.startswith("/api/") and path != "/api/v1/player/{command}":  # that one only says no
             methods = set(getattr(route, "methods", None) or ()) - {"HEAD"}
             found |= {(openapi.plain(path.removeprefix("/api/v1")), method.lower()) for method in methods}
-    assert found == {(path, method) for path, operations in told["paths"].items() for method in operations}
+    assert found == {(path, method) for path, by_method in told["paths"].items() for method in by_method}
 
 
 def prepare(world: World, path: str) -> None:
@@ -101,8 +98,8 @@ NOES = {
 
 def test_every_example_works_and_is_answered_as_the_document_says(tmp_path: Path, told: Any) -> None:
     count = 0
-    for path, operations in told["paths"].items():
-        for method, operation in operations.items():
+    for path, by_method in told["paths"].items():
+        for method, operation in by_method.items():
             if path == STREAM:
                 continue
             with served(configuration(tmp_path / str(count), jobs=JOBS, stations=STATIONS)) as world:

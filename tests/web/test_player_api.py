@@ -41,7 +41,7 @@ def test_the_settings_are_set_and_shown(world: World) -> None:
 
 def test_the_forms_of_the_page_may_do_the_same(world: World) -> None:
     for path, form in (("mute", "on=true"), ("modes", "repeat=true&single=on"), ("crossfade", "seconds=3")):
-        assert world.ask(f"/player/{path}", form).status == 303
+        assert world.ask(f"/do/player/{path}", form).status == 303
     now = world.player.now
     assert (now.muted, now.repeat, now.single, now.crossfade) == (True, True, Mode.ON, 3)
 

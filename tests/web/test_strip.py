@@ -8,7 +8,7 @@ import pytest
 
 from pi_appliance.jobs.pages_svg import history_bars, mark, slots
 from pi_appliance.storage.model import Outcome, Run, Trigger
-from pi_appliance.web import filters
+from pi_appliance.web import pages
 
 LONDON = ZoneInfo("Europe/London")
 NOW = datetime(2026, 3, 27, 12, 0, tzinfo=UTC)  # a Friday, two days before summer time
@@ -93,7 +93,7 @@ def test_no_slot_yet_is_said() -> None:
     ],
 )
 def test_how_long_ago(before: timedelta, said: str) -> None:
-    assert filters.ago(NOW - before, NOW) == said
+    assert pages.ago(NOW - before, NOW) == said
 
 
 @pytest.mark.parametrize(
@@ -107,9 +107,9 @@ def test_how_long_ago(before: timedelta, said: str) -> None:
     ],
 )
 def test_the_day_and_time_in_the_zone_of_the_owner(ahead: timedelta, said: str) -> None:
-    assert filters.day_and_time(NOW + ahead, NOW, LONDON) == said
+    assert pages.day_and_time(NOW + ahead, NOW, LONDON) == said
 
 
 @pytest.mark.parametrize(("seconds", "said"), [(None, ""), (0, "0:00"), (187.9, "3:07"), (3765, "1:02:45")])
 def test_a_place_in_a_track(seconds: float | None, said: str) -> None:
-    assert filters.clock(seconds) == said
+    assert pages.track_time(seconds) == said

@@ -2,58 +2,58 @@
 
 from pi_appliance.config import units
 from pi_appliance.music.alarms import service
+from pi_appliance.music.interface import MusicServices
 from pi_appliance.operations import Values
 from pi_appliance.storage import model
-from pi_appliance.web.interface import Services
 
 
-async def list_alarms(services: Services, _: Values) -> object:
+async def list_alarms(services: MusicServices, _: Values) -> object:
     """Return every alarm."""
     return [service.alarm_values(each) for each in service.alarms(services.appliance, services.now())]
 
 
-async def skip(services: Services, values: Values) -> object:
+async def skip(services: MusicServices, values: Values) -> object:
     """Skip the next ring of an alarm."""
     service.skip(services.appliance, _alarm_name(services, values), now=services.now())
     return await _changed(services)
 
 
-async def unskip(services: Services, values: Values) -> object:
+async def unskip(services: MusicServices, values: Values) -> object:
     """Undo `skip`."""
     service.unskip(services.appliance, _alarm_name(services, values), now=services.now())
     return await _changed(services)
 
 
-async def snooze(services: Services, values: Values) -> object:
+async def snooze(services: MusicServices, values: Values) -> object:
     """Snooze one alarm or all that ring."""
     service.snooze(services.appliance, values["job"])
     return await _changed(services)
 
 
-async def stop(services: Services, values: Values) -> object:
+async def stop(services: MusicServices, values: Values) -> object:
     """Stop one alarm or all that ring or snooze."""
     service.stop_ringing(services.appliance, values["job"])
     return await _changed(services)
 
 
-async def once(services: Services, values: Values) -> object:
+async def once(services: MusicServices, values: Values) -> object:
     """Let an alarm ring once."""
     service.ring_at(services.appliance, _alarm_name(services, values), values["at"], now=services.now())
     return await _changed(services)
 
 
-async def cancel_once(services: Services, values: Values) -> object:
+async def cancel_once(services: MusicServices, values: Values) -> object:
     """Cancel the single rings of an alarm."""
     service.cancel_rings(services.appliance, _alarm_name(services, values))
     return await _changed(services)
 
 
-async def get_sleep_timer(services: Services, _: Values) -> object:
+async def get_sleep_timer(services: MusicServices, _: Values) -> object:
     """Return the sleep timer."""
     return service.sleep_values(service.sleep_timer(services.appliance))
 
 
-async def set_sleep_timer(services: Services, values: Values) -> object:
+async def set_sleep_timer(services: MusicServices, values: Values) -> object:
     """Set the sleep timer; its run starts at once."""
     lengths = {name: None if values[name] is None else units.parse_duration(values[name]) for name in ("in", "fade")}
     service.set_sleep_timer(
@@ -68,24 +68,24 @@ async def set_sleep_timer(services: Services, values: Values) -> object:
     return await get_sleep_timer(services, values)
 
 
-async def cancel_sleep_timer(services: Services, values: Values) -> object:
+async def cancel_sleep_timer(services: MusicServices, values: Values) -> object:
     """Cancel the sleep timer."""
     service.cancel_sleep_timer(services.appliance)
     services.daemon.wake()
     return await get_sleep_timer(services, values)
 
 
-async def announce(services: Services, values: Values) -> object:
+async def announce(services: MusicServices, values: Values) -> object:
     """Request an announcement."""
     request = service.announce(services.appliance, now=services.now(), **values)
     services.daemon.wake()
     return {"request": request.id, "job": request.job, "run_at": model.iso_time(request.run_at)}
 
 
-def _alarm_name(services: Services, values: Values) -> str:
+def _alarm_name(services: MusicServices, values: Values) -> str:
     return values["job"] or service.only_alarm(services.appliance)
 
 
-async def _changed(services: Services) -> object:
+async def _changed(services: MusicServices) -> object:
     services.daemon.wake()
     return await list_alarms(services, {})

@@ -5,56 +5,56 @@ from dataclasses import replace
 
 from pi_appliance.errors import InvalidOption
 from pi_appliance.music import serializers
+from pi_appliance.music.interface import MusicServices
 from pi_appliance.music.model import QueuePosition, Station, Uri
 from pi_appliance.operations import Values
-from pi_appliance.web.interface import Services
 
 _FIELDS = ("name", "url", "genre", "country")
 
 
-async def list_stations(services: Services, values: Values) -> object:
+async def list_stations(services: MusicServices, values: Values) -> object:
     """Return the stations with their origin."""
     start, count = values["start"], values["count"]
-    views = await asyncio.to_thread(services.actions.stations.views)
+    views = await asyncio.to_thread(services.stations.views)
     return [serializers.station_view(each) for each in views[start : start + count]]
 
 
-async def list_removed(services: Services, _: Values) -> object:
+async def list_removed(services: MusicServices, _: Values) -> object:
     """Return the stations of the owner's file that can be restored."""
-    return [serializers.station(each) for each in await asyncio.to_thread(services.actions.stations.removed)]
+    return [serializers.station(each) for each in await asyncio.to_thread(services.stations.removed)]
 
 
-async def add_station(services: Services, values: Values) -> object:
+async def add_station(services: MusicServices, values: Values) -> object:
     """Add a custom station."""
     station = Station(**{name: values[name] or "" for name in _FIELDS})
-    return serializers.station(await asyncio.to_thread(services.actions.stations.add, station, check=values["check"]))
+    return serializers.station(await asyncio.to_thread(services.stations.add, station, check=values["check"]))
 
 
-async def edit_station(services: Services, values: Values) -> object:
+async def edit_station(services: MusicServices, values: Values) -> object:
     """Change the given fields of a station."""
     changes = {name: values[name] for name in _FIELDS if values[name] is not None}
     if not changes:
         raise InvalidOption("nothing to change; give name, url, genre or country")
-    stations, name = services.actions.stations, values["station"]
+    stations, name = services.stations, values["station"]
     current = await asyncio.to_thread(stations.get, name)
     station = replace(current, **changes)
     return serializers.station(await asyncio.to_thread(stations.edit, name, station, check=values["check"]))
 
 
-async def remove_station(services: Services, values: Values) -> object:
+async def remove_station(services: MusicServices, values: Values) -> object:
     """Remove or hide a station."""
-    await asyncio.to_thread(services.actions.stations.remove, values["station"])
+    await asyncio.to_thread(services.stations.remove, values["station"])
     return {"removed": values["station"]}
 
 
-async def restore_station(services: Services, values: Values) -> object:
+async def restore_station(services: MusicServices, values: Values) -> object:
     """Restore a station of the owner's file."""
-    return serializers.station(await asyncio.to_thread(services.actions.stations.restore, values["station"]))
+    return serializers.station(await asyncio.to_thread(services.stations.restore, values["station"]))
 
 
-async def play_station(services: Services, values: Values) -> object:
+async def play_station(services: MusicServices, values: Values) -> object:
     """Play a station in place of the queue."""
-    stations = services.actions.stations
+    stations = services.stations
     station = await asyncio.to_thread(lambda: stations.resolved(stations.find(values["station"]).name))
     player = await services.daemon.hub.player()
     await player.add_source(Uri(uri=station.url, title=station.name), QueuePosition.REPLACE, play=True)

@@ -1,24 +1,29 @@
-// The banner: what is not as it should be, in the words of the server; and that the clock was set while the page was open.
+// The banner with the current problems, and the notice that the clock was set while the page was open.
 
-import { seen } from "./jobs.js";
+import { cardVersion } from "./jobs.js";
 
-let steps = null; // of the clock, before the page was opened
-let drawn = null; // what the banner was drawn for
+let firstSteps = null; // steps of the clock before the page was opened
+let drawnKey = null; // the state for which the banner was drawn
 
 export function showBanner({ scheduler, jobs }) {
-  steps = Math.min(steps ?? scheduler.steps, scheduler.steps); // an appliance that starts anew counts anew
+  firstSteps = Math.min(firstSteps ?? scheduler.steps, scheduler.steps); // a restarted appliance counts from 0
   const stepped = document.getElementById("stepped");
-  stepped.hidden = scheduler.steps === steps;
+  stepped.hidden = scheduler.steps === firstSteps;
   if (!stepped.hidden) stepped.textContent = `While this page was open, ${scheduler.last_step}.`;
-  const { clock, trouble } = scheduler;
-  const rung = jobs.filter((job) => job.kind === "music" && job.running).map((job) => [seen(job), /^snoozing/.test(job.last.status_text)]);
-  const key = JSON.stringify([rung, clock, scheduler.clock_wait, trouble, jobs.filter((job) => job.failing).map(seen)]);
-  if (key !== drawn) draw(key);
+  const { clock, clock_wait, error } = scheduler;
+  const ringing = jobs
+    .filter((job) => job.kind === "music" && job.running)
+    .map((job) => [cardVersion(job), isSnoozing(job)]);
+  const failing = jobs.filter((job) => job.failing).map(cardVersion);
+  const key = JSON.stringify([ringing, clock, clock_wait, error, failing]);
+  if (key !== drawnKey) draw(key);
 }
 
+export const isSnoozing = ({ last }) => /^snoozing/.test(last.status_text);
+
 async function draw(key) {
-  drawn = key;
+  drawnKey = key;
   const answer = await fetch("/parts/banner").catch(() => null);
   if (answer?.ok) document.getElementById("banner").innerHTML = await answer.text();
-  else drawn = null; // so that the next state tries again
+  else drawnKey = null; // the next state tries again
 }

@@ -1,8 +1,9 @@
-// The jobs: a card whose run began or ended is drawn anew by the server; in between only its bar moves.
+// The jobs: the server draws a card again when a run begins or ends. In between only its progress bar changes.
 
-import { ago } from "./words.js";
+import { ago } from "./time.js";
 
-export const seen = ({ last, paused }) =>
+// jobs/pages.py does the same on the server.
+export const cardVersion = ({ last, paused }) =>
   (last ? `${last.id}:${last.outcome ?? ""}` : "") + "|" + (paused ? `${paused.since}/${paused.until ?? ""}` : "");
 
 export function showJobs(jobs) {
@@ -11,14 +12,14 @@ export function showJobs(jobs) {
     location.reload(); // the configuration was read again
     return;
   }
-  for (const [place, each] of jobs.entries()) {
+  for (const [index, each] of jobs.entries()) {
     const { job, last, next } = each;
-    const card = cards[place];
-    const key = seen(each);
+    const card = cards[index];
+    const version = cardVersion(each);
     const slot = next?.slot ?? "";
     card.dataset.slot ??= slot;
-    if (card.dataset.seen !== key || card.dataset.slot !== slot) draw(job, key, slot);
-    else if (last && !last.outcome) move(card, last);
+    if (card.dataset.version !== version || card.dataset.slot !== slot) drawCard(job, version, slot);
+    else if (last && !last.outcome) showProgress(card, last);
   }
 }
 
@@ -29,23 +30,23 @@ export function startTimes() {
   setInterval(() => document.visibilityState === "visible" && show(), 20_000);
 }
 
-async function draw(job, key, slot) {
+async function drawCard(job, version, slot) {
   const old = document.getElementById(`job-${job}`);
-  const [run] = key.split("|");
-  const ended = old.dataset.seen.split("|")[0] !== run && !run.endsWith(":");
-  Object.assign(old.dataset, { seen: key, slot });
+  const [run] = version.split("|");
+  const hasEnded = old.dataset.version.split("|")[0] !== run && !run.endsWith(":");
+  Object.assign(old.dataset, { version, slot });
   const answer = await fetch(`/parts/jobs/${job}`).catch(() => null);
   const card = document.getElementById(`job-${job}`);
   if (!answer?.ok) {
-    card.dataset.seen = "?"; // so that the next state tries again
+    card.dataset.version = "?"; // the next state tries again
     return;
   }
-  const held = [...card.querySelectorAll("a, button")].indexOf(document.activeElement);
+  const focused = [...card.querySelectorAll("a, button")].indexOf(document.activeElement);
   card.outerHTML = await answer.text();
   const drawn = document.getElementById(`job-${job}`);
   drawn.dataset.slot = slot;
-  if (held >= 0) drawn.querySelectorAll("a, button")[held]?.focus({ preventScroll: true });
-  if (ended) for (const part of ["posts", "reports"]) drawPart(part);
+  if (focused >= 0) drawn.querySelectorAll("a, button")[focused]?.focus({ preventScroll: true });
+  if (hasEnded) for (const part of ["posts", "reports"]) drawPart(part);
 }
 
 async function drawPart(part) {
@@ -53,10 +54,10 @@ async function drawPart(part) {
   if (answer?.ok) document.getElementById(part).innerHTML = await answer.text();
 }
 
-function move(card, { progress, note }) {
+function showProgress(card, { progress, status_text }) {
   const bar = card.querySelector("progress");
   if (progress === null) bar.removeAttribute("value");
   else bar.value = progress;
   card.querySelector(".percent").textContent = progress === null ? "" : `${Math.round(100 * progress)}%`;
-  card.querySelector(".doing").textContent = note;
+  card.querySelector(".doing").textContent = status_text;
 }

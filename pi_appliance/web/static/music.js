@@ -1,53 +1,53 @@
-// The pages of the music, made live: forms without a reload, the bar at the bottom, lists drawn anew when they changed.
+// The pages of music without reloads: forms, the bar at the bottom, and lists that are drawn again when they change.
 
-import { follow } from "./live.js";
-import { askFirst, say, signIn } from "./send.js";
+import { confirmForms, NO_ANSWER, showNotice, signIn } from "./api.js";
+import { isSnoozing } from "./banner.js";
+import { followState } from "./events.js";
 
-const at = (id) => document.getElementById(id);
-let drawn = null; // what the list on the page was drawn for
+const byId = (id) => document.getElementById(id);
+let drawnKey = null; // the state for which the list on the page was drawn
 
-askFirst();
-document.addEventListener("submit", take);
-document.addEventListener("toggle", closeOthers, { capture: true });
-follow(({ player, jobs }) => {
+confirmForms();
+document.addEventListener("submit", submit);
+document.addEventListener("toggle", closeOtherMenus, { capture: true });
+followState(({ player, jobs }) => {
   showBar(player);
-  const now = player && [player.queue_version, player.track?.id, player.updating, player.single, player.consume,
-    player.repeat, player.random, player.crossfade, player.replay_gain, player.muted, rung(jobs)].join();
-  if (drawn !== null && drawn !== now && at("live-part")) redraw(fetch(location.href), "#live-part");
-  drawn = now;
+  const key = player && [player.queue_version, player.track?.id, player.updating, player.single, player.consume,
+    player.repeat, player.random, player.crossfade, player.replay_gain, player.muted, alarmKey(jobs)].join();
+  if (drawnKey !== null && drawnKey !== key && byId("live-part")) redraw(fetch(location.href), "#live-part");
+  drawnKey = key;
   for (const button of document.querySelectorAll("#stations [data-url]")) {
     const on = player && player.play !== "stop" && player.track?.uri === button.dataset.url;
     button.setAttribute("aria-pressed", String(Boolean(on)));
   }
 });
 
-// On the page of alarms: which of them ring, and which snooze.
-function rung(jobs) {
-  if (!("jobs" in (at("live-part")?.dataset ?? {}))) return "";
+// On the page of alarms: which alarms ring or snooze.
+function alarmKey(jobs) {
+  if (!("jobs" in (byId("live-part")?.dataset ?? {}))) return "";
   const music = jobs.filter((job) => job.kind === "music");
-  return music.map(({ last, running }) => [last?.id, running, running && /^snoozing/.test(last.status_text)]).join();
+  return music.map((job) => [job.last?.id, job.running, job.running && isSnoozing(job)]).join();
 }
 
-// The server answers with the page that follows, which takes the place of this one; how far it was scrolled stays.
-async function take(event) {
+// The server answers with the next page. It replaces this one, which stays scrolled as it is.
+async function submit(event) {
   const form = event.target;
-  if (event.defaultPrevented || form.method !== "post" || "plain" in form.dataset) return;
+  if (event.defaultPrevented || form.getAttribute("method") !== "post" || "plain" in form.dataset) return;
   event.preventDefault();
-  const fields = new URLSearchParams(new FormData(form, event.submitter));
+  const body = new URLSearchParams(new FormData(form, event.submitter));
   const action = event.submitter?.getAttribute("formaction") ?? form.getAttribute("action");
-  const told = form.dataset.told ?? event.submitter?.dataset.told;
-  if (await redraw(fetch(action, { method: "POST", body: fields }), "main")) say(told ?? "", "good");
+  if (await redraw(fetch(action, { method: "POST", body }), "main")) showNotice("");
 }
 
-async function redraw(asked, part) {
-  const answer = await asked.catch(() => null);
-  if (answer === null) return say("The appliance does not answer. Is this phone in its network?");
+async function redraw(request, part) {
+  const answer = await request.catch(() => null);
+  if (answer === null) return showNotice(NO_ANSWER);
   if (answer.status === 401 || new URL(answer.url).pathname === "/sign-in") return signIn();
   const page = new DOMParser().parseFromString(await answer.text(), "text/html");
-  if (!answer.ok) return say(page.querySelector("main")?.textContent.trim() || page.body.textContent);
+  if (!answer.ok) return showNotice(page.querySelector("main")?.textContent.trim() || page.body.textContent);
   const open = [...document.querySelectorAll("details[open]")].map((each) => each.id).filter(Boolean);
   document.querySelector(part)?.replaceWith(document.adoptNode(page.querySelector(part)));
-  for (const id of open) at(id)?.setAttribute("open", "");
+  for (const id of open) byId(id)?.setAttribute("open", "");
   if (part === "main") {
     document.querySelector("h1").replaceWith(page.querySelector("h1"));
     document.title = page.title;
@@ -58,20 +58,19 @@ async function redraw(asked, part) {
 
 window.addEventListener("popstate", () => location.reload());
 
-// One menu at a time.
-function closeOthers({ target }) {
+function closeOtherMenus({ target }) {
   if (!target.matches("details.menu") || !target.open) return;
   for (const each of document.querySelectorAll("details.menu[open]")) if (each !== target) each.open = false;
 }
 
 function showBar(player) {
-  if (!at("bar")) return;
-  at("bar").hidden = !player;
+  if (!byId("bar")) return;
+  byId("bar").hidden = !player;
   if (!player) return;
   const { track } = player;
-  at("bar-title").textContent = track ? track.label : "Nothing is playing";
-  at("bar-artist").textContent = track ? [track.artist, track.album].filter(Boolean).join(" · ") : "";
+  byId("bar-title").textContent = track ? track.label : "Nothing is playing";
+  byId("bar-artist").textContent = track ? [track.artist, track.album].filter(Boolean).join(" · ") : "";
   const playing = player.play === "play";
-  at("bar-toggle").setAttribute("aria-label", playing ? "Pause" : "Play");
-  at("bar-toggle").querySelector("use").setAttribute("href", playing ? "#i-pause" : "#i-play");
+  byId("bar-toggle").setAttribute("aria-label", playing ? "Pause" : "Play");
+  byId("bar-toggle").querySelector("use").setAttribute("href", playing ? "#i-pause" : "#i-play");
 }

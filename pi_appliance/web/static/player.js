@@ -1,31 +1,31 @@
-// The music card: shows what the player does, lets the time run, and sends what the sliders say.
+// The card of the player: shows its state, advances the time, and sends the values of the sliders.
 
-import { clock } from "./words.js";
-import { send } from "./send.js";
+import { apiPath, callApi } from "./api.js";
+import { trackTime } from "./time.js";
 
-const at = (id) => document.getElementById(id);
-let heard = null; // what the last event said
-let playing = null; // the state in it, with the moment it was heard
-let held = false; // a finger is on a slider
+const byId = (id) => document.getElementById(id);
+let newest = null; // the last event
+let playing = null; // the player in it, with the moment of the event
+let isSliding = false; // a finger is on a slider
 
 export function showMusic(music) {
-  heard = music;
+  newest = music;
   const { player } = music;
-  note(at("trouble"), music.error);
-  at("player").hidden = !player;
-  playing = player && { ...player, heard: performance.now() };
+  showText(byId("player-problem"), music.error);
+  byId("player").hidden = !player;
+  playing = player && { ...player, receivedAt: performance.now() };
   if (!player) return;
   const { track } = player;
-  at("title").textContent = track ? track.label : "Nothing is playing";
-  at("artist").textContent = track ? [track.artist, track.album].filter(Boolean).join(" · ") : "";
+  byId("title").textContent = track ? track.label : "Nothing is playing";
+  byId("artist").textContent = track ? [track.artist, track.album].filter(Boolean).join(" · ") : "";
   showCover(track, music.capabilities);
-  note(at("player-note"), music.status_text);
-  note(at("player-error"), player.error);
-  const pressed = player.play === "play";
-  at("toggle").setAttribute("aria-label", pressed ? "Pause" : "Play");
-  at("toggle").querySelector("use").setAttribute("href", pressed ? "#i-pause" : "#i-play");
-  at("volume").hidden = player.volume === null;
-  if (!held && player.volume !== null) fill(at("volume-line"), player.volume);
+  showText(byId("player-note"), music.status_text);
+  showText(byId("player-error"), player.error);
+  const isPlaying = player.play === "play";
+  byId("toggle").setAttribute("aria-label", isPlaying ? "Pause" : "Play");
+  byId("toggle").querySelector("use").setAttribute("href", isPlaying ? "#i-pause" : "#i-play");
+  byId("volume").hidden = player.volume === null;
+  if (!isSliding && player.volume !== null) setSlider(byId("volume-line"), player.volume);
   for (const station of document.querySelectorAll("#stations button")) {
     const on = player.play !== "stop" && track?.uri === station.dataset.url;
     station.setAttribute("aria-pressed", String(on));
@@ -33,28 +33,29 @@ export function showMusic(music) {
   showTime();
 }
 
-export function startClock() {
-  at("cover").addEventListener("error", () => (at("cover").hidden = true));
-  at("cover").addEventListener("load", () => (at("cover").hidden = false));
-  for (const line of document.querySelectorAll("input[type=range]")) {
-    fill(line, line.value);
-    line.addEventListener("input", () => {
-      held = true;
-      fill(line, line.value);
-      if (line.name === "seconds") at("elapsed").textContent = clock(line.value);
+export function startPlayer() {
+  byId("cover").addEventListener("error", () => (byId("cover").hidden = true));
+  byId("cover").addEventListener("load", () => (byId("cover").hidden = false));
+  for (const slider of document.querySelectorAll("input[type=range]")) {
+    setSlider(slider, slider.value);
+    slider.addEventListener("input", () => {
+      isSliding = true;
+      setSlider(slider, slider.value);
+      if (slider.name === "seconds") byId("elapsed").textContent = trackTime(slider.value);
     });
-    line.addEventListener("change", async () => {
-      const done = await send(line.form.getAttribute("action"), { [line.name]: Number(line.value) });
-      held = false;
-      if (!done && heard) showMusic(heard); // the slider goes back
+    slider.addEventListener("change", async () => {
+      const path = apiPath(slider.form.getAttribute("action"));
+      const result = await callApi(path, { [slider.name]: Number(slider.value) });
+      isSliding = false;
+      if (!result && newest) showMusic(newest); // the slider goes back
     });
   }
   setInterval(() => document.visibilityState === "visible" && showTime(), 500);
 }
 
-function showCover(track, abilities) {
-  const cover = at("cover");
-  const uri = abilities.includes("art") && track ? track.uri : "";
+function showCover(track, capabilities) {
+  const cover = byId("cover");
+  const uri = capabilities.includes("art") && track ? track.uri : "";
   if (cover.dataset.uri === uri) return;
   cover.dataset.uri = uri;
   cover.hidden = !uri;
@@ -64,28 +65,28 @@ function showCover(track, abilities) {
 function showTime() {
   if (!playing) return;
   const duration = playing.track?.duration;
-  at("seek").hidden = !duration;
-  at("duration").textContent = duration ? clock(duration) : "";
-  if (held) return;
+  byId("seek").hidden = !duration;
+  byId("duration").textContent = duration ? trackTime(duration) : "";
+  if (isSliding) return;
   if (playing.elapsed === null || !playing.track) {
-    at("elapsed").textContent = "";
+    byId("elapsed").textContent = "";
     return;
   }
-  const since = playing.play === "play" ? (performance.now() - playing.heard) / 1000 : 0;
+  const since = playing.play === "play" ? (performance.now() - playing.receivedAt) / 1000 : 0;
   const elapsed = Math.min(playing.elapsed + since, duration || Infinity);
-  at("elapsed").textContent = clock(elapsed);
+  byId("elapsed").textContent = trackTime(elapsed);
   if (duration) {
-    at("elapsed-line").max = Math.ceil(duration);
-    fill(at("elapsed-line"), elapsed);
+    byId("elapsed-line").max = Math.ceil(duration);
+    setSlider(byId("elapsed-line"), elapsed);
   }
 }
 
-function fill(line, value) {
-  line.value = value;
-  line.style.setProperty("--filled", `${(100 * line.value) / line.max}%`);
+function setSlider(slider, value) {
+  slider.value = value;
+  slider.style.setProperty("--filled", `${(100 * slider.value) / slider.max}%`);
 }
 
-function note(place, sentence) {
-  place.hidden = !sentence;
-  place.textContent = sentence;
+function showText(element, sentence) {
+  element.hidden = !sentence;
+  element.textContent = sentence;
 }

@@ -1,12 +1,12 @@
-// The page of posts: loaded again when a run has ended, for that may have changed some.
+// The page of posts: loaded again when a run has ended, which may have changed some.
 
-import { follow } from "./live.js";
-import { askFirst } from "./send.js";
+import { confirmForms } from "./api.js";
+import { followState } from "./events.js";
 
-let before = null;
-askFirst();
-follow(({ jobs }) => {
+let previous = null;
+confirmForms();
+followState(({ jobs }) => {
   const ended = jobs.map(({ last }) => (last?.outcome ? last.id : "")).join();
-  if (before !== null && ended !== before) location.reload();
-  before = ended;
+  if (previous !== null && ended !== previous) location.reload();
+  previous = ended;
 });

@@ -1,0 +1,231 @@
+"""The home page with its banner, and the state that its scripts follow: player, jobs and scheduler."""
+
+import asyncio
+import contextlib
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from pi_appliance.errors import ApplianceError, ConfigError
+from pi_appliance.jobs import serializers
+from pi_appliance.jobs.pages import JobPages
+from pi_appliance.music.alarms.service import Alarm, alarms
+from pi_appliance.music.interface import MusicDaemon, MusicServices
+from pi_appliance.music.model import Station
+from pi_appliance.music.serializers import music
+from pi_appliance.operations import Operation
+from pi_appliance.posting.preview import post_digest
+from pi_appliance.scheduling.appliance import JobView
+from pi_appliance.scheduling.interface import SchedulerState
+from pi_appliance.storage.model import Run
+from pi_appliance.system.clock import ClockState
+from pi_appliance.web.pages import Pages
+from pi_appliance.web.params import Call
+from pi_appliance.web.sse import EventStream, Listeners, ReplayBuffer
+
+_MAX_FAILURES = 3  # in the banner
+_POLL_INTERVAL = 1.0  # seconds between two looks at the version of the history
+_POLLS_PER_REFRESH = 30  # polls after which the jobs are read again, because slots pass without a change of the history
+_MAX_AGE = 0.5  # seconds for which one reading of the state serves all clients
+
+
+class HomePage:
+    """The home page, and the parts of it that its scripts replace."""
+
+    def __init__(self, services: MusicServices, pages: Pages, jobs: JobPages) -> None:
+        self._services, self._pages, self._jobs = services, pages, jobs
+
+    def routes(self) -> list[Route]:
+        """Return the routes."""
+        return [Route("/", self.home), Route("/parts/banner", self.banner_part)]
+
+    async def home(self, request: Request) -> Response:
+        """Return the home page: music, jobs, posts, reports."""
+        appliance, now = self._services.appliance, self._services.now()
+        stations: Sequence[Station] = ()
+        stations_error = ""
+        try:
+            stations = self._services.stations.all()
+        except ConfigError as error:
+            stations_error = str(error)
+        views = appliance.jobs(now)
+        started = request.query_params.get("started")
+        return self._pages.page(
+            "home/home.html",
+            music=self._services.daemon.hub,
+            stations=stations,
+            stations_error=stations_error,
+            banner=self._banner(views),
+            cards=[self._jobs.card(view, now) for view in views],
+            digest=post_digest(appliance, now),
+            started=started if started in appliance.config.jobs else "",
+            **self._jobs.newest_reports(),
+        )
+
+    async def banner_part(self, _: Request) -> Response:
+        """Return the banner with the current problems."""
+        return self._pages.page(
+            "home/_banner.html", banner=self._banner(self._services.appliance.jobs(self._services.now()))
+        )
+
+    def _banner(self, views: Sequence[JobView]) -> "Banner":
+        return create_banner(self._services.daemon, views, self._services.now())
+
+
+@dataclass(frozen=True, slots=True)
+class Banner:
+    """What needs the owner's attention: problems, alarms that ring or snooze, the newest failed runs, how many more."""
+
+    problems: Sequence[str]
+    ringing: Sequence[Alarm]
+    failing: Sequence[Run]
+    more: int
+
+
+def create_banner(daemon: MusicDaemon, views: Sequence[JobView], now: datetime) -> Banner:
+    """Return the banner of `daemon`, whose jobs are `views`."""
+    runs = [run for view in views if (run := serializers.failed_run(daemon.appliance, view))]
+    runs.sort(key=lambda run: (run.started, run.id), reverse=True)
+    ringing = [alarm for alarm in alarms(daemon.appliance, now) if alarm.session]
+    return Banner(_describe_problems(daemon.scheduler), ringing, runs[:_MAX_FAILURES], len(runs[_MAX_FAILURES:]))
+
+
+def _describe_problems(scheduler: SchedulerState) -> list[str]:
+    problems = []
+    if scheduler.clock_state is ClockState.UNTRUSTED:
+        minutes = math.ceil(scheduler.clock_wait / 60)
+        most = f", at most {minutes} minute{'s' * (minutes != 1)} more" if minutes else ""
+        problems.append(f"The clock is not set yet. Jobs at a time of day wait for it{most}.")
+    if scheduler.error:
+        problems.append(f"A job cannot be started or recorded: {scheduler.error}")
+    return problems
+
+
+def state_operation(services: MusicServices) -> Operation:
+    """Return the operation that returns the state."""
+
+    async def show_state(_: Call) -> object:
+        return state_values(services.daemon, services.now())
+
+    return Operation(
+        method="GET",
+        path="/state",
+        summary="Return the state of the player, the jobs and the scheduler.",
+        handler=show_state,
+        result="State",
+    )
+
+
+def state_values(daemon: MusicDaemon, now: datetime) -> dict[str, Any]:
+    """Return everything that the page updates live."""
+    return {
+        **music(daemon.hub),
+        "scheduler": _scheduler_values(daemon.scheduler),
+        "jobs": serializers.jobs(daemon.appliance, now),
+    }
+
+
+def _scheduler_values(scheduler: SchedulerState) -> dict[str, Any]:
+    return {
+        "clock": scheduler.clock_state,
+        "clock_wait": 60 * math.ceil(scheduler.clock_wait / 60),  # seconds, rounded up to a minute
+        "steps": scheduler.steps,
+        "last_step": scheduler.last_step,
+        "error": scheduler.error,
+        "waiting": scheduler.waiting,
+    }
+
+
+class StateFeed:
+    """The source of /events: the whole state whenever something changed."""
+
+    def __init__(self, daemon: MusicDaemon, now: Callable[[], datetime]) -> None:
+        self._daemon, self._now = daemon, now
+        self._listeners = Listeners()
+        self._tasks: list[asyncio.Task[None]] = []
+        self._buffer = ReplayBuffer(1)  # the newest state says everything
+        self._read_version = -1  # the version of the state in the buffer
+        self._read_at = 0.0
+        self._version = 0
+        self.closed = False
+
+    def routes(self) -> list[Route]:
+        """Return the route of the stream."""
+
+        async def events(_: Request) -> Response:
+            return EventStream(self)
+
+        return [Route("/events", events)]
+
+    @contextlib.contextmanager
+    def listening(self) -> Iterator[asyncio.Event]:
+        """Register a listener for the block. The player and the jobs are watched while there is one."""
+        try:
+            with self._listeners.register() as changed:
+                if not self._tasks:
+                    watchers = (self._watch_player(), self._watch_jobs())
+                    self._tasks = [asyncio.create_task(watcher) for watcher in watchers]
+                yield changed
+        finally:
+            if not self._listeners:
+                self._stop_watching()
+
+    def initial_events(self) -> bytes:
+        """Return nothing: the state comes at once."""
+        return b""
+
+    def next_events(self, position: int | None) -> tuple[bytes, int | None]:
+        """Return the state, unless the stream has it already. One reading serves all. Raises ApplianceError."""
+        if position == self._version:
+            return b"", position
+        time = asyncio.get_running_loop().time()
+        if self._read_version != self._version or time - self._read_at > _MAX_AGE:
+            self._buffer.add("state", state_values(self._daemon, self._now()))
+            self._read_version, self._read_at = self._version, time
+        batch = self._buffer.events_after(self._buffer.number - 1)
+        return batch[0] if batch else b"", self._version
+
+    def close(self) -> None:
+        """End every stream."""
+        self.closed = True
+        self._announce_change()
+        self._stop_watching()
+
+    def _announce_change(self) -> None:
+        self._version += 1
+        self._listeners.wake()
+
+    def _stop_watching(self) -> None:
+        for task in self._tasks:
+            task.cancel()
+        self._tasks = []
+
+    async def _watch_player(self) -> None:
+        async for _ in self._daemon.hub.watch_changes():
+            self._announce_change()
+
+    async def _watch_jobs(self) -> None:
+        version, polls, jobs = None, 0, list[dict[str, Any]]()
+        announced: Any = None
+        while True:
+            with contextlib.suppress(ApplianceError):  # reported to each client that asks for the state
+                store, previous = self._daemon.appliance.store, version
+                version = store.version()
+                if version != previous or polls % _POLLS_PER_REFRESH == 0 or _is_any_running(jobs):
+                    jobs = serializers.jobs(self._daemon.appliance, self._now())
+                current = jobs, _scheduler_values(self._daemon.scheduler)
+                if current != announced:
+                    announced = current
+                    self._announce_change()
+            polls += 1
+            await asyncio.sleep(_POLL_INTERVAL)
+
+
+def _is_any_running(jobs: list[dict[str, Any]]) -> bool:
+    return any(job["running"] for job in jobs)

@@ -1,0 +1,82 @@
+"""Protocols of the daemon and its scheduler, for the handlers of operations and the pages."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Protocol
+
+from pi_appliance.scheduling.appliance import Appliance
+from pi_appliance.scheduling.child_runs import ChildRuns
+from pi_appliance.system.clock import ClockState
+
+
+class SchedulerState(Protocol):
+    """The state of the scheduler."""
+
+    clock_state: ClockState
+    steps: int
+    last_step: str
+    last_tick: float
+    """When it last ticked, in seconds since the machine started."""
+
+    @property
+    def clock_wait(self) -> float:
+        """Seconds for which it still waits for the clock to be set."""
+
+    @property
+    def error(self) -> str:
+        """Why a slot currently cannot be started or recorded; empty if all is well."""
+
+    @property
+    def waiting(self) -> int:
+        """How many slots wait to be started."""
+
+    def next(self) -> tuple[datetime, str] | None:
+        """Return when a job will start next, and its name."""
+
+
+class RunningDaemon(Protocol):
+    """The daemon. Its parts may be replaced while it runs, so they are read again each time."""
+
+    @property
+    def started_at(self) -> datetime:
+        """When it was started."""
+
+    @property
+    def addresses(self) -> Sequence[str]:
+        """Where it listens, in words."""
+
+    @property
+    def messages(self) -> Sequence[tuple[datetime, str]]:
+        """Its newest messages, the oldest first."""
+
+    @property
+    def appliance(self) -> Appliance:
+        """The configuration and the state."""
+
+    @property
+    def runs(self) -> ChildRuns:
+        """Starts runs."""
+
+    @property
+    def scheduler(self) -> SchedulerState:
+        """Starts runs at their slots."""
+
+    def request_reload(self) -> None:
+        """Have the configuration read again. Raises ConfigError."""
+
+    def wake(self) -> None:
+        """Have the scheduler tick now, because something it depends on changed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Services:
+    """Everything that the handler of an operation may use. `now` returns the current time, aware, in UTC."""
+
+    daemon: RunningDaemon
+    now: Callable[[], datetime]
+
+    @property
+    def appliance(self) -> Appliance:
+        """The configuration and the state, as they are now."""
+        return self.daemon.appliance

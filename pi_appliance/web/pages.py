@@ -1,0 +1,146 @@
+"""The frame of the pages: templates and their filters, the sign-in, and errors.
+
+Pages are rendered on the server and work without scripts. Forms redirect with 303.
+"""
+
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+from zoneinfo import ZoneInfo
+
+from jinja2 import Environment, FileSystemLoader
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, RedirectResponse, Response
+from starlette.routing import Route
+
+from pi_appliance import __version__, web
+from pi_appliance.cli import terminal
+from pi_appliance.config import units
+from pi_appliance.web.params import form
+from pi_appliance.web.security import Authenticator, address_of, cookie, local_target
+
+
+class Pages:
+    """Renders the templates, and answers the pages of the sign-in.
+
+    Args:
+        authenticator: Checks the password.
+        machine: The name of the machine, for titles.
+        now: The wall clock.
+        time_zone: The time zone of the configuration, which may be read again.
+
+    """
+
+    def __init__(
+        self,
+        authenticator: Authenticator,
+        machine: str,
+        now: Callable[[], datetime],
+        time_zone: Callable[[], ZoneInfo],
+    ) -> None:
+        self._authenticator = authenticator
+        loader = FileSystemLoader(Path(web.__file__).parent / "templates")
+        self._templates = Environment(loader=loader, autoescape=True, trim_blocks=True, lstrip_blocks=True)
+        self._templates.globals |= {"name": machine, "version": __version__, "locked": authenticator.has_password}
+        self._templates.filters |= {
+            "ago": lambda when: ago(when, now()),
+            "soon": lambda when: day_and_time(when, now(), time_zone()),
+            "time": lambda when: time_of_day(when, time_zone()),
+            "instant": lambda when: terminal.format_instant(when, time_zone()),
+            "clock": track_time,
+            "report_date": format_report_date,
+            "elapsed": terminal.format_elapsed,
+            "money": units.format_money,
+            "segment": lambda text: quote(str(text), safe=""),
+        }
+
+    def routes(self) -> list[Route]:
+        """Return the routes of the sign-in."""
+        return [
+            Route("/sign-in", self.show_sign_in),
+            Route("/sign-in", self.sign_in, methods=["POST"]),
+            Route("/sign-out", self.sign_out, methods=["POST"]),
+        ]
+
+    async def show_sign_in(self, request: Request) -> Response:
+        """Return the form for the password."""
+        target = local_target(request.query_params.get("to", "/"))
+        if self._authenticator.is_authorized(request):
+            return RedirectResponse(target, 303)
+        return self.page("sign_in.html", error="", to=target)
+
+    async def sign_in(self, request: Request) -> Response:
+        """Check the password, and redirect to the requested page."""
+        fields = await form(request)
+        target = local_target(fields.get("to", "/"))
+        if self._authenticator.has_password:
+            try:
+                self._authenticator.check(fields.get("password", ""), address_of(request))
+            except HTTPException as error:
+                headers = dict(error.headers or {})
+                return self.page("sign_in.html", error.status_code, headers, error=error.detail, to=target)
+        return RedirectResponse(target, 303, {"Set-Cookie": cookie(self._authenticator.sign_in())})
+
+    async def sign_out(self, request: Request) -> Response:
+        """End the session."""
+        self._authenticator.sign_out(request)
+        return RedirectResponse("/sign-in", 303, {"Set-Cookie": cookie("")})
+
+    def error(self, status: int, message: str) -> Response:
+        """Return the error page."""
+        return self.page("error.html", status, message=message)
+
+    def page(self, template: str, status: int = 200, headers: dict[str, str] | None = None, **values: Any) -> Response:
+        """Return `template` rendered with `values`."""
+        return HTMLResponse(self._templates.get_template(template).render(values), status, headers)
+
+
+# Times as text. static/time.js does the same in the browser.
+
+
+def ago(when: datetime, now: datetime) -> str:
+    """Return how long ago `when` was: just now, 5 min ago, 3 h ago, 2 days ago."""
+    minutes = int((now - when) / timedelta(minutes=1))
+    if minutes < 1:
+        return "just now"
+    if minutes < 60:
+        return f"{minutes} min ago"
+    hours = minutes // 60
+    return f"{hours} h ago" if hours < 48 else f"{hours // 24} days ago"
+
+
+def format_report_date(name: str) -> str:
+    """Return the date in the name of a report set: 2026-11-21_0330 becomes 21 Nov 2026, 03:30."""
+    when = datetime.strptime(name[:15], "%Y-%m-%d_%H%M")  # noqa: DTZ007 - in the time zone of the job
+    number = name[15:].removeprefix("-")
+    return f"{when.day} {when:%b %Y, %H:%M}" + (f" ({number})" if number else "")
+
+
+def day_and_time(when: datetime, now: datetime, zone: ZoneInfo) -> str:
+    """Return `when` as people say it: today 18:00, tomorrow 06:00, Monday 06:00, 12 Apr 06:00."""
+    local, today = when.astimezone(zone), now.astimezone(zone).date()
+    days = (local.date() - today).days
+    if days in (0, 1):
+        day = ("today", "tomorrow")[days]
+    elif 1 < days < 7:
+        day = f"{local:%A}"
+    else:
+        day = f"{local.day} {local:%b}" + ("" if local.year == today.year else f" {local.year}")
+    return f"{day} {local:%H:%M}"
+
+
+def time_of_day(when: datetime, zone: ZoneInfo) -> str:
+    """Return the time of day of `when`: 06:03."""
+    return f"{when.astimezone(zone):%H:%M}"
+
+
+def track_time(seconds: float | None) -> str:
+    """Return a position in a track: 3:07, or 1:02:45."""
+    if seconds is None:
+        return ""
+    minutes, rest = divmod(int(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"

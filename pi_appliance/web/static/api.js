@@ -1,0 +1,70 @@
+// Calls of the JSON API, and forms that use it without a reload. Errors are shown at the top of the page.
+
+export const NO_ANSWER = "The appliance does not answer. Is this phone in its network?";
+const FORM_FIELDS = ["return_to", "method"]; // these are for the server's forms, not for the API
+
+export async function callApi(path, values = {}, method = "POST") {
+  let answer = null;
+  try {
+    answer = await fetch(`/api/v1${path}`, {
+      method,
+      headers: { "Content-Type": "application/json" },
+      body: JSON.stringify(values),
+    });
+  } catch {
+    showNotice(NO_ANSWER);
+    return null;
+  }
+  if (answer.status === 401) signIn();
+  const result = await answer.json();
+  showNotice(answer.ok ? "" : result.error);
+  return answer.ok ? result : null;
+}
+
+export function signIn() {
+  location.assign(`/sign-in?to=${encodeURIComponent(location.pathname)}`);
+}
+
+// Any other notice stays until it has been read.
+export function hideNoAnswer() {
+  if (document.getElementById("notice").textContent === NO_ANSWER) showNotice("");
+}
+
+// Ask for confirmation where a form has a question.
+export function confirmForms() {
+  document.addEventListener(
+    "submit",
+    (event) => {
+      const question = event.target.dataset.ask;
+      if (!question || confirm(question)) return;
+      event.preventDefault();
+      event.stopImmediatePropagation();
+    },
+    { capture: true },
+  );
+}
+
+// The operation of a form: the same path as in the API, below /do.
+export const apiPath = (action) => action.replace(/^\/do/, "");
+
+export function sendFormsToApi(onResult) {
+  document.addEventListener("submit", async (event) => {
+    const form = event.target;
+    if (form.getAttribute("method") !== "post" || "plain" in form.dataset) return;
+    event.preventDefault();
+    const button = event.submitter;
+    const fields = Object.fromEntries(new FormData(form));
+    if (button?.name) fields[button.name] = button.value;
+    const path = apiPath(button?.getAttribute("formaction") ?? form.getAttribute("action"));
+    const values = Object.fromEntries(Object.entries(fields).filter(([name]) => !FORM_FIELDS.includes(name)));
+    if (await callApi(path, values, fields.method)) onResult(path, button);
+  });
+}
+
+export function showNotice(sentence, kind = "") {
+  const notice = document.getElementById("notice");
+  notice.hidden = !sentence;
+  notice.textContent = sentence;
+  notice.className = `notice ${kind}`;
+  if (sentence) notice.scrollIntoView({ block: "nearest" });
+}

@@ -1,0 +1,20 @@
+// The home page without reloads.
+
+import { confirmForms, sendFormsToApi } from "./api.js";
+import { showBanner } from "./banner.js";
+import { followState } from "./events.js";
+import { showJobs, startTimes } from "./jobs.js";
+import { showMusic, startPlayer } from "./player.js";
+
+startPlayer();
+startTimes();
+confirmForms();
+// The effect on the player comes as an event. The result may be older than the last event, so it is not shown.
+sendFormsToApi((path, button) => {
+  if (path.startsWith("/jobs/")) button.disabled = true; // until the card is drawn again
+});
+followState((state) => {
+  showMusic(state);
+  showBanner(state);
+  showJobs(state.jobs);
+});
