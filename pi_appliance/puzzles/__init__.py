@@ -132,22 +132,13 @@ class Puzzle(Protocol):
     MODES: tuple[SolveMode, ...]  # the supported modes; the first one is the default
 
     def parse(self, text: str, file: str) -> Any:
-        """Parse a drawing with the default rules.
-
-        Raises ConfigError with every problem in `file`.
-        """
+        """Parse a drawing with the default rules. Raises ConfigError with every problem."""
 
     def with_rules(self, board: Any, rules: Mapping[str, str]) -> Any:
-        """Return the board with other rules.
-
-        Raises UnknownName (no such rule or value), InvalidOption.
-        """
+        """Return the board with other rules. Raises UnknownName, InvalidOption."""
 
     def solve(self, board: Any, mode: SolveMode, runtime: SearchRuntime) -> SolveResult:
-        """Solve the board; on return it is known whether there is a solution.
-
-        Raises Interrupted; Refused (memory).
-        """
+        """Solve the board; whether it has a solution is known on return. Raises Interrupted, Refused."""
 
     def check(self, board: Any, line: Any) -> Validation:
         """Return whether `line` solves the board, by the rules alone."""
@@ -174,10 +165,7 @@ class Puzzle(Protocol):
         """Parse a solution in notation. Raises ConfigError."""
 
     def parse_listing(self, text: str, file: str, progress: Progress) -> Sequence[tuple[Any, Sequence[Any]]]:
-        """Return each board of a listing with its solutions.
-
-        Raises ConfigError; Refused for an impossible step.
-        """
+        """Return each board of a listing with its solutions. Raises ConfigError, Refused."""
 
 
 def pluralize(number: int, noun: str) -> str:

@@ -34,10 +34,7 @@ def size_limit(puzzle: Puzzle) -> int:
 
 
 def read_board(puzzle: Puzzle, where: Path, rules: Mapping[str, str]) -> Any:
-    """Return the known board (a path without suffix) or that in a file.
-
-    Raises UnknownName, ConfigError.
-    """
+    """Return a known board (a path without suffix) or a file. Raises UnknownName, ConfigError."""
     if not where.suffix and where.name in puzzle.BOARDS:
         return puzzle.with_rules(puzzle.parse(puzzle.BOARDS[where.name], where.name), rules)
     if not where.suffix and not where.is_file():
@@ -48,10 +45,7 @@ def read_board(puzzle: Puzzle, where: Path, rules: Mapping[str, str]) -> Any:
 
 
 def find_board(puzzle: Puzzle, words: str, rules: Mapping[str, str]) -> Any:
-    """Return the board that `words` names or draws, or the one in that file.
-
-    Raises UnknownName or ConfigError.
-    """
+    """Return the board that `words` name, draw or locate. Raises UnknownName, ConfigError."""
     where = Path(words)
     if words in puzzle.BOARDS or is_file(where):
         return read_board(puzzle, where, rules)
@@ -97,10 +91,7 @@ def board_name(where: Path) -> str:
 
 
 def read_text(path: Path, most: int = MAX_BYTES) -> str:
-    """Read a text file.
-
-    Raises ConfigError if it cannot be read, is not text, or has more than `most` bytes.
-    """
+    """Read a text file of at most `most` bytes. Raises ConfigError."""
     try:
         with path.open("rb") as file:
             if path.stat().st_size > most:  # before it fills the memory
@@ -123,10 +114,7 @@ def read_limited(file: IO[bytes], most: int) -> bytes:
 
 
 def decode_text(content: bytes, file: str, most: int = MAX_BYTES) -> str:
-    """Decode UTF-8 text and normalize its line ends.
-
-    Raises ConfigError; `most` is the size limit in bytes.
-    """
+    """Decode UTF-8 of at most `most` bytes and normalize its line ends. Raises ConfigError."""
     if len(content) > most:
         raise _too_large(file, most)
     try:

@@ -43,10 +43,7 @@ class SolvedBoard:
 
 
 def draw_listing(lines: Iterable[str]) -> Picture | None:
-    """Draw the longest solution of a listing, or return None without one.
-
-    Raises Refused if Pillow is missing.
-    """
+    """Draw the longest solution of a listing; None without one. Raises Refused without Pillow."""
     try:
         solved = [each for each in _read_boards(lines) if each.jumps and _is_solution(each.boards)]
     except ConfigError:  # its drawings are not boards of peg solitaire

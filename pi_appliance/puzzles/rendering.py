@@ -209,10 +209,7 @@ def render_table(table: Table) -> str:
 
 
 def svg_document(width: float, height: float, title: str, style: str, parts: Iterable[str]) -> str:
-    """Return an SVG picture that fits a phone.
-
-    Class names in `style` start with the name of the puzzle.
-    """
+    """Return an SVG picture. Class names in `style` start with the name of the puzzle."""
     size = f'viewBox="0 0 {width:g} {height:g}" width="{width:g}" height="{height:g}"'
     start = f'<svg xmlns="http://www.w3.org/2000/svg" {size} role="img" style="max-width:100%;height:auto">'
     return "\n".join((start, f"<title>{escape(title)}</title>", f"<style>{style}</style>", *parts, "</svg>\n"))
@@ -252,10 +249,7 @@ class BoardReport:
 def answer_board(
     puzzle: Puzzle, report: BoardReport, limit: int, runtime: SearchRuntime, write: Callable[[str], object]
 ) -> None:
-    """Solve a board, write its part of result.txt, and store the result in `report`.
-
-    Raises Interrupted.
-    """
+    """Solve a board, write its part of result.txt, and fill in `report`. Raises Interrupted."""
     started, interrupted = runtime.monotonic(), None
     try:
         report.answer = puzzle.solve(report.board, report.mode, runtime)

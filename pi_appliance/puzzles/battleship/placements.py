@@ -87,10 +87,7 @@ SHOT_SHARE = 0.35  # of all squares
 
 
 def generate(seed: int, board: Board, runtime: SearchRuntime) -> GeneratedBoard:
-    """Generate a game under way with the size, fleet and rules of `board`.
-
-    Raises Refused, Interrupted.
-    """
+    """Generate a game under way with the rules of `board`. Raises Refused, Interrupted."""
     random = Random(seed)  # noqa: S311 - a game that must be the same for the same seed
     empty = replace(board, rows=(UNKNOWN * board.width,) * board.height, sunk_ships=())
     fleet = _place_fleet(empty, random, runtime)

@@ -33,10 +33,7 @@ class SearchLimitReached(Exception):
 
 
 class FleetSearch:
-    """A search for the fleets that fit a board.
-
-    Raises SearchLimitReached after `node_limit` ships.
-    """
+    """A search for the fleets that fit a board. Raises SearchLimitReached."""
 
     def __init__(self, board: Board, tick: Tick, *, node_limit: int | None = None) -> None:
         self.board, self.tick, self.node_limit = board, tick, node_limit
@@ -254,10 +251,7 @@ FIRST_NODE_LIMIT = 20_000  # ships tried before the count decides: about 1 s; mo
 
 
 def solve(board: Board, mode: SolveMode, runtime: SearchRuntime) -> SolveResult:
-    """Solve `board`. Whether it is possible is decided before this returns.
-
-    Raises Interrupted, Refused.
-    """
+    """Solve `board`; whether it is possible is known on return. Raises Interrupted, Refused."""
     return _BoardSolver(board, runtime).solve(mode)
 
 

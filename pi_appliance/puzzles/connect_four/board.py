@@ -83,10 +83,7 @@ class Board:
         return sum(row[column - 1] != EMPTY for row in self.rows)
 
     def play(self, column: int) -> "Board":
-        """Return the board after a move in `column`, which must not be full.
-
-        The result has no `moves`.
-        """
+        """Return the board after a move in `column`, which is not full. It has no `moves`."""
         at = HEIGHT - 1 - self.height(column)
         row = self.rows[at]
         row = row[: column - 1] + self.turn.mark + row[column:]
@@ -121,10 +118,7 @@ def implied_turn(rows: Rows) -> Colour | None:
 
 
 def with_rules(board: Board, rules: Mapping[str, str]) -> Board:
-    """Return the board with another first player, if its notation allows.
-
-    Raises UnknownName, InvalidOption.
-    """
+    """Return the board with another first player. Raises UnknownName, InvalidOption."""
     for name in rules:
         if name != "first":
             raise UnknownName("rule of Connect Four", name, ["first"])
@@ -200,10 +194,7 @@ _ROWS = 6
 
 
 def check(board: Board, line: Sequence[int | End]) -> Validation:
-    """Replay the moves of `line` to the end of the game.
-
-    The quality of the moves is not checked.
-    """
+    """Replay the moves of `line` to the end of the game; their quality does not count."""
     grid = [[row[column] for row in reversed(board.rows) if row[column] != "."] for column in range(_COLUMNS)]
     turns = ["Red", "Yellow"] if board.turn.value == "Red" else ["Yellow", "Red"]
     moves, claim = line[:-1], line[-1] if line else None

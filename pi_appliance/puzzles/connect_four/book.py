@@ -79,18 +79,12 @@ def save_book(cache: Cache, start: Position, scores: Mapping[int, int], complete
 
 
 def precompute(runtime: SearchRuntime) -> SolveResult:
-    """Build the opening book, or continue building it.
-
-    Raises Interrupted, also when too little time is left.
-    """
+    """Build the opening book, or continue building it. Raises Interrupted."""
     return build_book(runtime, EMPTY_POSITION, STAGES)
 
 
 def build_book(runtime: SearchRuntime, start: Position, stages: Sequence[int]) -> SolveResult:
-    """Build the book of games from `start` for each ply of `stages`.
-
-    Raises Interrupted after saving the book.
-    """
+    """Build the book of games from `start` for each ply of `stages`. Raises Interrupted."""
     builder = _BookBuilder(runtime, start)
     try:
         for plies in stages:
@@ -114,10 +108,7 @@ class _BookBuilder:
         self.nodes = 0
 
     def solve_stage(self, plies: int) -> None:
-        """Solve all positions `plies` moves after the start, then all earlier ones.
-
-        Raises Interrupted.
-        """
+        """Solve all positions `plies` moves after the start, then all earlier ones."""
         self._generate_levels(plies)
         level = self.levels[plies]
         missing = [position for key, position in level.items() if key not in self.scores]
@@ -203,10 +194,7 @@ class _BookBuilder:
 
 
 def child_positions(positions: Iterable[Position], *, ended: bool = False) -> Iterator[Position]:
-    """Yield the positions after one move.
-
-    Duplicates are possible; finished games only with `ended`.
-    """
+    """Yield the positions after one move, with duplicates; finished games only with `ended`."""
     for position in positions:
         for _, square in position.moves():
             if ended or not position.wins(square):

@@ -49,10 +49,7 @@ class Grid(NamedTuple):
 
 
 def parse_grid(rows: list[_Row], file: str, shape: str) -> Grid:
-    """Parse the non-empty numbered rows of a drawing.
-
-    Raises ConfigError; `shape` says how to write one.
-    """
+    """Parse the numbered rows of a drawing. Raises ConfigError; `shape` says how to write one."""
     drawn = [row for row in rows if not any(kind.fullmatch(row[1]) for kind in (_FRAME, _TURN_ROW, _MOVES_ROW))]
     if not drawn:
         raise parse_error(file, rows[0][0], 1, "there is no position here", shape)
@@ -199,10 +196,7 @@ class _MoveReader:
                         self.add_problem(line, at, f"there is no column {mark!r}", _COLUMNS_HELP)
 
     def play_moves(self, moves: Iterable[_Move], first: Colour | None = None) -> Board:
-        """Return the board after `moves`; `first` begins unless the moves have colours.
-
-        Records illegal moves.
-        """
+        """Return the board after `moves`; `first` begins unless they have colours."""
         position, columns, over = EMPTY_POSITION, list[int](), False
         before: _Move | None = None
         for move in moves:

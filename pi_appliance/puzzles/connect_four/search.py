@@ -15,10 +15,7 @@ _DIRECTIONS = (1, 6, 7, 8)
 
 
 class Position(NamedTuple):
-    """A position as bitboards: the discs of the side to move, and all discs.
-
-    See the kernel for the bits.
-    """
+    """Bitboards: the discs of the side to move, and all discs. See the kernel for the bits."""
 
     own: int
     mask: int
@@ -178,10 +175,7 @@ class Search:
 
 
 def _next_goal(low: int, high: int) -> int:
-    """Return the next goal to test, above `low` and up to `high`.
-
-    Short games come first, they are fast.
-    """
+    """Return the next goal, above `low` and up to `high`. Short games are fast: they come first."""
     middle = low + (high - low + 1) // 2
     if middle <= 0:
         return min(middle, max(low + 1, -(-low // 2)))

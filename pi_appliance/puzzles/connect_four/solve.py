@@ -111,10 +111,7 @@ class Solver:
         return self.search.nodes + self._worker_nodes
 
     def score_columns(self) -> dict[int, int]:
-        """Return the score of each column that is not full, for the side to move.
-
-        Raises Interrupted.
-        """
+        """Return the score of each column that is not full. Raises Interrupted."""
         try:
             if self.board.discs <= _EARLY_DISCS:
                 self.low, self.high = self._load_bounds()
@@ -218,10 +215,7 @@ MIN_DISCS, MAX_DISCS = 12, 34  # discs: fewer take too long to solve, more are t
 
 
 def generate(seed: int, board: Board, runtime: SearchRuntime) -> GeneratedBoard:
-    """Generate a position with as many discs as `board` (12 to 34) and one best move.
-
-    Raises Interrupted.
-    """
+    """Generate a position like `board` with 12 to 34 discs and one best move."""
     discs = min(max(board.discs, MIN_DISCS), MAX_DISCS)
     random = Random(seed)  # noqa: S311 - nothing here is secret
     tried = 0

@@ -27,10 +27,7 @@ Solution = tuple[int, ...]  # the places of the pebbles that move, one after the
 
 @dataclass(frozen=True, slots=True)
 class Board:
-    """The colours of plates and pebbles, row by row from the top. Places count from 0.
-
-    Raises ValueError.
-    """
+    """The colours of plates and pebbles, row by row. Places count from 0. Raises ValueError."""
 
     plates: str
     pebbles: str
@@ -90,10 +87,7 @@ def reachable_places(board: Board) -> tuple[tuple[int, ...], ...]:
 
 
 def parse_lines(text: str, places: int) -> MoveLines:
-    """Read `original`, `no-centre`, lines such as 0-1-3, or a list of lists.
-
-    Raises ValueError for the user.
-    """
+    """Read `original`, `no-centre`, lines such as 0-1-3, or a list of lists. Raises ValueError."""
     word = text.strip()
     if word in {"", "original"}:
         return ()

@@ -35,10 +35,7 @@ class _Mark(NamedTuple):
 
 
 def parse(text: str, file: str) -> Board:
-    """Read two triangles (side by side, one below the other, or in rows) and `moves:`.
-
-    Raises ConfigError.
-    """
+    """Read two triangles, drawn or in rows, and `moves:`. Raises ConfigError."""
     sections = _split_sections(text)
     problems: list[Problem] = []
     marks = {name: list(_parse_marks(rows, file, problems)) for name, rows in sections.items() if name != "moves"}

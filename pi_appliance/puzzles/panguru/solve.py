@@ -239,10 +239,7 @@ class ShortestPathSearch:
         self.runtime.report_progress(None, f"{pluralize(nodes, 'move')} tried; it takes {bound} or more")
 
     def count_levels(self) -> list[_PathCounts]:
-        """Return the positions on shortest solutions by depth, with their paths.
-
-        Raises Interrupted, Refused.
-        """
+        """Return the positions on shortest solutions by depth, with their paths."""
         try:
             return self._count_levels()
         except Interrupted as error:

@@ -66,10 +66,7 @@ class Move(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class PagodaFunction:
-    """Weights of holes that no jump increases.
-
-    Positions below `least` cannot reach their targets.
-    """
+    """Weights that no jump increases. Positions below `least` are lost."""
 
     weights: tuple[int, ...]
     least: int
@@ -195,10 +192,7 @@ def _pack_weights(weights: Sequence[Sequence[int]], size: int) -> list[int]:
 
 
 def _base_fields(words: Sequence[Sequence[PagodaFunction]]) -> list[int]:
-    """Return for each word its fields for an empty board.
-
-    Unused fields never lose their guard bit.
-    """
+    """Return the fields of an empty board. Unused ones never lose their guard bit."""
     return [(_GUARD_BITS - sum(each.least << 8 * at for at, each in enumerate(word))) & _WORD_MASK for word in words]
 
 

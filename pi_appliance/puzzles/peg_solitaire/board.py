@@ -73,10 +73,7 @@ def looks_spaced(holes: Iterable[tuple[int, int]]) -> bool:
 
 
 def with_rules(board: Board, rules: Mapping[str, str]) -> Board:
-    """Return the board with other rules, see `RULES`; an empty value means the default.
-
-    Raises UnknownName.
-    """
+    """Return the board with other rules; an empty value means the default. Raises UnknownName."""
     for name, value in rules.items():
         if name == "goal":
             board = replace(board, goal=_find_goal(board, value) if value else None)

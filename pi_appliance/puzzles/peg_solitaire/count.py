@@ -89,10 +89,7 @@ class SolutionCounter:
         self.saved = runtime.monotonic()
 
     def run(self) -> CountResult:
-        """Count the solutions.
-
-        Raises Interrupted, CountLimitReached, and Refused if memory is too small.
-        """
+        """Count the solutions. Raises Interrupted, CountLimitReached, Refused."""
         try:
             self._load()
         except Interrupted as error:

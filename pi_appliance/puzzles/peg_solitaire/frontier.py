@@ -73,10 +73,7 @@ class Frontier:
             yield key, (high << 64) + low
 
     def advance(self, runtime: SearchRuntime, report: PartCallback) -> None:
-        """Compute the next level; afterwards `cells` may be empty.
-
-        After an exception of `tell`, it can continue.
-        """
+        """Compute the next level, which may be empty. It resumes after an exception of `report`."""
         spans = self.spans(self.done)
         for (_, last), (cells, positions, tried, stuck) in zip(
             spans, self.map_spans(runtime, self._expand, spans), strict=True
@@ -98,10 +95,7 @@ class Frontier:
         self._start_level()
 
     def project(self, game: kernel.Game, report: Callable[[], None]) -> None:
-        """Merge the classes under the symmetries of `game`.
-
-        An exception of `tell` leaves everything unchanged.
-        """
+        """Merge the classes under the symmetries of `game`, or change nothing."""
         table = kernel.Table(max(10, (2 * self.size).bit_length()))
         for first, last in self.spans():
             kernel.project(game, self.cells, first, last, table)
@@ -216,10 +210,7 @@ class Layers(Frontier):
     """The positions by their least number of moves, for solutions of at most `most` moves."""
 
     def __init__(self, game: kernel.Game, field: Bitboard, unjumpable: int, spare: int, most: int) -> None:
-        """Start the search.
-
-        `unjumpable` are the holes that no jump passes over; `spare` of their pegs may stay.
-        """
+        """Start the search. No jump passes `unjumpable` holes; `spare` of their pegs may stay."""
         super().__init__(game, {field.start: 1})
         self.spare, self.most = spare, most
         game.unjumpable, game.goals = unjumpable, field.goals

@@ -174,10 +174,7 @@ def _find_misaligned(drawn: list[Hole], first: int, file: str) -> Iterator[Probl
 
 
 def _find_excess(drawn: list[Hole], holes: list[Hole], first: int, file: str) -> Iterator[Problem]:
-    """Yield the first hole beyond each limit, at its place in the drawing.
-
-    Both lists are in reading order.
-    """
+    """Yield the first hole beyond each limit. Both lists are in reading order."""
     right = f"a board has at most {MAX_HOLES} holes, {MAX_SIDE} a row and {MAX_SIDE} rows"
     both = list(zip(drawn, holes, strict=True))
     beyond = {
@@ -205,10 +202,7 @@ def render_solution(board: Board, line: Solution) -> str:
 
 
 def parse_listing(text: str, file: str, progress: Progress) -> Sequence[tuple[Board, Sequence[Solution]]]:
-    """Return each board of a listing with its solutions.
-
-    Raises ConfigError; Refused for an impossible jump.
-    """
+    """Return each board of a listing with its solutions. Raises ConfigError, Refused."""
     known: dict[Jump, Jump] = {}  # share equal jumps: long listings repeat few of them
 
     def read_solution(board: Board, rows: rendering.Rows, start: int) -> Solution:

@@ -40,10 +40,7 @@ class BeamResult(NamedTuple):
 def beam_search(
     start: int, moves: Sequence[BitMove], goals: int, weights: Sequence[int], width: int, tick: TickCallback
 ) -> BeamResult:
-    """Look for one solution, keeping the `width` lightest positions of each level.
-
-    Bit n weighs `weights[n]`.
-    """
+    """Look for one solution with the `width` lightest positions (by `weights`) of each level."""
     steps = [
         (triple, pair, _total_weight(triple ^ pair, weights) - _total_weight(pair, weights)) for triple, pair in moves
     ]
@@ -114,10 +111,7 @@ class DepthFirstSearch:
         self._older: set[int] = set()
 
     def solutions(self, position: int, hint: Sequence[BitMove] = ()) -> Generator[Solution, None, bool]:
-        """Yield each solution once; `hint`, a known one, comes first.
-
-        Return whether there is any.
-        """
+        """Yield each solution once, a known `hint` first. Return whether there is any."""
         solvable = False
         if not position & (position - 1):
             solvable = bool(position & self.goals)

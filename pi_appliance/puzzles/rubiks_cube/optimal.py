@@ -113,10 +113,7 @@ class OptimalSearch:
         self.progress = self._load_state() or OptimalState(self._lower_bound())
 
     def run(self, max_length: int = MAX_LENGTH) -> bool:
-        """Search for the shortest solutions up to `max_length`; return whether they are found.
-
-        Raises Interrupted.
-        """
+        """Search up to `max_length`; return whether solutions are found. Raises Interrupted."""
         progress = self.progress
         saved_at = self._runtime.monotonic()
         try:

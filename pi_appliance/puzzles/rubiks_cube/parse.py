@@ -60,10 +60,7 @@ class _Letter(NamedTuple):
 
 
 def parse(text: str, file: str) -> Board:
-    """Return the cube in `text`; a scramble is applied to a solved cube.
-
-    Raises ConfigError with every problem.
-    """
+    """Return the cube in `text`; a scramble is applied to a solved one. Raises ConfigError."""
     prefix = _SIZE_PREFIX.match(text)
     side = int(prefix[1] or prefix[2]) if prefix else None
     body = text

@@ -197,10 +197,7 @@ class LargeTableBuild:
 
 
 def build_large_table(runtime: SearchRuntime) -> list[int]:
-    """Build the large table unless it is cached; return its entries by distance.
-
-    Raises Interrupted.
-    """
+    """Build the large table unless it is cached; return its entries by distance."""
     content = load_checksummed(runtime.cache, LARGE_NAME, LARGE_SIZE + _COUNTS.size)
     if content is not None:
         runtime.cache.remove(LARGE_STATE_NAME)  # a power cut may have left it

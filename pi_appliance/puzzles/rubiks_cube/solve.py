@@ -35,10 +35,7 @@ _NO_SOLUTION = 99  # moves
 
 
 def solve(board: Board, mode: SolveMode, runtime: SearchRuntime) -> SolveResult:
-    """Solve the board. `FIRST` gives the shortest found within the time of the rules.
-
-    Raises Interrupted.
-    """
+    """Solve the board; `FIRST` gives the shortest solution found in time. Raises Interrupted."""
     if is_solved(board):
         solutions: list[Solution] = [] if mode is SolveMode.COUNT else [()]
         return SolveResult(solutions=iter(solutions), count=1, details={"moves": 0, "optimal": "proven"})
@@ -198,10 +195,7 @@ def _solve_optimal(board: Board, mode: SolveMode, tables: SearchTables, runtime:
 
 
 def generate(seed: int, board: Board, runtime: SearchRuntime) -> GeneratedBoard:
-    """Return a random cube of the size and rules of `board`, and a scramble to it.
-
-    Raises Interrupted.
-    """
+    """Return a random cube of the size and rules of `board`, and a scramble to it."""
     rng = Random(seed)  # noqa: S311 - a game
     state = random_state(rng, board.side)
     cube = replace(board, facelets=facelets_of(state, board.side))

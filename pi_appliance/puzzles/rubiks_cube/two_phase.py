@@ -124,10 +124,7 @@ class TwoPhaseSearch:
         return self._search.nodes
 
     def run(self, should_stop: StopCondition = never_stop) -> Iterator[PhaseSolution | None]:
-        """Yield each shorter solution, and None now and then, until `should_stop`.
-
-        The first is always found.
-        """
+        """Yield each shorter solution, at least one, and None now and then."""
         moves = 0
         for solution in self._iter_solutions():
             yield solution
@@ -171,10 +168,7 @@ class ParallelTwoPhaseSearch(TwoPhaseSearch):
         return self._nodes
 
     def run(self, should_stop: StopCondition = never_stop) -> Iterator[PhaseSolution | None]:
-        """Yield each shorter solution, and None now and then, until `should_stop`.
-
-        The first is always found.
-        """
+        """Yield each shorter solution, at least one, and None now and then."""
 
         def search_unit(unit: WorkUnit) -> tuple[list[PhaseSolution], int]:
             before = self._search.nodes

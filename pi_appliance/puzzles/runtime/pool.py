@@ -52,10 +52,7 @@ class ForkExecutor(Executor):
         timeout: float | None = None,  # noqa: ARG002 - `check` ends a map
         chunksize: int = 1,  # noqa: ARG002 - items should be large enough
     ) -> Iterator[Result]:
-        """Yield the results in the order of the items. Workers are forked at the first `next`.
-
-        Raises Refused.
-        """
+        """Yield the results in order. Workers are forked at the first `next`. Raises Refused."""
         if len(iterables) == 1:
             return self._map(fn, iterables[0])
         return self._map(lambda args: fn(*args), zip(*iterables, strict=False))
@@ -137,10 +134,7 @@ class _Worker:
             raise self._explain_death() from None
 
     def receive(self) -> Any:
-        """Return the result, or raise the exception of the call.
-
-        Raises Refused if the worker was killed.
-        """
+        """Return the result, or raise the exception of the call, or Refused."""
         try:
             message = self.connection.recv_bytes()
         except (EOFError, OSError):

@@ -79,10 +79,7 @@ Solution = tuple[Capture, ...]  # captures from the first position to a single p
 
 @dataclass(frozen=True, slots=True)
 class Board:
-    """The rows from top to bottom, one of KQRBNP or . for each square, and the rules.
-
-    Raises ValueError.
-    """
+    """The rows from top to bottom, KQRBNP or . per square, and the rules. Raises ValueError."""
 
     rows: tuple[str, ...]
     pawns: PawnDirection = PawnDirection.DOWN

@@ -22,10 +22,7 @@ MAX_CAPTURES = 2_000  # tried per board; harder boards are dropped
 
 
 def generate(seed: int, board: Board, runtime: SearchRuntime) -> GeneratedBoard:
-    """Generate a board like `board`, or of its `generated_*` size, with exactly one solution.
-
-    Raises Refused.
-    """
+    """Generate a board like `board` with exactly one solution. Raises Refused."""
     files, ranks = board.generated_size or (len(board.rows[0]), len(board.rows))
     pieces = board.generated_pieces or len(board.pieces)
     if pieces > files * ranks:

@@ -152,10 +152,7 @@ class LevelSearch:
         return sum(self.sizes)
 
     def find_last_level(self, max_positions: int | None = None) -> PathCounts | None:
-        """Return the last non-empty level with its paths; None above `max_positions` in all.
-
-        Raises Interrupted.
-        """
+        """Return the last non-empty level with its paths; None above `max_positions`."""
         level = self._load_level()
         try:
             while len(self.sizes) <= self.captures:
@@ -173,10 +170,7 @@ class LevelSearch:
         return level
 
     def count_levels(self) -> list[PathCounts]:
-        """Return the positions on solutions by level, with their paths to the end.
-
-        Raises Interrupted.
-        """
+        """Return the positions on solutions by level, with their paths to the end."""
         try:
             return self._count_levels()
         except Interrupted as error:

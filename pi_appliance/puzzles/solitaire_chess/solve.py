@@ -14,10 +14,7 @@ MAX_COUNTED_POSITIONS = 400_000  # counted while solutions are listed depth firs
 
 
 def solve(board: Board, mode: SolveMode, runtime: SearchRuntime) -> SolveResult:
-    """Solve `board`. Whether there is a solution is known when this returns.
-
-    Raises Interrupted, Refused.
-    """
+    """Solve `board`; whether it has a solution is known on return. Raises Interrupted, Refused."""
     kings = list(board.pieces.values()).count("K")
     if board.king is KingRule.LAST and kings > 1:
         reason = f"there are {kings} kings, and none of them may be captured"

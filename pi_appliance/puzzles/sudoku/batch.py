@@ -48,10 +48,7 @@ _SolveChunk = Callable[[range], _ChunkResult]
 
 
 def solve_batch(board: Board, mode: SolveMode, runtime: SearchRuntime, chunk_size: int = CHUNK_SIZE) -> SolveResult:
-    """Solve every grid of the board; yield one solution for each grid that has any.
-
-    Raises Interrupted.
-    """
+    """Solve every grid; yield one solution for each that has any. Raises Interrupted."""
     total, cells = len(board.grids), board.size**2
     runtime.require_memory(total * cells * 4, f"{total:,} grids")
     name = f"sudoku/grids-1-{sha256(repr((board.size, board.grids)).encode()).hexdigest()[:24]}"

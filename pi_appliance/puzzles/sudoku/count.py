@@ -101,10 +101,7 @@ def count_solutions(grid: str, size: int, limit: int | None, runtime: SearchRunt
 def count_parallel(
     grid: str, limit: int | None, runtime: SearchRuntime, branch_budget: int = BRANCH_BUDGET
 ) -> CountState:
-    """Count the solutions of a 9x9 grid, up to `limit`; these are all if no branch is left.
-
-    Raises Interrupted.
-    """
+    """Count the solutions of a 9x9 grid, up to `limit`; no branch left means all."""
     count_branch = _branch_counter(limit, branch_budget)
     name = f"sudoku/count-1-{sha256(grid.encode()).hexdigest()[:24]}"
     state = _load_state(runtime.cache, name) or CountState(0, 0, list(_root_branches(grid)))

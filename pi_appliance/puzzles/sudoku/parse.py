@@ -44,10 +44,7 @@ class _DrawnRow(NamedTuple):
 
 
 def parse(text: str, file: str) -> Board:
-    """Return the grids in `text`.
-
-    Raises ConfigError with the first problem of each line of `file`.
-    """
+    """Return the grids in `text`. Raises ConfigError with the first problem of each line."""
     grids: list[str] = []
     solutions: list[str] = []
     rows: list[_DrawnRow] = []
@@ -85,10 +82,7 @@ def parse(text: str, file: str) -> Board:
 
 
 def parse_solution(board: Board, text: str, file: str) -> Solution:
-    """Return the solution in `text`: all cells in one line, and `# 17` after it for grid 17.
-
-    Raises ConfigError.
-    """
+    """Return the solution in `text`, with `# 17` after it for grid 17. Raises ConfigError."""
     digits, _, number = text.partition("#")
     indent = len(digits) - len(digits.lstrip())
     digits = digits.strip().translate(_NORMALIZE)

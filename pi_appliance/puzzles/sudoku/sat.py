@@ -24,10 +24,7 @@ class SatSearch:
     """A SAT solver with the rules and clues of one grid."""
 
     def __init__(self, grid: str, size: int, runtime: SearchRuntime) -> None:
-        """Create a solver for `grid`; its clues hold in every query.
-
-        Raises Refused without the library.
-        """
+        """Create a solver for `grid`, whose clues hold in every query. Raises Refused."""
         try:
             from pysat.solvers import Minisat22  # noqa: PLC0415 - optional, and loaded only if used
         except ImportError:

@@ -299,10 +299,7 @@ def find_contradiction(grid: CandidateGrid, runtime: SearchRuntime) -> Deduction
 
 
 def rate_difficulty(grid: str, size: int, runtime: SearchRuntime, solution: str = "") -> Difficulty:
-    """Rate a grid; without the `solution`, the rating ends at the first guess.
-
-    Raises Interrupted.
-    """
+    """Rate a grid; without the `solution`, up to the first guess. Raises Interrupted."""
     steps: Counter[str] = Counter()
     for deduction in iter_deductions(CandidateGrid(grid, size), solution):
         steps[deduction.technique] += 1
@@ -314,10 +311,7 @@ def rate_difficulty(grid: str, size: int, runtime: SearchRuntime, solution: str 
 
 
 def redundant_clues(grid: str, size: int, solution: str, runtime: SearchRuntime) -> Iterator[int]:
-    """Yield the cells of clues without which `solution` stays unique.
-
-    Raises Interrupted, SatLimitReached.
-    """
+    """Yield the clues without which `solution` stays unique. Raises SatLimitReached."""
     clues = [cell for cell, symbol in enumerate(grid) if symbol != EMPTY]
     if size != 9:
         yield from _redundant_by_sat(clues, size, solution, runtime)
