@@ -8,19 +8,20 @@ from dataclasses import replace
 from pi_appliance.errors import ApplianceError, ConfigError, Refused, Unavailable, Uncertain
 from pi_appliance.music import model
 from pi_appliance.music.alarms import chime, sounds
-from pi_appliance.music.alarms.options import Options
-from pi_appliance.music.alarms.playback import PlaybackMonitor, PlaybackStatus
+from pi_appliance.music.alarms.music_job import Options
 from pi_appliance.music.alarms.session import (
     MAX_AGE,
     POLL_INTERVAL,
     Checkpoint,
+    Fade,
     MusicSession,
     Phase,
+    PlaybackMonitor,
+    PlaybackStatus,
     format_seconds,
     modes_of,
 )
 from pi_appliance.music.alarms.sounds import SoundServer
-from pi_appliance.music.alarms.volume import Fade
 from pi_appliance.music.context import MusicContext
 from pi_appliance.music.model import Mode, PlaybackState, PlayerState, QueuePosition, Source, Uri
 from pi_appliance.music.player import Player

@@ -1,11 +1,172 @@
-"""Job kind `music`: alarm, sleep timer, stop, volume change and announcement."""
+"""Job kind `music`: alarm, sleep timer, stop, volume change and announcement; its options and their rules."""
 
+import shutil
+from dataclasses import dataclass, fields
 from datetime import timedelta
+from enum import StrEnum
+from typing import Annotated
 
+from pi_appliance.config.units import Names
+from pi_appliance.errors import UnknownName
+from pi_appliance.music import model
 from pi_appliance.music.alarms import active
-from pi_appliance.music.alarms.options import Action, Options, PlayOut
 from pi_appliance.music.context import MusicContext
+from pi_appliance.scheduling import schedule
 from pi_appliance.storage.model import Result
+
+TTS_PROGRAMS = ("espeak-ng", "pico2wave", "flite")
+TTS_HINT = "install one: sudo apt install espeak-ng"
+Problems = list[tuple[tuple[str | int, ...], str, str]]
+"""Key path, message and hint of each problem."""
+
+
+class Action(StrEnum):
+    """The type of a music job."""
+
+    ALARM = "alarm"
+    SLEEP = "sleep"
+    VOLUME = "volume"
+    STOP = "stop"
+    ANNOUNCE = "announce"
+
+
+class PlayOut(StrEnum):
+    """The unit that a sleep timer plays to its end."""
+
+    TRACK = "track"
+    ALBUM = "album"
+    QUEUE = "queue"
+
+
+_KEYS = {
+    Action.ALARM: {"play", "volume", "start-volume", "fade", "duration", "snooze", "one-shot"},
+    Action.SLEEP: {"in", "at", "play-out", "fade"},
+    Action.VOLUME: {"volume", "fade"},
+    Action.STOP: {"fade"},
+    Action.ANNOUNCE: {"text", "source", "volume"},
+}
+_DEFAULT_FADES = {Action.ALARM: timedelta(minutes=5), Action.SLEEP: timedelta(minutes=1)}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """The keys below `with:` of a music job."""
+
+    action: Annotated[Action, "alarm, sleep, volume, stop or announce; the other keys belong to some of these actions"]
+    play: Annotated[Names | None, f"alarm: the sources, tried in this order until one plays: {model.FORMS}"] = None
+    volume: Annotated[
+        int | None, "alarm: the final volume, default 40; volume: the new volume; announce: its volume"
+    ] = None
+    start_volume: Annotated[int, "alarm: the volume at which the fade starts"] = 5
+    fade: Annotated[
+        timedelta | None,
+        "how long the volume takes to change; default 5m for an alarm, the last 1m of a sleep timer, else 0s",
+    ] = None
+    duration: Annotated[timedelta | None, "alarm: stops after this time; without it, the music continues"] = None
+    snooze: Annotated[timedelta, "alarm: how long a snooze is silent"] = timedelta(minutes=9)
+    one_shot: Annotated[bool, "alarm: rings at the next scheduled time, then the job is paused"] = False
+    in_: Annotated[timedelta | None, "sleep: time until the music stops; without in, at and play-out, 30m"] = None
+    at: Annotated[str | None, 'sleep: the time of day at which the music stops, such as "23:30"'] = None
+    play_out: Annotated[PlayOut | None, "sleep: at that time, first play the track, album or queue to its end"] = None
+    text: Annotated[str | None, "announce: the text to speak"] = None
+    source: Annotated[str | None, "announce: the sound to play: a file of the library or an address"] = None
+
+    def check(self) -> Problems:
+        """Return the problems of the options."""
+        return [*self._misplaced_keys(), *self._missing_keys(), *self._invalid_values()]
+
+    def warnings(self) -> Problems:
+        """Return the problems that a run on this machine would have."""
+        if self.text is not None and not any(shutil.which(name) for name in TTS_PROGRAMS):
+            return [(("text",), "no program that can speak is installed", TTS_HINT)]
+        return []
+
+    def _misplaced_keys(self) -> Problems:
+        changed = [each for each in fields(self) if each.name != "action" and getattr(self, each.name) != each.default]
+        keys = [each.name.rstrip("_").replace("_", "-") for each in changed]
+        return [
+            (
+                (key,),
+                f"{key} does not belong to action: {self.action}",
+                f"its keys are {', '.join(sorted(_KEYS[self.action]))}",
+            )
+            for key in keys
+            if key not in _KEYS[self.action]
+        ]
+
+    def _missing_keys(self) -> Problems:
+        match self.action:
+            case Action.ALARM if self.play is None:
+                return [((), "the alarm has nothing to play", "add play: and a station, a playlist or a folder")]
+            case Action.VOLUME if self.volume is None:
+                return [((), "the volume is missing", "add volume: and a number from 0 to 100")]
+            case Action.ANNOUNCE if self.text is not None and self.source is not None:
+                return [(("source",), "a job announces one thing", "write either text: or source:")]
+        return []
+
+    def _invalid_values(self) -> Problems:
+        problems: Problems = []
+        for key, level in (("volume", self.volume), ("start-volume", self.start_volume)):
+            if level is not None and not 0 <= level <= 100:
+                problems.append(((key,), f"{level} is not a valid volume", "write 0 to 100"))
+        if self.action is Action.ALARM and 0 <= self.final_volume < self.start_volume:
+            problems.append(
+                (("start-volume",), f"{self.start_volume} is louder than volume: {self.final_volume}", "write less")
+            )
+        if self.action is Action.ALARM and self.final_volume == 0:
+            problems.append((("volume",), "an alarm with volume 0 is silent", "write 1 to 100"))
+        if self.duration is not None and self.duration <= self.fade_time:
+            problems.append((("duration",), "the alarm would stop before its fade ends", "write more than fade:"))
+        if self.snooze < timedelta(minutes=1):
+            problems.append((("snooze",), "the snooze time is too short", "write 1m or more"))
+        for number, text in enumerate(self.play or ()):
+            problems += [(("play", number), message, "") for message in _source_errors(text)]
+        return problems + self._invalid_texts()
+
+    def _invalid_texts(self) -> Problems:
+        problems: Problems = []
+        if self.in_ is not None and self.at is not None:
+            problems.append((("at",), "in: already says when the music stops", "write either in: or at:"))
+        if self.at is not None:
+            try:
+                schedule.parse_time(self.at)
+            except ValueError:
+                problems.append((("at",), f"{self.at!r} is not a valid time of day", 'write a time such as "23:30"'))
+        for key, text in (("text", self.text), ("source", self.source)):
+            if text is not None and not text.strip():
+                problems.append(((key,), "the value is empty", "write some text"))
+            if text is not None and any("\ud800" <= letter <= "\udfff" for letter in text):
+                problems.append(((key,), "the text contains invalid characters", "write it in UTF-8"))
+        return problems
+
+    @property
+    def final_volume(self) -> int:
+        """The volume at the end of an alarm's fade."""
+        return 40 if self.volume is None else self.volume
+
+    @property
+    def fade_time(self) -> timedelta:
+        """How long the volume takes to change."""
+        return _DEFAULT_FADES.get(self.action, timedelta(0)) if self.fade is None else self.fade
+
+    @property
+    def time_until_sleep(self) -> timedelta:
+        """How long the music plays before it sleeps, if no time of day is set."""
+        if self.in_ is not None:
+            return self.in_
+        # `play-out: track` without a time means the end of the current track, not that of half an hour later.
+        return timedelta(0) if self.play_out or self.action is Action.STOP else timedelta(minutes=30)
+
+
+def _source_errors(text: str) -> list[str]:
+    try:
+        model.parse_source(text, ())
+    except UnknownName:  # a station name: the stations file is not read here
+        return []
+    except ValueError as error:
+        return [str(error)]
+    return []
+
 
 __all__ = ["RESUMABLE", "TIMEOUT", "Action", "Context", "Options", "PlayOut", "is_preemptible", "preempts", "run"]
 

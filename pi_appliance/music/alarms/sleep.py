@@ -7,17 +7,17 @@ import contextlib
 from datetime import datetime
 
 from pi_appliance.errors import Refused, Unavailable
-from pi_appliance.music.alarms.options import Action, Options, PlayOut
+from pi_appliance.music.alarms.music_job import Action, Options, PlayOut
 from pi_appliance.music.alarms.session import (
     MAX_AGE,
     POLL_INTERVAL,
     RETRY_TIMEOUT,
     Checkpoint,
+    Fade,
     MusicSession,
     Phase,
     format_seconds,
 )
-from pi_appliance.music.alarms.volume import Fade
 from pi_appliance.music.context import MusicContext
 from pi_appliance.music.model import PlaybackState, PlayerState, Track
 from pi_appliance.scheduling import schedule

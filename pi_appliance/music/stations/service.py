@@ -6,17 +6,130 @@ and can be restored. Names are unique; upper and lower case do not matter.
 
 import contextlib
 import json
+import re
+import threading
+import time
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
+from urllib.parse import urljoin, urlsplit
 
 from pi_appliance.config import loader
 from pi_appliance.config.binding import structure
-from pi_appliance.errors import ConfigError, Problem, Refused, Unavailable, UnknownName
+from pi_appliance.errors import ApplianceError, ConfigError, Problem, Refused, Unavailable, UnknownName
 from pi_appliance.music.model import Source, Station, Uri
-from pi_appliance.music.stations.streams import is_playlist_url, resolve_stream, try_resolve_stream
 from pi_appliance.system import files, locks
-from pi_appliance.system.http import is_web_address
+from pi_appliance.system.http import fetch, is_web_address
+
+PLAYLIST_SUFFIXES = (".m3u", ".m3u8", ".pls")
+PLAYLIST_TYPES = frozenset(
+    {
+        "application/pls+xml",
+        "application/vnd.apple.mpegurl",
+        "application/x-mpegurl",
+        "audio/mpegurl",
+        "audio/scpls",
+        "audio/x-mpegurl",
+        "audio/x-scpls",
+        "text/x-scpls",
+    }
+)
+_MAX_STREAMS = 50  # addresses of one playlist file
+_MAX_NESTING = 3  # playlists that contain playlists
+_PLS_ENTRY = re.compile(r"file(\d{1,6})\s*=\s*(.+)", re.IGNORECASE)
+_PAGE_TYPES = ("text/html", "application/xhtml+xml")
+_PLAY_TIMEOUT = 3.0  # seconds that a user waits after pressing play
+_MAX_CONCURRENT = 3  # covers and host names need threads of the same pool
+_slots = threading.BoundedSemaphore(_MAX_CONCURRENT)
+
+
+def is_playlist_url(url: str) -> bool:
+    """Return whether `url` ends like a playlist file."""
+    try:
+        return urlsplit(url).path.lower().endswith(PLAYLIST_SUFFIXES)
+    except ValueError:
+        return False
+
+
+def is_hls(text: str) -> bool:
+    """Return whether the playlist `text` is an HLS stream, which players play by its playlist."""
+    return any(line.startswith("#EXT-X-") for line in text.splitlines())
+
+
+def parse_playlist(text: str, address: str) -> list[str]:
+    """Return the distinct web addresses in the M3U or PLS file `text` from `address`, in its order."""
+    lines = [line.strip() for line in text.removeprefix("\ufeff").splitlines()]
+    is_pls = any(line.lower() == "[playlist]" for line in lines)
+    entries = _pls_entries(lines) if is_pls else [line for line in lines if line and not line.startswith("#")]
+    absolute = (_absolute(address, each) for each in entries)
+    return list(dict.fromkeys(each for each in absolute if is_web_address(each)))[:_MAX_STREAMS]
+
+
+def _pls_entries(lines: list[str]) -> list[str]:
+    numbered = [(int(match[1]), match[2].strip()) for match in map(_PLS_ENTRY.fullmatch, lines) if match]
+    return [address for _, address in sorted(numbered, key=lambda each: each[0])]
+
+
+def _absolute(address: str, entry: str) -> str:
+    try:
+        return entry if "://" in entry else urljoin(address, entry)
+    except ValueError:
+        return ""
+
+
+def resolve_stream(url: str, *, seconds: float = 5.0) -> str:
+    """Return the address of the stream: `url`, or the first entry of the playlist file there.
+
+    It waits for the network: call it in a thread.
+
+    Raises:
+        Unavailable: `url` does not answer within `seconds`, or too many addresses are being checked.
+        Refused: The answer is an error, a web page, or a playlist without a stream.
+
+    """
+    if not _slots.acquire(blocking=False):
+        raise Unavailable(f"{_MAX_CONCURRENT} other addresses are being checked; try again in a moment")
+    try:
+        return _resolve(url, time.monotonic() + seconds)
+    finally:
+        _slots.release()
+
+
+def _resolve(url: str, deadline: float) -> str:
+    first_url = url
+    for _ in range(_MAX_NESTING):
+        response = fetch(
+            url,
+            read_body=lambda head: _is_playlist_type(head.url, head.mime),
+            seconds=max(0.1, deadline - time.monotonic()),
+        )
+        if response.mime in _PAGE_TYPES and not _is_playlist_type(response.url, response.mime):
+            raise Refused(f"{url} is a web page; give the address of the stream, which the page may contain")
+        if not _is_playlist_type(response.url, response.mime) or is_hls(response.text):
+            return url
+        streams = parse_playlist(response.text, response.url)
+        if not streams:
+            raise Refused(f"{url} is a playlist without the address of a stream")
+        url = streams[0]
+        if not is_playlist_url(url):
+            return url
+    raise Refused(f"{first_url} is a playlist of playlists; give the address of the stream itself")
+
+
+def try_resolve_stream(url: str) -> str:
+    """Return the address of the stream, or `url` if it cannot be resolved: the player may know more."""
+    try:
+        return resolve_stream(url, seconds=_PLAY_TIMEOUT)
+    except ApplianceError:
+        return url
+
+
+def _is_playlist_type(url: str, mime: str) -> bool:
+    if mime in PLAYLIST_TYPES:
+        return True
+    # Many servers send a playlist as plain text or without a type.
+    return is_playlist_url(url) and not mime.startswith(("audio/", "video/"))
+
 
 CUSTOM_FILE = "stations.json"
 _MAX_CUSTOM = 2000  # stations

@@ -13,7 +13,7 @@ import pytest
 
 from pi_appliance.errors import ConfigError, Refused, Unavailable, UnknownName
 from pi_appliance.music.model import Station
-from pi_appliance.music.stations import streams
+from pi_appliance.music.stations import service
 from pi_appliance.music.stations.service import CUSTOM_FILE, Stations
 from tests.fakes.loopback import serving
 
@@ -228,12 +228,12 @@ def web() -> Iterator[Web]:
     ],
 )
 def test_the_stream_behind_an_address(web: Web, path: str, leads_to: str) -> None:
-    assert streams.resolve_stream(f"{web.address}/{path}") == f"{web.address}/{leads_to}"
+    assert service.resolve_stream(f"{web.address}/{path}") == f"{web.address}/{leads_to}"
 
 
 def test_an_alarm_finds_the_stream_from_its_event_loop(web: Web) -> None:
     async def resolve() -> str:
-        return streams.resolve_stream(f"{web.address}/a.m3u")
+        return service.resolve_stream(f"{web.address}/a.m3u")
 
     assert asyncio.run(resolve()) == f"{web.address}/stream"
 
@@ -252,23 +252,23 @@ def test_an_alarm_finds_the_stream_from_its_event_loop(web: Web) -> None:
 )
 def test_an_address_that_leads_nowhere_is_refused_and_left_to_the_player_at_play(web: Web, path: str, why: str) -> None:
     with pytest.raises(Refused, match=why) as told:
-        streams.resolve_stream(f"{web.address}/{path}")
+        service.resolve_stream(f"{web.address}/{path}")
     assert "\n" not in str(told.value)
-    assert streams.try_resolve_stream(f"{web.address}/{path}") == f"{web.address}/{path}"
+    assert service.try_resolve_stream(f"{web.address}/{path}") == f"{web.address}/{path}"
 
 
 @pytest.mark.parametrize("path", ["drips", "drips.m3u"])
 def test_a_server_that_drips_is_given_up_when_the_time_is_over(web: Web, path: str) -> None:
     began = time.monotonic()
     with pytest.raises(Unavailable, match=r"is too slow|is not a web server"):
-        streams.resolve_stream(f"{web.address}/{path}", seconds=0.3)
+        service.resolve_stream(f"{web.address}/{path}", seconds=0.3)
     assert time.monotonic() - began < 3, "each byte began the wait anew"
 
 
 def test_a_few_addresses_are_tried_at_once_and_more_are_told_at_once(web: Web) -> None:
     def in_vain() -> None:
         with pytest.raises(Unavailable):
-            streams.resolve_stream(f"{web.address}/drips", seconds=1.5)
+            service.resolve_stream(f"{web.address}/drips", seconds=1.5)
 
     tries = [threading.Thread(target=in_vain) for _ in range(3)]
     for each in tries:
@@ -276,11 +276,11 @@ def test_a_few_addresses_are_tried_at_once_and_more_are_told_at_once(web: Web) -
     while len(web.asked) < 3:
         threading.Event().wait(0.01)
     with pytest.raises(Unavailable, match="being checked"):
-        streams.resolve_stream(f"{web.address}/stream")
-    assert streams.try_resolve_stream(f"{web.address}/a.m3u") == f"{web.address}/a.m3u", "the player will find out"
+        service.resolve_stream(f"{web.address}/stream")
+    assert service.try_resolve_stream(f"{web.address}/a.m3u") == f"{web.address}/a.m3u", "the player will find out"
     for each in tries:
         each.join(20)
-    assert streams.resolve_stream(f"{web.address}/a.m3u") == f"{web.address}/stream"
+    assert service.resolve_stream(f"{web.address}/a.m3u") == f"{web.address}/stream"
 
 
 def test_an_address_where_nothing_listens_is_unavailable(stations: Stations) -> None:

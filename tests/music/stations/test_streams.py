@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pi_appliance.music.stations import streams
+from pi_appliance.music.stations import service
 
 M3U = "#EXTM3U\n#EXTINF:-1,Groove\nhttp://a.example/one\n\nhttp://b.example/two\n"
 PLS = (
@@ -26,12 +26,12 @@ PLS = (
     ],
 )
 def test_the_addresses_of_a_list(text: str, found: list[str]) -> None:
-    assert streams.parse_playlist(text, "http://r.example/x/list.m3u") == found
+    assert service.parse_playlist(text, "http://r.example/x/list.m3u") == found
 
 
 def test_a_stream_in_parts_is_told_from_a_list() -> None:
-    assert streams.is_hls("#EXTM3U\n#EXT-X-TARGETDURATION:6\n#EXTINF:6,\npart1.ts\n")
-    assert not streams.is_hls(M3U)
+    assert service.is_hls("#EXTM3U\n#EXT-X-TARGETDURATION:6\n#EXTINF:6,\npart1.ts\n")
+    assert not service.is_hls(M3U)
 
 
 @pytest.mark.parametrize(
@@ -46,10 +46,10 @@ def test_a_stream_in_parts_is_told_from_a_list() -> None:
     ],
 )
 def test_addresses_of_lists(url: str, is_one: bool) -> None:
-    assert streams.is_playlist_url(url) is is_one
+    assert service.is_playlist_url(url) is is_one
 
 
 @given(st.text(alphabet=st.sampled_from("[]playistFe1=:/#.\nhtp @?\\\r ä\x00"), max_size=200))
 def test_whatever_comes_gives_web_addresses_or_nothing(text: str) -> None:
-    for found in streams.parse_playlist(text, "http://r.example/list"):
-        assert streams.is_web_address(found)
+    for found in service.parse_playlist(text, "http://r.example/list"):
+        assert service.is_web_address(found)
