@@ -1,8 +1,7 @@
-"""What changes at the player, as events: each with what a client needs, kept for those who missed it.
+"""Changes of the player as server-sent events, with a buffer for clients that were disconnected.
 
-The player is asked once for each change, and its answer is written once, however many phones listen. The first listener
-begins it; from then on it goes on as long as the service, so that a phone that slept can be told what it missed. It
-costs nothing while nothing changes.
+Each change is read from the player once and encoded once, for any number of clients. It starts with the first client
+and runs until the service ends, so that a phone that slept gets what it missed. It is idle while nothing changes.
 """
 
 import asyncio
@@ -18,23 +17,23 @@ from pi_appliance.web.params import Call
 from pi_appliance.web.sse import EventStream, Listeners, ReplayBuffer, encode_event
 
 STATE = "state"
-_OF_STATE = ("player", "mixer", "options")
-_NAMES = {"playlist": "queue", "stored_playlist": "stored-playlist"}  # in our words, where MPD has others
-_TO_BE_ASKED = ("output", "database", "update")  # what of them is new, the state does not tell
-_OTHER_LIBRARY = {"database", "connection", "partition"}
-_LOOK = 1.0  # seconds between two looks at an update that goes on
+_STATE_SUBSYSTEMS = ("player", "mixer", "options")
+_EVENT_NAMES = {"playlist": "queue", "stored_playlist": "stored-playlist"}  # by the subsystem of MPD
+_QUERIED_SUBSYSTEMS = ("output", "database", "update")  # their data is not part of the state
+_LIBRARY_SUBSYSTEMS = {"database", "connection", "partition"}
+_PROGRESS_INTERVAL = 1.0  # seconds between two reads of the progress of an update
 
 
 class PlayerEvents:
-    """The source of /api/v1/player/events. STEADY is a clock in seconds that is never put forward or back."""
+    """The source of /api/v1/player/events. `monotonic` is a clock in seconds that never goes back."""
 
-    def __init__(self, daemon: MusicDaemon, steady: Callable[[], float]) -> None:
-        self._daemon, self._steady = daemon, steady
-        self._listeners, self._ring = Listeners(), ReplayBuffer()
+    def __init__(self, daemon: MusicDaemon, monotonic: Callable[[], float]) -> None:
+        self._daemon, self._monotonic = daemon, monotonic
+        self._listeners, self._buffer = Listeners(), ReplayBuffer()
         self._tasks: list[asyncio.Task[None]] = []
-        self._to_ask, self._some = set[str](), asyncio.Event()
+        self._queries, self._query_pending = set[str](), asyncio.Event()
         self.library_version = 0
-        """Another one whenever what is in the library may be another."""
+        """Changes whenever the library may have changed."""
         self.closed = False
 
     def operation(self) -> Operation:
@@ -50,12 +49,12 @@ class PlayerEvents:
         )
 
     async def _answer(self, call: Call) -> EventStream:
-        last = call.request.headers.get("last-event-id") or call.given["after"] or ""
-        return EventStream(self, self.place(last))
+        last_id = call.request.headers.get("last-event-id") or call.given["after"] or ""
+        return EventStream(self, self._buffer.position_of(last_id))
 
     @contextlib.contextmanager
     def listening(self) -> Iterator[asyncio.Event]:
-        """Give an event that is set whenever there is news; there is some at once."""
+        """Provide an event that is set whenever there are new events, and at the start."""
         self.begin()
         with self._listeners.register() as news:
             yield news
@@ -63,7 +62,7 @@ class PlayerEvents:
     def begin(self) -> None:
         """Follow the player from now on."""
         if not self._tasks and not self.closed:
-            self._tasks = [asyncio.create_task(self._hear()), asyncio.create_task(self._ask())]
+            self._tasks = [asyncio.create_task(self._follow_player()), asyncio.create_task(self._run_queries())]
 
     def close(self) -> None:
         """End every stream."""
@@ -72,82 +71,78 @@ class PlayerEvents:
             task.cancel()
         self._listeners.wake()
 
-    def place(self, told: str) -> int | None:
-        """Return where to go on for who heard the event TOLD last; None if what came since is not known."""
-        return self._ring.position_of(told)
-
     def initial_events(self) -> bytes:
-        """Return what time it is by the clock of `at`: a client may tell from it how old an event is."""
-        return encode_event("hello", {"now": round(self._steady(), 3)})
+        """Return the time of the clock that `at` uses, from which a client computes the age of an event."""
+        return encode_event("hello", {"now": round(self._monotonic(), 3)})
 
     def next_events(self, place: int | None) -> tuple[bytes, int | None]:
-        """Return what came after PLACE; for None, and for who is too far behind, everything as it is now."""
-        found = None if place is None else self._ring.events_after(place)
-        if found is None:
-            return encode_event(STATE, self._everything(), self._ring.id), self._ring.number
-        return found
+        """Return the events after `place` and the new place; the whole state for None or a place that is too old."""
+        events = None if place is None else self._buffer.events_after(place)
+        if events is None:
+            return encode_event(STATE, self._whole_state(), self._buffer.id), self._buffer.number
+        return events
 
-    async def _hear(self) -> None:
-        # The first names come at once and are told, too: something may have changed since the first listener came.
-        # Nobody has kept anything of the library before that.
-        first = True
+    async def _follow_player(self) -> None:
+        # The first change comes at once, and is published because something may have changed since the first client
+        # connected. The library cannot have been cached before it.
+        is_first = True
         async for names in self._daemon.hub.watch_changes():
-            if names & _OTHER_LIBRARY and not first:
+            if names & _LIBRARY_SUBSYSTEMS and not is_first:
                 self.library_version += 1
-            first = False
-            self._tell(names)
+            is_first = False
+            self._publish(names)
 
-    def _tell(self, names: frozenset[str]) -> None:
-        for name in sorted(names - set(_TO_BE_ASKED), key=lambda name: (name != "connection", name)):
-            self._ring.add(_NAMES.get(name, name), self._data(name))
-        if asked := names & set(_TO_BE_ASKED):
-            self._to_ask |= asked
-            self._some.set()
+    def _publish(self, names: frozenset[str]) -> None:
+        for name in sorted(names - set(_QUERIED_SUBSYSTEMS), key=lambda name: (name != "connection", name)):
+            self._buffer.add(_EVENT_NAMES.get(name, name), self._state_data(name))
+        if queries := names & set(_QUERIED_SUBSYSTEMS):
+            self._queries |= queries
+            self._query_pending.set()
         self._listeners.wake()
 
-    def _data(self, name: str) -> dict[str, Any]:
+    def _state_data(self, name: str) -> dict[str, Any]:
         state = self._daemon.hub.state
         match name:
             case "connection":
-                return self._everything()
+                return self._whole_state()
             case "playlist":
                 return {"version": state.queue_version, "length": state.queue_length} if state else {}
             case "partition":
                 return {"partition": state.partition} if state else {}
-            case _ if name in _OF_STATE:
-                return {"player": serializers.player(state), "at": round(self._steady(), 3)}
+            case _ if name in _STATE_SUBSYSTEMS:
+                return {"player": serializers.player(state), "at": round(self._monotonic(), 3)}
         return {}
 
-    def _everything(self) -> dict[str, Any]:
-        return {**serializers.music(self._daemon.hub), "at": round(self._steady(), 3)}
+    def _whole_state(self) -> dict[str, Any]:
+        return {**serializers.music(self._daemon.hub), "at": round(self._monotonic(), 3)}
 
-    async def _ask(self) -> None:
-        """Ask for what the state does not tell; while an update goes on and somebody listens, how far it is."""
+    async def _run_queries(self) -> None:
+        """Query what is not part of the state; during an update with clients, also its progress."""
         tracks: int | None = None
         while True:
             state = self._daemon.hub.state
-            watched = state is not None and state.updating is not None and self._listeners
+            shows_progress = state is not None and state.updating is not None and self._listeners
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._some.wait(), _LOOK if watched else None)
-            self._some.clear()
-            names, self._to_ask = self._to_ask, set()
+                await asyncio.wait_for(self._query_pending.wait(), _PROGRESS_INTERVAL if shows_progress else None)
+            self._query_pending.clear()
+            names, self._queries = self._queries, set()
             for name in sorted(names or {"progress"}):
-                with contextlib.suppress(ApplianceError):  # it is lost just now: `connection` tells
-                    data = await self._asked(name)
+                with contextlib.suppress(ApplianceError):  # a lost player is reported by `connection`
+                    data = await self._query(name)
                     if name != "progress" or data["tracks"] != tracks:
-                        self._ring.add("update" if name == "progress" else name, data)
+                        self._buffer.add("update" if name == "progress" else name, data)
                     tracks = data.get("tracks", tracks)
             self._listeners.wake()
 
-    async def _asked(self, name: str) -> dict[str, Any]:
-        """Return the data of the event NAME, as far as this player tells. Raises ApplianceError if it is away."""
-        player, found = await self._daemon.hub.player(), dict[str, Any]()
+    async def _query(self, name: str) -> dict[str, Any]:
+        """Return the data of the event `name`, as far as the player has it. Raises ApplianceError."""
+        player, data = await self._daemon.hub.player(), dict[str, Any]()
         with contextlib.suppress(Refused):
             if name == "output":
-                found = {"outputs": [serializers.output(each) for each in await player.list_outputs()]}
+                data = {"outputs": [serializers.output(each) for each in await player.list_outputs()]}
             else:
-                found = serializers.stats(await player.library_stats())
+                data = serializers.stats(await player.library_stats())
         if name in ("output", "database"):
-            return found
+            return data
         state = self._daemon.hub.state
-        return {"updating": state.updating if state else None, "tracks": found.get("tracks")}
+        return {"updating": state.updating if state else None, "tracks": data.get("tracks")}

@@ -39,58 +39,6 @@ from pi_appliance.music.mpd.connection import (
 )
 
 
-class PlaylistCommands(MpdClient):
-    """Saved playlists of the `Player` interface."""
-
-    async def list_playlists(self) -> Sequence[Playlist]:
-        async with self._session() as mpd:
-            replies = await mpd.command("listplaylists")
-            playlists = [Playlist(name=each["playlist"], modified=each.get("last-modified", "")) for each in replies]
-            return sorted(playlists, key=lambda playlist: parsing.sort_key(playlist.name))
-
-    async def list_playlist(self, name: str, start: int = 0, count: int = 100) -> Page[Entry]:
-        async with self._session() as mpd:
-            # Before 0.24 MPD cannot return a part, and all tags may exceed its output buffer. URIs are short.
-            page = parsing.cut_page(await _read_uris(mpd, name), start, count)
-            return parsing.replace_items(page, await read_entries(mpd, page.items))
-
-    async def add_to_playlist(self, name: str, source: Source) -> None:
-        async with self._session() as mpd:
-            match source:
-                case Uri():
-                    if parsing.is_stream(source.uri):
-                        await require_playable(mpd, source.uri)
-                    missing = f"the library has no {source.uri!r}"
-                    await _mutate(mpd, "add", _add_command(name, source), missing=missing)
-                case SavedPlaylist():
-                    uris = await _read_uris(mpd, source.playlist)
-                    await mpd.command_each([("playlistadd", name, uri) for uri in uris], "add")
-                case LibraryFilter():
-                    await _require_match(mpd, source)
-                    await _mutate(mpd, "add", ("searchaddpl", name, parsing.song_search(source)[1]))
-
-    async def remove_from_playlist(self, name: str, positions: Collection[int]) -> None:
-        descending = sorted(set(positions), reverse=True)  # so that the other positions stay valid
-        async with self._session() as mpd:
-            await _require_positions(mpd, name, descending)
-            if descending:
-                await _mutate(mpd, "remove", *(("playlistdelete", name, position) for position in descending))
-
-    async def move_in_playlist(self, name: str, position: int, to: int) -> None:
-        async with self._session() as mpd:
-            await _require_positions(mpd, name, [position, to])
-            await _mutate(mpd, "move", ("playlistmove", name, position, to))
-
-    async def rename_playlist(self, name: str, to: str) -> None:
-        async with self._session() as mpd:
-            taken = f"there is a playlist called {to!r} already"
-            await _mutate(mpd, "rename", ("rename", name, to), playlist=name, taken=taken)
-
-    async def delete_playlist(self, name: str) -> None:
-        async with self._session() as mpd:
-            await _mutate(mpd, "delete", ("rm", name), playlist=name)
-
-
 async def read_entries(mpd: MpdConnection, uris: Sequence[str]) -> list[Entry]:
     """Return the tracks and streams at `uris`; one that is not in the library has only its URI."""
     in_library = [uri for uri in uris if parsing.is_in_library(uri)]
@@ -285,6 +233,56 @@ class LibraryCommands(MpdClient):
                 if art := await _read_image(mpd, command, uri):
                     return art
             return None
+
+    # Playlists
+
+    async def list_playlists(self) -> Sequence[Playlist]:
+        async with self._session() as mpd:
+            replies = await mpd.command("listplaylists")
+            playlists = [Playlist(name=each["playlist"], modified=each.get("last-modified", "")) for each in replies]
+            return sorted(playlists, key=lambda playlist: parsing.sort_key(playlist.name))
+
+    async def list_playlist(self, name: str, start: int = 0, count: int = 100) -> Page[Entry]:
+        async with self._session() as mpd:
+            # Before 0.24 MPD cannot return a part, and all tags may exceed its output buffer. URIs are short.
+            page = parsing.cut_page(await _read_uris(mpd, name), start, count)
+            return parsing.replace_items(page, await read_entries(mpd, page.items))
+
+    async def add_to_playlist(self, name: str, source: Source) -> None:
+        async with self._session() as mpd:
+            match source:
+                case Uri():
+                    if parsing.is_stream(source.uri):
+                        await require_playable(mpd, source.uri)
+                    missing = f"the library has no {source.uri!r}"
+                    await _mutate(mpd, "add", _add_command(name, source), missing=missing)
+                case SavedPlaylist():
+                    uris = await _read_uris(mpd, source.playlist)
+                    await mpd.command_each([("playlistadd", name, uri) for uri in uris], "add")
+                case LibraryFilter():
+                    await _require_match(mpd, source)
+                    await _mutate(mpd, "add", ("searchaddpl", name, parsing.song_search(source)[1]))
+
+    async def remove_from_playlist(self, name: str, positions: Collection[int]) -> None:
+        descending = sorted(set(positions), reverse=True)  # so that the other positions stay valid
+        async with self._session() as mpd:
+            await _require_positions(mpd, name, descending)
+            if descending:
+                await _mutate(mpd, "remove", *(("playlistdelete", name, position) for position in descending))
+
+    async def move_in_playlist(self, name: str, position: int, to: int) -> None:
+        async with self._session() as mpd:
+            await _require_positions(mpd, name, [position, to])
+            await _mutate(mpd, "move", ("playlistmove", name, position, to))
+
+    async def rename_playlist(self, name: str, to: str) -> None:
+        async with self._session() as mpd:
+            taken = f"there is a playlist called {to!r} already"
+            await _mutate(mpd, "rename", ("rename", name, to), playlist=name, taken=taken)
+
+    async def delete_playlist(self, name: str) -> None:
+        async with self._session() as mpd:
+            await _mutate(mpd, "delete", ("rm", name), playlist=name)
 
 
 async def _has_many_tracks(mpd: MpdConnection, path: str) -> bool:

@@ -32,80 +32,17 @@ from pi_appliance.music.mpd.connection import (
     ACK_PLAYLIST_MAX,
     Command,
     MpdAckError,
-    MpdClient,
     MpdConnection,
     parse_reply,
     quote,
 )
-from pi_appliance.music.mpd.library import LibraryCommands, PlaylistCommands, no_such_playlist, require_playable
+from pi_appliance.music.mpd.library import LibraryCommands, no_such_playlist, require_playable
 
 _PLAYLIST_SUFFIXES = {".m3u", ".m3u8", ".pls", ".xspf", ".asx", ".cue"}
 _HIGHEST_PRIORITY = 255  # in random mode, tracks with it are played next
 _BATCH = 100  # entries of a playlist that are looked up at once
 _QUEUE_FULL = "the queue would be too long for MPD (max_playlist_length in mpd.conf)"
 _TEMPORARY_NAME = "pi-appliance is saving"  # of the new playlist while an old one is replaced
-
-
-class QueueCommands(MpdClient):
-    """The queue of the `Player` interface."""
-
-    async def list_queue(self, start: int = 0, count: int = 100) -> Queue:
-        async with self._session() as mpd:
-            try:
-                status, songs = await mpd.command_list(
-                    ("status",), ("playlistinfo", f"{start}:{start + max(0, count)}")
-                )
-            except MpdAckError as error:
-                if error.index == 0:
-                    raise
-                status, songs = parse_reply("status", error.replies[0]), []  # the queue ends before `start`
-            return Queue(
-                tracks=[parsing.to_track(song) for song in songs],
-                start=start,
-                length=int(status["playlistlength"]),
-                version=int(status["playlist"]),
-            )
-
-    async def add_source(
-        self, source: Source, where: QueuePosition = QueuePosition.END, *, play: bool = False
-    ) -> AddResult:
-        async with self._session() as mpd, self._add_lock:
-            position, count = await _add(mpd, source, where, play=play)
-            name = _source_name(source)
-            if isinstance(source, Uri) and count == 1:
-                (song,) = await mpd.command("playlistinfo", position)
-                name = parsing.to_track(song).label
-            return AddResult(name=name, position=position, count=count)
-
-    async def move_track(self, id: int, to: int) -> None:  # noqa: A002 - MPD's word
-        async with self._session() as mpd:
-            # Not repeated, because after a restart of MPD the id may belong to another track.
-            await mpd.mutate("move", ("moveid", id, to))
-
-    async def remove_tracks(self, ids: Collection[int]) -> None:
-        async with self._session() as mpd:
-            await mpd.command_each([("deleteid", each) for each in ids], "remove")
-
-    async def clear_queue(self) -> None:
-        async with self._session() as mpd:
-            await mpd.command("clear")
-
-    async def shuffle_queue(self) -> None:
-        async with self._session() as mpd:
-            await mpd.command("shuffle")
-
-    async def save_queue(self, name: str, *, replace: bool = False) -> None:
-        async with self._session() as mpd:
-            try:
-                await mpd.mutate("save", ("save", name))
-            except MpdAckError as error:
-                if error.code != ACK_EXIST:
-                    raise
-                if not replace:
-                    raise Refused(
-                        f"there is a playlist called {name!r} already; replace it, or choose another name"
-                    ) from None
-                await _replace_playlist(mpd, name)
 
 
 async def _add(mpd: MpdConnection, source: Source, where: QueuePosition, *, play: bool) -> tuple[int, int]:
@@ -285,7 +222,7 @@ _REQUIRED_LIBRARY_COMMANDS = {
 }
 
 
-class MpdPlayer(QueueCommands, PlaylistCommands, LibraryCommands):
+class MpdPlayer(LibraryCommands):
     """A `Player` for MPD."""
 
     async def state(self) -> PlayerState:
@@ -452,6 +389,66 @@ class MpdPlayer(QueueCommands, PlaylistCommands, LibraryCommands):
         """Close all connections; `watch_changes()` then raises Unavailable."""
         for connection in list(self._connections):
             connection.close()
+
+    # Queue
+
+    async def list_queue(self, start: int = 0, count: int = 100) -> Queue:
+        async with self._session() as mpd:
+            try:
+                status, songs = await mpd.command_list(
+                    ("status",), ("playlistinfo", f"{start}:{start + max(0, count)}")
+                )
+            except MpdAckError as error:
+                if error.index == 0:
+                    raise
+                status, songs = parse_reply("status", error.replies[0]), []  # the queue ends before `start`
+            return Queue(
+                tracks=[parsing.to_track(song) for song in songs],
+                start=start,
+                length=int(status["playlistlength"]),
+                version=int(status["playlist"]),
+            )
+
+    async def add_source(
+        self, source: Source, where: QueuePosition = QueuePosition.END, *, play: bool = False
+    ) -> AddResult:
+        async with self._session() as mpd, self._add_lock:
+            position, count = await _add(mpd, source, where, play=play)
+            name = _source_name(source)
+            if isinstance(source, Uri) and count == 1:
+                (song,) = await mpd.command("playlistinfo", position)
+                name = parsing.to_track(song).label
+            return AddResult(name=name, position=position, count=count)
+
+    async def move_track(self, id: int, to: int) -> None:  # noqa: A002 - MPD's word
+        async with self._session() as mpd:
+            # Not repeated, because after a restart of MPD the id may belong to another track.
+            await mpd.mutate("move", ("moveid", id, to))
+
+    async def remove_tracks(self, ids: Collection[int]) -> None:
+        async with self._session() as mpd:
+            await mpd.command_each([("deleteid", each) for each in ids], "remove")
+
+    async def clear_queue(self) -> None:
+        async with self._session() as mpd:
+            await mpd.command("clear")
+
+    async def shuffle_queue(self) -> None:
+        async with self._session() as mpd:
+            await mpd.command("shuffle")
+
+    async def save_queue(self, name: str, *, replace: bool = False) -> None:
+        async with self._session() as mpd:
+            try:
+                await mpd.mutate("save", ("save", name))
+            except MpdAckError as error:
+                if error.code != ACK_EXIST:
+                    raise
+                if not replace:
+                    raise Refused(
+                        f"there is a playlist called {name!r} already; replace it, or choose another name"
+                    ) from None
+                await _replace_playlist(mpd, name)
 
 
 def _has_mixer(status: Mapping[str, str]) -> bool:

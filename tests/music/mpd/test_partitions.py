@@ -97,7 +97,7 @@ def test_partitions_come_and_go(installation: MpdServer) -> None:
 
 def test_what_is_wrong_with_a_partition_is_told_in_words(installation: MpdServer) -> None:
     for question, words in (
-        (lambda player: player.use_partition("attic"), "has no partition 'attic'; create it, or name another one"),
+        (lambda player: player.use_partition("attic"), "has no partition 'attic'; use another one"),
         (lambda player: player.create_partition("kitchen"), "there is a partition called 'kitchen' already"),
         (lambda player: player.create_partition("a b"), "is not a valid name of a partition; use letters"),
         (lambda player: player.create_partition("a\nclear"), "line break"),
