@@ -1,4 +1,4 @@
-"""Compile the puzzle kernels if Cython and a C compiler are installed. Everything else is in pyproject.toml.
+"""Compile the puzzle kernels if Cython and a C compiler are installed.
 
 A kernel that cannot be compiled runs as plain Python. PI_APPLIANCE_PLAIN=1 compiles none.
 """
@@ -43,7 +43,7 @@ kernels = _load_kernels()
 
 
 class BuildKernels(build_ext):
-    """Compiles the kernels in parallel, under names with a hash of the sources. A failure is only reported."""
+    """Compiles the kernels in parallel, named by a hash. A failure is only reported."""
 
     def finalize_options(self):
         """Use all processors, if memory suffices."""
@@ -53,7 +53,7 @@ class BuildKernels(build_ext):
 
     def run(self):
         """Compile the kernels and report failures."""
-        # Cython translates one kernel at a time; gcc, which takes most of the time, runs in parallel.
+        # Cython translates one kernel at a time. gcc takes most of the time and runs in parallel.
         self.failure_reasons, self.cython_lock = {}, threading.Lock()
         remove_stale_kernels(Path(self.build_lib))
         super().run()
@@ -120,7 +120,7 @@ def explain_failure(compiler, error):
 
 
 def find_extensions():
-    """Return the kernels to compile. With PI_APPLIANCE_PLAIN=1, remove the compiled ones and return none."""
+    """Return the kernels to compile. PI_APPLIANCE_PLAIN=1: remove compiled ones, return none."""
     if os.environ.get("PI_APPLIANCE_PLAIN") == "1":
         for file in PUZZLES.glob(f"*/*_????????{SUFFIX}"):
             file.unlink()

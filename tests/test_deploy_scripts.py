@@ -219,7 +219,7 @@ def test_an_uninstall_leaves_the_configuration_and_the_history(staged: Path, tmp
 def test_run_without_a_usable_python_says_what_to_do_in_one_line(clone: Path) -> None:
     said = sh(clone / "deploy" / "run.sh", status=1, PYTHON="/bin/false").stderr
     assert said.count("\n") == 1
-    assert "/bin/false is no Python 3.11" in said
+    assert "/bin/false is not a Python 3.11" in said
 
 
 @pytest.mark.parametrize(

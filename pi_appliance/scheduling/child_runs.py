@@ -57,7 +57,7 @@ class ChildRuns:
         as_scheduled: bool = False,
         ended: Callable[[int], None] = lambda _: None,
     ) -> None:
-        """Start a run of `job` for the slot or request `due`, or to resume. It records its result itself.
+        """Start a run of `job` for the slot or request `due`, or to resume.
 
         Args:
             job: the name of the job.
@@ -225,7 +225,7 @@ class RequestRunner:
         return request.immediate or (self._trusted() and request.run_at <= self._clock.now())
 
     def _misfire(self, request: RunRequest, job: Job | None) -> None:
-        """Consume `request`, which is too late. Record it in the history, or log it without `job`."""
+        """Consume `request`, which is too late. Record it, or log it without `job`."""
         appliance, now = self._appliance(), self._clock.now()
         store = appliance.store
         if job is None:
@@ -285,7 +285,7 @@ class RequestRunner:
                 yield (request.run_at - self._clock.now()).total_seconds()
 
     def _checkpoint_delays(self, checkpoints: list[JobCheckpoint]) -> Iterator[float]:
-        """Yield the seconds until each of `checkpoints` must be checked. Our runs report their end."""
+        """Yield the seconds until each of `checkpoints` must be checked."""
         for checkpoint in checkpoints:
             if not self._runs.is_running(checkpoint.job):
                 attempt = self._attempts.get(checkpoint.job)

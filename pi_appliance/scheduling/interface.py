@@ -71,7 +71,7 @@ class RunningDaemon(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Services:
-    """Everything that the handler of an operation may use. `now` returns the current time, aware, in UTC."""
+    """Everything that the handler of an operation may use. `now` returns the time in UTC."""
 
     daemon: RunningDaemon
     now: Callable[[], datetime]
