@@ -50,7 +50,7 @@ def pages(size: Size) -> dict[str, Page]:
     end = min(16_000, last)  # of the queue, which MPD lets grow to 16,384
     some = [track(number) for number in range(PAGE)]
     return {
-        "top folder": Page(api=f"{_API}/folder", html=_MUSIC, theirs=lambda mpd: mpd.lsinfo("")),
+        "top folder": Page(api=f"{_API}/browse", html=_MUSIC, theirs=lambda mpd: mpd.lsinfo("")),
         "flat folder": _folder(FLAT, 0),
         "flat folder, its end": _folder(FLAT, max(0, size.flat - PAGE)),
         "artists": _library("artist", theirs=lambda mpd: mpd.list("albumartist")),
