@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import os
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -10,11 +9,11 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
-from pi_appliance.config import secret_file
-from pi_appliance.config.secrets import of_network, secret_names
+from pi_appliance.config.secrets import of_network
 from pi_appliance.errors import Unavailable
 from pi_appliance.operations import Values
 from pi_appliance.posting import connect
+from pi_appliance.posting.account import load_secrets
 from pi_appliance.posting.model import OWNER_DECISIONS, PostLimits, PostState, record_json
 from pi_appliance.posting.preview import MonthlyForecast, PostPreview, UpcomingPost, month_json, month_spends
 from pi_appliance.posting.store import PostDatabase
@@ -23,7 +22,6 @@ from pi_appliance.scheduling.appliance import Appliance
 from pi_appliance.scheduling.interface import Services
 from pi_appliance.storage.backup import open_history
 from pi_appliance.storage.model import iso_time
-from pi_appliance.system.systemd import Systemd
 
 _CENT = Decimal("0.01")
 
@@ -112,7 +110,7 @@ def _forecast_json(forecast: MonthlyForecast) -> dict[str, Any]:
 async def list_networks(services: Services, _: Values) -> object:
     """Return the networks, with the origin of each secret, or null if it is missing."""
     config = services.appliance.config
-    secrets = secret_file.load(config.path, os.environ, secret_names(config), Systemd())
+    secrets = load_secrets(config)
     return [
         {
             "network": name,

@@ -270,7 +270,7 @@ _JOINED = (
     "[👨👩🧑]T?Z(?:[⚕⚖✈]V|[🌾🍳🍼🎓🎤🎨🏫🏭💻💼🔧🔬🚀🚒🦯🦰🦱🦲🦳🦼🦽])|🧑T?Z[🎄🩰]",  # what they do or are like
     "❤VZ[🔥🩹]|⛓VZ💥|🏳VZ(?:⚧V|🌈)|🏴Z☠V|🐕Z🦺|🐈Z⬛|🐦Z[⬛🔥]|🐻Z❄V|👁VZ🗨V|🍄Z🟫|🍋Z🟩|😮Z💨|😵Z💫|😶Z🌫V|🙂Z[↔↕]V",
 )
-# England, Scotland and Wales: a black flag, then letters that nobody sees.
+# England, Scotland and Wales: a black flag, then invisible letters.
 _NATIONS = "\U0001f3f4(?:{})\U000e007f".format(
     "|".join("".join(chr(0xE0000 + ord(letter)) for letter in name) for name in ("gbeng", "gbsct", "gbwls"))
 )

@@ -219,7 +219,7 @@ def test_what_root_stores_belongs_to_whom_the_appliance_is(public_installation: 
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can be somebody else")
-def test_who_may_not_write_the_secrets_is_reported_so_before_anything_is_asked(
+def test_who_may_not_write_the_secrets_is_reported_before_anything_is_asked(
     public_installation: PublicInstallation,
 ) -> None:
     public_installation.write(JOB, "networks:\n  bird: {kind: x}")
