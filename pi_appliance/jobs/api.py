@@ -100,8 +100,8 @@ async def run_job(services: Services, values: Values) -> object:
     """Start a run and return its number.
 
     Raises:
-        Refused: the job is running, or the process ended before it recorded its run.
-        Uncertain: the process has not recorded its run yet.
+        Refused: The job is running, or the process ended before it recorded its run.
+        Uncertain: The process has not recorded its run yet.
 
     """
     appliance, name = services.appliance, values["name"]
@@ -123,9 +123,9 @@ async def start_run(services: Services, values: Values) -> asyncio.Future[int]:
     """Start the process of a run and return the future of its exit status.
 
     Raises:
-        UnknownName: there is no such job.
-        Refused: a run of it is active.
-        Unavailable: no process can be started.
+        UnknownName: There is no such job.
+        Refused: A run of it is active.
+        Unavailable: No process can be started.
 
     """
     appliance, runs, name = services.appliance, services.daemon.runs, values["name"]
@@ -148,8 +148,8 @@ async def run_scheduled(services: Services, values: Values) -> object:
     slots of the daemon.
 
     Raises:
-        UnknownName: there is no such job.
-        Unavailable: no process can be started.
+        UnknownName: There is no such job.
+        Unavailable: No process can be started.
 
     """
     name = values["job"]

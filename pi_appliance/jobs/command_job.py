@@ -17,13 +17,13 @@ from pi_appliance.system.process import describe_exit_status
 _HEAD = 256  # bytes; the kernel reads no more of a first line
 
 
-def find(name: str, *, here: Path) -> str:
+def resolve_program(name: str, *, directory: Path) -> str:
     """Return the path of the program `name`.
 
-    A name with a slash is a file relative to `here` or the home directory (~). Other names are
+    A name with a slash is a file relative to `directory` or the home directory (~). Other names are
     searched in $PATH.
     """
-    return str(here / Path(name).expanduser()) if "/" in name else name
+    return str(directory / Path(name).expanduser()) if "/" in name else name
 
 
 def explain_missing(name: str, program: str, directory: Path | None, error: OSError) -> str:
@@ -103,11 +103,11 @@ def run(options: Options, context: JobContext) -> Result:
     """Run the program. Its output goes to the run's log.
 
     Raises:
-        Refused: it cannot be run, or its exit status does not mean success.
+        Refused: It cannot be run, or its exit status does not mean success.
 
     """
     name, *arguments = options.run
-    program = find(name, here=Path.cwd())
+    program = resolve_program(name, directory=Path.cwd())
     context.progress(None, f"running {name}")
     try:
         status = subprocess.run(

@@ -133,7 +133,7 @@ class JobContext:
         The file replaces the previous report only when the block ends without an error.
 
         Raises:
-            Unavailable: the file cannot be written.
+            Unavailable: The file cannot be written.
 
         """
         return files.atomic_write_text(files.make_directory(self.config.reports / self.job) / name)
@@ -144,7 +144,7 @@ class JobContext:
         They are in a dated folder. The newest `keep` folders stay.
 
         Raises:
-            Unavailable: the reports cannot be written.
+            Unavailable: The reports cannot be written.
 
         """
         moment = (read_slot(self.scheduled_for) or self.now).astimezone(self.config.zone_of(self.config.jobs[self.job]))

@@ -93,8 +93,8 @@ def skip_if_unselected(appliance: Appliance, name: str, *, random: Random) -> Ru
         The skipped run. None if the job is to run, or if anything else has to be decided first.
 
     Raises:
-        UnknownName: there is no such job.
-        Unavailable: the history cannot be written.
+        UnknownName: There is no such job.
+        Unavailable: The history cannot be written.
 
     """
     job = appliance.job(name)
