@@ -1,11 +1,13 @@
 """pi-appliance music queue, add, play-now, move, remove, clear, shuffle, save: beside mpc and a real MPD."""
 
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.fakes.mpd_server import MpdServer, needs_mpd, running_mpd, running_radio
+from tests.installation import PROGRAM
 from tests.music.cli.music_program import EINS, NOWHERE, ONE, ZWEI, MusicCli
 
 
@@ -227,3 +229,13 @@ def test_wrong_use_is_told_in_one_line_before_the_player_is_asked(tmp_path: Path
     said = MusicCli(tmp_path, NOWHERE).music(*words)
     assert (said.status, said.out, "\n" in said.err) == (2, "", False)
     assert told in said.err
+
+
+def test_a_shell_completes_the_names_of_stations(tmp_path: Path) -> None:
+    cli = MusicCli(tmp_path, NOWHERE)
+    typed = {"COMP_WORDS": "pi-appliance music add fip", "COMP_CWORD": "3"}
+    environment = cli.environment(
+        {"_PI_APPLIANCE_COMPLETE": "bash_complete", "PI_APPLIANCE_CONFIG": str(cli.config), **typed}
+    )
+    process = subprocess.run(PROGRAM, env=environment, capture_output=True, text=True, timeout=60, check=True)
+    assert process.stdout.splitlines() == ["plain,FIP", "plain,FIP Jazz", "plain,FIP Rock"]
