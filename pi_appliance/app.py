@@ -27,20 +27,33 @@ from pi_appliance.errors import (
     Uncertain,
     UnknownName,
 )
+from pi_appliance.home import SCHEMAS as HOME_SCHEMAS
 from pi_appliance.home import HomePage, StateFeed, state_operation
 from pi_appliance.jobs.pages import JobPages
+from pi_appliance.jobs.schemas import SCHEMAS as JOB_SCHEMAS
+from pi_appliance.json_schema import Schema
 from pi_appliance.music.alarms.pages import AlarmPages
 from pi_appliance.music.api_covers import Covers
 from pi_appliance.music.api_events import PlayerEvents
 from pi_appliance.music.interface import MusicDaemon, MusicServices
 from pi_appliance.music.pages import MusicPages
+from pi_appliance.music.schemas import SCHEMAS as MUSIC_SCHEMAS
 from pi_appliance.operations import Operation, all_operations
 from pi_appliance.posting.pages import PostPages
+from pi_appliance.posting.schemas import SCHEMAS as POST_SCHEMAS
 from pi_appliance.system import clock, network
 from pi_appliance.web import openapi, server, unix_socket
 from pi_appliance.web.pages import Pages
 from pi_appliance.web.params import BASE, form_routes, keep_encoded_slashes, route
 from pi_appliance.web.security import METRICS, Authenticator, SecurityMiddleware
+
+SCHEMAS: Mapping[str, Schema] = {
+    **HOME_SCHEMAS,
+    **JOB_SCHEMAS,
+    **MUSIC_SCHEMAS,
+    **POST_SCHEMAS,
+}
+"""The schemas of all results, by their names."""
 
 
 def operations(services: MusicServices, changes: PlayerEvents, covers: Covers) -> list[Operation]:
@@ -61,7 +74,7 @@ def operations(services: MusicServices, changes: PlayerEvents, covers: Covers) -
 
 
 async def _document(operations: Sequence[Operation]) -> object:
-    return openapi.document(operations)
+    return openapi.document(operations, SCHEMAS)
 
 
 def _api_routes(operations: Sequence[Operation], services: MusicServices) -> list[Route]:

@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -15,9 +15,11 @@ from starlette.routing import Route
 from pi_appliance.errors import ApplianceError, ConfigError
 from pi_appliance.jobs import serializers
 from pi_appliance.jobs.pages import JobPages
+from pi_appliance.json_schema import ANY, INSTANT, TEXT, WHOLE, Schema, list_of, nullable, object_of, reference
 from pi_appliance.music.alarms.service import Alarm, alarms
 from pi_appliance.music.interface import MusicDaemon, MusicServices
 from pi_appliance.music.model import Station
+from pi_appliance.music.schemas import MUSIC
 from pi_appliance.music.serializers import music
 from pi_appliance.operations import Operation
 from pi_appliance.posting.preview import post_digest
@@ -33,6 +35,27 @@ _MAX_FAILURES = 3  # in the banner
 _POLL_INTERVAL = 1.0  # seconds between two looks at the version of the history
 _POLLS_PER_REFRESH = 30  # polls after which the jobs are read again, because slots pass without a change of the history
 _MAX_AGE = 0.5  # seconds for which one reading of the state serves all clients
+
+
+SCHEMAS: Mapping[str, Schema] = {
+    "State": object_of({**MUSIC, "scheduler": ANY, "jobs": list_of(reference("Job"))}),
+    "Status": object_of(
+        {
+            "version": TEXT,
+            "pid": WHOLE,
+            **dict.fromkeys(("config", "state_dir"), TEXT),
+            "started_at": INSTANT,
+            "addresses": list_of(TEXT),
+            "clock": TEXT,
+            "running": list_of(object_of({"job": TEXT, "run": WHOLE})),
+            "next": nullable(object_of({"job": TEXT, "at": INSTANT})),
+            **dict.fromkeys(("player_error", "scheduler_error"), nullable(TEXT)),
+        }
+    ),
+    "Reloaded": object_of({"reloaded": TEXT}),
+    "Logs": list_of(object_of({"at": INSTANT, "message": TEXT})),
+}
+"""The schemas of the state and of the results of the daemon itself."""
 
 
 class HomePage:

@@ -106,7 +106,7 @@ def stats(stats: LibraryStats) -> Values:
 
 def station(station: Station) -> Values:
     """Return a station."""
-    return {"name": station.name, "url": station.url, "genre": station.genre, "country": station.country}
+    return dataclasses.asdict(station)
 
 
 def station_view(view: "StationView") -> Values:
