@@ -9,8 +9,7 @@ from typing import Annotated
 from pi_appliance.config.units import Names
 from pi_appliance.errors import UnknownName
 from pi_appliance.music import model
-from pi_appliance.music.alarms import active
-from pi_appliance.music.context import MusicContext
+from pi_appliance.music.context import BLOCKS_ALARM, MusicContext, is_alarm, phase_of
 from pi_appliance.scheduling import schedule
 from pi_appliance.storage.model import Result
 
@@ -176,12 +175,12 @@ RESUMABLE = True
 """A run may leave a checkpoint for a later run."""
 
 Context = MusicContext
-preempts = active.is_alarm
+preempts = is_alarm
 
 
 def is_preemptible(checkpoint: str) -> bool:
     """Return whether the session of `checkpoint` must end before an alarm can ring."""
-    return active.phase_of(checkpoint) in active.BLOCKS_ALARM
+    return phase_of(checkpoint) in BLOCKS_ALARM
 
 
 def run(options: Options, context: MusicContext) -> Result:

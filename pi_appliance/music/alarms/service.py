@@ -13,8 +13,8 @@ from typing import Any
 from pi_appliance.config import loader, units
 from pi_appliance.config.model import Job
 from pi_appliance.errors import InvalidOption, Refused, UnknownName
-from pi_appliance.music.alarms.active import action_of
 from pi_appliance.music.alarms.session import parse_timestamp
+from pi_appliance.music.context import action_of
 from pi_appliance.music.model import describe_text
 from pi_appliance.scheduling import instants
 from pi_appliance.scheduling.appliance import Appliance, Slot
