@@ -1,4 +1,4 @@
-"""Check the secrets of networks in a process of its own: `python -m pi_appliance.posting.account CONFIG NAME...`."""
+"""Check the secrets of networks: `python -m pi_appliance.posting.account CONFIG NAME...`."""
 
 import json
 import os
@@ -26,7 +26,7 @@ def load_secrets(config: Config) -> Secrets:
 
 
 def check_account(config: Config, name: str, secrets: Mapping[str, str]) -> str:
-    """Return the account of the network `name`, without any state that the network has saved.
+    """Return the account of the network `name`, ignoring the state that it has saved.
 
     Raises:
         Refused, Unavailable, Uncertain: The secrets could not be checked.

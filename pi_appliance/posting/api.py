@@ -27,7 +27,7 @@ _CENT = Decimal("0.01")
 
 
 async def list_posts(services: Services, values: Values) -> object:
-    """Return posts, the number of posts in each state, and the spending of the month in US dollars."""
+    """Return posts, their number by state, and the spending of the month in US dollars."""
     database = PostDatabase(services.appliance.store)
     state = PostState(values["state"]) if values["state"] else None
     records = database.newest_posts(limit=values["count"], before=values["before"], state=state)

@@ -32,7 +32,7 @@ from pi_appliance.system.systemd import Systemd
 
 @click.group("tweets", short_help="Check, preview and review posts.")
 def tweets() -> None:
-    """Check the lines that jobs post, preview the next posts and their cost, and review past ones."""
+    """Check the lines that jobs post, preview the next posts and their cost, and review posts."""
 
 
 @click.group("networks", short_help="List, check and log in to social networks.")
@@ -47,7 +47,7 @@ def networks() -> None:
 @json_option
 @config_option
 def check(job: str | None, file: Path | None, networks: tuple[str, ...], as_json: bool, config: Path) -> None:
-    """Check the lines that JOB, or every job, posts: length on each network, placeholders, pictures, repeats.
+    """Check the lines of JOB, or of every job: length, placeholders, pictures, repeats.
 
     Needs neither secrets nor a connection. Placeholders are counted with their longest value.
 
@@ -123,10 +123,7 @@ def _note_json(note: LintNote) -> dict[str, Any]:
 
 
 class TerminalPrompt:
-    """A prompt in the terminal. `on_secret` gets each secret answer.
-
-    Its methods raise EOFError at the end of standard input.
-    """
+    """A prompt in the terminal. Raises EOFError at its end; `on_secret` gets secret answers."""
 
     def __init__(self, on_secret: Callable[[str], None]) -> None:
         self._on_secret = on_secret
@@ -159,9 +156,10 @@ def _read_line(prompt: str) -> str:
 @click.argument("name")
 @config_option
 def login(name: str, config: Path) -> None:
-    """Log in to the network NAME step by step, check the secrets, and store them for the service only.
+    """Log in to the network NAME step by step, check the secrets, and store them.
 
-    Answers come from the keyboard, or from standard input, one per line. Wrong secrets are not stored.
+    Answers come from the keyboard, or from standard input, one per line. Only the service can read
+    the stored secrets. Wrong secrets are not stored.
 
     \b
     Exit status:
@@ -187,10 +185,7 @@ def login(name: str, config: Path) -> None:
 
 
 def _log_in(config: Config, name: str) -> tuple[Mapping[str, str], str]:
-    """Return the secrets of the network `name` and its account.
-
-    Errors say that nothing was stored.
-    """
+    """Return the secrets of the network and its account; errors say that nothing was stored."""
     part, stored = config.networks[name], load_secrets(config)
     redactor = Redactor(())
     logging.disable()  # libraries could log secrets that the redactor does not know yet

@@ -45,7 +45,7 @@ def connect(config: Config, name: str, secrets: Mapping[str, str], *, private: P
         private: Directory for the network's own state, in place of the configured one.
 
     Raises:
-        UnknownName: There is no such network.
+        UnknownName: The network does not exist.
         Refused: A secret is missing, or a library is not installed.
 
     """
@@ -63,7 +63,7 @@ def connect(config: Config, name: str, secrets: Mapping[str, str], *, private: P
 
 @contextlib.contextmanager
 def require_installed(kind: str) -> Iterator[None]:
-    """Convert ModuleNotFoundError in the block to Refused with the command that installs the library."""
+    """Convert ModuleNotFoundError to Refused with the command that installs the library."""
     try:
         yield
     except ModuleNotFoundError as error:
@@ -83,7 +83,7 @@ def redact_errors(redactor: Redactor) -> Iterator[None]:
 
 
 def redact_logs(redactor: Redactor) -> None:
-    """Remove secrets from everything that this process logs from now on: libraries log their requests."""
+    """Remove secrets from all later log records: libraries log their requests."""
     make = logging.getLogRecordFactory()
 
     def make_redacted(*args: Any, **named: Any) -> logging.LogRecord:
@@ -144,17 +144,14 @@ class PostingContext(JobContext):
         return PostDatabase(self.store).for_job(self.job, self.run_id, self.clock, installation)
 
     def limits(self, name: str) -> PostLimits:
-        """Return the limits and prices of the network `name`, without connecting.
-
-        Raises UnknownName.
-        """
+        """Return the limits and prices of the network `name`. Raises UnknownName."""
         return post_limits(self.config, name)
 
     def network(self, name: str) -> Network:
         """Connect the network `name`.
 
         Raises:
-            UnknownName: There is no such network.
+            UnknownName: The network does not exist.
             Refused: Secrets are missing; the message names them.
 
         """
@@ -162,14 +159,11 @@ class PostingContext(JobContext):
         return connect(self.config, name, keys)
 
     def latest_report(self, job: str, *, picture: bool = False) -> Report | None:
-        """Return the report of the last successful run of `job`, with its picture if requested.
-
-        Returns:
-            The report, or None if no run has succeeded.
+        """Return the report of the last successful run of `job`, or None without one.
 
         Raises:
-            UnknownName: There is no such job.
-            Refused: The library that draws pictures is not installed.
+            UnknownName: The job does not exist.
+            Refused: The library that draws the `picture` is not installed.
 
         """
         if job not in self.config.jobs:

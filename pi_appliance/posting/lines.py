@@ -1,4 +1,4 @@
-"""Text files with one post per line: parsing, placeholders, choice of the next line, and threads."""
+"""Text files with one post per line: parsing, placeholders, choice of a line, and threads."""
 
 import hashlib
 import re
@@ -48,8 +48,7 @@ def find_placeholders(line: PostLine) -> frozenset[str]:
 def fill_placeholders(text: str, values: Mapping[str, str]) -> str:
     """Replace each placeholder by its value, and {{ and }} by one brace.
 
-    Braces around text that cannot be a name stay. Raises KeyError for a placeholder without a
-    value.
+    Braces around text that cannot be a name stay. Raises KeyError if a value is missing.
     """
     doubled = {"{{": "{", "}}": "}"}
     return _BRACES.sub(lambda match: values[match[1]] if match[1] else doubled[match[0]], text)
@@ -94,13 +93,13 @@ class LineOrder(StrEnum):
 
 
 def normalize_line(line: PostLine) -> tuple[str, tuple[str, ...]]:
-    """Return text and pictures of `line` without differences in case, spaces and composed accents."""
+    """Return text and pictures of `line`, normalized in case, spaces and composed accents."""
     text = unicodedata.normalize("NFC", unicodedata.normalize("NFC", line.text).casefold())
     return " ".join(text.split()), tuple(file for file, _ in line.pictures)
 
 
 def line_fingerprint(line: PostLine) -> str:
-    """Return 16 hexadecimal digits that are equal for two lines with the same normalized content."""
+    """Return 16 hexadecimal digits, equal for lines with the same normalized content."""
     text, pictures = normalize_line(line)
     return hashlib.sha256("\n".join([text, *pictures]).encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
@@ -134,10 +133,7 @@ def pick_line(fingerprints: Sequence[str], used: UsedLines, order: LineOrder, dr
 
 
 def mark_used(used: UsedLines, line: str) -> UsedLines:
-    """Return `used` after the line with fingerprint `line`.
-
-    A line of the current round starts a new one.
-    """
+    """Return `used` with `line` added. A line of the current round starts a new one."""
     current = frozenset({line}) if line in used.current_round else used.current_round | {line}
     return UsedLines(current, (*(each for each in used.by_last_use if each != line), line))
 
@@ -205,7 +201,7 @@ def _cut_parts(
 
 
 def _last_sentence(start: int, word_ends: list[int], sentence_ends: set[int], first: int, last: int) -> int:
-    """Return the end of the last sentence in the second half of words `first` to `last`, else `last`."""
+    """Return the last sentence end in the second half of the words, else `last`."""
     half = (start + word_ends[last - 1]) / 2
     candidates = (
         index + 1

@@ -48,7 +48,7 @@ def find_near_duplicates(lines: Sequence[PostLine]) -> list[NearDuplicate]:
 
 
 def similarity(text: str, other: str) -> float:
-    """Return twice the length of the longest common subsequence, divided by the length of both texts."""
+    """Return the length of the longest common subsequence, as a share of both texts."""
     if not text or not other:
         return float(text == other)
     # Bit-parallel longest common subsequence: one bit per letter of `text`, 1 while it is not
@@ -92,7 +92,7 @@ class _LineIndex:
         return {index for index, _ in chain.from_iterable(most)}
 
     def _compare(self, text: str, words: frozenset[str], index: int) -> tuple[float, int]:
-        """Return the similarity to line `index` and its negative number, so that `max` prefers early lines."""
+        """Return the similarity to line `index`, and minus `index`: `max` prefers early lines."""
         number, other, other_words = self._lines[index]
         shorter, longer = sorted((len(text), len(other)))
         if 2 * shorter < SIMILARITY_THRESHOLD * (shorter + longer):
@@ -166,7 +166,7 @@ def job_sources(config: Config, job: str | None = None) -> list[LineSource]:
     """Return the text files of `job` or of all tweet jobs, once for each different use.
 
     Raises:
-        UnknownName: There is no such job.
+        UnknownName: The job does not exist.
         Refused: The job does not post lines.
 
     """

@@ -1,4 +1,4 @@
-"""Protocols of posting: a network, its limits, a prompt for logins, and the store of posts of a job."""
+"""Protocols of posting: networks, their limits, the login prompt, and the store of posts."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -86,7 +86,7 @@ class PostRecord:
 
     @property
     def key(self) -> str:
-        """Identifier of this post: the same for every attempt, different from any other post on the network."""
+        """Identifier of this post: the same for every attempt, unique on the network."""
         return f"{self.job} {self.slot}" + (f" part {self.part + 1}" if self.parts > 1 else "")
 
 
@@ -133,7 +133,7 @@ class PostLimits(Protocol):
         """Return the length of `text` as the network counts it."""
 
     def rejection_reason(self, post: Post) -> str:
-        """Return why the network would reject `post`, such as "281 of 280"; empty if it would not."""
+        """Return why the network would reject `post`, such as "281 of 280", or ''."""
 
     def post_price(self, post: Post) -> Decimal:
         """Return the price of `post` in US dollars."""
@@ -188,10 +188,7 @@ class Network(Protocol):
         """
 
     def whoami(self) -> str:
-        """Check the secrets without posting, and return the name of the account.
-
-        Raises as `post` does.
-        """
+        """Check the secrets and return the name of the account. Raises as `post` does."""
 
 
 class Prompt(Protocol):
@@ -201,10 +198,7 @@ class Prompt(Protocol):
         """Show `text`."""
 
     def ask(self, question: str, *, secret: bool = False) -> str:
-        """Return the answer to `question`, stripped.
-
-        A `secret` answer is not shown while it is typed.
-        """
+        """Return the answer to `question`, stripped. A `secret` answer is not echoed."""
 
 
 class PostStore(Protocol):
@@ -222,7 +216,7 @@ class PostStore(Protocol):
     def create_posts(
         self, slot: str, posts: Mapping[str, Sequence[Post]], *, expires_at: datetime, line: str = ""
     ) -> list[PostRecord]:
-        """Record in one transaction the posts of `slot` for each network, and that `line` is used."""
+        """Record the posts of `slot` for each network and the use of `line` in one transaction."""
 
     def thread_of(self, record: PostRecord) -> list[PostRecord]:
         """Return every part of the thread of `record`, first part first."""
@@ -240,12 +234,7 @@ class PostStore(Protocol):
         cost: Decimal = Decimal(0),
         delay: timedelta = timedelta(0),
     ) -> PostRecord:
-        """Set the state of `record`, add `cost`, and schedule the next attempt after `delay`.
-
-        Returns:
-            The changed record.
-
-        """
+        """Return `record` in `state`, with `cost` added and the next attempt after `delay`."""
 
     def add_cost(self, record: PostRecord, cost: Decimal) -> None:
         """Add `cost` to the spending of the month without changing `record`."""

@@ -135,7 +135,7 @@ def summary_line(view: MonkeyView) -> str:
 
 
 def announcement_text(view: MonkeyView, draw: float, fits: Callable[[str], bool]) -> str:
-    """Return a post that `fits`, its wording selected by `draw`. If none fits, return the shortest."""
+    """Return a post that `fits`, else the shortest one. `draw` selects the wording."""
     progress = view.monkey.progress
     wordings: Sequence[str] = (
         _FINAL_SENTENCES if view.finished else _SENTENCES if view.monkey.typed else (_NOTHING_YET,)
@@ -307,7 +307,6 @@ def run(options: Options, context: PostingContext) -> Result:
 
 
 def _load_target(options: Options) -> Target:
-    """Load the text as keys. Raises ConfigError."""
     try:
         text = options.text.read_text("utf-8-sig")
     except OSError as error:
@@ -349,7 +348,7 @@ def _restore_monkey(options: Options, target: Target, context: PostingContext) -
             retired=(*before.retired, retired)[-_EARLIER:],
             last_announcement=last_post and replace(last_post, length=0),
         ),
-        f"a new monkey, for another {' and another '.join(changed)} is wanted; ",
+        f"a new monkey, for another {' and another '.join(changed)} was set; ",
     )
 
 
@@ -365,10 +364,7 @@ def _changed_options(options: Options, digest: str, monkey: MonkeyState) -> list
 
 
 def _settle_announcement(monkey: MonkeyState, context: PostingContext) -> MonkeyState:
-    """Return `monkey` with an interrupted announcement resolved.
-
-    If a run was cut off while it posted, the post store shows whether the post exists.
-    """
+    """Return `monkey` with an interrupted announcement resolved from the store of posts."""
     pending = monkey.pending_announcement
     if pending is None or pending.slot == context.slot:
         return monkey
@@ -398,24 +394,19 @@ def _type_keys(options: Options, target: Target, monkey: MonkeyState, context: P
 
 
 def _type_block(monkey: MonkeyState, target: Target, most: int, context: PostingContext) -> MonkeyState:
-    """Type up to `most` more keys."""
     progress, records = monkey_bard_state.advance(monkey.progress, target, monkey.seed, most)
     events = tuple(DatedRecord(record, context.clock()) for record in records)
     return replace(monkey, progress=progress, typed=target.lines[: progress.matched], events=monkey.events + events)
 
 
 def _plan_announcement(options: Options, target: Target, monkey: MonkeyState, context: PostingContext) -> MonkeyState:
-    """Return `monkey` with the announcement of this run, if there is news.
-
-    An earlier attempt at this run may have started the announcement.
-    """
+    """Return `monkey` with the announcement of this run, if there is news."""
     if monkey.pending_announcement is None and _is_news(options, target, monkey, context):
         return replace(monkey, pending_announcement=Announcement(context.slot, context.now, monkey.progress.matched))
     return monkey
 
 
 def _is_news(options: Options, target: Target, monkey: MonkeyState, context: PostingContext) -> bool:
-    """Return whether there is something to post now."""
     last_post, length = monkey.last_announcement, monkey.progress.matched
     if not options.network or (last_post and (last_post.slot == context.slot or last_post.length == len(target.keys))):
         return False

@@ -91,13 +91,14 @@ def prepare_target(text: str, keyboard: Keyboard, file: str) -> Target:
         clean_lines = [line.rstrip() for line in lines]
     typed_text = "\n".join(clean_lines).strip("\n")
     if not typed_text:
-        raise ConfigError([Problem(file, 1, 1, "there is nothing to type in here", "write what the monkey shall type")])
+        raise ConfigError(
+            [Problem(file, 1, 1, "there is nothing to type in here", "write the text for the monkey to type")]
+        )
     keys = typed_text.replace("\n", " ") if keyboard is Keyboard.LETTERS else typed_text
     return Target(keyboard, typed_text, keys.encode("ascii"))
 
 
 def _keys_of_char(char: str, keyboard: Keyboard) -> str:
-    """Return the keys that type `char`."""
     if char.isspace():
         return "\n" if char == "\n" else " "
     if keyboard is Keyboard.TYPEWRITER and char in _STAND_INS:

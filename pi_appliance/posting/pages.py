@@ -28,7 +28,7 @@ class PostPages:
         return [Route("/posts", self.posts), Route("/parts/posts", self.part)]
 
     async def posts(self, request: Request) -> Response:
-        """Show the uncertain posts with their buttons, the spending, and all posts, newest first."""
+        """Show the uncertain posts with buttons, the spending, and all posts, newest first."""
         appliance, state = self._services.appliance, _state_filter(request)
         database = PostDatabase(appliance.store)
         records = database.newest_posts(limit=_PAGE_SIZE + 1, before=query_number(request, "before"), state=state)

@@ -178,7 +178,7 @@ class MonthSpend:
 
 
 def month_spends(appliance: Appliance, now: datetime) -> list[MonthSpend]:
-    """Return the spending on every configured network, then on removed networks that have cost something."""
+    """Return the spending on all configured networks, then on removed ones that have cost."""
     spent, config = PostDatabase(appliance.store).month_spend(now), appliance.config
     names = [*config.networks, *(name for name in spent if name not in config.networks)]
     return [MonthSpend(name, spent.get(name, Decimal(0)), _monthly_cap(config, name)) for name in names]

@@ -55,7 +55,7 @@ class LimitsUnknown(Exception):
 
 @contextlib.contextmanager
 def _wrap_bugs_as(kind: type[Unavailable | Uncertain]) -> Iterator[None]:
-    """Convert an unexpected exception of a network module to `kind`, so that other posts are still sent."""
+    """Convert an unexpected exception to `kind`, so that other posts are still sent."""
     try:
         yield
     except ApplianceError:
@@ -137,10 +137,7 @@ class PostSender:
         return self._store.update_state(record, PostState.REFUSED, str(error))
 
     def _postpone_search(self, record: PostRecord, error: ApplianceError) -> PostRecord:
-        """Search later for a post that may have been sent.
-
-        After a few days, leave it to the owner.
-        """
+        """Search later for a post that may have been sent; after some days, ask the owner."""
         if self._clock() > record.expires_at + _MAX_SEARCH_TIME:
             return self._store.update_state(record, PostState.UNCERTAIN, f"{error}; check the account")
         return self._postpone(record, PostState.SENDING, error)
@@ -280,10 +277,7 @@ class RunPoster:
         return self._networks[name]
 
     def pending_result(self, records: Sequence[PostRecord]) -> Result:
-        """Return the result of a run that only sends `records` of earlier runs.
-
-        Raises as `result` does.
-        """
+        """Return the result of a run that only sends earlier posts. Raises as `result`."""
         if not records:
             return Result("nothing was left to send")
         return self.result(records, " / ".join(dict.fromkeys(f"of {each.slot}: {each.text}" for each in records)))

@@ -131,7 +131,7 @@ class PostDatabase:
         return UsedLines(current, tuple(row["fingerprint"] for row in rows))
 
     def resolve_post(self, number: int, state: PostState, reason: str, *, link: str = "", now: datetime) -> PostRecord:
-        """Record the owner's decision about the uncertain post `number`: SENT, WAITING or ABANDONED.
+        """Record the owner's decision about the uncertain post `number`.
 
         Raises:
             UnknownName: There is no uncertain post with this number.
@@ -286,10 +286,7 @@ def _select_posts(store: Database, clauses: str, values: Values) -> list[PostRec
 
 
 def _claim_post(db: Transaction, key: str, slot: str, run: int, now: str) -> None:
-    """Claim `key` permanently.
-
-    A claim without a post means that damage has lost a post that may have been sent.
-    """
+    """Claim `key` permanently. A claim without a post shows that damage has lost the post."""
     is_new = db.execute("INSERT OR IGNORE INTO claims (key, run, at) VALUES (?, ?, ?)", (key, run, now)).rowcount
     if not is_new or is_blocked(db, slot):
         raise Uncertain(f"the result of the post of {slot} was lost with damage to the history; check the account")
@@ -353,7 +350,7 @@ def _add_spend(db: Transaction, network: str, cost: Decimal, now: datetime) -> N
 
 
 def _restore_row(db: Transaction, record: PostRecord) -> None:
-    """Insert the row of `record` again if the file was damaged meanwhile and its repair has lost it."""
+    """Insert the row of `record` again if the repair of a damaged file has lost it."""
     row = {
         **{name: getattr(record, name) for name in _PLAIN_COLUMNS},
         **{name: format_instant(getattr(record, name)) for name in _TIME_COLUMNS},

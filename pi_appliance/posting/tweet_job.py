@@ -229,7 +229,7 @@ def draft_line(
 
 
 def split_post(post: Post, limits: PostLimits, too_long: OverlongPolicy) -> Sequence[Post] | str:
-    """Split `post` into the parts that fit `limits`; return the reason as a string if that fails."""
+    """Split `post` into parts that fit `limits`; return the reason if that fails."""
     reason = limits.rejection_reason(post)
     if not reason:
         return [post]

@@ -1,4 +1,4 @@
-"""Text rules of X: length, web addresses, emoji, top-level domains; and graphemes for other networks."""
+"""Text rules of X: length, web addresses, emoji, top-level domains; and graphemes."""
 
 import re
 import unicodedata
@@ -92,8 +92,7 @@ xn--wgbl6a xn--xhq521b xn--xkc2al3hye2a xn--xkc2dl3a5ee0h xn--y9a3aq xn--yfro4i6
 yachts yahoo yamaxun yandex ye yodobashi yoga yokohama you youtube yt yun za zappos zara zero zip zm zone zuerich zw
 """
 
-# Not in the root zone, but in the list that X published last: a bare name with one of them may
-# become a link there.
+# Not in the root zone, but in the last list that X published: X may link a bare name with one.
 _KNOWN_TO_X = """
 abarth active adac afamilycompany aigo alfaromeo an avianca bananarepublic bentley bl blanco bnl boots bq budapest
 bugatti cancerresearch cartier caseih cbs ceb chloe chrysler cityeats comcast cookingchannel csc dabur dodge doha
@@ -130,27 +129,27 @@ _NO_CHARACTER = "\ufffe\uffff\ufeff"
 _LETTER = rf"[^!'#%&()*+,\\\-./:;<=>?@\[\]^_{{|}}~${_SPACE}{_DIRECTION}{_NO_CHARACTER}]"  # of a name, in any script
 _LABEL = rf"(?>{_LETTER}+(?:[_-]+{_LETTER}+)*)"
 _HOST = rf"(?:([^A-Za-z0-9@\uff20$#\uff03{_NO_CHARACTER}])|^)(https?://)?({_LABEL}(?:\.{_LABEL})+)"
-_NOT_BEHIND = "-_./"  # a bare name
+_NOT_BEFORE_NAME = "-_./"  # may not precede a bare name
 _WORD = f"{_LETTER}+"
 _LATIN_LABELS = rf"(?:[-a-z0-9{_LATIN}]+\.)+"
 _PUNYCODE = "xn--[-0-9a-z]+"
-_GOES_ON = "[0-9a-z@+-]"  # what must not stand behind a top-level name
+_GOES_ON = "[0-9a-z@+-]"  # characters that may not follow a top-level name
 
 _IN_PATH = rf"[a-z0-9\u0400-\u04ff{_LATIN}!*';:=+,.$/%#\[\]\-\u2013_~@|&]"
 _IN_BRACKETS = rf"\((?:{_IN_PATH}+|{_IN_PATH}*\({_IN_PATH}+\){_IN_PATH}*)\)"
-_PATH_ENDS = rf"[a-z0-9\u0400-\u04ff{_LATIN}=+\-_#/]"  # or brackets, but only right behind one of these
+_PATH_ENDS = rf"[a-z0-9\u0400-\u04ff{_LATIN}=+\-_#/]"  # or brackets, but only directly after one of these
 _PATH = rf"/(?:(?:{_IN_PATH}|{_IN_BRACKETS})*{_PATH_ENDS}|{_IN_BRACKETS})*"
 _QUERY = r"\?[a-z0-9!?*'@();:&=+$/%#\[\]\-_.,~|]*[a-z0-9\-_&=#/]"
 _REST = rf"(?::[0-9]+)?({_PATH})?(?:{_QUERY})?"
 _OWN = rf"https?://t\.co/([a-z0-9]+)(?:{_QUERY})?"
-_LONGEST_OWN = 40  # what stands behind t.co/
+_LONGEST_OWN = 40  # characters after t.co/
 _LONGEST = 4096
 _LONGEST_LABEL = 63
 
 
 @cache
 def _rule(pattern: str) -> re.Pattern[str]:
-    return re.compile(pattern, re.IGNORECASE)  # when first asked for: it takes a while
+    return re.compile(pattern, re.IGNORECASE)  # at the first use: compiling is slow
 
 
 def find_links(text: str) -> Iterator[tuple[int, int]]:
@@ -160,8 +159,7 @@ def find_links(text: str) -> Iterator[tuple[int, int]]:
         before, protocol, _ = host.groups()
         end = _end_of_name(text, host.start(3), host.end())
         if not end:
-            # An address may begin in the middle, where no space was left before its http, or behind
-            # a _.
+            # An address may begin in the middle: without a space before its http, or after a _.
             at = host.start() + 1 if text.startswith("://", host.end()) or "_" in host[0] else host.end()
             continue
         rest = _rule(_REST).match(text, end)
@@ -172,18 +170,18 @@ def find_links(text: str) -> Iterator[tuple[int, int]]:
             continue
         if protocol:
             yield from _of_x_itself(text, host.start(2), at)
-        elif (before or " ") not in _NOT_BEHIND:
+        elif (before or " ") not in _NOT_BEFORE_NAME:
             yield from _bare(name, host.start(3), at if rest[1] else end)
 
 
 def _end_of_name(text: str, start: int, end: int) -> int:
-    """Return the end of the longest host name with a top-level domain in text[start:end]; 0 if there is none."""
+    """Return the end of the longest host name with a top-level domain, 0 without one."""
     dot = text.rfind(".", start, end)
     while dot >= 0:
         earlier = text.rfind(".", start, dot)
-        found = 0 if "_" in text[max(start, earlier + 1) : dot] else _end_of_top_level(text, dot + 1)
-        if found:
-            return found
+        name_end = 0 if "_" in text[max(start, earlier + 1) : dot] else _end_of_top_level(text, dot + 1)
+        if name_end:
+            return name_end
         dot = earlier
     return 0
 
@@ -198,10 +196,7 @@ def _end_of_top_level(text: str, start: int) -> int:
 
 
 def _bare(name: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """Yield the Latin parts of the host `name` at `start`.
-
-    A path up to `end` belongs to the last one.
-    """
+    """Yield the Latin parts of the host `name`; the path up to `end` belongs to the last."""
     for labels in _rule(_LATIN_LABELS).finditer(name):
         dots = [index for index in range(labels.start(), labels.end()) if name[index] == "."]
         stop = next(filter(None, (_end_of_top_level(name, dot + 1) for dot in reversed(dots))), 0)
@@ -229,8 +224,7 @@ def _has_address(name: str) -> bool:
     return True
 
 
-# In the patterns below Z joins two pictures into one, V asks for the coloured form, and T is one of
-# five skin tones.
+# In the patterns below: Z joins two pictures, V requests the coloured form, T is a skin tone.
 _MEANS = {"Z": "\u200d", "V": "\ufe0f", "T": "[\U0001f3fb-\U0001f3ff]"}
 
 # Letters and signs that become a picture only with V, and a few that need none but often get one.
@@ -261,20 +255,20 @@ _SKINS = (
 _DOERS = "🏃🏄🏊👮👯👰👱👳👷💁💂💆💇🙅🙆🙇🙋🙍🙎🚣🚴🚵🚶🤦🤵🤷🤸🤹🤼🤽🤾🦸🦹🧍🧎🧏🧔🧖🧗🧘🧙🧚🧛🧜🧝🧞🧟"
 _BETWEEN = "(?:❤V(?:Z💋)?|🤝|🐰|🫯)"
 
-# Longer ones stand before those that they begin with.
+# Longer patterns precede their own beginnings.
 _JOINED = (
     f"👩T?Z{_BETWEEN}Z[👨👩]T?|👨T?Z{_BETWEEN}Z👨T?|🧑T?Z{_BETWEEN}Z🧑T?|🫱TZ🫲T",  # two people
     "(?:👨(?:Z[👨👩])?|👩(?:Z👩)?)Z(?:👧Z[👦👧]|👦Z👦|[👦👧])|🧑(?:Z🧑)?Z🧒(?:Z🧒)?",  # families
     "[🏃🚶🧎]T?(?:Z[♀♂]V)?Z➡V|[👨👩🧑]T?Z[🦯🦼🦽]Z➡V",  # people on their way to the right
     f"(?:[{_DOERS}]T?|[⛹🏋🏌🕵](?:T|V))Z[♀♂]V",  # women and men
-    "[👨👩🧑]T?Z(?:[⚕⚖✈]V|[🌾🍳🍼🎓🎤🎨🏫🏭💻💼🔧🔬🚀🚒🦯🦰🦱🦲🦳🦼🦽])|🧑T?Z[🎄🩰]",  # what they do or are like
+    "[👨👩🧑]T?Z(?:[⚕⚖✈]V|[🌾🍳🍼🎓🎤🎨🏫🏭💻💼🔧🔬🚀🚒🦯🦰🦱🦲🦳🦼🦽])|🧑T?Z[🎄🩰]",  # occupations and hair
     "❤VZ[🔥🩹]|⛓VZ💥|🏳VZ(?:⚧V|🌈)|🏴Z☠V|🐕Z🦺|🐈Z⬛|🐦Z[⬛🔥]|🐻Z❄V|👁VZ🗨V|🍄Z🟫|🍋Z🟩|😮Z💨|😵Z💫|😶Z🌫V|🙂Z[↔↕]V",
 )
 # England, Scotland and Wales: a black flag, then invisible letters.
 _NATIONS = "\U0001f3f4(?:{})\U000e007f".format(
     "|".join("".join(chr(0xE0000 + ord(letter)) for letter in name) for name in ("gbeng", "gbsct", "gbwls"))
 )
-# Of which two letters there is a flag, by the first one.
+# Pairs of letters with a flag, by the first one.
 _FLAGS = {
     "A": "CDEFGILMOQRSTUWXZ",
     "B": "ABDEFGHIJLMNOQRSTVWYZ",
@@ -311,10 +305,7 @@ def _flag(letters: str) -> str:
 
 @cache
 def emoji_sequences() -> re.Pattern[str]:
-    """Return a pattern for emoji of two or more characters.
-
-    Compiled at the first use: it is slow.
-    """
+    """Return a pattern for emoji of several characters; compiled once, because it is slow."""
     patterns = [
         *(re.sub("[ZVT]", lambda name: _MEANS[name[0]], pattern) for pattern in _JOINED),
         _NATIONS,
@@ -330,7 +321,7 @@ X_LIMIT = 280
 _ADDRESS = 23
 _EMOJI = 2
 _HEAVY = re.compile("[^\u0000-\u10ff\u2000-\u200d\u2010-\u201f\u2032-\u2037]")  # weighs 2
-_NEVER = re.compile("[\ufffe\uffff\ufeff\ud800-\udfff]")  # no characters, a mark for the order of bytes, halves of some
+_NEVER = re.compile("[\ufffe\uffff\ufeff\ud800-\udfff]")  # noncharacters, byte order mark, surrogates
 
 
 def text_length(text: str) -> int:
@@ -351,7 +342,7 @@ def has_link(text: str) -> bool:
 def forbidden_characters(text: str) -> str:
     """Return why X rejects `text` at any length; empty if it does not."""
     never = _NEVER.search(unicodedata.normalize("NFC", text))
-    return f"a character that X never takes: U+{ord(never[0]):04X}" if never else ""
+    return f"a character that X rejects: U+{ord(never[0]):04X}" if never else ""
 
 
 def _weigh_plain(text: str) -> int:
@@ -370,6 +361,6 @@ def count_graphemes(text: str) -> int:
 
 def split_graphemes(text: str) -> list[str]:
     """Return the graphemes of `text`."""
-    import wcwidth  # noqa: PLC0415 - 20 ms and 5 MB that only who counts more than ASCII shall pay
+    import wcwidth  # noqa: PLC0415 - 20 ms and 5 MB, needed for more than ASCII only
 
     return list(wcwidth.iter_graphemes(text))

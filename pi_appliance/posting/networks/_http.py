@@ -42,7 +42,7 @@ def classify_connection_error(error: "requests.ConnectionError", network: str) -
         return Unavailable(f"{network} cannot be reached; is this Pi online?")
     # This is the only TLS error that certainly occurs before the post is sent.
     if isinstance(reason, broken.SSLError) and isinstance(reason.args[0], ssl.SSLCertVerificationError):
-        return Unavailable(f"what answers is not {network}, by its certificate; is the clock of this Pi right?")
+        return Unavailable(f"the server's certificate is not valid for {network}; check the clock of this Pi")
     return Uncertain(f"the connection to {network} broke before it answered; {CHECK_ACCOUNT}")
 
 
@@ -61,10 +61,7 @@ def silence_library_logs() -> None:
 
 
 class TransportError(Exception):
-    """There was no complete response.
-
-    `is_sent` is False if the server certainly did not receive the request.
-    """
+    """There was no complete response. `is_sent` is False if the request was not sent."""
 
     def __init__(self, reason: str, *, is_sent: bool) -> None:
         self.is_sent = is_sent
@@ -93,10 +90,7 @@ class Session(requests.Session):
             self.mount(scheme, _Adapter(max_retries=0))
 
     def send(self, request: requests.PreparedRequest, **more: Any) -> requests.Response:
-        """Send `request` once and read the whole answer.
-
-        Raises TransportError or HTTPStatusError.
-        """
+        """Send `request` once and read the answer. Raises TransportError, HTTPStatusError."""
         request.url = self._moved_url(request.url or "")
         more |= {"allow_redirects": False, "timeout": (self._seconds, self._seconds)}
         longest = 2 * self._seconds
@@ -145,11 +139,11 @@ class _Watch:
     def __init__(self) -> None:
         self.sent = self.blind = self.late = False
         self._lock = threading.Lock()
-        self._lines: list[socket.socket] = []
+        self._sockets: list[socket.socket] = []
 
     @contextlib.contextmanager
     def end_after(self, seconds: float) -> Iterator[None]:
-        """Break the connection after `seconds`: a server that sends single bytes outlives other timeouts."""
+        """Break the connection after `seconds`, even if the server keeps sending single bytes."""
         timer = threading.Timer(seconds, self._break_connections)
         timer.daemon = True
         timer.start()
@@ -158,20 +152,17 @@ class _Watch:
         finally:
             timer.cancel()
             with self._lock:
-                for line in self._lines:
-                    line.close()
-                self._lines.clear()
+                for each in self._sockets:
+                    each.close()
+                self._sockets.clear()
 
-    def hold(self, line: socket.socket) -> None:
-        """Keep a duplicate of the socket `line`, which stays valid when TLS takes the socket over."""
+    def add_socket(self, opened: socket.socket) -> None:
+        """Keep a duplicate of `opened`, which stays valid when TLS takes the socket over."""
         with self._lock:
-            self._lines.append(line.dup())
+            self._sockets.append(opened.dup())
 
     def start_sending(self, connection: HTTPConnection) -> None:
-        """Record that bytes may be sent from now on.
-
-        Raises ConnectTimeoutError after the deadline.
-        """
+        """Record that bytes may be sent from now on. Raises ConnectTimeoutError if late."""
         with self._lock:
             if self.late:
                 raise ConnectTimeoutError(connection, "too late")
@@ -180,9 +171,9 @@ class _Watch:
     def _break_connections(self) -> None:
         with self._lock:
             self.late = True
-            for line in self._lines:
+            for each in self._sockets:
                 with contextlib.suppress(OSError):
-                    line.shutdown(socket.SHUT_RDWR)
+                    each.shutdown(socket.SHUT_RDWR)
 
 
 _WATCH: ContextVar[_Watch] = ContextVar("watch")
@@ -190,9 +181,9 @@ _WATCH: ContextVar[_Watch] = ContextVar("watch")
 
 class _Plain(HTTPConnection):
     def _new_conn(self) -> socket.socket:
-        line = super()._new_conn()
-        _WATCH.get().hold(line)
-        return line
+        opened = super()._new_conn()
+        _WATCH.get().add_socket(opened)
+        return opened
 
     def request(self, *args: Any, **more: Any) -> None:
         if self.sock is None:

@@ -82,7 +82,7 @@ class MastodonClient:
         return self.session.answer.status if self.session.answer else None
 
     @property
-    def said(self) -> str:
+    def response_summary(self) -> str:
         """Return the newest response in short, such as '422: it is too long'."""
         return self.session.answer.short() if self.session.answer else "nothing"
 
@@ -129,7 +129,6 @@ class MastodonClient:
         return body
 
     def _connection_error(self, error: BaseException | None) -> ApplianceError:
-        """Return the error for `error`, after which there is no response."""
         while error and not isinstance(error, requests.RequestException):
             error = error.__cause__ or error.__context__
         if isinstance(error, requests.ConnectionError):
@@ -141,7 +140,6 @@ class MastodonClient:
         return Uncertain(f"the connection to {self.who} broke before it answered; {CHECK_ACCOUNT}")
 
     def _rejection_error(self, answer: MastodonResponse) -> ApplianceError:
-        """Return the error for a response other than 2xx."""
         detail = answer.short()
         match answer.status:
             case 401:
@@ -154,7 +152,7 @@ class MastodonClient:
                 return Uncertain(f"{self.who} waited too long for the request ({detail}); {CHECK_ACCOUNT}")
             case 429:
                 return Unavailable(
-                    f"{self.who} takes no more requests now ({detail})", after=_until_reset(answer.headers)
+                    f"{self.who} accepts no more requests now ({detail})", after=_until_reset(answer.headers)
                 )
             case status if status < 400:
                 where = urlsplit(answer.headers.get("Location", "")).netloc or "elsewhere"

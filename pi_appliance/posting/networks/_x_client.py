@@ -1,8 +1,8 @@
-"""Client of X: one account, its login, the meaning of X's error responses, and the search of a post.
+"""Client of X: one account, its login, its error responses, and the search of a post.
 
-tweepy works over the session of `_http.py`; ADR 11 describes the parts that tweepy does not do. A clear rejection is
-Refused, a rate limit is Unavailable. Everything else is Uncertain for a post, because X has no idempotency key, and
-Unavailable for other requests.
+tweepy works over the session of `_http.py`; ADR 11 describes the parts that tweepy does not do. A
+clear rejection is Refused, a rate limit is Unavailable. X has no idempotency key, so any other
+error is Uncertain for a post, and Unavailable for other requests.
 """
 
 import contextlib
@@ -242,9 +242,9 @@ _REASONS = (
     ("spend ?cap", f"the spending limit at X is reached; raise it in {CONSOLE}, or wait for the next month"),
     ("not-enrolled|client-forbidden", f"this app belongs to no paid project at X; move it into one in {CONSOLE}"),
     ("oauth1", f"this app may not do that; give it the right to read and write in {CONSOLE}, then make new tokens"),
-    ("to reply|reply to", "X does not take it as a reply; is the post that it follows still there?"),
-    ("suspended", "X has suspended this account or its app; log in at https://x.com and see what it says"),
-    ("temporarily locked", "X has locked this account; log in at https://x.com and see what it says"),
+    ("to reply|reply to", "X rejected the reply; check whether the post before it still exists"),
+    ("suspended", "X has suspended this account or its app; log in at https://x.com to see why"),
+    ("temporarily locked", "X has locked this account; log in at https://x.com to see why"),
 )
 
 
@@ -275,7 +275,7 @@ class ErrorResponses:
             case 403:
                 return Refused(f"{_find_remedy(json.dumps(body), doing)} {detail}")
             case 429:
-                return Unavailable(f"X takes no more requests now {detail}", after=_until_reset(response.headers))
+                return Unavailable(f"X accepts no more requests now {detail}", after=_until_reset(response.headers))
             case _ if 400 <= status < 500 and status != 408:
                 return Refused(f"X refused it {detail}")
         problem = "X reports an internal error" if status >= 500 else "X sent an invalid response"
@@ -369,7 +369,7 @@ def _ask_required(prompt: Prompt, label: str) -> str:
 
 
 class _PinLogin:
-    """PIN login: get a request token, let the owner allow the app, exchange the PIN for the account's token."""
+    """PIN login: the owner allows the app, and the PIN is exchanged for the account's token."""
 
     def __init__(self, options: Options, prompt: Prompt, session: Session, app: tuple[str, str]) -> None:
         self._server, self._prompt, self._session, self._app = options.server, prompt, session, app
@@ -397,7 +397,7 @@ class _PinLogin:
         return fields["oauth_token"], fields["oauth_token_secret"]
 
     def _exchange_pin(self, token: str, secret: str, pin: str) -> tuple[str, str]:
-        wrong = "X does not take this PIN; begin again for a new one"
+        wrong = "X rejected this PIN; log in again to get a new one"
         fields = self._call_step(
             "access_token", OAuth1(*self._app, token, secret, verifier=pin), {401: wrong, 403: wrong}
         )
@@ -406,10 +406,7 @@ class _PinLogin:
         return fields["oauth_token"], fields["oauth_token_secret"]
 
     def _call_step(self, step: str, sign: OAuth1, refused: dict[int, str]) -> dict[str, str]:
-        """Return the fields of the response at `step`.
-
-        `refused` has the messages for rejected requests.
-        """
+        """Return the fields of the response; `refused` has a message by status."""
         try:
             response = self._session.request("POST", f"{HOME}/oauth/{step}", auth=sign)
         except TransportError as error:
@@ -429,10 +426,7 @@ _LINK_MARK = re.compile("\0([0-9]+)\0")
 
 
 def _find_in_timeline(timeline: Mapping[str, Any], post: Post, known_ids: Collection[str]) -> str | None:
-    """Return the id of the post in `timeline` that equals `post` and is not known.
-
-    Raises ValueError if the timeline is not valid.
-    """
+    """Return the id of the unknown post that equals `post`. Raises ValueError."""
     try:
         if "data" not in timeline and timeline["meta"]["result_count"] == 0:
             return None
@@ -448,7 +442,6 @@ def _find_in_timeline(timeline: Mapping[str, Any], post: Post, known_ids: Collec
 
 
 def _contains_known(timeline: Mapping[str, Any], known_ids: Collection[str]) -> bool:
-    """Return whether `timeline` contains a known post."""
     return any(each["id"] in known_ids for each in timeline.get("data") or ())
 
 

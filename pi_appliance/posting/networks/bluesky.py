@@ -1,7 +1,7 @@
 """Network "bluesky": posts to Bluesky, or to another server of the AT Protocol.
 
-The record key of a post is a hash of its key and text, and the server creates the record only if the
-key is free. So sending a post again is harmless at any time.
+The record key of a post is a hash of its key and text, and the server creates the record only if
+the key is free. So sending a post again is harmless at any time.
 """
 
 import contextlib
@@ -146,7 +146,7 @@ def _parse_response(response: http.HttpResponse) -> XrpcResponse:
     answer = XrpcResponse(response.status, body if isinstance(body, dict) else {})
     if answer.status == 429:
         raise Unavailable(
-            f"Bluesky takes no more requests now ({answer.message})", after=_until_reset(response.headers)
+            f"Bluesky accepts no more requests now ({answer.message})", after=_until_reset(response.headers)
         )
     if answer.status >= 500:
         raise Uncertain(f"Bluesky reports an internal error ({answer.message})")
@@ -198,10 +198,7 @@ class BlueskySession:
 
 
 class BlueskyAccount:
-    """Sign in as `handle` at the server `sign_in_server`.
-
-    The session is stored in `folder`, if there is one.
-    """
+    """Sign in as `handle` at the server `sign_in_server`; keep the session in `folder`."""
 
     def __init__(
         self, client: XrpcClient, sign_in_server: str, handle: str, password: str, folder: Path | None = None
@@ -234,7 +231,9 @@ class BlueskyAccount:
         if answer.good:
             return self._store_session(answer, server=self._sign_in_server)
         if answer.error == "AuthFactorTokenRequired":
-            raise Refused(f"Bluesky wants a code by mail, so this is not an app password; make one at {APP_PASSWORDS}")
+            raise Refused(
+                f"Bluesky asks for a code sent by mail, so this is not an app password; make one at {APP_PASSWORDS}"
+            )
         if answer.status == 401 and not answer.error.startswith("Account"):
             who = f"{self._handle} with this app password"
             raise Refused(f"Bluesky does not know {who} ({answer.message}); make a new one at {APP_PASSWORDS}")
@@ -414,9 +413,9 @@ class Options:
 
     handle: Annotated[str, "the account's handle, such as me.bsky.social"]
     languages: Annotated[list[str] | None, "languages of the posts, at most three, such as [en]"] = None
-    server: Annotated[str, "the server to sign in at; another for an account that lives elsewhere"] = HOME
+    server: Annotated[str, "the server to sign in at, for an account on another server"] = HOME
     timeout: Annotated[timedelta, "how long one request may take in all"] = timedelta(seconds=30)
-    secrets_prefix: Annotated[str, "what the names of its secrets begin with; another for a second account"] = "BLUESKY"
+    secrets_prefix: Annotated[str, "the prefix of its secrets' names; use another one for a second account"] = "BLUESKY"
 
     def check(self) -> list[tuple[tuple[str | int, ...], str, str]]:
         """Return the errors in the values: key, problem, remedy."""
@@ -463,7 +462,7 @@ def login(options: Options, prompt: Prompt) -> Mapping[str, str]:
         raise Refused("no app password was given; nothing is changed")
     if not _APP_PASSWORD.fullmatch(password):
         prompt.show("This does not look like an app password. Do not give away the password of the account itself:")
-        prompt.show("an app password can neither change nor delete the account, and is taken back in a moment.")
+        prompt.show("an app password can neither change nor delete the account, and can be revoked at any time.")
     secrets = dict.fromkeys(required_secrets(options), password)
     session = _account(options, password, None).sign_in()
     prompt.show(f"Bluesky knows it: {options.handle} is {session.did}.")
@@ -537,12 +536,12 @@ class Bluesky:
         if answer.error != "InvalidSwap":
             raise answer.refusal()
         try:
-            found = self.find_post(post, key=key, known_ids=())
+            sent = self.find_post(post, key=key, known_ids=())
         except (Unavailable, Refused) as error:
-            raise Uncertain(f"it is at Bluesky already, but where was not to be learned ({error})") from None
-        if found is None:
-            raise Uncertain("Bluesky says that it has it already, but does not find it; check the account")
-        return found
+            raise Uncertain(f"Bluesky has the post already, but its address could not be read ({error})") from None
+        if sent is None:
+            raise Uncertain("Bluesky reports that it has the post already, but cannot find it; check the account")
+        return sent
 
     def find_post(self, post: Post, *, key: str, known_ids: Collection[str], since_id: str = "") -> SentPost | None:  # noqa: ARG002 - it knows it by its name
         """Return the record of `post`, if it exists. Raises Unavailable or Refused."""
@@ -565,7 +564,7 @@ class Bluesky:
         return f"{self._options.handle} ({self._account.sign_in().did})"
 
     def _build_record(self, post: Post, thread: Sequence[SentPost]) -> dict[str, Any]:
-        """Return the record of `post`, with its pictures uploaded. Raises Unavailable or Refused."""
+        """Upload the pictures; return the record of `post`. Raises Unavailable, Refused."""
         created = self._now().astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
         record: dict[str, Any] = {"$type": POSTS, "text": post.text, "createdAt": created}
         if self._options.languages:
@@ -585,7 +584,7 @@ class Bluesky:
         if not answer.good:
             raise answer.refusal()
         if not isinstance(blob := answer.body.get("blob"), dict):
-            raise Unavailable("Bluesky took a picture but does not say where it is; nothing was posted")
+            raise Unavailable("Bluesky accepted a picture but did not return its address; nothing was posted")
         image: dict[str, Any] = {"image": blob, "alt": picture.alt}
         if size := _png_size(picture.data):
             image["aspectRatio"] = dict(zip(("width", "height"), size, strict=True))
@@ -636,9 +635,9 @@ def _post_reference(sent: SentPost) -> dict[str, str]:
 def record_name(key: str, text: str) -> str:
     """Return the record key of the post `text` with `key`: always the same, and unique.
 
-    Record keys should be TIDs: 53 bits of microseconds and 10 bits of a clock id. This one holds 55 bits
-    of a hash, in a range of 407 days from 2024, because servers may reject times in the future. The text
-    is included because run numbers start again after the history is lost.
+    Record keys should be TIDs: 53 bits of microseconds and 10 bits of a clock id. This one holds 55
+    bits of a hash, in a range of 407 days from 2024, because servers may reject times in the
+    future. The text is included because run numbers start again after the history is lost.
     """
     number = int.from_bytes(sha256(f"{key}\n{text}".encode()).digest()[:7]) % (1 << 55)
     number += 1_704_067_200_000_000 << 10  # 1 January 2024

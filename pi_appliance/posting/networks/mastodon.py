@@ -123,7 +123,7 @@ class MastodonLimits:
         if weight > self.max_length:
             return f"{weight} of {self.max_length}"
         if not post.text.strip() and not post.pictures:
-            return "there is nothing in it"
+            return "the post is empty"
         if len(post.pictures) > self.pictures:
             return f"{len(post.pictures)} pictures of {self.pictures}"
         return next(filter(None, map(self._wrong_picture, post.pictures)), "")
@@ -143,13 +143,10 @@ class MastodonLimits:
 
 
 def parse_limits(instance: object) -> MastodonLimits:
-    """Parse the response of /api/v2/instance or /api/v1/instance.
-
-    Missing values are Mastodon's defaults. Raises ValueError.
-    """
+    """Parse /api/v2/instance or /api/v1/instance; defaults if missing. Raises ValueError."""
     configuration = instance.get("configuration") if isinstance(instance, Mapping) else None
     if not isinstance(configuration, Mapping):
-        raise ValueError("that is not what a server says of itself")
+        raise ValueError("the server's description of itself is not valid")
     statuses, media = (_find_section(configuration, name) for name in ("statuses", "media_attachments"))
     values = {
         "max_length": statuses.get("max_characters"),
@@ -163,10 +160,7 @@ def parse_limits(instance: object) -> MastodonLimits:
 
 
 def load_limits(folder: Path, server: str) -> tuple[MastodonLimits, datetime | None]:
-    """Return the limits of `server` cached in `folder`, and the time when they were read.
-
-    Without a valid cache, return the defaults and None.
-    """
+    """Return the cached limits of `server` and their time, or the defaults and None."""
     with contextlib.suppress(OSError, ValueError, TypeError, KeyError, AttributeError):
         cached = json.loads((folder / NAME).read_bytes())
         if cached["server"] == server:
@@ -224,7 +218,7 @@ class Options:
     """The keys of this kind under `with:`. The token of the account is a secret."""
 
     server: Annotated[str, "where the account is, such as https://mastodon.social"]
-    secrets_prefix: Annotated[str, "what the name of its secret begins with; another for a second account"] = "MASTODON"
+    secrets_prefix: Annotated[str, "the prefix of its secret's name; use another one for a second account"] = "MASTODON"
     visibility: Annotated[Visibility, "who sees the posts: public, unlisted, private or direct"] = Visibility.PUBLIC
     language: Annotated[str | None, "the language of the posts, such as en; without it, the account's"] = None
     timeout: Annotated[timedelta, "how long to wait for the server to connect, and then to answer"] = timedelta(
@@ -274,10 +268,7 @@ def connect(
 
 
 def login(options: Options, prompt: Prompt) -> Mapping[str, str]:
-    """Register this appliance, let the owner allow it, and return the token.
-
-    Raises ApplianceError.
-    """
+    """Register this appliance, let the owner allow it, return the token. Raises ApplianceError."""
     client = _open_client(options)
     app = client.ask(
         client.api.create_app,
@@ -303,7 +294,9 @@ def login(options: Options, prompt: Prompt) -> Mapping[str, str]:
     try:
         answer = client.ask(api.log_in, code=code, scopes=SCOPES, allow_http=options.server.startswith("http://"))
     except Refused:
-        raise Refused(f"{client.who} did not take the code ({client.said}); begin again with a new one") from None
+        raise Refused(
+            f"{client.who} rejected the code ({client.response_summary}); log in again to get a new one"
+        ) from None
     token = api.access_token = _require_text(client, answer, "access_token")
     prompt.show(f"This is {_account_name(client)}.")
     (name,) = required_secrets(options)
@@ -446,7 +439,7 @@ def _open_client(options: Options, token: str | None = None) -> "MastodonClient"
         if error.name != "mastodon":
             raise
         raise Refused(
-            f"the program Mastodon.py is not installed; install it: {sys.executable} -m pip install 'Mastodon.py>=2.0'"
+            f"the library Mastodon.py is not installed; run: {sys.executable} -m pip install 'Mastodon.py>=2.0'"
         ) from None
     return MastodonClient(options.server, options.timeout.total_seconds(), token)
 

@@ -37,15 +37,13 @@ class Options:
     """The keys of this kind under `with:`. The four keys of the account are secrets."""
 
     timeout: Annotated[timedelta, "how long to wait for X to connect, and then to answer"] = timedelta(seconds=30)
-    secrets_prefix: Annotated[str, "what the names of its secrets begin with; another for a second account"] = "X"
+    secrets_prefix: Annotated[str, "the prefix of its secrets' names; use another one for a second account"] = "X"
     price: Annotated[Money, "dollars that a post costs"] = _POST
     price_with_link: Annotated[Money, "dollars that a post with a web address in it costs"] = _POST_WITH_LINK
     monthly_cap: Annotated[
         Money | None, "dollars; when a post would cost more than is left of them, it is not sent"
     ] = None
-    verify_uncertain: Annotated[
-        bool, "after a lost answer, look whether the post is there; costs two cents at most"
-    ] = True
+    verify_uncertain: Annotated[bool, "after a lost response, search for the post; costs two cents at most"] = True
     server: Annotated[str, "where X's API is; another address to try things out"] = HOME
 
     def check(self) -> list[tuple[tuple[str | int, ...], str, str]]:
@@ -134,7 +132,7 @@ class XLimits:
 
 def _wrong_picture(picture: Picture) -> str:
     if picture.mime not in MIMES:
-        return f"a picture that is {picture.mime or 'of no kind'}; X takes png, jpeg and webp"
+        return f"a picture of type {picture.mime or 'unknown'}; X accepts png, jpeg and webp"
     if len(picture.data) > _PICTURE_BYTES:
         return f"a picture of {len(picture.data):,} of {_PICTURE_BYTES:,} bytes"
     letters = len(picture.alt)

@@ -164,10 +164,10 @@ def test_without_a_seed_one_is_drawn_and_kept(cage):
 @pytest.mark.parametrize(
     ("change", "says"),
     [
-        ({"seed": 8}, "a new monkey, for another seed is wanted; "),
-        ({"keyboard": Keyboard.TYPEWRITER}, "a new monkey, for another keyboard is wanted; "),
-        ({"text": "another poem"}, "a new monkey, for another text is wanted; "),
-        ({"seed": 8, "text": "another"}, "a new monkey, for another text and another seed is wanted; "),
+        ({"seed": 8}, "a new monkey, for another seed was set; "),
+        ({"keyboard": Keyboard.TYPEWRITER}, "a new monkey, for another keyboard was set; "),
+        ({"text": "another poem"}, "a new monkey, for another text was set; "),
+        ({"seed": 8, "text": "another"}, "a new monkey, for another text and another seed was set; "),
     ],
 )
 def test_another_text_keyboard_or_seed_is_for_another_monkey(cage, change, says):

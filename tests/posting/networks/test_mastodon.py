@@ -452,7 +452,7 @@ def test_login_takes_no_password_from_the_owners_netrc_along(server, tmp_path, m
 
 def test_login_with_a_wrong_code_or_none_reports_it(server):
     options = mastodon.Options(server=server.address)
-    with pytest.raises(Refused, match=r"did not take the code \(400: .*revoked\); begin again"):
+    with pytest.raises(Refused, match=r"rejected the code \(400: .*revoked\); log in again"):
         mastodon.login(options, Owner(server, "not-it"))
     with pytest.raises(Refused, match="no code was given"):
         mastodon.login(options, Owner(server, ""))
@@ -546,8 +546,7 @@ for call in (lambda: mastodon.connect(options, secrets, place), lambda: mastodon
     assert first == "501 of 500"
     assert (
         refused
-        == [f"the program Mastodon.py is not installed; install it: {sys.executable} -m pip install 'Mastodon.py>=2.0'"]
-        * 2
+        == [f"the library Mastodon.py is not installed; run: {sys.executable} -m pip install 'Mastodon.py>=2.0'"] * 2
     )
 
 

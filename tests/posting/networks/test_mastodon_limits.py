@@ -108,7 +108,7 @@ def picture(mime: str = "image/png", size: int = 3, alt: str = "") -> Picture:
         (Post("x" * 501), "501 of 500"),
         (Post("x" * 477 + " https://example.org"), "501 of 500"),
         (Post("x" * 476 + " https://example.org"), ""),
-        (Post(" \n"), "there is nothing in it"),
+        (Post(" \n"), "the post is empty"),
         (Post("", (picture(),)), ""),
         (Post("x", (picture(),) * 4), ""),
         (Post("x", (picture(),) * 5), "5 pictures of 4"),

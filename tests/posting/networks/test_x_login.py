@@ -99,7 +99,7 @@ def test_a_wrong_pin_is_reported_as_one(server, typed):
         consent(server)(said)
         return typed
 
-    with pytest.raises(Refused, match="does not take this PIN; begin again"):
+    with pytest.raises(Refused, match="rejected this PIN; log in again"):
         login(server, Owner(*APP, "", mistyped))
 
 

@@ -130,8 +130,11 @@ def test_a_slow_line_gets_the_time_that_a_large_picture_takes():
         (Post("", (PLAIN,)), ""),
         (Post("four", (PLAIN,) * 4), ""),
         (Post("five", (PLAIN,) * 5), "5 of 4 pictures"),
-        (Post("moving", (Picture(b"GIF89a", "image/gif"),)), "a picture that is image/gif; X takes png, jpeg and webp"),
-        (Post("nothing known", (Picture(b"", ""),)), "a picture that is of no kind; X takes png, jpeg and webp"),
+        (
+            Post("moving", (Picture(b"GIF89a", "image/gif"),)),
+            "a picture of type image/gif; X accepts png, jpeg and webp",
+        ),
+        (Post("nothing known", (Picture(b"", ""),)), "a picture of type unknown; X accepts png, jpeg and webp"),
         (Post("5 MB", (Picture(bytes(5_000_000), "image/jpeg"),)), ""),
         (Post("more", (Picture(bytes(5_000_001), "image/jpeg"),)), "a picture of 5,000,001 of 5,000,000 bytes"),
         (Post("said", (Picture(b"", "image/png", "ä" * 1000),)), ""),
