@@ -131,7 +131,7 @@ def test_a_library_is_known_to_its_modules_only(library: str) -> None:
     assert users <= LIBRARIES[library]
 
 
-def test_nothing_else_lies_at_the_top() -> None:
+def test_nothing_else_is_at_the_top() -> None:
     known = {"pi_appliance", "config", "systemd", "deploy", "tests", "docs", "build", "dist", "pi_appliance.egg-info"}
     top = PACKAGE.parent
     assert {item.name for item in top.iterdir() if item.is_dir() and not item.name.startswith((".", "__"))} <= known

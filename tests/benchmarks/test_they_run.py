@@ -7,7 +7,7 @@ from tests.benchmarks import idle, library, pages, phones, process_cost, puzzles
 from tests.fakes.mpd_server import needs_mpd
 
 
-def test_the_benchmark_of_idling(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_idle_benchmark_runs(capsys: pytest.CaptureFixture[str]) -> None:
     idle.main(["--minutes", "0.01", "--settle", "0", "--only", "pi-appliance, no player"])
     row = capsys.readouterr().out.splitlines()[-1]
     assert row.count("|") == len(process_cost.HEADS) + 2
@@ -15,7 +15,7 @@ def test_the_benchmark_of_idling(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @needs_mpd
-def test_the_benchmark_of_phones(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_phones_benchmark_runs(capsys: pytest.CaptureFixture[str]) -> None:
     phones.main(["--phones", "10", "--changes", "3"])
     lines = capsys.readouterr().out.splitlines()
     rows = [line for line in lines if line.count("|") == 8][2:]
@@ -27,7 +27,7 @@ def test_the_benchmark_of_phones(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @needs_mpd
-def test_the_benchmark_of_a_library(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_library_benchmark_runs(capsys: pytest.CaptureFixture[str]) -> None:
     library.main(["--tracks", "120", "--flat", "30", "--runs", "1", "--rounds", "1"])
     lines = capsys.readouterr().out.splitlines()
     assert len([line for line in lines if line.count("|") == 5]) == 2 + 12
@@ -35,13 +35,13 @@ def test_the_benchmark_of_a_library(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @needs_mpd
-def test_the_benchmark_of_pages(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_pages_benchmark_runs(capsys: pytest.CaptureFixture[str]) -> None:
     pages.main(["--tracks", "240", "--flat", "30", "--runs", "1", "--rounds", "1"])
     lines = capsys.readouterr().out.splitlines()
     assert len([line for line in lines if line.count("|") == 6]) == 2 + 29 + 1 + 2
 
 
-def test_the_benchmark_of_puzzles_is_one_table_of_all_there_are(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_puzzle_benchmark_prints_one_table(capsys: pytest.CaptureFixture[str]) -> None:
     rows = {"sudoku": lambda: iter([("a", "1", "2", "0.5×")]), "cube": lambda: iter([("b", "3", "-", "-")] * 2)}
     puzzles.main([], rows)
     conditions, empty, *table = capsys.readouterr().out.splitlines()
@@ -55,5 +55,5 @@ def test_the_benchmark_of_puzzles_is_one_table_of_all_there_are(capsys: pytest.C
         puzzles.main(["--only", "chess"], rows)
 
 
-def test_every_benchmark_of_a_puzzle_is_found_by_its_name() -> None:
+def test_every_puzzle_benchmark_is_discovered() -> None:
     assert set(puzzles.benchmarks()) <= set(plugins.names("puzzles"))

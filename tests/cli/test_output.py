@@ -35,14 +35,14 @@ def named(installation: Installation) -> Installation:
 
 
 @pytest.mark.parametrize("words", ["jobs list", "jobs history", "jobs log 1"])
-def test_a_full_disk_is_one_line(named, words):
+def test_a_full_disk_is_reported_in_one_line(named, words):
     done = shell(named, words, "> /dev/full")
     assert done.returncode == 1
     assert done.stderr == "pi-appliance: No space left on device; check the rights, and the free space\n"
 
 
 @pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&-", "<&- >&- 2>&-"])
-def test_closed_output_is_no_trouble(named, closed):
+def test_closed_output_causes_no_traceback(named, closed):
     assert shell(named, "jobs list", closed).returncode == 0
 
 
@@ -51,7 +51,7 @@ def test_closed_output_is_no_trouble(named, closed):
     [{"PYTHONIOENCODING": "ascii"}, {"PYTHONIOENCODING": "latin-1"}, {"LC_ALL": "C"}, {"LC_ALL": "POSIX"}],
 )
 @pytest.mark.parametrize("words", ["jobs list", "jobs log 1"])
-def test_a_terminal_that_knows_few_letters_gets_the_rest_as_question_marks(named, words, environment):
+def test_unencodable_characters_are_printed_as_question_marks(named, words, environment):
     done = shell(named, words, "", environment)
     assert done.returncode == 0, done.stderr
     assert "/no/such/gr" in done.stdout
@@ -62,7 +62,7 @@ def unread(pipe):
     return int.from_bytes(fcntl.ioctl(pipe, termios.FIONREAD, bytes(4)), sys.byteorder)
 
 
-def test_ctrl_c_is_one_line_whenever_it_comes(installation):
+def test_ctrl_c_is_reported_in_one_line_at_any_time(installation):
     process = subprocess.Popen(
         [*installation.program, "puzzle", "show", "peg-solitaire", "--board", "-"],
         env=installation.environment(),

@@ -134,7 +134,7 @@ def test_a_run_that_cron_starts_is_run_by_the_daemon_and_trouble_is_printed(appl
     assert appliance.outcomes("broken") == [Outcome.FAILED]
 
 
-def test_a_job_that_cron_names_and_nobody_knows_is_an_error(appliance: Installation) -> None:
+def test_an_unknown_job_in_a_cron_entry_is_an_error(appliance: Installation) -> None:
     done = cron(appliance, "brokn")
     assert (done.returncode, done.stderr) == (2, "pi-appliance: no job is called 'brokn'; did you mean 'broken'?\n")
 

@@ -7,13 +7,13 @@ from pi_appliance.config import secrets
 SECRETS = {"TOKEN": "p@ss:w/o rd", "URL": "ntfys://ntfy.sh/mine"}
 
 
-def test_a_secret_within_an_address_is_escaped_and_one_that_is_all_of_it_is_not():
+def test_a_partial_secret_is_escaped_and_a_complete_one_is_not():
     assert secrets.substitute_secrets("mailto://me:${TOKEN}@host", SECRETS) == "mailto://me:p%40ss%3Aw%2Fo%20rd@host"
     assert secrets.substitute_secrets("${URL}", SECRETS) == "ntfys://ntfy.sh/mine"
     assert secrets.substitute_secrets("json://host/ö", SECRETS) == "json://host/ö"
 
 
-def test_the_names_in_an_address_are_known_and_those_that_are_missing():
+def test_secret_names_of_an_address_are_listed_with_those_missing():
     address = "json://${USER}:${TOKEN}@host/${USER}"
     assert secrets.secret_names_in(address) == ("USER", "TOKEN")
     assert secrets.missing_secrets(address, SECRETS) == ["USER"]
@@ -29,7 +29,7 @@ def test_the_names_in_an_address_are_known_and_those_that_are_missing():
         ("what is this", "…"),
     ],
 )
-def test_what_is_shown_is_the_way_and_the_names(address, shown):
+def test_only_the_scheme_and_secret_names_are_shown(address, shown):
     assert secrets.redact_address(address) == shown
 
 
@@ -45,7 +45,7 @@ def test_what_is_shown_is_the_way_and_the_names(address, shown):
         ("mailto://${ME}:hush@host", "a password does not belong here"),
     ],
 )
-def test_what_is_wrong_is_told_without_the_address(address, wrong):
+def test_address_errors_do_not_show_the_address(address, wrong):
     found = secrets.find_address_problem(address, "json://host/${HOOK}")
     assert found is not None
     assert found[0] == wrong
@@ -55,5 +55,5 @@ def test_what_is_wrong_is_told_without_the_address(address, wrong):
 @pytest.mark.parametrize(
     "address", ["${URL}", "mailto://me:${P}@host?to=a@b.c", "ntfy://token@host", "json://[::1]:80/a:b@c"]
 )
-def test_good_addresses_are_good(address):
+def test_valid_addresses_are_accepted(address):
     assert secrets.find_address_problem(address, "") is None

@@ -49,7 +49,7 @@ def checked(path: Path, capsys: pytest.CaptureFixture[str]) -> tuple[int, str, s
     return status, out, err
 
 
-def test_a_good_file_is_said_to_be_good(tmp_path, capsys):
+def test_a_valid_file_is_reported_as_valid(tmp_path, capsys):
     path = tmp_path / "appliance.yaml"
     path.write_text(GOOD, "utf-8")
     status, out, _ = checked(path, capsys)
@@ -57,7 +57,7 @@ def test_a_good_file_is_said_to_be_good(tmp_path, capsys):
     assert "2 jobs, 1 network, 0 stations: " in out
 
 
-def test_every_problem_is_told_at_once_with_line_column_and_what_would_be_right(tmp_path, capsys):
+def test_every_problem_is_reported_with_line_column_and_remedy(tmp_path, capsys):
     path = tmp_path / "appliance.yaml"
     path.write_text(
         "state-dir: state\n"
@@ -100,7 +100,7 @@ def test_every_problem_is_told_at_once_with_line_column_and_what_would_be_right(
 
 
 @pytest.mark.parametrize("trap", ["12:30", "on", "no", "yes", "off", "017", "1_000", "0x1F", "1e3x", "=", "<<"])
-def test_yaml_1_1_surprises_stay_what_was_written(tmp_path, trap):
+def test_yaml_1_1_surprises_stay_text(tmp_path, trap):
     assert parse_yaml(f"a: {trap}", "f").data == {"a": trap}
 
 
@@ -108,7 +108,7 @@ def test_yaml_1_1_surprises_stay_what_was_written(tmp_path, trap):
     ("text", "value"),
     [("8080", 8080), ("-3", -3), ("0.25", 0.25), ("true", True), ("False", False), ("~", None), ("'8080'", "8080")],
 )
-def test_plain_values_are_what_they_look_like(text, value):
+def test_plain_values_have_their_usual_types(text, value):
     data = parse_yaml(f"a: {text}", "f").data
     assert data == {"a": value}
     assert type(data["a"]) is type(value)
@@ -133,7 +133,7 @@ def test_plain_values_are_what_they_look_like(text, value):
         (b'"a\\0b": 1', "1:1: the character U+0000 is not allowed"),
     ],
 )
-def test_what_is_no_configuration_at_all_is_told_with_its_place(tmp_path, capsys, content, says):
+def test_an_unreadable_configuration_is_reported_with_its_place(tmp_path, capsys, content, says):
     path = tmp_path / "appliance.yaml"
     path.write_bytes(content)
     status, _, err = checked(path, capsys)
@@ -145,7 +145,7 @@ def test_what_is_no_configuration_at_all_is_told_with_its_place(tmp_path, capsys
 @pytest.mark.parametrize(
     ("given", "zone"), [("Asia/Tokyo", "Asia/Tokyo"), (":Asia/Tokyo", "Asia/Tokyo"), (":{link}", "Asia/Tokyo")]
 )
-def test_the_zone_of_the_environment_is_taken_by_name_or_by_file(tmp_path, monkeypatch, given, zone):
+def test_the_zone_of_the_environment_is_a_name_or_a_file(tmp_path, monkeypatch, given, zone):
     link = tmp_path / "localtime"
     link.symlink_to("/usr/share/zoneinfo/Asia/Tokyo")
     (tmp_path / "appliance.yaml").write_text("state-dir: state\n", "utf-8")
@@ -154,7 +154,7 @@ def test_the_zone_of_the_environment_is_taken_by_name_or_by_file(tmp_path, monke
 
 
 @pytest.mark.parametrize("section", ["web", "mpd-proxy"])
-def test_a_port_that_is_none_is_told(tmp_path, capsys, section):
+def test_an_invalid_port_is_reported(tmp_path, capsys, section):
     path = tmp_path / "appliance.yaml"
     path.write_text(f"state-dir: state\n{section}: {{port: 99999}}\n", "utf-8")
     status, _, err = checked(path, capsys)
@@ -162,7 +162,7 @@ def test_a_port_that_is_none_is_told(tmp_path, capsys, section):
     assert f"2:{len(section) + 10}: 99999 is not a valid port; write 1024 to 65535" in err
 
 
-def test_a_missing_file_and_a_folder_are_told(tmp_path, capsys):
+def test_a_missing_file_or_a_folder_is_reported(tmp_path, capsys):
     status, _, err = checked(tmp_path / "appliance.yaml", capsys)
     assert (status, "No such file" in err) == (2, True)
     assert "check its name" in err
@@ -237,7 +237,7 @@ def test_a_thousand_malformed_files_give_a_message_and_exit_2(tmp_path, capsys, 
         assert err.strip()
 
 
-def test_random_bytes_are_never_a_traceback(tmp_path, capsys):
+def test_random_bytes_cause_no_traceback(tmp_path, capsys):
     path = tmp_path / "appliance.yaml"
     dice = random.Random(1)
     for _ in range(300):
@@ -250,7 +250,7 @@ def test_random_bytes_are_never_a_traceback(tmp_path, capsys):
         assert out if status == 0 else all(PLACED.fullmatch(line) for line in err.splitlines())
 
 
-def test_the_schema_knows_every_key_and_every_kind(capsys):
+def test_the_schema_has_every_key_and_every_kind(capsys):
     with pytest.raises(SystemExit):
         main(["config", "schema"])
     schema = json.loads(capsys.readouterr().out)
@@ -263,27 +263,27 @@ def test_the_schema_knows_every_key_and_every_kind(capsys):
     assert all(len(each["description"]) > 5 for each in job["properties"].values())
 
 
-def test_the_example_of_the_repository_is_good(capsys):
+def test_the_example_of_the_repository_is_valid(capsys):
     status, out, err = checked(ROOT / "config" / "appliance.yaml", capsys)
     assert (status, err) == (0, "")
     assert "all well" in out
 
 
-def test_a_wrong_item_of_a_list_is_told_where_it_stands(tmp_path, capsys):
+def test_an_invalid_list_item_is_reported_at_its_place(tmp_path, capsys):
     path = tmp_path / "appliance.yaml"
     path.write_text(GOOD.replace('"12:00"', '"25:00"'), "utf-8")
     _, _, err = checked(path, capsys)
     assert "appliance.yaml:9:34: '25:00' is not a valid time of day; write 00:00 to 23:59" in err
 
 
-def test_a_network_cannot_be_called_by_a_path(tmp_path, capsys):
+def test_a_network_name_cannot_be_a_path(tmp_path, capsys):
     path = tmp_path / "appliance.yaml"
     path.write_text(GOOD.replace("preview:", "../x:"), "utf-8")
     status, _, err = checked(path, capsys)
     assert (status, "'../x' cannot be a name" in err) == (2, True)
 
 
-def test_what_the_next_run_would_stumble_over_is_a_warning(tmp_path, capsys):
+def test_a_problem_of_the_next_run_is_a_warning(tmp_path, capsys):
     path = tmp_path / "appliance.yaml"
     path.write_text(GOOD.replace("{kind: preview}", "{kind: x}"), "utf-8")
     status, out, err = checked(path, capsys)
@@ -295,7 +295,7 @@ def test_what_the_next_run_would_stumble_over_is_a_warning(tmp_path, capsys):
     assert "tweets: cron has no entry for it" in err
 
 
-def test_with_no_configuration_anywhere_the_places_are_named(tmp_path, capsys, monkeypatch):
+def test_without_a_configuration_the_searched_places_are_named(tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("PI_APPLIANCE_CONFIG", raising=False)
     with pytest.raises(SystemExit) as left:

@@ -64,13 +64,13 @@ def systemd(folder: Path) -> Systemd:
         ),
     ],
 )
-def test_the_unit_says_what_its_credential_is_made_of(systemd, folder, lines, file):
+def test_the_unit_names_the_sources_of_its_credential(systemd, folder, lines, file):
     (folder / "unit").write_text(f"{UNIT}{lines}\n", "ascii")
     assert secret_file.of_service(CONFIG, systemd) == file
     assert secret_file.place(CONFIG, systemd) == (file or SecretFile(CONFIG.parent / "secrets.env"))
 
 
-def test_a_configuration_that_no_service_runs_has_its_secrets_beside_it(systemd, folder):
+def test_without_a_service_the_secrets_are_beside_the_configuration(systemd, folder):
     (folder / "unit").write_text(f"{UNIT}LoadCredential=secrets.env:/root/x\n", "ascii")
     mine = folder / "appliance.yaml"
     assert secret_file.place(mine, systemd) == SecretFile(folder / "secrets.env")
@@ -78,7 +78,7 @@ def test_a_configuration_that_no_service_runs_has_its_secrets_beside_it(systemd,
     assert secret_file.of_service(CONFIG, systemd) is None
 
 
-def test_secrets_in_the_unit_itself_are_not_ours_to_change(systemd, folder):
+def test_secrets_set_in_the_unit_are_not_changed(systemd, folder):
     (folder / "unit").write_text(f"{UNIT}SetCredential=secrets.env:A=hush\n", "ascii")
     with pytest.raises(Refused, match=r"are in pi-appliance\.service itself \(SetCredential=\)") as told:
         secret_file.place(CONFIG, systemd)
@@ -86,7 +86,7 @@ def test_secrets_in_the_unit_itself_are_not_ours_to_change(systemd, folder):
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="a credential is root's")
-def test_root_reads_what_the_service_has(systemd, folder):
+def test_root_reads_the_credential_of_the_service(systemd, folder):
     file = folder / "mine.env"
     (folder / "unit").write_text(f"{UNIT}LoadCredential=secrets.env:{file}\n", "ascii")
     SecretFile(file, credential=True).store({"X_KEY": "hush", "OTHER": "b"}, owner=folder)
@@ -99,7 +99,7 @@ def test_root_reads_what_the_service_has(systemd, folder):
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can be somebody else")
-def test_others_are_told_who_can(systemd, folder):
+def test_other_users_learn_who_can_read_it(systemd, folder):
     (folder / "unit").write_text(f"{UNIT}LoadCredential=secrets.env:/root/x\n", "ascii")
     with (
         files.as_user(65534),

@@ -28,25 +28,25 @@ def write(folder: Path, text: str) -> Path:
         '"\n',
     ],
 )
-def test_the_sections_that_are_good_are_used(tmp_path: Path, wrong: str) -> None:
+def test_valid_sections_are_used(tmp_path: Path, wrong: str) -> None:
     found = load_partial(write(tmp_path, GOOD + wrong))
     assert found is not None
     assert (found.state_dir, found.web.port, found.time_zone.key) == (tmp_path / "here", 8123, "Europe/London")
     assert found.jobs == {}
 
 
-def test_networks_of_kinds_that_there_are_are_used(tmp_path: Path) -> None:
+def test_networks_of_known_kinds_are_used(tmp_path: Path) -> None:
     found = load_partial(write(tmp_path, GOOD + "networks:\n  bird: {kind: x}\n  fish: {kind: y}\njobs: 7\n"))
     assert found is not None
     assert list(found.networks) == ["bird"]
 
 
 @pytest.mark.parametrize("text", ["", "web: {port: 1}\n", "state-dir: [a]\n", "state-dir: a: b\n", "- a\n- b\n"])
-def test_without_a_state_folder_there_is_nothing(tmp_path: Path, text: str) -> None:
+def test_without_a_state_folder_nothing_is_loaded(tmp_path: Path, text: str) -> None:
     assert load_partial(write(tmp_path, text)) is None
 
 
-def test_what_cannot_be_read_is_nothing(tmp_path: Path) -> None:
+def test_an_unreadable_file_loads_nothing(tmp_path: Path) -> None:
     assert load_partial(tmp_path / "missing.yaml") is None
     (tmp_path / "bytes.yaml").write_bytes(b"state: \xff\xfe\n")
     assert load_partial(tmp_path / "bytes.yaml") is None

@@ -25,7 +25,7 @@ SECRET = 'hünter "2" & <co>/x'
         base64.b64encode(SECRET.encode()).decode(),
     ],
 )
-def test_what_is_known_is_found_in_every_spelling(spelled: str) -> None:
+def test_a_known_secret_is_redacted_in_every_spelling(spelled: str) -> None:
     shown = Redactor([SECRET]).remove_known(f"it said {spelled}!")
     assert MARK in shown
     assert "nter" not in shown
@@ -33,7 +33,7 @@ def test_what_is_known_is_found_in_every_spelling(spelled: str) -> None:
 
 @pytest.mark.parametrize("before", ["", "a", "ab", "abc", "consumer-key-1:"])
 @pytest.mark.parametrize("after", ["", ":", ":2", ":23", ":end"])
-def test_within_base64_it_is_found_wherever_it_stands(before: str, after: str) -> None:
+def test_a_known_secret_is_redacted_within_base64(before: str, after: str) -> None:
     for encode in (base64.b64encode, base64.urlsafe_b64encode):
         encoded = encode(f"{before}{SECRET}{after}".encode()).decode()
         shown = Redactor([SECRET]).remove_known(f"Basic {encoded}")
@@ -64,7 +64,7 @@ def test_within_base64_it_is_found_wherever_it_stands(before: str, after: str) -
         ("2026-05-01T06:00:00Z misfired", "2026-05-01T06:00:00Z misfired"),
     ],
 )
-def test_a_line(line: str, shown: str) -> None:
+def test_a_line_is_redacted(line: str, shown: str) -> None:
     assert Redactor([]).redact_text(line) == shown
 
 
@@ -77,26 +77,26 @@ def test_a_line(line: str, shown: str) -> None:
         ("see https://bsky.app/profile/x and hush", f"see https://bsky.app/profile/x and {MARK}"),
     ],
 )
-def test_of_what_a_server_says_sessions_are_taken_out_and_addresses_stay(said: str, shown: str) -> None:
+def test_sessions_in_server_replies_are_redacted_and_addresses_stay(said: str, shown: str) -> None:
     assert Redactor(["hush"]).redact_message(said) == shown
 
 
-def test_a_value_that_is_no_text_is_taken_too() -> None:
+def test_a_non_text_value_is_redacted_too() -> None:
     value = b"caf\xe9 \xff".decode("utf-8", "surrogateescape")
     assert Redactor([value]).remove_known(f"it is {value}") == f"it is {MARK}"
 
 
-def test_a_value_of_several_lines_is_taken_out_as_a_whole() -> None:
+def test_a_multi_line_value_is_redacted_as_a_whole() -> None:
     assert Redactor(["-----BEGIN\nabc\n-----END"]).redact_text("so: -----BEGIN\nabc\n-----END.") == f"so: {MARK}."
 
 
-def test_all_that_stands_below_a_secret_name_is_hidden() -> None:
+def test_everything_below_a_secret_name_is_redacted() -> None:
     assert Redactor([]).redact_settings({"auth": {"user": "me", "code": [1, "two"]}}) == {
         "auth": {"user": MARK, "code": [MARK, MARK]}
     }
 
 
-def test_the_longest_is_taken_out_first() -> None:
+def test_the_longest_secret_is_redacted_first() -> None:
     assert Redactor(["open", "open sesame"]).remove_known("open sesame, open") == f"{MARK}, {MARK}"
 
 
@@ -117,7 +117,7 @@ SETTINGS = {
 }
 
 
-def test_settings_keep_their_shape_and_lose_their_secrets() -> None:
+def test_settings_keep_their_shape_without_their_secrets() -> None:
     redactor = Redactor([])
     found = redactor.redact_settings(SETTINGS)
     assert found == {
@@ -140,7 +140,7 @@ def test_settings_keep_their_shape_and_lose_their_secrets() -> None:
 
 
 @given(st.text(min_size=1, max_size=30).filter(lambda text: not set(text) & set(f"{MARK}0123456789 ")), st.integers())
-def test_no_known_secret_is_left_in_any_text(secret: str, number: int) -> None:
+def test_no_known_secret_stays_in_any_text(secret: str, number: int) -> None:
     assert Redactor([secret]).redact_text(f"{number} {secret}{number}{secret} ").count(secret) == 0
 
 
@@ -151,5 +151,5 @@ def test_no_known_secret_is_left_in_any_text(secret: str, number: int) -> None:
         max_leaves=12,
     )
 )
-def test_settings_of_any_shape_are_taken(value: object) -> None:
+def test_settings_of_any_shape_are_accepted(value: object) -> None:
     json.dumps(Redactor(["abcd"]).redact_settings(value))

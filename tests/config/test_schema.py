@@ -17,11 +17,11 @@ class Example:
     number: Annotated[int, "has a default"] = 3
 
 
-def test_only_a_key_without_a_default_is_shown_as_needed() -> None:
+def test_only_a_key_without_a_default_is_shown_as_required() -> None:
     defaults = {key: default for key, default, _ in schema.option_rows(Example)}
     assert defaults == {"required": None, "empty": "-", "nothing": "-", "number": "3"}
     assert schema._table("example", Example).count("**needed**") == 1
 
 
-def test_the_optional_library_of_usb_drives_is_not_shown_as_needed() -> None:
+def test_the_optional_usb_library_is_not_shown_as_required() -> None:
     assert all(default is not None for _, default, _ in schema.option_rows(Usb))

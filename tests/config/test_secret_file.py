@@ -46,7 +46,7 @@ def test_any_value_reads_back_exactly_or_is_refused(tmp_path_factory, values):
 
 
 @given(st.lists(LINES), st.sampled_from(["\n", "\r\n"]), st.booleans(), st.dictionaries(NAMES, NAMES, min_size=1))
-def test_every_other_line_stays_to_the_byte_and_each_name_stands_once(tmp_path_factory, lines, end, last, values):
+def test_other_lines_stay_unchanged_and_each_name_occurs_once(tmp_path_factory, lines, end, last, values):
     text = "".join(f"{line}{end}" for line in lines)
     text = text if last else text.removesuffix(end)
     folder = tmp_path_factory.mktemp("lines")
@@ -70,7 +70,7 @@ def others(text: str, values: dict[str, str]) -> list[str]:
 
 
 @pytest.mark.parametrize("value", ["", "a\nb", "a\r", "a\u2028b", "\ud800"])
-def test_what_no_line_can_hold_is_refused_and_not_shown(tmp_path, value):
+def test_a_value_that_does_not_fit_a_line_is_refused_and_not_shown(tmp_path, value):
     file = file_of(tmp_path, "A=b\n")
     with pytest.raises(Refused, match=r"^the value of X_KEY does not fit into a line of secrets\.env") as told:
         file.store({"OTHER": "fine", "X_KEY": value}, owner=tmp_path)
@@ -90,12 +90,12 @@ def test_what_no_line_can_hold_is_refused_and_not_shown(tmp_path, value):
         ("A=\"'b'\"", "'b'"),
     ],
 )
-def test_a_value_is_what_stands_behind_the_equals_without_one_pair_of_quotes(tmp_path, line, value):
+def test_a_value_follows_the_equals_sign_without_one_pair_of_quotes(tmp_path, line, value):
     assert file_of(tmp_path, f"{line}\n").values() == {"A": value}
 
 
 @pytest.mark.parametrize("mode", [0o640, 0o604, 0o660, 0o666, 0o620])
-def test_a_file_that_others_may_touch_is_neither_read_nor_written(tmp_path, mode):
+def test_a_file_others_can_access_is_neither_read_nor_written(tmp_path, mode):
     file = file_of(tmp_path, "A=b\n", mode)
     for use in (file.values, file.require_writable, lambda: file.store({"A": "c"}, owner=tmp_path)):
         with pytest.raises(Refused, match="can be read by others and is not used; run: chmod 600 "):
@@ -103,7 +103,7 @@ def test_a_file_that_others_may_touch_is_neither_read_nor_written(tmp_path, mode
     assert file.path.read_text() == "A=b\n"
 
 
-def test_a_line_that_is_none_is_told_and_nothing_is_lost(tmp_path):
+def test_an_invalid_line_is_reported_and_kept(tmp_path):
     file = file_of(tmp_path, "A=b\nhush\n")
     with pytest.raises(ConfigError, match=r":2:1: this line is not NAME=value") as told:
         file.store({"A": "c"}, owner=tmp_path)
@@ -111,7 +111,7 @@ def test_a_line_that_is_none_is_told_and_nothing_is_lost(tmp_path):
     assert file.path.read_text() == "A=b\nhush\n"
 
 
-def test_its_rights_are_closed_whatever_the_umask_says(tmp_path):
+def test_its_mode_is_private_under_any_umask(tmp_path):
     before = os.umask(0)
     try:
         file = SecretFile(tmp_path / secrets.NAME)
@@ -140,7 +140,7 @@ for number in range(20):
 """
 
 
-def test_of_two_who_store_at_the_same_time_neither_undoes_the_other(tmp_path):
+def test_concurrent_writers_keep_both_changes(tmp_path):
     path = tmp_path / secrets.NAME
     both = [
         subprocess.Popen([sys.executable, "-c", ONE, str(path), name], env={**os.environ, "PYTHONPATH": str(ROOT)})
@@ -150,6 +150,6 @@ def test_of_two_who_store_at_the_same_time_neither_undoes_the_other(tmp_path):
     assert len(SecretFile(path).values()) == 40
 
 
-def test_a_folder_that_is_not_there_is_told(tmp_path):
+def test_a_missing_folder_is_reported(tmp_path):
     with pytest.raises(ApplianceError, match="nowhere does not exist; create it first: sudo mkdir"):
         SecretFile(tmp_path / "nowhere" / secrets.NAME).require_writable()

@@ -122,7 +122,7 @@ def only(found: list[CheckResult], verdict: Status, *words: str) -> CheckResult:
 # --- the whole --------------------------------------------------------------------------------------------------------
 
 
-def test_a_machine_that_is_well_fails_nowhere(machine: Machine) -> None:
+def test_a_healthy_machine_has_no_failure(machine: Machine) -> None:
     machine.ran("greet", Outcome.SUCCEEDED, NOW.replace(hour=6), "2026-05-04T06:00:00Z")
     found = list(cli.run_checks(machine.context()))
     assert not cli.has_failures(found), found
@@ -130,7 +130,7 @@ def test_a_machine_that_is_well_fails_nowhere(machine: Machine) -> None:
     assert not [each for each in found if each.summary.startswith("could not be checked")]
 
 
-def test_a_check_that_falls_over_is_a_line_and_the_rest_goes_on(machine: Machine, tmp_path: Path) -> None:
+def test_a_crashing_check_is_one_line_and_the_others_run(machine: Machine, tmp_path: Path) -> None:
     (machine.root / "proc/self/mountinfo").unlink()
     found = list(cli.run_checks(machine.context()))
     broken = [each for each in found if each.summary.startswith("could not be checked: FileNotFoundError")]
@@ -142,23 +142,23 @@ def test_a_check_that_falls_over_is_a_line_and_the_rest_goes_on(machine: Machine
 # --- what the owner wrote ---------------------------------------------------------------------------------------------
 
 
-def test_a_good_configuration_is_counted(machine: Machine) -> None:
+def test_a_valid_configuration_is_counted(machine: Machine) -> None:
     only(machine.look("configuration"), OK, "1 job, 0 networks")
 
 
-def test_a_wrong_one_is_told_with_its_first_problem_and_how_many_more(machine: Machine) -> None:
+def test_an_invalid_configuration_shows_its_first_problem_and_the_count(machine: Machine) -> None:
     machine.write("  a: {kind: comand}\n  b: {kind: command, chance: 5/4, with: {run: [x]}}\n")
     only(machine.look("configuration"), FAIL, "appliance.yaml:5:", "did you mean 'command'?", "more)", "config check")
 
 
-def test_a_line_that_a_job_would_stumble_over_is_a_warning(machine: Machine) -> None:
+def test_a_setting_that_a_job_will_fail_on_is_a_warning(machine: Machine) -> None:
     machine.write(
         "  post: {kind: tweet, with: {network: show, lines: gone.txt}}\n", "networks:\n  show: {kind: preview}\n"
     )
     only(machine.look("configuration"), WARN, "post: ", "gone.txt")
 
 
-def test_a_wrong_file_of_stations_is_told(machine: Machine) -> None:
+def test_an_invalid_stations_file_is_reported(machine: Machine) -> None:
     (machine.config.parent / "stations.yaml").write_text("- name: a\n")
     machine.write(DAILY, "stations: stations.yaml\n")
     assert [each.status for each in machine.look("configuration")] == [FAIL, OK]
@@ -173,7 +173,7 @@ def secrets_of(machine: Machine, text: str, mode: int = 0o600) -> None:
     path.chmod(mode)
 
 
-def test_secrets_are_named_and_never_shown(machine: Machine) -> None:
+def test_secret_names_are_shown_and_never_values(machine: Machine) -> None:
     secrets_of(machine, KEYS)
     machine.write(DAILY, "networks:\n  bird: {kind: x}\n")
     found = only(machine.look("secrets"), OK, "4 known: X_ACCESS_TOKEN, ")
@@ -182,13 +182,13 @@ def test_secrets_are_named_and_never_shown(machine: Machine) -> None:
 
 
 @pytest.mark.parametrize(("text", "mode", "says"), [(KEYS, 0o640, "chmod 600"), ("what\n", 0o600, "not NAME=value")])
-def test_secrets_that_cannot_be_used(machine: Machine, text: str, mode: int, says: str) -> None:
+def test_unusable_secrets_are_reported(machine: Machine, text: str, mode: int, says: str) -> None:
     secrets_of(machine, text, mode)
     only(machine.look("secrets"), FAIL, says)
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
-def test_secrets_of_another_user_than_the_state(machine: Machine) -> None:
+def test_secrets_of_another_user_are_reported(machine: Machine) -> None:
     secrets_of(machine, KEYS)
     machine.state.mkdir()
     os.chown(machine.state, 65534, 65534)
@@ -204,7 +204,7 @@ def credential(machine: Machine, lines: str) -> None:
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="a credential is root's")
-def test_secrets_that_the_service_has_from_systemd_are_those_that_count(machine: Machine) -> None:
+def test_secrets_of_the_systemd_credential_are_preferred(machine: Machine) -> None:
     file = machine.root / "elsewhere.env"
     file.write_text(KEYS)
     file.chmod(0o600)
@@ -217,7 +217,7 @@ def test_secrets_that_the_service_has_from_systemd_are_those_that_count(machine:
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="a credential is root's")
-def test_a_bundle_hides_what_the_service_has_from_systemd(machine: Machine, tmp_path: Path) -> None:
+def test_a_bundle_redacts_the_secrets_of_the_systemd_credential(machine: Machine, tmp_path: Path) -> None:
     file = machine.root / "elsewhere.env"
     file.write_text("CLUE=hushhush\n")
     file.chmod(0o600)
@@ -230,7 +230,7 @@ def test_a_bundle_hides_what_the_service_has_from_systemd(machine: Machine, tmp_
     assert not any(line.startswith("runs.json") for line in cli.write_bundle(path, machine.context(), []))
 
 
-def test_a_network_without_its_keys_fails_where_a_job_needs_it(machine: Machine) -> None:
+def test_a_network_without_keys_fails_if_a_job_uses_it(machine: Machine) -> None:
     secrets_of(machine, "X_CONSUMER_KEY=k1\n")
     machine.write(DAILY, "networks:\n  bird: {kind: x}\n")
     only(machine.look("networks"), WARN, "no X_CONSUMER_SECRET, X_ACCESS_TOKEN, X_ACCESS_TOKEN_SECRET")
@@ -241,11 +241,11 @@ def test_a_network_without_its_keys_fails_where_a_job_needs_it(machine: Machine)
 # --- time -------------------------------------------------------------------------------------------------------------
 
 
-def test_a_clock_that_somebody_keeps_right(machine: Machine) -> None:
+def test_a_synchronized_clock_passes(machine: Machine) -> None:
     only(machine.look("clock"), OK, "synchronized")
 
 
-def test_a_clock_that_nobody_has_set(machine: Machine) -> None:
+def test_an_unsynchronized_clock_is_reported(machine: Machine) -> None:
     machine.clock.right = False
     only(machine.look("clock"), WARN, "it was not synchronized since", "chrony")
     machine.systemd()
@@ -256,18 +256,18 @@ def test_a_clock_that_nobody_has_set(machine: Machine) -> None:
     ("told", "verdict"),
     [(NOW - timedelta(seconds=30), OK), (NOW - timedelta(hours=3), WARN), (datetime(1970, 1, 2, tzinfo=UTC), WARN)],
 )
-def test_a_battery_will_do_if_it_is_not_empty(machine: Machine, told: datetime, verdict: Status) -> None:
+def test_a_battery_clock_passes_unless_the_battery_is_empty(machine: Machine, told: datetime, verdict: Status) -> None:
     machine.clock.right = False
     machine.put("sys/class/rtc/rtc0/since_epoch", f"{told.timestamp():.0f}\n")
     only(machine.look("clock"), verdict)
 
 
-def test_a_clock_behind_what_has_happened(machine: Machine) -> None:
+def test_a_clock_behind_the_history_is_reported(machine: Machine) -> None:
     machine.ran("greet", Outcome.SUCCEEDED, NOW + timedelta(days=3))
     only(machine.look("clock"), FAIL, "3d before the newest run")
 
 
-def test_a_job_by_cron_in_another_zone_than_the_machines(machine: Machine) -> None:
+def test_a_cron_job_in_another_zone_is_reported(machine: Machine) -> None:
     machine.write(DAILY.replace("kind:", "started-by: cron, time-zone: Asia/Kathmandu, kind:"))
     only(machine.look("time zone"), FAIL, "greet uses the zone Asia/Kathmandu", "set-timezone Asia/Kathmandu")
     machine.write(DAILY.replace("kind:", "time-zone: Asia/Kathmandu, kind:"))
@@ -279,12 +279,12 @@ def test_a_job_by_cron_in_another_zone_than_the_machines(machine: Machine) -> No
 BY_CRON = DAILY.replace("kind:", "started-by: cron, kind:")
 
 
-def test_without_jobs_by_cron_there_is_nothing_to_look_at(machine: Machine) -> None:
+def test_without_cron_jobs_cron_is_not_checked(machine: Machine) -> None:
     only(machine.look("cron"), NOT_HERE)
     only(machine.look("crontab"), NOT_HERE)
 
 
-def test_a_machine_without_cron(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_cron_is_reported(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
     machine.write(BY_CRON)
     lonely = replace(machine.context(), environment={"PATH": str(machine.programs)})
     (found,) = dict(cli.CHECKS)["cron"](lonely)
@@ -321,20 +321,20 @@ def no_crontab(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
 class TestCrontab:
     """The entries for cron."""
 
-    def test_without_an_entry(self, machine: Machine) -> None:
+    def test_a_missing_crontab_entry_is_reported(self, machine: Machine) -> None:
         machine.write(BY_CRON)
         only(
             machine.look("crontab"), FAIL, "no entry for greet", f"pi-appliance jobs install --config {machine.config}"
         )
 
     @pytest.mark.skipif(os.geteuid() != 0, reason="only root can make files of root")
-    def test_in_step(self, machine: Machine, system_table: Callable[..., Path]) -> None:
+    def test_a_current_crontab_entry_passes(self, machine: Machine, system_table: Callable[..., Path]) -> None:
         machine.write(BY_CRON)
         system_table()
         only(machine.look("crontab"), OK, "1 entry, as in the configuration")
 
     @pytest.mark.skipif(os.geteuid() != 0, reason="only root can make files of root")
-    def test_out_of_step(self, machine: Machine, system_table: Callable[..., Path]) -> None:
+    def test_an_outdated_crontab_entry_is_reported(self, machine: Machine, system_table: Callable[..., Path]) -> None:
         machine.write(BY_CRON.replace("0 6", "0 7"))
         system_table()
         only(
@@ -345,25 +345,29 @@ class TestCrontab:
         )
 
     @pytest.mark.skipif(os.geteuid() != 0, reason="only root can make files of root")
-    def test_an_entry_for_a_job_that_no_longer_runs_by_cron(
+    def test_an_entry_of_a_job_without_cron_is_reported(
         self, machine: Machine, system_table: Callable[..., Path]
     ) -> None:
         system_table()
         only(machine.look("crontab"), FAIL, "differs from the configuration")
 
     @pytest.mark.skipif(os.geteuid() != 0, reason="only root can make files of root")
-    def test_a_program_that_is_gone(self, machine: Machine, system_table: Callable[..., Path]) -> None:
+    def test_a_missing_program_is_reported(self, machine: Machine, system_table: Callable[..., Path]) -> None:
         machine.write(BY_CRON)
         system_table(f"0 6 * * * nobody /gone/pi-appliance jobs run greet --trigger cron --config {machine.config}")
         only(machine.look("crontab"), FAIL, "/gone/pi-appliance, which does not exist any more")
 
     @pytest.mark.skipif(os.geteuid() != 0, reason="only root can make files of root")
-    def test_a_file_that_cron_does_not_read(self, machine: Machine, system_table: Callable[..., Path]) -> None:
+    def test_a_file_that_cron_does_not_read_is_reported(
+        self, machine: Machine, system_table: Callable[..., Path]
+    ) -> None:
         machine.write(BY_CRON)
         system_table().chmod(0o666)
         assert [(each.status, each.fix[:10]) for each in machine.look("crontab")] == [(FAIL, "sudo chmod"), (OK, "")]
 
-    def test_a_name_that_cron_passes_over(self, machine: Machine, system_table: Callable[..., Path]) -> None:
+    def test_a_file_name_that_cron_ignores_is_reported(
+        self, machine: Machine, system_table: Callable[..., Path]
+    ) -> None:
         machine.write(BY_CRON)
         system_table(name="pi-appliance.cron")
         found = machine.look("crontab")
@@ -371,7 +375,7 @@ class TestCrontab:
         assert "sudo mv" in found[0].fix
 
     @pytest.mark.skipif(os.geteuid() != 0, reason="only root can make files of root")
-    def test_entries_in_two_places(self, machine: Machine, system_table: Callable[..., Path]) -> None:
+    def test_entries_in_two_places_are_reported(self, machine: Machine, system_table: Callable[..., Path]) -> None:
         machine.write(BY_CRON)
         system_table()
         block = (
@@ -388,17 +392,17 @@ class TestCrontab:
 # --- the service ------------------------------------------------------------------------------------------------------
 
 
-def test_without_systemd_there_is_no_unit(machine: Machine) -> None:
+def test_without_systemd_no_unit_is_checked(machine: Machine) -> None:
     only(machine.look("unit"), NOT_HERE)
     only(machine.look("failed units"), NOT_HERE)
 
 
-def test_a_unit_that_was_never_installed(machine: Machine) -> None:
+def test_a_unit_that_is_not_installed_is_reported(machine: Machine) -> None:
     machine.systemd()
     only(machine.look("unit"), NOT_HERE, "not installed")
 
 
-def test_a_unit_in_step_and_one_that_is_not(machine: Machine) -> None:
+def test_a_changed_unit_is_reported(machine: Machine) -> None:
     machine.systemd()
     path = machine.put(f"etc/systemd/system/{MAIN_UNIT}", packaged_units()[MAIN_UNIT].decode())
     only(machine.look("unit"), OK, MAIN_UNIT)
@@ -406,13 +410,13 @@ def test_a_unit_in_step_and_one_that_is_not(machine: Machine) -> None:
     only(machine.look("unit"), WARN, "is not the one of", "deploy/install.sh")
 
 
-def test_a_unit_that_systemd_has_not_read_again(machine: Machine) -> None:
+def test_a_unit_not_reloaded_by_systemd_is_reported(machine: Machine) -> None:
     machine.systemd(reload="yes")
     machine.put(f"etc/systemd/system/{MAIN_UNIT}", packaged_units()[MAIN_UNIT].decode())
     only(machine.look("unit"), WARN, "sudo systemctl daemon-reload")
 
 
-def test_units_that_have_failed(machine: Machine) -> None:
+def test_failed_units_are_reported(machine: Machine) -> None:
     machine.systemd(failed="pi-appliance.service loaded failed failed x\\nnas.mount loaded failed failed y\\n")
     ours, theirs = machine.look("failed units")
     assert (ours.status, ours.fix) == (FAIL, "journalctl -u pi-appliance.service -n 30")
@@ -420,12 +424,12 @@ def test_units_that_have_failed(machine: Machine) -> None:
     assert (theirs.status, theirs.fix) == (WARN, "systemctl status nas.mount")
 
 
-def test_no_unit_has_failed(machine: Machine) -> None:
+def test_no_failed_unit_passes(machine: Machine) -> None:
     machine.systemd()
     only(machine.look("failed units"), OK)
 
 
-def test_a_page_without_a_fixed_port_is_known_by_its_unit(machine: Machine) -> None:
+def test_a_page_without_a_fixed_port_is_matched_by_its_unit(machine: Machine) -> None:
     only(machine.look("daemon"), NOT_HERE)
     machine.systemd()
     only(machine.look("daemon"), OK, "unit is active")
@@ -434,12 +438,12 @@ def test_a_page_without_a_fixed_port_is_known_by_its_unit(machine: Machine) -> N
 # --- the state folder -------------------------------------------------------------------------------------------------
 
 
-def test_a_state_folder_that_is_still_to_come(machine: Machine) -> None:
+def test_a_missing_state_folder_is_reported(machine: Machine) -> None:
     only(machine.look("state folder"), OK, "the first start creates it")
     assert not machine.state.exists()
 
 
-def test_a_state_folder_is_tried_and_left_as_it_was(machine: Machine) -> None:
+def test_a_state_folder_is_probed_and_left_unchanged(machine: Machine) -> None:
     machine.state.mkdir()
     only(machine.look("state folder"), OK, "can be written")
     assert list(machine.state.iterdir()) == []
@@ -453,18 +457,18 @@ def test_a_state_folder_is_tried_and_left_as_it_was(machine: Machine) -> None:
         ("tmpfs tmpfs rw", WARN),
     ],
 )
-def test_a_state_folder_that_forgets(machine: Machine, line: str, verdict: Status) -> None:
+def test_a_volatile_state_folder_is_reported(machine: Machine, line: str, verdict: Status) -> None:
     machine.put("proc/self/mountinfo", f"27 1 179:2 / / rw,noatime - {line}\n")
     found = only(machine.look("state is kept"), verdict)
     assert ("are lost" in found.summary) is (verdict is WARN)
     assert ("raspi-config" in found.fix) is ("overlay" in line)
 
 
-def test_there_is_room(machine: Machine) -> None:
+def test_free_space_is_reported(machine: Machine) -> None:
     only(machine.look("space"), OK, "are free on the disk of")
 
 
-def test_a_history_that_is_whole_and_one_that_is_not(machine: Machine) -> None:
+def test_the_integrity_of_the_history_is_checked(machine: Machine) -> None:
     only(machine.look("history"), NOT_HERE, "nothing has run yet")
     for number in range(60):
         machine.ran("greet", Outcome.SUCCEEDED, NOW, summary=f"{number} " * 500)
@@ -477,13 +481,13 @@ def test_a_history_that_is_whole_and_one_that_is_not(machine: Machine) -> None:
     only(machine.look("history"), FAIL, "damaged", f"mv {file} {file}.damaged")
 
 
-def test_a_file_that_is_no_database(machine: Machine) -> None:
+def test_a_file_that_is_not_a_database_is_reported(machine: Machine) -> None:
     machine.state.mkdir()
     (machine.state / "history.db").write_bytes(b"nonsense" * 1000)
     only(machine.look("history"), FAIL, "damaged")
 
 
-def test_looking_at_a_history_that_is_in_use(machine: Machine) -> None:
+def test_a_history_in_use_can_be_checked(machine: Machine) -> None:
     machine.ran("greet", Outcome.SUCCEEDED, NOW)
     with machine.history() as store:
         store.start_run(job="greet", kind="command", trigger=Trigger.MANUAL, due=None, now=NOW)
@@ -493,11 +497,11 @@ def test_looking_at_a_history_that_is_in_use(machine: Machine) -> None:
 # --- the hardware -----------------------------------------------------------------------------------------------------
 
 
-def test_a_card_without_counters(machine: Machine) -> None:
+def test_a_card_without_counters_passes(machine: Machine) -> None:
     only(machine.look("card"), NOT_HERE)
 
 
-def test_a_card_with_errors(machine: Machine) -> None:
+def test_a_card_with_errors_is_reported(machine: Machine) -> None:
     machine.put("sys/fs/ext4/mmcblk0p2/errors_count", "0\n")
     only(machine.look("card"), OK, "mmcblk0p2 without an error")
     machine.put("sys/fs/ext4/mmcblk0p2/errors_count", "2\n")
@@ -510,7 +514,7 @@ def test_a_card_with_errors(machine: Machine) -> None:
     ("errors", "options", "verdicts"),
     [("0", "ro", [OK, OK]), ("1", "ro", [FAIL, FAIL]), ("0", "rw,emergency_ro", [FAIL, OK])],
 )
-def test_a_root_that_nobody_can_write_to(machine: Machine, errors: str, options: str, verdicts: list[Status]) -> None:
+def test_a_read_only_root_is_reported(machine: Machine, errors: str, options: str, verdicts: list[Status]) -> None:
     machine.put("sys/fs/ext4/mmcblk0p2/errors_count", f"{errors}\n")
     machine.put("proc/self/mountinfo", f"27 1 179:2 / / rw,noatime - ext4 /dev/mmcblk0p2 {options}\n")
     assert [each.status for each in machine.look("card")] == verdicts
@@ -520,7 +524,7 @@ def test_a_root_that_nobody_can_write_to(machine: Machine, errors: str, options:
     ("life", "spare", "verdict"),
     [("0x03 0x02", "0x01", OK), ("0x08 0x02", "0x01", WARN), ("0x0b 0x01", "0x01", FAIL), ("0x01 0x01", "0x03", FAIL)],
 )
-def test_a_worn_card(machine: Machine, life: str, spare: str, verdict: Status) -> None:
+def test_a_worn_card_is_reported(machine: Machine, life: str, spare: str, verdict: Status) -> None:
     machine.put("sys/fs/ext4/mmcblk0p2/errors_count", "0\n")
     machine.put("sys/block/mmcblk0/device/life_time", f"{life}\n")
     machine.put("sys/block/mmcblk0/device/pre_eol_info", f"{spare}\n")
@@ -529,7 +533,7 @@ def test_a_worn_card(machine: Machine, life: str, spare: str, verdict: Status) -
 
 
 @pytest.mark.parametrize(("heat", "verdict"), [("52000", OK), ("75000", WARN), ("85000", FAIL)])
-def test_heat(machine: Machine, heat: str, verdict: Status) -> None:
+def test_heat_is_reported(machine: Machine, heat: str, verdict: Status) -> None:
     machine.put("sys/class/thermal/thermal_zone0/temp", f"{heat}\n")
     only(machine.look("temperature"), verdict, f"{heat[:2]} °C")
 
@@ -543,7 +547,7 @@ def test_heat(machine: Machine, heat: str, verdict: Status) -> None:
         ("50000", WARN, "since the start of the machine"),
     ],
 )
-def test_power(machine: Machine, bits: str, verdict: Status, says: str) -> None:
+def test_power_problems_are_reported(machine: Machine, bits: str, verdict: Status, says: str) -> None:
     machine.put("sys/devices/platform/soc/soc:firmware/get_throttled", f"{bits}\n")
     only(machine.look("power"), verdict, says)
 
@@ -551,58 +555,58 @@ def test_power(machine: Machine, bits: str, verdict: Status, says: str) -> None:
 # --- the jobs ---------------------------------------------------------------------------------------------------------
 
 
-def test_a_job_that_ran_at_its_slot(machine: Machine) -> None:
+def test_a_job_that_ran_at_its_slot_passes(machine: Machine) -> None:
     machine.ran("greet", Outcome.SUCCEEDED, NOW.replace(hour=6), "2026-05-04T06:00:00Z")
     only(machine.look("jobs"), OK, "1 job, none fails")
 
 
 @pytest.mark.parametrize("outcome", [Outcome.FAILED, Outcome.TIMED_OUT, Outcome.UNCERTAIN, Outcome.ABANDONED])
-def test_a_job_that_fails_is_told_with_its_log_also_after_skips(machine: Machine, outcome: Outcome) -> None:
+def test_a_failing_job_is_reported_with_its_log_even_after_skips(machine: Machine, outcome: Outcome) -> None:
     machine.ran("greet", Outcome.SUCCEEDED, NOW - timedelta(days=1))
     machine.ran("greet", outcome, NOW.replace(hour=6), summary="no such host")
     machine.ran("greet", Outcome.SKIPPED, NOW.replace(hour=7))
     only(machine.look("jobs"), FAIL, f"{outcome} 6h ago: no such host", "jobs log 2 --config")
 
 
-def test_a_job_whose_slot_came_too_late_is_a_warning(machine: Machine) -> None:
+def test_a_job_that_was_too_late_is_a_warning(machine: Machine) -> None:
     machine.ran("greet", Outcome.SUCCEEDED, NOW - timedelta(days=1))
     machine.ran("greet", Outcome.MISFIRED, NOW.replace(hour=6), summary="2h late")
     only(machine.look("jobs"), WARN, "its latest slot misfired", "catch-up")
 
 
-def test_a_slot_that_passed_without_anything(machine: Machine) -> None:
+def test_a_slot_without_a_run_is_reported(machine: Machine) -> None:
     machine.ran("greet", Outcome.SUCCEEDED, NOW.replace(hour=6) - timedelta(days=1), "2026-05-03T06:00:00Z")
     only(machine.look("jobs"), FAIL, "its slot of Mon 2026-05-04 06:00 was missed", "pi-appliance jobs run greet")
     machine.write(BY_CRON)
     only(machine.look("jobs"), FAIL, "does cron run?", "pi-appliance jobs plan")
 
 
-def test_a_slot_that_was_skipped_is_accounted_for(machine: Machine) -> None:
+def test_a_skipped_slot_is_not_missing(machine: Machine) -> None:
     machine.ran("greet", Outcome.SKIPPED, NOW.replace(hour=6), "2026-05-04T06:00:00Z")
     only(machine.look("jobs"), OK)
 
 
-def test_what_passed_before_the_machine_started_proves_nothing(machine: Machine) -> None:
+def test_slots_before_the_boot_are_not_missing(machine: Machine) -> None:
     machine.clock.up = timedelta(hours=5).total_seconds()
     only(machine.look("jobs"), OK)
 
 
-def test_nor_does_what_passed_before_the_configuration_was_changed(machine: Machine) -> None:
+def test_slots_before_a_configuration_change_are_not_missing(machine: Machine) -> None:
     changed = NOW.replace(hour=7).timestamp()
     os.utime(machine.config, (changed, changed))
     only(machine.look("jobs"), OK)
 
 
-def test_nor_does_a_job_that_pauses_or_goes_on(machine: Machine) -> None:
+def test_slots_of_paused_or_running_jobs_are_not_missing(machine: Machine) -> None:
     machine.ran("greet", None, NOW - timedelta(days=1))
     only(machine.look("jobs"), OK)
 
 
-def test_without_a_history_slots_have_passed_all_the_same(machine: Machine) -> None:
+def test_without_a_history_passed_slots_are_missing(machine: Machine) -> None:
     only(machine.look("jobs"), FAIL, "was missed")
 
 
-def test_a_wrong_configuration_leaves_the_jobs_alone(machine: Machine) -> None:
+def test_an_invalid_configuration_does_not_fail_the_jobs(machine: Machine) -> None:
     machine.write("  a: {kind: comand}\n")
     for check in ("jobs", "crontab", "player"):
         only(machine.look(check), NOT_HERE, "does not say")
@@ -613,7 +617,7 @@ def test_a_wrong_configuration_leaves_the_jobs_alone(machine: Machine) -> None:
 BIRD = "  post: {kind: tweet, with: {network: net, lines: a.txt}}\n"
 
 
-def test_without_networks_there_are_no_posts(machine: Machine) -> None:
+def test_without_networks_posts_are_not_checked(machine: Machine) -> None:
     only(machine.look("posts"), NOT_HERE, "names no network")
 
 
@@ -626,7 +630,9 @@ def test_without_networks_there_are_no_posts(machine: Machine) -> None:
         (PostState.UNCERTAIN, FAIL, "1 post is uncertain"),
     ],
 )
-def test_posts_that_are_left_or_uncertain(machine: Machine, state: PostState, verdict: Status, says: str) -> None:
+def test_pending_and_uncertain_posts_are_reported(
+    machine: Machine, state: PostState, verdict: Status, says: str
+) -> None:
     machine.write(BIRD, "networks:\n  net: {kind: preview}\n")
     only(machine.look("posts"), OK, "none is waiting")
     with machine.history() as store:
@@ -654,7 +660,7 @@ def test_posts_that_are_left_or_uncertain(machine: Machine, state: PostState, ve
         ),
     ],
 )
-def test_kernels_of_puzzles_are_told_by_how_they_run(states: dict[str, str], verdict: Status, told: str) -> None:
+def test_puzzle_kernels_are_reported_as_compiled_or_plain(states: dict[str, str], verdict: Status, told: str) -> None:
     found = job_checks.kernel_result(states)
     assert found.status is verdict
     assert told in found.summary

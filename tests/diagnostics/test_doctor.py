@@ -70,7 +70,7 @@ def answering(body: bytes, status: int = 200) -> Iterator[int]:
 # --- what it prints ---------------------------------------------------------------------------------------------------
 
 
-def test_every_check_is_a_line_and_its_fix_is_below_it(installation: Installation) -> None:
+def test_every_check_prints_a_line_and_its_remedy(installation: Installation) -> None:
     installation.write(GREET, f"web: {{port: {free_port()}}}")
     done = installation.run("doctor")
     *lines, last = done.stdout.splitlines()
@@ -82,7 +82,7 @@ def test_every_check_is_a_line_and_its_fix_is_below_it(installation: Installatio
     assert done.stderr == ""
 
 
-def test_nothing_is_made_or_changed(installation: Installation) -> None:
+def test_nothing_is_created_or_changed(installation: Installation) -> None:
     installation.write(GREET)
     before = sorted(installation.folder.rglob("*"))
     installation.run("doctor")
@@ -93,7 +93,7 @@ def test_nothing_is_made_or_changed(installation: Installation) -> None:
     assert [(path, path.read_bytes()) for path in sorted(installation.folder.rglob("*")) if path.is_file()] == before
 
 
-def test_a_good_appliance_has_nothing_that_fails(installation: Installation) -> None:
+def test_a_healthy_appliance_has_no_failure(installation: Installation) -> None:
     installation.write(GREET, f"web: {{port: {free_port()}}}")
     installation.run("jobs", "run", "greet")
     seen = found(installation)
@@ -102,7 +102,7 @@ def test_a_good_appliance_has_nothing_that_fails(installation: Installation) -> 
     assert seen["daemon"]["status"] == "warn"  # no job needs it
 
 
-def test_a_job_that_fails_makes_the_doctor_fail(installation: Installation) -> None:
+def test_a_failing_job_makes_the_doctor_fail(installation: Installation) -> None:
     installation.write("bad:\n  kind: command\n  with: {run: ['false']}", "web: {port: 0}")
     installation.run("jobs", "run", "bad")
     seen = found(installation)["job bad"]
@@ -115,21 +115,21 @@ def test_a_job_that_fails_makes_the_doctor_fail(installation: Installation) -> N
 @pytest.mark.parametrize(
     "text", ["state-dir: [\n", "jobs: {a: {kind: comand}}\n", "", "\0", "state-dir: state\njobs: 5\n"]
 )
-def test_a_broken_configuration_is_a_line_and_the_rest_goes_on(installation: Installation, text: str) -> None:
+def test_an_invalid_configuration_is_one_line_and_the_others_run(installation: Installation, text: str) -> None:
     installation.config.write_text(text)
     seen = states(installation)
     assert seen["configuration"] == "fail"
     assert set(seen) >= {"clock", "time zone", "card", "state folder", "jobs", "player"}
 
 
-def test_a_broken_job_does_not_hide_the_state_folder(installation: Installation) -> None:
+def test_an_invalid_job_does_not_hide_the_state_folder(installation: Installation) -> None:
     installation.write("a: [", "web: {port: 0}")
     seen = found(installation)
     assert str(installation.state) in seen["state folder"]["summary"]
     assert seen["configuration"]["fix"] == f"pi-appliance config check --config {installation.config}"
 
 
-def test_without_a_configuration(tmp_path: Path) -> None:
+def test_a_missing_configuration_is_reported(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "pi_appliance", "doctor", "--json"],
         cwd=tmp_path,
@@ -144,7 +144,7 @@ def test_without_a_configuration(tmp_path: Path) -> None:
     assert first["fix"] == "pi-appliance config init ~/appliance"
 
 
-def test_with_nothing_installed(installation: Installation, tmp_path: Path) -> None:
+def test_it_runs_with_nothing_installed(installation: Installation, tmp_path: Path) -> None:
     empty = tmp_path / "empty"
     empty.mkdir()
     installation.write(
@@ -156,13 +156,13 @@ def test_with_nothing_installed(installation: Installation, tmp_path: Path) -> N
     assert seen["unit"]["status"] == "skipped"
 
 
-def test_a_state_folder_that_is_a_file(installation: Installation) -> None:
+def test_a_state_folder_that_is_a_file_is_reported(installation: Installation) -> None:
     installation.write(GREET, "web: {port: 0}")
     installation.state.write_text("I was here first")
     assert found(installation)["state folder"]["status"] == "fail"
 
 
-def test_a_damaged_history(installation: Installation) -> None:
+def test_a_damaged_history_is_reported(installation: Installation) -> None:
     installation.write(GREET, "web: {port: 0}")
     installation.run("jobs", "run", "greet")
     (installation.state / "history.db").write_bytes(b"this is no database" * 500)
@@ -205,7 +205,7 @@ class TestAsAnotherUser:
         public_installation.write(GREET, "web: {port: 0}")
         return public_installation
 
-    def test_what_belongs_to_another_is_not_called_broken(self, open_house: Installation) -> None:
+    def test_state_of_another_user_is_not_reported_as_broken(self, open_house: Installation) -> None:
         open_house.run("jobs", "run", "greet")
         seen = self.doctor(open_house, NOBODY)
         assert (seen["state folder"]["status"], seen["history"]["status"], seen["jobs"]["status"]) == (
@@ -215,14 +215,14 @@ class TestAsAnotherUser:
         )
         assert seen["state folder"]["fix"].startswith("sudo -u root pi-appliance doctor --config ")
 
-    def test_secrets_of_another_are_not_called_broken_either(self, open_house: Installation) -> None:
+    def test_secrets_of_another_user_are_not_reported_as_broken(self, open_house: Installation) -> None:
         open_house.run("jobs", "run", "greet")
         secrets = open_house.folder / "secrets.env"
         secrets.write_text("WEB_PASSWORD=open sesame\n")
         secrets.chmod(0o600)
         assert self.doctor(open_house, NOBODY)["secrets"]["status"] == "warn"
 
-    def test_a_folder_that_keeps_the_user_out(self, open_house: Installation) -> None:
+    def test_an_inaccessible_folder_is_reported(self, open_house: Installation) -> None:
         closed = open_house.folder / "closed"
         closed.mkdir(mode=0o700)
         open_house.state = closed / "state"
@@ -231,7 +231,7 @@ class TestAsAnotherUser:
         assert "keeps nobody out" in seen["state folder"]["summary"]
         assert seen["space"]["status"] == "ok"
 
-    def test_root_tries_as_the_owner_and_leaves_nothing_of_roots(self, open_house: Installation) -> None:
+    def test_root_probes_as_the_owner_and_leaves_no_files_of_root(self, open_house: Installation) -> None:
         open_house.state.mkdir()
         os.chown(open_house.state, NOBODY, NOBODY)
         self.run_as(open_house, NOBODY, "jobs", "run", "greet")
@@ -260,7 +260,7 @@ class TestAsAnotherUser:
 DAILY = "greet:\n  kind: command\n  schedule: '@daily'\n  with: {run: [echo]}"
 
 
-def test_a_daemon_that_is_up(installation: Installation) -> None:
+def test_a_running_daemon_is_reported(installation: Installation) -> None:
     port = free_port()
     installation.write(DAILY, f"web: {{port: {port}}}")
     assert states(installation)["daemon"] == "fail"
@@ -270,20 +270,20 @@ def test_a_daemon_that_is_up(installation: Installation) -> None:
         assert seen["history"]["status"] == "ok"
 
 
-def test_something_else_at_its_address(installation: Installation) -> None:
+def test_another_program_at_the_address_is_reported(installation: Installation) -> None:
     with answering(b"<html>router</html>") as port:
         installation.write(DAILY, f"web: {{port: {port}}}")
         assert "something else answers" in found(installation)["daemon"]["summary"]
 
 
-def test_a_daemon_that_is_not_well(installation: Installation) -> None:
+def test_an_unhealthy_daemon_is_reported(installation: Installation) -> None:
     with answering(b'{"ok": false, "why": "the scheduler has not looked"}', 503) as port:
         installation.write(DAILY, f"web: {{port: {port}}}")
         seen = found(installation)["daemon"]
         assert (seen["status"], "the scheduler has not looked" in seen["summary"]) == ("fail", True)
 
 
-def test_one_that_takes_the_call_and_says_nothing(installation: Installation) -> None:
+def test_a_silent_daemon_is_reported(installation: Installation) -> None:
     with closing(socket.create_server(("127.0.0.1", 0))) as silent:
         installation.write(DAILY, f"web: {{port: {silent.getsockname()[1]}}}")
         assert found(installation)["daemon"]["status"] == "fail"
@@ -292,7 +292,7 @@ def test_one_that_takes_the_call_and_says_nothing(installation: Installation) ->
 # --- the player -------------------------------------------------------------------------------------------------------
 
 
-def test_a_player_that_hangs_does_not_hang_the_doctor(installation: Installation) -> None:
+def test_a_hanging_player_does_not_block_the_doctor(installation: Installation) -> None:
     with closing(socket.create_server(("127.0.0.1", 0))) as silent:
         place = f"127.0.0.1:{silent.getsockname()[1]}"
         installation.write(
@@ -301,7 +301,7 @@ def test_a_player_that_hangs_does_not_hang_the_doctor(installation: Installation
         assert found(installation)["player"]["status"] == "fail"
 
 
-def test_no_player_is_a_warning_where_a_stand_in_is_good_enough(installation: Installation) -> None:
+def test_a_missing_player_is_a_warning_if_the_private_mpd_can_play(installation: Installation) -> None:
     where = f"address: '127.0.0.1:{free_port()}'"
     installation.write(GREET, f"web: {{port: 0}}\nplayer: {{kind: mpd, with: {{{where}, fallback-mpd: false}}}}")
     assert found(installation)["player"]["status"] == "fail"
@@ -354,7 +354,7 @@ def unpacked(path: Path) -> dict[str, bytes]:
         return files
 
 
-def test_a_bundle_has_what_helps_and_no_secret(leaky: Installation, tmp_path: Path) -> None:
+def test_a_bundle_has_the_details_and_no_secret(leaky: Installation, tmp_path: Path) -> None:
     assert PASSWORD in (leaky.state / "logs/leak/1.log").read_text("utf-8")  # it did leak
     bundle = tmp_path / "out.tar.gz"
     done = leaky.run(
@@ -384,7 +384,7 @@ def test_a_bundle_has_what_helps_and_no_secret(leaky: Installation, tmp_path: Pa
 
 
 @pytest.mark.parametrize("broken", ["mode", "line"])
-def test_secrets_that_are_badly_kept_are_hidden_all_the_same(leaky: Installation, tmp_path: Path, broken: str) -> None:
+def test_readable_secrets_are_redacted_too(leaky: Installation, tmp_path: Path, broken: str) -> None:
     secrets = leaky.folder / "secrets.env"
     if broken == "mode":
         secrets.chmod(0o644)
@@ -398,7 +398,7 @@ def test_secrets_that_are_badly_kept_are_hidden_all_the_same(leaky: Installation
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can be somebody else")
-def test_who_cannot_read_the_secrets_gets_nothing_that_they_might_be_in(
+def test_without_access_to_the_secrets_a_bundle_is_reduced(
     public_installation: PublicInstallation,
 ) -> None:
     leaky = leaking(public_installation)
@@ -424,7 +424,7 @@ def test_who_cannot_read_the_secrets_gets_nothing_that_they_might_be_in(
     assert PASSWORD.encode() not in b"\n".join(files.values())
 
 
-def test_a_bundle_of_nothing(installation: Installation, tmp_path: Path) -> None:
+def test_a_bundle_needs_no_configuration(installation: Installation, tmp_path: Path) -> None:
     installation.config.write_text("state-dir: [\n")
     bundle = tmp_path / "out.tar.gz"
     assert installation.run("doctor", "--bundle", str(bundle)).returncode == 1
@@ -432,14 +432,14 @@ def test_a_bundle_of_nothing(installation: Installation, tmp_path: Path) -> None
     assert "not YAML" in json.loads(files["configuration.json"])["trouble"]
 
 
-def test_json_and_a_bundle_do_not_mix(installation: Installation, tmp_path: Path) -> None:
+def test_json_and_bundle_exclude_each_other(installation: Installation, tmp_path: Path) -> None:
     installation.write(GREET, "web: {port: 0}")
     done = installation.run("doctor", "--json", "--bundle", str(tmp_path / "out.tar.gz"))
     assert json.loads(done.stdout)
     assert "out.tar.gz: README.txt" in done.stderr
 
 
-def test_a_bundle_that_cannot_be_written(installation: Installation, tmp_path: Path) -> None:
+def test_an_unwritable_bundle_is_reported(installation: Installation, tmp_path: Path) -> None:
     installation.write(GREET, "web: {port: 0}")
     done = installation.run("doctor", "--bundle", str(tmp_path / "missing" / "out.tar.gz"))
     assert done.returncode == 75
@@ -447,7 +447,7 @@ def test_a_bundle_that_cannot_be_written(installation: Installation, tmp_path: P
     assert len(done.stderr.splitlines()) == 1
 
 
-def test_half_a_bundle_never_takes_the_place_of_a_whole_one(leaky: Installation, tmp_path: Path) -> None:
+def test_an_incomplete_bundle_replaces_nothing(leaky: Installation, tmp_path: Path) -> None:
     bundle = tmp_path / "out.tar.gz"
     bundle.write_bytes(b"before")
     leaky.run("doctor", "--bundle", str(bundle))

@@ -66,7 +66,7 @@ FULL = MetricValues(
 )
 
 
-def test_each_fact_is_read_back_by_prometheus_itself() -> None:
+def test_prometheus_parses_each_value() -> None:
     found = samples(render_metrics(FULL))
     assert found == {
         key("info", version='0.1 "beta"\\\n'): 1,
@@ -103,7 +103,7 @@ def test_each_fact_is_read_back_by_prometheus_itself() -> None:
     }
 
 
-def test_each_family_has_its_kind_and_a_word_of_help() -> None:
+def test_each_family_has_a_type_and_a_help_text() -> None:
     families = parsed(render_metrics(FULL))
     kinds = {name.removeprefix("pi_appliance_"): family.type for name, family in families.items()}
     assert {name for name, kind in kinds.items() if kind == "counter"} == {"runs", "clock_steps", "written_bytes"}
@@ -112,7 +112,7 @@ def test_each_family_has_its_kind_and_a_word_of_help() -> None:
     assert all(family.documentation for family in families.values())
 
 
-def test_what_nobody_can_tell_is_left_out() -> None:
+def test_unknown_values_are_omitted() -> None:
     names = {name for name, _ in samples(render_metrics(MetricValues(version="1")))}
     assert not names & {"temperature_celsius", "throttled", "under_voltage", "written_bytes_total", "runs_total"}
     assert samples(render_metrics(MetricValues(version="1", clock_state="untrusted")))[key("clock_trusted")] == 0
@@ -140,7 +140,7 @@ def run_to_the_end(world: World, name: str) -> None:
     world.eventually(lambda: [run for run in world.ask(f"/api/v1/runs?job={name}").json if run["outcome"]])
 
 
-def test_runs_are_counted_and_the_failing_job_shows(busy: World) -> None:
+def test_runs_are_counted_and_failing_jobs_shown(busy: World) -> None:
     begun = time.time()
     run_to_the_end(busy, "good")
     run_to_the_end(busy, "bad")
@@ -163,7 +163,7 @@ def test_runs_are_counted_and_the_failing_job_shows(busy: World) -> None:
     assert begun - 86_400 < found[key("start_time_seconds")] <= time.time() + 2
 
 
-def test_what_goes_on_pauses_and_waits(busy: World, tmp_path: Path) -> None:
+def test_running_paused_and_waiting_jobs_are_shown(busy: World, tmp_path: Path) -> None:
     before = samples(busy.ask("/metrics").text)
     assert [before[key(name)] for name in ("runs_going_on", "slots_waiting", "notifications_pending")] == [0, 0, 0]
     assert busy.ask("/api/v1/jobs/slow/run", {}).status == 202
@@ -191,34 +191,34 @@ def basic(password: str, user: str = "prometheus") -> str:
     return "Basic " + base64.b64encode(f"{user}:{password}".encode()).decode()
 
 
-def test_a_stranger_gets_nothing_and_is_told_how_to_come_in(locked: World) -> None:
+def test_an_anonymous_request_is_refused_with_instructions(locked: World) -> None:
     answer = locked.ask("/metrics")
     assert (answer.status, answer.headers["www-authenticate"]) == (401, 'Basic realm="pi-appliance", charset="UTF-8"')
     assert "pi_appliance_" not in answer.text
 
 
 @pytest.mark.parametrize("user", ["prometheus", "", "anybody"])
-def test_the_password_lets_a_scraper_in_whatever_its_user_name(locked: World, user: str) -> None:
+def test_the_password_is_accepted_with_any_user_name(locked: World, user: str) -> None:
     assert locked.ask("/metrics", Authorization=basic("open sesame", user)).status == 200
 
 
-def test_so_do_a_bearer_and_a_session(locked: World) -> None:
+def test_a_bearer_token_and_a_session_are_accepted(locked: World) -> None:
     assert locked.ask("/metrics", Authorization="Bearer open sesame").status == 200
     sign_in(locked, "open sesame")
     assert locked.ask("/metrics").status == 200
 
 
 @pytest.mark.parametrize("path", ["/", "/api/v1/state", "/events"])
-def test_http_basic_opens_nothing_else(locked: World, path: str) -> None:
+def test_http_basic_opens_no_other_page(locked: World, path: str) -> None:
     assert locked.ask(path, Authorization=basic("open sesame")).status in (303, 401)
 
 
 @pytest.mark.parametrize("header", ["Basic", "Basic !!!", "Basic b3BlbiBzZXNhbWU=", "Basic /w==", basic("")])
-def test_what_is_no_password_is_a_wrong_one(locked: World, header: str) -> None:
+def test_a_malformed_password_is_a_wrong_password(locked: World, header: str) -> None:
     assert locked.ask("/metrics", Authorization=header).status == 401
 
 
-def test_a_guesser_of_scrapes_waits_like_any_other(locked: World) -> None:
+def test_wrong_passwords_of_scrapers_are_delayed_too(locked: World) -> None:
     def ask(password: str) -> Answer:
         return locked.ask("/metrics", Authorization=basic(password))
 
@@ -236,20 +236,20 @@ def test_metrics_are_read_only(world: World) -> None:
 # --- health -----------------------------------------------------------------------------------------------------------
 
 
-def test_health_is_well_while_the_scheduler_looks(locked: World) -> None:
+def test_health_is_ok_while_the_scheduler_works(locked: World) -> None:
     locked.ticks.now = locked.daemon.scheduler.last_tick + 179
     answer = locked.ask("/health")
     assert (answer.status, answer.json) == (200, {"ok": True})
 
 
-def test_health_is_not_when_the_scheduler_is_silent_for_three_minutes(locked: World) -> None:
+def test_health_fails_if_the_scheduler_is_silent_for_three_minutes(locked: World) -> None:
     locked.ticks.now = locked.daemon.scheduler.last_tick + 180
     answer = locked.ask("/health")
     assert answer.status == 503
     assert answer.json == {"ok": False, "why": "the scheduler has not looked at the clock for 180 seconds"}
 
 
-def test_health_is_not_when_the_history_cannot_be_read_and_tells_no_path(world: World) -> None:
+def test_health_fails_without_naming_a_path_if_the_history_is_unreadable(world: World) -> None:
     world.in_loop(world.daemon.appliance.store._db.close)
     answer = world.ask("/health")
     assert (answer.status, answer.json["ok"]) == (503, False)
@@ -257,6 +257,6 @@ def test_health_is_not_when_the_history_cannot_be_read_and_tells_no_path(world: 
     assert str(world.daemon.appliance.config.state_dir) not in answer.text
 
 
-def test_a_head_is_answered_too(world: World) -> None:
+def test_a_head_request_is_answered_too(world: World) -> None:
     assert world.ask("/health", method="HEAD").status == 200
     assert world.ask("/metrics", method="HEAD").body == b""

@@ -30,7 +30,7 @@ RECIPES = re.findall(
 
 
 @pytest.mark.parametrize("recipe", RECIPES, ids=range(len(RECIPES)))
-def test_the_recipes_in_the_docs_are_good(installation, recipe):
+def test_the_recipes_in_the_docs_are_valid(installation, recipe):
     installation.config.write_text(f"state-dir: {installation.state}\n{recipe}", "utf-8")
     done = installation.run("config", "check", environment=dict.fromkeys(re.findall(r"\$\{(\w+)\}", recipe), "abc"))
     assert (done.returncode, done.stderr) == (0, "")

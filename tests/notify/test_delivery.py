@@ -72,7 +72,7 @@ def post(installation: Installation, recorder: HttpRecorder) -> Iterator[Post]:
     made.store.close()
 
 
-def test_two_hundred_jobs_that_fail_at_once_are_one_message(post, recorder):
+def test_many_jobs_that_fail_at_once_are_one_message(post, recorder):
     for number in range(200):
         post.end(f"job-{number}", Outcome.FAILED)
     post.round()
@@ -81,7 +81,7 @@ def test_two_hundred_jobs_that_fail_at_once_are_one_message(post, recorder):
     assert post.outbox.waiting() == []
 
 
-def test_two_hundred_jobs_that_fail_one_by_one_are_a_handful_of_messages_and_none_is_lost(post, recorder):
+def test_many_jobs_that_fail_one_by_one_are_few_messages_without_loss(post, recorder):
     for number in range(200):
         post.end(f"job-{number}", Outcome.FAILED)
         post.round()
@@ -94,7 +94,7 @@ def test_two_hundred_jobs_that_fail_one_by_one_are_a_handful_of_messages_and_non
     assert len(recorder.requests) == 6
 
 
-def test_own_words_are_never_among_the_many(post, recorder):
+def test_custom_messages_are_not_combined(post, recorder):
     for number in range(7):
         post.end(f"job-{number}", Outcome.FAILED)
     post.outbox.put("phone", Message(title="it fell over", body="so it is"), now=NOON)
@@ -102,7 +102,7 @@ def test_own_words_are_never_among_the_many(post, recorder):
     assert recorder.titles == ["it fell over", "7 failures on pi"]
 
 
-def test_an_outage_is_waited_out_in_ever_longer_steps(post, recorder):
+def test_during_an_outage_the_retry_delay_grows(post, recorder):
     post.end("a", Outcome.FAILED)
     recorder.faults += [503] * 9
     post.rounds(timedelta(hours=12))
@@ -110,7 +110,7 @@ def test_an_outage_is_waited_out_in_ever_longer_steps(post, recorder):
     assert post.outbox.waiting() == []
 
 
-def test_what_nobody_takes_is_given_up_after_days(post, recorder, caplog):
+def test_an_undeliverable_message_expires_after_days(post, recorder, caplog):
     post.end("a", Outcome.FAILED)
     recorder.faults += [404] * 99
     post.rounds(timedelta(days=2, hours=23))
@@ -123,7 +123,7 @@ def test_what_nobody_takes_is_given_up_after_days(post, recorder, caplog):
     assert 15 <= len(recorder.requests) <= 30
 
 
-def test_a_letter_that_looks_old_because_the_clock_was_wrong_is_not_given_up_at_its_first_try(post, recorder):
+def test_a_message_that_looks_old_after_a_clock_change_is_tried_first(post, recorder):
     post.now = datetime(1970, 1, 1, tzinfo=UTC)
     post.end("a", Outcome.FAILED)
     post.now = NOON
@@ -134,7 +134,7 @@ def test_a_letter_that_looks_old_because_the_clock_was_wrong_is_not_given_up_at_
     assert post.outbox.waiting() == []
 
 
-def test_one_that_cannot_be_reached_does_not_hold_up_the_others(post, recorder):
+def test_one_unreachable_notifier_does_not_delay_the_others(post, recorder):
     part = post.to.notifiers["phone"]
     away = dataclasses.replace(part, options=dataclasses.replace(part.options, url="json://127.0.0.1:9"))
     post.to = dataclasses.replace(post.to, notifiers={"away": away, "phone": part})
@@ -145,14 +145,14 @@ def test_one_that_cannot_be_reached_does_not_hold_up_the_others(post, recorder):
     assert {(letter.notifier, letter.attempts) for letter in post.outbox.waiting()} == {("away", 1)}
 
 
-def test_a_notice_that_is_not_in_the_file_any_more_is_dropped_and_told(post, caplog):
+def test_messages_of_a_removed_notifier_are_dropped_and_reported(post, caplog):
     post.end("a", Outcome.FAILED, NotifyTargets(on_failure=["gone"]))
     post.round()
     assert post.outbox.waiting() == []
     assert caplog.messages == ["notifier gone: not in the file any more; 1 dropped"]
 
 
-def test_while_the_file_is_wrong_nothing_is_dropped(post):
+def test_nothing_is_dropped_while_the_file_is_invalid(post):
     post.end("a", Outcome.FAILED, NotifyTargets(on_failure=["gone"]))
     post.to = dataclasses.replace(post.to, is_complete=False)
     post.round()
@@ -161,7 +161,7 @@ def test_while_the_file_is_wrong_nothing_is_dropped(post):
     assert not post.outbox.is_due(post.now)
 
 
-def test_when_there_is_no_time_left_the_rest_stays_due(post, recorder):
+def test_messages_stay_due_when_the_time_is_over(post, recorder):
     for job in "abc":
         post.end(job, Outcome.FAILED)
     ticks = iter(range(9))
@@ -170,7 +170,7 @@ def test_when_there_is_no_time_left_the_rest_stays_due(post, recorder):
     assert [letter.attempts for letter in post.outbox.due(post.now)] == [0]
 
 
-def test_where_nothing_can_be_noted_nothing_is_sent(post, recorder):
+def test_without_writable_storage_nothing_is_sent(post, recorder):
     post.end("a", Outcome.FAILED)
     post.store._db.execute("PRAGMA query_only = 1")
     with pytest.raises(Unavailable):
@@ -178,7 +178,7 @@ def test_where_nothing_can_be_noted_nothing_is_sent(post, recorder):
     assert recorder.requests == []
 
 
-def test_a_refused_ping_is_its_own_trouble_and_a_host_that_is_away_that_of_all_its_pings(installation, recorder):
+def test_refused_pings_are_reported_one_by_one_and_unreachable_hosts_once(installation, recorder):
     post = Post(installation, recorder, pings=True)
     for number in range(5):
         post.end(f"j{number}", Outcome.SUCCEEDED, NotifyTargets(ping=True))

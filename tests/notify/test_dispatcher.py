@@ -67,7 +67,7 @@ def as_if_a_minute_had_passed(installation: Installation) -> None:
         db.commit()
 
 
-def test_killed_between_sending_and_noting_it_sends_once_more_and_then_never_again(installation, appliance, recorder):
+def test_a_kill_between_sending_and_storing_sends_once_more_only(installation, appliance, recorder):
     recorder.faults.append("hold")
     with start(installation) as first:
         wait_until(lambda: recorder.requests)
@@ -86,13 +86,13 @@ def test_killed_between_sending_and_noting_it_sends_once_more_and_then_never_aga
     assert all("Run 1," in each.json["message"] for each in recorder.requests), "so that a double is known"
 
 
-def test_of_many_at_once_one_sends(installation, appliance, recorder):
+def test_concurrent_dispatchers_send_once(installation, appliance, recorder):
     dispatchers = [start(installation) for _ in range(4)]
     assert [each.communicate(timeout=60)[1] for each in dispatchers] == [""] * 4
     assert len(recorder.requests) == 1
 
 
-def test_one_that_came_while_another_was_at_it_is_not_forgotten(installation, appliance, recorder):
+def test_a_message_added_during_a_dispatch_is_sent(installation, appliance, recorder):
     recorder.faults.append("hold")
     with start(installation) as first:
         wait_until(lambda: recorder.requests)
@@ -105,7 +105,7 @@ def test_one_that_came_while_another_was_at_it_is_not_forgotten(installation, ap
     assert recorder.titles[1:] == ["meanwhile"]
 
 
-def test_it_dies_with_whoever_started_it(installation, appliance, recorder):
+def test_it_ends_with_its_parent_process(installation, appliance, recorder):
     recorder.faults.append("hold")
     code = (
         "import os, subprocess, sys\n"
@@ -133,7 +133,7 @@ def ended(process: int) -> bool:
         os.close(process)
 
 
-def test_secrets_that_cannot_be_read_are_told_where_the_letter_waits(installation, appliance, recorder):
+def test_unreadable_secrets_are_reported_where_the_message_waits(installation, appliance, recorder):
     secrets = installation.folder / "secrets.env"
     secrets.write_text("HOOK=hush", "ascii")
     secrets.chmod(0o644)
@@ -163,7 +163,7 @@ class Looking:
             await asyncio.wait([self.dispatcher._worker])
 
 
-def test_the_daemon_sends_what_is_due_and_rests_between(installation, appliance, recorder, monkeypatch):
+def test_the_daemon_sends_due_messages_and_waits_in_between(installation, appliance, recorder, monkeypatch):
     monkeypatch.setenv("PYTHONPATH", installation.environment()["PYTHONPATH"])
 
     async def scene() -> None:
@@ -183,7 +183,7 @@ def test_the_daemon_sends_what_is_due_and_rests_between(installation, appliance,
     asyncio.run(scene())
 
 
-def test_the_daemon_ends_it_when_it_stops(installation, appliance, recorder, monkeypatch):
+def test_the_daemon_ends_the_dispatcher_when_it_stops(installation, appliance, recorder, monkeypatch):
     monkeypatch.setenv("PYTHONPATH", installation.environment()["PYTHONPATH"])
     recorder.faults.append("hold")
 
@@ -198,7 +198,7 @@ def test_the_daemon_ends_it_when_it_stops(installation, appliance, recorder, mon
     asyncio.run(scene())
 
 
-def test_a_store_that_fails_is_told_once_and_does_not_end_the_daemon(appliance, caplog):
+def test_a_failing_store_is_reported_once_and_does_not_end_the_daemon(appliance, caplog):
     async def scene() -> None:
         looking = Looking(appliance)
         appliance.store._db.close()
@@ -210,7 +210,7 @@ def test_a_store_that_fails_is_told_once_and_does_not_end_the_daemon(appliance, 
     assert told.startswith("notifications are not sent: ")
 
 
-def test_neither_a_run_nor_the_daemon_loads_what_sends(installation):
+def test_runs_and_the_daemon_do_not_import_the_senders(installation):
     code = (
         "import sys, pi_appliance.jobs.cli, pi_appliance.daemon_cli\n"
         "print([name for name in ('apprise', 'httpx', 'urllib.request') if name in sys.modules])"

@@ -33,7 +33,7 @@ def news(
     return JobEvent(**values)  # type: ignore[arg-type]
 
 
-def test_a_failure_says_what_when_how_often_and_what_to_do():
+def test_a_failure_shows_job_time_count_and_remedy():
     message = messages.message(news(log="copying\nno space left\n"), host="raspberrypi", zone=ZONE)
     assert message.title == "backup failed on raspberrypi"
     assert message.body == (
@@ -53,18 +53,18 @@ def test_a_failure_says_what_when_how_often_and_what_to_do():
         (Outcome.ABANDONED, "backup was interrupted on pi"),
     ],
 )
-def test_the_first_line_says_how_it_went_wrong(outcome, title):
+def test_the_first_line_shows_the_kind_of_failure(outcome, title):
     assert messages.message(news(outcome), host="pi", zone=ZONE).title == title
 
 
-def test_a_recovery_says_how_long_it_was_broken():
+def test_a_recovery_shows_the_length_of_the_outage():
     recovered = news(Outcome.SUCCEEDED, "all copied", event=Event.RECOVERY, failures=3, since=BEGAN)
     message = messages.message(recovered, host="pi", zone=ZONE)
     assert message.title == "backup works again on pi"
     assert message.body.startswith("all copied\n\nAfter 3 failures since Fri 2026-05-01 06:15.\n\nRun 12, ")
 
 
-def test_a_log_is_cut_to_its_last_lines_and_no_screen_is_painted_by_it():
+def test_a_log_is_cut_to_its_last_lines_without_control_characters():
     log = "".join(f"\x1b[31mline {number}\x1b[0m\a\r\n" for number in range(1000))
     shown = messages.message(news(log=log), host="pi", zone=ZONE).body.partition("output:\n")[2]
     assert shown == "\n".join(f"line {number}" for number in range(980, 1000))
@@ -73,13 +73,13 @@ def test_a_log_is_cut_to_its_last_lines_and_no_screen_is_painted_by_it():
     assert len(messages.message(news(summary="y" * 9000), host="pi", zone=ZONE).body) < 1000
 
 
-def test_a_run_that_history_has_forgotten_is_told_all_the_same():
+def test_a_run_missing_in_the_history_is_reported_anyway():
     message = messages.message(news(run=None), host="pi", zone=ZONE)
     assert message.title == "backup failed on pi"
     assert message.body == "Run 12 of backup; the history no longer has it."
 
 
-def test_many_are_one_message_with_a_line_each():
+def test_many_failures_are_one_message_with_a_line_each():
     many = [news(summary="no way\nsecond line")] * 40 + [news(event=Event.RECOVERY)]
     message = messages.digest(many, host="pi")
     assert message.title == "40 failures, 1 recovery on pi"
@@ -88,7 +88,7 @@ def test_many_are_one_message_with_a_line_each():
     assert lines[25:] == ["- and 16 more", "", "All of them: pi-appliance jobs list"]
 
 
-def test_own_words_become_one_line_and_what_stands_below():
+def test_a_custom_message_becomes_a_subject_and_a_body():
     message = messages.custom_message(" the appliance\nfell over \x1b[1m", "a\x00b\r\nc\n")
     assert (message.title, message.body) == ("the appliance fell over", "ab\nc")
     assert len(messages.custom_message("long", "d" * 20_000).body) == 10_000

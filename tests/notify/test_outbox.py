@@ -36,7 +36,7 @@ def waiting(store: Store) -> list[tuple[str, str, int]]:
 
 
 @pytest.mark.parametrize("outcome", ALL_BAD)
-def test_a_job_that_begins_to_fail_is_told_once_and_once_more_when_it_works(store, outcome):
+def test_a_job_is_reported_when_it_starts_to_fail_and_when_it_recovers(store, outcome):
     first = end(store, outcome)
     end(store, Outcome.FAILED)
     assert waiting(store) == [("phone", "failure", first), ("mail", "failure", first)]
@@ -48,7 +48,7 @@ def test_a_job_that_begins_to_fail_is_told_once_and_once_more_when_it_works(stor
 
 
 @pytest.mark.parametrize("outcome", [Outcome.SKIPPED, Outcome.STOPPED])
-def test_a_run_that_was_skipped_or_stopped_changes_nothing(store, outcome):
+def test_skipped_and_stopped_runs_change_nothing(store, outcome):
     end(store, outcome)
     assert waiting(store) == []
     end(store, Outcome.FAILED)
@@ -57,19 +57,19 @@ def test_a_run_that_was_skipped_or_stopped_changes_nothing(store, outcome):
     assert len(waiting(store)) == 2
 
 
-def test_a_run_ends_once_and_is_told_once(store):
+def test_a_run_is_reported_once(store):
     run = end(store, Outcome.SUCCEEDED)
     store.finish_run(run, Outcome.FAILED, "too late", now=NOON, targets=TOLD)
     assert waiting(store) == []
 
 
-def test_runs_that_vanished_are_told_by_the_first_of_them(store):
+def test_vanished_runs_are_reported_by_the_first_of_them(store):
     runs = [store.start_run(job="a", kind="command", trigger=Trigger.MANUAL, due=None, now=NOON)[0] for _ in range(2)]
     store.abandon_runs("a", now=NOON, targets=NotifyTargets(on_failure=["phone"], ping=True))
     assert waiting(store) == [("phone", "failure", runs[0]), ("", "ping-fail", runs[1])]
 
 
-def test_a_job_nobody_is_told_of_leaves_nothing(store):
+def test_a_job_without_notifiers_stores_nothing(store):
     end(store, Outcome.FAILED, targets=None)
     end(store, Outcome.FAILED, targets=NotifyTargets())
     assert waiting(store) == []
@@ -95,7 +95,7 @@ def test_failures_are_counted_since_the_last_success(store):
     assert Outbox(store).failures_before("c", 99) == (0, None)
 
 
-def test_what_waits_is_due_when_its_time_has_come_or_cannot_be_right(store):
+def test_a_waiting_message_is_due_at_its_time_or_if_that_is_impossible(store):
     end(store, Outcome.FAILED)
     outbox = Outbox(store)
     outbox.postpone(outbox.waiting(), NOON + 3 * MINUTE, why="away")
@@ -105,7 +105,7 @@ def test_what_waits_is_due_when_its_time_has_come_or_cannot_be_right(store):
     assert {(letter.attempts, letter.last_error) for letter in outbox.waiting()} == {(1, "away")}
 
 
-def test_what_was_carried_is_known_for_a_while_and_then_forgotten(store):
+def test_sent_messages_are_remembered_for_a_limited_time(store):
     outbox = Outbox(store)
     for title in ("one", "two", "three"):
         outbox.put("phone", Message(title=title, body=""), now=NOON)
@@ -120,7 +120,7 @@ def test_what_was_carried_is_known_for_a_while_and_then_forgotten(store):
     assert outbox.sent_times("phone", NOON + MINUTE) == []
 
 
-def test_own_words_are_kept_as_they_are(store):
+def test_custom_messages_are_stored_unchanged(store):
     outbox = Outbox(store)
     outbox.put("phone", Message(title="Grüße", body="a\nb"), now=NOON)
     (letter,) = outbox.due(NOON)

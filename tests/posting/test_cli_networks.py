@@ -62,7 +62,7 @@ def put(installation: Installation, text: str) -> Path:
 # --- login ------------------------------------------------------------------------------------------------------------
 
 
-def test_logging_in_asks_proves_stores_and_says_who_it_is(home):
+def test_login_asks_checks_stores_and_names_the_account(home):
     done = run(home, "login", "mine", answers=f"maker\n{TOKEN}\n")
     path = secrets_of(home)
     assert done.returncode == 0, done.stderr
@@ -75,7 +75,7 @@ def test_logging_in_asks_proves_stores_and_says_who_it_is(home):
     assert [each.name for each in home.folder.iterdir() if each not in (home.config, home.state)] == ["secrets.env"]
 
 
-def test_what_else_stands_in_the_file_stays_to_the_byte(home):
+def test_the_rest_of_the_file_stays_unchanged(home):
     before = (
         '# mine\r\n\n  WEB_PASSWORD = "open  sesame" \nDIARY_TOKEN=old\n#DIARY_TOKEN=\nDIARY_TOKEN = older\r\nEND=x'
     )
@@ -85,7 +85,7 @@ def test_what_else_stands_in_the_file_stays_to_the_byte(home):
     assert secrets_of(home).read_bytes() == after.encode()
 
 
-def test_a_second_account_has_keys_of_its_own(home):
+def test_a_second_account_has_its_own_keys(home):
     run(home, "login", "mine", answers="one\nfirst\n")
     run(home, "login", "second", answers="two\nsecond\n")
     assert run(home, "test").stdout.splitlines() == [
@@ -95,7 +95,7 @@ def test_a_second_account_has_keys_of_its_own(home):
     ]
 
 
-def test_a_network_that_needs_no_keys_reports_it(home):
+def test_a_network_without_keys_is_reported(home):
     done = run(home, "login", "show")
     assert (done.returncode, done.stdout) == (0, "show: preview needs no secrets\n")
 
@@ -111,7 +111,7 @@ def test_a_network_that_needs_no_keys_reports_it(home):
         ("maker\nright\x0bnot\n", 1, "does not fit into a line of secrets.env; nothing was stored"),
     ],
 )
-def test_keys_that_are_not_right_are_not_stored(home, answers, status, says):
+def test_wrong_keys_are_not_stored(home, answers, status, says):
     before = put(home, "# mine\nDIARY_NAME=old\n").read_bytes()
     done = run(home, "login", "mine", answers=answers)
     assert done.returncode == status
@@ -127,7 +127,7 @@ def test_keys_that_are_not_right_are_not_stored(home, answers, status, says):
         ("just a word\n", 0o600, "secrets.env:1:1: this line is not NAME=value"),
     ],
 )
-def test_a_file_that_cannot_be_used_is_reported_before_anything_is_asked(home, text, mode, says):
+def test_an_unusable_file_is_reported_before_any_question(home, text, mode, says):
     put(home, text).chmod(mode)
     done = run(home, "login", "mine", answers="maker\nright\n")
     assert done.returncode in (1, 2)
@@ -136,7 +136,7 @@ def test_a_file_that_cannot_be_used_is_reported_before_anything_is_asked(home, t
     assert secrets_of(home).read_text() == text
 
 
-def test_a_link_to_the_secrets_stays_a_link(home, tmp_path):
+def test_a_symlink_to_the_secrets_stays_a_symlink(home, tmp_path):
     real = tmp_path / "elsewhere.env"
     real.write_text("A=b\n")
     real.chmod(0o600)
@@ -146,7 +146,7 @@ def test_a_link_to_the_secrets_stays_a_link(home, tmp_path):
     assert real.read_text() == "A=b\nDIARY_NAME=maker\nDIARY_TOKEN=right\n"
 
 
-def test_what_is_not_installed_is_named_with_how_to_install_it(home):
+def test_a_missing_library_is_reported_with_the_install_command(home):
     home.write(JOB, "networks:\n  mine: {kind: diary, with: {needs: nosuchmodule}}")
     for words in (("login", "mine"), ("test", "mine")):
         done = run(home, *words, environment={"DIARY_NAME": "a", "DIARY_TOKEN": "b"})
@@ -155,13 +155,13 @@ def test_what_is_not_installed_is_named_with_how_to_install_it(home):
         assert len(done.stderr.splitlines()) == 1
 
 
-def test_a_variable_that_would_win_is_reported(home):
+def test_an_overriding_variable_is_reported(home):
     done = run(home, "login", "mine", answers="maker\nright\n", environment={"DIARY_TOKEN": "other"})
     assert "DIARY_TOKEN is also set in the environment" in done.stderr
     assert "DIARY_TOKEN=right\n" in secrets_of(home).read_text()
 
 
-def test_on_a_terminal_the_secret_is_not_shown_and_ctrl_c_stores_nothing(home):
+def test_a_terminal_does_not_show_the_secret_and_ctrl_c_stores_nothing(home):
     for answer, stored in ((b"hush hush\n", True), (None, False)):
         secrets_of(home).unlink(missing_ok=True)
         keyboard, terminal = pty.openpty()
@@ -206,7 +206,7 @@ def read_until(keyboard: int, words: bytes | None, seen: bytearray) -> None:
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can be somebody else")
-def test_what_root_stores_belongs_to_whom_the_appliance_is(public_installation: PublicInstallation) -> None:
+def test_a_file_written_by_root_belongs_to_the_owner(public_installation: PublicInstallation) -> None:
     public_installation.write(JOB, NETWORKS)
     public_installation.state.mkdir()
     os.chown(public_installation.state, NOBODY, NOBODY)
@@ -219,7 +219,7 @@ def test_what_root_stores_belongs_to_whom_the_appliance_is(public_installation: 
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can be somebody else")
-def test_who_may_not_write_the_secrets_is_reported_before_anything_is_asked(
+def test_missing_write_permission_is_reported_before_any_question(
     public_installation: PublicInstallation,
 ) -> None:
     public_installation.write(JOB, "networks:\n  bird: {kind: x}")
@@ -250,7 +250,7 @@ def test_who_may_not_write_the_secrets_is_reported_before_anything_is_asked(
         (None, 1, "mine: no DIARY_TOKEN among the secrets; run: pi-appliance networks login mine"),
     ],
 )
-def test_keys_that_do_not_prove_right_are_reported_by_the_exit_status(home, token, status, says):
+def test_wrong_keys_set_the_exit_status(home, token, status, says):
     put(home, "DIARY_NAME=maker\n" + (f"DIARY_TOKEN={token}\n" if token else ""))
     done = run(home, "test", "mine")
     assert (done.returncode, done.stderr) == (status, f"{says}\n")
@@ -259,14 +259,14 @@ def test_keys_that_do_not_prove_right_are_reported_by_the_exit_status(home, toke
     assert done.stdout.startswith("show: the file "), "the others are proved all the same"
 
 
-def test_a_name_that_is_none_is_reported_with_the_nearest(home):
+def test_an_unknown_name_is_reported_with_the_most_similar_one(home):
     for words in (("test", "show", "mime"), ("login", "mime")):
         done = run(home, *words)
         assert (done.returncode, done.stdout) == (2, "")
         assert done.stderr == "pi-appliance: no network is called 'mime'; did you mean 'mine'?\n"
 
 
-def test_the_list_shows_which_keys_are_there_and_from_where(home):
+def test_the_list_shows_the_available_keys_and_their_sources(home):
     path = put(home, "DIARY_NAME=maker\nDIARY_TOKEN=hush hush\nDIARY2_NAME=other\n")
     done = run(home, "list", environment={"DIARY_TOKEN": "hush too"})
     assert done.returncode == 0
@@ -286,7 +286,7 @@ def test_the_list_shows_which_keys_are_there_and_from_where(home):
     assert run(home, "list").stdout == "no network is configured; how to add one: docs/tweets.md\n"
 
 
-def test_keys_that_are_missing_are_a_warning_of_the_check(home):
+def test_missing_keys_are_a_warning_of_the_check(home):
     done = subprocess.run(
         [*home.program, "config", "check", "--config", str(home.config)],
         env=home.environment({"PYTHONPATH": f"{KINDS}:{ROOT}", "DIARY_NAME": "a", "DIARY_TOKEN": "b"}),
@@ -306,20 +306,20 @@ def test_keys_that_are_missing_are_a_warning_of_the_check(home):
 @pytest.mark.parametrize(
     "token", ["wrong hush-hush-hush", "broken hush-hush-hush", "away hush-hush-hush", "hush-hush-hush"]
 )
-def test_no_library_can_log_a_key_however_much_it_is_asked_to(home, token):
+def test_no_library_logs_a_key_at_any_level(home, token):
     put(home, f"DIARY_NAME=maker\nDIARY_TOKEN={token}\n")
     done = run(home, "test", "mine", environment={"LOG_ALL": "1"})
     assert "diary: opening it with [redacted]" in done.stderr
     assert "hush" not in done.stdout + done.stderr
 
 
-def test_while_somebody_logs_in_nothing_is_logged_and_no_error_repeats_an_answer(home):
+def test_login_logs_nothing_and_errors_never_repeat_an_answer(home):
     done = run(home, "login", "mine", answers="echo\nhush-hush-hush\n", environment={"LOG_ALL": "1"})
     assert done.stderr.splitlines()[-1] == "pi-appliance: the diary has no page [redacted]; nothing was stored"
     assert "hush" not in done.stdout + done.stderr
 
 
-def test_no_program_sees_a_key_of_any_network(home):
+def test_no_program_gets_a_key_of_any_network(home):
     """Neither that of a job nor that of a condition nor the private MPD, which the daemon starts."""
     home.write(
         "it:\n  kind: command\n  schedule: '* * * * *'\n  conditions: {command: [sh, -c, 'env > asked']}\n"
@@ -339,7 +339,7 @@ def test_no_program_sees_a_key_of_any_network(home):
         assert "hush" not in seen
 
 
-def test_the_private_mpd_sees_none_either(home):
+def test_the_private_mpd_gets_no_key_either(home):
     home.write(JOB, f"{NETWORKS}\nweb: {{port: 0}}\nplayer: {{kind: mpd, with: {{address: '{home.folder}/none'}}}}")
     (home.folder / "bin").mkdir()
     mpd = home.folder / "bin" / "mpd"

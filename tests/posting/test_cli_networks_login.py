@@ -74,7 +74,7 @@ def told_who(installation: Installation, name: str) -> Sequence[str]:
     return installation.run("networks", "test", name).stdout.splitlines()
 
 
-def test_x_by_its_pin(installation):
+def test_login_to_x_by_pin(installation):
     with fake_x() as server:
         installation.write(JOB, f"networks:\n  bird: {{kind: x, with: {{server: '{server.address}'}}}}")
         with logging_in(installation, "bird") as owner:
@@ -92,7 +92,7 @@ def test_x_by_its_pin(installation):
         assert not [value for value in SECRETS.values() if value in owner.seen + said]
 
 
-def test_x_with_the_tokens_of_the_console_that_are_wrong(installation):
+def test_login_to_x_with_wrong_console_tokens(installation):
     with fake_x() as server:
         installation.write(JOB, f"networks:\n  bird: {{kind: x, with: {{server: '{server.address}'}}}}")
         with logging_in(installation, "bird") as owner:
@@ -107,7 +107,7 @@ def test_x_with_the_tokens_of_the_console_that_are_wrong(installation):
     assert not (installation.folder / "secrets.env").exists()
 
 
-def test_mastodon_by_its_code(installation):
+def test_login_to_mastodon_by_code(installation):
     with fake_mastodon() as server:
         installation.write(
             JOB, f"networks:\n  toot: {{kind: mastodon, with: {{server: '{server.address}', secrets-prefix: CAT}}}}"
@@ -125,7 +125,7 @@ def test_mastodon_by_its_code(installation):
         assert stored(installation)["CAT_TOKEN"] not in owner.seen + said
 
 
-def test_bluesky_by_its_app_password(installation):
+def test_login_to_bluesky_by_app_password(installation):
     with fake_bluesky() as server:
         installation.write(
             JOB, f"networks:\n  sky: {{kind: bluesky, with: {{handle: {HANDLE}, server: '{server.address}'}}}}"
@@ -144,7 +144,7 @@ def test_bluesky_by_its_app_password(installation):
 
 
 @pytest.mark.parametrize("network", ["kind: x", "kind: mastodon", f"kind: bluesky, with: {{handle: {HANDLE}}}"])
-def test_an_owner_who_thinks_better_of_it_stores_nothing(installation, network):
+def test_an_aborted_login_stores_nothing(installation, network):
     with fake_mastodon() as server:
         network = network if "mastodon" not in network else f"kind: mastodon, with: {{server: '{server.address}'}}"
         installation.write(JOB, f"networks:\n  it: {{{network}}}")
@@ -154,7 +154,7 @@ def test_an_owner_who_thinks_better_of_it_stores_nothing(installation, network):
     assert not (installation.folder / "secrets.env").exists()
 
 
-def test_an_answer_of_a_letter_takes_no_letter_out_of_what_is_said(installation):
+def test_a_one_letter_answer_is_not_redacted_from_messages(installation):
     installation.write(
         JOB, f"networks:\n  sky: {{kind: bluesky, with: {{handle: {HANDLE}, server: 'http://127.0.0.1:9'}}}}"
     )

@@ -44,12 +44,12 @@ def preview(installation: Installation, *words: str) -> dict[str, Any]:
 # check
 
 
-def test_lines_that_fit_are_reported_in_one_line(installation):
+def test_valid_lines_are_reported_in_one_line(installation):
     write(installation, "# mine\none\n\ntwo\n", network="[x, wall]")
     assert check(installation) == ["tweets.txt: 2 lines, 2 fit x and wall"]
 
 
-def test_a_line_that_is_too_long_is_reported_for_each_network_that_refuses_it(installation):
+def test_a_long_line_is_reported_per_refusing_network(installation):
     write(installation, f"fits\n{'日' * 141}\n{'x' * 501}\n", network="[x, wall]")
     assert check(installation, status=1) == [
         "tweets.txt:2: 282 of 280 on x",
@@ -59,7 +59,7 @@ def test_a_line_that_is_too_long_is_reported_for_each_network_that_refuses_it(in
     ]
 
 
-def test_a_long_line_of_a_job_that_makes_threads_is_shown_as_one(installation):
+def test_a_long_line_of_a_thread_job_is_shown_as_a_thread(installation):
     write(installation, f"{'A sentence that is here. ' * 30}\n{'x' * 300}\n", more=", too-long: thread")
     assert check(installation, status=1) == [
         "tweets.txt:1: a thread of 3 parts on x",
@@ -68,7 +68,7 @@ def test_a_long_line_of_a_job_that_makes_threads_is_shown_as_one(installation):
     ]
 
 
-def test_what_is_wrong_with_words_and_pictures_is_reported_once_not_for_each_network(installation):
+def test_problems_of_words_and_pictures_are_reported_once(installation):
     (installation.folder / "here.png").write_bytes(PNG)
     (installation.folder / "text.png").write_text("no picture")
     lines = ["{temprature}", "![sky](gone.png)", "![sky](text.png)", "look ![](here.png)", "look here ![sky](here.png)"]
@@ -82,7 +82,7 @@ def test_what_is_wrong_with_words_and_pictures_is_reported_once_not_for_each_net
     ]
 
 
-def test_a_missing_description_and_repeats_are_warnings_only(installation):
+def test_a_missing_description_and_duplicates_are_warnings_only(installation):
     (installation.folder / "a.png").write_bytes(PNG)
     write(installation, "Hello from a shelf.\nLook! ![](a.png)\nhello FROM  a shelf.\nHello from the shelf.\nOther.\n")
     assert check(installation) == [
@@ -93,7 +93,7 @@ def test_a_missing_description_and_repeats_are_warnings_only(installation):
     ]
 
 
-def test_words_are_counted_as_long_as_they_may_become(installation):
+def test_placeholders_count_with_their_maximum_length(installation):
     rest = 280 - len("30 September 2026") - len(" 23:59 100 °C ") - len(os.uname().nodename)
     write(installation, f"{{date}} {{time}} {{temperature}} {{hostname}}{'x' * rest}\n")
     assert check(installation) == ["tweets.txt: 1 line, 1 fits x"]
@@ -101,7 +101,7 @@ def test_words_are_counted_as_long_as_they_may_become(installation):
     assert check(installation, status=1)[0] == "tweets.txt:1: 281 of 280 on x"
 
 
-def test_the_word_for_a_report_needs_a_job_whose_report_it_is(installation):
+def test_a_report_placeholder_needs_the_job_that_writes_the_report(installation):
     write(installation, "{last-report}!\n")
     assert check(installation, status=1)[0] == "tweets.txt:1: {last-report} has no value here"
     write(installation, f"{{last-report}}{'x' * 200}\n{{last-report}}{'x' * 201}\n", more=", report-from: bird")
@@ -117,19 +117,19 @@ def test_the_word_for_a_report_needs_a_job_whose_report_it_is(installation):
         (b"\xef\xbb\xbf# only this\n", "tweets.txt: has no line to post; write one post per line"),
     ],
 )
-def test_a_file_of_which_nothing_can_be_posted_is_reported(installation, data, says):
+def test_a_file_without_usable_lines_is_reported(installation, data, says):
     write(installation, data)
     assert check(installation, status=1) == [says]
 
 
-def test_a_file_that_is_not_there_is_reported(installation):
+def test_a_missing_file_is_reported(installation):
     write(installation, "one\n")
     (installation.folder / "tweets.txt").unlink()
     (said,) = check(installation, status=1)
     assert said == "tweets.txt: cannot be read: No such file or directory; create it with one post per line"
 
 
-def test_a_file_that_no_job_uses_is_checked_for_any_network(installation):
+def test_an_unused_file_is_checked_for_any_network(installation):
     write(installation, "one\n", network="wall")
     (installation.folder / "new.txt").write_text(f"{'x' * 281}\n")
     new = str(installation.folder / "new.txt")
@@ -140,7 +140,7 @@ def test_a_file_that_no_job_uses_is_checked_for_any_network(installation):
     ]
 
 
-def test_jobs_are_checked_together_or_one_alone_and_a_file_they_share_once(installation):
+def test_jobs_are_checked_together_or_alone_and_a_shared_file_once(installation):
     (installation.folder / "a.txt").write_text("one\n")
     (installation.folder / "b.txt").write_text("x" * 300)
     installation.write(
@@ -158,7 +158,7 @@ def test_jobs_are_checked_together_or_one_alone_and_a_file_they_share_once(insta
     assert check(installation, "again") == ["a.txt: 1 line, 1 fits x"]
 
 
-def test_without_a_job_that_posts_lines_the_owner_is_reported_how_to_name_a_file(installation):
+def test_without_a_tweet_job_the_owner_learns_how_to_name_a_file(installation):
     installation.write("", NETWORKS)
     assert check(installation) == ["no job posts lines; to check a file: --lines FILE"]
     assert installation.run("tweets", "preview").stdout == "no job that posts lines has a future slot\n"
@@ -187,14 +187,14 @@ def test_a_job_that_posts_no_lines_is_reported(installation, command, words, sta
         (["--lines", "t.txt", "--network", "y"], "no network is called 'y'"),
     ],
 )
-def test_options_that_make_no_sense_are_reported(installation, words, says):
+def test_invalid_options_are_reported(installation, words, says):
     write(installation, "one\n")
     done = installation.run("tweets", "check", *words)
     assert done.returncode == 2
     assert says in done.stderr
 
 
-def test_a_check_as_json(installation):
+def test_a_check_is_available_as_json(installation):
     write(installation, f"{'x' * 300}\none\none\n", network="[x, wall]")
     done = installation.run("tweets", "check", "--json")
     assert done.returncode == 1
@@ -217,7 +217,7 @@ def test_a_check_as_json(installation):
     assert (same["line"], same["severity"], same["network"]) == (3, "warning", None)
 
 
-def test_a_check_makes_nothing_and_needs_no_right_to_the_state(installation):
+def test_a_check_creates_nothing_and_needs_no_access_to_the_state(installation):
     write(installation, "one\n")
     check(installation)
     assert not installation.state.exists()
@@ -245,7 +245,7 @@ def foretold(
 
 @pytest.mark.parametrize("how", list(LineOrder))
 @pytest.mark.parametrize("chance", [None, Chance(1, 4)], ids=str)
-def test_the_slots_to_come_have_the_lines_that_chance_and_draw_give_them(installation, how, chance):
+def test_upcoming_slots_have_the_lines_of_chance_and_draw(installation, how, chance):
     lines = "# five\none\ntwo\nthree\n\nfour\nfive\n"
     write(installation, lines, job=f"  chance: {chance}\n" if chance else "", more=f", order: {how}")
     slots = preview(installation, "--count", "40")["slots"]
@@ -258,14 +258,14 @@ def test_the_slots_to_come_have_the_lines_that_chance_and_draw_give_them(install
         assert [slot["why_not"] for slot in slots[5:]] == ["nothing: every line was posted"] * 35
 
 
-def test_a_shuffled_round_is_foretold_without_a_repeat(installation):
+def test_a_shuffled_round_is_predicted_without_a_repeat(installation):
     write(installation, "\n".join(f"line {number}" for number in range(1, 9)))
     lines = [slot["line"] for slot in preview(installation, "--count", "16")["slots"]]
     assert sorted(lines[:8]) == sorted(lines[8:]) == list(range(1, 9))
     assert lines[7] != lines[8]
 
 
-def test_length_pictures_parts_and_cost_are_reported_for_each_network(installation):
+def test_length_pictures_parts_and_cost_are_reported_per_network(installation):
     (installation.folder / "a.png").write_bytes(PNG)
     text = "See example.com. " + "And a sentence more. " * 20
     write(installation, f"{text}![](a.png)\n", network="[x, wall]", more=", too-long: thread")
@@ -282,7 +282,7 @@ def test_length_pictures_parts_and_cost_are_reported_for_each_network(installati
     assert (slot["cost"], told["cost"]) == ("0.215", "0.215")
 
 
-def test_a_month_costs_the_slots_times_the_chance_times_the_mean_price(installation):
+def test_a_monthly_cost_is_slots_times_chance_times_mean_price(installation):
     write(installation, "plain\nexample.com\n", job="  chance: 1/4\n", network="[x, wall]")
     month = preview(installation)["month"]["bird"]
     posts = Fraction(4 * 365, 12) / 4
@@ -303,7 +303,7 @@ def test_a_month_of_very_many_slots_and_one_of_the_last_lines(installation):
     assert preview(installation)["month"]["bird"]["wall"]["posts"] == 87_600
 
 
-def test_lines_that_cannot_be_posted_are_passed_over(installation):
+def test_invalid_lines_are_passed_over(installation):
     write(installation, f"{'x' * 300}\n{{oops}}\nfits\n![a](gone.png)\n")
     assert {slot["line"] for slot in preview(installation)["slots"]} == {3}
 
@@ -316,14 +316,14 @@ def test_lines_that_cannot_be_posted_are_passed_over(installation):
         (b"\xe9", "cannot be read: it is not UTF-8 text"),
     ],
 )
-def test_where_there_is_no_line_the_slots_come_to_nothing(installation, lines, says):
+def test_without_a_line_the_slots_are_empty(installation, lines, says):
     write(installation, lines)
     told = preview(installation, "--count", "2")
     assert all(says in slot["why_not"] for slot in told["slots"])
     assert told["month"]["bird"]["x"]["posts"] == 0
 
 
-def test_words_are_filled_in_as_of_their_slot_in_the_zone_of_the_job(installation):
+def test_placeholders_are_filled_for_their_slot_in_the_zone_of_the_job(installation):
     write(installation, "{date}, {time} on {hostname}\n", job="  time-zone: Asia/Kolkata\n")
     (slot,) = preview(installation, "--count", "1")["slots"]
     local = datetime.fromisoformat(slot["slot"]) + timedelta(hours=5, minutes=30)
@@ -331,14 +331,14 @@ def test_words_are_filled_in_as_of_their_slot_in_the_zone_of_the_job(installatio
     assert post["text"] == f"{local.day} {local:%B %Y}, {local:%H:%M} on {os.uname().nodename}"
 
 
-def test_slots_of_a_job_that_pauses_and_slots_left_to_chance_report_it(installation):
+def test_paused_and_unused_slots_are_reported(installation):
     write(installation, "one\n", job="  chance: 1/1000000\n")
     assert {slot["why_not"] for slot in preview(installation)["slots"]} == {"skipped by chance"}
     assert installation.run("jobs", "pause", "bird").returncode == 0
     assert {slot["why_not"] for slot in preview(installation)["slots"]} == {"skipped: paused"}
 
 
-def test_the_preview_as_a_person_sees_it(installation):
+def test_the_text_preview_is_readable(installation):
     (installation.folder / "a.png").write_bytes(PNG)
     write(
         installation, f"Hello from a shelf, {'and so on ' * 20}![](a.png)\n", network="[x, wall]", job="  jitter: 10m\n"
@@ -358,7 +358,7 @@ def test_the_preview_as_a_person_sees_it(installation):
     assert on_wall == "average month: 121.7 posts of bird on wall, for $0.00"
 
 
-def test_slots_of_several_jobs_come_in_order_with_their_names(installation):
+def test_slots_of_several_jobs_are_ordered_and_named(installation):
     (installation.folder / "t.txt").write_text("one\n")
     installation.write(
         "a: {kind: tweet, schedule: '0 * * * *', with: {lines: t.txt, network: wall}}\n"
@@ -380,7 +380,7 @@ def test_a_preview_posts_nothing_and_uses_no_slot(installation):
     assert not (installation.state / "reports").exists()
 
 
-def test_what_is_foretold_is_what_the_runs_then_post_and_the_rest_stays_foretold(installation):
+def test_the_predicted_lines_are_posted_and_the_rest_stays_predicted(installation):
     write(installation, "\n".join(f"line {number}" for number in range(1, 8)), job="  chance: 1/2\n", network="wall")
     foretold = [slot for slot in preview(installation, "--count", "40")["slots"] if slot["line"]]
     for slot in foretold[:9]:

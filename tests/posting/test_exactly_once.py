@@ -99,7 +99,7 @@ def servers() -> Iterator[tuple[dict[str, Server], str]]:
 
 
 @pytest.mark.faults
-def test_anything_that_happens_each_post_is_there_once_at_most_and_the_ledger_shows_the_truth(
+def test_after_any_event_each_post_exists_at_most_once_and_the_ledger_is_true(
     installation: Installation,
 ) -> None:
     random, told = Random(SEED), Told()

@@ -63,19 +63,19 @@ dense = st.lists(st.sampled_from(PARTS), max_size=12).map("".join)
         ("\u0600١", ["\u0600١"]),
     ],
 )
-def test_a_character_is_what_a_reader_takes_for_one(text, characters):
+def test_a_grapheme_is_one_visible_character(text, characters):
     assert x_text.split_graphemes(text) == characters
     assert x_text.count_graphemes(text) == len(characters)
 
 
 @given(st.one_of(dense, known, st.text(st.characters(max_codepoint=127))))
-def test_two_other_countings_agree_on_any_text(text):
+def test_two_other_implementations_agree_on_any_text(text):
     assert x_text.split_graphemes(text) == ONE.findall(text)
     assert x_text.count_graphemes(text) == len(ONE.findall(text)) == len(list(plain_wcwidth.iter_graphemes(text)))
 
 
 @given(dense)
-def test_the_characters_together_are_the_text(text):
+def test_the_graphemes_form_the_text(text):
     assert "".join(x_text.split_graphemes(text)) == text
 
 

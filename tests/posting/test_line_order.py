@@ -20,41 +20,41 @@ def prints(*lines: str) -> list[str]:
     "other",
     ["Grüße vom Regal", "  grüße  vom\tREGAL ", unicodedata.normalize("NFD", "Grüße vom Regal"), "Grüsse vom Regal"],
 )
-def test_what_a_reader_takes_for_the_same_has_one_fingerprint(other):
+def test_equal_looking_lines_have_one_fingerprint(other):
     assert prints("Grüße vom Regal") == prints(other)
     assert all(len(each) == 16 and int(each, 16) >= 0 for each in prints(other))
 
 
-def test_other_words_and_other_pictures_have_another():
+def test_other_text_and_other_pictures_have_another_fingerprint():
     lines = ["one", "two", "one!", "one ![a](a.png)", "one ![a](b.png)", "![a](a.png)", "one ![a](a.png) ![b](b.png)"]
     assert len(set(prints(*lines))) == len(lines)
     assert prints("one ![a](a.png)") == prints("![better described](a.png) one")  # what it shows may be put right
 
 
 @pytest.mark.parametrize("how", list(LineOrder))
-def test_of_no_lines_none_is_picked(how):
+def test_without_lines_none_is_picked(how):
     assert pick_line([], UsedLines(), how, 0.5) is None
 
 
 @pytest.mark.parametrize("how", list(LineOrder))
-def test_of_equal_lines_the_first_is_the_one(how):
+def test_of_equal_lines_the_first_is_picked(how):
     for draw in (0.0, 0.4, 0.6, 0.999):
         assert pick_line(["a", "b", "a", "b", "a"], UsedLines(), how, draw) in (0, 1)
 
 
-def test_the_draw_decides_evenly():
+def test_the_draw_is_uniform():
     lines = prints(*(f"line {number}" for number in range(7)))
     drawn = Counter(pick_line(lines, UsedLines(), LineOrder.SHUFFLE, step / 7000) for step in range(7000))
     assert drawn == dict.fromkeys(range(7), 1000)
     assert pick_line(lines, UsedLines(), LineOrder.SHUFFLE, 1 - 2**-53) == 6
 
 
-def test_random_takes_any_line_anything_that_was_used():
+def test_random_picks_any_line_regardless_of_use():
     used = UsedLines(frozenset("ab"), ("a", "b"))
     assert {pick_line(["a", "b", "c"], used, LineOrder.RANDOM, draw / 3) for draw in range(3)} == {0, 1, 2}
 
 
-def test_in_order_goes_once_through_the_file_and_then_picks_none():
+def test_in_order_goes_through_the_file_once_and_then_picks_none():
     lines, used, order = ["c", "a", "b"], UsedLines(), []
     while (at := pick_line(lines, used, LineOrder.IN_ORDER, 0.9)) is not None:
         order.append(lines[at])
@@ -63,19 +63,19 @@ def test_in_order_goes_once_through_the_file_and_then_picks_none():
     assert pick_line(["new", *lines], used, LineOrder.IN_ORDER, 0.9) == 0
 
 
-def test_one_line_alone_comes_every_time():
+def test_a_single_line_is_picked_every_time():
     assert pick_line(["a"], UsedLines(frozenset("a"), ("a",)), LineOrder.SHUFFLE, 0.5) == 0
 
 
 @pytest.mark.parametrize(("count", "resting"), [(1, 0), (2, 1), (3, 1), (5, 1), (6, 2), (12, 4)])
-def test_a_new_round_begins_with_none_of_the_third_used_last(count, resting):
+def test_a_new_round_starts_without_the_last_third(count, resting):
     lines = [f"{number:x}" for number in range(count)]
     used = UsedLines(frozenset(lines), tuple(lines))
     begin = {pick_line(lines, used, LineOrder.SHUFFLE, step / 1000) for step in range(1000)}
     assert begin == set(range(count - resting))
 
 
-def test_what_a_use_leaves_behind():
+def test_a_use_is_recorded():
     used = mark_used(mark_used(mark_used(UsedLines(), "a"), "b"), "c")
     assert used == UsedLines(frozenset("abc"), ("a", "b", "c"))
     assert mark_used(used, "b") == UsedLines(frozenset("b"), ("a", "c", "b"))
@@ -115,7 +115,7 @@ def edit(file: list[str], what: str, at: int, more: str | int = 0) -> None:
 @settings(max_examples=500)
 @given(st.lists(_WORDS, max_size=8), st.lists(_STEPS, min_size=5, max_size=60))
 @example(["b", "a"], [("draw", 0.0), ("remove", 0), ("draw", 0.0), ("add", 0, "b"), ("draw", 0.0)])
-def test_anything_that_is_edited_no_line_comes_again_before_the_others_that_are_there(beginning, steps):
+def test_after_an_edit_unused_lines_come_first(beginning, steps):
     """Draw lines between any edits of the file: lines added, removed, changed, moved, doubled, commented out.
 
     Lines are the same if they have one fingerprint. A round is a run of draws; the first draw ever begins one. Then:
@@ -151,7 +151,7 @@ def test_anything_that_is_edited_no_line_comes_again_before_the_others_that_are_
 
 
 @given(st.integers(2, 12), st.randoms(use_true_random=False))
-def test_over_many_rounds_each_line_of_a_file_comes_equally_often(count, chance):
+def test_over_many_rounds_each_line_is_equally_frequent(count, chance):
     lines, used, drawn = [str(number) for number in range(count)], UsedLines(), Counter[str]()
     for _ in range(5 * count):
         at = pick_line(lines, used, LineOrder.SHUFFLE, chance.random())
@@ -161,7 +161,7 @@ def test_over_many_rounds_each_line_of_a_file_comes_equally_often(count, chance)
     assert set(drawn.values()) == {5}
 
 
-def test_the_order_of_a_round_is_any_order():
+def test_the_order_of_a_round_is_uniform():
     chance, orders = Random(7), Counter[str]()
     for _ in range(2400):
         used, order = UsedLines(), ""

@@ -12,18 +12,18 @@ def one(text: str) -> PostLine:
     return line
 
 
-def test_blank_lines_comments_and_a_byte_order_mark_are_no_posts():
+def test_blank_lines_comments_and_a_byte_order_mark_are_not_posts():
     text = "\ufeff# a comment\r\n\n  first  \n   # indented comment\n\t\nsecond # with a hash\n"
     assert [(line.number, line.text) for line in parse_lines(text)] == [(3, "first"), (6, "second # with a hash")]
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
-def test_lines_are_counted_as_an_editor_counts_them(end):
+def test_lines_are_numbered_like_in_an_editor(end):
     text = end.join(["one", "two\x0b\x0c\x1c\u2028\x85still two", "", "four"])
     assert [line.number for line in parse_lines(text)] == [1, 2, 4]
 
 
-def test_an_empty_file_holds_no_line():
+def test_an_empty_file_has_no_line():
     assert parse_lines("") == parse_lines("\ufeff") == parse_lines("\n# nothing\n") == []
 
 
@@ -43,11 +43,11 @@ def test_a_picture_is_taken_out_of_the_text(written, text, pictures):
     assert (line.text, line.pictures, line.error) == (text, pictures, "")
 
 
-def test_a_picture_without_a_file_is_wrong():
+def test_a_picture_without_a_file_is_an_error():
     assert one("![the sky]( )").error == "a picture has no file; write ![description](sky.png)"
 
 
-def test_words_are_known_by_their_braces():
+def test_placeholders_have_braces():
     assert find_placeholders(one("{date}, {time}: {temperature} on {hostname} {date} {{time}}")) == {
         *("date", "time", "temperature", "hostname")
     }
@@ -66,7 +66,7 @@ def test_words_are_known_by_their_braces():
         ),
     ],
 )
-def test_a_word_that_stands_for_nothing_is_reported_with_the_nearest(text, wrong):
+def test_an_unknown_placeholder_is_reported_with_the_most_similar_one(text, wrong):
     assert one(f"It is {text} now").error == wrong
 
 
@@ -83,27 +83,27 @@ def test_a_word_that_stands_for_nothing_is_reported_with_the_nearest(text, wrong
         ("}", "}"),
     ],
 )
-def test_only_words_are_filled_in(text, filled):
+def test_only_placeholders_are_filled_in(text, filled):
     assert one(text).error == ""
     assert fill_placeholders(text, {"date": "today", "time": "now"}) == filled
 
 
-def test_what_is_filled_in_is_not_read_again():
+def test_inserted_text_is_not_parsed_again():
     assert fill_placeholders("{date}", {"date": "{time} {{"}) == "{time} {{"
 
 
-def test_a_word_of_which_nothing_is_known_is_no_silent_hole():
+def test_a_placeholder_without_a_value_is_an_error():
     with pytest.raises(KeyError):
         fill_placeholders("{temperature}", {"date": "today"})
 
 
-def test_every_word_says_what_it_stands_for():
+def test_every_placeholder_has_a_description():
     assert all(PLACEHOLDERS.values())
     assert one(" ".join(f"{{{word}}}" for word in PLACEHOLDERS)).error == ""
 
 
 @given(st.text())
-def test_any_text_is_read_and_doubled_braces_come_out_as_they_were(text):
+def test_any_text_is_parsed_and_doubled_braces_become_single(text):
     for line in parse_lines(text):
         assert line.text == line.text.strip()
         assert line.text or line.pictures

@@ -30,7 +30,7 @@ def near(*lines: str) -> list[tuple[int, int]]:
         ("![a](one.png)", "![b](one.png)"),
     ],
 )
-def test_lines_that_are_almost_the_same_are_found(first, second):
+def test_similar_lines_are_found(first, second):
     assert near("Something else altogether.", first, "And another thing, too.", second) == [(4, 2)]
 
 
@@ -45,15 +45,15 @@ def test_lines_that_are_almost_the_same_are_found(first, second):
         ("abcdefgh", "hgfedcba"),
     ],
 )
-def test_lines_that_differ_are_not(first, second):
+def test_different_lines_are_not_found(first, second):
     assert near(first, second) == []
 
 
-def test_a_line_is_reported_once_with_the_earliest_that_is_the_same():
+def test_a_line_is_reported_once_with_the_earliest_similar_one():
     assert near("one and the same", "other", "one and the same", "One and the same") == [(3, 1), (4, 1)]
 
 
-def test_many_lines_that_begin_alike_hide_no_pair_among_them():
+def test_many_lines_with_the_same_beginning_hide_no_pair():
     chance = random.Random(4)
     lines = [f"On this day, in a year that nobody remembers, {chance.getrandbits(200):x}" for _ in range(60)]
     lines[47] = lines[31].replace("nobody", "everybody")
@@ -62,7 +62,7 @@ def test_many_lines_that_begin_alike_hide_no_pair_among_them():
 
 @given(st.text(max_size=30), st.text(max_size=30))
 @example("", "a")
-def test_the_ratio_is_symmetric_one_for_the_same_and_never_less_than_by_blocks(a, b):
+def test_the_ratio_is_symmetric_and_at_least_that_by_blocks(a, b):
     assert similarity(a, b) == similarity(b, a)
     assert (similarity(a, b) == 1) == (a == b)
     blocks = difflib.SequenceMatcher(None, a, b, autojunk=False).ratio()
@@ -70,7 +70,7 @@ def test_the_ratio_is_symmetric_one_for_the_same_and_never_less_than_by_blocks(a
 
 
 @given(st.lists(st.text("abc ", min_size=1, max_size=12), max_size=12))
-def test_anything_that_is_reported_is_near_and_anything_that_is_the_same_is_reported(texts):
+def test_reported_pairs_are_near_and_equal_lines_are_reported(texts):
     lines = parse_lines("\n".join(texts))
     by_number = {line.number: " ".join(line.text.split()) for line in lines}
     found = find_near_duplicates(lines)
@@ -84,7 +84,7 @@ def test_anything_that_is_reported_is_near_and_anything_that_is_the_same_is_repo
 
 
 @pytest.mark.parametrize("common", [0, 10, 30])
-def test_two_thousand_lines_take_a_moment(common):
+def test_two_thousand_lines_are_quick(common):
     chance = random.Random(common)
     words = ["".join(chance.choices("etaoinshrdlu", k=chance.randint(2, 9))) for _ in range(800)]
     beginning = " ".join(words[:common])

@@ -99,7 +99,7 @@ def write(installation: Installation, networks: Mapping[str, str], secrets: dict
     path.chmod(0o600)
 
 
-def test_posts_that_go_well_and_in_every_way_wrong_tell_no_key(told: Told) -> None:
+def test_no_outcome_of_a_post_shows_a_key(told: Told) -> None:
     secrets = {**SECRETS, "MASTODON_TOKEN": TOKEN, "BLUESKY_APP_PASSWORD": PASSWORD}
     with fake_x() as x, fake_mastodon() as mastodon, fake_bluesky() as bluesky:
         networks = {
@@ -119,7 +119,7 @@ def test_posts_that_go_well_and_in_every_way_wrong_tell_no_key(told: Told) -> No
     assert told.holds(secrets) == []
 
 
-def test_keys_that_the_network_does_not_know_are_reported_by_nobody(told: Told) -> None:
+def test_unknown_keys_are_not_shown(told: Told) -> None:
     with fake_x() as server:
         write(told.installation, bird(server.address), ODD)
         assert told.run("jobs", "run", "tweets").returncode == 1
@@ -160,7 +160,7 @@ def echo() -> Iterator[str]:
         thread.join()
 
 
-def test_a_server_that_repeats_what_it_was_sent_is_not_repeated(told: Told) -> None:
+def test_a_server_that_echoes_the_request_is_not_repeated(told: Told) -> None:
     with echo() as address:
         write(told.installation, bird(address), ODD)
         assert told.run("jobs", "run", "tweets").returncode == 1
@@ -170,7 +170,7 @@ def test_a_server_that_repeats_what_it_was_sent_is_not_repeated(told: Told) -> N
     assert told.holds(ODD) == []
 
 
-def test_the_daemon_and_its_page_tell_no_secret(told: Told) -> None:
+def test_the_daemon_and_its_page_show_no_secret(told: Told) -> None:
     installation, known = told.installation, {**ODD, "WEB_PASSWORD": "open sesame+%", "MPD_PASSWORD": "hush/hush=hush"}
     with echo() as address:
         write(installation, bird(address), known)

@@ -65,14 +65,14 @@ def section(page: str, title: str) -> str:
     return next((each for each in page.split("<section")[1:] if f">{title}</h2>" in each), "").partition("</section")[0]
 
 
-def test_without_networks_there_is_nothing_of_posts_on_the_first_page(tmp_path: Path) -> None:
+def test_without_networks_the_home_page_has_no_posts(tmp_path: Path) -> None:
     with served(configuration(tmp_path)) as world:
         assert section(world.ask("/").text, "Posts") == ""
         assert ask_posts(world) == {"posts": [], "counts": {}, "months": []}
         assert "Nothing was posted yet." in world.ask("/posts").text
 
 
-def test_every_post_stands_there_the_newest_first_with_what_became_of_it(world: World) -> None:
+def test_posts_are_listed_newest_first_with_their_state(world: World) -> None:
     add_post(world, "one", PostState.SENT, link="https://x.com/1", cost="0.015")
     add_post(world, "two", PostState.REFUSED, "X does not know the keys (401)")
     add_post(world, "three", PostState.WAITING, "X cannot be reached", network="show")
@@ -90,7 +90,7 @@ def test_every_post_stands_there_the_newest_first_with_what_became_of_it(world: 
     assert "$0.015" in page
 
 
-def test_those_of_one_state_alone_and_the_older_ones(world: World) -> None:
+def test_posts_can_be_filtered_by_state_and_paged(world: World) -> None:
     for number in range(60):
         add_post(world, f"no {number}.", PostState.REFUSED)
     add_post(world, "yes", PostState.SENT)
@@ -114,14 +114,14 @@ def test_those_of_one_state_alone_and_the_older_ones(world: World) -> None:
         ("?stat=sent", "posts takes no 'stat'; did you mean 'state'?"),
     ],
 )
-def test_a_wrong_question_is_reported(world: World, query: str, sentence: str) -> None:
+def test_an_invalid_query_is_reported(world: World, query: str, sentence: str) -> None:
     answer = world.ask(f"/api/v1/posts{query}")
     assert (answer.status, answer.json) == (400, {"error": sentence})
     if query.startswith("?state"):
         assert world.ask(f"/posts{query}").status == 400
 
 
-def test_what_the_month_has_cost_and_may_cost(world: World) -> None:
+def test_monthly_cost_and_limit_are_shown(world: World) -> None:
     add_post(world, "one", PostState.SENT, cost="0.2")
     add_post(world, "two", PostState.UNCERTAIN, cost="0.015")
     add_post(world, "free", PostState.SENT, network="show")
@@ -140,14 +140,14 @@ def test_what_the_month_has_cost_and_may_cost(world: World) -> None:
     assert "dear $1.20 No limit: monthly-cap would be one." in page
 
 
-def test_a_network_that_is_gone_from_the_file_still_shows_its_cost(tmp_path: Path) -> None:
+def test_a_removed_network_still_shows_its_cost(tmp_path: Path) -> None:
     with served(settings(tmp_path, "networks:\n  show: {kind: preview}\n")) as world:
         add_post(world, "one", PostState.SENT, network="gone", cost="0.2")
         assert ask_posts(world)["months"][1] == {"network": "gone", "spent": "0.2", "monthly_cap": None}
         assert "gone" in section(world.ask("/posts").text, "This month")
 
 
-def test_the_first_page_says_it_in_a_line(world: World) -> None:
+def test_the_home_page_has_one_line_of_posts(world: World) -> None:
     assert line(section(world.ask("/").text, "Posts")).endswith("None posted yet This month: bird $0.00 of $0.50")
     add_post(world, "one", PostState.SENT, cost="0.015")
     add_post(world, "two", PostState.UNCERTAIN, cost="0.015")
@@ -163,7 +163,7 @@ def test_the_first_page_says_it_in_a_line(world: World) -> None:
 @pytest.mark.parametrize(
     ("answer", "state", "cost"), [("there", "sent", "0.2"), ("post", "waiting", "0"), ("drop", "abandoned", "0")]
 )
-def test_the_owner_says_what_became_of_an_uncertain_one(world: World, answer: str, state: str, cost: str) -> None:
+def test_the_owner_settles_an_uncertain_post(world: World, answer: str, state: str, cost: str) -> None:
     add_post(world, "other", PostState.SENT)
     record = add_post(world, "perhaps", PostState.UNCERTAIN, "no answer came", cost="0.2")
     page = section(world.ask("/posts").text, "Only you can tell")
@@ -187,7 +187,7 @@ def test_the_owner_says_what_became_of_an_uncertain_one(world: World, answer: st
     assert world.daemon.woken == 1
 
 
-def test_the_api_takes_the_same_answers(world: World) -> None:
+def test_the_api_settles_posts_too(world: World) -> None:
     record = add_post(world, "perhaps", PostState.UNCERTAIN)
     sent = add_post(world, "surely", PostState.SENT)
     for post, body, status, sentence in (
@@ -203,7 +203,7 @@ def test_the_api_takes_the_same_answers(world: World) -> None:
     assert answer.json["link"] == "https://bird.example/1"
 
 
-def test_what_a_network_says_is_text_and_no_link_of_it_is_a_script(world: World) -> None:
+def test_network_messages_are_text_without_scripts(world: World) -> None:
     add_post(world, "<script>alert(1)</script>", PostState.SENT, "<b>why</b>", link="javascript:alert(1)")
     page = world.ask("/posts").text
     assert "<script>alert" not in page
@@ -212,7 +212,7 @@ def test_what_a_network_says_is_text_and_no_link_of_it_is_a_script(world: World)
     assert "See it" not in page
 
 
-def test_nobody_else_may_settle_a_post(tmp_path: Path) -> None:
+def test_an_anonymous_user_cannot_settle_a_post(tmp_path: Path) -> None:
     config = settings(tmp_path)
     set_password(config, "open sesame")
     with served(config) as world:

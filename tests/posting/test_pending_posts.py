@@ -72,7 +72,7 @@ def settle(*steps):
     return asyncio.run(through())
 
 
-def test_a_run_is_started_when_its_time_has_come_and_not_again_within_a_minute(scene):
+def test_a_run_starts_when_due_and_not_again_within_a_minute(scene):
     scene.wait(timedelta(minutes=5))
     assert settle(scene.after(60)) == [[]]
     assert settle(scene.after(241)) == [["bird"]]
@@ -80,7 +80,7 @@ def test_a_run_is_started_when_its_time_has_come_and_not_again_within_a_minute(s
     assert settle(scene.after(31)) == [["bird"]]
 
 
-def test_not_while_a_run_of_the_job_goes_on_or_the_job_pauses(scene):
+def test_nothing_starts_during_a_run_or_a_pause_of_the_job(scene):
     scene.runs.busy.add("bird")
     assert settle(scene.after(1)) == [[]]
     scene.runs.busy.clear()
@@ -90,14 +90,14 @@ def test_not_while_a_run_of_the_job_goes_on_or_the_job_pauses(scene):
     assert settle(scene.after(1)) == [["bird"]]
 
 
-def test_what_was_put_off_while_the_clock_was_years_ahead_does_not_wait_for_years(scene):
+def test_a_post_postponed_under_a_clock_years_ahead_does_not_wait_for_years(scene):
     scene.now += timedelta(days=3000)
     scene.wait(timedelta(minutes=1))
     scene.now -= timedelta(days=3000)
     assert settle(scene.after(1)) == [["bird"]]
 
 
-def test_that_nothing_can_be_started_is_reported_once(scene, caplog):
+def test_a_failing_start_is_reported_once(scene, caplog):
     scene.runs.trouble = "out of memory"
     settle(scene.after(1))
     settle(scene.after(61))

@@ -45,7 +45,7 @@ def one(desk: Desk, **more) -> World:
     return desk.networks["x"]
 
 
-def test_what_is_sent_is_in_the_ledger_with_its_link_and_what_it_cost(desk):
+def test_a_sent_post_is_recorded_with_its_link_and_cost(desk):
     one(desk)
     (sent,) = desk.send()
     assert (sent.state, sent.remote, sent.attempts, sent.cost) == (
@@ -58,7 +58,7 @@ def test_what_is_sent_is_in_the_ledger_with_its_link_and_what_it_cost(desk):
     assert desk.send() == []
 
 
-def test_what_was_not_reached_waits_costs_nothing_and_is_sent_later(desk):
+def test_an_unreachable_network_costs_nothing_and_is_retried_later(desk):
     x = one(desk)
     x.faults = ["away"]
     (waits,) = desk.send()
@@ -71,7 +71,7 @@ def test_what_was_not_reached_waits_costs_nothing_and_is_sent_later(desk):
     assert PostDatabase(desk.database).month_spend(desk.now) == {"x": Decimal("0.015")}
 
 
-def test_what_comes_too_late_is_given_up_and_its_line_is_free_again(desk):
+def test_an_expired_post_is_given_up_and_its_line_is_free_again(desk):
     x = one(desk)
     x.faults = ["away"]
     desk.send()
@@ -82,7 +82,7 @@ def test_what_comes_too_late_is_given_up_and_its_line_is_free_again(desk):
     assert PostDatabase(desk.database).used_lines("bird").current_round == frozenset()
 
 
-def test_a_clear_no_is_not_tried_again(desk):
+def test_a_refusal_is_not_retried(desk):
     x = one(desk)
     x.faults = ["no"]
     (refused,) = desk.send()
@@ -98,7 +98,7 @@ def test_a_lost_answer_is_looked_up_at_once(desk):
     assert sent.cost == Decimal("0.016")  # with the look
 
 
-def test_a_lost_answer_that_cannot_be_looked_up_is_for_the_owner_and_never_sent_again(desk):
+def test_a_lost_answer_without_a_lookup_needs_the_owner_and_is_never_resent(desk):
     x = one(desk, may_look=False)
     x.faults = ["lost before"]
     (perhaps,) = desk.send()
@@ -110,7 +110,7 @@ def test_a_lost_answer_that_cannot_be_looked_up_is_for_the_owner_and_never_sent_
 @pytest.mark.parametrize(
     ("says", "there"), [(PostState.WAITING, ["hello"]), (PostState.ABANDONED, []), (PostState.SENT, [])]
 )
-def test_the_owner_says_what_became_of_it(desk, says, there):
+def test_the_owner_settles_a_post(desk, says, there):
     x = one(desk, may_look=False)
     x.faults = ["lost before"]
     (perhaps,) = desk.send()
@@ -120,7 +120,7 @@ def test_the_owner_says_what_became_of_it(desk, says, there):
     assert [text for _, text in x.there] == there
 
 
-def test_a_lost_answer_is_sent_again_only_once_it_was_not_found(desk):
+def test_a_lost_answer_is_resent_only_after_a_lookup_without_a_match(desk):
     x = one(desk)
     x.faults = ["lost before"]
     (perhaps,) = desk.send()
@@ -130,7 +130,7 @@ def test_a_lost_answer_is_sent_again_only_once_it_was_not_found(desk):
     assert len(x.there) == 1
 
 
-def test_a_post_is_found_however_much_was_posted_since(desk):
+def test_a_post_is_found_among_any_number_of_newer_ones(desk):
     x = one(desk)
     desk.send()
     desk.create_posts("lost", {"x": ["lost"]})
@@ -140,7 +140,7 @@ def test_a_post_is_found_however_much_was_posted_since(desk):
     assert [(each.slot, each.state) for each in desk.send()] == [("lost", PostState.SENT)]
 
 
-def test_the_first_post_of_all_is_found_behind_all_that_are_known(desk):
+def test_the_first_post_is_found_after_all_known_ones(desk):
     x = one(desk)
     x.faults, x.blind = ["lost after"], [True] * 60
     desk.send()
@@ -151,7 +151,7 @@ def test_the_first_post_of_all_is_found_behind_all_that_are_known(desk):
     assert [(each.slot, each.state) for each in desk.send()] == [("slot", PostState.SENT)]
 
 
-def test_duplicate_means_that_the_first_try_was_taken(desk):
+def test_a_duplicate_after_a_lost_answer_is_a_success(desk):
     x = one(desk)
     x.faults, x.blind = ["lost after"], [True]
     desk.send()
@@ -161,13 +161,13 @@ def test_duplicate_means_that_the_first_try_was_taken(desk):
     assert (sent.state, "reported it as a duplicate" in sent.reason) == (PostState.SENT, True)
 
 
-def test_duplicate_at_the_first_try_is_a_no(desk):
+def test_a_duplicate_at_the_first_attempt_is_a_refusal(desk):
     x = one(desk)
     x.there.append(("of-before", "hello"))
     assert desk.send()[0].state is PostState.REFUSED
 
 
-def test_duplicate_because_of_an_older_post_of_ours_is_a_no(desk):
+def test_a_duplicate_of_an_older_post_of_ours_is_a_refusal(desk):
     x = one(desk)
     desk.send()
     desk.create_posts("next slot", {"x": ["hello"]})
@@ -178,7 +178,7 @@ def test_duplicate_because_of_an_older_post_of_ours_is_a_no(desk):
     assert (refused.slot, refused.state) == ("next slot", PostState.REFUSED)
 
 
-def test_a_fault_of_a_networks_own_code_holds_up_nothing_else(desk, capsys):
+def test_an_exception_of_one_network_affects_no_other(desk, capsys):
     x = one(desk)
     desk.create_posts("next slot", {"x": ["the next"]})
     x.faults = ["fault"]
@@ -189,7 +189,7 @@ def test_a_fault_of_a_networks_own_code_holds_up_nothing_else(desk, capsys):
     assert desk.send()[0].state is PostState.SENT
 
 
-def test_without_its_keys_what_is_perhaps_there_waits_to_be_looked_up_and_is_for_the_owner_at_last(desk):
+def test_without_keys_an_uncertain_post_waits_and_finally_needs_the_owner(desk):
     x = one(desk)
     x.faults, x.blind = ["lost after"], [True]
     desk.send()
@@ -199,7 +199,7 @@ def test_without_its_keys_what_is_perhaps_there_waits_to_be_looked_up_and_is_for
     assert desk.send()[0].state is PostState.UNCERTAIN
 
 
-def test_networks_are_accounted_for_on_their_own(desk):
+def test_networks_are_recorded_independently(desk):
     desk.networks = {
         "a": World(desk.steps),
         "b": World(desk.steps, faults=["away"]),
@@ -215,7 +215,7 @@ def test_networks_are_accounted_for_on_their_own(desk):
     assert [(each.network, each.state) for each in desk.send()] == [("b", PostState.SENT)]
 
 
-def test_a_thread_goes_in_order_and_waits_for_a_part_that_is_not_there(desk):
+def test_a_thread_is_sent_in_order_and_waits_for_a_missing_part(desk):
     x = desk.networks["x"] = World(desk.steps)
     desk.create_posts("slot", {"x": ["one", "two", "three"]})
     x.faults = ["", "away"]
@@ -226,7 +226,7 @@ def test_a_thread_goes_in_order_and_waits_for_a_part_that_is_not_there(desk):
     assert x.posted == [("one", ()), ("two", ("id0",)), ("three", ("id0", "id1"))]
 
 
-def test_the_rest_of_a_thread_is_given_up_with_the_part_before(desk):
+def test_the_rest_of_a_thread_is_given_up_with_the_previous_part(desk):
     x = desk.networks["x"] = World(desk.steps)
     desk.create_posts("slot", {"x": ["one", "two", "three"]})
     x.faults = ["", "no"]
@@ -234,7 +234,7 @@ def test_the_rest_of_a_thread_is_given_up_with_the_part_before(desk):
     assert [each.state for each in reversed(desk.all())] == [PostState.SENT, PostState.REFUSED, PostState.ABANDONED]
 
 
-def test_the_rest_of_a_thread_follows_once_the_owner_has_seen_the_part_before(desk):
+def test_the_rest_of_a_thread_continues_once_the_owner_settles_the_previous_part(desk):
     x = desk.networks["x"] = World(desk.steps, may_look=False, faults=["lost after"])
     desk.create_posts("slot", {"x": ["one", "two"]})
     first, rest = desk.send()
@@ -244,7 +244,7 @@ def test_the_rest_of_a_thread_follows_once_the_owner_has_seen_the_part_before(de
     assert [text for _, text in x.there] == ["one", "two"]
 
 
-def test_the_cap_stops_posting_and_reports_it_until_the_next_month(desk):
+def test_the_cap_stops_posting_with_a_reason_until_the_next_month(desk):
     x = desk.networks["x"] = World(desk.steps, limits=PaidLimits(monthly_cap=Decimal("0.03")))
     for number in range(3):
         desk.create_posts(f"slot {number}", {"x": [f"hello {number}"]})
@@ -256,7 +256,7 @@ def test_the_cap_stops_posting_and_reports_it_until_the_next_month(desk):
     assert desk.send()[0].state is PostState.SENT
 
 
-def test_pictures_are_kept_until_the_post_is_there(desk):
+def test_pictures_are_kept_until_the_post_is_sent(desk):
     desk.networks["x"] = World(desk.steps, faults=["away"])
     picture = Picture(b"\x89PNG", "image/png", "a sky")
     desk.store().create_posts("slot", {"x": [Post("hello", (picture,))]}, expires_at=desk.now + timedelta(hours=6))
@@ -285,7 +285,7 @@ WORLDS = st.fixed_dictionaries(
     ),
     parts=st.integers(1, 3),
 )
-def test_through_any_accidents_each_post_is_there_once_at_most_and_the_ledger_is_true(worlds, rounds, parts):
+def test_after_any_accident_each_post_exists_at_most_once_and_the_ledger_is_true(worlds, rounds, parts):
     with new_desk() as desk:
         for number, world in enumerate(worlds):
             desk.networks[f"net{number}"] = World(desk.steps, **world)

@@ -26,7 +26,7 @@ def job_posts(store: Store, job: str = "bird", run: int = 1, now: datetime = NOW
     return PostDatabase(store).for_job(job, run, lambda: now)
 
 
-def test_a_line_that_is_used_again_begins_a_new_round(store):
+def test_reusing_a_line_starts_a_new_round(store):
     rounds = []
     for number, line in enumerate("abcbac"):
         job_posts(store).create_posts(f"slot {number}", {"net": [Post("hello")]}, expires_at=LATE, line=line)
@@ -36,7 +36,7 @@ def test_a_line_that_is_used_again_begins_a_new_round(store):
     assert PostDatabase(store).used_lines("other").current_round == frozenset()
 
 
-def test_a_line_that_stands_nowhere_is_free_again_and_one_that_stands_somewhere_is_not(store):
+def test_only_an_unpublished_line_is_free_again(store):
     desk = job_posts(store)
     for line, states in {
         "gone": (PostState.REFUSED, PostState.ABANDONED),
@@ -48,7 +48,7 @@ def test_a_line_that_stands_nowhere_is_free_again_and_one_that_stands_somewhere_
     assert desk.used_lines().current_round == {"there"}
 
 
-def test_a_slot_is_intended_once(store):
+def test_a_slot_is_planned_once(store):
     desk = job_posts(store)
     desk.create_posts("slot", {"net": [Post("hello")]}, expires_at=LATE)
     with pytest.raises(Uncertain, match="check the account"):
@@ -56,7 +56,7 @@ def test_a_slot_is_intended_once(store):
     assert [each.text for each in desk.posts_for_slot("slot")] == ["hello"]
 
 
-def test_what_damage_has_taken_from_the_ledger_but_not_from_the_claims_is_not_posted_again(store):
+def test_a_post_lost_from_the_ledger_but_not_the_claims_is_not_sent_again(store):
     job_posts(store).create_posts("slot", {"net": [Post("hello")]}, expires_at=LATE)
     with store.writing() as db:
         db.execute("DELETE FROM posts")
@@ -64,7 +64,7 @@ def test_what_damage_has_taken_from_the_ledger_but_not_from_the_claims_is_not_po
         job_posts(store, run=2).create_posts("slot", {"net": [Post("hello")]}, expires_at=LATE)
 
 
-def test_a_post_whose_row_is_lost_while_it_is_sent_is_written_anew(store):
+def test_a_row_lost_while_sending_is_written_again(store):
     desk = job_posts(store)
     (record,) = desk.create_posts("slot", {"net": [Post("hello")]}, expires_at=LATE)
     with store.writing() as db:
@@ -74,7 +74,7 @@ def test_a_post_whose_row_is_lost_while_it_is_sent_is_written_anew(store):
     assert desk.posts_for_slot("slot") == [sent]
 
 
-def test_money_is_counted_by_the_month_of_utc_and_outlives_the_posts(store):
+def test_cost_is_counted_by_utc_month_and_outlives_the_posts(store):
     desk = job_posts(store)
     (record,) = desk.create_posts("slot", {"net": [Post("hello")]}, expires_at=LATE)
     desk.update_state(record, PostState.SENT, remote=SentPost("id", ""), cost=Decimal("0.015"))
@@ -85,7 +85,7 @@ def test_money_is_counted_by_the_month_of_utc_and_outlives_the_posts(store):
     assert PostDatabase(store).month_spend(NOW + timedelta(hours=1)) == {"net": Decimal("0.001")}
 
 
-def test_what_is_open_is_not_pruned(store):
+def test_pending_posts_are_not_pruned(store):
     job_posts(store).create_posts("slot", {"net": [Post("hello")]}, expires_at=LATE)
     PostDatabase(store).delete_old(timedelta(0), now=NOW + timedelta(days=1000))
     assert [each.state for each in PostDatabase(store).newest_posts()] == [PostState.WAITING]

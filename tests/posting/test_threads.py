@@ -14,7 +14,7 @@ def shorter(limit: int):
     return lambda text: len(text) <= limit
 
 
-def test_what_fits_stays_one_post_without_a_number():
+def test_a_short_text_is_one_post_without_a_number():
     assert split_thread("It fits. All of it.", shorter(19)) == ["It fits. All of it."]
 
 
@@ -27,7 +27,7 @@ def test_a_part_ends_with_a_sentence():
     ]
 
 
-def test_short_sentences_stand_together():
+def test_short_sentences_share_a_part():
     assert split_thread("One. Two. Three. Four. Five. Six. Seven.", shorter(26)) == [
         "One. Two. Three. (1/3)",
         "Four. Five. Six. (2/3)",
@@ -35,7 +35,7 @@ def test_short_sentences_stand_together():
     ]
 
 
-def test_a_sentence_too_long_is_cut_between_words():
+def test_a_long_sentence_is_split_between_words():
     assert split_thread("a sentence that goes on and on without an end", shorter(24)) == [
         "a sentence that (1/3)",
         "goes on and on (2/3)",
@@ -43,47 +43,47 @@ def test_a_sentence_too_long_is_cut_between_words():
     ]
 
 
-def test_half_a_post_is_not_left_empty_for_a_short_sentence():
+def test_a_short_sentence_does_not_leave_half_a_post_empty():
     assert split_thread("Hm. what follows is one long sentence of words", shorter(30)) == [
         "Hm. what follows is one (1/2)",
         "long sentence of words (2/2)",
     ]
 
 
-def test_what_goes_on_in_small_letters_was_no_end_of_a_sentence():
+def test_a_lower_case_continuation_is_not_a_new_sentence():
     assert split_thread("Many things do, e.g. this one here. Others do not.", shorter(42))[0] == (
         "Many things do, e.g. this one here. (1/2)"
     )
     assert split_thread("Many things do so, e.g. this or that one.", shorter(30))[0] == "Many things do so, e.g. (1/2)"
 
 
-def test_scripts_without_spaces_are_cut_behind_their_stops():
+def test_scripts_without_spaces_are_split_after_their_stops():
     assert split_thread("日本語の文章です。これは長いです、とても。", shorter(20)) == [
         "日本語の文章です。 (1/2)",
         "これは長いです、とても。 (2/2)",
     ]
 
 
-def test_a_word_that_does_not_fit_alone_is_named():
+def test_a_word_that_does_not_fit_is_named():
     with pytest.raises(ValueError, match=r"^Donaudampfschifffahrt alone does not fit into a post$"):
         split_thread("a Donaudampfschifffahrt", shorter(20))
     with pytest.raises(ValueError, match=r"^x{39}… alone does not fit"):
         split_thread("x" * 300, shorter(280))
 
 
-def test_ten_parts_and_more_have_room_for_their_numbers():
+def test_ten_or_more_parts_have_room_for_their_numbers():
     parts = split_thread("word " * 60, shorter(20))
     assert len(parts) > 9
     assert parts[0].endswith(f" (1/{len(parts)})")
     assert max(map(len, parts)) <= 20
 
 
-def test_nothing_at_all_is_one_post():
+def test_an_empty_text_is_one_post():
     assert split_thread("", shorter(0)) == [""]
 
 
 @given(st.text("ab. !?é\n", max_size=300), st.integers(16, 40))
-def test_every_part_fits_all_are_numbered_and_nothing_is_lost(text, limit):
+def test_every_part_fits_and_is_numbered_and_nothing_is_lost(text, limit):
     try:
         parts = split_thread(text, shorter(limit))
     except ValueError:
@@ -105,7 +105,7 @@ def test_every_part_fits_all_are_numbered_and_nothing_is_lost(text, limit):
         max_size=120,
     )
 )
-def test_as_x_counts_every_part_fits(words):
+def test_every_part_fits_by_the_count_of_x(words):
     parts = split_thread(" ".join(words), lambda text: text_length(text) <= X_LIMIT)
     assert all(text_length(part) <= X_LIMIT for part in parts)
     assert re.sub(r" \(\d+/\d+\)", "", " ".join(parts)).split() == words

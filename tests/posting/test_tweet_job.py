@@ -26,7 +26,7 @@ def on_slot(installation: Installation, slot: str = SLOT) -> subprocess.Complete
     return installation.run("jobs", "run", "bird", "--trigger", "cron", "--slot", slot, environment=SECRETS)
 
 
-def test_the_preview_shows_exactly_what_would_have_been_posted(installation):
+def test_the_preview_shows_the_exact_post(installation):
     write(installation, "# not this\n\nHello from the shelf 🍓\n")
     done = on_slot(installation)
 
@@ -36,7 +36,7 @@ def test_the_preview_shows_exactly_what_would_have_been_posted(installation):
     assert installation.last("bird")["summary"] == "posted to net: Hello from the shelf 🍓"
 
 
-def test_every_line_gets_its_turn_once_in_each_round(installation):
+def test_every_line_is_used_once_per_round(installation):
     write(installation, "one\ntwo\nthree\n")
     for day in range(1, 7):
         on_slot(installation, f"2026-05-{day:02}T06:00:00Z")
@@ -55,7 +55,7 @@ def test_every_line_gets_its_turn_once_in_each_round(installation):
         ("x" * 281 + "\n", "(line 1: 281 of 280 on net)"),
     ],
 )
-def test_a_file_with_nothing_to_post_is_a_clear_outcome_in_the_history(installation, lines, says):
+def test_a_file_without_lines_is_a_clear_outcome_in_the_history(installation, lines, says):
     write(installation, lines)
     done = on_slot(installation)
     assert done.returncode == 1
@@ -63,7 +63,7 @@ def test_a_file_with_nothing_to_post_is_a_clear_outcome_in_the_history(installat
     assert (installation.last("bird")["outcome"], says in installation.last("bird")["summary"]) == ("failed", True)
 
 
-def test_a_line_that_is_too_long_is_never_sent_and_counted(installation):
+def test_a_long_line_is_never_sent_and_counted(installation):
     write(installation, "日" * 141 + "\nshort\n")
     on_slot(installation)
     assert installation.last("bird")["summary"] == (
@@ -71,7 +71,7 @@ def test_a_line_that_is_too_long_is_never_sent_and_counted(installation):
     )
 
 
-def test_on_x_a_slot_is_posted_once_however_often_it_comes(installation):
+def test_a_repeated_slot_is_posted_once_on_x(installation):
     with fake_x() as server:
         write(installation, "only once\n", f"kind: x, with: {{server: '{server.address}'}}")
         runs = [on_slot(installation) for _ in range(3)]
@@ -80,7 +80,7 @@ def test_on_x_a_slot_is_posted_once_however_often_it_comes(installation):
     assert installation.last("bird")["outcome"] == "skipped"
 
 
-def test_killed_while_it_waits_for_xs_answer_it_is_abandoned_and_found_by_the_next_run(installation):
+def test_a_run_killed_while_waiting_is_abandoned_and_its_post_found_by_the_next_run(installation):
     with fake_x() as server:
         write(installation, "sent but never answered\n", f"kind: x, with: {{server: '{server.address}'}}")
         server.faults.append("hang")
@@ -97,7 +97,7 @@ def test_killed_while_it_waits_for_xs_answer_it_is_abandoned_and_found_by_the_ne
     assert found["summary"] == f"posted to net: of {SLOT}: sent but never answered"
 
 
-def test_a_lost_answer_is_looked_up_and_the_post_is_found(installation):
+def test_a_lost_answer_is_looked_up_and_found(installation):
     with fake_x() as server:
         write(installation, "perhaps\n", f"kind: x, with: {{server: '{server.address}'}}")
         server.faults.append("cut-after")
@@ -108,7 +108,7 @@ def test_a_lost_answer_is_looked_up_and_the_post_is_found(installation):
 
 
 @pytest.mark.parametrize(("saw", "then"), [("there", 0), ("post", 1), ("drop", 0)])
-def test_a_lost_answer_that_may_not_be_looked_up_is_uncertain_until_the_owner_says_what_he_saw(installation, saw, then):
+def test_a_lost_answer_without_a_lookup_is_uncertain_until_the_owner_settles_it(installation, saw, then):
     with fake_x() as server:
         write(installation, "perhaps\n", f"kind: x, with: {{server: '{server.address}', verify-uncertain: false}}")
         server.faults.append("cut-before")
@@ -125,7 +125,7 @@ def test_a_lost_answer_that_may_not_be_looked_up_is_uncertain_until_the_owner_sa
     assert installation.run("tweets", "list").returncode == 0
 
 
-def test_keys_come_from_secrets_env_if_only_the_owner_can_read_it_and_show_up_nowhere(installation):
+def test_keys_come_from_a_private_secrets_file_and_appear_nowhere(installation):
     with fake_x() as server:
         write(installation, "with keys\n", f"kind: x, with: {{server: '{server.address}'}}")
         keys = installation.folder / "secrets.env"
@@ -141,14 +141,14 @@ def test_keys_come_from_secrets_env_if_only_the_owner_can_read_it_and_show_up_no
     assert not any(value.encode() in written or value in told for value in SECRETS.values())
 
 
-def test_a_program_run_as_a_job_does_not_get_the_keys(installation):
+def test_a_command_job_does_not_get_the_keys(installation):
     installation.write("env:\n  kind: command\n  with: {run: [env]}")
     done = installation.run("jobs", "run", "env", environment=SECRETS)
     assert "PATH=" in done.stdout
     assert "X_CONSUMER" not in done.stdout
 
 
-def test_the_idle_parts_never_load_tweepy(installation):
+def test_the_daemon_does_not_import_tweepy(installation):
     write(installation, "one\n")
     code = (
         "import sys\n"
@@ -178,20 +178,20 @@ def brag(installation: Installation, options: str) -> str:
     return (installation.state / "reports" / "net" / "posts.txt").read_text("utf-8")
 
 
-def test_a_post_shows_the_picture_of_a_solved_puzzle_with_words_for_who_cannot_see_it(installation):
+def test_a_post_shows_a_solved_puzzle_with_a_description(installation):
     shown = brag(installation, "attach: picture")
     assert installation.last("pegs")["summary"] in shown
     assert os.uname().nodename in shown
     assert "[picture: Peg solitaire" in shown
 
 
-def test_a_post_carries_as_much_of_the_text_of_a_report_as_fits(installation):
+def test_a_post_has_as_much_of_a_report_as_fits(installation):
     shown = brag(installation, "attach: report").strip()
     assert shown.endswith("\n…")
     assert "\nStarting Board\n" in shown
 
 
-def test_what_a_post_says_of_a_report_is_all_of_one_run_also_after_a_night_that_was_cut_off(installation):
+def test_report_texts_of_a_post_are_of_one_run_even_after_an_interruption(installation):
     first = brag(installation, "attach: report")
     summary = installation.last("pegs")["summary"]
     written = installation.config.read_text("utf-8")
@@ -211,7 +211,7 @@ def test_what_a_post_says_of_a_report_is_all_of_one_run_also_after_a_night_that_
     assert f"{summary}\n\nStarting Board\n" in posts
 
 
-def test_without_a_report_the_run_says_which_job_is_to_be_run_first(installation):
+def test_without_a_report_the_job_to_run_first_is_named(installation):
     installation.write(
         f"{CROSS}brag:\n  kind: tweet\n  with: {{lines: tweets.txt, network: net, report-from: pegs, attach: picture}}",
         "networks:\n  net: {kind: preview}",
@@ -224,13 +224,13 @@ def test_without_a_report_the_run_says_which_job_is_to_be_run_first(installation
     )
 
 
-def test_a_line_with_a_word_that_nothing_is_known_of_is_left_out(installation):
+def test_a_line_with_a_missing_value_is_not_used(installation):
     write(installation, "It is {temprature} here\nAll is well\n")
     on_slot(installation)
     assert installation.last("bird")["summary"].startswith("posted to net: All is well; 1 line cannot be posted")
 
 
-def test_a_picture_in_a_line_goes_with_the_post(installation):
+def test_a_picture_of_a_line_is_posted_with_it(installation):
     write(installation, "The sky ![red clouds](sky.png) today\n")
     (installation.folder / "sky.png").write_bytes(b"\x89PNG\r\n\x1a\n" + bytes(100))
     on_slot(installation)
@@ -238,7 +238,7 @@ def test_a_picture_in_a_line_goes_with_the_post(installation):
     assert "The sky today\n[picture: red clouds]\n" in shown
 
 
-def test_what_could_not_be_sent_is_sent_when_asked_and_only_once(installation):
+def test_an_unsent_post_is_sent_once_on_request(installation):
     with fake_x() as server:
         server.faults.append(429)
         write(installation, "patience\n", f"kind: x, with: {{server: '{server.address}'}}")
@@ -250,7 +250,7 @@ def test_what_could_not_be_sent_is_sent_when_asked_and_only_once(installation):
     assert server.posts == ["patience"]
 
 
-def test_a_slot_of_cron_that_the_chance_leaves_out_still_sends_what_is_left(installation):
+def test_a_cron_slot_unused_by_chance_still_sends_pending_posts(installation):
     with fake_x() as server:
         write(installation, "patience\n", f"kind: x, with: {{server: '{server.address}'}}")
         installation.config.write_text(
@@ -269,7 +269,7 @@ def test_a_slot_of_cron_that_the_chance_leaves_out_still_sends_what_is_left(inst
     assert summaries[:2] == ["posted to net: of run 1: patience", "by chance (1/1000000)"]
 
 
-def test_what_the_preview_says_is_what_then_happens(installation):
+def test_the_preview_agrees_with_the_next_run(installation):
     installation.write(
         "bird:\n  kind: tweet\n  schedule: '0 * * * *'\n  chance: 2/3\n  misfire-grace: 300d\n"
         "  with: {lines: tweets.txt, network: net}",

@@ -135,33 +135,33 @@ LINKS = [
 
 
 @pytest.mark.parametrize(("text", "weight"), CHARACTERS + EMOJI + LINKS)
-def test_a_text_is_weighed_as_x_weighs_it(text, weight):
+def test_a_text_is_weighed_like_x_does(text, weight):
     assert text_length(text) == weight
 
 
 @pytest.mark.parametrize(
     ("text", "linked"), [("no. Not here", False), ("see example.com", True), ("e\u0301.com", True)]
 )
-def test_it_is_known_whether_x_makes_a_link_of_something(text, linked):
+def test_links_are_recognized_like_x_does(text, linked):
     assert has_link(text) is linked
 
 
 @given(st.text(), st.text())
-def test_the_weight_never_depends_on_the_form_and_never_exceeds_two_a_character_without_addresses(a, b):
+def test_the_weight_is_independent_of_normalization_and_at_most_two_per_character(a, b):
     text = (a + b).replace(".", " ").replace(":", " ")
     assert text_length(text) == text_length(unicodedata.normalize("NFD", text))
     assert text_length(text) <= 2 * len(unicodedata.normalize("NFC", text))
 
 
 @given(st.text("ab.:/@é日\u200d\ufe0f👨👩🇬🇧", max_size=30), st.text("ab.:/@é日\u200d\ufe0f👨👩🇬🇧", max_size=30))
-def test_two_texts_with_a_space_between_weigh_what_they_weigh_alone(a, b):
+def test_the_weight_of_two_texts_with_a_space_is_the_sum(a, b):
     assert text_length(f"{a} {b}") == text_length(a) + 1 + text_length(b)
 
 
 @pytest.mark.parametrize("character", ["\ufffe", "\uffff", "\ufeff", "\ud800"])
-def test_what_x_never_takes_is_named(character):
+def test_characters_that_x_refuses_are_named(character):
     assert forbidden_characters(f"a{character}b") == f"a character that X rejects: U+{ord(character):04X}"
 
 
-def test_everything_else_is_taken():
+def test_all_other_characters_are_accepted():
     assert forbidden_characters("Grüße, 日本, \u202e turned round, 👨‍👩‍👧‍👦 and\ta tab") == ""

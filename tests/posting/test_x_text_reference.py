@@ -48,14 +48,14 @@ _BETWEEN = [" ", ", ", "", "@", "#", "-", "_", "/", ".", "(", ")", "'", '"', "x"
 addresses = st.tuples(*map(st.sampled_from, (_PROTOCOLS, _NAMES, _ENDINGS, _PATHS, _QUERIES, _BETWEEN))).map("".join)
 
 
-def test_every_recommended_emoji_is_one_picture():
+def test_every_recommended_emoji_is_one_character():
     assert len(EMOJI) > 3000
     assert [each for each in EMOJI if text_length(each) != 2] == []
     assert [each for each in EMOJI if len(each) > 1 and not emoji_sequences().fullmatch(each)] == []
 
 
 @pytest.mark.parametrize("count", [2, 3])
-def test_emoji_side_by_side_stay_what_they_are(count):
+def test_adjacent_emoji_stay_separate(count):
     beside = ["".join(each) for each in zip(*(EMOJI[start::7] for start in range(count)), strict=False)]
     assert [each for each in beside if text_length(each) != 2 * count] == []
 

@@ -31,7 +31,7 @@ def appliance(installation: Installation) -> Appliance:
         yield opened
 
 
-def test_the_secret_is_made_once_for_its_owner_alone_also_by_many_at_once(installation):
+def test_concurrent_processes_create_one_private_secret(installation):
     installation.write(JOBS)
     code = (
         "import sys; from pathlib import Path; from pi_appliance.scheduling.appliance import Appliance;"
@@ -45,14 +45,14 @@ def test_the_secret_is_made_once_for_its_owner_alone_also_by_many_at_once(instal
     assert (installation.state / "secret.key").stat().st_mode & 0o777 == 0o600
 
 
-def test_every_job_is_seen_with_its_next_slot_and_its_newest_run(appliance):
+def test_every_job_is_listed_with_its_next_slot_and_latest_run(appliance):
     a, b = appliance.jobs(clock.now())
     assert a.next is not None
     assert a.next.at > clock.now()
     assert (b.next, b.last) == (None, None)
 
 
-def test_reports_are_listed_by_the_job_that_wrote_last_and_texts_before_pictures(appliance):
+def test_reports_are_listed_newest_first_and_texts_before_pictures(appliance):
     for when, name in enumerate(["b/old.txt", "a/result.txt", "a/one.svg", "a/two.svg", "a/.draft.new"]):
         path = appliance.config.reports / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -62,7 +62,7 @@ def test_reports_are_listed_by_the_job_that_wrote_last_and_texts_before_pictures
     assert found == ["a/result.txt", "a/two.svg", "a/one.svg", "b/old.txt"]
 
 
-def test_read_again_it_keeps_its_state_and_a_wrong_file_changes_nothing(appliance, installation):
+def test_a_reload_keeps_the_state_and_an_invalid_file_changes_nothing(appliance, installation):
     installation.write("c:\n  kind: command\n  with: {run: ['true']}")
     again = appliance.reload()
     assert (list(again.config.jobs), again.store) == (["c"], appliance.store)
@@ -71,7 +71,7 @@ def test_read_again_it_keeps_its_state_and_a_wrong_file_changes_nothing(applianc
         again.reload()
 
 
-def test_read_again_it_refuses_another_state_folder(appliance, installation):
+def test_a_reload_refuses_another_state_folder(appliance, installation):
     installation.config.write_text(
         installation.config.read_text("utf-8").replace(str(installation.state), str(installation.folder / "other")),
         "utf-8",
@@ -80,7 +80,7 @@ def test_read_again_it_refuses_another_state_folder(appliance, installation):
         appliance.reload()
 
 
-def test_the_history_of_a_job_that_is_gone_can_be_asked_for_and_of_one_that_never_was_cannot(appliance, installation):
+def test_the_history_of_a_removed_job_is_available_and_of_an_unknown_one_is_not(appliance, installation):
     installation.run("jobs", "run", "b")
     installation.write("a:\n  kind: command\n  with: {run: ['true']}")
     now = appliance.reload()

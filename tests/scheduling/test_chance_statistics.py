@@ -51,14 +51,14 @@ def hits(chance: Chance, secret: bytes = SECRETS[0], job: str = "tweets") -> lis
 
 @pytest.mark.parametrize("secret", SECRETS, ids=["counting", "zeros", "words"])
 @pytest.mark.parametrize("chance", CHANCES, ids=str)
-def test_as_many_slots_are_used_as_there_should_be(chance, secret):
+def test_the_number_of_used_slots_is_as_expected(chance, secret):
     used = sum(hits(chance, secret))
     expected = DRAWS * float(chance.fraction)
     assert chi_squared.p_value([used, DRAWS - used], [expected, DRAWS - expected]) > IMPLAUSIBLE
 
 
 @pytest.mark.parametrize("chance", FEWER, ids=str)
-def test_every_time_of_the_day_and_every_weekday_has_its_share(chance):
+def test_every_time_of_day_and_weekday_has_its_share(chance):
     seen, all_ = Counter(), Counter()
     for at, hit in zip(slots(), hits(chance), strict=True):
         all_[at.hour, at.weekday()] += 1
@@ -107,7 +107,7 @@ def test_no_run_of_used_or_of_unused_slots_is_longer_than_chance_allows(chance, 
 
 @pytest.mark.parametrize("apart", [1, 2, 4, 28])  # the next slot, the same time tomorrow, in a week
 @pytest.mark.parametrize("chance", FEWER, ids=str)
-def test_a_slot_has_nothing_to_do_with_another_one(chance, apart):
+def test_slots_are_independent(chance, apart):
     used = hits(chance)
     together = Counter(zip(used[:-apart], used[apart:], strict=True))
     assert chi_squared.of_table([[together[a, b] for b in (True, False)] for a in (True, False)]) > IMPLAUSIBLE
@@ -115,17 +115,17 @@ def test_a_slot_has_nothing_to_do_with_another_one(chance, apart):
 
 @pytest.mark.parametrize("other", ["bot", "tweets2", "weets", "Tweets", "share"])
 @pytest.mark.parametrize("chance", [Chance(1, 2), Chance(1, 4)], ids=str)
-def test_a_job_has_nothing_to_do_with_another_one_at_the_same_slots(chance, other):
+def test_jobs_are_independent_at_the_same_slots(chance, other):
     together = Counter(zip(hits(chance), hits(chance, job=other), strict=True))
     assert chi_squared.of_table([[together[a, b] for b in (True, False)] for a in (True, False)]) > IMPLAUSIBLE
 
 
-def test_an_installation_has_nothing_to_do_with_another_one():
+def test_installations_are_independent():
     together = Counter(zip(hits(Chance(1, 4)), hits(Chance(1, 4), SECRETS[1]), strict=True))
     assert chi_squared.of_table([[together[a, b] for b in (True, False)] for a in (True, False)]) > IMPLAUSIBLE
 
 
-def test_which_line_is_drawn_is_even_and_has_nothing_to_do_with_whether_and_when_the_slot_is_used():
+def test_the_drawn_line_is_even_and_independent_of_the_slot():
     drawn = [int(uniform_for_label(SECRETS[0], "tweets", due, "line") * 20) for due in dues()]
     counts = Counter(drawn)
     assert chi_squared.p_value([counts[each] for each in range(20)], [DRAWS / 20] * 20) > IMPLAUSIBLE
@@ -142,7 +142,7 @@ def test_which_line_is_drawn_is_even_and_has_nothing_to_do_with_whether_and_when
         assert chi_squared.of_table([[together[each, kind] for kind in kinds] for each in range(20)]) > IMPLAUSIBLE
 
 
-def test_a_draw_stays_and_is_below_one():
+def test_a_draw_is_stable_and_below_one():
     some = [uniform_for_label(SECRETS[0], "tweets", str(number), "line") for number in range(1000)]
     assert some == [uniform_for_label(SECRETS[0], "tweets", str(number), "line") for number in range(1000)]
     assert all(0 <= each < 1 for each in some)
@@ -160,11 +160,11 @@ def test_a_draw_stays_and_is_below_one():
         (4, 0.0, 1.0),
     ],
 )
-def test_the_test_itself_knows_the_tables(free, distance, p):
+def test_the_test_statistics_match_the_tables(free, distance, p):
     assert chi_squared.upper_tail(free / 2, distance / 2) == pytest.approx(p, rel=1e-5)
 
 
-def test_the_test_itself_sees_a_chance_that_is_none():
+def test_the_test_detects_a_biased_chance():
     used = [number % 4 == 0 for number in range(DRAWS)]  # every fourth slot: the count is right, the order is not
     together = Counter(pairwise(used))
     assert chi_squared.p_value([sum(used), DRAWS - sum(used)], [DRAWS / 4, DRAWS * 3 / 4]) > 0.99

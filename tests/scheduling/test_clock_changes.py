@@ -37,19 +37,19 @@ SPRING, AUTUMN = (
         ("0 6 * * *", "nothing changes", "nothing changes"),
     ],
 )
-def test_each_of_the_next_two_changes_is_said_in_a_line(written: str, spring: str, autumn: str) -> None:
+def test_each_of_the_next_two_changes_is_one_line(written: str, spring: str, autumn: str) -> None:
     lines = explanation.describe_changes(Cron((written,)), ZoneInfo("Europe/Berlin"), NOW)
     assert lines == [SPRING + spring, AUTUMN + autumn]
 
 
-def test_each_expression_of_a_schedule_is_told_of() -> None:
+def test_each_expression_of_a_schedule_is_reported() -> None:
     spring, _ = explanation.describe_changes(
         Cron(("0 6 * * *", "30 2 * * *", "0 * * * *")), ZoneInfo("Europe/Berlin"), NOW
     )
     assert spring == (f"{SPRING}02:30 does not exist; it runs at 03:00; 02:00 does not exist; it does not run for it")
 
 
-def test_intervals_do_not_mind() -> None:
+def test_intervals_are_not_affected() -> None:
     for line in explanation.describe_changes(Every(timedelta(hours=1)), ZoneInfo("Europe/Berlin"), NOW):
         assert line.endswith("nothing changes, because intervals do not follow the local time")
 
@@ -66,7 +66,7 @@ APIA = "Fri 2011-12-30 the clock goes from 00:00 to Sat 2011-12-31 00:00: 23:30 
         ("Asia/Tokyo", NOW, "In Asia/Tokyo the clock does not change in the next 18 months"),
     ],
 )
-def test_changes_at_midnight_of_half_an_hour_of_a_day_and_none_at_all(zone: str, now: datetime, line: str) -> None:
+def test_changes_of_half_an_hour_of_a_day_and_none_are_handled(zone: str, now: datetime, line: str) -> None:
     assert any(
         said.startswith(line) for said in explanation.describe_changes(Cron(("30 23 * * *",)), ZoneInfo(zone), now)
     )
@@ -81,7 +81,7 @@ CHANGED = [
 
 
 @given(expressions, st.sampled_from(CHANGED))
-def test_what_is_said_is_what_the_slots_do(expression: str, where: tuple[str, datetime]) -> None:
+def test_the_description_matches_the_slots(expression: str, where: tuple[str, datetime]) -> None:
     """The words are checked against the slots: between the change and the end of what it touches, and before it."""
     zone = ZoneInfo(where[0])
     for change in explanation.next_changes(zone, where[1]):
@@ -108,7 +108,7 @@ def _count(expression: str, zone: ZoneInfo, first: datetime, end: datetime) -> i
     return count
 
 
-def test_clocks_that_differ_in_summer_only_do_not_agree() -> None:
+def test_zones_that_differ_in_summer_only_do_not_agree() -> None:
     zones = [ZoneInfo(name) for name in ("Europe/Berlin", "Europe/Paris", "Africa/Algiers")]
     assert instants.have_same_offsets(zones[0], zones[1], NOW, NOW + timedelta(days=400))
     assert not instants.have_same_offsets(zones[0], zones[2], NOW, NOW + timedelta(days=400))

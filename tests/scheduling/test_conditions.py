@@ -54,7 +54,7 @@ def unmet(wanted: Conditions, pi: Pi, free: int = 10**9, said: str = "") -> str:
     return conditions.find_unmet(wanted, sensors=pi.sensors, free=lambda: free, run=lambda _: said)
 
 
-def test_heat_is_told_with_both_numbers(pi):
+def test_heat_is_reported_with_both_numbers(pi):
     wanted = Conditions(temperature_below=75.0)
     pi.heat(74.9)
     assert unmet(wanted, pi) == ""
@@ -67,12 +67,12 @@ def test_heat_is_told_with_both_numbers(pi):
 @pytest.mark.parametrize(
     ("bits", "says"), [(0, ""), (0x50000, ""), (0x1, "under-voltage"), (0x4, "throttled"), (0x8, "throttled")]
 )
-def test_bad_power_and_slowing_down_count_while_they_last(pi, bits, says):
+def test_bad_power_and_throttling_count_while_they_last(pi, bits, says):
     pi.throttled(bits)
     assert unmet(Conditions(not_throttled=True), pi) == says
 
 
-def test_room_is_counted_in_bytes(pi):
+def test_free_space_is_compared_in_bytes(pi):
     wanted = Conditions(disk_free=parse_size("500MB"))
     assert unmet(wanted, pi, free=500_000_000) == ""
     assert unmet(wanted, pi, free=499_900_000) == "499.9MB free, less than 500MB"
@@ -84,11 +84,11 @@ def test_without_a_default_route_nothing_is_online(pi):
     assert unmet(Conditions(online=True), pi) == ""
 
 
-def test_where_there_is_no_sensor_the_conditions_on_it_hold(pi):
+def test_without_a_sensor_its_conditions_hold(pi):
     assert unmet(Conditions(temperature_below=1.0, not_throttled=True), pi) == ""
 
 
-def test_a_command_is_asked_last_and_only_if_the_rest_holds(pi):
+def test_a_command_is_run_last_and_only_if_the_rest_holds(pi):
     pi.heat(80)
     wanted = Conditions(temperature_below=75.0, command=["x"])
     assert unmet(wanted, pi, said="x ended with status 1").startswith("temperature")
@@ -101,7 +101,7 @@ def answer(argv: list[str], folder: Path, patience: float = 30) -> str:
         return conditions.check_command(argv, folder, stop, patience=patience)
 
 
-def test_a_command_answers_by_its_status(tmp_path):
+def test_a_command_answers_by_its_exit_status(tmp_path):
     assert answer(["test", "-d", "."], tmp_path) == ""
     assert answer(["test", "-e", "nothing"], tmp_path) == "test ended with status 1"
     assert answer(["sh", "-c", "pwd > here; kill -SEGV $$"], tmp_path) == "sh was ended by SIGSEGV"
@@ -109,22 +109,22 @@ def test_a_command_answers_by_its_status(tmp_path):
 
 
 @pytest.mark.parametrize("program", ["./nothing", "nosuchprogram", "/no/such"])
-def test_a_command_that_cannot_be_run_never_counts_as_held(tmp_path, program):
+def test_a_command_that_cannot_be_run_never_holds(tmp_path, program):
     assert answer([program], tmp_path) == f"{program} cannot be run: No such file or directory"
 
 
-def test_a_command_lies_beside_the_file_and_gets_its_words_as_they_are(tmp_path):
+def test_a_command_is_relative_to_the_file_and_its_arguments_stay_unchanged(tmp_path):
     (tmp_path / "ask.sh").write_text('#!/bin/sh\n[ "$1" = "{fd}" ] && [ -z "$X_ACCESS_TOKEN" ]\n', "ascii")
     (tmp_path / "ask.sh").chmod(0o755)
     assert answer(["./ask.sh", "{fd}"], tmp_path) == ""
 
 
-def test_a_command_that_gets_none_of_our_keys(tmp_path, monkeypatch):
+def test_a_command_gets_no_secrets(tmp_path, monkeypatch):
     monkeypatch.setenv("X_ACCESS_TOKEN", "hush")
     assert answer(["sh", "-c", 'test -z "$X_ACCESS_TOKEN"'], tmp_path) == ""
 
 
-def test_a_command_that_gives_no_answer_is_ended_with_all_it_started(tmp_path):
+def test_a_command_that_times_out_ends_with_its_processes(tmp_path):
     hangs = ["sh", "-c", "setsid sleep 60 & echo $! > pid; sleep 60"]
     assert answer(hangs, tmp_path, 0.5) == "sh gave no answer within 0.5 s"
     assert not is_running(int((tmp_path / "pid").read_text()))
@@ -144,7 +144,7 @@ def job(installation, keys: str, name: str = "it"):
         ("nice: 1", ""),
     ],
 )
-def test_this_machine_is_asked(installation, keys, says):
+def test_the_conditions_of_this_machine_can_be_read(installation, keys, says):
     wanted, config = job(installation, keys), load_config(installation.config)
     config.state_dir.mkdir()
     with process.StopSignal().installed() as stop:
@@ -153,7 +153,7 @@ def test_this_machine_is_asked(installation, keys, says):
     assert bool(why) == bool(says)
 
 
-def test_what_a_job_asks_of_sensors_that_are_not_there_is_known(installation, pi):
+def test_missing_sensors_of_a_job_are_known(installation, pi):
     both = job(installation, "conditions: {temperature-below: 75}\n  suspend-when: {throttled: true}")
     assert conditions.missing_sensors(both, pi.sensors) == ["temperature", "power"]
     assert conditions.missing_sensors(job(installation, "conditions: {online: true}"), pi.sensors) == []
@@ -162,7 +162,7 @@ def test_what_a_job_asks_of_sensors_that_are_not_there_is_known(installation, pi
     assert conditions.missing_sensors(both, pi.sensors) == []
 
 
-def test_a_run_is_held_above_the_limit_until_it_is_five_degrees_cooler(pi):
+def test_a_run_is_suspended_until_it_is_five_degrees_cooler(pi):
     pause = conditions.SuspendMonitor(SuspendWhen(temperature_above=80.0), pi.sensors)
     said = []
     for degrees in (79, 80, 80.1, 83.14, 78, 75.1, 75, 79, 81):
@@ -171,7 +171,7 @@ def test_a_run_is_held_above_the_limit_until_it_is_five_degrees_cooler(pi):
     assert said == ["", "", "80.1 °C", "83.1 °C", "78.0 °C", "75.1 °C", "", "", "81.0 °C"]
 
 
-def test_a_run_is_held_while_the_power_is_bad(pi):
+def test_a_run_is_suspended_while_the_power_is_bad(pi):
     pause = conditions.SuspendMonitor(SuspendWhen(throttled=True), pi.sensors)
     assert pause.reason() == ""
     pi.throttled(0x5)
@@ -199,7 +199,7 @@ def attempt(installation, pi: Pi, listener: Listener | None = None, *, times: in
     return verdicts
 
 
-def test_a_sensor_that_is_missing_is_told_in_the_log_once_and_in_every_history(installation, pi):
+def test_a_missing_sensor_is_logged_once_and_stored_in_every_run(installation, pi):
     job(installation, "conditions: {temperature-below: 75}")
     verdicts = attempt(installation, pi, times=3)
     assert [verdict.details["no_sensor"] for verdict in verdicts] == ["temperature"] * 3
@@ -207,7 +207,7 @@ def test_a_sensor_that_is_missing_is_told_in_the_log_once_and_in_every_history(i
     assert told == ["pi-appliance: this machine has no sensor of temperature; such conditions count as met\n", "", ""]
 
 
-def test_a_hot_run_is_held_says_so_and_goes_on_when_it_is_cooler(installation, pi):
+def test_a_hot_run_is_suspended_reported_and_resumed(installation, pi):
     job(installation, "suspend-when: {temperature-above: 80}")
     pi.heat(83.1)
     notes = []
@@ -234,7 +234,7 @@ attempt(Installation(Path(sys.argv[1])), Pi(Path(sys.argv[2])))
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
-def test_a_run_that_is_held_ends_with_its_runner(installation, pi, tmp_path, number):
+def test_a_suspended_run_ends_with_its_runner(installation, pi, tmp_path, number):
     installation.write(
         "it:\n  kind: command\n  suspend-when: {throttled: true}\n  with: {run: [sh, -c, 'echo $$ > pid; sleep 60; :']}"
     )

@@ -32,7 +32,7 @@ AUTUMN = datetime(2027, 10, 31, tzinfo=BERLIN)  # 03:00 becomes 02:00
         (["0 6 * * 1", "07:00"], Cron(("0 6 * * 1", "0 7 * * *"))),
     ],
 )
-def test_a_schedule_is_read_as_people_write_it(written, expected):
+def test_common_schedules_are_parsed(written, expected):
     assert schedule.parse_schedule(written) == expected
 
 
@@ -65,7 +65,7 @@ def test_a_schedule_is_read_as_people_write_it(written, expected):
         ([5], "a list of texts"),
     ],
 )
-def test_what_cron_would_not_take_or_take_for_something_else_is_refused(written, says):
+def test_expressions_that_cron_refuses_or_misreads_are_refused(written, says):
     with pytest.raises(ValueError, match=says):
         schedule.parse_schedule(written)
 
@@ -90,7 +90,7 @@ def hours(schedule: Cron, day: datetime) -> list[str]:
         ("0 */6 * * *", SPRING, ["00:00+0100", "06:00+0200", "12:00+0200", "18:00+0200"]),
     ],
 )
-def test_on_the_days_the_clock_is_changed_it_fires_as_debians_cron_does(expression, day, times):
+def test_on_clock_changes_it_matches_debian_cron(expression, day, times):
     assert hours(Cron((expression,)), day) == times
 
 
@@ -109,7 +109,7 @@ def test_several_expressions_give_each_instant_once_and_in_order():
     st.sampled_from(["* * * * *", "*/7 * * * *", "0 6 * * *", "15 2,3 * * *", "30 2 28 3 *"]),
     st.integers(0, 48 * 3600),
 )
-def test_the_last_slot_is_the_one_that_the_next_ones_lead_to(expression, seconds):
+def test_the_previous_slot_agrees_with_the_next_slots(expression, seconds):
     schedule, now = Cron((expression,)), datetime(2027, 3, 27, tzinfo=UTC) + timedelta(seconds=seconds)
     last = instants.last_slot(schedule, now, BERLIN, within=timedelta(hours=30))
     if last is not None:
@@ -125,7 +125,7 @@ def test_the_last_slot_is_the_one_that_the_next_ones_lead_to(expression, seconds
         (Cron(("0 0 29 2 *",)), "2024-02-29T00:00:00Z"),
     ],
 )
-def test_a_grace_of_any_length_finds_the_last_slot_at_once(schedule, last):
+def test_a_grace_of_any_length_finds_the_last_slot_quickly(schedule, last):
     now = datetime(2026, 5, 1, 12, 0, 30, tzinfo=UTC)
     found = instants.last_slot(schedule, now, ZoneInfo("UTC"), within=timedelta(days=999_999))
     assert found is not None
@@ -139,7 +139,7 @@ def test_slots_end_with_the_calendar():
 
 
 @given(st.integers(1, 100_000), st.integers(0, 4 * 10**9))
-def test_every_never_drifts(seconds, moment):
+def test_intervals_do_not_drift(seconds, moment):
     now = datetime.fromtimestamp(moment, UTC)
     first, second = instants.next_slots(Every(timedelta(seconds=seconds)), now, ZoneInfo("UTC"), 2)
     assert now < first <= now + timedelta(seconds=seconds)
@@ -147,7 +147,7 @@ def test_every_never_drifts(seconds, moment):
     assert first.timestamp() % seconds == 0
 
 
-def test_a_schedule_is_said_in_words():
+def test_a_schedule_is_described():
     assert explanation.describe_schedule(Every(timedelta(minutes=90))).startswith("Every 1h30m")
     assert explanation.describe_schedule(Cron(("0 6 * * 1-5",))) == "At 06:00 on Monday through Friday"
     assert explanation.describe_schedule(AtBoot()) == "Once each time the machine starts"

@@ -25,7 +25,7 @@ schedules = st.one_of(
 @example(Cron(("30 2 * * *", "*/30 * * * *")), "Europe/Berlin", 1806022800, 90_000)  # the clock is put forward
 @example(Cron(("30 2 * * *", "*/30 * * * *")), "Europe/Berlin", 1824940800, 90_000)  # it is put back
 @example(Cron(("0 12 * * *", "0 */6 * * *")), "Pacific/Apia", 1325152800, 200_000)  # a day is left out
-def test_backwards_is_forwards_in_a_mirror(schedule: Schedule, zone: str, moment: int, seconds: int) -> None:
+def test_backwards_mirrors_forwards(schedule: Schedule, zone: str, moment: int, seconds: int) -> None:
     after, where = datetime.fromtimestamp(moment, UTC), ZoneInfo(zone)
     before = after + timedelta(seconds=seconds)
     forwards = list(takewhile(lambda slot: slot <= before, islice(instants.fire_times(schedule, after, where), 7_000)))
@@ -36,14 +36,14 @@ def test_backwards_is_forwards_in_a_mirror(schedule: Schedule, zone: str, moment
 
 
 @given(schedules, st.sampled_from(ZONES), MOMENTS, st.integers(0, 999_999))
-def test_the_slot_of_this_very_moment_counts_as_past(schedule: Schedule, zone: str, moment: int, bit: int) -> None:
+def test_a_slot_at_this_moment_is_past(schedule: Schedule, zone: str, moment: int, bit: int) -> None:
     slot = next(instants.fire_times(schedule, datetime.fromtimestamp(moment, UTC), ZoneInfo(zone)))
     assert next(instants.fire_times_before(schedule, slot + timedelta(microseconds=bit), ZoneInfo(zone))) == slot
     assert next(instants.fire_times_before(schedule, slot - timedelta(microseconds=1), ZoneInfo(zone))) < slot
     assert next(instants.fire_times(schedule, slot + timedelta(microseconds=bit), ZoneInfo(zone))) > slot
 
 
-def test_the_past_ends_in_1970() -> None:
+def test_slots_before_1970_are_not_listed() -> None:
     early = datetime(1970, 1, 3, 1, tzinfo=UTC)
     back = [
         instants.format_slot(slot) for slot in instants.fire_times_before(Cron(("0 0 * * *",)), early, ZoneInfo("UTC"))

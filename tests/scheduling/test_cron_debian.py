@@ -58,7 +58,7 @@ def _written(draw: random.Random, number: int, value: int) -> str:
     return draw.choice([str(value), str(value), f"{value:02}"])
 
 
-def test_on_a_clock_that_never_jumps_every_expression_has_debians_instants() -> None:
+def test_without_clock_changes_every_expression_matches_debian_cron() -> None:
     """Forty instants each, from a day drawn at random: so rare ones cross months and years, and leap years too."""
     draw = random.Random(162)
     for expression in random_expressions(3, EXPRESSIONS):
@@ -121,7 +121,7 @@ def ours(expression: str, zone: ZoneInfo, minutes: debian_cron.Minutes) -> list[
 
 
 @pytest.mark.parametrize(("place", "season"), CHANGES)
-def test_where_the_clock_jumps_every_expression_has_debians_instants(place: str, season: str) -> None:
+def test_with_clock_changes_every_expression_matches_debian_cron(place: str, season: str) -> None:
     zone, change = ZoneInfo(place), CHANGES[place, season]
     before = (change - timedelta(seconds=1)).astimezone(zone).utcoffset()
     assert before != change.astimezone(zone).utcoffset(), "the table above is wrong: the clock does not jump there"
@@ -145,7 +145,7 @@ JUMPS = [1, 3, 4, 5, 6, 30, 60, 178, 179, 180, 181, 300, 1440]
 
 
 @pytest.mark.parametrize("minutes", [sign * size for size in JUMPS for sign in (1, -1)])
-def test_every_size_of_jump_is_taken_as_debian_takes_it(minutes: int) -> None:
+def test_every_size_of_clock_change_matches_debian_cron(minutes: int) -> None:
     change = datetime(2027, 6, 5, 23, 30, tzinfo=UTC)
     zone = zone_that_jumps(change, minutes)
     around = minutes_around(zone, change)
@@ -172,7 +172,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("expression", [each for forms in REFUSED.values() for each in forms])
-def test_what_cron_reads_in_its_own_way_is_refused(expression: str) -> None:
+def test_expressions_that_cron_misreads_are_refused(expression: str) -> None:
     with pytest.raises(ValueError, match=r"\w"):
         cron.parse_expression(expression)
 
@@ -188,7 +188,7 @@ def junk(seed: int, count: int) -> Iterator[str]:
         yield " ".join(fields)
 
 
-def test_what_is_taken_of_any_junk_is_taken_by_cron_and_means_the_same() -> None:
+def test_accepted_random_text_means_the_same_to_cron() -> None:
     first, taken = datetime(2027, 1, 30, 22, tzinfo=UTC), 0
     for expression in junk(4, 20_000):
         try:
@@ -204,7 +204,7 @@ def test_what_is_taken_of_any_junk_is_taken_by_cron_and_means_the_same() -> None
 
 
 @pytest.mark.skipif(not Path("/usr/bin/crontab").exists(), reason="cron is not installed")
-def test_the_oracle_takes_and_refuses_what_the_real_cron_does() -> None:
+def test_the_oracle_agrees_with_the_real_cron() -> None:
     lines = [each for each in [*junk(5, 40), *islice(_refused_by_form(), 40)] if not each.startswith("#")]
     for line in lines:  # crontab stops at the first line that is wrong, so each is asked alone
         asked = subprocess.run(
@@ -223,7 +223,7 @@ def _refused_by_form() -> Iterator[str]:
     return (each for form, forms in REFUSED.items() if form not in ("long", "letters") for each in forms)
 
 
-def test_the_golden_table_has_its_52_cases_of_daylight_saving() -> None:
+def test_the_golden_table_has_52_clock_change_cases() -> None:
     assert (
         len(set(product(GOLDEN, [key for key in CHANGES if key[0] in ("Europe/Berlin", "Australia/Lord_Howe")]))) == 52
     )

@@ -27,5 +27,5 @@ from pi_appliance.scheduling.cron import describe_expression
         ("0 0 1 */5 *", "At 00:00 on the first day of January, June, and November"),
     ],
 )
-def test_an_expression_is_said_as_cron_reads_it(expression: str, words: str) -> None:
+def test_an_expression_is_described_as_cron_reads_it(expression: str, words: str) -> None:
     assert describe_expression(expression) == words

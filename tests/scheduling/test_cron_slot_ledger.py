@@ -26,7 +26,7 @@ def start(appliance: Appliance, *hours: int) -> None:
         runner.run(appliance, "bot", Trigger.CRON, due=f"2026-05-01T{hour:02}:00:00Z", random=Random(1))
 
 
-def test_slots_that_cron_left_out_are_told_as_one(appliance: Appliance) -> None:
+def test_slots_that_cron_missed_are_recorded_as_one(appliance: Appliance) -> None:
     start(appliance, 3, 4, 9, 10)
     missed = [run for run in appliance.store.history() if run.outcome is Outcome.MISFIRED]
     assert [(run.first_slot, run.scheduled_for, run.slot_count) for run in missed] == [
@@ -34,7 +34,7 @@ def test_slots_that_cron_left_out_are_told_as_one(appliance: Appliance) -> None:
     ]
 
 
-def test_a_slot_whose_claim_was_pruned_is_not_told_as_missed(appliance: Appliance) -> None:
+def test_a_slot_with_a_pruned_claim_is_not_missed(appliance: Appliance) -> None:
     start(appliance, 3, 4, 5)
     with appliance.store.writing() as db:  # as Store.prune does with those that are old
         db.execute("DELETE FROM claims")

@@ -29,7 +29,7 @@ text = st.none() | st.builds(
 
 
 @given(text)
-def test_put_twice_then_taken_out_gives_back_the_same_bytes(before: bytes | None) -> None:
+def test_insert_twice_and_remove_restores_the_same_bytes(before: bytes | None) -> None:
     once = set_block(before, MINE, LINES)
     assert set_block(once, MINE, LINES) == once
     assert b"".join(each + b"\n" for each in LINES) in once
@@ -37,19 +37,19 @@ def test_put_twice_then_taken_out_gives_back_the_same_bytes(before: bytes | None
 
 
 @given(text)
-def test_other_lines_of_ours_take_the_place_of_the_old_ones(before: bytes | None) -> None:
+def test_a_block_replaces_the_former_block(before: bytes | None) -> None:
     assert set_block(set_block(before, MINE, [b"old"]), MINE, LINES) == set_block(before, MINE, LINES)
 
 
 @given(text, st.booleans())
-def test_two_owners_in_any_order_give_back_the_same_bytes(before: bytes | None, mine_first: bool) -> None:
+def test_two_owners_in_any_order_restore_the_same_bytes(before: bytes | None, mine_first: bool) -> None:
     both = set_block(set_block(before, MINE, LINES), YOURS, LINES)
     first, second = (MINE, YOURS) if mine_first else (YOURS, MINE)
     assert remove_block(remove_block(both, first), second) == before
 
 
 @given(text, st.lists(line).map(lambda lines: b"".join(each + b"\n" for each in lines)))
-def test_lines_added_behind_the_block_stay(before: bytes | None, added: bytes) -> None:
+def test_lines_added_after_the_block_stay(before: bytes | None, added: bytes) -> None:
     # What was the last line must keep the newline it was given: another line follows it now.
     start = before if not before or before.endswith(b"\n") or not added else before + b"\n"
     after = remove_block(set_block(before, MINE, LINES) + added, MINE)
@@ -57,7 +57,7 @@ def test_lines_added_behind_the_block_stay(before: bytes | None, added: bytes) -
 
 
 @given(text)
-def test_taking_out_what_is_not_there_changes_nothing(before: bytes | None) -> None:
+def test_removing_a_missing_block_changes_nothing(before: bytes | None) -> None:
     assert remove_block(before, MINE) == before
 
 
@@ -71,14 +71,14 @@ def test_taking_out_what_is_not_there_changes_nothing(before: bytes | None) -> N
     ],
     ids=["no end", "no beginning", "twice", "upside down"],
 )
-def test_a_damaged_block_is_refused_rather_than_guessed_at(damaged: bytes) -> None:
+def test_a_damaged_block_is_refused(damaged: bytes) -> None:
     with pytest.raises(Refused, match="damaged"):
         set_block(damaged, MINE, LINES)
     with pytest.raises(Refused, match="by hand"):
         remove_block(damaged, MINE)
 
 
-def test_an_owner_whose_name_begins_another_is_not_mistaken_for_it() -> None:
+def test_an_owner_with_a_longer_name_is_another_owner() -> None:
     longer = set_block(b"", b"/etc/mine.yaml.old", LINES)
     assert remove_block(longer, MINE) == longer
     assert remove_block(set_block(longer, MINE, LINES), MINE) == longer

@@ -45,13 +45,13 @@ def test_an_entry_starts_the_program_with_the_job_and_the_configuration(tmp_path
     )
 
 
-def test_each_time_of_a_list_gets_an_entry_and_a_boot_has_its_word(tmp_path: Path) -> None:
+def test_each_time_of_a_list_gets_an_entry_and_reboot_its_keyword(tmp_path: Path) -> None:
     found = entries(config_of(tmp_path, '["06:00", "18:30"]', '"@reboot"'))
     assert [entry.split(" /opt")[0] for entry in found] == ["0 6 * * *", "30 18 * * *", "@reboot"]
 
 
 @pytest.mark.parametrize("fields", ["0 0-23 * * *", "0 0 13 * 0-7", "05 08 * * 7", "*/1 * * * *", "0 6 1 jan-mar mon"])
-def test_the_time_fields_are_the_text_that_the_daemon_reads(tmp_path: Path, fields: str) -> None:
+def test_the_time_fields_are_the_text_that_the_daemon_parses(tmp_path: Path, fields: str) -> None:
     (entry,) = entries(config_of(tmp_path, f'"{fields}"'))
     assert entry.startswith(fields + " /opt")
 
@@ -61,11 +61,11 @@ def test_a_system_entry_names_its_user_before_the_command(tmp_path: Path) -> Non
     assert entry.startswith("0 0 * * * pi-appliance /opt/app/pi-appliance jobs run")
 
 
-def test_only_jobs_that_run_by_cron_get_an_entry(tmp_path: Path) -> None:
+def test_only_cron_jobs_get_an_entry(tmp_path: Path) -> None:
     assert entries(config_of(tmp_path, '"@daily"', '"@reboot"', runs_by="daemon")) == []
 
 
-def test_spaces_quotes_and_percent_signs_in_a_path_reach_the_program(tmp_path: Path) -> None:
+def test_special_characters_in_a_path_reach_the_program(tmp_path: Path) -> None:
     config = config_of(tmp_path / "my config, 100% 'mine' #1 ü", '"@daily"')
     (entry,) = entries(config)
     as_cron_reads = entry.split(" ", 5)[5].replace("\\%", "%")  # cron takes a bare % for the end of the line
@@ -74,22 +74,22 @@ def test_spaces_quotes_and_percent_signs_in_a_path_reach_the_program(tmp_path: P
 
 
 @pytest.mark.parametrize("folder", ["new\nline", "back\\slash", "bell\a"])
-def test_a_path_that_cron_would_not_keep_is_refused(tmp_path: Path, folder: str) -> None:
+def test_a_path_that_cron_would_change_is_refused(tmp_path: Path, folder: str) -> None:
     with pytest.raises(Refused, match="rename"):
         entries(config_of(tmp_path / folder, '"@daily"'))
 
 
-def test_a_command_longer_than_cron_takes_is_refused(tmp_path: Path) -> None:
+def test_a_command_too_long_for_cron_is_refused(tmp_path: Path) -> None:
     with pytest.raises(Refused, match="998"):
         entries(config_of(tmp_path.joinpath(*["long" * 50] * 5), '"@daily"'))
 
 
-def test_a_job_in_another_zone_than_cron_is_refused_with_both_ways_out(tmp_path: Path) -> None:
+def test_a_job_in_another_zone_is_refused_with_both_remedies(tmp_path: Path) -> None:
     with pytest.raises(Refused, match="timedatectl set-timezone Europe/Paris, or write started-by: daemon"):
         entries(config_of(tmp_path, '"@daily"', zone="Europe/Paris"))
 
 
-def test_a_job_with_a_zone_of_its_own_is_measured_by_that(tmp_path: Path) -> None:
+def test_a_job_with_its_own_zone_is_compared_by_that(tmp_path: Path) -> None:
     file = config_of(tmp_path, '"@daily"', '"@hourly"').path
     text = file.read_text("utf-8")
     last = text.rindex("    started-by")
@@ -102,19 +102,19 @@ def test_a_job_with_a_zone_of_its_own_is_measured_by_that(tmp_path: Path) -> Non
     assert len(entries(load_config(file))) == 2
 
 
-def test_a_boot_is_the_same_in_every_zone(tmp_path: Path) -> None:
+def test_a_boot_job_is_the_same_in_every_zone(tmp_path: Path) -> None:
     assert len(entries(config_of(tmp_path, '"@reboot"', zone="Europe/Paris"))) == 1
 
 
 @pytest.mark.parametrize(
     ("one", "other"), [("UTC", "Etc/UTC"), ("GB", "Europe/London"), ("Asia/Calcutta", "Asia/Kolkata")]
 )
-def test_two_names_of_one_rule_are_the_same_clock(one: str, other: str) -> None:
+def test_two_zone_names_with_the_same_rules_are_equal(one: str, other: str) -> None:
     assert have_same_rules(ZoneInfo(one), ZoneInfo(other), NOW)
 
 
 @pytest.mark.parametrize(("one", "other"), [("UTC", "Europe/London"), ("Europe/Berlin", "Africa/Algiers")])
-def test_zones_that_differ_in_summer_only_are_different_clocks(one: str, other: str) -> None:
+def test_zones_that_differ_in_summer_only_are_different(one: str, other: str) -> None:
     assert not have_same_rules(ZoneInfo(one), ZoneInfo(other), NOW)
 
 
@@ -148,7 +148,7 @@ def readable(expression: str) -> bool:
 @pytest.mark.skipif(not Path("/usr/bin/crontab").exists(), reason="cron is not installed")
 @settings(max_examples=8, deadline=None)
 @given(st.lists(expressions().filter(readable), min_size=50, max_size=50))
-def test_cron_takes_every_expression_that_we_take(accepted: list[str]) -> None:
+def test_cron_accepts_every_expression_that_we_accept(accepted: list[str]) -> None:
     table = "".join(f"{expression} true\n" for expression in accepted)
     asked = subprocess.run(["crontab", "-n", "-"], input=table, text=True, capture_output=True, check=False)
     assert asked.returncode == 0, asked.stderr + table

@@ -33,7 +33,7 @@ def stand_in(folder: Path, monkeypatch: pytest.MonkeyPatch, script: str) -> None
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root makes a user for the tests")
-def test_without_useradd_the_tests_that_need_a_user_are_skipped_in_plain_words(
+def test_without_useradd_tests_that_need_a_user_are_skipped_with_a_reason(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
@@ -56,7 +56,7 @@ def test_without_useradd_the_tests_that_need_a_user_are_skipped_in_plain_words(
         "writes nothing and says so not",
     ],
 )
-def test_a_crontab_program_that_fails_leaves_the_old_bytes(
+def test_a_failing_crontab_program_keeps_the_old_bytes(
     crontab: Crontab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str
 ) -> None:
     crontab.set(BEFORE)
@@ -67,7 +67,7 @@ def test_a_crontab_program_that_fails_leaves_the_old_bytes(
     assert crontab.get() == before
 
 
-def test_a_change_by_another_program_in_between_is_not_lost(
+def test_a_concurrent_change_of_another_program_is_kept(
     crontab: Crontab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     crontab.set(b"# mine\n")
@@ -79,13 +79,15 @@ def test_a_change_by_another_program_in_between_is_not_lost(
     assert crontab.get() == b"# mine\n# theirs\n"
 
 
-def test_no_cron_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_cron_is_reported_with_the_package_to_install(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(Unavailable, match="sudo apt install cron"):
         UserCrontab(CONFIG).plan(ENTRIES)
 
 
-def test_a_user_whom_cron_does_not_allow_hears_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_user_whom_cron_does_not_allow_gets_the_reason(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     stand_in(tmp_path, monkeypatch, 'echo "You (pi) are not allowed to use this program (crontab)" >&2; exit 1')
     with pytest.raises(Refused, match="not allowed to use this program"):
         UserCrontab(CONFIG).install(ENTRIES)
@@ -105,7 +107,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
         subprocess.run(["umount", str(tmp_path)], check=True)
 
 
-def test_a_full_disk_leaves_the_system_file_as_it_was(small_disk: Path) -> None:
+def test_a_full_disk_keeps_the_system_file(small_disk: Path) -> None:
     place = SystemCrontab(CONFIG, path=small_disk / "pi-appliance")
     place.install(["0 6 * * * pi true"])
     before = place.path.read_bytes()
@@ -115,6 +117,6 @@ def test_a_full_disk_leaves_the_system_file_as_it_was(small_disk: Path) -> None:
     assert [path.name for path in small_disk.iterdir()] == ["pi-appliance"]
 
 
-def test_a_folder_for_system_entries_that_is_not_there_says_so(tmp_path: Path) -> None:
+def test_a_missing_folder_for_system_entries_is_reported(tmp_path: Path) -> None:
     with pytest.raises(ApplianceError, match="cannot be written: No such file or directory"):
         SystemCrontab(CONFIG, path=tmp_path / "cron.d" / "pi-appliance").install(ENTRIES)

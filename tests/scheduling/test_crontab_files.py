@@ -24,7 +24,7 @@ def crontab() -> Iterator[Crontab]:
         yield scratch
 
 
-def test_an_install_adds_one_marked_block_behind_what_is_there(crontab: Crontab) -> None:
+def test_an_install_appends_one_marked_block(crontab: Crontab) -> None:
     crontab.set(b"# mine\n0 1 * * * backup\n")
     UserCrontab(CONFIG, user=crontab.user).install(ENTRIES)
     assert crontab.get() == (
@@ -40,7 +40,7 @@ def test_a_second_install_changes_nothing_and_says_so(crontab: Crontab) -> None:
     assert not place.install(ENTRIES).has_changes
 
 
-def test_a_plan_shows_the_change_and_makes_none(crontab: Crontab) -> None:
+def test_a_plan_shows_the_change_without_making_it(crontab: Crontab) -> None:
     crontab.set(b"0 1 * * * backup\n")
     plan = UserCrontab(CONFIG, user=crontab.user).plan(ENTRIES)
     assert "+0 6 * * * true one" in plan.diff().splitlines()
@@ -49,7 +49,7 @@ def test_a_plan_shows_the_change_and_makes_none(crontab: Crontab) -> None:
 
 
 @pytest.mark.parametrize("before", [None, b"", b"FOO = bar\n"], ids=["no crontab", "an empty one", "a setting"])
-def test_an_uninstall_leaves_what_was_there_before(crontab: Crontab, before: bytes | None) -> None:
+def test_an_uninstall_restores_the_former_crontab(crontab: Crontab, before: bytes | None) -> None:
     crontab.set(before)
     place = UserCrontab(CONFIG, user=crontab.user)
     place.install(ENTRIES)
@@ -57,7 +57,7 @@ def test_an_uninstall_leaves_what_was_there_before(crontab: Crontab, before: byt
     assert crontab.get() == before
 
 
-def test_no_more_jobs_by_cron_takes_the_block_out(crontab: Crontab) -> None:
+def test_without_cron_jobs_the_block_is_removed(crontab: Crontab) -> None:
     crontab.set(b"# mine\n")
     place = UserCrontab(CONFIG, user=crontab.user)
     place.install(ENTRIES)
@@ -65,7 +65,7 @@ def test_no_more_jobs_by_cron_takes_the_block_out(crontab: Crontab) -> None:
     assert crontab.get() == b"# mine\n"
 
 
-def test_the_old_crontab_is_kept_beside_the_state(crontab: Crontab, tmp_path: Path) -> None:
+def test_the_old_crontab_is_copied_to_the_state_folder(crontab: Crontab, tmp_path: Path) -> None:
     crontab.set(b"# mine\n")
     backup = tmp_path / "state" / "crontab.before"
     UserCrontab(CONFIG, user=crontab.user, backup=backup).install(ENTRIES)
@@ -73,7 +73,7 @@ def test_the_old_crontab_is_kept_beside_the_state(crontab: Crontab, tmp_path: Pa
     assert backup.stat().st_mode & 0o777 == 0o600
 
 
-def test_a_backup_that_cannot_be_kept_stops_the_install(crontab: Crontab, tmp_path: Path) -> None:
+def test_a_failed_backup_stops_the_install(crontab: Crontab, tmp_path: Path) -> None:
     crontab.set(b"# mine\n")
     (tmp_path / "file").touch()
     with pytest.raises(Exception, match="cannot be written"):
@@ -82,7 +82,7 @@ def test_a_backup_that_cannot_be_kept_stops_the_install(crontab: Crontab, tmp_pa
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can look into cron's own folder")
-def test_carriage_returns_that_crontab_does_not_print_survive(crontab: Crontab) -> None:
+def test_hidden_carriage_returns_survive(crontab: Crontab) -> None:
     before = b"# from windows\r\n0 1 * * * grep '\\bword\\r' x\b\n"
     crontab.set(before)
     place = UserCrontab(CONFIG, user=crontab.user)
@@ -94,7 +94,7 @@ def test_carriage_returns_that_crontab_does_not_print_survive(crontab: Crontab) 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can write into cron's own folder")
 @pytest.mark.parametrize(("last", "after"), [("# by hand", "# by hand"), ("0 1 * * * true", "0 1 * * * true\n")])
-def test_a_last_line_without_an_end_comes_back_as_cron_takes_it(crontab: Crontab, last: str, after: str) -> None:
+def test_a_last_line_without_newline_gets_one(crontab: Crontab, last: str, after: str) -> None:
     crontab.set(b"# mine\n")
     spool = Path("/var/spool/cron/crontabs", crontab.user or "root")
     spool.write_text(spool.read_text() + last)
@@ -113,7 +113,7 @@ LINES = st.one_of(
 
 @settings(max_examples=30, deadline=None)
 @given(st.lists(LINES, max_size=8))
-def test_install_install_uninstall_gives_back_the_same_bytes(crontab: Crontab, lines: list[str]) -> None:
+def test_install_install_uninstall_restores_the_same_bytes(crontab: Crontab, lines: list[str]) -> None:
     assume(crontab.set("".join(line + "\n" for line in lines).encode()))
     before = crontab.get()
     place = UserCrontab(CONFIG, user=crontab.user)
@@ -123,7 +123,7 @@ def test_install_install_uninstall_gives_back_the_same_bytes(crontab: Crontab, l
     assert crontab.get() == before
 
 
-def test_many_installs_at_once_lose_nothing(crontab: Crontab) -> None:
+def test_concurrent_installs_lose_nothing(crontab: Crontab) -> None:
     crontab.set(b"# mine\n")
     code = (
         "import sys; from pathlib import Path; from pi_appliance.scheduling.crontab import UserCrontab\n"
@@ -139,12 +139,12 @@ def test_many_installs_at_once_lose_nothing(crontab: Crontab) -> None:
     assert crontab.get() == b"# mine\n"
 
 
-def test_a_crontab_of_nobody_is_refused_in_one_line() -> None:
+def test_a_crontab_of_an_unknown_user_is_refused_in_one_line() -> None:
     with pytest.raises(Refused, match="no user of this machine is called 'no-such-user'"):
         UserCrontab(CONFIG, user="no-such-user").install(ENTRIES)
 
 
-def test_the_system_file_has_the_entries_and_goes_with_them(tmp_path: Path) -> None:
+def test_the_system_file_is_created_and_removed_with_its_entries(tmp_path: Path) -> None:
     place = SystemCrontab(CONFIG, path=tmp_path / "pi-appliance")
     assert place.install(["0 6 * * * pi true"]).has_changes
     assert not place.install(["0 6 * * * pi true"]).has_changes
@@ -157,7 +157,7 @@ def test_the_system_file_has_the_entries_and_goes_with_them(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("change", ["install", "uninstall"])
-def test_a_system_file_of_something_else_stays(tmp_path: Path, change: str) -> None:
+def test_a_system_file_of_another_program_stays(tmp_path: Path, change: str) -> None:
     place = SystemCrontab(CONFIG, path=tmp_path / "pi-appliance")
     place.path.write_text("# the entries of another\n")
     with pytest.raises(Refused, match="belongs to something else"):

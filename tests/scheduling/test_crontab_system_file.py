@@ -21,18 +21,18 @@ def file(tmp_path: Path) -> Path:
     return path
 
 
-def test_no_file_has_no_fault(tmp_path: Path) -> None:
+def test_a_missing_file_has_no_problem(tmp_path: Path) -> None:
     assert find_faults(tmp_path / "pi-appliance") == []
 
 
 @as_root
-def test_a_good_file_has_none(file: Path) -> None:
+def test_a_good_file_has_no_problem(file: Path) -> None:
     assert find_faults(file) == []
 
 
 @as_root
 @pytest.mark.parametrize("mode", [0o664, 0o646, 0o666])
-def test_a_file_that_others_may_write_to(file: Path, mode: int) -> None:
+def test_a_file_that_others_can_write_is_reported(file: Path, mode: int) -> None:
     file.chmod(mode)
     (fault,) = find_faults(file)
     assert "others may write" in fault.reason
@@ -40,7 +40,7 @@ def test_a_file_that_others_may_write_to(file: Path, mode: int) -> None:
 
 
 @as_root
-def test_a_file_of_somebody_else(file: Path) -> None:
+def test_a_file_of_another_user_is_reported(file: Path) -> None:
     os.chown(file, 65534, -1)
     (fault,) = find_faults(file)
     assert (fault.reason, fault.remedy) == (
@@ -50,14 +50,14 @@ def test_a_file_of_somebody_else(file: Path) -> None:
 
 
 @as_root
-def test_a_last_line_without_its_end(file: Path) -> None:
+def test_a_last_line_without_newline_is_reported(file: Path) -> None:
     file.write_bytes(ENTRY.rstrip())
     (fault,) = find_faults(file)
     assert "no newline" in fault.reason
 
 
 @pytest.mark.parametrize("name", ["pi-appliance.cron", "pi-appliance~", ".pi-appliance", "pi appliance"])
-def test_a_name_that_cron_passes_over(tmp_path: Path, name: str) -> None:
+def test_a_name_that_cron_ignores_is_reported(tmp_path: Path, name: str) -> None:
     (tmp_path / name).write_bytes(ENTRY)
     found = find_misnamed_files(tmp_path)
     assert len(found) == 1
@@ -65,6 +65,6 @@ def test_a_name_that_cron_passes_over(tmp_path: Path, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["e2scrub_all", "sysstat", ".placeholder", "backup.old"])
-def test_other_peoples_files_are_none_of_ours(tmp_path: Path, name: str) -> None:
+def test_files_of_other_programs_are_not_checked(tmp_path: Path, name: str) -> None:
     (tmp_path / name).write_bytes(b"0 6 * * * root true\n")
     assert find_misnamed_files(tmp_path) == []

@@ -39,7 +39,7 @@ def hours(found: plan.SlotPlan) -> list[int]:
     return [start.slot.hour for start in found.starts]
 
 
-def test_a_slot_that_has_come_is_started_and_accounted_for():
+def test_a_due_slot_is_started_and_recorded():
     found = decide(job(), NOON - HOUR, NOON)
     assert (hours(found), found.missed, found.until) == ([12], [], NOON)
     assert decide(job(), NOON, NOON + MINUTE).starts == []
@@ -51,14 +51,14 @@ def test_a_slot_beyond_its_grace_is_a_misfire():
     assert gone.reason == "its slot is 6m late, more than its grace of 5m"
 
 
-def test_after_a_long_sleep_the_newest_slot_is_started_and_the_others_told_in_one():
+def test_after_a_long_sleep_the_newest_slot_starts_and_the_others_are_one_record():
     found = decide(job(Cron(("* * * * *",)), misfire_grace=5 * MINUTE), NOON, NOON + 30 * MINUTE)
     assert [start.slot for start in found.starts] == [NOON + 30 * MINUTE]
     assert [(gone.outcome, gone.count) for gone in found.missed] == [(Outcome.SKIPPED, 24), (Outcome.SKIPPED, 5)]
 
 
 @pytest.mark.parametrize(("at_most", "started"), [(1, [12]), (3, [10, 11, 12]), (99, [6, 7, 8, 9, 10, 11, 12])])
-def test_catch_up_starts_the_newest_within_its_window_the_oldest_of_them_first(at_most, started):
+def test_catch_up_starts_the_newest_slot_within_its_window_oldest_job_first(at_most, started):
     catch_up = CatchUp(max_age=timedelta(hours=6, minutes=30), max_runs=at_most)
     found = decide(job(catch_up=catch_up), NOON - 10 * HOUR, NOON + 20 * MINUTE)
     assert hours(found) == started
@@ -67,7 +67,7 @@ def test_catch_up_starts_the_newest_within_its_window_the_oldest_of_them_first(a
     assert {gone.outcome for gone in found.missed} == {Outcome.SKIPPED}
 
 
-def test_slots_outside_a_window_are_skipped_as_the_owner_said():
+def test_slots_outside_a_window_are_skipped_as_configured():
     (gone,) = decide(job(catch_up=CatchUp(max_age=HOUR)), NOON - 3 * HOUR, NOON - timedelta(minutes=1) + HOUR).missed[
         :1
     ]
@@ -75,7 +75,7 @@ def test_slots_outside_a_window_are_skipped_as_the_owner_said():
     assert "more than its window of 1h" in gone.reason
 
 
-def test_catch_up_looks_for_slots_that_the_chance_uses():
+def test_catch_up_only_considers_slots_that_the_chance_uses():
     catch_up = CatchUp(max_age=timedelta(days=1))
     what = job(catch_up=catch_up, chance=Chance(1, 4))
     found = decide(what, NOON - 10 * HOUR, NOON + 20 * MINUTE, picked=lambda due: due[11:13] in ("05", "08"))
@@ -84,7 +84,7 @@ def test_catch_up_looks_for_slots_that_the_chance_uses():
     assert reasons == [(1, "2026-05-01T08:00:00Z runs instead"), (8, "by chance (1/4)")]
 
 
-def test_slots_that_are_used_or_held_are_not_owed_again():
+def test_used_or_delayed_slots_are_not_due_again():
     found = decide(
         job(catch_up=CatchUp(max_age=10 * HOUR, max_runs=9)),
         NOON - 4 * HOUR,
@@ -96,7 +96,7 @@ def test_slots_that_are_used_or_held_are_not_owed_again():
     assert found.until < NOON - HOUR  # 11:00 is not accounted for while it is held
 
 
-def test_a_slot_waits_for_its_jitter_and_is_not_late_by_it():
+def test_a_slot_waits_for_its_jitter_without_being_late():
     what = job(jitter=timedelta(minutes=40), misfire_grace=MINUTE)
     waiting = decide(what, NOON - MINUTE, NOON + MINUTE, share=0.5)
     assert (waiting.starts, waiting.missed, waiting.wake) == ([], [], NOON + 20 * MINUTE)
@@ -105,7 +105,7 @@ def test_a_slot_waits_for_its_jitter_and_is_not_late_by_it():
 
 
 @pytest.mark.parametrize("schedule", [Every(timedelta(seconds=1)), Cron(("* * * * *",))])
-def test_a_clock_that_jumps_ten_years_costs_few_slots_and_leaves_none_out(schedule):
+def test_a_ten_year_clock_jump_is_quick_and_complete(schedule):
     found = decide(job(schedule), NOON - timedelta(days=3650), NOON)
     assert len(found.starts) == 1
     assert min(gone.first for gone in found.missed) <= NOON - timedelta(days=3650) + MINUTE
@@ -114,18 +114,18 @@ def test_a_clock_that_jumps_ten_years_costs_few_slots_and_leaves_none_out(schedu
 
 
 @pytest.mark.parametrize("schedule", [HOURLY, Every(timedelta(minutes=90)), Cron(("0 6 * * *", "5 7 1 * *"))])
-def test_a_stored_schedule_is_read_as_it_was(schedule):
+def test_a_stored_schedule_is_read_unchanged(schedule):
     zone = ZoneInfo("Europe/Berlin") if isinstance(schedule, Cron) else UTC_ZONE
     assert plan.load_schedule(plan.dump_schedule(schedule, zone)) == (schedule, zone)
 
 
-def test_a_stored_schedule_that_nobody_understands_is_none():
+def test_an_unreadable_stored_schedule_is_ignored():
     assert plan.load_schedule(plan.dump_schedule(AtBoot(), UTC_ZONE)) is None
     assert plan.load_schedule("{") is None
     assert plan.load_schedule('{"cron": ["* * * * *"], "zone": "Atlantis"}') is None
 
 
-def test_unused_slots_are_told_in_one():
+def test_unused_slots_are_recorded_as_one():
     why = (Outcome.SKIPPED, "paused")
     (gone,) = plan.missed_slots(HOURLY, UTC_ZONE, (NOON, NOON + 5 * HOUR), {"2026-05-01T14:00:00Z"}, why)
     assert (gone.first, gone.last, gone.count, gone.reason) == (NOON + HOUR, NOON + 5 * HOUR, 4, "paused")

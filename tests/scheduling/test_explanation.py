@@ -110,14 +110,14 @@ def test_a_plain_job_is_explained_from_its_times_to_cron() -> None:
         ),
     ],
 )
-def test_what_is_set_has_its_line(keys: dict[str, Any], line: str) -> None:
+def test_each_option_has_its_line(keys: dict[str, Any], line: str) -> None:
     assert line in said(replace(PLAIN, **keys))
 
 
-def test_what_is_not_set_has_none() -> None:
+def test_unset_options_have_no_line() -> None:
     job = replace(PLAIN, conditions=Conditions(), suspend_when=SuspendWhen())
     assert said(job) == said(PLAIN)
 
 
-def test_another_name_of_the_zone_is_the_same_clock() -> None:
+def test_another_name_of_the_zone_is_the_same_zone() -> None:
     assert "Cron and the daemon run it at the same times, also when the clock changes" in said(PLAIN, "Europe/Rome")

@@ -110,7 +110,7 @@ class Victims:
 
 
 @pytest.mark.parametrize("kills", [4, pytest.param(KILLS, marks=pytest.mark.faults)])
-def test_kills_lose_no_slot_and_run_none_twice(installation, kills):
+def test_kills_lose_no_slot_and_repeat_none(installation, kills):
     installation.write(jobs(installation), "web: {port: 0}\nstop-grace: 0s")
     random = Random(SEED)
     victims = Victims(installation, random)

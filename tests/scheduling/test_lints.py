@@ -48,7 +48,7 @@ def told(expression: str, zone: ZoneInfo = BERLIN) -> list[str]:
         ("*/30 2 * * *", "on Sun 2027-03-28 02:00 and 02:30 do not exist, it does not run for them"),
     ],
 )
-def test_what_does_not_do_what_it_looks_like_is_told(expression: str, says: str) -> None:
+def test_surprising_expressions_are_reported(expression: str, says: str) -> None:
     assert says in "\n".join(told(expression))
 
 
@@ -61,21 +61,21 @@ def test_what_does_not_do_what_it_looks_like_is_told(expression: str, says: str)
         *("30 2 * * 1-5", "0 12 1 * *"),  # the clock is changed on Sundays
     ],
 )
-def test_of_good_common_expressions_nothing_is_said(expression: str) -> None:
+def test_common_expressions_cause_no_warning(expression: str) -> None:
     assert told(expression) == []
 
 
 @pytest.mark.parametrize("expression", ["30 2 * * *", "0 0-23 * * *"])
-def test_where_the_clock_is_never_changed_nothing_is_said_of_it(expression: str) -> None:
+def test_a_zone_without_clock_changes_causes_no_warning(expression: str) -> None:
     assert told(expression, ZoneInfo("Asia/Tokyo")) == []
 
 
-def test_one_warning_names_the_first_change_each_way_only() -> None:
+def test_one_warning_names_only_the_first_change_of_each_kind() -> None:
     (only,) = told("30 2 * * *")
     assert "2028" not in only
 
 
-def test_config_check_places_each_warning_at_its_item_and_asks_the_zone_of_the_job(tmp_path: Path) -> None:
+def test_config_check_places_each_warning_and_uses_the_zone_of_the_job(tmp_path: Path) -> None:
     file = tmp_path / "appliance.yaml"
     file.write_text(
         "state-dir: state\n"

@@ -24,7 +24,7 @@ def hours(made: World, name: str = "a") -> list[str]:
     return [due[11:13] for each, due in made.runs.by_job if each == name]
 
 
-def test_a_slot_that_comes_while_a_run_goes_on_is_skipped(installation: Installation) -> None:
+def test_a_slot_during_a_run_is_skipped(installation: Installation) -> None:
     with world(installation, job(), takes=lambda _: 5400.0) as made:
         made.live(NOON + timedelta(hours=4, minutes=1))
         assert hours(made) == ["13", "15"]
@@ -32,7 +32,7 @@ def test_a_slot_that_comes_while_a_run_goes_on_is_skipped(installation: Installa
         assert (run.outcome, run.summary) == (Outcome.SKIPPED, "the previous run is still active")
 
 
-def test_a_slot_that_is_queued_starts_as_soon_as_the_run_before_it_has_ended(installation: Installation) -> None:
+def test_a_queued_slot_starts_when_the_run_ends(installation: Installation) -> None:
     with world(installation, job(concurrency="queue", misfire_grace="1m"), takes=lambda _: 5400.0) as made:
         made.live(NOON + 3 * HOUR)
         assert made.scheduler.waiting == 1
@@ -42,14 +42,14 @@ def test_a_slot_that_is_queued_starts_as_soon_as_the_run_before_it_has_ended(ins
         assert [each - NOON for each in started] == [HOUR, 2.5 * HOUR, 4 * HOUR]
 
 
-def test_no_more_than_ten_slots_wait(installation: Installation) -> None:
+def test_at_most_ten_slots_wait(installation: Installation) -> None:
     with world(installation, job(concurrency="queue"), takes=lambda _: 100 * 3600.0) as made:
         made.live(NOON + timedelta(hours=14, minutes=1))
         assert made.scheduler.waiting == 10
         assert [outcome for _, outcome in made.outcomes()] == [None, *[Outcome.SKIPPED] * 3]
 
 
-def test_a_slot_that_was_queued_when_the_power_went_is_made_up_for_within_its_window(
+def test_a_slot_queued_at_a_power_cut_is_caught_up_within_its_window(
     installation: Installation,
 ) -> None:
     queued = job(concurrency="queue", catch_up="{max-age: 12h, max-runs: 9}")
@@ -62,7 +62,7 @@ def test_a_slot_that_was_queued_when_the_power_went_is_made_up_for_within_its_wi
         assert hours(made)[:3] == ["13", "14", "15"]
 
 
-def test_what_is_made_up_for_starts_one_after_the_other_within_its_spread(installation: Installation) -> None:
+def test_catch_up_runs_start_one_after_the_other_within_the_spread(installation: Installation) -> None:
     caught = job(catch_up="{max-age: 6h, max-runs: 3, stagger: 10m}")
     with world(installation, caught, takes=lambda _: 60.0) as made:
         made.live(NOON + timedelta(minutes=30))
@@ -74,7 +74,7 @@ def test_what_is_made_up_for_starts_one_after_the_other_within_its_spread(instal
         assert all(before[1] <= after[0] for before, after in pairwise(runs))
 
 
-def test_the_slots_of_a_pause_are_told_as_skipped_and_are_not_made_up_for(installation: Installation) -> None:
+def test_the_slots_of_a_pause_are_skipped_and_not_caught_up(installation: Installation) -> None:
     with world(installation, job(catch_up="{max-age: 1d, max-runs: 9}")) as made:
         made.live(NOON + timedelta(minutes=30))
         made.appliance.pause("a", now=made.clock.now())
@@ -93,7 +93,7 @@ def test_the_slots_of_a_pause_are_told_as_skipped_and_are_not_made_up_for(instal
         )
 
 
-def test_a_pause_that_ends_by_itself_lets_the_next_slot_run(installation: Installation) -> None:
+def test_after_a_pause_the_next_slot_runs(installation: Installation) -> None:
     with world(installation, job()) as made:
         made.live(NOON + timedelta(minutes=30))
         made.appliance.pause("a", now=made.clock.now(), until=NOON + 2.5 * HOUR)
@@ -101,7 +101,7 @@ def test_a_pause_that_ends_by_itself_lets_the_next_slot_run(installation: Instal
         assert hours(made) == ["15"]
 
 
-def test_a_job_comes_after_the_success_of_another_and_only_once(installation: Installation) -> None:
+def test_a_job_follows_the_success_of_another_once(installation: Installation) -> None:
     with world(installation, job() + chained("b", "a")) as made:
         made.live(NOON + timedelta(hours=2, minutes=1))
         made.restart()
@@ -109,14 +109,14 @@ def test_a_job_comes_after_the_success_of_another_and_only_once(installation: In
         assert [name for name, _ in made.runs.by_job] == ["a", "b", "a", "b"]
 
 
-def test_a_job_after_two_waits_for_both_anew(installation: Installation) -> None:
+def test_a_job_after_two_jobs_waits_for_both_again(installation: Installation) -> None:
     jobs = job() + job("c", "'30 13,16 * * *'") + chained("b", "a", "c")
     with world(installation, jobs) as made:
         made.live(NOON + timedelta(hours=5, minutes=1))
         assert [name for name, _ in made.runs.by_job if name != "a"] == ["c", "b", "c", "b"]
 
 
-def test_a_failure_starts_nothing(installation: Installation) -> None:
+def test_a_failure_starts_no_dependent_job(installation: Installation) -> None:
     with world(installation, job("a", "null") + chained("b", "a")) as made:
         made.look()
         run, _ = made.appliance.store.start_run(
@@ -127,7 +127,7 @@ def test_a_failure_starts_nothing(installation: Installation) -> None:
         assert made.runs.by_job == []
 
 
-def test_a_success_of_long_ago_starts_nothing_new_and_is_told_as_a_misfire(installation: Installation) -> None:
+def test_an_old_success_starts_nothing_and_is_recorded_as_a_misfire(installation: Installation) -> None:
     with world(installation, job("a", "null") + chained("b", "a", misfire_grace="5m")) as made:
         made.look()
         made.clock.go(1)

@@ -29,7 +29,7 @@ def ask(made: World, after: timedelta) -> str:
     return made.appliance.store.requests.add("wake", made.clock.wall + after, {}, now=made.clock.wall).slot_name
 
 
-def test_it_starts_at_its_time_and_once(made):
+def test_it_starts_at_its_time_once(made):
     name = ask(made, timedelta(minutes=30, seconds=17))
     made.live(NOON + timedelta(hours=2))
     (run,) = made.appliance.history(job="wake")
@@ -51,7 +51,7 @@ def test_two_daemons_start_it_once(made):
     assert [due for due in made.runs.slots if due.startswith("request:")] == ["request:1"]
 
 
-def test_two_that_took_the_same_at_the_same_moment_run_it_once(made):
+def test_two_processes_that_read_it_together_run_it_once(made):
     name = ask(made, timedelta(0))
     for _ in range(2):
         asyncio.run(made.runs.start("wake", Trigger.DAEMON, due=name))
@@ -59,7 +59,7 @@ def test_two_that_took_the_same_at_the_same_moment_run_it_once(made):
 
 
 @pytest.mark.parametrize(("down", "outcome"), [(4, Outcome.SUCCEEDED), (6, Outcome.MISFIRED)])
-def test_what_came_due_while_the_daemon_was_down_starts_within_its_grace_and_is_told_after(made, down, outcome):
+def test_requests_due_while_the_daemon_was_down_start_within_their_grace(made, down, outcome):
     name = ask(made, MINUTE)
     made.clock.go((1 + down) * 60)
     made.restart()
@@ -70,7 +70,7 @@ def test_what_came_due_while_the_daemon_was_down_starts_within_its_grace_and_is_
         assert run.summary == "requested for a time that is 6m past, more than its grace of 5m"
 
 
-def test_a_clock_that_is_put_forward_or_back_moves_it_along(made):
+def test_a_clock_step_moves_it_along(made):
     ask(made, timedelta(hours=5))
     made.live(NOON + timedelta(hours=1))
     made.clock.step(-timedelta(hours=3))
@@ -81,7 +81,7 @@ def test_a_clock_that_is_put_forward_or_back_moves_it_along(made):
     assert made.runs.slots == ["request:1"]
 
 
-def test_until_the_clock_is_trusted_only_what_is_to_begin_at_once_does(installation):
+def test_an_untrusted_clock_only_allows_immediate_requests(installation):
     with world(installation, WAKE) as made:
         installation.config.write_text(installation.config.read_text("utf-8").replace("sync: 0s", "sync: 15m"), "utf-8")
         made.appliance = made.appliance.reload()
@@ -96,7 +96,7 @@ def test_until_the_clock_is_trusted_only_what_is_to_begin_at_once_does(installat
         assert made.runs.slots == ["request:1", later.slot_name]
 
 
-def test_a_pause_of_the_job_does_not_hold_it_up(installation):
+def test_a_pause_of_the_job_does_not_delay_it(installation):
     with world(installation, DAILY) as made:
         made.appliance.pause("wake", now=NOON)
         ask(made, MINUTE)
@@ -104,7 +104,7 @@ def test_a_pause_of_the_job_does_not_hold_it_up(installation):
         assert made.runs.slots == ["request:1"]
 
 
-def test_what_cannot_start_is_tried_again_more_and_more_seldom_and_told_in_the_end(made, caplog):
+def test_a_failing_start_is_retried_ever_more_rarely_and_reported(made, caplog):
     ask(made, timedelta(0))
     made.runs.falling = [1] * 99
     made.live(NOON + 7 * MINUTE)
@@ -127,7 +127,7 @@ def lefts(made: World) -> list[float]:
     return [round((each - NOON).total_seconds()) for each in started]
 
 
-def test_what_is_held_goes_on_at_once_after_a_restart_and_then_more_and_more_seldom(made):
+def test_a_session_resumes_at_once_after_a_restart_and_later_ever_more_rarely(made):
     hold(made)
     made.live(NOON + timedelta(hours=1))
     times = lefts(made)
@@ -140,14 +140,14 @@ def test_what_is_held_goes_on_at_once_after_a_restart_and_then_more_and_more_sel
     assert len(lefts(made)) == len(times)
 
 
-def test_a_session_that_lasted_and_is_cut_off_goes_on_at_once(installation):
+def test_a_long_session_that_was_killed_resumes_at_once(installation):
     with world(installation, WAKE, takes=lambda _: 1800.0) as made:
         hold(made)
         made.live(NOON + timedelta(hours=1))
         assert lefts(made)[:2] == [0, 1800]
 
 
-def test_nothing_is_started_while_a_run_goes_on_and_a_slot_of_another_job_is_not_held_up(installation):
+def test_nothing_starts_during_a_run_and_other_jobs_are_not_delayed(installation):
     jobs = f"{DAILY}\nsleep:\n  kind: command\n  with: {{run: ['true']}}"
     with world(installation, jobs, takes=lambda job: 36_000.0 if job == "sleep" else 0.0) as made:
         made.appliance.store.requests.save_checkpoint("sleep", "waiting", now=NOON)
@@ -157,7 +157,7 @@ def test_nothing_is_started_while_a_run_goes_on_and_a_slot_of_another_job_is_not
         assert made.runs.by_job == [("sleep", "resume"), ("wake", "2026-05-02T07:00:00Z")]
 
 
-def test_what_is_too_old_or_of_a_job_that_is_gone_is_dropped_with_a_word(installation, caplog):
+def test_requests_that_are_too_old_or_without_a_job_are_dropped_and_reported(installation, caplog):
     with world(installation, WAKE) as made:
         hold(made)
         made.appliance.store.requests.save_checkpoint("gone", "ringing", now=NOON)
@@ -178,7 +178,7 @@ def skip(made: World) -> str:
     return instants.format_slot(made.appliance.skip_slot("wake", now=made.clock.wall).at)
 
 
-def test_the_next_slot_is_left_out_and_told_and_the_one_after_it_used(installation):
+def test_the_next_slot_is_skipped_and_recorded_and_the_one_after_it_used(installation):
     with world(installation, DAILY) as made:
         made.live(NOON + MINUTE)
         assert skip(made) == skip(made) == "2026-05-02T07:00:00Z"
@@ -194,7 +194,7 @@ def test_the_next_slot_is_left_out_and_told_and_the_one_after_it_used(installati
         assert made.appliance.store.requests.skipped_slot("wake") is None
 
 
-def test_a_slot_that_was_skipped_while_nothing_ran_here_is_no_misfire(installation):
+def test_a_slot_skipped_while_the_daemon_was_down_is_not_a_misfire(installation):
     with world(installation, DAILY) as made:
         made.live(NOON + MINUTE)
         skip(made)
@@ -204,7 +204,7 @@ def test_a_slot_that_was_skipped_while_nothing_ran_here_is_no_misfire(installati
         assert made.outcomes() == [("2026-05-02T07:00:00Z", Outcome.SKIPPED)]
 
 
-def test_it_is_used_after_all_when_a_person_says_so(installation):
+def test_a_skipped_slot_can_be_used_again(installation):
     with world(installation, DAILY) as made:
         made.live(NOON + MINUTE)
         skip(made)
@@ -220,7 +220,7 @@ def test_it_is_used_after_all_when_a_person_says_so(installation):
         (DAILY, lambda made: made.appliance.pause("wake", now=NOON), "wake is paused"),
     ],
 )
-def test_where_there_is_nothing_to_skip_that_is_said(installation, jobs, before: Callable[[World], None], said):
+def test_without_a_slot_to_skip_this_is_reported(installation, jobs, before: Callable[[World], None], said):
     with world(installation, jobs) as made:
         before(made)
         with pytest.raises(Refused, match=said):
@@ -229,7 +229,7 @@ def test_where_there_is_nothing_to_skip_that_is_said(installation, jobs, before:
             made.appliance.unskip_slot("wake", now=NOON)
 
 
-def test_the_name_of_a_day_long_ago_is_no_slot_to_skip(installation):
+def test_a_past_day_is_not_a_slot_to_skip(installation):
     with world(installation, DAILY) as made:
         made.appliance.store.requests.set_skipped_slot("wake", "2020-05-02T07:00:00Z")
         assert made.appliance.skipped_slot("wake", datetime(2026, 1, 1, tzinfo=UTC)) is None

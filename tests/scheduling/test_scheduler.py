@@ -24,24 +24,24 @@ def hourly(installation: Installation) -> Iterator[World]:
         yield made
 
 
-def test_each_slot_is_started_once_at_its_time(hourly):
+def test_each_slot_starts_once_at_its_time(hourly):
     hourly.live(NOON + timedelta(hours=3))
     assert hourly.runs.slots == [f"2026-05-01T{hour}:00:00Z" for hour in (13, 14, 15)]
 
 
-def test_it_never_naps_longer_than_a_minute_and_never_past_the_next_slot(hourly):
+def test_it_sleeps_at_most_a_minute_and_never_past_the_next_slot(hourly):
     hourly.clock.go(57 * 60 + 30)
     hourly.live(NOON + timedelta(hours=1))
     assert hourly.naps == [60, 60, 30]
 
 
-def test_a_step_forward_over_a_slot_within_its_grace_starts_it(hourly):
+def test_a_step_forward_within_the_grace_starts_the_slot(hourly):
     hourly.clock.step(timedelta(hours=1, minutes=4))
     hourly.look()
     assert hourly.runs.slots == ["2026-05-01T13:00:00Z"]
 
 
-def test_a_step_forward_beyond_the_grace_is_a_misfire_in_the_history(hourly):
+def test_a_step_forward_beyond_the_grace_is_recorded_as_a_misfire(hourly):
     hourly.clock.step(timedelta(hours=2, minutes=30))
     hourly.look()
     (run,) = hourly.appliance.history()
@@ -51,7 +51,7 @@ def test_a_step_forward_beyond_the_grace_is_a_misfire_in_the_history(hourly):
     assert "the clock was put forward by 2h30m" in run.summary
 
 
-def test_a_step_back_starts_no_slot_twice_and_waits_for_no_clock_to_catch_up(hourly):
+def test_a_step_back_repeats_no_slot_and_does_not_wait(hourly):
     hourly.clock.go(3600)
     hourly.look()
     hourly.clock.step(timedelta(hours=-6, minutes=-30))
@@ -61,7 +61,7 @@ def test_a_step_back_starts_no_slot_twice_and_waits_for_no_clock_to_catch_up(hou
     assert sorted(hourly.runs.slots[1:]) == [f"2026-05-01T{hour:02}:00:00Z" for hour in (7, 8, 9, 10, 11, 12, 14)]
 
 
-def test_a_job_at_boot_runs_once_however_often_the_daemon_starts(installation):
+def test_a_boot_job_runs_once_per_boot(installation):
     jobs = "boot:\n  kind: command\n  schedule: '@reboot'\n  with: {run: ['true']}"
     for _ in range(3):
         with world(installation, jobs) as made:
@@ -72,14 +72,14 @@ def test_a_job_at_boot_runs_once_however_often_the_daemon_starts(installation):
     assert run.scheduled_for.startswith("boot:")
 
 
-def test_a_slot_that_cannot_be_started_is_tried_again_within_its_grace_and_the_daemon_lives_on(hourly):
+def test_a_slot_that_cannot_start_is_retried_within_its_grace(hourly):
     hourly.runs.failing = ["no memory", "no memory"]
     hourly.live(NOON + timedelta(hours=1, minutes=10))
     assert hourly.runs.slots == ["2026-05-01T13:00:00Z"]
     assert not hourly.runs.failing
 
 
-def test_a_slot_that_cannot_be_started_in_all_its_grace_is_a_misfire(hourly):
+def test_a_slot_that_cannot_start_within_its_grace_is_a_misfire(hourly):
     hourly.runs.failing = ["no memory"] * 20
     hourly.live(NOON + timedelta(hours=1, minutes=10))
     (run,) = hourly.appliance.history()
@@ -87,7 +87,7 @@ def test_a_slot_that_cannot_be_started_in_all_its_grace_is_a_misfire(hourly):
 
 
 @pytest.mark.parametrize(("status", "says"), [(2, "with status 2"), (-9, "by signal 9")])
-def test_a_run_that_ends_before_it_begins_is_told_by_the_history(hourly, status, says):
+def test_a_run_that_ends_before_it_starts_is_recorded(hourly, status, says):
     hourly.runs.falling = [status]
     hourly.live(NOON + timedelta(hours=1))
     (run,) = hourly.appliance.history()
@@ -96,14 +96,14 @@ def test_a_run_that_ends_before_it_begins_is_told_by_the_history(hourly, status,
 
 
 @pytest.mark.parametrize(("minutes", "started"), [(4, ["2026-05-01T13:00:00Z"]), (6, [])])
-def test_a_slot_that_came_while_the_daemon_was_restarted_is_started_within_its_grace(hourly, minutes, started):
+def test_a_slot_during_a_restart_starts_within_its_grace(hourly, minutes, started):
     hourly.clock.go(3600 + minutes * 60)
     hourly.restart()
     hourly.live(hourly.clock.now())
     assert hourly.runs.slots == started
 
 
-def test_a_slot_that_was_used_before_the_daemon_was_restarted_is_not_used_again(hourly):
+def test_a_slot_used_before_a_restart_is_not_used_again(hourly):
     hourly.live(NOON + timedelta(hours=1))
     for _ in range(2):
         hourly.restart()
@@ -111,13 +111,13 @@ def test_a_slot_that_was_used_before_the_daemon_was_restarted_is_not_used_again(
     assert hourly.runs.slots == ["2026-05-01T13:00:00Z"]
 
 
-def test_a_job_that_never_ran_begins_with_its_next_slot(hourly):
+def test_a_job_that_never_ran_starts_with_its_next_slot(hourly):
     hourly.restart()
     hourly.live(NOON + timedelta(minutes=2))
     assert hourly.runs.slots == []
 
 
-def test_how_often_and_how_far_the_clock_was_put_is_told(hourly):
+def test_clock_steps_are_counted_with_their_size(hourly):
     assert (hourly.scheduler.steps, hourly.scheduler.last_step) == (0, "")
     for step in (timedelta(minutes=2), timedelta(seconds=-30)):
         hourly.clock.step(step)
@@ -127,7 +127,7 @@ def test_how_often_and_how_far_the_clock_was_put_is_told(hourly):
     assert hourly.scheduler.last_step == "the clock was put back by 30s"
 
 
-def test_how_long_a_clock_that_nobody_has_set_is_waited_for_is_told(hourly, installation):
+def test_the_remaining_wait_for_a_trusted_clock_is_reported(hourly, installation):
     installation.config.write_text(installation.config.read_text("utf-8").replace("sync: 0s", "sync: 20m"), "utf-8")
     hourly.appliance, hourly.clock.known = hourly.appliance.reload(), False
     hourly.restart()
@@ -138,7 +138,7 @@ def test_how_long_a_clock_that_nobody_has_set_is_waited_for_is_told(hourly, inst
     assert (hourly.scheduler.clock_state, hourly.scheduler.clock_wait) == ("trusted", 0)
 
 
-def test_a_slot_that_waits_for_its_turn_is_not_overtaken_by_a_newer_one(installation):
+def test_a_waiting_slot_is_not_overtaken_by_a_newer_one(installation):
     jobs = "tick:\n  kind: command\n  schedule: every 1m\n  concurrency: queue\n  with: {run: ['true']}"
     with world(installation, jobs) as made, locks.acquire(made.appliance.lock_path("tick")) as lock:
         assert lock is not None
@@ -152,14 +152,14 @@ def test_a_slot_that_waits_for_its_turn_is_not_overtaken_by_a_newer_one(installa
         assert made.runs.slots == ["2026-05-01T12:01:00Z", "2026-05-01T12:02:00Z"]
 
 
-def test_a_run_that_found_nothing_to_write_into_is_tried_again_within_its_grace(hourly):
+def test_a_run_without_writable_storage_is_retried_within_its_grace(hourly):
     hourly.runs.falling = [75, 75]
     hourly.live(NOON + timedelta(hours=1, minutes=4))
     assert hourly.runs.slots == ["2026-05-01T13:00:00Z"]
     assert [outcome for _, outcome in hourly.outcomes()] == [Outcome.SUCCEEDED]
 
 
-def test_a_job_of_the_start_of_the_machine_is_tried_again_until_it_has_begun(installation):
+def test_a_boot_job_is_retried_until_it_has_started(installation):
     jobs = "once:\n  kind: command\n  schedule: '@reboot'\n  with: {run: ['true']}"
     with world(installation, jobs) as made:
         made.runs.falling = [75, 75]
@@ -167,7 +167,7 @@ def test_a_job_of_the_start_of_the_machine_is_tried_again_until_it_has_begun(ins
         assert len(made.runs.slots) == 1
 
 
-def test_a_chain_that_cannot_begin_is_tried_once_a_minute(installation):
+def test_a_dependent_job_that_cannot_start_is_retried_once_a_minute(installation):
     jobs = (
         "a:\n  kind: command\n  with: {run: ['true']}\nb:\n  kind: command\n  depends-on: [a]\n  with: {run: ['true']}"
     )
@@ -189,7 +189,7 @@ def test_a_chain_that_cannot_begin_is_tried_once_a_minute(installation):
 
 
 @pytest.mark.parametrize("turns", range(5))
-def test_who_is_told_to_end_just_as_news_come_ends(turns):
+def test_a_stop_request_during_an_event_ends_it(turns):
     async def scene():
         news = asyncio.Event()
         napping = asyncio.create_task(sleep_until_event(news, 60))

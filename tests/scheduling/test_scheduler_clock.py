@@ -26,7 +26,7 @@ def ran(made: World, job: str) -> list[str]:
     return [due[11:16] for name, due in made.runs.by_job if name == job]
 
 
-def test_jobs_by_the_wall_clock_wait_for_it_and_intervals_do_not(installation: Installation) -> None:
+def test_wall_clock_jobs_wait_for_the_clock_and_intervals_do_not(installation: Installation) -> None:
     with world(installation, TWO) as made:
         installation.config.write_text(installation.config.read_text("utf-8").replace("sync: 0s", "sync: 15m"), "utf-8")
         made.scheduler.reload(made.appliance.reload())
@@ -41,7 +41,7 @@ def test_jobs_by_the_wall_clock_wait_for_it_and_intervals_do_not(installation: I
         assert ran(made, "wall") == ["12:20"]  # from the moment on that the clock is believed: at 12:15
 
 
-def test_when_the_clock_is_set_what_was_missed_is_accounted_for(installation: Installation) -> None:
+def test_when_the_clock_is_set_missed_slots_are_recorded(installation: Installation) -> None:
     daily = "wall:\n  kind: command\n  schedule: '0 * * * *'\n  catch-up: {max-age: 2h}\n  with: {run: ['true']}\n"
     with world(installation, daily) as made:
         made.live(NOON + timedelta(minutes=30))
@@ -57,7 +57,7 @@ def test_when_the_clock_is_set_what_was_missed_is_accounted_for(installation: In
         ]
 
 
-def test_it_looks_often_while_the_clock_may_be_set_at_any_moment(installation: Installation) -> None:
+def test_it_polls_often_while_the_clock_may_be_set(installation: Installation) -> None:
     with world(installation, "wall:\n  kind: command\n  schedule: '0 * * * *'\n  with: {run: ['true']}\n") as made:
         installation.config.write_text(installation.config.read_text("utf-8").replace("sync: 0s", "sync: 10m"), "utf-8")
         again = made.appliance.reload()
@@ -67,7 +67,7 @@ def test_it_looks_often_while_the_clock_may_be_set_at_any_moment(installation: I
 
 
 @pytest.mark.parametrize("seconds", [1, -1, 90, -90])
-def test_a_small_step_around_a_slot_runs_it_once(installation: Installation, seconds: int) -> None:
+def test_a_small_clock_step_around_a_slot_runs_it_once(installation: Installation, seconds: int) -> None:
     with world(installation, "wall:\n  kind: command\n  schedule: '0 * * * *'\n  with: {run: ['true']}\n") as made:
         for minute in (59, 60, 61):
             made.live(NOON + timedelta(minutes=minute))
@@ -78,7 +78,7 @@ def test_a_small_step_around_a_slot_runs_it_once(installation: Installation, sec
         assert made.scheduler.steps >= 2
 
 
-def test_a_step_is_said_once_with_its_size(installation: Installation, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_step_is_reported_once_with_its_size(installation: Installation, caplog: pytest.LogCaptureFixture) -> None:
     with world(installation, TWO) as made:
         made.look()
         made.clock.step(timedelta(days=-2))
@@ -88,7 +88,7 @@ def test_a_step_is_said_once_with_its_size(installation: Installation, caplog: p
         assert made.scheduler.clock_state is ClockState.TRUSTED
 
 
-def test_slots_that_were_missed_while_the_clock_was_ahead_run_when_they_really_come(installation: Installation) -> None:
+def test_slots_missed_while_the_clock_was_ahead_run_at_their_real_time(installation: Installation) -> None:
     with world(installation, "wall:\n  kind: command\n  schedule: '0 * * * *'\n  with: {run: ['true']}\n") as made:
         made.look()
         made.clock.step(timedelta(days=3650))
@@ -102,9 +102,7 @@ def test_slots_that_were_missed_while_the_clock_was_ahead_run_when_they_really_c
 
 
 @pytest.mark.parametrize("ahead", [timedelta(hours=30), timedelta(minutes=62)])
-def test_a_pause_that_was_ended_while_the_clock_was_ahead_holds_nothing_back(
-    installation: Installation, ahead: timedelta
-) -> None:
+def test_a_pause_ended_while_the_clock_was_ahead_stays_ended(installation: Installation, ahead: timedelta) -> None:
     with world(installation, "wall:\n  kind: command\n  schedule: '0 * * * *'\n  with: {run: ['true']}\n") as made:
         made.look()
         made.clock.step(ahead)
@@ -116,7 +114,7 @@ def test_a_pause_that_was_ended_while_the_clock_was_ahead_holds_nothing_back(
         assert ran(made, "wall")[-2:] == ["13:00", "14:00"]
 
 
-def test_a_pause_that_nobody_ended_holds_whatever_the_clock_does(installation: Installation) -> None:
+def test_a_pause_without_an_end_survives_every_clock_change(installation: Installation) -> None:
     with world(installation, "wall:\n  kind: command\n  schedule: '0 * * * *'\n  with: {run: ['true']}\n") as made:
         made.look()
         made.clock.step(timedelta(hours=30))

@@ -171,13 +171,13 @@ class Accidents(RuleBasedStateMachine):
 
 
 @pytest.mark.parametrize("examples", [4, pytest.param(25, marks=pytest.mark.slow)])
-def test_no_accident_loses_a_slot_or_runs_one_twice(examples: int) -> None:
+def test_no_accident_loses_or_repeats_a_slot(examples: int) -> None:
     repeatable = "CI" in os.environ  # elsewhere each run tries other accidents
     few = settings(max_examples=examples, stateful_step_count=12, deadline=None, derandomize=repeatable)
     run_state_machine_as_test(Accidents, settings=few)
 
 
-def test_a_pause_that_a_person_ended_is_over_however_the_clock_was_wrong_then() -> None:
+def test_a_pause_ended_under_a_wrong_clock_stays_ended() -> None:
     accidents = Accidents()
     accidents.pause("span", 1.0)
     accidents.step(142_712_319)

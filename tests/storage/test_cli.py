@@ -19,7 +19,7 @@ def test_a_backup_is_restored(installation: Installation) -> None:
     assert [run["id"] for run in installation.json("jobs", "history")] == [1]
 
 
-def test_a_file_that_is_no_archive_is_refused(installation: Installation) -> None:
+def test_a_file_that_is_not_an_archive_is_refused(installation: Installation) -> None:
     installation.write(JOB)
     done = installation.run("restore", str(installation.config))
     assert done.returncode == 1

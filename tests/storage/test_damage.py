@@ -103,7 +103,7 @@ SPOILT: dict[str, Callable[[bytes], bytes]] = {
 
 
 @pytest.mark.parametrize("how", SPOILT)
-def test_a_file_that_is_no_database_any_more(state, how):
+def test_a_file_that_is_no_longer_a_database(state, how):
     path = state / "history.db"
     (state / "locks" / "mark.lock").write_text(f'{{"run": {len(USED)}, "done": null, "note": ""}}', "ascii")
     path.write_bytes(SPOILT[how](path.read_bytes()))
@@ -114,7 +114,7 @@ def test_a_file_that_is_no_database_any_more(state, how):
 
 
 @pytest.mark.parametrize("part", range(12))
-def test_a_file_cut_off_anywhere(state, part):
+def test_a_truncated_file_is_repaired(state, part):
     path = state / "history.db"
     size = path.stat().st_size
     (state / "locks" / "mark.lock").write_text(f'{{"run": {len(USED)}, "done": null, "note": ""}}', "ascii")
@@ -123,7 +123,7 @@ def test_a_file_cut_off_anywhere(state, part):
     nothing_twice(state).close()
 
 
-def test_a_byte_flipped_in_every_page(state):
+def test_a_flipped_byte_in_any_page_is_repaired(state):
     whole, random = (state / "history.db").read_bytes(), Random(2026)
     mended = 0
     for page in range(len(whole) // PAGE):
@@ -139,7 +139,7 @@ def test_a_byte_flipped_in_every_page(state):
     assert mended > len(whole) // PAGE // 2, "most flips are noticed"
 
 
-def test_whole_pages_of_nought_one_after_the_other(state):
+def test_zeroed_pages_are_repaired(state):
     whole = (state / "history.db").read_bytes()
     for page in range(1, len(whole) // PAGE):
         for path in state.glob("history.*"):
@@ -148,7 +148,7 @@ def test_whole_pages_of_nought_one_after_the_other(state):
         nothing_twice(state).close()
 
 
-def test_the_newest_backup_is_restored_and_the_damaged_file_is_kept_as_it_was(state, caplog):
+def test_the_newest_backup_is_restored_and_the_damaged_file_kept(state, caplog):
     path = state / "history.db"
     with Store(path) as store:
         begin(store, f"{NOW:%Y-%m-%dT%H:00:00Z}", "third")
@@ -171,7 +171,7 @@ def test_the_newest_backup_is_restored_and_the_damaged_file_is_kept_as_it_was(st
     assert f"set aside as {kept}; the backup {backup.list_backups(state)[0].name} was restored" in line
 
 
-def test_a_damaged_backup_is_passed_over(state):
+def test_a_damaged_backup_is_not_used(state):
     newest = state / "backup" / "history-20990101T000000Z.db"
     newest.write_bytes(b"nonsense" * 1000)
     (state / "history.db").write_bytes(b"nonsense" * 1000)
@@ -179,7 +179,7 @@ def test_a_damaged_backup_is_passed_over(state):
         assert len(store.history(limit=10_000)) >= len(USED)
 
 
-def test_a_backup_is_made_once_a_day_and_seven_are_kept(state):
+def test_one_backup_a_day_is_made_and_seven_are_kept(state):
     with open_history(state) as store:
         assert backup.back_up_daily(store) is None
         for day in range(1, 10):
@@ -212,7 +212,7 @@ def test_what_is_not_an_archive_is_refused(state, tmp_path):
     nothing_twice(state).close()
 
 
-def test_where_claims_are_lost_no_slot_of_before_is_used_and_later_ones_are(state):
+def test_without_claims_older_slots_are_not_used_and_later_ones_are(state):
     path = state / "history.db"
     with Store(path) as store:
         root = int(store.rows("SELECT rootpage FROM sqlite_master WHERE name = 'claims'", ())[0][0])
@@ -227,7 +227,7 @@ def test_where_claims_are_lost_no_slot_of_before_is_used_and_later_ones_are(stat
         assert store.slots.cursors()["mark"].accounted_until >= NOW
 
 
-def test_a_journal_that_is_gone_is_noticed_by_what_the_locks_remember(installation):
+def test_a_deleted_journal_is_detected_by_the_locks(installation):
     installation.write(job(installation, "mark", "echo once >> marks"))
     installation.run("jobs", "run", "mark", "--as-scheduled")
     slot = installation.last("mark")["scheduled_for"]
@@ -239,7 +239,7 @@ def test_a_journal_that_is_gone_is_noticed_by_what_the_locks_remember(installati
     assert "does not know run 1, which was started" in again.stderr
 
 
-def test_a_process_that_has_the_old_file_open_goes_over_to_the_new_one(state):
+def test_a_process_with_the_old_file_open_switches_to_the_new_one(state):
     path = state / "history.db"
     old = open_history(state)
     assert old.history()
@@ -254,7 +254,7 @@ def test_a_process_that_has_the_old_file_open_goes_over_to_the_new_one(state):
     old.close()
 
 
-def test_many_that_find_it_damaged_at_once_mend_it_once(installation):
+def test_concurrent_processes_repair_it_once(installation):
     installation.write(job(installation, "mark", "echo once >> marks"))
     installation.run("jobs", "run", "mark")
     (installation.state / "history.db").write_bytes(Random(3).randbytes(8 * PAGE))
@@ -272,7 +272,7 @@ def test_many_that_find_it_damaged_at_once_mend_it_once(installation):
 
 
 @pytest.mark.parametrize("words", [("jobs", "list"), ("jobs", "history"), ("jobs", "history", "--slots")])
-def test_a_command_tells_and_goes_on(installation, words):
+def test_a_command_reports_the_repair_and_continues(installation, words):
     installation.write(job(installation, "mark", "echo once >> marks"))
     installation.run("jobs", "run", "mark")
     spoilt = (installation.state / "history.db").read_bytes()
@@ -283,7 +283,7 @@ def test_a_command_tells_and_goes_on(installation, words):
     assert installation.run(*words).stderr == ""
 
 
-def test_a_slot_that_ran_does_not_run_again_after_the_history_was_damaged(installation):
+def test_a_slot_does_not_run_again_after_the_history_was_damaged(installation):
     installation.write(job(installation, "mark", "echo once >> marks"))
     installation.run("jobs", "run", "mark", "--as-scheduled")
     slot = installation.last("mark")["scheduled_for"]
@@ -294,7 +294,7 @@ def test_a_slot_that_ran_does_not_run_again_after_the_history_was_damaged(instal
     assert (installation.folder / "marks").read_text("ascii") == "once\n"
 
 
-def test_a_history_that_is_damaged_while_a_run_goes_on_knows_of_it_afterwards(installation):
+def test_a_run_that_outlives_a_damage_is_recorded(installation):
     installation.write(job(installation, "slow", "touch begun; until test -e go; do sleep 0.05; done"))
     run = installation.start("jobs", "run", "slow")
     wait_until((installation.folder / "begun").exists)
@@ -309,7 +309,7 @@ def test_a_history_that_is_damaged_while_a_run_goes_on_knows_of_it_afterwards(in
 
 
 @pytest.mark.parametrize("cut", ["history.db.repaired only", "both"])
-def test_a_mending_that_was_cut_off_is_brought_to_its_end(state, cut):
+def test_an_interrupted_repair_is_completed(state, cut):
     path = state / "history.db"
     path.rename(state / "history.db.repaired")
     if cut == "both":
@@ -320,7 +320,7 @@ def test_a_mending_that_was_cut_off_is_brought_to_its_end(state, cut):
     assert not (state / "history.db.repaired").exists()
 
 
-def test_mending_killed_at_any_moment_loses_nothing(state):
+def test_a_repair_killed_at_any_moment_loses_nothing(state):
     path = state / "history.db"
     spoilt = path.read_bytes()[: -PAGE - 100]
     code = (  # killed by a timer, or at one of the calls that open, rename or remove files
@@ -358,7 +358,7 @@ def test_mending_killed_at_any_moment_loses_nothing(state):
 
 
 @pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.faults) for seed in (1, 2))])
-def test_a_daemon_whose_history_is_damaged_again_and_again_goes_on_and_runs_nothing_twice(installation, seed):
+def test_a_daemon_survives_repeated_damage_and_repeats_nothing(installation, seed):
     lock = installation.state / "locks" / "mark.lock"
     shell = f"echo $(head -c 1024 '{lock}' | tr -d ' ' | grep -o 'due.*Z') >> marks"
     installation.write(job(installation, "mark", shell).replace("'@hourly'", "every 1s"), "web: {port: 0}")

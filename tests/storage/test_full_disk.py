@@ -70,7 +70,7 @@ def sound(installation: Installation) -> None:
     assert not list(installation.state.glob("*.damaged-*"))
 
 
-def test_on_a_full_card_nothing_is_run_and_one_line_says_what_to_do(installation, card):
+def test_on_a_full_card_nothing_runs_and_one_line_names_the_remedy(installation, card):
     installation.write(job(installation, "mark", "echo once >> marks"))
     installation.run("jobs", "run", "mark")
     fill(card)
@@ -85,7 +85,7 @@ def test_on_a_full_card_nothing_is_run_and_one_line_says_what_to_do(installation
 
 
 @pytest.mark.faults
-def test_on_a_card_that_was_always_full_one_line_says_what_to_do(installation, card):
+def test_on_a_card_that_was_always_full_one_line_names_the_remedy(installation, card):
     installation.write(job(installation, "mark", "true"))
     fill(card)
     for words in (("jobs", "list"), ("jobs", "run", "mark"), ("up",)):
@@ -96,7 +96,7 @@ def test_on_a_card_that_was_always_full_one_line_says_what_to_do(installation, c
     assert installation.run("jobs", "run", "mark").returncode == 0
 
 
-def test_a_run_during_which_the_card_fills_up_reads_as_it_ended(installation, card):
+def test_a_run_that_fills_the_card_is_recorded_as_it_ended(installation, card):
     shell = f"dd if=/dev/zero of='{card}/ballast' bs=4k 2>/dev/null; echo done >> marks"
     installation.write(job(installation, "filler", shell))
     done = installation.run("jobs", "run", "filler")
@@ -109,7 +109,7 @@ def test_a_run_during_which_the_card_fills_up_reads_as_it_ended(installation, ca
 
 
 @pytest.mark.faults
-def test_a_history_that_is_damaged_on_a_full_card_waits_for_room_as_it_is(installation, card):
+def test_a_history_damaged_on_a_full_card_stays_until_there_is_room(installation, card):
     installation.write(job(installation, "mark", "true"))
     for _ in range(3):
         installation.run("jobs", "run", "mark")
@@ -127,7 +127,7 @@ def test_a_history_that_is_damaged_on_a_full_card_waits_for_room_as_it_is(instal
 
 
 @pytest.mark.faults
-def test_the_daemon_lives_on_says_it_once_and_loses_no_slot(installation, card):
+def test_the_daemon_survives_a_full_card_reports_it_once_and_loses_no_slot(installation, card):
     installation.write(
         job(installation, "mark", "echo once >> marks", "every 1s", "  misfire-grace: 1h\n"), "web: {port: 0}"
     )
@@ -157,7 +157,7 @@ def test_the_daemon_lives_on_says_it_once_and_loses_no_slot(installation, card):
 
 
 @pytest.mark.faults
-def test_a_card_that_was_mounted_read_only_is_one_line(installation, card):
+def test_a_read_only_card_is_reported_in_one_line(installation, card):
     installation.write(job(installation, "mark", "true"))
     installation.run("jobs", "run", "mark")
     subprocess.run(["mount", "-o", "remount,ro", str(card)], check=True)
@@ -170,7 +170,7 @@ def test_a_card_that_was_mounted_read_only_is_one_line(installation, card):
 
 
 @pytest.mark.faults
-def test_a_daemon_whose_folder_it_may_no_longer_write_says_so_once_and_lives_on(public_installation):
+def test_the_daemon_survives_an_unwritable_folder_and_reports_it_once(public_installation):
     public_installation.write(
         job(public_installation, "mark", "true", "every 1s", "  misfire-grace: 1h\n"), "web: {port: 0}"
     )

@@ -37,13 +37,13 @@ O = Outcome  # noqa: E741
         ([O.SUCCEEDED, O.TIMED_OUT, O.MISFIRED], 2),
     ],
 )
-def test_the_last_word_is_of_the_newest_run_that_did_something(outcomes: list[Outcome], word: int | None) -> None:
+def test_the_state_is_that_of_the_newest_run_that_was_not_skipped(outcomes: list[Outcome], word: int | None) -> None:
     found = latest_significant_run(reversed(runs(*outcomes)))
     assert (found.id if found else None) == word
 
 
 @pytest.mark.parametrize("bad", [O.FAILED, O.TIMED_OUT, O.UNCERTAIN, O.ABANDONED])
-def test_anything_but_a_success_is_a_failure(bad: Outcome) -> None:
+def test_any_outcome_except_success_is_a_failure(bad: Outcome) -> None:
     assert is_failing(runs(O.SUCCEEDED, bad, O.SKIPPED))
     assert not is_failing(runs(bad, O.SUCCEEDED, O.SKIPPED))
     assert not is_failing([])

@@ -28,7 +28,7 @@ def begin(store: Store, due: str, job: str = "wake") -> tuple[int, int | None]:
     return store.start_run(job=job, kind="music", trigger=Trigger.DAEMON, due=due, now=SOON)
 
 
-def test_an_ask_is_due_at_its_time(store):
+def test_a_request_is_due_at_its_time(store):
     late = store.requests.add("wake", SOON + timedelta(hours=1), {"volume": 20}, now=NOW)
     soon = store.requests.add("wake", SOON, {}, now=NOW)
     assert store.requests.due_requests(SOON - timedelta(seconds=1)) == []
@@ -39,13 +39,13 @@ def test_an_ask_is_due_at_its_time(store):
     assert store.requests.pending("other") == []
 
 
-def test_what_is_to_begin_at_once_is_due_though_the_clock_is_put_back(store):
+def test_an_immediate_request_is_due_after_a_clock_step_back(store):
     ask = store.requests.add("say", NOW, {}, now=NOW)
     assert ask.immediate
     assert [each.id for each in store.requests.due_requests(NOW - timedelta(days=900))] == [ask.id]
 
 
-def test_an_ask_begins_one_run(store):
+def test_a_request_starts_one_run(store):
     ask = store.requests.add("wake", NOW, {}, now=NOW)
     first, used = begin(store, ask.slot_name)
     assert used is None
@@ -55,13 +55,13 @@ def test_an_ask_begins_one_run(store):
     assert not store.requests.remove(ask.id)
 
 
-def test_an_ask_that_was_dropped_begins_none(store):
+def test_a_dropped_request_starts_no_run(store):
     ask = store.requests.add("wake", NOW, {}, now=NOW)
     assert store.requests.remove(ask.id)
     assert begin(store, ask.slot_name)[1] == UNKNOWN_RUN
 
 
-def test_of_many_that_want_the_same_ask_at_once_one_gets_it(tmp_path):
+def test_concurrent_readers_get_a_request_once(tmp_path):
     path = tmp_path / "history.db"
     with Store(path) as store:
         asks = [store.requests.add("wake", NOW, {}, now=NOW) for _ in range(20)]
@@ -74,7 +74,7 @@ def test_of_many_that_want_the_same_ask_at_once_one_gets_it(tmp_path):
         assert sum(pool.map(take_all, range(4))) == len(asks)
 
 
-def test_what_is_held_is_there_until_the_job_is_through(store):
+def test_a_checkpoint_exists_until_the_job_has_finished(store):
     assert store.requests.checkpoint("wake") is None
     store.requests.save_checkpoint("wake", "ringing", now=NOW)
     store.requests.save_checkpoint("wake", "snoozed", now=SOON)
@@ -86,7 +86,7 @@ def test_what_is_held_is_there_until_the_job_is_through(store):
     assert store.requests.checkpoint("wake") is None
 
 
-def test_a_word_is_heard_once_and_to_ask_for_one_writes_nothing(store):
+def test_a_signal_is_received_once_and_polling_writes_nothing(store):
     assert store.requests.take_signal("wake") == ""
     store.requests.send_signal("wake", "snooze")
     store.requests.send_signal("wake", "stop")
@@ -97,7 +97,7 @@ def test_a_word_is_heard_once_and_to_ask_for_one_writes_nothing(store):
     assert store.version() == before
 
 
-def test_what_belongs_to_a_job_that_is_gone_goes(store):
+def test_requests_of_a_removed_job_are_deleted(store):
     store.requests.add("gone", NOW, {}, now=NOW)
     store.requests.save_checkpoint("gone", "ringing", now=NOW)
     store.requests.send_signal("lost", "stop")
@@ -123,7 +123,7 @@ def fill(state: Path) -> None:
         store.rows("PRAGMA wal_checkpoint(TRUNCATE)", ())
 
 
-def test_a_backup_keeps_requests_to_come_and_skipped_slots_only(tmp_path):
+def test_a_backup_keeps_future_requests_and_skipped_slots_only(tmp_path):
     fill(tmp_path)
     path = tmp_path / "history.db"
     with Store(path) as store:
@@ -136,7 +136,7 @@ def test_a_backup_keeps_requests_to_come_and_skipped_slots_only(tmp_path):
         assert store.requests.take_signal("wake") == ""
 
 
-def test_what_makes_no_sense_is_left_behind_when_the_file_is_mended(tmp_path):
+def test_invalid_rows_are_dropped_in_a_repair(tmp_path):
     fill(tmp_path)
     path = tmp_path / "history.db"
     raw = sqlite3.connect(path)

@@ -36,7 +36,7 @@ def test_a_slot_belongs_to_the_first_run_that_claims_it(path):
         assert begin(store, "s", job="b")[1] is None
 
 
-def test_what_was_claimed_outlives_the_process(path):
+def test_a_claim_outlives_its_process(path):
     with Store(path) as store:
         first, _ = begin(store, "s")
     with Store(path) as store:
@@ -63,7 +63,7 @@ def test_only_the_unfinished_runs_of_a_job_are_abandoned(path):
     assert outcomes == {done: Outcome.SUCCEEDED, cut_off: Outcome.ABANDONED, other: None}
 
 
-def test_many_processes_at_once_lose_nothing_and_share_no_slot(path):
+def test_concurrent_writers_lose_nothing_and_share_no_slot(path):
     code = (
         "import sys\n"
         "from datetime import UTC, datetime\n"
@@ -83,7 +83,7 @@ def test_many_processes_at_once_lose_nothing_and_share_no_slot(path):
         assert sum(store.is_claimed(f"slot a {n}") for n in range(25)) == 25
 
 
-def test_many_that_make_the_file_at_once_all_get_it(tmp_path):
+def test_concurrent_creators_all_get_the_file(tmp_path):
     many = 8
     start = threading.Barrier(many)
 
@@ -98,7 +98,7 @@ def test_many_that_make_the_file_at_once_all_get_it(tmp_path):
             assert list(pool.map(open_at_once, [path] * many)) == [0] * many
 
 
-def test_whoever_writes_is_noticed(path):
+def test_every_writer_is_noticed(path):
     with Store(path) as reader, Store(path) as writer:
         for each in (writer, reader):
             before = reader.version()
@@ -107,7 +107,7 @@ def test_whoever_writes_is_noticed(path):
             assert reader.version() != before
 
 
-def test_a_file_of_a_newer_program_is_not_touched(path):
+def test_a_file_of_a_newer_version_is_not_touched(path):
     with Store(path) as store:
         store._db.execute("PRAGMA user_version = 99")
     with pytest.raises(ApplianceError, match="newer pi-appliance"):
@@ -121,7 +121,7 @@ def test_a_changed_schema_has_a_new_version():
     )
 
 
-def test_what_is_no_database_is_told_as_damaged(path):
+def test_a_file_that_is_not_a_database_is_reported_as_damaged(path):
     path.write_bytes(b"x" * 5000)
     with pytest.raises(Unavailable, match="is damaged"):
         Store(path)
@@ -134,7 +134,7 @@ def test_history_pages_from_the_newest_back(path):
         assert [run.id for run in store.history(limit=2, before=numbers[3])] == [numbers[2], numbers[1]]
 
 
-def test_a_clock_that_is_years_ahead_makes_no_slot_free_that_was_used(tmp_path):
+def test_a_clock_years_ahead_frees_no_used_slot(tmp_path):
     with Store(tmp_path / "history.db") as store:
         for due, now in (("2026-05-01T12:00:00Z", NOW), ("2036-05-01T12:00:00Z", NOW.replace(year=2036))):
             run, _ = store.start_run(job="post", kind="tweet", trigger=Trigger.DAEMON, due=due, now=now)

@@ -32,7 +32,7 @@ def path(tmp_path: Path) -> Path:
     return path
 
 
-def test_looking_makes_no_file_and_changes_none(path: Path) -> None:
+def test_reading_creates_and_changes_no_file(path: Path) -> None:
     before, there = path.read_bytes(), sorted(each.name for each in path.parent.iterdir())
     with Store(path, read_only=True) as store:
         assert len(store.history()) == 4
@@ -44,12 +44,12 @@ def test_looking_makes_no_file_and_changes_none(path: Path) -> None:
     assert sorted(each.name for each in path.parent.iterdir()) == there
 
 
-def test_who_looks_cannot_write(path: Path) -> None:
+def test_a_reader_cannot_write(path: Path) -> None:
     with Store(path, read_only=True) as store, pytest.raises(Unavailable):
         ran(store, "x", Outcome.SUCCEEDED, 1)
 
 
-def test_what_is_being_written_is_seen(path: Path) -> None:
+def test_uncommitted_changes_do_not_block_a_reader(path: Path) -> None:
     with Store(path) as writer:
         ran(writer, "c", Outcome.SUCCEEDED, 1)
         with Store(path, read_only=True) as store:
@@ -67,7 +67,7 @@ def test_an_older_or_newer_history_is_left_as_it_is(path: Path, tmp_path: Path) 
         Store(tmp_path / "new.db", read_only=True)
 
 
-def test_damage_is_found(path: Path) -> None:
+def test_damage_is_detected(path: Path) -> None:
     with Store(path) as store:
         for _ in range(200):
             ran(store, "filler" * 20, Outcome.SUCCEEDED, 1)
@@ -94,7 +94,7 @@ def test_totals_are_counted_by_job_and_outcome(path: Path) -> None:
     assert found["a", Outcome.SKIPPED].delay_seconds == found["b", Outcome.FAILED].delay_seconds == 0
 
 
-def test_the_newest_of_each_outcome(path: Path) -> None:
+def test_the_newest_run_of_each_outcome_is_returned(path: Path) -> None:
     with Store(path) as store:
         store.start_run(job="a", kind="command", trigger=Trigger.MANUAL, due=None, now=NOON)
         assert {(run.job, run.outcome): run.id for run in store.newest()} == {

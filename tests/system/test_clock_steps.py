@@ -37,7 +37,7 @@ def rings(seconds: float, make: Callable[[Callable[[], None]], ClockStepWatcher]
     return asyncio.run(listen())
 
 
-def test_it_opens_a_timer_of_the_kernel_and_closes_it_once():
+def test_it_opens_one_kernel_timer_and_closes_it_once():
     async def live() -> None:
         before = timers()
         alarm = ClockStepWatcher(lambda: None)
@@ -49,19 +49,19 @@ def test_it_opens_a_timer_of_the_kernel_and_closes_it_once():
     asyncio.run(live())
 
 
-def test_it_does_not_ring_while_nobody_sets_the_clock():
+def test_it_is_silent_while_the_clock_is_not_set():
     assert rings(0.3, ClockStepWatcher) == 0
 
 
-def test_it_rings_once_when_its_date_comes_and_goes_on():
+def test_it_signals_once_at_its_time_and_continues():
     used = time.process_time()
     assert rings(1.1, lambda ring: ClockStepWatcher(ring, seconds_ahead=0.25)) in {3, 4}
     assert time.process_time() - used < 0.5  # a loop without a pause would take all of it
 
 
-def test_a_closed_one_is_silent():
+def test_a_closed_watcher_is_silent():
     assert rings(0.3, lambda ring: ClockStepWatcher(ring, seconds_ahead=0.1), closed=True) == 0
 
 
-def test_where_no_date_ahead_can_be_named_it_is_silent_rather_than_ringing_without_end():
+def test_without_a_possible_date_it_is_silent():
     assert rings(0.1, lambda ring: ClockStepWatcher(ring, seconds_ahead=-1)) == 0

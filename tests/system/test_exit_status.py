@@ -19,7 +19,7 @@ from pi_appliance.system.process import MAX_LINE, describe_exit_status, last_lin
         (-40, "was ended by signal 40"),
     ],
 )
-def test_an_end_is_told_in_words(status, words):
+def test_an_exit_status_is_described(status, words):
     assert describe_exit_status(status) == words
 
 
@@ -39,12 +39,12 @@ def test_an_end_is_told_in_words(status, words):
         (b"x" * 4096, "x" * 199 + "…"),
     ],
 )
-def test_the_last_line_is_one_that_a_person_can_read(output, line):
+def test_the_last_line_is_readable(output, line):
     assert last_line(output) == line
 
 
 @given(st.binary())
-def test_no_output_makes_it_more_than_one_printable_line(output):
+def test_any_output_is_reduced_to_one_printable_line(output):
     line = last_line(output)
     assert line.isprintable()
     assert len(line) <= MAX_LINE

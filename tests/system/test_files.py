@@ -17,7 +17,7 @@ def names(folder: Path) -> list[str]:
     return [path.name for path in folder.iterdir()]
 
 
-def test_the_new_takes_the_place_of_the_old_only_when_it_is_whole(tmp_path):
+def test_the_new_file_replaces_the_old_one_only_when_complete(tmp_path):
     path = tmp_path / "report"
     path.write_text("old", "ascii")
     with files.atomic_write_text(path) as file:
@@ -28,7 +28,7 @@ def test_the_new_takes_the_place_of_the_old_only_when_it_is_whole(tmp_path):
     assert names(tmp_path) == ["report"]
 
 
-def test_an_error_in_the_middle_leaves_the_old_and_nothing_else(tmp_path):
+def test_an_error_keeps_the_old_file_and_nothing_else(tmp_path):
     path = tmp_path / "report"
     path.write_text("old", "ascii")
     with pytest.raises(ZeroDivisionError), files.atomic_write(path) as file:
@@ -37,7 +37,7 @@ def test_an_error_in_the_middle_leaves_the_old_and_nothing_else(tmp_path):
     assert names(tmp_path) == ["report"]
 
 
-def test_the_mode_is_what_was_asked_for_whatever_the_umask(tmp_path):
+def test_the_mode_is_as_requested_under_any_umask(tmp_path):
     before = os.umask(0o077)
     try:
         files.write_file(tmp_path / "open", b"x", mode=0o644)
@@ -59,7 +59,7 @@ def small_disk(tmp_path: Path) -> Path:
     subprocess.run(["umount", str(disk)], check=True)
 
 
-def test_a_full_disk_is_told_and_the_old_file_stays(small_disk):
+def test_a_full_disk_is_reported_and_the_old_file_stays(small_disk):
     path = small_disk / "report"
     path.write_text("old", "ascii")
     with pytest.raises(Unavailable, match="No space left"):
@@ -68,12 +68,12 @@ def test_a_full_disk_is_told_and_the_old_file_stays(small_disk):
     assert names(small_disk) == ["report"]
 
 
-def test_a_folder_that_is_not_there_is_told(tmp_path):
+def test_a_missing_folder_is_reported(tmp_path):
     with pytest.raises(Unavailable, match="cannot be written: No such file"):
         files.write_file(tmp_path / "no" / "report", b"x")
 
 
-def test_killed_in_the_middle_it_leaves_the_old_and_nothing_else(tmp_path):
+def test_a_kill_keeps_the_old_file_and_nothing_else(tmp_path):
     path = tmp_path / "report"
     path.write_text("old", "ascii")
     code = (
@@ -90,7 +90,7 @@ def test_killed_in_the_middle_it_leaves_the_old_and_nothing_else(tmp_path):
     assert names(tmp_path) == ["report"]
 
 
-def test_a_puzzle_run_that_is_killed_leaves_the_report_of_the_last_time(installation: Installation):
+def test_a_killed_puzzle_run_keeps_the_previous_report(installation: Installation):
     job = (
         "pegs:\n  kind: puzzle\n"
         "  with: {{puzzle: peg-solitaire, boards: [{board}], solutions: all, max-solutions: {limit}}}"

@@ -21,18 +21,18 @@ def run_it(installation, keys: str, *words: str) -> dict:
     return installation.last("it")
 
 
-def test_a_job_steps_back_as_far_as_it_is_told(installation):
+def test_a_job_gets_its_nice_value(installation):
     mine = os.getpriority(os.PRIO_PROCESS, 0)
     assert run_it(installation, "nice: 7", "nice")["summary"] == f"nice ended well: {max(7, mine)}"
     assert "nice 7" in run_it(installation, "nice: 7", "cat", "/proc/self/autogroup")["summary"] or mine > 7
     assert run_it(installation, "misfire-grace: 5m", "nice")["summary"] == f"nice ended well: {mine}"
 
 
-def test_without_limits_the_history_says_nothing_of_them(installation):
+def test_without_limits_the_history_does_not_mention_them(installation):
     assert run_it(installation, "nice: 7", "true")["details"] == {"status": 0}
 
 
-def test_what_a_program_may_use_is_held_and_the_history_says_by_what(installation):
+def test_the_memory_limit_is_enforced_and_recorded(installation):
     limit = "f=/sys/fs/cgroup$(grep ^0:: /proc/self/cgroup | cut -c4-)/memory.max; [ -e $f ] && cat $f; ulimit -d"
     run = run_it(installation, "memory: 256MiB", "sh", "-c", f"echo $({limit})")
     by = run["details"]["memory_limit"]
@@ -42,7 +42,7 @@ def test_what_a_program_may_use_is_held_and_the_history_says_by_what(installatio
     assert greedy["outcome"] == "failed"
 
 
-def test_a_job_of_our_own_that_wants_more_ends_failed_and_says_so(installation):
+def test_a_job_of_ours_over_its_limit_fails_with_a_reason(installation):
     (installation.folder / "lines.txt").write_text(
         "a line of a file that is far too long to be read at once\n" * 800_000, "ascii"
     )
@@ -57,7 +57,7 @@ def test_a_job_of_our_own_that_wants_more_ends_failed_and_says_so(installation):
     assert run["details"]["memory_limit"] in {"cgroup", "rlimit"}
 
 
-def test_a_share_that_cannot_be_held_makes_it_step_back_and_the_log_says_so(installation):
+def test_an_unavailable_cpu_share_becomes_nice_and_is_logged(installation):
     run = run_it(installation, "cpu: 50%", "nice")
     if run["details"]["cpu_limit"] == "cgroup":
         pytest.skip("this machine gives us a cgroup: the share is held")
@@ -68,7 +68,7 @@ def test_a_share_that_cannot_be_held_makes_it_step_back_and_the_log_says_so(inst
     assert "pi-appliance: the limit of 50% CPU cannot be applied here; the run has nice 10 instead\n" in log
 
 
-def test_whoever_is_under_a_limit_already_may_have_a_wider_one_for_a_job():
+def test_a_job_may_raise_the_limit_of_its_parent():
     """A run started by cron, in a machine whose owner has put a limit on cron."""
     with limits.apply_limits(Limits(memory=2**40), "1-1", find_cgroup=lambda: None) as held:
         code = "import sys, resource as r; from pi_appliance.system import limits; limits.enter_limits(sys.argv[1]); "
@@ -103,7 +103,7 @@ def own(tree: Path, line: str) -> Path | None:
     return limits.own_cgroup(tree, tree.parent / "membership")
 
 
-def test_a_cgroup_is_ours_if_it_was_given_to_us_not_if_we_could_write_there(tree):
+def test_only_a_delegated_cgroup_is_used(tree):
     given = tree / "system.slice" / "pi-appliance.service"
     assert own(tree, "0::/system.slice/pi-appliance.service") == given
     assert own(tree, "0::/system.slice/pi-appliance.service/main") == given
@@ -119,7 +119,7 @@ def test_a_cgroup_is_ours_if_it_was_given_to_us_not_if_we_could_write_there(tree
     assert own(tree, "0::/system.slice/pi-appliance.service") is None
 
 
-def test_what_a_runner_that_was_killed_has_left_is_swept_up(tree):
+def test_cgroups_of_a_killed_runner_are_removed(tree):
     given = tree / "system.slice" / "pi-appliance.service"
     with subprocess.Popen(["true"]) as gone:
         pass
@@ -147,7 +147,7 @@ def real():
             inner.rmdir()
 
 
-def test_a_run_in_a_cgroup_ends_whole_and_leaves_none_behind(real):
+def test_a_run_in_a_cgroup_ends_completely_and_its_cgroup_is_removed(real):
     with limits.apply_limits(Limits(memory=2**28, cpu=50, nice=3), "7-1", find_cgroup=lambda: real) as held:
         plan = json.loads(held.plan)
         folder = Path(plan["cgroup"])

@@ -10,7 +10,7 @@ from tests.fakes.usb_drive import needs_loop
 
 
 @needs_loop
-def test_it_rings_when_something_is_mounted_or_unmounted_and_else_costs_nothing(tmp_path: Path) -> None:
+def test_it_signals_mounts_and_unmounts_and_is_idle_otherwise(tmp_path: Path) -> None:
     async def scene() -> None:
         rung = asyncio.Event()
         alarm = MountWatcher(rung.set)
@@ -30,7 +30,7 @@ def test_it_rings_when_something_is_mounted_or_unmounted_and_else_costs_nothing(
     asyncio.run(scene())
 
 
-def test_a_plain_file_and_none_at_all_never_ring(tmp_path: Path) -> None:
+def test_files_and_missing_files_never_signal(tmp_path: Path) -> None:
     async def scene() -> None:
         (tmp_path / "list").write_text("")
         for name in ("list", "none"):

@@ -38,13 +38,13 @@ def read(folder: Path, text: str) -> list[Mount]:
         ("/mnt/my disk/inner/state", "/mnt/my disk/inner", "ext4"),
     ],
 )
-def test_the_nearest_mount_above_counts(pi: list[Mount], folder: str, mount: str, kind: str) -> None:
+def test_the_nearest_parent_mount_is_used(pi: list[Mount], folder: str, mount: str, kind: str) -> None:
     found = find_mount(Path(folder), pi)
     assert found is not None
     assert (str(found.folder), found.kind) == (mount, kind)
 
 
-def test_what_is_mounted_later_at_the_same_place_hides_what_was_there(tmp_path: Path) -> None:
+def test_a_later_mount_hides_the_earlier_one(tmp_path: Path) -> None:
     known = read(tmp_path, PI + "40 27 0:30 / / rw - overlay overlay rw,lowerdir=/l,upperdir=/nowhere/u,workdir=/w\n")
     found = find_mount(Path("/var"), known)
     assert found is not None
@@ -52,13 +52,13 @@ def test_what_is_mounted_later_at_the_same_place_hides_what_was_there(tmp_path: 
 
 
 @pytest.mark.parametrize(("folder", "read_only"), [("/", False), ("/mnt/my disk/inner", True)])
-def test_read_only_is_told(pi: list[Mount], folder: str, read_only: bool) -> None:
+def test_a_read_only_mount_is_reported(pi: list[Mount], folder: str, read_only: bool) -> None:
     found = find_mount(Path(folder), pi)
     assert found is not None
     assert found.read_only is read_only
 
 
-def test_a_root_that_the_kernel_closed_after_errors_is_read_only(tmp_path: Path) -> None:
+def test_a_root_remounted_after_errors_is_read_only(tmp_path: Path) -> None:
     (root,) = read(tmp_path, "27 1 179:2 / / rw,noatime - ext4 /dev/mmcblk0p2 rw,emergency_ro\n")
     assert root.read_only
 
@@ -78,13 +78,13 @@ def test_a_root_that_the_kernel_closed_after_errors_is_read_only(tmp_path: Path)
         ("aufs none rw", True),
     ],
 )
-def test_what_forgets(tmp_path: Path, line: str, gone: bool) -> None:
+def test_volatile_file_systems_are_recognized(tmp_path: Path, line: str, gone: bool) -> None:
     known = read(tmp_path, f"27 1 0:1 / / rw - {line}\n")
     assert is_volatile(known[0], known) is gone
 
 
 @pytest.mark.parametrize(("below", "gone"), [("ext4 /dev/sda1", False), ("tmpfs tmpfs", True)])
-def test_an_overlay_keeps_what_its_upper_folder_keeps(tmp_path: Path, below: str, gone: bool) -> None:
+def test_an_overlay_is_as_persistent_as_its_upper_folder(tmp_path: Path, below: str, gone: bool) -> None:
     upper = tmp_path / "disk" / "upper"
     upper.mkdir(parents=True)
     known = read(

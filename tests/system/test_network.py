@@ -11,7 +11,7 @@ from pi_appliance.system import network
 from tests.fakes.usb_drive import needs_loop
 
 
-def test_own_addresses_are_none_that_only_this_machine_reaches() -> None:
+def test_loopback_addresses_are_not_listed() -> None:
     found = network.local_addresses()
     assert len(found) == len(set(found))
     assert not any(ipaddress.ip_address(each).is_loopback for each in found)
@@ -31,13 +31,13 @@ def test_own_addresses_are_none_that_only_this_machine_reaches() -> None:
         ("localhost", [], True),
     ],
 )
-def test_who_listens_where_is_reached_there(host: str, reached: list[str], only_here: bool) -> None:
+def test_a_listener_is_reachable_at_its_addresses(host: str, reached: list[str], only_here: bool) -> None:
     assert network.public_addresses(host, lambda: ["10.0.0.7", "10.1.0.7"]) == reached
     assert network.is_loopback_only(host) == only_here
 
 
 @needs_loop
-def test_the_alarm_rings_when_an_address_comes_or_goes() -> None:
+def test_a_change_of_addresses_is_signalled() -> None:
     address = f"127.{uuid.uuid4().int % 200 + 20}.7.7/32"
 
     async def scene() -> None:

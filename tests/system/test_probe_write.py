@@ -12,18 +12,18 @@ NOBODY = 65534
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can act as somebody else")
 
 
-def test_a_good_folder_is_as_it_was(tmp_path: Path) -> None:
+def test_a_writable_folder_is_left_unchanged(tmp_path: Path) -> None:
     assert files.probe_write(tmp_path) == ""
     assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("name", ["missing", "/proc/self"])
-def test_why_not(tmp_path: Path, name: str) -> None:
+def test_the_reason_is_reported(tmp_path: Path, name: str) -> None:
     assert files.probe_write(tmp_path / name)
 
 
 @as_root
-def test_root_tries_as_the_owner_and_is_root_again(tmp_path: Path) -> None:
+def test_root_probes_as_the_owner_and_becomes_root_again(tmp_path: Path) -> None:
     tmp_path.chmod(0o755)
     before = os.geteuid(), os.getegid(), os.getgroups()
     with files.as_user(NOBODY):
@@ -34,7 +34,7 @@ def test_root_tries_as_the_owner_and_is_root_again(tmp_path: Path) -> None:
 
 
 @as_root
-def test_a_full_file_system_is_told(tmp_path: Path) -> None:
+def test_a_full_file_system_is_reported(tmp_path: Path) -> None:
     small = tmp_path / "small"
     small.mkdir()
     mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=16k", "tmpfs", small], check=False)
@@ -48,10 +48,10 @@ def test_a_full_file_system_is_told(tmp_path: Path) -> None:
         subprocess.run(["umount", small], check=True)
 
 
-def test_the_nearest_folder_that_is_there(tmp_path: Path) -> None:
+def test_the_nearest_existing_folder_is_found(tmp_path: Path) -> None:
     assert files.nearest_existing(tmp_path / "a" / "b") == tmp_path
     assert files.nearest_existing(tmp_path) == tmp_path
 
 
-def test_names_of_users() -> None:
+def test_user_names_are_shown() -> None:
     assert (files.user_name(0), files.user_name(4_000_000_000 % 2**31)) == ("root", f"#{4_000_000_000 % 2**31}")

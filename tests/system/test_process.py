@@ -16,7 +16,7 @@ def watched(words: list[str], seconds: float, on_output=lambda _: None) -> proce
         return process.run_child(words, stop=stop, seconds=seconds, on_output=on_output, on_line=lambda _: None)
 
 
-def test_a_program_that_prints_faster_than_anybody_reads_still_has_a_deadline():
+def test_a_fast_printing_program_still_has_a_deadline():
     give_up = time.monotonic() + 4
 
     def slow_reader(_: bytes) -> None:
@@ -26,7 +26,7 @@ def test_a_program_that_prints_faster_than_anybody_reads_still_has_a_deadline():
     assert watched(["yes"], 0.5, slow_reader).timed_out
 
 
-def test_what_escaped_and_goes_on_printing_does_not_hold_the_end_up():
+def test_an_escaped_process_that_prints_does_not_delay_the_end():
     begun = time.monotonic()
     read = []
     ended = watched(["sh", "-c", "setsid yes & sleep 0.2"], 5, lambda chunk: (read.append(chunk), time.sleep(0.002)))
@@ -36,11 +36,11 @@ def test_what_escaped_and_goes_on_printing_does_not_hold_the_end_up():
 
 
 @pytest.mark.parametrize("days", [25, 1_000_000])
-def test_a_deadline_may_be_longer_than_the_kernel_can_wait_at_once(days):
+def test_a_deadline_may_exceed_the_limit_of_the_kernel(days):
     assert watched(["true"], timedelta(days=days).total_seconds()) == process.ProcessResult(0)
 
 
-def test_a_wait_may_be_longer_than_the_kernel_can_wait_at_once():
+def test_a_wait_may_exceed_the_limit_of_the_kernel():
     with process.StopSignal().installed() as stop:
         stopper = subprocess.Popen([sys.executable, "-c", "import os, signal; os.kill(os.getppid(), signal.SIGTERM)"])
         assert stop.wait(timedelta(days=400).total_seconds())

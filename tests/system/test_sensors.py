@@ -41,7 +41,7 @@ def files(tmp_path: Path) -> Files:
     return Files(tmp_path)
 
 
-def test_a_machine_without_sensors_says_nothing_and_is_not_online(files: Files) -> None:
+def test_a_machine_without_sensors_yields_nothing_and_is_offline(files: Files) -> None:
     assert (files.sensors.temperature(), files.sensors.power(), files.sensors.online()) == (None, Power(), False)
 
 
@@ -53,26 +53,26 @@ def test_the_hottest_zone_counts(files: Files) -> None:
 
 
 @pytest.mark.parametrize("nonsense", ["", "unknown\n", "-274000\n", "2147483647\n"])
-def test_a_zone_that_sleeps_or_talks_nonsense_does_not_count(files: Files, nonsense: str) -> None:
+def test_an_invalid_zone_is_ignored(files: Files, nonsense: str) -> None:
     files.zone(0, nonsense)
     assert files.sensors.temperature() is None
     files.zone(1, "40000\n")
     assert files.sensors.temperature() == 40.0
 
 
-def test_a_zone_that_cannot_be_read_does_not_count(files: Files) -> None:
+def test_an_unreadable_zone_is_ignored(files: Files) -> None:
     (files.zone(0, "1").parent / "temp").unlink()
     (files.folder / "sys/class/thermal/thermal_zone0/temp").mkdir()
     assert files.sensors.temperature() is None
 
 
 @pytest.mark.parametrize(("text", "alarm"), [("0\n", False), ("1\n", True)])
-def test_the_alarm_of_the_volt_driver(files: Files, text: str, alarm: bool) -> None:
+def test_the_alarm_of_the_voltage_driver_is_read(files: Files, text: str, alarm: bool) -> None:
     files.alarm(text)
     assert files.sensors.power() == Power(under_voltage=alarm, throttled=alarm, was_throttled=None)
 
 
-def test_the_alarm_of_another_driver_is_none_of_ours(files: Files) -> None:
+def test_the_alarm_of_another_driver_is_ignored(files: Files) -> None:
     files.alarm("1\n", name="cpu_thermal")
     assert files.sensors.power() == Power()
 
@@ -89,19 +89,19 @@ def test_the_alarm_of_another_driver_is_none_of_ours(files: Files) -> None:
         ("80000\n", Power(under_voltage=False, throttled=False, was_throttled=True)),
     ],
 )
-def test_the_bits_of_the_firmware(files: Files, bits: str, power: Power) -> None:
+def test_the_bits_of_the_firmware_are_read(files: Files, bits: str, power: Power) -> None:
     files.throttled(bits)
     assert files.sensors.power() == power
 
 
-def test_the_alarm_and_the_bits_together(files: Files) -> None:
+def test_the_alarm_and_the_bits_are_combined(files: Files) -> None:
     files.alarm("1\n")
     files.throttled("0\n")
     assert files.sensors.power() == Power(under_voltage=True, throttled=True, was_throttled=True)
 
 
 @pytest.mark.parametrize("nonsense", ["", "?\n"])
-def test_nonsense_of_the_firmware_leaves_the_alarm(files: Files, nonsense: str) -> None:
+def test_invalid_firmware_output_leaves_the_alarm(files: Files, nonsense: str) -> None:
     files.alarm("0\n")
     files.throttled(nonsense)
     assert files.sensors.power() == Power(under_voltage=False, throttled=False, was_throttled=None)
@@ -123,7 +123,7 @@ LOCAL = "wlan0\t0001A8C0\t00000000\t0001\t0\t0\t600\t00FFFFFF\t0\t0\t0"
         ([DEFAULT.replace("0003", "what")], False),
     ],
 )
-def test_a_default_route_by_ipv4(files: Files, rows: list[str], online: bool) -> None:
+def test_a_default_route_by_ipv4_is_online(files: Files, rows: list[str], online: bool) -> None:
     files.routes(*rows)
     assert files.sensors.online() is online
 
@@ -142,11 +142,11 @@ ROUTER = "fe80" + "0" * 27 + "1"
         ("cut off", False),
     ],
 )
-def test_a_default_route_by_ipv6(files: Files, row: str, online: bool) -> None:
+def test_a_default_route_by_ipv6_is_online(files: Files, row: str, online: bool) -> None:
     files.put("proc/net/ipv6_route", f"{row}\n")
     assert files.sensors.online() is online
 
 
-def test_what_is_free_is_what_an_ordinary_user_may_write(tmp_path: Path) -> None:
+def test_free_space_is_that_of_an_ordinary_user(tmp_path: Path) -> None:
     found = os.statvfs(tmp_path)
     assert abs(free_space(tmp_path) - found.f_bavail * found.f_frsize) < 50_000_000  # others write here too

@@ -23,7 +23,7 @@ needs_systemd = pytest.mark.skipif(shutil.which("systemd-analyze") is None, reas
 
 @needs_systemd
 @pytest.mark.parametrize("source", [UNIT, FAILURE, *USB], ids=lambda unit: unit.name)
-def test_systemd_has_nothing_to_say_against_a_unit(tmp_path: Path, source: Path) -> None:
+def test_systemd_accepts_every_unit(tmp_path: Path, source: Path) -> None:
     text = re.sub(r"^(Exec\w+)=(.*\\\n)*.*", r"\1=/bin/true", source.read_text(), flags=re.MULTILINE)
     unit = tmp_path / source.name.replace("@", "@a-unit")  # the programs it starts are not installed here
     unit.write_text(text)
@@ -34,7 +34,7 @@ def test_systemd_has_nothing_to_say_against_a_unit(tmp_path: Path, source: Path)
 
 @needs_systemd
 @pytest.mark.parametrize("unit", [UNIT, FAILURE], ids=lambda unit: unit.name)
-def test_the_exposure_of_a_unit_is_two_of_ten_at_most(unit: Path) -> None:
+def test_the_exposure_of_a_unit_is_at_most_two_of_ten(unit: Path) -> None:
     asked = subprocess.run(
         ["systemd-analyze", "security", "--offline=true", "--no-pager", unit],
         capture_output=True,
@@ -45,13 +45,11 @@ def test_the_exposure_of_a_unit_is_two_of_ten_at_most(unit: Path) -> None:
     assert float(verdict.split(": ")[1].split()[0]) <= 2.0, asked.stdout
 
 
-def test_a_wrong_configuration_is_not_tried_again_and_again() -> None:
+def test_an_invalid_configuration_is_not_restarted_repeatedly() -> None:
     assert "RestartPreventExitStatus=2\n" in UNIT.read_text(), "2 is the exit status of a ConfigError"
 
 
-def test_the_unit_that_tells_of_a_failure_sends_the_end_of_the_journal(
-    installation: Installation, tmp_path: Path
-) -> None:
+def test_the_failure_unit_sends_the_end_of_the_journal(installation: Installation, tmp_path: Path) -> None:
     assert f"OnFailure={FAILURE.name.replace('@', '@%n')}\n" in UNIT.read_text()
     (command,) = re.findall(r"^ExecStart=/bin/sh -c '((?:.*\\\n)*.*)' sh %i %H$", FAILURE.read_text(), re.MULTILINE)
     (tmp_path / "journalctl").write_text('#!/bin/sh\necho "the last words of $7"\n')
@@ -73,7 +71,7 @@ def test_the_unit_that_tells_of_a_failure_sends_the_end_of_the_journal(
     )
 
 
-def test_it_may_hold_the_limits_of_its_jobs() -> None:
+def test_it_may_set_the_limits_of_its_jobs() -> None:
     """A delegated cgroup is of no use behind a wall, nor without the system calls that step back for others."""
     lines = UNIT.read_text().splitlines()
     (delegated,) = (line.partition("=")[2].split() for line in lines if line.startswith("Delegate="))
@@ -83,7 +81,7 @@ def test_it_may_hold_the_limits_of_its_jobs() -> None:
     assert {"setpriority", "prlimit64", "prctl", "pidfd_send_signal"} <= allowed - forbidden
 
 
-def test_what_mounts_sticks_does_so_for_the_whole_machine() -> None:
+def test_usb_drives_are_mounted_for_the_whole_machine() -> None:
     """Each of these would give the unit a mount namespace of its own (man systemd.exec), and MPD would see no stick."""
     own = {
         "PrivateMounts",
@@ -104,14 +102,14 @@ def test_what_mounts_sticks_does_so_for_the_whole_machine() -> None:
         assert "MountFlags=" not in unit.read_text(), "without it, what is mounted later is seen, and nothing goes back"
 
 
-def test_nothing_that_is_written_on_a_stick_comes_into_a_unit() -> None:
+def test_no_text_of_a_usb_drive_becomes_part_of_a_unit() -> None:
     (rule,) = re.sub(r"\\\n", "", re.sub(r"^#.*\n", "", RULES.read_text(), flags=re.MULTILINE)).splitlines()
     assert re.findall(r"[%$]\w*(?:{\w+})?", rule) == ["%k"]
     (unit,) = re.findall(r'SYSTEMD_WANTS}\+="(.*?)"', rule)
     assert unit == USB[1].name.replace("@", "@%k")
 
 
-def test_the_door_to_the_unit_that_unmounts_is_where_the_service_knocks() -> None:
+def test_the_socket_of_the_unmount_unit_matches_the_service() -> None:
     asked = root_helper.Paths.from_environment({}).request
     assert f"PathExists={asked}\n" in USB[2].read_text()
     assert f"RuntimeDirectory={asked.parent.name}\n" in UNIT.read_text()

@@ -15,7 +15,7 @@ def put(sys: Path, **files: str) -> None:
         path.write_text(text, "ascii")
 
 
-def test_a_machine_without_either_says_nothing(tmp_path: Path) -> None:
+def test_a_machine_without_counters_yields_nothing(tmp_path: Path) -> None:
     assert (filesystem_errors(tmp_path), storage_wear(tmp_path)) == ([], [])
 
 
@@ -48,6 +48,6 @@ def test_errors_are_counted_with_the_first_and_the_last(tmp_path: Path) -> None:
         ("what\n", "0x01\n", None),
     ],
 )
-def test_the_life_of_a_card(tmp_path: Path, life: str, spare: str, told: StorageWear | None) -> None:
+def test_the_wear_of_a_card_is_read(tmp_path: Path, life: str, spare: str, told: StorageWear | None) -> None:
     put(tmp_path, block__mmcblk0__device__life_time=life, block__mmcblk0__device__pre_eol_info=spare)
     assert storage_wear(tmp_path) == ([told] if told else [])

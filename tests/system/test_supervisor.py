@@ -75,41 +75,41 @@ def state(pid: int) -> str:
     return Path(f"/proc/{pid}/stat").read_text("ascii").rpartition(")")[2].split()[0]
 
 
-def test_the_end_of_a_program_is_told_as_it_was():
+def test_the_exit_status_of_a_program_is_reported():
     assert watched(guarded("sh", "-c", "exit 7")) == (process.ProcessResult(7), [])
     assert watched(guarded("sh", "-c", "kill -SEGV $$")) == (process.ProcessResult(-signal.SIGSEGV), [])
 
 
-def test_why_a_program_cannot_be_run_is_told():
+def test_the_reason_for_a_failed_start_is_reported():
     assert watched(guarded("/no/such/program")) == (process.ProcessResult(127), [b"No such file or directory"])
 
 
-def test_a_daemon_that_a_run_has_left_behind_is_ended_with_it(tmp_path):
+def test_a_daemon_left_by_a_run_ends_with_it(tmp_path):
     ended, _ = watched(guarded(sys.executable, "-c", DAEMON, tmp_path / "pid"))
     assert ended == process.ProcessResult(0)
     assert not is_running(number_in(tmp_path / "pid"))
 
 
-def test_a_daemon_that_hears_nothing_is_killed(tmp_path):
+def test_a_daemon_that_ignores_signals_is_killed(tmp_path):
     ended, _ = watched(guarded(sys.executable, "-c", DAEMON, tmp_path / "pid", "deaf"))
     assert ended == process.ProcessResult(0)
     assert not is_running(number_in(tmp_path / "pid"))
 
 
-def test_the_deadline_ends_what_has_left_the_group_too(tmp_path):
+def test_the_deadline_also_ends_processes_outside_the_group(tmp_path):
     ended, _ = watched(guarded("sh", "-c", f"setsid sh -c 'echo $$ > {tmp_path}/pid; sleep 60' & sleep 60"), 0.5)
     assert ended.timed_out
     assert not is_running(number_in(tmp_path / "pid"))
 
 
-def test_a_program_gets_the_time_to_end_in_good_order(tmp_path):
+def test_a_program_gets_time_to_exit_cleanly(tmp_path):
     script = f"trap 'sleep 0.5; touch {tmp_path}/tidy; exit 3' TERM; touch {tmp_path}/up; while :; do sleep 0.05; done"
     ended, _ = watched(guarded("sh", "-c", script), 1)
     assert ended == process.ProcessResult(3, timed_out=True)
     assert (tmp_path / "tidy").exists()
 
 
-def test_when_the_runner_is_killed_nothing_is_left(tmp_path):
+def test_a_killed_runner_leaves_no_process(tmp_path):
     script = f'"$0" -c "$1" {tmp_path}/pid deaf; trap "" TERM HUP; echo $$ > {tmp_path}/sh; sleep 60'
     with runner("sh", "-c", script, sys.executable, DAEMON) as killed:
         pids = [number_in(tmp_path / "pid"), number_in(tmp_path / "sh")]
@@ -117,7 +117,7 @@ def test_when_the_runner_is_killed_nothing_is_left(tmp_path):
     wait_until(lambda: not any(is_running(pid) for pid in pids))
 
 
-def test_when_the_guard_is_killed_nothing_is_left(tmp_path):
+def test_a_killed_guard_leaves_no_process(tmp_path):
     ended, _ = watched(
         guarded("sh", "-c", f'"$0" -c "$1" {tmp_path}/pid deaf; kill -KILL $PPID; sleep 60', sys.executable, DAEMON)
     )
@@ -125,7 +125,7 @@ def test_when_the_guard_is_killed_nothing_is_left(tmp_path):
     assert not is_running(number_in(tmp_path / "pid"))
 
 
-def test_a_held_run_stands_still_with_all_it_has_started(tmp_path):
+def test_a_suspended_run_stops_all_its_processes(tmp_path):
     states, looks = [], list[str]()
 
     def why() -> str:
@@ -146,7 +146,7 @@ def test_a_held_run_stands_still_with_all_it_has_started(tmp_path):
     assert 0.3 <= ended.suspended_seconds < 3
 
 
-def test_the_time_a_run_was_held_does_not_count_towards_its_deadline():
+def test_suspended_time_does_not_count_towards_the_deadline():
     looks = iter(["hot"])
     hold = process.Suspend(lambda: next(looks, ""), interval=1.0)
     ended, _ = watched(guarded("sleep", "1.2"), 1.5, hold)  # held after 1 s, for 1 s; then there is half a second left
@@ -155,7 +155,7 @@ def test_the_time_a_run_was_held_does_not_count_towards_its_deadline():
     assert ended.timed_out
 
 
-def test_a_held_run_hears_when_it_is_asked_to_end(tmp_path):
+def test_a_suspended_run_receives_the_request_to_end(tmp_path):
     script = f"trap 'touch {tmp_path}/heard; exit 0' TERM; echo $$ > {tmp_path}/sh; while :; do sleep 0.05; done"
     with runner("sh", "-c", script, hold=tmp_path / "sh") as asked:
         pid = number_in(tmp_path / "sh")
@@ -166,7 +166,7 @@ def test_a_held_run_hears_when_it_is_asked_to_end(tmp_path):
     assert not is_running(pid)
 
 
-def test_when_the_runner_is_killed_while_it_holds_the_run_nothing_is_left(tmp_path):
+def test_a_runner_killed_while_suspended_leaves_no_process(tmp_path):
     with runner("sh", "-c", f"echo $$ > {tmp_path}/sh; sleep 60; true", hold=tmp_path / "sh") as killed:
         pid = number_in(tmp_path / "sh")
         wait_until(lambda: state(pid) == "T")

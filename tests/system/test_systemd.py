@@ -31,14 +31,14 @@ def machine(tmp_path: Path) -> Machine:
     return Machine(tmp_path)
 
 
-def test_systemd_is_here_where_it_runs_the_machine(machine: Machine) -> None:
+def test_systemd_is_detected(machine: Machine) -> None:
     machine.program("systemctl", "true")
     assert not machine.systemd.is_running
     machine.boot()
     assert machine.systemd.is_running
 
 
-def test_a_unit_that_runs(machine: Machine) -> None:
+def test_a_running_unit_is_described(machine: Machine) -> None:
     machine.program(
         "systemctl",
         'test "$1 $2" = "show x.service" && printf "LoadState=loaded\\nActiveState=active\\nResult=success\\n"'
@@ -49,7 +49,7 @@ def test_a_unit_that_runs(machine: Machine) -> None:
     )
 
 
-def test_a_unit_that_failed_and_was_changed(machine: Machine) -> None:
+def test_a_failed_and_changed_unit_is_described(machine: Machine) -> None:
     machine.program(
         "systemctl", 'printf "LoadState=loaded\\nActiveState=failed\\nResult=watchdog\\nNeedDaemonReload=yes\\n"'
     )
@@ -59,19 +59,19 @@ def test_a_unit_that_failed_and_was_changed(machine: Machine) -> None:
 
 
 @pytest.mark.parametrize("script", ["exit 1", "kill $$"])
-def test_a_systemd_that_does_not_answer_is_no_error(machine: Machine, script: str) -> None:
+def test_a_systemd_without_an_answer_is_not_an_error(machine: Machine, script: str) -> None:
     machine.program("systemctl", script)
     machine.program("journalctl", script)
     assert machine.systemd.unit_state("x.service") is None
     assert (machine.systemd.failed_units(), machine.systemd.journal("x.service", 5)) == ([], "")
 
 
-def test_units_that_failed_are_named(machine: Machine) -> None:
+def test_failed_units_are_listed(machine: Machine) -> None:
     machine.program("systemctl", 'printf "a.service loaded failed failed A thing\\nb.mount loaded failed failed B\\n"')
     assert machine.systemd.failed_units() == ["a.service", "b.mount"]
 
 
-def test_the_journal_is_asked_for_our_unit_only(machine: Machine) -> None:
+def test_the_journal_is_read_for_our_unit_only(machine: Machine) -> None:
     machine.program("journalctl", 'echo "$@"')
     said = machine.systemd.journal("x.service", 7)
     assert "--unit=x.service" in said
@@ -79,7 +79,7 @@ def test_the_journal_is_asked_for_our_unit_only(machine: Machine) -> None:
     assert "--no-hostname" in said
 
 
-def test_what_is_installed_is_read_from_the_place_of_the_owner(machine: Machine) -> None:
+def test_installed_units_are_read_from_the_folder_of_the_owner(machine: Machine) -> None:
     assert machine.systemd.installed_unit("x.service") is None
     place = machine.root / "etc/systemd/system/x.service"
     place.parent.mkdir(parents=True)
@@ -87,7 +87,7 @@ def test_what_is_installed_is_read_from_the_place_of_the_owner(machine: Machine)
     assert machine.systemd.installed_unit("x.service") == b"[Unit]\n"
 
 
-def test_the_units_of_the_release_travel_with_it() -> None:
+def test_the_units_are_part_of_the_release() -> None:
     there = {path.name: path.read_bytes() for path in (ROOT / "systemd").glob("*.[sp]*") if path.suffix != ".rules"}
     assert there
     assert packaged_units() == there

@@ -96,7 +96,7 @@ def test_two_small_runs_are_one_large_run(installation, tmp_path):
 
 
 @pytest.mark.parametrize("kills", [3, pytest.param(KILLS, marks=pytest.mark.faults)])
-def test_killed_at_any_instant_it_never_falls_behind_what_it_said(installation, kills):
+def test_a_kill_at_any_time_keeps_up_with_the_published_report(installation, kills):
     write(installation, "keystrokes: 30000000", "network: net", "announce: every-run")
     random, said = Random(SEED), 0
     for _ in range(kills):
@@ -126,7 +126,7 @@ def test_killed_at_any_instant_it_never_falls_behind_what_it_said(installation, 
     assert len(set(keys)) == len(keys)
 
 
-def test_a_damaged_memory_is_reported_with_what_to_do(installation):
+def test_a_damaged_checkpoint_is_reported_with_a_remedy(installation):
     write(installation)
     by_hand(installation)
     memory(installation).write_text("{", "utf-8")
@@ -148,13 +148,13 @@ def test_a_damaged_memory_is_reported_with_what_to_do(installation):
         ("keyboard: typewriter", "all well", 0),
     ],
 )
-def test_the_configuration_is_checked(installation, line, says, status):
+def test_the_configuration_is_validated(installation, line, says, status):
     write(installation, line)
     done = installation.run("config", "check")
     assert (done.returncode, says in done.stdout + done.stderr) == (status, True), done.stdout + done.stderr
 
 
-def test_a_text_that_cannot_be_typed_is_warned_of_and_refused(installation):
+def test_a_text_that_cannot_be_typed_is_a_warning_and_refused(installation):
     write(installation)
     (installation.folder / "sonnet.txt").write_text("Sonnet 18\n", "utf-8")
     checked = installation.run("config", "check")
@@ -164,7 +164,7 @@ def test_a_text_that_cannot_be_typed_is_warned_of_and_refused(installation):
     assert (done.returncode, says in done.stdout + done.stderr) == (1, True), done.stderr
 
 
-def test_the_example_in_the_configuration_can_be_taken_as_it_is(installation):
+def test_the_example_in_the_configuration_works_unchanged(installation):
     text = (ROOT / "config" / "appliance.yaml").read_text("utf-8")
     example = re.search(r"((?:^  # .*\n)*^  # bard:\n(?:^  #   .*\n)+)", text, re.MULTILINE)
     assert example is not None

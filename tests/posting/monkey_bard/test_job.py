@@ -116,7 +116,7 @@ TOLD = {"network": Names(["wall"])}
 # --- what is kept
 
 
-def test_a_run_types_so_many_keys_and_reports_how_far_it_is(cage):
+def test_a_run_types_a_number_of_keys_and_reports_its_progress(cage):
     result = cage.run()
     assert result.summary == ("1,000 keystrokes: “sh”, 2 of 37 letters; the next letter in about 19,700 more (20 runs)")
     assert dict(result.details) == {"keystrokes": 1000, "letters": 2, "of": 37, "seed": SEED}
@@ -134,7 +134,7 @@ def test_a_run_types_so_many_keys_and_reports_how_far_it_is(cage):
     )
 
 
-def test_runs_of_any_size_come_to_the_same(tmp_path):
+def test_runs_of_any_size_give_the_same_result(tmp_path):
     places = []
     for sizes in ([1000], [500, 500], [1, 998, 1], [300, 700]):
         folder = tmp_path / str(sizes)
@@ -146,7 +146,7 @@ def test_runs_of_any_size_come_to_the_same(tmp_path):
     assert places == [places[0]] * 4
 
 
-def test_the_bracket_holds_whole_lines_once_they_are_typed(cage):
+def test_the_excerpt_has_whole_lines_once_they_are_typed(cage):
     words = next(STREAM[at : at + 7] for at in range(3000) if STREAM[at : at + 7].find(" ") in (3, 4))
     typed = words.replace(" ", "\n")
     cage.text = f"{typed}x never this\nnor that"
@@ -154,7 +154,7 @@ def test_the_bracket_holds_whole_lines_once_they_are_typed(cage):
     assert cage.report.startswith(f"Typed so far: [{typed}]x never this\n\nKeystrokes: ")
 
 
-def test_without_a_seed_one_is_drawn_and_kept(cage):
+def test_without_a_seed_one_is_drawn_and_stored(cage):
     first = cage.run(seed=None).details["seed"]
     second = cage.run(seed=None)
     assert (second.details["seed"], second.details["keystrokes"]) == (first, 2000)
@@ -170,7 +170,7 @@ def test_without_a_seed_one_is_drawn_and_kept(cage):
         ({"seed": 8, "text": "another"}, "a new monkey, for another text and another seed was set; "),
     ],
 )
-def test_another_text_keyboard_or_seed_is_for_another_monkey(cage, change, says):
+def test_another_text_keyboard_or_seed_starts_another_monkey(cage, change, says):
     cage.run()
     options = dict(change)
     cage.text = options.pop("text", cage.text)
@@ -182,13 +182,13 @@ def test_another_text_keyboard_or_seed_is_for_another_monkey(cage, change, says)
     assert cage.run(day=2, **options).summary.startswith("2,000 keystrokes")
 
 
-def test_a_change_that_changes_nothing_typed_keeps_the_monkey(cage):
+def test_an_equivalent_change_keeps_the_monkey(cage):
     cage.run()
     cage.text = "SHALL I COMPARE THEE -- TO A SUMMER'S DAY..."
     assert cage.run().summary.startswith("2,000 keystrokes")
 
 
-def test_the_text_must_be_there_and_typeable(cage):
+def test_the_text_must_exist_and_be_typeable(cage):
     options = cage.options()
     options.text.unlink()
     with pytest.raises(ConfigError, match=r"poem.txt:1:1: cannot be read: No such file or directory"):
@@ -205,7 +205,7 @@ def test_the_text_must_be_there_and_typeable(cage):
 
 
 @pytest.mark.parametrize("damage", ["", "{", "[]", "null", '{"version": 1}', "cut", "place", "longer"])
-def test_a_damaged_memory_is_refused_and_left_alone(cage, damage):
+def test_a_damaged_checkpoint_is_refused_and_kept(cage, damage):
     cage.run()
     whole = cage.remembered
     if damage == "cut":
@@ -224,7 +224,7 @@ def test_a_damaged_memory_is_refused_and_left_alone(cage, damage):
     assert cage.memory == damage
 
 
-def test_a_memory_of_a_later_version_is_refused(cage):
+def test_a_checkpoint_of_a_later_version_is_refused(cage):
     cage.run()
     cage.memory = json.dumps({**cage.remembered, "version": 2})
     with pytest.raises(
@@ -233,7 +233,7 @@ def test_a_memory_of_a_later_version_is_refused(cage):
         cage.run()
 
 
-def test_a_second_attempt_at_a_run_types_nothing_more(cage):
+def test_a_retried_run_types_nothing_more(cage):
     cage.run(run=5)
     assert cage.run(run=5).details["keystrokes"] == 1000
     assert cage.run(run=6).details["keystrokes"] == 2000
@@ -252,7 +252,7 @@ class Slow(FakeContext):
             raise KeyboardInterrupt
 
 
-def test_what_was_typed_before_a_power_cut_is_gone_on_with(cage, tmp_path):
+def test_typing_continues_after_a_power_cut(cage, tmp_path):
     options = cage.options(keystrokes=400_000)
     cut_off = Slow(tmp_path)
     with pytest.raises(KeyboardInterrupt):
@@ -281,7 +281,7 @@ def test_a_record_is_reported_once(cage, wall):
     assert len(wall.texts) == 1
 
 
-def test_records_are_reported_of_not_more_often_than_wanted(cage, wall):
+def test_records_are_limited_to_the_configured_frequency(cage, wall):
     cage.run(keystrokes=5, **TOLD)
     cage.run(day=0.9, **TOLD)  # the second letter came
     assert len(wall.texts) == 1
@@ -290,19 +290,19 @@ def test_records_are_reported_of_not_more_often_than_wanted(cage, wall):
     assert "“sh”" in wall.texts[1]
 
 
-def test_a_record_reported_while_the_clock_was_ahead_holds_nothing_back(cage, wall):
+def test_a_record_of_a_clock_ahead_delays_nothing(cage, wall):
     cage.run(day=4000, keystrokes=5, **TOLD)
     cage.run(day=0, **TOLD)
     assert len(wall.texts) == 2
 
 
-def test_each_run_is_reported_of_if_that_is_wanted(cage, wall):
+def test_each_run_is_reported_on_request(cage, wall):
     for _ in range(3):
         cage.run(announce=Announce.EVERY_RUN, **TOLD)
     assert ["3,000" in text for text in wall.texts] == [False, False, True]
 
 
-def test_not_even_one_letter_is_reported_only_where_each_run_is(cage, wall):
+def test_a_run_without_progress_is_reported_only_on_request(cage, wall):
     cage.run(keystrokes=3, **TOLD)
     assert wall.texts == []
     cage.text = "qqq"
@@ -310,7 +310,7 @@ def test_not_even_one_letter_is_reported_only_where_each_run_is(cage, wall):
     assert wall.texts == ["3 keys were hit, and the first letter was not among them. The monkey is in no hurry."]
 
 
-def test_the_end_is_reported_at_once_and_then_the_monkey_rests(cage, wall):
+def test_the_end_is_reported_at_once_and_then_typing_stops(cage, wall):
     cage.text = early(4)
     cage.run(keystrokes=5, **TOLD)
     result = cage.run(day=0.1, **TOLD)
@@ -323,7 +323,7 @@ def test_the_end_is_reported_at_once_and_then_the_monkey_rests(cage, wall):
     assert len(wall.texts) == told
 
 
-def test_what_could_not_be_sent_is_sent_by_a_later_run_and_reported_once(cage, wall):
+def test_an_unsent_report_is_sent_once_by_a_later_run(cage, wall):
     wall.answers = False
     with pytest.raises(Unavailable, match="wall: not posted yet: the wall does not answer"):
         cage.run(**TOLD)
@@ -337,7 +337,7 @@ def test_what_could_not_be_sent_is_sent_by_a_later_run_and_reported_once(cage, w
     assert len(wall.texts) == 1
 
 
-def test_a_run_for_what_was_left_types_nothing(cage, wall):
+def test_a_run_for_a_pending_post_types_nothing(cage, wall):
     wall.answers = False
     with pytest.raises(Unavailable):
         cage.run(**TOLD)
@@ -348,7 +348,7 @@ def test_a_run_for_what_was_left_types_nothing(cage, wall):
     assert cage.remembered["progress"][0] == 1000
 
 
-def test_cut_off_before_the_post_was_written_down_it_is_reported_by_the_next_run(cage, wall):
+def test_a_report_lost_before_it_was_stored_is_made_by_the_next_run(cage, wall):
     class NoLimits(FakeContext):
         def limits(self, name: str) -> Any:  # noqa: ARG002 - the shape of a Context
             raise KeyboardInterrupt
@@ -361,7 +361,7 @@ def test_cut_off_before_the_post_was_written_down_it_is_reported_by_the_next_run
     assert len(wall.texts) == 1
 
 
-def test_cut_off_after_the_post_was_sent_it_is_not_reported_again(cage, wall):
+def test_a_sent_report_is_not_sent_again_after_a_kill(cage, wall):
     class Forgets(FakeContext):
         def save_state(self, text: str) -> None:
             if wall.posts:
@@ -381,7 +381,7 @@ def test_cut_off_after_the_post_was_sent_it_is_not_reported_again(cage, wall):
 
 
 @pytest.mark.parametrize("wording", range(len(monkey_bard_job._SENTENCES)))
-def test_every_wording_fits_even_if_the_numbers_are_long(cage, wording):
+def test_every_wording_fits_with_long_numbers(cage, wording):
     memory = monkey_bard_job.MonkeyState(
         text="poem.txt",
         digest="",
@@ -401,7 +401,7 @@ def test_every_wording_fits_even_if_the_numbers_are_long(cage, wording):
     assert text_length(text) <= 280
 
 
-def test_a_long_text_is_shortened_in_front_until_the_post_fits(cage, wall):
+def test_a_long_text_is_shortened_at_the_front_until_the_post_fits(cage, wall):
     cage.text = early(250)
     cage.run(keystrokes=4000, **TOLD)
     (text,) = wall.texts
@@ -410,7 +410,7 @@ def test_a_long_text_is_shortened_in_front_until_the_post_fits(cage, wall):
     assert "the whole text" in text or "all 250 letters" in text
 
 
-def test_each_network_gets_what_it_takes(cage, wall):
+def test_each_network_gets_a_text_that_fits(cage, wall):
     narrow = Wall(limit=160)
     cage.networks = {"wall": wall, "narrow": narrow}
     cage.text = early(250)
@@ -418,7 +418,7 @@ def test_each_network_gets_what_it_takes(cage, wall):
     assert text_length(narrow.texts[0]) <= 160 < text_length(wall.texts[0])
 
 
-def test_the_time_to_the_next_letter_is_reported_at_the_pace_of_the_newest_runs(cage):
+def test_the_time_to_the_next_letter_uses_the_newest_runs(cage):
     for hour in range(49):
         cage.run(day=hour / 24)
     # 1,000 keystrokes an hour; 27 ** (letters + 1) are wanted, less what the newest keystrokes are good for.

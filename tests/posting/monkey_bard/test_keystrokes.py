@@ -66,20 +66,20 @@ def type_in_pieces(target: Target, total: int, pieces: list[int]) -> tuple[Progr
 # --- the text
 
 
-def test_the_keyboards_have_the_keys_they_are_said_to_have():
+def test_the_keyboards_have_their_documented_keys():
     assert len(LETTERS.keys) == 27
     assert len(TYPEWRITER.keys) == 96
     assert all(len(set(keyboard.keys)) == len(keyboard.keys) for keyboard in Keyboard)
 
 
-def test_letters_leave_out_capitals_punctuation_and_line_ends():
+def test_letters_excludes_capitals_punctuation_and_line_ends():
     text = "Shall I compare thee to a summer's day?\n\n  Thou art “more lovely” –\tdéjà\xa0vu, self-same…\n"
     target = prepare_target(text, LETTERS, "poem.txt")
     assert target.lines == "shall i compare thee to a summers day\nthou art more lovely deja vu self same"
     assert target.keys == b"shall i compare thee to a summers day thou art more lovely deja vu self same"
 
 
-def test_a_typewriter_types_everything_but_what_ascii_lacks():
+def test_a_typewriter_types_all_of_ascii():
     target = prepare_target("\n“It’s” — déjà…  \n\n\ttwo\n\n", TYPEWRITER, "poem.txt")
     assert target.lines == '"It\'s" -- deja...\n\n two'.strip("\n")
     assert target.keys == target.lines.encode()
@@ -95,14 +95,14 @@ def test_a_typewriter_types_everything_but_what_ascii_lacks():
         (TYPEWRITER, "\n\n", [(1, 1, "there is nothing to type in here")]),
     ],
 )
-def test_what_it_has_no_key_for_is_reported_with_its_place(keyboard, text, problems):
+def test_a_character_without_a_key_is_reported_with_its_place(keyboard, text, problems):
     with pytest.raises(ConfigError) as error:
         prepare_target(text, keyboard, "poem.txt")
     assert told(error) == problems
 
 
 @given(st.text(), st.sampled_from(Keyboard))
-def test_anything_that_is_taken_can_be_typed(text, keyboard):
+def test_every_accepted_text_can_be_typed(text, keyboard):
     try:
         target = prepare_target(text, keyboard, "any.txt")
     except ConfigError:
@@ -112,7 +112,7 @@ def test_anything_that_is_taken_can_be_typed(text, keyboard):
     assert prepare_target(target.lines, keyboard, "again.txt") == target
 
 
-def test_the_sonnet_that_comes_with_it_can_be_typed():
+def test_the_bundled_sonnet_can_be_typed():
     text = (ROOT / "config" / "sonnet.txt").read_text("utf-8")
     assert len(text.splitlines()) == 14
     assert prepare_target(text, TYPEWRITER, "sonnet.txt").lines == text.strip("\n")
@@ -125,16 +125,16 @@ def test_the_sonnet_that_comes_with_it_can_be_typed():
 
 
 @pytest.mark.parametrize("keyboard", Keyboard)
-def test_the_stream_is_what_the_docs_say(keyboard):
+def test_the_stream_matches_the_docs(keyboard):
     assert b"".join(hits(SEED, keyboard, block) for block in range(2)) == by_definition(keyboard, 2)
 
 
-def test_another_seed_is_another_stream():
+def test_another_seed_gives_another_stream():
     assert hits(SEED, LETTERS, 0)[:50] != hits(SEED + 1, LETTERS, 0)[:50]
 
 
 @pytest.mark.parametrize("keyboard", Keyboard)
-def test_no_key_is_likelier_than_another(keyboard):
+def test_every_key_is_equally_likely(keyboard):
     stream = b"".join(hits(SEED, keyboard, block) for block in range(16))
     share = len(stream) / len(keyboard.keys)
     squares = sum((stream.count(key) - share) ** 2 / share for key in keyboard.keys)
@@ -160,7 +160,7 @@ BEGINNINGS = st.one_of(
 )
 @example(beginning=FIRST_BLOCK - 3, length=6, other="", total=len(STREAM), pieces=[BLOCK])
 @example(beginning=0, length=1, other="", total=1, pieces=[1])
-def test_the_longest_beginning_is_that_of_the_definition(beginning, length, other, total, pieces):
+def test_the_longest_prefix_matches_the_definition(beginning, length, other, total, pieces):
     target = letters(STREAM[beginning : beginning + length].decode() + other)
     place, records = type_in_pieces(target, total, pieces)
 
@@ -173,20 +173,20 @@ def test_the_longest_beginning_is_that_of_the_definition(beginning, length, othe
 
 @settings(deadline=None)  # each run makes its block anew
 @given(total=st.integers(1, 3000), pieces=st.lists(st.integers(20, 700), min_size=1, max_size=5))
-def test_it_is_as_far_however_its_typing_is_cut_into_runs(total, pieces):
+def test_splitting_the_typing_into_runs_changes_nothing(total, pieces):
     target = letters(STREAM[500:503].decode() + "zzz")
     assert type_in_pieces(target, total, pieces) == type_in_pieces(target, total, [total])
 
 
 @given(cut=st.integers(1, 2000), beginning=st.integers(0, 2000), length=st.integers(1, 8))
-def test_what_is_standing_are_the_newest_keystrokes(cut, beginning, length):
+def test_the_state_is_the_newest_keystrokes(cut, beginning, length):
     target = letters(STREAM[beginning : beginning + length].decode())
     place, _ = type_in_pieces(target, cut, [cut])
     typed = STREAM[: place.keystrokes]
     assert place.overlap == max(n for n in range(length + 1) if typed.endswith(target.keys[:n]))
 
 
-def test_at_the_end_of_the_text_it_stops():
+def test_it_stops_at_the_end_of_the_text():
     target = letters(STREAM[40:46].decode())
     place, records = type_in_pieces(target, 10_000, [10_000])
     assert (place.keystrokes, place.matched) == (46, 6)
@@ -226,7 +226,7 @@ def by_equations(keys: str, standing: int, size: int) -> Fraction:
 
 
 @given(keys=st.text("ab", min_size=1, max_size=7), data=st.data())
-def test_the_mean_time_is_that_of_the_equations(keys, data):
+def test_the_mean_time_solves_the_equations(keys, data):
     standing = data.draw(st.integers(0, len(keys) - 1))
     place = Progress(matched=len(keys) - 1, overlap=standing)
     assert expected_keystrokes(letters(keys + "c"), place) == by_equations(keys, standing, 27)
@@ -244,15 +244,15 @@ def test_the_mean_time_is_that_of_the_equations(keys, data):
         ("abracadabra", Progress(matched=10, overlap=8), 27**11 + 27**4 - 27**8),
     ],
 )
-def test_the_mean_time_in_cases_that_can_be_reckoned_by_hand(text, place, keystrokes):
+def test_the_mean_time_matches_known_cases(text, place, keystrokes):
     assert expected_keystrokes(letters(text), place) == keystrokes
 
 
-def test_a_typewriter_has_more_keys_to_miss():
+def test_a_typewriter_takes_longer():
     assert expected_keystrokes(prepare_target("ab", TYPEWRITER, "ab.txt"), Progress()) == 96
 
 
-def test_monkeys_take_as_long_as_they_are_expected_to():
+def test_simulated_monkeys_take_the_expected_time():
     target, took = letters("aa"), []
     for seed in range(600):
         place = Progress()
@@ -262,7 +262,7 @@ def test_monkeys_take_as_long_as_they_are_expected_to():
     assert mean(took) == pytest.approx(27**2 + 27, rel=0.1)
 
 
-def test_the_table_in_the_docs_is_what_comes_out():
+def test_the_table_in_the_docs_is_correct():
     page = (ROOT / "docs" / "monkey-bard.md").read_text("utf-8")
     rows = re.findall(r"^\| `([a-z ]+)` \| ([^|]+) \| ([^|]+) \|$", page, re.MULTILINE)
     rows = [row for row in rows if row[0].startswith("sh")]

@@ -27,12 +27,12 @@ YEAR = 31_556_952
         (10**18, "1 \u00d7 10¹⁸"),
     ],
 )
-def test_a_number_has_three_digits_that_count(number, words):
+def test_a_number_has_three_significant_digits(number, words):
     assert format_count(number) == words
 
 
 @given(st.integers(0, 10**17))
-def test_no_number_is_reported_more_than_half_a_hundredth_wrong(number):
+def test_a_number_is_accurate_to_half_a_percent(number):
     digits, _, name = format_count(number).partition(" ")
     units = {"": 1, "million": 10**6, "billion": 10**9, "trillion": 10**12, "quadrillion": 10**15}
     assert float(digits.replace(",", "")) * units[name] == pytest.approx(number, rel=0.005)
@@ -53,9 +53,9 @@ def test_no_number_is_reported_more_than_half_a_hundredth_wrong(number):
         (10**30 * YEAR, "1 \u00d7 10³⁰ years"),
     ],
 )
-def test_a_length_of_time_is_reported_in_the_largest_unit_that_it_fills(seconds, words):
+def test_a_duration_uses_the_largest_unit(seconds, words):
     assert format_span(seconds) == words
 
 
-def test_a_power_of_ten_may_stand_alone():
+def test_a_power_of_ten_may_be_alone():
     assert format_power(884) == "10⁸⁸⁴"

@@ -26,7 +26,7 @@ def record(server: FakeBluesky) -> dict[str, Any]:
     return value
 
 
-def test_a_post_is_there_once_with_its_time_and_its_address(server, place):
+def test_a_post_is_created_once_with_its_time_and_address(server, place):
     before = datetime.now(UTC) - timedelta(seconds=1)
     sent = connected(server, place).post(Post("Grüße vom Regal 🍓"), key=KEY)
 
@@ -38,12 +38,12 @@ def test_a_post_is_there_once_with_its_time_and_its_address(server, place):
     assert set(record(server)) == {"$type", "text", "createdAt"}
 
 
-def test_the_languages_of_the_options_go_with_the_post(server, place):
+def test_the_configured_languages_are_sent(server, place):
     connected(server, place, languages=["de", "pt-BR"]).post(Post("Hallo"), key=KEY)
     assert record(server)["langs"] == ["de", "pt-BR"]
 
 
-def test_links_tags_and_mentions_are_marked_and_strangers_stay_plain(server, place):
+def test_links_tags_and_known_mentions_are_marked(server, place):
     server.handles["mia.example.org"] = "did:plc:mia"
     text = "🍓 @mia.example.org und @nobody.example.org: example.org/pi, #Raspberry"
     connected(server, place).post(Post(text), key=KEY)
@@ -59,7 +59,7 @@ def test_links_tags_and_mentions_are_marked_and_strangers_stay_plain(server, pla
     }
 
 
-def test_pictures_go_with_what_they_show_and_a_png_with_its_size(server, place):
+def test_pictures_are_sent_with_descriptions_and_png_with_its_size(server, place):
     jpeg = Picture(b"\xff\xd8\xff\xe0 not measured", "image/jpeg")
     connected(server, place).post(Post("Bilder", (Picture(png(16, 9), "image/png", "ein Brett"), jpeg)), key=KEY)
 
@@ -71,7 +71,7 @@ def test_pictures_go_with_what_they_show_and_a_png_with_its_size(server, place):
     assert [blob["mimeType"] for blob in server.blobs.values()] == ["image/png", "image/jpeg"]
 
 
-def test_parts_of_a_thread_answer_the_one_before_and_name_the_first(server, place):
+def test_thread_parts_reply_to_the_previous_and_name_the_first(server, place):
     network, sent = connected(server, place), list[SentPost]()
     for part in range(3):
         sent.append(network.post(Post(f"part {part}"), key=f"{KEY[:-1]}{part}", thread=tuple(sent)))
@@ -86,7 +86,7 @@ def test_parts_of_a_thread_answer_the_one_before_and_name_the_first(server, plac
 # Once
 
 
-def test_a_second_try_finds_the_first_and_changes_nothing(server, place):
+def test_a_second_attempt_finds_the_first_and_changes_nothing(server, place):
     network = connected(server, place)
     first = network.post(Post("once"), key=KEY)
     there = json.dumps(server.records)
@@ -97,7 +97,7 @@ def test_a_second_try_finds_the_first_and_changes_nothing(server, place):
 
 
 @pytest.mark.parametrize("fault", ["cut-after", "cut-in-answer", "503-after", "not-an-object", "not-json", "empty"])
-def test_a_try_after_a_lost_answer_is_the_same_post(server, place, fault):
+def test_a_retry_after_a_lost_answer_is_the_same_post(server, place, fault):
     server.faults["putRecord"].append(fault)
     network = connected(server, place)
     with pytest.raises(Uncertain):
@@ -109,7 +109,7 @@ def test_a_try_after_a_lost_answer_is_the_same_post(server, place, fault):
     assert sent.id.endswith(next(iter(server.records.values()))["cid"])
 
 
-def test_a_server_that_overwrites_still_has_it_once(server, place):
+def test_a_server_that_overwrites_still_has_one_post(server, place):
     server.knows_null = False
     moments = iter([datetime(2026, 5, 1, 6, tzinfo=UTC), datetime(2026, 5, 1, 7, tzinfo=UTC)])
     network = bluesky.Bluesky(options(server), PASSWORD, place.private, now=lambda: next(moments))
@@ -118,7 +118,7 @@ def test_a_server_that_overwrites_still_has_it_once(server, place):
     assert first.link == second.link
 
 
-def test_two_runs_at_the_same_time_post_it_once(server, place):
+def test_concurrent_runs_create_one_post(server, place):
     def post(_: int) -> SentPost:
         return connected(server, place).post(Post("once"), key=KEY)
 
@@ -136,7 +136,7 @@ def test_another_key_or_text_is_another_post(server, place, other):
     assert len(server.records) == 2
 
 
-def test_names_of_posts_are_valid_and_of_no_time_to_come():
+def test_record_keys_are_valid_and_not_in_the_future():
     digits = "234567abcdefghijklmnopqrstuvwxyz"
     names = {bluesky.record_name(f"job run {number} sky 0", "text") for number in range(5000)}
     assert len(names) == 5000
@@ -147,7 +147,7 @@ def test_names_of_posts_are_valid_and_of_no_time_to_come():
         assert datetime.fromtimestamp((number >> 10) / 1e6, UTC) < datetime(2025, 2, 12, tzinfo=UTC)
 
 
-def test_it_looks_for_a_post_by_its_name(server, place):
+def test_it_looks_up_a_post_by_its_record_key(server, place):
     network = connected(server, place)
     assert network.find_post(Post("once"), key=KEY, known_ids=()) is None
     sent = network.post(Post("once"), key=KEY)
@@ -158,7 +158,7 @@ def test_it_looks_for_a_post_by_its_name(server, place):
 @pytest.mark.parametrize(
     ("fault", "error"), [(503, Unavailable), (429, Unavailable), ("empty", Unavailable), (403, Refused)]
 )
-def test_a_look_that_shows_nothing_never_says_that_it_is_not_there(server, place, fault, error):
+def test_a_failed_lookup_never_reports_a_missing_post(server, place, fault, error):
     network = connected(server, place)
     network.post(Post("once"), key=KEY)
     server.faults["getRecord"].append(fault)
@@ -167,7 +167,7 @@ def test_a_look_that_shows_nothing_never_says_that_it_is_not_there(server, place
 
 
 @pytest.mark.parametrize("fault", [503, 403, "cut-read", "not-json"])
-def test_there_already_but_not_to_be_looked_at_is_uncertain_not_refused(server, place, fault):
+def test_an_existing_but_unreadable_post_is_uncertain_and_not_refused(server, place, fault):
     network = connected(server, place)
     network.post(Post("once"), key=KEY)
     server.faults["getRecord"].append(fault)
@@ -198,7 +198,7 @@ def test_there_already_but_not_to_be_looked_at_is_uncertain_not_refused(server, 
         ("empty", Uncertain, "invalid response", True),
     ],
 )
-def test_each_fault_when_it_is_posted_means_what_is_true(server, place, fault, error, says, there):
+def test_each_fault_while_posting_has_the_right_meaning(server, place, fault, error, says, there):
     server.faults["putRecord"].append(fault)
     with pytest.raises(error) as raised:
         connected(server, place).post(Post("once"), key=KEY)
@@ -214,7 +214,7 @@ def test_each_fault_when_it_is_posted_means_what_is_true(server, place, fault, e
     "fault",
     [429, 500, 503, "503-after", "cut-before", "cut-read", "cut-after", "cut-in-answer", "not-an-object", "not-json"],
 )
-def test_anything_that_fails_before_it_is_posted_is_unavailable(server, place, method, fault):
+def test_a_failure_before_posting_is_unavailable(server, place, method, fault):
     server.faults[method].append(fault)
     post = Post("hello @mia.example.org", (Picture(png(2, 2), "image/png"),))
     network = connected(server, place)
@@ -228,7 +228,7 @@ def test_anything_that_fails_before_it_is_posted_is_unavailable(server, place, m
 
 
 @pytest.mark.parametrize("method", ["putRecord", "createSession", "uploadBlob"])
-def test_a_limit_shows_when_it_is_lifted_by_the_servers_clock(server, place, method):
+def test_a_rate_limit_ends_by_the_clock_of_the_server(server, place, method):
     server.ahead = 5_000_000
     server.faults[method].append(429)
     with pytest.raises(Unavailable) as raised:
@@ -238,7 +238,7 @@ def test_a_limit_shows_when_it_is_lifted_by_the_servers_clock(server, place, met
 
 
 @pytest.mark.parametrize(("fault", "there"), [("hang", True), ("hang-before", False), ("drip", True)])
-def test_a_server_that_takes_for_ever_is_given_up_in_time_as_uncertain(server, place, fault, there):
+def test_a_hanging_server_is_uncertain_after_the_timeout(server, place, fault, there):
     network = connected(server, place, timeout=timedelta(seconds=0.5))
     network.whoami()
     server.faults["putRecord"].append(fault)
@@ -251,7 +251,7 @@ def test_a_server_that_takes_for_ever_is_given_up_in_time_as_uncertain(server, p
 
 
 @pytest.mark.parametrize("fault", ["hang", "drip"])
-def test_a_server_that_takes_for_ever_to_sign_in_is_unavailable(server, place, fault):
+def test_a_server_that_hangs_at_sign_in_is_unavailable(server, place, fault):
     server.faults["createSession"].append(fault)
     with pytest.raises(Unavailable, match="nothing was posted"):
         connected(server, place, timeout=timedelta(seconds=0.3)).post(Post("hello?"), key=KEY)
@@ -264,7 +264,7 @@ def test_no_server_is_unavailable_because_nothing_was_sent(server, place):
         network.post(Post("hello?"), key=KEY)
 
 
-def test_no_server_any_more_is_unavailable_because_nothing_was_sent(server, place):
+def test_a_server_that_disappeared_is_unavailable_because_nothing_was_sent(server, place):
     connected(server, place).whoami()
     kept = place.private / "session.json"
     kept.write_text(
@@ -275,7 +275,7 @@ def test_no_server_any_more_is_unavailable_because_nothing_was_sent(server, plac
 
 
 @pytest.mark.parametrize(("status", "says"), [("takendown", "taken down"), ("deactivated", "deactivated")])
-def test_an_account_that_is_closed_is_refused_and_reports_it(server, place, status, says):
+def test_a_closed_account_is_refused_with_a_reason(server, place, status, says):
     network = connected(server, place)
     network.whoami()
     server.status = status
@@ -285,6 +285,6 @@ def test_an_account_that_is_closed_is_refused_and_reports_it(server, place, stat
         network.whoami()
 
 
-def test_what_the_server_finds_wrong_is_reported_in_its_words(server, place):
+def test_a_problem_is_reported_in_the_words_of_the_server(server, place):
     with pytest.raises(Refused, match="must not be longer than 300 graphemes"):
         connected(server, place).post(Post("x" * 301), key=KEY)

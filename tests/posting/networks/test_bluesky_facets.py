@@ -77,11 +77,11 @@ def marked(world: tuple[bluesky.Bluesky, FakeBluesky], text: str) -> list[tuple[
         ("https://example.org/(@mia.example.org", [("https://example.org/(@mia.example.org",) * 2]),
     ],
 )
-def test_what_is_marked(world, text, marks):
+def test_facets_are_marked(world, text, marks):
     assert marked(world, text) == marks
 
 
-def test_a_handle_is_asked_for_once_an_occurrence_and_a_plain_text_asks_for_none(world):
+def test_a_handle_is_resolved_once_per_occurrence_and_plain_text_needs_none(world):
     network, server = world
     before = server.count("resolveHandle")
     network.post(Post("no mention in here"), key="quiet")
@@ -118,7 +118,7 @@ WORDS = st.one_of(
 
 @settings(max_examples=400, deadline=None)
 @given(st.lists(WORDS, max_size=30).map("".join))
-def test_anything_that_is_marked_is_just_what_it_leads_to(world, text):
+def test_a_facet_covers_exactly_its_target(world, text):
     limits = world[0].limits
     if limits.rejection_reason(Post(text)):
         return
@@ -150,6 +150,6 @@ def test_anything_that_is_marked_is_just_what_it_leads_to(world, text):
     ),
     st.lists(st.sampled_from(["🍓", "Grüße", "👩‍🚀", "a", "日本", "—", "…"]), min_size=9, max_size=9),
 )
-def test_all_that_stands_between_spaces_is_found_wherever_it_stands(world, wanted, between):
+def test_words_between_spaces_are_recognized_anywhere(world, wanted, between):
     text = between[0] + "".join(f" {shown} {word}" for (shown, _), word in zip(wanted, between[1:], strict=False))
     assert marked(world, text) == wanted

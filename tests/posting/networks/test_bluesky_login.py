@@ -16,12 +16,12 @@ from tests.posting.networks.bluesky_account import KEY, connected, options, plac
 __all__ = ["place", "server"]
 
 
-def test_it_wants_an_app_password_by_the_name_of_its_keys(server):
+def test_it_asks_for_an_app_password_by_its_key_names(server):
     assert list(bluesky.required_secrets(options(server))) == ["BLUESKY_APP_PASSWORD"]
     assert list(bluesky.required_secrets(options(server, secrets_prefix="SKY2"))) == ["SKY2_APP_PASSWORD"]
 
 
-def test_a_second_account_takes_its_own_keys(server, place):
+def test_a_second_account_has_its_own_keys(server, place):
     connected(server, place, {"SKY2_APP_PASSWORD": PASSWORD}, secrets_prefix="SKY2").post(Post("hello"), key=KEY)
     assert server.texts == ["hello"]
 
@@ -50,7 +50,7 @@ def test_a_second_account_takes_its_own_keys(server, place):
         ({"timeout": timedelta(0)}, ["timeout"]),
     ],
 )
-def test_options_that_cannot_work_are_reported(keys, where):
+def test_invalid_options_are_reported(keys, where):
     found = bluesky.Options(**{"handle": HANDLE, **keys}).check()
     assert [problem[0][0] for problem in found] == where
 
@@ -73,7 +73,7 @@ def test_options_that_cannot_work_are_reported(keys, where):
         ),
     ],
 )
-def test_what_is_too_much_is_reported_with_its_count(server, place, post, wrong):
+def test_a_limit_is_reported_with_its_count(server, place, post, wrong):
     limits = bluesky.post_limits(options(server), place)
     assert limits.rejection_reason(post) == wrong
     assert limits.text_length(post.text) == x_text.count_graphemes(post.text)
@@ -90,14 +90,14 @@ def test_what_is_too_much_is_reported_with_its_count(server, place, post, wrong)
         Post("x" * 300, tuple(Picture(png(width, 2, 1_000_000), "image/png", "a") for width in range(1, 5))),
     ],
 )
-def test_what_the_rules_let_through_the_server_takes(server, place, post):
+def test_the_server_accepts_every_valid_text(server, place, post):
     network = connected(server, place)
     assert network.limits.rejection_reason(post) == ""
     network.post(post, key=KEY)
     assert server.texts == [post.text]
 
 
-def test_whoami_proves_the_password_of_now_even_if_an_old_session_lasts(server, place):
+def test_whoami_checks_the_current_password_despite_an_old_session(server, place):
     network = connected(server, place)
     assert network.whoami() == f"{HANDLE} ({DID})"
     server.revoke(PASSWORD)
@@ -122,7 +122,7 @@ class Owner:
         return self.answers.pop(0)
 
 
-def test_login_says_where_to_make_a_password_proves_it_and_returns_it(server):
+def test_login_explains_checks_and_returns_the_password(server):
     owner = Owner([PASSWORD])
     assert bluesky.login(options(server, secrets_prefix="SKY"), owner) == {"SKY_APP_PASSWORD": PASSWORD}
     assert owner.asked == [("App password", True)]
@@ -132,7 +132,7 @@ def test_login_says_where_to_make_a_password_proves_it_and_returns_it(server):
     assert len(owner.said) == 2
 
 
-def test_login_warns_of_the_password_of_the_account_itself(server):
+def test_login_warns_about_the_account_password(server):
     server.passwords.add("correct horse")
     owner = Owner(["correct horse"])
     bluesky.login(options(server), owner)
@@ -140,12 +140,12 @@ def test_login_warns_of_the_password_of_the_account_itself(server):
 
 
 @pytest.mark.parametrize(("password", "says"), [("wxyz-wxyz-wxyz-wxyz", "does not know"), ("", "nothing is changed")])
-def test_login_refuses_what_does_not_work(server, password, says):
+def test_login_refuses_wrong_credentials(server, password, says):
     with pytest.raises(Refused, match=says):
         bluesky.login(options(server), Owner([password]))
 
 
-def test_login_with_a_password_that_asks_for_a_code_says_what_to_do(server):
+def test_login_with_a_password_that_needs_a_code_explains_the_remedy(server):
     server.wants_code = True
     with pytest.raises(Refused, match="not an app password; make one"):
         bluesky.login(options(server), Owner([PASSWORD]))

@@ -18,7 +18,7 @@ from tests.posting.networks.bluesky_account import KEY, connected, place, png, s
 __all__ = ["place", "server"]
 
 
-def test_one_session_serves_many_runs_and_nobody_else_can_read_it(server, place):
+def test_one_private_session_serves_many_runs(server, place):
     for number in range(5):
         connected(server, place).post(Post(f"post {number}"), key=f"key {number}")
 
@@ -28,7 +28,7 @@ def test_one_session_serves_many_runs_and_nobody_else_can_read_it(server, place)
     assert place.private.stat().st_mode & 0o777 == 0o700
 
 
-def test_a_session_that_is_over_is_renewed_not_begun_anew(server, place):
+def test_an_expired_session_is_refreshed(server, place):
     network = connected(server, place)
     for day in range(10):
         server.ahead = day * 86_400
@@ -39,14 +39,14 @@ def test_a_session_that_is_over_is_renewed_not_begun_anew(server, place):
     assert server.count("createSession") == 1
 
 
-def test_a_renewed_session_is_kept_for_the_next_run(server, place):
+def test_a_refreshed_session_is_stored_for_the_next_run(server, place):
     for hour in (0, 3, 6, 9):
         server.ahead = hour * 3600
         connected(server, place).post(Post(f"hour {hour}"), key=f"key {hour}")
     assert server.count("createSession") == 1
 
 
-def test_a_run_takes_the_session_that_another_renewed(server, place):
+def test_a_run_uses_the_session_that_another_refreshed(server, place):
     first, second = connected(server, place), connected(server, place)
     for network in (first, second):
         network.post(Post("before"), key=KEY)
@@ -56,7 +56,7 @@ def test_a_run_takes_the_session_that_another_renewed(server, place):
     assert server.count("refreshSession") == 1
 
 
-def test_a_session_that_cannot_be_renewed_is_begun_anew(server, place):
+def test_a_session_that_cannot_be_refreshed_is_replaced(server, place):
     network = connected(server, place)
     network.post(Post("before"), key="a")
     server.ahead = 100 * 86_400
@@ -65,7 +65,7 @@ def test_a_session_that_cannot_be_renewed_is_begun_anew(server, place):
     assert server.count("createSession") == 2
 
 
-def test_a_session_the_server_does_not_know_is_begun_anew(server, place):
+def test_an_unknown_session_is_replaced(server, place):
     connected(server, place).post(Post("before"), key="a")
     kept = place.private / "session.json"
     kept.write_text(re.sub(r"(access|refresh)-token", "foreign", kept.read_text("ascii")), "ascii")
@@ -74,7 +74,7 @@ def test_a_session_the_server_does_not_know_is_begun_anew(server, place):
 
 
 @pytest.mark.parametrize("fault", [429, 503, "cut-after"])
-def test_a_session_that_cannot_be_renewed_just_now_costs_no_sign_in(server, place, fault):
+def test_a_temporary_refresh_failure_costs_no_sign_in(server, place, fault):
     network = connected(server, place)
     network.post(Post("before"), key="a")
     server.ahead = 3 * 3600
@@ -87,7 +87,7 @@ def test_a_session_that_cannot_be_renewed_just_now_costs_no_sign_in(server, plac
     assert server.count("createSession") == 1
 
 
-def test_a_password_that_was_taken_back_is_refused_and_says_where_to_make_another(server, place):
+def test_a_revoked_password_is_refused_with_the_place_to_make_another(server, place):
     network = connected(server, place)
     network.post(Post("before"), key="a")
     server.revoke(PASSWORD)
@@ -97,7 +97,7 @@ def test_a_password_that_was_taken_back_is_refused_and_says_where_to_make_anothe
     assert server.texts == ["before"]
 
 
-def test_sign_ins_over_the_limit_wait_until_it_is_lifted(server, place):
+def test_sign_ins_over_the_limit_wait_until_it_ends(server, place):
     network = connected(server, place)
     for _ in range(30):
         network.whoami()
@@ -127,14 +127,14 @@ def test_a_session_belongs_to_one_server(server, place):
 @pytest.mark.parametrize(
     "content", [b"", b"[]", b"\xff", b'{"handle": 3}', b"{}", b'{"access": "a\\nb"}', b"[" * 100_000]
 )
-def test_a_damaged_session_is_as_none(server, place, content):
+def test_a_damaged_session_is_ignored(server, place, content):
     connected(server, place).whoami()
     (place.private / "session.json").write_bytes(content)
     connected(server, place).post(Post("hello"), key=KEY)
     assert server.texts == ["hello"]
 
 
-def test_a_session_with_a_line_break_in_a_token_is_as_none(server, place):
+def test_a_session_with_a_line_break_in_a_token_is_ignored(server, place):
     connected(server, place).whoami()
     kept = place.private / "session.json"
     kept.write_text(json.dumps(json.loads(kept.read_text("ascii")) | {"access": "a\nHost: b"}), "ascii")
@@ -142,7 +142,7 @@ def test_a_session_with_a_line_break_in_a_token_is_as_none(server, place):
     assert server.texts == ["hello"]
 
 
-def test_where_no_session_can_be_kept_it_posts_anyway_with_one_sign_in(server, place):
+def test_without_session_storage_it_posts_with_one_sign_in(server, place):
     place.private.parent.mkdir(parents=True)
     place.private.write_text("a file where the folder should be", "ascii")
     network = connected(server, place)
@@ -152,7 +152,7 @@ def test_where_no_session_can_be_kept_it_posts_anyway_with_one_sign_in(server, p
     assert server.count("createSession") == 1
 
 
-def test_posts_go_to_the_home_the_account_names(server, place):
+def test_posts_go_to_the_server_of_the_account(server, place):
     with fake_bluesky() as home:
         server.home = home.address
         home._access, home._refresh = server._access, server._refresh  # two servers that trust each other
@@ -162,13 +162,13 @@ def test_posts_go_to_the_home_the_account_names(server, place):
 
 
 @pytest.mark.parametrize("home", ["http://example.org", "ftp://x", "https://user:pass@example.org", "https://a/b", "x"])
-def test_a_home_that_is_not_safe_gets_nothing(server, place, home):
+def test_an_insecure_server_gets_nothing(server, place, home):
     server.home = home
     connected(server, place).post(Post("hello"), key=KEY)
     assert server.texts == ["hello"]
 
 
-def test_no_secret_reaches_an_error_a_log_or_the_sight_of_an_object(server, place, caplog):
+def test_no_secret_reaches_an_error_a_log_or_a_repr(server, place, caplog):
     caplog.set_level(logging.DEBUG)
     told: list[str] = []
     faults: Sequence[int | str] = (401, 403, 429, 500, "cut-after", "cut-in-answer", "not-json", "elsewhere")
@@ -194,7 +194,7 @@ def _post(network: bluesky.Bluesky, text: str) -> Callable[[], SentPost]:
     return lambda: network.post(Post(text), key=text)
 
 
-def test_a_netrc_does_not_take_the_place_of_the_session(server, place, tmp_path, monkeypatch):
+def test_a_netrc_does_not_replace_the_session(server, place, tmp_path, monkeypatch):
     netrc = tmp_path / "netrc"
     netrc.write_text("machine 127.0.0.1 login me password secret\n", "ascii")
     netrc.chmod(0o600)

@@ -59,19 +59,19 @@ def test_a_post_is_sent_once_and_its_address_returned(server, world):
     assert (status["visibility"], status["language"], status["in_reply_to_id"]) == ("public", None, None)
 
 
-def test_who_sees_it_and_the_language_are_the_owners_choice(server, world):
+def test_visibility_and_language_are_configurable(server, world):
     world.connected(visibility=mastodon.Visibility.UNLISTED, language="gsw").post(Post("Grüezi"), key="k")
     assert (server.statuses[0]["visibility"], server.statuses[0]["language"]) == ("unlisted", "gsw")
 
 
-def test_the_parts_of_a_thread_hang_one_below_the_other(server, world):
+def test_thread_parts_reply_to_each_other(server, world):
     network, sent = world.connected(), []
     for part in ("one", "two", "three"):
         sent.append(network.post(Post(part), key=part, thread=tuple(sent)))
     assert [status["in_reply_to_id"] for status in server.statuses] == [None, sent[0].id, sent[1].id]
 
 
-def test_a_second_try_with_the_same_key_posts_nothing_for_an_hour_and_then_it_does(server, world):
+def test_a_repeated_key_posts_nothing_for_an_hour_and_then_does(server, world):
     network, began = world.connected(), time.time()
     first = network.post(Post("once"), key="k")
     server.clock = lambda: began + 3590
@@ -82,7 +82,7 @@ def test_a_second_try_with_the_same_key_posts_nothing_for_an_hour_and_then_it_do
     assert not network.idempotent, "because of that"
 
 
-def test_pictures_go_first_with_what_they_show(server, world):
+def test_pictures_are_uploaded_first_with_descriptions(server, world):
     second = Picture(b"GIF89a", "image/gif")
     world.connected().post(Post("look", (PICTURE, second)), key="k")
 
@@ -94,14 +94,14 @@ def test_pictures_go_first_with_what_they_show(server, world):
     assert world.waited == []
 
 
-def test_a_picture_that_the_server_still_works_on_is_waited_for(server, world):
+def test_a_picture_in_processing_is_awaited(server, world):
     server.polls = 3
     world.connected().post(Post("look", (PICTURE,)), key="k")
     assert server.texts == ["look"]
     assert world.waited == [1.0, 2.0, 4.0]
 
 
-def test_a_picture_that_never_gets_ready_is_given_up_before_anything_is_posted(server, world):
+def test_a_picture_that_is_never_processed_fails_before_posting(server, world):
     server.polls = 1000
     with pytest.raises(Unavailable, match="still working on the picture"):
         world.connected().post(Post("look", (PICTURE,)), key="k")
@@ -138,7 +138,7 @@ def test_a_picture_that_never_gets_ready_is_given_up_before_anything_is_posted(s
         ("no-id", Uncertain, "invalid response", True),
     ],
 )
-def test_each_fault_means_what_the_owner_needs_to_know(server, world, fault, error, says, there):
+def test_each_fault_has_the_right_meaning(server, world, fault, error, says, there):
     server.faults.append(fault)
 
     with pytest.raises(ApplianceError) as raised:
@@ -151,14 +151,14 @@ def test_each_fault_means_what_the_owner_needs_to_know(server, world, fault, err
     assert len(server.log) == (0 if fault == "cut-before" else 1), "nothing is sent twice, whatever the answer"
 
 
-def test_an_accepted_post_with_a_header_that_nobody_can_read_is_there(server, world):
+def test_an_accepted_post_with_an_unreadable_header_exists(server, world):
     server.faults.append("odd-header")  # of which Mastodon.py says that the limit of requests is reached
     sent = world.connected().post(Post("once"), key="k")
     assert sent.id == server.statuses[0]["id"]
 
 
 @pytest.mark.parametrize("fault", ["hang", "hang-before"])
-def test_a_server_that_never_answers_is_given_up_after_the_timeout_as_uncertain(server, world, fault):
+def test_a_hanging_server_is_uncertain_after_the_timeout(server, world, fault):
     server.faults.append(fault)
     with pytest.raises(Uncertain, match=r"did not answer within 0\.3 seconds"):
         world.connected(timeout=0.3).post(Post("hello?"), key="k")
@@ -170,13 +170,13 @@ def test_no_server_is_unavailable_because_nothing_was_sent(server, world):
         world.connected().post(Post("hello?"), key="k")
 
 
-def test_a_server_that_cannot_be_one_is_refused(world):
+def test_an_invalid_server_is_refused(world):
     network = mastodon.connect(mastodon.Options(server="https://*.social"), SECRETS, world.place)
     with pytest.raises(Refused, match=r"\*\.social is not the address of a server"):
         network.post(Post("hello?"), key="k")
 
 
-def test_a_limit_shows_when_it_is_lifted_by_the_servers_clock(server, world):
+def test_a_rate_limit_ends_by_the_clock_of_the_server(server, world):
     server.clock = lambda: 1_000_000_000.25  # of a Pi, or a server, that is wrong by decades
     server.faults.append(429)
     with pytest.raises(Unavailable) as raised:
@@ -200,7 +200,7 @@ def test_a_limit_shows_when_it_is_lifted_by_the_servers_clock(server, world):
         ("no-id", Unavailable),
     ],
 )
-def test_what_goes_wrong_with_a_picture_leaves_nothing_posted_for_certain(server, world, fault, error):
+def test_a_failed_picture_certainly_posts_nothing(server, world, fault, error):
     server.elsewhere["media"] = [fault]
     with pytest.raises(ApplianceError) as raised:
         world.connected().post(Post("look", (PICTURE,)), key="k")
@@ -209,26 +209,26 @@ def test_what_goes_wrong_with_a_picture_leaves_nothing_posted_for_certain(server
     assert server.texts == []
 
 
-def test_a_hang_with_a_picture_leaves_nothing_posted_for_certain(server, world):
+def test_a_hang_during_an_upload_certainly_posts_nothing(server, world):
     server.elsewhere["media"] = ["hang"]
     with pytest.raises(Unavailable, match="did not answer"):
         world.connected(timeout=0.3).post(Post("look", (PICTURE,)), key="k")
 
 
-def test_a_token_without_the_right_to_write_is_refused(server, world):
+def test_a_read_only_token_is_refused(server, world):
     server.tokens[TOKEN] = "read:accounts read:statuses"
     with pytest.raises(Refused, match="outside the authorized scopes"):
         world.connected().post(Post("once"), key="k")
 
 
 @pytest.mark.parametrize("token", ["", "two words", "tökén", "a\nb", "a\x00b"])
-def test_what_cannot_be_a_token_is_refused_before_anything_is_sent(server, world, token):
+def test_an_invalid_token_is_refused_before_anything_is_sent(server, world, token):
     with pytest.raises(Refused, match=r"^MASTODON_TOKEN is (missing|not a token); log in: ") as raised:
         world.connected(secrets={"MASTODON_TOKEN": token})
     assert not token or token not in str(raised.value)
 
 
-def test_a_second_account_has_a_token_of_its_own(server, world):
+def test_a_second_account_has_its_own_token(server, world):
     server.tokens["other-token"] = server.tokens.pop(TOKEN)
     options = mastodon.Options(server=server.address, secrets_prefix="CAT")
     assert list(mastodon.required_secrets(options)) == ["CAT_TOKEN"]
@@ -236,7 +236,7 @@ def test_a_second_account_has_a_token_of_its_own(server, world):
     assert network.post(Post("meow"), key="k").id
 
 
-def test_whoami_proves_the_token_and_posts_nothing(server, world):
+def test_whoami_checks_the_token_and_posts_nothing(server, world):
     assert world.connected().whoami() == f"@shelf at {server.address.removeprefix('http://')}"
     assert server.paths == ["GET /api/v1/accounts/verify_credentials"]
 
@@ -244,13 +244,13 @@ def test_whoami_proves_the_token_and_posts_nothing(server, world):
 @pytest.mark.parametrize(
     ("fault", "error"), [(401, Refused), (403, Refused), (500, Unavailable), ("cut-after", Unavailable)]
 )
-def test_whoami_says_what_is_wrong(server, world, fault, error):
+def test_whoami_reports_problems(server, world, fault, error):
     server.elsewhere["verify_credentials"] = [fault]
     with pytest.raises(error):
         world.connected().whoami()
 
 
-def test_a_post_is_found_however_the_server_composes_its_letters(server, world):
+def test_a_post_is_found_in_any_unicode_normalization(server, world):
     network = world.connected()
     sent = network.post(Post("Grüße"), key="k")
     server.statuses[0]["content"] = unicodedata.normalize("NFD", server.statuses[0]["content"])
@@ -258,7 +258,7 @@ def test_a_post_is_found_however_the_server_composes_its_letters(server, world):
 
 
 @pytest.mark.parametrize(("since", "found"), [("first", True), ("", False)])
-def test_all_that_was_posted_since_one_that_was_there_before_is_looked_at(world, since, found):
+def test_all_posts_since_a_known_one_are_searched(world, since, found):
     network = world.connected()
     first, lost = (network.post(Post(text), key=text) for text in ("first", "lost"))
     for number in range(90):
@@ -268,7 +268,7 @@ def test_all_that_was_posted_since_one_that_was_there_before_is_looked_at(world,
     assert network.find_post(Post("first"), key="k", known_ids=(), since_id=first.id) is None
 
 
-def test_without_a_beginning_the_look_goes_back_behind_all_that_is_known(world):
+def test_without_a_known_post_the_search_covers_all_known_posts(world):
     network = world.connected()
     lost = network.post(Post("lost"), key="lost")
     known = {network.post(Post(f"and then {number}"), key=str(number)).id for number in range(90)}
@@ -301,7 +301,7 @@ def looked_up(
         "a#b @ # <b>not bold</b>",
     ],
 )
-def test_a_post_is_found_again_anything_that_the_server_makes_of_it(server, world, text):
+def test_a_post_is_found_after_every_change_by_the_server(server, world, text):
     network = world.connected()
     network.post(Post("something else"), key="0")
     sent = network.post(Post(text), key="k")
@@ -323,14 +323,14 @@ def test_any_text_is_found_again(text):
         assert looked_up(network, text) == sent
 
 
-def test_what_is_accounted_for_is_not_found_again(server, world):
+def test_a_recorded_post_is_not_found_again(server, world):
     network = world.connected()
     first, second = (network.post(Post("same"), key=key) for key in "ab")
     assert looked_up(network, "same", (first.id,)) == second
     assert looked_up(network, "same", (first.id, second.id)) is None
 
 
-def test_a_post_with_a_picture_is_not_one_without(server, world):
+def test_posts_with_and_without_a_picture_differ(server, world):
     network = world.connected()
     plain = network.post(Post("look"), key="a")
     assert looked_up(network, "look", pictures=(PICTURE,)) is None
@@ -339,7 +339,7 @@ def test_a_post_with_a_picture_is_not_one_without(server, world):
     assert looked_up(network, "look") == plain
 
 
-def test_the_account_is_asked_for_its_name_once(server, world):
+def test_the_account_name_is_requested_once(server, world):
     network = world.connected()
     looked_up(network, "a")
     looked_up(network, "b")
@@ -365,7 +365,7 @@ def test_the_account_is_asked_for_its_name_once(server, world):
         ("not-json", Unavailable),
     ],
 )
-def test_a_look_that_fails_never_says_that_the_post_is_not_there(server, world, where, fault, error):
+def test_a_failed_search_never_reports_a_missing_post(server, world, where, fault, error):
     server.elsewhere[where] = [fault]
     with pytest.raises(ApplianceError) as raised:
         looked_up(world.connected(), "where am I?")
@@ -373,7 +373,7 @@ def test_a_look_that_fails_never_says_that_the_post_is_not_there(server, world, 
 
 
 @pytest.mark.parametrize("odd", [{}, {"content": None}, {"id": ""}, {"media_attachments": None, "id": None}, "text"])
-def test_a_look_at_something_that_is_no_post_never_says_that_the_post_is_not_there(server, world, odd):
+def test_an_invalid_search_result_never_reports_a_missing_post(server, world, odd):
     network = world.connected()
     network.post(Post("same"), key="k")
     if isinstance(odd, dict) and odd:
@@ -390,7 +390,7 @@ FAULTS += ["after-500", "after-503", 429, 500, 503]
 
 @settings(deadline=None)  # a server each, and a busy machine
 @given(st.lists(st.sampled_from(FAULTS), max_size=4), st.lists(st.sampled_from(FAULTS), max_size=3), st.booleans())
-def test_whoever_looks_before_trying_again_posts_once_even_where_the_server_forgot_the_key(faults, looks, hours):
+def test_searching_before_a_retry_posts_once_even_if_the_server_forgot_the_key(faults, looks, hours):
     with fake_mastodon() as server:
         server.faults, server.elsewhere["look"], server.elsewhere["media"] = faults, looks, looks[1:]
         options = mastodon.Options(server=server.address)
@@ -427,7 +427,7 @@ class Owner:
         return allowed if self.code is None else self.code
 
 
-def test_login_registers_asks_for_the_code_and_returns_a_token_that_posts(server, world):
+def test_login_registers_asks_for_the_code_and_returns_a_working_token(server, world):
     owner = Owner(server)
     secrets = mastodon.login(mastodon.Options(server=server.address, secrets_prefix="CAT"), owner)
 
@@ -442,7 +442,7 @@ def test_login_registers_asks_for_the_code_and_returns_a_token_that_posts(server
     )
 
 
-def test_login_takes_no_password_from_the_owners_netrc_along(server, tmp_path, monkeypatch):
+def test_login_ignores_the_netrc_of_the_owner(server, tmp_path, monkeypatch):
     (tmp_path / "netrc").write_text("default login me password hush\n", "utf-8")
     monkeypatch.setenv("NETRC", str(tmp_path / "netrc"))
     mastodon.login(mastodon.Options(server=server.address), Owner(server))
@@ -450,7 +450,7 @@ def test_login_takes_no_password_from_the_owners_netrc_along(server, tmp_path, m
     assert [value.split()[0] for value in sent] == ["Bearer"]
 
 
-def test_login_with_a_wrong_code_or_none_reports_it(server):
+def test_login_with_a_missing_or_wrong_code_is_reported(server):
     options = mastodon.Options(server=server.address)
     with pytest.raises(Refused, match=r"rejected the code \(400: .*revoked\); log in again"):
         mastodon.login(options, Owner(server, "not-it"))
@@ -461,7 +461,7 @@ def test_login_with_a_wrong_code_or_none_reports_it(server):
 
 @pytest.mark.parametrize("where", ["apps", "token", "verify_credentials"])
 @pytest.mark.parametrize("fault", [403, 429, 500, "cut-before", "cut-in-answer", "not-an-object", "not-json", "no-id"])
-def test_a_login_that_fails_says_one_line(server, where, fault):
+def test_a_failed_login_is_reported_in_one_line(server, where, fault):
     server.elsewhere[where] = [fault]
     with pytest.raises(ApplianceError) as raised:
         mastodon.login(mastodon.Options(server=server.address, timeout=timedelta(seconds=5)), Owner(server))
@@ -469,7 +469,7 @@ def test_a_login_that_fails_says_one_line(server, where, fault):
     assert "\n" not in str(raised.value)
 
 
-def test_no_secret_reaches_an_error_or_the_log_or_the_terminal(server, world, caplog, capfd):
+def test_no_secret_reaches_an_error_the_log_or_the_terminal(server, world, caplog, capfd):
     caplog.set_level(logging.DEBUG)
     owner = Owner(server)
     token = mastodon.login(mastodon.Options(server=server.address), owner)["MASTODON_TOKEN"]
@@ -508,7 +508,7 @@ def test_no_secret_reaches_an_error_or_the_log_or_the_terminal(server, world, ca
         ("ftp://mastodon.social", "address"),
     ],
 )
-def test_the_address_of_a_server_is_checked(server, wrong):
+def test_the_server_address_is_validated(server, wrong):
     problems = mastodon.Options(server=server).check()
     assert [where for where, _, _ in problems] == ([("server",)] if wrong else [])
     assert wrong in "".join(text for _, text, _ in problems)
@@ -517,12 +517,12 @@ def test_the_address_of_a_server_is_checked(server, wrong):
 @pytest.mark.parametrize(
     ("language", "good"), [("en", True), ("gsw", True), ("pt-BR", True), ("english", False), ("", False)]
 )
-def test_the_language_is_checked(language, good):
+def test_the_language_is_validated(language, good):
     problems = mastodon.Options(server="https://mastodon.social", language=language).check()
     assert (problems == []) is good
 
 
-def test_without_the_library_it_says_how_to_get_it_and_the_rules_still_work(tmp_path):
+def test_without_the_library_it_names_the_extra_and_the_rules_work(tmp_path):
     script = f"""
 import sys
 sys.modules["mastodon"] = None
@@ -550,7 +550,7 @@ for call in (lambda: mastodon.connect(options, secrets, place), lambda: mastodon
     )
 
 
-def test_neither_the_rules_nor_the_module_load_the_library(tmp_path):
+def test_neither_the_rules_nor_the_module_import_the_library(tmp_path):
     script = (
         "import sys; from pi_appliance.posting.networks import mastodon;"
         "from pi_appliance.config.model import NetworkDirs;"

@@ -59,7 +59,7 @@ RULES = mastodon.post_limits(mastodon.Options(server="https://mastodon.social"),
         ("x/@me@far.example", 17),
     ],
 )
-def test_a_text_weighs_what_the_server_counts(text, weight):
+def test_a_text_is_weighed_like_the_server_does(text, weight):
     assert RULES.text_length(text) == weight
 
 
@@ -72,18 +72,18 @@ PIECES = [
 
 
 @given(known.filter(lambda text: "@" not in text and "://" not in text))
-def test_without_addresses_and_mentions_it_is_the_number_of_graphemes(text):
+def test_plain_text_is_weighed_in_graphemes(text):
     assert RULES.text_length(text) == len(regex.findall(r"\X", text))
 
 
 @given(st.lists(st.sampled_from(PIECES), max_size=9).map("".join))
-def test_addresses_are_found_where_mastodon_py_finds_them(text):
+def test_addresses_are_recognized_like_mastodon_py_does(text):
     counted = url_regex.sub(lambda found: found[2] + "x" * 23, text)
     assert RULES.text_length(text) == len(regex.findall(r"\X", counted))
 
 
 @given(known, st.integers(0, 3))
-def test_no_text_weighs_more_than_its_characters_and_23_an_address(text, addresses):
+def test_a_text_weighs_at_most_its_characters_and_23_per_address(text, addresses):
     weight = RULES.text_length(text + " https://example.org" * addresses)
     assert weight <= len(text) + 24 * addresses
     assert weight >= 23 * addresses
@@ -120,7 +120,7 @@ def picture(mime: str = "image/png", size: int = 3, alt: str = "") -> Picture:
         (Post("x", (picture(alt="y" * 1501),)), "a description of a picture with 1501 of 1500 characters"),
     ],
 )
-def test_what_a_server_as_it_comes_would_refuse(post, wrong):
+def test_the_default_limits_of_a_server_apply(post, wrong):
     assert RULES.rejection_reason(post) == wrong
 
 
@@ -146,7 +146,7 @@ def file_of(folder: Path) -> Path:
     return folder / "state" / "networks" / "m" / "limits.json"
 
 
-def test_the_limit_is_the_servers_and_is_known_offline_from_then_on(server, tmp_path):
+def test_the_limit_is_requested_and_remembered_offline(server, tmp_path):
     server.limit = 1000
     assert remembered(server, tmp_path).max_length == 500, "until it is known"
 
@@ -161,7 +161,7 @@ def test_the_limit_is_the_servers_and_is_known_offline_from_then_on(server, tmp_
     assert server.paths == ["GET /api/v2/instance"]
 
 
-def test_it_is_asked_once_a_day(server, tmp_path):
+def test_the_limit_is_requested_once_a_day(server, tmp_path):
     asked(server, tmp_path)
     server.limit = 1000
     assert asked(server, tmp_path, NOON + timedelta(hours=23, minutes=59)).max_length == 500
@@ -169,13 +169,13 @@ def test_it_is_asked_once_a_day(server, tmp_path):
     assert len(server.log) == 2
 
 
-def test_what_was_read_in_the_future_was_read_by_a_clock_that_was_wrong(server, tmp_path):
+def test_a_limit_stored_in_the_future_is_requested_again(server, tmp_path):
     asked(server, tmp_path, NOON + timedelta(days=3650))
     server.limit = 1000
     assert asked(server, tmp_path).max_length == 1000
 
 
-def test_one_run_asks_once_even_where_nobody_answers(server, tmp_path):
+def test_one_run_asks_once_even_without_an_answer(server, tmp_path):
     server.elsewhere["instance"] = [500, 500]
     options = mastodon.Options(server=server.address)
     network = mastodon.connect(options, {"MASTODON_TOKEN": TOKEN}, NetworkDirs(tmp_path, tmp_path), now=lambda: NOON)
@@ -183,25 +183,25 @@ def test_one_run_asks_once_even_where_nobody_answers(server, tmp_path):
     assert len(server.log) == 2
 
 
-def test_an_old_server_is_asked_the_old_way(server, tmp_path):
+def test_an_old_server_is_asked_by_the_old_api(server, tmp_path):
     server.old, server.limit = True, 700
     assert asked(server, tmp_path).max_length == 700
     assert server.paths == ["GET /api/v2/instance", "GET /api/v1/instance"]
 
 
-def test_a_server_whose_new_way_is_broken_is_asked_the_old_way_without_a_warning(server, tmp_path):
+def test_a_server_with_a_broken_new_api_is_asked_by_the_old_one_silently(server, tmp_path):
     server.limit = 700
     server.elsewhere["instance"] = [500]
     assert asked(server, tmp_path).max_length == 700
 
 
-def test_a_server_that_sends_on_to_another_of_its_addresses_is_followed(server, tmp_path):
+def test_a_redirect_to_another_address_of_the_server_is_followed(server, tmp_path):
     server.strict, server.limit = True, 5000
     assert asked(server, tmp_path).max_length == 5000
 
 
 @pytest.mark.parametrize("fault", [401, 404, 429, 500, "not-an-object", "not-json", "no-id", "cut-in-answer", "hang"])
-def test_where_the_server_gives_no_answer_what_is_remembered_counts(server, tmp_path, fault):
+def test_without_an_answer_the_remembered_limit_applies(server, tmp_path, fault):
     server.limit = 1000
     asked(server, tmp_path)
     server.elsewhere["instance"] = [fault, fault]
@@ -209,7 +209,7 @@ def test_where_the_server_gives_no_answer_what_is_remembered_counts(server, tmp_
     assert file_of(tmp_path).exists()
 
 
-def test_a_server_that_is_not_there_is_tried_once_and_what_is_remembered_counts(server, tmp_path):
+def test_an_unreachable_server_is_tried_once_and_the_remembered_limit_applies(server, tmp_path):
     server.limit = 1000
     asked(server, tmp_path)
     server.elsewhere["instance"] = ["cut-before", "cut-before"]
@@ -217,7 +217,7 @@ def test_a_server_that_is_not_there_is_tried_once_and_what_is_remembered_counts(
     assert server.elsewhere["instance"] == ["cut-before"]
 
 
-def test_what_another_server_said_does_not_count(server, tmp_path):
+def test_the_limit_of_another_server_does_not_apply(server, tmp_path):
     server.limit = 1000
     asked(server, tmp_path)
     options = mastodon.Options(server="https://mastodon.social")
@@ -230,7 +230,7 @@ def test_what_another_server_said_does_not_count(server, tmp_path):
     + [f'{{SERVER, "read": "2026-06-01T12:00:00+00:00", "limits": {limits}}}' for limits in ("[]", "7", '{"odd": 3}')]
     + ['{SERVER, "read": "yesterday", "limits": {"limit": 900}}', '{SERVER, "read": "2026-06-01", "limits": []}'],
 )
-def test_a_damaged_file_is_nothing_remembered(server, tmp_path, content):
+def test_a_damaged_file_is_ignored(server, tmp_path, content):
     file_of(tmp_path).parent.mkdir(parents=True)
     file_of(tmp_path).write_text(content.replace("SERVER", f'"server": "{server.address}"'), "utf-8")
     assert remembered(server, tmp_path).max_length == 500
@@ -247,13 +247,13 @@ def test_a_damaged_file_is_nothing_remembered(server, tmp_path, content):
         [],
     ],
 )
-def test_what_makes_no_sense_is_as_mastodon_has_it(server, tmp_path, odd):
+def test_invalid_limits_become_the_defaults(server, tmp_path, odd):
     media = {"supported_mime_types": 1, "image_size_limit": 0}
     server.instance = {"version": "2.0", "configuration": {"statuses": odd, "media_attachments": media}}
     assert asked(server, tmp_path) == RULES
 
 
-def test_only_its_owner_can_read_what_is_remembered_and_nothing_else_is_left_there(server, tmp_path):
+def test_the_stored_limit_is_private_and_the_only_file(server, tmp_path):
     asked(server, tmp_path)
     file = file_of(tmp_path)
     assert (file.stat().st_mode & 0o777, file.parent.stat().st_mode & 0o777) == (0o600, 0o700)
@@ -262,7 +262,7 @@ def test_only_its_owner_can_read_what_is_remembered_and_nothing_else_is_left_the
     assert json.loads(file.read_text("utf-8"))["read"] == "2026-06-01T12:00:00+00:00"
 
 
-def test_a_disk_that_takes_nothing_does_not_stand_in_the_way(server, tmp_path):
+def test_a_full_disk_does_not_prevent_posting(server, tmp_path):
     (tmp_path / "state").write_text("a file where a folder should be", "utf-8")
     server.limit = 1000
     assert asked(server, tmp_path).max_length == 1000
@@ -271,7 +271,7 @@ def test_a_disk_that_takes_nothing_does_not_stand_in_the_way(server, tmp_path):
 
 @settings(deadline=None)  # a server each, and a busy machine
 @given(st.sampled_from([499, 500, 501]), st.sampled_from(["x", "é", "👩‍🚀", "e\u0301", "日"]))
-def test_the_server_agrees_on_what_is_too_long(count, character):
+def test_the_server_agrees_on_the_maximum_length(count, character):
     with fake_mastodon() as server, TemporaryDirectory() as folder:
         options = mastodon.Options(server=server.address)
         network = mastodon.connect(options, {"MASTODON_TOKEN": TOKEN}, NetworkDirs(Path(folder), Path(folder)))

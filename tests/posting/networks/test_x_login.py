@@ -45,7 +45,7 @@ def consent(server: FakeX) -> Callable[[str], str]:
     return lambda said: server.keys.consent(said.rsplit(maxsplit=1)[-1])
 
 
-def test_by_pin_the_owner_gets_the_four_keys(server):
+def test_login_by_pin_returns_the_four_keys(server):
     owner = Owner(*APP, "", consent(server))
     assert login(server, owner) == SECRETS
     assert f"{server.address}/oauth/authorize?oauth_token=" in owner.said[1]
@@ -54,12 +54,12 @@ def test_by_pin_the_owner_gets_the_four_keys(server):
     assert server.posts == []
 
 
-def test_a_pin_may_be_typed_in_groups(server):
+def test_a_pin_may_have_spaces(server):
     owner = Owner(*APP, "", lambda said: " ".join(consent(server)(said)))
     assert login(server, owner) == SECRETS
 
 
-def test_a_token_of_the_console_is_taken_as_it_is_and_x_is_not_asked(server):
+def test_a_console_token_is_used_unchanged_without_a_request(server):
     owner = Owner(*SECRETS.values())
     assert login(server, owner, secrets_prefix="X2") == {
         name.replace("X_", "X2_", 1): value for name, value in SECRETS.items()
@@ -77,24 +77,24 @@ def test_a_token_of_the_console_is_taken_as_it_is_and_x_is_not_asked(server):
         ([*APP, "", ""], "no PIN was given"),
     ],
 )
-def test_an_answer_that_is_not_given_ends_it(server, answers, says):
+def test_a_missing_answer_ends_the_login(server, answers, says):
     with pytest.raises(Refused, match=says):
         login(server, Owner(*answers))
 
 
-def test_a_wrong_key_is_reported_as_one(server):
+def test_a_wrong_key_is_reported_as_such(server):
     with pytest.raises(Refused, match=r"does not know this API key and secret; check both, and the clock .* \(401\)"):
         login(server, Owner("wrong", "secret", ""))
 
 
-def test_an_app_without_this_way_in_is_reported_as_one(server):
+def test_an_app_without_pin_login_is_reported_as_such(server):
     server.pin_allowed = False
     with pytest.raises(Refused, match="'User authentication settings'"):
         login(server, Owner(*APP, ""))
 
 
 @pytest.mark.parametrize("typed", ["0", "the PIN"])
-def test_a_wrong_pin_is_reported_as_one(server, typed):
+def test_a_wrong_pin_is_reported_as_such(server, typed):
     def mistyped(said: str) -> str:
         consent(server)(said)
         return typed
@@ -121,7 +121,7 @@ def test_a_wrong_pin_is_reported_as_one(server, typed):
     ],
     ids=str,
 )
-def test_what_goes_wrong_on_the_way_is_one_clear_line(server, step, fault, error, says):
+def test_every_failure_of_a_login_is_one_clear_line(server, step, fault, error, says):
     server.faults += [None] * step + [fault]
     with pytest.raises(ApplianceError) as raised:
         login(server, Owner(*APP, "", consent(server)))
@@ -135,7 +135,7 @@ def test_no_server_is_unavailable():
         login("http://127.0.0.1:9", Owner(*APP, ""))
 
 
-def test_a_strange_name_is_not_shown(server):
+def test_an_invalid_name_is_not_shown(server):
     server.faults += [None, Raw(200, b"oauth_token=a&oauth_token_secret=b&screen_name=%1b%5b31m")]
     owner = Owner(*APP, "", consent(server))
     assert list(login(server, owner).values()) == [*APP, "a", "b"]

@@ -23,7 +23,7 @@ SOLVED = Picture(bytes(range(256)) * 8, "image/png", "A solved board: one peg is
 PLAIN = Picture(b"RIFF", "image/webp")
 
 
-def test_pictures_are_uploaded_described_and_shown_in_their_order(server):
+def test_pictures_are_uploaded_described_and_kept_in_order(server):
     sent = connected(server).post(Post("solved", (SOLVED, PLAIN)), key="k")
 
     assert server.paths() == [
@@ -58,7 +58,7 @@ def test_pictures_are_uploaded_described_and_shown_in_their_order(server):
         ("drip", Unavailable, "took too long"),
     ],
 )
-def test_anything_that_goes_wrong_before_the_post_leaves_nothing_uncertain(server, at, fault, error, says):
+def test_a_failure_before_the_post_is_certain(server, at, fault, error, says):
     server.faults += [None] * at + [fault]
     with pytest.raises(ApplianceError) as raised:
         connected(server, timeout=timedelta(seconds=0.3)).post(Post("solved", (SOLVED,)), key="k")
@@ -75,21 +75,21 @@ def test_an_upload_without_an_id_is_unavailable(server):
         connected(server).post(Post("solved", (PLAIN,)), key="k")
 
 
-def test_what_breaks_at_the_post_itself_is_uncertain(server):
+def test_a_failure_of_the_post_is_uncertain(server):
     server.faults += [None, None, "cut-after"]
     with pytest.raises(Uncertain):
         connected(server).post(Post("solved", (SOLVED,)), key="k")
     assert server.posts == ["solved"]
 
 
-def test_a_limit_at_the_upload_is_waited_for(server):
+def test_a_rate_limit_of_an_upload_is_awaited(server):
     server.faults.append(429)
     with pytest.raises(Unavailable) as raised:
         connected(server).post(Post("solved", (PLAIN,)), key="k")
     assert 85 <= (raised.value.retry_after or 0) <= 91
 
 
-def test_a_slow_line_gets_the_time_that_a_large_picture_takes():
+def test_a_slow_connection_gets_time_for_a_large_picture():
     """The timeout is for each piece; taken for all of it, a picture of 5 MB would never leave a slow line."""
     size, taken = 4_900_000, threading.Event()
     answer = b'{"data": {"id": "12"}}'
@@ -142,7 +142,7 @@ def test_a_slow_line_gets_the_time_that_a_large_picture_takes():
     ],
     ids=lambda value: value if isinstance(value, str) else value.text[:9],
 )
-def test_what_x_would_refuse_is_known_before_it_is_asked(post, wrong):
+def test_a_post_that_x_would_refuse_is_refused_before_a_request(post, wrong):
     assert RULES.rejection_reason(post) == wrong
 
 
@@ -160,7 +160,7 @@ def test_a_post_costs_what_x_charges(post, price):
     assert RULES.post_price(post) == Decimal(price)
 
 
-def test_prices_and_cap_are_the_owners():
+def test_prices_and_cap_are_configurable():
     mine = x.Options(price=Decimal("0.02"), price_with_link=Decimal("0.3"), monthly_cap=Decimal(5))  # type: ignore[arg-type]
     limits = x.post_limits(mine, NetworkDirs(Path("/nowhere"), Path("/nowhere")))
     assert (limits.post_price(Post("a")), limits.post_price(Post("a.de")), limits.monthly_cap) == (

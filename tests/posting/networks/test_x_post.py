@@ -21,7 +21,7 @@ __all__ = ["server"]
 PROBLEM = b'{"title": "%b", "detail": "%b", "type": "%b"}'
 
 
-def test_a_post_is_signed_sent_once_and_its_address_returned(server):
+def test_a_post_is_signed_and_sent_once_and_its_address_returned(server):
     sent = connected(server).post(Post("Grüße vom Regal 🍓 & <mehr>"), key="k")
 
     assert server.posts == ["Grüße vom Regal 🍓 & <mehr>"]
@@ -36,7 +36,7 @@ def test_a_thread_is_a_chain_of_replies(server):
     assert [(made.text, made.above) for made in server.made] == [("one", None), ("two", "1001"), ("three", "1002")]
 
 
-def test_a_reply_to_what_is_gone_is_refused_and_reports_it(server):
+def test_a_reply_to_a_deleted_post_is_refused_with_a_reason(server):
     with pytest.raises(Refused, match="is the post that it follows still there"):
         connected(server).post(HELLO, key="k", thread=[SentPost("77", "")])
 
@@ -82,7 +82,7 @@ def test_a_reply_to_what_is_gone_is_refused_and_reports_it(server):
     ],
     ids=str,
 )
-def test_each_answer_means_what_the_owner_needs_to_know(server, fault, error, says):
+def test_each_answer_has_the_right_meaning(server, fault, error, says):
     server.faults.append(fault)
 
     with pytest.raises(ApplianceError) as raised:
@@ -94,7 +94,7 @@ def test_each_answer_means_what_the_owner_needs_to_know(server, fault, error, sa
     assert server.requests == 1, "nothing is sent twice, whatever the answer"
 
 
-def test_only_what_may_stand_is_uncertain_and_what_stands_is_never_certainly_not_there(server):
+def test_only_a_possible_post_is_uncertain_and_an_existing_one_is_never_missing(server):
     accepting = ["5xx-after", "cut-after", "cut-in-answer", "not-an-object", "no-id"]
     for number, fault in enumerate(accepting):
         server.faults.append(fault)
@@ -103,14 +103,14 @@ def test_only_what_may_stand_is_uncertain_and_what_stands_is_never_certainly_not
     assert [seen.accepted for seen in server.log] == [f"text {number}" for number in range(len(accepting))]
 
 
-def test_what_x_has_already_is_a_duplicate(server):
+def test_an_existing_text_is_a_duplicate(server):
     network = connected(server)
     network.post(HELLO, key="k")
     with pytest.raises(Duplicate, match="posted before"):
         network.post(HELLO, key="k")
 
 
-def test_wrong_keys_are_refused_and_point_to_the_secrets_of_this_account(server):
+def test_wrong_keys_are_refused_and_name_the_secrets_of_this_account(server):
     wrong = {name.replace("X_", "X2_", 1): value for name, value in SECRETS.items()} | {"X2_ACCESS_TOKEN_SECRET": "no"}
     with pytest.raises(Refused, match="four X2_ secrets, and the clock"):
         connected(server, secrets=wrong, secrets_prefix="X2").post(HELLO, key="k")
@@ -147,7 +147,7 @@ def limited(**resets: Any) -> Raw:
         (Raw(429, b"{}"), None),
     ],
 )
-def test_a_limit_is_waited_for_by_the_servers_clock_and_the_later_one_counts(server, answer, after):
+def test_a_rate_limit_ends_by_the_clock_of_the_server_and_the_later_one_counts(server, answer, after):
     server.faults.append(answer)
     with pytest.raises(Unavailable) as raised:
         connected(server).post(HELLO, key="k")
@@ -159,19 +159,19 @@ def test_no_server_is_unavailable_because_nothing_was_sent():
         connected("http://127.0.0.1:9").post(HELLO, key="k")
 
 
-def test_a_name_that_is_not_found_is_unavailable_because_nothing_was_sent():
+def test_an_unresolvable_name_is_unavailable_because_nothing_was_sent():
     with pytest.raises(Unavailable, match="online"):
         connected("https://no-such-host.invalid").post(HELLO, key="k")
 
 
 @pytest.mark.parametrize("address", ["https://", "https://[", "https://" + "a" * 300])
-def test_an_address_that_is_none_is_unavailable_because_nothing_was_sent(address):
+def test_an_invalid_address_is_unavailable_because_nothing_was_sent(address):
     with pytest.raises(Unavailable):
         connected(address).post(HELLO, key="k")
 
 
 @pytest.mark.parametrize("fault", ["hang", "hang-before", "drip", "drip-head"])
-def test_an_answer_that_does_not_come_to_an_end_is_uncertain_after_the_timeout(server, fault):
+def test_an_endless_answer_is_uncertain_after_the_timeout(server, fault):
     server.faults.append(fault)
     began = time.monotonic()
     with pytest.raises(Uncertain, match="took too long to answer; check the account"):
@@ -179,7 +179,7 @@ def test_an_answer_that_does_not_come_to_an_end_is_uncertain_after_the_timeout(s
     assert time.monotonic() - began < 3
 
 
-def test_no_secret_reaches_an_error_even_if_x_says_it(server):
+def test_no_secret_reaches_an_error_even_if_x_repeats_it(server):
     for status in (400, 401, 402, 403, 409, 429, 500):
         told = " ".join(SECRETS.values())
         server.faults.append(Raw(status, b'{"detail": "%b \\u001b[31m\\nand more"}' % told.encode()))
@@ -213,7 +213,7 @@ def test_no_secret_reaches_a_log_at_any_level(server, tmp_path):
     assert not any(secret in written for secret in SECRETS.values())
 
 
-def test_each_request_has_a_line_of_its_own_for_one_that_was_kept_may_be_dead(server):
+def test_each_request_has_its_own_connection(server):
     network = connected(server)
     for number in range(100):
         network.post(Post(f"post {number}"), key="k")
@@ -228,12 +228,12 @@ def test_each_request_has_a_line_of_its_own_for_one_that_was_kept_may_be_dead(se
         ({"timeout": timedelta(0)}, "the timeout is zero"),
     ],
 )
-def test_options_that_cannot_work_are_reported(options, wrong):
+def test_invalid_options_are_reported(options, wrong):
     assert wrong in x.Options(**options).check()[0][1]
     assert x.Options().check() == []
 
 
-def test_what_x_takes_is_known_without_loading_what_talks_to_it():
+def test_the_rules_work_without_importing_the_library():
     code = (
         "import pathlib, sys; from pi_appliance.posting.networks import x;"
         "from pi_appliance.config.model import NetworkDirs; from pi_appliance.posting.model import Post;"
@@ -244,13 +244,13 @@ def test_what_x_takes_is_known_without_loading_what_talks_to_it():
     subprocess.run([sys.executable, "-c", code], check=True, timeout=30)
 
 
-def test_the_secrets_are_named_for_each_account():
+def test_the_secrets_are_named_per_account():
     assert list(x.required_secrets(x.Options(secrets_prefix="X2"))) == [
         name.replace("X_", "X2_", 1) for name in SECRETS
     ]
 
 
-def test_a_fake_that_is_asked_with_a_wrong_or_an_old_signature_says_no(server: FakeX):
+def test_the_fake_refuses_a_wrong_or_old_signature(server: FakeX):
     """The tests above mean something only if the fake does look at signatures."""
     keys = server.keys
     assert keys.signed("POST", "/2/tweets", "") is None

@@ -39,7 +39,7 @@ ME = Raw(200, b'{"data": {"id": "7001", "username": "shelf_bot"}}')
     ],
 )
 @pytest.mark.parametrize("pictures", [(), (PNG,)])
-def test_what_was_posted_is_found_however_x_writes_it(server, text, pictures):
+def test_a_post_is_found_however_x_writes_it(server, text, pictures):
     network, post = connected(server), Post(text, pictures)
     network.post(Post("something before"), key="a")
     sent = network.post(post, key="b")
@@ -49,7 +49,7 @@ def test_what_was_posted_is_found_however_x_writes_it(server, text, pictures):
     assert len(server.made) == 3, "a look posts nothing"
 
 
-def test_a_picture_without_words_is_found(server):
+def test_a_picture_without_text_is_found(server):
     network, post = connected(server), Post("", (PNG,))
     sent = network.post(post, key="k")
     assert network.find_post(post, key="k", known_ids=()) == sent
@@ -68,23 +68,23 @@ def test_a_picture_without_words_is_found(server):
         (Post("see https://example.org"), Post("see https://t.co/abc")),
     ],
 )
-def test_what_read_onlys_like_it_is_not_it(server, there, wanted):
+def test_a_similar_post_is_not_found(server, there, wanted):
     network = connected(server)
     network.post(there, key="k")
     assert network.find_post(wanted, key="k", known_ids=()) is None
 
 
-def test_what_is_accounted_for_is_not_it(server):
+def test_a_recorded_post_is_not_found(server):
     network = connected(server)
     sent = network.post(HELLO, key="k")
     assert network.find_post(HELLO, key="k", known_ids={sent.id}) is None
 
 
-def test_an_account_without_posts_has_it_not(server):
+def test_an_account_without_posts_has_no_match(server):
     assert connected(server).find_post(HELLO, key="k", known_ids=()) is None
 
 
-def test_a_post_that_x_does_not_show_yet_is_not_found_and_then_is(server):
+def test_a_post_is_found_as_soon_as_x_shows_it(server):
     server.lag = 2
     network = connected(server)
     sent = network.post(HELLO, key="k")
@@ -92,7 +92,7 @@ def test_a_post_that_x_does_not_show_yet_is_not_found_and_then_is(server):
 
 
 @pytest.mark.parametrize(("since", "found"), [("first", True), ("", False)])
-def test_all_that_was_posted_since_one_that_was_there_before_is_looked_at(server, since, found):
+def test_all_posts_since_a_known_one_are_searched(server, since, found):
     network = connected(server)
     first = network.post(Post("first"), key="1")
     lost = network.post(HELLO, key="2")
@@ -102,7 +102,7 @@ def test_all_that_was_posted_since_one_that_was_there_before_is_looked_at(server
     assert network.find_post(Post("first"), key="1", known_ids=(), since_id=first.id) is None
 
 
-def test_without_a_beginning_the_look_goes_back_behind_all_that_is_known(server):
+def test_without_a_known_post_the_search_covers_all_known_posts(server):
     network = connected(server)
     lost = network.post(HELLO, key="lost")
     server.made += [Made(str(2000 + number), f"and then {number}", None, (), 0) for number in range(250)]
@@ -111,7 +111,7 @@ def test_without_a_beginning_the_look_goes_back_behind_all_that_is_known(server)
     assert network.find_post(Post("another"), key="k", known_ids=known) is None
 
 
-def test_more_than_can_be_looked_at_is_left_to_the_owner(server):
+def test_more_posts_than_can_be_searched_need_the_owner(server):
     network = connected(server)
     first = network.post(Post("first"), key="1")
     server.made += [Made(str(2000 + number), f"and then {number}", None, (), 0) for number in range(501)]
@@ -142,14 +142,14 @@ def link(whole: str, **more: str) -> dict[str, Any]:
         ("\0 words", {}, "words"),
     ],
 )
-def test_addresses_are_known_in_each_way_they_can_be_written(server, text, entities, wanted):
+def test_addresses_are_recognized_in_every_spelling(server, text, entities, wanted):
     server.faults += [ME, timeline({"id": "5", "text": text, "entities": entities})]
     assert connected(server).find_post(Post(wanted), key="k", known_ids=()) == SentPost(
         "5", "https://x.com/i/web/status/5"
     )
 
 
-def test_a_picture_is_known_without_its_entity(server):
+def test_a_picture_is_recognized_without_its_entity(server):
     server.faults += [ME, timeline({"id": "5", "text": "hello https://t.co/abc"})]
     found = connected(server).find_post(Post("hello", (PNG,)), key="k", known_ids=())
     assert found is not None
@@ -184,7 +184,7 @@ def test_a_picture_is_known_without_its_entity(server):
     ids=str,
 )
 @pytest.mark.parametrize("asked", ["look", "whoami"])
-def test_each_answer_to_a_look_leaves_nothing_uncertain(server, fault, error, says, asked):
+def test_each_answer_to_a_search_has_the_right_meaning(server, fault, error, says, asked):
     network = connected(server, timeout=timedelta(seconds=0.3))
     if asked == "look":
         server.faults.append(None)  # who it is, it says
@@ -205,13 +205,13 @@ def test_each_answer_to_a_look_leaves_nothing_uncertain(server, fault, error, sa
     + [{"id": "5", "text": "hello", "entities": each} for each in (7, {"urls": 7}, {"urls": [7]}, {"urls": [{}]})],
     ids=str,
 )
-def test_a_timeline_that_makes_no_sense_is_unavailable(server, entry):
+def test_an_invalid_timeline_is_unavailable(server, entry):
     server.faults += [ME, timeline(entry)]
     with pytest.raises(Unavailable, match="an invalid response"):
         connected(server).find_post(HELLO, key="k", known_ids=())
 
 
-def test_where_the_owner_does_not_want_to_pay_for_a_look_nothing_is_asked(server):
+def test_without_paid_searches_nothing_is_requested(server):
     with pytest.raises(Refused, match="verify-uncertain is false"):
         connected(server, verify_uncertain=False).find_post(HELLO, key="k", known_ids=())
     assert server.requests == 0
@@ -224,12 +224,12 @@ def test_no_server_is_unavailable():
             ask()
 
 
-def test_whoami_proves_the_keys_and_names_the_account(server):
+def test_whoami_checks_the_keys_and_names_the_account(server):
     assert connected(server).whoami() == "@shelf_bot on X"
     assert server.paths() == ["GET /2/users/me"]
 
 
-def test_whoami_shows_of_keys_that_may_only_read(server):
+def test_whoami_reports_read_only_keys(server):
     server.headers["x-access-level"] = "read"
     with pytest.raises(Refused, match="@shelf_bot may read but not post; give the app write permission"):
         connected(server).whoami()
@@ -238,13 +238,13 @@ def test_whoami_shows_of_keys_that_may_only_read(server):
 
 
 @pytest.mark.parametrize("name", [None, 7, "", "two words", "\u001b[31m", "a" * 99])
-def test_an_account_whose_name_is_none_makes_no_sense(server, name):
+def test_an_invalid_account_name_is_refused(server, name):
     server.faults.append(Raw(200, json.dumps({"data": {"id": "7001", "username": name}}).encode()))
     with pytest.raises(Unavailable, match="an invalid response"):
         connected(server).whoami()
 
 
-def test_who_it_is_is_asked_once_and_kept_for_the_owner_alone(server, place):
+def test_the_account_is_requested_once_and_stored_privately(server, place):
     for _ in range(3):
         network = connected(server, place)
         network.find_post(HELLO, key="k", known_ids=())
@@ -255,7 +255,7 @@ def test_who_it_is_is_asked_once_and_kept_for_the_owner_alone(server, place):
     assert not any(secret in file.read_text("ascii") for secret in SECRETS.values())
 
 
-def test_other_keys_in_the_same_place_are_asked_whose_they_are(server, place):
+def test_changed_keys_request_the_account_again(server, place):
     connected(server, place).find_post(HELLO, key="k", known_ids=())
     server.keys.token = "another-token"
     connected(server, place, secrets=SECRETS | {"X_ACCESS_TOKEN": "another-token"}).find_post(
@@ -265,7 +265,7 @@ def test_other_keys_in_the_same_place_are_asked_whose_they_are(server, place):
 
 
 @pytest.mark.parametrize("kept", ["", "{", "[]", "null", '{"id": 7}', '{"id": "../x", "token": "y"}', "\u00e4"])
-def test_a_damaged_memory_is_forgotten(server, place, kept):
+def test_a_damaged_cache_is_ignored(server, place, kept):
     connected(server, place).find_post(HELLO, key="k", known_ids=())
     (file,) = place.private.iterdir()
     file.write_text(kept, "utf-8")
@@ -273,7 +273,7 @@ def test_a_damaged_memory_is_forgotten(server, place, kept):
     assert json.loads(file.read_text("ascii"))["id"] == "7001"
 
 
-def test_a_place_that_cannot_be_written_costs_no_more_than_a_question(server, place):
+def test_an_unwritable_cache_costs_one_request_only(server, place):
     place.private.write_text("a file where a folder should be", "ascii")
     network = connected(server, place)
     network.find_post(HELLO, key="k", known_ids=())

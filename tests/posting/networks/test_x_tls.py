@@ -84,7 +84,7 @@ def server(certificate: Path, broken: Broken) -> Iterator[tuple[str, list[bytes]
 
 
 @pytest.mark.parametrize("broken", [reset, send_no_tls, send_a_damaged_record])
-def test_a_line_that_breaks_after_the_post_was_sent_leaves_it_uncertain(certificate, monkeypatch, broken):
+def test_a_connection_lost_after_sending_is_uncertain(certificate, monkeypatch, broken):
     monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(certificate))
     lines = server(certificate, below(broken))
     with lines as (address, came), pytest.raises(Uncertain, match="broke before it answered"):
@@ -92,7 +92,7 @@ def test_a_line_that_breaks_after_the_post_was_sent_leaves_it_uncertain(certific
     assert came[0].startswith(b"POST /2/tweets")
 
 
-def test_a_certificate_that_is_not_trusted_is_unavailable_because_nothing_was_sent(certificate, monkeypatch):
+def test_an_untrusted_certificate_is_unavailable_because_nothing_was_sent(certificate, monkeypatch):
     monkeypatch.delenv("REQUESTS_CA_BUNDLE", raising=False)
     monkeypatch.delenv("CURL_CA_BUNDLE", raising=False)
     with server(certificate, below(reset)) as (address, came), pytest.raises(Unavailable, match="certificate"):
@@ -105,7 +105,7 @@ def never_answer(line: socket.socket) -> None:
 
 
 @pytest.mark.parametrize("broken", [reset, send_no_tls, send_a_damaged_record, never_answer])
-def test_a_line_that_breaks_before_it_is_secured_is_unavailable_because_nothing_was_sent(broken):
+def test_a_connection_lost_before_tls_is_unavailable_because_nothing_was_sent(broken):
     def serve() -> None:
         line, _ = listener.accept()
         with line:
@@ -121,7 +121,7 @@ def test_a_line_that_breaks_before_it_is_secured_is_unavailable_because_nothing_
         thread.join()
 
 
-def test_a_drip_over_tls_comes_to_an_end(certificate, monkeypatch):
+def test_a_slow_drip_over_tls_ends_at_the_timeout(certificate, monkeypatch):
     def drip(line: ssl.SSLSocket) -> None:
         line.sendall(b"HTTP/1.1 201 Created\r\nContent-Length: 50000\r\n\r\n")
         with contextlib.suppress(OSError):
