@@ -1,9 +1,6 @@
-"""Puzzles: solve, count, check, generate and draw boards.
+"""Puzzles: solve, count, check, generate and draw boards. `docs/puzzles.md` shows the use.
 
-A library; `docs/puzzles.md` shows its use.
-
-A puzzle is a folder with a `board.py`, whose package has everything in `Puzzle`. It is found by its
-name.
+A puzzle is a folder with a `board.py`, whose package has everything in `Puzzle`.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -23,9 +20,7 @@ __all__ = [
 kernels.prefer_compiled()
 
 Progress = Callable[[float | None, str], None]
-"""Receives the part that is done, 0 to 1 (None: unknown), and the current step. Its exceptions end
-the work.
-"""
+"""Receives the part that is done, 0 to 1 (None: unknown), and the step. Exceptions end the work."""
 
 
 class SolveMode(StrEnum):
@@ -76,13 +71,9 @@ class SolveResult:
     """The result of a completed search."""
 
     solutions: Iterator[Any] = field(default_factory=lambda: iter(()))
-    """The solutions without duplicates, computed lazily; empty if there are none, or only a count
-    was requested.
-    """
+    """The solutions without duplicates, computed lazily; empty if only a count was requested."""
     nodes_searched: Callable[[], int] = lambda: 0
-    """Returns the number of moves, guesses or positions tried so far (see `NODE_UNIT` of the
-    puzzle).
-    """
+    """Returns the number of moves, guesses or positions tried so far: see `Puzzle.NODE_UNIT`."""
     count: int | None = None  # the exact number of solutions; None if it was not requested or takes too long
     proof: Proof | None = None  # set only if it is proven that there is no solution
     reason: str = ""  # the proof in words
@@ -115,13 +106,9 @@ class Puzzle(Protocol):
     """The functions and constants of the package of a puzzle. Boards and solutions are opaque.
 
     Optional:
-    - `generate(seed, board, runtime) -> GeneratedBoard`: a new board like `board`, the same for the
-      same
-    seed.
+    - `generate(seed, board, runtime) -> GeneratedBoard`: a board like `board`, fixed by the seed.
     - `hint(board, runtime) -> str`: the next move in words.
-    - `precompute(runtime) -> SolveResult`: builds tables in the cache; resumes, and returns at once
-      if
-    complete.
+    - `precompute(runtime) -> SolveResult`: builds or continues building the tables in the cache.
     - `MANY_BOARDS = True`: a text may hold thousands of boards.
     """
 
@@ -138,7 +125,10 @@ class Puzzle(Protocol):
         """Return the board with other rules. Raises UnknownName, InvalidOption."""
 
     def solve(self, board: Any, mode: SolveMode, runtime: SearchRuntime) -> SolveResult:
-        """Solve the board; whether it has a solution is known on return. Raises Interrupted, Refused."""
+        """Solve the board. Raises Interrupted, Refused.
+
+        Whether it has a solution is known on return.
+        """
 
     def check(self, board: Any, line: Any) -> Validation:
         """Return whether `line` solves the board, by the rules alone."""

@@ -64,7 +64,7 @@ def find_board(puzzle: Puzzle, words: str, rules: Mapping[str, str]) -> Any:
 
 
 def _looks_like_name(words: str) -> bool:
-    """Return whether unreadable words look like a name or a file, not like a drawing."""
+    """Return whether invalid text looks like a name or a file, not like a drawing."""
     if len(words) > _MAX_NAME_LENGTH or any(mark.isspace() for mark in words):
         return False
     return not words or _NAME.fullmatch(words) is not None or ("/" in words and Path(words).parent.is_dir())
@@ -78,7 +78,7 @@ def is_file(where: Path) -> bool:
 
 
 def is_large(where: Path) -> bool:
-    """Return whether parsing the board is too slow for commands that only check the configuration."""
+    """Return whether parsing is too slow for commands that only check the configuration."""
     return is_file(where) and where.stat().st_size > _LARGE_FILE
 
 
@@ -106,11 +106,11 @@ def read_text(path: Path, most: int = MAX_BYTES) -> str:
 
 def read_limited(file: IO[bytes], most: int) -> bytes:
     """Read at most `most` bytes and one more, without allocating the limit."""
-    found, left = bytearray(), most + 1
-    while left and (piece := file.read(min(left, _READ_SIZE))):
-        found += piece
-        left -= len(piece)
-    return bytes(found)
+    content, remaining = bytearray(), most + 1
+    while remaining and (piece := file.read(min(remaining, _READ_SIZE))):
+        content += piece
+        remaining -= len(piece)
+    return bytes(content)
 
 
 def decode_text(content: bytes, file: str, most: int = MAX_BYTES) -> str:

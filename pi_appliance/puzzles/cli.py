@@ -60,7 +60,7 @@ def _parse_length(_: click.Context, __: click.Parameter, value: str | None) -> t
 
 
 def read_stdin(most: int = boards.MAX_BYTES) -> str:
-    """Read text from stdin, '' if it is closed. Raises ConfigError if it is not text, or has more than `most` bytes."""
+    """Read at most `most` bytes of UTF-8 from stdin, '' if it is closed. Raises ConfigError."""
     content = b"" if sys.stdin is None else boards.read_limited(sys.stdin.buffer, most)
     return boards.decode_text(content, STDIN, most)
 
@@ -131,7 +131,7 @@ def compute_options(command: Command) -> Command:
 
 
 def _find_state_dir(config: Path | ConfigNotFound) -> Path:
-    """Return the state folder that a configuration names; the rest of it does not matter here."""
+    """Return the state folder that a configuration names."""
     if isinstance(config, ConfigNotFound):
         return _DEFAULT_STATE.expanduser()
     data = read_yaml(config.absolute()).data
@@ -187,13 +187,13 @@ class _LazyCache:
 
 @contextmanager
 def _open_runtime(line: ProgressLine, limits: ComputeOptions, *, cache_required: bool) -> Iterator[SearchRuntime]:
-    """Open the search runtime, with progress on `line`. The cache may fail unless `cache_required`."""
+    """Open the search runtime, with progress on `line`."""
     seconds = None if limits.length is None else limits.length.total_seconds()
     estimates: list[local.Estimate] = []
 
     def show_progress(part: float | None, note: str) -> None:
-        left = estimates[0].format_remaining(part)
-        line.show(part, f"{left}: {note}" if left else note)
+        remaining = estimates[0].format_remaining(part)
+        line.show(part, f"{remaining}: {note}" if remaining else note)
 
     def report_cache_error(why: str) -> None:
         line.clear()
@@ -209,7 +209,7 @@ def _open_runtime(line: ProgressLine, limits: ComputeOptions, *, cache_required:
 def _report_interruption(
     line: ProgressLine, partial_result: Callable[[Interrupted], str], length: timedelta | None
 ) -> Iterator[None]:
-    """End with status 130 and the partial result on Ctrl-C, or by DeadlineExceeded after `length`."""
+    """End with status 130 on Ctrl-C, or by DeadlineExceeded, with the partial result."""
     try:
         yield
     except (Interrupted, KeyboardInterrupt) as error:
@@ -390,8 +390,8 @@ def generate(request: PuzzleRequest, seed: int | None, svg: bool, limits: Comput
     with _search(limits) as (runtime, _):
         generated = generate_board(seed, model, runtime)
     click.echo(puzzle.render_svg(generated.board) if svg else puzzle.render(generated.board), nl=False)
-    known = {"Board": puzzle.describe(generated.board), "Seed": str(seed)}
-    click.echo(rendering.render_rows(known | rendering.format_details(generated.details)), err=True, nl=False)
+    facts = {"Board": puzzle.describe(generated.board), "Seed": str(seed)}
+    click.echo(rendering.render_rows(facts | rendering.format_details(generated.details)), err=True, nl=False)
 
 
 @command.command("precompute", short_help="Build the tables that make a puzzle fast.")
@@ -434,7 +434,7 @@ def _discard(_: str) -> None:
 
 @contextmanager
 def _open_output(output: Path | None, line: ProgressLine) -> Iterator[Callable[[str], object]]:
-    """Yield a function that writes text to the file, or to stdout after clearing the progress line."""
+    """Yield a function that writes to the file, or to stdout without the progress line."""
     if output is None:
 
         def write(text: str) -> None:
@@ -520,8 +520,8 @@ def list_puzzles(as_json: bool) -> None:
 
 def _describe_puzzle(name: str, puzzle: Puzzle) -> dict[str, Any]:
     functions = [name for name in ("hint", "generate", "precompute") if hasattr(puzzle, name)]
-    known = {"puzzle": name, "title": puzzle.TITLE, "solutions": list(puzzle.MODES), "functions": functions}
-    return known | {"boards": list(puzzle.BOARDS), "rules": list(puzzle.RULES)}
+    facts = {"puzzle": name, "title": puzzle.TITLE, "solutions": list(puzzle.MODES), "functions": functions}
+    return facts | {"boards": list(puzzle.BOARDS), "rules": list(puzzle.RULES)}
 
 
 @command.command("show", short_help="Draw one board.")
@@ -551,13 +551,13 @@ def list_boards(name: str, as_json: bool) -> None:
       2  unknown puzzle
     """
     puzzle = load_puzzle(name)
-    sizes = {known: puzzle.describe(puzzle.parse(drawing, known)) for known, drawing in puzzle.BOARDS.items()}
+    sizes = {board: puzzle.describe(puzzle.parse(drawing, board)) for board, drawing in puzzle.BOARDS.items()}
     if as_json:
-        _print_json([{"name": known, "size": size, "board": puzzle.BOARDS[known]} for known, size in sizes.items()])
+        _print_json([{"name": board, "size": size, "board": puzzle.BOARDS[board]} for board, size in sizes.items()])
         return
     wide = max(map(len, sizes)) + 2
-    for known, size in sizes.items():
-        click.echo(f"{known:<{wide}}{size}")
+    for board, size in sizes.items():
+        click.echo(f"{board:<{wide}}{size}")
 
 
 @command.command("rules", short_help="List the rules that can be changed.")

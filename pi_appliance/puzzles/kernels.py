@@ -1,7 +1,6 @@
 """Find compiled kernels that match their source: see ADR 0042.
 
-A kernel is `<puzzle>/<name>.py` with Cython types in `<name>.pxd`. Its compiled file has a hash of
-both in its name.
+A kernel is `<puzzle>/<name>.py` with types in `<name>.pxd`; their hash names the compiled file.
 """
 
 import hashlib
@@ -24,7 +23,7 @@ def kernel_sources(puzzles: Path = PUZZLES) -> Iterator[Path]:
 
 
 def source_hash(puzzle: Path) -> str:
-    """Return a hash of all kernels of a puzzle folder and their types; kernels may import each other."""
+    """Return a hash of all kernels of a puzzle and their types: kernels may import each other."""
     digest = hashlib.sha256(_HOW)
     for types in sorted(puzzle.glob(f"*{_TYPES}")):
         for path in (types, types.with_suffix(".py")):
@@ -45,7 +44,7 @@ def compiled_file(source: Path) -> Path | None:
 
 
 def kernel_states(puzzles: Path = PUZZLES) -> Iterator[tuple[str, str]]:
-    """Yield each kernel, such as "sudoku/kernel", and "compiled", "plain", or "stale" (plain since a change)."""
+    """Yield each kernel and "compiled", "plain", or "stale" if it changed since the build."""
     for source in kernel_sources(puzzles):
         name = f"{source.parent.name}/{source.stem}"
         files = {file.name for file in source.parent.glob(f"{source.stem}_????????{_SUFFIX}")}

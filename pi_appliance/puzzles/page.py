@@ -1,4 +1,4 @@
-"""result.html: a standalone page with the results and animated solutions, without scripts or external files."""
+"""result.html: a standalone page with the results and animated solutions, without scripts."""
 
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Sequence
@@ -43,7 +43,7 @@ PLAYER_STYLE = """\
 
 
 class Player(NamedTuple):
-    """The HTML of an animated solution, and the styles of its pictures, which the page needs once."""
+    """The HTML of an animated solution, and the styles that its pictures share in the page."""
 
     markup: str
     styles: tuple[str, ...]
@@ -57,7 +57,7 @@ class _Picture(NamedTuple):
 
 
 def render_player(steps: Iterable[Step], name: str) -> Player:
-    """Return a CSS animation of the steps; `name` (letters and digits) must be unique in the page."""
+    """Return a CSS animation of the steps; `name` (alphanumeric) is unique in the page."""
     steps = iter(steps)
     shown_steps = list(islice(steps, MAX_STEPS))
     pictures = [_player_frame(step.svg) for step in shown_steps]
@@ -103,7 +103,7 @@ def _reuse_parts(name: str, picture: _Picture, common: int, shared: dict[str, st
 
 
 def _render_keyframes(name: str, steps: int) -> str:
-    """Return the animations that show a step, and the last step, for their share of the total time."""
+    """Return the animations that show a step and the last step for their share of the time."""
     whole = steps - 1 + _LAST_STEP_FACTOR
     return "".join(
         f"@keyframes {name}{which}{{0%{{visibility:visible}}{100 * share / whole:.3f}%,100%{{visibility:hidden}}}}"

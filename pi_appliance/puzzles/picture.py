@@ -1,4 +1,4 @@
-"""Draw a solution of peg solitaire as PNG, one board per jump, for networks that do not accept SVG."""
+"""Draw a solution of peg solitaire as PNG, for networks that do not accept SVG."""
 
 import io
 import sys
@@ -96,7 +96,7 @@ def _read_drawing(rows: Iterator[str]) -> str:
 
 
 def _read_solution(rows: Iterator[str], jumps: int) -> list[str]:
-    """Consume the drawings of a solution; return none if it is incomplete, or if one was already read (`jumps` > 0)."""
+    """Consume the drawings of a solution; return none if incomplete or if `jumps` are read."""
     drawings: list[str] = []
     for row in rows:
         if row == SOLUTION_END:

@@ -1,4 +1,4 @@
-"""Job kind `puzzle`: solve, count and generate boards, and write reports as text, JSON and HTML.
+"""Job kind `puzzle`: solve, count and generate boards; write reports as text, JSON and HTML.
 
 An interrupted run reports its partial results and saves which board the next run starts with.
 """
@@ -49,7 +49,7 @@ class PuzzleContext(JobContext):
     def search_runtime(
         self, progress: Callable[[float | None, str], None] | None = None
     ) -> AbstractContextManager[SearchRuntime]:
-        """Create the runtime of a search for a `with` block; a request to end the run interrupts it."""
+        """Create the runtime of a search for a `with` block; the end of the run interrupts it."""
         folder = self.config.state_dir / local.FOLDER
         deadline = self.parameters.deadline
         FileCache(folder).remove_stale_files()
@@ -82,8 +82,8 @@ class WeightedProgress:
 
     def report_part(self, part: float | None, note: str) -> None:
         """Report the progress of the current part, None if unknown."""
-        left = self._estimate.format_remaining(part)
-        self.context.progress(self._whole_progress(part), f"{self.name}: {left}{', ' if left else ''}{note}")
+        remaining = self._estimate.format_remaining(part)
+        self.context.progress(self._whole_progress(part), f"{self.name}: {remaining}{', ' if remaining else ''}{note}")
 
     def _whole_progress(self, part: float | None) -> float | None:
         if self.parts == 1:
@@ -224,9 +224,9 @@ class PuzzleBatch:
         self.mode = options.solutions or self.puzzle.MODES[0]
 
     def run_batch(self) -> Result:
-        """Do the work and write the reports; refusals are stored in `failure`. Raises Unavailable, DeadlineExceeded."""
+        """Do the work, write the reports. Raises Unavailable, DeadlineExceeded."""
         try:
-            # The runtime stays open while the reports are written, so that a signal cannot kill the process.
+            # The runtime stays open for the reports, so that a signal cannot kill the process.
             with self._open_runtime() as runtime, self.context.report_set(self.options.keep_reports) as self.report_set:
                 return self._write_reports(runtime)
         except Unavailable as error:  # without reports, the history has the results
@@ -266,7 +266,7 @@ class PuzzleBatch:
         self.progress.start_part("precompute")
         start_time = runtime.monotonic()
         try:
-            # The options were checked: the puzzle has the function. The same holds for `generate` below.
+            # The options were checked: the puzzle has this function, and `generate` below.
             self.precomputed = self.puzzle.precompute(runtime)  # type: ignore[attr-defined]
         except Interrupted as interrupted:
             self.precompute_progress = format_partial_result(interrupted)
@@ -348,7 +348,7 @@ class PuzzleBatch:
                 page.add_note(name, f"{error}.")
 
     def _finish_reports(self, page: Page, file: IO[str]) -> Result:
-        """Write the end of result.txt, result.json and result.html; return the result of the run."""
+        """Write the end of the three reports; return the result of the run."""
         context, ended = self.context, self.context.clock()
         summary = self._summarize_run()
         times = {name: at.isoformat(" ", "seconds") for name, at in (("Start time", context.now), ("End time", ended))}
@@ -383,8 +383,8 @@ class PuzzleBatch:
             return summary
         interrupted = [report for report in self.reports if report.partial_result]
         detail = f". Result for {interrupted[-1].name} so far: {interrupted[-1].partial_result}" if interrupted else ""
-        left = f", {len(self._unreached_names())} not reached" if self._unreached_names() else ""
-        return f"{summary}{left}. The run was interrupted: {self.stop_reason}{detail}"
+        unreached = f", {len(self._unreached_names())} not reached" if self._unreached_names() else ""
+        return f"{summary}{unreached}. The run was interrupted: {self.stop_reason}{detail}"
 
     def _count_results(self) -> dict[str, str | int | float | bool | None]:
         generated = sum(bool(report.generator_details) for report in self.reports)
@@ -429,7 +429,7 @@ def report_picture(lines: Iterable[str]) -> Picture | None:
 
 
 def run(options: Options, context: PuzzleContext) -> Result:
-    """Answer each board. Raises DeadlineExceeded after an interruption, once the partial report is written; Refused."""
+    """Answer each board; DeadlineExceeded follows the report of an interruption. Raises Refused."""
     puzzle = load_puzzle(options.puzzle)
     all_known = not (options.boards or options.generate or options.precompute)
     paths = options.boards or ([Path(name) for name in puzzle.BOARDS] if all_known else [])

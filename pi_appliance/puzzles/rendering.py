@@ -1,8 +1,7 @@
-"""Answer boards; text and SVG of listings, details, tables and reports that all puzzles share.
+"""Answer boards; listings, details, tables and reports that all puzzles share.
 
 A listing has "Starting Board" and the board; for each solution "Start Solution", the solution, and
-"End Solution". The first row of a solution is its notation, unless the puzzle reads its solutions
-itself.
+"End Solution". A solution begins with its notation, unless the puzzle reads its solutions itself.
 """
 
 import re
@@ -38,20 +37,19 @@ def parse_listing(
 ) -> Sequence[tuple[Any, Sequence[Any]]]:
     """Return each board of a listing with its solutions. Raises ConfigError.
 
-    `board_of` parses a drawing; `line_of` parses the first row of a solution, or `read_solution`
-    consumes its rows.
+    `board_of` parses a drawing, `line_of` the first row of a solution, `read_solution` all rows.
     """
-    found: list[tuple[Any, list[Any]]] = []
+    entries: list[tuple[Any, list[Any]]] = []
     total = text.count("\n") + 1
     rows = enumerate((match[1] for match in _ROW.finditer(text)), 1)
     for number, row in rows:
         if row == BOARD_HEADER:
             drawing = "\n".join(row for _, row in take_drawing(rows, is_blank))
-            found.append((_placed(partial(board_of, drawing, file), number), []))
+            entries.append((_placed(partial(board_of, drawing, file), number), []))
         elif row == SOLUTION_START:
-            if not found:
+            if not entries:
                 raise parse_error(file, number, 1, "a solution without a board", f"begin with {BOARD_HEADER!r}")
-            board, lines = found[-1]
+            board, lines = entries[-1]
             if not len(lines) % READ_PROGRESS_INTERVAL:
                 progress(min(1.0, number / total), f"{len(lines):,} solutions read")
             if read_solution:
@@ -63,9 +61,9 @@ def parse_listing(
             raise parse_error(
                 file, number, 1, "this solution does not begin", f"write {SOLUTION_START!r} above its first row"
             )
-    if not found:
+    if not entries:
         raise parse_error(file, 1, 1, "this is not a listing", f"begin with {BOARD_HEADER!r} and the board")
-    return found
+    return entries
 
 
 def listing_parser(
@@ -86,7 +84,7 @@ def take_drawing(rows: Rows, is_blank: Callable[[str], bool]) -> list[tuple[int,
 
 
 def _first_row(rows: Rows, start: int, file: str) -> tuple[int, str]:
-    """Consume the rows of the solution that begins in row `start`; return the first non-empty one."""
+    """Consume the rows of a solution; return the first non-empty one."""
     first: tuple[int, str] | None = None
     for number, row in rows:
         if row == SOLUTION_END:
@@ -130,7 +128,7 @@ def list_solutions(
     write: Callable[[str], object],
     sign: Callable[[int], object] = NO_PROGRESS,
 ) -> Iterator[ListedSolutions]:
-    """Write the board, then at most `limit` solutions; yield the solutions listed so far after each."""
+    """Write the board and up to `limit` solutions; yield those listed so far after each."""
     write(f"{BOARD_HEADER}\n{puzzle.render(board)}\n")
     solutions: list[Any] = []
     yield ListedSolutions(0, solutions)

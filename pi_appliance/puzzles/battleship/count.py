@@ -58,7 +58,7 @@ def count_relabelings(board: Board) -> int:
 
 
 class CountCheckpoint:
-    """Progress of a count, row by row: in memory, and in the cache once the count takes long."""
+    """Progress of a count, row by row: in memory, and in the cache once it takes long."""
 
     def __init__(self, board: Board, rows: int, runtime: SearchRuntime) -> None:
         self.rows, self.runtime = rows, runtime
@@ -256,8 +256,7 @@ class ProfileCount:
     ) -> tuple[Layer, list[int]]:
         """Return the completions before `row`, and the water counts of its cells.
 
-        `layer` is the forward layer before `row`; `completions` are the ways to complete from each
-        key after it.
+        `layer` is before `row`; `completions` are the ways to complete from each key after it.
         """
         cell_layers: list[list[bytes]] = []
         self._sweep_forward(layer, row, part, cell_layers)
@@ -324,7 +323,7 @@ def polynomial_size(board: Board, places: Sequence[Placement]) -> PolynomialSize
 
 
 def _coefficient_masks(fleet: Sequence[int], size: PolynomialSize) -> tuple[dict[int, int], dict[int, int]]:
-    """Return by length the mask of coefficients (in mixed radix) with such a ship left, and its shift."""
+    """Return, by length, the mask of coefficients with such a ship left, and its shift."""
     available, shifts, stride = {}, {}, 1
     for length in sorted(set(fleet)):
         ships = fleet.count(length)

@@ -1,4 +1,4 @@
-"""Read a battleship board: a grid of marks, a list of lists of 0 and 1, or shots such as "B5 hit"."""
+"""Read a battleship board: a grid of marks, lists of 0 and 1, or shots such as "B5 hit"."""
 
 import re
 from collections.abc import Iterator, Sequence

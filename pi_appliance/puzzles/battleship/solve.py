@@ -1,8 +1,7 @@
-"""Solve a battleship board: find fleets ship by ship, the best shot, or the contradicting marks.
+"""Solve a battleship board: find fleets ship by ship, the best shot, or the contradiction.
 
 The search branches over the ships on the hit with the fewest candidates, then places ships on no
-hit. An impossible board is explained by a minimal unsatisfiable core: see
-docs/puzzles/battleship.md.
+hit. An impossible board gets a minimal unsatisfiable core: see docs/puzzles/battleship.md.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -120,7 +119,7 @@ def _permute_groups(groups: Sequence[Sequence[Ship]]) -> Iterator[Solution]:
 
 
 class Clue(NamedTuple):
-    """Squares of one mark that can only be removed together: adjacent sunk squares, or a known sunk ship."""
+    """Squares of one mark that are removed together: adjacent sunk squares, or a sunk ship."""
 
     squares: tuple[Square, ...]
     mark: str

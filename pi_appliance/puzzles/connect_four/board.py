@@ -1,7 +1,4 @@
-"""A Connect Four position: discs, the side to move, and the rules.
-
-Also the positions known by name.
-"""
+"""A Connect Four position: discs, the side to move, rules, and the built-in positions."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -61,7 +58,7 @@ Rows = tuple[str, ...]  # six rows from the top, one character per square: R, Y 
 
 @dataclass(frozen=True, slots=True)
 class Board:
-    """The discs, the side to move (also after the end), and the columns of the game so far, if known."""
+    """The discs, the side to move (also after the end), and the columns played, if known."""
 
     rows: Rows
     turn: Colour
@@ -110,7 +107,7 @@ def game_end(board: Board) -> End | None:
 
 
 def implied_turn(rows: Rows) -> Colour | None:
-    """Return the side to move as far as the discs imply it: the one with fewer discs, or the loser."""
+    """Return the side to move if the discs imply it: the one with fewer discs, or the loser."""
     red, yellow = ("".join(rows).count(colour.mark) for colour in Colour)
     if red != yellow:
         return Colour.YELLOW if red > yellow else Colour.RED

@@ -1,7 +1,6 @@
 """The opening book: exact scores of all early positions, built over many runs.
 
-A stage solves all positions of one ply, without mirror images; earlier plies follow from their
-moves.
+A stage solves all positions of one ply without mirror images; earlier plies follow from them.
 """
 
 from array import array
@@ -147,19 +146,19 @@ class _BookBuilder:
     def _chunks_in_time(self, positions: Sequence[Position], size: int) -> Iterator[Sequence[Position]]:
         """Yield chunks of positions while there seems to be time for one more."""
         for at in range(0, len(positions), size):
-            left = self.runtime.seconds_left()
-            if left is not None and left < _TIME_TO_SAVE + 2 * self.longest:
+            seconds_left = self.runtime.seconds_left()
+            if seconds_left is not None and seconds_left < _TIME_TO_SAVE + 2 * self.longest:
                 return
             yield positions[at : at + size]
 
     def _generate_levels(self, plies: int) -> None:
         while len(self.levels) <= plies:
-            found: dict[int, Position] = {}
+            level: dict[int, Position] = {}
             for done, after in enumerate(child_positions(self.levels[-1].values())):
                 if not done % _PROGRESS_INTERVAL:
                     self.runtime.report_progress(None, f"opening book: the positions of ply {len(self.levels)}")
-                found[after.key] = after
-            self.levels.append(dict(sorted(found.items())))
+                level[after.key] = after
+            self.levels.append(dict(sorted(level.items())))
 
     def _score_earlier_plies(self, plies: int) -> None:
         """Score the plies before `plies` backwards: a position is worth its best move."""

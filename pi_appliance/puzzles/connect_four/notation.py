@@ -41,7 +41,7 @@ _Cells = list[tuple[int, str]]  # of a row: the column in the file and the mark 
 
 
 class Grid(NamedTuple):
-    """A drawn grid: the discs, the side to move if given, and the place and text of the moves if given."""
+    """A drawn grid: the discs; side to move, and place and text of the moves, if present."""
 
     rows: Rows
     turn: Colour | None
@@ -132,11 +132,11 @@ def _read_turn(rows: list[_Row], discs: Rows, file: str) -> Colour | None:
 
 
 def _find_moves(rows: list[_Row], file: str) -> tuple[int, int, str] | None:
-    found = [(line, match) for line, text in rows if (match := _MOVES_ROW.fullmatch(text))]
-    if len(found) > 1:
+    matches = [(line, match) for line, text in rows if (match := _MOVES_ROW.fullmatch(text))]
+    if len(matches) > 1:
         hint = "write the whole game in one row"
-        raise parse_error(file, found[1][0], 1, f"row {found[0][0]} already has the moves", hint)
-    return next(((line, match.start(1) + 1, match[1]) for line, match in found), None)
+        raise parse_error(file, matches[1][0], 1, f"row {matches[0][0]} already has the moves", hint)
+    return next(((line, match.start(1) + 1, match[1]) for line, match in matches), None)
 
 
 _WORD = re.compile(r"""[^\s,;\[\]()"']+""")
@@ -229,8 +229,7 @@ def _turn_after(first: Colour, columns: Sequence[int]) -> Colour:
 def parse(text: str, file: str) -> Board:
     """Parse a position. Raises ConfigError with every problem.
 
-    Accepts moves with colours (F_Yellow, ...), column digits (Red begins), or a grid (Red is to
-    move by default).
+    Formats: moves with colours (F_Yellow, ...), column digits (Red begins), or a drawn grid.
     """
     rows = [(line, row) for line, row in enumerate(text.splitlines(), 1) if row.strip()]
     words = [word for _, row in rows for word in _WORD.findall(row)]

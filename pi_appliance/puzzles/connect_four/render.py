@@ -35,7 +35,7 @@ STYLE = """\
 
 
 def render(board: Board) -> str:
-    """Draw the grid from the top, then the side to move if the discs do not imply it, and the moves if known."""
+    """Draw the grid from the top, then the side to move if not implied, and known moves."""
     rows = list(board.rows)
     if board.turn is not (implied_turn(board.rows) or Colour.RED):
         rows.append(f"{board.turn} to move")
@@ -54,7 +54,7 @@ def render_solution(board: Board, line: Solution) -> str:
 
 
 def render_svg(board: Board, last: Square | None = None, names: Mapping[int, str] | None = None) -> str:
-    """Draw the position with fours ringed, the disc `last` marked, and `names` above the columns."""
+    """Draw the position with rings around fours and a mark on `last`, below `names`."""
     kinds = {EMPTY: "hole", "R": "red", "Y": "yellow"}
     width, height = WIDTH * SQUARE_SIZE + 2 * MARGIN, HEIGHT * SQUARE_SIZE + 2 * MARGIN
     parts = [

@@ -1,7 +1,4 @@
-"""The exact score of a position, by null-window searches of the kernel.
-
-All cores share one transposition table.
-"""
+"""The exact score of a position, by null-window searches of the kernel on all cores."""
 
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
@@ -32,7 +29,7 @@ class Position(NamedTuple):
         return min(key, kernel.mirror(key))
 
     def square(self, column: int) -> int:
-        """Return the bit of the lowest empty square of `column`, from 1; 0 if the column is full."""
+        """Return the bit of the lowest empty square of `column`, from 1; 0 if it is full."""
         lowest = 1 << 7 * (column - 1)
         return (self.mask + lowest) & ((lowest << HEIGHT) - lowest)
 
@@ -147,9 +144,7 @@ class Search:
         high: int | None = None,
         on_bounds: Callable[[int, int], None] = lambda _low, _high: None,
     ) -> int:
-        """Return the score of an undecided position, known to be from `low` to `high`.
-
-        Raises Interrupted.
+        """Return the score of an undecided position, from `low` to `high`. Raises Interrupted.
 
         `on_bounds` receives each improved pair of bounds.
         """

@@ -118,20 +118,20 @@ class Solver:
             self.search.exact_score(self.position, self.low, self.high, self._on_bounds)
             moves = list(self.position.moves())
             if self.board.discs > _EARLY_DISCS or self.runtime.cores == 1:
-                found = [self._score_move(square) for _, square in moves]
+                scored_moves = [self._score_move(square) for _, square in moves]
             else:
-                found = []
+                scored_moves = []
                 for worth, tried in self.runtime.executor.map(
                     self._score_move_in_worker, [square for _, square in moves]
                 ):
-                    found.append(worth)
+                    scored_moves.append(worth)
                     self._worker_nodes += tried
         except Interrupted as end:
             end.partial_result = self._describe_bounds() + self._save_bounds()
             raise
         if self.board.discs <= _EARLY_DISCS:
             self.runtime.cache.remove(self._name)
-        return {column: score for (column, _), score in zip(moves, found, strict=True)}
+        return {column: score for (column, _), score in zip(moves, scored_moves, strict=True)}
 
     def perfect_line(self, column: int) -> Solution:
         """Return a perfect game that begins with `column`, one of the best. Raises Interrupted."""

@@ -1,8 +1,7 @@
 """Decide whether a Panguru board is solvable, before any search; generate solvable boards.
 
-No pebble leaves its biconnected block. Wilson (1974) tells which arrangements a block allows: all;
-the even ones if it is bipartite; rotations if it is a cycle. Blocks of up to seven places are
-searched.
+No pebble leaves its biconnected block. A block allows all arrangements, the even ones if it is
+bipartite, or rotations if it is a cycle (Wilson, 1974). Up to seven places are searched.
 """
 
 from collections.abc import Iterator, Sequence

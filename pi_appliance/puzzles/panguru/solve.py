@@ -1,7 +1,6 @@
-"""Solve Panguru: the fewest moves, all shortest solutions, and the difficulty of random boards.
+"""Solve Panguru: the fewest moves, all shortest solutions, difficulty of random boards.
 
-IDA* finds the fewest moves; shortest solutions are counted level by level from the end: see ADR
-0051.
+IDA* finds the fewest moves; shortest solutions are counted from the end by level: see ADR 0051.
 """
 
 import hashlib
@@ -138,8 +137,8 @@ def hint(board: Board, runtime: SearchRuntime) -> str:
     solution = ShortestPathSearch(board, runtime).find_first()
     if not solution:
         return "it is solved"
-    left = f"{pluralize(len(solution) - 1, 'move')} {'is' if len(solution) == 2 else 'are'} left"
-    return f"move the pebble {board.pebbles[solution[0]]} from {solution[0]} to {board.hole}; then {left}"
+    rest = f"{pluralize(len(solution) - 1, 'move')} {'is' if len(solution) == 2 else 'are'} left"
+    return f"move the pebble {board.pebbles[solution[0]]} from {solution[0]} to {board.hole}; then {rest}"
 
 
 def difficulty(seeds: Sequence[int], runtime: SearchRuntime, board: Board) -> Table:

@@ -1,4 +1,4 @@
-"""Peg solitaire: jump peg over peg into an empty hole and remove the jumped one, until one is left."""
+"""Peg solitaire: jump peg over peg into an empty hole and remove it, until one is left."""
 
 from pi_appliance.puzzles import SolveMode
 from pi_appliance.puzzles.peg_solitaire.board import BOARDS, RULES, Board, Hole, Jump, check, describe, with_rules

@@ -18,8 +18,7 @@ from pi_appliance.puzzles.runtime import SearchRuntime
 def diagonal_parity(board: Board, holes: Iterable[Hole]) -> tuple[bool, ...]:
     """Return an invariant of jumps: which diagonal colours have equal parity of pegs.
 
-    A jump changes one hole of each of three colours in turn. On triangles this holds for one
-    direction.
+    A jump changes one hole of each of three colours. On triangles this holds for one direction.
     """
     odd = [False] * 6
     for x, y in holes:
@@ -102,7 +101,7 @@ class Bitboard:
         )
 
     def final_pairs(self) -> list[tuple[int, ...]]:
-        """Return the two-peg positions one jump before a goal, grouped into orbits of the symmetries."""
+        """Return the two-peg positions one jump before a goal, by orbits of the symmetries."""
         begin = diagonal_parity(self.board, self.board.pegs)
         orbits = {
             tuple(sorted({apply_symmetry(move.pair, turn) for turn in self.symmetries}))
@@ -152,7 +151,7 @@ def _find_symmetries(board: Board, number: dict[Hole, int]) -> Iterator[Symmetry
 def to_game(
     field: Bitboard, turns: Sequence[Symmetry], proofs: Iterable[PagodaFunction] = (), way: ModuleType = kernel
 ) -> kernel.Game:
-    """Return the board for the kernel `way`; positions that `turns` map to each other count as one."""
+    """Return the board for the kernel `way`; images of a position by `turns` count as one."""
     size = len(field.board.holes)
     width, parts = (
         (max(1, -(-size // 3)), 3) if size <= 3 * _PART_BITS_OF_THREE else (_PART_BITS, -(-size // _PART_BITS))
@@ -174,7 +173,7 @@ def to_game(
 
 
 def _part_sums(values: Iterable[Sequence[int]], width: int, parts: int, bases: Iterable[int] = ()) -> "array[int]":
-    """Return, for each of `values` and each part of `width` bits, the sum for every value of the part, plus `bases`."""
+    """Return the sums of each of `values` for every bit pattern of each part, plus `bases`."""
     table = array("Q")
     base = iter(bases)
     for each in values:
@@ -214,7 +213,7 @@ MAX_PIVOTS = 400
 def find_pagodas(
     field: Bitboard, begin: Sequence[int], targets: Sequence[int], turns: Sequence[Symmetry], runtime: SearchRuntime
 ) -> tuple[PagodaFunction, ...]:
-    """Return functions that prove positions lost on the way from `begin` to `targets`, for random games."""
+    """Return functions that prove positions of random games lost on the way to `targets`."""
     random = Random(1)  # noqa: S311 - the same games each time
     proofs: list[PagodaFunction] = []
     game = to_game(field, turns)
@@ -283,10 +282,10 @@ def _find_separating(field: Bitboard, targets: Sequence[int], position: int, ran
 
 
 def _solve_linear_program(columns: Sequence[tuple[Sequence[int], float]], wanted: Sequence[float]) -> list[float]:
-    """Return weights w within MAX_WEIGHT that minimize w*wanted, where w*column >= value for each of `columns`.
+    """Return weights within MAX_WEIGHT that minimize weights*wanted above all lower bounds.
 
-    Simplex method on the dual: a unit of a hole more or less costs MAX_WEIGHT; the first basis has only such
-    units.
+    Each of `columns` has a lower bound for weights*column. Simplex method on the dual: a unit of a
+    hole more or less costs MAX_WEIGHT; the first basis has only such units.
     """
     size, count = len(wanted), len(columns)
     rows = [

@@ -1,7 +1,4 @@
-"""A peg solitaire board of any shape, on squares or triangles, and its rules.
-
-Also the boards known by name.
-"""
+"""A peg solitaire board of any shape, on squares or triangles, its rules, and known boards."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -24,7 +21,7 @@ RULES = {
 
 
 class Hole(NamedTuple):
-    """A hole, from 0 to the right and down; x,y has x,y+1 and x+1,y+1 below it on triangular boards."""
+    """A hole, counted to the right and down. On triangles x,y is above x,y+1 and x+1,y+1."""
 
     x: int
     y: int
@@ -54,14 +51,12 @@ class Board:
     pegs: frozenset[Hole]
     goal: Hole | None = None
     triangular: bool = False
-    """Whether jumps go along the three directions of a triangular grid, not along rows and
-    columns.
-    """
+    """Whether jumps go along the three directions of a triangular grid."""
     all_positions: bool = False  # whether a count visits all reachable positions, even if fewer would do
 
     @property
     def directions(self) -> tuple[tuple[int, int], ...]:
-        """The offsets of the neighbours: right, left, down, up, and on triangles the third direction."""
+        """The offsets of the neighbours: right, left, down, up; on triangles also diagonal."""
         return TRIANGLE if self.triangular else SQUARE
 
 
@@ -123,16 +118,16 @@ BOARDS: Mapping[str, str] = MappingProxyType(
 
 
 def check(board: Board, line: Sequence[Jump]) -> Validation:
-    """Return whether `line` leads to a single peg, at the goal if there is one; if not, the wrong jump."""
+    """Return whether `line` leads to a single peg, at the goal if there is one."""
     filled = {hole: hole in board.pegs for hole in board.holes}
     for number, jump in enumerate(line, 1):
         if wrong := _apply_jump(filled, *jump, triangular=board.triangular):
             return Validation(f"jump {number}, {jump}: {wrong}")
-    left = [hole for hole, peg in filled.items() if peg]
-    if len(left) != 1:
-        return Validation(f"{len(left)} pegs are left after {pluralize(len(line), 'jump')}")
-    if board.goal not in (None, left[0]):
-        return Validation(f"the last peg is at {left[0]}, not at {board.goal}")
+    pegs = [hole for hole, peg in filled.items() if peg]
+    if len(pegs) != 1:
+        return Validation(f"{len(pegs)} pegs are left after {pluralize(len(line), 'jump')}")
+    if board.goal not in (None, pegs[0]):
+        return Validation(f"the last peg is at {pegs[0]}, not at {board.goal}")
     return Validation()
 
 

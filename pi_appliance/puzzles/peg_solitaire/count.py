@@ -40,9 +40,7 @@ class CountResult:
 
     count: int  # the number of solutions
     ends: Mapping[tuple[Hole, ...], int]
-    """The number of solutions by final hole, or by a group of symmetric holes that were not
-    distinguished.
-    """
+    """The number of solutions by final hole, or by a group of symmetric holes."""
     rows: list[tuple[int, int, int]]  # for each level: classes, positions, ways
     back: list[tuple[int, int, int]] = dataclasses.field(default_factory=list)
     """The same for the backward search, summed over all last pairs."""
@@ -74,7 +72,7 @@ class SolutionCounter:
     def __init__(
         self, field: Bitboard, runtime: SearchRuntime, *, most: float = float("inf"), small: int = FULL_COUNT_LIMIT
     ) -> None:
-        """Count at most `most` classes; a board with more than `small` is counted by meeting in the middle."""
+        """Count at most `most` classes; with more than `small`, by meeting in the middle."""
         self.field, self.runtime, self.most, self.small = field, runtime, most, small
         self.pegs = field.start.bit_count()
         self.symmetries = field.stabilizer(frozenset({field.start}))
@@ -136,14 +134,14 @@ class SolutionCounter:
         if self.runtime.monotonic() - self.saved > CHECKPOINT_INTERVAL:
             self._save()
 
-    # A count that result to the end of all games
+    # A count to the end of all games
 
     def _finish_full_count(self) -> CountResult:
         front = self.forward
         front.cells, front.level = front.before, front.level - 1
-        left = self.pegs - front.level
+        pegs_left = self.pegs - front.level
         ends: dict[tuple[Hole, ...], int] = {}
-        if left == 1:
+        if pegs_left == 1:
             for key, ways in front.classes():
                 members = {apply_symmetry(key, turn) for turn in self.symmetries}
                 for member in members:
@@ -155,7 +153,7 @@ class SolutionCounter:
             rows=front.rows,
             all_positions=True,
             tried=front.tried,
-            fewest=left,
+            fewest=pegs_left,
             last=(front.rows[-1],),
             games=front.stuck,
         )
@@ -189,7 +187,7 @@ class SolutionCounter:
         )
 
     def _count_ends(self, orbits: list[tuple[int, ...]]) -> dict[tuple[Hole, ...], int]:
-        """Return the solutions by final hole, or by groups of images if the start is less symmetric."""
+        """Return the solutions by final hole, or by groups of symmetric holes."""
         field = self.field
         even = len(self.symmetries) == len(field.symmetries)
         ends: dict[tuple[Hole, ...], int] = {}
@@ -247,7 +245,7 @@ class SolutionCounter:
         return Frontier(game, {game.canonical(begin[0]): len(orbit)})
 
     def _join(self, cells: "array[int]") -> int:
-        """Return the ways from start to end through all pairs one jump apart, times the number of symmetries."""
+        """Return the ways through all pairs one jump apart, times the number of symmetries."""
         front, runtime = self.forward, self.runtime
 
         def report() -> None:

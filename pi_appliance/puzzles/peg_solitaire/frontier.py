@@ -139,7 +139,7 @@ class Frontier:
         return parts, header | {"sizes": [len(part) for part in parts]}
 
     def load(self, data: memoryview, header: Mapping[str, Any], report: Callable[[], None]) -> None:
-        """Restore a saved state. An exception of `tell` loses the unfinished next level only."""
+        """Restore a saved state. An exception of `report` loses the unfinished next level only."""
         self.cells, self.before, after = array("Q"), array("Q"), array("Q")
         at = 0
         for cells, size in zip((self.cells, self.before, after), header["sizes"], strict=True):
@@ -242,10 +242,10 @@ class Layers(Frontier):
 
     def _expand(self, span: tuple[int, int]) -> SpanResult:
         bits = (8 * ITEM_SIZE).bit_length()
-        left = self.most - self.level - 1 + self.spare
+        moves_left = self.most - self.level - 1 + self.spare
         while True:
             table = kernel.Table(bits)
-            if kernel.expand_chains(self.game, self.cells, *span, table, left):
+            if kernel.expand_chains(self.game, self.cells, *span, table, moves_left):
                 return compact_table(table, lambda: None), 0, table.tried, 0
             bits += 1
 
@@ -260,7 +260,7 @@ class Layers(Frontier):
         }
 
     def load(self, data: memoryview, header: Mapping[str, Any], report: Callable[[], None]) -> None:
-        """Restore a saved state. After an exception of `tell`, the layers are incomplete."""
+        """Restore a saved state. After an exception of `report`, the layers are incomplete."""
         super().load(data, header, report)
         at, self.layers = sum(header["sizes"]), []
         for size in header["layers"]:

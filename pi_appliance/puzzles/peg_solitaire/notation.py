@@ -1,4 +1,4 @@
-"""Parse, write and draw boards, solutions and listings of peg solitaire: see docs/puzzles/peg-solitaire.md."""
+"""Parse, write and draw boards, solutions and listings of peg solitaire."""
 
 import re
 from collections.abc import Iterator, Sequence

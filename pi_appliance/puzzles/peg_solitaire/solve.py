@@ -40,7 +40,7 @@ class BeamResult(NamedTuple):
 def beam_search(
     start: int, moves: Sequence[BitMove], goals: int, weights: Sequence[int], width: int, tick: TickCallback
 ) -> BeamResult:
-    """Look for one solution with the `width` lightest positions (by `weights`) of each level."""
+    """Search for one solution with the `width` lightest positions (by `weights`) of each level."""
     steps = [
         (triple, pair, _total_weight(triple ^ pair, weights) - _total_weight(pair, weights)) for triple, pair in moves
     ]
@@ -90,8 +90,7 @@ class SearchLimitReached(Exception):
 class DepthFirstSearch:
     """Every solution from a position to a single peg in `goals`, in the order of `moves`.
 
-    Two generations of dead positions are remembered; when the newer one is full, the older one is
-    forgotten.
+    Two generations of dead positions are remembered; a full newer one replaces the older one.
     """
 
     def __init__(
@@ -261,7 +260,7 @@ class _SolutionSearch:
         return self._make_result(search, first, lines)
 
     def _beam_then_depth_first(self) -> SolveResult:
-        """Look for one solution by ever wider beams, then search depth-first from it, or through everything."""
+        """Search for a first solution by wider and wider beams, then search depth-first."""
         hint: Solution = ()
         weights = _hole_weights(self.board)
         for width in BEAM_WIDTHS:

@@ -1,6 +1,6 @@
-"""Rubik's cube boards: stickers, rules, known cubes, and turns of the stickers, which check solutions.
+"""Rubik's cube boards: stickers, rules, known cubes, and turns, which check solutions.
 
-Coordinates in space: x to the right, y up, z towards the viewer. A sticker is a position, in steps of two
+Coordinates: x to the right, y up, z towards the viewer. A sticker has a position, in steps of two
 from the centre, and the direction it faces. The solvers turn pieces instead.
 """
 
@@ -32,8 +32,7 @@ Vector = tuple[int, int, int]
 class Board:
     """A cube with 2 or 3 pieces per side; `seconds` is None for no time limit.
 
-    `facelets` are the colours (by their usual face) face by face in the order of `FACES`, in
-    reading order of the net.
+    `facelets` are colours (by their usual face), in the order of `FACES` and of reading the net.
     """
 
     side: int
@@ -205,7 +204,7 @@ BOARDS: Mapping[str, str] = MappingProxyType(
 
 
 def check(board: Board, solution: Sequence[str]) -> Validation:
-    """Check whether `solution` leads to one colour per face; the error describes the first problem."""
+    """Check whether `solution` leads to one colour per face."""
     facelets = board.facelets
     for number, move in enumerate(solution, 1):
         turn = parse_turn(move, board.side) if move in TURN_NAMES else None

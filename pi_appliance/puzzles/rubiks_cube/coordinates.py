@@ -93,14 +93,14 @@ def symmetries() -> tuple[FaceMap, ...]:
     identity = {face: face for face in FACES}
     mirror = identity | {"R": "L", "L": "R"}
     half_turn = compose_maps(quarter_turn("F"), quarter_turn("F"))
-    found: list[FaceMap] = []
+    face_maps: list[FaceMap] = []
     for mirrored in (identity, mirror):
         for tipped in (identity, half_turn):
             faces = compose_maps(mirrored, tipped)
             for _ in range(4):
-                found.append(faces)
+                face_maps.append(faces)
                 faces = compose_maps(faces, quarter_turn("U"))
-    return tuple(found)
+    return tuple(face_maps)
 
 
 @lru_cache(maxsize=2)

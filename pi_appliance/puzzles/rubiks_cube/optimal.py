@@ -1,8 +1,7 @@
-"""All shortest solutions of a cube, with the proof that none is shorter; the 2x2x2 by its table.
+"""All shortest solutions of a cube, with the proof that none is shorter.
 
 A bidirectional search finds near ones; others are searched depth after depth and resumed. A 2x2x2
-keeps the corner DBL, so U, R and F suffice; its position is the order of seven corners * 729 +
-twists.
+has a table of positions: the order of seven corners * 729 + twists, with the corner DBL fixed.
 """
 
 import json

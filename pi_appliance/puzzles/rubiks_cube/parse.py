@@ -1,4 +1,4 @@
-"""Read a cube: a scramble in moves, or stickers (by face or colour) in one row or as an unfolded net."""
+"""Read a cube: a scramble, or stickers (by face or colour) in one row or as a net."""
 
 import re
 from collections import Counter
@@ -194,7 +194,7 @@ def _move_problem(word: str, side: int, file: str, line: int, column: int) -> Pr
 
 
 def find_faults(facelets: str, side: int, names: Mapping[str, str]) -> list[Fault]:
-    """Return why turning cannot solve a cube with these stickers; `names` are its colours by face."""
+    """Return why a cube cannot be solved by turning; `names` are its colours by face."""
     faults = list(_colour_count_faults(facelets, side, names))
     if not faults and side == 3:
         faults = list(_centre_faults(facelets, names))
@@ -218,31 +218,31 @@ def _colour_count_faults(facelets: str, side: int, names: Mapping[str, str]) -> 
 
 
 def _centre_faults(facelets: str, names: Mapping[str, str]) -> Iterator[Fault]:
-    seen: dict[str, str] = {}
+    face_by_colour: dict[str, str] = {}
     for number, face in enumerate(FACES):
         at = 9 * number + CENTRE
         colour = facelets[at]
-        if colour in seen:
-            message = f"the centre of {face} is {names[colour]}, as that of {seen[colour]} is"
+        if colour in face_by_colour:
+            message = f"the centre of {face} is {names[colour]}, as that of {face_by_colour[colour]} is"
             yield Fault(at, message, "six centres have six colours: fill in the cube as you hold it")
-        seen.setdefault(colour, face)
+        face_by_colour.setdefault(colour, face)
 
 
 def _piece_faults(facelets: str, side: int, names: Mapping[str, str]) -> Iterator[Fault]:
     """Yield pieces that do not exist or occur twice."""
     homes = {face: colour for colour, face in home_faces(facelets, side).items()}
-    seen: dict[tuple[str, ...], str] = {}
+    places: dict[tuple[str, ...], str] = {}
     for place, at, colours in iter_pieces(facelets, side):
         kind = "corner" if len(place) == 3 else "edge"
         spoken = "-".join(names[facelets[number]] for number in at)
         piece = tuple(sorted(colours))
         if fault := _check_piece(place, at[0], colours, spoken):
             yield fault
-        elif piece in seen:
+        elif piece in places:
             missing = _name_missing_piece(facelets, side, len(place), homes, names)
-            message = f"the {kind} {spoken} is twice: at {seen[piece]} and at {place}"
+            message = f"the {kind} {spoken} is twice: at {places[piece]} and at {place}"
             yield Fault(at[0], message, f"{missing} is missing")
-        seen.setdefault(piece, place)
+        places.setdefault(piece, place)
 
 
 def _check_piece(place: str, at: int, colours: str, spoken: str) -> Fault | None:

@@ -1,7 +1,6 @@
 """Move tables and pruning tables of the 3x3x3, built once and cached with a checksum.
 
-The large pruning table of phase 1 (35 MB) takes seconds compiled and minutes in plain Python to
-build.
+The large table of phase 1 (35 MB) takes seconds to build compiled, and minutes in plain Python.
 """
 
 import struct
@@ -160,20 +159,19 @@ def _build_small_tables(moves: MoveTables, runtime: SearchRuntime) -> Iterator[b
 def build_distance_table(
     left: Sequence[int], right: Sequence[int], rows: int, across: int, width: int, runtime: SearchRuntime, note: str
 ) -> bytearray:
-    """Return the distance of each pair of coordinates from (0, 0), a byte each. Raises Interrupted.
+    """Return the distance of each pair of coordinates from (0, 0), a byte each.
 
-    `left` and `right` are the move tables of the coordinates, of `rows` and `across` numbers and
-    `width` turns.
+    `left` and `right` are their move tables, of `rows` and `across` numbers and `width` turns.
     """
     size = rows * across
     distances = bytearray(b"\xff") * size
     distances[0] = 0
-    found, depth = 1, 0
-    while found < size:
+    entries, depth = 1, 0
+    while entries < size:
         for begin in range(0, size, _CHUNK):
-            runtime.report_progress(found / size, note)
+            runtime.report_progress(entries / size, note)
             end = min(begin + _CHUNK, size)
-            found += kernel.bfs_fill(distances, left, right, across, width, depth, begin, end)
+            entries += kernel.bfs_fill(distances, left, right, across, width, depth, begin, end)
         depth += 1
     return distances
 
@@ -254,9 +252,9 @@ def _run_levels(build: LargeTableBuild, moves: MoveTables, runtime: SearchRuntim
         else:
             results = _search_forward(build, moves, combined)
         note = f"large table, distance {build.depth + 1} of {_MAX_DISTANCE}"
-        for rows, found in results:
+        for rows, entries in results:
             build.row += rows
-            build.counts[-1] += found
+            build.counts[-1] += entries
             runtime.report_progress(sum(build.counts) / total, note)
             if runtime.monotonic() - saved_at > _SAVE_INTERVAL:
                 save_checksummed(runtime.cache, LARGE_STATE_NAME, build.checkpoint_parts())
@@ -282,12 +280,12 @@ def _search_backward(
 
     def search_rows(begin: int) -> tuple[int, int]:
         twists = array("H", bytes(2 * c.TWISTS))
-        found = 0
+        entries = 0
         rows = range(begin, min(begin + _ROWS_PER_TASK, CLASS_COUNT))
         for row in rows:
             runtime.report_progress(None, "")
             first = moves["class_first"][row]
-            found += kernel.backward_bfs(large, row, depth, first, combined, twist_symmetry, class_of, twists)
-        return len(rows), found
+            entries += kernel.backward_bfs(large, row, depth, first, combined, twist_symmetry, class_of, twists)
+        return len(rows), entries
 
     yield from runtime.executor.map(search_rows, range(build.row, CLASS_COUNT, _ROWS_PER_TASK))

@@ -88,11 +88,11 @@ def _near_result(all_solutions: list[Solution], mode: SolveMode) -> SolveResult:
 class _TimeBudget:
     def __init__(self, board: Board, runtime: SearchRuntime) -> None:
         self._runtime, self._started_at = runtime, runtime.monotonic()
-        left = runtime.seconds_left()
+        seconds_left = runtime.seconds_left()
         seconds = board.seconds
         if seconds is None:
-            seconds = DEFAULT_SECONDS if left is None else left
-        self.seconds = seconds if left is None else min(seconds, max(left * 0.9 - DEADLINE_MARGIN, 0))
+            seconds = DEFAULT_SECONDS if seconds_left is None else seconds_left
+        self.seconds = seconds if seconds_left is None else min(seconds, max(seconds_left * 0.9 - DEADLINE_MARGIN, 0))
 
     def seconds_spent(self, nodes: int) -> float:
         """Return the seconds spent; without a clock, estimate them from `nodes`."""

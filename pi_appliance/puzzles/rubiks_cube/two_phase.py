@@ -1,7 +1,6 @@
-"""Kociemba's two-phase algorithm: a short solution at once, and shorter ones while there is time.
+"""Kociemba's two-phase algorithm: a short solution at once, and shorter ones later.
 
-The cube and its inverse are searched along three axes in turn, with a phase 1 of 0 turns, then 1,
-and so on.
+The cube and its inverse are searched along three axes in turn, with phase 1 of 0 turns, then 1, ...
 """
 
 from array import array

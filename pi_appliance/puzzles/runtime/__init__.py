@@ -40,10 +40,10 @@ class Cache(Protocol):
     """
 
     def load(self, name: str) -> memoryview | None:
-        """Return the content as a read-only view without a copy, or None if it is missing or damaged."""
+        """Return the content as a read-only view without a copy; None if missing or damaged."""
 
     def save(self, name: str, parts: Iterable[bytes | bytearray | memoryview]) -> None:
-        """Replace the content atomically and durably by the concatenated `parts`. Raises Unavailable."""
+        """Replace the content durably by the concatenated `parts`. Raises Unavailable."""
 
     def remove(self, name: str) -> None:
         """Delete the entry, if it exists."""
@@ -57,23 +57,24 @@ class SearchRuntime(Protocol):
 
     cores: int  # the number of calls that `executor` makes at the same time
     executor: Executor
-    """Its `map` makes calls in copies of this process, forked at the first `next`; with one core, here.
+    """Its `map` makes calls in copies of this process, forked at the first `next`.
 
-    Calls see all memory and change only a `shared_buffer`. Results are pickled. Items should take 0.05 s or more.
+    With one core, it makes them here. Calls see all memory and change only a `shared_buffer`.
+    Results are pickled. Items should take 0.05 s or more.
     """
     cache: Cache
 
     def report_progress(self, part: float | None, note: str) -> None:
-        """Report the part that is done, 0 to 1 (None: unknown), and the current step. Raises Interrupted.
+        """Report the part that is done, 0 to 1 (None: unknown), and the current step.
 
-        Cheap: call it several times a second, also from kernels.
+        Raises Interrupted. Cheap: call it several times a second, also from kernels.
         """
 
     def shared_buffer(self, size: int) -> memoryview:
         """Return `size` zero bytes that are shared with the calls of `executor`."""
 
     def require_memory(self, size: int, purpose: str) -> None:
-        """Raise Refused, with a remedy, if `size` bytes, the peak of `purpose`, do not fit into memory."""
+        """Raise Refused, with a remedy, unless `size` bytes for `purpose` fit into memory."""
 
     def seconds_left(self) -> float | None:
         """Return the seconds until the deadline, or None without one."""
@@ -126,7 +127,7 @@ class MemoryCache:
 
 
 class SerialRuntime:
-    """A `SearchRuntime` with one core, a cache in memory and no deadline; by default its clock stands still."""
+    """A `SearchRuntime` with one core, a cache in memory, no deadline and, by default, time 0."""
 
     cores = 1
     executor: Executor = SerialExecutor()
@@ -171,14 +172,14 @@ _READ_SIZE = 1_000_000  # bytes
 
 
 def is_board_specific(name: str) -> bool:
-    """Return whether the entry belongs to one board: its name has a hash of at least eight digits."""
+    """Return whether the entry belongs to one board: its name has a hash of 8 digits or more."""
     return _BOARD_HASH.search(name) is not None
 
 
 class FileCache:
     """A `Cache` in a folder, which is created when the first entry is saved.
 
-    A file has a header (magic, CRC-32, length), which each `load` verifies: worn SD cards lose bits.
+    Each `load` verifies the header of a file (magic, CRC-32, length): worn SD cards lose bits.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -225,7 +226,7 @@ class FileCache:
         return sorted(name.removesuffix(_SUFFIX) for name in paths)
 
     def remove_stale_files(self) -> None:
-        """Delete board-specific entries unused for a month, old damaged files, and unfinished drafts."""
+        """Delete board entries unused for a month, old damaged files, and drafts."""
         now = time.time()
         for path in self._folder.rglob("*"):
             if path.suffix == _SUFFIX:
@@ -278,7 +279,7 @@ class RecordingCache:
 
 @contextlib.contextmanager
 def _atomic_write(path: Path) -> Iterator[IO[bytes]]:
-    """Write a draft that replaces `path` when the block ends without an exception. Raises Unavailable."""
+    """Write a draft that replaces `path` when the block ends. Raises Unavailable."""
     draft = path.with_name(f".{path.name}.{secrets.token_hex(4)}.new")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -309,7 +310,7 @@ def _mark_used(path: Path) -> None:
 
 
 def _is_intact(file: IO[bytes]) -> bool:
-    """Verify the header by reading, not mapping: an unreadable mapped page would kill the process by SIGBUS."""
+    """Verify the header by reading: an unreadable mapped page would end the process (SIGBUS)."""
     header = file.read(_HEADER.size)
     if len(header) < _HEADER.size:
         return False

@@ -1,4 +1,4 @@
-"""The search runtime of this machine: all cores, memory limits, a cache on the disk, signals and a deadline."""
+"""The search runtime of this machine: cores, memory, a cache on disk, signals, a deadline."""
 
 import contextlib
 import math
@@ -43,7 +43,7 @@ SYS_PATHS = SysPaths()
 
 
 def available_cores(cpu_percent: int | None = None, paths: SysPaths = SYS_PATHS) -> int:
-    """Return how many processes can run at the same time, within `cpu_percent` hundredths of a processor."""
+    """Return how many processes can run at once, within `cpu_percent` of one processor."""
     limits = [cpu_percent / 100] if cpu_percent else []
     for folder in _cgroup_folders(paths):
         quota, period = _read_words(folder / "cpu.max", "max 100000")[:2]
@@ -53,7 +53,7 @@ def available_cores(cpu_percent: int | None = None, paths: SysPaths = SYS_PATHS)
 
 
 def require_memory(size: int, purpose: str, budgets: Sequence[MemoryBudget]) -> None:
-    """Raise Refused, naming the tightest limit, if `size` bytes more do not fit into all `budgets`."""
+    """Raise Refused, naming the tightest limit, unless `size` bytes more fit into `budgets`."""
     exceeded = [budget for budget in budgets if size > budget.limit - budget.used]
     if not exceeded:
         return
@@ -65,7 +65,7 @@ def require_memory(size: int, purpose: str, budgets: Sequence[MemoryBudget]) -> 
 
 
 def memory_budgets(advice: str, paths: SysPaths = SYS_PATHS) -> list[MemoryBudget]:
-    """Return all limits on the memory of this process; `advice` is how to raise the limit of its job."""
+    """Return all limits on the memory of this process; `advice` is how to raise its job's."""
     owner = "the limit of the job" if advice else "a limit of this shell (ulimit -d)"
     budgets = list(_cgroup_budgets(paths, advice))
     data_limit, _ = resource.getrlimit(resource.RLIMIT_DATA)
@@ -143,7 +143,7 @@ def ignore_progress(part: float | None, note: str) -> None:
 
 
 class StopSignals:
-    """The first SIGTERM, SIGINT or SIGHUP; `wakeup_fd` is then readable. A second SIGINT raises KeyboardInterrupt."""
+    """The first SIGTERM, SIGINT or SIGHUP makes `wakeup_fd` readable; a second SIGINT raises."""
 
     def __init__(self) -> None:
         self.signal = 0
@@ -172,7 +172,7 @@ class StopSignals:
 
 
 class Deadline:
-    """The time limit of a search. Time during which the process was suspended (SIGSTOP, Ctrl-Z) does not count."""
+    """The time limit of a search, without the time of suspensions (SIGSTOP, Ctrl-Z)."""
 
     def __init__(self, seconds: float | None) -> None:
         self._checked_at = time.monotonic()
@@ -189,7 +189,7 @@ class Deadline:
             signal.signal(signal.SIGCONT, old_handler)
 
     def seconds_left(self) -> float | None:
-        """Return the seconds left, or None without a limit. Call it often: a suspension began after the last call."""
+        """Return the seconds left, or None without a limit. Call it often."""
         now = time.monotonic()
         previous_gap, self._gap, self._checked_at = self._gap, now - self._checked_at, now
         if self._was_resumed and self._end is not None:
@@ -242,7 +242,7 @@ class LocalRuntime:
             raise MemoryError from None
 
     def require_memory(self, size: int, purpose: str) -> None:
-        """Raise Refused, naming the tightest limit, if `size` bytes more do not fit into all `budgets`."""
+        """Raise Refused, naming the tightest limit, unless `size` bytes more fit into memory."""
         require_memory(size, purpose, memory_budgets(self._memory_advice))
 
     def monotonic(self) -> float:
@@ -250,8 +250,8 @@ class LocalRuntime:
         return time.monotonic()
 
     def _check_stop(self) -> None:
-        left = self.seconds_left()
-        if left == 0 or (self._stop.signal and left is not None and left < _NEAR_DEADLINE):
+        seconds_left = self.seconds_left()
+        if seconds_left == 0 or (self._stop.signal and seconds_left is not None and seconds_left < _NEAR_DEADLINE):
             raise Interrupted("its time is over")
         if self._stop.signal == signal.SIGINT:
             raise Interrupted("a person stopped it")
@@ -283,10 +283,9 @@ def open_runtime(
     memory_advice: str = "",
     cores: int | None = None,
 ) -> Iterator[LocalRuntime]:
-    """Create a `SearchRuntime` for a `with` block, in which SIGINT, SIGTERM and SIGHUP interrupt the search.
+    """Create a `SearchRuntime` for a `with` block; SIGINT, SIGTERM and SIGHUP interrupt it.
 
-    `cpu_percent` limits the cores; `memory_advice` says how to raise the limit of a job, with {} for the new
-    one.
+    `cpu_percent` limits the cores; `memory_advice` says how to raise the limit to {}.
     """
     with StopSignals().install_handlers() as stop, Deadline(seconds).watch_suspension() as deadline:
         yield LocalRuntime(
@@ -321,8 +320,8 @@ class Estimate:
         done, elapsed = part - self._first_part, now - self._started_at
         if done < _MIN_PART or elapsed < _MIN_ELAPSED or part >= 1:
             return ""
-        left = round(elapsed * (1 - part) / done)
-        return f"about {format_seconds(max(1, left - left % (10 if left > 60 else 1)))} left"
+        seconds_left = round(elapsed * (1 - part) / done)
+        return f"about {format_seconds(max(1, seconds_left - seconds_left % (10 if seconds_left > 60 else 1)))} left"
 
 
 def format_seconds(seconds: int) -> str:

@@ -1,7 +1,6 @@
 """An executor that makes calls in forked copies of this process, on all cores: see ADR 0040.
 
-Unlike the standard process pool, it pickles no function (tables are too large) and takes items a
-few ahead.
+Unlike the standard pool, it pickles no function (tables are too large) and takes few items ahead.
 """
 
 import contextlib
@@ -28,10 +27,10 @@ Result = TypeVar("Result")
 
 
 class ForkExecutor(Executor):
-    """Makes each call of `map` in a forked worker process, which sees all memory as it is at the fork.
+    """Makes each call of `map` in a forked worker, which sees all memory as it is at the fork.
 
-    Workers ignore the signals that stop a search, and die with this process. `check` is called while results
-    are awaited, and at once when `wakeup_fd` is readable; its exceptions end the wait.
+    Workers ignore the signals that stop a search, and end with this process. `check` is called
+    while results are awaited, and when `wakeup_fd` is readable; its exceptions end the wait.
     """
 
     def __init__(

@@ -1,7 +1,6 @@
 """Generate solitaire chess boards with exactly one solution, the same for the same seed.
 
-A board is built backwards from one piece by undoing captures. Positions with more solutions are
-dropped at once.
+Captures are undone from one piece on; positions with more solutions are dropped at once.
 """
 
 from collections.abc import Iterator
@@ -63,7 +62,7 @@ class _BoardGenerator:
         return None
 
     def _add_pieces(self, position: bytes, pieces: int, available: list[str]) -> bytes | None:
-        """Undo captures on a position with one solution until the board is complete; None if that fails."""
+        """Undo captures until the board is complete; None if that fails."""
         if pieces == self.pieces:
             return position
         for before, captured in self._undo_captures(position, available):

@@ -38,7 +38,7 @@ class PackedPosition:
 
 
 def pack_position(board: Board, *, all_squares: bool = False) -> PackedPosition:
-    """Convert `board` for the kernel, with `all_squares` including those that are empty at the start."""
+    """Convert `board` for the kernel; squares that are empty at the start if `all_squares`."""
     pieces = board.pieces
     height, width = len(board.rows), len(board.rows[0])
     every = tuple(Square(file, rank) for rank in reversed(range(height)) for file in range(width))

@@ -1,4 +1,4 @@
-"""Solve solitaire chess: list the solutions depth first or breadth first, and count them over positions."""
+"""Solve solitaire chess: list the solutions depth first or breadth first, and count them."""
 
 from collections.abc import Iterator
 from dataclasses import replace

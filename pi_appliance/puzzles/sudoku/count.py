@@ -1,8 +1,7 @@
 """Find and count the solutions of one grid; 9x9 is counted on all cores and can be resumed.
 
 A branch that has spent its budget is split along its search stack: each guess whose negation is
-still unsearched becomes a branch. So no part is searched twice, and little is lost at an
-interruption.
+unsearched becomes a branch. No part is searched twice, and an interruption loses little.
 """
 
 from array import array

@@ -1,7 +1,4 @@
-"""Read sudokus: a grid per line, drawn grids, tables with solutions, and listings of solutions.
-
-The formats are in docs/puzzles/sudoku.md.
-"""
+"""Read sudokus, in the formats of docs/puzzles/sudoku.md."""
 
 import re
 from collections.abc import Iterator
@@ -53,25 +50,25 @@ def parse(text: str, file: str) -> Board:
     lines = list(_iter_rows(_fill_blanks(text.translate(_BOX_DRAWING))))
     drawn_lines = _find_sixteen_rows(lines)
     for line, row in lines:
-        found = None if line in drawn_lines else _read_line_grid(row)
-        if rows and found and len(found.grid) in _LONG_LENGTHS:  # too long for a row of a drawing
+        grid = None if line in drawn_lines else _read_line_grid(row)
+        if rows and grid and len(grid.grid) in _LONG_LENGTHS:  # too long for a row of a drawing
             problems.append(_unfinished_problem(rows, file))
             rows = []
-        if rows or found is None:
+        if rows or grid is None:
             rows += _read_row(row, line, file, rows, problems, may_be_header=not grids)
             if not rows or len(rows) < len(rows[0].cells):
                 continue
-            start, rows, found = rows[0].line, [], _LineGrid(0, "".join(each.cells for each in rows), "")
+            start, rows, grid = rows[0].line, [], _LineGrid(0, "".join(each.cells for each in rows), "")
         else:
             start = line
-        size = _SIZE_BY_CELLS[len(found.grid)]
+        size = _SIZE_BY_CELLS[len(grid.grid)]
         if first is not None and first[0] != size:
             hint = f"the one in line {first[1]} is {first[0]}x{first[0]}: give each size its own file"
             problems.append(Problem(file, start, 1, f"this grid is {size}x{size}", hint))
         first = first or (size, start)
-        problems += _check_symbols(found, size, file, line)
-        grids.append(found.grid)
-        solutions.append(found.solution)
+        problems += _check_symbols(grid, size, file, line)
+        grids.append(grid.grid)
+        solutions.append(grid.solution)
     if rows:
         problems.append(_unfinished_problem(rows, file))
     if not grids and not problems:
@@ -149,7 +146,7 @@ def _is_grid(field: str) -> bool:
 
 
 def _find_sixteen_rows(lines: list[tuple[int, str]]) -> set[int]:
-    """Return the numbers of rows of 16 cells that belong to drawn grids of 16x16, not to one 4x4 each.
+    """Return the rows of 16 cells that belong to drawn 16x16 grids, not to a 4x4 each.
 
     They come in groups of sixteen, with a symbol that is too large for 4x4 or no symbol at all.
     """
@@ -224,10 +221,10 @@ def _read_numbers(row: str, line: int) -> _DrawnRow | None:
     return _DrawnRow(line, [field.start() + 1 for field in fields], "".join(symbols))
 
 
-def _check_symbols(found: _LineGrid, size: int, file: str, line: int) -> Iterator[Problem]:
-    for at, symbol in enumerate(found.grid):
+def _check_symbols(grid: _LineGrid, size: int, file: str, line: int) -> Iterator[Problem]:
+    for at, symbol in enumerate(grid.grid):
         if symbol not in SYMBOLS[:size] + EMPTY:
-            yield _symbol_problem(symbol, size, file, line, found.column + at)
+            yield _symbol_problem(symbol, size, file, line, grid.column + at)
             return
 
 

@@ -39,9 +39,7 @@ class SatSearch:
             yield clause
 
     def solve(self, clues: Iterable[tuple[int, str]] = (), effort: int | None = None) -> str | None:
-        """Return a solution, or None; `clues` are assumed for this query only.
-
-        Raises SatLimitReached.
+        """Return a solution, or None; `clues` hold for this query only. Raises SatLimitReached.
 
         `effort` limits the propagations since the creation of the solver, over all queries.
         """

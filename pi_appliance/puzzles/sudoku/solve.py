@@ -24,12 +24,9 @@ _Accepts = Callable[[str], bool]
 
 
 def generate(seed: int | str, board: Board, runtime: SearchRuntime) -> GeneratedBoard:
-    """Generate a grid with one solution, of the size and by the rules of `board`.
+    """Generate a grid with one solution, like `board`. Raises Interrupted, Refused.
 
-    Raises Interrupted, Refused.
-
-    By default no redundant clue is left, except in the largest sizes, where that takes too long to
-    find out.
+    By default no redundant clue is left, except in the largest sizes, where that takes too long.
     """
     if board.size == 9 and board.clues is not None and board.clues < MIN_CLUES:
         raise Refused(f"no sudoku of {board.clues} clues has only one solution; ask for {MIN_CLUES} or more")

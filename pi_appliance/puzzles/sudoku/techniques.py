@@ -1,7 +1,6 @@
 """Solve and rate a sudoku as a person does: by the simplest technique, else by a guess.
 
-The candidates of a cell, digits that may still stand there, are the bits of an integer; bit 0 is
-the digit 1.
+The candidates of a cell, digits that it may have, are the bits of an integer; bit 0 is digit 1.
 """
 
 from collections import Counter
@@ -226,9 +225,9 @@ class CandidateGrid:
 
 
 def iter_deductions(grid: CandidateGrid, solution: str = "") -> Iterator[Deduction]:
-    """Yield deductions until the grid is full or contradictory; each is applied when the next is requested.
+    """Yield deductions until the grid is full or contradictory; apply each at the next request.
 
-    Where no technique helps, a cell is guessed from `solution`; without it, that guess is the last one.
+    If no technique helps, a cell is guessed from `solution`; without it, the guess is the last one.
     """
     while grid.unsolved:
         deduction = grid.find_deduction() or _make_guess(grid, solution)
