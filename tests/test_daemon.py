@@ -192,17 +192,17 @@ def test_the_runs_of_a_killed_daemon_go_on_to_their_end(installation):
 def test_systemd_hears_when_it_is_ready_alive_and_stopping(installation):
     installation.write(TICK, QUIET)
     address = installation.folder / "notify"
-    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as ear:
-        ear.bind(str(address))
-        ear.settimeout(10)
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as receiver:
+        receiver.bind(str(address))
+        receiver.settimeout(10)
         with up(installation, {"NOTIFY_SOCKET": str(address), "WATCHDOG_USEC": "60000000"}) as daemon:
-            heard = [ear.recv(4096).decode()]
+            heard = [receiver.recv(4096).decode()]
             while not any(message.startswith("WATCHDOG=1") for message in heard):
-                heard.append(ear.recv(4096).decode())
+                heard.append(receiver.recv(4096).decode())
             daemon.hears(signal.SIGTERM)
             daemon.status()
             while not heard[-1].startswith("STOPPING=1"):
-                heard.append(ear.recv(4096).decode())
+                heard.append(receiver.recv(4096).decode())
     assert any(message.startswith("READY=1\nSTATUS=next: tick at") for message in heard)
 
 
@@ -236,12 +236,12 @@ def test_no_process_of_it_is_left_when_it_has_stopped(installation):
         daemon.status()
 
     def ours() -> list[str]:
-        found = []
+        result = []
         for path in Path("/proc").glob("[0-9]*/cmdline"):
             with contextlib.suppress(OSError):
                 words = path.read_bytes().decode(errors="replace")
                 if str(installation.folder) in words:
-                    found.append(words)
-        return found
+                    result.append(words)
+        return result
 
     wait_until(lambda: not ours())

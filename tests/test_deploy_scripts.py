@@ -57,8 +57,8 @@ def stand_ins(folder: Path, **programs: str) -> dict[str, str]:
 
 def files_below(folder: Path) -> list[str]:
     """Return all that is not a folder below FOLDER, without what lies inside a release."""
-    found = (str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_symlink() or not path.is_dir())
-    return sorted(path for path in found if "/releases/" not in path)
+    result = (str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_symlink() or not path.is_dir())
+    return sorted(path for path in result if "/releases/" not in path)
 
 
 @pytest.mark.parametrize("script", [INSTALL, UNINSTALL], ids=lambda script: script.name)
@@ -241,9 +241,9 @@ def test_a_python_that_does_not_do_is_told_with_its_version(
     python = f"case $2 in *venv*) exit 1 ;; *exit*) {new_enough} ;; *) {answer} ;; esac"
     pythons = {f"python3{minor}": python for minor in ("", ".11", ".12", ".13")}
     path = stand_ins(tmp_path / "first", id="echo 1000", mpd="", **pythons)
-    told = sh(clone / "deploy" / "run.sh", status=1, **path).stderr
-    assert told.startswith(f"pi-appliance: {said}")
-    assert told.count("\n") == 1
+    output = sh(clone / "deploy" / "run.sh", status=1, **path).stderr
+    assert output.startswith(f"pi-appliance: {said}")
+    assert output.count("\n") == 1
 
 
 def test_run_makes_what_is_missing_once_and_never_trusts_half_of_it(clone: Path, tmp_path: Path) -> None:
@@ -308,13 +308,13 @@ def test_what_not_every_machine_can_have_is_tried_first_and_done_without(tmp_pat
         )
         return ended.stdout + ended.stderr, len(said.read_text().splitlines())
 
-    told, asked = start()
-    assert (told.splitlines()[1:], asked) == (["started"], 1)
-    told, asked = start(NO_EXTRAS="yes")
-    assert (told.splitlines()[-1], asked) == ("started", 2)
-    assert "being found by phones are left out" in told
-    told, asked = start(status=1, NO_EXTRAS="yes", OFFLINE="yes")
-    assert ("Is this machine online?" in told.splitlines()[-1], asked) == (True, 2)
+    output, asked = start()
+    assert (output.splitlines()[1:], asked) == (["started"], 1)
+    output, asked = start(NO_EXTRAS="yes")
+    assert (output.splitlines()[-1], asked) == ("started", 2)
+    assert "being found by phones are left out" in output
+    output, asked = start(status=1, NO_EXTRAS="yes", OFFLINE="yes")
+    assert ("Is this machine online?" in output.splitlines()[-1], asked) == (True, 2)
     assert not stamp.exists(), "half an environment is not trusted"
 
 
@@ -382,5 +382,5 @@ def test_run_takes_the_configuration_that_the_person_names(
     path = stand_ins(tmp_path / "first", mpd="")
     up = f'PYTHONPATH="{ROOT}" exec "{sys.executable}" -m pi_appliance "$@"'
     made_environment(clone / ".venv", EXTRAS, python="echo made", pi_appliance=up)
-    told = sh(clone / "deploy" / "run.sh", *words, status=2, **path, **environment).stderr
-    assert told.partition(":")[0] == used.replace("CLONE", str(clone)), "the file is not there, so it is named"
+    output = sh(clone / "deploy" / "run.sh", *words, status=2, **path, **environment).stderr
+    assert output.partition(":")[0] == used.replace("CLONE", str(clone)), "the file is not there, so it is named"

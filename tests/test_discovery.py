@@ -54,10 +54,10 @@ class Phone:
 @contextlib.asynccontextmanager
 async def phone() -> AsyncIterator[Phone]:
     async with AsyncZeroconf(interfaces=[LOOPBACK], ip_version=IPVersion.V4Only) as zeroconf:
-        found = Phone(zeroconf)
-        browser = AsyncServiceBrowser(zeroconf.zeroconf, KINDS, handlers=[found.hears])
+        result = Phone(zeroconf)
+        browser = AsyncServiceBrowser(zeroconf.zeroconf, KINDS, handlers=[result.hears])
         try:
-            yield found
+            yield result
         finally:
             await browser.async_cancel()
 
@@ -82,12 +82,12 @@ def name() -> str:
 
 
 def test_a_phone_finds_the_page_and_the_mpd_proxy_and_hears_them_go(name: str) -> None:
-    async def scene() -> None:
-        async with phone() as found:
+    async def scenario() -> None:
+        async with phone() as result:
             both = [f"{name}.{kind}" for kind in KINDS]
             async with announced(name, config()):
-                await found.until(ServiceStateChange.Added, *both)
-                page, mpd = [await found.knows(kind, name) for kind in KINDS]
+                await result.until(ServiceStateChange.Added, *both)
+                page, mpd = [await result.knows(kind, name) for kind in KINDS]
                 assert (page.port, page.server, page.parsed_addresses()) == (
                     8080,
                     f"{name}-appliance.local.",
@@ -95,23 +95,23 @@ def test_a_phone_finds_the_page_and_the_mpd_proxy_and_hears_them_go(name: str) -
                 )
                 assert page.decoded_properties == {"path": "/"}
                 assert (mpd.port, mpd.decoded_properties) == (6601, {})
-            await found.until(ServiceStateChange.Removed, *both)
+            await result.until(ServiceStateChange.Removed, *both)
 
-    asyncio.run(scene())
+    asyncio.run(scenario())
 
 
 def test_a_name_that_somebody_else_has_gets_a_number(name: str) -> None:
-    async def scene() -> None:
-        async with phone() as found, announced(name, config()) as first:
-            await found.until(ServiceStateChange.Added, f"{name}.{KINDS[1]}")
+    async def scenario() -> None:
+        async with phone() as result, announced(name, config()) as first:
+            await result.until(ServiceStateChange.Added, f"{name}.{KINDS[1]}")
             async with announced(name, config()) as second:
-                await found.until(ServiceStateChange.Added, f"{name}-2.{KINDS[0]}", f"{name}-2.{KINDS[1]}")
+                await result.until(ServiceStateChange.Added, f"{name}-2.{KINDS[0]}", f"{name}-2.{KINDS[1]}")
                 async with asyncio.timeout(15):
                     while not (first.known_as and second.known_as):
                         await asyncio.sleep(0.01)
                 assert (first.known_as, second.known_as) == ([name] * 2, [f"{name}-2"] * 2)
 
-    asyncio.run(scene())
+    asyncio.run(scenario())
 
 
 def test_what_listens_on_this_machine_alone_is_told_to_nobody(name: str) -> None:
@@ -122,34 +122,34 @@ def test_what_listens_on_this_machine_alone_is_told_to_nobody(name: str) -> None
     )
     assert offered(config("::", LOOPBACK), lambda: ["10.0.0.7"]) == (("10.0.0.7",), {"_http._tcp": 8080})
 
-    async def scene() -> None:
+    async def scenario() -> None:
         asked: list[int] = []
         for settings in (config(LOOPBACK, LOOPBACK), config(discovery=False)):
             async with announced(name, settings, lambda: asked.append(1) or []):
                 await asyncio.sleep(0)
         assert asked == []
 
-    asyncio.run(scene())
+    asyncio.run(scenario())
 
 
 def test_a_machine_whose_network_is_still_to_come_is_announced_then(name: str) -> None:
     own: list[str] = []
 
-    async def scene() -> None:
-        async with phone() as found, announced(name, config(mpd_host=LOOPBACK), lambda: list(own)) as service:
+    async def scenario() -> None:
+        async with phone() as result, announced(name, config(mpd_host=LOOPBACK), lambda: list(own)) as service:
             service.check_addresses()
             own.append(LOOPBACK)
             service.check_addresses()
-            await found.until(ServiceStateChange.Added, f"{name}.{KINDS[0]}")
+            await result.until(ServiceStateChange.Added, f"{name}.{KINDS[0]}")
             own.clear()
             service.check_addresses()
-            await found.until(ServiceStateChange.Removed, f"{name}.{KINDS[0]}")
+            await result.until(ServiceStateChange.Removed, f"{name}.{KINDS[0]}")
             own.append(LOOPBACK)
-            found.heard.clear()
+            result.heard.clear()
             service.check_addresses()
-            await found.until(ServiceStateChange.Added, f"{name}.{KINDS[0]}")
+            await result.until(ServiceStateChange.Added, f"{name}.{KINDS[0]}")
 
-    asyncio.run(scene())
+    asyncio.run(scenario())
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # zeroconf drops a socket then
@@ -158,24 +158,24 @@ def test_an_address_that_cannot_be_used_is_told_once_and_ends_nothing(
 ) -> None:
     own = ["203.0.113.9"]
 
-    async def scene() -> None:
-        async with phone() as found, announced(name, config(mpd_host=LOOPBACK), lambda: list(own)) as service:
+    async def scenario() -> None:
+        async with phone() as result, announced(name, config(mpd_host=LOOPBACK), lambda: list(own)) as service:
             async with asyncio.timeout(15):
                 while "could not be announced" not in caplog.text:
                     await asyncio.sleep(0.01)
             own[:] = [LOOPBACK]
             service.check_addresses()
-            await found.until(ServiceStateChange.Added, f"{name}.{KINDS[0]}")
+            await result.until(ServiceStateChange.Added, f"{name}.{KINDS[0]}")
 
-    asyncio.run(scene())
+    asyncio.run(scenario())
     gc.collect()
 
 
 def test_the_daemon_of_a_machine_without_zeroconf_starts_as_ever(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pi_appliance.discovery.find_spec", lambda _: None)
 
-    async def scene() -> None:
+    async def scenario() -> None:
         async with announced(name, config()) as service:
             assert service.known_as == []
 
-    asyncio.run(scene())
+    asyncio.run(scenario())

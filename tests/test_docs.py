@@ -62,8 +62,8 @@ def test_every_command_the_docs_name_exists(page):
     "words", sorted(words for words in ALL if not isinstance(ALL[words], click.Group)), ids=" ".join
 )
 def test_every_command_is_in_the_docs_and_its_help_ends_with_its_exit_statuses(words):
-    told = "\n".join(page.read_text("utf-8") for page in PAGES)
-    assert f"pi-appliance {' '.join(words)}" in told or f"{words[0]} {'|'.join(words[1:])}" in told
+    output = "\n".join(page.read_text("utf-8") for page in PAGES)
+    assert f"pi-appliance {' '.join(words)}" in output or f"{words[0]} {'|'.join(words[1:])}" in output
     assert "Exit status:" in (ALL[words].help or "")
 
 
@@ -75,8 +75,8 @@ def test_the_table_of_keys_is_what_the_data_classes_say():
 
 def test_the_pages_for_who_adds_a_puzzle_name_the_same_things():
     members = {name for name in (*vars(Puzzle), *Puzzle.__annotations__) if not name.startswith("_")}
-    told = (ROOT / "docs" / "puzzles.md").read_text("utf-8").partition("## Adding a puzzle")[2]
-    assert {name for name in members if f"`{name}`" not in told} == set()
+    output = (ROOT / "docs" / "puzzles.md").read_text("utf-8").partition("## Adding a puzzle")[2]
+    assert {name for name in members if f"`{name}`" not in output} == set()
     (row,) = re.findall(r"^\| a puzzle \|.*", (ROOT / "CONTRIBUTING.md").read_text("utf-8"), re.MULTILINE)
     assert "functions of `Puzzle`" in row
 

@@ -23,13 +23,13 @@ def seen(lines: list[str], scale: int = 6) -> str:
     plain = [re.sub(r"\x1b\[[\d;]*m", "", line) for line in lines]
     picture = Image.new("L", (len(plain[0]), 2 * len(plain)), 128)
     for row, line in enumerate(plain):
-        for column, letter in enumerate(line):
+        for column, message in enumerate(line):
             for half in (0, 1):
-                picture.putpixel((column, 2 * row + half), CELLS[letter][half])
+                picture.putpixel((column, 2 * row + half), CELLS[message][half])
     around = Image.new("L", (picture.width + 4, picture.height + 4), 0)  # a dark terminal around it
     around.paste(picture, (2, 2))
-    (found,) = zxingcpp.read_barcodes(around.resize((scale * around.width, scale * around.height)))
-    return found.text
+    (result,) = zxingcpp.read_barcodes(around.resize((scale * around.width, scale * around.height)))
+    return result.text
 
 
 @pytest.mark.parametrize(
@@ -60,8 +60,8 @@ def test_a_camera_reads_the_picture() -> None:
             column += numbers[0]
         else:
             column, row = (numbers[0], numbers[1]) if step == "M" else (column + numbers[0], row + numbers[1])
-    (found,) = zxingcpp.read_barcodes(seen)
-    assert found.text == text
+    (result,) = zxingcpp.read_barcodes(seen)
+    assert result.text == text
 
 
 @needs_address

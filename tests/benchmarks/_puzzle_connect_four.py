@@ -120,8 +120,8 @@ def _original(moves: Sequence[str]) -> str:  # noqa: C901 - like the original
     board = [[0] * 10 for _ in range(9)]
     for move in moves:
         piece = 1 if move[2:] == "Red" else 2
-        for i, letter in enumerate("ABCDEFG"):
-            if move[0] == letter:
+        for i, message in enumerate("ABCDEFG"):
+            if move[0] == message:
                 for k in range(6):
                     if board[k][i] == 0:
                         board[k][i] = piece

@@ -23,9 +23,9 @@ def rows() -> Iterator[tuple[str, str, str, str]]:
         "the original's example, all 12 shortest solutions": [EXAMPLE],
         "two random boards of 14 and 15 moves, all solutions": [_make_random(seed) for seed in SEEDS],
     }.items():
-        ours, found = _measure(lambda boards=boards: [_find_solutions(board) for board in boards])
+        ours, results = _measure(lambda boards=boards: [_find_solutions(board) for board in boards])
         theirs, same = _measure(lambda boards=boards: [set(Original(board).shortest()) for board in boards])
-        assert found == same, "both find the same solutions"
+        assert results == same, "both find the same solutions"
         yield what, f"{ours * 1000:.1f} ms", f"original {theirs:.2f} s", f"{theirs / ours:,.0f}x"
     took = [
         _measure(lambda board=board: _find_solutions(board))[0] for board in map(_make_random, range(RANDOM_BOARDS))
@@ -83,9 +83,9 @@ class Original:
     def shortest(self) -> list[tuple[int, ...]]:
         """Return every shortest solution; unlike the original, without a limit of twenty moves."""
         moves = 0
-        while not (found := self.after(moves, len(self.board.plates) - 1)):
+        while not (results := self.after(moves, len(self.board.plates) - 1)):
             moves += 1
-        return [node.line() for node in found]
+        return [node.line() for node in results]
 
     def after(self, moves: int, right: int) -> list[Node]:
         """Return every way to have `right` matching pebbles after `moves` moves."""

@@ -48,7 +48,7 @@ def rows() -> Iterator[tuple[str, str, str, str]]:
 
 def _full() -> tuple[float, int, str]:
     """Return the seconds that the command takes to count the full board, its megabytes, and its kernel."""
-    asked = (
+    options = (
         sys.executable,
         "-c",
         PROGRAM[kernel_mode(kernel)],
@@ -62,16 +62,16 @@ def _full() -> tuple[float, int, str]:
     with tempfile.TemporaryDirectory() as folder:
         begun, peak = time.perf_counter(), 0
         process = subprocess.Popen(
-            asked, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env={**os.environ, "XDG_STATE_HOME": folder}
+            options, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env={**os.environ, "XDG_STATE_HOME": folder}
         )
         while process.poll() is None:
             peak = max(peak, sum(map(_proportional, _family(process.pid))))
             time.sleep(LOOK)
         seconds = time.perf_counter() - begun
         assert process.stdout
-        told = json.load(process.stdout)
-    assert told["count"] == 81_723_294_080_159_936
-    return seconds, peak // MEGA, told["details"]["kernel"]
+        output = json.load(process.stdout)
+    assert output["count"] == 81_723_294_080_159_936
+    return seconds, peak // MEGA, output["details"]["kernel"]
 
 
 def _family(process: int) -> list[int]:

@@ -56,8 +56,8 @@ def _seconds(call: Callable[[], object]) -> float:
 def _solved(cube: State, read: SearchTables, budget: float) -> int:
     """Return the number of moves of the best solution within `budget` seconds, at least the first one."""
     start, best = time.perf_counter(), 0
-    for found in TwoPhaseSearch(cube, read).run():
-        best = len(found.turns) if found else best
+    for result in TwoPhaseSearch(cube, read).run():
+        best = len(result.turns) if result else best
         if best and time.perf_counter() - start >= budget:
             break
     return best

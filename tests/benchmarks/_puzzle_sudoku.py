@@ -168,7 +168,7 @@ def _search(values: dict[int, str] | None) -> dict[int, str] | None:
         return values
     _, at = min((len(digits), at) for at, digits in values.items() if len(digits) > 1)
     tried = (_search(_assign(values.copy(), at, digit)) for digit in values[at])
-    return next((found for found in tried if found is not None), None)
+    return next((result for result in tried if result is not None), None)
 
 
 def _assign(values: dict[int, str], at: int, digit: str) -> dict[int, str] | None:

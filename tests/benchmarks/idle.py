@@ -150,24 +150,24 @@ def running(name: str) -> Iterator[subprocess.Popen[bytes]]:
 
 def measure(names: Sequence[str], seconds: float, settle: float) -> dict[str, process_cost.Cost | str]:
     """Let all of NAMES run at the same time, and return what each cost in SECONDS, or why it could not be told."""
-    found: dict[str, process_cost.Cost | str] = {}
+    result: dict[str, process_cost.Cost | str] = {}
     with contextlib.ExitStack() as held:
         started = {}
         for name in names:
             try:
                 started[name] = held.enter_context(running(name))
             except Missing as why:
-                found[name] = str(why)
+                result[name] = str(why)
         time.sleep(settle)
         before = {name: process_cost.look(process.pid) for name, process in started.items()}
         time.sleep(seconds)
         for name, process in started.items():
             alive = process.poll() is None
-            found[name] = process_cost.look(process.pid) - before[name] if alive else "it ended before its time"
+            result[name] = process_cost.look(process.pid) - before[name] if alive else "it ended before its time"
     for process in _NEIGHBOURS:
         process.terminate()
         process.wait()
-    return {name: found[name] for name in names}
+    return {name: result[name] for name in names}
 
 
 def main(argv: Sequence[str] | None = None) -> None:
@@ -176,11 +176,11 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--minutes", type=float, default=10, help="how long each is looked at; all at the same time")
     parser.add_argument("--settle", type=float, default=SETTLE, help="seconds before that")
     parser.add_argument("--only", action="append", choices=list(ROWS), help="a row; may be given more than once")
-    asked = parser.parse_args(argv)
-    names = asked.only or list(ROWS)
-    print(f"| {asked.minutes:g} minutes | {' | '.join(process_cost.HEADS)} |")
+    options = parser.parse_args(argv)
+    names = options.only or list(ROWS)
+    print(f"| {options.minutes:g} minutes | {' | '.join(process_cost.HEADS)} |")
     print("| --- |" + " --: |" * len(process_cost.HEADS))
-    for name, cost in measure(names, asked.minutes * 60, asked.settle).items():
+    for name, cost in measure(names, options.minutes * 60, options.settle).items():
         print(f"| {name} | {cost if isinstance(cost, str) else ' | '.join(cost.cells())} |")
 
 

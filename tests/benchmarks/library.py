@@ -116,17 +116,17 @@ async def both(address: str) -> AsyncIterator[tuple[Player, Theirs]]:
 
 async def measure(address: str, size: Size, runs: int) -> dict[str, tuple[float, float]]:
     """Return by page the median of seconds, ours and theirs, each asked in turn; the connection is ours to pay for."""
-    found = {}
+    result = {}
     async with both(address) as (player, client):
         for name, (mine, theirs) in pages(size).items():
             taken = [(await _timed(mine(player)), await _timed(theirs(client))) for _ in range(runs)]
-            found[name] = (statistics.median(each[0] for each in taken), statistics.median(each[1] for each in taken))
-    return found
+            result[name] = (statistics.median(each[0] for each in taken), statistics.median(each[1] for each in taken))
+    return result
 
 
-async def _timed(asked: Awaitable[object]) -> float:
+async def _timed(options: Awaitable[object]) -> float:
     begin = time.perf_counter()
-    await asked
+    await options
     return time.perf_counter() - begin
 
 

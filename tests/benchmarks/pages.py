@@ -137,9 +137,9 @@ def _favourites(start: int) -> Page:
     """Ours has the tags of the tracks as well; python-mpd2 is asked for them as MPD has it: one by one."""
 
     def theirs(mpd: Any) -> object:
-        found = sorted(each["file"] for each in mpd.sticker_find("song", "", "like", "=", "2"))
+        result = sorted(each["file"] for each in mpd.sticker_find("song", "", "like", "=", "2"))
         mpd.command_list_ok_begin()
-        for uri in found[start : start + PAGE]:
+        for uri in result[start : start + PAGE]:
             mpd.lsinfo(uri)
         return mpd.command_list_end()
 
@@ -213,7 +213,7 @@ Times = tuple[float | None, float | None, float | None]
 
 def measure(phone: Phone, mpd: MPDClient, wanted: dict[str, Page], runs: int) -> dict[str, Times]:
     """Return by list the medians of seconds: by the API, as a page, by python-mpd2; asked in turn."""
-    found = {}
+    result = {}
     for name, page in wanted.items():
         asks = (
             page.api and (lambda at=page.api: phone.get(at)),
@@ -221,8 +221,8 @@ def measure(phone: Phone, mpd: MPDClient, wanted: dict[str, Page], runs: int) ->
             page.theirs and (lambda ask=page.theirs: ask(mpd)),
         )
         taken = [[_timed(ask) if ask else None for ask in asks] for _ in range(runs)]
-        found[name] = tuple(_median(each) for each in zip(*taken, strict=True))
-    return found  # type: ignore[return-value] # three columns
+        result[name] = tuple(_median(each) for each in zip(*taken, strict=True))
+    return result  # type: ignore[return-value] # three columns
 
 
 def _timed(ask: Callable[[], object]) -> float:

@@ -115,8 +115,8 @@ class Found:
         median, late = statistics.median(self.took), sorted(self.took)[int(len(self.took) * 0.99)]
         times = f"{median / statistics.median(beside.took):.1f}" if beside else "1"
         memory = f"{self.memory:.0f}" if beside else ""
-        found = [f"{1000 * seconds:.1f}" for seconds in (median, late, max(self.took))]
-        return [f"{self.reached:.1%}", *found, times, memory]
+        result = [f"{1000 * seconds:.1f}" for seconds in (median, late, max(self.took))]
+        return [f"{self.reached:.1%}", *result, times, memory]
 
 
 Turn = Callable[[int], Awaitable[None]]
@@ -210,15 +210,15 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--phones", type=int, default=100)
     parser.add_argument("--changes", type=int, default=50)
-    asked = parser.parse_args(argv)
-    with running(asked.phones) as (server, daemon):
-        found = asyncio.run(compare(server, daemon, asked.phones, asked.changes))
-        back = asyncio.run(phones_away.cut(server, daemon.page, asked.phones, asked.changes))
+    options = parser.parse_args(argv)
+    with running(options.phones) as (server, daemon):
+        result = asyncio.run(compare(server, daemon, options.phones, options.changes))
+        back = asyncio.run(phones_away.cut(server, daemon.page, options.phones, options.changes))
     print("| a volume is set | reached | median ms | 99 % ms | worst ms | times | KB each |")
     print("| --- |" + " --: |" * 6)
-    for name, (each, beside) in found.items():
+    for name, (each, beside) in result.items():
         print(f"| {name} | {' | '.join(each.cells(beside))} |")
-    print(f"\n| {asked.phones} phones cut off for {asked.changes} changes | |\n| --- | --: |")
+    print(f"\n| {options.phones} phones cut off for {options.changes} changes | |\n| --- | --: |")
     for name, value in back.items():
         print(f"| {name} | {value} |")
 

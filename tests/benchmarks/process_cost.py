@@ -76,5 +76,5 @@ def _family(pid: int) -> Iterator[Path]:
 
 
 def _number(file: Path, key: str) -> int:
-    found = re.search(rf"^{key}:\s*(\d+)", file.read_text("ascii", "replace"), re.MULTILINE)
-    return int(found[1]) if found else 0
+    result = re.search(rf"^{key}:\s*(\d+)", file.read_text("ascii", "replace"), re.MULTILINE)
+    return int(result[1]) if result else 0

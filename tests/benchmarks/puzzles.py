@@ -23,12 +23,12 @@ _PREFIX = "_puzzle_"
 def benchmarks() -> Mapping[str, Rows]:
     """Return the benchmark of each puzzle by name."""
     package = "tests.benchmarks"
-    found = [each.name for each in pkgutil.iter_modules([str(Path(__file__).parent)]) if each.name.startswith(_PREFIX)]
+    result = [each.name for each in pkgutil.iter_modules([str(Path(__file__).parent)]) if each.name.startswith(_PREFIX)]
 
     def of(name: str) -> Rows:
         return lambda: importlib.import_module(f"{package}.{name}").rows()
 
-    return {name.removeprefix(_PREFIX).replace("_", "-"): of(name) for name in sorted(found)}
+    return {name.removeprefix(_PREFIX).replace("_", "-"): of(name) for name in sorted(result)}
 
 
 def conditions(states: Mapping[str, str], processor: str) -> str:
@@ -53,11 +53,11 @@ def processor() -> str:
     return platform.machine()
 
 
-def main(argv: Sequence[str] | None = None, found: Mapping[str, Rows] | None = None) -> None:
+def main(argv: Sequence[str] | None = None, result: Mapping[str, Rows] | None = None) -> None:
     """Print the table, each row as it is measured."""
-    found = benchmarks() if found is None else found
+    result = benchmarks() if result is None else result
     parser = argparse.ArgumentParser(description="How fast the puzzles are.")
-    parser.add_argument("--only", metavar="NAME", choices=found, help=f"one of {', '.join(found) or 'none yet'}")
+    parser.add_argument("--only", metavar="NAME", choices=result, help=f"one of {', '.join(result) or 'none yet'}")
     only = parser.parse_args(argv).only
     states = dict(kernels.kernel_states())
     if os.environ.get("PI_APPLIANCE_PLAIN") == "1":
@@ -65,7 +65,7 @@ def main(argv: Sequence[str] | None = None, found: Mapping[str, Rows] | None = N
         states = dict.fromkeys(states, "plain")
     print(conditions(states, processor()), end="\n\n", flush=True)
     print("| what | ours | peer | ratio |\n|---|--:|--:|--:|")
-    for name, rows in found.items():
+    for name, rows in result.items():
         if only in (None, name):
             for what, ours, peer, ratio in rows():
                 print(f"| {name}: {what} | {ours} | {peer} | {ratio} |", flush=True)

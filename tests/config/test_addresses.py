@@ -46,10 +46,10 @@ def test_only_the_scheme_and_secret_names_are_shown(address, shown):
     ],
 )
 def test_address_errors_do_not_show_the_address(address, wrong):
-    found = secrets.find_address_problem(address, "json://host/${HOOK}")
-    assert found is not None
-    assert found[0] == wrong
-    assert "hush" not in "".join(found).lower()
+    result = secrets.find_address_problem(address, "json://host/${HOOK}")
+    assert result is not None
+    assert result[0] == wrong
+    assert "hush" not in "".join(result).lower()
 
 
 @pytest.mark.parametrize(

@@ -84,9 +84,9 @@ def test_every_problem_is_reported_with_line_column_and_remedy(tmp_path, capsys)
         "utf-8",
     )
     status, _, err = checked(path, capsys)
-    told = [line.partition("appliance.yaml:")[2] for line in err.splitlines()]
+    output = [line.partition("appliance.yaml:")[2] for line in err.splitlines()]
     assert status == 2
-    assert told == [
+    assert output == [
         "2:12: no time zone is called 'Europe/Londn'; write an IANA name such as Europe/London",
         "3:13: 'eighty' is not a whole number",
         f"5:16: no kind of network is called 'twiter'; known: {', '.join(plugins.names('networks'))}",
@@ -301,8 +301,8 @@ def test_without_a_configuration_the_searched_places_are_named(tmp_path, capsys,
     with pytest.raises(SystemExit) as left:
         main(["config", "check"])
     assert left.value.code == 2
-    told = capsys.readouterr().err
-    assert told.startswith(
+    output = capsys.readouterr().err
+    assert output.startswith(
         "pi-appliance: there is no config/appliance.yaml here, no appliance.yaml, and no /etc/pi-appliance/"
     )
-    assert "--config" in told
+    assert "--config" in output

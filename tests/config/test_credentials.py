@@ -80,9 +80,9 @@ def test_without_a_service_the_secrets_are_beside_the_configuration(systemd, fol
 
 def test_secrets_set_in_the_unit_are_not_changed(systemd, folder):
     (folder / "unit").write_text(f"{UNIT}SetCredential=secrets.env:A=hush\n", "ascii")
-    with pytest.raises(Refused, match=r"are in pi-appliance\.service itself \(SetCredential=\)") as told:
+    with pytest.raises(Refused, match=r"are in pi-appliance\.service itself \(SetCredential=\)") as error:
         secret_file.place(CONFIG, systemd)
-    assert "hush" not in str(told.value)
+    assert "hush" not in str(error.value)
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="a credential is root's")
@@ -90,8 +90,8 @@ def test_root_reads_the_credential_of_the_service(systemd, folder):
     file = folder / "mine.env"
     (folder / "unit").write_text(f"{UNIT}LoadCredential=secrets.env:{file}\n", "ascii")
     SecretFile(file, credential=True).store({"X_KEY": "hush", "OTHER": "b"}, owner=folder)
-    found = secret_file.load(CONFIG, {"X_KEY": "mine"}, ["X_KEY"], systemd)
-    assert (dict(found), found.origin("X_KEY"), found.origin("OTHER")) == (
+    result = secret_file.load(CONFIG, {"X_KEY": "mine"}, ["X_KEY"], systemd)
+    assert (dict(result), result.origin("X_KEY"), result.origin("OTHER")) == (
         {"X_KEY": "mine", "OTHER": "b"},
         "the environment",
         str(file),

@@ -29,16 +29,16 @@ def write(folder: Path, text: str) -> Path:
     ],
 )
 def test_valid_sections_are_used(tmp_path: Path, wrong: str) -> None:
-    found = load_partial(write(tmp_path, GOOD + wrong))
-    assert found is not None
-    assert (found.state_dir, found.web.port, found.time_zone.key) == (tmp_path / "here", 8123, "Europe/London")
-    assert found.jobs == {}
+    result = load_partial(write(tmp_path, GOOD + wrong))
+    assert result is not None
+    assert (result.state_dir, result.web.port, result.time_zone.key) == (tmp_path / "here", 8123, "Europe/London")
+    assert result.jobs == {}
 
 
 def test_networks_of_known_kinds_are_used(tmp_path: Path) -> None:
-    found = load_partial(write(tmp_path, GOOD + "networks:\n  bird: {kind: x}\n  fish: {kind: y}\njobs: 7\n"))
-    assert found is not None
-    assert list(found.networks) == ["bird"]
+    result = load_partial(write(tmp_path, GOOD + "networks:\n  bird: {kind: x}\n  fish: {kind: y}\njobs: 7\n"))
+    assert result is not None
+    assert list(result.networks) == ["bird"]
 
 
 @pytest.mark.parametrize("text", ["", "web: {port: 1}\n", "state-dir: [a]\n", "state-dir: a: b\n", "- a\n- b\n"])

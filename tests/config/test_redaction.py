@@ -119,8 +119,8 @@ SETTINGS = {
 
 def test_settings_keep_their_shape_without_their_secrets() -> None:
     redactor = Redactor([])
-    found = redactor.redact_settings(SETTINGS)
-    assert found == {
+    result = redactor.redact_settings(SETTINGS)
+    assert result == {
         "state": "/var/lib/x",
         "web": {"port": 8080},
         "notices": {"phone": {"kind": "ntfy", "with": {"server": "https://ntfy.sh", "topic": MARK}}},

@@ -72,9 +72,9 @@ def others(text: str, values: dict[str, str]) -> list[str]:
 @pytest.mark.parametrize("value", ["", "a\nb", "a\r", "a\u2028b", "\ud800"])
 def test_a_value_that_does_not_fit_a_line_is_refused_and_not_shown(tmp_path, value):
     file = file_of(tmp_path, "A=b\n")
-    with pytest.raises(Refused, match=r"^the value of X_KEY does not fit into a line of secrets\.env") as told:
+    with pytest.raises(Refused, match=r"^the value of X_KEY does not fit into a line of secrets\.env") as error:
         file.store({"OTHER": "fine", "X_KEY": value}, owner=tmp_path)
-    assert not value or repr(value)[1:-1] not in str(told.value)
+    assert not value or repr(value)[1:-1] not in str(error.value)
     assert file.values() == {"A": "b"}
 
 
@@ -105,9 +105,9 @@ def test_a_file_others_can_access_is_neither_read_nor_written(tmp_path, mode):
 
 def test_an_invalid_line_is_reported_and_kept(tmp_path):
     file = file_of(tmp_path, "A=b\nhush\n")
-    with pytest.raises(ConfigError, match=r":2:1: this line is not NAME=value") as told:
+    with pytest.raises(ConfigError, match=r":2:1: this line is not NAME=value") as error:
         file.store({"A": "c"}, owner=tmp_path)
-    assert "hush" not in str(told.value)
+    assert "hush" not in str(error.value)
     assert file.path.read_text() == "A=b\nhush\n"
 
 

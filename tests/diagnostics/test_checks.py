@@ -108,15 +108,15 @@ def machine(tmp_path: Path) -> Machine:
     return Machine(tmp_path)
 
 
-def only(found: list[CheckResult], verdict: Status, *words: str) -> CheckResult:
+def only(result: list[CheckResult], verdict: Status, *words: str) -> CheckResult:
     """Return the one finding there is, which is of that VERDICT and says WORDS."""
-    assert len(found) == 1, found
-    assert found[0].status is verdict, found
+    assert len(result) == 1, result
+    assert result[0].status is verdict, result
     for word in words:
-        assert word in f"{found[0].summary} | {found[0].fix}", found
-    assert "\n" not in found[0].summary
-    assert (found[0].fix != "") == (verdict in (WARN, FAIL))
-    return found[0]
+        assert word in f"{result[0].summary} | {result[0].fix}", result
+    assert "\n" not in result[0].summary
+    assert (result[0].fix != "") == (verdict in (WARN, FAIL))
+    return result[0]
 
 
 # --- the whole --------------------------------------------------------------------------------------------------------
@@ -124,19 +124,19 @@ def only(found: list[CheckResult], verdict: Status, *words: str) -> CheckResult:
 
 def test_a_healthy_machine_has_no_failure(machine: Machine) -> None:
     machine.ran("greet", Outcome.SUCCEEDED, NOW.replace(hour=6), "2026-05-04T06:00:00Z")
-    found = list(cli.run_checks(machine.context()))
-    assert not cli.has_failures(found), found
-    assert {each.check for each in found if each.status is NOT_HERE} >= {"unit", "temperature", "power", "player"}
-    assert not [each for each in found if each.summary.startswith("could not be checked")]
+    result = list(cli.run_checks(machine.context()))
+    assert not cli.has_failures(result), result
+    assert {each.check for each in result if each.status is NOT_HERE} >= {"unit", "temperature", "power", "player"}
+    assert not [each for each in result if each.summary.startswith("could not be checked")]
 
 
 def test_a_crashing_check_is_one_line_and_the_others_run(machine: Machine, tmp_path: Path) -> None:
     (machine.root / "proc/self/mountinfo").unlink()
-    found = list(cli.run_checks(machine.context()))
-    broken = [each for each in found if each.summary.startswith("could not be checked: FileNotFoundError")]
+    result = list(cli.run_checks(machine.context()))
+    broken = [each for each in result if each.summary.startswith("could not be checked: FileNotFoundError")]
     assert [each.check for each in broken] == ["state is kept", "card"]
     assert all(each.status is WARN and "doctor --bundle" in each.fix for each in broken)
-    assert [each.check for each in found[-3:]] == ["job greet", "posts", "puzzles"]
+    assert [each.check for each in result[-3:]] == ["job greet", "posts", "puzzles"]
 
 
 # --- what the owner wrote ---------------------------------------------------------------------------------------------
@@ -176,8 +176,8 @@ def secrets_of(machine: Machine, text: str, mode: int = 0o600) -> None:
 def test_secret_names_are_shown_and_never_values(machine: Machine) -> None:
     secrets_of(machine, KEYS)
     machine.write(DAILY, "networks:\n  bird: {kind: x}\n")
-    found = only(machine.look("secrets"), OK, "4 known: X_ACCESS_TOKEN, ")
-    assert not [value for value in ("k1", "k2", "k3", "k4") if value in found.summary]
+    result = only(machine.look("secrets"), OK, "4 known: X_ACCESS_TOKEN, ")
+    assert not [value for value in ("k1", "k2", "k3", "k4") if value in result.summary]
     only(machine.look("networks"), OK, "x: all keys are set")
 
 
@@ -253,12 +253,14 @@ def test_an_unsynchronized_clock_is_reported(machine: Machine) -> None:
 
 
 @pytest.mark.parametrize(
-    ("told", "verdict"),
+    ("battery_time", "verdict"),
     [(NOW - timedelta(seconds=30), OK), (NOW - timedelta(hours=3), WARN), (datetime(1970, 1, 2, tzinfo=UTC), WARN)],
 )
-def test_a_battery_clock_passes_unless_the_battery_is_empty(machine: Machine, told: datetime, verdict: Status) -> None:
+def test_a_battery_clock_passes_unless_the_battery_is_empty(
+    machine: Machine, battery_time: datetime, verdict: Status
+) -> None:
     machine.clock.right = False
-    machine.put("sys/class/rtc/rtc0/since_epoch", f"{told.timestamp():.0f}\n")
+    machine.put("sys/class/rtc/rtc0/since_epoch", f"{battery_time.timestamp():.0f}\n")
     only(machine.look("clock"), verdict)
 
 
@@ -287,8 +289,8 @@ def test_without_cron_jobs_cron_is_not_checked(machine: Machine) -> None:
 def test_a_missing_cron_is_reported(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
     machine.write(BY_CRON)
     lonely = replace(machine.context(), environment={"PATH": str(machine.programs)})
-    (found,) = dict(cli.CHECKS)["cron"](lonely)
-    assert (found.status, found.fix) == (FAIL, "sudo apt install cron")
+    (result,) = dict(cli.CHECKS)["cron"](lonely)
+    assert (result.status, result.fix) == (FAIL, "sudo apt install cron")
 
 
 @pytest.fixture
@@ -370,9 +372,9 @@ class TestCrontab:
     ) -> None:
         machine.write(BY_CRON)
         system_table(name="pi-appliance.cron")
-        found = machine.look("crontab")
-        assert [each.status for each in found] == [FAIL, FAIL]
-        assert "sudo mv" in found[0].fix
+        result = machine.look("crontab")
+        assert [each.status for each in result] == [FAIL, FAIL]
+        assert "sudo mv" in result[0].fix
 
     @pytest.mark.skipif(os.geteuid() != 0, reason="only root can make files of root")
     def test_entries_in_two_places_are_reported(self, machine: Machine, system_table: Callable[..., Path]) -> None:
@@ -459,9 +461,9 @@ def test_a_state_folder_is_probed_and_left_unchanged(machine: Machine) -> None:
 )
 def test_a_volatile_state_folder_is_reported(machine: Machine, line: str, verdict: Status) -> None:
     machine.put("proc/self/mountinfo", f"27 1 179:2 / / rw,noatime - {line}\n")
-    found = only(machine.look("state is kept"), verdict)
-    assert ("are lost" in found.summary) is (verdict is WARN)
-    assert ("raspi-config" in found.fix) is ("overlay" in line)
+    result = only(machine.look("state is kept"), verdict)
+    assert ("are lost" in result.summary) is (verdict is WARN)
+    assert ("raspi-config" in result.fix) is ("overlay" in line)
 
 
 def test_free_space_is_reported(machine: Machine) -> None:
@@ -528,8 +530,8 @@ def test_a_worn_card_is_reported(machine: Machine, life: str, spare: str, verdic
     machine.put("sys/fs/ext4/mmcblk0p2/errors_count", "0\n")
     machine.put("sys/block/mmcblk0/device/life_time", f"{life}\n")
     machine.put("sys/block/mmcblk0/device/pre_eol_info", f"{spare}\n")
-    found = machine.look("card")
-    assert (found[0].status, found[-1].status) == (verdict, OK)
+    result = machine.look("card")
+    assert (result[0].status, result[-1].status) == (verdict, OK)
 
 
 @pytest.mark.parametrize(("heat", "verdict"), [("52000", OK), ("75000", WARN), ("85000", FAIL)])
@@ -643,7 +645,7 @@ def test_pending_and_uncertain_posts_are_reported(
 
 
 @pytest.mark.parametrize(
-    ("states", "verdict", "told"),
+    ("states", "verdict", "output"),
     [
         ({}, NOT_HERE, "no kernels"),
         ({"sudoku/kernel": "compiled", "rubiks_cube/kernel": "compiled"}, OK, "kernels compiled"),
@@ -660,7 +662,7 @@ def test_pending_and_uncertain_posts_are_reported(
         ),
     ],
 )
-def test_puzzle_kernels_are_reported_as_compiled_or_plain(states: dict[str, str], verdict: Status, told: str) -> None:
-    found = job_checks.kernel_result(states)
-    assert found.status is verdict
-    assert told in found.summary
+def test_puzzle_kernels_are_reported_as_compiled_or_plain(states: dict[str, str], verdict: Status, output: str) -> None:
+    result = job_checks.kernel_result(states)
+    assert result.status is verdict
+    assert output in result.summary

@@ -24,7 +24,7 @@ GREET = "greet:\n  kind: command\n  with: {run: [echo, hello]}"
 LINE = re.compile(r"(ok|warn|FAIL|-) +\S.*|       +fix: .*")
 
 
-def found(installation: Installation, **environment: str) -> dict[str, dict[str, str]]:
+def run_doctor(installation: Installation, **environment: str) -> dict[str, dict[str, str]]:
     """Return the findings by their check; of several the last."""
     done = installation.run("doctor", "--json", environment=environment)
     listed = json.loads(done.stdout)
@@ -35,7 +35,7 @@ def found(installation: Installation, **environment: str) -> dict[str, dict[str,
 
 
 def states(installation: Installation) -> dict[str, str]:
-    return {check: each["status"] for check, each in found(installation).items()}
+    return {check: each["status"] for check, each in run_doctor(installation).items()}
 
 
 def free_port() -> int:
@@ -96,7 +96,7 @@ def test_nothing_is_created_or_changed(installation: Installation) -> None:
 def test_a_healthy_appliance_has_no_failure(installation: Installation) -> None:
     installation.write(GREET, f"web: {{port: {free_port()}}}")
     installation.run("jobs", "run", "greet")
-    seen = found(installation)
+    seen = run_doctor(installation)
     assert "fail" not in {each["status"] for each in seen.values()}
     assert seen["history"]["summary"].startswith("intact, 1 run so far")
     assert seen["daemon"]["status"] == "warn"  # no job needs it
@@ -105,7 +105,7 @@ def test_a_healthy_appliance_has_no_failure(installation: Installation) -> None:
 def test_a_failing_job_makes_the_doctor_fail(installation: Installation) -> None:
     installation.write("bad:\n  kind: command\n  with: {run: ['false']}", "web: {port: 0}")
     installation.run("jobs", "run", "bad")
-    seen = found(installation)["job bad"]
+    seen = run_doctor(installation)["job bad"]
     assert (seen["status"], seen["fix"]) == ("fail", f"pi-appliance jobs log 1 --config {installation.config}")
 
 
@@ -124,7 +124,7 @@ def test_an_invalid_configuration_is_one_line_and_the_others_run(installation: I
 
 def test_an_invalid_job_does_not_hide_the_state_folder(installation: Installation) -> None:
     installation.write("a: [", "web: {port: 0}")
-    seen = found(installation)
+    seen = run_doctor(installation)
     assert str(installation.state) in seen["state folder"]["summary"]
     assert seen["configuration"]["fix"] == f"pi-appliance config check --config {installation.config}"
 
@@ -150,7 +150,7 @@ def test_it_runs_with_nothing_installed(installation: Installation, tmp_path: Pa
     installation.write(
         "greet:\n  kind: command\n  schedule: '@daily'\n  started-by: cron\n  with: {run: [echo]}", "web: {port: 0}"
     )
-    seen = found(installation, PATH=str(empty))
+    seen = run_doctor(installation, PATH=str(empty))
     assert (seen["cron"]["status"], seen["cron"]["fix"]) == ("fail", "sudo apt install cron")
     assert seen["crontab"]["status"] == "fail"
     assert seen["unit"]["status"] == "skipped"
@@ -159,14 +159,14 @@ def test_it_runs_with_nothing_installed(installation: Installation, tmp_path: Pa
 def test_a_state_folder_that_is_a_file_is_reported(installation: Installation) -> None:
     installation.write(GREET, "web: {port: 0}")
     installation.state.write_text("I was here first")
-    assert found(installation)["state folder"]["status"] == "fail"
+    assert run_doctor(installation)["state folder"]["status"] == "fail"
 
 
 def test_a_damaged_history_is_reported(installation: Installation) -> None:
     installation.write(GREET, "web: {port: 0}")
     installation.run("jobs", "run", "greet")
     (installation.state / "history.db").write_bytes(b"this is no database" * 500)
-    seen = found(installation)
+    seen = run_doctor(installation)
     assert (seen["history"]["status"], seen["jobs"]["status"]) == ("fail", "skipped")
     assert (installation.state / "history.db").read_bytes().startswith(b"this is no database")
 
@@ -177,7 +177,7 @@ def test_a_state_folder_in_memory_is_a_warning(installation: Installation) -> No
         pytest.skip("there is no /dev/shm here")
     installation.state = memory / f"pi-appliance-{os.getpid()}"
     installation.write(GREET, "web: {port: 0}")
-    seen = found(installation)["state is kept"]
+    seen = run_doctor(installation)["state is kept"]
     assert seen["status"] == "warn"
     assert "tmpfs" in seen["summary"]
 
@@ -201,13 +201,13 @@ class TestAsAnotherUser:
         return {each["check"]: each for each in json.loads(done.stdout)}
 
     @pytest.fixture
-    def open_house(self, public_installation: PublicInstallation) -> Installation:
+    def readable_installation(self, public_installation: PublicInstallation) -> Installation:
         public_installation.write(GREET, "web: {port: 0}")
         return public_installation
 
-    def test_state_of_another_user_is_not_reported_as_broken(self, open_house: Installation) -> None:
-        open_house.run("jobs", "run", "greet")
-        seen = self.doctor(open_house, NOBODY)
+    def test_state_of_another_user_is_not_reported_as_broken(self, readable_installation: Installation) -> None:
+        readable_installation.run("jobs", "run", "greet")
+        seen = self.doctor(readable_installation, NOBODY)
         assert (seen["state folder"]["status"], seen["history"]["status"], seen["jobs"]["status"]) == (
             "warn",
             "skipped",
@@ -215,32 +215,32 @@ class TestAsAnotherUser:
         )
         assert seen["state folder"]["fix"].startswith("sudo -u root pi-appliance doctor --config ")
 
-    def test_secrets_of_another_user_are_not_reported_as_broken(self, open_house: Installation) -> None:
-        open_house.run("jobs", "run", "greet")
-        secrets = open_house.folder / "secrets.env"
+    def test_secrets_of_another_user_are_not_reported_as_broken(self, readable_installation: Installation) -> None:
+        readable_installation.run("jobs", "run", "greet")
+        secrets = readable_installation.folder / "secrets.env"
         secrets.write_text("WEB_PASSWORD=open sesame\n")
         secrets.chmod(0o600)
-        assert self.doctor(open_house, NOBODY)["secrets"]["status"] == "warn"
+        assert self.doctor(readable_installation, NOBODY)["secrets"]["status"] == "warn"
 
-    def test_an_inaccessible_folder_is_reported(self, open_house: Installation) -> None:
-        closed = open_house.folder / "closed"
+    def test_an_inaccessible_folder_is_reported(self, readable_installation: Installation) -> None:
+        closed = readable_installation.folder / "closed"
         closed.mkdir(mode=0o700)
-        open_house.state = closed / "state"
-        open_house.write(GREET, "web: {port: 0}")
-        seen = self.doctor(open_house, NOBODY)
+        readable_installation.state = closed / "state"
+        readable_installation.write(GREET, "web: {port: 0}")
+        seen = self.doctor(readable_installation, NOBODY)
         assert "keeps nobody out" in seen["state folder"]["summary"]
         assert seen["space"]["status"] == "ok"
 
-    def test_root_probes_as_the_owner_and_leaves_no_files_of_root(self, open_house: Installation) -> None:
-        open_house.state.mkdir()
-        os.chown(open_house.state, NOBODY, NOBODY)
-        self.run_as(open_house, NOBODY, "jobs", "run", "greet")
-        assert found(open_house)["state folder"]["summary"].endswith("can be written by nobody")
-        assert {path.stat().st_uid for path in open_house.state.rglob("*")} == {NOBODY}
-        open_house.state.chmod(0o500)
-        seen = found(open_house)["state folder"]
+    def test_root_probes_as_the_owner_and_leaves_no_files_of_root(self, readable_installation: Installation) -> None:
+        readable_installation.state.mkdir()
+        os.chown(readable_installation.state, NOBODY, NOBODY)
+        self.run_as(readable_installation, NOBODY, "jobs", "run", "greet")
+        assert run_doctor(readable_installation)["state folder"]["summary"].endswith("can be written by nobody")
+        assert {path.stat().st_uid for path in readable_installation.state.rglob("*")} == {NOBODY}
+        readable_installation.state.chmod(0o500)
+        seen = run_doctor(readable_installation)["state folder"]
         assert (seen["status"], "Permission denied" in seen["summary"]) == ("fail", True)
-        open_house.state.chmod(0o700)
+        readable_installation.state.chmod(0o700)
 
     def run_as(self, installation: Installation, user: int, *words: str) -> None:
         command = [*installation.program, *words, "--config", str(installation.config)]
@@ -265,7 +265,7 @@ def test_a_running_daemon_is_reported(installation: Installation) -> None:
     installation.write(DAILY, f"web: {{port: {port}}}")
     assert states(installation)["daemon"] == "fail"
     with up(installation):
-        seen = found(installation)
+        seen = run_doctor(installation)
         assert (seen["daemon"]["status"], seen["daemon"]["summary"]) == ("ok", f"running at http://127.0.0.1:{port}")
         assert seen["history"]["status"] == "ok"
 
@@ -273,20 +273,20 @@ def test_a_running_daemon_is_reported(installation: Installation) -> None:
 def test_another_program_at_the_address_is_reported(installation: Installation) -> None:
     with answering(b"<html>router</html>") as port:
         installation.write(DAILY, f"web: {{port: {port}}}")
-        assert "something else answers" in found(installation)["daemon"]["summary"]
+        assert "something else answers" in run_doctor(installation)["daemon"]["summary"]
 
 
 def test_an_unhealthy_daemon_is_reported(installation: Installation) -> None:
     with answering(b'{"ok": false, "why": "the scheduler has not looked"}', 503) as port:
         installation.write(DAILY, f"web: {{port: {port}}}")
-        seen = found(installation)["daemon"]
+        seen = run_doctor(installation)["daemon"]
         assert (seen["status"], "the scheduler has not looked" in seen["summary"]) == ("fail", True)
 
 
 def test_a_silent_daemon_is_reported(installation: Installation) -> None:
     with closing(socket.create_server(("127.0.0.1", 0))) as silent:
         installation.write(DAILY, f"web: {{port: {silent.getsockname()[1]}}}")
-        assert found(installation)["daemon"]["status"] == "fail"
+        assert run_doctor(installation)["daemon"]["status"] == "fail"
 
 
 # --- the player -------------------------------------------------------------------------------------------------------
@@ -298,15 +298,15 @@ def test_a_hanging_player_does_not_block_the_doctor(installation: Installation) 
         installation.write(
             GREET, f"web: {{port: 0}}\nplayer: {{kind: mpd, with: {{address: '{place}', fallback-mpd: false}}}}"
         )
-        assert found(installation)["player"]["status"] == "fail"
+        assert run_doctor(installation)["player"]["status"] == "fail"
 
 
 def test_a_missing_player_is_a_warning_if_the_private_mpd_can_play(installation: Installation) -> None:
     where = f"address: '127.0.0.1:{free_port()}'"
     installation.write(GREET, f"web: {{port: 0}}\nplayer: {{kind: mpd, with: {{{where}, fallback-mpd: false}}}}")
-    assert found(installation)["player"]["status"] == "fail"
+    assert run_doctor(installation)["player"]["status"] == "fail"
     installation.write(GREET, f"web: {{port: 0}}\nplayer: {{kind: mpd, with: {{{where}}}}}")
-    assert found(installation)["player"]["status"] == "warn"
+    assert run_doctor(installation)["player"]["status"] == "warn"
 
 
 # --- the bundle -------------------------------------------------------------------------------------------------------

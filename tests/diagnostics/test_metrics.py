@@ -67,8 +67,8 @@ FULL = MetricValues(
 
 
 def test_prometheus_parses_each_value() -> None:
-    found = samples(render_metrics(FULL))
-    assert found == {
+    result = samples(render_metrics(FULL))
+    assert result == {
         key("info", version='0.1 "beta"\\\n'): 1,
         key("runs_total", job="greet", outcome="succeeded"): 3,
         key("runs_total", job="greet", outcome="failed"): 1,
@@ -146,21 +146,21 @@ def test_runs_are_counted_and_failing_jobs_shown(busy: World) -> None:
     run_to_the_end(busy, "bad")
     answer = busy.ask("/metrics")
     assert (answer.status, answer.headers["content-type"]) == (200, "text/plain; version=0.0.4; charset=utf-8")
-    found = samples(answer.text)
-    assert found[key("info", version=__version__)] == 1
-    assert found[key("runs_total", job="good", outcome="succeeded")] == 1
-    assert found[key("runs_total", job="bad", outcome="failed")] == 1
-    assert (found[key("job_failing", job="good")], found[key("job_failing", job="bad")]) == (0, 1)
-    assert 0 < found[key("run_seconds_sum", job="good")] < 60
-    assert begun - 1 <= found[key("last_success_timestamp_seconds", job="good")] <= time.time()
-    assert key("last_success_timestamp_seconds", job="bad") not in found
-    assert found[key("next_slot_timestamp_seconds", job="good")] % 3600 == 0
-    assert found[key("next_slot_timestamp_seconds", job="slow")] % 600 == 0
-    assert key("next_slot_timestamp_seconds", job="bad") not in found
-    assert found[key("state_free_bytes")] > 0
-    assert 1_000_000 < found[key("resident_memory_bytes")] < 2_000_000_000
-    assert found[key("written_bytes_total")] >= 0
-    assert begun - 86_400 < found[key("start_time_seconds")] <= time.time() + 2
+    result = samples(answer.text)
+    assert result[key("info", version=__version__)] == 1
+    assert result[key("runs_total", job="good", outcome="succeeded")] == 1
+    assert result[key("runs_total", job="bad", outcome="failed")] == 1
+    assert (result[key("job_failing", job="good")], result[key("job_failing", job="bad")]) == (0, 1)
+    assert 0 < result[key("run_seconds_sum", job="good")] < 60
+    assert begun - 1 <= result[key("last_success_timestamp_seconds", job="good")] <= time.time()
+    assert key("last_success_timestamp_seconds", job="bad") not in result
+    assert result[key("next_slot_timestamp_seconds", job="good")] % 3600 == 0
+    assert result[key("next_slot_timestamp_seconds", job="slow")] % 600 == 0
+    assert key("next_slot_timestamp_seconds", job="bad") not in result
+    assert result[key("state_free_bytes")] > 0
+    assert 1_000_000 < result[key("resident_memory_bytes")] < 2_000_000_000
+    assert result[key("written_bytes_total")] >= 0
+    assert begun - 86_400 < result[key("start_time_seconds")] <= time.time() + 2
 
 
 def test_running_paused_and_waiting_jobs_are_shown(busy: World, tmp_path: Path) -> None:
@@ -178,11 +178,11 @@ def test_running_paused_and_waiting_jobs_are_shown(busy: World, tmp_path: Path) 
     db.close()
     rounds = busy.daemon.scheduler
     rounds.waiting, rounds.clock_state, rounds.steps = 2, "untrusted", 3
-    found = samples(busy.ask("/metrics").text)
-    assert (found[key("job_paused", job="slow")], found[key("job_paused", job="good")]) == (1, 0)
-    assert (found[key("slots_waiting")], found[key("notifications_pending")]) == (2, 1)
-    assert (found[key("clock_trusted")], found[key("clock_state", state="untrusted")]) == (0, 1)
-    assert found[key("clock_steps_total")] == 3
+    result = samples(busy.ask("/metrics").text)
+    assert (result[key("job_paused", job="slow")], result[key("job_paused", job="good")]) == (1, 0)
+    assert (result[key("slots_waiting")], result[key("notifications_pending")]) == (2, 1)
+    assert (result[key("clock_trusted")], result[key("clock_state", state="untrusted")]) == (0, 1)
+    assert result[key("clock_steps_total")] == 3
     (tmp_path / "enough").touch()
     busy.eventually(lambda: samples(busy.ask("/metrics").text)[key("runs_going_on")] == 0)
 

@@ -14,7 +14,7 @@ class DrivenTime:
 
     def __init__(self, wall: datetime = NOON) -> None:
         self.wall, self.steady = wall, 1000.0
-        self.naps = list[float]()  # those that began
+        self.sleeps = list[float]()  # those that began
         self._sleepers = list[tuple[float, int, asyncio.Future[None]]]()
         self._number = count()
 
@@ -29,8 +29,8 @@ class DrivenTime:
         """How many wait for time to pass."""
         return sum(not each[2].done() for each in self._sleepers)
 
-    async def nap(self, seconds: float) -> None:
-        self.naps.append(seconds)
+    async def sleep(self, seconds: float) -> None:
+        self.sleeps.append(seconds)
         waiting = asyncio.get_running_loop().create_future()
         heapq.heappush(self._sleepers, (self.steady + seconds, next(self._number), waiting))
         await waiting

@@ -20,9 +20,9 @@ def countable(text: str) -> int:
 def shown(text: str, people: Collection[str]) -> str:
     """Return TEXT as HTML; of PEOPLE, a mention becomes a link that shows only their name."""
     pieces, last = [], 0
-    for found in _ADDRESS.finditer(text):
-        pieces += [_words(text[last : found.start()], people), _link(found[0])]
-        last = found.end()
+    for result in _ADDRESS.finditer(text):
+        pieces += [_words(text[last : result.start()], people), _link(result[0])]
+        last = result.end()
     pieces.append(_words(text[last:], people))
     paragraphs = regex.split(r"\n\n+", "".join(pieces).replace("\r\n", "\n"))
     return "".join(f"<p>{paragraph.replace(chr(10), '<br />')}</p>" for paragraph in paragraphs)
@@ -40,15 +40,15 @@ def _link(address: str) -> str:
 
 
 def _words(text: str, people: Collection[str]) -> str:
-    def mention(found: regex.Match[str]) -> str:
-        if f"{found[1]}@{found[2]}".lower() not in people:
-            return found[0]
-        name = found[1].lower()
-        address = f"https://{found[2].lower()}/@{name}"
+    def mention(result: regex.Match[str]) -> str:
+        if f"{result[1]}@{result[2]}".lower() not in people:
+            return result[0]
+        name = result[1].lower()
+        address = f"https://{result[2].lower()}/@{name}"
         return f'<span class="h-card"><a href="{address}" class="u-url mention">@<span>{name}</span></a></span>'
 
-    def tag(found: regex.Match[str]) -> str:
-        link = f"https://here.example/tags/{found[1]}"
-        return f'<a href="{link}" class="mention hashtag" rel="tag">#<span>{found[1]}</span></a>'
+    def tag(result: regex.Match[str]) -> str:
+        link = f"https://here.example/tags/{result[1]}"
+        return f'<a href="{link}" class="mention hashtag" rel="tag">#<span>{result[1]}</span></a>'
 
     return _MENTION.sub(mention, _TAG.sub(tag, html.escape(text)))

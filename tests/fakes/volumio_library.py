@@ -86,13 +86,13 @@ class Library:
             return [_radio(uri, item.get("title") or item.get("name") or "")]
         if "://" not in uri:
             path = uri.removeprefix("music-library/").removeprefix("mnt/")
-            found = [song for song in self.songs if song.path == path or song.path.startswith(f"{path}/")]
-            return [_queued(song, "mnt/") for song in found]
+            result = [song for song in self.songs if song.path == path or song.path.startswith(f"{path}/")]
+            return [_queued(song, "mnt/") for song in result]
         kind, _, rest = uri.partition("://")
-        found = self._find(kind, [unquote(part) for part in rest.split("/") if part])
-        if not found and kind != "albums":
+        result = self._find(kind, [unquote(part) for part in rest.split("/") if part])
+        if not result and kind != "albums":
             raise LookupError
-        return [_queued(song, "music-library/") for song in found]
+        return [_queued(song, "music-library/") for song in result]
 
     def _find(self, kind: str, parts: Sequence[str]) -> list[Song]:
         keys = {"artists": ("artist", "album"), "albums": ("artist", "album"), "genres": ("genre", "artist", "album")}
@@ -100,12 +100,12 @@ class Library:
         return [song for song in self.songs if wanted and all(getattr(song, key) == wanted[key] for key in wanted)]
 
     def _found(self, kind: str, parts: Sequence[str]) -> Item:
-        found, whole = self._find(kind, parts), 3 if kind == "genres" else 2
+        result, whole = self._find(kind, parts), 3 if kind == "genres" else 2
         prefix = f"{kind}://{'/'.join(_coded(part) for part in parts)}/"
         if len(parts) == whole:
-            return _page([_browsed(song) for song in found])
-        below = self._albums(found, prefix if kind == "artists" else f"genres://{_coded(parts[0])}/")
-        tracks = [{key: value for key, value in _browsed(song).items() if key != "duration"} for song in found]
+            return _page([_browsed(song) for song in result])
+        below = self._albums(result, prefix if kind == "artists" else f"genres://{_coded(parts[0])}/")
+        tracks = [{key: value for key, value in _browsed(song).items() if key != "duration"} for song in result]
         return {"navigation": {"lists": [{"title": "Albums", "items": below}, {"title": "Tracks", "items": tracks}]}}
 
     def _names(self, tag: str, prefix: str) -> list[Item]:
@@ -113,12 +113,12 @@ class Library:
         return [_folder(name, prefix + _coded(name)) for name in names]
 
     def _albums(self, songs: Iterable[Song], prefix: str) -> list[Item]:
-        found = dict.fromkeys((song.artist, song.album) for song in songs)
+        result = dict.fromkeys((song.artist, song.album) for song in songs)
         if prefix.startswith("artists://"):
-            return [{**_folder(album, prefix + _coded(album)), "artist": artist} for artist, album in found]
+            return [{**_folder(album, prefix + _coded(album)), "artist": artist} for artist, album in result]
         return [
             {**_folder(album, f"{prefix}{_coded(artist)}/{_coded(album)}"), "artist": artist, "year": "1999"}
-            for artist, album in found
+            for artist, album in result
         ]
 
     def _folder(self, path: str) -> list[Item]:

@@ -152,8 +152,8 @@ class _Handler(BaseHTTPRequestHandler):
             return _problem(413, "File size exceeds 5242880 bytes.")
         number = str(9001 + len(self.state.pictures))
         self.state.pictures[number] = Picture(data, mime)
-        told = {"id": number, "media_key": f"3_{number}", "size": len(data), "expires_after_secs": 86400}
-        return _Answer(200, {"data": told})
+        output = {"id": number, "media_key": f"3_{number}", "size": len(data), "expires_after_secs": 86400}
+        return _Answer(200, {"data": output})
 
     def _alt(self, asked: dict[str, Any]) -> _Answer:
         picture, alt = self.state.pictures.get(asked["id"]), asked["metadata"]["alt_text"]["text"]

@@ -130,9 +130,9 @@ def test_slots_that_cron_missed_are_recorded_with_the_next_one(installation: Ins
     slots = [datetime.now(UTC).replace(second=0, microsecond=0) - timedelta(minutes=ago) for ago in (5, 1)]
     for at in slots:
         installation.run("jobs", "run", "tick", "--trigger", "cron", "--slot", at.strftime("%Y-%m-%dT%H:%M:%SZ"))
-    told = installation.json("jobs", "history", "tick", "--slots")
-    assert [each["outcome"] for each in told[-5:]] == ["succeeded", "misfired", "misfired", "misfired", "succeeded"]
-    assert "cron did not start it" in told[-2]["summary"]
+    output = installation.json("jobs", "history", "tick", "--slots")
+    assert [each["outcome"] for each in output[-5:]] == ["succeeded", "misfired", "misfired", "misfired", "succeeded"]
+    assert "cron did not start it" in output[-2]["summary"]
 
 
 def test_slots_are_shown_without_gaps_as_table_and_json(installation: Installation) -> None:

@@ -149,9 +149,9 @@ def runs_until_one_ended(command: Sequence[str | Path], seconds: float) -> list[
     """Ask COMMAND for the history until a run in it has ended, for SECONDS at most."""
     deadline = time.monotonic() + seconds
     while True:
-        found: list[dict[str, str]] = json.loads(subprocess.run(command, capture_output=True, check=True).stdout)
-        if any(each["outcome"] for each in found) or time.monotonic() > deadline:
-            return found
+        result: list[dict[str, str]] = json.loads(subprocess.run(command, capture_output=True, check=True).stdout)
+        if any(each["outcome"] for each in result) or time.monotonic() > deadline:
+            return result
         time.sleep(0.5)
 
 
@@ -172,8 +172,8 @@ def test_a_real_cron_runs_the_job_within_two_minutes(tmp_path: Path) -> None:
     place.install(build_entries(load_config(config), [str(start)], zone=zone, now=datetime.now(UTC)))
     try:
         with cron():
-            found = runs_until_one_ended([start, "jobs", "history", "--json", "-c", config], 130)
+            result = runs_until_one_ended([start, "jobs", "history", "--json", "-c", config], 130)
     finally:
         place.uninstall()
-    assert [(each["job"], each["trigger"], each["outcome"]) for each in found] == [("greet", "cron", "succeeded")]
-    assert datetime.fromisoformat(found[0]["scheduled_for"]) in [at.replace(second=0, microsecond=0) for at in minutes]
+    assert [(each["job"], each["trigger"], each["outcome"]) for each in result] == [("greet", "cron", "succeeded")]
+    assert datetime.fromisoformat(result[0]["scheduled_for"]) in [at.replace(second=0, microsecond=0) for at in minutes]

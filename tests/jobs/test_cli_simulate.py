@@ -50,8 +50,8 @@ def home(installation: Installation) -> Installation:
 
 def simulated(home: Installation, *words: str) -> dict[str, Any]:
     """Return what `jobs simulate WORDS` foretells."""
-    found: dict[str, Any] = home.json("jobs", "simulate", *words)
-    return found
+    result: dict[str, Any] = home.json("jobs", "simulate", *words)
+    return result
 
 
 def day(date: str) -> tuple[str, ...]:
@@ -78,9 +78,9 @@ def test_clock_changes_are_shown_between_the_slots(home: Installation) -> None:
 
 
 def test_a_nonexistent_fixed_time_runs_at_the_change_with_jitter(home: Installation) -> None:
-    found = simulated(home, "fixed", *day("2027-03-28"))
-    assert [slot["local"] for slot in found["slots"]] == ["2027-03-28T03:00:00+02:00", "2027-03-28T06:00:00+02:00"]
-    assert found["changes"] == [
+    result = simulated(home, "fixed", *day("2027-03-28"))
+    assert [slot["local"] for slot in result["slots"]] == ["2027-03-28T03:00:00+02:00", "2027-03-28T06:00:00+02:00"]
+    assert result["changes"] == [
         {
             "at": "2027-03-28T01:00:00Z",
             "day": "Sun 2027-03-28",
@@ -89,10 +89,10 @@ def test_a_nonexistent_fixed_time_runs_at_the_change_with_jitter(home: Installat
             "after": "03:00",
         }
     ]
-    for slot in found["slots"]:
+    for slot in result["slots"]:
         assert slot["slot"][:14] == slot["starts_at"][:14]  # the same hour
         assert "00:00Z" <= slot["starts_at"][14:] < "10:00Z"
-    assert {slot["starts_at"][14:] for slot in found["slots"]} != {"00:00Z"}
+    assert {slot["starts_at"][14:] for slot in result["slots"]} != {"00:00Z"}
     shown = home.run("jobs", "simulate", "fixed", *day("2027-03-28")).stdout
     assert "STARTS" in shown
     assert shown.splitlines()[2].split()[5].startswith("03:0")
@@ -110,26 +110,26 @@ def test_the_chance_agrees_with_jobs_next(home: Installation) -> None:
 
 def test_a_used_slot_shows_its_run(home: Installation) -> None:
     ran = home.json("jobs", "run", "night", "--slot", "2026-05-01T00:00:00Z")
-    found = simulated(home, "night", *day("2026-05-01"))
-    assert [(slot["slot"], slot["result"]) for slot in found["slots"]] == [
+    result = simulated(home, "night", *day("2026-05-01"))
+    assert [(slot["slot"], slot["result"]) for slot in result["slots"]] == [
         ("2026-05-01T00:00:00Z", "used"),
         ("2026-05-01T00:30:00Z", "would have run"),
     ]
-    assert found["slots"][0]["run"]["id"] == ran["id"]
+    assert result["slots"][0]["run"]["id"] == ran["id"]
     home.run("jobs", "run", "night", "--slot", "2026-05-01T00:00:00Z")  # again: skipped, and the first still had it
     assert simulated(home, "night", *day("2026-05-01"))["slots"][0]["run"]["id"] == ran["id"]
     assert "night  succeeded: " in home.run("jobs", "simulate", "night", *day("2026-05-01")).stdout
 
 
 def test_another_zone_does_not_apply_to_jobs_with_their_own(home: Installation) -> None:
-    found = simulated(home, "fixed", "abroad", *day("2027-06-01"), "--zone", "Asia/Tokyo")
-    assert [(slot["job"], slot["local"]) for slot in found["slots"]] == [
+    result = simulated(home, "fixed", "abroad", *day("2027-06-01"), "--zone", "Asia/Tokyo")
+    assert [(slot["job"], slot["local"]) for slot in result["slots"]] == [
         ("fixed", "2027-06-01T02:30:00+09:00"),
         ("fixed", "2027-06-01T06:00:00+09:00"),
         ("abroad", "2027-06-01T00:00:00-04:00"),
     ]
-    found = simulated(home, "fixed", "abroad", *day("2027-06-01"))
-    assert [(slot["job"], slot["local"]) for slot in found["slots"]] == [
+    result = simulated(home, "fixed", "abroad", *day("2027-06-01"))
+    assert [(slot["job"], slot["local"]) for slot in result["slots"]] == [
         ("fixed", "2027-06-01T02:30:00+02:00"),
         ("fixed", "2027-06-01T06:00:00+02:00"),
         ("abroad", "2027-06-01T00:00:00-04:00"),
@@ -138,8 +138,8 @@ def test_another_zone_does_not_apply_to_jobs_with_their_own(home: Installation) 
 
 
 def test_the_period_includes_both_ends(home: Installation) -> None:
-    found = simulated(home, "fixed", "--from", "2027-06-01 02:30", "--to", "2027-06-01T06:00")
-    assert len(found["slots"]) == 2
+    result = simulated(home, "fixed", "--from", "2027-06-01 02:30", "--to", "2027-06-01T06:00")
+    assert len(result["slots"]) == 2
     assert simulated(home, "fixed", "--from", "2027-06-01 02:31", "--to", "2027-06-01T05:59")["slots"] == []
 
 

@@ -42,7 +42,7 @@ async def watched(
     async def instead() -> list[Uri]:
         return sources
 
-    dog = RadioWatchdog(hub, RADIO, instead, job_generation=jobs, sleep=player.time.nap, random=Random(1))
+    dog = RadioWatchdog(hub, RADIO, instead, job_generation=jobs, sleep=player.time.sleep, random=Random(1))
     tasks = [asyncio.ensure_future(hub.run()), asyncio.ensure_future(dog.run())]
     try:
         await player.time.settle()

@@ -48,7 +48,7 @@ async def kept(
     driven = player.time
     installation = PlayerPolicy(volume_policy=policy, now=driven.now)
     hub = PlayerHub(soft_part(player), Path("/nowhere"), {}, policy=installation, clock=driven.monotonic)
-    keeper = PlaybackResumer(hub, folder, boot=boot, sessions=work, sleep=driven.nap, clock=driven.monotonic)
+    keeper = PlaybackResumer(hub, folder, boot=boot, sessions=work, sleep=driven.sleep, clock=driven.monotonic)
     tasks = [asyncio.ensure_future(hub.run()), asyncio.ensure_future(keeper.run())]
     try:
         await driven.settle()

@@ -49,7 +49,7 @@ def house_of(driven: DrivenTime, store: Store, policy: VolumePolicy | None = QUI
 async def guarded(player: SoftPlayer, installation: PlayerPolicy, *, boot: str = "first") -> AsyncIterator[PlayerHub]:
     """Have a hub and its guard live within the block, and both have met the player."""
     hub = PlayerHub(soft_part(player), Path("/nowhere"), {}, policy=installation, clock=player.time.monotonic)
-    work = [hub.run(), VolumeLimiter(hub, boot=boot, sleep=player.time.nap).run()]
+    work = [hub.run(), VolumeLimiter(hub, boot=boot, sleep=player.time.sleep).run()]
     tasks = [asyncio.ensure_future(each) for each in work]
     try:
         await player.time.settle()
@@ -267,10 +267,10 @@ def test_nobody_wakes_while_nothing_is_to_come(driven: DrivenTime, store: Store)
     async def scene(policy: VolumePolicy | None, play: PlaybackState) -> list[float]:
         player = SoftPlayer(driven, ["a.ogg"], volume=10)
         player.play_state, player.current = play, 0
-        driven.naps.clear()
+        driven.sleeps.clear()
         async with guarded(player, house_of(driven, store, policy)):
             await driven.go(3600)
-        return driven.naps
+        return driven.sleeps
 
     assert asyncio.run(scene(None, PlaybackState.PLAYING)) == []
     assert asyncio.run(scene(VolumePolicy(maximum=50), PlaybackState.PLAYING)) == []

@@ -37,7 +37,7 @@ def test_the_recipes_in_the_docs_are_valid(installation, recipe):
 
 
 @pytest.mark.parametrize(
-    ("rest", "job", "told"),
+    ("rest", "job", "output"),
     [
         ("notify: {on-failure: [fone]}", JOB, ":{}:23: no notifier is called 'fone'; did you mean 'phone'?"),
         ("notify: {on-recovery: [phone, you]}", JOB, ":{}:31: no notifier is called 'you'; "),
@@ -58,13 +58,13 @@ def test_the_recipes_in_the_docs_are_valid(installation, recipe):
         ),
     ],
 )
-def test_a_wrong_name_or_ping_is_reported_at_its_place(installation, recorder, rest, job, told):
+def test_a_wrong_name_or_ping_is_reported_at_its_place(installation, recorder, rest, job, output):
     installation.write(job, phone(recorder, rest))
     done = installation.run("config", "check", environment=HOOK)
     assert done.returncode == 2
     lines = installation.config.read_text("utf-8").splitlines()
     (number,) = (number for number, text in enumerate(lines, 1) if "{on-" in text or "healthchecks-url:" in text)
-    assert told.format(number) in done.stderr
+    assert output.format(number) in done.stderr
 
 
 @pytest.mark.parametrize(
@@ -101,9 +101,9 @@ def test_the_list_shows_the_use_of_each_notifier_but_no_address(installation, re
         f"{JOB[:-1]}, notify: {{on-failure: [mailer]}}}}",
         phone(recorder).replace("notifiers:", "notifiers:\n  mailer: {kind: command, with: {run: [mail, me]}}"),
     )
-    told = installation.run("notifiers", "list").stdout
-    assert told.splitlines()[1].split() == ["mailer", "command", "mail", "…", "backup"]
-    assert told.splitlines()[2].split() == ["phone", "apprise", "json://…", "(HOOK)", "every", "job"]
+    output = installation.run("notifiers", "list").stdout
+    assert output.splitlines()[1].split() == ["mailer", "command", "mail", "…", "backup"]
+    assert output.splitlines()[2].split() == ["phone", "apprise", "json://…", "(HOOK)", "every", "job"]
     installation.write(JOB)
     assert installation.run("notifiers", "list").stdout == "no notifiers are configured; see docs/notifications.md\n"
 

@@ -142,7 +142,7 @@ def test_one_unreachable_notifier_does_not_delay_the_others(post, recorder):
         post.end(job, Outcome.FAILED, NotifyTargets(on_failure=["away", "phone"]))
     post.round()
     assert len(recorder.requests) == 3
-    assert {(letter.notifier, letter.attempts) for letter in post.outbox.waiting()} == {("away", 1)}
+    assert {(message.notifier, message.attempts) for message in post.outbox.waiting()} == {("away", 1)}
 
 
 def test_messages_of_a_removed_notifier_are_dropped_and_reported(post, caplog):
@@ -156,8 +156,8 @@ def test_nothing_is_dropped_while_the_file_is_invalid(post):
     post.end("a", Outcome.FAILED, NotifyTargets(on_failure=["gone"]))
     post.to = dataclasses.replace(post.to, is_complete=False)
     post.round()
-    (letter,) = post.outbox.waiting()
-    assert letter.last_error == "the configuration is invalid; see: pi-appliance config check"
+    (message,) = post.outbox.waiting()
+    assert message.last_error == "the configuration is invalid; see: pi-appliance config check"
     assert not post.outbox.is_due(post.now)
 
 
@@ -167,7 +167,7 @@ def test_messages_stay_due_when_the_time_is_over(post, recorder):
     ticks = iter(range(9))
     post.round(until=2, monotonic=lambda: next(ticks))
     assert recorder.titles == ["a failed on pi", "b failed on pi"]
-    assert [letter.attempts for letter in post.outbox.due(post.now)] == [0]
+    assert [message.attempts for message in post.outbox.due(post.now)] == [0]
 
 
 def test_without_writable_storage_nothing_is_sent(post, recorder):
@@ -185,7 +185,7 @@ def test_refused_pings_are_reported_one_by_one_and_unreachable_hosts_once(instal
     recorder.faults += [200, 404, 503]
     post.round()
     assert [each.path.partition("?")[0] for each in recorder.requests] == ["/0", "/1", "/2"]
-    assert [(letter.job, letter.last_error) for letter in post.outbox.waiting()] == [
+    assert [(message.job, message.last_error) for message in post.outbox.waiting()] == [
         ("j1", "the service answered 404"),
         *((f"j{number}", "the service answered 503") for number in (2, 3, 4)),
     ]

@@ -73,8 +73,8 @@ def test_a_kill_between_sending_and_storing_sends_once_more_only(installation, a
         wait_until(lambda: recorder.requests)
         first.kill()
     recorder.released.set()
-    (letter,) = Outbox(appliance.store).waiting()
-    assert (letter.attempts, letter.last_error) == (1, "it was cut off while it was sent")
+    (message,) = Outbox(appliance.store).waiting()
+    assert (message.attempts, message.last_error) == (1, "it was cut off while it was sent")
     with start(installation) as second:
         assert second.wait(30) == 0
     assert len(recorder.requests) == 1, "not at once"
@@ -140,8 +140,8 @@ def test_unreadable_secrets_are_reported_where_the_message_waits(installation, a
     with start(installation) as dispatcher:
         assert dispatcher.wait(30) == 0
     assert recorder.requests == []
-    (letter,) = Outbox(appliance.store).waiting()
-    assert "can be read by others" in letter.last_error
+    (message,) = Outbox(appliance.store).waiting()
+    assert "can be read by others" in message.last_error
 
 
 # --- in the daemon --------------------------------------------------------------------------------------------------
@@ -166,7 +166,7 @@ class Looking:
 def test_the_daemon_sends_due_messages_and_waits_in_between(installation, appliance, recorder, monkeypatch):
     monkeypatch.setenv("PYTHONPATH", installation.environment()["PYTHONPATH"])
 
-    async def scene() -> None:
+    async def scenario() -> None:
         looking = Looking(appliance)
         await looking.until_it_rests()
         assert len(recorder.requests) == 1
@@ -180,34 +180,34 @@ def test_the_daemon_sends_due_messages_and_waits_in_between(installation, applia
         await looking.dispatcher.check()
         assert looking.dispatcher._worker is None, "nothing is due, so nothing is started"
 
-    asyncio.run(scene())
+    asyncio.run(scenario())
 
 
 def test_the_daemon_ends_the_dispatcher_when_it_stops(installation, appliance, recorder, monkeypatch):
     monkeypatch.setenv("PYTHONPATH", installation.environment()["PYTHONPATH"])
     recorder.faults.append("hold")
 
-    async def scene() -> None:
+    async def scenario() -> None:
         looking = Looking(appliance)
         await looking.dispatcher.check()
         while not recorder.requests:
             await asyncio.sleep(0.02)
         await asyncio.wait_for(looking.dispatcher.stop(), 10)
-        assert [letter.attempts for letter in looking.outbox.waiting()] == [1]
+        assert [message.attempts for message in looking.outbox.waiting()] == [1]
 
-    asyncio.run(scene())
+    asyncio.run(scenario())
 
 
 def test_a_failing_store_is_reported_once_and_does_not_end_the_daemon(appliance, caplog):
-    async def scene() -> None:
+    async def scenario() -> None:
         looking = Looking(appliance)
         appliance.store._db.close()
         for looking.seconds in (0, 10, 70, 140):
             await looking.dispatcher.check()
 
-    asyncio.run(scene())
-    (told,) = caplog.messages
-    assert told.startswith("notifications are not sent: ")
+    asyncio.run(scenario())
+    (output,) = caplog.messages
+    assert output.startswith("notifications are not sent: ")
 
 
 def test_runs_and_the_daemon_do_not_import_the_senders(installation):

@@ -165,9 +165,9 @@ def test_no_address_or_secret_is_stored_or_shown(installation, fault):
     if fault == "away":
         done = installation.run("jobs", "run", "bad")
         tried = installation.run("notifiers", "test")
-    told = done.stdout + done.stderr + tried.stdout + tried.stderr + state_of(installation)
+    output = done.stdout + done.stderr + tried.stdout + tried.stderr + state_of(installation)
     for secret in ("hush", "sesame", "literal-topic", recorder.address):
-        assert secret not in told
+        assert secret not in output
     assert {message["last_error"][:11] for message in installation.json("notifiers", "list")["pending"]} <= {
         "the service",
         "not reached",

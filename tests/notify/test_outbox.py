@@ -32,7 +32,7 @@ def end(
 
 
 def waiting(store: Store) -> list[tuple[str, str, int]]:
-    return [(letter.notifier, str(letter.event), letter.run) for letter in Outbox(store).waiting()]
+    return [(message.notifier, str(message.event), message.run) for message in Outbox(store).waiting()]
 
 
 @pytest.mark.parametrize("outcome", ALL_BAD)
@@ -102,7 +102,7 @@ def test_a_waiting_message_is_due_at_its_time_or_if_that_is_impossible(store):
     assert not outbox.is_due(NOON + 2 * MINUTE)
     assert outbox.is_due(NOON + 3 * MINUTE)
     assert outbox.is_due(NOON - timedelta(days=365)), "it was put there by a clock that was ahead"
-    assert {(letter.attempts, letter.last_error) for letter in outbox.waiting()} == {(1, "away")}
+    assert {(message.attempts, message.last_error) for message in outbox.waiting()} == {(1, "away")}
 
 
 def test_sent_messages_are_remembered_for_a_limited_time(store):
@@ -123,7 +123,7 @@ def test_sent_messages_are_remembered_for_a_limited_time(store):
 def test_custom_messages_are_stored_unchanged(store):
     outbox = Outbox(store)
     outbox.put("phone", Message(title="Grüße", body="a\nb"), now=NOON)
-    (letter,) = outbox.due(NOON)
-    assert (letter.event, letter.message) == (Event.CUSTOM, Message(title="Grüße", body="a\nb"))
-    outbox.drop([letter])
+    (message,) = outbox.due(NOON)
+    assert (message.event, message.message) == (Event.CUSTOM, Message(title="Grüße", body="a\nb"))
+    outbox.drop([message])
     assert outbox.due(NOON) == []

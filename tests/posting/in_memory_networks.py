@@ -25,9 +25,9 @@ class Steps:
 
     left: int = 10**9
 
-    def one(self) -> None:
-        self.left -= 1
-        if self.left < 0:
+    def count_step(self) -> None:
+        self.remaining -= 1
+        if self.remaining < 0:
             raise PowerCut
 
 
@@ -47,11 +47,11 @@ class PaidLimits:
         return "" if len(post.text) <= self.max_length else f"{len(post.text)} of {self.max_length}"
 
     def post_price(self, post: Post) -> Decimal:  # noqa: ARG002 - the shape of Rules
-        return self.a_post
+        return self.price_per_post
 
 
 @dataclass
-class World:
+class InMemoryNetwork:
     """A network. `faults` are used up one a post, `blind` one a look."""
 
     steps: Steps
@@ -66,7 +66,7 @@ class World:
     posted: list[tuple[str, tuple[str, ...]]] = field(default_factory=list)  # text, ids of the parts before
 
     def post(self, post: Post, *, key: str, thread: Sequence[SentPost] = ()) -> SentPost:
-        self.steps.one()
+        self.steps.count_step()
         fault = self.faults.pop(0) if self.faults else ""
         match fault:
             case "away":
@@ -81,56 +81,56 @@ class World:
                 raise Uncertain("it broke")
         if self.idempotent and key in self.by_key:
             return SentPost(self.by_key[key], "link")
-        if self.refuses_twice and any(text == post.text for _, text in self.there):
+        if self.refuses_twice and any(text == post.text for _, text in self.stored):
             raise Duplicate("posted before")
-        number = f"id{len(self.there)}"
-        self.there.append((number, post.text))
+        number = f"id{len(self.stored)}"
+        self.stored.append((number, post.text))
         self.by_key[key] = number
         self.posted.append((post.text, tuple(each.id for each in thread)))
-        self.steps.one()
+        self.steps.count_step()
         if fault == "lost after":
             raise Uncertain("it broke")
         return SentPost(number, "link")
 
     def find_post(self, post: Post, *, key: str, known_ids: Collection[str], since_id: str = "") -> SentPost | None:  # noqa: ARG002 - of a Network
-        self.steps.one()
-        if not self.may_look:
+        self.steps.count_step()
+        if not self.lookup_allowed:
             raise Refused("looking is not allowed")
-        if self.blind.pop(0) if self.blind else False:
+        if self.failed_lookups.pop(0) if self.failed_lookups else False:
             raise Unavailable("not just now")
-        newest = [each for each in self.there if since_id and int(each[0][2:]) > int(since_id[2:])]
-        pages = [self.there[max(0, end - 20) : end] for end in range(len(self.there), 0, -20)] if not since_id else []
+        newest = [each for each in self.stored if since_id and int(each[0][2:]) > int(since_id[2:])]
+        pages = [self.stored[max(0, end - 20) : end] for end in range(len(self.stored), 0, -20)] if not since_id else []
         for page in pages:
             newest += page
             if not any(number in known_ids for number, _ in page):
                 break
-        found = [number for number, text in newest if text == post.text and number not in known_ids]
-        return SentPost(found[0], "link") if found else None
+        result = [number for number, text in newest if text == post.text and number not in known_ids]
+        return SentPost(result[0], "link") if result else None
 
     def whoami(self) -> str:
         return "somebody"
 
 
-class Desk:
+class PostingEnvironment:
     """One job's store, in a file, with a clock that the test puts on. Each `store()` is that of a new process."""
 
     def __init__(self, path: Path) -> None:
         self.now, self.steps, self.run = BEGIN, Steps(), 0
         self.database = Store(path)
-        self.networks: dict[str, World] = {}
+        self.networks: dict[str, InMemoryNetwork] = {}
 
     def store(self):
         self.run += 1
-        desk = self
+        posting = self
 
-        class Watched(type(PostDatabase(self.database).for_job("bird", 1, lambda: desk.now))):  # type: ignore[misc]
+        class CountedPostStore(type(PostDatabase(self.database).for_job("bird", 1, lambda: posting.now))):  # type: ignore[misc]
             def update_state(self, *words, **more):  # type: ignore[no-untyped-def]
-                desk.steps.one()
+                posting.steps.count_step()
                 done = super().update_state(*words, **more)
-                desk.steps.one()
+                posting.steps.count_step()
                 return done
 
-        return Watched(self.database, "bird", self.run, lambda: desk.now, "here")
+        return CountedPostStore(self.database, "bird", self.run, lambda: posting.now, "here")
 
     def create_posts(self, slot: str, texts: Mapping[str, Sequence[str]], late: timedelta = timedelta(hours=6)) -> None:
         posts = {name: [Post(text) for text in parts] for name, parts in texts.items()}
@@ -138,19 +138,19 @@ class Desk:
 
     def send(self, power: int = 10**9) -> list[PostRecord]:
         """Let a new process do what is to be done, until the power goes after that many steps."""
-        self.steps.left = power
+        self.steps.remaining = power
         store = self.store()
         try:
             return PostSender(store, self.connect, lambda: self.now).send(store.pending_posts())
         except PowerCut:
             return []
         finally:
-            self.steps.left = 10**9
+            self.steps.remaining = 10**9
 
-    def connect(self, name: str) -> World:
+    def connect(self, name: str) -> InMemoryNetwork:
         if name not in self.networks:
             raise Refused("its keys are missing")
         return self.networks[name]
 
-    def all(self) -> list[PostRecord]:
+    def all_posts(self) -> list[PostRecord]:
         return PostDatabase(self.database).newest_posts(limit=1000)

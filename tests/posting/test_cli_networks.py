@@ -182,10 +182,10 @@ def test_a_terminal_does_not_show_the_secret_and_ctrl_c_stores_nothing(home):
             process.send_signal(signal.SIGINT)
         else:
             os.write(keyboard, answer)
-        told, _ = process.communicate(timeout=60)
+        output, _ = process.communicate(timeout=60)
         read_until(keyboard, None, seen)
         os.close(keyboard)
-        assert b"hush" not in seen + told
+        assert b"hush" not in seen + output
         assert b"maker" in seen
         assert process.returncode == (0 if stored else 1)
         assert secrets_of(home).exists() == stored

@@ -27,9 +27,9 @@ class Conversation:
     def until(self, question: str) -> str:
         """Read until QUESTION is asked, and return the word that was said last before it."""
         while not self.seen.endswith(f"{question}: "):
-            letter = self._stderr.read(1)
-            assert letter, self.seen
-            self.seen += letter
+            message = self._stderr.read(1)
+            assert message, self.seen
+            self.seen += message
         return self.seen.removesuffix(f"{question}: ").split()[-1]
 
     def answer(self, question: str, answer: str) -> None:

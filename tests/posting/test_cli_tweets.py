@@ -37,8 +37,8 @@ def check(installation: Installation, *words: str, status: int = 0) -> list[str]
 
 
 def preview(installation: Installation, *words: str) -> dict[str, Any]:
-    told: dict[str, Any] = installation.json("tweets", "preview", *words)
-    return told
+    output: dict[str, Any] = installation.json("tweets", "preview", *words)
+    return output
 
 
 # check
@@ -198,13 +198,13 @@ def test_a_check_is_available_as_json(installation):
     write(installation, f"{'x' * 300}\none\none\n", network="[x, wall]")
     done = installation.run("tweets", "check", "--json")
     assert done.returncode == 1
-    (told,) = json.loads(done.stdout)
-    assert (told["file"], told["lines"], told["fit"]) == (
+    (output,) = json.loads(done.stdout)
+    assert (output["file"], output["lines"], output["fit"]) == (
         str(installation.folder / "tweets.txt"),
         3,
         {"x": 2, "wall": 3},
     )
-    long, same = told["notes"]
+    long, same = output["notes"]
     assert long == {
         "line": 1,
         "severity": "refused",
@@ -232,15 +232,15 @@ def foretold(
     """Return the line for each of DUES, None where the chance leaves it out, worked out from the secret alone."""
     secret = (installation.state / "secret.key").read_bytes()
     read = parse_lines(lines)
-    prints, used, found = [line_fingerprint(line) for line in read], UsedLines(), []
+    prints, used, result = [line_fingerprint(line) for line in read], UsedLines(), []
     for due in dues:
         at = None
         if is_selected(chance, secret=secret, job="bird", due=due):
             at = pick_line(prints, used, how, uniform_for_label(secret, "bird", due, "line"))
         if at is not None:
             used = mark_used(used, prints[at])
-        found.append(None if at is None else read[at].number)
-    return found
+        result.append(None if at is None else read[at].number)
+    return result
 
 
 @pytest.mark.parametrize("how", list(LineOrder))
@@ -269,8 +269,8 @@ def test_length_pictures_parts_and_cost_are_reported_per_network(installation):
     (installation.folder / "a.png").write_bytes(PNG)
     text = "See example.com. " + "And a sentence more. " * 20
     write(installation, f"{text}![](a.png)\n", network="[x, wall]", more=", too-long: thread")
-    told = preview(installation, "--count", "1")
-    (slot,) = told["slots"]
+    output = preview(installation, "--count", "1")
+    (slot,) = output["slots"]
     first, second = slot["posts"]["x"]
     assert [(post["max_length"], post["pictures"], post["cost"]) for post in (first, second)] == [
         (280, 1, "0.200"),
@@ -279,7 +279,7 @@ def test_length_pictures_parts_and_cost_are_reported_per_network(installation):
     assert first["length"] == len(first["text"]) + 23 - len("example.com")
     (whole,) = slot["posts"]["wall"]
     assert (whole["text"], whole["max_length"], whole["pictures"], whole["cost"]) == (text.strip(), 500, 1, "0")
-    assert (slot["cost"], told["cost"]) == ("0.215", "0.215")
+    assert (slot["cost"], output["cost"]) == ("0.215", "0.215")
 
 
 def test_a_monthly_cost_is_slots_times_chance_times_mean_price(installation):
@@ -318,9 +318,9 @@ def test_invalid_lines_are_passed_over(installation):
 )
 def test_without_a_line_the_slots_are_empty(installation, lines, says):
     write(installation, lines)
-    told = preview(installation, "--count", "2")
-    assert all(says in slot["why_not"] for slot in told["slots"])
-    assert told["month"]["bird"]["x"]["posts"] == 0
+    output = preview(installation, "--count", "2")
+    assert all(says in slot["why_not"] for slot in output["slots"])
+    assert output["month"]["bird"]["x"]["posts"] == 0
 
 
 def test_placeholders_are_filled_for_their_slot_in_the_zone_of_the_job(installation):

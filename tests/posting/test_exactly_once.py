@@ -60,7 +60,7 @@ class Server:
 
 
 @dataclass
-class Told:
+class EventCounts:
     """What happened, for who runs the long one."""
 
     faults: Counter[str] = field(default_factory=Counter)
@@ -102,7 +102,7 @@ def servers() -> Iterator[tuple[dict[str, Server], str]]:
 def test_after_any_event_each_post_exists_at_most_once_and_the_ledger_is_true(
     installation: Installation,
 ) -> None:
-    random, told = Random(SEED), Told()
+    random, counts = Random(SEED), EventCounts()
     with servers() as (known, networks):
         installation.write(JOB, networks)
         for number in range(TIMES):
@@ -112,18 +112,18 @@ def test_after_any_event_each_post_exists_at_most_once_and_the_ledger_is_true(
                 for _ in range(random.choice((0, 0, 1, 1, 2, 3))):
                     fault = random.choice([each for each in server.faults if each not in RARE or random.random() < 0.3])
                     server.fail(fault)
-                    told.faults[f"{name} {fault}"] += 1
+                    counts.faults[f"{name} {fault}"] += 1
             slot = BEGIN + timedelta(days=number)
-            one_run(installation, random, told, "--trigger", "cron", "--slot", f"{slot:%Y-%m-%dT%H:%M:%SZ}")
+            one_run(installation, random, counts, "--trigger", "cron", "--slot", f"{slot:%Y-%m-%dT%H:%M:%SZ}")
             if number % 100 == 99:
-                print(f"{number + 1} runs, {told.kills} kills, {sum(told.faults.values())} faults")  # noqa: T201
+                print(f"{number + 1} runs, {counts.kills} kills, {sum(counts.faults.values())} faults")  # noqa: T201
         for server in known.values():
             server.reset()
         wait_until(lambda: not left(installation), 60)
-        check(installation, known, told)
+        check(installation, known, counts)
 
 
-def one_run(installation: Installation, random: Random, told: Told, *words: str) -> None:
+def one_run(installation: Installation, random: Random, counts: EventCounts, *words: str) -> None:
     """Run the job, and in two of five times let the power go for it somewhere on its way."""
     with subprocess.Popen(
         [*PROGRAM, "jobs", "run", "bird", *words, "--config", str(installation.config)],
@@ -136,7 +136,7 @@ def one_run(installation: Installation, random: Random, told: Told, *words: str)
             time.sleep(random.uniform(0.2, 1.8))  # a person pulls the plug at no particular moment
             if process.poll() is None:
                 process.send_signal(signal.SIGKILL)
-                told.kills += 1
+                counts.kills += 1
         assert "Traceback" not in (process.stderr.read() if process.stderr else "")
     wait_until(
         lambda: None not in installation.outcomes("bird"), 30
@@ -154,7 +154,7 @@ def store(installation: Installation) -> list[PostRecord]:
         return PostDatabase(store).newest_posts(limit=10_000)
 
 
-def check(installation: Installation, known: dict[str, Server], told: Told) -> None:
+def check(installation: Installation, known: dict[str, Server], counts: EventCounts) -> None:
     """Compare what the store says with what the servers took."""
     posts, states = store(installation), Counter[str]()
     for name, server in known.items():
@@ -172,4 +172,4 @@ def check(installation: Installation, known: dict[str, Server], told: Told) -> N
     slots = Counter(run["scheduled_for"] for run in runs if run["scheduled_for"])
     assert set(slots.values()) <= {1}, "a slot ran twice"
     assert {each.slot for each in posts} <= set(slots)
-    print(f"seed {SEED}: {len(slots)} runs, {told.kills} kills, {sum(told.faults.values())} faults; {dict(states)}")  # noqa: T201
+    print(f"seed {SEED}: {len(slots)} runs, {counts.kills} kills, {sum(counts.faults.values())} faults; {dict(states)}")  # noqa: T201

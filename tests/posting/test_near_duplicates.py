@@ -73,13 +73,13 @@ def test_the_ratio_is_symmetric_and_at_least_that_by_blocks(a, b):
 def test_reported_pairs_are_near_and_equal_lines_are_reported(texts):
     lines = parse_lines("\n".join(texts))
     by_number = {line.number: " ".join(line.text.split()) for line in lines}
-    found = find_near_duplicates(lines)
-    assert all(each.like < each.line and each.ratio >= SIMILARITY_THRESHOLD for each in found)
-    assert all(similarity(by_number[each.line], by_number[each.like]) == each.ratio for each in found)
-    told = {each.line for each in found}
+    result = find_near_duplicates(lines)
+    assert all(each.like < each.line and each.ratio >= SIMILARITY_THRESHOLD for each in result)
+    assert all(similarity(by_number[each.line], by_number[each.like]) == each.ratio for each in result)
+    output = {each.line for each in result}
     seen: set[str] = set()
     for number, text in by_number.items():
-        assert text not in seen or number in told
+        assert text not in seen or number in output
         seen.add(text)
 
 

@@ -30,7 +30,7 @@ env: {kind: command, with: {run: [env]}}
 """
 
 
-def spellings(value: str) -> Iterator[str]:
+def encodings(value: str) -> Iterator[str]:
     """Yield how VALUE may look: as it is, in an address once or twice, in JSON, in base64 wherever it stands in it."""
     yield from (value, quote(value, safe=""), quote_plus(value), quote(quote(value, safe=""), safe=""))
     yield from (json.dumps(value)[1:-1], repr(value)[1:-1])
@@ -38,7 +38,7 @@ def spellings(value: str) -> Iterator[str]:
         yield base64.b64encode(bytes(before) + value.encode()).decode()[before + 1 if before else 0 : -4]
 
 
-class Told:
+class OutputLog:
     """Everything that was told, by where."""
 
     def __init__(self, installation: Installation) -> None:
@@ -69,20 +69,20 @@ class Told:
             if path.is_file():
                 self.by[str(path)] = path.read_bytes()
 
-    def holds(self, values: dict[str, str]) -> list[str]:
+    def find_secrets(self, values: dict[str, str]) -> list[str]:
         """Return where which of VALUES was told."""
         return [
             f"{name} in {where}: …{text[max(0, at - 60) : at + 60]!r}…"
             for name, value in values.items()
-            for spelled in spellings(value)
+            for spelled in encodings(value)
             for where, text in self.by.items()
             if (at := text.find(spelled.encode())) >= 0
         ]
 
 
 @pytest.fixture
-def told(installation: Installation) -> Told:
-    return Told(installation)
+def output_log(installation: Installation) -> OutputLog:
+    return OutputLog(installation)
 
 
 def bird(address: str) -> dict[str, str]:
@@ -99,7 +99,7 @@ def write(installation: Installation, networks: Mapping[str, str], secrets: dict
     path.chmod(0o600)
 
 
-def test_no_outcome_of_a_post_shows_a_key(told: Told) -> None:
+def test_no_outcome_of_a_post_shows_a_key(output_log: OutputLog) -> None:
     secrets = {**SECRETS, "MASTODON_TOKEN": TOKEN, "BLUESKY_APP_PASSWORD": PASSWORD}
     with fake_x() as x, fake_mastodon() as mastodon, fake_bluesky() as bluesky:
         networks = {
@@ -107,25 +107,25 @@ def test_no_outcome_of_a_post_shows_a_key(told: Told) -> None:
             "toot": f"kind: mastodon, with: {{server: '{mastodon.address}', timeout: 5s}}",
             "sky": f"kind: bluesky, with: {{handle: {HANDLE}, server: '{bluesky.address}', timeout: 5s}}",
         }
-        write(told.installation, networks, secrets)
+        write(output_log.installation, networks, secrets)
         for fault in (None, 401, 402, 403, 429, 500, "cut-after", "cut-in-answer", "not-an-object"):
             faults: list[Any] = [] if fault is None else [fault]
             x.faults, mastodon.faults, bluesky.faults["putRecord"] = [*faults], [*faults], [*faults]
-            told.run("jobs", "run", "tweets", "--json")
-        told.run("jobs", "run", "env")
-        assert told.run("networks", "test").returncode == 0
+            output_log.run("jobs", "run", "tweets", "--json")
+        output_log.run("jobs", "run", "env")
+        assert output_log.run("networks", "test").returncode == 0
         assert "line" in x.posts[0] + mastodon.texts[0] + bluesky.texts[0]
-    told.gather()
-    assert told.holds(secrets) == []
+    output_log.gather()
+    assert output_log.find_secrets(secrets) == []
 
 
-def test_unknown_keys_are_not_shown(told: Told) -> None:
+def test_unknown_keys_are_not_shown(output_log: OutputLog) -> None:
     with fake_x() as server:
-        write(told.installation, bird(server.address), ODD)
-        assert told.run("jobs", "run", "tweets").returncode == 1
-        assert told.run("networks", "test").returncode == 1
-    told.gather()
-    assert told.holds(ODD) == []
+        write(output_log.installation, bird(server.address), ODD)
+        assert output_log.run("jobs", "run", "tweets").returncode == 1
+        assert output_log.run("networks", "test").returncode == 1
+    output_log.gather()
+    assert output_log.find_secrets(ODD) == []
 
 
 @contextmanager
@@ -160,18 +160,21 @@ def echo() -> Iterator[str]:
         thread.join()
 
 
-def test_a_server_that_echoes_the_request_is_not_repeated(told: Told) -> None:
+def test_a_server_that_echoes_the_request_is_not_repeated(output_log: OutputLog) -> None:
     with echo() as address:
-        write(told.installation, bird(address), ODD)
-        assert told.run("jobs", "run", "tweets").returncode == 1
-        assert told.run("networks", "test").returncode == 1
-        assert "not allowed with" in told.run("jobs", "history").stdout
-    told.gather()
-    assert told.holds(ODD) == []
+        write(output_log.installation, bird(address), ODD)
+        assert output_log.run("jobs", "run", "tweets").returncode == 1
+        assert output_log.run("networks", "test").returncode == 1
+        assert "not allowed with" in output_log.run("jobs", "history").stdout
+    output_log.gather()
+    assert output_log.find_secrets(ODD) == []
 
 
-def test_the_daemon_and_its_page_show_no_secret(told: Told) -> None:
-    installation, known = told.installation, {**ODD, "WEB_PASSWORD": "open sesame+%", "MPD_PASSWORD": "hush/hush=hush"}
+def test_the_daemon_and_its_page_show_no_secret(output_log: OutputLog) -> None:
+    installation, known = (
+        output_log.installation,
+        {**ODD, "WEB_PASSWORD": "open sesame+%", "MPD_PASSWORD": "hush/hush=hush"},
+    )
     with echo() as address:
         write(installation, bird(address), known)
         text = installation.config.read_text("utf-8").replace("tweets: {", "tweets: {schedule: '@reboot', ")
@@ -183,12 +186,12 @@ def test_the_daemon_and_its_page_show_no_secret(told: Told) -> None:
                 journal = list(_until_it_matches(lines, r"http://127\.0\.0\.1:\d+"))
                 page = re.search(r"http://127\.0\.0\.1:\d+", journal[-1])[0]
                 wait_until(lambda: any(installation.outcomes("tweets")), seconds=30)
-                told.by["page"] = _get(page)
+                output_log.by["page"] = _get(page)
             finally:
                 daemon.terminate()
-            told.by["journal"] = "".join([*journal, *lines]).encode()
-    told.gather()
-    assert told.holds(known) == []
+            output_log.by["journal"] = "".join([*journal, *lines]).encode()
+    output_log.gather()
+    assert output_log.find_secrets(known) == []
 
 
 def _until_it_matches(lines: Iterator[str], pattern: str) -> Iterator[str]:

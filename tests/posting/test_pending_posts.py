@@ -17,7 +17,7 @@ from tests.installation import Installation
 BIRD = "bird:\n  kind: tweet\n  schedule: '@daily'\n  with: {lines: tweets.txt, network: net}"
 
 
-class Started:
+class RecordedRuns:
     """Runs that are only written down."""
 
     def __init__(self) -> None:
@@ -35,11 +35,11 @@ class Started:
         return job in self.busy
 
 
-class Scene:
+class PendingPosts:
     """An appliance with one post that is left, and a clock."""
 
     def __init__(self, appliance: Appliance) -> None:
-        self.appliance, self.runs, self.now, self.seconds = appliance, Started(), clock.now(), 0.0
+        self.appliance, self.runs, self.now, self.seconds = appliance, RecordedRuns(), clock.now(), 0.0
         self.settling = PendingPostsRunner(
             lambda: appliance, self.runs, now=lambda: self.now, monotonic=lambda: self.seconds
         )
@@ -56,10 +56,10 @@ class Scene:
 
 
 @pytest.fixture
-def scene(installation: Installation) -> Iterator[Scene]:
+def pending(installation: Installation) -> Iterator[PendingPosts]:
     installation.write(BIRD, "networks:\n  net: {kind: preview}")
     with Appliance.open(installation.config) as appliance:
-        yield Scene(appliance)
+        yield PendingPosts(appliance)
 
 
 def settle(*steps):
@@ -72,33 +72,33 @@ def settle(*steps):
     return asyncio.run(through())
 
 
-def test_a_run_starts_when_due_and_not_again_within_a_minute(scene):
-    scene.wait(timedelta(minutes=5))
-    assert settle(scene.after(60)) == [[]]
-    assert settle(scene.after(241)) == [["bird"]]
-    assert settle(scene.after(30)) == [[]]
-    assert settle(scene.after(31)) == [["bird"]]
+def test_a_run_starts_when_due_and_not_again_within_a_minute(pending):
+    pending.wait(timedelta(minutes=5))
+    assert settle(pending.after(60)) == [[]]
+    assert settle(pending.after(241)) == [["bird"]]
+    assert settle(pending.after(30)) == [[]]
+    assert settle(pending.after(31)) == [["bird"]]
 
 
-def test_nothing_starts_during_a_run_or_a_pause_of_the_job(scene):
-    scene.runs.busy.add("bird")
-    assert settle(scene.after(1)) == [[]]
-    scene.runs.busy.clear()
-    scene.appliance.pause("bird", now=scene.now)
-    assert settle(scene.after(1)) == [[]]
-    scene.appliance.resume("bird", now=scene.now)
-    assert settle(scene.after(1)) == [["bird"]]
+def test_nothing_starts_during_a_run_or_a_pause_of_the_job(pending):
+    pending.runs.busy.add("bird")
+    assert settle(pending.after(1)) == [[]]
+    pending.runs.busy.clear()
+    pending.appliance.pause("bird", now=pending.now)
+    assert settle(pending.after(1)) == [[]]
+    pending.appliance.resume("bird", now=pending.now)
+    assert settle(pending.after(1)) == [["bird"]]
 
 
-def test_a_post_postponed_under_a_clock_years_ahead_does_not_wait_for_years(scene):
-    scene.now += timedelta(days=3000)
-    scene.wait(timedelta(minutes=1))
-    scene.now -= timedelta(days=3000)
-    assert settle(scene.after(1)) == [["bird"]]
+def test_a_post_postponed_under_a_clock_years_ahead_does_not_wait_for_years(pending):
+    pending.now += timedelta(days=3000)
+    pending.wait(timedelta(minutes=1))
+    pending.now -= timedelta(days=3000)
+    assert settle(pending.after(1)) == [["bird"]]
 
 
-def test_a_failing_start_is_reported_once(scene, caplog):
-    scene.runs.trouble = "out of memory"
-    settle(scene.after(1))
-    settle(scene.after(61))
+def test_a_failing_start_is_reported_once(pending, caplog):
+    pending.runs.trouble = "out of memory"
+    settle(pending.after(1))
+    settle(pending.after(61))
     assert [record.getMessage() for record in caplog.records].count("pending posts cannot be sent: out of memory") == 1

@@ -92,9 +92,9 @@ def test_a_run_killed_while_waiting_is_abandoned_and_its_post_found_by_the_next_
         wait_until(lambda: "abandoned" in installation.outcomes("bird"))
         on_slot(installation)
     assert server.posts == ["sent but never answered"]
-    found, again, _ = installation.json("jobs", "history", "bird")
+    result, again, _ = installation.json("jobs", "history", "bird")
     assert (again["outcome"], again["summary"]) == ("skipped", f"its slot {SLOT} was used by run 1")
-    assert found["summary"] == f"posted to net: of {SLOT}: sent but never answered"
+    assert result["summary"] == f"posted to net: of {SLOT}: sent but never answered"
 
 
 def test_a_lost_answer_is_looked_up_and_found(installation):
@@ -137,8 +137,8 @@ def test_keys_come_from_a_private_secrets_file_and_appear_nowhere(installation):
     assert "can be read by others and is not used; run: chmod 600" in open_to_all.stderr
     assert closed.returncode == 0
     written = b"".join(path.read_bytes() for path in installation.state.rglob("*") if path.is_file())
-    told = open_to_all.stderr + open_to_all.stdout + closed.stdout + closed.stderr
-    assert not any(value.encode() in written or value in told for value in SECRETS.values())
+    output = open_to_all.stderr + open_to_all.stdout + closed.stdout + closed.stderr
+    assert not any(value.encode() in written or value in output for value in SECRETS.values())
 
 
 def test_a_command_job_does_not_get_the_keys(installation):

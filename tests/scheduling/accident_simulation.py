@@ -49,7 +49,7 @@ class AccidentSimulation:
 
     def start(self) -> None:
         """Start the daemon."""
-        self.scheduler = Scheduler(self.appliance, self.runs, clock=self.clock, sleep=self._nap, max_sleep=3600)
+        self.scheduler = Scheduler(self.appliance, self.runs, clock=self.clock, sleep=self._sleep, max_sleep=3600)
         self._broken = True  # whether the time lived is to be counted anew
 
     def power_cut(self, *, off: timedelta, clock_lost: bool) -> None:
@@ -82,7 +82,7 @@ class AccidentSimulation:
             self.trusted_periods.append([self.clock.now(), self.clock.now()])
         self.trusted_periods[-1][1], self._broken = self.clock.now(), False
 
-    async def _nap(self, seconds: float) -> None:
+    async def _sleep(self, seconds: float) -> None:
         left = self._end - self.clock.monotonic()
         if left <= 0:
             raise _Over

@@ -71,8 +71,8 @@ def _field(word: str, low: int, high: int, names: list[str]) -> set[int]:
     """Read one field: ranges with commas between. What follows the last range, up to the blank, nobody looks at."""
     named, at = set[int](), 0
     while True:
-        found, at = _range(word, at, low, high, names)
-        named |= found
+        result, at = _range(word, at, low, high, names)
+        named |= result
         if word[at : at + 1] != ",":
             return named
         at += 1

@@ -58,8 +58,8 @@ def test_reports_are_listed_newest_first_and_texts_before_pictures(appliance):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("x", "ascii")
         os.utime(path, (when, when))
-    found = [f"{report.job}/{report.file}" for report in list_reports(appliance)]
-    assert found == ["a/result.txt", "a/two.svg", "a/one.svg", "b/old.txt"]
+    result = [f"{report.job}/{report.file}" for report in list_reports(appliance)]
+    assert result == ["a/result.txt", "a/two.svg", "a/one.svg", "b/old.txt"]
 
 
 def test_a_reload_keeps_the_state_and_an_invalid_file_changes_nothing(appliance, installation):

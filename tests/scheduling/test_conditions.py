@@ -203,8 +203,8 @@ def test_a_missing_sensor_is_logged_once_and_stored_in_every_run(installation, p
     job(installation, "conditions: {temperature-below: 75}")
     verdicts = attempt(installation, pi, times=3)
     assert [verdict.details["no_sensor"] for verdict in verdicts] == ["temperature"] * 3
-    told = [files.read_log(installation.state / "logs" / "it" / f"{number}.log") for number in (1, 2, 3)]
-    assert told == ["pi-appliance: this machine has no sensor of temperature; such conditions count as met\n", "", ""]
+    output = [files.read_log(installation.state / "logs" / "it" / f"{number}.log") for number in (1, 2, 3)]
+    assert output == ["pi-appliance: this machine has no sensor of temperature; such conditions count as met\n", "", ""]
 
 
 def test_a_hot_run_is_suspended_reported_and_resumed(installation, pi):

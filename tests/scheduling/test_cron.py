@@ -127,9 +127,9 @@ def test_the_previous_slot_agrees_with_the_next_slots(expression, seconds):
 )
 def test_a_grace_of_any_length_finds_the_last_slot_quickly(schedule, last):
     now = datetime(2026, 5, 1, 12, 0, 30, tzinfo=UTC)
-    found = instants.last_slot(schedule, now, ZoneInfo("UTC"), within=timedelta(days=999_999))
-    assert found is not None
-    assert instants.format_slot(found) == last
+    result = instants.last_slot(schedule, now, ZoneInfo("UTC"), within=timedelta(days=999_999))
+    assert result is not None
+    assert instants.format_slot(result) == last
 
 
 def test_slots_end_with_the_calendar():

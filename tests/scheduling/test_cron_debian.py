@@ -24,12 +24,12 @@ _BOUNDS = ((0, 59), (0, 23), (1, 31), (1, 12), (0, 7))
 
 def random_expressions(seed: int, count: int) -> list[str]:
     """Return COUNT different expressions that Debian's cron loads, none of a form that pi-appliance refuses."""
-    draw, found = random.Random(seed), dict[str, None]()
-    while len(found) < count:
+    draw, result = random.Random(seed), dict[str, None]()
+    while len(result) < count:
         fields = [_field(draw, number) if draw.random() < 0.6 else "*" for number in range(5)]
         if any(debian_cron.read(" ".join(fields)).times(datetime(2001, 1, 1), datetime(2005, 1, 1))):  # noqa: DTZ001
-            found[" ".join(fields)] = None
-    return list(found)
+            result[" ".join(fields)] = None
+    return list(result)
 
 
 def _field(draw: random.Random, number: int) -> str:
@@ -66,8 +66,8 @@ def test_without_clock_changes_every_expression_matches_debian_cron() -> None:
         entry, ours = debian_cron.read(expression), cron.parse_expression(expression)
         debians = list(islice(entry.times(first, first + timedelta(days=1500)), 40))
         after = first.replace(tzinfo=UTC) - timedelta(seconds=1)
-        found = instants.next_slots(Cron((ours,)), after, GREENWICH, len(debians))
-        assert found == [local.replace(tzinfo=UTC) for local in debians], expression
+        result = instants.next_slots(Cron((ours,)), after, GREENWICH, len(debians))
+        assert result == [local.replace(tzinfo=UTC) for local in debians], expression
 
 
 GOLDEN = [
@@ -198,8 +198,8 @@ def test_accepted_random_text_means_the_same_to_cron() -> None:
         taken += 1
         local = first.replace(tzinfo=None)
         debians = list(islice(debian_cron.read(expression).times(local, local + timedelta(days=4000)), 10))
-        found = instants.next_slots(schedule, first - timedelta(seconds=1), GREENWICH, 10)
-        assert [each.replace(tzinfo=None) for each in found] == debians, expression
+        result = instants.next_slots(schedule, first - timedelta(seconds=1), GREENWICH, 10)
+        assert [each.replace(tzinfo=None) for each in result] == debians, expression
     assert taken > 1_000
 
 

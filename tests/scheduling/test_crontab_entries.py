@@ -46,8 +46,8 @@ def test_an_entry_starts_the_program_with_the_job_and_the_configuration(tmp_path
 
 
 def test_each_time_of_a_list_gets_an_entry_and_reboot_its_keyword(tmp_path: Path) -> None:
-    found = entries(config_of(tmp_path, '["06:00", "18:30"]', '"@reboot"'))
-    assert [entry.split(" /opt")[0] for entry in found] == ["0 6 * * *", "30 18 * * *", "@reboot"]
+    result = entries(config_of(tmp_path, '["06:00", "18:30"]', '"@reboot"'))
+    assert [entry.split(" /opt")[0] for entry in result] == ["0 6 * * *", "30 18 * * *", "@reboot"]
 
 
 @pytest.mark.parametrize("fields", ["0 0-23 * * *", "0 0 13 * 0-7", "05 08 * * 7", "*/1 * * * *", "0 6 1 jan-mar mon"])

@@ -59,9 +59,9 @@ def test_a_last_line_without_newline_is_reported(file: Path) -> None:
 @pytest.mark.parametrize("name", ["pi-appliance.cron", "pi-appliance~", ".pi-appliance", "pi appliance"])
 def test_a_name_that_cron_ignores_is_reported(tmp_path: Path, name: str) -> None:
     (tmp_path / name).write_bytes(ENTRY)
-    found = find_misnamed_files(tmp_path)
-    assert len(found) == 1
-    assert "sudo mv" in found[0].remedy
+    result = find_misnamed_files(tmp_path)
+    assert len(result) == 1
+    assert "sudo mv" in result[0].remedy
 
 
 @pytest.mark.parametrize("name", ["e2scrub_all", "sysstat", ".placeholder", "backup.old"])

@@ -35,13 +35,13 @@ def decide(
     return plan.plan_slots(what, UTC_ZONE, after, now, known)
 
 
-def hours(found: plan.SlotPlan) -> list[int]:
-    return [start.slot.hour for start in found.starts]
+def hours(result: plan.SlotPlan) -> list[int]:
+    return [start.slot.hour for start in result.starts]
 
 
 def test_a_due_slot_is_started_and_recorded():
-    found = decide(job(), NOON - HOUR, NOON)
-    assert (hours(found), found.missed, found.until) == ([12], [], NOON)
+    result = decide(job(), NOON - HOUR, NOON)
+    assert (hours(result), result.missed, result.until) == ([12], [], NOON)
     assert decide(job(), NOON, NOON + MINUTE).starts == []
 
 
@@ -52,19 +52,19 @@ def test_a_slot_beyond_its_grace_is_a_misfire():
 
 
 def test_after_a_long_sleep_the_newest_slot_starts_and_the_others_are_one_record():
-    found = decide(job(Cron(("* * * * *",)), misfire_grace=5 * MINUTE), NOON, NOON + 30 * MINUTE)
-    assert [start.slot for start in found.starts] == [NOON + 30 * MINUTE]
-    assert [(gone.outcome, gone.count) for gone in found.missed] == [(Outcome.SKIPPED, 24), (Outcome.SKIPPED, 5)]
+    result = decide(job(Cron(("* * * * *",)), misfire_grace=5 * MINUTE), NOON, NOON + 30 * MINUTE)
+    assert [start.slot for start in result.starts] == [NOON + 30 * MINUTE]
+    assert [(gone.outcome, gone.count) for gone in result.missed] == [(Outcome.SKIPPED, 24), (Outcome.SKIPPED, 5)]
 
 
 @pytest.mark.parametrize(("at_most", "started"), [(1, [12]), (3, [10, 11, 12]), (99, [6, 7, 8, 9, 10, 11, 12])])
 def test_catch_up_starts_the_newest_slot_within_its_window_oldest_job_first(at_most, started):
     catch_up = CatchUp(max_age=timedelta(hours=6, minutes=30), max_runs=at_most)
-    found = decide(job(catch_up=catch_up), NOON - 10 * HOUR, NOON + 20 * MINUTE)
-    assert hours(found) == started
-    assert all(start.late for start in found.starts)
-    assert sum(gone.count for gone in found.missed) == 10 - len(started)
-    assert {gone.outcome for gone in found.missed} == {Outcome.SKIPPED}
+    result = decide(job(catch_up=catch_up), NOON - 10 * HOUR, NOON + 20 * MINUTE)
+    assert hours(result) == started
+    assert all(start.late for start in result.starts)
+    assert sum(gone.count for gone in result.missed) == 10 - len(started)
+    assert {gone.outcome for gone in result.missed} == {Outcome.SKIPPED}
 
 
 def test_slots_outside_a_window_are_skipped_as_configured():
@@ -78,22 +78,22 @@ def test_slots_outside_a_window_are_skipped_as_configured():
 def test_catch_up_only_considers_slots_that_the_chance_uses():
     catch_up = CatchUp(max_age=timedelta(days=1))
     what = job(catch_up=catch_up, chance=Chance(1, 4))
-    found = decide(what, NOON - 10 * HOUR, NOON + 20 * MINUTE, picked=lambda due: due[11:13] in ("05", "08"))
-    assert hours(found) == [8]
-    reasons = [(missed.count, missed.reason) for missed in found.missed]
+    result = decide(what, NOON - 10 * HOUR, NOON + 20 * MINUTE, picked=lambda due: due[11:13] in ("05", "08"))
+    assert hours(result) == [8]
+    reasons = [(missed.count, missed.reason) for missed in result.missed]
     assert reasons == [(1, "2026-05-01T08:00:00Z runs instead"), (8, "by chance (1/4)")]
 
 
 def test_used_or_delayed_slots_are_not_due_again():
-    found = decide(
+    result = decide(
         job(catch_up=CatchUp(max_age=10 * HOUR, max_runs=9)),
         NOON - 4 * HOUR,
         NOON,
         used=("2026-05-01T10:00:00Z",),
         held=(NOON - HOUR,),
     )
-    assert hours(found) == [9, 12]
-    assert found.until < NOON - HOUR  # 11:00 is not accounted for while it is held
+    assert hours(result) == [9, 12]
+    assert result.until < NOON - HOUR  # 11:00 is not accounted for while it is held
 
 
 def test_a_slot_waits_for_its_jitter_without_being_late():
@@ -106,11 +106,11 @@ def test_a_slot_waits_for_its_jitter_without_being_late():
 
 @pytest.mark.parametrize("schedule", [Every(timedelta(seconds=1)), Cron(("* * * * *",))])
 def test_a_ten_year_clock_jump_is_quick_and_complete(schedule):
-    found = decide(job(schedule), NOON - timedelta(days=3650), NOON)
-    assert len(found.starts) == 1
-    assert min(gone.first for gone in found.missed) <= NOON - timedelta(days=3650) + MINUTE
-    assert sum(gone.count for gone in found.missed) < 3 * plan.MAX_COUNT
-    assert any("more than 200 slots" in gone.reason for gone in found.missed)
+    result = decide(job(schedule), NOON - timedelta(days=3650), NOON)
+    assert len(result.starts) == 1
+    assert min(gone.first for gone in result.missed) <= NOON - timedelta(days=3650) + MINUTE
+    assert sum(gone.count for gone in result.missed) < 3 * plan.MAX_COUNT
+    assert any("more than 200 slots" in gone.reason for gone in result.missed)
 
 
 @pytest.mark.parametrize("schedule", [HOURLY, Every(timedelta(minutes=90)), Cron(("0 6 * * *", "5 7 1 * *"))])

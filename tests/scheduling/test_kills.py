@@ -80,9 +80,9 @@ class Victims:
         """Kill the daemon, a run, or what a run runs, in turn as far as there is one."""
         kinds = ("daemon", "jobs run", "jobs.worker", "sh -c")
         kind = kinds[sum(self.killed.values()) % 4]
-        if kind != "daemon" and (found := [pid for pid, words in self.processes().items() if kind in words]):
+        if kind != "daemon" and (result := [pid for pid, words in self.processes().items() if kind in words]):
             with contextlib.suppress(ProcessLookupError):
-                os.kill(self._random.choice(found), signal.SIGKILL)
+                os.kill(self._random.choice(result), signal.SIGKILL)
                 self.killed[kind] += 1
                 return
         self.daemon.kill()
@@ -92,13 +92,13 @@ class Victims:
 
     def processes(self) -> dict[int, str]:
         """Return all processes but the daemon whose words name the folder of this appliance."""
-        found = {}
+        result = {}
         for path in Path("/proc").glob("[0-9]*/cmdline"):
             with contextlib.suppress(OSError):
                 words = path.read_bytes().replace(b"\0", b" ").decode("utf-8", "replace")
                 if str(self._house.folder) in words and int(path.parent.name) != self.daemon.pid:
-                    found[int(path.parent.name)] = words
-        return found
+                    result[int(path.parent.name)] = words
+        return result
 
     def end(self) -> None:
         """Let the daemon live a while, then stop it as a person does."""
@@ -119,7 +119,7 @@ def test_kills_lose_no_slot_and_repeat_none(installation, kills):
             time.sleep(random.uniform(0.05, 1.0))
             victims.kill()
             if number % 50 == 49:
-                print(f"{number + 1} kills: {dict(victims.killed)}")  # noqa: T201 - for who runs the long one
+                print(f"{number + 1} kills: {dict(victims.killed)}")  # noqa: T201 - for the long run
         victims.end()
         wait_until(lambda: not victims.processes(), 15)  # no orphan
     finally:
@@ -128,7 +128,7 @@ def test_kills_lose_no_slot_and_repeat_none(installation, kills):
         victims.said.close()
     assert "Traceback" not in (installation.folder / "said").read_text("utf-8")
     check(installation)
-    print(f"seed {SEED}: {sum(victims.killed.values())} kills {dict(victims.killed)}; {told(installation)}")  # noqa: T201
+    print(f"seed {SEED}: kills {dict(victims.killed)}; {summarize_outcomes(installation)}")  # noqa: T201
 
 
 def check(installation: Installation) -> None:
@@ -156,6 +156,6 @@ def check(installation: Installation) -> None:
     assert not held, f"still held: {held}"
 
 
-def told(installation: Installation) -> str:
+def summarize_outcomes(installation: Installation) -> str:
     runs = installation.json("jobs", "history", "--count", "10000")
     return f"{len(runs)} rows: {dict(Counter(run['outcome'] for run in runs))}"

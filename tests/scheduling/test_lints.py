@@ -13,7 +13,7 @@ NOW = datetime(2026, 11, 21, tzinfo=UTC)
 BERLIN = ZoneInfo("Europe/Berlin")
 
 
-def told(expression: str, zone: ZoneInfo = BERLIN) -> list[str]:
+def list_warnings(expression: str, zone: ZoneInfo = BERLIN) -> list[str]:
     """Return every lint of EXPRESSION in ZONE, what is odd and what would be better in one line."""
     read = cron.parse_expression(expression)
     return ["; ".join(lint) for lint in (*explanation.find_lints(read), *explanation.find_dst_lints(read, zone, NOW))]
@@ -49,7 +49,7 @@ def told(expression: str, zone: ZoneInfo = BERLIN) -> list[str]:
     ],
 )
 def test_surprising_expressions_are_reported(expression: str, says: str) -> None:
-    assert says in "\n".join(told(expression))
+    assert says in "\n".join(list_warnings(expression))
 
 
 @pytest.mark.parametrize(
@@ -62,16 +62,16 @@ def test_surprising_expressions_are_reported(expression: str, says: str) -> None
     ],
 )
 def test_common_expressions_cause_no_warning(expression: str) -> None:
-    assert told(expression) == []
+    assert list_warnings(expression) == []
 
 
 @pytest.mark.parametrize("expression", ["30 2 * * *", "0 0-23 * * *"])
 def test_a_zone_without_clock_changes_causes_no_warning(expression: str) -> None:
-    assert told(expression, ZoneInfo("Asia/Tokyo")) == []
+    assert list_warnings(expression, ZoneInfo("Asia/Tokyo")) == []
 
 
 def test_one_warning_names_only_the_first_change_of_each_kind() -> None:
-    (only,) = told("30 2 * * *")
+    (only,) = list_warnings("30 2 * * *")
     assert "2028" not in only
 
 
@@ -103,8 +103,8 @@ def test_config_check_places_each_warning_and_uses_the_zone_of_the_job(tmp_path:
         "  seven: {kind: command, schedule: '*/70 * * * *', with: {run: [/bin/true]}}\n",
         "utf-8",
     )
-    found = loader.config_warnings(loader.load_config(file), {}, NOW)
-    assert [(each.line, each.column, each.message.split()[0]) for each in found] == [
+    result = loader.config_warnings(loader.load_config(file), {}, NOW)
+    assert [(each.line, each.column, each.message.split()[0]) for each in result] == [
         (6, 25, "*/45"),
         (6, 41, "there"),
         (11, 33, "in"),

@@ -101,7 +101,7 @@ class VirtualRuns(ChildRuns):
         self._ends.clear()
 
 
-class World:
+class VirtualAppliance:
     """A scheduler, its clocks and its runs."""
 
     def __init__(
@@ -111,28 +111,28 @@ class World:
         self.appliance = Appliance.open(installation.config)
         self.clock = VirtualClock()
         self.runs = VirtualRuns(self.appliance, self.clock, takes)
-        self.naps: list[float] = []
+        self.sleeps: list[float] = []
         self.restart()
 
     def restart(self) -> None:
         """Begin anew, as a daemon that was started again does."""
         asking = RequestRunner(lambda: self.appliance, self.runs, clock=self.clock, trusted=self._is_trusted)
-        self.scheduler = Scheduler(self.appliance, self.runs, clock=self.clock, sleep=self._nap, on_tick=asking.tick)
+        self.scheduler = Scheduler(self.appliance, self.runs, clock=self.clock, sleep=self._sleep, on_tick=asking.tick)
 
     def _is_trusted(self) -> bool:
         return self.scheduler.clock_state is not ClockState.UNTRUSTED
 
-    async def _nap(self, seconds: float) -> None:
-        self.naps.append(seconds)
+    async def _sleep(self, seconds: float) -> None:
+        self.sleeps.append(seconds)
         seconds = min(seconds, max(0.0, self.runs.next_end() - self.clock.monotonic()))
         self.clock.go(seconds)
         self.runs.end_what_is_over()
 
-    def look(self) -> None:
+    def tick(self) -> None:
         """Look at the clock once."""
         asyncio.run(self.scheduler.tick())
 
-    def live(self, until: datetime) -> None:
+    def run_until(self, until: datetime) -> None:
         """Let the loop run until the wall clock shows UNTIL."""
 
         def alive() -> None:
@@ -148,11 +148,11 @@ class World:
 
 
 @contextmanager
-def world(
+def virtual_appliance(
     installation: Installation, jobs: str, rest: str = "", takes: Callable[[str], float] = lambda _: 0.0
-) -> Iterator[World]:
+) -> Iterator[VirtualAppliance]:
     """Open a World and close it."""
-    made = World(installation, jobs, rest, takes)
+    made = VirtualAppliance(installation, jobs, rest, takes)
     try:
         yield made
     finally:

@@ -133,7 +133,7 @@ def test_the_daemon_survives_a_full_card_reports_it_once_and_loses_no_slot(insta
     )
     marks = installation.folder / "marks"
 
-    def told(said: str) -> list[str]:
+    def output(said: str) -> list[str]:
         """Return what is told of the job: what does not fit is a run, or the note that its slot came to nothing."""
         lines = said.splitlines()
         return [line for line in lines if line.startswith("job=mark: ") and f"{card} {FULL}" in line]
@@ -141,14 +141,14 @@ def test_the_daemon_survives_a_full_card_reports_it_once_and_loses_no_slot(insta
     with up(installation) as daemon:
         wait_until(marks.exists, 20)
         fill(card)
-        wait_until(lambda: told(daemon.said), 20)
+        wait_until(lambda: output(daemon.said), 20)
         with urllib.request.urlopen(f"{daemon.page}/", timeout=5) as page:
             assert page.status == 200, "the page lives"
         ran = len(marks.read_text("ascii").split())
         free(card)
         daemon.hears(1)  # SIGHUP: look now, not in a minute
         wait_until(lambda: len(marks.read_text("ascii").split()) > ran + 1, 90)
-        assert len(told(daemon.said)) == len(set(told(daemon.said)))
+        assert len(output(daemon.said)) == len(set(output(daemon.said)))
     wait_until(lambda: all(installation.outcomes()))
     slots = installation.json("jobs", "history", "--slots", "--count", "1000")
     holes = [slot for slot in slots[3:] if slot["run"] is None]  # the newest may have been about to start

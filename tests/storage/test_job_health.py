@@ -38,8 +38,8 @@ O = Outcome  # noqa: E741
     ],
 )
 def test_the_state_is_that_of_the_newest_run_that_was_not_skipped(outcomes: list[Outcome], word: int | None) -> None:
-    found = latest_significant_run(reversed(runs(*outcomes)))
-    assert (found.id if found else None) == word
+    result = latest_significant_run(reversed(runs(*outcomes)))
+    assert (result.id if result else None) == word
 
 
 @pytest.mark.parametrize("bad", [O.FAILED, O.TIMED_OUT, O.UNCERTAIN, O.ABANDONED])

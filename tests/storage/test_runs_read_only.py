@@ -83,15 +83,15 @@ def test_damage_is_detected(path: Path) -> None:
 
 def test_totals_are_counted_by_job_and_outcome(path: Path) -> None:
     with Store(path) as store:
-        found = {(each.job, each.outcome): each for each in store.totals()}
-    assert {key: each.runs for key, each in found.items()} == {
+        result = {(each.job, each.outcome): each for each in store.totals()}
+    assert {key: each.runs for key, each in result.items()} == {
         ("a", Outcome.SUCCEEDED): 2,
         ("a", Outcome.SKIPPED): 1,
         ("b", Outcome.FAILED): 1,
     }
-    good = found["a", Outcome.SUCCEEDED]
+    good = result["a", Outcome.SUCCEEDED]
     assert (good.seconds, good.delay_seconds) == (pytest.approx(30, abs=0.01), pytest.approx(5, abs=0.01))
-    assert found["a", Outcome.SKIPPED].delay_seconds == found["b", Outcome.FAILED].delay_seconds == 0
+    assert result["a", Outcome.SKIPPED].delay_seconds == result["b", Outcome.FAILED].delay_seconds == 0
 
 
 def test_the_newest_run_of_each_outcome_is_returned(path: Path) -> None:

@@ -11,7 +11,7 @@ from tests.fakes.usb_drive import needs_loop
 
 @needs_loop
 def test_it_signals_mounts_and_unmounts_and_is_idle_otherwise(tmp_path: Path) -> None:
-    async def scene() -> None:
+    async def scenario() -> None:
         rung = asyncio.Event()
         alarm = MountWatcher(rung.set)
         try:
@@ -27,13 +27,13 @@ def test_it_signals_mounts_and_unmounts_and_is_idle_otherwise(tmp_path: Path) ->
             alarm.close()
             alarm.close()
 
-    asyncio.run(scene())
+    asyncio.run(scenario())
 
 
 def test_files_and_missing_files_never_signal(tmp_path: Path) -> None:
-    async def scene() -> None:
+    async def scenario() -> None:
         (tmp_path / "list").write_text("")
         for name in ("list", "none"):
             MountWatcher(lambda: None, tmp_path / name).close()
 
-    asyncio.run(scene())
+    asyncio.run(scenario())

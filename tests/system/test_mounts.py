@@ -39,23 +39,23 @@ def read(folder: Path, text: str) -> list[Mount]:
     ],
 )
 def test_the_nearest_parent_mount_is_used(pi: list[Mount], folder: str, mount: str, kind: str) -> None:
-    found = find_mount(Path(folder), pi)
-    assert found is not None
-    assert (str(found.folder), found.kind) == (mount, kind)
+    result = find_mount(Path(folder), pi)
+    assert result is not None
+    assert (str(result.folder), result.kind) == (mount, kind)
 
 
 def test_a_later_mount_hides_the_earlier_one(tmp_path: Path) -> None:
     known = read(tmp_path, PI + "40 27 0:30 / / rw - overlay overlay rw,lowerdir=/l,upperdir=/nowhere/u,workdir=/w\n")
-    found = find_mount(Path("/var"), known)
-    assert found is not None
-    assert (found.kind, found.option("upperdir"), found.option("index")) == ("overlay", "/nowhere/u", None)
+    result = find_mount(Path("/var"), known)
+    assert result is not None
+    assert (result.kind, result.option("upperdir"), result.option("index")) == ("overlay", "/nowhere/u", None)
 
 
 @pytest.mark.parametrize(("folder", "read_only"), [("/", False), ("/mnt/my disk/inner", True)])
 def test_a_read_only_mount_is_reported(pi: list[Mount], folder: str, read_only: bool) -> None:
-    found = find_mount(Path(folder), pi)
-    assert found is not None
-    assert found.read_only is read_only
+    result = find_mount(Path(folder), pi)
+    assert result is not None
+    assert result.read_only is read_only
 
 
 def test_a_root_remounted_after_errors_is_read_only(tmp_path: Path) -> None:

@@ -12,9 +12,9 @@ from tests.fakes.usb_drive import needs_loop
 
 
 def test_loopback_addresses_are_not_listed() -> None:
-    found = network.local_addresses()
-    assert len(found) == len(set(found))
-    assert not any(ipaddress.ip_address(each).is_loopback for each in found)
+    result = network.local_addresses()
+    assert len(result) == len(set(result))
+    assert not any(ipaddress.ip_address(each).is_loopback for each in result)
     assert network.host_name()
     assert "." not in network.host_name()
 
@@ -40,7 +40,7 @@ def test_a_listener_is_reachable_at_its_addresses(host: str, reached: list[str],
 def test_a_change_of_addresses_is_signalled() -> None:
     address = f"127.{uuid.uuid4().int % 200 + 20}.7.7/32"
 
-    async def scene() -> None:
+    async def scenario() -> None:
         rung = asyncio.Event()
         alarm = network.AddressWatcher(rung.set)
         try:
@@ -57,4 +57,4 @@ def test_a_change_of_addresses_is_signalled() -> None:
             alarm.close()
             alarm.close()
 
-    asyncio.run(scene())
+    asyncio.run(scenario())

@@ -148,5 +148,5 @@ def test_a_default_route_by_ipv6_is_online(files: Files, row: str, online: bool)
 
 
 def test_free_space_is_that_of_an_ordinary_user(tmp_path: Path) -> None:
-    found = os.statvfs(tmp_path)
-    assert abs(free_space(tmp_path) - found.f_bavail * found.f_frsize) < 50_000_000  # others write here too
+    result = os.statvfs(tmp_path)
+    assert abs(free_space(tmp_path) - result.f_bavail * result.f_frsize) < 50_000_000  # others write here too

@@ -54,8 +54,8 @@ def test_the_failure_unit_sends_the_end_of_the_journal(installation: Installatio
     (command,) = re.findall(r"^ExecStart=/bin/sh -c '((?:.*\\\n)*.*)' sh %i %H$", FAILURE.read_text(), re.MULTILINE)
     (tmp_path / "journalctl").write_text('#!/bin/sh\necho "the last words of $7"\n')
     (tmp_path / "journalctl").chmod(0o755)
-    told = installation.folder / "told"
-    program = ["sh", "-c", f"cat > '{told}'"]
+    output = installation.folder / "told"
+    program = ["sh", "-c", f"cat > '{output}'"]
     installation.write(
         "",
         f"notifiers: {{file: {{kind: command, with: {{run: {json.dumps(program)}}}}}}}\nnotify: {{on-failure: [file]}}",
@@ -66,7 +66,7 @@ def test_the_failure_unit_sends_the_end_of_the_journal(installation: Installatio
     environment = installation.environment({"PI_APPLIANCE_CONFIG": str(installation.config)})
     environment["PATH"] = f"{tmp_path}:{environment['PATH']}"
     subprocess.run(["sh", "-c", script, "sh", "pi-appliance.service", "raspberrypi"], env=environment, check=True)
-    assert told.read_text() == (
+    assert output.read_text() == (
         "pi-appliance.service failed on raspberrypi\n\nthe last words of pi-appliance.service\n"
     )
 

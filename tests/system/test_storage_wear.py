@@ -38,7 +38,7 @@ def test_errors_are_counted_with_the_first_and_the_last(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("life", "spare", "told"),
+    ("life", "spare", "output"),
     [
         ("0x01 0x02\n", "0x01\n", StorageWear("mmcblk0", 20, spare_low=False)),
         ("0x0b 0x01\n", "0x02\n", StorageWear("mmcblk0", 110, spare_low=False)),
@@ -48,6 +48,6 @@ def test_errors_are_counted_with_the_first_and_the_last(tmp_path: Path) -> None:
         ("what\n", "0x01\n", None),
     ],
 )
-def test_the_wear_of_a_card_is_read(tmp_path: Path, life: str, spare: str, told: StorageWear | None) -> None:
+def test_the_wear_of_a_card_is_read(tmp_path: Path, life: str, spare: str, output: StorageWear | None) -> None:
     put(tmp_path, block__mmcblk0__device__life_time=life, block__mmcblk0__device__pre_eol_info=spare)
-    assert storage_wear(tmp_path) == ([told] if told else [])
+    assert storage_wear(tmp_path) == ([output] if output else [])

@@ -49,12 +49,12 @@ def guarded(*words: str | Path) -> list[str]:
 def watched(
     words: list[str], seconds: float = 30, hold: process.Suspend | None = None
 ) -> tuple[process.ProcessResult, list[bytes]]:
-    told: list[bytes] = []
+    output: list[bytes] = []
     with process.StopSignal().installed() as stop:
         ended = process.run_child(
-            words, stop=stop, seconds=seconds, on_output=lambda _: None, on_line=told.append, suspend=hold
+            words, stop=stop, seconds=seconds, on_output=lambda _: None, on_line=output.append, suspend=hold
         )
-    return ended, told
+    return ended, output
 
 
 @contextmanager

@@ -41,7 +41,7 @@ class Machine:
     """One machine, in a scratch FOLDER."""
 
     def __init__(self, folder: Path) -> None:
-        self._console, self._told, self._initrd = (folder / name for name in ("console", "told", "initrd"))
+        self._console, self._log, self._initrd = (folder / name for name in ("console", "log", "initrd"))
 
     @property
     def console(self) -> str:
@@ -58,14 +58,14 @@ class Machine:
             _process(
                 *("qemu-system-x86_64", "-nodefaults", "-display", "none", "-no-reboot", "-nic", "none"),
                 *("-accel", "tcg", "-smp", "2", "-m", "1024", "-rtc", f"base={start}"),
-                *("-serial", f"file:{self._console}", "-serial", f"file:{self._told}"),
+                *("-serial", f"file:{self._console}", "-serial", f"file:{self._log}"),
                 *("-kernel", str(kernel), "-initrd", str(self._initrd)),
                 *("-append", "console=ttyS0 quiet panic=-1 pi-appliance-vm"),
             ) as machine,
             suppress(subprocess.TimeoutExpired),
         ):  # what it told until then shows where it hung
             machine.wait(_LIMIT)
-        return [json.loads(line) for line in self._told.read_text("utf-8").splitlines() if line.startswith("{")]
+        return [json.loads(line) for line in self._log.read_text("utf-8").splitlines() if line.startswith("{")]
 
 
 @contextmanager

@@ -23,7 +23,7 @@ STEPS = (
 MINUTE = timedelta(minutes=1)
 
 
-class Told:
+class MachineLog:
     """What the machine told: its steps and looks by name, in their order."""
 
     def __init__(self, lines: list[dict[str, Any]], console: str) -> None:
@@ -48,7 +48,7 @@ class Told:
 
 
 @pytest.fixture(scope="module")
-def told(tmp_path_factory: pytest.TempPathFactory) -> Told:
+def machine_log(tmp_path_factory: pytest.TempPathFactory) -> MachineLog:
     if why := why_not():
         pytest.skip(f"no virtual machine: {why}")
     folder: Path = tmp_path_factory.mktemp("machine")
@@ -57,80 +57,80 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> Told:
     for line in lines:
         if "step" in line:
             sys.stdout.write(f"{line['step']}: noticed after {line['noticed']} s\n")  # pytest -rA shows it
-    return Told(lines, machine.console)
+    return MachineLog(lines, machine.console)
 
 
-def test_it_came_to_its_end(told):
-    assert told.ended == 0, told.console
-    assert tuple(told.steps) == STEPS
-    assert "Traceback" not in told.console
+def test_it_came_to_its_end(machine_log):
+    assert machine_log.ended == 0, machine_log.console
+    assert tuple(machine_log.steps) == STEPS
+    assert "Traceback" not in machine_log.console
 
 
-def test_each_step_is_noticed_at_once(told):
+def test_each_step_is_noticed_at_once(machine_log):
     """By the kernel's word: looking by itself, the daemon would need up to a minute, at first up to five seconds."""
-    assert {name: step["noticed"] for name, step in told.steps.items() if step["noticed"] >= 1} == {}
+    assert {name: step["noticed"] for name, step in machine_log.steps.items() if step["noticed"] >= 1} == {}
 
 
-def test_it_says_which_way(told):
-    said = {name: step["said"].split(" by ") for name, step in told.steps.items()}
+def test_it_says_which_way(machine_log):
+    said = {name: step["said"].split(" by ") for name, step in machine_log.steps.items()}
     assert said["3 hours back"] == ["the clock was put back", "3h"]
     assert said["10 years back"] == ["the clock was put back", "3650d"]
     assert said["1 second forward"][0] == "the clock was put forward"
     assert said["1 second back"][0] == "the clock was put back"
 
 
-def test_until_somebody_sets_the_clock_jobs_by_the_wall_wait_and_intervals_do_not(told):
-    look = told.looks["untrusted"]
+def test_until_somebody_sets_the_clock_jobs_by_the_wall_wait_and_intervals_do_not(machine_log):
+    look = machine_log.looks["untrusted"]
     assert set(look["marks"]) == {"span"}
-    assert "the clock is trusted" in told.console.partition("the clock was put forward by 17m")[2]
-    assert told.outcomes("summer time", "minute")["01:00:00Z"] == "succeeded"
+    assert "the clock is trusted" in machine_log.console.partition("the clock was put forward by 17m")[2]
+    assert machine_log.outcomes("summer time", "minute")["01:00:00Z"] == "succeeded"
 
 
-def test_the_hour_that_the_clocks_leave_out_is_made_up_for_once(told):
-    assert told.outcomes("summer time", "night") == {"01:00:00Z": "succeeded"}
-    assert told.looks["used slots again"]["marks"].count("night") == 1
+def test_the_hour_that_the_clocks_leave_out_is_made_up_for_once(machine_log):
+    assert machine_log.outcomes("summer time", "night") == {"01:00:00Z": "succeeded"}
+    assert machine_log.looks["used slots again"]["marks"].count("night") == 1
 
 
-def test_no_slot_runs_twice(told):
+def test_no_slot_runs_twice(machine_log):
     """Each run leaves a mark: of every job there are as many as slots that ran, after all that befell the clock."""
     ran = {
         (each["job"], each["slot"])
-        for look in told.looks.values()
+        for look in machine_log.looks.values()
         for each in look["slots"]
         if each["outcome"] == "succeeded"
     }
-    assert Counter(told.looks["used slots again"]["marks"]) == Counter(job for job, _ in ran)
+    assert Counter(machine_log.looks["used slots again"]["marks"]) == Counter(job for job, _ in ran)
 
 
-def test_none_is_told_twice(told):
-    for look in told.looks.values():
+def test_none_is_told_twice(machine_log):
+    for look in machine_log.looks.values():
         slots = [(each["job"], each["slot"]) for each in look["slots"]]
         assert len(slots) == len(set(slots)), look["look"]
 
 
-def test_none_goes_without_a_word(told):
-    for look in told.looks.values():
+def test_none_goes_without_a_word(machine_log):
+    for look in machine_log.looks.values():
         late = datetime.fromisoformat(look["now"]) - MINUTE  # one that came during the look may still begin
         for each in look["slots"]:
             settled = each["outcome"] in {"succeeded", "skipped", "misfired"} or "no longer known" in each["summary"]
             assert settled or datetime.fromisoformat(each["slot"]) > late, (look["look"], each)
 
 
-def test_there_is_no_hole_between_them(told):
-    for look in told.looks.values():
+def test_there_is_no_hole_between_them(machine_log):
+    for look in machine_log.looks.values():
         slots = [datetime.fromisoformat(each["slot"]) for each in look["slots"] if each["job"] == "minute"]
         assert all(one - other == MINUTE for one, other in pairwise(slots)), look["look"]
         if slots and look["look"] != "untrusted":
             assert datetime.fromisoformat(look["now"]) - slots[0] <= 2 * MINUTE
 
 
-def test_what_was_jumped_over_is_made_up_for_within_its_window_and_else_told(told):
+def test_what_was_jumped_over_is_made_up_for_within_its_window_and_else_told(machine_log):
     look = "3 hours later"
-    assert told.outcomes(look, "window") == {"02:30:00Z": "succeeded"}
-    assert told.outcomes(look, "strict") == {"03:00:00Z": "misfired"}
-    assert "the clock was put forward by" in told.words(look, "strict", "2027-03-28T03:00:00Z")
+    assert machine_log.outcomes(look, "window") == {"02:30:00Z": "succeeded"}
+    assert machine_log.outcomes(look, "strict") == {"03:00:00Z": "misfired"}
+    assert "the clock was put forward by" in machine_log.words(look, "strict", "2027-03-28T03:00:00Z")
 
 
-def test_a_slot_that_comes_twice_or_is_jumped_over_by_a_second_runs_once(told):
-    assert told.outcomes("a slot came twice", "minute")["02:31:00Z"] == "succeeded"
-    assert told.outcomes("seconds", "minute")["02:32:00Z"] == "succeeded"
+def test_a_slot_that_comes_twice_or_is_jumped_over_by_a_second_runs_once(machine_log):
+    assert machine_log.outcomes("a slot came twice", "minute")["02:31:00Z"] == "succeeded"
+    assert machine_log.outcomes("seconds", "minute")["02:32:00Z"] == "succeeded"

@@ -33,8 +33,8 @@ def memory(installation: Installation) -> Path:
 
 
 def remembered(installation: Installation) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(memory(installation).read_text("utf-8"))
-    return found
+    result: dict[str, Any] = json.loads(memory(installation).read_text("utf-8"))
+    return result
 
 
 def report(installation: Installation) -> str:
@@ -108,15 +108,15 @@ def test_a_kill_at_any_time_keeps_up_with_the_published_report(installation, kil
             kept = remembered(installation)["progress"]
             assert kept == straight(kept[0])
             shown = installation.state / "reports" / "bard" / "result.txt"
-            told = [
-                int(found.replace(",", "")) for found in re.findall(r"([\d,]{10,}) key", "".join(posts(installation)))
+            output = [
+                int(result.replace(",", "")) for result in re.findall(r"([\d,]{10,}) key", "".join(posts(installation)))
             ]
-            told += (
+            output += (
                 [int(re.findall(r"Keystrokes: +([\d,]+)", report(installation))[0].replace(",", ""))]
                 if shown.exists()
                 else []
             )
-            assert kept[0] >= max([said, *told])
+            assert kept[0] >= max([said, *output])
             said = kept[0]
     wait_until(lambda: by_hand(installation).returncode == 0)
     place = remembered(installation)["progress"]
@@ -132,8 +132,8 @@ def test_a_damaged_checkpoint_is_reported_with_a_remedy(installation):
     memory(installation).write_text("{", "utf-8")
     done = by_hand(installation)
     assert done.returncode == 1
-    told = "memory/bard.txt in the state folder is damaged, so its progress is unknown; move it away"
-    assert told in done.stderr + done.stdout
+    output = "memory/bard.txt in the state folder is damaged, so its progress is unknown; move it away"
+    assert output in done.stderr + done.stdout
     memory(installation).rename(installation.folder / "away")
     assert by_hand(installation).returncode == 0
 

@@ -68,8 +68,8 @@ class Cage:
 
     @property
     def remembered(self) -> dict[str, Any]:
-        found: dict[str, Any] = json.loads(self.memory or "")
-        return found
+        results: dict[str, Any] = json.loads(self.memory or "")
+        return results
 
 
 @pytest.fixture
@@ -317,10 +317,10 @@ def test_the_end_is_reported_at_once_and_then_typing_stops(cage, wall):
     assert f": “{cage.text}”, the whole text; there is nothing left to type; posted to wall" in result.summary
     assert cage.report.startswith(f"Typed so far: [{cage.text}]\n")
     assert "Next letter:  none; it has typed all of it\n" in cage.report
-    told = len(wall.texts)
+    output = len(wall.texts)
     again = cage.run(day=9, announce=Announce.EVERY_RUN, **TOLD)
     assert again.details["keystrokes"] == result.details["keystrokes"] <= 1005
-    assert len(wall.texts) == told
+    assert len(wall.texts) == output
 
 
 def test_an_unsent_report_is_sent_once_by_a_later_run(cage, wall):

@@ -28,7 +28,7 @@ LETTERS, TYPEWRITER = Keyboard.LETTERS, Keyboard.TYPEWRITER
 SEED = 7
 
 
-def told(error: pytest.ExceptionInfo[ConfigError]) -> list[tuple[int, int, str]]:
+def error_places(error: pytest.ExceptionInfo[ConfigError]) -> list[tuple[int, int, str]]:
     return [(each.line, each.column, each.message) for each in error.value.problems]
 
 
@@ -56,8 +56,8 @@ def type_in_pieces(target: Target, total: int, pieces: list[int]) -> tuple[Progr
     for number in range(10**6):
         goal = min(place.keystrokes + pieces[number % len(pieces)], total)
         while place.keystrokes < goal and place.matched < len(target.keys):
-            place, found = advance(place, target, SEED, goal - place.keystrokes)
-            records += found
+            place, result = advance(place, target, SEED, goal - place.keystrokes)
+            records += result
         if goal == total or place.matched == len(target.keys):
             break
     return place, records
@@ -98,7 +98,7 @@ def test_a_typewriter_types_all_of_ascii():
 def test_a_character_without_a_key_is_reported_with_its_place(keyboard, text, problems):
     with pytest.raises(ConfigError) as error:
         prepare_target(text, keyboard, "poem.txt")
-    assert told(error) == problems
+    assert error_places(error) == problems
 
 
 @given(st.text(), st.sampled_from(Keyboard))

@@ -16,7 +16,7 @@ from tests.fakes.bluesky_server import fake_bluesky
 
 
 @pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[bluesky.Bluesky, FakeBluesky]]:
+def connection(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[bluesky.Bluesky, FakeBluesky]]:
     """Give the network, and the server that checks each mark as strictly as it can."""
     place = NetworkDirs(tmp_path_factory.mktemp("private"), Path("/nowhere"))
     with fake_bluesky() as server:
@@ -25,18 +25,18 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[bluesky.Bl
         yield bluesky.connect(options, SECRETS, place), server
 
 
-def marked(world: tuple[bluesky.Bluesky, FakeBluesky], text: str) -> list[tuple[str, str]]:
+def marked(connection: tuple[bluesky.Bluesky, FakeBluesky], text: str) -> list[tuple[str, str]]:
     """Return what was marked in TEXT once it was posted: the text of the bytes, and what it leads to."""
-    network, server = world
+    network, server = connection
     sent = network.post(Post(text), key="facets")
     record = server.records[sent.id.split()[0].rpartition("/")[2]]["value"]
     assert record["text"] == text
-    found = []
+    result = []
     for facet in record.get("facets", []):
         (feature,) = facet["features"]
         (target,) = (value for name, value in feature.items() if name != "$type")
-        found.append((text.encode()[facet["index"]["byteStart"] : facet["index"]["byteEnd"]].decode(), target))
-    return found
+        result.append((text.encode()[facet["index"]["byteStart"] : facet["index"]["byteEnd"]].decode(), target))
+    return result
 
 
 @pytest.mark.parametrize(
@@ -77,12 +77,12 @@ def marked(world: tuple[bluesky.Bluesky, FakeBluesky], text: str) -> list[tuple[
         ("https://example.org/(@mia.example.org", [("https://example.org/(@mia.example.org",) * 2]),
     ],
 )
-def test_facets_are_marked(world, text, marks):
-    assert marked(world, text) == marks
+def test_facets_are_marked(connection, text, marks):
+    assert marked(connection, text) == marks
 
 
-def test_a_handle_is_resolved_once_per_occurrence_and_plain_text_needs_none(world):
-    network, server = world
+def test_a_handle_is_resolved_once_per_occurrence_and_plain_text_needs_none(connection):
+    network, server = connection
     before = server.count("resolveHandle")
     network.post(Post("no mention in here"), key="quiet")
     assert server.count("resolveHandle") == before
@@ -118,12 +118,12 @@ WORDS = st.one_of(
 
 @settings(max_examples=400, deadline=None)
 @given(st.lists(WORDS, max_size=30).map("".join))
-def test_a_facet_covers_exactly_its_target(world, text):
-    limits = world[0].limits
+def test_a_facet_covers_exactly_its_target(connection, text):
+    limits = connection[0].limits
     if limits.rejection_reason(Post(text)):
         return
     # The server has refused it if a mark takes a character apart, overlaps another or leads to nothing of its kind.
-    for shown, target in marked(world, text):
+    for shown, target in marked(connection, text):
         match shown[0]:
             case "@":
                 assert (shown.lower(), target) == ("@mia.example.org", "did:plc:mia")
@@ -150,6 +150,6 @@ def test_a_facet_covers_exactly_its_target(world, text):
     ),
     st.lists(st.sampled_from(["🍓", "Grüße", "👩‍🚀", "a", "日本", "—", "…"]), min_size=9, max_size=9),
 )
-def test_words_between_spaces_are_recognized_anywhere(world, wanted, between):
+def test_words_between_spaces_are_recognized_anywhere(connection, wanted, between):
     text = between[0] + "".join(f" {shown} {word}" for (shown, _), word in zip(wanted, between[1:], strict=False))
-    assert marked(world, text) == wanted
+    assert marked(connection, text) == wanted

@@ -51,8 +51,8 @@ def test_a_second_account_has_its_own_keys(server, place):
     ],
 )
 def test_invalid_options_are_reported(keys, where):
-    found = bluesky.Options(**{"handle": HANDLE, **keys}).check()
-    assert [problem[0][0] for problem in found] == where
+    result = bluesky.Options(**{"handle": HANDLE, **keys}).check()
+    assert [problem[0][0] for problem in result] == where
 
 
 @pytest.mark.parametrize(

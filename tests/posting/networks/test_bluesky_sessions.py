@@ -170,24 +170,24 @@ def test_an_insecure_server_gets_nothing(server, place, home):
 
 def test_no_secret_reaches_an_error_a_log_or_a_repr(server, place, caplog):
     caplog.set_level(logging.DEBUG)
-    told: list[str] = []
+    output: list[str] = []
     faults: Sequence[int | str] = (401, 403, 429, 500, "cut-after", "cut-in-answer", "not-json", "elsewhere")
     for method in ("createSession", "refreshSession", "putRecord", "getRecord"):
         for number, fault in enumerate(faults):
             server.ahead += 3 * 3600
             server.faults[method].append(fault)
             network = connected(server, place)
-            told += [repr(network), repr(network._account), repr(network._account._session)]
+            output += [repr(network), repr(network._account), repr(network._account._session)]
             for act in (network.whoami, _post(network, f"{method} {number}"), _post(network, f"{method} {number}")):
                 try:
                     act()
                 except ApplianceError as error:
-                    told += [repr(error), str(error)]
-            told.append(repr(network._account.session()))
-    told.append(caplog.text)
+                    output += [repr(error), str(error)]
+            output.append(repr(network._account.session()))
+    output.append(caplog.text)
     assert "putRecord" in caplog.text, "the log was on"
-    assert PASSWORD not in " ".join(told)
-    assert "-token-" not in " ".join(told)
+    assert PASSWORD not in " ".join(output)
+    assert "-token-" not in " ".join(output)
 
 
 def _post(network: bluesky.Bluesky, text: str) -> Callable[[], SentPost]:

@@ -31,7 +31,7 @@ def server() -> Iterator[FakeMastodon]:
         yield fake
 
 
-class World:
+class Account:
     """One server and one place on the disk, and how long was waited for pictures."""
 
     def __init__(self, server: FakeMastodon, folder: Path) -> None:
@@ -44,12 +44,12 @@ class World:
 
 
 @pytest.fixture
-def world(server: FakeMastodon, tmp_path: Path) -> World:
-    return World(server, tmp_path)
+def account(server: FakeMastodon, tmp_path: Path) -> Account:
+    return Account(server, tmp_path)
 
 
-def test_a_post_is_sent_once_and_its_address_returned(server, world):
-    sent = world.connected().post(Post("Grüße vom Regal 🍓"), key="tweets slot mastodon 0")
+def test_a_post_is_sent_once_and_its_address_returned(server, account):
+    sent = account.connected().post(Post("Grüße vom Regal 🍓"), key="tweets slot mastodon 0")
 
     assert server.texts == ["Grüße vom Regal 🍓"]
     assert server.paths == ["POST /api/v1/statuses"]
@@ -59,20 +59,20 @@ def test_a_post_is_sent_once_and_its_address_returned(server, world):
     assert (status["visibility"], status["language"], status["in_reply_to_id"]) == ("public", None, None)
 
 
-def test_visibility_and_language_are_configurable(server, world):
-    world.connected(visibility=mastodon.Visibility.UNLISTED, language="gsw").post(Post("Grüezi"), key="k")
+def test_visibility_and_language_are_configurable(server, account):
+    account.connected(visibility=mastodon.Visibility.UNLISTED, language="gsw").post(Post("Grüezi"), key="k")
     assert (server.statuses[0]["visibility"], server.statuses[0]["language"]) == ("unlisted", "gsw")
 
 
-def test_thread_parts_reply_to_each_other(server, world):
-    network, sent = world.connected(), []
+def test_thread_parts_reply_to_each_other(server, account):
+    network, sent = account.connected(), []
     for part in ("one", "two", "three"):
         sent.append(network.post(Post(part), key=part, thread=tuple(sent)))
     assert [status["in_reply_to_id"] for status in server.statuses] == [None, sent[0].id, sent[1].id]
 
 
-def test_a_repeated_key_posts_nothing_for_an_hour_and_then_does(server, world):
-    network, began = world.connected(), time.time()
+def test_a_repeated_key_posts_nothing_for_an_hour_and_then_does(server, account):
+    network, began = account.connected(), time.time()
     first = network.post(Post("once"), key="k")
     server.clock = lambda: began + 3590
     assert network.post(Post("once"), key="k") == first
@@ -82,31 +82,31 @@ def test_a_repeated_key_posts_nothing_for_an_hour_and_then_does(server, world):
     assert not network.idempotent, "because of that"
 
 
-def test_pictures_are_uploaded_first_with_descriptions(server, world):
+def test_pictures_are_uploaded_first_with_descriptions(server, account):
     second = Picture(b"GIF89a", "image/gif")
-    world.connected().post(Post("look", (PICTURE, second)), key="k")
+    account.connected().post(Post("look", (PICTURE, second)), key="k")
 
     (one, two) = server.pictures.values()
     assert (one["mime"], one["data"], one["description"]) == (PICTURE.mime, PICTURE.data, PICTURE.alt)
     assert (two["data"], two["description"]) == (second.data, None)
     assert server.statuses[0]["media_attachments"] == [{"id": one["id"]}, {"id": two["id"]}]
     assert server.paths == ["POST /api/v2/media", "POST /api/v2/media", "POST /api/v1/statuses"]
-    assert world.waited == []
+    assert account.waited == []
 
 
-def test_a_picture_in_processing_is_awaited(server, world):
+def test_a_picture_in_processing_is_awaited(server, account):
     server.polls = 3
-    world.connected().post(Post("look", (PICTURE,)), key="k")
+    account.connected().post(Post("look", (PICTURE,)), key="k")
     assert server.texts == ["look"]
-    assert world.waited == [1.0, 2.0, 4.0]
+    assert account.waited == [1.0, 2.0, 4.0]
 
 
-def test_a_picture_that_is_never_processed_fails_before_posting(server, world):
+def test_a_picture_that_is_never_processed_fails_before_posting(server, account):
     server.polls = 1000
     with pytest.raises(Unavailable, match="still working on the picture"):
-        world.connected().post(Post("look", (PICTURE,)), key="k")
+        account.connected().post(Post("look", (PICTURE,)), key="k")
     assert server.texts == []
-    assert sum(world.waited) == 30
+    assert sum(account.waited) == 30
 
 
 @pytest.mark.parametrize(
@@ -138,11 +138,11 @@ def test_a_picture_that_is_never_processed_fails_before_posting(server, world):
         ("no-id", Uncertain, "invalid response", True),
     ],
 )
-def test_each_fault_has_the_right_meaning(server, world, fault, error, says, there):
+def test_each_fault_has_the_right_meaning(server, account, fault, error, says, there):
     server.faults.append(fault)
 
     with pytest.raises(ApplianceError) as raised:
-        world.connected().post(Post("once"), key="k")
+        account.connected().post(Post("once"), key="k")
 
     assert type(raised.value) is error
     assert says in str(raised.value)
@@ -151,36 +151,36 @@ def test_each_fault_has_the_right_meaning(server, world, fault, error, says, the
     assert len(server.log) == (0 if fault == "cut-before" else 1), "nothing is sent twice, whatever the answer"
 
 
-def test_an_accepted_post_with_an_unreadable_header_exists(server, world):
+def test_an_accepted_post_with_an_unreadable_header_exists(server, account):
     server.faults.append("odd-header")  # of which Mastodon.py says that the limit of requests is reached
-    sent = world.connected().post(Post("once"), key="k")
+    sent = account.connected().post(Post("once"), key="k")
     assert sent.id == server.statuses[0]["id"]
 
 
 @pytest.mark.parametrize("fault", ["hang", "hang-before"])
-def test_a_hanging_server_is_uncertain_after_the_timeout(server, world, fault):
+def test_a_hanging_server_is_uncertain_after_the_timeout(server, account, fault):
     server.faults.append(fault)
     with pytest.raises(Uncertain, match=r"did not answer within 0\.3 seconds"):
-        world.connected(timeout=0.3).post(Post("hello?"), key="k")
+        account.connected(timeout=0.3).post(Post("hello?"), key="k")
 
 
-def test_no_server_is_unavailable_because_nothing_was_sent(server, world):
+def test_no_server_is_unavailable_because_nothing_was_sent(server, account):
     server.address = "http://127.0.0.1:9"
     with pytest.raises(Unavailable, match="online"):
-        world.connected().post(Post("hello?"), key="k")
+        account.connected().post(Post("hello?"), key="k")
 
 
-def test_an_invalid_server_is_refused(world):
-    network = mastodon.connect(mastodon.Options(server="https://*.social"), SECRETS, world.place)
+def test_an_invalid_server_is_refused(account):
+    network = mastodon.connect(mastodon.Options(server="https://*.social"), SECRETS, account.place)
     with pytest.raises(Refused, match=r"\*\.social is not the address of a server"):
         network.post(Post("hello?"), key="k")
 
 
-def test_a_rate_limit_ends_by_the_clock_of_the_server(server, world):
+def test_a_rate_limit_ends_by_the_clock_of_the_server(server, account):
     server.clock = lambda: 1_000_000_000.25  # of a Pi, or a server, that is wrong by decades
     server.faults.append(429)
     with pytest.raises(Unavailable) as raised:
-        world.connected().post(Post("later"), key="k")
+        account.connected().post(Post("later"), key="k")
     assert raised.value.retry_after == pytest.approx(60, abs=1)
 
 
@@ -200,76 +200,76 @@ def test_a_rate_limit_ends_by_the_clock_of_the_server(server, world):
         ("no-id", Unavailable),
     ],
 )
-def test_a_failed_picture_certainly_posts_nothing(server, world, fault, error):
+def test_a_failed_picture_certainly_posts_nothing(server, account, fault, error):
     server.elsewhere["media"] = [fault]
     with pytest.raises(ApplianceError) as raised:
-        world.connected().post(Post("look", (PICTURE,)), key="k")
+        account.connected().post(Post("look", (PICTURE,)), key="k")
     assert type(raised.value) is error
     assert "check the account" not in str(raised.value)
     assert server.texts == []
 
 
-def test_a_hang_during_an_upload_certainly_posts_nothing(server, world):
+def test_a_hang_during_an_upload_certainly_posts_nothing(server, account):
     server.elsewhere["media"] = ["hang"]
     with pytest.raises(Unavailable, match="did not answer"):
-        world.connected(timeout=0.3).post(Post("look", (PICTURE,)), key="k")
+        account.connected(timeout=0.3).post(Post("look", (PICTURE,)), key="k")
 
 
-def test_a_read_only_token_is_refused(server, world):
+def test_a_read_only_token_is_refused(server, account):
     server.tokens[TOKEN] = "read:accounts read:statuses"
     with pytest.raises(Refused, match="outside the authorized scopes"):
-        world.connected().post(Post("once"), key="k")
+        account.connected().post(Post("once"), key="k")
 
 
 @pytest.mark.parametrize("token", ["", "two words", "tökén", "a\nb", "a\x00b"])
-def test_an_invalid_token_is_refused_before_anything_is_sent(server, world, token):
+def test_an_invalid_token_is_refused_before_anything_is_sent(server, account, token):
     with pytest.raises(Refused, match=r"^MASTODON_TOKEN is (missing|not a token); log in: ") as raised:
-        world.connected(secrets={"MASTODON_TOKEN": token})
+        account.connected(secrets={"MASTODON_TOKEN": token})
     assert not token or token not in str(raised.value)
 
 
-def test_a_second_account_has_its_own_token(server, world):
+def test_a_second_account_has_its_own_token(server, account):
     server.tokens["other-token"] = server.tokens.pop(TOKEN)
     options = mastodon.Options(server=server.address, secrets_prefix="CAT")
     assert list(mastodon.required_secrets(options)) == ["CAT_TOKEN"]
-    network = mastodon.connect(options, {**SECRETS, "CAT_TOKEN": "other-token"}, world.place)
+    network = mastodon.connect(options, {**SECRETS, "CAT_TOKEN": "other-token"}, account.place)
     assert network.post(Post("meow"), key="k").id
 
 
-def test_whoami_checks_the_token_and_posts_nothing(server, world):
-    assert world.connected().whoami() == f"@shelf at {server.address.removeprefix('http://')}"
+def test_whoami_checks_the_token_and_posts_nothing(server, account):
+    assert account.connected().whoami() == f"@shelf at {server.address.removeprefix('http://')}"
     assert server.paths == ["GET /api/v1/accounts/verify_credentials"]
 
 
 @pytest.mark.parametrize(
     ("fault", "error"), [(401, Refused), (403, Refused), (500, Unavailable), ("cut-after", Unavailable)]
 )
-def test_whoami_reports_problems(server, world, fault, error):
+def test_whoami_reports_problems(server, account, fault, error):
     server.elsewhere["verify_credentials"] = [fault]
     with pytest.raises(error):
-        world.connected().whoami()
+        account.connected().whoami()
 
 
-def test_a_post_is_found_in_any_unicode_normalization(server, world):
-    network = world.connected()
+def test_a_post_is_found_in_any_unicode_normalization(server, account):
+    network = account.connected()
     sent = network.post(Post("Grüße"), key="k")
     server.statuses[0]["content"] = unicodedata.normalize("NFD", server.statuses[0]["content"])
     assert looked_up(network, "Grüße") == sent
 
 
-@pytest.mark.parametrize(("since", "found"), [("first", True), ("", False)])
-def test_all_posts_since_a_known_one_are_searched(world, since, found):
-    network = world.connected()
+@pytest.mark.parametrize(("since", "result"), [("first", True), ("", False)])
+def test_all_posts_since_a_known_one_are_searched(account, since, result):
+    network = account.connected()
     first, lost = (network.post(Post(text), key=text) for text in ("first", "lost"))
     for number in range(90):
         network.post(Post(f"and then {number}"), key=str(number))
     seen = network.find_post(Post("lost"), key="k", known_ids=(), since_id=first.id if since else "")
-    assert seen == (lost if found else None)
+    assert seen == (lost if result else None)
     assert network.find_post(Post("first"), key="k", known_ids=(), since_id=first.id) is None
 
 
-def test_without_a_known_post_the_search_covers_all_known_posts(world):
-    network = world.connected()
+def test_without_a_known_post_the_search_covers_all_known_posts(account):
+    network = account.connected()
     lost = network.post(Post("lost"), key="lost")
     known = {network.post(Post(f"and then {number}"), key=str(number)).id for number in range(90)}
     assert network.find_post(Post("lost"), key="k", known_ids=known) == lost
@@ -301,8 +301,8 @@ def looked_up(
         "a#b @ # <b>not bold</b>",
     ],
 )
-def test_a_post_is_found_after_every_change_by_the_server(server, world, text):
-    network = world.connected()
+def test_a_post_is_found_after_every_change_by_the_server(server, account, text):
+    network = account.connected()
     network.post(Post("something else"), key="0")
     sent = network.post(Post(text), key="k")
     network.post(Post(text + " but longer"), key="2")
@@ -323,15 +323,15 @@ def test_any_text_is_found_again(text):
         assert looked_up(network, text) == sent
 
 
-def test_a_recorded_post_is_not_found_again(server, world):
-    network = world.connected()
+def test_a_recorded_post_is_not_found_again(server, account):
+    network = account.connected()
     first, second = (network.post(Post("same"), key=key) for key in "ab")
     assert looked_up(network, "same", (first.id,)) == second
     assert looked_up(network, "same", (first.id, second.id)) is None
 
 
-def test_posts_with_and_without_a_picture_differ(server, world):
-    network = world.connected()
+def test_posts_with_and_without_a_picture_differ(server, account):
+    network = account.connected()
     plain = network.post(Post("look"), key="a")
     assert looked_up(network, "look", pictures=(PICTURE,)) is None
     with_picture = network.post(Post("look", (PICTURE,)), key="b")
@@ -339,8 +339,8 @@ def test_posts_with_and_without_a_picture_differ(server, world):
     assert looked_up(network, "look") == plain
 
 
-def test_the_account_name_is_requested_once(server, world):
-    network = world.connected()
+def test_the_account_name_is_requested_once(server, account):
+    network = account.connected()
     looked_up(network, "a")
     looked_up(network, "b")
     accounts = f"GET /api/v1/accounts/{ACCOUNT['id']}/statuses"
@@ -365,16 +365,16 @@ def test_the_account_name_is_requested_once(server, world):
         ("not-json", Unavailable),
     ],
 )
-def test_a_failed_search_never_reports_a_missing_post(server, world, where, fault, error):
+def test_a_failed_search_never_reports_a_missing_post(server, account, where, fault, error):
     server.elsewhere[where] = [fault]
     with pytest.raises(ApplianceError) as raised:
-        looked_up(world.connected(), "where am I?")
+        looked_up(account.connected(), "where am I?")
     assert type(raised.value) is error
 
 
 @pytest.mark.parametrize("odd", [{}, {"content": None}, {"id": ""}, {"media_attachments": None, "id": None}, "text"])
-def test_an_invalid_search_result_never_reports_a_missing_post(server, world, odd):
-    network = world.connected()
+def test_an_invalid_search_result_never_reports_a_missing_post(server, account, odd):
+    network = account.connected()
     network.post(Post("same"), key="k")
     if isinstance(odd, dict) and odd:
         server.statuses[0] |= odd
@@ -427,7 +427,7 @@ class Owner:
         return allowed if self.code is None else self.code
 
 
-def test_login_registers_asks_for_the_code_and_returns_a_working_token(server, world):
+def test_login_registers_asks_for_the_code_and_returns_a_working_token(server, account):
     owner = Owner(server)
     secrets = mastodon.login(mastodon.Options(server=server.address, secrets_prefix="CAT"), owner)
 
@@ -437,7 +437,7 @@ def test_login_registers_asks_for_the_code_and_returns_a_working_token(server, w
     assert next(iter(server.apps.values()))["client_name"] == "pi-appliance"
     assert "@shelf" in owner.told[-1]
     assert token not in " ".join(owner.told)
-    assert mastodon.connect(mastodon.Options(server=server.address, secrets_prefix="CAT"), secrets, world.place).post(
+    assert mastodon.connect(mastodon.Options(server=server.address, secrets_prefix="CAT"), secrets, account.place).post(
         Post("hello", (PICTURE,)), key="k"
     )
 
@@ -469,22 +469,22 @@ def test_a_failed_login_is_reported_in_one_line(server, where, fault):
     assert "\n" not in str(raised.value)
 
 
-def test_no_secret_reaches_an_error_the_log_or_the_terminal(server, world, caplog, capfd):
+def test_no_secret_reaches_an_error_the_log_or_the_terminal(server, account, caplog, capfd):
     caplog.set_level(logging.DEBUG)
     owner = Owner(server)
     token = mastodon.login(mastodon.Options(server=server.address), owner)["MASTODON_TOKEN"]
-    network = world.connected(secrets={"MASTODON_TOKEN": token})
+    network = account.connected(secrets={"MASTODON_TOKEN": token})
     messages = [network.whoami(), str(looked_up(network, "quiet")), str(network.limits.max_length), repr(network)]
     for fault in (401, 403, 422, 429, 500, "moved", "cut-after", "cut-in-answer", "not-json", "not-an-object"):
         server.faults.append(fault)
         with pytest.raises(ApplianceError) as raised:
             network.post(Post("quiet", (PICTURE,)), key="k")
         messages.append(repr(raised.value))
-    told = " ".join([caplog.text, *messages, *capfd.readouterr()])
+    output = " ".join([caplog.text, *messages, *capfd.readouterr()])
 
     assert "POST /api/v1/statuses" in caplog.text, "what is logged was looked at"
     secrets = (token, next(iter(server.apps.values()))["client_secret"], "code-1")
-    assert [secret for secret in secrets if secret in told or secret in " ".join(owner.told)] == []
+    assert [secret for secret in secrets if secret in output or secret in " ".join(owner.told)] == []
 
 
 @pytest.mark.parametrize(
@@ -541,8 +541,10 @@ for call in (lambda: mastodon.connect(options, secrets, place), lambda: mastodon
     except Refused as error:
         print(error)
 """
-    told = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=True).stdout
-    first, *refused = told.splitlines()
+    output = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=True
+    ).stdout
+    first, *refused = output.splitlines()
     assert first == "501 of 500"
     assert (
         refused
@@ -558,5 +560,7 @@ def test_neither_the_rules_nor_the_module_import_the_library(tmp_path):
         "mastodon.post_limits(mastodon.Options(server='https://mastodon.social'), NetworkDirs(p, p)).text_length('a');"
         "print([name for name in ('mastodon', 'requests', 'dateutil') if name in sys.modules])"
     )
-    told = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=True).stdout
-    assert told == "[]\n"
+    output = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=True
+    ).stdout
+    assert output == "[]\n"

@@ -78,7 +78,7 @@ def test_plain_text_is_weighed_in_graphemes(text):
 
 @given(st.lists(st.sampled_from(PIECES), max_size=9).map("".join))
 def test_addresses_are_recognized_like_mastodon_py_does(text):
-    counted = url_regex.sub(lambda found: found[2] + "x" * 23, text)
+    counted = url_regex.sub(lambda result: result[2] + "x" * 23, text)
     assert RULES.text_length(text) == len(regex.findall(r"\X", counted))
 
 

@@ -181,8 +181,8 @@ def test_an_endless_answer_is_uncertain_after_the_timeout(server, fault):
 
 def test_no_secret_reaches_an_error_even_if_x_repeats_it(server):
     for status in (400, 401, 402, 403, 409, 429, 500):
-        told = " ".join(SECRETS.values())
-        server.faults.append(Raw(status, b'{"detail": "%b \\u001b[31m\\nand more"}' % told.encode()))
+        output = " ".join(SECRETS.values())
+        server.faults.append(Raw(status, b'{"detail": "%b \\u001b[31m\\nand more"}' % output.encode()))
         with pytest.raises(ApplianceError) as raised:
             connected(server).post(HELLO, key="k")
         assert not any(secret in repr(raised.value) for secret in SECRETS.values())

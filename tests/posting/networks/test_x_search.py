@@ -91,14 +91,14 @@ def test_a_post_is_found_as_soon_as_x_shows_it(server):
     assert [network.find_post(HELLO, key="k", known_ids=()) for _ in range(3)] == [None, None, sent]
 
 
-@pytest.mark.parametrize(("since", "found"), [("first", True), ("", False)])
-def test_all_posts_since_a_known_one_are_searched(server, since, found):
+@pytest.mark.parametrize(("since", "result"), [("first", True), ("", False)])
+def test_all_posts_since_a_known_one_are_searched(server, since, result):
     network = connected(server)
     first = network.post(Post("first"), key="1")
     lost = network.post(HELLO, key="2")
     server.made += [Made(str(2000 + number), f"and then {number}", None, (), 0) for number in range(250)]
     seen = network.find_post(HELLO, key="2", known_ids=(), since_id=first.id if since else "")
-    assert seen == (lost if found else None)
+    assert seen == (lost if result else None)
     assert network.find_post(Post("first"), key="1", known_ids=(), since_id=first.id) is None
 
 
@@ -151,8 +151,8 @@ def test_addresses_are_recognized_in_every_spelling(server, text, entities, want
 
 def test_a_picture_is_recognized_without_its_entity(server):
     server.faults += [ME, timeline({"id": "5", "text": "hello https://t.co/abc"})]
-    found = connected(server).find_post(Post("hello", (PNG,)), key="k", known_ids=())
-    assert found is not None
+    result = connected(server).find_post(Post("hello", (PNG,)), key="k", known_ids=())
+    assert result is not None
 
 
 @pytest.mark.parametrize(

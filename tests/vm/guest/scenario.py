@@ -50,9 +50,9 @@ class Daemon:
         return wait_until(lambda: self._said(words, start), _PATIENCE)
 
     def _said(self, words: str, start: int) -> tuple[float, str] | None:
-        found = next((each for each in self.lines[start:] if words in each[1]), None)
-        assert found or self.process.poll() is None, "the daemon has ended"
-        return found
+        result = next((each for each in self.lines[start:] if words in each[1]), None)
+        assert result or self.process.poll() is None, "the daemon has ended"
+        return result
 
     def idle(self) -> bool:
         """Say whether every run that it started has ended."""
@@ -175,9 +175,9 @@ def _wait_for(when: datetime, more: float = 0) -> None:
 
 
 def _loopback_up() -> None:
-    with socket.socket() as door:
+    with socket.socket() as sock:
         name_and_flags = struct.pack("16sh14x", b"lo", 0x1)  # IFF_UP
-        fcntl.ioctl(door, 0x8914, name_and_flags)  # SIOCSIFFLAGS
+        fcntl.ioctl(sock, 0x8914, name_and_flags)  # SIOCSIFFLAGS
 
 
 if __name__ == "__main__":
