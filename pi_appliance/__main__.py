@@ -31,7 +31,7 @@ def _main(argv: list[str] | None) -> None:
 
 
 def _open_closed_streams() -> None:
-    """Open /dev/null for each standard stream that is closed, or the next file that is opened would take its place."""
+    """Open /dev/null for each closed standard stream, or the next opened file would become it."""
     for number in range(3):
         try:
             os.fstat(number)

@@ -1,4 +1,4 @@
-"""The web application: the pages, the API and the events of all features, as a service of the daemon."""
+"""The web application: pages, API and events of all features, as a service of the daemon."""
 
 import asyncio
 import os
@@ -172,7 +172,7 @@ _ROUTER_MESSAGES = ("Not Found", "Method Not Allowed")
 
 
 class _Static(StaticFiles):
-    """Static files. Browsers keep them and ask each time whether they changed, so that an update shows at once."""
+    """Static files. Browsers ask each time whether they changed, so an update shows at once."""
 
     def file_response(self, *args: object, **more: object) -> Response:
         """Add the header that makes browsers ask."""
@@ -218,7 +218,7 @@ class WebService:
         """Listen, and return where.
 
         Raises:
-            Refused: the address cannot be used, or it is open to the network without a good password.
+            Refused: the address cannot be used, or it is public without a good password.
         """
         config = daemon.appliance.config
         password = secrets.load(config.path, self._environment).get("WEB_PASSWORD", "")

@@ -19,9 +19,10 @@ _FILE = click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
 @_FILE
 @config_option
 def backup(file: Path, config: Path) -> None:
-    """Write database and state to the archive FILE, such as appliance.tar.gz. Logs and reports are left out.
+    """Write database and state, but no logs or reports, to the archive FILE (.tar.gz).
 
-    The daemon may run meanwhile. FILE holds the secret key of this installation, so only you can read it.
+    The daemon may run meanwhile. FILE holds the secret key of this installation, so only you can
+    read it.
 
     \b
     Exit status:
@@ -43,8 +44,8 @@ def backup(file: Path, config: Path) -> None:
 def restore(file: Path, config: Path) -> None:
     """Replace database and state by those of the archive FILE, which `pi-appliance backup` wrote.
 
-    Stop the appliance first. The present database is kept beside the restored one. Runs since FILE was written are
-    unknown then, so no slot up to now is used again.
+    Stop the appliance first. The present database is kept beside the restored one. Runs since FILE
+    was written are unknown then, so no slot up to now is used again.
 
     \b
     Exit status:

@@ -30,8 +30,9 @@ def command() -> None:
 def check(config: Path) -> None:
     """Read the configuration and the files that it names, and report all problems.
 
-    A warning is a problem of future runs although the file is valid: a misleading schedule, a missing file of lines, a
-    missing key of a network or notifier, or a job without its entry in the crontab.
+    A warning is a problem of future runs although the file is valid: a misleading schedule, a
+    missing file of lines, a missing key of a network or notifier, or a job without its entry in the
+    crontab.
 
     \b
     Exit status:
@@ -86,7 +87,7 @@ def keys() -> None:
 @command.command("init", short_help="Create a commented configuration.")
 @click.argument("folder", type=click.Path(path_type=Path, file_okay=False), default=Path("config"))
 def init(folder: Path) -> None:
-    """Write appliance.yaml and the files it names into FOLDER, by default config. Nothing is overwritten.
+    """Write appliance.yaml and its files into FOLDER, by default config, without overwriting.
 
     \b
     Exit status:

@@ -2,7 +2,7 @@
 
 | signal | effect |
 | --- | --- |
-| SIGTERM, SIGINT | stop: no new runs; the running ones get `shutdown-timeout`, then they end. Twice: at once |
+| SIGTERM, SIGINT | stop: no new runs, `shutdown-timeout` for the others; twice: at once |
 | SIGHUP | read the configuration again; a wrong one is reported, and the old one stays |
 | SIGUSR1 | tick now (system/locks.py) |
 """
@@ -46,7 +46,7 @@ class Service(Protocol):
     """A part that other programs connect to: the page, the MPD proxy, discovery."""
 
     async def start(self, daemon: "Daemon") -> str:
-        """Start, and return where it listens, for the owner; "" if it is not configured. Raises ApplianceError."""
+        """Start and return the address, or "" if it is not configured. Raises ApplianceError."""
 
     async def stop(self) -> None:
         """Stop listening and disconnect every client."""
@@ -136,7 +136,7 @@ class Daemon:
         return await self._requests.tick()
 
     def request_reload(self) -> None:
-        """Have the configuration read again. Raises ConfigError with every problem; then nothing changes."""
+        """Read the configuration again. Raises ConfigError with every problem, changing nothing."""
         self.appliance.reload()
         self._reload.set()
 
@@ -271,7 +271,7 @@ async def status(services: MusicServices, _: Values) -> object:
 
 
 async def reload(services: MusicServices, _: Values) -> object:
-    """Check the configuration and have the daemon take it over. Raises ConfigError with every problem."""
+    """Let the daemon read its configuration again. Raises ConfigError with every problem."""
     services.daemon.request_reload()
     return {"reloaded": str(services.appliance.config.path)}
 

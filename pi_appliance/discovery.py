@@ -1,7 +1,7 @@
-"""Announce the page and the MPD proxy in the local network by mDNS, if other machines can reach them.
+"""Announce the page and the MPD proxy by mDNS, if other machines can reach them.
 
-It waits until the machine has an address and announces again when the addresses change. It does nothing if the
-optional library zeroconf is not installed.
+It waits until the machine has an address and announces again when the addresses change. It does
+nothing if the optional library zeroconf is not installed.
 """
 
 import asyncio

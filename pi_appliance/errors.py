@@ -83,7 +83,7 @@ class UnknownName(ApplianceError):
 
 
 class Unavailable(ApplianceError):
-    """Not reached, so certainly not done. `retry_after` is in seconds, if the other side named a time."""
+    """Not reached, so certainly not done. `retry_after`: seconds, if the other side named them."""
 
     exit_status = 75
 
@@ -109,7 +109,7 @@ class DeadlineExceeded(ApplianceError):
 
 
 def suggest(name: str, known: Sequence[str]) -> str:
-    """Return 'did you mean …?' if a known name is close, ignoring case, else the list of known names."""
+    """Return 'did you mean …?' if a known name is close, ignoring case, else the known names."""
     folded = {each.casefold(): each for each in known}
     close = difflib.get_close_matches(name.casefold(), folded, n=1, cutoff=0.6)
     if close:

@@ -1,4 +1,4 @@
-"""The home page with its banner, and the state that its scripts follow: player, jobs and scheduler."""
+"""The home page with its banner, and the state that its scripts follow."""
 
 import asyncio
 import contextlib
@@ -103,7 +103,7 @@ class HomePage:
 
 @dataclass(frozen=True, slots=True)
 class Banner:
-    """What needs the owner's attention: problems, alarms that ring or snooze, the newest failed runs, how many more."""
+    """The owner's to-do list: problems, active alarms, the newest failed runs, how many more."""
 
     problems: Sequence[str]
     ringing: Sequence[Alarm]
@@ -188,7 +188,7 @@ class StateFeed:
 
     @contextlib.contextmanager
     def listening(self) -> Iterator[asyncio.Event]:
-        """Register a listener for the block. The player and the jobs are watched while there is one."""
+        """Register a listener for the block. Player and jobs are watched while there is one."""
         try:
             with self._listeners.register() as changed:
                 if not self._tasks:
@@ -204,7 +204,7 @@ class StateFeed:
         return b""
 
     def next_events(self, position: int | None) -> tuple[bytes, int | None]:
-        """Return the state, unless the stream has it already. One reading serves all. Raises ApplianceError."""
+        """Return the state once for all streams, unless they have it. Raises ApplianceError."""
         if position == self._version:
             return b"", position
         time = asyncio.get_running_loop().time()

@@ -1,4 +1,4 @@
-"""Run one operation in this process, where no daemon runs: the same handlers over the same state."""
+"""Run one operation in this process, without a daemon: same handlers, same state."""
 
 import asyncio
 import contextlib
@@ -22,7 +22,7 @@ from pi_appliance.system import clock, locks
 
 
 def run_locally(operation: Operation, values: Values, config: str | None) -> object:
-    """Return the result of `operation` for the configuration `config`, or for the one that is found.
+    """Return the result of `operation` for `config`, by default for the usual configuration.
 
     Raises:
         ApplianceError: as the handler does, and where the configuration is wrong.

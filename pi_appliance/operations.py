@@ -1,9 +1,10 @@
 """Operations: each thing that a person or a program can ask of the appliance, defined once.
 
-An `Operation` is data: a name, typed arguments, a help text, the handler and the kind of its result. The JSON API, its
-OpenAPI document, the command line and the forms of the page derive from it, so a new operation or argument is one edit.
-The lists stand in `<feature>/operations.py`. These modules import nothing but this one: the command line reads them at
-every start, while a handler is imported where it runs, which is the daemon.
+An `Operation` is data: a name, typed arguments, a help text, the handler and the kind of its
+result. The JSON API, its OpenAPI document, the command line and the forms of the page derive from
+it, so a new operation or argument is one edit. The lists stand in `<feature>/operations.py`. These
+modules import nothing but this one: the command line reads them at every start, while a handler is
+imported where it runs, which is the daemon.
 """
 
 import importlib
@@ -36,16 +37,17 @@ PATH_ARGUMENT = re.compile(r"\{(\w+)(?::\w+)?\}")
 """A variable part of a path, as Starlette writes it."""
 
 Values = Mapping[str, Any]
-"""The arguments of one call by their names, parsed; those that were not given have their default."""
+"""The parsed arguments of one call by name, with defaults for missing ones."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Argument:
     """One argument of an operation.
 
-    `parse` returns the value or raises ValueError; `expected` describes the accepted values; `schema` is the JSON
-    Schema. On the command line an argument is an option `--name`, or a word in its place if it is `positional`.
-    `complete` is `module:function` of the beginning of a word, which returns the values that a shell offers.
+    `parse` returns the value or raises ValueError; `expected` describes the accepted values;
+    `schema` is the JSON Schema. On the command line an argument is an option `--name`, or a word in
+    its place if it is `positional`. `complete` is `module:function` of the beginning of a word,
+    which returns the values that a shell offers.
     """
 
     name: str
@@ -122,7 +124,7 @@ def text(name: str, help: str, max_length: int = 1000, **more: Any) -> Argument:
 
 
 def matching(name: str, help: str, pattern: str, expected: str, **more: Any) -> Argument:  # noqa: A002
-    """Return an argument that takes a text that the regular expression `pattern` matches as a whole."""
+    """Return an argument that takes a text that matches `pattern` as a whole."""
 
     def parse(value: object) -> str:
         if not isinstance(value, str) or re.fullmatch(pattern, value, re.ASCII) is None:
@@ -134,7 +136,7 @@ def matching(name: str, help: str, pattern: str, expected: str, **more: Any) -> 
 
 
 def duration(name: str, help: str, **more: Any) -> Argument:  # noqa: A002
-    """Return an argument that takes a length of time. Its value is the text, for `config.units.parse_duration`."""
+    """Return an argument that takes a duration, as text for `config.units.parse_duration`."""
     pattern = r"(?=\d)" + "".join(rf"(\d{{1,8}}{unit} ?)?" for unit in "dhms")
     return matching(name, help, pattern, "a length of time such as 90s, 15m, 1h30m or 2d", **more)
 
@@ -179,7 +181,7 @@ def choice(name: str, help: str, choices: Sequence[str], **more: Any) -> Argumen
 
 
 def array(item: Argument, max_items: int) -> Argument:
-    """Return an argument that takes a list of 1 to `max_items` values of `item`; a form sends one as text."""
+    """Return an argument that takes 1 to `max_items` values of `item`; forms send one text."""
 
     def parse(value: object) -> list[Any]:
         if isinstance(value, str):
@@ -220,20 +222,20 @@ class Operation:
     """One operation.
 
     Attributes:
-        command: The words after `pi-appliance` on the command line, such as "music pause"; "" where there is none.
+        command: The words after `pi-appliance`, such as "music pause"; "" without a command.
         method: The HTTP method. A GET reads only; its arguments come in the query.
-        path: The path below /api/v1, as Starlette writes one: `/jobs/{name}/run`. Arguments in braces come from it.
+        path: The path below /api/v1 with arguments in braces: `/jobs/{name}/run`.
         summary: One sentence.
         details: Further sentences, for `--help`.
-        handler: `module:function`, a coroutine function of (services, values); or a coroutine function of a call.
+        handler: `module:function`, a coroutine function of (services, values) or of a call.
         arguments: In the order of the command line.
         result: The name of the result in the schema of the API.
-        show: `module:function` of (result, values), which returns the text for a terminal; "" prints a table.
-        exit_status: `module:function` of the result, which returns the exit status of the command; "" stands for 0.
+        show: `module:function` of (result, values), which returns text; "" prints a table.
+        exit_status: `module:function` of the result, which returns a number; "" stands for 0.
         status: The HTTP status of a success.
         media: The media type of the answer, where it is not JSON.
         needs_daemon: Whether it makes sense only while the daemon runs.
-        example: Values for each argument in the path and the body, used in the documentation and by tests.
+        example: Values for the arguments, used in the documentation and by tests.
     """
 
     command: str = ""

@@ -1,6 +1,6 @@
 """Find plug-ins by name and import one when it is first needed.
 
-A plug-in that comes with the appliance is one file or one folder in the package of its feature; nothing else names it:
+A plug-in of the appliance is a file or folder in the package of its feature, and nothing more:
 
 | family      | where                                                          |
 | ----------- | -------------------------------------------------------------- |
@@ -10,8 +10,8 @@ A plug-in that comes with the appliance is one file or one folder in the package
 | `players`   | `music/<kind>/player.py`                                       |
 | `puzzles`   | `puzzles/<name>/`, a folder with a `board.py`                  |
 
-Another distribution adds one by an entry point of the group `pi_appliance.plugins` called `<family>.<name>`, such as
-`networks.threads = "my_package.threads"`. Names in YAML use `-` for `_`.
+Another distribution adds one by an entry point of the group `pi_appliance.plugins` called
+`<family>.<name>`, such as `networks.threads = "my_package.threads"`. Names in YAML use `-` for `_`.
 """
 
 import importlib
@@ -28,7 +28,7 @@ _PACKAGE = Path(__file__).parent
 
 @dataclass(frozen=True, slots=True)
 class _Family:
-    """`label` names a member in an error message; `patterns` are file patterns below the package."""
+    """`label` names a member in an error; `patterns` are file patterns below the package."""
 
     label: str
     patterns: tuple[str, ...]

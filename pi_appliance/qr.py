@@ -1,4 +1,4 @@
-"""Command `pi-appliance qr`: the address of the page as a QR code, drawn by the optional library segno."""
+"""Command `pi-appliance qr`: the address of the page as a QR code (optional library segno)."""
 
 import io
 from collections.abc import Iterator

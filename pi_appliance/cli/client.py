@@ -22,7 +22,7 @@ START_HINT = "start it with `sudo systemctl start pi-appliance`, or `pi-applianc
 
 
 def connect(config: str | None = None) -> socket.socket | None:
-    """Return a connection to the daemon that reads `config`, or to any daemon; None if none listens.
+    """Return a connection to the daemon that reads `config`, or to any daemon; None without one.
 
     Raises:
         Refused: A daemon listens, and this user is not in its group.
@@ -110,10 +110,11 @@ def daemon_status() -> Mapping[str, object] | None:
 
 
 def select_config(path: str | None) -> str | None:
-    """Return the configuration that a command addresses, or None if it was not named and no daemon runs.
+    """Return the configuration for a command, or None if it was not named and no daemon runs.
 
-    It is `path`, else $PI_APPLIANCE_CONFIG, else that of a running daemon: the one that reads the file of this folder,
-    or the one that was started first. If this is not the file of this folder, stderr names it.
+    It is `path`, else $PI_APPLIANCE_CONFIG, else that of a running daemon: the one that reads the
+    file of this folder, or the one that was started first. If this is not the file of this folder,
+    stderr names it.
 
     Raises:
         Refused: A daemon runs, and this user is not in its group.
@@ -133,7 +134,7 @@ def select_config(path: str | None) -> str | None:
 
 
 def find_addressed_config(path: Path | None) -> Path:
-    """Return the configuration file that a command addresses: as `select_config`, else as `find_config`.
+    """Return the configuration file for a command: as `select_config`, else as `find_config`.
 
     Raises:
         ConfigNotFound: There is none.

@@ -1,6 +1,7 @@
-"""The program `pi-appliance`: all commands, each imported when it is needed, and its errors and exit statuses.
+"""The program `pi-appliance`: all commands, imported when needed, errors and exit statuses.
 
-Commands that are operations are built from their definition: arguments, help, and the text or JSON that they print.
+Commands that are operations are built from their definition: arguments, help, and the text or JSON
+that they print.
 """
 
 import functools
@@ -103,7 +104,7 @@ class _OperationCommands(_SuggestingGroup):
 
 
 class OperationGroup(_OperationCommands):
-    """The group of a feature: the operations of `modules`, and the commands of the click group in `more`."""
+    """The group of a feature: the operations of `modules`, and the click commands in `more`."""
 
     def __init__(self, name: str, help: str, modules: Sequence[str], more: str = "") -> None:  # noqa: A002 - click's
         super().__init__(name, help=help, short_help=help)
@@ -269,7 +270,7 @@ class _ArgumentType(click.ParamType[Any]):
 
 
 def plain_text(result: object, _: object = None) -> str:
-    """Return `result` for a terminal: a list of objects as a table, an object as `name: value` lines."""
+    """Format `result` for a terminal: a list of objects as a table, an object as its fields."""
     if isinstance(result, list) and result and all(isinstance(row, dict) for row in result):
         from pi_appliance.cli.terminal import format_table  # noqa: PLC0415 - its imports take as long as the command
 

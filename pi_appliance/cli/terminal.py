@@ -32,7 +32,7 @@ def format_instant(when: datetime | None, zone: ZoneInfo) -> str:
 
 
 def format_slot(at: datetime, zone: ZoneInfo) -> str:
-    """Return the slot `at` in `zone` with its weekday, to the minute, or to the second if it has seconds."""
+    """Format the slot `at` in `zone` with its weekday, without seconds if they are zero."""
     return format_instant(at, zone) + (f":{at.second:02}" if at.second else "")
 
 
@@ -86,7 +86,7 @@ Command = Callable[..., Any]
 
 
 class Number(click.IntRange):
-    """A whole number in a range; click's own type would call itself an "integer range" in messages."""
+    """A whole number in a range. The type of click calls itself an "integer range"."""
 
     name = "whole number"
 
@@ -113,7 +113,7 @@ def optional_config_option(command: Command) -> Command:
 
 
 def local_config_option(command: Command) -> Command:
-    """Add the parameter `config` to a `command` that starts a daemon: it does not use that of a running one."""
+    """Add the parameter `config` to a `command` that does not ask a running daemon for it."""
 
     def find_path(_: click.Context, __: click.Parameter, value: Path | None) -> Path:
         return find_config(value, os.environ)

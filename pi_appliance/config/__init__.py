@@ -13,7 +13,7 @@ PLACES = (Path("config", CONFIG_NAME), Path(CONFIG_NAME), Path("/etc/pi-applianc
 
 
 def find_config(path: Path | None, environment: Mapping[str, str]) -> Path:
-    """Return the configuration file: `path`, else $PI_APPLIANCE_CONFIG, else the first of `PLACES` that exists.
+    """Return the configuration file: `path`, $PI_APPLIANCE_CONFIG or the first of `PLACES`.
 
     Raises:
         ConfigNotFound: With the places that were searched.

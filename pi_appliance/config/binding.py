@@ -1,8 +1,8 @@
-"""YAML to data classes: the text to plain data with positions, and plain data to data classes by cattrs.
+"""YAML to data classes: text to plain data with positions, then to classes by cattrs.
 
-Keys are in kebab case. All problems are reported together, each with its line and column. Surprises of YAML 1.1 are
-disabled: 12:30, on, no and 017 stay text, and duplicate keys are errors. The events of the parser are used instead of
-its loader, so no Python objects are created.
+Keys are in kebab case. All problems are reported together, each with its line and column. Surprises
+of YAML 1.1 are disabled: 12:30, on, no and 017 stay text, and duplicate keys are errors. The events
+of the parser are used instead of its loader, so no Python objects are created.
 """
 
 import re
@@ -219,7 +219,7 @@ T = TypeVar("T")
 
 
 def yaml_key(field: Field[Any]) -> str:
-    """Return the YAML key of `field`: its name with `-` for `_`, unless its metadata has another one.
+    """Return the YAML key of `field`: its name with `-` for `_`, or the one in its metadata.
 
     A field with the metadata `key: None` is not in the YAML.
     """

@@ -51,7 +51,7 @@ def load_config(path: Path) -> Config:
 
 
 def config_warnings(config: Config, secrets: Mapping[str, str], now: datetime) -> list[Problem]:
-    """Return the problems of future runs: misleading schedules, missing lines, files and keys of networks."""
+    """Return the problems of future runs: misleading schedules, missing files and keys."""
     tree = read_yaml(config.path)
     found = list(_schedule_lints(tree, config, now))
     for name, job in config.jobs.items():
@@ -127,7 +127,7 @@ def _checked_sections(config: Config | None) -> Iterator[tuple[str, Any]]:
 def _plugin_options(
     tree: Tree, data: Mapping[str, Any], base: Path
 ) -> tuple[dict[tuple[str, str], Any], list[Problem]]:
-    """Convert each `with:` to the `Options` of its kind, even if other parts of the file are invalid."""
+    """Convert each `with:` to the `Options` of its kind, even if other parts are invalid."""
     options: dict[tuple[str, str], Any] = {}
     problems: list[Problem] = []
     for family, name, path, entry in _plugin_entries(data):

@@ -1,6 +1,7 @@
 """The configuration: the data classes of config/appliance.yaml, with absolute paths.
 
-Field names are the YAML keys with _ for -. The text in Annotated describes a key to editors, docs and `config init`.
+Field names are the YAML keys with _ for -. The text in Annotated describes a key to editors, docs
+and `config init`.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -53,7 +54,7 @@ class CatchUp:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Conditions:
-    """Conditions for using a slot; otherwise it is skipped. A condition without a sensor counts as met."""
+    """Conditions for using a slot. A condition without a sensor counts as met."""
 
     temperature_below: Annotated[float | None, "degrees Celsius of the processor"] = None
     not_throttled: Annotated[bool, "the power supply is good and the processor is not slowed down by heat"] = False
@@ -70,7 +71,7 @@ class Conditions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SuspendWhen:
-    """When an active run is suspended until things improve. That time does not count towards its timeout."""
+    """When to suspend an active run. That time does not count towards its timeout."""
 
     temperature_above: Annotated[float | None, "degrees Celsius; the run continues 5 degrees below"] = None
     throttled: Annotated[bool, "while the power supply is bad or the processor is slowed down by heat"] = False
@@ -196,7 +197,7 @@ class Web:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MpdProxy:
-    """The port for MPD apps on phones: commands are passed on to the player's MPD within the volume policy."""
+    """The port for MPD apps on phones. The volume policy applies to their commands too."""
 
     host: Annotated[str, "the address to listen on; MPD knows no encryption, so 0.0.0.0 only at home"] = "127.0.0.1"
     port: Annotated[int, "the port to listen on; not the one the player's own MPD has on this machine"] = 6601

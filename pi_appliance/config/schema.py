@@ -117,7 +117,8 @@ def _table(title: str, cls: type) -> str:
 def option_rows(cls: type) -> list[tuple[str, str | None, str]]:
     """Return the key, the default and the description of each field of `cls`.
 
-    The default is written as in YAML, "-" if there is none to show, and None if the key is required.
+    The default is written as in YAML, "-" if there is none to show, and None if the key is
+    required.
     """
     hints = get_type_hints(cls, include_extras=True)
     return [(yaml_key(each), _default(each), _description(hints[each.name])) for each in _keys(cls)]

@@ -94,7 +94,7 @@ def _is_ours(path: Path) -> bool:
 
 
 def _replace_lines(text: str, values: Mapping[str, str]) -> str:
-    """Return `text` with a line for each of `values`: in place of the last of that name, else at the end."""
+    """Return `text` with a line for each of `values`, in place of an existing one if possible."""
     lines = text.splitlines(keepends=True)
     remaining = dict(values)
     for number in range(len(lines) - 1, -1, -1):
@@ -169,7 +169,7 @@ _VALUE_KEYS = ("SetCredential", "SetCredentialEncrypted")
 
 
 def of_service(config: Path, systemd: Systemd) -> SecretFile | None:
-    """Return the file from which systemd makes the credential of the service that runs `config`, if there is one.
+    """Return the file of the systemd credential of the service that runs `config`, or None.
 
     Raises:
         Refused: The secrets are in the unit itself.

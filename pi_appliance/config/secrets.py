@@ -1,4 +1,4 @@
-"""Secrets: loading them, inserting them into addresses, and removing them from texts that are shown or logged."""
+"""Secrets: load them, insert them into addresses, and remove them from texts and logs."""
 
 import base64
 import html
@@ -201,9 +201,10 @@ SECRET_NAME = re.compile(
 
 
 def secret_variables(environment: Mapping[str, str], named: Collection[str]) -> frozenset[str]:
-    """Return the variables of `environment` that are secrets of the appliance, with those `named` in its configuration.
+    """Return the secrets in `environment`, with those `named` in the configuration.
 
-    They include keys of networks that the configuration does not name any more, recognized by their names.
+    They include keys of networks that the configuration does not name any more, recognized by their
+    names.
     """
     kinds = tuple(f"{kind.upper().replace('-', '_')}_" for kind in plugins.names("networks"))
     keys = {name for name in environment if name.startswith(kinds) and SECRET_NAME.search(name)}
@@ -306,7 +307,7 @@ class Redactor:
         return _SESSION.sub(MARK, self.remove_known(text))
 
     def redact_text(self, text: str) -> str:
-        """Return `text` without known secrets, session tokens, values named like secrets, and paths of addresses."""
+        """Return `text` without secrets, session tokens, values named like them, and URL paths."""
         text = _ADDRESS.sub(lambda match: _host_only(match[0]), self.redact_message(text))
         return "\n".join(_redact_named(line) for line in text.split("\n"))
 

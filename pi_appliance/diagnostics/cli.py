@@ -1,4 +1,4 @@
-"""The command `pi-appliance doctor`: all checks, their output, and a support bundle without secrets."""
+"""The command `pi-appliance doctor`: all checks, and a support bundle without secrets."""
 
 import io
 import json

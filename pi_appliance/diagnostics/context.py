@@ -1,4 +1,4 @@
-"""The subject of the checks, which is one configuration and its machine, and the result of a check."""
+"""The subject of the checks (one configuration and its machine) and the result of a check."""
 
 import contextlib
 import os

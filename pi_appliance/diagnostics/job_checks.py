@@ -42,7 +42,7 @@ _NO_CRON_JOBS = "no job of the configuration runs by cron"
 
 @dataclass(frozen=True, slots=True)
 class _Installation:
-    """A crontab with entries of this configuration, their program, and their user if the crontab names one."""
+    """A crontab with entries of this configuration, and its user if the crontab names one."""
 
     table: SystemCrontab | UserCrontab
     program: list[str]
@@ -74,7 +74,7 @@ def _start_cron_command(context: DiagnosticContext) -> str:
 
 
 def check_crontab(context: DiagnosticContext) -> Iterator[CheckResult]:
-    """Compare the entries in the crontabs with the configuration, and check that cron will read them."""
+    """Compare the crontabs with the configuration, and check that cron will read them."""
     name, config = "crontab", context.config
     if config is None or context.error:
         yield skipped(name, UNKNOWN)
@@ -355,7 +355,7 @@ def _names(context: DiagnosticContext) -> frozenset[str]:
 
 
 def _login_command(context: DiagnosticContext, name: str) -> str:
-    """Return the command that gets the keys of the network `name`: as root if the folder of the secrets is root's."""
+    """Return the command that gets the keys of the network `name`, with sudo if necessary."""
     assert context.path is not None
     folder, owner = context.path.parent.stat().st_uid, context.owner
     return f"{'sudo ' if folder == 0 and owner else ''}pi-appliance networks login {name}{context.option}"
@@ -440,7 +440,7 @@ def _count_posts(number: int) -> str:
 
 
 def check_kernels(_: DiagnosticContext) -> Iterator[CheckResult]:
-    """Report whether the puzzle kernels are compiled, plain Python, or changed since they were compiled."""
+    """Report whether the puzzle kernels are compiled, plain Python or out of date."""
     yield kernel_result(dict(kernel_states()))
 
 

@@ -1,4 +1,4 @@
-"""Checks of the machine: clock, card, temperature, power, state folder, daemon and systemd units."""
+"""Checks of the machine: clock, card, temperature, power, state folder and systemd units."""
 
 import contextlib
 import json

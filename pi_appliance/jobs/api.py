@@ -201,7 +201,7 @@ async def list_slots(services: Services, values: Values) -> object:
 
 
 def slot_statuses(appliance: Appliance, names: Iterable[str], now: datetime) -> Iterator[SlotStatus]:
-    """Yield the result of each slot of the jobs `names` up to `now`, the newest first. Raises UnknownName."""
+    """Yield the results of the slots of `names` up to `now`, newest first. Raises UnknownName."""
     jobs = [appliance.job(name) for name in names]
     appliance.sweep()
     each = [slot_ledger.slot_statuses(appliance, job, now) for job in jobs]
@@ -285,7 +285,7 @@ class _LocalTime:
 
 
 async def simulate_slots(services: Services, values: Values) -> object:
-    """Return the slots of a period, the clock changes in it, and how many slots exceed the limit."""
+    """Return the slots of a period, its clock changes, and how many slots exceed the limit."""
     appliance = services.appliance
     start, end = _LocalTime.parse("from", values["from"]), _LocalTime.parse("to", values["to"])
     config = replace(appliance.config, time_zone=_parse_zone(values["zone"]) or appliance.config.time_zone)
@@ -336,7 +336,7 @@ async def simulate_slots(services: Services, values: Values) -> object:
 def _simulate(
     config: Config, jobs: Sequence[Job], period: tuple[datetime, datetime], limit: int, secret: bytes
 ) -> tuple[list[due.SimulatedSlot], int, list[tuple[OffsetSpan, ZoneInfo]]]:
-    """Return at most `limit` slots, the number of further ones, and the clock changes among the slots."""
+    """Return at most `limit` slots, the number of further ones, and their clock changes."""
     start, end = period
     coming = due.simulate_slots(config, jobs, start, end, secret=secret)
     slots = list(islice(coming, limit))

@@ -351,7 +351,7 @@ def _open_crontab(config: Path, system: bool, user_name: str | None) -> UserCron
 
 
 def _absolute_path(config: Path) -> Path:
-    """Return the absolute path of `config`, which identifies its entries from any working directory."""
+    """Return the absolute path of `config`, which identifies its entries from any folder."""
     return config.parent.resolve() / config.name
 
 

@@ -124,7 +124,7 @@ class JobContext:
         return Sensors().temperature()
 
     def random_for(self, label: str) -> float:
-        """Return a random number from 0 to below 1: always the same for this job, slot and `label`."""
+        """Return a number from 0 to below 1, always the same for this job, slot and `label`."""
         return uniform_for_label(self.parameters.secret, self.job, self.slot, label)
 
     def report(self, name: str) -> AbstractContextManager[IO[str]]:

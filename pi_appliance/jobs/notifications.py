@@ -1,4 +1,4 @@
-"""Messages about runs: pings of a monitoring service, and the process that sends waiting notifications."""
+"""Messages about runs: pings of a monitoring service, and the process that sends messages."""
 
 import logging
 import os
@@ -24,7 +24,7 @@ _MAX_BODY = 10_000  # bytes; services store as many, or ten times as many
 
 
 def worker_command(config: Path, state_dir: Path) -> list[str]:
-    """Return the command of the process that sends waiting notifications. It ends with this process."""
+    """Return the command that sends waiting notifications. It ends with this process."""
     return [sys.executable, "-m", "pi_appliance.notify.worker", str(os.getpid()), str(config), str(state_dir)]
 
 

@@ -197,7 +197,7 @@ class JobPages:
 
 
 def _report_content(report: report_files.ReportFile, suffix: str) -> dict[str, Any] | None:
-    """Return the values of the template for `report`, or None if it cannot be shown within a page."""
+    """Return the values of the template for `report`, or None if a page cannot show it."""
     if suffix in TEXTS:
         return {"wrap": suffix not in TABLES, **_read_text(report.path)}
     if suffix in PICTURES:

@@ -1,6 +1,6 @@
 """The reports of jobs.
 
-A report set has the files of one run. They are published together, in a dated folder and as the newest:
+A report set has the files of one run, published together in a dated folder and as the newest:
 
 reports/pegs/2026-11-21_0330/result.txt ...     a dated folder
 reports/pegs/.newest -> 2026-11-21_0330         the folder that was written last
@@ -61,7 +61,7 @@ def is_report_set_name(text: str) -> bool:
 
 
 def report_sets(folder: Path) -> list[str]:
-    """Return the names of the report sets in `folder`, the newest first. Other files and links are ignored."""
+    """Return the names of the report sets in `folder`, the newest first."""
     with contextlib.suppress(OSError):
         directories = (each for each in folder.iterdir() if each.is_dir() and not each.is_symlink())
         return sorted((each.name for each in directories if is_report_set_name(each.name)), key=_sort_key, reverse=True)
@@ -137,7 +137,7 @@ def _publish(folder: Path, draft: Path, name: str) -> str:
 
 
 def _update_newest(folder: Path, new_set: Path, before: Sequence[str]) -> None:
-    """Make the file names in `folder` lead to `new_set`, and remove those that only the sets `before` have."""
+    """Make the file names in `folder` lead to `new_set`; remove those that only `before` has."""
     names = _file_names(new_set)
     try:
         _symlink(folder, new_set.name, names)
@@ -286,7 +286,7 @@ class ReportFile:
 
 
 def list_reports(appliance: Appliance, *, folders: Collection[str] | None = None) -> list[ReportFile]:
-    """Return the newest reports of all folders, or of `folders`. The job with the newest report comes first."""
+    """Return the newest reports of all folders, or of `folders`, the newest job first."""
     paths = appliance.config.reports.glob("*/*")
     found = _existing_files(
         (path, path.parent.name, "") for path in paths if folders is None or path.parent.name in folders
@@ -300,7 +300,7 @@ def list_reports(appliance: Appliance, *, folders: Collection[str] | None = None
 
 
 def _existing_files(candidates: Iterable[tuple[Path, str, str]]) -> list[ReportFile]:
-    """Return the visible files among the `candidates`: path, job and date. A run may have deleted some."""
+    """Return the visible files among the `candidates` that still exist: path, job and date."""
     reports = []
     for path, job, date in candidates:
         with contextlib.suppress(FileNotFoundError):

@@ -51,7 +51,7 @@ def run(
         appliance: The appliance.
         name: The name of the job.
         trigger: The cause of the run.
-        due: A slot, a run request, or `RESUME`. None stands for the current slot of a scheduled run.
+        due: A slot, a run request, or `RESUME`. None: the current slot of a scheduled run.
         as_scheduled: Treat a manual run like a scheduled one, with its slot and its chance.
         listener: Receives output and progress.
         random: Varies the delay between attempts.
@@ -262,7 +262,7 @@ def _delete_old_data(appliance: Appliance, name: str) -> None:
 
 
 def has_pending_work(appliance: Appliance, name: str) -> bool:
-    """Return whether a run that only resumes would have something to do now, such as a post to send again."""
+    """Return whether a run that only resumes is due now, for example to send a post again."""
     has_pending = getattr(plugins.load("jobs", appliance.job(name).kind), "has_pending_work", None)
     return has_pending is not None and bool(has_pending(appliance.store, name, now=clock.now()))
 
@@ -351,10 +351,11 @@ def _pause_one_shot(appliance: Appliance, job: Job, target: str | None, now: dat
 
 
 def _preempt_others(appliance: Appliance, job: Job, run: int, slot: str | None) -> None:
-    """End the sessions of other jobs that conflict with `job`, such as a sleep timer when an alarm rings.
+    """End conflicting sessions of other jobs, such as a sleep timer when an alarm rings.
 
-    A kind of job that preempts others defines `preempts(job)` and `is_preemptible(checkpoint)`. Of two
-    preempting jobs at the same minute, the later one stays. The wait is short, because an alarm must ring.
+    A kind of job that preempts others defines `preempts(job)` and `is_preemptible(checkpoint)`. Of
+    two preempting jobs at the same minute, the later one stays. The wait is short, because an alarm
+    must ring.
     """
     if slot == RESUME or not _preempts(job):
         return
@@ -373,7 +374,7 @@ def _preempts(job: Job) -> bool:
 
 
 def _find_preemptible(appliance: Appliance, job: Job, run: int) -> Iterator[str]:
-    """Yield the jobs that conflict with `job`. An alarm that began before `run` may have no checkpoint yet."""
+    """Yield the jobs that conflict with `job`. A recent alarm may have no checkpoint yet."""
     kind = plugins.load("jobs", job.kind)
     for checkpoint in appliance.store.requests.checkpoints():
         if checkpoint.job != job.name and kind.is_preemptible(checkpoint.text):

@@ -18,7 +18,7 @@ def _run_time(instant: str) -> str:
 
 
 def _slot_time(local: str, *, offset: bool = False) -> str:
-    """Format the time of a slot in the zone of its job, with its offset if this terminal has another."""
+    """Format the time of a slot in the zone of its job, with the offset if it differs here."""
     time = datetime.fromisoformat(local)
     text = time.strftime("%a %Y-%m-%d %H:%M:%S").removesuffix(":00")
     is_elsewhere = time.utcoffset() != time.astimezone().utcoffset()

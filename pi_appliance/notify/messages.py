@@ -1,4 +1,4 @@
-"""Texts of notifications: a title that fits a phone, the event, its time, and the command for details."""
+"""Texts of notifications: a short title, the event, its time, and the command for details."""
 
 import re
 from collections.abc import Sequence
@@ -68,13 +68,13 @@ def test_message(*, host: str, now: datetime, zone: ZoneInfo) -> Message:
 
 
 def ping_text(event: JobEvent) -> str:
-    """Return the text of a healthchecks ping: the result of the run, and its last output if it failed."""
+    """Return the text of a healthchecks ping: the result, and the last output of a failure."""
     tail = _log_tail(event.log) if event.event is Event.PING_FAIL else ""
     return _paragraphs(f"run {event.number}: {_summary(event)}", tail)
 
 
 def custom_message(title: str, body: str) -> Message:
-    """Return a text of the owner as a message: the title on one line, without unprintable characters."""
+    """Return a text of the owner as a message with a title of one line, printable only."""
     return Message(title=" ".join(_printable(title).split())[:200], body=_printable(body).strip()[-10_000:])
 
 

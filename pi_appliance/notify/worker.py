@@ -1,7 +1,7 @@
-"""Delivery of notifications: a process sends the due messages of the outbox, and the daemon starts it.
+"""Delivery of notifications: the daemon starts a process that sends the due messages.
 
-Delivery is at least once, because a message is recorded as sent after sending it. A power cut in between causes a
-duplicate, recognizable by its run id.
+Delivery is at least once, because a message is recorded as sent after sending it. A power cut in
+between causes a duplicate, recognizable by its run id.
 """
 
 import asyncio
@@ -144,7 +144,7 @@ def connect(settings: NotifierConfig, name: str, secrets: Mapping[str, str]) -> 
 
 
 class DeliveryBatch:
-    """One round of delivery of the due messages in `store`. No message is started after the time `until`."""
+    """One round of delivery of the due messages in `store`. None is started after `until`."""
 
     def __init__(
         self,
@@ -261,7 +261,7 @@ class DeliveryBatch:
     def _attempt(self, queued: Sequence[OutboxMessage], send: Callable[[], None]) -> ApplianceError | None:
         """Call `send`, record the result for the messages `queued`, and return the error.
 
-        The time of the next attempt is recorded first. If nothing can be written, nothing is sent every minute.
+        The time of the next attempt is recorded first. Without a database nothing is sent.
         """
         self._postpone(queued, "it was cut off while it was sent")
         try:
@@ -274,7 +274,7 @@ class DeliveryBatch:
         return None
 
     def _drop_unknown(self, queued: Sequence[OutboxMessage]) -> None:
-        """Drop messages whose recipient is no longer configured. If the file is invalid, they wait."""
+        """Drop messages without a configured recipient. If the file is invalid, they wait."""
         if self._settings.is_complete:
             log.warning("%s: not in the file any more; %d dropped", _recipient(queued[0]), len(queued))
             self._outbox.drop(queued)
@@ -282,7 +282,7 @@ class DeliveryBatch:
             self._postpone_or_drop(queued, "the configuration is invalid; see: pi-appliance config check")
 
     def _postpone_or_drop(self, queued: Sequence[OutboxMessage], why: str, *, counted: bool = False) -> None:
-        """Postpone `queued`, or drop them after days. `counted`: the attempt is already recorded."""
+        """Postpone `queued`, or drop them after days. `counted`: the attempt is recorded."""
         now = self._now()
         old = [each for each in queued if now - each.created_at > _MAX_AGE and each.attempts + 1 >= _MIN_ATTEMPTS]
         if old:
@@ -303,14 +303,14 @@ def _recipient(queued: OutboxMessage) -> str:
 
 
 def deliver_due(config: Path, state: Path, *, until: float) -> None:
-    """Send the due messages in the folder `state` to the notifiers of `config`. None is started after `until`.
+    """Send the due messages in `state` to the notifiers of `config`. None starts after `until`.
 
     Raises:
         Unavailable: The state cannot be used.
     """
     with open_history(state) as store:
         outbox = Outbox(store)
-        # Checked again after the lock is released: a process that found it locked relies on this one.
+        # Checked again after the release: a process that was locked out relies on this one.
         while outbox.is_due(clock.now()) and time.monotonic() < until:
             with locks.acquire(state / "outbox.lock") as lock:
                 if lock is None:
@@ -330,7 +330,7 @@ def _deliver_batch(settings: NotifierConfig, store: Store, until: float) -> None
 
 
 def load_secrets(settings: NotifierConfig) -> secrets.Secrets:
-    """Return all secrets, so that none of them stays in the environment of a program. Raises as `secrets.load`."""
+    """Return all secrets, so that programs do not inherit any. Raises as `secrets.load`."""
     named = [name for part in settings.notifiers.values() for name in part.options.names()]
     named += [name for ping in settings.pings.values() for name in secret_names_in(ping)]
     every = {*named, *settings.other_secrets, *secrets.secret_variables(os.environ, ())}
@@ -364,7 +364,7 @@ def enqueue(settings: NotifierConfig, name: str, message: Message) -> None:
 
 
 class OutboxDispatcher:
-    """Starts the worker process when a message is due. The daemon calls `check` in each of its rounds."""
+    """Starts the worker process when a message is due. The daemon calls `check` regularly."""
 
     def __init__(
         self,
@@ -386,7 +386,7 @@ class OutboxDispatcher:
         self._worker: asyncio.Task[None] | None = None
 
     async def check(self) -> None:
-        """Start the worker if a message is due and it is not active. This reads a table that is usually empty."""
+        """Start the worker if a message is due and it is not active."""
         if self._worker or self._monotonic() < self._rest_until:
             return
         try:
@@ -432,7 +432,7 @@ class OutboxDispatcher:
 
 
 def main(argv: list[str]) -> None:
-    """Send all due messages, unless another process does. Messages for the owner go to standard error."""
+    """Send all due messages, unless another process does. Errors go to standard error."""
     parent, config, state = argv
     signal.signal(signal.SIGHUP, lambda *_: os.killpg(0, signal.SIGKILL))  # with the programs that send
     process.die_with_parent(signal.SIGHUP)

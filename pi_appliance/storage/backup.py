@@ -226,7 +226,7 @@ def _copy_backup(state_dir: Path, draft: Path) -> Path | None:
 
 
 def _block_slots(database: Database, damaged: Path, *, until: datetime, boot: str, known: Mapping[str, int]) -> None:
-    """Make the restored `database` safe: nothing that may have happened since the backup happens again."""
+    """Make the restored `database` safe: nothing done since the backup is done again."""
     with database.writing(durable=True) as db:
         last_id = max(
             _read_last_id(damaged), *known.values(), *(int(db.execute(query).fetchone()[0] or 0) for query in _LAST_IDS)
@@ -234,7 +234,7 @@ def _block_slots(database: Database, damaged: Path, *, until: datetime, boot: st
         until = max([until, *_latest_instants(db)])
         insert_claims(db, known, at=until)
         block_unknown_slots(db, at=until, boot=boot, newest=last_id + _SKIPPED_IDS)
-        # A waiting post may have been sent since: as after an interrupted attempt, the account is checked first.
+        # A waiting post may have been sent since, so the account is checked first.
         db.execute("UPDATE posts SET state = 'sending' WHERE state = 'waiting'")
         db.execute("DELETE FROM job_checkpoints")
         db.execute("DELETE FROM run_signals")
@@ -266,13 +266,13 @@ def _read_last_id(damaged: Path) -> int:
 
 
 def _modified_at(path: Path) -> datetime:
-    """Return the last modification of the file or its journal: the clock may have been ahead of now."""
+    """Return the last change of the file or its journal. The clock may have been ahead."""
     times = [Path(f"{path}{end}").stat().st_mtime for end in ("", "-wal") if Path(f"{path}{end}").exists()]
     return datetime.fromtimestamp(max(times, default=0), UTC)
 
 
 def _put_in_place(path: Path) -> None:
-    """Rename the replacement to `path`. The old journal is removed first: SQLite would apply it to the new file."""
+    """Rename the replacement to `path`, without the old journal, which SQLite would apply."""
     for suffix in ("", "-wal", "-shm"):
         Path(f"{path}{suffix}").unlink(missing_ok=True)
     files.sync_directory(path.parent)
@@ -297,7 +297,7 @@ def _delete_database(path: Path) -> None:
 
 
 def open_history(state: Path) -> Store:
-    """Open the database in the folder `state`. A damaged one is replaced and the owner warned. Raises `Unavailable`."""
+    """Open the database in `state`; replace a damaged one with a warning. Raises Unavailable."""
     claims = _read_lock_claims(state)
     store = Store(state / "history.db", replace_file=partial(_replace_and_warn, state))
     newest = max((run for _, run, _ in claims), default=0)

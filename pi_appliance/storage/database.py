@@ -1,7 +1,7 @@
 """The SQLite file: schema, transactions, and the replacement of a damaged file.
 
-The journal mode is WAL. Durable transactions use synchronous=FULL, others NORMAL. Writers share a lock
-(`history.lock`); a process that replaces the file holds it alone.
+The journal mode is WAL. Durable transactions use synchronous=FULL, others NORMAL. Writers share a
+lock (`history.lock`); a process that replaces the file holds it alone.
 """
 
 import contextlib
@@ -280,7 +280,7 @@ class Database:
             self._lock_fd = -1
 
     def repair(self, error: DatabaseCorrupt) -> None:
-        """Replace the damaged file, unless another process did. Raises `error` if it cannot be replaced."""
+        """Replace the damaged file, unless another process did. Raises `error` if it cannot."""
         if self._replace_file is None:
             raise error
         self._inode = -1
@@ -292,11 +292,11 @@ class Database:
         self.repair_count += 1
 
     def version(self) -> int:
-        """Return a number that changes when this or another process writes. It takes microseconds."""
+        """Return a number that changes with each write of any process. It takes microseconds."""
         return int(self.rows("PRAGMA data_version", ())[0][0]) + self._db.total_changes
 
     def check(self) -> str:
-        """Return the errors that SQLite finds in the file; '' without any. It reads the whole file."""
+        """Return the errors that SQLite finds in the file; '' without any. Reads the whole file."""
         found = str(self.rows("PRAGMA quick_check(1)", ())[0][0])
         return "" if found == "ok" else found
 
@@ -323,7 +323,7 @@ class Database:
 
     @contextlib.contextmanager
     def writing(self, *, durable: bool = False) -> Iterator[Transaction]:
-        """Open a write transaction. Raises `DatabaseCorrupt`, or `Unavailable`, for example if the disk is full."""
+        """Open a write transaction. Raises DatabaseCorrupt or, if the disk is full, Unavailable."""
         if self._lock_fd < 0:
             raise Unavailable(f"{self.path} is open read-only")
         with self._errors(), self._locked(fcntl.LOCK_SH):
@@ -402,7 +402,7 @@ class Database:
             fcntl.flock(self._lock_fd, fcntl.LOCK_UN)
 
     def _use_wal(self) -> None:
-        """Set the journal mode. SQLite does not wait if several processes create the file at once."""
+        """Set the journal mode. SQLite does not wait if several processes create the file."""
         until = time.monotonic() + _BUSY_TIMEOUT
         while True:
             try:
@@ -468,7 +468,7 @@ def _disk_advice(folder: Path) -> str:
 def _read_only_uri(path: Path) -> str:
     """Return the URI by which SQLite reads `path` without creating files beside it.
 
-    Without a journal no process has it open: as an immutable file it needs no locks, even on a read-only disk.
+    Without a journal no process has it open, so it is opened as immutable, without locks.
     """
     journal = os.access(path.with_name(f"{path.name}-wal"), os.F_OK)
     return f"{path.absolute().as_uri()}?mode=ro{'' if journal else '&immutable=1'}"

@@ -1,7 +1,7 @@
 """Runs and claims.
 
-The claim and the row of a run are on the disk before the run does anything. The end of a run is not flushed: after a
-power cut it may read "abandoned".
+The claim and the row of a run are on the disk before the run does anything. The end of a run is not
+flushed: after a power cut it may read "abandoned".
 """
 
 import json
@@ -27,7 +27,7 @@ from pi_appliance.storage.queues import RunRequestStore, consume_request, queue_
 
 @dataclass(frozen=True, slots=True)
 class Total:
-    """Totals since the installation: the runs of a job with this outcome, their seconds and their delay."""
+    """Runs of a job with one outcome since the installation: number, seconds and delay."""
 
     job: str
     outcome: Outcome
@@ -37,7 +37,7 @@ class Total:
 
 
 def record_end(db: Transaction, run: Run, targets: NotifyTargets | None, *, now: datetime) -> None:
-    """Count the ended `run` and queue notifications to `targets`, in the transaction that ends it."""
+    """Count the ended `run` and queue notifications, in the transaction that ends it."""
     _add_to_totals(db, run)
     if targets is not None and run.outcome is not None:
         queue_notifications(db, run.job, run.id, run.outcome, targets, now=now)
@@ -92,7 +92,7 @@ _SEAL = "lost "  # prefix of claims that block all earlier slots, after claims w
 
 @dataclass(frozen=True, slots=True)
 class ScheduleCursor:
-    """The current schedule of a job since `since`; all its slots up to `accounted_until` are accounted for."""
+    """The schedule of a job since `since`. Its slots up to `accounted_until` are accounted for."""
 
     schedule: str
     since: datetime
@@ -109,7 +109,7 @@ class Pause:
     """Whether a person ended it."""
 
     def is_active(self, now: datetime) -> bool:
-        """Return whether the pause holds at `now`. One in the future, set by a wrong clock, does not."""
+        """Return whether the pause applies at `now`. One in the future (wrong clock) does not."""
         if self.ended:
             return False
         return self.until is None or self.since <= now < self.until
@@ -142,7 +142,7 @@ class Slots:
         self._db.repair(error)
 
     def record_unused(self, unused: Sequence[AccountedSlots], *, now: datetime, until: datetime | None = None) -> None:
-        """Save `unused` in one transaction. All slots of that job up to `until` are accounted for then.
+        """Save `unused` in one transaction and account for all slots of that job up to `until`.
 
         A single slot that is not before `until` is claimed, so that it is not recorded twice.
         """
@@ -195,14 +195,14 @@ class Slots:
             db.execute("UPDATE schedule_cursors SET accounted_until = ? WHERE job = ?", (format_instant(until), job))
 
     def claimed_slots(self, job: str, after: datetime, until: datetime) -> set[str]:
-        """Return the claimed slots of `job` from `after` to `until`, both inclusive to the second."""
+        """Return the claimed slots of `job` from `after` to `until`, both included, in seconds."""
         first, last = slot_key(job, format_instant(after)[:19]), slot_key(job, format_instant(until)[:19])
         rows = self._db.rows("SELECT key FROM claims WHERE key BETWEEN ? AND ?", (first, last + "Z"))
         start = len(slot_key(job, ""))
         return {row["key"][start:] for row in rows}
 
     def find_runs(self, job: str, first: str, last: str) -> list[Run]:
-        """Return the runs of `job` that account for slots from `first` to `last`, the newest first."""
+        """Return the runs that account for slots from `first` to `last`, the newest first."""
         query = (
             "SELECT * FROM runs WHERE job = ? AND scheduled_for >= ?"
             " AND coalesce(first_slot, scheduled_for) <= ? ORDER BY id DESC"
@@ -296,7 +296,7 @@ _CLAIMS_KEPT = 5000  # of the newest runs, at any age: the clock may be years ah
 
 @auto_repair
 class Store(Database):
-    """The database: runs and claims, unused slots (`slots`) and requests of persons (`requests`)."""
+    """The database: runs and claims, unused slots (`slots`) and run requests (`requests`)."""
 
     def __init__(
         self, path: Path, *, read_only: bool = False, replace_file: Callable[[Path, str], None] | None = None
@@ -309,11 +309,11 @@ class Store(Database):
     ) -> tuple[int, int | None]:
         """Begin a run and claim its slot, or consume its run request, in one durable transaction.
 
-        A manual run is durable too: after a power cut no lock may name a run that the database does not know.
+        A manual run is durable too: a lock must not name a run that the database does not have.
 
         Returns:
-            The id of the run, and the id of the run that had the slot before: None without one, `UNKNOWN_RUN` if the
-            claim may have been lost with a damaged file.
+            The id of the run, and the id of the run that had the slot before: None without one,
+            `UNKNOWN_RUN` if the claim may have been lost with a damaged file.
         """
         with self.writing(durable=True) as db:
             row = db.execute(
@@ -336,7 +336,7 @@ class Store(Database):
         details: Mapping[str, Any] | None = None,
         targets: NotifyTargets | None = None,
     ) -> None:
-        """Save the end of a run and notify `targets`. A run that has ended already stays as it was."""
+        """Save the end of a run and notify `targets`. A run that has ended is not changed."""
         with self.writing() as db:
             row = db.execute(
                 "UPDATE runs SET ended = ?, outcome = ?, summary = ?, details = ?, attempts = ?"
@@ -401,8 +401,8 @@ class Store(Database):
         return next(iter(self._runs("WHERE id = ?", (run,))), None)
 
     def history(self, *, job: str | None = None, limit: int = 50, before: int | None = None) -> list[Run]:
-        """Return at most `limit` runs of `job` or of all jobs, the newest first, older than run `before`."""
-        # Not "job IS NULL OR …" in one query: SQLite would walk through all rows rather than use the index.
+        """Return at most `limit` runs of `job` or all jobs, newest first, older than `before`."""
+        # Two queries: with "job IS NULL OR …" SQLite would read all rows without the index.
         of_job = "job = :job AND " if job is not None else ""
         return self._runs(
             f"WHERE {of_job}id < coalesce(:before, 9223372036854775807) ORDER BY id DESC LIMIT :limit",
@@ -441,9 +441,9 @@ class Store(Database):
         return [parse_total(row) for row in self.rows("SELECT * FROM run_totals ORDER BY job, outcome", ())]
 
     def prune(self, job: str, keep: Retention, *, now: datetime) -> list[tuple[str, int]]:
-        """Delete runs of `job` beyond the limits `keep`, a few at each call, and return them as job and id.
+        """Delete a few runs of `job` beyond the limits `keep`, and return them as job and id.
 
-        Old claims of slots are deleted too, except those of the newest runs, in case the clock was wrong.
+        Old claims are deleted too, except those of the newest runs, in case the clock was wrong.
         """
         old = format_instant(now - min(keep.max_age, _MAX_AGE))
         query = (
@@ -462,7 +462,7 @@ class Store(Database):
         return [(row["job"], row["id"]) for row in going]
 
     def _take_slot(self, db: Transaction, job: str, due: str, run: int, now: datetime) -> int | None:
-        """Claim the slot. Recent runs are checked as well, in case a damaged card garbled the claim."""
+        """Claim the slot. Recent runs are checked too, in case the claim is damaged."""
         before = self._take(db, slot_key(job, due), run, now)
         if before is not None:
             return before
@@ -487,7 +487,7 @@ class Store(Database):
 
 
 def _find_consumer(db: Transaction, job: str, due: str | None, run: int) -> int:
-    """Return the run before `run` that consumed the request `due`; `UNKNOWN_RUN` if none is known."""
+    """Return the run before `run` that consumed the request `due`, else `UNKNOWN_RUN`."""
     query = "SELECT id FROM runs WHERE job = ? AND scheduled_for = ? AND id < ? ORDER BY id DESC LIMIT 1"
     row = db.execute(query, (job, due, run)).fetchone()
     return int(row["id"]) if row else UNKNOWN_RUN

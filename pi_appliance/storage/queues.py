@@ -1,6 +1,6 @@
-"""Run requests of persons, signals to active runs, checkpoints of unfinished jobs, and slots to skip.
+"""Run requests, signals to active runs, checkpoints of unfinished jobs, and slots to skip.
 
-A request is consumed in the transaction that begins its run (`Store.start_run`), so only one run gets it.
+The transaction that begins a run (`Store.start_run`) consumes its request: only one run gets it.
 """
 
 import json
@@ -84,7 +84,7 @@ class RunRequestStore:
         return next(iter(self._find_requests("WHERE id = ?", (number,))), None) if 0 < number < 2**63 else None
 
     def due_requests(self, now: datetime) -> list[RunRequest]:
-        """Return the requests to start by `now`, immediate ones also after the clock was set back."""
+        """Return the requests to start by `now`, with immediate ones if the clock was set back."""
         where = "WHERE run_at <= :now OR run_at <= created_at ORDER BY run_at, id"
         return self._find_requests(where, {"now": format_instant(now)})
 

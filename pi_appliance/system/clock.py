@@ -47,7 +47,7 @@ class Timestamp:
     boot: str
 
     def seconds_since(self, earlier: "Timestamp") -> float:
-        """Return the seconds from `earlier` to this: by the monotonic clock, or after a restart by the wall clock."""
+        """Return the seconds from `earlier` to this: monotonic, or wall clock after a restart."""
         if self.boot == earlier.boot:
             return self.monotonic - earlier.monotonic
         return max(0.0, (self.wall - earlier.wall).total_seconds())
@@ -79,7 +79,7 @@ class ClockWatch:
         self._last: tuple[datetime, float] | None = None
 
     def read(self, wall: datetime, monotonic: float, *, is_synchronized: bool) -> ClockReading:
-        """Return the meaning of one reading; `monotonic` is in seconds since the machine started."""
+        """Return the reading; `monotonic` is in seconds since the machine started."""
         self.is_trusted = self.is_trusted or is_synchronized or monotonic >= self.max_wait.total_seconds()
         step = timedelta(0)
         if self._last is not None:
@@ -136,7 +136,7 @@ class SystemClock:
         return time.clock_gettime(time.CLOCK_BOOTTIME)
 
     def is_synchronized(self) -> bool:
-        """Return whether timesyncd has set the clock, or chrony or ntpd marked it as synchronized in the kernel."""
+        """Return whether timesyncd, chrony or ntpd has synchronized the clock."""
         if _SYNCHRONIZED.exists():
             return True
         timex = _Timex()
@@ -244,7 +244,7 @@ class Backoff:
     failures: int = 0
 
     def next_delay(self, limit: timedelta | None = None) -> timedelta:
-        """Count one more failure and return the delay after it, at most `limit` instead of `longest`."""
+        """Count one more failure and return the delay, at most `limit` instead of `longest`."""
         self.failures += 1
         return retry_delay(self.failures, first=self.first, at_most=limit or self.longest, random=self.random)
 
@@ -262,5 +262,5 @@ def retry_delay(attempt: int, *, first: timedelta, at_most: timedelta, random: R
 
 
 def post_retry_delay(attempts: int) -> timedelta:
-    """Return how long a post waits between runs: a minute, then twice as long after each of its `attempts`."""
+    """Return how long a post waits: a minute, doubled after each of its `attempts`."""
     return min(timedelta(minutes=1 << min(max(attempts, 1) - 1, 10)), MAX_POST_RETRY_DELAY)

@@ -1,4 +1,4 @@
-"""Files: atomic and durable writing, write probes, logs of runs, and a time limit for blocks of code."""
+"""Files: atomic and durable writing, write probes, logs of runs, and a time limit."""
 
 import contextlib
 import errno
@@ -240,7 +240,7 @@ def read_log(path: Path) -> str:
 
 @contextlib.contextmanager
 def time_limit(seconds: float) -> Iterator[None]:
-    """Raise DeadlineExceeded in the block after `seconds`, and again each second if the block goes on.
+    """Raise DeadlineExceeded in the block after `seconds`, then each second until it ends.
 
     A host name look-up cannot be interrupted: the error is raised when it returns.
     """

@@ -1,4 +1,4 @@
-"""The HTTP client: httpx, with one limit for the time of an exchange and one for the size of its answer.
+"""The HTTP client: httpx with limits for the time of a request and the size of its answer.
 
 httpx and asyncio cost about 75 ms and 18 MB to import, so they are imported by the first request.
 """
@@ -75,11 +75,11 @@ class NoResponse(Exception):
         super().__init__(reason)
 
     def as_error(self, message: str, uncertain_message: str = "") -> ApplianceError:
-        """Return the error for the owner: Uncertain if the request may have been sent and that matters.
+        """Return the error for the owner: Uncertain if the request may have had an effect.
 
         Args:
             message: text of an Unavailable error.
-            uncertain_message: text of an Uncertain error; '' if the request may be repeated without harm.
+            uncertain_message: text of an Uncertain error; '' if the request can be repeated.
         """
         return Uncertain(uncertain_message) if uncertain_message and self.is_sent else Unavailable(message)
 
@@ -217,7 +217,7 @@ def _full_text(error: BaseException | None) -> str:
 def fetch(
     url: str, *, read_body: Callable[[HttpResponse], bool], max_bytes: int = 65_536, seconds: float = 5.0
 ) -> HttpResponse:
-    """Return the small file at `url`, after at most `MAX_REDIRECTS` redirects to other web addresses.
+    """Return the small file at `url`, after at most `MAX_REDIRECTS` redirects.
 
     Args:
         url: where it is.
@@ -263,12 +263,12 @@ def _fetch_error(url: str, failure: NoResponse) -> ApplianceError:
 
 
 def status_error(status: int, message: str) -> ApplianceError:
-    """Return the error with `message` for an HTTP status that means no: Unavailable if it may be yes later."""
+    """Return the error `message` for an HTTP status: Unavailable if a retry may succeed."""
     return Unavailable(message) if status >= 500 or status in RETRY_LATER else Refused(message)
 
 
 def is_web_address(url: str) -> bool:
-    """Return whether `url` may be given to a player: http or https, a host, and only characters that can be typed."""
+    """Return whether `url` is safe for a player: http(s), a host, only typable characters."""
     try:
         parts = urlsplit(url)
         return parts.scheme in ("http", "https") and bool(parts.hostname) and url.isprintable() and " " not in url

@@ -1,10 +1,11 @@
-"""Limits of memory and CPU: one cgroup per attempt, below the cgroup that systemd delegates (cgroup v2 only).
+"""Limits of memory and CPU: a cgroup per attempt below that of systemd (cgroup v2 only).
 
     pi-appliance.service        delegated; processes may only be in its leaves
     ├── main                    everything else: the daemon, the runners, the silent MPD
-    └── run-301-7-1             one attempt of one run, with its limits; removed at its end (301 is its runner)
+    └── run-301-7-1             one attempt of one run, with its limits (301 is its runner)
 
-A runner that was started elsewhere, by cron or by a person, asks systemd for a scope and moves there.
+A runner that was started elsewhere, by cron or by a person, asks systemd for a scope and moves
+there.
 """
 
 import contextlib
@@ -35,7 +36,7 @@ class Leaf:
     folder: Path
 
     def set_limit(self, name: str, value: str) -> bool:
-        """Write a limit and return whether it applies; it does not if its controller is not delegated."""
+        """Write a limit and return whether it applies, which needs a delegated controller."""
         try:
             (self.folder / name).write_text(value, "ascii")
         except OSError:
@@ -50,13 +51,13 @@ class Leaf:
         return False
 
     def remove(self) -> None:
-        """Kill its processes and remove it. A leaf that cannot be emptied is removed by a later run."""
+        """Kill its processes and remove it. If it is not empty then, a later run removes it."""
         self.set_limit("cgroup.kill", "1")
         _wait_until(lambda: _remove_cgroup(self.folder))
 
 
 def own_cgroup(root: Path = Path("/sys/fs/cgroup"), membership: Path = Path("/proc/self/cgroup")) -> Path | None:
-    """Return the delegated cgroup, after moving all processes but runs into its leaf `main`; None if there is none."""
+    """Return the delegated cgroup, its processes moved into its leaf `main`, or None."""
     here = _current_cgroup(root, membership)
     for folder in (here, here.parent) if here is not None and here.name == MAIN else (here,):
         if folder is not None and _is_ours(folder):
@@ -132,7 +133,7 @@ def _current_cgroup(root: Path, membership: Path) -> Path | None:
 def _is_ours(folder: Path) -> bool:
     """Return whether `folder` was delegated to us; that it is writable is not enough.
 
-    systemd marks delegated cgroups with an attribute. The user's systemd does not, so our scope is known by its name.
+    systemd marks delegated cgroups with an attribute. In a user session the name is checked.
     """
     if not os.access(folder / "cgroup.subtree_control", os.W_OK):
         return False
@@ -150,7 +151,7 @@ def _remove_abandoned(ours: Path) -> None:
 
 
 def _delegate_controllers(ours: Path) -> None:
-    """Enable the controllers for the leaves of `ours`; the kernel requires that `ours` itself has no process."""
+    """Enable the controllers for the leaves of `ours`, which must have no process itself."""
     there = (ours / "cgroup.controllers").read_text("ascii").split()
     for name in ("memory", "cpu"):
         for _ in range(_MAX_TRIES):
@@ -275,6 +276,6 @@ def _limit_data(size: int) -> None:
 
 def _lower_priority(nice: int) -> None:
     os.setpriority(os.PRIO_PROCESS, 0, max(nice, os.getpriority(os.PRIO_PROCESS, 0)))
-    # If the kernel first divides the processor among sessions (autogroup), nice applies within this session only.
+    # If the kernel divides the CPU among sessions (autogroup), nice applies within one.
     with contextlib.suppress(OSError):
         Path("/proc/self/autogroup").write_text(str(nice), "ascii")

@@ -50,7 +50,7 @@ class Lock:
             os.pwrite(self.fd, text.ljust(_BLOCK), 0)
 
     def leave_result(self, left: "UnreportedResult") -> None:
-        """Write the result of the run for the next holder of the lock, because the history cannot be written.
+        """Write the result for the next holder of the lock, if the history cannot be written.
 
         The block in the file is already allocated, so this works on a full disk.
         """
@@ -194,7 +194,7 @@ def request_stop(path: Path, run: int, why: str) -> bool:
 
 
 def _bytes(status: Mapping[str, object]) -> bytes:
-    """Return `status` as JSON; characters beyond ASCII are not escaped, so that it fits into a block."""
+    """Return `status` as JSON, not escaped, so that it fits into a block."""
     return json.dumps(status, ensure_ascii=False).encode("utf-8", "replace")
 
 

@@ -106,7 +106,7 @@ class FilesystemErrors:
 
 @dataclass(frozen=True, slots=True)
 class StorageWear:
-    """Wear of an SD card or eMMC: the percentage of its life used, and whether spare blocks run out."""
+    """Wear of an SD card or eMMC: the percentage used, and whether spare blocks run out."""
 
     device: str
     used: int
@@ -160,7 +160,7 @@ def _hexadecimal(text: str) -> int | None:
 
 
 def system_versions(root: Path = Path("/")) -> dict[str, str]:
-    """Return the versions of program, Python, kernel and system, and the model of the machine, by name."""
+    """Return the versions of program, Python, kernel and system, and the machine's model."""
     kernel = os.uname()
     return {
         "pi-appliance": __version__,
@@ -292,7 +292,7 @@ def is_volatile(mount: Mount, known: Sequence[Mount]) -> bool:
 
 
 def _parse(line: str) -> Mount | None:
-    """Parse a line: id parent device root FOLDER OPTIONS tags… - KIND SOURCE OPTIONS (man 5 proc)."""
+    """Parse a line: id parent device root FOLDER OPTIONS tags… - KIND SOURCE OPTIONS."""
     before, _, after = line.partition(" - ")
     place, system = before.split(" "), after.split(" ")
     if len(place) < 6 or len(system) < 3:

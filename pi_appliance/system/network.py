@@ -35,7 +35,7 @@ def local_addresses() -> list[str]:
 
 
 def public_addresses(host: str, own: Callable[[], list[str]] = local_addresses) -> list[str]:
-    """Return the addresses at which other machines reach a server that listens on `host`; none for 127.0.0.1."""
+    """Return the addresses of a server on `host` for other machines; none for 127.0.0.1."""
     bound = _addresses_of(host)
     is_everywhere = any(each.is_unspecified for each in bound)
     return [each for each in own() if is_everywhere or ipaddress.ip_address(each) in bound]
@@ -55,7 +55,7 @@ def _addresses_of(host: str) -> set[ipaddress.IPv4Address | ipaddress.IPv6Addres
 
 
 class AddressWatcher:
-    """Call `on_change` in the running event loop when this machine gains or loses an address (netlink)."""
+    """Call `on_change` in the event loop when this machine gains or loses an address."""
 
     def __init__(self, on_change: Callable[[], None]) -> None:
         self._on_change, self._loop = on_change, asyncio.get_running_loop()

@@ -56,7 +56,7 @@ def descendants(top: int) -> set[Process]:
 
 
 def child_pids() -> set[int]:
-    """Return the ids of the children of this process, also dead ones, if the kernel has PROC_CHILDREN.
+    """Return the ids of the children of this process, also dead ones (needs PROC_CHILDREN).
 
     They include children that ProtectProc=invisible hides in /proc, such as ssh-agent.
     """
@@ -103,7 +103,7 @@ def die_with_parent(kind: signal.Signals) -> None:
 
 
 def set_child_subreaper(*, orphans: bool) -> None:
-    """Make this process the new parent of descendants whose parent dies; otherwise init becomes it."""
+    """Make this process the new parent of descendants whose parent dies, instead of init."""
     ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, int(orphans), 0, 0, 0)
 
 
@@ -144,7 +144,7 @@ class Suspend:
 
 
 class StopSignal:
-    """Whether this process received SIGTERM, SIGINT or SIGHUP while the block of `installed` runs."""
+    """Whether this process received SIGTERM, SIGINT or SIGHUP in the block of `installed`."""
 
     def __init__(self) -> None:
         self.signal = 0
@@ -411,7 +411,7 @@ _HINTS = {126: "a program could not be executed", 127: "a program was not found"
 
 
 def describe_exit_status(status: int) -> str:
-    """Describe the exit status of a program, or the signal that ended it if `status` is negative."""
+    """Describe the exit status of a program, or its signal if `status` is negative."""
     if status < 0:
         return f"was ended by {_signal_name(-status)}"
     hint = _HINTS.get(status, "")
@@ -431,7 +431,7 @@ _KILL_INTERVAL = 1.0  # seconds
 
 
 def supervise(runner: int) -> None:
-    """Fork: the new process returns as the worker, and this child of the process `runner` becomes its supervisor."""
+    """Fork: the child returns as the worker, and this process becomes its supervisor."""
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     before = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
     die_with_parent(signal.SIGHUP)

@@ -1,14 +1,14 @@
-"""The unix socket of the daemon: where it is, one HTTP request over it, and runs of cron that the daemon takes over.
+"""The unix socket of the daemon: its path, HTTP requests, and runs handed over by cron.
 
-The daemon listens in one of these folders, under a name made of the path of its configuration. The symbolic link
-`api.sock` beside it leads to the daemon that was started first:
+The daemon listens in one of these folders, under a name made of the path of its configuration. The
+symbolic link `api.sock` beside it leads to the daemon that was started first:
 
 - `/run/pi-appliance`, the runtime folder of the system service
 - `$XDG_RUNTIME_DIR/pi-appliance`, for a user's own daemon
 - `/tmp/pi-appliance-UID`, if there is no such folder
 
-The command line imports this module at every start, so it imports very little. Most slots of a job with a probability
-are skipped, and a skipped slot must be cheap on a Pi.
+The command line imports this module at every start, so it imports very little. Most slots of a job
+with a probability are skipped, and a skipped slot must be cheap on a Pi.
 """
 
 import json
@@ -39,7 +39,7 @@ def user_runtime_dir() -> str:
 
 
 def socket_name(config: str) -> str:
-    """Return the name of the socket of the daemon that reads the file `config`, whatever link leads to it."""
+    """Return the name of the socket of the daemon that reads `config`, after any links."""
     return f"{crc32(os.fsencode(os.path.realpath(config))):08x}.sock"
 
 
@@ -98,11 +98,11 @@ def cron_arguments(job: str, config: str) -> list[str]:
 
 
 def hand_over(argv: list[str]) -> int | None:
-    """Let the daemon execute the run that `argv` asks for, and return the exit status of the command.
+    """Let the daemon execute the run of `argv`, and return the exit status of the command.
 
     Returns:
-        None if `argv` are not exactly `cron_arguments`, or if no daemon with that configuration runs. The command
-        then executes the run itself.
+        None if `argv` are not exactly `cron_arguments`, or if no daemon with that configuration
+        runs. The command then executes the run itself.
     """
     is_child = NO_HANDOVER in os.environ
     if is_child or len(argv) != 7 or argv != cron_arguments(argv[2], argv[6]):

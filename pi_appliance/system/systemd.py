@@ -1,4 +1,4 @@
-"""systemd: the state of units, the unit files of this release, and the notify socket of the service."""
+"""systemd: units, the unit files of this release, and the notify socket of the service."""
 
 import contextlib
 import os
@@ -59,7 +59,7 @@ class Systemd:
         return [line.split()[0] for line in (output or "").splitlines() if line.split()]
 
     def installed_unit(self, name: str) -> bytes | None:
-        """Return the installed file of the unit `name`; None if there is none or it cannot be read."""
+        """Return the installed file of the unit `name`; None if it cannot be read."""
         try:
             return (self._root / _UNIT_DIR / name).read_bytes()
         except OSError:
@@ -70,7 +70,7 @@ class Systemd:
         return self._run("systemctl", "cat", "--no-pager", name)
 
     def journal(self, unit: str, lines: int) -> str:
-        """Return the newest `lines` of the journal of `unit`; '' if there is none or it must not be read."""
+        """Return the newest `lines` of the journal of `unit`; '' if it cannot be read."""
         words = ("--no-pager", "--quiet", "--no-hostname", "--output=short-iso", f"--lines={lines}", f"--unit={unit}")
         return self._run("journalctl", *words) or ""
 
