@@ -1,7 +1,7 @@
 """Cover images in the sizes that phones request, with a small cache in memory.
 
-The cache maps URIs to image digests, and digests and sizes to images, so that the tracks of an album share one.
-It is emptied when the library changes.
+The cache maps URIs to image digests, and digests and sizes to images, so that the tracks of an
+album share one. It is emptied when the library changes.
 """
 
 import asyncio
@@ -75,7 +75,7 @@ class Cover:
 
 
 class Covers:
-    """Find, scale and cache the covers of the player of `music`; `changes` reports changes of the library."""
+    """Find, scale and cache the covers of the player; library `changes` empty the cache."""
 
     def __init__(self, music: Callable[[], Music], changes: PlayerEvents) -> None:
         self._music, self._changes = music, changes
@@ -89,7 +89,7 @@ class Covers:
         self._scaling = asyncio.Semaphore(_MAX_PARALLEL)
 
     async def find(self, uri: str, size: int) -> Cover | None:
-        """Return the cover of a track, scaled to `size` pixels, or unscaled for 0. Raises the player's errors."""
+        """Return the cover of a track, scaled to `size` pixels, or unscaled for 0."""
         self._changes.begin()
         if self._version != self._changes.library_version:
             self._clear()
@@ -100,10 +100,10 @@ class Covers:
             return None
         if (digest, size) not in self._pictures:
             await self._run_once((digest, size), self._scale, uri, digest, size)
-        found = self._pictures.get((digest, size))
-        if found is not None:
+        image = self._pictures.get((digest, size))
+        if image is not None:
             self._pictures.move_to_end((digest, size))
-        return found
+        return image
 
     def operation(self) -> Operation:
         """Return the operation that sends a cover."""
@@ -164,8 +164,8 @@ class Covers:
             except Refused:
                 self._store(digest, size, None)
                 return
-        found = Cover(f"{digest}-{size}", "image/jpeg", small) if small else _unscaled(digest, data)
-        self._store(digest, size, found)
+        image = Cover(f"{digest}-{size}", "image/jpeg", small) if small else _unscaled(digest, data)
+        self._store(digest, size, image)
 
     async def _fetch(self, uri: str) -> bytes:
         """Return the player's image of a track; empty if there is none that browsers show."""

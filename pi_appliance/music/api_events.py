@@ -1,7 +1,8 @@
 """Changes of the player as server-sent events, with a buffer for clients that were disconnected.
 
-Each change is read from the player once and encoded once, for any number of clients. It starts with the first client
-and runs until the service ends, so that a phone that slept gets what it missed. It is idle while nothing changes.
+Each change is read from the player once and encoded once, for any number of clients. It starts with
+the first client and runs until the service ends, so that a phone that slept gets what it missed. It
+is idle while nothing changes.
 """
 
 import asyncio
@@ -25,7 +26,7 @@ _PROGRESS_INTERVAL = 1.0  # seconds between two reads of the progress of an upda
 
 
 class PlayerEvents:
-    """The source of /api/v1/player/events. `monotonic` is a clock in seconds that never goes back."""
+    """The source of /api/v1/player/events. `monotonic` is a clock in seconds."""
 
     def __init__(self, daemon: MusicDaemon, monotonic: Callable[[], float]) -> None:
         self._daemon, self._monotonic = daemon, monotonic
@@ -72,19 +73,19 @@ class PlayerEvents:
         self._listeners.wake()
 
     def initial_events(self) -> bytes:
-        """Return the time of the clock that `at` uses, from which a client computes the age of an event."""
+        """Return the clock that `at` uses, from which a client computes the age of an event."""
         return encode_event("hello", {"now": round(self._monotonic(), 3)})
 
     def next_events(self, place: int | None) -> tuple[bytes, int | None]:
-        """Return the events after `place` and the new place; the whole state for None or a place that is too old."""
+        """Return the events after `place` and the new place; the whole state if it is too old."""
         events = None if place is None else self._buffer.events_after(place)
         if events is None:
             return encode_event(STATE, self._whole_state(), self._buffer.id), self._buffer.number
         return events
 
     async def _follow_player(self) -> None:
-        # The first change comes at once, and is published because something may have changed since the first client
-        # connected. The library cannot have been cached before it.
+        # The first change comes at once, and is published because something may have changed since
+        # the first client connected. The library cannot have been cached before it.
         is_first = True
         async for names in self._daemon.hub.watch_changes():
             if names & _LIBRARY_SUBSYSTEMS and not is_first:
@@ -135,7 +136,7 @@ class PlayerEvents:
             self._listeners.wake()
 
     async def _query(self, name: str) -> dict[str, Any]:
-        """Return the data of the event `name`, as far as the player has it. Raises ApplianceError."""
+        """Return the data of the event `name`, if the player has it. Raises ApplianceError."""
         player, data = await self._daemon.hub.player(), dict[str, Any]()
         with contextlib.suppress(Refused):
             if name == "output":

@@ -1,4 +1,4 @@
-"""The commands of `pi-appliance music` that are not operations, because they use the terminal while they run."""
+"""The commands of `pi-appliance music` that use the terminal while they run."""
 
 import base64
 import contextlib
@@ -120,7 +120,7 @@ def _wait_for_update(folder: str, progress: Any, config: Path) -> None:
 @click.option("--to", "target", metavar="PATH", help="Write it to this file; - is the standard output.")
 @json_option
 def art(config: Path, track: str, target: str | None, as_json: bool) -> None:
-    """Describe the picture of the current track, of track N of the queue or of FILE, or write it to a file."""
+    """Describe the picture of the current track, of track N or of FILE, or write it to a file."""
     picture = _request(config, "GET", "/player/picture", **({"track": track} if track else {}))
     data = base64.b64decode(picture["data"])
     if target == "-":
@@ -314,7 +314,7 @@ def _draw(line: str) -> None:
 
 
 def _cut(line: str, width: int) -> str:
-    """Return as much of `line` as fits into `width` columns; a line that wraps cannot be redrawn."""
+    """Return as much of `line` as fits into `width` columns, so that it can be redrawn."""
     for index, character in enumerate(line):
         if unicodedata.combining(character):
             continue
@@ -327,10 +327,11 @@ def _cut(line: str, width: int) -> str:
 @music_command("watch", "Show what plays, live.")
 @json_option
 def watch(config: Path, as_json: bool) -> None:
-    """Show what plays and each change until Ctrl-C: one line that is redrawn, or in a pipe one line for each change.
+    """Show what plays and each change until Ctrl-C: one line that is redrawn, or many in a pipe.
 
-    With --json, one line of JSON for each change: `changed`, the subsystems in MPD's terms, and `player`; or `lost`,
-    the reason. After a loss it waits for the player; `connection` is among the changes when it is back.
+    With --json, one line of JSON for each change: `changed`, the subsystems in MPD's terms, and
+    `player`; or `lost`, the reason. After a loss it waits for the player; `connection` is among the
+    changes when it is back.
     """
     settings = load_config(config)
     is_live = sys.stdout.isatty() and not as_json

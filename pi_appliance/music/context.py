@@ -1,4 +1,4 @@
-"""The context of jobs that play music, and their active sessions, which services of the daemon must not disturb."""
+"""The context of jobs that play music, and the active sessions, which nothing must disturb."""
 
 import json
 from collections.abc import Callable, Sequence
@@ -46,7 +46,7 @@ class ActiveSessions:
         return bool(self._phases() & _STOPS_SOON)
 
     def generation(self) -> int | None:
-        """Return None while a job controls playback, else a number that changes once a job has stopped the music."""
+        """Return None while a job controls playback, else a number that changes when one ends."""
         if self._phases() & _CONTROLS_PLAYBACK:
             return None
         marks = ", ".join("?" * len(self._stopping_jobs))
@@ -58,7 +58,7 @@ class ActiveSessions:
 
     def _phases(self) -> set[str]:
         try:
-            return {phase_of(held.text) for held in RunRequestStore(self._store()).checkpoints()}
+            return {phase_of(checkpoint.text) for checkpoint in RunRequestStore(self._store()).checkpoints()}
         except Unavailable:
             return set()
 
@@ -74,7 +74,7 @@ def is_alarm(job: Job) -> bool:
 
 
 def phase_of(checkpoint: str) -> str:
-    """Return the phase of a `checkpoint`, as `session.dump` writes it; '' for that of another kind."""
+    """Return the phase in a `checkpoint` of `session.dump`; '' for one of another kind."""
     try:
         return str(json.loads(checkpoint)["session"]["phase"])
     except (ValueError, KeyError, TypeError):
@@ -109,7 +109,7 @@ class MusicContext(JobContext):
         return self._stations().all()
 
     def resolve_stream(self, source: Source) -> Source:
-        """Return `source` with the address of the stream itself if its own address is a playlist."""
+        """Return `source` with the address of the stream if its own is a playlist."""
         return service.resolve_source(self._stations(), source)
 
     def _stations(self) -> service.Stations:

@@ -1,8 +1,9 @@
-"""The one connection to the player that the daemon keeps open, shared by API, pages, jobs and services.
+"""The one connection of the daemon to the player, shared by API, pages, jobs and services.
 
 `PlayerHub.run()` keeps the connection, `player()` returns the player within the volume policy, and
-`watch_changes()` reports changes. The hub sleeps until the player itself reports a change. While there is no
-player, `error` says why, and the hub tries to connect: often at first, then less often, and at once on demand.
+`watch_changes()` reports changes. The hub sleeps until the player itself reports a change. While
+there is no player, `error` says why, and the hub tries to connect: often at first, then less often,
+and at once on demand.
 """
 
 import asyncio
@@ -39,7 +40,7 @@ _log = logging.getLogger(__name__)
 
 
 class Subscription:
-    """Collect the changed subsystems that a subscriber has not received yet; initially `CONNECTION`."""
+    """The changed subsystems that a subscriber has not received yet; initially `CONNECTION`."""
 
     def __init__(self) -> None:
         self._names: frozenset[str] = frozenset({CONNECTION})
@@ -98,7 +99,7 @@ class ChangeBus:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class ReconnectPolicy:
-    """How long the hub waits between two attempts to connect; each wait is twice the previous one."""
+    """How long the hub waits between attempts to connect: each time twice as long."""
 
     first_delay: timedelta = timedelta(seconds=0.2)
     early_max_delay: timedelta = timedelta(seconds=1.2)  # within `early_period`: a restarted player is soon back
@@ -158,7 +159,7 @@ class PlayerHub:
 
     @property
     def state(self) -> PlayerState | None:
-        """The player's state with the elapsed time of this moment; `None` while there is no player."""
+        """The player's state, with the elapsed time of this moment; `None` without a player."""
         state = self._state
         if state is None or state.playback is not PlaybackState.PLAYING or state.elapsed is None:
             return state
@@ -209,9 +210,9 @@ class PlayerHub:
         return self._bus.subscribe()
 
     async def watch_changes(self) -> AsyncIterator[frozenset[str]]:
-        """Yield names of changed MPD subsystems (player, mixer, playlist, …) or `CONNECTION`: read everything.
+        """Yield names of changed MPD subsystems, or `CONNECTION`: read everything.
 
-        The first item comes at once. A slow reader gets all changes since its last item as one item.
+        The first item comes at once. A slow reader gets all changes as one item.
         """
         with self._bus.subscribe() as subscription:
             while True:
@@ -239,7 +240,7 @@ class PlayerHub:
                 await self._wait(backoff.next_delay(limit))
 
     async def _run_until_lost(self) -> str:
-        """Follow the configured player or the silent one; return the error, empty if the configured one appeared."""
+        """Follow a player; return the error, empty if the configured one appeared."""
         try:
             await self._follow(self._connect(), self.mpd_address)
         except Unavailable as error:
@@ -254,7 +255,7 @@ class PlayerHub:
         return "the player closed the connection"
 
     async def _run_fallback(self, reason: str) -> str:
-        """Follow the silent MPD until the configured player appears; return the error, empty if it appeared."""
+        """Follow the silent MPD until the configured player appears; return the error."""
         try:
             async with private.run_private_mpd(self._dir / FALLBACK_DIR, self._options.music) as address:
                 fallback = _fallback_player(address, self._kind, self._options)
@@ -283,7 +284,7 @@ class PlayerHub:
                 return
 
     async def _follow(self, player: Player, upstream: Upstream | None, fallback_notice: str = "") -> None:
-        """Read the state at each change until `player` is lost; `fallback_notice` is set for the silent player."""
+        """Read the state at each change until `player` is lost."""
         limited = apply_policy(player, self.policy)
         try:
             async for names in player.watch_changes():
@@ -332,7 +333,7 @@ class PlayerHub:
 
 
 def remember_partition(state_dir: Path, name: str) -> None:
-    """Use the partition `name` of MPD from the next connection on; the default one is used anyway."""
+    """Use the partition `name` of MPD from the next connection on."""
     if name == DEFAULT_PARTITION:
         (state_dir / _PARTITION_FILE).unlink(missing_ok=True)
     else:
@@ -351,7 +352,7 @@ def _with_partition(options: Any, state_dir: Path) -> Any:
 async def open_player(
     config: Config, secrets: Mapping[str, str], *, notify: Callable[[str], None] = _log.info
 ) -> Player:
-    """Connect for a short task to the configured player, else to the silent one that the daemon may have started.
+    """Connect for a short task to the configured player, else to the running silent one.
 
     The player is within the volume policy of `config`. The caller closes it.
 

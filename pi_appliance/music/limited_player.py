@@ -1,4 +1,4 @@
-"""A player within the owner's volume policy, with mute and ratings added where the player has none of its own.
+"""A player within the owner's volume policy. Mute and ratings are added if it has none.
 
 Calls that are not defined here go to the player unchanged.
 """
@@ -94,7 +94,7 @@ def max_volume(policy: VolumePolicy | None, local: datetime) -> int:
 
 
 def next_limit_change(policy: VolumePolicy | None, now: datetime, zone: ZoneInfo) -> datetime | None:
-    """Return the next instant in UTC at which the allowed volume changes in `zone`; `None` if it never does.
+    """Return when the allowed volume changes next in `zone`, in UTC; `None` if it never does.
 
     Clock changes count: they may jump into quiet hours or out of them.
     """
@@ -150,7 +150,7 @@ class PlayerPolicy:
     close: Callable[[], None] = lambda: None
 
     def max_volume(self, now: datetime | None = None) -> int:
-        """Return the highest volume, 0 to 100, that is allowed at `now`, by default the current time."""
+        """Return the highest volume, 0 to 100, allowed at `now`, by default the current time."""
         return max_volume(self.volume_policy, (now or self.now()).astimezone(self.time_zone))
 
     @property

@@ -1,8 +1,8 @@
-"""Reconnect web radio that breaks off, play a fallback if that fails, and return to the station later.
+"""Reconnect web radio that breaks off, or play a fallback and return to the station later.
 
-A stream has broken off if playback stopped with an error or at the end of the stream, or if the time does not
-advance. A user's stop or pause causes neither and is respected. The watchdog also yields to any other user
-command and to music jobs, because an alarm handles its own music.
+A stream has broken off if playback stopped with an error or at the end of the stream, or if the
+time does not advance. A user's stop or pause causes neither and is respected. The watchdog also
+yields to any other user command and to music jobs, because an alarm handles its own music.
 """
 
 import asyncio
@@ -209,7 +209,7 @@ class RadioWatchdog:
             await (await self._player()).remove_tracks(fallback.ids)
 
     async def _is_sounding(self, is_expected: Callable[[Track | None], bool], changes: Subscription) -> bool:
-        """Return whether the elapsed time advances within the silence timeout on the expected track."""
+        """Return whether the time of the expected track advances within the silence timeout."""
         first: float | None = None
         waited, step = 0.0, self._timeout / _POLLS
         while waited < self._timeout:
@@ -276,7 +276,7 @@ def _is_same(track: Track | None, stream: Track) -> bool:
 
 
 def _has_broken_off(state: PlayerState) -> bool:
-    """Return whether playback stopped by an error, or without a current track, as at the end of the queue."""
+    """Return whether playback stopped by an error, or as at the end of the queue."""
     if state.playback is not PlaybackState.STOPPED or state.queue_length == 0:
         return False
     return bool(state.error) or state.track is None

@@ -1,7 +1,8 @@
-"""Store queue and playback on disk with few writes, and restore them on a player that has lost its queue.
+"""Store queue and playback with few writes; restore them on a player that lost its queue.
 
-The queue is written after it has changed and no change followed for a while. The playback state is written when
-it changes, and every two minutes while a file plays. A player that restores its own queue keeps it.
+The queue is written after it has changed and no change followed for a while. The playback state is
+written when it changes, and every two minutes while a file plays. A player that restores its own
+queue keeps it.
 """
 
 import asyncio
@@ -112,7 +113,7 @@ class PlaybackResumer:
             await self._save()
 
     def _timeout(self) -> float | None:
-        """Return the seconds until the next write if no change is reported; `None`: no write is pending."""
+        """Return the seconds until the next write without a change; `None`: none is pending."""
         if self._changed_at is not None:
             return max(0.0, min(DEBOUNCE, self._changed_at + MAX_DELAY - self._clock()))
         state = self._hub.state
@@ -185,7 +186,7 @@ class PlaybackResumer:
         )
 
     async def _restore(self) -> None:
-        """Restore queue and playback if this player has lost its queue; a ringing alarm takes precedence."""
+        """Restore queue and playback if the player lost its queue and no alarm is ringing."""
         state, saved = self._hub.state, self._snapshot
         if state is None or saved is None or not self._tracks or not self._has_lost_queue(state, saved):
             return

@@ -15,7 +15,7 @@ Values = dict[str, Any]
 
 
 def music(hub: "Music", after: PlayerState | None = None) -> Values:
-    """Return the player, its capabilities and the error if there is none; `after` is a newer state than the hub has."""
+    """Return the player, its capabilities and its error; `after` is newer than the hub's state."""
     return {
         "player": player(after or hub.state),
         "capabilities": sorted(hub.capabilities),
@@ -110,5 +110,5 @@ def station(station: Station) -> Values:
 
 
 def station_view(view: "StationView") -> Values:
-    """Return a station, whether it is custom, and the station of the owner's file that it overrides."""
+    """Return a station, whether it is custom, and the owner's station that it overrides."""
     return {**station(view.station), "custom": view.custom, "overrides": view.overrides}

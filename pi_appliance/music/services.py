@@ -67,7 +67,7 @@ class VolumeLimiter:
             await self._lower(limit, fade=limit_fell and is_playing and CONNECTION not in names)
 
     async def _apply_start_volume(self, state: PlayerState) -> PlayerState:
-        """Lower a player that was just started to the start volume, unless it plays; return the new state."""
+        """Lower a newly started player to the start volume unless it plays."""
         policy = self._policy.volume_policy
         if policy is None or policy.start is None or state.volume is None or self._hub.uses_fallback:
             return state
@@ -164,7 +164,7 @@ async def run_services(hub: PlayerHub, config: Config) -> None:
 
 
 def fallback_sources(config: Config) -> list[Source]:
-    """Return the sources to play while a station is unreachable; unknown names are logged and skipped.
+    """Return the sources to play while a station is unreachable; unknown ones are logged.
 
     It may wait for the network: call it in a thread.
     """

@@ -17,10 +17,11 @@ _QUALITY = 85
 
 
 def make_thumbnail(data: bytes, size: int) -> bytes | None:
-    """Return an image as a JPEG within `size` by `size` pixels, never enlarged; `None` without Pillow.
+    """Return a JPEG within `size` by `size` pixels, never enlarged; `None` without Pillow.
 
     Raises:
         Refused: it is not a valid image, or has too many pixels.
+
     """
     try:
         from PIL import Image, ImageOps  # noqa: PLC0415 - 50 ms and 6 MB, only for covers

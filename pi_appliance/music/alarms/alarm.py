@@ -59,7 +59,7 @@ async def ring(options: Options, context: MusicContext, checkpoint: Checkpoint |
 
 
 class SourceList:
-    """The sources of an alarm by index: those of the options, then the built-in sound at each address of ours."""
+    """The sources of an alarm: those of the options, then the built-in sound at our addresses."""
 
     def __init__(self, names: Sequence[str], context: MusicContext, stack: ExitStack) -> None:
         self._names, self._context, self._stack = names, context, stack
@@ -220,7 +220,7 @@ class AlarmSession(MusicSession):
         """Make the source play at the current level.
 
         Returns:
-            A monitor if our music plays already; None if it was started now, or the alarm has ended.
+            A monitor if our music plays already; None if it starts now or the alarm has ended.
 
         """
         if self._still_plays(state):
@@ -242,7 +242,7 @@ class AlarmSession(MusicSession):
             state = await self._unmute(state)
         if self.checkpoint.previous_volume is None:
             self.save(previous_volume=state.volume, modes=modes_of(state))
-        # Set the volume before anything plays. A restarted player has its own volume, so forget ours.
+        # Set the volume before anything plays, because a restarted player has its own volume.
         self.volume = self.new_volume()
         await self.volume.set(self._level())
         await self._start_source()
@@ -283,7 +283,7 @@ class AlarmSession(MusicSession):
         return True
 
     def _stopped_by_user(self, state: PlayerState) -> bool:
-        """Return whether the user stopped it while the run was away; after a reboot silence is expected."""
+        """Return whether the user, not a reboot, stopped it while the run was away."""
         same_boot = self.context.timestamp().boot == self.checkpoint.phase_started.boot
         silent = state.playback is not PlaybackState.PLAYING and state.track is not None and not state.error
         return same_boot and silent and self.checkpoint.heard
@@ -327,7 +327,7 @@ class AlarmSession(MusicSession):
     # Volume
 
     def _level(self) -> int:
-        """Return the volume for this second; if the user took the volume, not louder than the user's."""
+        """Return the volume for this second, not above a volume that the user has set."""
         checkpoint, end = self.checkpoint, self.options.final_volume
         if checkpoint.user_took_volume and checkpoint.previous_volume is not None:
             return min(checkpoint.previous_volume, end)
@@ -336,7 +336,7 @@ class AlarmSession(MusicSession):
         return Fade(start=checkpoint.start_volume, end=end, seconds=checkpoint.seconds).at(self.phase_age())
 
     def _restart_fade(self, start_volume: int) -> None:
-        """Restart the fade at `start_volume`, with the remaining time or `_MIN_FADE_AFTER_SILENCE`."""
+        """Restart the fade with the remaining time or `_MIN_FADE_AFTER_SILENCE`."""
         min_seconds = min(_MIN_FADE_AFTER_SILENCE, self.options.fade_time.total_seconds())
         seconds = max(self.checkpoint.seconds - self.phase_age(), min_seconds)
         self.save(phase_started=self.context.timestamp(), seconds=seconds, start_volume=start_volume)

@@ -1,4 +1,4 @@
-"""Announcement session: the music fades out, a text or sound is played, and everything is restored."""
+"""Announcement session: fade the music out, play a text or sound, and restore everything."""
 
 from contextlib import ExitStack
 from dataclasses import replace
@@ -76,7 +76,7 @@ class AnnouncementSession(MusicSession):
         return Result("announced")
 
     async def resume(self) -> Result:
-        """Restore the state from before an interrupted announcement; the announcement is not repeated."""
+        """Restore the state from before an interrupted announcement, without repeating it."""
         if self.phase_age() > MAX_AGE:
             self.finish("interrupted too long ago; the player stays as it is")
             return Result(self.end_reason)
@@ -120,7 +120,7 @@ class AnnouncementSession(MusicSession):
             self.save(player_position=replace(position, elapsed=state.elapsed))
 
     async def _play(self, uri: str) -> str:
-        """PlaybackState `uri` from the end of the queue; return '', or the reason why it was not heard."""
+        """Play `uri` from the end of the queue; return '', or why it was not heard."""
         self.save(uri=uri, queue_id=None)
         added = await self.player.add_source(Uri(uri=uri, title="Announcement"), QueuePosition.END)
         track = (await self.player.list_queue(added.position, 1)).tracks[0]

@@ -1,4 +1,4 @@
-"""Commands `music sleep` and `music announce`: without a daemon, they run the job in the terminal to its end."""
+"""Commands `music sleep` and `music announce`: without a daemon, they run the job themselves."""
 
 import json
 import time

@@ -1,4 +1,4 @@
-"""Job kind `music`: alarm, sleep timer, stop, volume change and announcement; its options and their rules."""
+"""Job kind `music`: alarm, sleep timer, stop, volume change and announcement; its options."""
 
 import shutil
 from dataclasses import dataclass, fields
@@ -153,7 +153,7 @@ class Options:
         """How long the music plays before it sleeps, if no time of day is set."""
         if self.in_ is not None:
             return self.in_
-        # `play-out: track` without a time means the end of the current track, not that of half an hour later.
+        # `play-out: track` without a time means the end of the current track, not in half an hour.
         return timedelta(0) if self.play_out or self.action is Action.STOP else timedelta(minutes=30)
 
 

@@ -35,7 +35,7 @@ class Fade:
     seconds: float
 
     def at(self, elapsed: float) -> int:
-        """Return the volume after `elapsed` seconds. It is monotonic and stays between both ends."""
+        """Return the volume after `elapsed` seconds: monotonic, and between both ends."""
         if elapsed >= self.seconds:
             return self.end
         if elapsed <= 0 or self.start == self.end:
@@ -63,7 +63,7 @@ class VolumeControl:
 
     Args:
         player: One without a mixer keeps its volume.
-        max_volume: Returns the current limit. A lower limit lowers the volume and is not a user's change.
+        max_volume: Returns the current limit, which may lower the volume as well.
 
     """
 
@@ -302,7 +302,7 @@ class MusicSession:
             await self.volume.set(self.checkpoint.previous_volume)
 
     async def end_outdated(self, reason: str) -> None:
-        """End a session that was interrupted too long ago; restore the volume unless playing music would get louder."""
+        """End an outdated session; restore the volume unless that would make music louder."""
         state, previous = await self.player.state(), self.checkpoint.previous_volume
         if previous is not None and (state.playback is not PlaybackState.PLAYING or previous < (state.volume or 0)):
             await self.restore()

@@ -159,7 +159,7 @@ class SleepSession(MusicSession):
         return False
 
     async def _is_last(self, state: PlayerState, track: Track) -> bool:
-        """Return whether `track` is the last one to play; unknown with random playback of a queue."""
+        """Return whether `track` is the last one; unknown with random playback."""
         position = track.position or 0
         match self.options.play_out:
             case PlayOut.QUEUE:

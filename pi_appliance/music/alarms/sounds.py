@@ -1,4 +1,4 @@
-"""Sounds of our own: served to the player over HTTP, synthesized from text, or played on this machine."""
+"""Our own sounds: served to the player over HTTP, synthesized, or played on this machine."""
 
 import asyncio
 import http.server

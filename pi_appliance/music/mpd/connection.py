@@ -1,7 +1,7 @@
-"""One connection to MPD: python-mpd2's commands, quoting and reply parsers over an asyncio transport.
+"""One connection to MPD: python-mpd2's commands and parsers over an asyncio transport.
 
-python-mpd2's own asyncio client has no command lists, no windows on commands such as `find`, and it keeps one
-connection open with a permanent `idle`. Those parts are implemented here.
+python-mpd2's own asyncio client has no command lists, no windows on commands such as `find`, and it
+keeps one connection open with a permanent `idle`. Those parts are implemented here.
 """
 
 import asyncio
@@ -134,7 +134,7 @@ class MpdConnection:
         return await self._read_reply()
 
     async def command_list(self, *commands: Command) -> list[Any]:
-        """Execute `commands` as one atomic command list, up to the first error, and return the parsed replies.
+        """Execute `commands` atomically, up to the first error, and return the replies.
 
         python-mpd2 supports command lists only in its blocking client.
         """
@@ -142,18 +142,19 @@ class MpdConnection:
         return [parse_reply(str(command[0]), reply) for command, reply in zip(commands, replies, strict=True)]
 
     async def mutate(self, description: str, *commands: Command) -> list[Any]:
-        """Execute a command list that must not be repeated if the reply is lost; `description` is for users."""
+        """Execute a command list that is not repeated if the reply is lost."""
         for command in commands:
             _encode(command)  # raises Refused before anything is sent
         self.pending_mutation = description
         return await self.command_list(*commands)
 
     async def command_each(self, commands: Sequence[Command], mutation: str = "") -> list[Any]:
-        """Execute any number of commands and return their replies, `None` where MPD says that nothing exists.
+        """Execute commands and return their replies, `None` for what does not exist.
 
         Args:
             commands: the commands.
             mutation: the description for `mutate()`, if they must not be repeated.
+
         """
         replies: list[Any] = []
         while len(replies) < len(commands):
@@ -195,7 +196,7 @@ class MpdConnection:
             yield lines + newline
 
     async def binary_command(self, name: str, *arguments: str | int) -> tuple[dict[str, str], bytes]:
-        """Send `albumart` or `readpicture` and return the fields and one chunk; both empty if there is no image.
+        """Send `albumart` or `readpicture`; return fields and one chunk, empty without image.
 
         python-mpd2 3.1 has a `breakpoint()` in its binary transfer and requests chunks in lockstep.
         """
@@ -222,7 +223,7 @@ class MpdConnection:
         self._writer.transport.abort()
 
     def enable_keepalive(self) -> None:
-        """Let the kernel detect within a minute that the other machine lost power, without a timer here."""
+        """Let the kernel detect within a minute that the other machine lost power."""
         if self._tcp is not None:
             self._tcp.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
             self._tcp.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, 30)
@@ -242,7 +243,7 @@ class MpdConnection:
                 self._tcp.setsockopt(socket.IPPROTO_TCP, socket.TCP_QUICKACK, 1)
 
     async def _read_reply(self) -> bytes:
-        """Return the reply without the final OK, which cannot occur earlier in a reply without binary data."""
+        """Return a reply without binary data, and without the final OK."""
         reply = bytearray()
         while True:
             reply += await self._read_block()

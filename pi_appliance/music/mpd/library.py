@@ -1,7 +1,7 @@
 """The library of an MPD: folders, tags, search, playlists, statistics, ratings, album art.
 
-MPD cannot return a part of most lists. Pages are cut here, and the listing of a folder with 100,000 tracks is never
-held in memory as a whole.
+MPD cannot return a part of most lists. Pages are cut here, and the listing of a folder with 100,000
+tracks is never held in memory as a whole.
 """
 
 import re
@@ -51,7 +51,7 @@ async def read_entries(mpd: MpdConnection, uris: Sequence[str]) -> list[Entry]:
 async def require_playable(mpd: MpdConnection, uri: str) -> None:
     """Raise Refused if MPD cannot play URLs like `uri`, or if it is a file outside the library.
 
-    Over its socket MPD would play any file on the machine, which a user of the web page must not do.
+    Over its socket MPD would play any file on the machine, which web users must not do.
     """
     if uri.lower().startswith("file:"):
         raise Refused(f"{uri!r} is a file outside the library; put it into the music folder")
@@ -103,7 +103,7 @@ async def _mutate(
 
 
 async def _require_positions(mpd: MpdConnection, name: str, positions: Collection[int]) -> None:
-    """Raise Refused if one of `positions` does not exist: MPD accepts the position after the end."""
+    """Raise Refused unless all `positions` exist: MPD accepts the one after the end."""
     length = len(await _read_uris(mpd, name))
     for position in positions:
         if not 0 <= position < length:
@@ -181,8 +181,8 @@ class LibraryCommands(MpdClient):
     async def library_stats(self, folder: str = "") -> LibraryStats:
         async with self._session() as mpd:
             if folder.strip("/"):
-                found = await mpd.command("count", parsing.folder_filter(folder))
-                return LibraryStats(artists=0, albums=0, tracks=int(found["songs"]), seconds=int(found["playtime"]))
+                totals = await mpd.command("count", parsing.folder_filter(folder))
+                return LibraryStats(artists=0, albums=0, tracks=int(totals["songs"]), seconds=int(totals["playtime"]))
             stats = await mpd.command("stats")
             return LibraryStats(
                 artists=int(stats.get("artists", 0)),
@@ -244,7 +244,7 @@ class LibraryCommands(MpdClient):
 
     async def list_playlist(self, name: str, start: int = 0, count: int = 100) -> Page[Entry]:
         async with self._session() as mpd:
-            # Before 0.24 MPD cannot return a part, and all tags may exceed its output buffer. URIs are short.
+            # Before 0.24 MPD cannot return a part, and all tags may exceed its output buffer.
             page = parsing.cut_page(await _read_uris(mpd, name), start, count)
             return parsing.replace_items(page, await read_entries(mpd, page.items))
 
@@ -286,7 +286,7 @@ class LibraryCommands(MpdClient):
 
 
 async def _has_many_tracks(mpd: MpdConnection, path: str) -> bool:
-    """Return whether the folder itself has over MANY_TRACKS tracks, which MPD finds before those in its folders."""
+    """Return whether the folder itself has over MANY_TRACKS tracks, which MPD finds first."""
     songs = await mpd.command("find", parsing.folder_filter(path), "window", f"{MANY_TRACKS}:{MANY_TRACKS + 1}")
     return any("/" not in song["file"].removeprefix(f"{path}/") for song in songs)
 
@@ -305,7 +305,7 @@ async def _read_small_listing(mpd: MpdConnection, path: str) -> bytes | None:
 
 
 async def _saved_playlists(mpd: MpdConnection) -> set[str]:
-    """Return the names of the saved playlists, which MPD lists at the top of the library like files."""
+    """Return the saved playlists, which MPD lists at the top of the library like files."""
     try:
         return {playlist["playlist"] for playlist in await mpd.command("listplaylists")}
     except MpdAckError:  # without a playlist folder
@@ -327,7 +327,7 @@ def _to_entries(listing: bytes, saved: set[str]) -> Sequence[Entry]:
 
 
 async def _read_big_folder(mpd: MpdConnection, path: str, start: int, count: int) -> Page[Entry]:
-    """Return a page of a folder with very many tracks: stream all names, then read only the tracks of the page.
+    """Return a page of a huge folder: stream all names, then read the tracks of the page.
 
     MPD finds the tracks of a folder before those in its folders.
     """
@@ -412,7 +412,7 @@ def _albums_page(reply: bytes, start: int, count: int) -> Page[Entry]:
 
 
 def _rating_commands(uri: str, stickers: Mapping[str, str], rating: TrackRating) -> list[Command]:
-    """Return the commands that change the stickers to `rating`. Another client's "dislike" is left alone."""
+    """Return the sticker commands for `rating`. Another client's "dislike" stays."""
     commands: list[Command] = []
     if rating.rating is not None:
         commands.append(("sticker set", "song", uri, _RATING, rating.rating))
@@ -459,7 +459,7 @@ async def _read_image(mpd: MpdConnection, command: str, uri: str) -> CoverArt | 
 
 
 def _detect_mime(signature: bytes, declared: str) -> str:
-    """Return the media type of an image that begins with `signature`; the `declared` one is often wrong."""
+    """Return the media type by `signature`: the `declared` one is often wrong."""
     if signature[:4] == b"RIFF" and signature[8:] == b"WEBP":
         return "image/webp"
     known = next((mime for start, mime in _IMAGE_SIGNATURES.items() if signature.startswith(start)), "")

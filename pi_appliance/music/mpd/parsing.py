@@ -1,4 +1,4 @@
-"""Convert MPD's replies to music data classes, filters to MPD expressions, and errors to messages for users."""
+"""Convert MPD's replies to data classes, filters to expressions, errors to messages."""
 
 import re
 import socket

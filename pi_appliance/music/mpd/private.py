@@ -1,4 +1,4 @@
-"""The built-in silent player: a private MPD that runs while no other MPD answers, so that music can be tried.
+"""The built-in silent player: a private MPD that runs while no other MPD answers.
 
 Only the appliance's user can open its socket, and the kernel ends it together with the appliance.
 """

@@ -1,8 +1,8 @@
-"""The MPD proxy: let MPD apps use the MPD that the appliance is connected to, within the volume policy.
+"""The MPD proxy: MPD apps use the appliance's MPD, within the volume policy.
 
-Each client has its own connection to MPD, because MPD keeps most state per connection: idle, password, partition,
-tags, limits. Bytes are passed on unchanged and buffered only up to one block. Only with a volume policy are the
-client's commands searched for volumes above the limit.
+Each client has its own connection to MPD, because MPD keeps most state per connection: idle,
+password, partition, tags, limits. Bytes are passed on unchanged and buffered only up to one block.
+Only with a volume policy are the client's commands searched for volumes above the limit.
 """
 
 import asyncio
@@ -42,7 +42,7 @@ _log = logging.getLogger(__name__)
 
 
 class VolumeFilter:
-    """Lower the volumes in the commands of one client to `max_volume()` at the time of each command."""
+    """Lower the volumes in the commands of one client to `max_volume()` at that time."""
 
     def __init__(self, max_volume: Callable[[], int]) -> None:
         self._max_volume, self._buffer, self._at_line_start = max_volume, b"", True

@@ -10,7 +10,7 @@ from pi_appliance.operations import Values
 
 
 async def list_drives(services: MusicServices, _: Values) -> object:
-    """Return every USB drive; the tracks of drives that are not mounted are still in the library."""
+    """Return every USB drive, also those not mounted with tracks in the library."""
     return [dataclasses.asdict(await _with_tracks(services, each)) for each in services.daemon.usb_drives.all()]
 
 

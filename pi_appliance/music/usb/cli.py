@@ -1,4 +1,4 @@
-"""Commands `music usb attach, detach, cleanup, forget`: they run as root, mostly in systemd units."""
+"""Commands `music usb attach, detach, cleanup, forget`, run as root, mostly by systemd."""
 
 import inspect
 import os

@@ -97,9 +97,9 @@ def folder_name(label: str) -> str:
 
 
 def name_for(label: str, identity: str, known: Mapping[str, str], reserved: Collection[str] = ()) -> str:
-    """Return the name of the drive `identity`: its name in `known` (identity by name), else a free one.
+    """Return the name of the drive `identity`: its `known` name, else a free one.
 
-    A number distinguishes it from a drive with the same label and from a folder in `reserved`, ignoring case.
+    A number distinguishes it from equal labels and `reserved` folders, ignoring case.
     """
     for name, other in known.items():
         if other == identity:

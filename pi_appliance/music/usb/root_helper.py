@@ -189,10 +189,10 @@ def _mount(source: Path, point: Path, options: Sequence[tuple[str, str]]) -> Non
     point.mkdir(mode=0o755, parents=True, exist_ok=True)
     reason = ""
     for kind, flags in options:
-        done = _run("mount", "--types", kind, "--options", flags, "--", str(source), str(point))
-        if done.returncode == 0:
+        process = _run("mount", "--types", kind, "--options", flags, "--", str(source), str(point))
+        if process.returncode == 0:
             return
-        reason = reason or done.stderr.strip().splitlines()[0] if done.stderr.strip() else "mount gave no reason"
+        reason = reason or process.stderr.strip().splitlines()[0] if process.stderr.strip() else "mount gave no reason"
     point.rmdir()
     raise Refused(f"{source} cannot be mounted: {reason}")
 

@@ -1,7 +1,7 @@
-"""Volumio's library: folders, artists, albums, genres, saved playlists, search; and the conversion of its JSON.
+"""Volumio's library: folders, artists, albums, genres, playlists, search; and its JSON.
 
-Volumio replies with whole lists. Pages are cut here, and the last list is cached for a short time, so that paging
-through 100,000 tracks reads it once.
+Volumio replies with whole lists. Pages are cut here, and the last list is cached for a short time,
+so that paging through 100,000 tracks reads it once.
 """
 
 import asyncio
@@ -41,7 +41,7 @@ _TAG_PAGES = {  # entry types by the number of names in the URI
 
 
 def to_state(reply: Item, queue: Sequence[Track], version: int) -> PlayerState:
-    """Return the state from the reply of getState (seek in ms, duration in s) and the whole queue."""
+    """Return the state from getState (seek in ms, duration in s) and the whole queue."""
     play, mixer = PlaybackState(reply["status"]), not reply.get("disableVolumeControl")
     seek, volume = _to_number(reply.get("seek")), _to_number(reply.get("volume"))
     return PlayerState(
@@ -85,7 +85,7 @@ def to_queue(items: Iterable[Item]) -> list[Track]:
 
 
 def item_uri(item: Item) -> str:
-    """Return the URI of an item; for files that of the library, because the queue has a different one."""
+    """Return the URI of an item; for files that of the library, not that of the queue."""
     uri = _to_text(item.get("uri"))
     return f"{ROOT}/{uri.removeprefix('mnt/')}" if uri.startswith("mnt/") else uri
 
@@ -151,7 +151,7 @@ def _to_track(item: Item, position: int | None = None, id: int | None = None) ->
 
 
 def _audio_format(reply: Item) -> str:
-    """Return MPD's format, such as 44100:16:2 for "44.1 kHz", "16 bit" and 2; empty if one is missing."""
+    """Return MPD's format, such as 44100:16:2; empty if rate, bits or channels are missing."""
     rate, bits = _to_number(reply.get("samplerate")), _to_int(reply.get("bitdepth"))
     channels = _to_int(reply.get("channels"))
     if not rate or not bits or not channels:
@@ -168,8 +168,8 @@ def _to_number(value: Any) -> float | None:
     """Return the number at the start of `value`; a unit may follow."""
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         return None
-    found = re.match(r"\s*-?\d{1,15}(\.\d{1,9})?(?=[\s%a-zA-Z]|$)", str(value))
-    return float(found[0]) if found else None
+    match = re.match(r"\s*-?\d{1,15}(\.\d{1,9})?(?=[\s%a-zA-Z]|$)", str(value))
+    return float(match[0]) if match else None
 
 
 def _to_text(value: Any) -> str:
@@ -220,8 +220,8 @@ class VolumioLibrary:
         else:
             items = await self._browse(page)
         entries = _add_artists(_entries(items)) if library_filter.genre else _entries(items)
-        found = (entry for entry in entries if entry.kind is kind and _matches(entry, library_filter))
-        unique = {(entry.name, entry.artist): entry for entry in found}
+        matches = (entry for entry in entries if entry.kind is kind and _matches(entry, library_filter))
+        unique = {(entry.name, entry.artist): entry for entry in matches}
         return _cut_page(sorted(unique.values(), key=lambda entry: entry.name.casefold()), start, count)
 
     async def read_stats(self) -> LibraryStats:
@@ -315,7 +315,7 @@ class VolumioLibrary:
         return await self._browse(f"playlists/{name}")
 
     async def _find_item(self, uri: str) -> Mapping[str, Any] | None:
-        """Return the item with `uri` from the list of its parent folder; `None` if it is missing."""
+        """Return the item `uri` from the list of its parent; `None` if it is missing."""
         above = uri.rpartition("/")[0] or ROOT
         return next((item for item in await self._browse(above) if item_uri(item) == uri), None)
 
@@ -369,7 +369,7 @@ def _matches(entry: Entry, library_filter: LibraryFilter) -> bool:
 
 
 def _add_artists(entries: Sequence[Entry]) -> Sequence[Entry]:
-    """Return `entries` and their artists, because the list of a genre has only albums and tracks."""
+    """Return `entries` and their artists: the list of a genre has only albums and tracks."""
     names = dict.fromkeys(entry.artist for entry in entries if entry.artist)
     known = {entry.name for entry in entries if entry.kind is EntryType.ARTIST}
     artists = [

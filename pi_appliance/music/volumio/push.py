@@ -1,8 +1,8 @@
-"""Watch Volumio for changes: push notifications, a connection that breaks when Volumio ends, and polling.
+"""Watch Volumio for changes: push notifications, a monitored connection, and polling.
 
-Volumio sends each push notification once and forgets the subscribers when it restarts. So a notification only
-triggers reading the state. Without notifications the state is polled every few seconds; with them it is polled
-less often, to check whether the subscription still exists.
+Volumio sends each push notification once and forgets the subscribers when it restarts. So a
+notification only triggers reading the state. Without notifications the state is polled every few
+seconds; with them it is polled less often, to check whether the subscription still exists.
 """
 
 import asyncio
@@ -199,7 +199,7 @@ class ChangeWatcher:
             self._last_error = str(error)
 
     async def _open_monitor(self) -> None:
-        """Keep a connection open that breaks when Volumio ends; its local address is that of the push server."""
+        """Keep a connection open that breaks when Volumio ends, and store its local address."""
         try:
             reader, writer = await _connect(self._client.address)
         except (OSError, ValueError) as error:  # ValueError: an invalid host name
