@@ -62,18 +62,18 @@ class Argument:
     positional: bool = False
     complete: str = ""
 
-    def value_of(self, given: Mapping[str, object]) -> Any:
-        """Return the value in `given`, or the default.
+    def value_of(self, values: Mapping[str, object]) -> Any:
+        """Return the value in `values`, or the default.
 
         Raises:
-            WrongArgument: the value is wrong, or it is missing although it is required.
+            InvalidOption: the value is wrong, or it is missing although it is required.
         """
-        if self.name not in given:
+        if self.name not in values:
             if self.required:
                 raise InvalidOption(f"{self.name!r} must be {self.expected}, and it is missing")
             return self.default
         try:
-            return self.parse(given[self.name])
+            return self.parse(values[self.name])
         except (ValueError, OverflowError):
             raise InvalidOption(f"{self.name!r} must be {self.expected}") from None
 
@@ -203,18 +203,18 @@ def array(item: Argument, max_items: int) -> Argument:
     )
 
 
-def parse_arguments(operation: str, arguments: Sequence[Argument], given: Mapping[str, object]) -> dict[str, Any]:
+def parse_arguments(operation: str, arguments: Sequence[Argument], values: Mapping[str, object]) -> dict[str, Any]:
     """Return the value of every argument of `operation`.
 
     Raises:
-        WrongArgument: one is unknown, wrong or missing.
+        InvalidOption: one is unknown, wrong or missing.
     """
     names = [argument.name for argument in arguments]
-    for name in given:
+    for name in values:
         if name not in names:
             wrong = f"{name!r}; {suggest(name, names)}" if names else "arguments"
             raise InvalidOption(f"{operation} takes no {wrong}")
-    return {argument.name: argument.value_of(given) for argument in arguments}
+    return {argument.name: argument.value_of(values) for argument in arguments}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -279,9 +279,9 @@ class Operation:
         in_path = self.path_arguments
         return [argument for argument in self.arguments if argument.name not in in_path]
 
-    def parse(self, given: Mapping[str, object]) -> dict[str, Any]:
-        """Return the value of every argument. Raises WrongArgument."""
-        return parse_arguments(self.name, self.arguments, given)
+    def parse(self, values: Mapping[str, object]) -> dict[str, Any]:
+        """Return the value of every argument. Raises InvalidOption."""
+        return parse_arguments(self.name, self.arguments, values)
 
     def load_handler(self) -> Callable[..., Any]:
         """Import the handler."""

@@ -19,13 +19,13 @@ def find_config(path: Path | None, environment: Mapping[str, str]) -> Path:
         ConfigNotFound: With the places that were searched.
     """
     named = path or (Path(environment["PI_APPLIANCE_CONFIG"]) if environment.get("PI_APPLIANCE_CONFIG") else None)
-    found = named or nearby_config()
-    if found is None:
+    config_file = named or nearby_config()
+    if config_file is None:
         raise ConfigNotFound(
             f"there is no {PLACES[0]} here, no {PLACES[1]}, and no {PLACES[2]}; name yours with --config, "
             'or create one with "pi-appliance config init FOLDER"'
         )
-    return found
+    return config_file
 
 
 def nearby_config() -> Path | None:

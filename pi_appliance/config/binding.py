@@ -179,8 +179,8 @@ class _Composer:
 
 def _scalar_text(event: yaml.ScalarEvent) -> str:
     text: str = event.value
-    if found := _INVALID.search(text):
-        wrong = f"the character U+{ord(found[0]):04X} is not allowed"
+    if match := _INVALID.search(text):
+        wrong = f"the character U+{ord(match[0]):04X} is not allowed"
         raise _InvalidYaml(event.start_mark, wrong, "remove it; no file, program or address has it in its name")
     return text
 
@@ -390,16 +390,18 @@ def _problems(tree: Tree, path: YamlPath, error: BaseException, cls: Any) -> lis
     """Flatten the exception groups of cattrs, whose notes name the field or item."""
     if isinstance(error, ClassValidationError):
         with_notes, without = error.group_exceptions()
-        found = [
+        problems = [
             problem
             for inner, note in with_notes
             for problem in _problems(tree, (*path, _key_of_name(error.cl, note.name)), inner, note.type)
         ]
-        return found + [problem for inner in without for problem in _problems(tree, path, inner, error.cl)]
+        return problems + [problem for inner in without for problem in _problems(tree, path, inner, error.cl)]
     if isinstance(error, IterableValidationError):
         items, others = error.group_exceptions()
-        found = [problem for inner, item in items for problem in _problems(tree, (*path, item.index), inner, item.type)]
-        return found + [problem for inner in others for problem in _problems(tree, path, inner, cls)]
+        problems = [
+            problem for inner, item in items for problem in _problems(tree, (*path, item.index), inner, item.type)
+        ]
+        return problems + [problem for inner in others for problem in _problems(tree, path, inner, cls)]
     if isinstance(error, ForbiddenExtraKeysError):
         known = yaml_keys(error.cl)
         return [
@@ -412,7 +414,7 @@ def _problems(tree: Tree, path: YamlPath, error: BaseException, cls: Any) -> lis
         path = (*path, error.item)
     wrong, _, right = str(error).partition("; ")
     if isinstance(error, (TypeError, AttributeError)):  # cattrs met something it cannot walk through
-        wrong, right = f"{_shown(_at(tree.data, path))} does not fit here", "a section or a list is wanted"
+        wrong, right = f"{_shown(_at(tree.data, path))} does not fit here", "expected a section or a list"
     return [tree.problem(path, wrong, right)]
 
 

@@ -26,10 +26,10 @@ def load_config(path: Path) -> Config:
     problems = list(tree.problems)
     if not isinstance(tree.data, Mapping):
         raise ConfigError([tree.problem((), "the file has no keys", 'see "pi-appliance config init"')])
-    config, found = structure(tree, (), {"time-zone": local_zone(), **tree.data}, Config, path.parent)
-    problems += found
-    parts, found = _plugin_options(tree, tree.data, path.parent)
-    problems += found
+    config, more = structure(tree, (), {"time-zone": local_zone(), **tree.data}, Config, path.parent)
+    problems += more
+    parts, more = _plugin_options(tree, tree.data, path.parent)
+    problems += more
     problems += _job_problems(tree, tree.data)
     for name, section in _checked_sections(config):
         if section is not None:
@@ -53,15 +53,15 @@ def load_config(path: Path) -> Config:
 def config_warnings(config: Config, secrets: Mapping[str, str], now: datetime) -> list[Problem]:
     """Return the problems of future runs: misleading schedules, missing files and keys."""
     tree = read_yaml(config.path)
-    found = list(_schedule_lints(tree, config, now))
+    warnings = list(_schedule_lints(tree, config, now))
     for name, job in config.jobs.items():
         for where, wrong, right in job.options.warnings() if hasattr(job.options, "warnings") else ():
-            found.append(tree.problem(("jobs", name, "with", *where), wrong, right))
+            warnings.append(tree.problem(("jobs", name, "with", *where), wrong, right))
     for name, part in config.networks.items():
         if lack := secret_names.missing(part, secrets):
             right = f"run: pi-appliance networks login {name}"
-            found.append(tree.problem(("networks", name), lack, right, at_key=True))
-    return [*found, *notifier_warnings(tree, config, secrets)]
+            warnings.append(tree.problem(("networks", name), lack, right, at_key=True))
+    return [*warnings, *notifier_warnings(tree, config, secrets)]
 
 
 def _schedule_lints(tree: Tree, config: Config, now: datetime) -> Iterator[Problem]:
@@ -142,11 +142,11 @@ def _plugin_options(
             problems.append(tree.problem((*path, "kind"), f"no {word} is called {kind!r}", right))
             continue
         place = (*path, "with") if "with" in entry else path
-        made, found = structure(tree, (*path, "with"), entry.get("with"), module.Options, base)
-        problems += found
-        if made is not None and hasattr(made, "check"):
-            problems += [tree.problem((*place, *where), wrong, right) for where, wrong, right in made.check()]
-        options["player" if not name else family, name] = made
+        part_options, more = structure(tree, (*path, "with"), entry.get("with"), module.Options, base)
+        problems += more
+        if part_options is not None and hasattr(part_options, "check"):
+            problems += [tree.problem((*place, *where), wrong, right) for where, wrong, right in part_options.check()]
+        options["player" if not name else family, name] = part_options
     return options, problems
 
 
@@ -174,8 +174,8 @@ def _job_problems(tree: Tree, data: Mapping[str, Any]) -> Iterator[Problem]:
 
 
 def _schedule_problems(tree: Tree, path: binding.YamlPath, entry: Mapping[str, Any]) -> Iterator[Problem]:
-    job, found = structure(tree, path, entry, Job, Path())
-    if found or job is None:
+    job, problems = structure(tree, path, entry, Job, Path())
+    if problems or job is None:
         return  # reported already
     for where, wrong, right in job.check():
         yield tree.problem((*path, *where), wrong, right)
@@ -267,13 +267,13 @@ def load_partial(path: Path) -> Config | None:
 
 def _valid_networks(config: Config, path: Path) -> dict[str, PluginConfig]:
     """Return the networks of `config` whose kind exists and whose options are valid."""
-    found: dict[str, PluginConfig] = {}
+    valid: dict[str, PluginConfig] = {}
     for name, part in config.networks.items():
         if part.kind in plugins.names("networks"):
             kind, tree = plugins.load("networks", part.kind), Tree(path.name)
             options, _ = structure(tree, (), part.options or {}, kind.Options, path.parent)
-            found |= {name: replace(part, options=options)} if options is not None else {}
-    return found
+            valid |= {name: replace(part, options=options)} if options is not None else {}
+    return valid
 
 
 def _good_keys(section: str, path: Path) -> dict[str, object]:
@@ -285,8 +285,8 @@ def _good_keys(section: str, path: Path) -> dict[str, object]:
         return {}
     good = {}
     for key, value in tree.data.items():
-        made, _ = structure(tree, (), {"state-dir": ".", key: value}, Config, path.parent)
-        if made is not None and key not in _NEED_OPTIONS:
+        part, _ = structure(tree, (), {"state-dir": ".", key: value}, Config, path.parent)
+        if part is not None and key not in _NEED_OPTIONS:
             good[key] = value
     return good
 
@@ -305,14 +305,14 @@ def override_options(config: Config, job: Job, overrides: Mapping[str, object]) 
         key: value for key, value in {**_configured_options(config, job), **overrides}.items() if value is not None
     }
     tree, kind = _OptionTree(job.name), plugins.load("jobs", job.kind)
-    made, problems = structure(tree, (), merged, kind.Options, config.path.parent)
-    if made is not None and hasattr(made, "check"):
-        problems = [tree.problem(where, wrong, right) for where, wrong, right in made.check()]
+    new_options, problems = structure(tree, (), merged, kind.Options, config.path.parent)
+    if new_options is not None and hasattr(new_options, "check"):
+        problems = [tree.problem(where, wrong, right) for where, wrong, right in new_options.check()]
     if problems:
         raise InvalidOption(
             f"{job.name} cannot run with these options: " + "; also ".join(_problem_text(each) for each in problems)
         )
-    return made
+    return new_options
 
 
 def _configured_options(config: Config, job: Job) -> Mapping[str, object]:
@@ -346,8 +346,8 @@ def notifier_problems(tree: Tree, config: Config) -> Iterator[Problem]:
     for name, job in config.jobs.items():
         path = ("jobs", name)
         yield from _unknown_notifiers(tree, config, path, job.notify)
-        if job.healthchecks_url is not None and (found := _find_ping_problem(job.healthchecks_url)):
-            yield tree.problem((*path, "healthchecks-url"), *found)
+        if job.healthchecks_url is not None and (problem := _find_ping_problem(job.healthchecks_url)):
+            yield tree.problem((*path, "healthchecks-url"), *problem)
 
 
 def _unknown_notifiers(tree: Tree, config: Config, path: binding.YamlPath, notify: Notify) -> Iterator[Problem]:
@@ -359,10 +359,10 @@ def _unknown_notifiers(tree: Tree, config: Config, path: binding.YamlPath, notif
 
 
 def _find_ping_problem(address: str) -> tuple[str, str] | None:
-    found = secret_names.find_address_problem(address, _PING)
-    if found is None and not address.startswith(("https://", "http://", "${")):
+    problem = secret_names.find_address_problem(address, _PING)
+    if problem is None and not address.startswith(("https://", "http://", "${")):
         return "a ping goes to a web address", f"write one such as {_PING}"
-    return found
+    return problem
 
 
 def notifier_warnings(tree: Tree, config: Config, secrets: Mapping[str, str]) -> Iterator[Problem]:
@@ -385,7 +385,7 @@ def validate_notifiers(tree: Tree, config: Config, secrets: Mapping[str, str]) -
     Raises:
         ConfigError: Every notifier whose options were refused.
     """
-    found = []
+    problems = []
     for name, part in config.notifiers.items():
         kind = plugins.load("notifiers", part.kind)
         if kind.missing_secrets(part.options, secrets):
@@ -394,6 +394,6 @@ def validate_notifiers(tree: Tree, config: Config, secrets: Mapping[str, str]) -
             kind.connect(part.options, secrets)
         except Refused as error:
             wrong, _, right = str(error).partition("; ")
-            found.append(tree.problem(("notifiers", name, "with"), wrong, right))
-    if found:
-        raise ConfigError(found)
+            problems.append(tree.problem(("notifiers", name, "with"), wrong, right))
+    if problems:
+        raise ConfigError(problems)

@@ -84,8 +84,8 @@ class SecretFile:
 
     def _owner(self, owner: Path) -> tuple[int, int]:
         like = self._real if self._real.exists() else owner
-        found = like.stat()
-        return found.st_uid, found.st_gid
+        status = like.stat()
+        return status.st_uid, status.st_gid
 
 
 def _is_ours(path: Path) -> bool:

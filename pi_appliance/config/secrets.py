@@ -219,9 +219,9 @@ def values(
     Unlike `load`, this also reads a file that others can read, invalid lines, and variables named
     like secrets.
     """
-    found = {environment[name] for name in secret_variables(environment, named)}
+    secret_values = {environment[name] for name in secret_variables(environment, named)}
     named_like_secrets = (name for name in environment if SECRET_NAME.search(name) and name != "PWD")
-    found |= {environment[name] for name in named_like_secrets if len(environment[name]) >= _MIN_LENGTH}
+    secret_values |= {environment[name] for name in named_like_secrets if len(environment[name]) >= _MIN_LENGTH}
     is_complete = True
     for file in _files(config, environment):
         try:
@@ -234,15 +234,15 @@ def values(
         for line in text.splitlines():
             if line.strip() and not line.lstrip().startswith("#"):
                 name, value = parse_line(line)
-                found |= {name} if value is None else {value, value.strip("\"'")}
-    return frozenset(found - {""}), is_complete
+                secret_values |= {name} if value is None else {value, value.strip("\"'")}
+    return frozenset(secret_values - {""}), is_complete
 
 
 def _files(config: Path | None, environment: Mapping[str, str]) -> list[Path]:
-    found = [config.absolute().parent / NAME] if config is not None else []
+    files = [config.absolute().parent / NAME] if config is not None else []
     if folder := environment.get("CREDENTIALS_DIRECTORY"):
-        found.append(Path(folder, NAME))
-    return found
+        files.append(Path(folder, NAME))
+    return files
 
 
 def secret_names(config: Config) -> frozenset[str]:
@@ -339,12 +339,12 @@ class Redactor:
 
     def _redact_list(self, values: Iterable[object], *, hidden: bool) -> list[object]:
         """Redact a list like a command line: the item after `--password` is a secret."""
-        found, before = list[object](), ""
+        redacted, before = list[object](), ""
         for each in values:
             flag = before.startswith("-") and bool(SECRET_NAME.search(before.lstrip("-")))
-            found.append(self.redact_settings(each, hidden=hidden or flag))
+            redacted.append(self.redact_settings(each, hidden=hidden or flag))
             before = each if isinstance(each, str) else ""
-        return found
+        return redacted
 
     def _learn_address(self, address: str) -> None:
         try:
@@ -364,15 +364,15 @@ class Redactor:
 
 def _base64(raw: bytes) -> set[str]:
     """Return the base64 forms of `raw`: alone and, if long enough, at any offset."""
-    found = {base64.b64encode(raw).decode("ascii").rstrip("=")}
+    forms = {base64.b64encode(raw).decode("ascii").rstrip("=")}
     for before in range(3) if len(raw) >= _LONG_PART else ():
         whole = base64.b64encode(bytes(before) + raw).decode("ascii").rstrip("=")
         shared = (
             before + 1 if before else 0,
             -1 if (before + len(raw)) % 3 else None,
         )  # the characters at the ends also encode neighbouring bytes
-        found.add(whole[slice(*shared)])
-    return found | {each.replace("+", "-").replace("/", "_") for each in found}
+        forms.add(whole[slice(*shared)])
+    return forms | {each.replace("+", "-").replace("/", "_") for each in forms}
 
 
 def _redact_named(line: str) -> str:

@@ -30,9 +30,9 @@ def format_duration(length: timedelta) -> str:
     seconds = length.total_seconds()
     if 0 < seconds < 10 and seconds != int(seconds):
         return f"{seconds:.1f}s"
-    left, parts = int(seconds), []
+    rest, parts = int(seconds), []
     for unit, size in _DURATION_UNITS.items():
-        count, left = divmod(left, size)
+        count, rest = divmod(rest, size)
         if count:
             parts.append(f"{count}{unit}")
     return "".join(parts) or "0s"

@@ -80,9 +80,9 @@ def _of_runs(metrics: MetricValues) -> Iterable[_Family]:
     for each in metrics.totals:
         if each.outcome not in _NOT_STARTED:
             begun.setdefault(each.job, []).append(each)
-    took = {job: sum(each.seconds for each in found) for job, found in begun.items()}
-    late = {job: sum(each.delay_seconds for each in found) for job, found in begun.items()}
-    counts = {job: sum(each.runs for each in found) for job, found in begun.items()}
+    took = {job: sum(each.seconds for each in totals) for job, totals in begun.items()}
+    late = {job: sum(each.delay_seconds for each in totals) for job, totals in begun.items()}
+    counts = {job: sum(each.runs for each in totals) for job, totals in begun.items()}
     yield _summary("run_seconds", "Duration of runs.", took, counts)
     yield _summary("late_seconds", "Delay of runs after their slots; 0 for manual runs.", late, counts)
 

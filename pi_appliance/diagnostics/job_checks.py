@@ -85,18 +85,20 @@ def check_crontab(context: DiagnosticContext) -> Iterator[CheckResult]:
     ]
     for fault in faults:
         yield fail(name, fault.reason, fault.remedy)
-    found = list(_find_entries(context, config))
-    if len(found) > 1:
-        both = " and ".join(place.table.name for place in found)
+    installations = list(_find_entries(context, config))
+    if len(installations) > 1:
+        both = " and ".join(place.table.name for place in installations)
         yield warn(
-            name, f"there are entries in two places, {both}; one is enough", found[1].command("uninstall", context)
+            name,
+            f"there are entries in two places, {both}; one is enough",
+            installations[1].command("uninstall", context),
         )
-    for place in found:
+    for place in installations:
         yield from _compare(name, context, config, place)
-    if not found and _cron_jobs(config):
+    if not installations and _cron_jobs(config):
         why = f"no entry for {', '.join(_cron_jobs(config))}, so cron will not start them"
         yield fail(name, why, _install_command(context))
-    elif not found and not faults:
+    elif not installations and not faults:
         yield skipped(name, _NO_CRON_JOBS)
 
 
@@ -185,12 +187,12 @@ def check_jobs(context: DiagnosticContext) -> Iterator[CheckResult]:
     context.require_history_access()
     try:
         with context.history() as store:
-            found = list(_job_results(context, config, store))
+            results = list(_job_results(context, config, store))
     except ApplianceError:
         yield skipped(name, "the history cannot be read; see the check of the history")
         return
-    yield from found
-    if not found:
+    yield from results
+    if not results:
         count = "1 job" if len(config.jobs) == 1 else f"{len(config.jobs)} jobs"
         yield ok(name, f"{count}, none fails, no slot was missed")
 
@@ -310,7 +312,7 @@ def check_secrets(context: DiagnosticContext) -> Iterator[CheckResult]:
         return
     file = context.path.parent / secrets.NAME
     try:
-        found = secret_file.load(context.path, context.environment, _names(context), context.systemd)
+        known = secret_file.load(context.path, context.environment, _names(context), context.systemd)
         place = secret_file.of_service(context.path, context.systemd)
     except ApplianceError as error:
         if context.is_owner:
@@ -318,7 +320,7 @@ def check_secrets(context: DiagnosticContext) -> Iterator[CheckResult]:
         else:
             yield warn(name, f"{file} cannot be read by {files.user_name(os.geteuid())}", context.owner_command)
         return
-    about = f"{len(found)} known: {', '.join(sorted(found))}" if found else "there are none"
+    about = f"{len(known)} known: {', '.join(sorted(known))}" if known else "there are none"
     owner = file.stat().st_uid if file.exists() and place is None else None
     if owner is not None and context.owner not in (None, owner):
         user, quoted = files.user_name(context.owner or 0), shlex.quote(str(file))
@@ -428,9 +430,9 @@ def check_posts(context: DiagnosticContext) -> Iterator[CheckResult]:
             f"{_count_posts(uncertain)} uncertain; only the account shows whether they were sent",
             context.command("tweets list"),
         )
-    if left := sum(counts.get(state, 0) for state in PENDING_STATES):
-        yield warn("posts", f"{_count_posts(left)} waiting to be sent or checked", context.command("tweets list"))
-    if not uncertain and not left:
+    if pending := sum(counts.get(state, 0) for state in PENDING_STATES):
+        yield warn("posts", f"{_count_posts(pending)} waiting to be sent or checked", context.command("tweets list"))
+    if not uncertain and not pending:
         cost = "".join(f", {network} has cost {units.format_money(amount)}" for network, amount in spent.items())
         yield ok("posts", f"none is waiting, none is uncertain{cost}{' this month' if cost else ''}")
 

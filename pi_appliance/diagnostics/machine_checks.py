@@ -115,8 +115,8 @@ _SUPPLY = "use the power supply made for this Pi; connect disks to a powered hub
 
 def check_sd_card(context: DiagnosticContext) -> Iterator[CheckResult]:
     """Check for file system errors, a root file system that became read-only, and a worn card."""
-    name, found = "card", filesystem_errors(context.root / "sys")
-    bad = [each for each in found if each.count]
+    name, counters = "card", filesystem_errors(context.root / "sys")
+    bad = [each for each in counters if each.count]
     for each in bad:
         since = (
             f", the first on {each.first:%Y-%m-%d}, the last on {each.last:%Y-%m-%d}"
@@ -137,10 +137,10 @@ def check_sd_card(context: DiagnosticContext) -> Iterator[CheckResult]:
                 ", its spare blocks run out" if life.spare_low else ""
             )
             yield (fail if life.used >= _WORN or life.spare_low else warn)(name, why, _REPLACE)
-    if not found and not lives:
+    if not counters and not lives:
         yield skipped(name, "the kernel counts no errors of this file system")
     elif not bad:
-        facts = [f"{each.device} without an error" for each in found]
+        facts = [f"{each.device} without an error" for each in counters]
         facts += [f"{life.device} has used {life.used} % of its life" for life in lives if life.used < _OLD]
         yield ok(name, ", ".join(facts))
 
@@ -281,14 +281,14 @@ def check_space(context: DiagnosticContext) -> Iterator[CheckResult]:
     name = "space"
     config = context.require_config()
     there = files.nearest_existing(config.state_dir)
-    found = os.statvfs(there)
-    left = found.f_bavail * found.f_frsize
-    text = f"{format_size(left)} of {format_size(found.f_blocks * found.f_frsize)} are free on the disk of {there}"
+    disk = os.statvfs(there)
+    free = disk.f_bavail * disk.f_frsize
+    text = f"{format_size(free)} of {format_size(disk.f_blocks * disk.f_frsize)} are free on the disk of {there}"
     fix = f"sudo apt clean; to find large folders: sudo du -xh {shlex.quote(str(there))} /var | sort -h | tail"
-    if found.f_files and found.f_favail < _MIN_INODES:
-        yield fail(name, f"only {found.f_favail} more files can be created on the disk of {there}", fix)
-    elif left < _LOW_SPACE:
-        yield (fail if left < _MIN_SPACE else warn)(name, text, fix)
+    if disk.f_files and disk.f_favail < _MIN_INODES:
+        yield fail(name, f"only {disk.f_favail} more files can be created on the disk of {there}", fix)
+    elif free < _LOW_SPACE:
+        yield (fail if free < _MIN_SPACE else warn)(name, text, fix)
     else:
         yield ok(name, text)
 
@@ -399,9 +399,9 @@ def check_failed_units(context: DiagnosticContext) -> Iterator[CheckResult]:
     if not systemd.is_running:
         yield skipped(name, "systemd does not run this machine")
         return
-    found = systemd.failed_units()
-    ours = [each for each in found if each.startswith("pi-appliance")]
-    others = [each for each in found if each not in ours]
+    failed = systemd.failed_units()
+    ours = [each for each in failed if each.startswith("pi-appliance")]
+    others = [each for each in failed if each not in ours]
     for each in ours:
         state = systemd.unit_state(each)
         yield fail(
@@ -414,5 +414,5 @@ def check_failed_units(context: DiagnosticContext) -> Iterator[CheckResult]:
         yield warn(
             name, f"not of the appliance: {', '.join(others[:_MAX_NAMES])}{more}", f"systemctl status {others[0]}"
         )
-    if not found:
+    if not failed:
         yield ok(name, "none")

@@ -33,12 +33,12 @@ def history_bars(runs: Sequence[Run], zone: ZoneInfo, *, places: int = 20) -> st
     return _draw_strip(bars, places, label)
 
 
-def slots(found: Sequence[tuple[str, str]], *, places: int = 60) -> str:
+def slots(items: Sequence[tuple[str, str]], *, places: int = 60) -> str:
     """Return slots, the newest first, as an SVG with `places` bars.
 
-    Each item of `found` is an outcome, running, paused or unknown, and a title for people.
+    Each item of `items` is an outcome, running, paused or unknown, and a title for people.
     """
-    shown = found[:places]
+    shown = items[:places]
     label = f"what became of the last {len(shown)} slots" if shown else "no slots yet"
     return _draw_strip(shown, places, label)
 

@@ -288,15 +288,15 @@ class ReportFile:
 def list_reports(appliance: Appliance, *, folders: Collection[str] | None = None) -> list[ReportFile]:
     """Return the newest reports of all folders, or of `folders`, the newest job first."""
     paths = appliance.config.reports.glob("*/*")
-    found = _existing_files(
+    reports = _existing_files(
         (path, path.parent.name, "") for path in paths if folders is None or path.parent.name in folders
     )
     newest: dict[str, datetime] = {}
-    for report in found:
+    for report in reports:
         newest[report.job] = max(report.written, newest.get(report.job, report.written))
-    found.sort(key=lambda report: report.written, reverse=True)
-    found.sort(key=lambda report: (report.job, _RANKS.get(report.path.suffix, 1)))
-    return sorted(found, key=lambda report: newest[report.job], reverse=True)
+    reports.sort(key=lambda report: report.written, reverse=True)
+    reports.sort(key=lambda report: (report.job, _RANKS.get(report.path.suffix, 1)))
+    return sorted(reports, key=lambda report: newest[report.job], reverse=True)
 
 
 def _existing_files(candidates: Iterable[tuple[Path, str, str]]) -> list[ReportFile]:
@@ -330,8 +330,8 @@ def dated_reports(appliance: Appliance, job: str, date: str) -> list[ReportFile]
     folder, paths = appliance.config.reports / job / date, list[Path]()
     with contextlib.suppress(FileNotFoundError):  # it has just been deleted
         paths = list(folder.iterdir())
-    found = _existing_files((path, job, date) for path in paths)
-    return sorted(found, key=lambda report: (_RANKS.get(report.path.suffix.lower(), 1), report.file))
+    reports = _existing_files((path, job, date) for path in paths)
+    return sorted(reports, key=lambda report: (_RANKS.get(report.path.suffix.lower(), 1), report.file))
 
 
 def select_newest(reports: Sequence[ReportFile], count: int) -> list[ReportFile]:

@@ -135,9 +135,9 @@ class Scheduler:
 
     def reload(self, appliance: Appliance) -> None:
         """Use a configuration that was read again."""
-        self._appliance, held = appliance, self._ledger.reserved
+        self._appliance, reserved = appliance, self._ledger.reserved
         self._ledger = SlotLedger(appliance)
-        self._ledger.reserved |= held
+        self._ledger.reserved |= reserved
         self._repair_count = appliance.store.repair_count
         self._watch.max_wait = appliance.config.clock.max_wait_for_sync
 

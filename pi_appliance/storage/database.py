@@ -297,17 +297,17 @@ class Database:
 
     def check(self) -> str:
         """Return the errors that SQLite finds in the file; '' without any. Reads the whole file."""
-        found = str(self.rows("PRAGMA quick_check(1)", ())[0][0])
-        return "" if found == "ok" else found
+        result = str(self.rows("PRAGMA quick_check(1)", ())[0][0])
+        return "" if result == "ok" else result
 
     def ensure_intact(self) -> None:
         """Check the whole file and replace it if it is damaged."""
         try:
-            found = self.check()
+            damage = self.check()
         except DatabaseCorrupt as error:
-            found = str(error)
-        if found:
-            self.repair(DatabaseCorrupt(f"{self.path} is damaged: {found}"))
+            damage = str(error)
+        if damage:
+            self.repair(DatabaseCorrupt(f"{self.path} is damaged: {damage}"))
 
     @retry_after_repair
     def rows(self, query: str, values: Values) -> list[sqlite3.Row]:
@@ -457,10 +457,10 @@ def replacement_path(path: Path) -> Path:
 def _disk_advice(folder: Path) -> str:
     """Return the advice for a `folder` that cannot be written."""
     with contextlib.suppress(OSError):
-        found = os.statvfs(folder)
-        if found.f_flag & os.ST_RDONLY:
+        disk = os.statvfs(folder)
+        if disk.f_flag & os.ST_RDONLY:
             return f"{folder} is read-only: mount it so that it can be written, and check whether the card is worn out"
-        if found.f_bavail * found.f_frsize < _MIN_FREE:
+        if disk.f_bavail * disk.f_frsize < _MIN_FREE:
             return f"{folder} is full: make room there"
     return "check its rights and the free space"
 
@@ -498,8 +498,8 @@ class KeyValueStore:
 
     def get(self, name: str) -> str | None:
         """Return the value of `name`, or None."""
-        found = self._rows("SELECT value FROM key_value WHERE name = ?", (name,))
-        return str(found[0]["value"]) if found else None
+        rows = self._rows("SELECT value FROM key_value WHERE name = ?", (name,))
+        return str(rows[0]["value"]) if rows else None
 
     def put(self, name: str, text: str) -> None:
         """Set the value of `name`."""

@@ -363,8 +363,8 @@ class Store(Database):
 
     def max_run_id(self) -> int:
         """Return the highest run id ever used."""
-        found = self.rows("SELECT seq FROM sqlite_sequence WHERE name = 'runs'", ())
-        return int(found[0]["seq"]) if found else 0
+        rows = self.rows("SELECT seq FROM sqlite_sequence WHERE name = 'runs'", ())
+        return int(rows[0]["seq"]) if rows else 0
 
     def seal(self, *, at: datetime, boot: str, newest: int, known: Mapping[str, int]) -> None:
         """Insert the claims `known`, and block all slots before `at` and of this `boot`.

@@ -97,12 +97,12 @@ def make_directory(path: Path, *, mode: int = 0o755) -> Path:
 
 def require_free_space(folder: Path) -> None:
     """Raise Unavailable, with a hint, if `folder` is not writable or its disk is full."""
-    found = os.statvfs(folder)
-    if found.f_flag & os.ST_RDONLY:
+    disk = os.statvfs(folder)
+    if disk.f_flag & os.ST_RDONLY:
         raise Unavailable(f"{folder} is read-only: mount it so that it can be written; is the card worn out?")
     if not os.access(folder, os.W_OK):
         raise Unavailable(f"{folder} cannot be written; check its rights")
-    if found.f_bavail * found.f_frsize < _MIN_FREE:
+    if disk.f_bavail * disk.f_frsize < _MIN_FREE:
         raise Unavailable(f"{folder} is full: make room there")
 
 

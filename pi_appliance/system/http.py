@@ -234,8 +234,8 @@ def fetch(
     deadline, first = time.monotonic() + seconds, url
     for _ in range(MAX_REDIRECTS + 1):
         try:
-            left = max(0.01, deadline - time.monotonic())
-            response = request_now("GET", url, read_body=read_body, max_bytes=max_bytes, seconds=left)
+            seconds_left = max(0.01, deadline - time.monotonic())
+            response = request_now("GET", url, read_body=read_body, max_bytes=max_bytes, seconds=seconds_left)
         except NoResponse as failure:
             raise _fetch_error(url, failure) from None
         if not (300 <= response.status < 400 and response.location):

@@ -49,17 +49,17 @@ class Lock:
         with contextlib.suppress(OSError):
             os.pwrite(self.fd, text.ljust(_BLOCK), 0)
 
-    def leave_result(self, left: "UnreportedResult") -> None:
+    def leave_result(self, result: "UnreportedResult") -> None:
         """Write the result for the next holder of the lock, if the history cannot be written.
 
         The block in the file is already allocated, so this works on a full disk.
         """
         text = _bytes(
             {
-                "run": left.run_id,
+                "run": result.run_id,
                 "due": self.slot,
-                "ended": [left.outcome, left.summary[:150], left.ended_at.isoformat()],
-                "attempts": left.attempts,
+                "ended": [result.outcome, result.summary[:150], result.ended_at.isoformat()],
+                "attempts": result.attempts,
             }
         )
         with contextlib.suppress(OSError):

@@ -45,11 +45,11 @@ class Sensors:
 
     def temperature(self) -> float | None:
         """Return the temperature of the hottest zone in degrees Celsius."""
-        found = []
+        temperatures = []
         for zone in self._sys.glob("class/thermal/thermal_zone*/temp"):
             with contextlib.suppress(OSError, ValueError):  # some zones cannot be read in standby
-                found.append(int(zone.read_text("ascii")))
-        return max((each / 1000 for each in found if each in _PLAUSIBLE), default=None)
+                temperatures.append(int(zone.read_text("ascii")))
+        return max((each / 1000 for each in temperatures if each in _PLAUSIBLE), default=None)
 
     def power(self) -> Power:
         """Return the state of the power supply."""
@@ -87,8 +87,8 @@ def _is_usable(flags: str) -> bool:
 
 def free_space(folder: Path) -> int:
     """Return the free bytes for an ordinary user on the disk of `folder`."""
-    found = os.statvfs(folder)
-    return found.f_bavail * found.f_frsize
+    disk = os.statvfs(folder)
+    return disk.f_bavail * disk.f_frsize
 
 
 _MIN_PRE_EOL = 3  # of pre_eol_info: 1 normal, 2: 80 % of the spare blocks are used, 3: 90 %
@@ -115,25 +115,25 @@ class StorageWear:
 
 def filesystem_errors(sys: Path = Path("/sys")) -> list[FilesystemErrors]:
     """Return the error counters of all ext4 file systems, also those without errors."""
-    found = []
+    counters = []
     for path in sorted(sys.glob("fs/ext4/*/errors_count")):
         count = _number(path)
         if count is not None:
             times = (_instant(path.with_name(f"{which}_error_time")) for which in ("first", "last"))
-            found.append(FilesystemErrors(path.parent.name, count, *times))
-    return found
+            counters.append(FilesystemErrors(path.parent.name, count, *times))
+    return counters
 
 
 def storage_wear(sys: Path = Path("/sys")) -> list[StorageWear]:
     """Return the wear that cards report. Few SD cards do."""
-    found = []
+    wear = []
     for path in sorted(sys.glob("block/mmcblk*/device/life_time")):
         tenths = [tenth for word in _words(path) if (tenth := _hexadecimal(word)) is not None]
         if any(tenths):  # 0: not known
             spare = _hexadecimal("".join(_words(path.with_name("pre_eol_info"))))
             low = spare is not None and spare >= _MIN_PRE_EOL
-            found.append(StorageWear(path.parents[1].name, max(tenths) * 10, low))
-    return found
+            wear.append(StorageWear(path.parents[1].name, max(tenths) * 10, low))
+    return wear
 
 
 def _instant(path: Path) -> datetime | None:
@@ -181,8 +181,8 @@ def machine_model(root: Path = Path("/")) -> str:
 
 def package_versions() -> dict[str, str]:
     """Return the version of every Python package that can be imported here."""
-    found = ((each.name, each.version) for each in importlib.metadata.distributions())
-    return dict(sorted((name, version) for name, version in found if name))
+    packages = ((each.name, each.version) for each in importlib.metadata.distributions())
+    return dict(sorted((name, version) for name, version in packages if name))
 
 
 def _system(root: Path) -> str:
@@ -270,11 +270,11 @@ def read_mounts(path: Path = MOUNT_TABLE) -> list[Mount]:
 def find_mount(folder: Path, known: Sequence[Mount]) -> Mount | None:
     """Return the mount of `known` that `folder` is on, or would be on once it exists."""
     folder = folder.resolve()
-    found = None
+    best = None
     for mount in known:  # a later mount hides an earlier one
-        if folder.is_relative_to(mount.folder) and (found is None or mount.folder.is_relative_to(found.folder)):
-            found = mount
-    return found
+        if folder.is_relative_to(mount.folder) and (best is None or mount.folder.is_relative_to(best.folder)):
+            best = mount
+    return best
 
 
 def is_volatile(mount: Mount, known: Sequence[Mount]) -> bool:

@@ -25,13 +25,13 @@ def mdns_name(machine: str) -> str:
 
 def local_addresses() -> list[str]:
     """Return the IPv4 addresses of this machine, that of the default route first."""
-    found = [
+    addresses = [
         each
         for _, name in socket.if_nameindex()
         if (each := _address_of(name)) and not ipaddress.ip_address(each).is_loopback
     ]
     first = _default_route_address()
-    return sorted(dict.fromkeys(found), key=lambda each: each != first)
+    return sorted(dict.fromkeys(addresses), key=lambda each: each != first)
 
 
 def public_addresses(host: str, own: Callable[[], list[str]] = local_addresses) -> list[str]:

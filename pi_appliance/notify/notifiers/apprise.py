@@ -31,8 +31,8 @@ class Options:
 
     def check(self) -> list[tuple[tuple[str | int, ...], str, str]]:
         """Return the path, the problem and the correction of each invalid key."""
-        found = addresses.find_address_problem(self.url, _EXAMPLE)
-        return [(("url",), *found)] if found else []
+        problem = addresses.find_address_problem(self.url, _EXAMPLE)
+        return [(("url",), *problem)] if problem else []
 
     def names(self) -> tuple[str, ...]:
         """Return the names of the secrets in the address."""
@@ -78,8 +78,8 @@ class Sender:
         )
         self._url = url
         with _capture_log() as said:
-            made = self._create_sender()
-        if made is None:
+            sender = self._create_sender()
+        if sender is None:
             lack = next((words for sign, words in _LACKS.items() if sign in "\n".join(said)), "")
             raise Refused(f"Apprise does not understand this address{lack}; its forms: {_FORMS}")
 
