@@ -86,9 +86,9 @@ class _LineIndex:
 
     def _candidates(self, words: frozenset[str]) -> set[int]:
         """Return the lines with the most words, and with the most rare words in common."""
-        known = [self._by_word[word] for word in sorted(words) if word in self._by_word]
-        rare = [lines for lines in known if len(lines) < _LINES_PER_WORD]
-        most = (Counter(chain.from_iterable(some)).most_common(_COMPARED_LINES) for some in (known, rare))
+        lines_by_word = [self._by_word[word] for word in sorted(words) if word in self._by_word]
+        rare = [lines for lines in lines_by_word if len(lines) < _LINES_PER_WORD]
+        most = (Counter(chain.from_iterable(some)).most_common(_COMPARED_LINES) for some in (lines_by_word, rare))
         return {index for index, _ in chain.from_iterable(most)}
 
     def _compare(self, text: str, words: frozenset[str], index: int) -> tuple[float, int]:

@@ -96,7 +96,7 @@ class MonkeyView:
         return self.monkey.progress.matched == len(self.target.keys)
 
     @property
-    def wanted(self) -> int:
+    def mean_keystrokes(self) -> int:
         """Mean number of keystrokes to the next letter."""
         return monkey_bard_state.expected_keystrokes(self.target, self.monkey.progress)
 
@@ -104,8 +104,8 @@ class MonkeyView:
         """Return the expected time to the next letter, in runs if the pace is unknown."""
         pace = self._measure_pace()
         if pace:
-            return format_span(self.wanted * pace[1] // pace[0])
-        runs = -(-self.wanted // self.per_run)
+            return format_span(self.mean_keystrokes * pace[1] // pace[0])
+        runs = -(-self.mean_keystrokes // self.per_run)
         return f"{format_count(runs)} run{'' if runs == 1 else 's'}"
 
     def at(self) -> str:
@@ -130,7 +130,7 @@ def summary_line(view: MonkeyView) -> str:
     counts = f"{progress.keystrokes:,} keystrokes: {_quote_tail(view.monkey.typed, 40)}"
     if view.finished:
         return f"{counts}, the whole text; there is nothing left to type"
-    forecast = f"the next letter in about {format_count(view.wanted)} more ({view.time()})"
+    forecast = f"the next letter in about {format_count(view.mean_keystrokes)} more ({view.time()})"
     return f"{counts}, {progress.matched} of {len(view.target.keys)} letters; {forecast}"
 
 
@@ -148,7 +148,7 @@ def announcement_text(view: MonkeyView, draw: float, fits: Callable[[str], bool]
             length=progress.matched,
             following=progress.matched + 1,
             of=len(view.target.keys),
-            next=format_count(view.wanted),
+            next=format_count(view.mean_keystrokes),
             time=view.time(),
             pace=view.at(),
         )
@@ -184,10 +184,10 @@ def _forecast_lines(view: MonkeyView) -> Iterator[str]:
     if view.finished:
         yield "Next letter:  none; it has typed all of it"
         return
-    yield f"Next letter:  expected after {view.wanted:,} more keystrokes: {view.time()}{view.at()}"
+    yield f"Next letter:  expected after {view.mean_keystrokes:,} more keystrokes: {view.time()}{view.at()}"
     # The first term of the sum is larger than the rest, so it determines the power of ten.
     power = int(len(view.target.keys) * math.log10(len(view.monkey.keyboard.keys)))
-    if power > len(str(view.wanted)):
+    if power > len(str(view.mean_keystrokes)):
         yield f"The whole:    expected after about {format_power(power)} keystrokes"
 
 
@@ -204,8 +204,8 @@ def _earlier_monkeys(view: MonkeyView) -> Iterator[str]:
 
 def _quote_tail(typed: str, most: int) -> str:
     """Return the last `most` letters of `typed` in quotes, on one line."""
-    shown = typed if len(typed) <= most else "…" + typed[len(typed) - most :]
-    return f"“{' / '.join(shown.split(chr(10)))}”"
+    tail = typed if len(typed) <= most else "…" + typed[len(typed) - most :]
+    return f"“{' / '.join(tail.split(chr(10)))}”"
 
 
 Context = PostingContext
@@ -354,13 +354,13 @@ def _restore_monkey(options: Options, target: Target, context: PostingContext) -
 
 def _changed_options(options: Options, digest: str, monkey: MonkeyState) -> list[str]:
     """Return the options that differ from those of the saved monkey."""
-    wanted = {
+    is_same = {
         # The digest depends on the keyboard, so it is compared for the same keyboard only.
         "text": monkey.digest == digest or monkey.keyboard != options.keyboard,
         "keyboard": monkey.keyboard == options.keyboard,
         "seed": options.seed in (None, monkey.seed),
     }
-    return [name for name, same in wanted.items() if not same]
+    return [name for name, same in is_same.items() if not same]
 
 
 def _settle_announcement(monkey: MonkeyState, context: PostingContext) -> MonkeyState:

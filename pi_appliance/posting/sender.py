@@ -146,9 +146,9 @@ class PostSender:
         was_tried = record.state is PostState.SENDING
         is_late = self._clock() > record.expires_at
         if was_tried and (is_late or not network.idempotent):
-            found = self._search(network, record)
-            if found:
-                return found
+            changed = self._search(network, record)
+            if changed:
+                return changed
         if is_late:
             reason = "its time was over before it could be sent"
             return self._store.update_state(record, PostState.ABANDONED, reason, cost=-record.cost)
@@ -169,8 +169,8 @@ class PostSender:
             return self._postpone(record, PostState.SENDING if was_tried else PostState.WAITING, error)
         except Refused as error:
             # The first search may have been too early: the network shows new posts with a delay.
-            found = self._search(network, record) if was_tried else None
-            return found or self._store.update_state(record, PostState.REFUSED, str(error), cost=-record.cost)
+            changed = self._search(network, record) if was_tried else None
+            return changed or self._store.update_state(record, PostState.REFUSED, str(error), cost=-record.cost)
         except Uncertain as error:
             record = self._postpone(record, PostState.SENDING, error)
             return self._search(network, record) or self._postpone(record, PostState.SENDING, error)
@@ -178,35 +178,35 @@ class PostSender:
 
     def _search(self, network: Network, record: PostRecord) -> PostRecord | None:
         """Search for a post that may have been sent. None: it is not there and may be sent."""
-        known = self._store.known_posts(record.network)
+        known_posts = self._store.known_posts(record.network)
         price = _read_limits(network).lookup_price
         try:
             with _wrap_bugs_as(Unavailable):
-                found = self._find_post(network, record, known)
+                remote_post = self._find_post(network, record, known_posts)
         except Unavailable as error:
             return self._postpone_search(record, error)
         except (Refused, Uncertain) as error:
             reason = f"{record.reason or 'no answer came'} ({error})"
             return self._store.update_state(record, PostState.UNCERTAIN, reason)
-        if found is None:
+        if remote_post is None:
             if price:
                 self._store.add_cost(record, price)
             return None
         reason = "no answer came; found on the account"
-        return self._store.update_state(record, PostState.SENT, reason, remote=found, cost=price)
+        return self._store.update_state(record, PostState.SENT, reason, remote=remote_post, cost=price)
 
     def _record_duplicate(
         self, network: Network, record: PostRecord, error: Duplicate, *, was_tried: bool
     ) -> PostRecord:
         """Decide whether the duplicate is an earlier attempt at this post or a different post."""
-        known = self._store.known_posts(record.network)
-        if not was_tried or record.text in known.values():
+        known_posts = self._store.known_posts(record.network)
+        if not was_tried or record.text in known_posts.values():
             return self._store.update_state(record, PostState.REFUSED, str(error), cost=-record.cost)
-        found = None
+        remote_post = None
         with contextlib.suppress(ApplianceError):  # it is there; only its address stays unknown
-            found = self._find_post(network, record, known)
+            remote_post = self._find_post(network, record, known_posts)
         reason = "no answer came; the network reported it as a duplicate at the next attempt"
-        remote = found or SentPost(f"duplicate {record.id}", "")
+        remote = remote_post or SentPost(f"duplicate {record.id}", "")
         return self._store.update_state(record, PostState.SENT, reason, remote=remote)
 
     def _find_post(self, network: Network, record: PostRecord, known: Mapping[str, str]) -> SentPost | None:

@@ -50,8 +50,8 @@ def _time(instant: str) -> str:
 def _text_and_reason(post: Result) -> str:
     text = " ".join(post["text"].split())
     has_number = post["parts"] == 1 or f"{post['part']}/" in text
-    shown = _shorten(text, _LIST_TEXT_WIDTH) + ("" if has_number else f" ({post['part']}/{post['parts']})")
-    return shown if post["state"] == "sent" or not post["reason"] else f"{shown}: {post['reason']}"
+    cell = _shorten(text, _LIST_TEXT_WIDTH) + ("" if has_number else f" ({post['part']}/{post['parts']})")
+    return cell if post["state"] == "sent" or not post["reason"] else f"{cell}: {post['reason']}"
 
 
 def _shorten(text: str, width: int) -> str:

@@ -133,8 +133,8 @@ def list_solutions(
     solutions: list[Any] = []
     yield ListedSolutions(0, solutions)
     for number, line in enumerate(islice(lines, limit), 1):
-        drawn = puzzle.render_solution(board, line)
-        write(f"{SOLUTION_START}\n\n{drawn}{'' if drawn.endswith(chr(10)) else chr(10)}{SOLUTION_END}\n\n")
+        drawing = puzzle.render_solution(board, line)
+        write(f"{SOLUTION_START}\n\n{drawing}{'' if drawing.endswith(chr(10)) else chr(10)}{SOLUTION_END}\n\n")
         if number <= MAX_KEPT_SOLUTIONS:
             solutions.append(line)
         yield ListedSolutions(number, solutions)
@@ -202,8 +202,8 @@ def render_table(table: Table) -> str:
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     right = [all(not isinstance(row[number], str) for row in table.rows) for number in range(len(widths))]
     formats = [f"{{:{'>' if to_the_right else '<'}{width}}}" for width, to_the_right in zip(widths, right, strict=True)]
-    drawn = "".join("  ".join(formats).format(*row).rstrip() + "\n" for row in rows)
-    return f"{table.title}\n{drawn}"
+    drawing = "".join("  ".join(formats).format(*row).rstrip() + "\n" for row in rows)
+    return f"{table.title}\n{drawing}"
 
 
 def svg_document(width: float, height: float, title: str, style: str, parts: Iterable[str]) -> str:

@@ -1,4 +1,4 @@
-"""Access control: password, sessions, a limit on failed sign-ins, and the checks of host and origin."""
+"""Access control: password, sessions, a limit on failures, and checks of host and origin."""
 
 import base64
 import hashlib
@@ -35,7 +35,7 @@ class _FailedLogins:
 
 
 class Authenticator:
-    """Checks the password and keeps the sessions. Without a password everybody is let in.
+    """Checks the password and stores the sessions. Without a password, everyone may sign in.
 
     `monotonic` is a clock in seconds that never goes back.
     """
@@ -73,7 +73,7 @@ class Authenticator:
         return bool(token) and _hash(token) in self._sessions
 
     def check(self, password: str, address: str) -> None:
-        """Raise HTTPException if `password` is wrong (401), or if `address` failed too often recently (429)."""
+        """Raise HTTPException if `password` is wrong (401) or after recent failures (429)."""
         now = self._monotonic()
         failures = self._failures.get(address, _FailedLogins())
         if now < failures.blocked_until:
@@ -145,7 +145,7 @@ def address_of(request: HTTPConnection) -> str:
 
 
 def _basic_password(credentials: str) -> str:
-    """Return the password of HTTP Basic credentials, with any user name; "" if they are malformed."""
+    """Return the password of HTTP Basic credentials, or "" if they are malformed."""
     try:
         return base64.b64decode(credentials.strip(), validate=True).decode().partition(":")[2]
     except ValueError:
@@ -192,7 +192,7 @@ _HEADERS = {
 
 
 class SecurityMiddleware:
-    """Lets through what is addressed to this machine, comes from its own pages, and is signed in.
+    """Passes requests addressed to this machine, from its own pages, and signed in.
 
     `names` are the names of this machine, besides localhost and its addresses.
     """
@@ -216,7 +216,7 @@ class SecurityMiddleware:
         await responder(scope, receive, send_with_headers)
 
     def _reject(self, request: Request) -> Response | None:
-        """Return the answer to a request that is rejected, else None."""
+        """Return the response to a request that is rejected, else None."""
         if request.scope.get("server") is None:  # the unix socket, whose file mode says who may connect
             return None
         host = request.headers.get("host", "")
@@ -266,7 +266,7 @@ def _is_valid_host(host: str) -> bool:
 
 
 def _is_same_origin(request: Request, host: str) -> bool:
-    """Return whether one of our pages sent `request`, or no browser: browsers say where a POST comes from."""
+    """Return whether one of our pages, or a program other than a browser, sent `request`."""
     origin = request.headers.get("origin")
     if request.headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
         return False

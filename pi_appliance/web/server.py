@@ -1,4 +1,4 @@
-"""The HTTP server: uvicorn as a part of the daemon's loop, with its sockets and a time limit for idle clients."""
+"""The HTTP server: uvicorn in the daemon's loop, with a time limit for idle clients."""
 
 import asyncio
 import contextlib
@@ -20,15 +20,15 @@ from pi_appliance.web import unix_socket
 _MIN_PASSWORD_LENGTH = 8  # characters, if the network may guess
 # A hundred phones, each with a stream and two short requests. A stream takes 25 KB
 # (docs/benchmarks.md), so all of them 8 MB, and far fewer files than a service may have open.
-# Further clients are told to come back.
+# Further clients get status 503.
 _MAX_CONNECTIONS = 300
 
 
 class EmbeddedServer(Server):
-    """uvicorn's server in a loop that is not its own: it handles no signals, and it does not wake up while idle."""
+    """uvicorn's server in the daemon's loop, without signals and without ticks while idle."""
 
     def __init__(self, app: ASGIApp, idle_timeout: float) -> None:
-        """Serve `app`; a client that sends no whole request for `idle_timeout` seconds is disconnected."""
+        """Serve `app`; disconnect clients without a whole request in `idle_timeout` seconds."""
         super().__init__(
             ServerConfig(
                 app,
@@ -61,7 +61,7 @@ class EmbeddedServer(Server):
 
 
 def _protocol_with_timeout(seconds: float) -> type[H11Protocol]:
-    """Return uvicorn's protocol, which disconnects a client that sends no whole request for `seconds`.
+    """Return uvicorn's protocol with a limit of `seconds` for a whole request.
 
     An idle client takes one of the few connections.
     """

@@ -17,7 +17,7 @@ from pi_appliance.errors import ApplianceError
 
 log = logging.getLogger("pi_appliance.web")
 _PING_INTERVAL = 15.0  # seconds without an event
-# The comment keeps proxies from closing the connection, the event tells the page that it is still connected.
+# The comment keeps proxies from closing the connection; the event shows the page that it works.
 _KEEP_ALIVE = b": ping\nevent: ping\ndata:\n\n"
 
 
@@ -27,7 +27,7 @@ class EventSource(Protocol):
     closed: bool
 
     def listening(self) -> AbstractContextManager[asyncio.Event]:
-        """Register a listener for the block; its event is set at once, and whenever something changes."""
+        """Register a listener for the block; its event is set at once and at each change."""
 
     def initial_events(self) -> bytes:
         """Return the events that every stream begins with."""
@@ -69,13 +69,13 @@ class Listeners:
             self._events.discard(changed)
 
     def wake(self) -> None:
-        """Tell every listener that something changed."""
+        """Notify every listener of a change."""
         for event in self._events:
             event.set()
 
 
 class EventStream(Response):
-    """A response that streams events. A slow client skips to the newest state, so that little waits in memory."""
+    """A response that streams events. A slow client skips to the newest state."""
 
     media_type = "text/event-stream"
 
@@ -150,14 +150,14 @@ class ReplayBuffer:
         return f"{self._epoch}-{self.number}"
 
     def position_of(self, event_id: str) -> int | None:
-        """Return the number of the event `event_id`; None if an event after it is not in the buffer."""
+        """Return the number of the event `event_id`; None if later events are forgotten."""
         epoch, _, number = event_id.partition("-")
         if epoch != self._epoch or not (number.isascii() and number.isdigit() and len(number) < 20):
             return None
         return int(number) if self._has_all_after(int(number)) else None
 
     def events_after(self, number: int) -> tuple[bytes, int] | None:
-        """Return a batch of the events after `number` and the number of its last one; None if some are forgotten."""
+        """Return a batch after `number` and its last number; None if some are forgotten."""
         if not self._has_all_after(number):
             return None
         first = len(self._events) - (self.number - number)

@@ -1,8 +1,8 @@
 """The unix socket on which the command line reaches the daemon.
 
-The socket has mode 0660 and, where the group exists and the daemon may, belongs to the group
-`pi-appliance`: the file system says who may connect. The credentials of the peer are checked
-besides (SO_PEERCRED, unix(7)), for a folder whose rights somebody has loosened.
+The socket has mode 0660 and, if possible, belongs to the group `pi-appliance`: the file system
+decides who may connect. The credentials of the peer are also checked (SO_PEERCRED, unix(7)), in
+case the rights of the folder were changed.
 """
 
 import asyncio
@@ -24,7 +24,7 @@ _DIR_MODE = 0o750
 
 @dataclass(frozen=True, slots=True)
 class UnixSocket:
-    """A listening socket, its path, and the link `api.sock` that leads to it unless another daemon has that."""
+    """A listening socket, its path, and the link `api.sock` to it, unless another daemon has it."""
 
     listener: socket.socket
     path: Path
@@ -92,7 +92,7 @@ def _link(link: Path, path: Path) -> None:
 
 
 def may_connect(transport: asyncio.BaseTransport) -> bool:
-    """Return whether the peer may give commands: always over TCP, where a password is asked for instead."""
+    """Return whether the peer may give commands; over TCP, always: the password decides."""
     connection = transport.get_extra_info("socket")
     if connection is None or connection.family != socket.AF_UNIX:
         return True

@@ -123,9 +123,11 @@ class Session(requests.Session):
         return url
 
     def _transport_error(self, error: Exception, watch: "_Watch") -> TransportError:
-        known = classify_connection_error(error, self._name) if isinstance(error, requests.ConnectionError) else None
-        if isinstance(known, Unavailable):
-            return TransportError(str(known), is_sent=False)
+        classified = (
+            classify_connection_error(error, self._name) if isinstance(error, requests.ConnectionError) else None
+        )
+        if isinstance(classified, Unavailable):
+            return TransportError(str(classified), is_sent=False)
         if not (watch.sent or watch.blind):
             return TransportError(f"{self._name} cannot be reached; is this Pi online?", is_sent=False)
         if watch.late or isinstance(error, requests.Timeout):

@@ -328,12 +328,12 @@ def _until_reset(headers: Mapping[str, str]) -> float | None:
         f"x-{who}-limit-24hour" for who in ("app", "user") if headers.get(f"x-{who}-limit-24hour-remaining") == "0"
     ]
     resets = (_parse_header(headers.get(f"{limit}-reset")) for limit in ("x-rate-limit", *used_up))
-    known = [reset for reset in resets if reset is not None]
+    known_resets = [reset for reset in resets if reset is not None]
     try:
         now = parsedate_to_datetime(headers["date"]).timestamp()
     except (KeyError, ValueError, TypeError, OverflowError):
         return None
-    return min(max(0.0, max(known) - now), _MAX_WAIT) if known else None
+    return min(max(0.0, max(known_resets) - now), _MAX_WAIT) if known_resets else None
 
 
 def _parse_header(text: str | None) -> int | None:
@@ -451,7 +451,7 @@ def _index_links(entry: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
 
 def _is_same_text(text: str, links: Mapping[str, Mapping[str, Any]], post: Post) -> bool:
     """Return whether `text` is the text of `post`. `links` are the targets of t.co addresses."""
-    written: list[Mapping[str, Any]] = []
+    used_links: list[Mapping[str, Any]] = []
     pictures = 0
 
     def mark(match: re.Match[str]) -> str:
@@ -461,13 +461,15 @@ def _is_same_text(text: str, links: Mapping[str, Mapping[str, Any]], post: Post)
         if _is_picture(link) if link else post.pictures and at_end:
             pictures += 1
             return ""
-        written.append(link or {"expanded_url": match[0]})
-        return f"\0{len(written) - 1}\0"
+        used_links.append(link or {"expanded_url": match[0]})
+        return f"\0{len(used_links) - 1}\0"
 
     marked = _SHORT_LINK.sub(mark, text.replace("\0", ""))
     plain = marked.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
     parts = _LINK_MARK.split(_normalize_text(plain))  # text, number, text, number, …, text
-    pattern = "".join(_link_pattern(written[int(each)]) if at % 2 else re.escape(each) for at, each in enumerate(parts))
+    pattern = "".join(
+        _link_pattern(used_links[int(each)]) if at % 2 else re.escape(each) for at, each in enumerate(parts)
+    )
     return bool(pictures) == bool(post.pictures) and re.fullmatch(pattern, _normalize_text(post.text)) is not None
 
 

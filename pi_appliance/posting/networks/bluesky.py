@@ -277,11 +277,11 @@ class BlueskyAccount:
     def _load_session(self) -> BlueskySession | None:
         """Return the stored session, if it belongs to this account."""
         try:
-            read = json.loads((self._folder / _SESSION_FILE).read_bytes()) if self._folder else None
+            content = json.loads((self._folder / _SESSION_FILE).read_bytes()) if self._folder else None
         except (OSError, ValueError, RecursionError):
             return None
         names = ("handle", "sign_in_server", "did", "server", "access", "refresh")
-        stored = _session(tuple(read.get(name) for name in names)) if isinstance(read, dict) else None
+        stored = _session(tuple(content.get(name) for name in names)) if isinstance(content, dict) else None
         return (
             stored
             if stored and (stored.handle, stored.sign_in_server) == (self._handle, self._sign_in_server)
@@ -352,10 +352,10 @@ def find_facets(text: str, resolve: Callable[[str], str | None]) -> list[dict[st
     """Return the facets of `text` in order. `resolve` returns the DID of a handle, or None."""
     facets = []
     for match in _FOUND.finditer(text):
-        shown, feature = _build_feature(match, resolve)
+        label, feature = _build_feature(match, resolve)
         if feature:
             start = len(text[: match.start()].encode())
-            index = {"byteStart": start, "byteEnd": start + len(shown.encode())}
+            index = {"byteStart": start, "byteEnd": start + len(label.encode())}
             facets.append({"$type": _TYPE, "index": index, "features": [feature]})
     return facets
 

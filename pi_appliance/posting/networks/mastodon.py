@@ -164,8 +164,8 @@ def load_limits(folder: Path, server: str) -> tuple[MastodonLimits, datetime | N
     with contextlib.suppress(OSError, ValueError, TypeError, KeyError, AttributeError):
         cached = json.loads((folder / NAME).read_bytes())
         if cached["server"] == server:
-            read = datetime.fromisoformat(cached["read"])
-            return _build_limits(cached["limits"]), read if read.tzinfo else None
+            read_at = datetime.fromisoformat(cached["read"])
+            return _build_limits(cached["limits"]), read_at if read_at.tzinfo else None
     return MastodonLimits(), None
 
 
@@ -416,8 +416,8 @@ class Mastodon:
     def _read_limits(self) -> MastodonLimits:
         """Return the limits from the server, or from the cache."""
         server, now = self._options.server, self._now()
-        remembered, read = load_limits(self._place.private, server)
-        if read is not None and timedelta(0) <= now - read < _FRESH:
+        remembered, read_at = load_limits(self._place.private, server)
+        if read_at is not None and timedelta(0) <= now - read_at < _FRESH:
             return remembered
         for question in (self._client.api.instance_v2, self._client.api.instance_v1):  # v1: before Mastodon 4
             try:

@@ -71,12 +71,12 @@ class Preview:
     def post(self, post: Post, *, key: str, thread: Sequence[SentPost] = ()) -> SentPost:  # noqa: ARG002 - a file has no threads
         """Append `post` durably, unless there is a block with this `key`."""
         heading = _heading(key)
-        shown = "".join(f"[picture: {picture.alt or picture.mime}]\n" for picture in post.pictures)
+        pictures = "".join(f"[picture: {picture.alt or picture.mime}]\n" for picture in post.pictures)
         try:
             before = self._path.read_text("utf-8") if self._path.exists() else ""
             if heading not in before:
                 self._append(
-                    f"{'' if before.endswith(chr(10)) or not before else chr(10)}{heading}{post.text}\n{shown}\n"
+                    f"{'' if before.endswith(chr(10)) or not before else chr(10)}{heading}{post.text}\n{pictures}\n"
                 )
         except OSError as error:
             raise Unavailable(f"{self._path} cannot be written: {error.strerror}") from None

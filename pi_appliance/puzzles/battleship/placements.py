@@ -30,7 +30,7 @@ def find_placements(board: Board) -> list[Placement]:
     """List the placements that the marks allow, longest ships first, then in reading order."""
     miss, sunk, hit = (mark_mask(board, mark) for mark in (MISS, SUNK, HIT))
     occupied = hit | sunk
-    known = union_masks(_to_mask(ship.squares, board.width) for ship in board.sunk_ships)
+    sunk_squares = union_masks(_to_mask(ship.squares, board.width) for ship in board.sunk_ships)
     lengths = tuple(sorted(set(board.fleet), reverse=True))
     return [
         place
@@ -38,7 +38,7 @@ def find_placements(board: Board) -> list[Placement]:
         if not place.mask & miss
         and place.mask & sunk in (0, place.mask)
         and not occupied & place.blocked & ~place.mask
-        and not (place.mask & known and place.ship not in board.sunk_ships)
+        and not (place.mask & sunk_squares and place.ship not in board.sunk_ships)
         and not (board.sinking == "announced" and place.mask & hit == place.mask)
     ]
 

@@ -119,11 +119,11 @@ def with_rules(board: Board, rules: Mapping[str, str]) -> Board:
     for name in rules:
         if name != "first":
             raise UnknownName("rule of Connect Four", name, ["first"])
-    known = {colour.value.casefold(): colour for colour in Colour}
+    colour_by_name = {colour.value.casefold(): colour for colour in Colour}
     wanted = rules.get("first", board.first)
-    if wanted.casefold() not in known:
+    if wanted.casefold() not in colour_by_name:
         raise UnknownName("colour", wanted, [colour.value for colour in Colour])
-    first = known[wanted.casefold()]
+    first = colour_by_name[wanted.casefold()]
     if first is board.first:
         return board
     if board.first_known:

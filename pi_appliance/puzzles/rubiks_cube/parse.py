@@ -234,25 +234,25 @@ def _piece_faults(facelets: str, side: int, names: Mapping[str, str]) -> Iterato
     places: dict[tuple[str, ...], str] = {}
     for place, at, colours in iter_pieces(facelets, side):
         kind = "corner" if len(place) == 3 else "edge"
-        spoken = "-".join(names[facelets[number]] for number in at)
+        colour_names = "-".join(names[facelets[number]] for number in at)
         piece = tuple(sorted(colours))
-        if fault := _check_piece(place, at[0], colours, spoken):
+        if fault := _check_piece(place, at[0], colours, colour_names):
             yield fault
         elif piece in places:
             missing = _name_missing_piece(facelets, side, len(place), homes, names)
-            message = f"the {kind} {spoken} is twice: at {places[piece]} and at {place}"
+            message = f"the {kind} {colour_names} is twice: at {places[piece]} and at {place}"
             yield Fault(at[0], message, f"{missing} is missing")
         places.setdefault(piece, place)
 
 
-def _check_piece(place: str, at: int, colours: str, spoken: str) -> Fault | None:
-    """Return the fault of a piece with impossible colours; `spoken` are their names."""
+def _check_piece(place: str, at: int, colours: str, colour_names: str) -> Fault | None:
+    """Return the fault of a piece with impossible colours; `colour_names` are their names."""
     kind = "corner" if len(place) == 3 else "edge"
     name = next((name for name in CORNERS + EDGES if sorted(name) == sorted(colours)), "")
     if not name:
-        return Fault(at, f"the {kind} {place} is {spoken}: there is no such {kind}", f"look at the {kind} again")
+        return Fault(at, f"the {kind} {place} is {colour_names}: there is no such {kind}", f"look at the {kind} again")
     if kind == "corner" and colours not in name + name:
-        message = f"the corner {place} is {spoken}: its colours go round the wrong way"
+        message = f"the corner {place} is {colour_names}: its colours go round the wrong way"
         return Fault(at, message, "two of its stickers are exchanged")
     return None
 

@@ -59,13 +59,13 @@ def solve_batch(board: Board, mode: SolveMode, runtime: SearchRuntime, chunk_siz
     except Interrupted as interrupted:
         failure = save_checkpoint(_save_state, runtime.cache, name, state)
         tally, done = Counter(state.counts), f"{len(state.counts):,} of {total:,} grids were searched"
-        found = f"{tally[1]:,} unique, {tally[2]:,} with several solutions, {tally[0]:,} with none"
-        interrupted.partial_result = f"{done}: {found}{failure}"
+        results = f"{tally[1]:,} unique, {tally[2]:,} with several solutions, {tally[0]:,} with none"
+        interrupted.partial_result = f"{done}: {results}{failure}"
         raise
     runtime.cache.remove(name)
     tally = Counter(state.counts)
     counts = {"grids": total, "unique": tally[1], "several": tally[2], "none": tally[0]}
-    known = {"solutions_in_file": _compare_known(board, state)} if board.known_solutions else {}
+    compared = {"solutions_in_file": _compare_known(board, state)} if board.known_solutions else {}
     unsolvable = tally[0] == total
     return SolveResult(
         solutions=iter(()) if mode is SolveMode.COUNT else iter_solutions(cells, state),
@@ -73,7 +73,7 @@ def solve_batch(board: Board, mode: SolveMode, runtime: SearchRuntime, chunk_siz
         count=count,
         proof=Proof.EXHAUSTION if unsolvable else None,
         reason="of every grid, everything was tried" if unsolvable else "",
-        details={**counts, "kernel": kernel_mode(kernel) if board.size == 9 else "sat", **speed, **known},
+        details={**counts, "kernel": kernel_mode(kernel) if board.size == 9 else "sat", **speed, **compared},
         tables=tables,
     )
 
@@ -180,8 +180,8 @@ def _compare_known(board: Board, state: BatchState) -> str:
     cells = board.size**2
     wrong = [
         number + 1
-        for number, known in enumerate(board.known_solutions)
-        if known and known.encode() != state.solutions[cells * number : cells * (number + 1)]
+        for number, solution in enumerate(board.known_solutions)
+        if solution and solution.encode() != state.solutions[cells * number : cells * (number + 1)]
     ]
     total = sum(map(bool, board.known_solutions))
     if not wrong:

@@ -73,12 +73,12 @@ def is_unique(grid: str, runtime: SearchRuntime) -> bool:
     """Return whether a 9x9 grid has exactly one solution. Raises `Interrupted`."""
     search = kernel.GridSearch()
     search.begin(grid.encode(), 0)
-    found = 0
-    while search.top >= 0 and found < 2:
-        found += search.count_next(2 - found, PROGRESS_BUDGET)
-        if search.top >= 0 and found < 2:
+    solutions = 0
+    while search.top >= 0 and solutions < 2:
+        solutions += search.count_next(2 - solutions, PROGRESS_BUDGET)
+        if search.top >= 0 and solutions < 2:
             runtime.report_progress(None, f"{search.guesses:,} guesses")
-    return found == 1
+    return solutions == 1
 
 
 def count_solutions(grid: str, size: int, limit: int | None, runtime: SearchRuntime) -> SolutionCount:
@@ -135,15 +135,15 @@ def _run_wave(state: CountState, count_branch: _CountBranch, runtime: SearchRunt
     wave = state.branches[-WAVE_SIZE:]
     del state.branches[-WAVE_SIZE:]
     new_branches: list[_Branch] = []
-    done = 0
+    searched = 0
     try:
         for solutions, guesses, branches in runtime.executor.map(count_branch, wave):
             state.solutions += solutions
             state.guesses += guesses
             new_branches += branches
-            done += 1
+            searched += 1
     finally:
-        state.branches += wave[done:] + new_branches
+        state.branches += wave[searched:] + new_branches
 
 
 def _branch_counter(limit: int | None, budget: int) -> _CountBranch:

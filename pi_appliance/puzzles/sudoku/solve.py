@@ -159,15 +159,15 @@ def solve(board: Board, mode: SolveMode, runtime: SearchRuntime) -> SolveResult:
 
 
 def _first_two(solutions: Iterator[str]) -> list[str]:
-    found: list[str] = []
+    first_two: list[str] = []
     try:
-        found.extend(islice(solutions, 2))
+        first_two.extend(islice(solutions, 2))
     except Interrupted as interrupted:
         interrupted.partial_result = (
-            "one solution is found, perhaps there are more" if found else "no solution is found yet"
+            "one solution is found, perhaps there are more" if first_two else "no solution is found yet"
         )
         raise
-    return found
+    return first_two
 
 
 def _no_solution(
