@@ -141,7 +141,7 @@ class Daemon:
         self._reload.set()
 
     def wake(self) -> None:
-        """Have the scheduler tick now, because something it depends on changed."""
+        """Let the scheduler tick now, because something it depends on changed."""
         self._wakeup.set()
 
     async def _wait_for_stop(self) -> None:

@@ -175,7 +175,6 @@ def offered(config: Config, own: Callable[[], list[str]]) -> Offer:
 
 
 def _reachable_ports(config: Config) -> dict[str, tuple[str, int]]:
-    """Return host and port of each service that does not listen on this machine only."""
     places = {"_http._tcp": (config.web.host, config.web.port)}
     if config.mpd_proxy is not None:
         places["_mpd._tcp"] = (config.mpd_proxy.host, config.mpd_proxy.port)

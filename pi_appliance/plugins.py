@@ -62,7 +62,6 @@ def load(family: str, name: str) -> ModuleType:
 
 @cache
 def _built_in(family: str) -> dict[str, str]:
-    """Return the module of each plug-in of `family` in this package, by its name."""
     modules = {}
     for pattern in _FAMILIES[family].patterns:
         for path in _PACKAGE.glob(pattern):
@@ -78,7 +77,6 @@ def _built_in(family: str) -> dict[str, str]:
 
 @cache
 def _installed(family: str) -> dict[str, str]:
-    """Return the module of each plug-in of `family` from other distributions, by its name."""
     return {name.partition(".")[2]: module for name, module in _entry_points() if name.startswith(f"{family}.")}
 
 

@@ -67,8 +67,6 @@ class UsageProblem(click.ClickException):
 
 
 class _SuggestingGroup(click.Group):
-    """A group that suggests the closest name for an unknown command."""
-
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
@@ -207,7 +205,6 @@ def command_of(operation: Operation) -> click.Command:
 
 
 def _fetch_all_pages(operation: Operation, values: Values, config: str | None) -> object:
-    """Return a list from `start` to its end, page by page."""
     values = {**values, "count": _PAGE}
     result: Any = client.run_operation(operation, values, config)
     while isinstance(result, dict) and result["more"]:

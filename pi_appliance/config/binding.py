@@ -105,8 +105,6 @@ class _InvalidYaml(Exception):
 
 
 class _Composer:
-    """Build data from parser events."""
-
     def __init__(self, tree: Tree, events: Iterator[Any]) -> None:
         self.tree = tree
         self.events = events

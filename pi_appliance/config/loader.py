@@ -266,7 +266,6 @@ def load_partial(path: Path) -> Config | None:
 
 
 def _valid_networks(config: Config, path: Path) -> dict[str, PluginConfig]:
-    """Return the networks of `config` whose kind exists and whose options are valid."""
     valid: dict[str, PluginConfig] = {}
     for name, part in config.networks.items():
         if part.kind in plugins.names("networks"):
@@ -316,7 +315,6 @@ def override_options(config: Config, job: Job, overrides: Mapping[str, object]) 
 
 
 def _configured_options(config: Config, job: Job) -> Mapping[str, object]:
-    """Return the value of `with:` in the file."""
     data: Any = read_yaml(config.path).data
     try:
         return dict(data["jobs"][job.name]["with"] or {})

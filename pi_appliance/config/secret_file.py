@@ -110,7 +110,6 @@ def _replace_lines(text: str, values: Mapping[str, str]) -> str:
 
 
 def _format_line(name: str, value: str) -> str:
-    """Return the line for a secret, in quotes only if needed."""
     plain = f"{name}={value}"
     return plain if secrets.parse_line(plain) == (name, value) else f'{name}="{value}"'
 

@@ -383,7 +383,6 @@ def _redact_named(line: str) -> str:
 
 
 def _host_only(address: str) -> str:
-    """Return `address` up to its host and port."""
     scheme, _, rest = address.partition("://")
     place, slash, path = rest.partition("/")
     host = re.split(r"[?#]", place.rpartition("@")[2])[0]

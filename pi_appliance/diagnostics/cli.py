@@ -123,7 +123,6 @@ def write_bundle(path: Path, context: DiagnosticContext, results: Sequence[Check
 
 
 def _secret_values(context: DiagnosticContext) -> tuple[frozenset[str], bool]:
-    """Return the known secret values, and whether they are complete."""
     known, whole = secrets.values(
         context.path, context.environment, secret_names(context.config) if context.config else ()
     )
@@ -140,7 +139,6 @@ def _make_part(
     context: DiagnosticContext,
     redactor: Redactor,
 ) -> dict[str, str]:
-    """Return the files of one part, or a file with the error."""
     try:
         return {
             each: redactor.redact_text(content)

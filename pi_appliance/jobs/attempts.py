@@ -194,7 +194,6 @@ class Attempts:
             self._add_note(f"this machine has no sensor of {' and '.join(missing)}; such conditions count as met")
 
     def _add_note(self, text: str) -> None:
-        """Write a message of the appliance to the log."""
         line = f"pi-appliance: {text}\n".encode()
         self._write_log(lambda: self.log.write(line))
         self.listener.on_output(line)

@@ -43,17 +43,16 @@ def slots(items: Sequence[tuple[str, str]], *, places: int = 60) -> str:
     return _draw_strip(shown, places, label)
 
 
-def mark(what: str) -> str:
-    """Return a single bar of the outcome `what`, for a legend."""
-    return _draw_svg("mark", [_draw_bar(0, what, "")], 'aria-hidden="true"')
+def mark(outcome: str) -> str:
+    """Return a single bar of `outcome`, for a legend."""
+    return _draw_svg("mark", [_draw_bar(0, outcome, "")], 'aria-hidden="true"')
 
 
 def _draw_strip(items: Sequence[tuple[str, str]], places: int, label: str) -> str:
-    """Return bars of the items, the newest first."""
     empty = places - len(items)
     bars = [_draw_bar(place, "none", "") for place in range(empty)]
-    for place, (what, title) in enumerate(reversed(items), start=empty):
-        bars.append(_draw_bar(place, what, title))
+    for place, (outcome, title) in enumerate(reversed(items), start=empty):
+        bars.append(_draw_bar(place, outcome, title))
     return _draw_svg("strip", bars, f'role="img" aria-label="{label}"')
 
 
@@ -65,14 +64,14 @@ def _draw_svg(name: str, bars: Sequence[str], more: str) -> str:
     )
 
 
-def _draw_bar(place: int, what: str, title: str) -> str:
+def _draw_bar(place: int, outcome: str, title: str) -> str:
     x = place * (_WIDTH + _GAP)
     title_element = f"<title>{escape(title)}</title>" if title else ""
     parts = "".join(
         f'<rect x="{x}" y="{y}" width="{_WIDTH}" height="{height}" rx="1.5"/>'
-        for y, height in _SHAPES.get(what, _BROKEN)
+        for y, height in _SHAPES.get(outcome, _BROKEN)
     )
-    return f'<g class="{what}">{title_element}{parts}</g>'
+    return f'<g class="{outcome}">{title_element}{parts}</g>'
 
 
 def _run_title(run: Run, zone: ZoneInfo) -> str:

@@ -127,8 +127,6 @@ def _find_request(appliance: Appliance, name: str, due: str | None) -> RunReques
 
 @dataclass(frozen=True, slots=True)
 class _RunSpec:
-    """The job to run, with its cause and its slot."""
-
     job: Job
     trigger: Trigger
     target: str | None  # the slot, the run request, or `RESUME`
@@ -172,7 +170,6 @@ class _RunSpec:
 def _execute_run(
     appliance: Appliance, spec: _RunSpec, stop: process.StopSignal, listener: Listener, random: Random
 ) -> Run:
-    """Lock the job, record a run, and execute it to its end."""
     job, store, path = spec.job, appliance.store, appliance.lock_path(spec.job.name)
     reason = _find_skip_reason(appliance, spec, stop)
     is_queued = job.concurrency is ConcurrencyPolicy.QUEUE and reason is None  # a skipped run need not wait
@@ -245,7 +242,6 @@ def _skipped_result(spec: _RunSpec, used_by: int) -> AttemptResult:
 
 
 def _stop_active_run(appliance: Appliance, job: Job, due: str | None) -> None:
-    """Ask an active run of the job to stop."""
     for run in appliance.store.active_runs(job.name):
         locks.request_stop(appliance.lock_path(job.name), run.id, f"replaced by {due or 'a manual run'}")
 

@@ -13,7 +13,6 @@ Result = Mapping[str, Any]
 
 
 def _run_time(instant: str) -> str:
-    """Convert an instant of the API to the time zone of this terminal."""
     return datetime.fromisoformat(instant).astimezone().strftime("%a %Y-%m-%d %H:%M")
 
 
@@ -26,7 +25,6 @@ def _slot_time(local: str, *, offset: bool = False) -> str:
 
 
 def _start_time(slot: Result) -> str:
-    """Return the time of day at which `slot` starts, in the zone of its job."""
     zone = datetime.fromisoformat(slot["local"]).tzinfo
     return f"{datetime.fromisoformat(slot['starts_at']).astimezone(zone):%H:%M:%S}"
 

@@ -250,7 +250,6 @@ class Appliance:
 
     @staticmethod
     def _daemon_accounts_for(job: Job) -> bool:
-        """Return whether the daemon accounts for the slots of `job`."""
         return job.started_by is StartedBy.DAEMON and isinstance(job.schedule, (Cron, Every))
 
     def skip_slot(self, name: str, *, now: datetime) -> Slot:
@@ -321,7 +320,6 @@ class Appliance:
         raise Refused(f"no run of {name} is active")
 
     def _with_progress(self, run: Run) -> Run:
-        """Return `run` with its current progress, if it is active."""
         status = None if run.outcome else locks.read_status(self.lock_path(run.job))
         return replace(run, progress=status[1], status_text=status[2]) if status and status[0] == run.id else run
 

@@ -275,7 +275,6 @@ class RequestRunner:
         self._attempts.setdefault(name, _StartAttempts()).start(self._clock.monotonic())
 
     def _request_delays(self, requests: list[RunRequest]) -> Iterator[float]:
-        """Yield the seconds until each of `requests` must be checked."""
         for request in requests:
             if self._is_due(request) and self._waits_for_run(request):
                 yield NEVER if self._runs.is_running(request.job) else _POLL_INTERVAL
@@ -285,7 +284,6 @@ class RequestRunner:
                 yield (request.run_at - self._clock.now()).total_seconds()
 
     def _checkpoint_delays(self, checkpoints: list[JobCheckpoint]) -> Iterator[float]:
-        """Yield the seconds until each of `checkpoints` must be checked."""
         for checkpoint in checkpoints:
             if not self._runs.is_running(checkpoint.job):
                 attempt = self._attempts.get(checkpoint.job)

@@ -264,7 +264,6 @@ class Scheduler:
             self._record_unused(job, start.slot, Outcome.SKIPPED, why, now)
 
     async def _start_waiting(self) -> None:
-        """Start the queued slots whose time has come, one for each job."""
         for name in self._queue.ready_jobs(self._clock.monotonic()):
             if name not in self._appliance.config.jobs:
                 self._queue.remove_job(name)
@@ -370,7 +369,6 @@ class Scheduler:
                 yield job
 
     def _seconds_to_next(self) -> float:
-        """Return the seconds until the next possible action."""
         now, monotonic = self._clock.now(), self._clock.monotonic()
         delays = [
             self._max_sleep

@@ -281,7 +281,6 @@ def _put_in_place(path: Path) -> None:
 
 
 def _make_durable(draft: Path) -> None:
-    """Flush the closed `draft` to the disk."""
     draft.with_suffix(".lock").unlink(missing_ok=True)
     number = os.open(draft, os.O_RDONLY)
     try:

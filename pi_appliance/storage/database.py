@@ -361,7 +361,6 @@ class Database:
                 self._connect()
 
     def _follow(self) -> None:
-        """Open the new file if ours was replaced."""
         if self._inode != self._current_inode():
             self._db.close()
             self._connect()
@@ -387,7 +386,6 @@ class Database:
         self._inode = self._opened_inode
 
     def _current_inode(self) -> int:
-        """Return the inode of the file at the path."""
         try:
             return os.stat(self._name).st_ino  # noqa: PTH116 - asked before every query
         except FileNotFoundError:
@@ -415,7 +413,6 @@ class Database:
                 return
 
     def _create_tables(self) -> None:
-        """Create the tables in an empty file."""
         if self._schema_version():
             return
         self._db.execute("BEGIN IMMEDIATE")
@@ -455,7 +452,6 @@ def replacement_path(path: Path) -> Path:
 
 
 def _disk_advice(folder: Path) -> str:
-    """Return the advice for a `folder` that cannot be written."""
     with contextlib.suppress(OSError):
         disk = os.statvfs(folder)
         if disk.f_flag & os.ST_RDONLY:

@@ -144,7 +144,6 @@ def _is_ours(folder: Path) -> bool:
 
 
 def _remove_abandoned(ours: Path) -> None:
-    """Remove the cgroups of killed runners."""
     for folder in ours.glob("run-*"):
         if not Path("/proc", folder.name.split("-")[1]).exists():
             _remove_cgroup(folder)

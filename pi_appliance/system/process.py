@@ -232,8 +232,6 @@ def run_child(
 
 
 class _ChildWatcher:
-    """The event loop that supervises the child."""
-
     def __init__(
         self,
         child: subprocess.Popen[bytes],
@@ -449,8 +447,6 @@ def supervise(runner: int) -> None:
 
 
 class _Supervisor:
-    """State of the supervisor and its reaction to each signal."""
-
     def __init__(self, worker: int, runner: int) -> None:
         self.worker, self.runner = worker, runner
         self.status: int | None = None  # of the worker, as from waitpid

@@ -39,7 +39,6 @@ class Options:
         return addresses.secret_names_in(self.url)
 
     def __str__(self) -> str:
-        """Return the redacted address."""
         return addresses.redact_address(self.url)
 
 

@@ -33,7 +33,6 @@ class Options:
         return ()
 
     def __str__(self) -> str:
-        """Return the program without its arguments."""
         return f"{self.run[0]} …" if self.run[1:] else self.run[0]
 
 
