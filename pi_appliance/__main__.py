@@ -8,10 +8,7 @@ from pi_appliance.system import runtime_socket
 
 
 def main(argv: list[str] | None = None) -> None:
-    """Run one command.
-
-    An error that a person may see becomes one line on stderr and an exit status, as does Ctrl-C.
-    """
+    """Run one command. Expected errors and Ctrl-C become one line on stderr and an exit status."""
     try:
         _main(argv)
     except KeyboardInterrupt:  # while it loads; later each command reports what it left

@@ -63,11 +63,7 @@ class Argument:
     complete: str = ""
 
     def value_of(self, values: Mapping[str, object]) -> Any:
-        """Return the value in `values`, or the default.
-
-        Raises:
-            InvalidOption: the value is wrong, or it is missing although it is required.
-        """
+        """Return the value in `values`, or the default. Raises InvalidOption."""
         if self.name not in values:
             if self.required:
                 raise InvalidOption(f"{self.name!r} must be {self.expected}, and it is missing")
@@ -204,11 +200,7 @@ def array(item: Argument, max_items: int) -> Argument:
 
 
 def parse_arguments(operation: str, arguments: Sequence[Argument], values: Mapping[str, object]) -> dict[str, Any]:
-    """Return the value of every argument of `operation`.
-
-    Raises:
-        InvalidOption: one is unknown, wrong or missing.
-    """
+    """Return the value of every argument of `operation`. Raises InvalidOption."""
     names = [argument.name for argument in arguments]
     for name in values:
         if name not in names:

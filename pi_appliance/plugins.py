@@ -49,11 +49,7 @@ def names(family: str) -> tuple[str, ...]:
 
 
 def load(family: str, name: str) -> ModuleType:
-    """Import the plug-in `name` of `family`.
-
-    Raises:
-        UnknownName: there is none; the message has the closest name.
-    """
+    """Import the plug-in `name` of `family`. Raises UnknownName with the closest name."""
     module = _built_in(family).get(name) or _installed(family).get(name)
     if module is None:
         raise UnknownName(_FAMILIES[family].label, name, names(family))

@@ -94,10 +94,7 @@ def run_operation(operation: Operation, values: Values, config: str | None) -> o
 
 
 def daemon_status() -> Mapping[str, object] | None:
-    """Return the status of the daemon that was started first, or None if none answers.
-
-    Raises Refused.
-    """
+    """Return the status of the daemon that was started first, or None. Raises Refused."""
     connection = connect()
     if connection is None:
         return None
@@ -134,11 +131,7 @@ def select_config(path: str | None) -> str | None:
 
 
 def find_addressed_config(path: Path | None) -> Path:
-    """Return the configuration file for a command: as `select_config`, else as `find_config`.
-
-    Raises:
-        ConfigNotFound: There is none.
-    """
+    """Return the file of `select_config`, else of `find_config`. Raises ConfigNotFound."""
     try:
         selected = select_config(str(path) if path else None)
     except Refused:

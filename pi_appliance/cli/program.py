@@ -76,10 +76,7 @@ class _SuggestingGroup(click.Group):
 
 
 class _OperationCommands(_SuggestingGroup):
-    """Commands that are operations, and further commands of a click group.
-
-    The click group is imported only for its own commands, because that takes long.
-    """
+    """Commands that are operations, and those of a click group, imported only when needed."""
 
     def operation_commands(self) -> Mapping[str, click.Command]:
         """Return the commands that are operations."""
@@ -310,10 +307,7 @@ class Commands(_SuggestingGroup):
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """List the commands by their lines above.
-
-        Importing all modules would load the whole appliance.
-        """
+        """List the commands by their lines above, because importing all modules is slow."""
         lines = {name: summary for name, (_, summary) in COMMANDS.items()}
         lines |= {name: command.short_help or "" for name, command in self._daemon_commands.items()}
         with formatter.section("Commands"):
@@ -335,10 +329,7 @@ def cli() -> None:
 
 
 def run(argv: list[str] | None = None) -> None:
-    """Run one command.
-
-    Errors that a person may see become one line on stderr and an exit status.
-    """
+    """Run one command. Expected errors become one line on stderr and an exit status."""
     try:
         cli.main(args=argv, prog_name="pi-appliance")
     except ConfigError as error:

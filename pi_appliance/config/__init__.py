@@ -13,11 +13,7 @@ PLACES = (Path("config", CONFIG_NAME), Path(CONFIG_NAME), Path("/etc/pi-applianc
 
 
 def find_config(path: Path | None, environment: Mapping[str, str]) -> Path:
-    """Return the configuration file: `path`, $PI_APPLIANCE_CONFIG or the first of `PLACES`.
-
-    Raises:
-        ConfigNotFound: With the places that were searched.
-    """
+    """Return `path`, $PI_APPLIANCE_CONFIG or the first of `PLACES`. Raises ConfigNotFound."""
     named = path or (Path(environment["PI_APPLIANCE_CONFIG"]) if environment.get("PI_APPLIANCE_CONFIG") else None)
     config_file = named or nearby_config()
     if config_file is None:

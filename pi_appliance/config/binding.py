@@ -55,11 +55,7 @@ class Tree:
 
 
 def parse_yaml(text: str, file: str) -> Tree:
-    """Parse `text`. Duplicate keys are added to `problems` of the tree.
-
-    Raises:
-        ConfigError: `text` is not valid YAML.
-    """
+    """Parse `text` and collect duplicate keys in `Tree.problems`. Raises ConfigError."""
     tree = Tree(file)
     try:
         events = yaml.parse(text, Loader=_Loader)
@@ -84,11 +80,7 @@ def parse_yaml(text: str, file: str) -> Tree:
 
 
 def decode_text(raw: bytes, file: str) -> str:
-    """Return `raw` as text.
-
-    Raises:
-        ConfigError: With the position of the first byte that is not UTF-8.
-    """
+    """Return `raw` as text. Raises ConfigError with the position of a byte that is not UTF-8."""
     try:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:

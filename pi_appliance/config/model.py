@@ -103,7 +103,7 @@ class Job:
     schedule: Annotated[
         Schedule | None, "a cron expression, a list of times, @daily, @reboot, every: 15m; without it, manual runs only"
     ] = None
-    started_by: Annotated[StartedBy, "what starts it: the daemon, or an entry in the real crontab"] = StartedBy.DAEMON
+    started_by: Annotated[StartedBy, "the starter: the daemon, or an entry in the real crontab"] = StartedBy.DAEMON
     chance: Annotated[Chance | None, "the share of its slots that are used, at random, such as 1/4"] = None
     timeout: Annotated[timedelta, "a run that takes longer is stopped"] = timedelta(hours=1)
     misfire_grace: Annotated[timedelta, "how late a slot may start; after that it is a misfire"] = timedelta(minutes=5)
@@ -113,10 +113,10 @@ class Job:
     depends_on: Annotated[list[str], "jobs; it runs once all of them have succeeded since its last run"] = field(
         default_factory=list
     )
-    concurrency: Annotated[ConcurrencyPolicy, "what happens at a slot while a run of this job is active"] = (
+    concurrency: Annotated[ConcurrencyPolicy, "the action at a slot while a run of this job is active"] = (
         ConcurrencyPolicy.SKIP
     )
-    conditions: Annotated[Conditions | None, "what must hold for a slot to be used"] = None
+    conditions: Annotated[Conditions | None, "conditions for using a slot"] = None
     suspend_when: Annotated[SuspendWhen | None, "when an active run is suspended"] = None
     nice: Annotated[int, "0 to 19: the higher, the more other processes come first"] = 0
     memory: Annotated[Size | None, "the memory limit, such as 300MB"] = None
@@ -127,7 +127,7 @@ class Job:
     healthchecks_url: Annotated[
         str | None, "an address called at each start, success and failure, as healthchecks.io expects it"
     ] = None
-    retry: Annotated[Retry, "what to do if something could not be reached"] = field(default_factory=Retry)
+    retry: Annotated[Retry, "retries after something could not be reached"] = field(default_factory=Retry)
     options: Annotated[Any, "the options of the kind"] = field(default=None, metadata={"key": "with"})
 
     def check(self) -> Issues:
@@ -258,7 +258,7 @@ class Radio:
     auto_reconnect: Annotated[bool, "reconnect a station that breaks off"] = True
     silence_timeout: Annotated[timedelta, "how long it may be silent before it is reconnected"] = timedelta(seconds=20)
     fallback: Annotated[
-        list[str], "what plays while the station cannot be reached, tried in order: a station, playlist:NAME, a file …"
+        list[str], "sources while the station cannot be reached, tried in order: a station, playlist:NAME, a file …"
     ] = field(default_factory=list)
     retry_every: Annotated[timedelta, "how often the station is tried meanwhile; the interval doubles each time"] = (
         timedelta(minutes=5)
@@ -313,7 +313,7 @@ class Config:
     retention: Annotated[Retention, "how many runs are kept"] = field(default_factory=Retention)
     stop_grace: Annotated[timedelta, "how long running jobs may go on when the appliance stops"] = timedelta(seconds=10)
     web: Annotated[Web, "the page on the phone"] = field(default_factory=Web)
-    player: Annotated[PluginConfig | None, "what makes the music"] = None
+    player: Annotated[PluginConfig | None, "the music player"] = None
     mpd_proxy: Annotated[MpdProxy | None, "the port for MPD apps; without it, there is none"] = None
     volume: Annotated[VolumePolicy | None, "how loud the music may be; without it, as loud as it goes"] = None
     radio: Annotated[Radio, "how web radio that breaks off is reconnected"] = field(default_factory=Radio)
@@ -327,7 +327,7 @@ class Config:
         default_factory=dict
     )
     notify: Annotated[Notify, "the notifiers for every job that names no others"] = field(default_factory=Notify)
-    jobs: Annotated[Mapping[str, Job], "what is done and when, by a name of your own"] = field(default_factory=dict)
+    jobs: Annotated[Mapping[str, Job], "the jobs, by names of your own"] = field(default_factory=dict)
 
     def zone_of(self, job: Job) -> ZoneInfo:
         """Return the time zone of `job`, which defaults to that of the file."""

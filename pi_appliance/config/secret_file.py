@@ -29,10 +29,7 @@ class SecretFile:
     encrypted: bool = False  # by systemd, for this machine
 
     def values(self) -> dict[str, str]:
-        """Return the secrets in the file, none if it is missing.
-
-        Raises `Refused`, `ConfigError`.
-        """
+        """Return the secrets in the file, if it exists. Raises `Refused` or `ConfigError`."""
         return secrets.parse(self._read(), self.path)
 
     def require_writable(self) -> None:

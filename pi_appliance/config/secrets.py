@@ -150,10 +150,7 @@ def read(path: Path) -> bytes:
 
 
 def parse(content: bytes, path: Path) -> dict[str, str]:
-    """Return the secrets in `content` of the file `path`, by name.
-
-    Raises Refused or ConfigError.
-    """
+    """Return the secrets in `content` of `path` by name. Raises Refused or ConfigError."""
     try:
         text = content.decode("utf-8")
     except UnicodeDecodeError:
@@ -173,10 +170,7 @@ def parse(content: bytes, path: Path) -> dict[str, str]:
 
 
 def parse_line(line: str) -> tuple[str, str | None]:
-    """Return the name and the value in `line`, without quotes around the value.
-
-    The value is None without a `=`.
-    """
+    """Return the name and the value in `line` without quotes; None without a `=`."""
     name, equals, value = line.strip().partition("=")
     if not equals:
         return name, None

@@ -10,11 +10,7 @@ _SHAPE = re.compile(r"(?:(\d+)d)?(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s)?")
 
 
 def parse_duration(text: str) -> timedelta:
-    """Parse `text` such as 15m or 1h30m.
-
-    Raises:
-        ValueError: With an example of a valid duration.
-    """
+    """Parse `text` such as 15m or 1h30m. Raises ValueError with an example."""
     match = _SHAPE.fullmatch(text.replace(" ", ""))
     if match is None or not any(match.groups()):
         raise ValueError("write a length of time such as 90s, 15m, 1h30m or 2d")
@@ -66,11 +62,7 @@ _BY_SMALL = {unit.lower(): size for unit, size in _SIZE_UNITS.items()} | {"k": 1
 
 
 def parse_size(text: str) -> Size:
-    """Parse `text` such as 500MB or 2GiB.
-
-    Raises:
-        ValueError: With an example of a valid size.
-    """
+    """Parse `text` such as 500MB or 2GiB. Raises ValueError with an example."""
     match = re.fullmatch(r"(\d{1,12}(?:\.\d{1,3})?)\s*([A-Za-z]*)", text.strip())
     unit = _BY_SMALL.get(match[2].lower()) if match else None
     if match is None or unit is None or float(match[1]) == 0:
@@ -87,11 +79,7 @@ def format_size(size: int) -> str:
 
 
 def parse_percent(text: str) -> Percent:
-    """Parse `text` such as 50%.
-
-    Raises:
-        ValueError: With an example of a valid percentage.
-    """
+    """Parse `text` such as 50%. Raises ValueError with an example."""
     match = re.fullmatch(r"(\d{1,5})\s*%", text.strip())
     if match is None or int(match[1]) == 0:
         raise ValueError(f"{text!r} is not a share of a processor; write one such as 50%")
@@ -99,11 +87,7 @@ def parse_percent(text: str) -> Percent:
 
 
 def parse_money(value: object) -> Money:
-    """Parse US dollars such as 0.015, 5 or "$5".
-
-    Raises:
-        ValueError: With an example of a valid amount.
-    """
+    """Parse US dollars such as 0.015, 5 or $5. Raises ValueError with an example."""
     text = str(value).strip().removeprefix("$") if isinstance(value, (int, float, str)) else ""
     if isinstance(value, bool) or re.fullmatch(r"\d{1,6}(?:\.\d{1,6})?", text) is None:
         raise ValueError(f"{value!r} is not an amount of dollars; write one such as 0.015 or 5")

@@ -102,10 +102,7 @@ is not included. Names of jobs, paths and the output of jobs are included. Read 
 
 
 def write_bundle(path: Path, context: DiagnosticContext, results: Sequence[CheckResult]) -> list[str]:
-    """Write the bundle `path`, readable by its owner only, and return its content.
-
-    Raises `Unavailable`.
-    """
+    """Write the bundle `path`, mode 0600, and return its content. Raises `Unavailable`."""
     known, is_complete = _secret_values(context)
     redactor = Redactor(known)
     settings = redactor.redact_settings(_settings(context))  # first, because its secrets are then known everywhere

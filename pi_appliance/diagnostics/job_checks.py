@@ -302,10 +302,7 @@ def _count(things: object, word: str) -> str:
 
 
 def check_secrets(context: DiagnosticContext) -> Iterator[CheckResult]:
-    """Check that the owner of the appliance, and no other user, can read the secrets.
-
-    No value is shown.
-    """
+    """Check that the owner, and no other user, can read the secrets. No value is shown."""
     name, fix = "secrets", f"{_CHECK}{context.option}"
     if context.path is None:
         yield skipped(name, "there is no configuration")

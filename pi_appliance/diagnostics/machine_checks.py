@@ -181,10 +181,7 @@ _LOOPBACK = {"": "127.0.0.1", "0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104
 
 @dataclass(frozen=True, slots=True)
 class DaemonHealth:
-    """The answer of the port of the page. `is_ours`: a pi-appliance answered.
-
-    `reason`: why it is not healthy.
-    """
+    """The answer on the port of the page. `is_ours`: from pi-appliance; `reason`: of a problem."""
 
     has_answered: bool
     is_ours: bool = False

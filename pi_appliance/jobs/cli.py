@@ -202,10 +202,7 @@ def _run_by_daemon(config: Path, values: Values, listener: runner.Listener) -> M
 
 
 def _ask_daemon(config: Path, operation: str, values: Values) -> object:
-    """Return the result of `operation` from the daemon.
-
-    Raises Unavailable if it does not answer.
-    """
+    """Return the result of `operation` from the daemon. Raises Unavailable without an answer."""
     connection = client.connect(str(config))
     if connection is None:
         raise Unavailable("the daemon stopped before the run ended; see: pi-appliance jobs history")

@@ -27,10 +27,7 @@ def resolve_program(name: str, *, directory: Path) -> str:
 
 
 def explain_missing(name: str, program: str, directory: Path | None, error: OSError) -> str:
-    """Return why `program` could not be run in `directory`, and the remedy.
-
-    `name` is the program as the owner wrote it.
-    """
+    """Return why `program`, written as `name`, could not be run in `directory`, and the remedy."""
     if directory is not None and not directory.is_dir():
         return f"{name} cannot be run: {directory} is not a folder; check `directory`"
     found_path = shutil.which(program, mode=os.F_OK)
@@ -76,7 +73,7 @@ class Options:
     ]
     directory: Annotated[Path | None, "where it runs; without it, the folder of this file"] = None
     environment: Annotated[Mapping[str, str], "variables added to its environment"] = field(default_factory=dict)
-    stdin: Annotated[str | None, "what it reads from its standard input; without it, nothing"] = None
+    stdin: Annotated[str | None, "its standard input; empty without this key"] = None
     success_exit_codes: Annotated[list[int], "the exit statuses that mean success; without it, 0 alone"] = field(
         default_factory=lambda: [0]
     )

@@ -192,10 +192,7 @@ class JobContext:
         self.store.requests.delete_checkpoint(self.job)
 
     def active_checkpoints(self) -> Mapping[str, str]:
-        """Return the checkpoints of other jobs by job.
-
-        Cheap: reads only after the database changed.
-        """
+        """Return the checkpoints of other jobs by job. Reads only after the database changed."""
         with contextlib.suppress(Unavailable):
             version = self.store.version()
             if version != self._active_checkpoints[0]:
@@ -206,10 +203,7 @@ class JobContext:
         return {}
 
     def next_signal(self) -> str:
-        """Return and remove the signal sent to this run, such as "snooze"; '' without one.
-
-        Cheap: reads only after the database changed.
-        """
+        """Return and remove the signal to this run, such as "snooze"; '' without one."""
         with contextlib.suppress(Unavailable):
             version = self.store.version()
             if version != self._signal_version:

@@ -39,7 +39,7 @@ def slots(items: Sequence[tuple[str, str]], *, places: int = 60) -> str:
     Each item of `items` is an outcome, running, paused or unknown, and a title for people.
     """
     shown = items[:places]
-    label = f"what became of the last {len(shown)} slots" if shown else "no slots yet"
+    label = f"results of the last {len(shown)} slots" if shown else "no slots yet"
     return _draw_strip(shown, places, label)
 
 

@@ -153,10 +153,7 @@ class _RunSpec:
         )
 
     def remaining_jitter(self, appliance: Appliance, now: datetime) -> float:
-        """Return the seconds until the slot starts with its jitter.
-
-        Only runs of cron wait here. The daemon has waited already.
-        """
+        """Return the seconds until the slot starts with its jitter; only runs of cron wait here."""
         if self.trigger is not Trigger.CRON or self.due is None or not self.due[:1].isdigit():
             return 0.0
         if not self.job.jitter or self.misfire or not self.is_selected(appliance):
@@ -335,10 +332,7 @@ def _discard_signal(appliance: Appliance, job: Job, target: str | None) -> None:
 
 
 def _pause_one_shot(appliance: Appliance, job: Job, target: str | None, now: datetime) -> str:
-    """Pause a `one-shot` job at the start of its run, and return a note for the summary.
-
-    The pause comes first, so that an interrupted run is not repeated.
-    """
+    """Pause a `one-shot` job before its run, so that it is not repeated; return a note."""
     with contextlib.suppress(Unavailable):  # the run is more important than the pause
         if getattr(job.options, "one_shot", False) and target is not None and target[:1].isdigit():
             appliance.pause(job.name, now=now)

@@ -121,10 +121,7 @@ def test(name: str | None, config: Path) -> None:
 
 
 def _send_to(settings: NotifierConfig, names: Sequence[str], message: Message) -> dict[str, ApplianceError]:
-    """Send `message` by each of `names`, print the results, and return the errors.
-
-    Raises UnknownName.
-    """
+    """Send `message` by each of `names`, print and return the errors. Raises UnknownName."""
     for name in names:
         if name not in settings.notifiers:
             raise UnknownName("notifier", name, tuple(settings.notifiers))

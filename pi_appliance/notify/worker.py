@@ -37,10 +37,7 @@ from pi_appliance.system import clock, files, locks, process
 
 
 def load_notifiers(path: Path) -> NotifierConfig:
-    """Load the notification settings of the file `path`.
-
-    Of an invalid file, only the valid parts are returned.
-    """
+    """Load the notification settings of the file `path`; of an invalid file, the valid ones."""
     path = path.absolute()
     try:
         return _from_config(load_config(path))

@@ -167,10 +167,7 @@ class Appliance:
                         self.close_interrupted_runs(name, lock)
 
     def close_interrupted_runs(self, name: str, lock: locks.Lock) -> None:
-        """Close the unfinished runs of the job `name`.
-
-        They are abandoned, unless `lock` contains their result.
-        """
+        """Close the unfinished runs of `name`, with the result in `lock` or as abandoned."""
         result = lock.previous_result()
         if result is not None and any(run.id == result.run_id for run in self.store.active_runs(name)):
             outcome, targets = Outcome(result.outcome), self._notify_targets(name)
@@ -179,10 +176,7 @@ class Appliance:
         self.store.abandon_runs(name, now=clock.now(), targets=self._notify_targets(name))
 
     def save_result(self, run: Run, lock: locks.Lock | None) -> Run:
-        """Save the end of `run` in the history and return the stored run.
-
-        If that fails, the result is left in `lock` for the next holder.
-        """
+        """Save the end of `run` and return it. If the history fails, leave the result in `lock`."""
         assert run.outcome is not None
         assert run.ended is not None
         try:

@@ -36,10 +36,7 @@ _MAX_CHECKPOINT_AGE = timedelta(days=2)  # an alarm of last week must not ring a
 
 
 class ChildRuns:
-    """Starts runs and knows which are active.
-
-    Runs survive a killed daemon and record their result themselves.
-    """
+    """Starts runs, which survive a killed daemon, and knows which are active."""
 
     def __init__(self, config: Path, *, on_end: Callable[[], None] = lambda: None) -> None:
         """Create it for the configuration file `config`. `on_end` is called after each run."""
@@ -61,7 +58,7 @@ class ChildRuns:
 
         Args:
             job: the name of the job.
-            trigger: what starts it.
+            trigger: the cause of the run.
             due: a slot, a request, `RESUME` or None.
             as_scheduled: treat a manual run like a scheduled one.
             ended: receives the exit status, as long as this process lives.

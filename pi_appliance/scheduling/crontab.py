@@ -166,10 +166,7 @@ def find_misnamed_files(folder: Path = SYSTEM_FILE.parent) -> list[CrontabFault]
 
 
 def missing_entries(config: Config) -> list[str]:
-    """Return the jobs without an entry in /etc/cron.d or this user's crontab.
-
-    If a table cannot be read, the result is empty.
-    """
+    """Return the jobs without an entry in a crontab. If one cannot be read, there are none."""
     names = [job.name for job in _cron_jobs(config)]
     for kind in (SystemCrontab, UserCrontab):
         if names:
@@ -428,12 +425,7 @@ def _check_output(result: subprocess.CompletedProcess[bytes]) -> bytes:
 
 
 def set_block(text: bytes | None, owner: bytes, lines: Sequence[bytes]) -> bytes:
-    """Return `text` with the block of `owner` replaced or appended. None means there is no text.
-
-    Raises:
-        Refused: the marks of the block are damaged.
-
-    """
+    """Return `text` with the block of `owner` replaced or appended. Raises Refused."""
     if text is None:
         return _format_block(owner, lines, _NOTHING)
     if match := _find_block(text, owner):
@@ -444,12 +436,7 @@ def set_block(text: bytes | None, owner: bytes, lines: Sequence[bytes]) -> bytes
 
 
 def remove_block(text: bytes | None, owner: bytes) -> bytes | None:
-    """Return `text` without the block of `owner`, or None if there was no text before.
-
-    Raises:
-        Refused: the marks of the block are damaged.
-
-    """
+    """Return `text` without the block of `owner`; None without text. Raises Refused if damaged."""
     match = _find_block(text or b"", owner)
     if text is None or match is None:
         return text

@@ -243,10 +243,7 @@ def find_lints(expression: str) -> Iterator[Lint]:
 
 
 def find_dst_lints(expression: str, zone: ZoneInfo, now: datetime) -> Iterator[Lint]:
-    """Yield the effect of the next clock changes in `zone` on an `expression` with a fixed hour.
-
-    There is at most one entry.
-    """
+    """Yield the effect, if any, of the next clock changes in `zone` on an `expression`."""
     changes = list(next_changes(zone, now))
     minute, hour, *_ = expression.split()
     if not changes or hour.startswith("*"):

@@ -22,10 +22,7 @@ _DEPENDENCY = "after:"  # prefix of the key of successful dependencies
 
 @dataclass(slots=True)
 class CursorState:
-    """Time up to which the slots of a job are accounted for, in memory and on the disk.
-
-    `wake` is the time of the next check.
-    """
+    """Time up to which the slots are accounted for; `wake` is the time of the next check."""
 
     until: datetime
     saved: datetime
@@ -289,10 +286,7 @@ def dependency_key(runs: list[int]) -> str:
 
 
 def find_dependency_start(appliance: Appliance, job: Job, now: datetime) -> DependencyStart | None:
-    """Return the dependencies for which `job` runs now, or None if it waits.
-
-    A new job waits for runs in the future.
-    """
+    """Return the dependencies for which `job` runs now, or None. A new job waits for new runs."""
     store = appliance.store
     text = dependency_key([]) + " ".join(job.depends_on)
     known = store.slots.cursors().get(job.name)

@@ -157,10 +157,7 @@ _SKIPPED_IDS = 100_000  # run ids left out after a restore: more than a day of o
 
 @dataclass(frozen=True, slots=True)
 class RecoveryResult:
-    """The name of the damaged file and the backup that replaced it, None without one.
-
-    `damaged` is None if an interrupted replacement was completed.
-    """
+    """The damaged file, None after an interrupted replacement, and the backup that replaced it."""
 
     damaged: Path | None
     backup: Path | None = None

@@ -376,10 +376,7 @@ class Store(Database):
             block_unknown_slots(db, at=at, boot=boot, newest=newest)
 
     def abandon_runs(self, job: str, *, now: datetime, targets: NotifyTargets | None = None) -> None:
-        """Mark the runs of `job` that never ended as abandoned, and notify `targets`.
-
-        The caller holds the lock of the job, so none is active.
-        """
+        """Mark the unfinished runs of `job` as abandoned, under its lock, and notify `targets`."""
         if not self.active_runs(job):
             return
         with self.writing() as db:

@@ -114,10 +114,7 @@ class RunRequestStore:
         return [parse_checkpoint(row) for row in self._db.rows("SELECT * FROM job_checkpoints ORDER BY job", ())]
 
     def send_signal(self, job: str, signal: str) -> None:
-        """Send `signal` to the active run of `job`, or to the run that resumes it.
-
-        Only the last one counts.
-        """
+        """Send `signal` to the active run of `job`, or to its next one. The last signal counts."""
         with self._db.writing(durable=True) as db:
             db.execute("INSERT OR REPLACE INTO run_signals (job, signal) VALUES (?, ?)", (job, signal))
 
@@ -273,10 +270,7 @@ class Outbox:
         return [_parse_row(row) for row in self._rows("SELECT * FROM outbox WHERE sent_at IS NULL ORDER BY id", ())]
 
     def sent_times(self, notifier: str, now: datetime) -> list[datetime]:
-        """Return when `notifier` sent a message within the last `SENT_WINDOW`, the oldest first.
-
-        Several notifications in one message count once.
-        """
+        """Return when `notifier` sent within the last `SENT_WINDOW`. A digest counts once."""
         rows = self._rows(
             "SELECT DISTINCT sent_at FROM outbox WHERE notifier = ? AND sent_at > ? AND sent_at <= ? ORDER BY sent_at",
             (notifier, format_instant(now - SENT_WINDOW), format_instant(now)),

@@ -26,10 +26,7 @@ class Clock(Protocol):
         """Return the time of the wall clock in UTC."""
 
     def monotonic(self) -> float:
-        """Return the seconds since the machine started, with sleep.
-
-        Steps of the wall clock do not change them.
-        """
+        """Return the seconds since the machine started, with sleep; steps do not change them."""
 
     def is_synchronized(self) -> bool:
         """Return whether a time source has set the wall clock since the machine started."""
@@ -37,10 +34,7 @@ class Clock(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Timestamp:
-    """One time by both clocks.
-
-    `monotonic` is in seconds since the start of the machine that `boot` identifies.
-    """
+    """One time by both clocks. `monotonic` is in seconds since the start that `boot` identifies."""
 
     wall: datetime
     monotonic: float

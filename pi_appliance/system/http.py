@@ -155,10 +155,7 @@ async def request(  # noqa: PLR0913 - the limits are keywords
 
 
 def request_now(method: str, url: str, **options: Any) -> HttpResponse:
-    """Do the same as `request`, with the same arguments, and wait for it.
-
-    An event loop of this thread waits too.
-    """
+    """Do the same as `request` and wait for it. An event loop of this thread waits too."""
     import asyncio  # noqa: PLC0415 - see the top of the file
     from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415
 

@@ -50,10 +50,7 @@ class Lock:
             os.pwrite(self.fd, text.ljust(_BLOCK), 0)
 
     def leave_result(self, result: "UnreportedResult") -> None:
-        """Write the result for the next holder of the lock, if the history cannot be written.
-
-        The block in the file is already allocated, so this works on a full disk.
-        """
+        """Write the result for the next holder, even on a full disk: the block is allocated."""
         text = _bytes(
             {
                 "run": result.run_id,
@@ -222,11 +219,7 @@ def listen_for_wakeup(path: Path) -> Iterator[None]:
 
 
 def wake_daemon(path: Path) -> bool:
-    """Wake the daemon that listens at the file `path`, and return whether there is one.
-
-    Raises:
-        Refused: it belongs to another user.
-    """
+    """Wake the daemon of the file `path`, if there is one. Raises Refused for another user's."""
     try:
         status = json.loads(path.read_bytes().strip(b"\0 ") or b"{}")
         process = os.pidfd_open(int(status["pid"]))

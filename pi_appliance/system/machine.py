@@ -260,10 +260,7 @@ class Mount:
 
 
 def read_mounts(path: Path = MOUNT_TABLE) -> list[Mount]:
-    """Return all mounts in the order of mounting.
-
-    Raises OSError if the kernel has no mount table.
-    """
+    """Return all mounts in the order of mounting. Raises OSError without a mount table."""
     return [mount for line in path.read_text("utf-8", "surrogateescape").splitlines() if (mount := _parse(line))]
 
 

@@ -56,10 +56,7 @@ def descendants(top: int) -> set[Process]:
 
 
 def child_pids() -> set[int]:
-    """Return the ids of the children of this process, also dead ones (needs PROC_CHILDREN).
-
-    They include children that ProtectProc=invisible hides in /proc, such as ssh-agent.
-    """
+    """Return the ids of all children, also dead ones and those hidden by ProtectProc=invisible."""
     try:
         return set(map(int, (_PROC / f"self/task/{os.getpid()}/children").read_text("ascii").split()))
     except OSError:

@@ -110,7 +110,7 @@ def test_a_run_of_cron_shows_on_the_phone_by_itself(page, installation):
 
 
 def slots(installation: Installation) -> list[dict[str, Any]]:
-    """Return what became of the slots of `tick`, the newest first, from those that are accounted for."""
+    """Return the results of the slots of `tick`, the newest first, from those that are accounted for."""
     found = installation.json("jobs", "history", "tick", "--slots", "--count", "200")
     return [each for each in found if each["run"]]
 
@@ -146,7 +146,7 @@ def test_a_pause_on_the_phone_leaves_the_slots_out_until_it_is_resumed(ticking, 
     times = [datetime.fromisoformat(each["slot"]) for each in found]
     assert times == [times[0] - timedelta(seconds=place) for place in range(len(times))]  # not one is missing
     page.goto(f"{page.url}jobs/tick")
-    expect(page.get_by_label("what became of").locator(".paused")).not_to_have_count(0)
+    expect(page.get_by_label("results of the last").locator(".paused")).not_to_have_count(0)
 
 
 def test_a_resume_on_the_phone_is_heard_at_once(page, installation):

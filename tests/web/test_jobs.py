@@ -1,4 +1,4 @@
-"""Pause, resume, cancel, what became of the slots, and the banner: by the API, by forms, and as the page shows them."""
+"""Pause, resume, cancel, the results of the slots, and the banner: by the API, by forms, and as the page shows them."""
 
 import re
 from collections.abc import Iterator
@@ -226,13 +226,13 @@ def test_the_page_of_a_job_shows_its_slots_as_a_strip_and_one_by_one(world: Worl
     account_for_a_week(world)
     text = world.ask("/jobs/daily").text
     kinds = ["succeeded", "failed", "misfired", "misfired", "paused", "skipped", "unknown"]
-    strip = text.split("what became of the last 7 slots")[1].split("</svg>")[0]
+    strip = text.split("results of the last 7 slots")[1].split("</svg>")[0]
     assert re.findall(r'<g class="(\w+)"><title>', strip) == kinds
     assert "06:00: succeeded: well &amp; &lt;good&gt;</title>" in strip
     rows = text.split("The newest 7, one by one")[1].split("</details>")[0]
     assert re.findall(r'class="how (\w+)"', rows) == kinds[::-1]
     assert "well &amp; &lt;good&gt;" in rows
-    assert "what became of" not in world.ask("/jobs/plain").text
+    assert "results of the last" not in world.ask("/jobs/plain").text
 
 
 def banner(world: World) -> str:
