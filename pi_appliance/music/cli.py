@@ -44,13 +44,11 @@ class _MusicGroup(click.Group):
         self._unloaded = list(_PARTS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Return the command `cmd_name`, or None."""
         while cmd_name not in self.commands and self._unloaded:
             self._load_next()
         return super().get_command(ctx, cmd_name)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Return the names of all commands."""
         while self._unloaded:
             self._load_next()
         return super().list_commands(ctx)
@@ -75,7 +73,6 @@ def music_command(name: str, short_help: str) -> Callable[[Callable[..., None]],
 
 
 def _request(config: Path, method: str, path: str, **given: object) -> Any:
-    """Return the result of an operation on the library."""
     operation = next(each for each in OPERATIONS if (each.method, each.path) == (method, path))
     return run_operation(operation, operation.parse(given), str(config))
 
@@ -131,15 +128,15 @@ def art(config: Path, track: str, target: str | None, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps({"uri": picture["track"]["uri"], "mime": picture["mime"], "bytes": len(data)}))
         return
-    written = f" written to {target}" if target is not None else ""
-    click.echo(f"{text.track_name(picture['track'])}: {picture['mime']}, {len(data):,} bytes{written}")
+    destination = f" written to {target}" if target is not None else ""
+    click.echo(f"{text.track_name(picture['track'])}: {picture['mime']}, {len(data):,} bytes{destination}")
 
 
-def complete_station(begun: str) -> list[str]:
-    """Return the stations whose names start with `begun`, for the completion of a shell."""
-    known = run_operation(stations.OPERATIONS[0], {"start": 0, "count": 5000}, None)
-    names = [each["name"] for each in known] if isinstance(known, list) else []
-    return [name for name in names if name.casefold().startswith(begun.casefold())]
+def complete_station(prefix: str) -> list[str]:
+    """Return the stations whose names start with `prefix`, for the completion of a shell."""
+    listed = run_operation(stations.OPERATIONS[0], {"start": 0, "count": 5000}, None)
+    names = [each["name"] for each in listed] if isinstance(listed, list) else []
+    return [name for name in names if name.casefold().startswith(prefix.casefold())]
 
 
 CONNECTION = "connection"  # among the changes: the player is connected, or connected again

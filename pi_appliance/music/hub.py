@@ -284,7 +284,6 @@ class PlayerHub:
                 return
 
     async def _follow(self, player: Player, upstream: Upstream | None, fallback_notice: str = "") -> None:
-        """Read the state at each change until `player` is lost."""
         limited = apply_policy(player, self.policy)
         try:
             async for names in player.watch_changes():

@@ -168,7 +168,7 @@ def fallback_sources(config: Config) -> list[Source]:
 
     It may wait for the network: call it in a thread.
     """
-    found: list[Source] = []
+    sources: list[Source] = []
     station_service = Stations(config.stations, config.state_dir)
     try:
         stations = station_service.all()
@@ -177,10 +177,10 @@ def fallback_sources(config: Config) -> list[Source]:
         stations = ()
     for name in config.radio.fallback:
         try:
-            found.append(resolve_source(station_service, model.parse_source(name, stations)))
+            sources.append(resolve_source(station_service, model.parse_source(name, stations)))
         except (UnknownName, ValueError) as error:
             _log.warning("music: radio: fallback: %s", error)
-    return found
+    return sources
 
 
 def music_settings(config: Config) -> tuple[object, ...]:

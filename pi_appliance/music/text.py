@@ -175,14 +175,14 @@ def modes(result: Any, values: Values) -> str:
 
 def crossfade(result: Any, values: Values) -> str:
     """Return the crossfade, or the state of the player after it was set."""
-    shown = f"crossfade {_player_of(result)['crossfade']} s"
-    return shown if values["seconds"] is None else player_line(result, values)
+    line = f"crossfade {_player_of(result)['crossfade']} s"
+    return line if values["seconds"] is None else player_line(result, values)
 
 
 def replay_gain(result: Any, values: Values) -> str:
     """Return the ReplayGain mode, or the state of the player after it was set."""
-    shown = f"replay gain {_player_of(result)['replay_gain']}"
-    return shown if values["gain"] is None else player_line(result, values)
+    line = f"replay gain {_player_of(result)['replay_gain']}"
+    return line if values["gain"] is None else player_line(result, values)
 
 
 def outputs(result: Any, _: Values) -> str:

@@ -131,7 +131,6 @@ def compute_options(command: Command) -> Command:
 
 
 def _find_state_dir(config: Path | ConfigNotFound) -> Path:
-    """Return the state folder that a configuration names."""
     if isinstance(config, ConfigNotFound):
         return _DEFAULT_STATE.expanduser()
     data = read_yaml(config.absolute()).data
@@ -187,7 +186,6 @@ class _LazyCache:
 
 @contextmanager
 def _open_runtime(line: ProgressLine, limits: ComputeOptions, *, cache_required: bool) -> Iterator[SearchRuntime]:
-    """Open the search runtime, with progress on `line`."""
     seconds = None if limits.length is None else limits.length.total_seconds()
     estimates: list[local.Estimate] = []
 

@@ -103,7 +103,6 @@ def _reuse_parts(name: str, picture: _Picture, common: int, shared: dict[str, st
 
 
 def _render_keyframes(name: str, steps: int) -> str:
-    """Return the animations that show a step and the last step for their share of the time."""
     whole = steps - 1 + _LAST_STEP_FACTOR
     return "".join(
         f"@keyframes {name}{which}{{0%{{visibility:visible}}{100 * share / whole:.3f}%,100%{{visibility:hidden}}}}"

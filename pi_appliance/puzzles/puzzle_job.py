@@ -348,7 +348,6 @@ class PuzzleBatch:
                 page.add_note(name, f"{error}.")
 
     def _finish_reports(self, page: Page, file: IO[str]) -> Result:
-        """Write the end of the three reports; return the result of the run."""
         context, ended = self.context, self.context.clock()
         summary = self._summarize_run()
         times = {name: at.isoformat(" ", "seconds") for name, at in (("Start time", context.now), ("End time", ended))}

@@ -84,7 +84,6 @@ def take_drawing(rows: Rows, is_blank: Callable[[str], bool]) -> list[tuple[int,
 
 
 def _first_row(rows: Rows, start: int, file: str) -> tuple[int, str]:
-    """Consume the rows of a solution; return the first non-empty one."""
     first: tuple[int, str] | None = None
     for number, row in rows:
         if row == SOLUTION_END:

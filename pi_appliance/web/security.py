@@ -216,7 +216,6 @@ class SecurityMiddleware:
         await responder(scope, receive, send_with_headers)
 
     def _reject(self, request: Request) -> Response | None:
-        """Return the response to a request that is rejected, else None."""
         if request.scope.get("server") is None:  # the unix socket, whose file mode says who may connect
             return None
         host = request.headers.get("host", "")

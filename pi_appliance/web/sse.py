@@ -54,7 +54,6 @@ class Listeners:
         self._events: set[asyncio.Event] = set()
 
     def __bool__(self) -> bool:
-        """Return whether any stream listens."""
         return bool(self._events)
 
     @contextlib.contextmanager

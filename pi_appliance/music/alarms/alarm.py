@@ -477,7 +477,6 @@ class AlarmSession(MusicSession):
         return Result(f"{name}: {self.end_reason}{failures}", details)
 
     def _ring_time(self) -> float:
-        """Return the seconds since the alarm started to ring."""
         return self.context.timestamp().seconds_since(self.checkpoint.session_started)
 
     def _max_chime_time(self) -> float:

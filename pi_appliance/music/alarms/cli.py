@@ -104,8 +104,8 @@ def _describe(timer: SleepTimer | None, appliance: Appliance) -> str:
 def announce(config: Path, words: tuple[str, ...], source: str | None, volume: int | None) -> None:
     """Speak TEXT, or play a sound, while the music is paused; then the music continues."""
     with Appliance.open(config) as appliance:
-        spoken = " ".join(words) or None
-        request = service.announce(appliance, now=clock.now(), text=spoken, source=source, volume=volume)
+        text = " ".join(words) or None
+        request = service.announce(appliance, now=clock.now(), text=text, source=source, volume=volume)
         run = _start(appliance, request)
         click.echo(
             terminal.describe_run(run) if run else "the announcement has started; see: pi-appliance jobs history"

@@ -224,13 +224,11 @@ class SleepSession(MusicSession):
         return POLL_INTERVAL
 
     def _remaining(self) -> float:
-        """Return the seconds until the sleep time."""
         if self.checkpoint.until:
             return schedule.seconds_until(datetime.fromisoformat(self.checkpoint.until), self.context.local_time())
         return self.checkpoint.seconds - self.phase_age()
 
     def _overdue(self) -> float:
-        """Return the seconds since the phase should have ended."""
         if self.checkpoint.phase is Phase.WAITING:
             return -self._remaining()
         return 0.0 if self.checkpoint.phase is Phase.PLAYING_OUT else self.phase_age() - self.checkpoint.seconds

@@ -164,8 +164,8 @@ class MpdConnection:
             except MpdAckError as error:
                 if error.code not in (ACK_NO_EXIST, ACK_ARGUMENT):
                     raise
-                done = zip(batch[: error.index], error.replies, strict=True)
-                replies += [*(parse_reply(str(command[0]), reply) for command, reply in done), None]
+                executed = zip(batch[: error.index], error.replies, strict=True)
+                replies += [*(parse_reply(str(command[0]), reply) for command, reply in executed), None]
         return replies
 
     async def _raw_command_list(self, commands: Sequence[bytes]) -> list[bytes]:

@@ -111,15 +111,15 @@ def cleanup(folder: Path, paths: Paths) -> list[str]:
 
 def unregister(name: str, folder: Path, paths: Paths) -> None:
     """Forget a drive that is not mounted: MPD removes its tracks with the next update."""
-    known = _load_known(paths)
-    if name not in known:
-        raise UnknownName("USB drive", name, list(known))
+    identities = _load_known(paths)
+    if name not in identities:
+        raise UnknownName("USB drive", name, list(identities))
     if any(mount.folder.name == name for mount in _drive_mounts(paths)):
         raise Refused(f"{name} is mounted; eject it first: pi-appliance music usb eject {name!r}")
     with _open_folder(folder) as folder_fd, contextlib.suppress(FileNotFoundError):
         os.unlink(name, dir_fd=folder_fd)
-    del known[name]
-    _save_known(paths, known)
+    del identities[name]
+    _save_known(paths, identities)
 
 
 def _drive_mounts(paths: Paths) -> list[machine.Mount]:
@@ -167,21 +167,20 @@ def _probe(source: Path) -> dict[str, str]:
 
 
 def _unescape(text: str) -> str:
-    """Decode the escapes of blkid."""
     return _ESCAPE.sub(lambda match: chr(int(match[1], 16)), text)
 
 
 def _name(system: Mapping[str, str], folder: Path, paths: Paths) -> str:
     """Return the permanent name of the drive, and store it."""
-    known = _load_known(paths)
+    identities = _load_known(paths)
     folder.mkdir(mode=0o755, exist_ok=True)
     with _open_folder(folder) as folder_fd:
-        reserved = [entry for entry in os.listdir(folder_fd) if entry not in known]  # noqa: PTH208 - by number, as it was opened
+        reserved = [entry for entry in os.listdir(folder_fd) if entry not in identities]  # noqa: PTH208 - by number, as it was opened
     identity = system["UUID"] or f"label {system['LABEL_ENC']}"
-    name = mounted.name_for(system["LABEL_ENC"], identity, known, reserved)
-    if known.get(name) != identity:
-        known[name] = identity
-        _save_known(paths, known)
+    name = mounted.name_for(system["LABEL_ENC"], identity, identities, reserved)
+    if identities.get(name) != identity:
+        identities[name] = identity
+        _save_known(paths, identities)
     return name
 
 

@@ -309,9 +309,9 @@ class VolumioLibrary:
         return await self._browse(f"{'genres' if library_filter.genre else 'artists'}://{'/'.join(parts)}")
 
     async def _read_playlist(self, name: str) -> list[Mapping[str, Any]]:
-        known = [each.name for each in await self.list_playlists()]
-        if name not in known:
-            raise Refused(f"there is no playlist {name!r}; there are: {', '.join(known) or 'none'}")
+        names = [each.name for each in await self.list_playlists()]
+        if name not in names:
+            raise Refused(f"there is no playlist {name!r}; there are: {', '.join(names) or 'none'}")
         return await self._browse(f"playlists/{name}")
 
     async def _find_item(self, uri: str) -> Mapping[str, Any] | None:
@@ -336,7 +336,6 @@ class VolumioLibrary:
 
 
 def _to_uri(path: str) -> str:
-    """Return Volumio's URI for a path."""
     path = path.strip("/") if "://" not in path else path
     if "://" in path or path.partition("/")[0] in (ROOT, *_SOURCES):
         return path

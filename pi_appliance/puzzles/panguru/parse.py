@@ -27,8 +27,6 @@ _BOARD_HELP = (
 
 
 class _Mark(NamedTuple):
-    """A colour or hole, and its place in the file."""
-
     text: str
     line: int
     column: int

@@ -204,7 +204,6 @@ class SolutionCounter:
         return ends
 
     def _count_ways_into(self, orbit: tuple[int, ...]) -> int:
-        """Return the number of ways to all positions of `orbit` together."""
         field, front = self.field, self.forward
         between = self.pegs - 3  # jumps except the one between the searches
         symmetries = len(field.symmetries)

@@ -35,7 +35,6 @@ class Frontier:
     """
 
     def __init__(self, game: kernel.Game, ways: Mapping[int, int]) -> None:
-        """Start with the classes of `ways` and the number of ways to each."""
         self.game = game
         self.level = 0
         self.cells = array("Q")
@@ -277,7 +276,6 @@ class MinMoveSearch:
     """A search for the solutions with the fewest moves that can be interrupted and resumed."""
 
     def __init__(self, field: Bitboard, runtime: SearchRuntime) -> None:
-        """Prepare the search on a board that has a solution."""
         self.field, self.runtime = field, runtime
         self.symmetries = field.stabilizer(frozenset({field.start}))
         self.unjumpable = field.full & ~sum({1 << move.over for move in field.moves})

@@ -229,7 +229,6 @@ def _centre_faults(facelets: str, names: Mapping[str, str]) -> Iterator[Fault]:
 
 
 def _piece_faults(facelets: str, side: int, names: Mapping[str, str]) -> Iterator[Fault]:
-    """Yield pieces that do not exist or occur twice."""
     homes = {face: colour for colour, face in home_faces(facelets, side).items()}
     places: dict[tuple[str, ...], str] = {}
     for place, at, colours in iter_pieces(facelets, side):

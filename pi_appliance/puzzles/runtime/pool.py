@@ -101,8 +101,6 @@ class ForkExecutor(Executor):
 
 
 class _Worker:
-    """One forked copy of this process and the connection to it."""
-
     def __init__(
         self, function: Callable[[Any], Any], get_item: Callable[[int], Any] | None, initializer: Callable[[], None]
     ) -> None:
@@ -177,7 +175,6 @@ def _run_worker(
     get_item: Callable[[int], Any] | None,
     initializer: Callable[[], None],
 ) -> NoReturn:
-    """Process items until the connection closes."""
     status = 1
     try:
         for kind in _IGNORED_SIGNALS:
