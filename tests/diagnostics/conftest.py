@@ -1,5 +1,5 @@
 """Fixtures of a served page for the tests of metrics and health."""
 
-from tests.web.conftest import locked, world
+from tests.web.conftest import appliance, locked
 
-__all__ = ["locked", "world"]
+__all__ = ["locked", "appliance"]

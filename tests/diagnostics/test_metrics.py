@@ -15,7 +15,7 @@ from pi_appliance import __version__
 from pi_appliance.diagnostics.api import MetricValues, render_metrics
 from pi_appliance.storage.history import Total
 from pi_appliance.storage.model import Outcome
-from tests.web.served_appliance import Answer, World, configuration, job, served
+from tests.web.served_appliance import Response, ServedAppliance, configuration, job, served
 from tests.web.test_sign_in import sign_in
 
 Key = tuple[str, frozenset[tuple[str, str]]]
@@ -122,7 +122,7 @@ def test_unknown_values_are_omitted() -> None:
 
 
 @pytest.fixture
-def busy(tmp_path: Path) -> Iterator[World]:
+def busy(tmp_path: Path) -> Iterator[ServedAppliance]:
     until_there = (
         f"import pathlib, time\nwhile not pathlib.Path({str(tmp_path / 'enough')!r}).exists(): time.sleep(0.02)"
     )
@@ -131,16 +131,16 @@ def busy(tmp_path: Path) -> Iterator[World]:
         + job("bad", "raise SystemExit(3)")
         + job("slow", until_there, "    schedule: every 10m\n")
     )
-    with served(configuration(tmp_path, jobs=jobs)) as world:
-        yield world
+    with served(configuration(tmp_path, jobs=jobs)) as appliance:
+        yield appliance
 
 
-def run_to_the_end(world: World, name: str) -> None:
-    assert world.ask(f"/api/v1/jobs/{name}/run", {}).status == 202
-    world.eventually(lambda: [run for run in world.ask(f"/api/v1/runs?job={name}").json if run["outcome"]])
+def run_to_the_end(appliance: ServedAppliance, name: str) -> None:
+    assert appliance.ask(f"/api/v1/jobs/{name}/run", {}).status == 202
+    appliance.eventually(lambda: [run for run in appliance.ask(f"/api/v1/runs?job={name}").json if run["outcome"]])
 
 
-def test_runs_are_counted_and_failing_jobs_shown(busy: World) -> None:
+def test_runs_are_counted_and_failing_jobs_shown(busy: ServedAppliance) -> None:
     begun = time.time()
     run_to_the_end(busy, "good")
     run_to_the_end(busy, "bad")
@@ -163,7 +163,7 @@ def test_runs_are_counted_and_failing_jobs_shown(busy: World) -> None:
     assert begun - 86_400 < result[key("start_time_seconds")] <= time.time() + 2
 
 
-def test_running_paused_and_waiting_jobs_are_shown(busy: World, tmp_path: Path) -> None:
+def test_running_paused_and_waiting_jobs_are_shown(busy: ServedAppliance, tmp_path: Path) -> None:
     before = samples(busy.ask("/metrics").text)
     assert [before[key(name)] for name in ("runs_going_on", "slots_waiting", "notifications_pending")] == [0, 0, 0]
     assert busy.ask("/api/v1/jobs/slow/run", {}).status == 202
@@ -191,35 +191,35 @@ def basic(password: str, user: str = "prometheus") -> str:
     return "Basic " + base64.b64encode(f"{user}:{password}".encode()).decode()
 
 
-def test_an_anonymous_request_is_refused_with_instructions(locked: World) -> None:
+def test_an_anonymous_request_is_refused_with_instructions(locked: ServedAppliance) -> None:
     answer = locked.ask("/metrics")
     assert (answer.status, answer.headers["www-authenticate"]) == (401, 'Basic realm="pi-appliance", charset="UTF-8"')
     assert "pi_appliance_" not in answer.text
 
 
 @pytest.mark.parametrize("user", ["prometheus", "", "anybody"])
-def test_the_password_is_accepted_with_any_user_name(locked: World, user: str) -> None:
+def test_the_password_is_accepted_with_any_user_name(locked: ServedAppliance, user: str) -> None:
     assert locked.ask("/metrics", Authorization=basic("open sesame", user)).status == 200
 
 
-def test_a_bearer_token_and_a_session_are_accepted(locked: World) -> None:
+def test_a_bearer_token_and_a_session_are_accepted(locked: ServedAppliance) -> None:
     assert locked.ask("/metrics", Authorization="Bearer open sesame").status == 200
     sign_in(locked, "open sesame")
     assert locked.ask("/metrics").status == 200
 
 
 @pytest.mark.parametrize("path", ["/", "/api/v1/state", "/events"])
-def test_http_basic_opens_no_other_page(locked: World, path: str) -> None:
+def test_http_basic_opens_no_other_page(locked: ServedAppliance, path: str) -> None:
     assert locked.ask(path, Authorization=basic("open sesame")).status in (303, 401)
 
 
 @pytest.mark.parametrize("header", ["Basic", "Basic !!!", "Basic b3BlbiBzZXNhbWU=", "Basic /w==", basic("")])
-def test_a_malformed_password_is_a_wrong_password(locked: World, header: str) -> None:
+def test_a_malformed_password_is_a_wrong_password(locked: ServedAppliance, header: str) -> None:
     assert locked.ask("/metrics", Authorization=header).status == 401
 
 
-def test_wrong_passwords_of_scrapers_are_delayed_too(locked: World) -> None:
-    def ask(password: str) -> Answer:
+def test_wrong_passwords_of_scrapers_are_delayed_too(locked: ServedAppliance) -> None:
+    def ask(password: str) -> Response:
         return locked.ask("/metrics", Authorization=basic(password))
 
     assert [ask("guess").status for _ in range(3)] == [401, 401, 401]
@@ -229,34 +229,34 @@ def test_wrong_passwords_of_scrapers_are_delayed_too(locked: World) -> None:
     assert ask("open sesame").status == 200
 
 
-def test_metrics_are_read_only(world: World) -> None:
-    assert world.ask("/metrics", {}).status == 405
+def test_metrics_are_read_only(appliance: ServedAppliance) -> None:
+    assert appliance.ask("/metrics", {}).status == 405
 
 
 # --- health -----------------------------------------------------------------------------------------------------------
 
 
-def test_health_is_ok_while_the_scheduler_works(locked: World) -> None:
+def test_health_is_ok_while_the_scheduler_works(locked: ServedAppliance) -> None:
     locked.ticks.now = locked.daemon.scheduler.last_tick + 179
     answer = locked.ask("/health")
     assert (answer.status, answer.json) == (200, {"ok": True})
 
 
-def test_health_fails_if_the_scheduler_is_silent_for_three_minutes(locked: World) -> None:
+def test_health_fails_if_the_scheduler_is_silent_for_three_minutes(locked: ServedAppliance) -> None:
     locked.ticks.now = locked.daemon.scheduler.last_tick + 180
     answer = locked.ask("/health")
     assert answer.status == 503
     assert answer.json == {"ok": False, "why": "the scheduler has not looked at the clock for 180 seconds"}
 
 
-def test_health_fails_without_naming_a_path_if_the_history_is_unreadable(world: World) -> None:
-    world.in_loop(world.daemon.appliance.store._db.close)
-    answer = world.ask("/health")
+def test_health_fails_without_naming_a_path_if_the_history_is_unreadable(appliance: ServedAppliance) -> None:
+    appliance.in_loop(appliance.daemon.appliance.store._db.close)
+    answer = appliance.ask("/health")
     assert (answer.status, answer.json["ok"]) == (503, False)
     assert "the history cannot be read" in answer.json["why"]
-    assert str(world.daemon.appliance.config.state_dir) not in answer.text
+    assert str(appliance.daemon.appliance.config.state_dir) not in answer.text
 
 
-def test_a_head_request_is_answered_too(world: World) -> None:
-    assert world.ask("/health", method="HEAD").status == 200
-    assert world.ask("/metrics", method="HEAD").body == b""
+def test_a_head_request_is_answered_too(appliance: ServedAppliance) -> None:
+    assert appliance.ask("/health", method="HEAD").status == 200
+    assert appliance.ask("/metrics", method="HEAD").body == b""

@@ -53,7 +53,7 @@ class SoftPlayer:
 
     current: int | None
 
-    # What the world does to it.
+    # Events from outside.
 
     def tell(self, *names: str) -> None:
         for listener in self._listeners:

@@ -1,6 +1,6 @@
 """Fixtures of the music tests."""
 
 from tests.music.mpd.mpd_fixtures import full_library, server, three
-from tests.web.conftest import world
+from tests.web.conftest import appliance
 
-__all__ = ["full_library", "server", "three", "world"]
+__all__ = ["appliance", "full_library", "server", "three"]

@@ -83,20 +83,20 @@ def answers(place: Path) -> bool:
         return False
 
 
-def test_without_a_player_the_hub_says_so_and_rests(tmp_path: Path) -> None:
-    async def scene() -> None:
+def test_without_a_player_the_hub_reports_that_and_waits(tmp_path: Path) -> None:
+    async def scenario() -> None:
         async with living(new_hub(tmp_path, None)) as hub:
             with pytest.raises(Unavailable, match="no player is configured"):
                 await hub.player()
             assert (hub.state, hub.upstream, hub.mpd_address, hub.uses_fallback) == (None, None, None, False)
             assert hub.error.startswith("no player is configured; write")
 
-    asyncio.run(scene())
+    asyncio.run(scenario())
 
 
 @needs_mpd
-def test_what_another_app_does_reaches_everyone_who_watches(server: MpdServer, tmp_path: Path) -> None:
-    async def scene() -> None:
+def test_a_change_by_another_app_reaches_every_watcher(server: MpdServer, tmp_path: Path) -> None:
+    async def scenario() -> None:
         async with living(new_hub(tmp_path, part(server.address))) as hub:
             await wait_until(hub, connected(hub))
             assert (hub.error, hub.uses_fallback, hub.upstream) == ("", False, ("127.0.0.1", server.port))
@@ -110,12 +110,12 @@ def test_what_another_app_does_reaches_everyone_who_watches(server: MpdServer, t
             await wait_until(hub, lambda: hub.state and hub.state.playback is PlaybackState.PLAYING)
             assert "[playing] #1/1" in await asyncio.to_thread(server.mpc, "status")
 
-    asyncio.run(scene())
+    asyncio.run(scenario())
 
 
 @needs_mpd
-def test_who_listens_slowly_gets_all_that_changed_in_one(server: MpdServer, tmp_path: Path) -> None:
-    async def scene() -> None:
+def test_a_slow_watcher_gets_all_changes_combined(server: MpdServer, tmp_path: Path) -> None:
+    async def scenario() -> None:
         async with living(new_hub(tmp_path, part(server.address))) as hub:
             await wait_until(hub, connected(hub))
             async with contextlib.aclosing(hub.watch_changes()) as slow:
@@ -126,12 +126,12 @@ def test_who_listens_slowly_gets_all_that_changed_in_one(server: MpdServer, tmp_
                 await wait_until(hub, lambda: hub.state and hub.state.random)
                 assert await anext(slow) == {"mixer", "options"}
 
-    asyncio.run(scene())
+    asyncio.run(scenario())
 
 
 @needs_mpd
-def test_a_killed_mpd_is_told_at_once_and_taken_back_when_it_returns(server: MpdServer, tmp_path: Path) -> None:
-    async def scene() -> None:
+def test_a_killed_mpd_is_reported_at_once_and_reconnected(server: MpdServer, tmp_path: Path) -> None:
+    async def scenario() -> None:
         async with living(new_hub(tmp_path, part(server.address, stand_in=True))) as hub:
             await wait_until(hub, connected(hub))
             player = await hub.player()
@@ -150,15 +150,15 @@ def test_a_killed_mpd_is_told_at_once_and_taken_back_when_it_returns(server: Mpd
             await (await hub.player()).add_source(Uri(uri="one.wav"))
             assert not (tmp_path / "mpd").exists()
 
-    asyncio.run(scene())
+    asyncio.run(scenario())
 
 
 @needs_mpd
-def test_where_nothing_answers_a_stand_in_plays_until_the_hub_ends(tmp_path: Path) -> None:
+def test_without_an_answer_the_private_mpd_plays_until_the_hub_ends(tmp_path: Path) -> None:
     music = make_music(tmp_path / "music")
     address = f"127.0.0.1:{free_port()}"
 
-    async def scene() -> Path:
+    async def scenario() -> Path:
         async with living(new_hub(tmp_path, part(address, stand_in=True, music=music))) as hub:
             await wait_until(hub, connected(hub))
             assert hub.uses_fallback
@@ -185,15 +185,15 @@ def test_where_nothing_answers_a_stand_in_plays_until_the_hub_ends(tmp_path: Pat
                 if "one.wav" in [entry.uri for entry in (await player.list_directory()).items]:
                     return
 
-    assert not answers(asyncio.run(scene())), "the stand-in ended with the hub"
+    assert not answers(asyncio.run(scenario())), "the stand-in ended with the hub"
 
 
 @needs_mpd
-def test_the_hub_moves_over_when_the_configured_mpd_appears(tmp_path: Path) -> None:
+def test_the_hub_switches_over_when_the_configured_mpd_appears(tmp_path: Path) -> None:
     with running_mpd(tmp_path / "real", music={}) as server:
         server.kill()
 
-        async def scene() -> None:
+        async def scenario() -> None:
             async with living(new_hub(tmp_path, part(server.address, stand_in=True))) as hub:
                 await wait_until(hub, lambda: hub.uses_fallback)
                 place = hub.upstream
@@ -203,12 +203,12 @@ def test_the_hub_moves_over_when_the_configured_mpd_appears(tmp_path: Path) -> N
                 assert (hub.upstream, hub.error) == (("127.0.0.1", server.port), "")
                 assert not answers(place), "the stand-in is not needed any more"
 
-        asyncio.run(scene())
+        asyncio.run(scenario())
 
 
 @needs_mpd
-def test_a_stand_in_that_is_killed_is_started_again(tmp_path: Path) -> None:
-    async def scene() -> None:
+def test_a_killed_private_mpd_is_restarted(tmp_path: Path) -> None:
+    async def scenario() -> None:
         async with living(new_hub(tmp_path, part(f"127.0.0.1:{free_port()}", stand_in=True))) as hub:
             await wait_until(hub, connected(hub))
             for number in pids_of(tmp_path):
@@ -217,18 +217,18 @@ def test_a_stand_in_that_is_killed_is_started_again(tmp_path: Path) -> None:
             await wait_until(hub, connected(hub))
             assert len(pids_of(tmp_path)) == 1
 
-    asyncio.run(scene())
+    asyncio.run(scenario())
 
 
 def pids_of(folder: Path) -> list[int]:
     """Return the numbers of the MPDs whose configuration is in FOLDER."""
-    found = []
+    result = []
     for entry in Path("/proc").iterdir():
         with contextlib.suppress(OSError, ValueError):
             words = (entry / "cmdline").read_bytes().split(b"\0")
             if words[0] == b"mpd" and bytes(folder / "mpd") in b" ".join(words):
-                found.append(int(entry.name))
-    return found
+                result.append(int(entry.name))
+    return result
 
 
 @needs_mpd
@@ -255,7 +255,7 @@ def test_no_orphan_stays_when_the_appliance_is_killed(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("trap", "told"),
+    ("trap", "output"),
     [
         (
             "not installed",
@@ -267,8 +267,8 @@ def test_no_orphan_stays_when_the_appliance_is_killed(tmp_path: Path) -> None:
         ("file", "mpd cannot be written: Not a directory"),
     ],
 )
-def test_a_stand_in_that_cannot_start_says_why_and_the_rest_goes_on(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, trap: str, told: str
+def test_a_private_mpd_that_cannot_start_is_reported_and_the_rest_works(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, trap: str, output: str
 ) -> None:
     programs = tmp_path / "bin"
     programs.mkdir()
@@ -282,17 +282,19 @@ def test_a_stand_in_that_cannot_start_says_why_and_the_rest_goes_on(
         state.write_text("not a folder")
     music = Path("/nowhere") if trap == "no music" else None
 
-    async def scene() -> None:
+    async def scenario() -> None:
         async with living(new_hub(state, part(f"127.0.0.1:{free_port()}", stand_in=True, music=music))) as hub:
             await wait_until(hub, lambda: "not reached: nothing" in hub.error)
-            assert told in hub.error
+            assert output in hub.error
             with pytest.raises(Unavailable):
                 await hub.player()
 
-    asyncio.run(scene())
+    asyncio.run(scenario())
 
 
-def test_a_stand_in_that_ends_at_once_says_its_last_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_private_mpd_that_exits_is_reported_with_its_last_output(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     programs = tmp_path / "bin"
     programs.mkdir()
     for name in ("setpriv", "mpd"):
@@ -300,28 +302,28 @@ def test_a_stand_in_that_ends_at_once_says_its_last_words(tmp_path: Path, monkey
         (programs / name).chmod(0o755)
     monkeypatch.setenv("PATH", f"{programs}:/bin:/usr/bin")
 
-    async def scene() -> None:
+    async def scenario() -> None:
         async with living(new_hub(tmp_path, part(f"127.0.0.1:{free_port()}", stand_in=True))) as hub:
             await wait_until(hub, lambda: "not reached: nothing" in hub.error)
             assert f"ended at once: no such output plugin; see {tmp_path}/mpd/mpd.log" in hub.error
 
-    asyncio.run(scene())
+    asyncio.run(scenario())
 
 
-def test_without_a_stand_in_the_hub_tells_the_trouble_and_keeps_trying(tmp_path: Path) -> None:
-    async def scene() -> None:
+def test_without_a_private_mpd_the_hub_reports_the_problem_and_retries(tmp_path: Path) -> None:
+    async def scenario() -> None:
         async with living(new_hub(tmp_path, part(f"127.0.0.1:{free_port()}"))) as hub:
             await wait_until(hub, lambda: "nothing listens there" in hub.error)
         assert list(tmp_path.iterdir()) == []
 
-    asyncio.run(scene())
+    asyncio.run(scenario())
 
 
 @needs_mpd
-def test_a_wrong_password_is_told_and_no_stand_in_hides_it(tmp_path: Path) -> None:
+def test_a_wrong_password_is_reported_and_not_replaced_by_the_private_mpd(tmp_path: Path) -> None:
     with running_mpd(tmp_path / "real", music={}, password="secret") as server:
 
-        async def scene() -> None:
+        async def scenario() -> None:
             player = part(server.address, stand_in=True)
             async with living(new_hub(tmp_path, player, {"MPD_PASSWORD": "wrong"})) as hub:
                 await wait_until(hub, lambda: "put the right MPD_PASSWORD" in hub.error)
@@ -329,24 +331,24 @@ def test_a_wrong_password_is_told_and_no_stand_in_hides_it(tmp_path: Path) -> No
             async with living(new_hub(tmp_path, player, {"MPD_PASSWORD": "secret"})) as hub:
                 await wait_until(hub, connected(hub))
 
-        asyncio.run(scene())
+        asyncio.run(scenario())
         assert not (tmp_path / "mpd").exists()
 
 
-def test_a_fault_of_the_program_is_told_as_trouble_and_ends_nothing(tmp_path: Path) -> None:
-    async def scene() -> None:
+def test_an_exception_is_reported_and_ends_nothing(tmp_path: Path) -> None:
+    async def scenario() -> None:
         async with living(new_hub(tmp_path, PluginConfig(kind="mpd", options="no options at all"))) as hub:
             await wait_until(hub, lambda: "internal error: AttributeError" in hub.error)
 
-    asyncio.run(scene())
+    asyncio.run(scenario())
 
 
 @needs_mpd
-def test_elapsed_goes_on_without_asking_the_player_and_ends_with_the_track(server: MpdServer, tmp_path: Path) -> None:
+def test_elapsed_time_advances_without_polling_and_ends_with_the_track(server: MpdServer, tmp_path: Path) -> None:
     now = [100.0]
     hub = PlayerHub(part(server.address), tmp_path, {}, reconnect=QUICK, clock=lambda: now[0])
 
-    async def scene() -> None:
+    async def scenario() -> None:
         async with living(hub):
             await wait_until(hub, connected(hub))
             await (await hub.player()).add_source(Uri(uri="one.wav"), QueuePosition.REPLACE, play=True)
@@ -368,7 +370,7 @@ def test_elapsed_goes_on_without_asking_the_player_and_ends_with_the_track(serve
         assert hub.state.elapsed is not None
         return hub.state.elapsed
 
-    asyncio.run(scene())
+    asyncio.run(scenario())
 
 
 class _Counting(selectors.DefaultSelector):
@@ -382,10 +384,10 @@ class _Counting(selectors.DefaultSelector):
 
 
 @needs_mpd
-def test_an_idle_hub_does_not_wake(server: MpdServer, tmp_path: Path) -> None:
+def test_an_idle_hub_does_not_wake_up(server: MpdServer, tmp_path: Path) -> None:
     selector = _Counting()
 
-    async def scene() -> int:
+    async def scenario() -> int:
         async with living(new_hub(tmp_path, part(server.address))) as hub:
             await wait_until(hub, connected(hub))
             watchers = [asyncio.create_task(wait_until(hub, lambda: False)) for _ in range(3)]
@@ -398,49 +400,47 @@ def test_an_idle_hub_does_not_wake(server: MpdServer, tmp_path: Path) -> None:
             return woken
 
     with asyncio.Runner(loop_factory=lambda: asyncio.SelectorEventLoop(selector)) as runner:
-        assert runner.run(scene()) <= 6, (
+        assert runner.run(scenario()) <= 6, (
             "the last steps of connecting and the end of the quiet; a poll would wake more often"
         )
 
 
 @needs_mpd
-def test_a_short_visit_finds_the_player_or_the_stand_in(tmp_path: Path) -> None:
+def test_a_short_connection_finds_the_player_or_the_private_mpd(tmp_path: Path) -> None:
     with running_mpd(tmp_path / "real", music={}) as server:
         settings = part(server.address, stand_in=True)
-        told: list[str] = []
+        output: list[str] = []
 
         async def visit() -> None:
-            player = await open_player(config(settings, tmp_path), {}, notify=told.append)
+            player = await open_player(config(settings, tmp_path), {}, notify=output.append)
             assert (await player.state()).playback is PlaybackState.STOPPED
             await player.close()
 
-        async def scene() -> None:
+        async def scenario() -> None:
             await visit()
-            assert told == []
+            assert output == []
             server.kill()
             with pytest.raises(Unavailable, match="nothing listens there"):
                 await visit()
             async with living(new_hub(tmp_path, settings)) as hub:
                 await wait_until(hub, lambda: hub.uses_fallback)
                 await visit()
-                assert told == [hub.error]
+                assert output == [hub.error]
                 never = PluginConfig(kind="mpd", options=dataclasses.replace(settings.options, fallback_mpd=False))
                 with pytest.raises(Unavailable):
                     await open_player(config(never, tmp_path), {})
 
-        asyncio.run(scene())
+        asyncio.run(scenario())
 
 
-def test_a_short_visit_without_a_player_says_what_to_write(tmp_path: Path) -> None:
+def test_a_short_connection_without_a_player_shows_the_needed_configuration(tmp_path: Path) -> None:
     with pytest.raises(Unavailable, match="no player is configured"):
         asyncio.run(open_player(config(None, tmp_path), {}))
 
 
 @needs_mpd
-def test_a_short_visit_is_within_the_policy_and_opens_the_history_only_to_remember(
-    server: MpdServer, tmp_path: Path
-) -> None:
-    async def scene() -> None:
+def test_a_short_connection_follows_the_policy_and_rarely_opens_the_history(server: MpdServer, tmp_path: Path) -> None:
+    async def scenario() -> None:
         visit = await open_player(config(part(server.address), tmp_path, VolumePolicy(maximum=40)), {})
         try:
             await visit.state()
@@ -453,12 +453,12 @@ def test_a_short_visit_is_within_the_policy_and_opens_the_history_only_to_rememb
         finally:
             await visit.close()
 
-    asyncio.run(scene())
+    asyncio.run(scenario())
 
 
 @needs_mpd
-def test_what_the_player_can_is_known_while_it_is_there(server: MpdServer, tmp_path: Path) -> None:
-    async def scene() -> None:
+def test_capabilities_are_known_while_the_player_is_connected(server: MpdServer, tmp_path: Path) -> None:
+    async def scenario() -> None:
         async with living(new_hub(tmp_path, part(server.address))) as hub:
             assert hub.capabilities == frozenset()
             await wait_until(hub, connected(hub))
@@ -467,10 +467,10 @@ def test_what_the_player_can_is_known_while_it_is_there(server: MpdServer, tmp_p
             await wait_until(hub, lambda: hub.state is None)
             assert hub.capabilities == frozenset()
 
-    asyncio.run(scene())
+    asyncio.run(scenario())
 
 
 @needs_mpd
-def test_a_refused_visit_is_not_sent_to_the_stand_in(tmp_path: Path) -> None:
+def test_a_refused_short_connection_is_not_sent_to_the_private_mpd(tmp_path: Path) -> None:
     with running_mpd(tmp_path / "real", music={}, password="secret") as server, pytest.raises(Refused):
         asyncio.run(open_player(config(part(server.address, stand_in=True), tmp_path), {}))

@@ -33,8 +33,8 @@ class Slow(SoftPlayer):
 
 
 @pytest.mark.parametrize("lost", [False, True])
-def test_what_plays_is_known_with_the_player_and_not_before(lost: bool) -> None:
-    async def scene() -> None:
+def test_the_state_is_known_with_the_player_and_not_before(lost: bool) -> None:
+    async def scenario() -> None:
         player = Slow(DrivenTime())
         player.told, player.lost = asyncio.Event(), lost
         hub = PlayerHub(soft_part(player), Path("/nowhere"), {})
@@ -48,4 +48,4 @@ def test_what_plays_is_known_with_the_player_and_not_before(lost: bool) -> None:
         finally:
             living.cancel()
 
-    asyncio.run(scene())
+    asyncio.run(scenario())

@@ -182,7 +182,7 @@ async def living(config: Config) -> AsyncIterator[tuple[PlayerHub, int]]:
 
 
 @pytest.mark.parametrize("kills", [1, pytest.param(KILLS, marks=pytest.mark.faults)])
-def test_after_a_kill_every_client_comes_back_and_nothing_is_done_twice(
+def test_after_a_kill_every_client_reconnects_and_nothing_is_repeated(
     server: MpdServer, tmp_path: Path, kills: int
 ) -> None:
     part = PluginConfig(kind="mpd", options=player.Options(address=server.address, fallback_mpd=False))
@@ -190,7 +190,7 @@ def test_after_a_kill_every_client_comes_back_and_nothing_is_done_twice(
     random = Random(SEED)
     late = list[tuple[float, str]]()  # of each kill: seconds until all were served again, and who was the last
 
-    async def scene() -> list[Client]:
+    async def scenario() -> list[Client]:
         async with living(config) as (hub, port):
             apps = [python_mpd2.MPDClient() for _ in range(3)]
             clients = [
@@ -233,7 +233,7 @@ def test_after_a_kill_every_client_comes_back_and_nothing_is_done_twice(
             while any(listener.sent == before for listener, before in zip(listeners, heard, strict=True)):
                 await asyncio.sleep(_AGAIN)
 
-    clients = asyncio.run(scene())
+    clients = asyncio.run(scenario())
     outcomes = {uri: outcome for client in clients for uri, outcome in client.outcomes.items()}
     kept = collections.Counter(
         line

@@ -32,7 +32,7 @@ FIP = Station(name="FIP", url="http://radio.example/fip")
         ("Disc 1: Live/a.ogg", Uri(uri="Disc 1: Live/a.ogg"), "Disc 1: Live/a.ogg"),
     ],
 )
-def test_each_form_is_read_and_called_by_its_name(text: str, source: Source, called: str) -> None:
+def test_each_kind_of_source_is_parsed(text: str, source: Source, called: str) -> None:
     assert parse_source(text, [FIP]) == source
     assert describe_source(parse_source(text, [FIP])) == called
 
@@ -46,16 +46,16 @@ def test_each_form_is_read_and_called_by_its_name(text: str, source: Source, cal
         ("http://radio.example:80/", "http://radio.example:80/"),
     ],
 )
-def test_each_form_has_words_for_it_whether_it_is_there_or_not(text: str, words: str) -> None:
+def test_each_kind_of_source_has_messages_for_found_and_missing(text: str, words: str) -> None:
     assert describe_text(text) == words
 
 
 @pytest.mark.parametrize("text", ["", "  ", "album:", "station: "])
-def test_naming_nothing_is_told(text: str) -> None:
+def test_an_empty_source_is_reported(text: str) -> None:
     with pytest.raises(ValueError, match=r"nothing is named to play; write a station, playlist:NAME"):
         parse_source(text, [FIP])
 
 
-def test_a_station_that_is_none_is_told_with_the_nearest() -> None:
+def test_an_unknown_station_is_reported_with_the_most_similar() -> None:
     with pytest.raises(UnknownName, match="FIP"):
         parse_source("station:FIB", [FIP])

@@ -73,12 +73,12 @@ class VolumeRecorder:
     @staticmethod
     def _ask(line: socket.socket, answers, command: bytes) -> list[str]:
         line.sendall(command)
-        found = []
+        result = []
         while (got := answers.readline()) != b"OK\n":
             if not got:
                 raise OSError
-            found.append(got.decode().rstrip("\n"))
-        return found
+            result.append(got.decode().rstrip("\n"))
+        return result
 
     def loud(self, since: float = 0.0) -> list[int]:
         """Return the volumes at which something played."""
@@ -98,8 +98,8 @@ class Night(Installation):
         self.write(jobs.replace("PLAY", play), f"web: {{port: 0}}\nstop-grace: 5s\n{player}\n{volume}\n{rest}")
 
     def environment(self, more=None):
-        found = super().environment(more)
-        return {**found, "PATH": f"{self.folder / 'bin'}:{found['PATH']}"}
+        result = super().environment(more)
+        return {**result, "PATH": f"{self.folder / 'bin'}:{result['PATH']}"}
 
     def begin(self, *jobs: str, **given: object) -> None:
         """Let JOBS begin now, by the daemon, with the GIVEN keys."""
@@ -165,7 +165,7 @@ def rises(volumes: list[int], step: int) -> bool:
     return all(0 <= later - earlier <= step for earlier, later in pairwise(volumes))
 
 
-def test_three_announcements_one_after_the_other_and_the_music_goes_on(night: Night) -> None:
+def test_three_announcements_follow_each_other_and_the_music_continues(night: Night) -> None:
     odd = ["-w /tmp/x", 'it\'s "done";\n$(reboot)', "x" * 10_000]
     with up(night) as daemon:
         wait_until(lambda: "connected" in daemon.said)
@@ -180,7 +180,7 @@ def test_three_announcements_one_after_the_other_and_the_music_goes_on(night: Ni
     assert max(night.recorder.loud()) <= 50
 
 
-def test_an_alarm_is_cut_off_again_and_again_and_never_jumps(night: Night) -> None:
+def test_repeated_interruptions_of_an_alarm_cause_no_jump(night: Night) -> None:
     night.furnish(JOBS.replace("fade: 5s", "fade: 7s"))
     began = time.monotonic()
     with up(night) as daemon:
@@ -212,7 +212,7 @@ def test_an_alarm_is_cut_off_again_and_again_and_never_jumps(night: Night) -> No
     assert [run["outcome"] for run in night.json("jobs", "history", "wake")] == ["succeeded", "abandoned", "stopped"]
 
 
-def test_of_two_alarms_at_the_same_minute_one_rings_and_a_sleep_that_fades_makes_room(night: Night) -> None:
+def test_of_two_alarms_at_the_same_minute_one_rings_and_a_fading_timer_makes_room(night: Night) -> None:
     with up(night):
         wait_until(lambda: night.recorder.heard and night.volume == 20)
         music(night)
@@ -220,18 +220,18 @@ def test_of_two_alarms_at_the_same_minute_one_rings_and_a_sleep_that_fades_makes
         wait_until(lambda: night.volume < 42)
         began = time.monotonic()
         night.begin("wake", "other")
-        found = [night.ended(job) for job in ("wake", "other", "sleep")]
-    winner = next(run for run in found[:2] if "the music continues" in run["summary"])
-    loser = next(run for run in found[:2] if run is not winner)
+        result = [night.ended(job) for job in ("wake", "other", "sleep")]
+    winner = next(run for run in result[:2] if "the music continues" in run["summary"])
+    loser = next(run for run in result[:2] if run is not winner)
     assert (winner["details"]["user_took_volume"], loser["summary"]) == (False, "one.wav: another alarm rings now")
-    assert found[2]["summary"] == "asleep; an alarm rings now"
+    assert result[2]["summary"] == "asleep; an alarm rings now"
     assert night.volume == (40 if winner["job"] == "wake" else 30)
     assert night.status() == "playing 1 1"
     risen = night.recorder.loud(began)
     assert rises(risen[risen.index(4) :], 14), risen
 
 
-def test_an_announcement_while_an_alarm_rises_is_heard_and_the_alarm_rises_on(night: Night) -> None:
+def test_an_announcement_during_an_alarm_is_heard_and_the_alarm_continues(night: Night) -> None:
     with up(night):
         wait_until(lambda: night.recorder.heard and night.volume == 20)
         night.begin("wake")
@@ -244,7 +244,7 @@ def test_an_announcement_while_an_alarm_rises_is_heard_and_the_alarm_rises_on(ni
     assert max(night.recorder.loud()) == 40
 
 
-def test_a_radio_that_dies_in_the_fade_is_left_to_the_alarm(night: Night) -> None:
+def test_a_radio_that_fails_in_the_fade_is_left_to_the_alarm(night: Night) -> None:
     with station() as radio, running_radio(night.folder) as web:
         (night.folder / "one.m3u").write_text(radio.address, "utf-8")
         (night.folder / "stations.yaml").write_text(f"- {{name: One, url: '{web}/one.m3u'}}", "utf-8")
@@ -267,21 +267,21 @@ def test_a_radio_that_dies_in_the_fade_is_left_to_the_alarm(night: Night) -> Non
 @contextlib.contextmanager
 def station() -> Iterator[RadioServer]:
     """Give a web radio that plays in a thread of its own."""
-    found: list[RadioServer] = []
+    result: list[RadioServer] = []
     over = threading.Event()
 
     async def play() -> None:
         async with on_air() as radio:
             hang_up, loop = radio.hang_up, asyncio.get_running_loop()
             radio.hang_up = lambda: loop.call_soon_threadsafe(hang_up)  # type: ignore[method-assign]
-            found.append(radio)
+            result.append(radio)
             while not over.is_set():
                 await asyncio.sleep(0.05)
 
     thread = threading.Thread(target=lambda: asyncio.run(play()))
     thread.start()
     try:
-        yield wait_until(lambda: found)[0]
+        yield wait_until(lambda: result)[0]
     finally:
         over.set()
         thread.join()

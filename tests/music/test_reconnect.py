@@ -71,12 +71,10 @@ def now(player: SoftPlayer) -> str:
 
 
 @pytest.mark.parametrize("falls_silent", [SoftPlayer.fail, SoftPlayer.end, SoftPlayer.stall])
-def test_a_stream_that_falls_silent_is_connected_anew(
-    falls_silent: Callable[[SoftPlayer], None], driven: DrivenTime
-) -> None:
+def test_a_silent_stream_is_reconnected(falls_silent: Callable[[SoftPlayer], None], driven: DrivenTime) -> None:
     player = SoftPlayer(driven, [ONE])
 
-    async def scene() -> None:
+    async def scenario() -> None:
         async with watched(player) as hub:
             falls_silent(player)
             await driven.go(24)
@@ -85,18 +83,18 @@ def test_a_stream_that_falls_silent_is_connected_anew(
             assert (now(player), uris(player), hub.status_text) == (ONE, [ONE], "")
             assert player.heard == ["play_id 1"], "it plays, so nothing more is done"
 
-    asyncio.run(scene())
+    asyncio.run(scenario())
 
 
-def test_a_stream_that_plays_is_left_alone(driven: DrivenTime) -> None:
+def test_a_playing_stream_is_left_alone(driven: DrivenTime) -> None:
     player = SoftPlayer(driven, [ONE])
 
-    async def scene() -> None:
+    async def scenario() -> None:
         async with watched(player, TWO):
             await driven.go(3600)
             assert player.heard == []
 
-    asyncio.run(scene())
+    asyncio.run(scenario())
 
 
 @pytest.mark.parametrize(
@@ -107,39 +105,37 @@ def test_a_stream_that_plays_is_left_alone(driven: DrivenTime) -> None:
         lambda player: asyncio.ensure_future(player.clear_queue()),
     ],
 )
-def test_what_a_person_stops_stays_stopped(hand: Callable[[SoftPlayer], object], driven: DrivenTime) -> None:
+def test_a_stop_of_the_user_stays(hand: Callable[[SoftPlayer], object], driven: DrivenTime) -> None:
     player = SoftPlayer(driven, [ONE])
 
-    async def scene() -> None:
+    async def scenario() -> None:
         async with watched(player, TWO):
             hand(player)
             await driven.go(3600)
             assert now(player) == ""
             assert [word for word in player.heard if word != "clear"] == []
 
-    asyncio.run(scene())
+    asyncio.run(scenario())
 
 
-def test_a_file_that_ends_is_no_matter_of_the_watchdog(driven: DrivenTime) -> None:
+def test_the_end_of_a_file_is_ignored(driven: DrivenTime) -> None:
     player = SoftPlayer(driven, ["a.ogg", ONE])
 
-    async def scene() -> None:
+    async def scenario() -> None:
         async with watched(player, TWO):
             player.end()
             await driven.go(600)
             assert player.heard == []
 
-    asyncio.run(scene())
+    asyncio.run(scenario())
 
 
 @pytest.mark.parametrize("at_once", [False, True])
-def test_after_three_tries_the_next_that_plays_takes_its_place_and_leaves_it_again(
-    at_once: bool, driven: DrivenTime
-) -> None:
+def test_after_three_attempts_a_fallback_replaces_it_until_it_is_back(at_once: bool, driven: DrivenTime) -> None:
     player = SoftPlayer(driven, [ONE, "a.ogg"])
     player.fails_at_once = at_once
 
-    async def scene() -> None:
+    async def scenario() -> None:
         async with watched(player, TWO, THREE) as hub:
             player.dead |= {ONE, TWO}
             player.fail("no route to host")
@@ -160,13 +156,13 @@ def test_after_three_tries_the_next_that_plays_takes_its_place_and_leaves_it_aga
             await driven.go(150)
             assert (now(player), uris(player), hub.status_text) == (ONE, [ONE, "a.ogg"], "")
 
-    asyncio.run(scene())
+    asyncio.run(scenario())
 
 
-def test_a_fallback_that_falls_silent_itself_makes_room_for_the_next(driven: DrivenTime) -> None:
+def test_a_silent_fallback_is_replaced_by_the_next(driven: DrivenTime) -> None:
     player = SoftPlayer(driven, [ONE])
 
-    async def scene() -> None:
+    async def scenario() -> None:
         async with watched(player, TWO, THREE):
             player.dead.add(ONE)
             player.fail()
@@ -177,13 +173,13 @@ def test_a_fallback_that_falls_silent_itself_makes_room_for_the_next(driven: Dri
             await driven.go(30)
             assert (now(player), uris(player)) == (THREE, [ONE, THREE])
 
-    asyncio.run(scene())
+    asyncio.run(scenario())
 
 
-def test_without_anything_to_fall_back_to_it_is_tried_for_ever_more_and_more_seldom(driven: DrivenTime) -> None:
+def test_without_a_fallback_it_retries_ever_more_rarely(driven: DrivenTime) -> None:
     player = SoftPlayer(driven, [ONE])
 
-    async def scene() -> None:
+    async def scenario() -> None:
         async with watched(player) as hub:
             player.dead.add(ONE)
             player.fail("no internet")
@@ -195,12 +191,12 @@ def test_without_anything_to_fall_back_to_it_is_tried_for_ever_more_and_more_sel
             await driven.go(100)
             assert (now(player), uris(player)) == (ONE, [ONE])
 
-    asyncio.run(scene())
+    asyncio.run(scenario())
 
 
 @pytest.mark.parametrize("command", ["stop", "play", "clear_queue", "pause"])
-def test_a_command_of_a_person_ends_it_at_any_time(command: str, driven: DrivenTime) -> None:
-    async def scene(after: float) -> None:
+def test_a_command_of_the_user_ends_it_at_any_time(command: str, driven: DrivenTime) -> None:
+    async def scenario(after: float) -> None:
         player = SoftPlayer(driven, [ONE, "a.ogg"])
         async with watched(player, TWO) as hub:
             player.dead.add(ONE)
@@ -217,14 +213,14 @@ def test_a_command_of_a_person_ends_it_at_any_time(command: str, driven: DrivenT
             assert hub.status_text == ""
 
     for after in (0.5, 3, 60, 310):
-        asyncio.run(scene(after))
+        asyncio.run(scenario(after))
 
 
 @pytest.mark.parametrize("after", [0.5, 3, 60])
-def test_another_program_that_plays_something_else_ends_it_too(after: float, driven: DrivenTime) -> None:
+def test_another_program_that_plays_something_else_ends_it(after: float, driven: DrivenTime) -> None:
     player = SoftPlayer(driven, [ONE, "a.ogg"])
 
-    async def scene() -> None:
+    async def scenario() -> None:
         async with watched(player, TWO):
             player.dead.add(ONE)
             player.fail()
@@ -234,14 +230,14 @@ def test_another_program_that_plays_something_else_ends_it_too(after: float, dri
             await driven.go(4000)
             assert (player.heard, now(player)) == ([], "a.ogg")
 
-    asyncio.run(scene())
+    asyncio.run(scenario())
 
 
-def test_a_player_that_cannot_take_tracks_out_gets_the_other_station_alone(driven: DrivenTime) -> None:
+def test_a_player_that_cannot_remove_tracks_gets_the_fallback_alone(driven: DrivenTime) -> None:
     player = SoftPlayer(driven, [ONE])
     player.can = frozenset()
 
-    async def scene() -> None:
+    async def scenario() -> None:
         async with watched(player, TWO):
             player.dead.add(ONE)
             player.fail()
@@ -251,20 +247,20 @@ def test_a_player_that_cannot_take_tracks_out_gets_the_other_station_alone(drive
             await driven.go(330)
             assert (now(player), uris(player)) == (ONE, [ONE])
 
-    asyncio.run(scene())
+    asyncio.run(scenario())
 
 
 @pytest.mark.parametrize(
     "turns", [[None], [1, 1, None], [1, 1, 2]], ids=["rings", "begins to ring", "has fallen asleep"]
 )
-def test_what_a_job_does_with_the_music_is_left_to_the_job(turns: list[int | None], driven: DrivenTime) -> None:
+def test_the_music_of_a_job_is_left_to_the_job(turns: list[int | None], driven: DrivenTime) -> None:
     player = SoftPlayer(driven, [ONE])
     said = list(turns)
 
-    async def scene() -> None:
+    async def scenario() -> None:
         async with watched(player, TWO, jobs=lambda: said.pop(0) if len(said) > 1 else said[0]) as hub:
             player.fail()
             await driven.go(600)
             assert (player.heard, hub.status_text) == ([], "")
 
-    asyncio.run(scene())
+    asyncio.run(scenario())

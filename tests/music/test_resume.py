@@ -74,8 +74,8 @@ async def remember(driven: DrivenTime, folder: Path, uris: list[str], play: Play
 
 
 @pytest.mark.parametrize("play", PlaybackState)
-def test_after_a_power_cut_it_goes_on_where_it_was(play: PlaybackState, driven: DrivenTime, tmp_path: Path) -> None:
-    async def scene() -> None:
+def test_after_a_power_cut_playback_is_resumed(play: PlaybackState, driven: DrivenTime, tmp_path: Path) -> None:
+    async def scenario() -> None:
         await remember(driven, tmp_path, FILES, play)
         player = SoftPlayer(driven, volume=100)
         async with kept(player, tmp_path, boot="second"):
@@ -88,11 +88,11 @@ def test_after_a_power_cut_it_goes_on_where_it_was(play: PlaybackState, driven: 
             if play is PlaybackState.PAUSED:
                 assert player.loudest == 0, "what has to play for a moment is not heard"
 
-    asyncio.run(scene())
+    asyncio.run(scenario())
 
 
-def test_a_stream_comes_back_with_its_name_and_plays(driven: DrivenTime, tmp_path: Path) -> None:
-    async def scene() -> None:
+def test_a_stream_is_resumed_with_its_name_and_plays(driven: DrivenTime, tmp_path: Path) -> None:
+    async def scenario() -> None:
         before = SoftPlayer(driven)
         async with kept(before, tmp_path):
             await before.add_source(Uri(uri=RADIO, title="One"), play=True)
@@ -103,21 +103,21 @@ def test_a_stream_comes_back_with_its_name_and_plays(driven: DrivenTime, tmp_pat
             assert player.play_state is PlaybackState.PLAYING
             assert not [word for word in player.heard if word.startswith("seek")]
 
-    asyncio.run(scene())
+    asyncio.run(scenario())
 
 
-def test_who_has_a_queue_of_his_own_keeps_it(driven: DrivenTime, tmp_path: Path) -> None:
-    async def scene() -> None:
+def test_a_queue_of_the_user_stays(driven: DrivenTime, tmp_path: Path) -> None:
+    async def scenario() -> None:
         await remember(driven, tmp_path, FILES, PlaybackState.PLAYING)
         player = SoftPlayer(driven, ["mine.ogg"])
         async with kept(player, tmp_path, boot="second"):
             assert player.heard == []
 
-    asyncio.run(scene())
+    asyncio.run(scenario())
 
 
 def test_an_emptied_queue_stays_empty(driven: DrivenTime, tmp_path: Path) -> None:
-    async def scene() -> None:
+    async def scenario() -> None:
         await remember(driven, tmp_path, FILES, PlaybackState.PLAYING)
         player = SoftPlayer(driven)
         async with kept(player, tmp_path, boot="first"):  # the appliance alone was started again
@@ -130,11 +130,11 @@ def test_an_emptied_queue_stays_empty(driven: DrivenTime, tmp_path: Path) -> Non
         async with kept(player, tmp_path, boot="third"):
             assert player.heard == []
 
-    asyncio.run(scene())
+    asyncio.run(scenario())
 
 
-def test_an_mpd_that_was_started_anew_is_known_by_its_count(driven: DrivenTime, tmp_path: Path) -> None:
-    async def scene(version: int) -> list[str]:
+def test_a_restarted_mpd_is_detected_by_its_uptime(driven: DrivenTime, tmp_path: Path) -> None:
+    async def scenario(version: int) -> list[str]:
         player = SoftPlayer(driven, FILES)
         player.place = ("127.0.0.1", 6600)
         player.version = 20
@@ -153,8 +153,8 @@ def test_an_mpd_that_was_started_anew_is_known_by_its_count(driven: DrivenTime, 
             await driven.settle()
             return [track.uri for track in player.tracks]
 
-    assert asyncio.run(scene(1)) == FILES
-    assert asyncio.run(scene(21)) == [], "somebody has emptied it while we were away"
+    assert asyncio.run(scenario(1)) == FILES
+    assert asyncio.run(scenario(21)) == [], "somebody has emptied it while we were away"
 
 
 @pytest.mark.parametrize(
@@ -166,10 +166,10 @@ def test_an_mpd_that_was_started_anew_is_known_by_its_count(driven: DrivenTime, 
         (23, 100, PlaybackState.PAUSED, (PlaybackState.PAUSED, 20)),
     ],
 )
-def test_it_is_within_the_policy_and_silent_in_quiet_hours(
+def test_it_follows_the_policy_and_is_silent_in_quiet_hours(
     hour: int, volume: int, play: PlaybackState, becomes: tuple[PlaybackState, int], driven: DrivenTime, tmp_path: Path
 ) -> None:
-    async def scene() -> None:
+    async def scenario() -> None:
         await remember(driven, tmp_path, FILES, play, volume=volume)
         driven.wall = driven.wall.replace(hour=hour)
         player = SoftPlayer(driven, volume=100)
@@ -177,11 +177,11 @@ def test_it_is_within_the_policy_and_silent_in_quiet_hours(
             assert (player.play_state, player.volume) == becomes
             assert player.loudest <= becomes[1]
 
-    asyncio.run(scene())
+    asyncio.run(scenario())
 
 
-def test_what_is_gone_is_left_out_and_the_place_moves_along(driven: DrivenTime, tmp_path: Path) -> None:
-    async def scene() -> None:
+def test_missing_tracks_are_left_out_and_the_position_adjusted(driven: DrivenTime, tmp_path: Path) -> None:
+    async def scenario() -> None:
         await remember(driven, tmp_path, FILES, PlaybackState.PLAYING)
         player = SoftPlayer(driven)
         player.unknown = {"a.ogg"}
@@ -189,11 +189,11 @@ def test_what_is_gone_is_left_out_and_the_place_moves_along(driven: DrivenTime, 
             assert [track.uri for track in player.tracks] == ["b.ogg", "c.ogg"]
             assert player.current == 0
 
-    asyncio.run(scene())
+    asyncio.run(scenario())
 
 
-def test_modes_come_back(driven: DrivenTime, tmp_path: Path) -> None:
-    async def scene() -> None:
+def test_modes_are_restored(driven: DrivenTime, tmp_path: Path) -> None:
+    async def scenario() -> None:
         before = SoftPlayer(driven, FILES)
         async with kept(before, tmp_path):
             await before.set_modes(random=True, single=Mode.ONCE)
@@ -202,10 +202,10 @@ def test_modes_come_back(driven: DrivenTime, tmp_path: Path) -> None:
         async with kept(player, tmp_path, boot="second"):
             assert player.modes == {"repeat": False, "random": True, "single": Mode.ONCE, "consume": Mode.OFF}
 
-    asyncio.run(scene())
+    asyncio.run(scenario())
 
 
-def test_there_are_few_writes(driven: DrivenTime, tmp_path: Path) -> None:
+def test_writes_are_rare(driven: DrivenTime, tmp_path: Path) -> None:
     seen = dict[str, set[int]]()
 
     def writes() -> dict[str, int]:
@@ -220,7 +220,7 @@ def test_there_are_few_writes(driven: DrivenTime, tmp_path: Path) -> None:
             writes()
         return {name: number - before.get(name, 0) for name, number in writes().items()}
 
-    async def scene() -> None:
+    async def scenario() -> None:
         player = SoftPlayer(driven, FILES)
         async with kept(player, tmp_path):
             assert await through(3600) == {"playback.json": 1, "queue.json": 1}, "an idle player"
@@ -236,12 +236,12 @@ def test_there_are_few_writes(driven: DrivenTime, tmp_path: Path) -> None:
             await player.add_source(Uri(uri=RADIO), play=True)
             assert (await through(3600)) == {"playback.json": 1, "queue.json": 1}, "a stream that plays for an hour"
 
-    asyncio.run(scene())
+    asyncio.run(scenario())
 
 
 @pytest.mark.parametrize("damage", [b"", b"[]", b'{"tracks": 5}', b'{"playback": "loud"}', b"\xff"])
-def test_what_cannot_be_read_is_nothing_to_take_up(damage: bytes, driven: DrivenTime, tmp_path: Path) -> None:
-    async def scene() -> None:
+def test_invalid_states_are_not_resumed(damage: bytes, driven: DrivenTime, tmp_path: Path) -> None:
+    async def scenario() -> None:
         for name in ("queue.json", "playback.json"):
             (tmp_path / name).write_bytes(damage)
         player = SoftPlayer(driven)
@@ -251,7 +251,7 @@ def test_what_cannot_be_read_is_nothing_to_take_up(damage: bytes, driven: Driven
             await driven.go(60)
         assert json.loads((tmp_path / "queue.json").read_text())["tracks"] == [["a.ogg", ""]]
 
-    asyncio.run(scene())
+    asyncio.run(scenario())
 
 
 GOOD = {"version": 9, "boot": "first", "playback": "play", "position": 0, "uri": "a.ogg", "elapsed": 4.0, "volume": 50}
@@ -272,10 +272,8 @@ BAD = [
 
 @pytest.mark.parametrize("text", BAD, ids=range(len(BAD)))
 @pytest.mark.parametrize("file", ["playback.json", "queue.json"])
-def test_a_damaged_file_is_as_none_and_the_next_one_is_whole(
-    file: str, text: str, driven: DrivenTime, tmp_path: Path
-) -> None:
-    async def scene() -> None:
+def test_a_damaged_file_is_ignored_and_replaced(file: str, text: str, driven: DrivenTime, tmp_path: Path) -> None:
+    async def scenario() -> None:
         (tmp_path / "queue.json").write_text(json.dumps({"tracks": [["a.ogg", ""]]}))
         (tmp_path / "playback.json").write_text(json.dumps(GOOD))
         (tmp_path / file).write_text(text)
@@ -297,10 +295,10 @@ def test_a_damaged_file_is_as_none_and_the_next_one_is_whole(
         ("nonsense", FILES, PlaybackState.PLAYING, 50),
     ],
 )
-def test_who_is_woken_or_falls_asleep_hears_nothing_of_yesterday(
+def test_a_resume_does_not_disturb_an_alarm_or_a_sleep_timer(
     phase: str, queue: list[str], play: PlaybackState, volume: int, driven: DrivenTime, tmp_path: Path
 ) -> None:
-    async def scene() -> None:
+    async def scenario() -> None:
         await remember(driven, tmp_path, FILES, PlaybackState.PLAYING)
         with Store(tmp_path / "history.db") as store:
             store.requests.save_checkpoint("one", json.dumps({"session": {"phase": phase}}), now=driven.now())
@@ -310,4 +308,4 @@ def test_who_is_woken_or_falls_asleep_hears_nothing_of_yesterday(
                 assert [track.uri for track in player.tracks] == queue
                 assert (player.play_state, player.volume) == (play, volume)
 
-    asyncio.run(scene())
+    asyncio.run(scenario())

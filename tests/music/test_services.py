@@ -62,8 +62,8 @@ def plays(uri: str) -> Callable[[PlayerState], bool]:
     return lambda state: state.playback is PlaybackState.PLAYING and state.track is not None and state.track.uri == uri
 
 
-def test_whoever_turns_it_up_it_comes_down(server: MpdServer, tmp_path: Path) -> None:
-    async def scene() -> None:
+def test_any_volume_above_the_limit_is_lowered(server: MpdServer, tmp_path: Path) -> None:
+    async def scenario() -> None:
         policy = VolumePolicy(start=30, maximum=60)
         async with living(config_of(server, tmp_path / "state", volume=policy)) as hub:
             await until(hub, lambda state: state.volume == 30)  # MPD begins with 100
@@ -78,12 +78,12 @@ def test_whoever_turns_it_up_it_comes_down(server: MpdServer, tmp_path: Path) ->
             await player.set_mute(False)
             await until(hub, lambda state: state.volume == 60 and not state.muted)
 
-    asyncio.run(scene())
+    asyncio.run(scenario())
 
 
 @pytest.mark.parametrize("how", ["hangs up", "falls silent"])
-def test_a_radio_that_breaks_off_comes_back(how: str, server: MpdServer, tmp_path: Path) -> None:
-    async def scene() -> None:
+def test_an_interrupted_radio_is_reconnected(how: str, server: MpdServer, tmp_path: Path) -> None:
+    async def scenario() -> None:
         config = config_of(server, tmp_path / "state", radio=Radio(silence_timeout=timedelta(seconds=2)))
         async with on_air() as radio, living(config) as hub:
             await (await hub.player()).add_source(Uri(uri=radio.address, title="One"), QueuePosition.REPLACE, play=True)
@@ -100,11 +100,11 @@ def test_a_radio_that_breaks_off_comes_back(how: str, server: MpdServer, tmp_pat
             await until(hub, lambda state: plays(radio.address)(state) and not hub.status_text)
             assert await asyncio.to_thread(server.mpc, "playlist", "-f", "%file%") == radio.address
 
-    asyncio.run(scene())
+    asyncio.run(scenario())
 
 
-def test_a_radio_that_is_gone_is_replaced_and_returned_to(server: MpdServer, tmp_path: Path) -> None:
-    async def scene() -> None:
+def test_a_dead_radio_is_replaced_and_restored(server: MpdServer, tmp_path: Path) -> None:
+    async def scenario() -> None:
         settings = Radio(silence_timeout=timedelta(seconds=2), fallback=["one.wav"], retry_every=timedelta(seconds=3))
         async with on_air() as radio, living(config_of(server, tmp_path / "state", radio=settings)) as hub:
             await (await hub.player()).add_source(Uri(uri=radio.address, title="One"), QueuePosition.REPLACE, play=True)
@@ -116,12 +116,12 @@ def test_a_radio_that_is_gone_is_replaced_and_returned_to(server: MpdServer, tmp
             await until(hub, lambda state: plays(radio.address)(state) and not hub.status_text)
             assert await asyncio.to_thread(server.mpc, "playlist", "-f", "%file%") == radio.address
 
-    asyncio.run(scene())
+    asyncio.run(scenario())
 
 
 @pytest.mark.parametrize("command", ["stop", "pause", "clear"])
-def test_a_radio_that_mpc_stops_stays_stopped(command: str, server: MpdServer, tmp_path: Path) -> None:
-    async def scene() -> None:
+def test_a_radio_stopped_by_mpc_stays_stopped(command: str, server: MpdServer, tmp_path: Path) -> None:
+    async def scenario() -> None:
         config = config_of(server, tmp_path / "state", radio=Radio(silence_timeout=timedelta(seconds=1)))
         async with on_air() as radio, living(config) as hub:
             await (await hub.player()).add_source(Uri(uri=radio.address, title="One"), QueuePosition.REPLACE, play=True)
@@ -131,11 +131,11 @@ def test_a_radio_that_mpc_stops_stays_stopped(command: str, server: MpdServer, t
             with pytest.raises(TimeoutError):  # the quiet that is looked at
                 await until(hub, lambda state: state.playback is PlaybackState.PLAYING or hub.status_text, seconds=3)
 
-    asyncio.run(scene())
+    asyncio.run(scenario())
 
 
-def test_a_killed_mpd_gets_its_queue_and_its_place_back(server: MpdServer, tmp_path: Path) -> None:
-    async def scene() -> None:
+def test_a_killed_mpd_gets_its_queue_and_position_back(server: MpdServer, tmp_path: Path) -> None:
+    async def scenario() -> None:
         config = config_of(server, tmp_path / "state", volume=VolumePolicy(maximum=70))
         async with living(config) as hub:
             player = await hub.player()
@@ -159,7 +159,7 @@ def test_a_killed_mpd_gets_its_queue_and_its_place_back(server: MpdServer, tmp_p
             assert (state.queue_length, state.volume, state.repeat, state.single) == (3, 40, True, Mode.ON)
             assert await asyncio.to_thread(server.mpc, "playlist", "-f", "%file%") == before
 
-    asyncio.run(scene())
+    asyncio.run(scenario())
 
 
 class _Counting(selectors.DefaultSelector):
@@ -172,10 +172,10 @@ class _Counting(selectors.DefaultSelector):
         return super().select(timeout)
 
 
-def test_who_looks_after_an_idle_player_sleeps(server: MpdServer, tmp_path: Path) -> None:
+def test_the_services_of_an_idle_player_do_not_wake_up(server: MpdServer, tmp_path: Path) -> None:
     selector, folder = _Counting(), tmp_path / "state"
 
-    async def scene() -> int:
+    async def scenario() -> int:
         async with living(config_of(server, folder, volume=VolumePolicy(start=20, maximum=60))):
             async with asyncio.timeout(20):
                 while not (folder / "resume" / "playback.json").exists():  # what there is to write is written
@@ -185,10 +185,10 @@ def test_who_looks_after_an_idle_player_sleeps(server: MpdServer, tmp_path: Path
             return selector.wakes - before
 
     with asyncio.Runner(loop_factory=lambda: asyncio.SelectorEventLoop(selector)) as runner:
-        assert runner.run(scene()) <= 4, "the end of the quiet, and what was just going on"
+        assert runner.run(scenario()) <= 4, "the end of the quiet, and what was just going on"
 
 
-def test_another_policy_is_taken_over_by_the_daemon_that_runs(server: MpdServer, installation: Installation) -> None:
+def test_the_daemon_adopts_a_changed_policy(server: MpdServer, installation: Installation) -> None:
     port = free_port()
 
     def write(loudest: int) -> None:

@@ -72,21 +72,21 @@ LOUD_WAYS: dict[str, Callable[[Player], Awaitable[object]]] = {
 
 
 @pytest.mark.parametrize("way", LOUD_WAYS)
-def test_no_way_of_playing_is_ever_louder_than_allowed(way: str, driven: DrivenTime, store: Store) -> None:
+def test_no_way_of_playing_exceeds_the_volume_limit(way: str, driven: DrivenTime, store: Store) -> None:
     player = SoftPlayer(driven, ["a.ogg", "b.ogg"], volume=100)
 
-    async def scene() -> None:
+    async def scenario() -> None:
         await LOUD_WAYS[way](apply_policy(player, house_of(driven, store)))
         assert player.play_state is PlaybackState.PLAYING
         assert player.loudest == 80
 
-    asyncio.run(scene())
+    asyncio.run(scenario())
 
 
-def test_a_volume_above_what_is_allowed_becomes_what_is_allowed(driven: DrivenTime, store: Store) -> None:
+def test_a_volume_above_the_limit_is_lowered_to_it(driven: DrivenTime, store: Store) -> None:
     player = SoftPlayer(driven)
 
-    async def scene() -> None:
+    async def scenario() -> None:
         governed = apply_policy(player, house_of(driven, store))
         await governed.set_volume(90)
         assert player.volume == 80
@@ -96,25 +96,25 @@ def test_a_volume_above_what_is_allowed_becomes_what_is_allowed(driven: DrivenTi
         await governed.set_volume(5)
         assert player.volume == 5
 
-    asyncio.run(scene())
+    asyncio.run(scenario())
 
 
-def test_without_a_policy_nothing_is_asked_before_a_command(driven: DrivenTime, store: Store) -> None:
+def test_without_a_policy_a_command_needs_no_query(driven: DrivenTime, store: Store) -> None:
     player = SoftPlayer(driven, ["a.ogg"], volume=100)
 
-    async def scene() -> None:
+    async def scenario() -> None:
         governed = apply_policy(player, house_of(driven, store, None))
         await governed.play()
         await governed.set_volume(100)
         assert player.heard == ["play", "volume 100"]
 
-    asyncio.run(scene())
+    asyncio.run(scenario())
 
 
-def test_mute_by_volume_is_remembered_across_processes(driven: DrivenTime, store: Store) -> None:
+def test_mute_by_volume_is_shared_between_processes(driven: DrivenTime, store: Store) -> None:
     player = SoftPlayer(driven, volume=70)
 
-    async def scene() -> None:
+    async def scenario() -> None:
         await apply_policy(player, house_of(driven, store)).set_mute(True)
         again = apply_policy(player, house_of(driven, store))
         state = await again.state()
@@ -127,25 +127,25 @@ def test_mute_by_volume_is_remembered_across_processes(driven: DrivenTime, store
         await again.set_volume(0)
         assert not (await again.state()).muted, "somebody wants no sound; that is no mute"
 
-    asyncio.run(scene())
+    asyncio.run(scenario())
 
 
-def test_mute_goes_to_the_player_that_has_its_own(driven: DrivenTime, store: Store) -> None:
+def test_a_player_with_mute_is_muted_itself(driven: DrivenTime, store: Store) -> None:
     player = SoftPlayer(driven)
     player.can |= {Capability.MUTE}
 
-    async def scene() -> None:
+    async def scenario() -> None:
         await apply_policy(player, house_of(driven, store)).set_mute(True)
         assert player.heard == ["mute True"]
 
-    asyncio.run(scene())
+    asyncio.run(scenario())
 
 
-def test_a_player_without_a_mixer_is_not_muted_but_says_so(driven: DrivenTime, store: Store) -> None:
+def test_a_player_without_a_mixer_cannot_be_muted_and_says_so(driven: DrivenTime, store: Store) -> None:
     player = SoftPlayer(driven, ["a.ogg"], volume=None)
     player.can -= {Capability.VOLUME}
 
-    async def scene() -> None:
+    async def scenario() -> None:
         governed = apply_policy(player, house_of(driven, store))
         assert Capability.MUTE not in await governed.capabilities()
         with pytest.raises(Refused, match="no volume to mute"):
@@ -153,11 +153,11 @@ def test_a_player_without_a_mixer_is_not_muted_but_says_so(driven: DrivenTime, s
         await governed.play()
         assert player.heard == ["play"]
 
-    asyncio.run(scene())
+    asyncio.run(scenario())
 
 
-def test_ratings_are_kept_where_the_player_keeps_none(driven: DrivenTime, store: Store) -> None:
-    async def scene() -> None:
+def test_ratings_are_stored_for_a_player_without_them(driven: DrivenTime, store: Store) -> None:
+    async def scenario() -> None:
         governed = apply_policy(SoftPlayer(driven), house_of(driven, store))
         assert {Capability.STICKERS, Capability.MUTE} <= await governed.capabilities()
         for uri, opinion in (
@@ -177,13 +177,13 @@ def test_ratings_are_kept_where_the_player_keeps_none(driven: DrivenTime, store:
         window = await governed.list_favourites()
         assert ([entry.uri for entry in window.items], window.has_more) == (["a.ogg", "http://radio/a"], False)
 
-    asyncio.run(scene())
+    asyncio.run(scenario())
 
 
-def test_a_knob_that_is_turned_too_far_is_put_back_at_once(driven: DrivenTime, store: Store) -> None:
+def test_a_volume_knob_above_the_limit_is_turned_back(driven: DrivenTime, store: Store) -> None:
     player = SoftPlayer(driven, ["a.ogg"])
 
-    async def scene() -> None:
+    async def scenario() -> None:
         async with guarded(player, house_of(driven, store)) as hub:
             player.turn(100)
             await driven.settle()
@@ -191,14 +191,14 @@ def test_a_knob_that_is_turned_too_far_is_put_back_at_once(driven: DrivenTime, s
             assert hub.state is not None
             assert hub.state.volume == 80
 
-    asyncio.run(scene())
+    asyncio.run(scenario())
 
 
-def test_a_mixer_with_few_steps_is_left_where_it_comes_nearest(driven: DrivenTime, store: Store) -> None:
+def test_a_mixer_with_few_steps_is_not_corrected_repeatedly(driven: DrivenTime, store: Store) -> None:
     player = SoftPlayer(driven, ["a.ogg"])
     player.rounds_up = 2
 
-    async def scene() -> None:
+    async def scenario() -> None:
         async with guarded(player, house_of(driven, store)):
             player.turn(100)
             await driven.settle()
@@ -208,14 +208,14 @@ def test_a_mixer_with_few_steps_is_left_where_it_comes_nearest(driven: DrivenTim
             await driven.settle()
             assert player.volume == 82
 
-    asyncio.run(scene())
+    asyncio.run(scenario())
 
 
-def test_when_quiet_hours_begin_what_plays_is_lowered_gently(driven: DrivenTime, store: Store) -> None:
+def test_when_quiet_hours_begin_the_volume_is_lowered(driven: DrivenTime, store: Store) -> None:
     player = SoftPlayer(driven, ["a.ogg"], volume=60)
     heard = list[int]()
 
-    async def scene() -> None:
+    async def scenario() -> None:
         async with guarded(player, house_of(driven, store), boot="first"):
             await player.play()
             await player.set_volume(60)
@@ -226,17 +226,15 @@ def test_when_quiet_hours_begin_what_plays_is_lowered_gently(driven: DrivenTime,
             assert player.volume == 20
             heard.extend(int(word.split()[1]) for word in player.heard)
 
-    asyncio.run(scene())
+    asyncio.run(scenario())
     assert heard == sorted(heard, reverse=True)
     assert len(heard) == 8, "in steps"
 
 
-def test_a_clock_that_is_put_forward_into_quiet_hours_is_noticed_within_the_minute(
-    driven: DrivenTime, store: Store
-) -> None:
+def test_a_clock_step_into_quiet_hours_applies_them(driven: DrivenTime, store: Store) -> None:
     player = SoftPlayer(driven, ["a.ogg"], volume=30)
 
-    async def scene() -> None:
+    async def scenario() -> None:
         async with guarded(player, house_of(driven, store)):
             await player.play()
             await driven.settle()
@@ -244,13 +242,13 @@ def test_a_clock_that_is_put_forward_into_quiet_hours_is_noticed_within_the_minu
             await driven.go(60)
             assert player.volume == 20
 
-    asyncio.run(scene())
+    asyncio.run(scenario())
 
 
-def test_a_hand_that_turns_it_down_during_the_fade_has_its_way(driven: DrivenTime, store: Store) -> None:
+def test_a_volume_lowered_by_the_user_during_the_fade_stays(driven: DrivenTime, store: Store) -> None:
     player = SoftPlayer(driven, ["a.ogg"], volume=60)
 
-    async def scene() -> None:
+    async def scenario() -> None:
         async with guarded(player, house_of(driven, store)):
             await player.play()
             await player.set_volume(60)
@@ -260,11 +258,11 @@ def test_a_hand_that_turns_it_down_during_the_fade_has_its_way(driven: DrivenTim
             await driven.go(60)
             assert player.volume == 7
 
-    asyncio.run(scene())
+    asyncio.run(scenario())
 
 
-def test_nobody_wakes_while_nothing_is_to_come(driven: DrivenTime, store: Store) -> None:
-    async def scene(policy: VolumePolicy | None, play: PlaybackState) -> list[float]:
+def test_nothing_wakes_up_without_upcoming_changes(driven: DrivenTime, store: Store) -> None:
+    async def scenario(policy: VolumePolicy | None, play: PlaybackState) -> list[float]:
         player = SoftPlayer(driven, ["a.ogg"], volume=10)
         player.play_state, player.current = play, 0
         driven.sleeps.clear()
@@ -272,27 +270,27 @@ def test_nobody_wakes_while_nothing_is_to_come(driven: DrivenTime, store: Store)
             await driven.go(3600)
         return driven.sleeps
 
-    assert asyncio.run(scene(None, PlaybackState.PLAYING)) == []
-    assert asyncio.run(scene(VolumePolicy(maximum=50), PlaybackState.PLAYING)) == []
-    assert len(asyncio.run(scene(QUIET, PlaybackState.STOPPED))) == 1, "the timer for tonight"
+    assert asyncio.run(scenario(None, PlaybackState.PLAYING)) == []
+    assert asyncio.run(scenario(VolumePolicy(maximum=50), PlaybackState.PLAYING)) == []
+    assert len(asyncio.run(scenario(QUIET, PlaybackState.STOPPED))) == 1, "the timer for tonight"
 
 
-def test_at_the_start_of_the_machine_it_is_not_louder_than_the_start_volume(driven: DrivenTime, store: Store) -> None:
-    async def scene(volume: int, boot: str, play: PlaybackState = PlaybackState.STOPPED) -> int | None:
+def test_at_boot_the_volume_is_limited(driven: DrivenTime, store: Store) -> None:
+    async def scenario(volume: int, boot: str, play: PlaybackState = PlaybackState.STOPPED) -> int | None:
         player = SoftPlayer(driven, ["a.ogg"], volume=volume)
         player.play_state, player.current = play, 0
         async with guarded(player, house_of(driven, store), boot=boot):
             return player.volume
 
-    assert asyncio.run(scene(70, "first")) == 30
-    assert asyncio.run(scene(70, "first")) == 70, "the daemon alone was started again: somebody wants it so"
-    assert asyncio.run(scene(10, "second")) == 10
-    assert asyncio.run(scene(70, "third", PlaybackState.PLAYING)) == 70
-    assert asyncio.run(scene(100, "fourth", PlaybackState.PLAYING)) == 80
+    assert asyncio.run(scenario(70, "first")) == 30
+    assert asyncio.run(scenario(70, "first")) == 70, "the daemon alone was started again: somebody wants it so"
+    assert asyncio.run(scenario(10, "second")) == 10
+    assert asyncio.run(scenario(70, "third", PlaybackState.PLAYING)) == 70
+    assert asyncio.run(scenario(100, "fourth", PlaybackState.PLAYING)) == 80
 
 
-def test_a_player_that_comes_back_louder_is_turned_down_to_the_start_volume(driven: DrivenTime, store: Store) -> None:
-    async def scene(before: int, after: int) -> int | None:
+def test_a_player_that_returns_louder_is_lowered(driven: DrivenTime, store: Store) -> None:
+    async def scenario(before: int, after: int) -> int | None:
         player = SoftPlayer(driven, ["a.ogg"], volume=10)
         async with guarded(player, house_of(driven, store)) as hub:
             player.turn(before)
@@ -311,14 +309,14 @@ def test_a_player_that_comes_back_louder_is_turned_down_to_the_start_volume(driv
             assert Capability.VOLUME in hub.capabilities
             return player.volume
 
-    assert asyncio.run(scene(20, 100)) == 30
-    assert asyncio.run(scene(50, 50)) == 50, "it was so loud before"
+    assert asyncio.run(scenario(20, 100)) == 30
+    assert asyncio.run(scenario(50, 50)) == 50, "it was so loud before"
 
 
-def test_who_turns_it_up_ends_the_mute(driven: DrivenTime, store: Store) -> None:
+def test_raising_the_volume_ends_the_mute(driven: DrivenTime, store: Store) -> None:
     player = SoftPlayer(driven, ["a.ogg"], volume=40)
 
-    async def scene() -> None:
+    async def scenario() -> None:
         async with guarded(player, house_of(driven, store)) as hub:
             await (await hub.player()).set_mute(True)
             await driven.settle()
@@ -330,4 +328,4 @@ def test_who_turns_it_up_ends_the_mute(driven: DrivenTime, store: Store) -> None
             await driven.settle()
             assert not hub.state.muted, "the mute was over; this is a hand that wants no sound"
 
-    asyncio.run(scene())
+    asyncio.run(scenario())

@@ -25,59 +25,59 @@ def at(text: str) -> datetime:
     ("shown", "loudest"),
     [("21:59:59", 80), ("22:00:00", 20), ("23:59:59", 20), ("00:00:00", 20), ("06:59:59", 20), ("07:00:00", 80)],
 )
-def test_quiet_hours_go_over_midnight(shown: str, loudest: int) -> None:
+def test_quiet_hours_may_span_midnight(shown: str, loudest: int) -> None:
     assert max_volume(POLICY, at(f"2026-05-01 {shown}")) == loudest
 
 
-def test_without_a_policy_everything_is_allowed() -> None:
+def test_without_a_policy_every_volume_is_allowed() -> None:
     now = at("2026-05-01 23:00")
     assert (max_volume(None, now), next_limit_change(None, now, BERLIN)) == (100, None)
     assert next_limit_change(VolumePolicy(maximum=50), now, BERLIN) is None
 
 
-def test_the_night_of_a_day_belongs_to_the_day_on_which_it_began() -> None:
+def test_a_night_belongs_to_the_day_on_which_it_begins() -> None:
     friday = VolumePolicy(quiet=[QuietHours(from_=time(23), to=time(5), maximum=10, days=Days([5]))])
     nights = [max_volume(friday, at(f"2026-05-{day:02} {hour}")) for day in (1, 2, 3) for hour in ("04:00", "23:30")]
     assert nights == [100, 10, 10, 100, 100, 100]  # 1 May 2026 is a Friday
     assert next_limit_change(friday, at("2026-05-02 06:00"), BERLIN) == at("2026-05-08 23:00")
 
 
-def test_where_two_hold_the_lower_counts_and_each_edge_is_a_change() -> None:
+def test_of_two_limits_the_lower_applies_and_each_edge_is_known() -> None:
     policy = VolumePolicy(maximum=80, quiet=[NIGHT, QuietHours(from_=time(5), to=time(9), maximum=40)])
     edges, now = [], at("2026-05-01 12:00")
     for _ in range(3):
-        found = next_limit_change(policy, now, BERLIN)
-        assert found is not None
-        now = found
+        result = next_limit_change(policy, now, BERLIN)
+        assert result is not None
+        now = result
         edges.append((f"{now.astimezone(BERLIN):%H:%M}", max_volume(policy, now.astimezone(BERLIN))))
     assert edges == [("22:00", 20), ("07:00", 40), ("09:00", 80)]
 
 
-def test_an_edge_that_changes_nothing_is_no_change() -> None:
+def test_an_edge_without_effect_is_not_a_change() -> None:
     policy = VolumePolicy(maximum=10, quiet=[NIGHT])
     assert next_limit_change(policy, at("2026-05-01 12:00"), BERLIN) is None
 
 
-def test_quiet_hours_begin_late_where_the_clock_leaves_their_beginning_out() -> None:
+def test_quiet_hours_start_late_at_a_nonexistent_time() -> None:
     policy = VolumePolicy(quiet=[QuietHours(from_=time(2, 30), to=time(4), maximum=10)])
     change = next_limit_change(policy, at("2026-03-29 01:00"), BERLIN)  # 02:00 to 03:00 is left out
     assert change == datetime(2026, 3, 29, 1, tzinfo=UTC)  # 03:00
     assert max_volume(policy, change.astimezone(BERLIN)) == 10
 
 
-def test_quiet_hours_that_come_twice_hold_twice() -> None:
+def test_quiet_hours_at_a_repeated_time_apply_twice() -> None:
     policy = VolumePolicy(quiet=[QuietHours(from_=time(2), to=time(2, 30), maximum=10)])
     now, edges = at("2026-10-25 00:00"), []
     for _ in range(4):
-        found = next_limit_change(policy, now, BERLIN)
-        assert found is not None
-        now = found
+        result = next_limit_change(policy, now, BERLIN)
+        assert result is not None
+        now = result
         edges.append(f"{now:%H:%M}")
     assert edges == ["00:00", "00:30", "01:00", "01:30"]  # UTC: at 02:00 summer time, and again at 02:00 winter time
 
 
 @pytest.mark.parametrize("zone", ["Europe/Berlin", "America/New_York", "Australia/Lord_Howe", "UTC"])
-def test_between_two_changes_nothing_changes(zone: str) -> None:
+def test_the_limit_is_constant_between_changes(zone: str) -> None:
     here = ZoneInfo(zone)
     policy = VolumePolicy(
         maximum=90,
@@ -109,7 +109,7 @@ def problems_of(tmp_path: Path, section: str) -> list[str]:
     return [str(problem).partition("appliance.yaml:")[2] for problem in caught.value.problems]
 
 
-def test_a_policy_is_read_with_all_its_forms(tmp_path: Path) -> None:
+def test_every_form_of_a_policy_is_parsed(tmp_path: Path) -> None:
     path = tmp_path / "appliance.yaml"
     quiet = '[{from: "22:00", to: "7:00", maximum: 20, days: [mon-fri, sun]}, {from: 13:00, to: 15:00, maximum: 0}]'
     path.write_text(f"state-dir: state\nvolume: {{start: 30, maximum: 80, quiet: {quiet}}}\nresume: false\n", "utf-8")
@@ -124,7 +124,7 @@ def test_a_policy_is_read_with_all_its_forms(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("section", "told"),
+    ("section", "output"),
     [
         ("volume: {maximum: 101}", "2:19: 101 is no volume; write 0 to 100"),
         ("volume: {start: -1}", "2:17: -1 is no volume; write 0 to 100"),
@@ -152,6 +152,6 @@ def test_a_policy_is_read_with_all_its_forms(tmp_path: Path) -> None:
         ("resume: maybe", "2:9: 'maybe' is not true or false"),
     ],
 )
-def test_what_is_wrong_is_told_in_one_line_with_its_place(tmp_path: Path, section: str, told: str) -> None:
+def test_an_invalid_policy_is_reported_in_one_line_with_its_place(tmp_path: Path, section: str, output: str) -> None:
     (problem,) = problems_of(tmp_path, section)
-    assert problem.startswith(told)
+    assert problem.startswith(output)

@@ -12,7 +12,7 @@ import pytest
 from pi_appliance.posting.model import OWNER_DECISIONS, Post, PostRecord, PostState, SentPost
 from pi_appliance.posting.store import JobPostStore, PostDatabase
 from pi_appliance.system import clock
-from tests.web.served_appliance import World, configuration, job, served, set_password
+from tests.web.served_appliance import ServedAppliance, configuration, job, served, set_password
 
 NETWORKS = """networks:
   bird: {kind: x, with: {monthly-cap: 0.50}}
@@ -28,29 +28,36 @@ def settings(folder: Path, networks: str = NETWORKS) -> Path:
 
 
 @pytest.fixture
-def world(tmp_path: Path) -> Iterator[World]:
+def appliance(tmp_path: Path) -> Iterator[ServedAppliance]:
     with served(settings(tmp_path)) as served_world:
         yield served_world
 
 
-def post_store(world: World) -> JobPostStore:
-    return PostDatabase(world.daemon.appliance.store).for_job("hello", 1, clock.now)
+def post_store(appliance: ServedAppliance) -> JobPostStore:
+    return PostDatabase(appliance.daemon.appliance.store).for_job("hello", 1, clock.now)
 
 
 def add_post(
-    world: World, text: str, state: PostState, why: str = "", *, network: str = "bird", link: str = "", cost: str = "0"
+    appliance: ServedAppliance,
+    text: str,
+    state: PostState,
+    why: str = "",
+    *,
+    network: str = "bird",
+    link: str = "",
+    cost: str = "0",
 ) -> PostRecord:
     """Put a post into the store."""
     slot = f"slot {text}"
-    (record,) = post_store(world).create_posts(
+    (record,) = post_store(appliance).create_posts(
         slot, {network: [Post(text)]}, expires_at=clock.now() + timedelta(hours=6), line=text
     )
     remote = SentPost(f"id {text}", link) if state is PostState.SENT else None
-    return post_store(world).update_state(record, state, why, remote=remote, cost=Decimal(cost))
+    return post_store(appliance).update_state(record, state, why, remote=remote, cost=Decimal(cost))
 
 
-def ask_posts(world: World, query: str = "") -> Any:
-    answer = world.ask(f"/api/v1/posts{query}")
+def ask_posts(appliance: ServedAppliance, query: str = "") -> Any:
+    answer = appliance.ask(f"/api/v1/posts{query}")
     assert answer.status == 200, answer.text
     return answer.json
 
@@ -66,42 +73,42 @@ def section(page: str, title: str) -> str:
 
 
 def test_without_networks_the_home_page_has_no_posts(tmp_path: Path) -> None:
-    with served(configuration(tmp_path)) as world:
-        assert section(world.ask("/").text, "Posts") == ""
-        assert ask_posts(world) == {"posts": [], "counts": {}, "months": []}
-        assert "Nothing was posted yet." in world.ask("/posts").text
+    with served(configuration(tmp_path)) as appliance:
+        assert section(appliance.ask("/").text, "Posts") == ""
+        assert ask_posts(appliance) == {"posts": [], "counts": {}, "months": []}
+        assert "Nothing was posted yet." in appliance.ask("/posts").text
 
 
-def test_posts_are_listed_newest_first_with_their_state(world: World) -> None:
-    add_post(world, "one", PostState.SENT, link="https://x.com/1", cost="0.015")
-    add_post(world, "two", PostState.REFUSED, "X does not know the keys (401)")
-    add_post(world, "three", PostState.WAITING, "X cannot be reached", network="show")
-    posts = ask_posts(world)["posts"]
+def test_posts_are_listed_newest_first_with_their_state(appliance: ServedAppliance) -> None:
+    add_post(appliance, "one", PostState.SENT, link="https://x.com/1", cost="0.015")
+    add_post(appliance, "two", PostState.REFUSED, "X does not know the keys (401)")
+    add_post(appliance, "three", PostState.WAITING, "X cannot be reached", network="show")
+    posts = ask_posts(appliance)["posts"]
     assert [(each["text"], each["state"], each["reason"], each["link"], each["cost"]) for each in posts] == [
         ("three", "waiting", "X cannot be reached", None, "0"),
         ("two", "refused", "X does not know the keys (401)", None, "0"),
         ("one", "sent", None, "https://x.com/1", "0.015"),
     ]
     assert {(each["job"], each["slot"]) for each in posts} == {("hello", f"slot {each['text']}") for each in posts}
-    page = section(world.ask("/posts").text, "All")
+    page = section(appliance.ask("/posts").text, "All")
     assert line(page).index("three") < line(page).index("two") < line(page).index("one")
     assert "show waiting three hello · just now X cannot be reached Tried again today" in line(page)
     assert '<a class="see" href="https://x.com/1" target="_blank" rel="noopener noreferrer">See it</a>' in page
     assert "$0.015" in page
 
 
-def test_posts_can_be_filtered_by_state_and_paged(world: World) -> None:
+def test_posts_can_be_filtered_by_state_and_paged(appliance: ServedAppliance) -> None:
     for number in range(60):
-        add_post(world, f"no {number}.", PostState.REFUSED)
-    add_post(world, "yes", PostState.SENT)
-    assert [each["text"] for each in ask_posts(world, "?state=sent")["posts"]] == ["yes"]
-    assert ask_posts(world)["counts"] == {"refused": 60, "sent": 1}
-    assert [each["text"] for each in ask_posts(world, "?state=refused&count=2")["posts"]] == ["no 59.", "no 58."]
-    page = world.ask("/posts?state=refused").text
+        add_post(appliance, f"no {number}.", PostState.REFUSED)
+    add_post(appliance, "yes", PostState.SENT)
+    assert [each["text"] for each in ask_posts(appliance, "?state=sent")["posts"]] == ["yes"]
+    assert ask_posts(appliance)["counts"] == {"refused": 60, "sent": 1}
+    assert [each["text"] for each in ask_posts(appliance, "?state=refused&count=2")["posts"]] == ["no 59.", "no 58."]
+    page = appliance.ask("/posts?state=refused").text
     assert ("yes" in section(page, "Refused"), "no 59." in page, "no 9." in page) == (False, True, False)
     older = re.search(r'href="(/posts\?state=refused&amp;before=\d+)"', page)
     assert older is not None
-    page = world.ask(older[1].replace("&amp;", "&")).text
+    page = appliance.ask(older[1].replace("&amp;", "&")).text
     assert ("no 59." in page, "no 9." in page) == (False, True)
     assert "Older posts" not in page
 
@@ -114,59 +121,59 @@ def test_posts_can_be_filtered_by_state_and_paged(world: World) -> None:
         ("?stat=sent", "posts takes no 'stat'; did you mean 'state'?"),
     ],
 )
-def test_an_invalid_query_is_reported(world: World, query: str, sentence: str) -> None:
-    answer = world.ask(f"/api/v1/posts{query}")
+def test_an_invalid_query_is_reported(appliance: ServedAppliance, query: str, sentence: str) -> None:
+    answer = appliance.ask(f"/api/v1/posts{query}")
     assert (answer.status, answer.json) == (400, {"error": sentence})
     if query.startswith("?state"):
-        assert world.ask(f"/posts{query}").status == 400
+        assert appliance.ask(f"/posts{query}").status == 400
 
 
-def test_monthly_cost_and_limit_are_shown(world: World) -> None:
-    add_post(world, "one", PostState.SENT, cost="0.2")
-    add_post(world, "two", PostState.UNCERTAIN, cost="0.015")
-    add_post(world, "free", PostState.SENT, network="show")
-    assert ask_posts(world)["months"] == [
+def test_monthly_cost_and_limit_are_shown(appliance: ServedAppliance) -> None:
+    add_post(appliance, "one", PostState.SENT, cost="0.2")
+    add_post(appliance, "two", PostState.UNCERTAIN, cost="0.015")
+    add_post(appliance, "free", PostState.SENT, network="show")
+    assert ask_posts(appliance)["months"] == [
         {"network": "bird", "spent": "0.215", "monthly_cap": "0.5"},
         {"network": "dear", "spent": "0", "monthly_cap": None},
         {"network": "show", "spent": "0", "monthly_cap": None},
     ]
-    page = world.ask("/posts").text
+    page = appliance.ask("/posts").text
     assert line(section(page, "This month")).endswith("bird $0.215 of $0.50")
     assert '<progress value="0.215" max="0.5"' in " ".join(page.split()).replace("progress  ", "progress ")
-    add_post(world, "three", PostState.SENT, cost="0.3")
-    add_post(world, "four", PostState.SENT, network="dear", cost="1.2")
-    page = line(section(world.ask("/posts").text, "This month"))
+    add_post(appliance, "three", PostState.SENT, cost="0.3")
+    add_post(appliance, "four", PostState.SENT, network="dear", cost="1.2")
+    page = line(section(appliance.ask("/posts").text, "This month"))
     assert "bird $0.515 of $0.50 Nothing more is posted there until next month." in page
     assert "dear $1.20 No limit: monthly-cap would be one." in page
 
 
 def test_a_removed_network_still_shows_its_cost(tmp_path: Path) -> None:
-    with served(settings(tmp_path, "networks:\n  show: {kind: preview}\n")) as world:
-        add_post(world, "one", PostState.SENT, network="gone", cost="0.2")
-        assert ask_posts(world)["months"][1] == {"network": "gone", "spent": "0.2", "monthly_cap": None}
-        assert "gone" in section(world.ask("/posts").text, "This month")
+    with served(settings(tmp_path, "networks:\n  show: {kind: preview}\n")) as appliance:
+        add_post(appliance, "one", PostState.SENT, network="gone", cost="0.2")
+        assert ask_posts(appliance)["months"][1] == {"network": "gone", "spent": "0.2", "monthly_cap": None}
+        assert "gone" in section(appliance.ask("/posts").text, "This month")
 
 
-def test_the_home_page_has_one_line_of_posts(world: World) -> None:
-    assert line(section(world.ask("/").text, "Posts")).endswith("None posted yet This month: bird $0.00 of $0.50")
-    add_post(world, "one", PostState.SENT, cost="0.015")
-    add_post(world, "two", PostState.UNCERTAIN, cost="0.015")
-    add_post(world, "three", PostState.WAITING)
-    said = line(world.ask("/parts/posts").text)
+def test_the_home_page_has_one_line_of_posts(appliance: ServedAppliance) -> None:
+    assert line(section(appliance.ask("/").text, "Posts")).endswith("None posted yet This month: bird $0.00 of $0.50")
+    add_post(appliance, "one", PostState.SENT, cost="0.015")
+    add_post(appliance, "two", PostState.UNCERTAIN, cost="0.015")
+    add_post(appliance, "three", PostState.WAITING)
+    said = line(appliance.ask("/parts/posts").text)
     assert said.endswith(
         "1 posted 1 uncertain Only you can tell whether it is there. "
         "This month: bird $0.03 of $0.50 · 1 still to be sent"
     )
-    assert 'href="/posts"' in section(world.ask("/").text, "Posts")
+    assert 'href="/posts"' in section(appliance.ask("/").text, "Posts")
 
 
 @pytest.mark.parametrize(
     ("answer", "state", "cost"), [("there", "sent", "0.2"), ("post", "waiting", "0"), ("drop", "abandoned", "0")]
 )
-def test_the_owner_settles_an_uncertain_post(world: World, answer: str, state: str, cost: str) -> None:
-    add_post(world, "other", PostState.SENT)
-    record = add_post(world, "perhaps", PostState.UNCERTAIN, "no answer came", cost="0.2")
-    page = section(world.ask("/posts").text, "Only you can tell")
+def test_the_owner_settles_an_uncertain_post(appliance: ServedAppliance, answer: str, state: str, cost: str) -> None:
+    add_post(appliance, "other", PostState.SENT)
+    record = add_post(appliance, "perhaps", PostState.UNCERTAIN, "no answer came", cost="0.2")
+    page = section(appliance.ask("/posts").text, "Only you can tell")
     assert "perhaps" in page
     assert "no answer came. Look at the account: is it there?" in line(page)
     forms = re.findall(r'method="post" action="([^"]+)"', page)
@@ -176,36 +183,36 @@ def test_the_owner_settles_an_uncertain_post(world: World, answer: str, state: s
         "what cannot be undone is confirmed first"
     )
 
-    reply = world.ask(f"/do/posts/{record.id}/resolve", f"answer={answer}", Referer=f"{world.origin}/posts")
+    reply = appliance.ask(f"/do/posts/{record.id}/resolve", f"answer={answer}", Referer=f"{appliance.origin}/posts")
     assert (reply.status, reply.headers["location"]) == (303, "/posts")
-    (post,) = [each for each in ask_posts(world)["posts"] if each["id"] == record.id]
-    assert (post["state"], post["cost"], ask_posts(world)["months"][0]["spent"]) == (state, cost, cost)
-    assert section(world.ask("/posts").text, "Only you can tell") == ""
-    assert world.daemon.woken == 1
-    again = world.ask(f"/do/posts/{record.id}/resolve", f"answer={answer}")
+    (post,) = [each for each in ask_posts(appliance)["posts"] if each["id"] == record.id]
+    assert (post["state"], post["cost"], ask_posts(appliance)["months"][0]["spent"]) == (state, cost, cost)
+    assert section(appliance.ask("/posts").text, "Only you can tell") == ""
+    assert appliance.daemon.woken == 1
+    again = appliance.ask(f"/do/posts/{record.id}/resolve", f"answer={answer}")
     assert (again.status, "no uncertain post is called" in again.text) == (404, True)
-    assert world.daemon.woken == 1
+    assert appliance.daemon.woken == 1
 
 
-def test_the_api_settles_posts_too(world: World) -> None:
-    record = add_post(world, "perhaps", PostState.UNCERTAIN)
-    sent = add_post(world, "surely", PostState.SENT)
+def test_the_api_settles_posts_too(appliance: ServedAppliance) -> None:
+    record = add_post(appliance, "perhaps", PostState.UNCERTAIN)
+    sent = add_post(appliance, "surely", PostState.SENT)
     for post, body, status, sentence in (
         (record.id, {"answer": "there", "url": "x"}, 400, "resolve takes no 'url'; known: answer, link, post"),
         (sent.id, {"answer": "there"}, 404, f"no uncertain post is called '{sent.id}'; known: {record.id}"),
         (record.id, {"answer": "maybe"}, 400, f"'answer' must be one of {', '.join(OWNER_DECISIONS)}"),
     ):
-        answer = world.ask(f"/api/v1/posts/{post}/resolve", body)
+        answer = appliance.ask(f"/api/v1/posts/{post}/resolve", body)
         assert (answer.status, answer.json) == (status, {"error": sentence})
-    assert ask_posts(world)["counts"] == {"sent": 1, "uncertain": 1}
-    answer = world.ask(f"/api/v1/posts/{record.id}/resolve", {"answer": "there", "link": "https://bird.example/1"})
+    assert ask_posts(appliance)["counts"] == {"sent": 1, "uncertain": 1}
+    answer = appliance.ask(f"/api/v1/posts/{record.id}/resolve", {"answer": "there", "link": "https://bird.example/1"})
     assert (answer.status, answer.json["state"], answer.json["reason"]) == (200, "sent", "you saw it there")
     assert answer.json["link"] == "https://bird.example/1"
 
 
-def test_network_messages_are_text_without_scripts(world: World) -> None:
-    add_post(world, "<script>alert(1)</script>", PostState.SENT, "<b>why</b>", link="javascript:alert(1)")
-    page = world.ask("/posts").text
+def test_network_messages_are_text_without_scripts(appliance: ServedAppliance) -> None:
+    add_post(appliance, "<script>alert(1)</script>", PostState.SENT, "<b>why</b>", link="javascript:alert(1)")
+    page = appliance.ask("/posts").text
     assert "<script>alert" not in page
     assert "<b>why" not in page
     assert "javascript:" not in page
@@ -215,16 +222,16 @@ def test_network_messages_are_text_without_scripts(world: World) -> None:
 def test_an_anonymous_user_cannot_settle_a_post(tmp_path: Path) -> None:
     config = settings(tmp_path)
     set_password(config, "open sesame")
-    with served(config) as world:
-        record = add_post(world, "perhaps", PostState.UNCERTAIN)
-        assert world.ask(f"/posts/{record.id}/post", "").headers["location"].startswith("/sign-in")
-        assert world.ask(f"/api/v1/posts/{record.id}/resolve", {"answer": "post"}).status == 401
-        assert world.ask("/api/v1/posts").status == 401
+    with served(config) as appliance:
+        record = add_post(appliance, "perhaps", PostState.UNCERTAIN)
+        assert appliance.ask(f"/posts/{record.id}/post", "").headers["location"].startswith("/sign-in")
+        assert appliance.ask(f"/api/v1/posts/{record.id}/resolve", {"answer": "post"}).status == 401
+        assert appliance.ask("/api/v1/posts").status == 401
         elsewhere = {"Authorization": "Bearer open sesame", "Origin": "http://elsewhere.example"}
-        assert world.ask(f"/api/v1/posts/{record.id}/resolve", {"answer": "post"}, **elsewhere).status == 403
-        assert PostDatabase(world.daemon.appliance.store).count_by_state() == {PostState.UNCERTAIN: 1}
+        assert appliance.ask(f"/api/v1/posts/{record.id}/resolve", {"answer": "post"}, **elsewhere).status == 403
+        assert PostDatabase(appliance.daemon.appliance.store).count_by_state() == {PostState.UNCERTAIN: 1}
         assert (
-            world.ask(
+            appliance.ask(
                 f"/api/v1/posts/{record.id}/resolve", {"answer": "post"}, Authorization="Bearer open sesame"
             ).status
             == 200

@@ -1,4 +1,4 @@
-"""A scheduler in a world without waiting: the test moves the clocks, and runs take as long as it says."""
+"""A scheduler in virtual time: the test sets the clocks and the durations of runs."""
 
 import asyncio
 import heapq
@@ -151,7 +151,7 @@ class VirtualAppliance:
 def virtual_appliance(
     installation: Installation, jobs: str, rest: str = "", takes: Callable[[str], float] = lambda _: 0.0
 ) -> Iterator[VirtualAppliance]:
-    """Open a World and close it."""
+    """Open a `VirtualAppliance` and close it afterwards."""
     made = VirtualAppliance(installation, jobs, rest, takes)
     try:
         yield made

@@ -5,19 +5,19 @@ from pathlib import Path
 
 import pytest
 
-from tests.web.served_appliance import World, configuration, served, set_password
+from tests.web.served_appliance import ServedAppliance, configuration, served, set_password
 
 
 @pytest.fixture
-def world(tmp_path: Path) -> Iterator[World]:
-    with served(configuration(tmp_path)) as found:
-        yield found
+def appliance(tmp_path: Path) -> Iterator[ServedAppliance]:
+    with served(configuration(tmp_path)) as result:
+        yield result
 
 
 @pytest.fixture
-def locked(tmp_path: Path) -> Iterator[World]:
-    """As `world`, with the password "open sesame"."""
+def locked(tmp_path: Path) -> Iterator[ServedAppliance]:
+    """Like `appliance`, with the password "open sesame"."""
     config = configuration(tmp_path)
     set_password(config, "open sesame")
-    with served(config) as found:
-        yield found
+    with served(config) as result:
+        yield result

@@ -29,8 +29,8 @@ T = TypeVar("T")
 
 
 def window(items: Sequence[T], start: int, count: int) -> Page[T]:
-    found = items[start : start + count]
-    return Page(items=found, start=start, length=len(items), has_more=start + len(found) < len(items))
+    result = items[start : start + count]
+    return Page(items=result, start=start, length=len(items), has_more=start + len(result) < len(items))
 
 
 class ListLibrary:
@@ -213,19 +213,19 @@ class ListLibrary:
             case SavedPlaylist():
                 return list(self._list(source.playlist))
             case LibraryFilter():
-                found = [track for track in self.shelf if _matches(track, source)]
-                if not found:
+                result = [track for track in self.shelf if _matches(track, source)]
+                if not result:
                     raise Refused("the library has nothing like that")
-                return found
+                return result
 
     def _at(self, source: Uri) -> list[Track]:
         if "://" in source.uri:
             return [Track(uri=source.uri, title=source.title)]
         under = source.uri.rstrip("/")
-        found = [track for track in self.shelf if track.uri == under or track.uri.startswith(f"{under}/")]
-        if not found:
+        result = [track for track in self.shelf if track.uri == under or track.uri.startswith(f"{under}/")]
+        if not result:
             raise Refused(f"the library has no {source.uri!r}")
-        return found
+        return result
 
     def _list(self, name: str) -> list[Track]:
         if name not in self.saved:
@@ -245,6 +245,6 @@ def _entry(track: Track) -> Entry:
 
 def _matches(track: Track, wanted: LibraryFilter) -> bool:
     tags = ((wanted.artist, track.artist), (wanted.album, track.album), (wanted.genre, track.genre))
-    told = " ".join((track.title, track.artist, track.album, track.genre)).casefold()
+    output = " ".join((track.title, track.artist, track.album, track.genre)).casefold()
     words = wanted.text.casefold().split()
-    return all(not asked or asked == tag for asked, tag in tags) and all(word in told for word in words)
+    return all(not asked or asked == tag for asked, tag in tags) and all(word in output for word in words)

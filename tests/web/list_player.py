@@ -125,8 +125,8 @@ class ListPlayer(ListLibrary):
         self.changed("options", replay_gain=gain)
 
     async def list_queue(self, start: int = 0, count: int = 100) -> Queue:
-        found = self.tracks[start : start + count]
-        return Queue(tracks=found, start=start, length=len(self.tracks), version=self.now.queue_version)
+        result = self.tracks[start : start + count]
+        return Queue(tracks=result, start=start, length=len(self.tracks), version=self.now.queue_version)
 
     async def add_source(
         self, source: Source, where: QueuePosition = QueuePosition.END, *, play: bool = False

@@ -22,7 +22,7 @@ from tests.web.list_player import ListMusic, ListPlayer
 
 
 @dataclass
-class TheScheduler:
+class FakeScheduler:
     """As much of the scheduler as the page tells: a clock that is believed, and nothing amiss."""
 
     clock_state: ClockState = ClockState.TRUSTED
@@ -38,13 +38,13 @@ class TheScheduler:
 
 
 @dataclass
-class TheDaemon:
+class FakeDaemon:
     """As much of the daemon as the page knows."""
 
     appliance: Appliance
     hub: ListMusic
     runs: ChildRuns
-    scheduler: TheScheduler = field(default_factory=TheScheduler)
+    scheduler: FakeScheduler = field(default_factory=FakeScheduler)
     woken: int = 0
     usb_drives: Any = field(default_factory=FakeUsbDrives)
     started_at: datetime = datetime(2026, 5, 1, tzinfo=UTC)
@@ -60,7 +60,7 @@ class TheDaemon:
 
 
 @dataclass
-class Ticks:
+class FakeClock:
     """A clock that goes when it is told."""
 
     now: float = 1000.0
@@ -70,7 +70,7 @@ class Ticks:
 
 
 @dataclass
-class Answer:
+class Response:
     """An answer as it came."""
 
     status: int
@@ -87,14 +87,14 @@ class Answer:
 
 
 @dataclass
-class World:
+class ServedAppliance:
     """A running service, and how to talk to it from outside its loop."""
 
-    daemon: TheDaemon
+    daemon: FakeDaemon
     service: WebService
     loop: asyncio.AbstractEventLoop
     end: asyncio.Event
-    ticks: Ticks
+    ticks: FakeClock
     said: str
     life: threading.Thread
     cookie: str = field(default="")
@@ -108,7 +108,7 @@ class World:
         assert self.daemon.hub.list_player is not None
         return self.daemon.hub.list_player
 
-    def ask(self, path: str, body: Any = None, *, method: str = "", **headers: str) -> Answer:
+    def ask(self, path: str, body: Any = None, *, method: str = "", **headers: str) -> Response:
         """GET, or POST where there is a BODY: a text is sent as a form, anything else as JSON."""
         sent = {name.replace("_", "-"): value for name, value in headers.items()}
         if self.cookie:
@@ -120,16 +120,16 @@ class World:
         with contextlib.closing(line):
             line.request(method or ("GET" if data is None else "POST"), path, data, sent)
             answer = line.getresponse()
-            return Answer(answer.status, {k.lower(): v for k, v in answer.getheaders()}, answer.read())
+            return Response(answer.status, {k.lower(): v for k, v in answer.getheaders()}, answer.read())
 
     @staticmethod
     def eventually(good: Callable[[], Any], seconds: float = 20.0) -> Any:
         """Return what GOOD returns as soon as it is true."""
         deadline = time.monotonic() + seconds
-        while not (found := good()):
+        while not (result := good()):
             assert time.monotonic() < deadline, "it never happened"
             threading.Event().wait(0.05)
-        return found
+        return result
 
     def in_loop(self, act: Callable[[], object]) -> None:
         """Do ACT where the service lives."""
@@ -233,20 +233,20 @@ def set_password(config: Path, password: str) -> None:
 
 
 @contextlib.contextmanager
-def served(config: Path, music: ListMusic | None = None, patience: float = 20.0) -> Iterator[World]:
+def served(config: Path, music: ListMusic | None = None, patience: float = 20.0) -> Iterator[ServedAppliance]:
     """Serve CONFIG in a thread of its own until the block ends, with PATIENCE for who says nothing."""
-    ready: list[World] = []
+    ready: list[ServedAppliance] = []
     errors: list[BaseException] = []
     up = threading.Event()
 
     async def live() -> None:
         end = asyncio.Event()
-        ticks = Ticks()
+        ticks = FakeClock()
         with Appliance.open(config) as appliance:
-            daemon = TheDaemon(appliance, music or ListMusic(ListPlayer()), ChildRuns(config))
+            daemon = FakeDaemon(appliance, music or ListMusic(ListPlayer()), ChildRuns(config))
             service = WebService(monotonic=ticks, environment={}, idle_timeout=patience)
             said = await service.start(daemon)
-            ready.append(World(daemon, service, asyncio.get_running_loop(), end, ticks, said, life))
+            ready.append(ServedAppliance(daemon, service, asyncio.get_running_loop(), end, ticks, said, life))
             up.set()
             try:
                 await end.wait()

@@ -8,24 +8,24 @@ import pytest
 from pi_appliance.errors import Unavailable
 from pi_appliance.music.model import PlaybackState
 from tests.web.list_player import ListMusic
-from tests.web.served_appliance import World, configuration, job, served
+from tests.web.served_appliance import ServedAppliance, configuration, job, served
 from tests.web.test_pages import STATIONS, report
 
 
-def test_the_state_is_the_player_and_the_jobs(world: World) -> None:
-    state = world.ask("/api/v1/state").json
+def test_the_state_has_the_player_and_the_jobs(appliance: ServedAppliance) -> None:
+    state = appliance.ask("/api/v1/state").json
     assert state["player"]["play"] == "play"
     assert state["player"]["track"]["title"] == "Blue Train"
     assert (state["player"]["elapsed"], state["player"]["volume"], state["player"]["queue_length"]) == (61.0, 40, 2)
     assert (state["error"], state["fallback"]) == ("", False)
-    assert world.ask("/api/v1/jobs").json == [{**each, "problem": None} for each in state["jobs"]]
+    assert appliance.ask("/api/v1/jobs").json == [{**each, "problem": None} for each in state["jobs"]]
     nothing = dict.fromkeys(("started_by", "chance", "paused", "next", "next_used", "running", "last"))
     assert state["jobs"] == [{"job": "hello", "kind": "command", "depends_on": [], "failing": False, **nothing}]
 
 
-def test_the_commands_answer_with_what_the_player_does_then(world: World) -> None:
+def test_commands_answer_with_the_new_state(appliance: ServedAppliance) -> None:
     def ask(command: str, body: Any = None) -> Any:
-        return world.ask(f"/api/v1/player/{command}", {} if body is None else body).json["player"]
+        return appliance.ask(f"/api/v1/player/{command}", {} if body is None else body).json["player"]
 
     assert ask("pause")["play"] == "pause"
     assert ask("play")["play"] == "play"
@@ -41,18 +41,18 @@ def test_the_commands_answer_with_what_the_player_does_then(world: World) -> Non
 
 
 def test_a_station_is_played_by_name(tmp_path: Path) -> None:
-    with served(configuration(tmp_path, stations=STATIONS)) as world:
-        assert [each["name"] for each in world.ask("/api/v1/stations").json] == ["Groove", "R&B <1>"]
-        assert world.ask("/api/v1/player/play-station", {"station": "Groove"}).json["player"]["track"]["uri"] == (
+    with served(configuration(tmp_path, stations=STATIONS)) as appliance:
+        assert [each["name"] for each in appliance.ask("/api/v1/stations").json] == ["Groove", "R&B <1>"]
+        assert appliance.ask("/api/v1/player/play-station", {"station": "Groove"}).json["player"]["track"]["uri"] == (
             "http://radio.example/groove"
         )
-        answer = world.ask("/api/v1/player/play-station", {"station": "Grove"})
+        answer = appliance.ask("/api/v1/player/play-station", {"station": "Grove"})
         assert answer.status == 404
         assert answer.json == {"error": "no station is called 'Grove'; did you mean 'Groove'?"}
 
 
-def test_the_queue_comes_in_windows(world: World) -> None:
-    window = world.ask("/api/v1/player/queue?start=1&count=1").json
+def test_the_queue_is_paged(appliance: ServedAppliance) -> None:
+    window = appliance.ask("/api/v1/player/queue?start=1&count=1").json
     assert (window["start"], window["length"], [each["id"] for each in window["items"]]) == (1, 2, [2])
 
 
@@ -83,18 +83,20 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("path", "body", "status", "sentence"), WRONG, ids=lambda each: str(each)[:40])
-def test_every_no_is_one_sentence_and_a_status(world: World, path: str, body: Any, status: int, sentence: str) -> None:
-    answer = world.ask(path, body)
+def test_every_refusal_is_one_sentence_and_a_status(
+    appliance: ServedAppliance, path: str, body: Any, status: int, sentence: str
+) -> None:
+    answer = appliance.ask(path, body)
     assert (answer.status, answer.json) == (status, {"error": sentence})
-    assert (world.player.now.volume, world.player.now.playback) == (40, PlaybackState.PLAYING)
+    assert (appliance.player.now.volume, appliance.player.now.playback) == (40, PlaybackState.PLAYING)
 
 
-def test_a_player_that_is_away_is_503(tmp_path: Path) -> None:
-    with served(configuration(tmp_path), ListMusic(None, "MPD does not answer")) as world:
+def test_an_unreachable_player_is_503(tmp_path: Path) -> None:
+    with served(configuration(tmp_path), ListMusic(None, "MPD does not answer")) as appliance:
         for path, body in (("/api/v1/player/play", {}), ("/api/v1/player/queue", None)):
-            answer = world.ask(path, body)
+            answer = appliance.ask(path, body)
             assert (answer.status, answer.json) == (503, {"error": "MPD does not answer"})
-        assert world.ask("/api/v1/player").json == {
+        assert appliance.ask("/api/v1/player").json == {
             "player": None,
             "capabilities": [],
             "error": "MPD does not answer",
@@ -105,48 +107,48 @@ def test_a_player_that_is_away_is_503(tmp_path: Path) -> None:
         }
 
 
-def test_a_player_without_a_mixer_says_so(world: World) -> None:
-    world.in_loop(lambda: world.player.become(volume=None))
-    answer = world.ask("/api/v1/player/volume", {"volume": "+5"})
+def test_a_player_without_a_mixer_is_reported(appliance: ServedAppliance) -> None:
+    appliance.in_loop(lambda: appliance.player.become(volume=None))
+    answer = appliance.ask("/api/v1/player/volume", {"volume": "+5"})
     assert (answer.status, "no volume to change" in answer.json["error"]) == (409, True)
 
 
-def test_a_player_that_is_lost_in_the_middle_is_503(world: World) -> None:
+def test_a_player_lost_during_a_command_is_503(appliance: ServedAppliance) -> None:
     def lose(names: frozenset[str]) -> None:
         raise Unavailable("the player hung up")
 
-    world.player.on_change = lose
-    assert world.ask("/api/v1/player/pause", {}).status == 503
+    appliance.player.on_change = lose
+    assert appliance.ask("/api/v1/player/pause", {}).status == 503
 
 
-def test_a_run_is_started_and_told(world: World) -> None:
-    answer = world.ask("/api/v1/jobs/hello/run", {})
+def test_a_run_is_started_and_reported(appliance: ServedAppliance) -> None:
+    answer = appliance.ask("/api/v1/jobs/hello/run", {})
     assert (answer.status, answer.json) == (202, {"job": "hello", "run": 1})
-    runs = world.eventually(lambda: [run for run in world.ask("/api/v1/runs?job=hello").json if run["outcome"]])
+    runs = appliance.eventually(lambda: [run for run in appliance.ask("/api/v1/runs?job=hello").json if run["outcome"]])
     assert (runs[0]["outcome"], runs[0]["trigger"], runs[0]["id"]) == ("succeeded", "manual", 1)
-    assert world.ask("/api/v1/runs/1").json["log"] == "good morning\n"
-    assert world.ask("/api/v1/runs?before=1").json == []
+    assert appliance.ask("/api/v1/runs/1").json["log"] == "good morning\n"
+    assert appliance.ask("/api/v1/runs?before=1").json == []
 
 
-def test_the_reports_are_listed(world: World) -> None:
-    report(world, "hello/x.txt", "four")
-    (found,) = world.ask("/api/v1/reports").json
-    assert (found["job"], found["file"], found["bytes"]) == ("hello", "x.txt", 4)
+def test_the_reports_are_listed(appliance: ServedAppliance) -> None:
+    report(appliance, "hello/x.txt", "four")
+    (result,) = appliance.ask("/api/v1/reports").json
+    assert (result["job"], result["file"], result["bytes"]) == ("hello", "x.txt", 4)
 
 
-def test_a_chance_that_skips_tells_the_slot_it_uses(tmp_path: Path) -> None:
+def test_an_unused_slot_shows_the_next_used_one(tmp_path: Path) -> None:
     jobs = job("often", "", "    schedule: '*/5 * * * *'\n    chance: 1/8\n")
-    with served(configuration(tmp_path, jobs=jobs)) as world:
-        (often,) = world.ask("/api/v1/jobs").json
+    with served(configuration(tmp_path, jobs=jobs)) as appliance:
+        (often,) = appliance.ask("/api/v1/jobs").json
         assert often["next_used"] >= often["next"]["slot"]
         assert (often["next_used"] == often["next"]["slot"]) is often["next"]["selected"]
 
 
-def test_a_fault_of_ours_is_500_without_its_insides(world: World, caplog: pytest.LogCaptureFixture) -> None:
+def test_an_exception_is_500_without_details(appliance: ServedAppliance, caplog: pytest.LogCaptureFixture) -> None:
     def break_down(names: frozenset[str]) -> None:
         raise ZeroDivisionError("insides")
 
-    world.player.on_change = break_down
-    answer = world.ask("/api/v1/player/pause", {})
+    appliance.player.on_change = break_down
+    answer = appliance.ask("/api/v1/player/pause", {})
     assert (answer.status, "insides" in answer.text) == (500, False)
-    assert world.eventually(lambda: "ZeroDivisionError: insides" in caplog.text)
+    assert appliance.eventually(lambda: "ZeroDivisionError: insides" in caplog.text)

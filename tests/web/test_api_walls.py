@@ -8,16 +8,16 @@ from typing import Any
 import pytest
 from starlette.routing import Mount, Route
 
-from tests.web.served_appliance import World, configuration, served
+from tests.web.served_appliance import ServedAppliance, configuration, served
 from tests.web.test_openapi import JOBS, STATIONS, document
 
 FREE = {"/health", "/sign-in"}  # and /static
 HALF = "half a character: \ud800"
 
 
-def routes(world: World) -> Iterator[tuple[str, str]]:
+def routes(appliance: ServedAppliance) -> Iterator[tuple[str, str]]:
     """Yield every method and address there is, with something in place of what varies."""
-    for route in world.service.routes:
+    for route in appliance.service.routes:
         if isinstance(route, Mount):
             assert route.path == "/static"
             continue
@@ -26,7 +26,7 @@ def routes(world: World) -> Iterator[tuple[str, str]]:
             yield method, re.sub(r"{\w+(:\w+)?}", "1", route.path)
 
 
-def test_no_route_is_answered_without_the_password(locked: World) -> None:
+def test_no_route_works_without_the_password(locked: ServedAppliance) -> None:
     before, looked = locked.player.now, 0
     for method, path in routes(locked):
         if path in FREE:
@@ -40,12 +40,12 @@ def test_no_route_is_answered_without_the_password(locked: World) -> None:
     assert locked.player.now == before
 
 
-def test_no_route_that_changes_something_is_open_to_other_sites(world: World) -> None:
-    before = world.player.now
-    for method, path in routes(world):
+def test_no_changing_route_works_from_other_sites(appliance: ServedAppliance) -> None:
+    before = appliance.player.now
+    for method, path in routes(appliance):
         if method not in ("GET", "HEAD"):
-            assert world.ask(path, {}, method=method, Origin="http://evil.example").status == 403, (method, path)
-    assert world.player.now == before
+            assert appliance.ask(path, {}, method=method, Origin="http://evil.example").status == 403, (method, path)
+    assert appliance.player.now == before
 
 
 @pytest.fixture(scope="module")
@@ -53,18 +53,18 @@ def endpoints(tmp_path_factory: pytest.TempPathFactory) -> list[Any]:
     return document(tmp_path_factory.mktemp("rows"))[1]
 
 
-def test_half_a_letter_is_a_wrong_value_everywhere_and_spoils_nothing(tmp_path: Path, endpoints: list[Any]) -> None:
-    with served(configuration(tmp_path, stations=STATIONS, jobs=JOBS)) as world:
+def test_a_lone_surrogate_is_a_wrong_value_everywhere_and_changes_nothing(tmp_path: Path, endpoints: list[Any]) -> None:
+    with served(configuration(tmp_path, stations=STATIONS, jobs=JOBS)) as appliance:
         for each in endpoints:
-            path = re.sub(r"{(\w+)(:\w+)?}", lambda found, each=each: str(each.example[found[1]]), each.path)
+            path = re.sub(r"{(\w+)(:\w+)?}", lambda result, each=each: str(each.example[result[1]]), each.path)
             for key in each.body if each.method != "GET" else ():
                 names = re.findall(r"{(\w+)", each.path)
                 sent = {name: value for name, value in each.example.items() if name not in names}
-                answer = world.ask(f"/api/v1{path}", {**sent, key.name: HALF}, method=each.method)
+                answer = appliance.ask(f"/api/v1{path}", {**sent, key.name: HALF}, method=each.method)
                 assert answer.status == 400, (path, key.name, answer.text)
                 assert "must be" in answer.json["error"] or key.name in answer.json["error"]
         for path in ("/player/playlists", "/player/favourites", "/player/partitions", "/stations", "/sleep", "/alarms"):
-            assert world.ask(f"/api/v1{path}").status == 200, path
+            assert appliance.ask(f"/api/v1{path}").status == 200, path
 
 
 @pytest.mark.parametrize(
@@ -85,12 +85,12 @@ def test_half_a_letter_is_a_wrong_value_everywhere_and_spoils_nothing(tmp_path: 
     ],
     ids=range(12),
 )
-def test_json_that_is_none_or_no_volume_is_told_in_a_sentence(world: World, body: str) -> None:
-    answer = world.ask("/api/v1/player/volume", body)
-    assert (answer.status, "\n" in answer.json["error"], world.player.now.volume) == (400, False, 40)
+def test_invalid_json_or_volumes_are_reported_in_a_sentence(appliance: ServedAppliance, body: str) -> None:
+    answer = appliance.ask("/api/v1/player/volume", body)
+    assert (answer.status, "\n" in answer.json["error"], appliance.player.now.volume) == (400, False, 40)
 
 
-def test_a_number_of_ten_thousand_digits_leads_nowhere(world: World) -> None:
+def test_a_number_of_ten_thousand_digits_is_refused(appliance: ServedAppliance) -> None:
     for path in ("player/outputs", "runs"):
-        answer = world.ask(f"/api/v1/{path}/{'9' * 10_000}", {} if "outputs" in path else None)
+        answer = appliance.ask(f"/api/v1/{path}/{'9' * 10_000}", {} if "outputs" in path else None)
         assert (answer.status, answer.json) == (404, {"error": "there is no such page"})

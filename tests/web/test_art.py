@@ -12,7 +12,7 @@ from PIL import Image
 from pi_appliance.errors import Refused
 from pi_appliance.music import thumbnails
 from pi_appliance.music.model import CoverArt
-from tests.web.served_appliance import Answer, World
+from tests.web.served_appliance import Response, ServedAppliance
 
 PATH = "/api/v1/player/art"
 
@@ -23,19 +23,19 @@ def drawn(kind: str = "PNG", size: tuple[int, int] = (600, 400), mode: str = "RG
     return file.getvalue()
 
 
-def cover(world: World, data: bytes, uri: str = "a.ogg") -> None:
-    world.in_loop(lambda: world.player.pictures.update({uri: CoverArt(data=data, mime="text/html")}))
-    world.in_loop(lambda: world.player.changed("database"))
+def cover(appliance: ServedAppliance, data: bytes, uri: str = "a.ogg") -> None:
+    appliance.in_loop(lambda: appliance.player.pictures.update({uri: CoverArt(data=data, mime="text/html")}))
+    appliance.in_loop(lambda: appliance.player.changed("database"))
 
 
-def size_of(answer: Answer) -> tuple[str | None, tuple[int, int]]:
+def size_of(answer: Response) -> tuple[str | None, tuple[int, int]]:
     with Image.open(io.BytesIO(answer.body)) as image:
         return image.format, image.size
 
 
-def test_without_a_size_it_is_as_it_is(world: World) -> None:
-    cover(world, drawn())
-    answer = world.ask(f"{PATH}?uri=a.ogg")
+def test_without_a_size_a_picture_is_unchanged(appliance: ServedAppliance) -> None:
+    cover(appliance, drawn())
+    answer = appliance.ask(f"{PATH}?uri=a.ogg")
     assert (answer.status, answer.body, answer.headers["content-type"]) == (200, drawn(), "image/png")
     assert answer.headers["x-content-type-options"] == "nosniff"
     assert "sandbox" in answer.headers["content-security-policy"]
@@ -43,62 +43,60 @@ def test_without_a_size_it_is_as_it_is(world: World) -> None:
 
 
 @pytest.mark.parametrize(("size", "shown"), [(64, (64, 43)), (256, (256, 171)), (1024, (600, 400))])
-def test_it_comes_in_the_size_that_is_asked_for_and_never_larger_than_it_is(
-    world: World, size: int, shown: tuple[int, int]
-) -> None:
-    cover(world, drawn())
-    answer = world.ask(f"{PATH}?uri=a.ogg&size={size}")
+def test_a_picture_is_scaled_down_and_never_up(appliance: ServedAppliance, size: int, shown: tuple[int, int]) -> None:
+    cover(appliance, drawn())
+    answer = appliance.ask(f"{PATH}?uri=a.ogg&size={size}")
     assert (answer.headers["content-type"], size_of(answer)) == ("image/jpeg", ("JPEG", shown))
 
 
 @pytest.mark.parametrize("kind", ["JPEG", "PNG", "GIF", "WEBP", "BMP"])
-def test_all_kinds_that_browsers_show(world: World, kind: str) -> None:
-    cover(world, drawn(kind))
-    assert world.ask(f"{PATH}?uri=a.ogg").headers["content-type"] == f"image/{kind.lower()}"
-    assert size_of(world.ask(f"{PATH}?uri=a.ogg&size=64"))[0] == "JPEG"
+def test_all_browser_formats_are_supported(appliance: ServedAppliance, kind: str) -> None:
+    cover(appliance, drawn(kind))
+    assert appliance.ask(f"{PATH}?uri=a.ogg").headers["content-type"] == f"image/{kind.lower()}"
+    assert size_of(appliance.ask(f"{PATH}?uri=a.ogg&size=64"))[0] == "JPEG"
 
 
-def test_what_is_transparent_is_shown_on_white(world: World) -> None:
-    cover(world, drawn(mode="RGBA", colour=(0, 0, 0, 0)))
-    with Image.open(io.BytesIO(world.ask(f"{PATH}?uri=a.ogg&size=64").body)) as image:
+def test_transparency_becomes_white(appliance: ServedAppliance) -> None:
+    cover(appliance, drawn(mode="RGBA", colour=(0, 0, 0, 0)))
+    with Image.open(io.BytesIO(appliance.ask(f"{PATH}?uri=a.ogg&size=64").body)) as image:
         assert image.getpixel((5, 5)) == (255, 255, 255)
 
 
 @pytest.mark.parametrize("size", ["", "&size=128"])
-def test_a_phone_that_has_it_gets_it_only_once(world: World, size: str) -> None:
-    cover(world, drawn())
-    tag = world.ask(f"{PATH}?uri=a.ogg{size}").headers["etag"]
-    for told in (tag, f'"other", W/{tag}', "*"):
-        again = world.ask(f"{PATH}?uri=a.ogg{size}", If_None_Match=told)
+def test_a_client_with_a_cached_picture_gets_304(appliance: ServedAppliance, size: str) -> None:
+    cover(appliance, drawn())
+    tag = appliance.ask(f"{PATH}?uri=a.ogg{size}").headers["etag"]
+    for output in (tag, f'"other", W/{tag}', "*"):
+        again = appliance.ask(f"{PATH}?uri=a.ogg{size}", If_None_Match=output)
         assert (again.status, again.body, again.headers["etag"]) == (304, b"", tag)
-    cover(world, drawn(colour="blue"))
-    other = world.ask(f"{PATH}?uri=a.ogg{size}", If_None_Match=tag)
+    cover(appliance, drawn(colour="blue"))
+    other = appliance.ask(f"{PATH}?uri=a.ogg{size}", If_None_Match=tag)
     assert (other.status, other.headers["etag"] != tag) == (200, True)
 
 
-def test_the_player_is_asked_once_until_the_library_changes(world: World) -> None:
-    cover(world, drawn())
+def test_the_player_is_asked_once_until_the_library_changes(appliance: ServedAppliance) -> None:
+    cover(appliance, drawn())
     for path in ("?uri=a.ogg", "?uri=a.ogg&size=64", "?uri=a.ogg&size=128", "?uri=b.ogg", "?uri=b.ogg&size=64"):
         for _ in range(3):
-            assert world.ask(f"{PATH}{path}").status == (200 if "a.ogg" in path else 404)
-    assert world.player.art_asked == ["a.ogg", "b.ogg"]
-    cover(world, drawn(), "b.ogg")
-    world.eventually(lambda: world.ask(f"{PATH}?uri=b.ogg").status == 200)
+            assert appliance.ask(f"{PATH}{path}").status == (200 if "a.ogg" in path else 404)
+    assert appliance.player.art_asked == ["a.ogg", "b.ogg"]
+    cover(appliance, drawn(), "b.ogg")
+    appliance.eventually(lambda: appliance.ask(f"{PATH}?uri=b.ogg").status == 200)
 
 
-def test_many_phones_at_once_ask_the_player_once(world: World) -> None:
-    cover(world, drawn())
+def test_many_clients_at_once_ask_the_player_once(appliance: ServedAppliance) -> None:
+    cover(appliance, drawn())
     with ThreadPoolExecutor(20) as pool:
-        answers = list(pool.map(lambda _: world.ask(f"{PATH}?uri=a.ogg&size=256"), range(40)))
+        answers = list(pool.map(lambda _: appliance.ask(f"{PATH}?uri=a.ogg&size=256"), range(40)))
     assert {answer.body for answer in answers} == {answers[0].body}
-    assert world.player.art_asked == ["a.ogg"]
+    assert appliance.player.art_asked == ["a.ogg"]
 
 
-def test_without_pillow_it_comes_as_it_is(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_pillow_a_picture_is_unchanged(appliance: ServedAppliance, monkeypatch: pytest.MonkeyPatch) -> None:
     drawn_before = drawn()
-    cover(world, drawn_before)
+    cover(appliance, drawn_before)
     monkeypatch.setitem(sys.modules, "PIL", None)  # as if it were not installed
-    answer = world.ask(f"{PATH}?uri=a.ogg&size=64")
+    answer = appliance.ask(f"{PATH}?uri=a.ogg&size=64")
     assert (answer.status, answer.body, answer.headers["content-type"]) == (200, drawn_before, "image/png")
 
 
@@ -117,49 +115,49 @@ BAD = [b"<html><script>alert(1)</script>", b"<svg xmlns='http://www.w3.org/2000/
 
 
 @pytest.mark.parametrize("data", BAD)
-def test_what_is_no_picture_is_not_sent(world: World, data: bytes) -> None:
-    cover(world, data)
+def test_other_files_are_not_sent(appliance: ServedAppliance, data: bytes) -> None:
+    cover(appliance, data)
     for size in ("", "&size=64"):
-        answer = world.ask(f"{PATH}?uri=a.ogg{size}")
+        answer = appliance.ask(f"{PATH}?uri=a.ogg{size}")
         assert (answer.status, answer.json) == (404, {"error": "there is no picture of that track"})
 
 
 @pytest.mark.parametrize("data", [huge(), drawn("JPEG")[:300], b"\x89PNG\r\n\x1a\n" + bytes(100)])
-def test_one_that_cannot_be_made_smaller_is_not_sent_small(world: World, data: bytes) -> None:
-    cover(world, data)
-    assert world.ask(f"{PATH}?uri=a.ogg&size=64").status == 404
-    assert world.ask("/health").status == 200
+def test_a_picture_that_cannot_be_scaled_is_not_sent_scaled(appliance: ServedAppliance, data: bytes) -> None:
+    cover(appliance, data)
+    assert appliance.ask(f"{PATH}?uri=a.ogg&size=64").status == 404
+    assert appliance.ask("/health").status == 200
 
 
-def test_wrong_sizes_and_no_address_are_told(world: World) -> None:
+def test_invalid_sizes_and_a_missing_address_are_reported(appliance: ServedAppliance) -> None:
     for query, sentence in (
         ("?uri=a.ogg&size=65", "'size' must be one of 64, 128, 256, 512, 1024"),
         ("?size=64", "'uri' must be a line of at most 2000 characters, and it is missing"),
     ):
-        answer = world.ask(f"{PATH}{query}")
+        answer = appliance.ask(f"{PATH}{query}")
         assert (answer.status, answer.json) == (400, {"error": sentence})
 
 
-def test_a_jpeg_that_lies_on_its_side_is_put_upright() -> None:
+def test_a_rotated_jpeg_is_turned_upright() -> None:
     image = Image.new("RGB", (100, 50), "red")
     exif = image.getexif()
     exif[0x0112] = 6
     file = io.BytesIO()
     image.save(file, "JPEG", exif=exif)
-    found = thumbnails.make_thumbnail(file.getvalue(), 64)
-    assert found is not None
-    with Image.open(io.BytesIO(found)) as upright:
+    result = thumbnails.make_thumbnail(file.getvalue(), 64)
+    assert result is not None
+    with Image.open(io.BytesIO(result)) as upright:
         assert upright.size == (32, 64)
 
 
 @pytest.mark.parametrize(("kind", "side"), [("PNG", 4500), ("JPEG", 4500), ("WEBP", 3000)])
-def test_what_is_small_on_the_disk_and_huge_in_memory_is_left_alone(kind: str, side: int) -> None:
+def test_a_decompression_bomb_is_left_alone(kind: str, side: int) -> None:
     data = drawn(kind, (side, side))
     assert len(data) < 400_000
     with pytest.raises(Refused, match="too large to show"):
         thumbnails.make_thumbnail(data, 64)
 
 
-def test_one_of_far_too_many_pixels_is_not_even_unpacked() -> None:
+def test_a_picture_with_too_many_pixels_is_not_decoded() -> None:
     with pytest.raises(Refused, match="30000 by 30000 pixels is too large"):
         thumbnails.make_thumbnail(huge(), 64)

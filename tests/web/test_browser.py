@@ -15,7 +15,7 @@ from pi_appliance.storage.model import Outcome
 from pi_appliance.system import clock
 from pi_appliance.system.clock import ClockState
 from tests.posting.test_pages import add_post, settings
-from tests.web.served_appliance import World, configuration, job, served, set_password
+from tests.web.served_appliance import ServedAppliance, configuration, job, served, set_password
 from tests.web.test_pages import STATIONS, record, report
 
 CHROMIUM = Path("/usr/bin/chromium")
@@ -32,23 +32,23 @@ TOO_SMALL = """[...document.querySelectorAll("button, input, select, summary, .l
 def browser() -> Iterator[Browser]:
     with sync_playwright() as playwright:
         flags = ["--no-sandbox", "--disable-background-networking"]
-        found = playwright.chromium.launch(executable_path=CHROMIUM, args=flags)
-        yield found
-        found.close()
+        result = playwright.chromium.launch(executable_path=CHROMIUM, args=flags)
+        yield result
+        result.close()
 
 
 @pytest.fixture
-def world(tmp_path: Path) -> Iterator[World]:
+def served_appliance(tmp_path: Path) -> Iterator[ServedAppliance]:
     """Serve a page with everything on it."""
     jobs = job("hello", "print('good morning')") + job("a-job-with-a-very-long-name-" + "x" * 30, "")
-    with served(configuration(tmp_path, jobs=jobs, stations=STATIONS + MANY)) as found:
-        record(found, "hello", Outcome.FAILED, "could not " + "w" * 90)
-        yield found
+    with served(configuration(tmp_path, jobs=jobs, stations=STATIONS + MANY)) as result:
+        record(result, "hello", Outcome.FAILED, "could not " + "w" * 90)
+        yield result
 
 
 @contextlib.contextmanager
 def phone(
-    browser: Browser, world: World, *, script: bool = True, complaints: list[str] | None = None
+    browser: Browser, served_appliance: ServedAppliance, *, script: bool = True, complaints: list[str] | None = None
 ) -> Iterator[Page]:
     """Give a page on a phone, opened at /. What the browser complains of goes to COMPLAINTS."""
     heard = [] if complaints is None else complaints
@@ -62,7 +62,7 @@ def phone(
     page = context.new_page()
     page.on("console", lambda message: heard.append(message.text) if message.type in ("error", "warning") else None)
     page.on("pageerror", lambda error: heard.append(str(error)))
-    page.goto(world.origin)
+    page.goto(served_appliance.origin)
     try:
         yield page
     finally:
@@ -70,24 +70,24 @@ def phone(
     assert complaints is not None or not heard, heard
 
 
-def test_a_press_on_pause_pauses_and_the_button_becomes_play(browser: Browser, world: World) -> None:
-    with phone(browser, world) as page:
+def test_pressing_pause_pauses_and_the_button_becomes_play(browser: Browser, served_appliance: ServedAppliance) -> None:
+    with phone(browser, served_appliance) as page:
         page.get_by_role("button", name="Pause").tap()
         expect(page.get_by_role("button", name="Play", exact=True)).to_be_visible()
-        assert world.player.now.playback is PlaybackState.PAUSED
+        assert served_appliance.player.now.playback is PlaybackState.PAUSED
         page.get_by_role("button", name="Next").tap()
         expect(page.locator("#title")).to_have_text("Moment's Notice")
-        assert page.url == f"{world.origin}/"
+        assert page.url == f"{served_appliance.origin}/"
 
 
-def test_an_answer_that_is_older_than_the_last_event_is_not_shown(browser: Browser, world: World) -> None:
+def test_an_answer_older_than_the_last_event_is_not_shown(browser: Browser, served_appliance: ServedAppliance) -> None:
     def made_older(route: Route) -> None:
         answer = route.fetch()
         body = answer.json()
         body["player"]["track"]["label"] = "Older"
         route.fulfill(response=answer, json=body)
 
-    with phone(browser, world) as page:
+    with phone(browser, served_appliance) as page:
         page.route("**/api/v1/player/next", made_older)
         with page.expect_response("**/api/v1/player/next") as answered:
             page.get_by_role("button", name="Next").tap()
@@ -96,32 +96,32 @@ def test_an_answer_that_is_older_than_the_last_event_is_not_shown(browser: Brows
         expect(page.locator("#title")).to_have_text("Moment's Notice")
 
 
-def test_what_others_do_shows_by_itself(browser: Browser, world: World) -> None:
-    with phone(browser, world) as page:
+def test_changes_by_others_appear_automatically(browser: Browser, served_appliance: ServedAppliance) -> None:
+    with phone(browser, served_appliance) as page:
         expect(page.locator("#elapsed")).to_have_text("1:02", timeout=10_000)  # it ticks by itself
-        world.in_loop(lambda: world.player.become(volume=90, playback=PlaybackState.STOPPED))
+        served_appliance.in_loop(lambda: served_appliance.player.become(volume=90, playback=PlaybackState.STOPPED))
         expect(page.locator("#volume-line")).to_have_value("90")
         expect(page.get_by_role("button", name="Play", exact=True)).to_be_visible()
 
 
-def test_the_volume_goes_by_button_and_by_slider(browser: Browser, world: World) -> None:
-    with phone(browser, world) as page:
+def test_the_volume_is_set_by_button_and_by_slider(browser: Browser, served_appliance: ServedAppliance) -> None:
+    with phone(browser, served_appliance) as page:
         page.get_by_role("button", name="Louder").tap()
         expect(page.locator("#volume-line")).to_have_value("45")
         page.locator("#volume-line").fill("60")
-        world.eventually(lambda: world.player.now.volume == 60)
+        served_appliance.eventually(lambda: served_appliance.player.now.volume == 60)
 
 
-def test_a_station_is_one_tap_away(browser: Browser, world: World) -> None:
-    with phone(browser, world) as page:
+def test_a_station_starts_with_one_tap(browser: Browser, served_appliance: ServedAppliance) -> None:
+    with phone(browser, served_appliance) as page:
         page.get_by_role("button", name="R&B <1>").tap()
         expect(page.get_by_role("button", name="R&B <1>")).to_have_attribute("aria-pressed", "true")
         expect(page.locator("#title")).to_have_text("R&B <1>")
         expect(page.locator("#seek")).to_be_hidden()  # a stream has no end to seek to
 
 
-def test_the_many_stations_of_a_collector_are_folded(browser: Browser, world: World) -> None:
-    with phone(browser, world) as page:
+def test_a_long_list_of_stations_is_folded(browser: Browser, served_appliance: ServedAppliance) -> None:
+    with phone(browser, served_appliance) as page:
         last = page.get_by_role("button", name="Station 7")
         expect(last).to_be_hidden()
         page.get_by_text("4 more").tap()
@@ -129,8 +129,8 @@ def test_the_many_stations_of_a_collector_are_folded(browser: Browser, world: Wo
         expect(page.locator("#title")).to_have_text("Station 7")
 
 
-def test_run_now_shows_the_run_until_it_has_ended(browser: Browser, world: World) -> None:
-    with phone(browser, world) as page:
+def test_run_now_shows_the_run_until_it_has_ended(browser: Browser, served_appliance: ServedAppliance) -> None:
+    with phone(browser, served_appliance) as page:
         card = page.locator("#job-hello")
         card.get_by_role("button", name="Run now").tap()
         expect(card.locator(".how")).to_have_text("succeeded", timeout=20_000)
@@ -139,23 +139,23 @@ def test_run_now_shows_the_run_until_it_has_ended(browser: Browser, world: World
 
 
 @pytest.fixture
-def jobs(tmp_path: Path) -> Iterator[World]:
+def jobs(tmp_path: Path) -> Iterator[ServedAppliance]:
     """Serve a page with jobs that pause, come after others, and take long."""
     daily = "    schedule: 0 6 * * *\n    chance: 1/4\n    jitter: 20m\n"
     slow = job("slow", "import time; time.sleep(60)", "    schedule: {every: 15m}\n")
     with served(
         configuration(tmp_path, jobs=job("daily", "", daily) + slow + job("copy", "", "    depends-on: [slow]\n"))
-    ) as found:
-        record(found, "daily", Outcome.FAILED, "could not " + "w" * 90)
-        found.daemon.scheduler.clock_state, found.daemon.scheduler.clock_wait = ClockState.UNTRUSTED, 300.0
-        appliance = found.daemon.appliance
+    ) as result:
+        record(result, "daily", Outcome.FAILED, "could not " + "w" * 90)
+        result.daemon.scheduler.clock_state, result.daemon.scheduler.clock_wait = ClockState.UNTRUSTED, 300.0
+        appliance = result.daemon.appliance
         every, zone = appliance.job("slow").schedule, appliance.config.zone_of(appliance.job("slow"))
         assert every
         appliance.store.slots.start_cursor("slow", dump_schedule(every, zone), since=clock.now() - timedelta(hours=9))
-        yield found
+        yield result
 
 
-def test_pause_and_resume_show_by_the_event_they_make(browser: Browser, jobs: World) -> None:
+def test_pause_and_resume_appear_by_their_event(browser: Browser, jobs: ServedAppliance) -> None:
     with phone(browser, jobs) as page:
         card = page.locator("#job-daily")
         card.get_by_role("button", name="Pause").tap()
@@ -166,7 +166,7 @@ def test_pause_and_resume_show_by_the_event_they_make(browser: Browser, jobs: Wo
         expect(card.get_by_role("button", name="Resume")).to_be_visible()
 
 
-def test_the_page_of_a_job_pauses_it_for_a_while(browser: Browser, jobs: World) -> None:
+def test_the_job_page_pauses_the_job_for_a_duration(browser: Browser, jobs: ServedAppliance) -> None:
     with phone(browser, jobs) as page:
         page.goto(f"{jobs.origin}/jobs/daily")
         page.get_by_label("For how long").select_option("for a day")
@@ -178,7 +178,7 @@ def test_the_page_of_a_job_pauses_it_for_a_while(browser: Browser, jobs: World) 
 
 
 @pytest.mark.parametrize("path", ["/", "/jobs/slow"])
-def test_cancel_asks_first_and_ends_the_run(browser: Browser, jobs: World, path: str) -> None:
+def test_cancel_asks_first_and_ends_the_run(browser: Browser, jobs: ServedAppliance, path: str) -> None:
     asked = []
 
     def answer(dialog: Dialog) -> None:
@@ -202,7 +202,7 @@ def test_cancel_asks_first_and_ends_the_run(browser: Browser, jobs: World, path:
         expect(place.get_by_role("button", name="Run now")).to_be_enabled()
 
 
-def test_the_banner_follows_the_clock_and_the_jobs(browser: Browser, jobs: World) -> None:
+def test_the_banner_follows_the_clock_and_the_jobs(browser: Browser, jobs: ServedAppliance) -> None:
     scheduler = jobs.daemon.scheduler
     with phone(browser, jobs) as page:
         waiting, stepped = page.get_by_text("The clock is not set yet"), page.locator("#stepped")
@@ -220,7 +220,7 @@ def test_the_banner_follows_the_clock_and_the_jobs(browser: Browser, jobs: World
         expect(stepped).to_be_hidden()
 
 
-def test_without_a_script_a_job_is_paused_resumed_and_cancelled(browser: Browser, jobs: World) -> None:
+def test_without_scripts_a_job_is_paused_resumed_and_cancelled(browser: Browser, jobs: ServedAppliance) -> None:
     with phone(browser, jobs, script=False) as page:
         card = page.locator("#job-slow")
         card.get_by_role("button", name="Pause").tap()
@@ -236,7 +236,7 @@ def test_without_a_script_a_job_is_paused_resumed_and_cancelled(browser: Browser
 
 
 @pytest.mark.parametrize("width", [320, 360, 393])
-def test_jobs_fit_the_phone_and_the_thumb(browser: Browser, jobs: World, width: int) -> None:
+def test_jobs_fit_a_phone_and_a_thumb(browser: Browser, jobs: ServedAppliance, width: int) -> None:
     with phone(browser, jobs, script=False) as page:
         page.set_viewport_size({"width": width, "height": 727})
         for path in ("/", "/jobs/slow", "/jobs/daily", "/jobs/copy"):
@@ -249,33 +249,33 @@ def test_jobs_fit_the_phone_and_the_thumb(browser: Browser, jobs: World, width: 
             assert all(card.evaluate(inside) for card in page.locator(".card").all()), path
 
 
-def test_without_its_network_the_phone_says_so_and_comes_back(browser: Browser, world: World) -> None:
-    with phone(browser, world, complaints=[]) as page:
+def test_without_a_network_the_page_says_so_and_recovers(browser: Browser, served_appliance: ServedAppliance) -> None:
+    with phone(browser, served_appliance, complaints=[]) as page:
         expect(page.locator("#live")).to_be_hidden()
         page.context.set_offline(True)
         expect(page.locator("#live")).to_be_visible()
         page.get_by_role("button", name="Pause").tap()
         expect(page.locator("#notice")).to_have_text("The appliance does not answer. Is this phone in its network?")
-        world.in_loop(lambda: world.player.become(volume=7))
+        served_appliance.in_loop(lambda: served_appliance.player.become(volume=7))
         page.context.set_offline(False)
         expect(page.locator("#live")).to_be_hidden()
         expect(page.locator("#notice")).to_be_hidden()
         expect(page.locator("#volume-line")).to_have_value("7")
 
 
-def test_what_the_player_refused_stays_to_be_read_when_news_come(browser: Browser, world: World) -> None:
-    with phone(browser, world, complaints=[]) as page:
+def test_a_refusal_stays_visible_after_an_event(browser: Browser, served_appliance: ServedAppliance) -> None:
+    with phone(browser, served_appliance, complaints=[]) as page:
         page.locator("#transport").evaluate(
             "(form) => form.querySelector('#toggle').setAttribute('formaction', '/player/no')"
         )
         page.get_by_role("button", name="Pause").tap()
         expect(page.locator("#notice")).to_contain_text("no command of the player is called")
-        world.in_loop(lambda: world.player.become(volume=7))
+        served_appliance.in_loop(lambda: served_appliance.player.become(volume=7))
         expect(page.locator("#volume-line")).to_have_value("7")
         expect(page.locator("#notice")).to_be_visible()
 
 
-def test_a_restart_of_the_appliance_is_survived(browser: Browser, tmp_path: Path) -> None:
+def test_the_page_survives_a_restart_of_the_appliance(browser: Browser, tmp_path: Path) -> None:
     with contextlib.ExitStack() as phones:
         with served(configuration(tmp_path)) as first:
             page = phones.enter_context(phone(browser, first, complaints=[]))
@@ -290,18 +290,18 @@ def test_a_restart_of_the_appliance_is_survived(browser: Browser, tmp_path: Path
 
 
 @pytest.mark.parametrize("script", [True, False])
-def test_it_fits_the_phone_and_the_thumb(browser: Browser, world: World, script: bool) -> None:
-    with phone(browser, world, script=script) as page:
+def test_the_page_fits_a_phone_and_a_thumb(browser: Browser, served_appliance: ServedAppliance, script: bool) -> None:
+    with phone(browser, served_appliance, script=script) as page:
         for path in ("/", "/jobs/hello", "/runs/1", "/reports"):
-            page.goto(world.origin + path)
+            page.goto(served_appliance.origin + path)
             width, window = page.evaluate(WIDTHS)
             assert width <= window == 393
             assert page.evaluate(TOO_SMALL) == []
 
 
 @pytest.mark.parametrize("width", [320, 360, 375, 393])
-def test_stop_is_not_pressed_by_whoever_means_next(browser: Browser, world: World, width: int) -> None:
-    with phone(browser, world) as page:
+def test_stop_is_not_next_to_the_next_button(browser: Browser, served_appliance: ServedAppliance, width: int) -> None:
+    with phone(browser, served_appliance) as page:
         page.set_viewport_size({"width": width, "height": 727})
         boxes = [page.get_by_role("button", name=name, exact=True).bounding_box() for name in ("Next", "Stop")]
         assert boxes[0]
@@ -311,47 +311,51 @@ def test_stop_is_not_pressed_by_whoever_means_next(browser: Browser, world: Worl
 
 
 @pytest.mark.parametrize(("name", "wide"), [("posts.txt", False), ("table.csv", True)])
-def test_a_long_line_of_a_text_wraps_but_a_row_of_a_table_does_not(
-    browser: Browser, world: World, name: str, wide: bool
+def test_a_long_text_line_wraps_but_a_table_row_does_not(
+    browser: Browser, served_appliance: ServedAppliance, name: str, wide: bool
 ) -> None:
-    report(world, f"hello/{name}", "a post of many words " * 13 + "w" * 90 + "\n. o o . o o\n")
-    with phone(browser, world) as page:
-        page.goto(f"{world.origin}/reports/hello/{name}")
+    report(served_appliance, f"hello/{name}", "a post of many words " * 13 + "w" * 90 + "\n. o o . o o\n")
+    with phone(browser, served_appliance) as page:
+        page.goto(f"{served_appliance.origin}/reports/hello/{name}")
         shown = page.locator("pre")
         assert shown.evaluate("(pre) => pre.scrollWidth > pre.clientWidth") == wide
         assert shown.inner_text().endswith("\n. o o . o o\n")
 
 
 @pytest.mark.parametrize("script", [True, False])
-def test_a_picture_fills_the_page_between_its_edges(browser: Browser, world: World, script: bool) -> None:
-    report(world, "hello/board.svg", "<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 9 9' width='9' height='9'/>")
-    with phone(browser, world, script=script) as page:
-        page.goto(f"{world.origin}/reports/hello/board.svg")
+def test_a_picture_fills_the_page(browser: Browser, served_appliance: ServedAppliance, script: bool) -> None:
+    report(
+        served_appliance,
+        "hello/board.svg",
+        "<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 9 9' width='9' height='9'/>",
+    )
+    with phone(browser, served_appliance, script=script) as page:
+        page.goto(f"{served_appliance.origin}/reports/hello/board.svg")
         picture = page.get_by_role("img", name="board.svg")
         expect(picture).to_have_js_property("naturalWidth", 9)  # it was let in
         expect(picture).to_have_js_property("clientWidth", 393 - 2 * 16 - 2 * 18)
         page.get_by_label("Back").tap()
-        expect(page).to_have_url(f"{world.origin}/jobs/hello")
+        expect(page).to_have_url(f"{served_appliance.origin}/jobs/hello")
 
 
-def test_without_a_script_everything_works_by_reloading(browser: Browser, world: World) -> None:
-    with phone(browser, world, script=False) as page:
+def test_without_scripts_everything_works_by_reloading(browser: Browser, served_appliance: ServedAppliance) -> None:
+    with phone(browser, served_appliance, script=False) as page:
         page.get_by_role("button", name="Pause").tap()
         expect(page.get_by_role("button", name="Play", exact=True)).to_be_visible()
-        assert world.player.now.playback is PlaybackState.PAUSED
+        assert served_appliance.player.now.playback is PlaybackState.PAUSED
         page.locator("#volume-line").fill("15")
         page.get_by_role("button", name="Save").tap()
         page.wait_for_load_state()
-        assert world.eventually(lambda: world.player.now.volume == 15)
+        assert served_appliance.eventually(lambda: served_appliance.player.now.volume == 15)
         page.locator("#job-hello").get_by_role("button", name="Run now").tap()
         expect(page.get_by_text("hello was started")).to_be_visible()
-        world.eventually(lambda: world.daemon.appliance.store.find_run(2))
+        served_appliance.eventually(lambda: served_appliance.daemon.appliance.store.find_run(2))
 
 
 def test_the_password_is_asked_once(browser: Browser, tmp_path: Path) -> None:
     config = configuration(tmp_path)
     set_password(config, "open sesame")
-    with served(config) as world, phone(browser, world, complaints=[]) as page:
+    with served(config) as served_appliance, phone(browser, served_appliance, complaints=[]) as page:
         page.get_by_label("Password").fill("guess")
         page.get_by_role("button", name="Sign in").tap()
         expect(page.get_by_role("alert")).to_contain_text("that is not the password")
@@ -363,18 +367,18 @@ def test_the_password_is_asked_once(browser: Browser, tmp_path: Path) -> None:
         expect(page.get_by_label("Password")).to_be_visible()
 
 
-def test_whoever_signs_in_comes_to_the_page_that_was_wanted(browser: Browser, tmp_path: Path) -> None:
+def test_a_sign_in_leads_to_the_requested_page(browser: Browser, tmp_path: Path) -> None:
     config = configuration(tmp_path)
     set_password(config, "open sesame")
-    with served(config) as world, phone(browser, world, complaints=[]) as page:
-        page.goto(f"{world.origin}/jobs/hello")
+    with served(config) as served_appliance, phone(browser, served_appliance, complaints=[]) as page:
+        page.goto(f"{served_appliance.origin}/jobs/hello")
         page.get_by_label("Password").fill("open sesame")
         page.get_by_role("button", name="Sign in").tap()
-        expect(page).to_have_url(f"{world.origin}/jobs/hello")
-        page.goto(world.origin)  # loaded, so that its script answers the press
+        expect(page).to_have_url(f"{served_appliance.origin}/jobs/hello")
+        page.goto(served_appliance.origin)  # loaded, so that its script answers the press
         page.context.clear_cookies()
         page.get_by_role("button", name="Next").tap()
-        expect(page).to_have_url(f"{world.origin}/sign-in?to=%2F")
+        expect(page).to_have_url(f"{served_appliance.origin}/sign-in?to=%2F")
 
 
 @pytest.mark.parametrize("script", [True, False], ids=["script", "no script"])
@@ -385,22 +389,22 @@ def test_the_owner_settles_a_post_on_a_phone(browser: Browser, tmp_path: Path, s
         asked.append(dialog.message)
         dialog.accept() if len(asked) > 1 else dialog.dismiss()
 
-    with served(settings(tmp_path)) as world, phone(browser, world, script=script) as page:
-        add_post(world, "surely " + "w" * 200, PostState.SENT, link="https://x.example/1", cost="0.2")
-        add_post(world, "perhaps", PostState.UNCERTAIN, "no answer came")
+    with served(settings(tmp_path)) as served_appliance, phone(browser, served_appliance, script=script) as page:
+        add_post(served_appliance, "surely " + "w" * 200, PostState.SENT, link="https://x.example/1", cost="0.2")
+        add_post(served_appliance, "perhaps", PostState.UNCERTAIN, "no answer came")
         page.on("dialog", answer)
         page.reload()
         page.get_by_role("link", name="Only you can tell").tap()
-        expect(page).to_have_url(f"{world.origin}/posts")
+        expect(page).to_have_url(f"{served_appliance.origin}/posts")
         assert page.evaluate(WIDTHS) == [393, 393]
         assert page.evaluate(TOO_SMALL) == []
         page.get_by_role("button", name="It is not there: post it").tap()
         if script:
             assert asked == ["You have looked at bird, and it is not there? Then it is posted now."]
-            assert world.ask("/api/v1/posts").json["counts"] == {"sent": 1, "uncertain": 1}
+            assert served_appliance.ask("/api/v1/posts").json["counts"] == {"sent": 1, "uncertain": 1}
             page.get_by_role("button", name="It is not there: post it").tap()
         expect(page.locator(".how.waiting")).to_be_visible()
         expect(page.get_by_text("Only you can tell")).to_have_count(0)
-        assert world.ask("/api/v1/posts").json["counts"] == {"sent": 1, "waiting": 1}
+        assert served_appliance.ask("/api/v1/posts").json["counts"] == {"sent": 1, "waiting": 1}
         page.get_by_role("link", name="sent 1").tap()
         expect(page.locator(".posts li")).to_have_count(1)

@@ -63,8 +63,8 @@ def opened(browser: Browser, daemon: Up) -> Iterator[Page]:
 
 @pytest.fixture
 def page(browser: Browser, daemon: Up) -> Iterator[Page]:
-    with opened(browser, daemon) as found:
-        yield found
+    with opened(browser, daemon) as result:
+        yield result
 
 
 def paused(mpd: MpdServer) -> bool:
@@ -72,7 +72,7 @@ def paused(mpd: MpdServer) -> bool:
 
 
 @needs_mpd
-def test_a_press_on_pause_on_the_phone_pauses_mpd_and_what_mpc_does_shows_on_the_phone(page, mpd):
+def test_pause_on_the_page_pauses_mpd_and_changes_by_mpc_appear(page, mpd):
     expect(page.locator("#title")).to_have_text("One")
     page.locator("#toggle").tap()
     wait_until(lambda: paused(mpd))
@@ -84,7 +84,7 @@ def test_a_press_on_pause_on_the_phone_pauses_mpd_and_what_mpc_does_shows_on_the
 
 
 @needs_mpd
-def test_mpd_that_dies_and_comes_back_is_told_and_works_again(page, mpd):
+def test_an_mpd_outage_is_reported_and_mpd_works_again(page, mpd):
     mpd.kill()
     expect(page.locator("#player-problem")).to_contain_text("not reached")
     mpd.start()
@@ -95,7 +95,7 @@ def test_mpd_that_dies_and_comes_back_is_told_and_works_again(page, mpd):
     wait_until(lambda: "35%" in mpd.mpc("volume"))
 
 
-def test_a_press_on_run_now_runs_the_job_and_its_report_can_be_opened(page, installation):
+def test_run_now_runs_the_job_and_its_report_can_be_opened(page, installation):
     page.locator("#job-post").get_by_role("button", name="Run now").tap()
     expect(page.locator("#job-post .how")).to_have_text("succeeded", timeout=15_000)
     page.get_by_role("link", name="posts.txt").click()
@@ -103,27 +103,27 @@ def test_a_press_on_run_now_runs_the_job_and_its_report_can_be_opened(page, inst
     assert installation.last("post")["trigger"] == "manual"
 
 
-def test_a_run_of_cron_shows_on_the_phone_by_itself(page, installation):
+def test_a_cron_run_appears_automatically(page, installation):
     expect(page.locator("#job-post .how")).to_have_text("not run yet")
     installation.run("jobs", "run", "post")
     expect(page.locator("#job-post .how")).to_have_text("succeeded", timeout=15_000)
 
 
 def slots(installation: Installation) -> list[dict[str, Any]]:
-    """Return the results of the slots of `tick`, the newest first, from those that are accounted for."""
-    found = installation.json("jobs", "history", "tick", "--slots", "--count", "200")
-    return [each for each in found if each["run"]]
+    """Return the outcomes of the recorded slots of `tick`, newest first."""
+    result = installation.json("jobs", "history", "tick", "--slots", "--count", "200")
+    return [each for each in result if each["run"]]
 
 
 @pytest.fixture
 def ticking(browser: Browser, installation: Installation) -> Iterator[Page]:
     """Give the page of an appliance with one job, `tick`, each second."""
     installation.write(TICK, "web: {port: 0}")
-    with up(installation) as started, opened(browser, started) as found:
-        yield found
+    with up(installation) as started, opened(browser, started) as result:
+        yield result
 
 
-def test_a_pause_on_the_phone_leaves_the_slots_out_until_it_is_resumed(ticking, installation):
+def test_a_pause_on_the_page_skips_slots_until_it_is_resumed(ticking, installation):
     page = ticking
     card = page.locator("#job-tick")
     wait_until(lambda: slots(installation))
@@ -141,15 +141,15 @@ def test_a_pause_on_the_phone_leaves_the_slots_out_until_it_is_resumed(ticking, 
     wait_until(
         lambda: any(each["outcome"] == "succeeded" for each in slots(installation)[:3])
     )  # the newest may go on just now
-    found = slots(installation)
-    assert sum(each["summary"].startswith("paused") for each in found) >= 3
-    times = [datetime.fromisoformat(each["slot"]) for each in found]
+    result = slots(installation)
+    assert sum(each["summary"].startswith("paused") for each in result) >= 3
+    times = [datetime.fromisoformat(each["slot"]) for each in result]
     assert times == [times[0] - timedelta(seconds=place) for place in range(len(times))]  # not one is missing
     page.goto(f"{page.url}jobs/tick")
     expect(page.get_by_label("results of the last").locator(".paused")).not_to_have_count(0)
 
 
-def test_a_resume_on_the_phone_is_heard_at_once(page, installation):
+def test_a_resume_on_the_page_takes_effect_at_once(page, installation):
     card = page.locator("#job-post")
     card.get_by_role("button", name="Pause").tap()
     card.get_by_role("button", name="Resume").tap()
@@ -158,7 +158,7 @@ def test_a_resume_on_the_phone_is_heard_at_once(page, installation):
         wait_until(lambda: not appliance.store.slots.pauses())
 
 
-def test_a_cancel_on_the_phone_ends_a_long_run(page, installation):
+def test_cancel_on_the_page_ends_a_long_run(page, installation):
     page.on("dialog", lambda dialog: dialog.accept())
     card = page.locator("#job-long")
     card.get_by_role("button", name="Run now").tap()

@@ -15,7 +15,7 @@ from pi_appliance.storage.history import AccountedSlots
 from pi_appliance.storage.model import Outcome, Trigger
 from pi_appliance.system import clock
 from pi_appliance.system.clock import ClockState
-from tests.web.served_appliance import World, configuration, job, served
+from tests.web.served_appliance import ServedAppliance, configuration, job, served
 from tests.web.test_pages import record
 
 DAILY = "    schedule: 0 6 * * *\n"
@@ -29,67 +29,67 @@ JOBS = (
 
 
 @pytest.fixture
-def world(tmp_path: Path) -> Iterator[World]:
-    with served(configuration(tmp_path, jobs=JOBS)) as found:
-        yield found
+def served_appliance(tmp_path: Path) -> Iterator[ServedAppliance]:
+    with served(configuration(tmp_path, jobs=JOBS)) as result:
+        yield result
 
 
-def told(world: World, name: str) -> Any:
-    return next(each for each in world.ask("/api/v1/jobs").json if each["job"] == name)
+def output(served_appliance: ServedAppliance, name: str) -> Any:
+    return next(each for each in served_appliance.ask("/api/v1/jobs").json if each["job"] == name)
 
 
-def card(world: World, name: str) -> str:
+def card(served_appliance: ServedAppliance, name: str) -> str:
     """Return the card of a job as a line of text."""
-    return " ".join(world.ask(f"/parts/jobs/{name}").text.split())
+    return " ".join(served_appliance.ask(f"/parts/jobs/{name}").text.split())
 
 
-def test_a_pause_begins_and_ends_and_the_scheduler_is_woken(world: World) -> None:
-    answer = world.ask("/api/v1/jobs/daily/pause", {})
+def test_a_pause_starts_and_ends_and_wakes_the_scheduler(served_appliance: ServedAppliance) -> None:
+    answer = served_appliance.ask("/api/v1/jobs/daily/pause", {})
     assert (answer.status, answer.json["job"], answer.json["paused"]["until"]) == (200, "daily", None)
-    assert (told(world, "daily")["paused"], world.daemon.woken) == (answer.json["paused"], 1)
-    assert re.search(r"<b>Paused</b> since today \d\d:\d\d</p>", card(world, "daily"))
-    assert 'action="/do/jobs/daily/resume"' in card(world, "daily")
-    answer = world.ask("/api/v1/jobs/daily/resume", {})
-    assert (answer.status, answer.json["paused"], world.daemon.woken) == (200, None, 2)
-    assert told(world, "daily")["paused"] is None
-    assert 'action="/do/jobs/daily/pause"' in card(world, "daily")
-    assert "Next <b>" in card(world, "daily")
+    assert (output(served_appliance, "daily")["paused"], served_appliance.daemon.woken) == (answer.json["paused"], 1)
+    assert re.search(r"<b>Paused</b> since today \d\d:\d\d</p>", card(served_appliance, "daily"))
+    assert 'action="/do/jobs/daily/resume"' in card(served_appliance, "daily")
+    answer = served_appliance.ask("/api/v1/jobs/daily/resume", {})
+    assert (answer.status, answer.json["paused"], served_appliance.daemon.woken) == (200, None, 2)
+    assert output(served_appliance, "daily")["paused"] is None
+    assert 'action="/do/jobs/daily/pause"' in card(served_appliance, "daily")
+    assert "Next <b>" in card(served_appliance, "daily")
 
 
-def test_the_next_slot_is_skipped_and_used_after_all(world: World) -> None:
-    answer = world.ask("/api/v1/jobs/daily/skip", {})
-    slot = told(world, "daily")["next"]
+def test_the_next_slot_is_skipped_and_used_again(served_appliance: ServedAppliance) -> None:
+    answer = served_appliance.ask("/api/v1/jobs/daily/skip", {})
+    slot = output(served_appliance, "daily")["next"]
     assert (slot["slot"], slot["skipped"], slot["selected"]) == (answer.json["skipped"], True, False)
     assert answer.json["slot"]["local"] == slot["local"]
-    answer = world.ask("/api/v1/jobs/daily/unskip", {})
+    answer = served_appliance.ask("/api/v1/jobs/daily/unskip", {})
     assert (answer.json["skipped"], answer.json["slot"]["slot"]) == (None, slot["slot"])
-    assert told(world, "daily")["next"]["skipped"] is False
+    assert output(served_appliance, "daily")["next"]["skipped"] is False
 
 
-def test_a_pause_for_a_while_tells_its_end(world: World) -> None:
-    world.ask("/api/v1/jobs/daily/pause", {"for": "2d"})
-    pause = world.daemon.appliance.store.slots.pauses()["daily"]
+def test_a_pause_with_a_duration_shows_its_end(served_appliance: ServedAppliance) -> None:
+    served_appliance.ask("/api/v1/jobs/daily/pause", {"for": "2d"})
+    pause = served_appliance.daemon.appliance.store.slots.pauses()["daily"]
     assert pause.until is not None
     assert pause.until - pause.since == timedelta(days=2)
-    assert ", until " in card(world, "daily")
+    assert ", until " in card(served_appliance, "daily")
 
 
-def test_a_job_that_comes_after_others_says_so_and_can_pause(world: World) -> None:
-    assert told(world, "copy")["depends_on"] == ["daily", "shaken"]
-    assert "After <b>daily, shaken</b>" in card(world, "copy")
-    assert "It runs when daily and shaken have all succeeded." in world.ask("/jobs/copy").text
-    assert world.ask("/api/v1/jobs/copy/pause", {}).status == 200
-    assert "<b>Paused</b> since" in world.ask("/jobs/copy").text
+def test_a_dependent_job_says_so_and_can_be_paused(served_appliance: ServedAppliance) -> None:
+    assert output(served_appliance, "copy")["depends_on"] == ["daily", "shaken"]
+    assert "After <b>daily, shaken</b>" in card(served_appliance, "copy")
+    assert "It runs when daily and shaken have all succeeded." in served_appliance.ask("/jobs/copy").text
+    assert served_appliance.ask("/api/v1/jobs/copy/pause", {}).status == 200
+    assert "<b>Paused</b> since" in served_appliance.ask("/jobs/copy").text
 
 
-def test_a_slot_with_jitter_tells_when_it_begins(world: World) -> None:
-    slot = told(world, "shaken")["next"]
+def test_a_slot_with_jitter_shows_its_start(served_appliance: ServedAppliance) -> None:
+    slot = output(served_appliance, "shaken")["next"]
     begins = datetime.fromisoformat(slot["starts_at"])
     assert timedelta(0) <= begins - datetime.fromisoformat(slot["slot"]) < timedelta(minutes=50)
     there = f"{begins.astimezone(ZoneInfo('Europe/London')):%H:%M}"
-    assert (f"06:00</b>, begins {there}" in card(world, "shaken")) is (there != "06:00")
-    assert "begins" not in card(world, "daily")
-    assert "<dt>Jitter</dt><dd>each slot begins up to 50m later</dd>" in world.ask("/jobs/shaken").text
+    assert (f"06:00</b>, begins {there}" in card(served_appliance, "shaken")) is (there != "06:00")
+    assert "begins" not in card(served_appliance, "daily")
+    assert "<dt>Jitter</dt><dd>each slot begins up to 50m later</dd>" in served_appliance.ask("/jobs/shaken").text
 
 
 @pytest.mark.parametrize(
@@ -124,15 +124,19 @@ def test_a_slot_with_jitter_tells_when_it_begins(world: World) -> None:
         ("daily/slots?limit=1", None, 400, "slots takes no 'limit'; known: count, name"),
     ],
 )
-def test_every_no_is_one_sentence_and_a_status(world: World, path: str, body: Any, status: int, sentence: str) -> None:
-    answer = world.ask(f"/api/v1/jobs/{path}", body)
+def test_every_refusal_is_one_sentence_and_a_status(
+    served_appliance: ServedAppliance, path: str, body: Any, status: int, sentence: str
+) -> None:
+    answer = served_appliance.ask(f"/api/v1/jobs/{path}", body)
     assert (answer.status, answer.json) == (status, {"error": sentence})
-    assert (world.daemon.woken, world.daemon.appliance.store.slots.pauses()) == (0, {})
+    assert (served_appliance.daemon.woken, served_appliance.daemon.appliance.store.slots.pauses()) == (0, {})
 
 
-def test_the_forms_do_the_same_and_lead_back_to_their_page(world: World) -> None:
+def test_the_forms_do_the_same_and_return_to_their_page(served_appliance: ServedAppliance) -> None:
     def press(path: str, body: str = "") -> str:
-        answer = world.ask(f"/do/jobs/daily/{path}", body, Referer=f"{world.origin}/jobs/daily?before=5")
+        answer = served_appliance.ask(
+            f"/do/jobs/daily/{path}", body, Referer=f"{served_appliance.origin}/jobs/daily?before=5"
+        )
         assert answer.status == 303
         return answer.headers["location"]
 
@@ -141,45 +145,45 @@ def test_the_forms_do_the_same_and_lead_back_to_their_page(world: World) -> None
     assert press("pause", "return_to=//elsewhere.example&for=") == "/"
     assert press("resume", "return_to=") == "/"
     assert press("pause", "for=1h") == "/jobs/daily?before=5"
-    assert told(world, "daily")["paused"]["until"] is not None
-    answer = world.ask("/do/jobs/daily/pause", "for=soon")
+    assert output(served_appliance, "daily")["paused"]["until"] is not None
+    answer = served_appliance.ask("/do/jobs/daily/pause", "for=soon")
     assert (answer.status, "must be a length of time" in answer.text) == (400, True)
 
 
-def test_a_run_is_cancelled_and_ends_as_stopped(world: World) -> None:
-    world.ask("/api/v1/jobs/slow/run", {})
-    world.eventually(lambda: (told(world, "slow")["last"] or {}).get("status_text"))
-    assert told(world, "slow")["running"] == 1
-    for shown in (card(world, "slow"), world.ask("/jobs/slow").text):
+def test_a_cancelled_run_ends_as_stopped(served_appliance: ServedAppliance) -> None:
+    served_appliance.ask("/api/v1/jobs/slow/run", {})
+    served_appliance.eventually(lambda: (output(served_appliance, "slow")["last"] or {}).get("status_text"))
+    assert output(served_appliance, "slow")["running"] == 1
+    for shown in (card(served_appliance, "slow"), served_appliance.ask("/jobs/slow").text):
         assert 'action="/do/jobs/slow/cancel"' in shown
         assert 'action="/do/jobs/slow/run"' not in shown
-    answer = world.ask("/api/v1/jobs/slow/cancel", {})
+    answer = served_appliance.ask("/api/v1/jobs/slow/cancel", {})
     assert (answer.status, answer.json) == (202, {"job": "slow", "cancelled": 1})
-    last = world.eventually(lambda: (run := told(world, "slow")["last"])["outcome"] and run)
-    assert (last["outcome"], last["summary"], told(world, "slow")["running"]) == (
+    last = served_appliance.eventually(lambda: (run := output(served_appliance, "slow")["last"])["outcome"] and run)
+    assert (last["outcome"], last["summary"], output(served_appliance, "slow")["running"]) == (
         "stopped",
         "cancelled by a person",
         None,
     )
-    assert told(world, "slow")["failing"] is False
+    assert output(served_appliance, "slow")["failing"] is False
 
 
-def test_a_pause_and_the_state_of_the_clock_arrive_as_events(world: World) -> None:
-    with world.events() as events:
+def test_pauses_and_the_clock_state_arrive_as_events(served_appliance: ServedAppliance) -> None:
+    with served_appliance.events() as events:
         _, state = events.next()
         clear = {"clock": "trusted", "clock_wait": 0, "steps": 0, "last_step": "", "error": "", "waiting": 0}
         assert state["scheduler"] == clear
-        world.ask("/do/jobs/daily/pause", "")
+        served_appliance.ask("/do/jobs/daily/pause", "")
         assert events.until(lambda state: state["jobs"][0]["paused"])
-        scheduler = world.daemon.scheduler
+        scheduler = served_appliance.daemon.scheduler
         scheduler.clock_state, scheduler.clock_wait = ClockState.UNTRUSTED, 61.0
         state = events.until(lambda state: state["scheduler"]["clock"] == "untrusted")
         assert state["scheduler"]["clock_wait"] == 120
 
 
-def account_for_a_week(world: World) -> None:
+def account_for_a_week(served_appliance: ServedAppliance) -> None:
     """Let the last seven slots of `daily` have come to something each, the newest first."""
-    appliance, now = world.daemon.appliance, clock.now()
+    appliance, now = served_appliance.daemon.appliance, clock.now()
     daily = appliance.job("daily")
     zone, store = appliance.config.zone_of(daily), appliance.store
     assert daily.schedule
@@ -206,10 +210,10 @@ def account_for_a_week(world: World) -> None:
     nothing(1, 1, Outcome.SKIPPED, "by chance (1/4)")
 
 
-def test_what_became_of_the_slots_is_told_without_a_hole(world: World) -> None:
-    account_for_a_week(world)
-    found = world.ask("/api/v1/jobs/daily/slots").json
-    assert [(each["outcome"], each["summary"]) for each in found] == [
+def test_slots_are_reported_without_gaps(served_appliance: ServedAppliance) -> None:
+    account_for_a_week(served_appliance)
+    result = served_appliance.ask("/api/v1/jobs/daily/slots").json
+    assert [(each["outcome"], each["summary"]) for each in result] == [
         (None, "not accounted for yet: it waits, or the daemon is down"),
         ("skipped", "by chance (1/4)"),
         ("skipped", "paused from then to then"),
@@ -218,13 +222,13 @@ def test_what_became_of_the_slots_is_told_without_a_hole(world: World) -> None:
         ("failed", "status 1"),
         ("succeeded", "well & <good>"),
     ]
-    assert world.ask("/api/v1/jobs/daily/slots?count=2").json == found[:2]
-    assert world.ask("/api/v1/jobs/plain/slots").json == []
+    assert served_appliance.ask("/api/v1/jobs/daily/slots?count=2").json == result[:2]
+    assert served_appliance.ask("/api/v1/jobs/plain/slots").json == []
 
 
-def test_the_page_of_a_job_shows_its_slots_as_a_strip_and_one_by_one(world: World) -> None:
-    account_for_a_week(world)
-    text = world.ask("/jobs/daily").text
+def test_the_job_page_shows_slots_as_a_strip_and_a_list(served_appliance: ServedAppliance) -> None:
+    account_for_a_week(served_appliance)
+    text = served_appliance.ask("/jobs/daily").text
     kinds = ["succeeded", "failed", "misfired", "misfired", "paused", "skipped", "unknown"]
     strip = text.split("results of the last 7 slots")[1].split("</svg>")[0]
     assert re.findall(r'<g class="(\w+)"><title>', strip) == kinds
@@ -232,50 +236,50 @@ def test_the_page_of_a_job_shows_its_slots_as_a_strip_and_one_by_one(world: Worl
     rows = text.split("The newest 7, one by one")[1].split("</details>")[0]
     assert re.findall(r'class="how (\w+)"', rows) == kinds[::-1]
     assert "well &amp; &lt;good&gt;" in rows
-    assert "results of the last" not in world.ask("/jobs/plain").text
+    assert "results of the last" not in served_appliance.ask("/jobs/plain").text
 
 
-def banner(world: World) -> str:
-    return " ".join(world.ask("/parts/banner").text.split())
+def banner(served_appliance: ServedAppliance) -> str:
+    return " ".join(served_appliance.ask("/parts/banner").text.split())
 
 
-def test_where_all_is_well_there_is_no_banner(world: World) -> None:
-    record(world, "daily", Outcome.SUCCEEDED, "")
-    record(world, "plain", Outcome.STOPPED, "cancelled by a person")
-    assert banner(world) == ""
-    assert '<div id="banner" role="status"></div>' in world.ask("/").text
+def test_without_problems_there_is_no_banner(served_appliance: ServedAppliance) -> None:
+    record(served_appliance, "daily", Outcome.SUCCEEDED, "")
+    record(served_appliance, "plain", Outcome.STOPPED, "cancelled by a person")
+    assert banner(served_appliance) == ""
+    assert '<div id="banner" role="status"></div>' in served_appliance.ask("/").text
 
 
 @pytest.mark.parametrize(
     ("seconds", "said"),
     [(599.0, ", at most 10 minutes more."), (30.0, ", at most 1 minute more."), (0.0, "wait for it.")],
 )
-def test_a_clock_that_nobody_has_set_is_told(world: World, seconds: float, said: str) -> None:
-    world.daemon.scheduler.clock_state = ClockState.UNTRUSTED
-    world.daemon.scheduler.clock_wait = seconds
-    assert "The clock is not set yet. Jobs at a time of day wait for it" in banner(world)
-    assert f"{said}</p>" in banner(world)
+def test_an_unsynchronized_clock_is_reported(served_appliance: ServedAppliance, seconds: float, said: str) -> None:
+    served_appliance.daemon.scheduler.clock_state = ClockState.UNTRUSTED
+    served_appliance.daemon.scheduler.clock_wait = seconds
+    assert "The clock is not set yet. Jobs at a time of day wait for it" in banner(served_appliance)
+    assert f"{said}</p>" in banner(served_appliance)
 
 
-def test_trouble_of_the_scheduler_is_told(world: World) -> None:
-    world.daemon.scheduler.error = "the disk is full <now>"
-    assert "A job cannot be started or recorded: the disk is full &lt;now&gt;" in world.ask("/").text
+def test_a_scheduler_problem_is_reported(served_appliance: ServedAppliance) -> None:
+    served_appliance.daemon.scheduler.error = "the disk is full <now>"
+    assert "A job cannot be started or recorded: the disk is full &lt;now&gt;" in served_appliance.ask("/").text
 
 
-def test_jobs_that_fail_are_named_the_newest_first_and_no_more_than_three(world: World) -> None:
+def test_at_most_three_failing_jobs_are_named_newest_first(served_appliance: ServedAppliance) -> None:
     for name in ("daily", "shaken", "copy", "plain"):
-        record(world, name, Outcome.FAILED, f"{name} could not")
-    shown = banner(world)
+        record(served_appliance, name, Outcome.FAILED, f"{name} could not")
+    shown = banner(served_appliance)
     assert re.findall(r'href="/jobs/(\w+)"', shown) == ["plain", "copy", "shaken"]
     assert "and 1 more job<" in shown
     assert "plain could not" in shown
 
 
-def test_a_slot_that_is_skipped_does_not_hide_that_the_job_fails(world: World) -> None:
-    record(world, "daily", Outcome.FAILED, "no disk")
-    record(world, "daily", Outcome.SKIPPED, "by chance (1/4)")
-    assert "no disk" in banner(world)
-    assert told(world, "daily")["failing"] is True
-    record(world, "daily", Outcome.SUCCEEDED, "")
-    assert banner(world) == ""
-    assert told(world, "daily")["failing"] is False
+def test_a_skipped_slot_does_not_hide_a_failing_job(served_appliance: ServedAppliance) -> None:
+    record(served_appliance, "daily", Outcome.FAILED, "no disk")
+    record(served_appliance, "daily", Outcome.SKIPPED, "by chance (1/4)")
+    assert "no disk" in banner(served_appliance)
+    assert output(served_appliance, "daily")["failing"] is True
+    record(served_appliance, "daily", Outcome.SUCCEEDED, "")
+    assert banner(served_appliance) == ""
+    assert output(served_appliance, "daily")["failing"] is False

@@ -10,53 +10,53 @@ import pytest
 
 from pi_appliance.music.model import Capability, Mode, ReplayGainMode, Track, TrackRating
 from tests.web.list_player import OTHER, SONG, ListMusic, ListPlayer
-from tests.web.served_appliance import Answer, World, configuration, served
+from tests.web.served_appliance import Response, ServedAppliance, configuration, served
 
 STATIONS = '- {name: Groove, url: "http://radio.example/groove", genre: Jazz}\n'
 
 
 @pytest.fixture
-def world(tmp_path: Path) -> Iterator[World]:
-    with served(configuration(tmp_path, stations=STATIONS)) as found:
-        yield found
+def appliance(tmp_path: Path) -> Iterator[ServedAppliance]:
+    with served(configuration(tmp_path, stations=STATIONS)) as result:
+        yield result
 
 
-def press(world: World, path: str, fields: Mapping[str, object], page: str = "/music/queue") -> Answer:
+def press(appliance: ServedAppliance, path: str, fields: Mapping[str, object], page: str = "/music/queue") -> Response:
     """Send a form of `page`, and return the page it leads to."""
-    answer = world.ask(f"/do/{path}", urlencode(fields), Referer=f"{world.origin}{page}")
+    answer = appliance.ask(f"/do/{path}", urlencode(fields), Referer=f"{appliance.origin}{page}")
     assert answer.status == 303, answer.text
-    return world.ask(answer.headers["location"])
+    return appliance.ask(answer.headers["location"])
 
 
-def uris(world: World) -> list[str]:
-    return [track.uri for track in world.player.tracks]
+def uris(appliance: ServedAppliance) -> list[str]:
+    return [track.uri for track in appliance.player.tracks]
 
 
-def test_the_queue_shows_what_plays_and_what_is_next(world: World) -> None:
-    text = world.ask("/music/queue").text
+def test_the_queue_shows_the_current_and_the_next_tracks(appliance: ServedAppliance) -> None:
+    text = appliance.ask("/music/queue").text
     assert text.index("Blue Train") < text.index("Moment&#39;s Notice")
     assert text.count('aria-current="true"') == 1
     assert "<bdi>John Coltrane</bdi> · 10:43" in text
 
 
-def test_a_long_queue_comes_in_parts(tmp_path: Path) -> None:
+def test_a_long_queue_is_paged(tmp_path: Path) -> None:
     tracks = [
         Track(uri=f"{number}.ogg", title=f"Number {number}.", position=number, id=number) for number in range(250)
     ]
-    with served(configuration(tmp_path), ListMusic(ListPlayer(tracks))) as world:
-        first = world.ask("/music/queue").text
+    with served(configuration(tmp_path), ListMusic(ListPlayer(tracks))) as appliance:
+        first = appliance.ask("/music/queue").text
         assert "Number 99." in first
         assert "Number 100." not in first
         assert "1 to 100 of 250" in first
         assert 'href="/music/queue?start=100"' in first
-        last = world.ask("/music/queue?start=200").text
+        last = appliance.ask("/music/queue?start=200").text
         assert "Number 249." in last
         assert "start=300" not in last
 
 
 @pytest.mark.parametrize("start", ["-1", "x", "1e3", "9" * 12])
-def test_a_start_that_is_no_number_is_told(world: World, start: str) -> None:
-    answer = world.ask(f"/music/queue?start={start}")
+def test_an_invalid_start_is_reported(appliance: ServedAppliance, start: str) -> None:
+    answer = appliance.ask(f"/music/queue?start={start}")
     assert answer.status == 400
     assert "must be a whole number" in html.unescape(answer.text)
 
@@ -73,59 +73,59 @@ def test_a_start_that_is_no_number_is_told(world: World, start: str) -> None:
 )
 def test_the_queue_is_edited(tmp_path: Path, title: str, label: str, after: list[str]) -> None:
     third = Track(uri="c.ogg", title="Third", position=2, id=9)
-    with served(configuration(tmp_path), ListMusic(ListPlayer([SONG, OTHER, third]))) as world:
-        menu = world.ask("/music/queue").text.partition(f"What to do with {title}")[2]
+    with served(configuration(tmp_path), ListMusic(ListPlayer([SONG, OTHER, third]))) as appliance:
+        menu = appliance.ask("/music/queue").text.partition(f"What to do with {title}")[2]
         form, _, _ = menu.partition(f">{label}</button>")
         action, button = form.rpartition(' action="')[2].partition('"')[0], form.rpartition("<button")[2]
         attributes = dict(re.findall(r'(\w+)="([^"]*)"', button))
         fields = {attributes["name"]: attributes["value"]} if "name" in attributes else {}
-        press(world, attributes.get("formaction", action).removeprefix("/do/"), fields)
-        assert uris(world) == after
+        press(appliance, attributes.get("formaction", action).removeprefix("/do/"), fields)
+        assert uris(appliance) == after
 
 
-def test_a_track_of_the_queue_is_played_by_its_id(world: World) -> None:
-    press(world, "player/play", {"id": 2})
-    assert world.player.now.track is not None
-    assert world.player.now.track.uri == "b.ogg"
+def test_a_track_of_the_queue_is_played_by_its_id(appliance: ServedAppliance) -> None:
+    press(appliance, "player/play", {"id": 2})
+    assert appliance.player.now.track is not None
+    assert appliance.player.now.track.uri == "b.ogg"
 
 
-def test_a_queue_is_kept_as_a_playlist_that_can_be_edited(world: World) -> None:
-    page = press(world, "player/queue/save", {"name": "Sunday & more", "return_to": "/music/playlists"})
+def test_a_queue_is_saved_as_a_playlist_that_can_be_edited(appliance: ServedAppliance) -> None:
+    page = press(appliance, "player/queue/save", {"name": "Sunday & more", "return_to": "/music/playlists"})
     assert "Sunday &amp; more" in page.text
     address, form = "/music/playlists?name=Sunday%20%26%20more", "player/playlists/Sunday%20%26%20more"
-    assert f'formaction="/do/{form}/remove?positions=0"' in world.ask(address).text
-    page = press(world, f"{form}/move?position=0", {"to": 1}, address)
+    assert f'formaction="/do/{form}/remove?positions=0"' in appliance.ask(address).text
+    page = press(appliance, f"{form}/move?position=0", {"to": 1}, address)
     assert page.text.index("Moment&#39;s Notice") < page.text.index("Blue Train")
-    page = press(world, f"{form}/remove?positions=0", {}, address)
+    page = press(appliance, f"{form}/remove?positions=0", {}, address)
     assert "Moment&#39;s Notice" not in page.text
-    page = press(world, f"{form}/rename", {"to": "Monday & more", "return_to": "/music/playlists?name={to}"})
+    page = press(appliance, f"{form}/rename", {"to": "Monday & more", "return_to": "/music/playlists?name={to}"})
     assert "<h1>Monday &amp; more</h1>" in page.text
     form = "player/playlists/Monday%20%26%20more"
-    page = press(world, form, {"method": "DELETE", "return_to": "/music/playlists"})
+    page = press(appliance, form, {"method": "DELETE", "return_to": "/music/playlists"})
     assert "There are none yet" in page.text
 
 
-def test_the_library_is_walked_from_the_artist_to_the_track(world: World) -> None:
-    assert "/music/library?by=album&amp;artist=Miles%20Davis" in world.ask("/music/library?by=artist").text
-    assert "Kind of Blue" in world.ask("/music/library?by=album&artist=Miles+Davis").text
-    tracks = world.ask("/music/library?by=track&album=Kind+of+Blue&artist=Miles+Davis").text
+def test_the_library_is_browsed_from_the_artist_to_the_track(appliance: ServedAppliance) -> None:
+    assert "/music/library?by=album&amp;artist=Miles%20Davis" in appliance.ask("/music/library?by=artist").text
+    assert "Kind of Blue" in appliance.ask("/music/library?by=album&artist=Miles+Davis").text
+    tracks = appliance.ask("/music/library?by=track&album=Kind+of+Blue&artist=Miles+Davis").text
     assert "So What" in tracks
     assert "Blue Train" not in tracks.split('id="bar"')[0]
     assert '<a class="back" href="/music/library?by=album&amp;artist=Miles+Davis"' in tracks
 
 
-def test_folders_lead_down_and_back_up(world: World) -> None:
-    assert 'href="/music/library?path=Albums"' in world.ask("/music/library").text
-    inside = world.ask("/music/library?path=Albums/Kind%20of%20Blue").text
+def test_folders_lead_down_and_up(appliance: ServedAppliance) -> None:
+    assert 'href="/music/library?path=Albums"' in appliance.ask("/music/library").text
+    inside = appliance.ask("/music/library?path=Albums/Kind%20of%20Blue").text
     assert "So What" in inside
     assert '<a class="back" href="/music/library?path=Albums"' in inside
 
 
-def test_a_search_finds_artists_albums_and_tracks(world: World) -> None:
-    text = world.ask("/music/library?text=blue").text
+def test_a_search_finds_artists_albums_and_tracks(appliance: ServedAppliance) -> None:
+    text = appliance.ask("/music/library?text=blue").text
     assert text.index("<h2>Artists</h2>") < text.index("<h2>Albums</h2>") < text.index("<h2>Tracks</h2>")
     assert "Blue in Green" in text
-    assert "There is nothing here" in world.ask("/music/library?text=zither").text
+    assert "There is nothing here" in appliance.ask("/music/library?text=zither").text
 
 
 @pytest.mark.parametrize(
@@ -157,13 +157,13 @@ def test_a_search_finds_artists_albums_and_tracks(world: World) -> None:
         ),
     ],
 )
-def test_what_is_found_goes_into_the_queue(
-    world: World, path: str, fields: Mapping[str, object], after: list[str], plays: str
+def test_search_results_are_added_to_the_queue(
+    appliance: ServedAppliance, path: str, fields: Mapping[str, object], after: list[str], plays: str
 ) -> None:
-    page = press(world, f"player/{path}", fields, "/music/library?by=album")
-    assert uris(world) == after
-    assert world.player.now.track is not None
-    assert world.player.now.track.uri.endswith(plays)
+    page = press(appliance, f"player/{path}", fields, "/music/library?by=album")
+    assert uris(appliance) == after
+    assert appliance.player.now.track is not None
+    assert appliance.player.now.track.uri.endswith(plays)
     assert 'aria-current="page">Albums</a>' in page.text
 
 
@@ -183,17 +183,17 @@ def test_what_is_found_goes_into_the_queue(
         ("player/modes", {"bass": "on"}, "modes takes no 'bass'"),
     ],
 )
-def test_a_wrong_form_is_told_and_changes_nothing(
-    world: World, path: str, fields: Mapping[str, object], why: str
+def test_an_invalid_form_is_reported_and_changes_nothing(
+    appliance: ServedAppliance, path: str, fields: Mapping[str, object], why: str
 ) -> None:
-    before = world.player.now
-    answer = world.ask(f"/do/{path}", urlencode(fields))
+    before = appliance.player.now
+    answer = appliance.ask(f"/do/{path}", urlencode(fields))
     assert answer.status == 400
     assert why in html.unescape(answer.text)
-    assert (world.player.now, uris(world)) == (before, ["a.ogg", "b.ogg"])
+    assert (appliance.player.now, uris(appliance)) == (before, ["a.ogg", "b.ogg"])
 
 
-def test_how_it_sounds_is_set(world: World) -> None:
+def test_sound_settings_are_changed(appliance: ServedAppliance) -> None:
     for path, fields in {
         "modes": {"repeat": "on"},
         "modes?repeat=on": {"single": "once"},
@@ -201,49 +201,49 @@ def test_how_it_sounds_is_set(world: World) -> None:
         "replay-gain": {"gain": "album"},
         "outputs/1": {"on": "on"},
     }.items():
-        page = press(world, f"player/{path}", fields, "/music/sound")
+        page = press(appliance, f"player/{path}", fields, "/music/sound")
     assert 'value="once" aria-pressed="true"' in page.text
-    state = world.player.now
+    state = appliance.player.now
     assert (state.repeat, state.single, state.crossfade, state.replay_gain) == (
         True,
         Mode.ONCE,
         5,
         ReplayGainMode.ALBUM,
     )
-    assert [output.enabled for output in world.player.sockets] == [True, True]
-    press(world, "player/update", {})
-    assert world.player.updated == [""]
+    assert [output.enabled for output in appliance.player.sockets] == [True, True]
+    press(appliance, "player/update", {})
+    assert appliance.player.updated == [""]
 
 
-def test_what_the_player_cannot_is_said_and_not_offered(world: World) -> None:
-    world.player.can -= {
+def test_missing_capabilities_are_reported_and_not_offered(appliance: ServedAppliance) -> None:
+    appliance.player.can -= {
         Capability.CROSSFADE,
         Capability.OUTPUTS,
         Capability.MOVE,
         Capability.SHUFFLE,
         Capability.SEARCH,
     }
-    text = world.ask("/music/sound").text
+    text = appliance.ask("/music/sound").text
     assert (
         "What this player cannot do: crossfade tracks; switch outputs; move tracks in the queue; shuffle the queue"
         in text
     )
     assert "/do/player/crossfade" not in text
     assert "Kitchen" not in text
-    queue = world.ask("/music/queue").text
+    queue = appliance.ask("/music/queue").text
     assert "/do/player/queue/shuffle" not in queue
     assert ">Up<" not in queue
-    assert 'type="search"' not in world.ask("/music/library").text
+    assert 'type="search"' not in appliance.ask("/music/library").text
 
 
-def test_stations_are_changed_removed_and_brought_back(world: World) -> None:
-    page = press(world, "stations/Groove", {"method": "DELETE"}, "/music/radio")
+def test_stations_are_edited_removed_and_restored(appliance: ServedAppliance) -> None:
+    page = press(appliance, "stations/Groove", {"method": "DELETE"}, "/music/radio")
     assert "There are no stations yet" in page.text
     assert "Bring back" in page.text
-    page = press(world, "stations/Groove/restore", {}, "/music/radio")
+    page = press(appliance, "stations/Groove/restore", {}, "/music/radio")
     assert 'value="Groove"' in page.text
     page = press(
-        world,
+        appliance,
         "stations/Groove",
         {"method": "PATCH", "name": "60s/70s <2>", "url": "http://radio.example/groove", "genre": "Soul"},
         "/music/radio",
@@ -251,39 +251,39 @@ def test_stations_are_changed_removed_and_brought_back(world: World) -> None:
     assert "60s/70s &lt;2&gt;" in page.text
     assert "Soul" in page.text
     assert 'action="/do/stations/60s%2F70s%20%3C2%3E"' in page.text
-    page = press(world, "stations/60s%2F70s%20%3C2%3E", {"method": "PATCH", "genre": ""}, "/music/radio")
+    page = press(appliance, "stations/60s%2F70s%20%3C2%3E", {"method": "PATCH", "genre": ""}, "/music/radio")
     assert "Soul" not in page.text
-    press(world, "player/play-station", {"station": "60s/70s <2>"})
-    assert world.player.now.track is not None
-    assert world.player.now.track.title == "60s/70s <2>"
+    press(appliance, "player/play-station", {"station": "60s/70s <2>"})
+    assert appliance.player.now.track is not None
+    assert appliance.player.now.track.title == "60s/70s <2>"
 
 
-def test_without_a_player_the_page_says_why(tmp_path: Path) -> None:
-    with served(configuration(tmp_path), ListMusic(None, "MPD is gone; start it")) as world:
+def test_without_a_player_the_page_shows_the_reason(tmp_path: Path) -> None:
+    with served(configuration(tmp_path), ListMusic(None, "MPD is gone; start it")) as appliance:
         for page in ("queue", "library", "playlists", "sound"):
-            answer = world.ask(f"/music/{page}")
+            answer = appliance.ask(f"/music/{page}")
             assert answer.status == 503
             assert "MPD is gone; start it" in answer.text
-        assert world.ask("/music/radio").status == 200
+        assert appliance.ask("/music/radio").status == 200
 
 
-def test_the_bar_goes_on_from_any_page_and_comes_back_to_it(world: World) -> None:
-    answer = world.ask("/do/player/next", "", Referer=f"{world.origin}/music/library?by=album")
+def test_the_player_bar_works_on_any_page_and_returns_to_it(appliance: ServedAppliance) -> None:
+    answer = appliance.ask("/do/player/next", "", Referer=f"{appliance.origin}/music/library?by=album")
     assert (answer.status, answer.headers["location"]) == (303, "/music/library?by=album")
-    assert world.player.now.track is not None
-    assert world.player.now.track.uri == "b.ogg"
-    elsewhere = world.ask("/do/player/next", urlencode({"return_to": "//evil.example/"}))
+    assert appliance.player.now.track is not None
+    assert appliance.player.now.track.uri == "b.ogg"
+    elsewhere = appliance.ask("/do/player/next", urlencode({"return_to": "//evil.example/"}))
     assert elsewhere.headers["location"] == "/"
 
 
-def test_a_favourite_is_marked_listed_and_given_up(world: World) -> None:
-    world.player.thought["a.ogg"] = TrackRating(rating=8)
-    page = press(world, "player/like", {"uri": "a.ogg"})
+def test_a_favourite_is_marked_listed_and_removed(appliance: ServedAppliance) -> None:
+    appliance.player.thought["a.ogg"] = TrackRating(rating=8)
+    page = press(appliance, "player/like", {"uri": "a.ogg"})
     assert page.text.count('aria-label="a favourite"') == 1
-    assert world.player.thought["a.ogg"] == TrackRating(rating=8, favourite=True)
-    listed = world.ask("/music/library?by=favourites").text
+    assert appliance.player.thought["a.ogg"] == TrackRating(rating=8, favourite=True)
+    listed = appliance.ask("/music/library?by=favourites").text
     assert "Blue Train" in listed
     assert "Moment" not in listed.split('id="bar"')[0]
-    press(world, "player/unlike", {"uri": "a.ogg"})
-    assert "There is nothing here" in world.ask("/music/library?by=favourites").text
-    assert world.player.thought["a.ogg"] == TrackRating(rating=8)
+    press(appliance, "player/unlike", {"uri": "a.ogg"})
+    assert "There is nothing here" in appliance.ask("/music/library?by=favourites").text
+    assert appliance.player.thought["a.ogg"] == TrackRating(rating=8)

@@ -21,7 +21,7 @@ from pi_appliance.web import openapi
 from tests.installation import ROOT
 from tests.music.usb.usb_fixtures import FakeUsbDrives
 from tests.web.list_player import ListMusic, ListPlayer
-from tests.web.served_appliance import TheDaemon, World, configuration, job, served
+from tests.web.served_appliance import FakeDaemon, ServedAppliance, configuration, job, served
 from tests.web.test_art import drawn
 
 STATIONS = '- {name: Groove, url: "http://radio.example/groove"}\n- {name: Quiet, url: "http://q.example/"}\n'
@@ -36,14 +36,14 @@ STREAM = "/player/events"
 
 def document(folder: Path) -> tuple[Any, list[Any]]:
     with Appliance.open(configuration(folder)) as appliance:
-        daemon = TheDaemon(appliance, ListMusic(ListPlayer()), ChildRuns(appliance.config.path))
+        daemon = FakeDaemon(appliance, ListMusic(ListPlayer()), ChildRuns(appliance.config.path))
         changes = PlayerEvents(daemon, lambda: 0.0)
         endpoints = operations(MusicServices(daemon, clock.now), changes, Covers(lambda: daemon.hub, changes))
         return openapi.document(endpoints, SCHEMAS), endpoints
 
 
 @pytest.fixture(scope="module")
-def told(tmp_path_factory: pytest.TempPathFactory) -> Any:
+def output(tmp_path_factory: pytest.TempPathFactory) -> Any:
     return document(tmp_path_factory.mktemp("told"))[0]
 
 
@@ -52,40 +52,40 @@ def endpoints(tmp_path_factory: pytest.TempPathFactory) -> list[Any]:
     return document(tmp_path_factory.mktemp("rows"))[1]
 
 
-def test_it_is_valid(told: Any) -> None:
-    OpenAPIV31SpecValidator(told).validate()
+def test_the_document_is_valid(output: Any) -> None:
+    OpenAPIV31SpecValidator(output).validate()
 
 
-def test_it_is_what_the_appliance_sends(world: World, told: Any) -> None:
-    assert world.ask("/api/v1/openapi.json").json == told
+def test_the_document_is_served(appliance: ServedAppliance, output: Any) -> None:
+    assert appliance.ask("/api/v1/openapi.json").json == output
 
 
-def test_every_route_is_in_it(world: World, told: Any) -> None:
-    found = set()
-    for route in world.service.routes:
+def test_every_route_is_documented(appliance: ServedAppliance, output: Any) -> None:
+    result = set()
+    for route in appliance.service.routes:
         path = getattr(route, "path", "")
         if path.startswith("/api/") and path != "/api/v1/player/{command}":  # that one only says no
             methods = set(getattr(route, "methods", None) or ()) - {"HEAD"}
-            found |= {(openapi.plain_path(path.removeprefix("/api/v1")), method.lower()) for method in methods}
-    assert found == {(path, method) for path, by_method in told["paths"].items() for method in by_method}
+            result |= {(openapi.plain_path(path.removeprefix("/api/v1")), method.lower()) for method in methods}
+    assert result == {(path, method) for path, by_method in output["paths"].items() for method in by_method}
 
 
-def prepare(world: World, path: str) -> None:
+def prepare(appliance: ServedAppliance, path: str) -> None:
     """Let there be all that the examples name."""
-    player = world.player
+    player = appliance.player
     player.saved = {"Evening": list(player.tracks)}
     player.pictures["a.ogg"] = CoverArt(data=drawn(), mime="image/png")
     player.rooms.append("garden")
-    world.daemon.usb_drives = FakeUsbDrives("MUSIC")
-    world.ask("/api/v1/stations/Quiet", method="DELETE")
-    world.ask("/api/v1/jobs/daily/pause", {})
-    world.ask("/api/v1/alarms/skip", {})
-    world.ask("/api/v1/alarms/once", {"at": "06:00"})
-    world.ask("/api/v1/sleep", {"in": "10m"})
-    world.daemon.appliance.store.requests.save_checkpoint("wake", "ringing", now=clock.now())
+    appliance.daemon.usb_drives = FakeUsbDrives("MUSIC")
+    appliance.ask("/api/v1/stations/Quiet", method="DELETE")
+    appliance.ask("/api/v1/jobs/daily/pause", {})
+    appliance.ask("/api/v1/alarms/skip", {})
+    appliance.ask("/api/v1/alarms/once", {"at": "06:00"})
+    appliance.ask("/api/v1/sleep", {"in": "10m"})
+    appliance.daemon.appliance.store.requests.save_checkpoint("wake", "ringing", now=clock.now())
     if path.startswith("/runs"):
-        world.ask("/api/v1/jobs/hello/run", {})
-        world.eventually(lambda: [run for run in world.ask("/api/v1/runs?job=hello").json if run["outcome"]])
+        appliance.ask("/api/v1/jobs/hello/run", {})
+        appliance.eventually(lambda: [run for run in appliance.ask("/api/v1/runs?job=hello").json if run["outcome"]])
 
 
 # What cannot be done to this installation without more ado, and the no that it gets.
@@ -96,20 +96,20 @@ NOES = {
 }
 
 
-def test_every_example_works_and_is_answered_as_the_document_says(tmp_path: Path, told: Any) -> None:
+def test_every_example_works_and_its_answer_matches_the_schema(tmp_path: Path, output: Any) -> None:
     count = 0
-    for path, by_method in told["paths"].items():
+    for path, by_method in output["paths"].items():
         for method, operation in by_method.items():
             if path == STREAM:
                 continue
-            with served(configuration(tmp_path / str(count), jobs=JOBS, stations=STATIONS)) as world:
-                prepare(world, path)
-                check(world, told, path, method.upper(), operation)
+            with served(configuration(tmp_path / str(count), jobs=JOBS, stations=STATIONS)) as appliance:
+                prepare(appliance, path)
+                check(appliance, output, path, method.upper(), operation)
             count += 1
     assert count > 50
 
 
-def check(world: World, told: Any, path: str, method: str, operation: Any) -> None:
+def check(appliance: ServedAppliance, output: Any, path: str, method: str, operation: Any) -> None:
     asked = {each["name"]: each.get("example") for each in operation["parameters"] if each["in"] == "query"}
     query = urlencode({name: value for name, value in asked.items() if value is not None}, doseq=True)
     named = {each["name"]: each["example"] for each in operation["parameters"] if each["in"] == "path"}
@@ -118,7 +118,7 @@ def check(world: World, told: Any, path: str, method: str, operation: Any) -> No
     if body:
         jsonschema.validate(body["example"], body["schema"])
     sent = None if method == "GET" else (body["example"] if body else {})
-    answer = world.ask(f"{address}?{query}" if query else address, sent, method=method)
+    answer = appliance.ask(f"{address}?{query}" if query else address, sent, method=method)
     good = next(status for status in operation["responses"] if status.startswith("2"))
     status = NOES.get((method, path), int(good))
     assert answer.status == status, f"{method} {path}: {answer.text}"
@@ -127,19 +127,19 @@ def check(world: World, told: Any, path: str, method: str, operation: Any) -> No
         schema = (
             content["application/json"]["schema"] if status == int(good) else {"$ref": "#/components/schemas/Error"}
         )
-        jsonschema.validate(answer.json, {**schema, "components": told["components"]})
+        jsonschema.validate(answer.json, {**schema, "components": output["components"]})
     else:
         assert answer.headers["content-type"].startswith("image/")
 
 
-def test_each_row_says_no_to_a_key_it_does_not_know(world: World, endpoints: list[Any]) -> None:
+def test_every_object_refuses_unknown_keys(appliance: ServedAppliance, endpoints: list[Any]) -> None:
     for each in endpoints:
         path = "/api/v1" + re.sub(
             r"\{(\w+)(:\w+)?\}", lambda match, each=each: quote(str(each.example[match[1]])), each.path
         )
         for answer in (
-            world.ask(f"{path}?nonsense=1", None if each.method == "GET" else {}, method=each.method),
-            *([world.ask(path, {"nonsense": 1}, method=each.method)] if each.method != "GET" else []),
+            appliance.ask(f"{path}?nonsense=1", None if each.method == "GET" else {}, method=each.method),
+            *([appliance.ask(path, {"nonsense": 1}, method=each.method)] if each.method != "GET" else []),
         ):
             assert (answer.status, "nonsense" in answer.text or "no arguments" in answer.text) == (400, True), each.path
 

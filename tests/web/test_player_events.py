@@ -8,7 +8,7 @@ import pytest
 
 from pi_appliance.music.model import Capability
 from pi_appliance.web.sse import ReplayBuffer
-from tests.web.served_appliance import Event, Events, World
+from tests.web.served_appliance import Event, Events, ServedAppliance
 
 PATH = "/api/v1/player/events"
 
@@ -25,48 +25,48 @@ def settled(events: Events) -> Event:
     return events.named("connection")
 
 
-def become(world: World, **changes: Any) -> None:
-    world.in_loop(lambda: world.player.become(**changes))
+def become(appliance: ServedAppliance, **changes: Any) -> None:
+    appliance.in_loop(lambda: appliance.player.become(**changes))
 
 
 def volumes(events: Events, many: int) -> list[int]:
     return [events.named("player").data["player"]["volume"] for _ in range(many)]
 
 
-def test_it_begins_with_everything(world: World) -> None:
-    with world.events(PATH) as events:
+def test_it_starts_with_everything(appliance: ServedAppliance) -> None:
+    with appliance.events(PATH) as events:
         assert events.any() == Event("", "hello", {"now": 1000.0})
         state = events.any()
         assert state.name == "state"
         assert state.data.pop("at") == 1000.0
-        assert world.ask("/api/v1/player").json == {**state.data, "rating": None, "favourite": False}
+        assert appliance.ask("/api/v1/player").json == {**state.data, "rating": None, "favourite": False}
 
 
-def test_each_change_is_an_event_of_its_name_with_what_a_client_needs(world: World) -> None:
-    player = world.player
-    with world.events(PATH) as events:
+def test_each_change_is_a_named_event_with_the_needed_data(appliance: ServedAppliance) -> None:
+    player = appliance.player
+    with appliance.events(PATH) as events:
         settled(events)
         for change, name, data in (
             (lambda: player.become(volume=7), "player", None),
             (lambda: player.changed("mixer", volume=8), "mixer", None),
             (lambda: player.changed("options", repeat=True), "options", None),
             (lambda: player.changed("playlist", queue_version=5), "queue", {"version": 5, "length": 2}),
-            (lambda: player.changed("output"), "output", {"outputs": world.ask("/api/v1/player/outputs").json}),
-            (lambda: player.changed("database"), "database", world.ask("/api/v1/player/stats").json),
+            (lambda: player.changed("output"), "output", {"outputs": appliance.ask("/api/v1/player/outputs").json}),
+            (lambda: player.changed("database"), "database", appliance.ask("/api/v1/player/stats").json),
             (lambda: player.changed("stored_playlist"), "stored-playlist", {}),
             (lambda: player.changed("sticker"), "sticker", {}),
             (lambda: player.changed("partition", partition="x"), "partition", {"partition": "x"}),
         ):
-            world.in_loop(change)
+            appliance.in_loop(change)
             event = events.any()
-            wanted = {"player": world.ask("/api/v1/player").json["player"], "at": 1000.0} if data is None else data
+            wanted = {"player": appliance.ask("/api/v1/player").json["player"], "at": 1000.0} if data is None else data
             assert (event.name, event.data) == (name, wanted)
 
 
-def test_a_player_that_is_lost_and_found_is_told(world: World) -> None:
-    hub = world.daemon.hub
-    player = world.player
-    with world.events(PATH) as events:
+def test_a_lost_and_reconnected_player_is_reported(appliance: ServedAppliance) -> None:
+    hub = appliance.daemon.hub
+    player = appliance.player
+    with appliance.events(PATH) as events:
         settled(events)
 
         def lose() -> None:
@@ -77,73 +77,73 @@ def test_a_player_that_is_lost_and_found_is_told(world: World) -> None:
             hub.list_player, hub.error = player, ""
             hub.tell()
 
-        world.in_loop(lose)
+        appliance.in_loop(lose)
         assert (lost := events.any()).name == "connection"
         assert (lost.data["player"], lost.data["error"]) == (None, "MPD does not answer")
-        world.in_loop(find)
+        appliance.in_loop(find)
         everything = events.any().data
         assert everything.pop("at") == 1000.0
-        assert world.ask("/api/v1/player").json == {**everything, "rating": None, "favourite": False}
+        assert appliance.ask("/api/v1/player").json == {**everything, "rating": None, "favourite": False}
 
 
-def test_an_update_tells_how_far_it_is_and_that_it_is_over(world: World) -> None:
-    with world.events(PATH) as events:
+def test_an_update_reports_its_progress_and_its_end(appliance: ServedAppliance) -> None:
+    with appliance.events(PATH) as events:
         settled(events)
-        world.ask("/api/v1/player/update", {})
+        appliance.ask("/api/v1/player/update", {})
         assert events.any().data == {"updating": 1, "tracks": 4}
-        world.in_loop(world.player.shelf.pop)  # nothing is told of it until the next look
+        appliance.in_loop(appliance.player.shelf.pop)  # nothing is told of it until the next look
         assert events.any().data == {"updating": 1, "tracks": 3}
-        world.in_loop(lambda: world.player.changed("update", updating=None))
+        appliance.in_loop(lambda: appliance.player.changed("update", updating=None))
         assert events.any().data == {"updating": None, "tracks": 3}
 
 
 @pytest.mark.parametrize("how", ["header", "query"])
-def test_who_slept_gets_exactly_what_he_missed(world: World, how: str) -> None:
-    with world.events(PATH) as awake:
+def test_a_reconnected_client_gets_exactly_the_missed_events(appliance: ServedAppliance, how: str) -> None:
+    with appliance.events(PATH) as awake:
         last = settled(awake).id
-        become(world, volume=1)
+        become(appliance, volume=1)
         heard = awake.any()
         for volume in (2, 3, 4):
-            become(world, volume=volume)
+            become(appliance, volume=volume)
         assert volumes(awake, 3) == [2, 3, 4]
     for after, missed in ((last, [1, 2, 3, 4]), (heard.id, [2, 3, 4])):
         path, headers = (PATH, {"Last_Event_ID": after}) if how == "header" else (f"{PATH}?after={after}", {})
-        with world.events(path, **headers) as events:
+        with appliance.events(path, **headers) as events:
             assert events.any().name == "hello"
-            found = [events.any() for _ in missed]
-            assert [event.data["player"]["volume"] for event in found] == missed
-            assert [event.name for event in found] == ["player"] * len(missed)
-            become(world, volume=50)
+            result = [events.any() for _ in missed]
+            assert [event.data["player"]["volume"] for event in result] == missed
+            assert [event.name for event in result] == ["player"] * len(missed)
+            become(appliance, volume=50)
             assert volumes(events, 1) == [50]  # and goes on, without a gap and without a second telling
-            become(world, volume=4)
+            become(appliance, volume=4)
             assert volumes(events, 1) == [4]
 
 
-def test_nothing_is_missed_while_nobody_at_all_listens(world: World) -> None:
-    with world.events(PATH) as events:
+def test_nothing_is_missed_while_there_is_no_listener(appliance: ServedAppliance) -> None:
+    with appliance.events(PATH) as events:
         last = settled(events).id
     for volume in (11, 12):
-        become(world, volume=volume)
-    with world.events(PATH, Last_Event_ID=last) as events:
+        become(appliance, volume=volume)
+    with appliance.events(PATH, Last_Event_ID=last) as events:
         assert volumes(events, 2) == [11, 12]
 
 
 @pytest.mark.parametrize("after", ["00000000-1", "nonsense", "", "-1", "²-²"])
-def test_an_id_of_another_life_gets_everything(world: World, after: str) -> None:
-    with world.events(PATH) as events:
+def test_an_id_of_another_process_gets_everything(appliance: ServedAppliance, after: str) -> None:
+    with appliance.events(PATH) as events:
         begun(events)
-    with world.events(PATH, Last_Event_ID=after.encode().decode("latin-1")) as events:
+    with appliance.events(PATH, Last_Event_ID=after.encode().decode("latin-1")) as events:
         assert events.any().name == "hello"
         assert events.any().name == "state"
 
 
-def test_who_slept_too_long_gets_everything(world: World) -> None:
-    with world.events(PATH) as events:
+def test_a_client_away_for_too_long_gets_everything(appliance: ServedAppliance) -> None:
+    with appliance.events(PATH) as events:
         last = settled(events).id
         for _ in range(501):
-            become(world, volume=9)
+            become(appliance, volume=9)
             events.named("player")
-    with world.events(PATH, Last_Event_ID=last) as events:
+    with appliance.events(PATH, Last_Event_ID=last) as events:
         assert events.any().name == "hello"
         state = events.any()
         assert (state.name, state.data["player"]["volume"]) == ("state", 9)
@@ -152,24 +152,24 @@ def test_who_slept_too_long_gets_everything(world: World) -> None:
         assert int(number) > 501
 
 
-def test_two_listeners_hear_the_same_bytes(world: World) -> None:
-    with world.events(PATH) as one, world.events(PATH) as two:
+def test_two_listeners_get_the_same_bytes(appliance: ServedAppliance) -> None:
+    with appliance.events(PATH) as one, appliance.events(PATH) as two:
         settled(one)
         begun(two)
-        become(world, volume=12)
+        become(appliance, volume=12)
         assert one.named("player") == two.named("player")
 
 
-def test_a_phone_that_does_not_read_holds_up_nobody_and_skips_to_the_newest(world: World) -> None:
-    with socket.create_connection(("127.0.0.1", world.service.port)) as asleep:
+def test_a_slow_client_delays_no_other_and_skips_to_the_newest(appliance: ServedAppliance) -> None:
+    with socket.create_connection(("127.0.0.1", appliance.service.port)) as asleep:
         asleep.settimeout(10)
         asleep.sendall(f"GET {PATH} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
         asleep.recv(100)
         for volume in range(1000):
-            become(world, volume=volume % 40, error="x" * 20_000)
-            world.in_loop(lambda: None)  # each is an event of its own
-        become(world, volume=42, error="")
-        with world.events(PATH) as awake:
+            become(appliance, volume=volume % 40, error="x" * 20_000)
+            appliance.in_loop(lambda: None)  # each is an event of its own
+        become(appliance, volume=42, error="")
+        with appliance.events(PATH) as awake:
             assert begun(awake).data["player"]["volume"] == 42
         read, tail, states = 0, b"", 0
         while b'"volume":42' not in tail:
@@ -180,27 +180,27 @@ def test_a_phone_that_does_not_read_holds_up_nobody_and_skips_to_the_newest(worl
         assert read < 1000 * 20_000 / 2  # what waited for him was not all that happened
 
 
-def test_a_house_full_of_phones_is_served_and_the_page_beside_them(world: World) -> None:
+def test_many_phones_are_served_while_the_page_works(appliance: ServedAppliance) -> None:
     with contextlib.ExitStack() as stack:
-        phones = [stack.enter_context(world.events(PATH)) for _ in range(150)]
+        phones = [stack.enter_context(appliance.events(PATH)) for _ in range(150)]
         for each in phones:
             begun(each)
-        assert world.ask("/health").status == 200
-        become(world, volume=17)
+        assert appliance.ask("/health").status == 200
+        become(appliance, volume=17)
         assert [volumes(each, 1) for each in phones] == [[17]] * 150
 
 
-def test_what_the_player_lacks_does_not_stop_the_stream(world: World) -> None:
-    with world.events(PATH) as events:
+def test_a_missing_capability_does_not_stop_the_stream(appliance: ServedAppliance) -> None:
+    with appliance.events(PATH) as events:
         settled(events)
-        world.player.can.discard(Capability.OUTPUTS)
-        world.in_loop(lambda: world.player.changed("output"))
+        appliance.player.can.discard(Capability.OUTPUTS)
+        appliance.in_loop(lambda: appliance.player.changed("output"))
         assert events.named("output").data == {}
-        become(world, volume=3)
+        become(appliance, volume=3)
         assert volumes(events, 1) == [3]
 
 
-def test_a_ring_hands_out_little_at_once_and_forgets_the_oldest() -> None:
+def test_the_event_buffer_is_bounded_and_drops_the_oldest() -> None:
     ring = ReplayBuffer(max_events=50)
     start = ring.position_of(ring.id)
     assert start == 0
@@ -208,9 +208,9 @@ def test_a_ring_hands_out_little_at_once_and_forgets_the_oldest() -> None:
         ring.add("n", {"n": number})
     seen, place = b"", start
     while place < ring.number:
-        found = ring.events_after(place)
-        assert found is not None
-        body, place = found
+        result = ring.events_after(place)
+        assert result is not None
+        body, place = result
         assert body.count(b"event:") <= 20
         seen += body
     assert [f'{{"n":{number}}}'.encode() in seen for number in range(50)] == [True] * 50

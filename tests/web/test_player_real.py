@@ -17,7 +17,7 @@ from PIL import Image
 from tests.fakes.mpd_server import MpdServer, Tags, needs_mpd, running_mpd
 from tests.installation import Installation, wait_until
 from tests.test_daemon import up
-from tests.web.served_appliance import Answer, Events
+from tests.web.served_appliance import Events, Response
 from tests.web.test_art import drawn
 
 pytestmark = needs_mpd
@@ -36,14 +36,14 @@ class Home:
     page: str
     mpd: MpdServer
 
-    def ask(self, path: str, body: Any = None, method: str = "", **headers: str) -> Answer:
+    def ask(self, path: str, body: Any = None, method: str = "", **headers: str) -> Response:
         line = http.client.HTTPConnection(urlsplit(self.page).netloc, timeout=20)
         sent = {name.replace("_", "-"): value for name, value in headers.items()}
         with contextlib.closing(line):
             data = None if body is None else json.dumps(body).encode()
             line.request(method or ("GET" if body is None else "POST"), f"/api/v1{path}", data, sent)
             answer = line.getresponse()
-            return Answer(answer.status, {k.lower(): v for k, v in answer.getheaders()}, answer.read())
+            return Response(answer.status, {k.lower(): v for k, v in answer.getheaders()}, answer.read())
 
     def get(self, path: str) -> Any:
         answer = self.ask(f"/player{path}")
@@ -112,14 +112,14 @@ def queue(home: Home) -> list[str]:
         ("/modes", {"repeat": True, "single": "once", "consume": "on"}, [], "repeat: on    random: off   single: once"),
     ],
 )
-def test_mpc_sees_each_button(home: Home, path: str, body: Any, before: list[str], says: str) -> None:
+def test_mpc_sees_each_command(home: Home, path: str, body: Any, before: list[str], says: str) -> None:
     for command in before:
         home.mpd.mpc(*command.split())
     home.do(path, body)
     assert says in home.mpd.mpc("status")
 
 
-def test_stop_mute_crossfade_and_replay_gain(home: Home) -> None:
+def test_stop_mute_crossfade_and_replay_gain_work(home: Home) -> None:
     home.mpd.mpc("play")
     home.do("/stop")
     assert "[playing]" not in home.mpd.mpc("status")
@@ -133,7 +133,7 @@ def test_stop_mute_crossfade_and_replay_gain(home: Home) -> None:
     assert home.mpd.mpc("replaygain") == "replay_gain_mode: album"
 
 
-def test_outputs(home: Home) -> None:
+def test_outputs_work(home: Home) -> None:
     assert [each["name"] for each in home.get("/outputs")] == ["kitchen", "garden"]
     home.do("/outputs/1", {"on": False})
     assert "Output 2 (garden) is disabled" in home.mpd.mpc("outputs")
@@ -141,7 +141,7 @@ def test_outputs(home: Home) -> None:
     assert "Output 2 (garden) is enabled" in home.mpd.mpc("outputs")
 
 
-def test_the_queue(home: Home) -> None:
+def test_the_queue_works(home: Home) -> None:
     window = home.get("/queue?start=1&count=1")
     assert (window["length"], [track["uri"] for track in window["items"]]) == (3, [ZWEI])
     ids = [track["id"] for track in home.get("/queue")["items"]]
@@ -165,7 +165,7 @@ def test_the_queue(home: Home) -> None:
     assert queue(home) == []
 
 
-def test_the_library(home: Home) -> None:
+def test_the_library_works(home: Home) -> None:
     def names(path: str) -> list[str]:
         return [each["name"] for each in home.get(path)["items"]]
 
@@ -175,8 +175,8 @@ def test_the_library(home: Home) -> None:
         == home.mpd.mpc("list", "album", "artist", "Die Ärzte").splitlines()
     )
     assert names("/genres") == home.mpd.mpc("list", "genre").splitlines()
-    found = [each["uri"] for each in home.get("/tracks?search=ein")["items"]]
-    assert found == home.mpd.mpc("search", "any", "ein").splitlines()
+    result = [each["uri"] for each in home.get("/tracks?search=ein")["items"]]
+    assert result == home.mpd.mpc("search", "any", "ein").splitlines()
     shown = [each["uri"] for each in home.get("/browse")["items"]]
     assert sorted(shown) == sorted(home.mpd.mpc("ls").splitlines())
     counts = home.get("/stats")
@@ -186,7 +186,7 @@ def test_the_library(home: Home) -> None:
     assert home.get(f"/stats?folder={quote('Ärzte')}")["tracks"] == 2
 
 
-def test_playlists(home: Home) -> None:
+def test_playlists_work(home: Home) -> None:
     def listed() -> list[str]:
         return home.mpd.mpc("lsplaylists").splitlines()
 
@@ -220,7 +220,7 @@ def test_ratings_are_stickers(home: Home) -> None:
     assert home.get("/favourites")["items"] == []
 
 
-def test_art_is_what_mpc_reads_and_its_sizes(home: Home) -> None:
+def test_art_matches_mpc_in_all_sizes(home: Home) -> None:
     whole = home.ask(f"/player/art?uri={quote(EINS)}")
     assert (whole.status, whole.body) == (200, home.mpd.mpc_bytes("readpicture", EINS))
     assert home.ask(f"/player/art?uri={ONE}").body == home.mpd.mpc_bytes("albumart", ONE)
@@ -231,7 +231,7 @@ def test_art_is_what_mpc_reads_and_its_sizes(home: Home) -> None:
     assert (again.status, again.body) == (304, b"")
 
 
-def test_an_update_finds_what_is_new(home: Home) -> None:
+def test_an_update_finds_new_files(home: Home) -> None:
     stick = home.mpd.music / "stick"
     stick.mkdir()
     (stick / "new.wav").write_bytes((home.mpd.music / ONE).read_bytes())
@@ -245,7 +245,7 @@ def test_an_update_finds_what_is_new(home: Home) -> None:
         home.mpd.mpc("update", "--wait")
 
 
-def test_partitions(home: Home) -> None:
+def test_partitions_work(home: Home) -> None:
     assert home.do("/partitions", {"name": "attic"}) == [
         {"name": "default", "current": True},
         {"name": "attic", "current": False},
@@ -264,7 +264,7 @@ def test_partitions(home: Home) -> None:
     assert len(home.get("/queue")["items"]) == 3
 
 
-def test_a_wrong_address_leaves_the_queue_and_is_a_sentence(home: Home) -> None:
+def test_an_invalid_address_leaves_the_queue_unchanged_and_is_reported(home: Home) -> None:
     answer = home.ask("/player/queue/add", {"uri": "nothing.wav", "where": "replace"})
     assert (answer.status, answer.json["error"].count("\n")) == (409, 0)
     assert len(queue(home)) == 3
@@ -284,7 +284,7 @@ DONE_BY_MPC: list[tuple[list[str], str, Callable[[Any], bool]]] = [
 ]
 
 
-def test_what_mpc_does_arrives_in_its_order_and_is_there_for_who_slept(home: Home) -> None:
+def test_changes_by_mpc_arrive_in_order_also_after_a_reconnect(home: Home) -> None:
     heard = []
     with home.events() as events:
         start = events.named("state").id

@@ -8,7 +8,7 @@ from playwright.sync_api import Browser, FrameLocator, expect
 
 from pi_appliance.puzzles.puzzle_job import Options, run
 from tests.fakes.context import FakeContext
-from tests.web.served_appliance import World, configuration, job, served
+from tests.web.served_appliance import ServedAppliance, configuration, job, served
 from tests.web.test_browser import CHROMIUM, TOO_SMALL, WIDTHS, browser, phone
 
 pytestmark = pytest.mark.skipif(not CHROMIUM.exists(), reason="chromium is not installed: apt-get install chromium")
@@ -17,31 +17,31 @@ SHOWN = "(frames) => frames.map((each, number) => getComputedStyle(each).visibil
 
 
 @pytest.fixture
-def world(tmp_path: Path) -> Iterator[World]:
+def appliance(tmp_path: Path) -> Iterator[ServedAppliance]:
     """Serve a page with the report of a night."""
-    with served(configuration(tmp_path, jobs=job("pegs", ""))) as found:
+    with served(configuration(tmp_path, jobs=job("pegs", ""))) as result:
         options = Options(puzzle="peg-solitaire", boards=[Path("cross"), Path("full"), Path("diamond")])
-        run(options, FakeContext(found.daemon.appliance.config.reports / "pegs", job="pegs"))
-        yield found
+        run(options, FakeContext(result.daemon.appliance.config.reports / "pegs", job="pegs"))
+        yield result
 
 
 def shown(page: FrameLocator) -> list[int]:
     """Return which frames of the first player are seen."""
-    found = page.locator("#s0 .frame").evaluate_all(SHOWN)
-    return [number for number in found if number >= 0]
+    result = page.locator("#s0 .frame").evaluate_all(SHOWN)
+    return [number for number in result if number >= 0]
 
 
 @pytest.mark.parametrize("script", [True, False])
-def test_a_solution_plays_by_itself_and_is_stepped_through_by_hand(
-    browser: Browser, world: World, script: bool
+def test_a_solution_is_animated_and_stepped_through_by_hand(
+    browser: Browser, appliance: ServedAppliance, script: bool
 ) -> None:
     complaints: list[str] = []
-    with phone(browser, world, script=script, complaints=complaints) as page:
-        page.goto(f"{world.origin}/reports/pegs/result.html")
+    with phone(browser, appliance, script=script, complaints=complaints) as page:
+        page.goto(f"{appliance.origin}/reports/pegs/result.html")
         inside = page.frame_locator("iframe.framed")
         expect(inside.get_by_role("heading", name="cross", exact=True)).to_be_visible()
         begun = shown(inside)
-        world.eventually(lambda: shown(inside) not in ([], begun))
+        appliance.eventually(lambda: shown(inside) not in ([], begun))
         inside.locator("#s0 summary").first.click()
         inside.locator("#s0 .all label").nth(2).click()
         assert shown(inside) == [2]
@@ -50,18 +50,20 @@ def test_a_solution_plays_by_itself_and_is_stepped_through_by_hand(
         inside.locator("#s0 .frame").nth(3).get_by_title("Previous step").click()
         assert shown(inside) == [2]
         inside.locator("#s0 .frame").nth(2).get_by_text("Play").click()
-        world.eventually(lambda: shown(inside) not in ([], [2]))
+        appliance.eventually(lambda: shown(inside) not in ([], [2]))
         page.get_by_label("Back").tap()
-        expect(page).to_have_url(f"{world.origin}/jobs/pegs")
+        expect(page).to_have_url(f"{appliance.origin}/jobs/pegs")
     assert not [each for each in complaints if "script" not in each.lower()], complaints
 
 
 @pytest.mark.parametrize("width", [320, 393])
-def test_the_page_and_the_list_by_date_fit_the_phone_and_the_thumb(browser: Browser, world: World, width: int) -> None:
-    with phone(browser, world, script=False) as page:
+def test_reports_and_their_list_fit_a_phone_and_a_thumb(
+    browser: Browser, appliance: ServedAppliance, width: int
+) -> None:
+    with phone(browser, appliance, script=False) as page:
         page.set_viewport_size({"width": width, "height": 727})
         for path in ("/reports/pegs/result.html?raw=1", "/jobs/pegs", "/reports/pegs/2027-03-01_0600"):
-            page.goto(world.origin + path)
+            page.goto(appliance.origin + path)
             for summary in page.locator("summary").all():
                 summary.tap()
             assert page.evaluate(WIDTHS) == [width, width], path

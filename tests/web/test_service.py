@@ -10,15 +10,15 @@ import pytest
 
 from pi_appliance.errors import Refused
 from tests.installation import wait_until
-from tests.web.served_appliance import World, configuration, served, set_password
+from tests.web.served_appliance import ServedAppliance, configuration, served, set_password
 
 
-def test_it_says_where_it_listens_and_answers_there(world: World) -> None:
-    assert world.said == f"page: http://127.0.0.1:{world.service.port}"
-    assert world.ask("/").status == 200
+def test_it_reports_its_address_and_answers_there(appliance: ServedAppliance) -> None:
+    assert appliance.said == f"page: http://127.0.0.1:{appliance.service.port}"
+    assert appliance.ask("/").status == 200
 
 
-def test_health_is_told_to_everybody_and_says_nothing_else(locked: World) -> None:
+def test_health_is_public_and_shows_nothing_else(locked: ServedAppliance) -> None:
     answer = locked.ask("/health")
     assert (answer.status, answer.json) == (200, {"ok": True})
 
@@ -26,51 +26,51 @@ def test_health_is_told_to_everybody_and_says_nothing_else(locked: World) -> Non
 @pytest.mark.parametrize("host", ["0.0.0.0", "'::'"])  # noqa: S104 - that is the point
 def test_without_a_password_the_network_is_refused(tmp_path: Path, host: str) -> None:
     config = configuration(tmp_path, web=f"host: {host}, port: 0")
-    with pytest.raises(Refused, match=r"WEB_PASSWORD=… into .*secrets\.env") as told, served(config):
+    with pytest.raises(Refused, match=r"WEB_PASSWORD=… into .*secrets\.env") as error, served(config):
         pass
-    assert "\n" not in str(told.value)
+    assert "\n" not in str(error.value)
 
 
-def test_with_a_short_password_the_network_is_refused_but_not_the_machine_itself(tmp_path: Path) -> None:
+def test_with_a_short_password_only_this_machine_is_accepted(tmp_path: Path) -> None:
     config = configuration(tmp_path, web="host: 0.0.0.0, port: 0")
     set_password(config, "sesame7")
-    with pytest.raises(Refused, match=r"at least 8 characters: write WEB_PASSWORD=… into .*") as told, served(config):
+    with pytest.raises(Refused, match=r"at least 8 characters: write WEB_PASSWORD=… into .*") as error, served(config):
         pass
-    assert "\n" not in str(told.value)
-    assert "sesame7" not in str(told.value)
-    with served(configuration(tmp_path)) as world:
-        assert world.ask("/").status == 303
+    assert "\n" not in str(error.value)
+    assert "sesame7" not in str(error.value)
+    with served(configuration(tmp_path)) as appliance:
+        assert appliance.ask("/").status == 303
 
 
 @pytest.mark.parametrize("password", ["open sesame", "sesame78"])
-def test_with_a_password_the_network_may_come(tmp_path: Path, password: str) -> None:
+def test_with_a_password_the_network_is_accepted(tmp_path: Path, password: str) -> None:
     config = configuration(tmp_path, web="host: 0.0.0.0, port: 0")
     set_password(config, password)
-    with served(config) as world:
-        assert world.said == f"page: http://{socket.gethostname()}.local:{world.service.port}"
-        assert world.ask("/").status == 303
+    with served(config) as appliance:
+        assert appliance.said == f"page: http://{socket.gethostname()}.local:{appliance.service.port}"
+        assert appliance.ask("/").status == 303
 
 
 @pytest.mark.parametrize(
     "said", [b"", b"GET / HTTP/1.1\r\nHost: loc", b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\nG"]
 )
-def test_who_says_nothing_or_not_all_is_let_go(tmp_path: Path, said: bytes) -> None:
-    with served(configuration(tmp_path), patience=0.3) as world, world.events() as events:
+def test_silent_or_incomplete_requests_are_closed(tmp_path: Path, said: bytes) -> None:
+    with served(configuration(tmp_path), patience=0.3) as appliance, appliance.events() as events:
         events.next()
-        with socket.create_connection(("127.0.0.1", world.service.port), timeout=10) as line:
+        with socket.create_connection(("127.0.0.1", appliance.service.port), timeout=10) as line:
             line.sendall(said)
             while line.recv(65_536):
                 pass
-        world.in_loop(lambda: world.player.changed("mixer", volume=41))
+        appliance.in_loop(lambda: appliance.player.changed("mixer", volume=41))
         assert events.until(lambda state: state["player"]["volume"] == 41), "who listens may be silent for longer"
 
 
 def test_localhost_by_name_needs_no_password(tmp_path: Path) -> None:
-    with served(configuration(tmp_path, web="host: localhost, port: 0")) as world:
-        assert world.ask("/health").status == 200
+    with served(configuration(tmp_path, web="host: localhost, port: 0")) as appliance:
+        assert appliance.ask("/health").status == 200
 
 
-def test_an_address_in_use_is_told_in_one_line(tmp_path: Path) -> None:
+def test_an_address_in_use_is_reported_in_one_line(tmp_path: Path) -> None:
     with contextlib.closing(socket.create_server(("127.0.0.1", 0))) as other:
         port = other.getsockname()[1]
         config = configuration(tmp_path, web=f"host: 127.0.0.1, port: {port}")
@@ -81,48 +81,48 @@ def test_an_address_in_use_is_told_in_one_line(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("host", "why"), [("192.0.2.1", "does not have that address"), ("no-such-host.invalid", "check host and port")]
 )
-def test_an_address_that_is_not_ours_is_told(tmp_path: Path, host: str, why: str) -> None:
+def test_an_unavailable_address_is_reported(tmp_path: Path, host: str, why: str) -> None:
     config = configuration(tmp_path, web=f"host: {host}, port: 0")
     set_password(config, "open sesame")
     with pytest.raises(Refused, match=why), served(config):
         pass
 
 
-def test_the_signals_stay_the_daemons(tmp_path: Path) -> None:
+def test_signal_handlers_of_the_daemon_stay(tmp_path: Path) -> None:
     before = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)]
     with served(configuration(tmp_path)):
         assert [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)] == before
 
 
-def test_it_ends_at_once_though_phones_are_listening(tmp_path: Path) -> None:
+def test_it_ends_at_once_with_open_event_streams(tmp_path: Path) -> None:
     with contextlib.ExitStack() as stack:
-        world = stack.enter_context(served(configuration(tmp_path)))
-        streams = [stack.enter_context(world.events()) for _ in range(3)]
+        appliance = stack.enter_context(served(configuration(tmp_path)))
+        streams = [stack.enter_context(appliance.events()) for _ in range(3)]
         for each in streams:
             each.next()
         begun = time.monotonic()
-        world.in_loop(world.end.set)
+        appliance.in_loop(appliance.end.set)
         for each in streams:
             with pytest.raises(EOFError):
                 each.until(lambda _: False)
         assert time.monotonic() - begun < 1
 
 
-def test_a_client_that_never_finishes_its_request_does_not_hold_up_the_end(tmp_path: Path) -> None:
+def test_an_unfinished_request_does_not_delay_the_end(tmp_path: Path) -> None:
     with contextlib.ExitStack() as stack:
-        world = stack.enter_context(served(configuration(tmp_path)))
-        line = stack.enter_context(socket.create_connection(("127.0.0.1", world.service.port)))
+        appliance = stack.enter_context(served(configuration(tmp_path)))
+        line = stack.enter_context(socket.create_connection(("127.0.0.1", appliance.service.port)))
         line.sendall(b"POST /player/pause HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\nx")
-        assert world.ask("/health").status == 200  # so the other one has been read as well
+        assert appliance.ask("/health").status == 200  # so the other one has been read as well
         begun = time.monotonic()
-        world.in_loop(world.end.set)
-        world.life.join(10)
+        appliance.in_loop(appliance.end.set)
+        appliance.life.join(10)
         assert time.monotonic() - begun < 2
 
 
-def test_nothing_is_done_for_the_page_while_nobody_listens(world: World) -> None:
-    with world.events() as events:
+def test_without_listeners_the_page_does_no_work(appliance: ServedAppliance) -> None:
+    with appliance.events() as events:
         events.next()
-        wait_until(lambda: world.daemon.hub.watchers)  # the first event may be there before the watcher is
-    world.in_loop(lambda: None)
-    assert world.eventually(lambda: not world.daemon.hub.watchers)
+        wait_until(lambda: appliance.daemon.hub.watchers)  # the first event may be there before the watcher is
+    appliance.in_loop(lambda: None)
+    assert appliance.eventually(lambda: not appliance.daemon.hub.watchers)

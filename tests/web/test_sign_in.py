@@ -7,13 +7,13 @@ import pytest
 from starlette.requests import HTTPConnection
 
 from pi_appliance.web.security import Authenticator, address_of
-from tests.web.served_appliance import Answer, World
+from tests.web.served_appliance import Response, ServedAppliance
 
 
-def sign_in(world: World, password: str, to: str = "/") -> Answer:
-    answer = world.ask("/sign-in", f"password={quote(password)}&to={quote(to)}")
+def sign_in(appliance: ServedAppliance, password: str, to: str = "/") -> Response:
+    answer = appliance.ask("/sign-in", f"password={quote(password)}&to={quote(to)}")
     if answer.status == 303:
-        world.cookie = answer.headers["set-cookie"].partition(";")[0]
+        appliance.cookie = answer.headers["set-cookie"].partition(";")[0]
     return answer
 
 
@@ -21,7 +21,7 @@ PATHS = ["/jobs/hello", "/jobs/hello?before=7&x=%26", "/runs/1", "/reports", "/r
 
 
 @pytest.mark.parametrize("path", PATHS)
-def test_a_page_leads_to_the_sign_in_and_that_back_to_it(locked: World, path: str) -> None:
+def test_a_page_leads_to_the_sign_in_and_back(locked: ServedAppliance, path: str) -> None:
     answer = locked.ask(path)
     assert (answer.status, answer.headers["location"]) == (303, f"/sign-in?to={quote(path)}")
     page = locked.ask(answer.headers["location"]).text
@@ -31,7 +31,7 @@ def test_a_page_leads_to_the_sign_in_and_that_back_to_it(locked: World, path: st
     assert locked.ask(answer.headers["location"]).headers["location"] == path
 
 
-def test_the_first_page_and_a_form_lead_to_the_sign_in_alone(locked: World) -> None:
+def test_the_home_page_and_a_form_lead_to_the_plain_sign_in(locked: ServedAppliance) -> None:
     assert locked.ask("/").headers["location"] == "/sign-in"
     assert locked.ask("/jobs/hello/run", "").headers["location"] == "/sign-in"
 
@@ -55,30 +55,30 @@ ELSEWHERE = [
 
 
 @pytest.mark.parametrize("to", ELSEWHERE)
-def test_the_sign_in_leads_to_no_other_site(locked: World, to: str) -> None:
+def test_the_sign_in_leads_to_no_other_site(locked: ServedAppliance, to: str) -> None:
     assert 'name="to" value="/"' in locked.ask(f"/sign-in?to={quote(to)}").text
     assert sign_in(locked, "open sesame", to).headers["location"] == "/"
     assert locked.ask(f"/sign-in?to={quote(to)}").headers["location"] == "/"
 
 
-def test_the_name_of_another_machine_leads_to_no_sign_in_there(locked: World) -> None:
+def test_a_foreign_host_name_leads_to_no_sign_in_there(locked: ServedAppliance) -> None:
     answer = locked.ask("//evil.example/x")
     assert (answer.status, answer.headers["location"]) == (303, "/sign-in?to=//evil.example/x")
     assert 'name="to" value="/"' in locked.ask(answer.headers["location"]).text
 
 
 @pytest.mark.parametrize("path", ["/events", "/api/v1/state", "/api/v1/runs", "/api/v1/reports"])
-def test_programs_are_told_401(locked: World, path: str) -> None:
+def test_programs_get_401(locked: ServedAppliance, path: str) -> None:
     assert locked.ask(path).status == 401
 
 
 @pytest.mark.parametrize("path", ["/player/pause", "/api/v1/player/pause", "/api/v1/jobs/hello/run", "/jobs/hello/run"])
-def test_nothing_is_done_for_strangers(locked: World, path: str) -> None:
+def test_strangers_can_do_nothing(locked: ServedAppliance, path: str) -> None:
     assert locked.ask(path, "").status in (303, 401)
     assert locked.player.now.playback == "play"
 
 
-def test_the_password_opens_and_signing_out_closes(locked: World) -> None:
+def test_the_password_signs_in_and_signing_out_ends_it(locked: ServedAppliance) -> None:
     answer = sign_in(locked, "open sesame")
     assert {"HttpOnly", "SameSite=Strict", "Path=/"} <= set(answer.headers["set-cookie"].split("; "))
     assert "Sign out" in locked.ask("/").text
@@ -88,18 +88,18 @@ def test_the_password_opens_and_signing_out_closes(locked: World) -> None:
     assert locked.ask("/api/v1/state").status == 401
 
 
-def test_a_made_up_cookie_opens_nothing(locked: World) -> None:
+def test_a_forged_cookie_is_refused(locked: ServedAppliance) -> None:
     for cookie in ("pi-appliance=", "pi-appliance=x", "pi-appliance=é"):
         assert locked.ask("/api/v1/state", Cookie=cookie.encode().decode("latin-1")).status == 401
 
 
-def test_a_program_may_send_the_password_itself(locked: World) -> None:
+def test_a_program_may_send_the_password(locked: ServedAppliance) -> None:
     assert locked.ask("/api/v1/state", Authorization="Bearer open sesame").status == 200
     wrong = locked.ask("/api/v1/state", Authorization="Bearer open")
     assert (wrong.status, "not the password" in wrong.json["error"]) == (401, True)
 
 
-def test_guessing_gets_slower_and_slower(locked: World) -> None:
+def test_repeated_guesses_are_delayed_increasingly(locked: ServedAppliance) -> None:
     for _ in range(3):
         assert sign_in(locked, "guess").status == 401
     blocked = sign_in(locked, "open sesame")
@@ -113,7 +113,7 @@ def test_guessing_gets_slower_and_slower(locked: World) -> None:
     assert sign_in(locked, "open sesame").status == 303
 
 
-def test_whoever_is_signed_in_is_not_hindered_by_a_guesser(locked: World) -> None:
+def test_a_signed_in_user_is_not_delayed_by_a_guesser(locked: ServedAppliance) -> None:
     sign_in(locked, "open sesame")
     kept, locked.cookie = locked.cookie, ""
     for _ in range(5):
@@ -122,7 +122,7 @@ def test_whoever_is_signed_in_is_not_hindered_by_a_guesser(locked: World) -> Non
     assert locked.ask("/").status == 200
 
 
-def test_the_longest_wait_is_five_minutes_and_an_hour_forgets() -> None:
+def test_the_longest_delay_is_five_minutes_and_ends_after_an_hour() -> None:
     now = [0.0]
     authenticator = Authenticator("open sesame", lambda: now[0])
     statuses = []
@@ -136,7 +136,7 @@ def test_the_longest_wait_is_five_minutes_and_an_hour_forgets() -> None:
     assert [_status(authenticator, "guess") for _ in range(3)] == [401, 401, 401]
 
 
-def test_ten_thousand_guessers_and_phones_do_not_fill_the_memory() -> None:
+def test_ten_thousand_guessers_do_not_fill_the_memory() -> None:
     authenticator = Authenticator("open sesame", lambda: 0.0)
     for number in range(2000):
         _status(authenticator, "guess", f"10.0.{number // 256}.{number % 256}")
@@ -163,6 +163,6 @@ def _status(authenticator: Authenticator, password: str, address: str = "192.0.2
         ("testclient", "testclient"),
     ],
 )
-def test_a_household_is_one_guesser(host: str, known_as: str) -> None:
+def test_clients_of_one_household_count_as_one_guesser(host: str, known_as: str) -> None:
     scope = {"type": "http", "headers": [], "client": (host, 50_000)}
     assert address_of(HTTPConnection(scope)) == known_as

@@ -27,29 +27,29 @@ def bars(runs: list[Run]) -> list[ElementTree.Element]:
     return list(ElementTree.fromstring(history_bars(runs, LONDON)))  # noqa: S314 - ours
 
 
-def test_the_newest_run_stands_at_the_right() -> None:
-    found = bars([run(2, Outcome.FAILED), run(1, Outcome.SUCCEEDED)])
-    assert [bar.get("class") for bar in found] == ["none"] * 18 + ["succeeded", "failed"]
+def test_the_newest_run_is_at_the_right() -> None:
+    result = bars([run(2, Outcome.FAILED), run(1, Outcome.SUCCEEDED)])
+    assert [bar.get("class") for bar in result] == ["none"] * 18 + ["succeeded", "failed"]
 
 
-def test_only_as_many_runs_are_shown_as_there_are_places() -> None:
+def test_at_most_as_many_runs_as_places_are_shown() -> None:
     assert len(bars([run(number, Outcome.SUCCEEDED) for number in range(50)])) == 20
 
 
-def test_every_outcome_has_its_class_and_good_and_bad_differ_in_shape() -> None:
-    found = bars([run(1, outcome) for outcome in (*Outcome, None)])[::-1]
-    shown = {bar.get("class"): len(bar.findall("{*}rect")) for bar in found if bar.get("class") != "none"}
+def test_every_outcome_has_its_class_and_success_and_failure_differ_in_shape() -> None:
+    result = bars([run(1, outcome) for outcome in (*Outcome, None)])[::-1]
+    shown = {bar.get("class"): len(bar.findall("{*}rect")) for bar in result if bar.get("class") != "none"}
     assert set(shown) == {*map(str, Outcome), "running"}
     assert {name for name, parts in shown.items() if parts == 1} == {"succeeded", "skipped", "running", "misfired"}
 
 
-def test_a_bar_tells_its_run_even_with_angle_brackets() -> None:
+def test_a_bar_describes_its_run_with_escaped_brackets() -> None:
     (bar,) = [bar for bar in bars([run(1, Outcome.FAILED, "</svg>&")]) if bar.get("class") == "failed"]
     title = bar.findtext("{*}title")
     assert title == "Fri 2026-03-27 12:00: failed in 2.0s: </svg>&"
 
 
-def test_nothing_yet_is_said() -> None:
+def test_an_empty_strip_is_mentioned() -> None:
     assert 'aria-label="no runs yet"' in history_bars([], LONDON)
 
 
@@ -60,22 +60,22 @@ def shape(bar: ElementTree.Element) -> list[tuple[str | None, str | None]]:
     return [(part.get("y"), part.get("height")) for part in bar.findall("{*}rect")]
 
 
-def test_what_became_of_a_slot_is_told_by_class_shape_and_title() -> None:
-    found = [(what, f"{what} <so>") for what in KINDS]
-    drawn = list(ElementTree.fromstring(slots(found, places=9)))  # noqa: S314 - ours
+def test_the_state_of_a_slot_is_shown_by_class_shape_and_title() -> None:
+    result = [(what, f"{what} <so>") for what in KINDS]
+    drawn = list(ElementTree.fromstring(slots(result, places=9)))  # noqa: S314 - ours
     assert [bar.get("class") for bar in drawn] == ["none", "none", *reversed(KINDS)]
     assert [bar.findtext("{*}title") for bar in drawn[2:]] == [f"{what} <so>" for what in reversed(KINDS)]
     assert len({tuple(shape(bar)) for bar in drawn}) == len(KINDS) + 1  # no two look alike without colour
 
 
-def test_the_mark_of_a_legend_looks_as_in_the_strip() -> None:
+def test_a_legend_mark_looks_like_its_bar() -> None:
     for what in KINDS:
         (alone,) = ElementTree.fromstring(mark(what))  # noqa: S314 - ours
         (among,) = ElementTree.fromstring(slots([(what, "")], places=1))  # noqa: S314 - ours
         assert (alone.get("class"), shape(alone)) == (among.get("class"), shape(among))
 
 
-def test_no_slot_yet_is_said() -> None:
+def test_an_empty_slot_strip_is_mentioned() -> None:
     assert 'aria-label="no slots yet"' in slots([])
 
 
@@ -92,7 +92,7 @@ def test_no_slot_yet_is_said() -> None:
         (timedelta(days=400), "400 days ago"),
     ],
 )
-def test_how_long_ago(before: timedelta, said: str) -> None:
+def test_ages_are_formatted(before: timedelta, said: str) -> None:
     assert pages.ago(NOW - before, NOW) == said
 
 
@@ -106,10 +106,10 @@ def test_how_long_ago(before: timedelta, said: str) -> None:
         (timedelta(days=300), "21 Jan 2027 12:00"),
     ],
 )
-def test_the_day_and_time_in_the_zone_of_the_owner(ahead: timedelta, said: str) -> None:
+def test_day_and_time_are_in_the_zone_of_the_owner(ahead: timedelta, said: str) -> None:
     assert pages.day_and_time(NOW + ahead, NOW, LONDON) == said
 
 
 @pytest.mark.parametrize(("seconds", "said"), [(None, ""), (0, "0:00"), (187.9, "3:07"), (3765, "1:02:45")])
-def test_a_place_in_a_track(seconds: float | None, said: str) -> None:
+def test_positions_in_a_track_are_formatted(seconds: float | None, said: str) -> None:
     assert pages.track_time(seconds) == said

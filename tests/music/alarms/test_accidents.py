@@ -76,7 +76,7 @@ def job_runner(sounds: dict[str, Sound]) -> JobRunner:
 
 @settings(deadline=None, max_examples=60)
 @given(SOUNDS, SOUNDS, ACCIDENTS)
-def test_an_alarm_with_an_end(first, second, accidents):
+def test_random_accidents_of_an_alarm_with_an_end(first, second, accidents):
     runner = job_runner({FIP: first, RADIO: second})
     keys = {"play": ["FIP", RADIO], "volume": TARGET, "fade": "3m", "duration": "5m", "snooze": "2m"}
     lived_through(runner, accidents, lambda: runner.run("alarm", **keys))
@@ -89,7 +89,7 @@ def test_an_alarm_with_an_end(first, second, accidents):
 
 @settings(deadline=None, max_examples=60)
 @given(SOUNDS, ACCIDENTS, st.lists(st.tuples(st.floats(0, 400), st.integers(0, MOST)), max_size=3))
-def test_an_alarm_and_hands(sound, accidents, hands):
+def test_random_accidents_of_an_alarm_with_user_input(sound, accidents, hands):
     runner = job_runner({FIP: sound})
     turned = [TARGET]
     for at, volume in hands:
@@ -106,7 +106,7 @@ def test_an_alarm_and_hands(sound, accidents, hands):
 
 @settings(deadline=None, max_examples=60)
 @given(ACCIDENTS)
-def test_a_sleep(accidents):
+def test_random_accidents_of_a_sleep_timer(accidents):
     runner = job_runner({})
     runner.player.fill(FIP)
     lived_through(runner, accidents, lambda: runner.run("sleep", in_="10m", fade="2m"))

@@ -23,7 +23,7 @@ def rises(loud: list[tuple[float, int]]) -> bool:
     return all(one <= other for (_, one), (_, other) in pairwise(loud))
 
 
-def test_it_rises_from_a_whisper_along_the_whole_fade(runner):
+def test_the_volume_rises_from_low_along_the_whole_fade(runner):
     result = runner.run("alarm", play="FIP", volume=40, fade="5m")
     assert result.summary == "FIP: the music continues"
     assert runner.player.did == [f"add {FIP}", "close"]
@@ -44,7 +44,7 @@ def test_the_volume_is_low_before_anything_plays(runner):
     assert max(volume for _, volume in runner.loud[1:]) == 40
 
 
-def test_what_the_policy_allows_is_never_passed_and_counts_as_reached(runner):
+def test_the_volume_limit_is_never_exceeded_and_counts_as_reached(runner):
     runner.player.most = 20
     result = runner.run("alarm", play="FIP", volume=40, fade="1m")
     assert max(volume for _, volume in runner.loud) == 20
@@ -56,7 +56,7 @@ def test_what_the_policy_allows_is_never_passed_and_counts_as_reached(runner):
     [Sound(dead="Failed to decode"), Sound(silent=True), Sound(stalls=2.0), Sound(dies=1.0)],
     ids=["dead", "silent", "stalls", "dies"],
 )
-def test_a_source_that_does_not_sound_gives_way_to_the_next_and_the_fade_begins_there(runner, sound):
+def test_a_silent_source_is_replaced_by_the_next_and_the_fade_starts_there(runner, sound):
     runner.player.sounds = {FIP: sound}
     result = runner.run("alarm", play=["FIP", RADIO], volume=40, fade="1m")
     assert result.details == {"source": RADIO, "heard": True, "user_took_volume": False, "failed_sources": 1}
@@ -66,7 +66,7 @@ def test_a_source_that_does_not_sound_gives_way_to_the_next_and_the_fade_begins_
     assert runner.loud[-1] == (pytest.approx(began[-1] + 62, abs=5), 40)
 
 
-def test_a_source_that_dies_in_the_fade_gives_way_at_the_same_volume(runner):
+def test_a_source_that_fails_in_the_fade_is_replaced_at_the_same_volume(runner):
     runner.player.sounds = {FIP: Sound(dies=100.0)}
     runner.run("alarm", play=["FIP", RADIO], volume=40, fade="5m")
     assert f"add {RADIO}" in runner.player.did
@@ -74,14 +74,14 @@ def test_a_source_that_dies_in_the_fade_gives_way_at_the_same_volume(runner):
     assert runner.loud[-1] == (pytest.approx(303, abs=2), 40)
 
 
-def test_names_that_are_none_and_playlists_that_are_not_there_are_passed_over(runner):
+def test_unknown_names_and_missing_playlists_are_passed_over(runner):
     result = runner.run("alarm", play=["station:Nowhere", "playlist:Gone", "FIP"], fade="10s")
     assert result.details["source"] == "FIP"
     assert "no station is called 'Nowhere'" in result.summary
     assert "there is no playlist Gone" in result.summary
 
 
-def test_without_any_source_the_bundled_sound_goes_on_until_somebody_stops_it(runner):
+def test_without_a_working_source_the_bundled_sound_plays_until_stopped(runner):
     runner.player.sounds = {FIP: Sound(dead="gone")}
     runner.say(600, "stop")
     result = runner.run("alarm", play="FIP", volume=40, fade="1m")
@@ -101,7 +101,7 @@ def test_the_bundled_sound_repeats_and_ends_after_half_an_hour(runner):
     assert runner.player.now.volume == 60
 
 
-def test_a_hand_on_the_volume_ends_the_fade(runner):
+def test_a_volume_change_of_the_user_ends_the_fade(runner):
     runner.time.at(100, lambda: runner.player.hand(22))
     result = runner.run("alarm", play="FIP", volume=40, fade="5m")
     assert result.summary == "FIP: the user changed the volume; the music continues"
@@ -110,7 +110,7 @@ def test_a_hand_on_the_volume_ends_the_fade(runner):
 
 
 @pytest.mark.parametrize(("button", "word"), [(PlaybackState.PAUSED, "paused"), (PlaybackState.STOPPED, "stopped")])
-def test_a_hand_on_a_button_ends_the_alarm(runner, button, word):
+def test_a_button_of_the_user_ends_the_alarm(runner, button, word):
     runner.time.at(100, lambda: runner.player.press(button))
     result = runner.run("alarm", play=["FIP", RADIO], fade="5m")
     assert result.summary == f"FIP: {word} by the user"
@@ -118,7 +118,7 @@ def test_a_hand_on_a_button_ends_the_alarm(runner, button, word):
     assert f"add {RADIO}" not in runner.player.did
 
 
-def test_for_a_while_it_plays_then_falls_silent_and_the_volume_is_as_it_was(runner):
+def test_an_alarm_with_a_duration_ends_silently_and_restores_the_volume(runner):
     result = runner.run("alarm", play="FIP", volume=40, fade="1m", duration="30m")
     assert result.summary == "FIP: its duration is over"
     assert (runner.player.now.playback, runner.player.now.volume) == (PlaybackState.STOPPED, 60)
@@ -127,26 +127,26 @@ def test_for_a_while_it_plays_then_falls_silent_and_the_volume_is_as_it_was(runn
     assert max(volume for _, volume in runner.loud) == 40
 
 
-def test_with_for_a_hand_on_the_volume_stands_when_it_is_over(runner):
+def test_with_a_duration_a_volume_change_of_the_user_stays(runner):
     runner.time.at(30, lambda: runner.player.hand(25))
     runner.run("alarm", play="FIP", volume=40, fade="1m", duration="30m")
     assert (runner.player.now.playback, runner.player.now.volume) == (PlaybackState.STOPPED, 25)
     assert max(volume for _, volume in runner.loud) == 25
 
 
-def test_a_stream_that_dies_after_the_fade_is_replaced_while_it_plays_for_its_time(runner):
+def test_a_stream_that_fails_after_the_fade_is_replaced_within_the_duration(runner):
     runner.player.sounds = {FIP: Sound(dies=900.0)}
     runner.run("alarm", play=["FIP", RADIO], volume=40, fade="1m", duration="30m")
     assert f"add {RADIO}" in runner.player.did
 
 
-def test_an_album_shorter_than_the_alarm_begins_anew(runner):
+def test_an_album_shorter_than_the_alarm_repeats(runner):
     result = runner.run("alarm", play="Albums/Blue", volume=40, fade="1m", duration="30m")
     assert result.details["failed_sources"] == 0
     assert runner.player.did.count("play") == 9  # of 200 seconds each
 
 
-def test_snooze_hushes_it_and_it_comes_again_from_the_beginning(runner):
+def test_snooze_silences_it_and_it_starts_again_from_the_beginning(runner):
     runner.say(150, "snooze")
     runner.time.at(180, lambda: seen.append((runner.player.now.playback, runner.player.now.volume)))
     seen: list[object] = []
@@ -158,7 +158,7 @@ def test_snooze_hushes_it_and_it_comes_again_from_the_beginning(runner):
     assert rises(again)
 
 
-def test_stop_and_snooze_while_it_snoozes(runner):
+def test_stop_and_snooze_work_during_a_snooze(runner):
     runner.say(10, "snooze")
     runner.say(300, "snooze")
     runner.say(300 + 500, "stop")
@@ -173,7 +173,7 @@ def test_stop_ends_it_and_restores_the_volume(runner):
     assert (runner.player.now.playback, runner.player.now.volume, runner.held) == (PlaybackState.STOPPED, 60, None)
 
 
-def test_a_player_that_comes_back_in_mid_fade_plays_on_where_the_fade_is_by_then(runner):
+def test_after_a_player_outage_the_fade_continues_where_it_should_be(runner):
     runner.time.at(100, lambda: setattr(runner.player, "away", True))
     runner.time.at(115, runner.player.restart)
     result = runner.run("alarm", play="FIP", volume=40, fade="5m")
@@ -185,7 +185,7 @@ def test_a_player_that_comes_back_in_mid_fade_plays_on_where_the_fade_is_by_then
     assert 12 <= again <= 14  # as it would have been without the outage
 
 
-def test_without_a_player_and_without_a_program_it_fails_in_words_and_is_not_forgotten(runner, monkeypatch, tmp_path):
+def test_without_a_player_and_a_program_it_fails_with_a_reason_and_is_kept(runner, monkeypatch, tmp_path):
     monkeypatch.setenv("PATH", str(tmp_path))
     runner.player.away = True
     with pytest.raises(Unavailable, match="the player does not answer; this machine: pw-play, paplay"):
@@ -196,7 +196,7 @@ def test_without_a_player_and_without_a_program_it_fails_in_words_and_is_not_for
     assert runner.go_on().details["heard"] is True
 
 
-def test_without_a_player_a_program_of_the_machine_sounds_until_the_player_is_back(runner, monkeypatch, tmp_path):
+def test_without_a_player_a_program_sounds_until_the_player_is_back(runner, monkeypatch, tmp_path):
     log = tmp_path / "played"
     program = tmp_path / "aplay"
     program.write_text(f'#!/bin/sh\nfor file; do :; done\n/usr/bin/wc -c < "$file" >> {log}\n', "utf-8")
@@ -211,7 +211,7 @@ def test_without_a_player_a_program_of_the_machine_sounds_until_the_player_is_ba
     assert result.details == {"source": "FIP", "heard": True, "user_took_volume": False, "failed_sources": 0}
 
 
-def test_a_player_that_is_muted_is_heard(runner):
+def test_a_muted_player_is_unmuted(runner):
     runner.player.fill("loud.flac")
     asyncio.run(runner.player.set_mute(True))
     runner.run("alarm", play="FIP", volume=40, fade="1m", duration="2m")
@@ -220,7 +220,7 @@ def test_a_player_that_is_muted_is_heard(runner):
     assert max(volume for _, volume in runner.loud[1:]) == 40
 
 
-def test_a_player_without_a_mixer_wakes_too(tmp_path):
+def test_a_player_without_a_mixer_works_too(tmp_path):
     runner = JobRunner(tmp_path, volume=None)
     assert runner.run("alarm", play="FIP", fade="1m").details["heard"] is True
 
@@ -229,7 +229,7 @@ def test_a_player_without_a_mixer_wakes_too(tmp_path):
 
 
 @pytest.mark.parametrize("cut", [0, 1, 2, 5, 60, 150, 299])
-def test_cut_off_in_the_fade_the_next_run_goes_on_where_it_should_be_by_then(runner, cut):
+def test_an_interrupted_fade_is_resumed_where_it_should_be(runner, cut):
     runner.cut(cut, "alarm", play="FIP", volume=40, fade="5m")
     runner.time.go(30)
     began = len(runner.loud)
@@ -243,14 +243,14 @@ def test_cut_off_in_the_fade_the_next_run_goes_on_where_it_should_be_by_then(run
     assert runner.held is None
 
 
-def test_a_hand_that_turned_it_down_between_two_runs_keeps_the_volume(runner):
+def test_a_volume_lowered_between_two_runs_stays(runner):
     runner.cut(150, "alarm", play="FIP", volume=40, fade="5m")
     runner.player.hand(2)
     assert runner.go_on().details["user_took_volume"] is True
     assert runner.player.now.volume == 2
 
 
-def test_a_hand_that_stopped_it_between_two_runs_has_stopped_it(runner):
+def test_an_alarm_stopped_between_two_runs_stays_stopped(runner):
     runner.cut(150, "alarm", play="FIP", volume=40, fade="5m")
     runner.player.press(PlaybackState.STOPPED)
     runner.time.go(20)
@@ -258,7 +258,7 @@ def test_a_hand_that_stopped_it_between_two_runs_has_stopped_it(runner):
     assert (runner.player.now.playback, runner.player.now.volume) == (PlaybackState.STOPPED, 60)
 
 
-def test_after_a_power_cut_the_silent_house_is_woken_from_the_beginning(runner):
+def test_after_a_power_cut_the_alarm_starts_from_the_beginning(runner):
     runner.cut(280, "alarm", play="FIP", volume=40, fade="5m")
     runner.reboot(300)
     runner.player.restart()
@@ -271,7 +271,7 @@ def test_after_a_power_cut_the_silent_house_is_woken_from_the_beginning(runner):
     assert rises(after)
 
 
-def test_cut_off_while_it_snoozes_it_rings_at_its_time(runner):
+def test_an_interrupted_snooze_rings_on_time(runner):
     runner.say(100, "snooze")
     runner.cut(300, "alarm", play="FIP", volume=40, fade="2m", snooze="9m")
     runner.time.go(60)
@@ -281,14 +281,14 @@ def test_cut_off_while_it_snoozes_it_rings_at_its_time(runner):
     assert again[0] == pytest.approx(100 + 4 + 540, abs=4)
 
 
-def test_cut_off_while_it_falls_silent_it_falls_silent(runner):
+def test_an_interrupted_fade_out_continues(runner):
     runner.cut(620, "alarm", play="FIP", volume=40, fade="1m", duration="10m")
     runner.time.go(100)
     runner.go_on()
     assert (runner.player.now.playback, runner.player.now.volume, runner.held) == (PlaybackState.STOPPED, 60, None)
 
 
-def test_cut_off_while_the_bundled_sound_plays_it_is_served_again(runner):
+def test_an_interrupted_bundled_sound_is_served_again(runner):
     runner.player.sounds = {FIP: Sound(dead="gone")}
     runner.cut(60, "alarm", play="FIP", fade="30s")
     runner.say(20, "stop")
@@ -298,7 +298,7 @@ def test_cut_off_while_the_bundled_sound_plays_it_is_served_again(runner):
     assert (runner.player.now.repeat, runner.player.now.volume) == (False, 60)
 
 
-def test_what_was_cut_off_long_ago_wakes_nobody_and_the_volume_is_as_it_was(runner):
+def test_an_old_interrupted_alarm_stays_silent_and_the_volume_is_restored(runner):
     runner.cut(100, "alarm", play="FIP", volume=40, fade="5m")
     runner.reboot(8 * 3600)
     runner.player.restart(volume=12)
@@ -306,13 +306,13 @@ def test_what_was_cut_off_long_ago_wakes_nobody_and_the_volume_is_as_it_was(runn
     assert (runner.player.now.volume, runner.player.now.playback, runner.held) == (60, PlaybackState.STOPPED, None)
 
 
-def test_what_another_release_has_left_is_let_go(runner):
+def test_a_checkpoint_of_another_release_is_dropped(runner):
     runner.held = '{"session": 1}'
     assert "deleted" in runner.go_on().summary
     assert runner.held is None
 
 
-def test_stations_that_cannot_be_read_do_not_silence_what_needs_none(tmp_path):
+def test_unreadable_stations_do_not_affect_other_sources(tmp_path):
     runner = JobRunner(tmp_path, stations=(Station(name="fip", url=FIP),))
     assert runner.run("alarm", play="Fip", fade="10s").details["source"] == "Fip"
 
@@ -324,7 +324,7 @@ class BrokenStations(list[Station]):
         raise RuntimeError("a bug")
 
 
-def test_an_unexpected_exception_in_a_source_gives_way_to_the_built_in_sound(tmp_path):
+def test_an_exception_in_a_source_falls_back_to_the_bundled_sound(tmp_path):
     runner = JobRunner(tmp_path, stations=BrokenStations())
     runner.say(600, "stop")
     result = runner.run("alarm", play="Fip", fade="10s")
@@ -333,7 +333,7 @@ def test_an_unexpected_exception_in_a_source_gives_way_to_the_built_in_sound(tmp
     )
 
 
-def test_quiet_hours_that_begin_in_the_fade_are_no_hand_and_when_they_end_it_rises_on(runner):
+def test_quiet_hours_during_the_fade_are_not_user_input_and_the_fade_continues_after(runner):
     def quiet() -> None:
         runner.player.most = 10
         runner.player.hand(13)  # on its way down, as the guard of the volume does that
@@ -349,14 +349,14 @@ def test_quiet_hours_that_begin_in_the_fade_are_no_hand_and_when_they_end_it_ris
     assert all(0 <= later - earlier <= 3 for earlier, later in pairwise(risen[: risen.index(40)]))
 
 
-def test_it_makes_room_for_another_alarm_as_if_it_had_not_rung(runner):
+def test_it_makes_room_for_another_alarm_without_a_trace(runner):
     runner.say(100, PREEMPT)
     result = runner.run("alarm", play="FIP", volume=40, fade="5m")
     assert result.summary == "FIP: another alarm rings now"
     assert (runner.player.now.playback, runner.player.now.volume) == (PlaybackState.STOPPED, 60)
 
 
-def test_what_rings_already_is_not_touched_by_what_was_to_make_room(runner):
+def test_an_alarm_that_rings_is_not_changed_by_the_one_that_made_room(runner):
     runner.cut(100, "alarm", play="FIP", volume=40, fade="5m")
     runner.player.did.clear()
     runner.words.append(PREEMPT)
@@ -364,7 +364,7 @@ def test_what_rings_already_is_not_touched_by_what_was_to_make_room(runner):
     assert (runner.player.did, runner.player.now.playback, runner.held) == (["close"], PlaybackState.PLAYING, None)
 
 
-def test_an_mpd_that_is_back_between_two_looks_plays_the_same_source_again(runner):
+def test_after_a_short_mpd_outage_the_same_source_plays_again(runner):
     runner.time.at(100.5, runner.player.restart)
     result = runner.run("alarm", play=["FIP", RADIO], volume=40, fade="5m")
     assert result.details["source"] == "FIP"
@@ -372,7 +372,7 @@ def test_an_mpd_that_is_back_between_two_looks_plays_the_same_source_again(runne
 
 
 @pytest.mark.parametrize(("word", "then"), [("snooze", Phase.SNOOZING), ("", None)])
-def test_a_player_that_goes_away_while_it_falls_silent_keeps_nobody_waiting(runner, word, then):
+def test_a_player_lost_during_the_fade_out_delays_nothing(runner, word, then):
     falls = 100 if word else 600
     runner.time.at(falls, lambda: runner.words.append(word) if word else None)
     runner.time.at(falls + 3.5, lambda: setattr(runner.player, "away", True))

@@ -43,7 +43,7 @@ VOLUMES = st.integers(0, 100)
 
 
 @given(VOLUMES, VOLUMES, st.floats(0, 3600), st.lists(st.floats(-10, 4000), min_size=2))
-def test_a_fade_never_turns_back_and_never_leaves_its_way(start, end, seconds, times):
+def test_a_fade_is_monotonic_and_within_its_range(start, end, seconds, times):
     fade = Fade(start=start, end=end, seconds=seconds)
     way = [fade.at(each) for each in sorted(times)]
     assert way == sorted(way, reverse=end < start)
@@ -59,7 +59,7 @@ def test_a_fade_is_even_in_decibels(start, end):
     assert decibels(half) <= middle + 1e-6 < decibels(half + 1) + 2e-6
 
 
-def test_amplitudes_are_those_of_the_mixer_of_mpd():
+def test_amplitudes_match_the_mixer_of_mpd():
     assert (amplitude(0), amplitude(100)) == (0, 1)
     assert amplitude(50) == pytest.approx((math.exp(50 / 25) - 1) / (54.5981500331 - 1))
 
@@ -67,7 +67,7 @@ def test_amplitudes_are_those_of_the_mixer_of_mpd():
 # The chime
 
 
-def test_the_chime_is_a_wave_of_its_length_that_never_clips_and_ends_softly():
+def test_the_chime_has_the_right_length_does_not_clip_and_ends_softly():
     with wave.open(io.BytesIO(chime.wav(chime.chime()))) as file:
         assert (file.getnchannels(), file.getsampwidth(), file.getframerate()) == (1, 2, chime.SAMPLE_RATE)
         assert file.getnframes() == chime.SAMPLE_RATE * chime.SECONDS
@@ -83,7 +83,7 @@ def test_a_soft_chime_is_softer():
     assert max(soft) == pytest.approx(max(loud) / 4, abs=2)
 
 
-def test_it_is_served_under_its_name_only_in_parts_if_that_is_wanted():
+def test_it_is_served_under_its_name_with_range_support():
     with SoundServer(b"0123456789", "chime") as served:
         assert served.hosts[0] == "127.0.0.1"
         place = served.serve_at("127.0.0.1")
@@ -127,7 +127,7 @@ def hear(looks: list[tuple[float, PlayerState]]) -> list[PlaybackStatus]:
     return [hearing.observe(now, each) for now, each in looks]
 
 
-def test_sound_is_proved_when_three_seconds_of_it_have_passed():
+def test_three_seconds_of_playback_prove_sound():
     heard = hear([(each, state(elapsed=each)) for each in range(6)])
     assert heard == [PlaybackStatus.STARTING] * 3 + [PlaybackStatus.SOUND] * 3
 
@@ -138,17 +138,17 @@ def test_a_jump_of_the_elapsed_time_proves_nothing():
     )
 
 
-def test_what_stands_still_is_silent_after_twelve_seconds_also_when_it_was_heard_before():
+def test_playback_without_progress_is_silent_after_twelve_seconds():
     assert hear([(each, state()) for each in range(14)])[11:13] == [PlaybackStatus.STARTING, PlaybackStatus.SILENCE]
     looks = [(each, state(elapsed=min(each, 20))) for each in range(40)]
     assert [heard for heard in hear(looks) if heard is PlaybackStatus.SILENCE] == [PlaybackStatus.SILENCE] * 8
 
 
-def test_dead_tracks_one_after_the_other_are_no_sound():
+def test_successive_dead_tracks_are_not_sound():
     assert hear([(each, state(number=each)) for each in range(14)])[-1] is PlaybackStatus.SILENCE
 
 
-def test_a_hand_and_a_failure_are_told_apart():
+def test_user_input_and_a_failure_are_distinguished():
     plays = [(each, state(elapsed=each)) for each in range(5)]
     assert hear([*plays, (5, state(PlaybackState.PAUSED, 5))])[-1] is PlaybackStatus.PAUSED
     assert hear([*plays, (5, state(PlaybackState.STOPPED))])[-1] is PlaybackStatus.STOPPED
@@ -159,14 +159,14 @@ def test_a_hand_and_a_failure_are_told_apart():
     assert hear([*files, (5, PlayerState(playback=PlaybackState.STOPPED))])[-1] is PlaybackStatus.ENDED
 
 
-def test_an_old_error_is_no_failure():
+def test_an_old_error_is_not_a_failure():
     plays = [(each, state(elapsed=each, error="track 1 was left out")) for each in range(5)]
     assert (
         hear([*plays, (5, state(PlaybackState.PAUSED, 5, error="track 1 was left out"))])[-1] is PlaybackStatus.PAUSED
     )
 
 
-def test_what_does_not_begin_to_play_is_silent_soon():
+def test_a_source_that_does_not_start_is_silent_soon():
     looks = [(each, PlayerState(playback=PlaybackState.STOPPED)) for each in range(5)]
     assert hear(looks)[2:4] == [PlaybackStatus.STARTING, PlaybackStatus.SILENCE]
 
@@ -187,7 +187,7 @@ def test_the_next_time_is_within_a_day_and_an_hour(second, hour, minute):
 # What is held
 
 
-def test_what_is_held_is_read_again():
+def test_a_checkpoint_is_read_again():
     moment = Timestamp(datetime(2027, 3, 1, 7, tzinfo=UTC), 12.5, "boot")
     session = Checkpoint(
         phase=Phase.ANNOUNCING,
@@ -206,7 +206,7 @@ def test_what_is_held_is_read_again():
 
 
 @pytest.mark.parametrize("text", ["", "{}", "[]", "null", '{"with": {}, "session": {}}'])
-def test_what_is_no_session_is_none(text):
+def test_an_invalid_checkpoint_is_refused(text):
     assert _music_session.load(text) is None
 
 
@@ -233,7 +233,7 @@ def config(folder: Path, lines: str) -> Path:
         "action: announce, source: gong.wav",
     ],
 )
-def test_right_keys(tmp_path, lines):
+def test_valid_keys_are_accepted(tmp_path, lines):
     load_config(config(tmp_path, lines))
 
 
@@ -260,14 +260,14 @@ def test_right_keys(tmp_path, lines):
         ('action: announce, text: " "', "the value is empty"),
     ],
 )
-def test_wrong_keys(tmp_path, lines, wrong):
+def test_invalid_keys_are_reported(tmp_path, lines, wrong):
     with pytest.raises(ConfigError) as problems:
         load_config(config(tmp_path, lines))
     assert wrong in str(problems.value)
     assert len(problems.value.problems) == 1
 
 
-def test_a_machine_that_cannot_speak_is_a_warning(monkeypatch, tmp_path):
+def test_a_machine_without_a_speech_program_is_a_warning(monkeypatch, tmp_path):
     monkeypatch.setenv("PATH", str(tmp_path))
     assert options("announce", text="Dinner").warnings() == [
         (("text",), "no program that can speak is installed", "install one: sudo apt install espeak-ng")

@@ -40,7 +40,7 @@ MODES = [
 
 @pytest.mark.parametrize("modes", MODES, ids=str)
 @pytest.mark.parametrize("play", list(PlaybackState))
-def test_everything_is_as_it_was(runner, modes, play):
+def test_everything_is_restored(runner, modes, play):
     runner.player.now = replace(runner.player.now, **modes)
     runner.player.press(play)
     before = picture(runner)
@@ -54,7 +54,7 @@ def test_everything_is_as_it_was(runner, modes, play):
     assert runner.held is None
 
 
-def test_the_music_steps_back_first_and_comes_back_afterwards(runner):
+def test_the_music_fades_out_first_and_comes_back_afterwards(runner):
     runner.run("announce", source=GONG, volume=45)
     volumes = [volume for _, volume in runner.loud]
     gong = volumes.index(45)
@@ -64,12 +64,12 @@ def test_the_music_steps_back_first_and_comes_back_afterwards(runner):
     assert back[-1] == 60
 
 
-def test_without_a_volume_it_is_as_loud_as_the_music_was(runner):
+def test_without_a_volume_it_is_as_loud_as_the_music(runner):
     runner.run("announce", source=GONG)
     assert max(volume for _, volume in runner.loud) == 60
 
 
-def test_no_louder_than_is_allowed(runner):
+def test_it_is_no_louder_than_allowed(runner):
     runner.player.most = 50
     runner.player.hand(50)
     runner.player.volumes.clear()
@@ -77,7 +77,7 @@ def test_no_louder_than_is_allowed(runner):
     assert max(volume for _, volume in runner.loud) == 50
 
 
-def test_into_an_empty_queue(tmp_path):
+def test_an_announcement_works_with_an_empty_queue(tmp_path):
     runner = JobRunner(tmp_path, sounds={GONG: Sound(duration=4.0)})
     runner.run("announce", source=GONG)
     assert (runner.player.tracks, runner.player.now.playback, runner.player.now.volume) == (
@@ -87,7 +87,7 @@ def test_into_an_empty_queue(tmp_path):
     )
 
 
-def test_a_radio_plays_on(tmp_path):
+def test_a_radio_keeps_playing(tmp_path):
     runner = JobRunner(tmp_path, sounds={GONG: Sound(duration=4.0)})
     runner.player.fill(FIP, elapsed=500.0)
     runner.run("announce", source=GONG)
@@ -98,7 +98,7 @@ def test_a_radio_plays_on(tmp_path):
     )
 
 
-def test_a_sound_that_is_in_the_queue_already_stays_there(runner):
+def test_a_sound_already_in_the_queue_stays(runner):
     runner.player.fill("one", GONG, "three", elapsed=100.0)
     before = picture(runner)
     runner.run("announce", source=GONG)
@@ -106,7 +106,7 @@ def test_a_sound_that_is_in_the_queue_already_stays_there(runner):
 
 
 @pytest.mark.parametrize("sound", [Sound(dead="Failed to decode"), Sound(silent=True)])
-def test_what_cannot_be_heard_is_told_and_everything_is_as_it_was(runner, sound):
+def test_a_failed_announcement_is_reported_and_everything_restored(runner, sound):
     runner.player.sounds[GONG] = sound
     before = picture(runner)
     with pytest.raises(Refused, match=r"the announcement was not heard \((Failed to decode|it did not start)\)"):
@@ -115,14 +115,14 @@ def test_what_cannot_be_heard_is_told_and_everything_is_as_it_was(runner, sound)
     assert runner.held is None
 
 
-def test_a_radio_is_no_announcement_and_ends_after_a_while(runner):
+def test_a_radio_is_not_an_announcement_and_ends_after_a_limit(runner):
     before = picture(runner)
     runner.run("announce", source="http://radio/endless")
     assert runner.time.steady - 1000 < 125
     assert picture(runner) == before
 
 
-def test_somebody_who_chooses_something_meanwhile_hears_that(runner):
+def test_a_choice_of_the_user_in_between_stays(runner):
     def choose() -> None:
         runner.player.current = 2
         runner.player.press(PlaybackState.PLAYING)
@@ -137,7 +137,7 @@ def test_somebody_who_chooses_something_meanwhile_hears_that(runner):
     assert len(runner.player.tracks) == 3
 
 
-def test_a_player_that_cannot_take_it_out_again_is_not_asked(runner):
+def test_a_player_that_cannot_remove_tracks_is_refused(runner):
     runner.player.can = ALL - {Capability.REMOVE}
     with pytest.raises(Refused, match="cannot remove tracks from its queue"):
         runner.run("announce", source=GONG)
@@ -146,7 +146,7 @@ def test_a_player_that_cannot_take_it_out_again_is_not_asked(runner):
 
 @pytest.mark.parametrize("cut", [0, 0.3, 0.9, 1.1, 1.3, 3, 5.0, 5.4, 5.9])
 @pytest.mark.parametrize("play", list(PlaybackState))
-def test_cut_off_anywhere_everything_is_put_back_and_nothing_said_again(runner, cut, play):
+def test_after_an_interruption_everything_is_restored(runner, cut, play):
     runner.player.now = replace(runner.player.now, consume=Mode.ON)
     runner.player.press(play)
     before = picture(runner)
@@ -164,7 +164,7 @@ def test_cut_off_anywhere_everything_is_put_back_and_nothing_said_again(runner, 
     assert runner.held is None
 
 
-def test_a_player_that_goes_away_meanwhile_is_put_back_when_it_returns(runner):
+def test_after_a_player_outage_everything_is_restored(runner):
     runner.time.at(3, lambda: setattr(runner.player, "away", True))
     runner.time.at(14, lambda: setattr(runner.player, "away", False))
     before = picture(runner)
@@ -173,7 +173,7 @@ def test_a_player_that_goes_away_meanwhile_is_put_back_when_it_returns(runner):
     assert picture(runner) == before
 
 
-def test_a_player_that_stays_away_is_put_back_by_a_later_run(runner):
+def test_a_later_run_restores_a_player_that_stayed_away(runner):
     runner.time.at(3, lambda: setattr(runner.player, "away", True))
     before = picture(runner)
     with pytest.raises(Unavailable):
@@ -184,7 +184,7 @@ def test_a_player_that_stays_away_is_put_back_by_a_later_run(runner):
     assert picture(runner) == before
 
 
-def test_where_nothing_can_speak_it_says_what_to_install(runner, monkeypatch, tmp_path):
+def test_without_a_speech_program_the_package_to_install_is_named(runner, monkeypatch, tmp_path):
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(
         Refused, match="no program that can speak is installed; install one: sudo apt install espeak-ng"
@@ -192,7 +192,7 @@ def test_where_nothing_can_speak_it_says_what_to_install(runner, monkeypatch, tm
         runner.run("announce", text="Dinner")
 
 
-def test_what_is_said_is_served_to_the_player_by_the_run(runner, monkeypatch, tmp_path):
+def test_the_speech_is_served_to_the_player_by_the_run(runner, monkeypatch, tmp_path):
     program = tmp_path / "espeak-ng"
     program.write_text('#!/bin/sh\nprintf "RIFF" > "$4"\n', "utf-8")
     program.chmod(0o755)

@@ -7,7 +7,7 @@ import pytest
 
 from pi_appliance.storage.queues import RunRequestStore
 from pi_appliance.system import clock
-from tests.web.served_appliance import World, configuration, served
+from tests.web.served_appliance import ServedAppliance, configuration, served
 
 JOBS = """
   wake: {kind: music, schedule: "45 6 * * *", with: {action: alarm, play: [fip]}}
@@ -18,55 +18,55 @@ JOBS = """
 
 
 @pytest.fixture
-def world(tmp_path: Path) -> Iterator[World]:
-    with served(configuration(tmp_path, jobs=JOBS)) as found:
-        yield found
+def appliance(tmp_path: Path) -> Iterator[ServedAppliance]:
+    with served(configuration(tmp_path, jobs=JOBS)) as result:
+        yield result
 
 
-def requests(world: World) -> RunRequestStore:
-    return world.daemon.appliance.store.requests
+def requests(appliance: ServedAppliance) -> RunRequestStore:
+    return appliance.daemon.appliance.store.requests
 
 
-def test_an_alarm_is_shown_skipped_and_unskipped(world):
-    (wake,) = world.ask("/api/v1/alarms").json
+def test_an_alarm_is_listed_skipped_and_unskipped(appliance):
+    (wake,) = appliance.ask("/api/v1/alarms").json
     assert (wake["job"], wake["skipped"], wake["description"]) == ("wake", None, "fip; up to volume 40 in 5m")
-    (skipped,) = world.ask("/api/v1/alarms/skip", {}).json
+    (skipped,) = appliance.ask("/api/v1/alarms/skip", {}).json
     assert (skipped["skipped"], skipped["next_ring"] > wake["next_ring"]) == (wake["next_ring"], True)
-    assert world.ask("/api/v1/alarms/unskip", {"job": "wake"}).json == [wake]
-    assert world.daemon.woken == 2
-    assert world.ask("/api/v1/alarms/unskip", {"job": "wake"}).status == 409
-    lost = world.ask("/api/v1/alarms/skip", {"job": "wak"})
+    assert appliance.ask("/api/v1/alarms/unskip", {"job": "wake"}).json == [wake]
+    assert appliance.daemon.woken == 2
+    assert appliance.ask("/api/v1/alarms/unskip", {"job": "wake"}).status == 409
+    lost = appliance.ask("/api/v1/alarms/skip", {"job": "wak"})
     assert (lost.status, lost.json) == (404, {"error": "no alarm is called 'wak'; did you mean 'wake'?"})
 
 
-def test_it_rings_once_at_a_time_of_its_own(world):
-    (wake,) = world.ask("/api/v1/alarms/once", {"at": "07:15", "job": "wake"}).json
+def test_it_rings_once_at_a_requested_time(appliance):
+    (wake,) = appliance.ask("/api/v1/alarms/once", {"at": "07:15", "job": "wake"}).json
     assert [at[14:] for at in wake["one_off_rings"]] == ["15:00Z"]
-    (without,) = world.ask("/api/v1/alarms/once", method="DELETE").json
+    (without,) = appliance.ask("/api/v1/alarms/once", method="DELETE").json
     assert without["one_off_rings"] == []
-    assert world.ask("/api/v1/alarms/once", {}).status == 400
-    assert world.ask("/api/v1/alarms/once", {"at": "7"}).status == 400
+    assert appliance.ask("/api/v1/alarms/once", {}).status == 400
+    assert appliance.ask("/api/v1/alarms/once", {"at": "7"}).status == 400
 
 
-def test_a_word_reaches_the_alarm_that_rings(world):
-    assert world.ask("/api/v1/alarms/snooze", {}).json == {"error": "no alarm is ringing"}
-    requests(world).save_checkpoint("wake", "ringing", now=clock.now())
-    assert world.ask("/api/v1/alarms/snooze", {}).status == 200
-    assert requests(world).take_signal("wake") == "snooze"
-    assert world.ask("/api/v1/alarms/stop", {"job": "wake"}).json[0]["ringing"]
-    assert requests(world).take_signal("wake") == "stop"
+def test_a_signal_reaches_the_ringing_alarm(appliance):
+    assert appliance.ask("/api/v1/alarms/snooze", {}).json == {"error": "no alarm is ringing"}
+    requests(appliance).save_checkpoint("wake", "ringing", now=clock.now())
+    assert appliance.ask("/api/v1/alarms/snooze", {}).status == 200
+    assert requests(appliance).take_signal("wake") == "snooze"
+    assert appliance.ask("/api/v1/alarms/stop", {"job": "wake"}).json[0]["ringing"]
+    assert requests(appliance).take_signal("wake") == "stop"
 
 
-def test_a_sleep_timer_is_set_shown_and_cancelled(world):
-    assert world.ask("/api/v1/sleep").json["set"] is False
-    answer = world.ask("/api/v1/sleep", {"in": "30m", "play_out": "track", "fade": "10s"})
+def test_a_sleep_timer_is_set_shown_and_cancelled(appliance):
+    assert appliance.ask("/api/v1/sleep").json["set"] is False
+    answer = appliance.ask("/api/v1/sleep", {"in": "30m", "play_out": "track", "fade": "10s"})
     assert (answer.status, answer.json["set"], answer.json["phase"]) == (202, True, "starting")
-    (ask,) = requests(world).pending()
+    (ask,) = requests(appliance).pending()
     assert ask.arguments == {"in": "30m", "at": None, "play-out": "track", "fade": "10s"}
-    assert world.daemon.woken == 1
-    assert world.ask("/api/v1/sleep", method="DELETE").json["set"] is False
-    assert world.ask("/api/v1/sleep", method="DELETE").status == 409
-    assert requests(world).pending() == []
+    assert appliance.daemon.woken == 1
+    assert appliance.ask("/api/v1/sleep", method="DELETE").json["set"] is False
+    assert appliance.ask("/api/v1/sleep", method="DELETE").status == 409
+    assert requests(appliance).pending() == []
 
 
 @pytest.mark.parametrize(
@@ -84,20 +84,20 @@ def test_a_sleep_timer_is_set_shown_and_cancelled(world):
         ("announce", {"text": "a", "volume": 101}, "'volume' must be a whole number from 0 to 100"),
     ],
 )
-def test_what_is_wrong_is_told_and_nothing_written(world, path, body, said):
-    answer = world.ask(f"/api/v1/{path}", body)
+def test_invalid_requests_are_reported_and_write_nothing(appliance, path, body, said):
+    answer = appliance.ask(f"/api/v1/{path}", body)
     assert (answer.status, answer.json["error"].startswith(said)) == (400, True), answer.json
-    assert requests(world).pending() == []
+    assert requests(appliance).pending() == []
 
 
-def test_an_announcement_is_taken(world):
-    answer = world.ask("/api/v1/announce", {"text": "dinner is ready"})
-    assert (answer.status, answer.json["job"], world.daemon.woken) == (202, "announce", 1)
-    assert requests(world).find(answer.json["request"]).arguments == {"text": "dinner is ready", "source": None}
+def test_an_announcement_is_taken(appliance):
+    answer = appliance.ask("/api/v1/announce", {"text": "dinner is ready"})
+    assert (answer.status, answer.json["job"], appliance.daemon.woken) == (202, "announce", 1)
+    assert requests(appliance).find(answer.json["request"]).arguments == {"text": "dinner is ready", "source": None}
 
 
-def test_without_such_jobs_what_to_write_is_told(tmp_path):
-    with served(configuration(tmp_path, jobs='  daily: {kind: command, with: {run: ["true"]}}\n')) as world:
-        answer = world.ask("/api/v1/sleep", {"in": "30m"})
+def test_without_such_jobs_the_needed_configuration_is_shown(tmp_path):
+    with served(configuration(tmp_path, jobs='  daily: {kind: command, with: {run: ["true"]}}\n')) as appliance:
+        answer = appliance.ask("/api/v1/sleep", {"in": "30m"})
         assert (answer.status, "sleep: {kind: music, with: {action: sleep}}" in answer.json["error"]) == (409, True)
-        assert world.ask("/api/v1/alarms").json == []
+        assert appliance.ask("/api/v1/alarms").json == []

@@ -38,7 +38,7 @@ def refused(home: Installation, status: int, *words: str) -> str:
     return done.stderr.strip().removeprefix("pi-appliance: ")
 
 
-def test_a_sleep_timer_is_set_seen_replaced_and_cancelled(home):
+def test_a_sleep_timer_is_set_shown_replaced_and_cancelled(home):
     with up(home):
         assert said(home, "sleep") == "no sleep timer is set"
         assert said(home, "sleep", "30m").startswith("the music stops ")
@@ -56,7 +56,7 @@ def test_a_sleep_timer_is_set_seen_replaced_and_cancelled(home):
     assert refused(home, 1, "sleep", "--cancel") == "no sleep timer is set"
 
 
-def test_it_outlives_the_daemon(home):
+def test_it_survives_the_daemon(home):
     with up(home) as daemon:
         said(home, "sleep", "at", "04:00")
         before = home.json("music", "sleep")
@@ -73,7 +73,7 @@ def test_it_outlives_the_daemon(home):
         assert not home.json("music", "sleep")["set"]
 
 
-def test_without_a_daemon_it_is_done_here_and_ctrl_c_ends_it(home):
+def test_without_a_daemon_it_runs_here_and_ctrl_c_ends_it(home):
     here = home.start("music", "sleep", "30m")
     wait_until(lambda: home.json("music", "sleep")["phase"] == "waiting")
     here.send_signal(signal.SIGINT)
@@ -86,7 +86,7 @@ def test_without_a_daemon_it_is_done_here_and_ctrl_c_ends_it(home):
     assert home.last("announce")["trigger"] == "manual"
 
 
-def test_two_that_set_it_at_once_leave_one(home):
+def test_concurrent_timers_leave_one(home):
     with up(home):
         with ThreadPoolExecutor(2) as pool:
             both = [pool.submit(home.run, "music", "sleep", length) for length in ("30m", "40m")]
@@ -96,7 +96,7 @@ def test_two_that_set_it_at_once_leave_one(home):
         said(home, "sleep", "--cancel")
 
 
-def test_alarms_are_listed_skipped_and_asked_for(home):
+def test_alarms_are_listed_skipped_and_requested(home):
     assert "up to volume 40 in 5m" in said(home, "alarms")
     assert "skipped" in said(home, "alarm", "skip")
     assert home.json("music", "alarms")[0]["skipped"]
@@ -109,7 +109,7 @@ def test_alarms_are_listed_skipped_and_asked_for(home):
     assert refused(home, 1, "alarm", "stop", "wake") == "wake is not ringing"
 
 
-def test_an_alarm_that_rings_hears_what_is_said(home):
+def test_a_ringing_alarm_receives_signals(home):
     with up(home):
         assert home.run("jobs", "list").returncode == 0
         ringing = home.start("jobs", "run", "wake")
@@ -143,14 +143,14 @@ def test_an_alarm_that_rings_hears_what_is_said(home):
         (("alarm", "once"), 2, "Missing argument 'AT'"),
     ],
 )
-def test_what_is_wrong_is_told_in_a_line(home, words, status, right):
+def test_invalid_use_is_reported_in_one_line(home, words, status, right):
     returned, _, errors = home.call("music", *words)
     assert right in errors
     assert returned == status
     assert "asks" not in json.dumps(home.json("jobs", "history"))
 
 
-def test_without_such_a_job_what_to_write_is_told(installation):
+def test_without_such_a_job_the_needed_configuration_is_shown(installation):
     installation.write("other: {kind: command, with: {run: ['true']}}")
     assert refused(installation, 1, "sleep", "30m") == (
         "no music job has action: sleep; add to appliance.yaml, under jobs:  "

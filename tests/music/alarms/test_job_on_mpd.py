@@ -59,7 +59,7 @@ def run(server: MpdServer, folder: Path, wanted: music_job.Options, **keys: obje
     return music_job.run(wanted, context), context
 
 
-def test_a_dead_stream_gives_way_to_the_next_source(server, tmp_path):
+def test_a_dead_stream_is_replaced_by_the_next_source(server, tmp_path):
     dead = f"http://127.0.0.1:{free_port()}/radio"
     result, context = run(server, tmp_path, options("alarm", play=[dead, "one.wav"], volume=30, fade="1s"))
     assert result.details["source"] == "one.wav"
@@ -70,7 +70,7 @@ def test_a_dead_stream_gives_way_to_the_next_source(server, tmp_path):
     assert context.checkpoint is None
 
 
-def test_the_bundled_sound_really_plays_from_the_server_of_the_run(server, tmp_path):
+def test_the_bundled_sound_plays_from_the_server_of_the_run(server, tmp_path):
     def advanced(saw: list[PlayerState]) -> bool:
         return any((state.elapsed or 0) >= 6 for state in saw)
 
@@ -97,7 +97,7 @@ def test_the_bundled_sound_really_plays_from_the_server_of_the_run(server, tmp_p
     ("play", "mode"),
     [("play", "consume"), ("play", "repeat"), ("play", "random"), ("pause", "consume"), ("stop", "single")],
 )
-def test_an_announcement_leaves_everything_as_it_was(server, tmp_path, mode, play):
+def test_an_announcement_restores_everything(server, tmp_path, mode, play):
     server.mpc("add", "Ärzte/eins.wav", "one.wav", "Ärzte/zwei — 二.wav")
     server.mpc("play", "2")
     server.mpc("seek", "0:05")
@@ -120,7 +120,7 @@ def test_an_announcement_leaves_everything_as_it_was(server, tmp_path, mode, pla
     assert context.checkpoint is None
 
 
-def test_a_text_is_spoken_by_the_program_of_the_machine(server, tmp_path):
+def test_a_text_is_spoken_by_the_speech_program(server, tmp_path):
     server.mpc("add", "one.wav")
     try:
         result, context = run(server, tmp_path, options("announce", text="Tea -- is; $(ready)", volume=35))
@@ -131,7 +131,7 @@ def test_a_text_is_spoken_by_the_program_of_the_machine(server, tmp_path):
     assert server.mpc("playlist", "-f", "%file%") == "one.wav"
 
 
-def test_a_sleep_pauses_the_file_where_it_is_and_restores_the_volume(server, tmp_path):
+def test_a_sleep_timer_pauses_a_file_and_restores_the_volume(server, tmp_path):
     server.mpc("add", "one.wav")
     server.mpc("play")
     result, context = run(server, tmp_path, options("sleep", in_="3s", fade="3s"))

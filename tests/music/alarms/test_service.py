@@ -39,8 +39,8 @@ def home(installation: Installation) -> Iterator[Appliance]:
 
 
 def the(home: Appliance, now: datetime = FRIDAY) -> service.Alarm:
-    (found,) = service.alarms(home, now)
-    return found
+    (result,) = service.alarms(home, now)
+    return result
 
 
 def rings(home: Appliance, phase: Phase, ago: timedelta = timedelta(0), seconds: float = 300.0, **more: str) -> None:
@@ -53,7 +53,7 @@ def rings(home: Appliance, phase: Phase, ago: timedelta = timedelta(0), seconds:
     home.store.requests.save_checkpoint(job, dump(options, session), now=clock.now())
 
 
-def test_a_button_that_hangs_asks_for_twenty_runs_and_no_more(home):
+def test_a_stuck_button_requests_at_most_twenty_runs(home):
     for _ in range(20):
         service.announce(home, now=FRIDAY, text="dinner")
     with pytest.raises(Refused, match="20 runs of announce are requested already"):
@@ -61,14 +61,14 @@ def test_a_button_that_hangs_asks_for_twenty_runs_and_no_more(home):
     assert len(home.store.requests.pending("announce")) == 20
 
 
-def test_an_alarm_says_when_it_rings_and_what(home):
+def test_an_alarm_lists_its_time_and_sources(home):
     alarm = the(home)
     assert (alarm.job, alarm.next_ring, alarm.next) == ("wake", MONDAY, MONDAY)
     assert alarm.description == "fip, else album Blue; up to volume 35 in 5m"
     assert (alarm.session, alarm.skipped, alarm.pause, alarm.one_shot) == (None, None, None, False)
 
 
-def test_skipped_it_rings_the_day_after(home):
+def test_a_skipped_alarm_rings_the_next_day(home):
     assert service.skip(home, "wake", now=FRIDAY) == MONDAY
     assert (the(home).skipped, the(home).next_ring) == (MONDAY, MONDAY + timedelta(days=1))
     assert service.alarm_values(the(home))["skipped"] == "2027-03-29T04:45:00Z"
@@ -76,7 +76,7 @@ def test_skipped_it_rings_the_day_after(home):
     assert the(home).next_ring == MONDAY
 
 
-def test_paused_it_does_not_ring_until_its_pause_ends(home):
+def test_a_paused_alarm_does_not_ring_until_the_pause_ends(home):
     home.pause("wake", now=FRIDAY)
     assert (the(home).next_ring, the(home).next, the(home).pause is not None) == (None, None, True)
     home.pause("wake", now=FRIDAY, until=MONDAY + timedelta(hours=1))
@@ -93,7 +93,7 @@ def test_paused_it_does_not_ring_until_its_pause_ends(home):
         (datetime(2027, 6, 1, 0, 30, tzinfo=UTC), datetime(2027, 6, 2, 0, 30, tzinfo=UTC)),
     ],
 )
-def test_once_at_half_past_two_is_when_its_own_wall_shows_it_next(home, now, due):
+def test_a_nonexistent_local_time_rings_when_the_clock_next_shows_it(home, now, due):
     assert service.ring_at(home, "wake", "2:30", now=now).run_at == due
     assert service.ring_at(home, "wake", "02:30", now=now).run_at == due
     assert [ask.run_at for ask in the(home, now).requests] == [due]
@@ -104,15 +104,15 @@ def test_once_at_half_past_two_is_when_its_own_wall_shows_it_next(home, now, due
 
 
 @pytest.mark.parametrize("at", ["", "25:00", "7", "07:60", "-1:30", "7:3", "seven", "٠٧:٣٠:00"])
-def test_what_is_no_time_is_refused(home, at):
+def test_an_invalid_time_is_refused(home, at):
     with pytest.raises(InvalidOption, match='write a time such as "06:45"'):
         service.ring_at(home, "wake", at, now=FRIDAY)
 
 
-def test_what_rings_and_what_snoozes_is_told(home):
+def test_ringing_and_snoozing_alarms_are_listed(home):
     rings(home, Phase.RINGING)
-    told = service.alarm_values(the(home))
-    assert (told["ringing"], told["snoozed_until"]) == (True, None)
+    output = service.alarm_values(the(home))
+    assert (output["ringing"], output["snoozed_until"]) == (True, None)
     rings(home, Phase.SNOOZING, timedelta(minutes=4), seconds=540.0)
     alarm = the(home)
     assert abs(alarm.session.ends_at - clock.now() - timedelta(minutes=5)) < timedelta(seconds=5)
@@ -121,7 +121,7 @@ def test_what_rings_and_what_snoozes_is_told(home):
     assert service.alarm_values(the(home))["ringing"]
 
 
-def test_a_word_reaches_the_one_that_rings_and_where_none_does_that_is_said(home):
+def test_a_signal_reaches_the_ringing_alarm_or_its_absence_is_reported(home):
     for say, name in ((service.snooze, None), (service.stop_ringing, "wake")):
         with pytest.raises(Refused, match="ringing"):
             say(home, name)
@@ -134,7 +134,7 @@ def test_a_word_reaches_the_one_that_rings_and_where_none_does_that_is_said(home
         service.snooze(home, "wak")
 
 
-def test_a_sleep_timer_takes_the_keys_of_the_file_out_that_it_replaces(home):
+def test_a_sleep_timer_removes_the_keys_it_replaces(home):
     ask = service.set_sleep_timer(home, now=FRIDAY, in_=timedelta(minutes=30))
     assert (ask.job, ask.run_at, ask.arguments) == ("sleep", FRIDAY, {"in": "30m", "at": None, "play-out": None})
     assert service.set_sleep_timer(home, now=FRIDAY).arguments == {}
@@ -143,7 +143,7 @@ def test_a_sleep_timer_takes_the_keys_of_the_file_out_that_it_replaces(home):
     assert service.sleep_timer(home).phase == "starting"
 
 
-def test_a_timer_that_goes_on_is_ended_by_the_next_whichever_job_it_is_of(home):
+def test_a_running_timer_is_ended_by_the_next_one_of_any_job(home):
     home.store.requests.save_checkpoint("night", "something", now=FRIDAY)
     service.set_sleep_timer(home, now=FRIDAY, at="22:00", play_out="track")
     assert home.store.requests.take_signal("night") == "stop"
@@ -154,12 +154,12 @@ def test_a_timer_that_goes_on_is_ended_by_the_next_whichever_job_it_is_of(home):
         service.cancel_sleep_timer(home)
 
 
-def test_until_when_the_music_plays_is_told(home):
+def test_the_end_of_the_music_is_reported(home):
     assert service.sleep_values(service.sleep_timer(home))["set"] is False
     rings(home, Phase.WAITING, timedelta(minutes=10), seconds=1800.0)
-    found = service.sleep_timer(home)
-    assert abs(found.ends_at - clock.now() - timedelta(minutes=20)) < timedelta(seconds=5)
-    assert (found.phase, found.status_text) == ("waiting", "interrupted; the daemon will resume it")
+    result = service.sleep_timer(home)
+    assert abs(result.ends_at - clock.now() - timedelta(minutes=20)) < timedelta(seconds=5)
+    assert (result.phase, result.status_text) == ("waiting", "interrupted; the daemon will resume it")
     rings(home, Phase.WAITING, until="2027-03-28T23:30:00")
     assert service.sleep_values(service.sleep_timer(home))["ends_at"] == "2027-03-28T23:30:00Z"
     service.cancel_sleep_timer(home)
@@ -186,7 +186,7 @@ def test_until_when_the_music_plays_is_told(home):
         ),
     ],
 )
-def test_what_cannot_be_is_told_before_anything_is_written_or_ended(home, given, said):
+def test_invalid_requests_are_reported_before_any_change(home, given, said):
     home.store.requests.save_checkpoint("night", "something", now=FRIDAY)
     with pytest.raises(InvalidOption) as error:
         service.set_sleep_timer(home, now=FRIDAY, **given)
@@ -196,14 +196,14 @@ def test_what_cannot_be_is_told_before_anything_is_written_or_ended(home, given,
     assert home.store.requests.take_signal("night") == ""
 
 
-def test_a_key_that_is_given_as_nothing_is_taken_out(home):
+def test_a_null_key_is_removed(home):
     taken = loader.override_options(home.config, home.job("wake"), {"volume": None, "snooze": None})
     assert (taken.final_volume, taken.snooze, taken.play) == (40, timedelta(minutes=9), ("fip", "album:Blue"))
     with pytest.raises(InvalidOption, match="wake cannot run with these options: 'action' is missing"):
         loader.override_options(home.config, home.job("wake"), {"action": None})
 
 
-def test_an_announcement_is_written_down_with_its_words(home):
+def test_an_announcement_is_stored_with_its_text(home):
     ask = service.announce(home, now=FRIDAY, text="dinner", volume=50)
     assert (ask.job, ask.immediate, ask.arguments) == (
         "announce",
@@ -216,7 +216,7 @@ def test_an_announcement_is_written_down_with_its_words(home):
     assert len(home.store.requests.pending()) == 1
 
 
-def test_where_the_file_has_no_such_job_what_to_write_is_said(installation):
+def test_without_such_a_job_the_needed_configuration_is_shown(installation):
     installation.write("other: {kind: command, with: {run: ['true']}}")
     with Appliance.open(installation.config) as home:
         assert service.alarms(home, FRIDAY) == []
@@ -233,7 +233,7 @@ def test_where_the_file_has_no_such_job_what_to_write_is_said(installation):
             Appliance.open(installation.config).close()
 
 
-def test_a_music_job_may_take_longer_than_other_jobs_unless_the_file_says_so(home, installation):
+def test_a_music_job_has_a_longer_default_timeout(home, installation):
     assert (home.job("sleep").timeout, home.job("other").timeout) == (timedelta(hours=25), timedelta(hours=1))
     installation.write("sleep: {kind: music, timeout: 2h, with: {action: sleep}}")
     assert home.reload().job("sleep").timeout == timedelta(hours=2)

@@ -31,7 +31,7 @@ def asleep_at(runner: JobRunner) -> float:
     return next(at for at, _, plays in runner.player.volumes if at > 1000.0 and not plays) - 1000
 
 
-def test_it_stops_soon_when_the_time_is_over_and_the_volume_is_as_it_was(runner):
+def test_it_stops_at_its_time_and_restores_the_volume(runner):
     result = runner.run("sleep", in_="30m", fade="1m")
     assert result.summary == "asleep"
     assert asleep_at(runner) == pytest.approx(1800, abs=1)
@@ -43,7 +43,7 @@ def test_it_stops_soon_when_the_time_is_over_and_the_volume_is_as_it_was(runner)
     assert (None, "asleep in 12 min") in runner.notes
 
 
-def test_a_file_is_paused_so_that_it_can_go_on(runner):
+def test_a_file_is_paused_for_later(runner):
     runner.player.sounds["book.mp3"] = Sound(duration=20_000.0)
     runner.player.fill("book.mp3", elapsed=100.0)
     runner.run("sleep", in_="10m", fade="1m")
@@ -51,7 +51,7 @@ def test_a_file_is_paused_so_that_it_can_go_on(runner):
     assert runner.player._elapsed == pytest.approx(700, abs=2)
 
 
-def test_half_an_hour_where_nothing_is_said(runner):
+def test_the_default_is_half_an_hour(runner):
     runner.run("sleep")
     assert asleep_at(runner) == pytest.approx(1800, abs=1)
 
@@ -66,14 +66,14 @@ def test_half_an_hour_where_nothing_is_said(runner):
         (datetime(2027, 3, 28, 1, 0, tzinfo=BERLIN), "2:30", 1.5),  # a time that is left out
     ],
 )
-def test_at_a_time_of_the_day_whatever_the_clocks_do(tmp_path, now, at, hours):
+def test_a_time_of_day_ignores_clock_changes_in_between(tmp_path, now, at, hours):
     runner = JobRunner(tmp_path, wall=now.astimezone(UTC), zone=BERLIN)
     runner.player.fill(FIP)
     runner.run("sleep", at=at, fade="1m")
     assert asleep_at(runner) == pytest.approx(hours * 3600, abs=2)
 
 
-def test_a_step_of_the_clock_is_noticed_where_a_time_was_said_and_nowhere_else(runner):
+def test_a_clock_step_matters_only_for_a_time_of_day(runner):
     step = datetime(2027, 3, 1, 9, 0, tzinfo=UTC)
     runner.time.at(600, lambda: setattr(runner.time, "wall", step))
     runner.run("sleep", at="10:00", fade="1m")  # it is 7:00
@@ -94,7 +94,7 @@ def test_at_the_end_of_the_track_the_fade_ends_with_it(runner):
     assert (runner.player.now.playback, runner.player.current) == (PlaybackState.PAUSED, 0)
 
 
-def test_at_the_end_of_the_album(runner):
+def test_it_ends_at_the_end_of_the_album(runner):
     runner.player.sounds = {name: Sound(duration=100.0, album=name[0]) for name in ("a1", "a2", "b1")}
     runner.player.fill("a1", "a2", "b1")
     runner.run("sleep", play_out="album", fade="20s")
@@ -102,39 +102,39 @@ def test_at_the_end_of_the_album(runner):
     assert runner.player.current == 1
 
 
-def test_at_the_end_of_the_queue(runner):
+def test_it_ends_at_the_end_of_the_queue(runner):
     runner.player.fill("one.flac", "two.flac", "three.flac")
     runner.run("sleep", in_="5m", play_out="queue", fade="20s")
     assert asleep_at(runner) == pytest.approx(599.5, abs=1)
 
 
-def test_the_end_of_a_radio_is_now(runner):
+def test_a_radio_ends_at_once(runner):
     runner.run("sleep", in_="5m", play_out="track", fade="1m")
     assert asleep_at(runner) == pytest.approx(360, abs=3)
 
 
-def test_somebody_skips_the_track_that_was_to_be_the_last(runner):
+def test_skipping_the_last_track_is_followed(runner):
     runner.player.fill("one.flac", "two.flac")
     runner.time.at(20, lambda: setattr(runner.player, "current", 1))
     runner.run("sleep", play_out="track", fade="20s")
     assert asleep_at(runner) == pytest.approx(21, abs=2)
 
 
-def test_a_hand_that_makes_it_louder_is_awake(runner):
+def test_a_louder_volume_of_the_user_cancels_it(runner):
     runner.time.at(1770, lambda: runner.player.hand(50))
     result = runner.run("sleep", in_="30m", fade="1m")
     assert result.summary == "the user raised the volume; the music continues"
     assert (runner.player.now.playback, runner.player.now.volume, runner.held) == (PlaybackState.PLAYING, 50, None)
 
 
-def test_a_hand_that_makes_it_more_silent_is_followed(runner):
+def test_a_lower_volume_of_the_user_is_followed(runner):
     runner.time.at(1741.5, lambda: runner.player.hand(10))
     runner.run("sleep", in_="30m", fade="1m")
     assert falls(runner.loud)
     assert (runner.player.now.playback, runner.player.now.volume) == (PlaybackState.STOPPED, 60)
 
 
-def test_a_turn_of_the_volume_before_the_fade_is_nobodys_business(runner):
+def test_a_volume_change_before_the_fade_is_ignored(runner):
     runner.time.at(600, lambda: runner.player.hand(30))
     runner.run("sleep", in_="30m", fade="1m")
     assert (runner.player.now.playback, runner.player.now.volume) == (PlaybackState.STOPPED, 30)
@@ -147,14 +147,14 @@ def test_it_can_be_cancelled(runner, seconds):
     assert (runner.player.now.playback, runner.player.now.volume, runner.held) == (PlaybackState.PLAYING, 60, None)
 
 
-def test_where_nothing_plays_nothing_is_touched(runner):
+def test_nothing_is_changed_when_nothing_plays(runner):
     runner.player.press(PlaybackState.STOPPED)
     assert runner.run("sleep", in_="10m").summary == "nothing was playing"
     assert runner.player.now.volume == 60
 
 
 @pytest.mark.parametrize("cut", [0, 600, 1739, 1741, 1760, 1799])
-def test_cut_off_anywhere_it_sleeps_at_its_time(runner, cut):
+def test_an_interrupted_timer_ends_on_time(runner, cut):
     runner.cut(cut, "sleep", in_="30m", fade="1m")
     runner.time.go(0.4)
     runner.go_on()
@@ -164,7 +164,7 @@ def test_cut_off_anywhere_it_sleeps_at_its_time(runner, cut):
 
 
 @pytest.mark.parametrize("cut", [600, 1760])
-def test_a_time_that_passed_meanwhile_ends_it_at_once(runner, cut):
+def test_a_timer_that_expired_during_an_interruption_ends_at_once(runner, cut):
     runner.cut(cut, "sleep", in_="30m", fade="1m")
     runner.time.go(1800)
     went = runner.time.steady
@@ -173,7 +173,7 @@ def test_a_time_that_passed_meanwhile_ends_it_at_once(runner, cut):
     assert (runner.player.now.playback, runner.player.now.volume, runner.held) == (PlaybackState.STOPPED, 60, None)
 
 
-def test_after_hours_the_music_is_left_alone_and_nothing_gets_louder(runner):
+def test_hours_later_the_music_is_left_alone_and_never_gets_louder(runner):
     runner.cut(1790, "sleep", in_="30m", fade="1m")
     runner.reboot(8 * 3600)
     low = runner.player.now.volume
@@ -181,7 +181,7 @@ def test_after_hours_the_music_is_left_alone_and_nothing_gets_louder(runner):
     assert (runner.player.now.playback, runner.player.now.volume, runner.held) == (PlaybackState.PLAYING, low, None)
 
 
-def test_a_player_that_goes_away_for_a_while_sleeps_at_its_time(runner):
+def test_a_player_outage_does_not_delay_it(runner):
     runner.time.at(1745, lambda: setattr(runner.player, "away", True))
     runner.time.at(1760, lambda: setattr(runner.player, "away", False))
     runner.run("sleep", in_="30m", fade="1m")
@@ -192,7 +192,7 @@ def test_a_player_that_goes_away_for_a_while_sleeps_at_its_time(runner):
 # stop and volume
 
 
-def test_stop_stops_after_its_fade_and_restores_the_volume(runner):
+def test_stop_fades_out_and_restores_the_volume(runner):
     runner.player.fill("song.flac")
     result = runner.run("stop", fade="20s")
     assert result.summary == "stopped"
@@ -200,13 +200,13 @@ def test_stop_stops_after_its_fade_and_restores_the_volume(runner):
     assert (runner.player.now.playback, runner.player.now.volume) == (PlaybackState.STOPPED, 60)
 
 
-def test_stop_stops_at_once(runner):
+def test_stop_without_a_fade_is_immediate(runner):
     runner.run("stop")
     assert runner.time.steady == 1000
     assert runner.player.now.playback is PlaybackState.STOPPED
 
 
-def test_the_volume_at_once_and_within_a_while(runner):
+def test_a_volume_is_set_at_once_or_within_a_duration(runner):
     assert runner.run("volume", volume=30).summary == "volume 30"
     assert runner.time.steady == 1000
     result = runner.run("volume", volume=50, fade="1m")
@@ -215,18 +215,18 @@ def test_the_volume_at_once_and_within_a_while(runner):
     assert runner.held is None
 
 
-def test_the_volume_within_the_policy_says_so(runner):
+def test_a_limited_volume_is_reported(runner):
     runner.player.most = 45
     assert runner.run("volume", volume=70).summary == "volume 45, not 70: the volume is limited"
 
 
-def test_a_hand_ends_the_way_to_a_volume(runner):
+def test_user_input_ends_a_volume_fade(runner):
     runner.time.at(30, lambda: runner.player.hand(35))
     assert runner.run("volume", volume=10, fade="1m").summary == "the user changed the volume to 35"
 
 
 @pytest.mark.parametrize("cut", [0, 5, 30, 59])
-def test_the_way_to_a_volume_goes_on_where_it_should_be(runner, cut):
+def test_a_volume_fade_is_resumed_where_it_should_be(runner, cut):
     runner.cut(cut, "volume", volume=10, fade="1m")
     runner.time.go(10)
     assert runner.go_on().summary == "volume 10"
@@ -234,7 +234,7 @@ def test_the_way_to_a_volume_goes_on_where_it_should_be(runner, cut):
     assert runner.held is None
 
 
-def test_no_mixer_no_player(tmp_path):
+def test_without_a_mixer_or_a_player_it_fails(tmp_path):
     with pytest.raises(Refused, match="no volume to set"):
         JobRunner(tmp_path, volume=None).run("volume", volume=30)
     runner = JobRunner(tmp_path)

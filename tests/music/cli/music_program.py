@@ -95,18 +95,18 @@ class LiveCommand:
     def until(self, true: Callable[[str], Any], seconds: float = 60) -> Any:
         """Wait until `true()` of the output since the last call, and return its result."""
         deadline = time.monotonic() + seconds
-        while not (found := true(self.said[self._seen :])):
+        while not (result := true(self.said[self._seen :])):
             left = deadline - time.monotonic()
             assert left > 0, f"did not come: {self.said!r}"
             if select.select([self._reading], [], [], left)[0]:
                 self.said += os.read(self._reading, 65536).decode()
         self._seen = len(self.said)
-        return found
+        return result
 
     def line(self, start: str) -> str:
         """Wait for a line that begins with `start`, and return it."""
-        found: re.Match[str] = self.until(lambda said: re.search(rf"^{re.escape(start)}.*$\n", said, re.MULTILINE))
-        return found[0].rstrip("\n")
+        result: re.Match[str] = self.until(lambda said: re.search(rf"^{re.escape(start)}.*$\n", said, re.MULTILINE))
+        return result[0].rstrip("\n")
 
     def end(self) -> int:
         """Send Ctrl-C and return the exit status."""

@@ -24,9 +24,9 @@ def cli(tmp_path: Path, server: MpdServer) -> MusicCli:
 
 
 @needs_mpd
-def test_folders_are_browsed(server: MpdServer, cli: MusicCli) -> None:
-    found = {name.rstrip("/") for name in cli.column("FILE", "browse")}
-    assert found == set(server.mpc("ls").splitlines())
+def test_folders_are_listed(server: MpdServer, cli: MusicCli) -> None:
+    result = {name.rstrip("/") for name in cli.column("FILE", "browse")}
+    assert result == set(server.mpc("ls").splitlines())
     assert dict(zip(cli.column("FILE", "browse"), cli.column("KIND", "browse"), strict=True))["Ärzte/"] == "folder"
     assert cli.column("FILE", "browse", "Ärzte") == server.mpc("ls", "Ärzte").splitlines()
     assert cli.output("browse", "empty") == "the folder is empty"
@@ -50,9 +50,7 @@ def test_folders_are_browsed(server: MpdServer, cli: MusicCli) -> None:
         (["search", "ONE", "someone"], "FILE", ["search", "-f", "%file%", "artist", "Someone"]),
     ],
 )
-def test_lists_of_the_library_are_those_of_mpc(
-    server: MpdServer, cli: MusicCli, words: list[str], head: str, mpc: list[str]
-) -> None:
+def test_library_lists_match_mpc(server: MpdServer, cli: MusicCli, words: list[str], head: str, mpc: list[str]) -> None:
     wanted = sorted(server.mpc(*mpc).splitlines())
     assert sorted(cli.column(head, *words)) == wanted
     assert wanted
@@ -61,7 +59,7 @@ def test_lists_of_the_library_are_those_of_mpc(
 
 
 @needs_mpd
-def test_lists_of_the_library_come_in_windows(cli: MusicCli) -> None:
+def test_library_lists_are_paged(cli: MusicCli) -> None:
     lines = cli.output("tracks", "--count", "2").splitlines()
     assert len(lines) == 4
     assert lines[-1] in ("… 1 more; --start 2", "… more; --start 2")
@@ -70,7 +68,7 @@ def test_lists_of_the_library_come_in_windows(cli: MusicCli) -> None:
 
 
 @needs_mpd
-def test_nothing_found_is_said(cli: MusicCli) -> None:
+def test_an_empty_result_is_reported(cli: MusicCli) -> None:
     assert cli.output("artists", "--genre", "Polka") == "the library has nothing of that"
     assert cli.output("search", "zzz") == "the library has nothing of that"
     said = cli.music("browse", "nowhere")
@@ -78,12 +76,12 @@ def test_nothing_found_is_said(cli: MusicCli) -> None:
 
 
 @needs_mpd
-def test_how_big_the_library_is(server: MpdServer, cli: MusicCli) -> None:
+def test_the_library_is_counted(server: MpdServer, cli: MusicCli) -> None:
     first, second = cli.output("stats").splitlines()
     assert first == "3 tracks of 1:00, 2 albums, 2 artists"
     assert second.startswith("updated ")
-    told = dict(line.split(":", 1) for line in server.mpc("stats").splitlines() if line)
-    assert [told[word].strip() for word in ("Songs", "Albums", "Artists")] == ["3", "2", "2"]
+    output = dict(line.split(":", 1) for line in server.mpc("stats").splitlines() if line)
+    assert [output[word].strip() for word in ("Songs", "Albums", "Artists")] == ["3", "2", "2"]
     assert cli.values("stats")["tracks"] == 3
     assert cli.output("stats", "Ärzte").splitlines()[0] == "2 tracks of 0:40"
 
@@ -103,7 +101,7 @@ def test_new_music_is_found(server: MpdServer, cli: MusicCli) -> None:
 
 
 @needs_mpd
-def test_a_picture_is_described_and_written(server: MpdServer, cli: MusicCli, tmp_path: Path) -> None:
+def test_a_picture_is_described_and_saved(server: MpdServer, cli: MusicCli, tmp_path: Path) -> None:
     assert cli.output("art", ONE) == f"{ONE}: image/png, {len(PICTURE):,} bytes"
     target = tmp_path / "cover.png"
     cli.output("art", EINS, "--to", str(target))
@@ -124,7 +122,7 @@ def test_a_picture_is_described_and_written(server: MpdServer, cli: MusicCli, tm
 
 
 @needs_mpd
-def test_favourites_and_ratings_are_kept_and_taken_back(server: MpdServer, cli: MusicCli) -> None:
+def test_favourites_and_ratings_are_stored_and_removed(server: MpdServer, cli: MusicCli) -> None:
     assert cli.output("favourites").startswith("there are no favourites yet")
     server.mpc("clear")
     server.mpc("add", ONE, EINS)
@@ -151,7 +149,7 @@ def test_favourites_and_ratings_are_kept_and_taken_back(server: MpdServer, cli: 
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "output"),
     [
         (["rate"], "Missing argument"),
         (["rate", "11"], "'rating' must be a number from 1 to 10, or none"),
@@ -160,7 +158,7 @@ def test_favourites_and_ratings_are_kept_and_taken_back(server: MpdServer, cli: 
         (["art", "a", "b"], "Got unexpected extra argument (b)"),
     ],
 )
-def test_wrong_use_is_told_in_one_line_before_the_player_is_asked(tmp_path: Path, words: list[str], told: str) -> None:
+def test_wrong_use_is_one_line_before_the_player_is_asked(tmp_path: Path, words: list[str], output: str) -> None:
     said = MusicCli(tmp_path, NOWHERE).music(*words)
     assert (said.status, said.out, "\n" in said.err) == (2, "", False)
-    assert told in said.err
+    assert output in said.err

@@ -27,7 +27,7 @@ def cli(tmp_path: Path, server: MpdServer) -> MusicCli:
 
 
 @pytest.mark.parametrize("words", ["next", "queue", "artists", "add one.wav", "playlists", "volume 3"])
-def test_a_player_that_hangs_is_told_within_a_second_or_so(cli: MusicCli, server: MpdServer, words: str) -> None:
+def test_a_hanging_player_is_reported_within_a_second(cli: MusicCli, server: MpdServer, words: str) -> None:
     server.freeze()
     began = time.monotonic()
     result = cli.music(*words.split())
@@ -37,7 +37,7 @@ def test_a_player_that_hangs_is_told_within_a_second_or_so(cli: MusicCli, server
     assert len(result.err.splitlines()) == 1
 
 
-def test_a_player_that_was_killed_is_there_again_for_the_next_command(cli: MusicCli, server: MpdServer) -> None:
+def test_a_restarted_player_works_for_the_next_command(cli: MusicCli, server: MpdServer) -> None:
     server.kill()
     done = cli.run("music", "add", ONE)
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (75, "", 1)
@@ -54,7 +54,7 @@ def make_many(server: MpdServer, count: int) -> None:
         os.link(server.music / ONE, folder / f"{number}.wav")
 
 
-def test_a_player_that_dies_while_it_looks_for_new_music_is_told_in_one_line(cli: MusicCli, server: MpdServer) -> None:
+def test_a_player_that_dies_during_an_update_is_reported_in_one_line(cli: MusicCli, server: MpdServer) -> None:
     make_many(server, 3000)
     with run_live(cli, "update", "usb", "--wait", terminal=True) as update:
         update.until(lambda said: "0:00 scanning" in said)
@@ -64,11 +64,13 @@ def test_a_player_that_dies_while_it_looks_for_new_music_is_told_in_one_line(cli
         assert f"\r\x1b[Kpi-appliance: MPD at {server.address} is not reached" in update.said
 
 
-def test_on_a_terminal_an_update_says_how_far_it_is(cli: MusicCli, server: MpdServer) -> None:
+def test_on_a_terminal_an_update_shows_progress(cli: MusicCli, server: MpdServer) -> None:
     make_many(server, 1500)
     with run_live(cli, "update", "usb", "--wait", terminal=True) as update:
         assert update.wait() == 0
         assert update.said.endswith("\r\x1b[Kupdated: 1,503 tracks of 8:21:00, 1,500 more than before\r\n")
-        counts = [int(found.replace(",", "")) for found in re.findall(r"scanning, ([\d,]+) tracks so far", update.said)]
+        counts = [
+            int(results.replace(",", "")) for results in re.findall(r"scanning, ([\d,]+) tracks so far", update.said)
+        ]
         assert counts == sorted(counts)
         assert counts

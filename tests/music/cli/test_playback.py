@@ -73,7 +73,7 @@ def empty_room(tmp_path: Path) -> MusicCli:
         ("volume -500", ["volume 20"], "volume 0%", "volume:  0%"),
     ],
 )
-def test_each_button_says_one_line_and_mpc_agrees(
+def test_each_command_prints_one_line_and_mpc_agrees(
     three: MpdServer, cli: MusicCli, words: str, before: list[str], says: str, mpc_says: str
 ) -> None:
     for command in before:
@@ -83,7 +83,7 @@ def test_each_button_says_one_line_and_mpc_agrees(
 
 
 @needs_mpd
-def test_status_is_a_line_and_what_more_is_known_or_json(three: MpdServer, cli: MusicCli) -> None:
+def test_status_is_one_line_with_details_or_json(three: MpdServer, cli: MusicCli) -> None:
     assert cli.output("status") == "stopped, 3 in the queue, volume 100%"
     three.mpc("play", "2")
     three.mpc("pause")
@@ -97,7 +97,7 @@ def test_status_is_a_line_and_what_more_is_known_or_json(three: MpdServer, cli: 
 
 
 @needs_mpd
-def test_mute_makes_it_silent_and_unmute_as_loud_as_before(three: MpdServer, cli: MusicCli) -> None:
+def test_mute_silences_it_and_unmute_restores_the_volume(three: MpdServer, cli: MusicCli) -> None:
     three.mpc("volume", "60")
     assert cli.output("mute").endswith("muted")
     assert "volume:  0%" in three.mpc("status")
@@ -107,7 +107,7 @@ def test_mute_makes_it_silent_and_unmute_as_loud_as_before(three: MpdServer, cli
 
 @needs_mpd
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "output"),
     [
         ("play 4", "there is no track 4 in the queue; it ends with 3"),
         ("next", "Not playing"),
@@ -115,16 +115,16 @@ def test_mute_makes_it_silent_and_unmute_as_loud_as_before(three: MpdServer, cli
         ("seek 3", "Not playing"),
     ],
 )
-def test_what_is_refused_ends_with_1_and_one_line(cli: MusicCli, words: str, told: str) -> None:
+def test_a_refusal_exits_1_with_one_line(cli: MusicCli, words: str, output: str) -> None:
     said = cli.music(*words.split())
     assert (said.status, said.out) == (1, "")
     assert said.err.startswith("pi-appliance: ")
-    assert told in said.err
+    assert output in said.err
     assert "\n" not in said.err
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "output"),
     [
         ("volume 101", "music volume: 'volume' must be a volume from 0 to 100, or a change such as +5 or -5"),
         ("volume +-5", "'volume' must be a volume"),
@@ -140,13 +140,13 @@ def test_what_is_refused_ends_with_1_and_one_line(cli: MusicCli, words: str, tol
         ("playlists dance", "no command is called 'dance'; known: add"),
     ],
 )
-def test_wrong_use_ends_with_2_and_one_line_before_the_player_is_asked(
-    empty_room: MusicCli, words: str, told: str
+def test_wrong_use_exits_2_with_one_line_before_the_player_is_asked(
+    empty_room: MusicCli, words: str, output: str
 ) -> None:
     said = empty_room.music(*words.split())
     assert (said.status, said.out) == (2, "")
     assert said.err.startswith("pi-appliance music")
-    assert told in said.err
+    assert output in said.err
     assert "\n" not in said.err
 
 
@@ -158,7 +158,7 @@ def test_wrong_use_ends_with_2_and_one_line_before_the_player_is_asked(
         "watch",
     ],
 )  # fmt: skip
-def test_a_player_that_is_not_reached_ends_with_75_and_one_line(tmp_path: Path, words: str) -> None:
+def test_an_unreachable_player_exits_75_with_one_line(tmp_path: Path, words: str) -> None:
     address = f"127.0.0.1:{free_port()}"
     said = MusicCli(tmp_path, address).music(*words.split())
     assert (said.status, said.out) == (75, "")
@@ -167,11 +167,11 @@ def test_a_player_that_is_not_reached_ends_with_75_and_one_line(tmp_path: Path, 
 
 
 @needs_mpd
-def test_each_button_says_in_one_short_line_that_it_moves_only_the_stand_in(tmp_path: Path) -> None:
+def test_each_command_mentions_that_only_the_private_mpd_was_changed(tmp_path: Path) -> None:
     address = f"127.0.0.1:{free_port()}"
     cli = MusicCli(tmp_path, address, stand_in=True)
 
-    async def scene() -> None:
+    async def scenario() -> None:
         async with private.run_private_mpd(tmp_path / "state" / FALLBACK_DIR, None):
             for words in (["status"], ["volume", "30"]):
                 said = await asyncio.to_thread(cli.music, *words)
@@ -179,7 +179,7 @@ def test_each_button_says_in_one_short_line_that_it_moves_only_the_stand_in(tmp_
                 assert said.err == "the configured MPD is not reached; this is the built-in silent player"
                 assert "\n" not in said.out
 
-    asyncio.run(scene())
+    asyncio.run(scenario())
 
 
 music = OperationGroup("music", "", MODULES["music"], "pi_appliance.music.cli")
@@ -195,7 +195,7 @@ def every(group: click.Group, *path: str) -> Iterator[tuple[str, ...]]:
             yield (*path, name)
 
 
-def test_every_button_tells_its_exit_statuses(empty_room: MusicCli) -> None:
+def test_every_command_lists_its_exit_statuses(empty_room: MusicCli) -> None:
     commands = list(every(music))
     assert len(commands) > 50
     for words in commands:
@@ -205,7 +205,7 @@ def test_every_button_tells_its_exit_statuses(empty_room: MusicCli) -> None:
 
 
 @pytest.mark.parametrize("words", [["--help"], ["music", "--help"], ["music", "queue", "--help"]])
-def test_help_loads_neither_asyncio_nor_a_player(empty_room: MusicCli, words: list[str]) -> None:
+def test_help_imports_neither_asyncio_nor_a_player(empty_room: MusicCli, words: list[str]) -> None:
     command = [sys.executable, "-X", "importtime", *PROGRAM[1:], *words]
     surroundings = empty_room.environment()
     done = subprocess.run(command, env=surroundings, capture_output=True, text=True, check=True, timeout=60)

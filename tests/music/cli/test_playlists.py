@@ -37,7 +37,7 @@ def files(server: MpdServer, name: str = "Tea time") -> list[str]:
 
 
 @needs_mpd
-def test_playlists_are_listed_with_and_without_the_word(tea: MpdServer, cli: MusicCli) -> None:
+def test_playlists_are_listed_with_and_without_the_subcommand(tea: MpdServer, cli: MusicCli) -> None:
     assert cli.column("NAME", "playlists") == cli.column("NAME", "playlists", "list") == ["Tea time"]
     assert [each["name"] for each in cli.values("playlists")["items"]] == ["Tea time"]
     tea.mpc("rm", "Tea time")
@@ -71,14 +71,14 @@ def test_a_playlist_is_edited(tea: MpdServer, cli: MusicCli) -> None:
 
 
 @needs_mpd
-def test_what_is_added_to_makes_the_playlist(tea: MpdServer, cli: MusicCli) -> None:
+def test_adding_to_a_playlist_creates_it(tea: MpdServer, cli: MusicCli) -> None:
     cli.output("playlists", "add", "New", "--artist", "Someone")
     assert files(tea, "New") == [ONE]
 
 
 @needs_mpd
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "output"),
     [
         (["show", "None"], "there is no playlist called 'None'; known: Tea time"),
         (["delete", "Tee time"], "there is no playlist called 'Tee time'; did you mean 'Tea time'?"),
@@ -91,17 +91,17 @@ def test_what_is_added_to_makes_the_playlist(tea: MpdServer, cli: MusicCli) -> N
         (["add", "Tea time", "nothing.wav"], "nothing.wav"),
     ],
 )
-def test_what_is_not_there_is_told_and_the_list_stays(
-    tea: MpdServer, cli: MusicCli, words: list[str], told: str
+def test_a_missing_item_is_reported_and_the_list_stays(
+    tea: MpdServer, cli: MusicCli, words: list[str], output: str
 ) -> None:
     said = cli.music("playlists", *words)
     assert (said.status, said.out, "\n" in said.err) == (1, "", False)
-    assert told in said.err
+    assert output in said.err
     assert files(tea) == [EINS, ZWEI, ONE]
 
 
 @pytest.mark.parametrize("words", [["remove", "Tea"], ["move", "Tea", "0", "1"], ["add", "Tea"], ["rename", "Tea"]])
-def test_wrong_use_is_told_in_one_line_before_the_player_is_asked(tmp_path: Path, words: list[str]) -> None:
+def test_wrong_use_is_one_line_before_the_player_is_asked(tmp_path: Path, words: list[str]) -> None:
     said = MusicCli(tmp_path, NOWHERE).music("playlists", *words)
     assert (said.status, said.out, "\n" in said.err) == (2, "", False)
     assert said.err.startswith("pi-appliance")

@@ -51,7 +51,7 @@ def test_the_queue_marks_the_current_track_and_counts_from_one(three: MpdServer,
 
 
 @needs_mpd
-def test_a_long_queue_comes_in_windows_or_as_a_whole(three: MpdServer, cli: MusicCli) -> None:
+def test_a_long_queue_is_paged_or_complete(three: MpdServer, cli: MusicCli) -> None:
     three.mpc("clear")
     three.mpc("add", *[ONE] * 1200)
     first = cli.output("queue").splitlines()
@@ -89,7 +89,7 @@ def test_a_long_queue_comes_in_windows_or_as_a_whole(three: MpdServer, cli: Musi
         (["play-now", ONE, EINS], ["playing One, at 1", "added Eins, at 2"], [ONE, EINS]),
     ],
 )  # fmt: skip
-def test_what_is_named_comes_where_it_is_to_be(
+def test_each_source_is_added_at_its_position(
     three: MpdServer, cli: MusicCli, words: list[str], says: list[str] | None, queue: list[str]
 ) -> None:
     three.mpc("play", "1")
@@ -103,7 +103,7 @@ def test_what_is_named_comes_where_it_is_to_be(
 
 
 @needs_mpd
-def test_play_now_and_add_with_play_do_play(three: MpdServer, cli: MusicCli) -> None:
+def test_play_now_and_add_with_play_start_playback(three: MpdServer, cli: MusicCli) -> None:
     cli.output("play-now", ONE)
     assert "[playing] #1/1" in three.mpc("status")
     cli.output("add", EINS, "--play")
@@ -147,7 +147,7 @@ def test_tracks_are_moved(three: MpdServer, cli: MusicCli) -> None:
         (["1-3", "2"], [], "removed 3 tracks; 0 left in the queue"),
     ],
 )
-def test_tracks_are_removed_by_number_and_span(
+def test_tracks_are_removed_by_number_and_range(
     three: MpdServer, cli: MusicCli, which: list[str], left: list[str], says: str
 ) -> None:
     assert cli.output("remove", *which) == says
@@ -173,7 +173,7 @@ def test_shuffle_and_clear(three: MpdServer, cli: MusicCli) -> None:
 
 
 @needs_mpd
-def test_the_queue_is_saved_once_and_replaced_only_when_told(three: MpdServer, cli: MusicCli) -> None:
+def test_the_queue_is_saved_once_and_replaced_only_with_an_option(three: MpdServer, cli: MusicCli) -> None:
     assert cli.output("save", "Übung 1") == "saved Übung 1, 3 tracks"
     assert three.mpc("playlist", "-f", "%file%", "Übung 1").splitlines() == [EINS, ZWEI, ONE]
     three.mpc("del", "1")
@@ -187,7 +187,7 @@ def test_the_queue_is_saved_once_and_replaced_only_when_told(three: MpdServer, c
 
 @needs_mpd
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "output"),
     [
         (["add", "nothing.wav"], "the library has no 'nothing.wav'; find it: pi-appliance music search"),
         (["play-now", "Radio Two"], "the library has no 'Radio Two'; did you mean the station 'Rädio Two'?"),
@@ -199,17 +199,17 @@ def test_the_queue_is_saved_once_and_replaced_only_when_told(three: MpdServer, c
         (["remove", "2-4"], "there is no track 4 in the queue; it ends with 3"),
     ],
 )
-def test_what_is_not_there_is_told_and_the_queue_stays(
-    three: MpdServer, cli: MusicCli, words: list[str], told: str
+def test_a_missing_item_is_reported_and_the_queue_stays(
+    three: MpdServer, cli: MusicCli, words: list[str], output: str
 ) -> None:
     said = cli.music(*words)
     assert (said.status, said.out, "\n" in said.err) == (1, "", False)
-    assert told in said.err
+    assert output in said.err
     assert files(three) == [EINS, ZWEI, ONE]
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "output"),
     [
         (["add"], "nothing is named to play; write a station"),
         (["add", "album:"], "nothing is named to play"),
@@ -225,13 +225,13 @@ def test_what_is_not_there_is_told_and_the_queue_stays(
         (["queue", "--count", "many"], "'count' must be a whole number"),
     ],
 )
-def test_wrong_use_is_told_in_one_line_before_the_player_is_asked(tmp_path: Path, words: list[str], told: str) -> None:
+def test_wrong_use_is_one_line_before_the_player_is_asked(tmp_path: Path, words: list[str], output: str) -> None:
     said = MusicCli(tmp_path, NOWHERE).music(*words)
     assert (said.status, said.out, "\n" in said.err) == (2, "", False)
-    assert told in said.err
+    assert output in said.err
 
 
-def test_a_shell_completes_the_names_of_stations(tmp_path: Path) -> None:
+def test_the_shell_completes_station_names(tmp_path: Path) -> None:
     cli = MusicCli(tmp_path, NOWHERE)
     typed = {"COMP_WORDS": "pi-appliance music add fip", "COMP_CWORD": "3"}
     environment = cli.environment(

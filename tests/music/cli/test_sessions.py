@@ -50,7 +50,7 @@ def plays(server: MpdServer) -> bool:
 
 
 @needs_mpd
-def test_the_music_stops_soon_and_is_as_loud_as_before(home, server):
+def test_the_music_stops_after_a_fade_and_the_volume_is_restored(home, server):
     with up(home):
         assert home.run("music", "sleep", "6s", "--fade", "3s").returncode == 0
         wait_until(lambda: volume(server) < 55, 20)
@@ -62,7 +62,7 @@ def test_the_music_stops_soon_and_is_as_loud_as_before(home, server):
 
 
 @needs_mpd
-def test_cut_off_in_the_middle_of_its_fade_it_goes_on_after_a_restart(home, server):
+def test_an_interrupted_fade_continues_after_a_restart(home, server):
     with up(home) as daemon:
         assert home.run("music", "sleep", "12s", "--fade", "11s").returncode == 0
         wait_until(lambda: volume(server) < 57, 20)
@@ -82,7 +82,7 @@ def test_cut_off_in_the_middle_of_its_fade_it_goes_on_after_a_restart(home, serv
 
 
 @needs_mpd
-def test_cancelled_in_the_middle_of_its_fade_the_music_is_as_it_was(home, server):
+def test_a_cancelled_fade_restores_the_music(home, server):
     with up(home):
         home.run("music", "sleep", "20s", "--fade", "19s")
         wait_until(lambda: volume(server) < 58, 20)
@@ -94,7 +94,7 @@ def test_cancelled_in_the_middle_of_its_fade_the_music_is_as_it_was(home, server
 
 
 @needs_mpd
-def test_an_announcement_is_made_by_the_daemon_and_the_music_goes_on(home, server):
+def test_the_daemon_makes_an_announcement_and_the_music_continues(home, server):
     with up(home):
         assert home.run("music", "announce", "--source", f"gongs/{GONG}").returncode == 0
         wait_until(lambda: any(home.outcomes("announce")), 60)

@@ -36,7 +36,7 @@ def cli(tmp_path: Path, server: MpdServer) -> MusicCli:
         ("consume off", "", "consume: off"),
     ],
 )
-def test_modes_are_set_and_said(server: MpdServer, cli: MusicCli, words: str, says: str, mpc_says: str) -> None:
+def test_modes_are_set_and_shown(server: MpdServer, cli: MusicCli, words: str, says: str, mpc_says: str) -> None:
     mode, _, value = words.partition(" ")
     for each in ("repeat", "random", "single", "consume"):
         server.mpc(each, "on" if each == mode and value == "off" else "off")
@@ -46,7 +46,7 @@ def test_modes_are_set_and_said(server: MpdServer, cli: MusicCli, words: str, sa
 
 
 @needs_mpd
-def test_crossfade_and_gain_are_set_and_said(server: MpdServer, cli: MusicCli) -> None:
+def test_crossfade_and_replay_gain_are_set_and_shown(server: MpdServer, cli: MusicCli) -> None:
     assert cli.output("crossfade", "5").endswith("crossfade 5 s")
     assert server.mpc("crossfade") == "crossfade: 5"
     assert cli.output("crossfade") == "crossfade 5 s"
@@ -59,7 +59,7 @@ def test_crossfade_and_gain_are_set_and_said(server: MpdServer, cli: MusicCli) -
 
 
 @needs_mpd
-def test_what_the_player_can_is_told_with_what_it_cannot(cli: MusicCli) -> None:
+def test_the_capabilities_of_the_player_are_listed(cli: MusicCli) -> None:
     can = {each["capability"]: each["supported"] for each in cli.values("capabilities")}
     assert set(can) == {str(each) for each in Capability}
     assert can["seek"] is True
@@ -69,7 +69,7 @@ def test_what_the_player_can_is_told_with_what_it_cannot(cli: MusicCli) -> None:
 
 
 @needs_mpd
-def test_where_the_player_keeps_no_favourites_the_appliance_does(server: MpdServer, cli: MusicCli) -> None:
+def test_favourites_of_a_player_without_ratings_are_stored_by_the_appliance(server: MpdServer, cli: MusicCli) -> None:
     assert "stickers" not in server.folder.joinpath("mpd.conf").read_text("utf-8")
     assert cli.output("like", ONE) == "one.wav is a favourite"
     cli.output("rate", "9", ONE)
@@ -93,7 +93,7 @@ def test_outputs_are_switched_by_name_or_number(server: MpdServer, cli: MusicCli
 
 
 @needs_mpd
-def test_partitions_have_a_queue_and_outputs_of_their_own(server: MpdServer, cli: MusicCli) -> None:
+def test_partitions_have_their_own_queue_and_outputs(server: MpdServer, cli: MusicCli) -> None:
     assert cli.column("NAME", "partitions") == ["default"]
     assert cli.output("partitions", "new", "bath") == "created the partition bath"
     assert cli.output("partitions", "use", "bath") == "the partition bath is used now"
@@ -115,7 +115,7 @@ def test_partitions_have_a_queue_and_outputs_of_their_own(server: MpdServer, cli
 
 
 @needs_mpd
-def test_a_partition_that_is_gone_is_told_with_the_way_back(server: MpdServer, cli: MusicCli) -> None:
+def test_a_missing_partition_is_reported_with_the_remedy(server: MpdServer, cli: MusicCli) -> None:
     cli.output("partitions", "new", "attic")
     cli.output("partitions", "use", "attic")
     server.kill()
@@ -128,7 +128,7 @@ def test_a_partition_that_is_gone_is_told_with_the_way_back(server: MpdServer, c
 
 
 @needs_mpd
-def test_the_volume_is_as_loud_as_is_allowed(tmp_path: Path, server: MpdServer) -> None:
+def test_the_volume_is_limited_by_the_policy(tmp_path: Path, server: MpdServer) -> None:
     cli = MusicCli(tmp_path, server.address, rest="volume: {maximum: 60}")
     assert cli.output("volume", "90") == "volume 60%, the maximum that is allowed now"
     assert "volume: 60%" in server.mpc("status")
@@ -136,7 +136,7 @@ def test_the_volume_is_as_loud_as_is_allowed(tmp_path: Path, server: MpdServer) 
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "output"),
     [
         ("repeat maybe", "'repeat' must be on or off"),
         ("single twice", "'single' must be one of off, on, once"),
@@ -147,7 +147,7 @@ def test_the_volume_is_as_loud_as_is_allowed(tmp_path: Path, server: MpdServer) 
         ("partitions new", "Missing argument"),
     ],
 )
-def test_wrong_use_is_told_in_one_line_before_the_player_is_asked(tmp_path: Path, words: str, told: str) -> None:
+def test_wrong_use_is_one_line_before_the_player_is_asked(tmp_path: Path, words: str, output: str) -> None:
     said = MusicCli(tmp_path, NOWHERE).music(*words.split())
     assert (said.status, said.out, "\n" in said.err) == (2, "", False)
-    assert told in said.err
+    assert output in said.err

@@ -26,7 +26,9 @@ ANNOUNCE = "  announce: {kind: music, with: {action: announce}}"
     ],
     ids=lambda each: " ".join(each) if isinstance(each, tuple) else "",
 )
-def test_they_are_told_in_one_line(installation: Installation, words: tuple[str, ...], status: int) -> None:
+def test_undecodable_arguments_are_reported_in_one_line(
+    installation: Installation, words: tuple[str, ...], status: int
+) -> None:
     with running_mpd(installation.folder / "mpd") as mpd:
         installation.write(ANNOUNCE, f"player: {{kind: mpd, with: {{address: '{mpd.address}', fallback-mpd: false}}}}")
         command = [*installation.program, "music", *words, "--config", str(installation.config), "--"]

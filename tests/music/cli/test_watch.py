@@ -32,13 +32,13 @@ def cli(tmp_path: Path, server: MpdServer) -> MusicCli:
 
 def hang_up(port: int, times: int) -> None:
     """Let so many who come to PORT find somebody who is no MPD."""
-    with socket.create_server(("127.0.0.1", port)) as door:
-        door.settimeout(15)
+    with socket.create_server(("127.0.0.1", port)) as sock:
+        sock.settimeout(15)
         for _ in range(times):
-            door.accept()[0].close()
+            sock.accept()[0].close()
 
 
-def test_each_change_is_a_line_and_ctrl_c_ends_it_well(cli: MusicCli, server: MpdServer) -> None:
+def test_each_change_is_a_line_and_ctrl_c_ends_the_command_cleanly(cli: MusicCli, server: MpdServer) -> None:
     with run_live(cli, "watch") as watch:
         assert watch.line("[") == "[connected] stopped, 2 in the queue, volume 100%"
         server.mpc("volume", "40")
@@ -54,7 +54,7 @@ def test_each_change_is_a_line_and_ctrl_c_ends_it_well(cli: MusicCli, server: Mp
         assert watch.end() == 0
 
 
-def test_for_programs_each_change_is_an_object(cli: MusicCli, server: MpdServer) -> None:
+def test_with_json_each_change_is_an_object(cli: MusicCli, server: MpdServer) -> None:
     with run_live(cli, "watch", "--json") as watch:
         first = json.loads(watch.line("{"))
         assert (first["changed"], first["player"]["queue_length"]) == (["connection"], 2)
@@ -65,9 +65,7 @@ def test_for_programs_each_change_is_an_object(cli: MusicCli, server: MpdServer)
 
 
 @pytest.mark.parametrize("words", [[], ["--json"]])
-def test_a_player_that_is_killed_is_said_once_and_waited_for(
-    cli: MusicCli, server: MpdServer, words: list[str]
-) -> None:
+def test_a_killed_player_is_reported_once_and_awaited(cli: MusicCli, server: MpdServer, words: list[str]) -> None:
     lost, back = ('{"lost"', '{"changed": ["connection"]') if words else ("[lost]", "[connected]")
     with run_live(cli, "watch", *words) as watch:
         watch.line(back)
@@ -82,7 +80,7 @@ def test_a_player_that_is_killed_is_said_once_and_waited_for(
         assert watch.end() == 0
 
 
-def test_ctrl_c_ends_it_well_while_the_player_is_lost(cli: MusicCli, server: MpdServer) -> None:
+def test_ctrl_c_ends_the_command_cleanly_during_an_outage(cli: MusicCli, server: MpdServer) -> None:
     with run_live(cli, "watch") as watch:
         watch.line("[connected]")
         server.kill()
@@ -90,7 +88,7 @@ def test_ctrl_c_ends_it_well_while_the_player_is_lost(cli: MusicCli, server: Mpd
         assert watch.end() == 0
 
 
-def test_on_a_terminal_one_line_is_drawn_over_itself_and_its_time_runs(cli: MusicCli, server: MpdServer) -> None:
+def test_on_a_terminal_one_line_is_updated_in_place(cli: MusicCli, server: MpdServer) -> None:
     server.mpc("play", "2")
     with run_live(cli, "watch", terminal=True) as watch:
         watch.until(lambda said: "[connected] playing: Die Ärzte - Eins, 2 of 2" in said)
@@ -105,7 +103,7 @@ def test_on_a_terminal_one_line_is_drawn_over_itself_and_its_time_runs(cli: Musi
         assert watch.until(lambda said: said.endswith("\r\n") and said)
 
 
-def test_whoever_stops_reading_ends_it_without_a_traceback(cli: MusicCli, server: MpdServer) -> None:
+def test_a_closed_pipe_causes_no_traceback(cli: MusicCli, server: MpdServer) -> None:
     command = [*PROGRAM, "music", "watch", "--config", str(cli.config)]
     with subprocess.Popen(
         command, env=cli.environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
@@ -119,7 +117,7 @@ def test_whoever_stops_reading_ends_it_without_a_traceback(cli: MusicCli, server
         assert watch.stderr.read() == ""
 
 
-def test_what_music_is_called_cannot_move_the_cursor(cli: MusicCli, server: MpdServer) -> None:
+def test_track_names_cannot_move_the_cursor(cli: MusicCli, server: MpdServer) -> None:
     name = "a\x1b[2Jb\tc.wav"
     shutil.copy(server.music / ONE, server.music / name)
     WAVE(server.music / name).delete()  # without a title, a file is called by its name

@@ -45,7 +45,7 @@ def test_an_address_is_host_and_port_or_a_socket(tmp_path: Path, address: str, p
         ("run/socket", "write host:port"),
     ],
 )
-def test_a_malformed_address_is_a_problem_with_its_place(tmp_path: Path, address: str, right: str) -> None:
+def test_a_malformed_address_is_reported_at_its_place(tmp_path: Path, address: str, right: str) -> None:
     with pytest.raises(ConfigError) as wrong:
         read(tmp_path, address)
     (problem,) = wrong.value.problems
@@ -53,7 +53,7 @@ def test_a_malformed_address_is_a_problem_with_its_place(tmp_path: Path, address
     assert right in problem.hint
 
 
-def test_a_password_in_the_address_is_sent_to_the_secrets_and_not_shown(tmp_path: Path) -> None:
+def test_a_password_in_the_address_belongs_in_the_secrets_and_is_not_shown(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="put MPD_PASSWORD=… among the secrets") as wrong:
         read(tmp_path, "hunter2@localhost:6600")
     assert "hunter2" not in str(wrong.value)

@@ -47,16 +47,16 @@ def home(tmp_path: Path) -> Home:
     return Home(tmp_path)
 
 
-def test_pictures_of_folders_outside_are_not_shown(home: Home) -> None:
+def test_pictures_outside_the_library_are_not_shown(home: Home) -> None:
     async def pictures(player: Player) -> list[bytes | None]:
         where = ("one.wav", "../private/one.wav", "empty/../../private/one.wav", str(home.folder / "private/one.wav"))
-        found = [await player.album_art(uri) for uri in (*where, f"file://{home.folder}/private/one.wav")]
-        return [art and art.data for art in found]
+        result = [await player.album_art(uri) for uri in (*where, f"file://{home.folder}/private/one.wav")]
+        return [art and art.data for art in result]
 
     assert home.ask(pictures) == [PICTURE, None, None, None, None]
 
 
-def test_files_outside_do_not_come_into_the_queue_nor_into_a_playlist(home: Home) -> None:
+def test_files_outside_the_library_are_not_added(home: Home) -> None:
     private = home.folder / "private"
 
     async def try_all(player: Player) -> int:

@@ -95,8 +95,8 @@ async def _killed(server: MpdServer, clients: list[Client], moment: float) -> fl
 
 
 @pytest.mark.parametrize("kills", [3, pytest.param(KILLS, marks=pytest.mark.faults)])
-def test_death_at_any_moment_does_nothing_twice(tmp_path: Path, kills: int) -> None:
-    async def scene(server: MpdServer) -> None:
+def test_a_kill_at_any_moment_repeats_nothing(tmp_path: Path, kills: int) -> None:
+    async def scenario(server: MpdServer) -> None:
         player: Player = mpd.connect(mpd.Options(address=server.address), {})
         clients = [Client(player, number) for number in range(CLIENTS)]  # as phones have one player between them
         tasks = [asyncio.create_task(work()) for client in clients for work in (client.act, client.listen)]
@@ -107,23 +107,23 @@ def test_death_at_any_moment_does_nothing_twice(tmp_path: Path, kills: int) -> N
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        told.update({uri: words for client in clients for uri, words in client.told.items()})
+        output.update({uri: words for client in clients for uri, words in client.told.items()})
 
-    told: dict[str, str] = {}
+    output: dict[str, str] = {}
     late: list[float] = []
     with running_mpd(tmp_path) as server:
-        asyncio.run(scene(server))
+        asyncio.run(scenario(server))
     said = f"all back after {statistics.median(late):.2f} s, at worst {max(late):.2f} s"
-    print(f"{kills} kills, seed {SEED}, {Counter(told.values())}, {said}")  # noqa: T201 - with -s
+    print(f"{kills} kills, seed {SEED}, {Counter(output.values())}, {said}")  # noqa: T201 - with -s
     there = Counter((tmp_path / "playlists" / f"{LOG}.m3u").read_text("utf-8").split())
     assert max(there.values()) == 1, "done twice"
-    assert {uri for uri, words in told.items() if words == "done"} <= set(there)
-    assert not {uri for uri, words in told.items() if words == "not done"} & set(there)
-    assert Counter(told.values())["done"] > kills * CLIENTS
+    assert {uri for uri, words in output.items() if words == "done"} <= set(there)
+    assert not {uri for uri, words in output.items() if words == "not done"} & set(there)
+    assert Counter(output.values())["done"] > kills * CLIENTS
 
 
-def test_every_error_of_an_outage_is_one_line_for_a_person(tmp_path: Path) -> None:
-    async def scene(server: MpdServer) -> list[str]:
+def test_every_error_of_an_outage_is_one_line(tmp_path: Path) -> None:
+    async def scenario(server: MpdServer) -> list[str]:
         player: Player = mpd.connect(mpd.Options(address=server.address), {})
         said = []
         for question in ELSE:
@@ -135,7 +135,7 @@ def test_every_error_of_an_outage_is_one_line_for_a_person(tmp_path: Path) -> No
 
     with running_mpd(tmp_path, music={}) as server:
         server.kill()
-        said = asyncio.run(scene(server))
+        said = asyncio.run(scenario(server))
     assert len(said) == len(ELSE)
     assert {len(words.splitlines()) for words in said} == {1}
     assert all("nothing listens there; start it" in words for words in said)

@@ -13,7 +13,7 @@ TRIES = 10
 MANY = {f"{number:03} {'of a long name' * 10}.wav": ("", "", "", "", "", "", "", b"") for number in range(200)}
 
 
-def test_a_page_of_a_playlist_waits_for_no_acknowledgement(tmp_path: Path) -> None:
+def test_a_page_of_a_playlist_does_not_wait_for_a_delayed_ack(tmp_path: Path) -> None:
     async def soonest(address: str) -> float:
         player, taken = mpd.connect(mpd.Options(address=address), {}), []
         for _ in range(TRIES):

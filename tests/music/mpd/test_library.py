@@ -37,7 +37,7 @@ def uris(window: Page[Entry]) -> list[str]:
     return [entry.uri for entry in window.items]
 
 
-def test_a_folder_is_folders_then_tracks(full_library: MpdServer) -> None:
+def test_a_folder_lists_folders_then_tracks(full_library: MpdServer) -> None:
     top = ask(full_library, lambda player: player.list_directory())
     assert sorted(uris(top)) == sorted(full_library.mpc("ls").splitlines())
     assert [entry.kind for entry in top.items] == [EntryType.FOLDER] * 4 + [EntryType.TRACK]
@@ -49,7 +49,7 @@ def test_a_folder_is_folders_then_tracks(full_library: MpdServer) -> None:
         ask(full_library, lambda player: player.list_directory("nothing"))
 
 
-def test_a_folder_comes_in_windows(full_library: MpdServer) -> None:
+def test_a_folder_is_paged(full_library: MpdServer) -> None:
     whole = ask(full_library, lambda player: player.list_directory("Hits"))
     pieces = [
         ask(full_library, lambda player, start=start: player.list_directory("Hits", start, 2)) for start in (0, 2, 4)
@@ -62,7 +62,7 @@ def test_a_folder_comes_in_windows(full_library: MpdServer) -> None:
     ]
 
 
-def test_every_tag_of_a_track_comes_along(full_library: MpdServer) -> None:
+def test_every_tag_of_a_track_is_read(full_library: MpdServer) -> None:
     (entry, _) = ask(full_library, lambda player: player.list_directory("Blue")).items
     track = entry.track
     assert track is not None
@@ -71,7 +71,7 @@ def test_every_tag_of_a_track_comes_along(full_library: MpdServer) -> None:
     assert (track.position, track.id) == (None, None)
 
 
-def test_playlist_files_are_told_from_saved_playlists(full_library: MpdServer) -> None:
+def test_playlist_files_and_saved_playlists_differ(full_library: MpdServer) -> None:
     full_library.mpc("save", "saved one")
     (full_library.music / "sunday.m3u").write_text("untagged.wav\n", "utf-8")
     full_library.mpc("update", "--wait")
@@ -86,13 +86,13 @@ def test_playlist_files_are_told_from_saved_playlists(full_library: MpdServer) -
 @pytest.mark.parametrize(
     ("kind", "tag"), [(EntryType.ARTIST, "albumartist"), (EntryType.ALBUM, "album"), (EntryType.GENRE, "genre")]
 )
-def test_the_lists_are_those_of_mpc(full_library: MpdServer, kind: EntryType, tag: str) -> None:
-    found = ask(full_library, lambda player: player.list_library(kind))
-    assert sorted(set(names(found))) == sorted(filter(None, full_library.mpc("list", tag).splitlines()))
-    assert {entry.kind for entry in found.items} == {kind}
+def test_the_lists_match_mpc(full_library: MpdServer, kind: EntryType, tag: str) -> None:
+    result = ask(full_library, lambda player: player.list_library(kind))
+    assert sorted(set(names(result))) == sorted(filter(None, full_library.mpc("list", tag).splitlines()))
+    assert {entry.kind for entry in result.items} == {kind}
 
 
-def test_names_are_in_the_order_a_person_looks_them_up(full_library: MpdServer) -> None:
+def test_names_are_sorted_for_people(full_library: MpdServer) -> None:
     artists = ask(full_library, lambda player: player.list_library(EntryType.ARTIST))
     assert names(artists) == [SHOUT, "Joni", "Various", "Zoë", "世界"]
 
@@ -108,36 +108,36 @@ def test_an_album_has_its_artist_and_the_date_of_its_first_track(full_library: M
     ]
 
 
-def test_what_is_wanted_is_of_the_artist_of_the_album_or_of_the_track(full_library: MpdServer) -> None:
-    def found(kind: EntryType, wanted: LibraryFilter) -> list[str]:
+def test_a_filter_matches_the_album_artist_or_the_track_artist(full_library: MpdServer) -> None:
+    def result(kind: EntryType, wanted: LibraryFilter) -> list[str]:
         return names(ask(full_library, lambda player: player.list_library(kind, wanted)))
 
-    assert found(EntryType.ALBUM, LibraryFilter(artist="Joni")) == ["Blue", "Hits"]
-    assert found(EntryType.TRACK, LibraryFilter(artist="Various")) == ["Ägypten", "Zebra"]
-    assert found(EntryType.TRACK, LibraryFilter(artist="Die Ärzte")) == ["Ägypten"]
-    assert found(EntryType.ALBUM, LibraryFilter(genre="Folk")) == ["Blue", "Hits"]
-    assert found(EntryType.ARTIST, LibraryFilter(genre="Rock")) == ["Various", "Zoë"]
-    assert found(EntryType.TRACK, LibraryFilter(album="Blue")) == ["All I Want", "My Old Man"]
-    assert found(EntryType.TRACK, LibraryFilter(album="Hits", artist="Zoë")) == ["Late Blue"]
-    assert found(EntryType.TRACK, LibraryFilter(artist="joni")) == [], "a tag is matched whole, capitals and all"
-    assert found(EntryType.TRACK, LibraryFilter(artist="Jon")) == []
+    assert result(EntryType.ALBUM, LibraryFilter(artist="Joni")) == ["Blue", "Hits"]
+    assert result(EntryType.TRACK, LibraryFilter(artist="Various")) == ["Ägypten", "Zebra"]
+    assert result(EntryType.TRACK, LibraryFilter(artist="Die Ärzte")) == ["Ägypten"]
+    assert result(EntryType.ALBUM, LibraryFilter(genre="Folk")) == ["Blue", "Hits"]
+    assert result(EntryType.ARTIST, LibraryFilter(genre="Rock")) == ["Various", "Zoë"]
+    assert result(EntryType.TRACK, LibraryFilter(album="Blue")) == ["All I Want", "My Old Man"]
+    assert result(EntryType.TRACK, LibraryFilter(album="Hits", artist="Zoë")) == ["Late Blue"]
+    assert result(EntryType.TRACK, LibraryFilter(artist="joni")) == [], "a tag is matched whole, capitals and all"
+    assert result(EntryType.TRACK, LibraryFilter(artist="Jon")) == []
 
 
-def test_a_text_is_found_anywhere_and_its_capitals_do_not_count(full_library: MpdServer) -> None:
-    def found(kind: EntryType, text: str) -> list[str]:
+def test_a_search_matches_anywhere_and_ignores_case(full_library: MpdServer) -> None:
+    def result(kind: EntryType, text: str) -> list[str]:
         return sorted(names(ask(full_library, lambda player: player.list_library(kind, LibraryFilter(text=text)))))
 
-    assert found(EntryType.TRACK, "BLUE") == ["All I Want", "Late Blue", "My Old Man"]
-    assert found(EntryType.TRACK, "zoë blue") == ["Late Blue"]
-    assert found(EntryType.TRACK, "ÄGYPTEN") == ["Ägypten"]
-    assert found(EntryType.ALBUM, "ÄGYPTEN") == ["Hits"]
-    assert found(EntryType.ALBUM, "late ZOË") == ["Hits"]
-    assert found(EntryType.ARTIST, "rock hits") == ["Various", "Zoë"]
-    assert found(EntryType.GENRE, "blue") == ["Folk", "Rock"]
-    assert found(EntryType.TRACK, "(.*)") == found(EntryType.ALBUM, ".") == [], "a text is no pattern"
+    assert result(EntryType.TRACK, "BLUE") == ["All I Want", "Late Blue", "My Old Man"]
+    assert result(EntryType.TRACK, "zoë blue") == ["Late Blue"]
+    assert result(EntryType.TRACK, "ÄGYPTEN") == ["Ägypten"]
+    assert result(EntryType.ALBUM, "ÄGYPTEN") == ["Hits"]
+    assert result(EntryType.ALBUM, "late ZOË") == ["Hits"]
+    assert result(EntryType.ARTIST, "rock hits") == ["Various", "Zoë"]
+    assert result(EntryType.GENRE, "blue") == ["Folk", "Rock"]
+    assert result(EntryType.TRACK, "(.*)") == result(EntryType.ALBUM, ".") == [], "a text is no pattern"
 
 
-def test_a_name_full_of_quotes_is_found_and_played_as_any_other(full_library: MpdServer) -> None:
+def test_a_name_with_quotes_is_found_and_played(full_library: MpdServer) -> None:
     wanted = LibraryFilter(artist=SHOUT, album=SHOUT, genre=SHOUT, text=SHOUT.partition(" ")[2])
     for kind in (EntryType.ARTIST, EntryType.ALBUM, EntryType.GENRE, EntryType.TRACK):
         assert names(ask(full_library, lambda player, kind=kind: player.list_library(kind, wanted))) == [SHOUT]
@@ -151,7 +151,7 @@ def test_a_name_full_of_quotes_is_found_and_played_as_any_other(full_library: Mp
     "name",
     ['") OR (artist != "', "\\", "\\\\", '"', "'", "x') AND (", '\\")', "%s $(reboot) `id`", "世界\u2028", "a\tb", " "],
 )
-def test_no_name_becomes_a_part_of_the_question(full_library: MpdServer, name: str) -> None:
+def test_a_name_cannot_change_the_query(full_library: MpdServer, name: str) -> None:
     for kind in (EntryType.ARTIST, EntryType.ALBUM, EntryType.TRACK):
         wanted = LibraryFilter(artist=name, album=name)
         assert (
@@ -183,7 +183,7 @@ def test_the_library_is_counted(full_library: MpdServer) -> None:
     assert inside == LibraryStats(artists=0, albums=0, tracks=3, seconds=3 * SECONDS)
 
 
-def test_an_update_finds_what_is_new_in_the_folder_alone(full_library: MpdServer) -> None:
+def test_an_update_finds_new_files_in_its_folder_only(full_library: MpdServer) -> None:
     for folder in ("Blue", "Hits"):
         (full_library.music / folder / "new.wav").write_bytes((full_library.music / "untagged.wav").read_bytes())
     ask(full_library, lambda player: player.update_library("Blue"))
@@ -194,7 +194,7 @@ def test_an_update_finds_what_is_new_in_the_folder_alone(full_library: MpdServer
     full_library.mpc("update", "--wait")
 
 
-def test_a_folder_of_very_many_tracks_comes_in_windows_too(many: MpdServer) -> None:
+def test_a_folder_of_very_many_tracks_is_paged(many: MpdServer) -> None:
     first = ask(many, lambda player: player.list_directory(FLAT, 0, 3))
     assert uris(first) == [f"{FLAT}/more", f"{FLAT}/take 000000.flac", f"{FLAT}/take 000001.flac"]
     assert (first.items[1].name, first.length, first.has_more) == ("Take 0", MANY + 1, True)
@@ -205,7 +205,7 @@ def test_a_folder_of_very_many_tracks_comes_in_windows_too(many: MpdServer) -> N
     assert (list(beyond.items), beyond.length, beyond.has_more) == ([], MANY + 1, False)
 
 
-def test_a_folder_that_mpd_hangs_up_on_comes_all_the_same(tmp_path: Path) -> None:
+def test_a_folder_too_large_for_mpd_is_listed_anyway(tmp_path: Path) -> None:
     server = MpdServer(tmp_path, more='max_output_buffer_size "128"')
     server.music.mkdir()
     write_database(server.folder / "database", Size(tracks=12, flat=1500))
@@ -217,7 +217,7 @@ def test_a_folder_that_mpd_hangs_up_on_comes_all_the_same(tmp_path: Path) -> Non
     assert (names(window), window.length) == (["Take 999", "Take 1000"], 1501)
 
 
-def test_lists_come_in_windows_and_say_whether_there_is_more(many: MpdServer) -> None:
+def test_lists_are_paged_and_say_whether_there_is_more(many: MpdServer) -> None:
     pieces = [
         ask(many, lambda player, at=at: player.list_library(EntryType.ALBUM, start=at, count=20)) for at in (0, 20, 40)
     ]
@@ -226,12 +226,12 @@ def test_lists_come_in_windows_and_say_whether_there_is_more(many: MpdServer) ->
         (20, 51, True),
         (11, 51, False),
     ]
-    found = ask(many, lambda player: player.list_library(EntryType.TRACK, LibraryFilter(text="key life"), 10, 5))
-    assert (len(found.items), found.length, found.has_more) == (5, None, True), "nobody has counted them"
+    result = ask(many, lambda player: player.list_library(EntryType.TRACK, LibraryFilter(text="key life"), 10, 5))
+    assert (len(result.items), result.length, result.has_more) == (5, None, True), "nobody has counted them"
     end = ask(many, lambda player: player.list_library(EntryType.TRACK, LibraryFilter(text="key life"), 595, 5))
     assert (len(end.items), end.length, end.has_more) == (5, 600, False)
 
 
-def test_there_is_no_list_of_each_stream(full_library: MpdServer) -> None:
+def test_streams_are_not_listed(full_library: MpdServer) -> None:
     with pytest.raises(Refused, match="no list of each stream"):
         ask(full_library, lambda player: player.list_library(EntryType.STREAM))

@@ -37,8 +37,8 @@ async def fails(call: Awaitable[object]) -> ApplianceError:
     return failed.value
 
 
-def test_where_nothing_listens_the_owner_is_told_where_and_what_to_do(tmp_path: Path) -> None:
-    async def scene() -> None:
+def test_no_listener_is_reported_with_the_address_and_remedy(tmp_path: Path) -> None:
+    async def scenario() -> None:
         address = f"localhost:{free_port()}"
         error = await fails(connect(address).state())
         assert isinstance(error, Unavailable)
@@ -50,12 +50,12 @@ def test_where_nothing_listens_the_owner_is_told_where_and_what_to_do(tmp_path: 
         assert isinstance(error, Unavailable)
         assert f"MPD at {tmp_path}/socket is not reached: there is no such socket" in str(error)
 
-    asyncio.run(scene())
+    asyncio.run(scenario())
 
 
 @needs_mpd
 def test_a_killed_mpd_is_unavailable_until_it_is_back(server: MpdServer) -> None:
-    async def scene() -> None:
+    async def scenario() -> None:
         player = connect(server.address)
         await player.add_source(Uri(uri="one.wav"))
         server.kill()
@@ -75,13 +75,13 @@ def test_a_killed_mpd_is_unavailable_until_it_is_back(server: MpdServer) -> None
         await asyncio.to_thread(server.start)
         assert (await player.state()).queue_length == 0
 
-    asyncio.run(scene())
+    asyncio.run(scenario())
     assert server.mpc("playlist") == "", "nothing that failed was done later by itself"
 
 
 @needs_mpd
-def test_a_hung_mpd_is_unavailable_and_did_nothing(server: MpdServer) -> None:
-    async def scene() -> None:
+def test_a_hung_mpd_is_unavailable_and_changed_nothing(server: MpdServer) -> None:
+    async def scenario() -> None:
         player = connect(server.address)
         server.freeze()
         calls = [
@@ -95,14 +95,14 @@ def test_a_hung_mpd_is_unavailable_and_did_nothing(server: MpdServer) -> None:
             assert isinstance(error, Unavailable)
             assert "it does not answer" in str(error)
 
-    asyncio.run(scene())
+    asyncio.run(scenario())
 
 
 @needs_mpd
-def test_who_waits_for_changes_learns_that_mpd_was_killed(
+def test_a_watcher_notices_a_killed_mpd(
     server: MpdServer, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    async def scene() -> None:
+    async def scenario() -> None:
         changes = connect(server.address).watch_changes()
         await anext(changes)
         waiting = asyncio.create_task(fails(anext(changes)))
@@ -111,14 +111,14 @@ def test_who_waits_for_changes_learns_that_mpd_was_killed(
         assert "it closed the connection" in str(await waiting)
 
     with caplog.at_level(logging.WARNING):
-        asyncio.run(scene(), debug=False)
+        asyncio.run(scenario(), debug=False)
     assert caplog.records == [], "no traceback for the owner"
     assert capfd.readouterr().err == ""
 
 
 @needs_mpd
-def test_closing_the_player_ends_the_waiting_for_changes(server: MpdServer) -> None:
-    async def scene() -> None:
+def test_closing_the_player_ends_watching(server: MpdServer) -> None:
+    async def scenario() -> None:
         player = connect(server.address)
         changes = player.watch_changes()
         await anext(changes)
@@ -127,14 +127,14 @@ def test_closing_the_player_ends_the_waiting_for_changes(server: MpdServer) -> N
         await player.close()
         assert isinstance(await waiting, Unavailable)
 
-    asyncio.run(scene())
+    asyncio.run(scenario())
 
 
 @needs_mpd
-def test_the_kernel_watches_over_a_connection_that_waits(server: MpdServer) -> None:
+def test_the_kernel_monitors_an_idle_connection(server: MpdServer) -> None:
     """A machine that lost its power says nothing; only probes find out."""
 
-    async def scene() -> None:
+    async def scenario() -> None:
         changes = connect(server.address).watch_changes()
         await anext(changes)
         rows = [line.split() for line in Path("/proc/net/tcp").read_text("ascii").splitlines()[1:]]
@@ -142,7 +142,7 @@ def test_the_kernel_watches_over_a_connection_that_waits(server: MpdServer) -> N
         assert timers == ["02"], "02 is the timer of keep-alive probes"
         await changes.aclose()
 
-    asyncio.run(scene())
+    asyncio.run(scenario())
 
 
 @contextlib.asynccontextmanager
@@ -176,23 +176,23 @@ async def impostor(says: bytes, *answers: bytes) -> AsyncIterator[str]:
         (b"", "it does not answer"),
     ],
 )
-def test_what_is_no_mpd_is_told_apart(says: bytes, why: str) -> None:
-    async def scene() -> None:
+def test_a_server_that_is_not_mpd_is_recognized(says: bytes, why: str) -> None:
+    async def scenario() -> None:
         async with impostor(says) as address:
             error = await fails(connect(address).state())
             assert isinstance(error, Unavailable)
             assert f"is not reached: {why}" in str(error)
 
-    asyncio.run(scene())
+    asyncio.run(scenario())
 
 
 @pytest.mark.parametrize("answers", [b"", b"volu", b"volume: 1\nstate: dancing\nOK\n", b"no colon\nOK\n", b"OK\n"])
-def test_an_answer_cut_short_or_out_of_its_senses_is_unavailable(answers: bytes) -> None:
-    async def scene() -> None:
+def test_a_truncated_or_invalid_answer_is_unavailable(answers: bytes) -> None:
+    async def scenario() -> None:
         async with impostor(b"OK MPD 0.23.5\n", answers) as address:
             assert isinstance(await fails(connect(address).state()), Unavailable)
 
-    asyncio.run(scene())
+    asyncio.run(scenario())
 
 
 @pytest.mark.parametrize(
@@ -226,14 +226,14 @@ def test_an_answer_cut_short_or_out_of_its_senses_is_unavailable(answers: bytes)
         (lambda player: player.album_art("one.wav"), Unavailable),
     ],
 )
-def test_a_command_that_was_sent_and_not_answered_is_uncertain_if_it_would_act_twice(
+def test_an_unanswered_command_is_uncertain_if_repeating_would_change_the_result(
     button: Callable[[Player], Awaitable[object]], error: type[ApplianceError]
 ) -> None:
-    async def scene() -> None:
+    async def scenario() -> None:
         async with impostor(b"OK MPD 0.23.5\n", b"") as address:
             assert type(await fails(button(connect(address)))) is error
 
-    asyncio.run(scene())
+    asyncio.run(scenario())
 
 
 @pytest.mark.parametrize(
@@ -250,18 +250,18 @@ def test_a_command_that_was_sent_and_not_answered_is_uncertain_if_it_would_act_t
         (lambda player: player.add_to_playlist("x", LibraryFilter(album="x")), [b"file: one.wav\nOK\n"]),
     ],
 )
-def test_what_begins_with_a_question_is_uncertain_as_soon_as_it_is_more(
+def test_a_command_list_is_uncertain_once_it_changes_anything(
     button: Callable[[Player], Awaitable[object]], answers: list[bytes]
 ) -> None:
-    async def scene() -> None:
+    async def scenario() -> None:
         async with impostor(b"OK MPD 0.23.5\n", *answers, b"") as address:
             assert type(await fails(button(connect(address)))) is Uncertain
 
-    asyncio.run(scene())
+    asyncio.run(scenario())
 
 
-def test_a_command_that_is_cancelled_ends_whatever_arrives_at_that_moment() -> None:
-    async def scene() -> None:
+def test_a_cancelled_command_ends_regardless_of_the_answer() -> None:
+    async def scenario() -> None:
         async with impostor(b"OK MPD 0.23.5\n") as address:
             for moment in range(60):  # among them the one in which the greeting has just come
                 command = asyncio.create_task(connect(address).state())
@@ -273,4 +273,4 @@ def test_a_command_that_is_cancelled_ends_whatever_arrives_at_that_moment() -> N
                 assert time.monotonic() - began < SOON
                 assert command.cancelled()
 
-    asyncio.run(scene())
+    asyncio.run(scenario())

@@ -44,7 +44,7 @@ def kitchen(server: MpdServer, command: str) -> str:
     return "\n".join(said)
 
 
-def test_what_is_done_in_a_partition_is_done_there_alone(installation: MpdServer) -> None:
+def test_changes_apply_to_their_partition_only(installation: MpdServer) -> None:
     ask(installation, lambda player: player.add_source(Uri(uri=EINS), play=True), "kitchen", MPD_PASSWORD="sécret")
     assert f"file: {EINS}\n" in (playing := kitchen(installation, "currentsong"))
     assert ONE not in playing
@@ -53,14 +53,14 @@ def test_what_is_done_in_a_partition_is_done_there_alone(installation: MpdServer
     assert (state.partition, state.track and state.track.uri) == ("kitchen", EINS)
 
 
-def test_outputs_are_those_of_the_partition(installation: MpdServer) -> None:
+def test_outputs_belong_to_the_partition(installation: MpdServer) -> None:
     for partition, name in (("kitchen", "oven"), ("", "silence")):
         outputs = ask(installation, lambda player: player.list_outputs(), partition, MPD_PASSWORD="sécret")
         assert [output.name for output in outputs] == [name]
 
 
-def test_who_waits_for_changes_goes_along_into_another_partition(installation: MpdServer) -> None:
-    async def scene() -> None:
+def test_a_watcher_follows_into_another_partition(installation: MpdServer) -> None:
+    async def scenario() -> None:
         player: Player = mpd.connect(mpd.Options(address=installation.address), {"MPD_PASSWORD": "sécret"})
         changes = player.watch_changes()
         async with asyncio.timeout(10):
@@ -80,13 +80,13 @@ def test_who_waits_for_changes_goes_along_into_another_partition(installation: M
             assert (await player.state()).random
         await player.close()
 
-    asyncio.run(scene())
+    asyncio.run(scenario())
 
 
-def test_partitions_come_and_go(installation: MpdServer) -> None:
+def test_partitions_are_created_and_deleted(installation: MpdServer) -> None:
     def names(server: MpdServer) -> list[str]:
-        found = ask(server, lambda player: player.list_partitions(), MPD_PASSWORD="sécret")
-        return [each.name for each in found]
+        result = ask(server, lambda player: player.list_partitions(), MPD_PASSWORD="sécret")
+        return [each.name for each in result]
 
     assert names(installation) == ["default", "kitchen"]
     ask(installation, lambda player: player.create_partition("bath"), MPD_PASSWORD="sécret")
@@ -95,7 +95,7 @@ def test_partitions_come_and_go(installation: MpdServer) -> None:
     assert names(installation) == ["default", "kitchen"]
 
 
-def test_what_is_wrong_with_a_partition_is_told_in_words(installation: MpdServer) -> None:
+def test_partition_errors_are_described(installation: MpdServer) -> None:
     for question, words in (
         (lambda player: player.use_partition("attic"), "has no partition 'attic'; use another one"),
         (lambda player: player.create_partition("kitchen"), "there is a partition called 'kitchen' already"),
@@ -111,7 +111,7 @@ def test_what_is_wrong_with_a_partition_is_told_in_words(installation: MpdServer
         ask(installation, lambda player: player.state(), "attic", MPD_PASSWORD="sécret")
 
 
-def test_after_a_failed_change_the_old_partition_is_spoken_of(installation: MpdServer) -> None:
+def test_after_a_failed_change_the_old_partition_is_used(installation: MpdServer) -> None:
     async def try_it(player: Player) -> str:
         with pytest.raises(Refused):
             await player.use_partition("attic")

@@ -16,7 +16,7 @@ from tests.music.mpd.mpd_helpers import ONE, ZWEI, ask
 pytestmark = needs_mpd
 
 
-def test_the_state_is_what_mpc_made_it(three: MpdServer) -> None:
+def test_the_state_matches_mpc(three: MpdServer) -> None:
     for arguments in (
         ["play", "2"],
         ["volume", "35"],
@@ -34,7 +34,7 @@ def test_the_state_is_what_mpc_made_it(three: MpdServer) -> None:
     assert state.elapsed == pytest.approx(7, abs=1)
 
 
-def test_titles_come_as_they_are_whatever_their_letters(three: MpdServer) -> None:
+def test_titles_keep_all_characters(three: MpdServer) -> None:
     three.mpc("play", "2")
     track = ask(three, lambda player: player.state()).track
     assert track is not None
@@ -42,7 +42,7 @@ def test_titles_come_as_they_are_whatever_their_letters(three: MpdServer) -> Non
     assert track.label == three.mpc("current", "-f", "%title%")
 
 
-def test_a_stopped_player_with_nothing_in_its_queue_has_no_track(three: MpdServer) -> None:
+def test_a_stopped_player_with_an_empty_queue_has_no_track(three: MpdServer) -> None:
     three.mpc("clear")
     state = ask(three, lambda player: player.state())
     assert (state.playback, state.track, state.elapsed, state.queue_length) == (PlaybackState.STOPPED, None, None, 0)
@@ -66,7 +66,7 @@ def test_a_stopped_player_with_nothing_in_its_queue_has_no_track(three: MpdServe
         (lambda player: player.set_volume(0), [], "volume:  0%"),
     ],
 )
-def test_mpc_sees_each_button(
+def test_mpc_sees_each_command(
     three: MpdServer, button: Callable[[Player], Awaitable[None]], before: list[str], says: str
 ) -> None:
     for command in before:
@@ -75,13 +75,13 @@ def test_mpc_sees_each_button(
     assert says in three.mpc("status")
 
 
-def test_pausing_what_does_not_play_does_nothing(three: MpdServer) -> None:
+def test_pausing_a_stopped_player_does_nothing(three: MpdServer) -> None:
     before = three.mpc("status")
     ask(three, lambda player: player.pause())
     assert three.mpc("status") == before
 
 
-def test_stop_and_clear_leave_a_silent_and_an_empty_player(three: MpdServer) -> None:
+def test_stop_and_clear_silence_and_empty_the_player(three: MpdServer) -> None:
     three.mpc("play", "2")
     ask(three, lambda player: player.stop())
     assert "[playing]" not in three.mpc("status")
@@ -89,7 +89,7 @@ def test_stop_and_clear_leave_a_silent_and_an_empty_player(three: MpdServer) -> 
     assert three.mpc("playlist") == ""
 
 
-def test_playing_what_is_not_there_is_refused_in_words_that_count_from_one(three: MpdServer) -> None:
+def test_playing_a_missing_position_is_refused_and_counts_from_one(three: MpdServer) -> None:
     with pytest.raises(Refused, match="there is no track 4 in the queue; it ends with 3"):
         ask(three, lambda player: player.play(3))
     three.mpc("clear")
@@ -98,14 +98,14 @@ def test_playing_what_is_not_there_is_refused_in_words_that_count_from_one(three
             ask(three, button)
 
 
-def test_what_mpd_does_not_want_is_refused_in_its_own_words(three: MpdServer) -> None:
+def test_a_refusal_of_mpd_is_shown_in_its_words(three: MpdServer) -> None:
     with pytest.raises(Refused, match=r"^MPD says: Not playing; play the queue or a station first$"):
         ask(three, lambda player: player.next())
     with pytest.raises(Refused, match=r"^MPD says: Number too large: 300$"):
         ask(three, lambda player: player.set_volume(300))
 
 
-def test_the_state_tells_the_rest_too(three: MpdServer) -> None:
+def test_the_state_has_the_other_fields_too(three: MpdServer) -> None:
     for arguments in (["crossfade", "4"], ["replaygain", "album"], ["single", "once"], ["play", "1"]):
         three.mpc(*arguments)
     wait_until(lambda: ask(three, lambda player: player.state()).audio_format)  # known once it has decoded a little
@@ -136,13 +136,13 @@ def test_mpc_sees_the_modes(three: MpdServer, setting: Callable[[Player], Awaita
     assert says in three.mpc("status")
 
 
-def test_what_an_older_mpd_cannot_is_refused_with_the_version_that_can(three: MpdServer) -> None:
+def test_a_feature_of_a_newer_mpd_is_refused_with_the_version(three: MpdServer) -> None:
     with pytest.raises(Refused, match=r"protocol version 0\.23; consume once needs 0\.24"):
         ask(three, lambda player: player.set_modes(random=True, consume=Mode.ONCE))
     assert "random: off" in three.mpc("status"), "nothing of it was done"
 
 
-def test_crossfade_and_replay_gain_are_what_mpc_reads(three: MpdServer) -> None:
+def test_mpc_reads_crossfade_and_replay_gain(three: MpdServer) -> None:
     ask(three, lambda player: player.set_crossfade(7))
     assert three.mpc("crossfade") == "crossfade: 7"
     ask(three, lambda player: player.set_crossfade(0))
@@ -152,7 +152,7 @@ def test_crossfade_and_replay_gain_are_what_mpc_reads(three: MpdServer) -> None:
         assert three.mpc("replaygain") == f"replay_gain_mode: {gain}"
 
 
-def test_outputs_are_switched_one_by_one(three: MpdServer) -> None:
+def test_outputs_are_switched_individually(three: MpdServer) -> None:
     outputs = ask(three, lambda player: player.list_outputs())
     assert [(each.name, each.enabled, each.plugin) for each in outputs] == [
         ("silence", True, "null"),
@@ -166,7 +166,7 @@ def test_outputs_are_switched_one_by_one(three: MpdServer) -> None:
         ask(three, lambda player: player.set_output(99, on=True))
 
 
-def test_a_track_is_played_by_its_id_wherever_it_stands(three: MpdServer) -> None:
+def test_a_track_is_played_by_its_id_at_any_position(three: MpdServer) -> None:
     last = ask(three, lambda player: player.list_queue()).tracks[2]
     assert last.id is not None
     three.mpc("move", "3", "1")
@@ -177,9 +177,7 @@ def test_a_track_is_played_by_its_id_wherever_it_stands(three: MpdServer) -> Non
         ask(three, lambda player: player.play_id(last.id or 0))
 
 
-def test_abilities_are_those_of_this_mpd_as_it_is_set_up(
-    server: MpdServer, full_library: MpdServer, tmp_path: Path
-) -> None:
+def test_capabilities_match_this_mpd(server: MpdServer, full_library: MpdServer, tmp_path: Path) -> None:
     can = ask(full_library, lambda player: player.capabilities())
     assert set(Capability) - can == {Capability.MUTE}, "MPD cannot be muted"
     assert set(Capability) - ask(server, lambda player: player.capabilities()) == {Capability.MUTE, Capability.STICKERS}
@@ -189,7 +187,7 @@ def test_abilities_are_those_of_this_mpd_as_it_is_set_up(
     assert cannot == {Capability.MUTE, Capability.STICKERS, Capability.VOLUME, *playlists}
 
 
-def test_changes_begin_at_once_and_name_what_mpc_did(three: MpdServer) -> None:
+def test_changes_are_reported_at_once_with_their_subsystem(three: MpdServer) -> None:
     async def hear(player: Player) -> list[frozenset[str]]:
         heard = []
         async with asyncio.timeout(5):
@@ -209,7 +207,7 @@ def test_changes_begin_at_once_and_name_what_mpc_did(three: MpdServer) -> None:
     assert (second, third) == ({"mixer"}, {"player"})
 
 
-def test_a_change_made_while_nobody_looked_is_not_lost(three: MpdServer) -> None:
+def test_a_change_between_two_watches_is_not_lost(three: MpdServer) -> None:
     async def look_away(player: Player) -> frozenset[str]:
         changes = player.watch_changes()
         await anext(changes)
@@ -228,7 +226,7 @@ def test_without_a_mixer_there_is_no_volume(tmp_path: Path) -> None:
             ask(server, lambda player: player.set_volume(50))
 
 
-def test_a_password_opens_a_closed_mpd(tmp_path: Path) -> None:
+def test_a_password_opens_a_protected_mpd(tmp_path: Path) -> None:
     with running_mpd(tmp_path, music={}, password="sécret") as server:
         assert ask(server, lambda player: player.state(), MPD_PASSWORD="sécret").playback is PlaybackState.STOPPED
         for secrets in ({}, {"MPD_PASSWORD": "wrong"}):

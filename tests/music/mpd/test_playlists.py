@@ -31,16 +31,16 @@ def entries(server: MpdServer, name: str) -> list[str]:
     return server.mpc("playlist", "-f", "%file%", name).splitlines()
 
 
-def test_playlists_are_in_the_order_of_their_names(evening: MpdServer) -> None:
+def test_playlists_are_sorted_by_name(evening: MpdServer) -> None:
     evening.mpc("save", "zero")
     evening.mpc("save", "Bach")
-    found = ask(evening, lambda player: player.list_playlists())
-    assert [each.name for each in found] == [EVENING, "Bach", "zero"]
-    assert sorted(each.name for each in found) == sorted(evening.mpc("lsplaylists").splitlines())
-    assert found[0].modified.startswith("20")
+    result = ask(evening, lambda player: player.list_playlists())
+    assert [each.name for each in result] == [EVENING, "Bach", "zero"]
+    assert sorted(each.name for each in result) == sorted(evening.mpc("lsplaylists").splitlines())
+    assert result[0].modified.startswith("20")
 
 
-def test_a_playlist_comes_in_windows_with_what_is_known_of_its_entries(evening: MpdServer) -> None:
+def test_a_playlist_is_paged_with_known_tags(evening: MpdServer) -> None:
     whole = ask(evening, lambda player: player.list_playlist(EVENING))
     assert [entry.uri for entry in whole.items] == entries(evening, EVENING) == [ALL, RADIO, "gone.wav", LATE]
     assert [entry.name for entry in whole.items] == ["All I Want", "radio", "gone.wav", "Late Blue"]
@@ -67,7 +67,7 @@ def test_a_playlist_comes_in_windows_with_what_is_known_of_its_entries(evening: 
         (SavedPlaylist(playlist=EVENING), [ALL, RADIO, LATE]),
     ],
 )
-def test_every_source_goes_to_the_end_of_a_playlist(evening: MpdServer, source: Source, comes: list[str]) -> None:
+def test_every_source_is_appended_to_a_playlist(evening: MpdServer, source: Source, comes: list[str]) -> None:
     ask(evening, lambda player: player.add_to_playlist("new one", source))
     assert entries(evening, "new one") == comes
     ask(evening, lambda player: player.add_to_playlist(EVENING, source))
@@ -83,13 +83,13 @@ def test_every_source_goes_to_the_end_of_a_playlist(evening: MpdServer, source: 
         (SavedPlaylist(playlist="nothing"), "there is no playlist called 'nothing'"),
     ],
 )
-def test_what_is_not_there_makes_no_playlist(evening: MpdServer, source: Source, words: str) -> None:
+def test_a_missing_source_creates_no_playlist(evening: MpdServer, source: Source, words: str) -> None:
     with pytest.raises(Refused, match=words):
         ask(evening, lambda player: player.add_to_playlist("new one", source))
     assert evening.mpc("lsplaylists") == EVENING
 
 
-def test_entries_move_and_go_by_their_positions(evening: MpdServer) -> None:
+def test_entries_are_moved_and_removed_by_position(evening: MpdServer) -> None:
     ask(evening, lambda player: player.move_in_playlist(EVENING, 3, 0))
     assert entries(evening, EVENING) == [LATE, ALL, RADIO, "gone.wav"]
     ask(evening, lambda player: player.remove_from_playlist(EVENING, [0, 3, 0]))
@@ -105,7 +105,7 @@ def test_entries_move_and_go_by_their_positions(evening: MpdServer) -> None:
     assert entries(evening, EVENING) == [ALL, RADIO], "all or nothing"
 
 
-def test_a_playlist_gets_another_name_and_goes(evening: MpdServer) -> None:
+def test_a_playlist_is_renamed_and_deleted(evening: MpdServer) -> None:
     evening.mpc("save", "Bach")
     with pytest.raises(Refused, match="there is a playlist called 'Bach' already"):
         ask(evening, lambda player: player.rename_playlist(EVENING, "Bach"))
@@ -115,7 +115,7 @@ def test_a_playlist_gets_another_name_and_goes(evening: MpdServer) -> None:
     assert evening.mpc("lsplaylists") == "Bach"
 
 
-def test_a_playlist_that_is_not_there_is_told_by_its_name(full_library: MpdServer) -> None:
+def test_a_missing_playlist_is_reported_by_name(full_library: MpdServer) -> None:
     for question in (
         lambda player: player.list_playlist("nothing"),
         lambda player: player.remove_from_playlist("nothing", [0]),

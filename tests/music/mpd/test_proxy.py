@@ -65,8 +65,8 @@ async def says(streams: Streams, *lines: str) -> bytes:
 
 
 @needs_mpd
-def test_mpc_works_through_the_port(server: MpdServer) -> None:
-    async def scene() -> None:
+def test_mpc_works_through_the_proxy(server: MpdServer) -> None:
+    async def scenario() -> None:
         async with relayed(server.address) as port:
             through = asyncio.to_thread
             for command in (["clear"], ["add", "Ärzte"], ["play", "2"], ["volume", "44"], ["pause"]):
@@ -77,12 +77,12 @@ def test_mpc_works_through_the_port(server: MpdServer) -> None:
                     assert await through(lambda question=question: server.mpc(question, port=port)) == direct
             assert "[paused]" in await through(server.mpc, "status")
 
-    asyncio.run(scene())
+    asyncio.run(scenario())
 
 
 @needs_mpd
-def test_a_picture_that_looks_like_answers_arrives_to_the_byte(server: MpdServer) -> None:
-    async def scene() -> None:
+def test_a_picture_that_looks_like_answers_arrives_unchanged(server: MpdServer) -> None:
+    async def scenario() -> None:
         async with relayed(server.address) as port:
             for command in ("albumart", "readpicture"):
                 picture = await asyncio.to_thread(
@@ -90,12 +90,12 @@ def test_a_picture_that_looks_like_answers_arrives_to_the_byte(server: MpdServer
                 )
                 assert picture == PICTURE
 
-    asyncio.run(scene())
+    asyncio.run(scenario())
 
 
 @needs_mpd
 @pytest.mark.parametrize("policy", [None, VolumePolicy(maximum=60)], ids=["no policy", "a policy"])
-def test_edges_of_the_protocol_stay_as_mpd_has_them(server: MpdServer, policy: VolumePolicy | None) -> None:
+def test_protocol_edge_cases_match_mpd(server: MpdServer, policy: VolumePolicy | None) -> None:
     scenes = [
         b"noidle\nping\n",
         b"foo\n",
@@ -120,16 +120,16 @@ def test_edges_of_the_protocol_stay_as_mpd_has_them(server: MpdServer, policy: V
             async with asyncio.timeout(15):
                 return await reader.read(-1)
 
-    async def scene() -> None:
+    async def scenario() -> None:
         async with relayed(server.address, policy=policy) as port:
             for request in scenes:
                 assert await answer(port, request) == await answer(server.port, request)
 
-    asyncio.run(scene())
+    asyncio.run(scenario())
 
 
 @needs_mpd
-def test_no_app_turns_it_up_beyond_what_is_allowed(server: MpdServer) -> None:
+def test_no_app_exceeds_the_volume_limit(server: MpdServer) -> None:
     """In whatever form MPD understands; what it does not understand it refuses, as it does without us."""
     space, number = (
         [b" ", b"  ", b"\t", b" \x0b"],
@@ -137,7 +137,7 @@ def test_no_app_turns_it_up_beyond_what_is_allowed(server: MpdServer) -> None:
     )
     forms = [b"setvol" + gap + value + end for gap in space for value in number for end in (b"", b"\r", b" ", b"\0x")]
 
-    async def scene() -> None:
+    async def scenario() -> None:
         async with relayed(server.address, policy=VolumePolicy(maximum=60)) as port, client(port) as streams:
             for form in forms:
                 direct, clamped = [await volume_after(at, form) for at in (server.port, port)]
@@ -160,11 +160,11 @@ def test_no_app_turns_it_up_beyond_what_is_allowed(server: MpdServer) -> None:
             status = await says(streams, "status")
         return int(status.partition(b"volume: ")[2].split()[0])
 
-    asyncio.run(scene())
+    asyncio.run(scenario())
 
 
-def test_over_a_player_that_is_no_mpd_it_says_so_and_keeps_nobody_from_starting() -> None:
-    async def scene() -> None:
+def test_a_player_that_is_not_mpd_is_reported_and_delays_nothing() -> None:
+    async def scenario() -> None:
         service = MpdProxyService()
         config = SimpleNamespace(mpd_proxy=MpdProxy(port=free_port()))
         hub = PlayerHub(PluginConfig(kind="volumio", options=None), Path("/nowhere"), {})
@@ -174,12 +174,12 @@ def test_over_a_player_that_is_no_mpd_it_says_so_and_keeps_nobody_from_starting(
             await asyncio.open_connection(HOST, config.mpd_proxy.port)
         await service.stop()
 
-    asyncio.run(scene())
+    asyncio.run(scenario())
 
 
 @needs_mpd
-def test_who_idles_hears_of_a_change_and_can_leave(server: MpdServer) -> None:
-    async def scene() -> None:
+def test_an_idle_client_receives_a_change_and_can_disconnect(server: MpdServer) -> None:
+    async def scenario() -> None:
         async with relayed(server.address) as port, client(port) as streams:
             await streams[0].readline()
             waiting = asyncio.create_task(says(streams, "idle mixer"))
@@ -189,12 +189,12 @@ def test_who_idles_hears_of_a_change_and_can_leave(server: MpdServer) -> None:
             assert await says(streams, "noidle") == b"OK\n"
             assert (await says(streams, "status")).startswith(b"volume: 12\n")
 
-    asyncio.run(scene())
+    asyncio.run(scenario())
 
 
 @needs_mpd
 def test_twenty_clients_have_twenty_connections(server: MpdServer) -> None:
-    async def scene() -> None:
+    async def scenario() -> None:
         async with relayed(server.address) as port, contextlib.AsyncExitStack() as stack:
             clients = [await stack.enter_async_context(client(port)) for _ in range(20)]
             for streams in clients:
@@ -207,12 +207,12 @@ def test_twenty_clients_have_twenty_connections(server: MpdServer) -> None:
             answers = await asyncio.gather(*(says(streams, "playlistinfo") for streams in clients))
             assert [b"Title: One" in answer for answer in answers] == [False, True] * 10
 
-    asyncio.run(scene())
+    asyncio.run(scenario())
 
 
 @needs_mpd
-def test_a_client_that_has_said_its_last_still_gets_the_answers(server: MpdServer) -> None:
-    async def scene() -> None:
+def test_a_client_that_closed_its_side_still_gets_the_answers(server: MpdServer) -> None:
+    async def scenario() -> None:
         upstream = await asyncio.start_server(slow_answer, HOST, 0)
         async with relayed(f"{HOST}:{upstream.sockets[0].getsockname()[1]}") as port, client(port) as (reader, writer):
             writer.write(b"last words\n")
@@ -227,11 +227,11 @@ def test_a_client_that_has_said_its_last_still_gets_the_answers(server: MpdServe
         writer.write(b"heard: " + heard)
         writer.close()
 
-    asyncio.run(scene())
+    asyncio.run(scenario())
 
 
 @pytest.mark.parametrize(("deaf", "hears"), [(0, b"OK MPD 0.23.5\n"), (2, b"OK MPD 0.23.5\n"), (3, b"")])
-def test_a_connection_that_mpd_never_heard_of_is_made_anew(deaf: int, hears: bytes) -> None:
+def test_a_connection_that_mpd_never_accepted_is_repeated(deaf: int, hears: bytes) -> None:
     """As it happens when many clients come at once; DEAF is how many tries MPD does not hear of."""
     tries = 0
 
@@ -245,7 +245,7 @@ def test_a_connection_that_mpd_never_heard_of_is_made_anew(deaf: int, hears: byt
         finally:
             writer.close()
 
-    async def scene() -> None:
+    async def scenario() -> None:
         upstream = await asyncio.start_server(serve, HOST, 0)
         address = f"{HOST}:{upstream.sockets[0].getsockname()[1]}"
         async with relayed(address, patience=0.2) as port, client(port) as (reader, writer), asyncio.timeout(15):
@@ -253,11 +253,11 @@ def test_a_connection_that_mpd_never_heard_of_is_made_anew(deaf: int, hears: byt
             assert await reader.read(-1) == hears
         upstream.close()
 
-    asyncio.run(scene())
+    asyncio.run(scenario())
     assert tries == min(deaf + 1, 3)
 
 
-def test_a_client_that_takes_nothing_is_not_buffered_for() -> None:
+def test_a_client_that_does_not_read_is_not_buffered() -> None:
     sent = 0
 
     async def flood(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -268,7 +268,7 @@ def test_a_client_that_takes_nothing_is_not_buffered_for() -> None:
                 await writer.drain()
                 sent += 65_536
 
-    async def scene() -> None:
+    async def scenario() -> None:
         upstream = await asyncio.start_server(flood, HOST, 0)
         async with relayed(f"{HOST}:{upstream.sockets[0].getsockname()[1]}") as port:
             with socket.create_connection((HOST, port)):
@@ -279,14 +279,14 @@ def test_a_client_that_takes_nothing_is_not_buffered_for() -> None:
                 assert 0 < sent < 30_000_000, "the buffers of the kernel, and a little"
         upstream.close()
 
-    asyncio.run(scene())
+    asyncio.run(scenario())
 
 
 @needs_mpd
-def test_when_mpd_dies_its_clients_are_let_go_and_may_come_back(tmp_path: Path) -> None:
+def test_when_mpd_dies_its_clients_are_disconnected_and_may_reconnect(tmp_path: Path) -> None:
     with running_mpd(tmp_path, music={}) as server:
 
-        async def scene() -> None:
+        async def scenario() -> None:
             async with relayed(server.address) as port:
                 async with client(port) as (reader, _):
                     assert (await reader.readline()).startswith(b"OK MPD")
@@ -298,23 +298,23 @@ def test_when_mpd_dies_its_clients_are_let_go_and_may_come_back(tmp_path: Path) 
                 await asyncio.to_thread(server.start)
                 assert "volume" in await asyncio.to_thread(lambda: server.mpc("status", port=port))
 
-        asyncio.run(scene())
+        asyncio.run(scenario())
 
 
-def test_without_an_mpd_a_client_is_let_go_at_once() -> None:
-    async def scene() -> None:
+def test_without_an_mpd_a_client_is_disconnected_at_once() -> None:
+    async def scenario() -> None:
         relay = Relay(hub_for(f"{HOST}:{free_port()}"), MpdProxy(port=0))
         port = await relay.start()
         async with client(port) as (reader, _), asyncio.timeout(15):
             assert await reader.read(-1) == b""
         await relay.stop()
 
-    asyncio.run(scene())
+    asyncio.run(scenario())
 
 
 @needs_mpd
-def test_more_clients_than_it_takes_are_turned_away(server: MpdServer) -> None:
-    async def scene() -> None:
+def test_excess_clients_are_refused(server: MpdServer) -> None:
+    async def scenario() -> None:
         async with relayed(server.address, clients=2) as port, client(port) as first, client(port) as second:
             for reader, _ in (first, second):
                 assert (await reader.readline()).startswith(b"OK MPD")
@@ -322,12 +322,12 @@ def test_more_clients_than_it_takes_are_turned_away(server: MpdServer) -> None:
                 assert await reader.read(-1) == b""
             assert await says(first, "ping") == b"OK\n"
 
-    asyncio.run(scene())
+    asyncio.run(scenario())
 
 
 @needs_mpd
-def test_it_follows_the_hub_to_the_stand_in_and_away_from_it(tmp_path: Path) -> None:
-    async def scene() -> None:
+def test_it_follows_the_hub_to_the_private_mpd_and_back(tmp_path: Path) -> None:
+    async def scenario() -> None:
         settings = player.Options(address=f"{HOST}:{free_port()}")
         hub = PlayerHub(PluginConfig(kind="mpd", options=settings), tmp_path, {}, reconnect=ReconnectPolicy())
         running = asyncio.create_task(hub.run())
@@ -348,11 +348,11 @@ def test_it_follows_the_hub_to_the_stand_in_and_away_from_it(tmp_path: Path) -> 
             writer.close()
         await service.stop()
 
-    asyncio.run(scene())
+    asyncio.run(scenario())
 
 
-def test_the_service_listens_only_where_it_is_wanted() -> None:
-    async def scene() -> None:
+def test_the_service_listens_only_where_configured() -> None:
+    async def scenario() -> None:
         service = MpdProxyService()
         daemon = SimpleNamespace(
             hub=hub_for("localhost:6600"), appliance=SimpleNamespace(config=SimpleNamespace(mpd_proxy=None))
@@ -360,11 +360,11 @@ def test_the_service_listens_only_where_it_is_wanted() -> None:
         assert await service.start(daemon) == ""
         await service.stop()
 
-    asyncio.run(scene())
+    asyncio.run(scenario())
 
 
-def test_a_port_that_is_taken_is_told(server: MpdServer) -> None:
-    async def scene() -> None:
+def test_a_port_in_use_is_reported(server: MpdServer) -> None:
+    async def scenario() -> None:
         with pytest.raises(Unavailable, match=f"cannot listen on 127.0.0.1:{server.port}"):
             await Relay(hub_for("elsewhere:6600"), MpdProxy(port=server.port)).start()
         with pytest.raises(Unavailable, match="cannot listen on no-such-host"):
@@ -372,14 +372,14 @@ def test_a_port_that_is_taken_is_told(server: MpdServer) -> None:
         with pytest.raises(Unavailable, match="cannot listen on xxx"):
             await Relay(hub_for("elsewhere:6600"), MpdProxy(host="x" * 64 + ".home")).start()
 
-    asyncio.run(scene())
+    asyncio.run(scenario())
 
 
 @pytest.mark.parametrize("address", ["localhost:6601", "127.0.0.1:6601", "[::1]:6601", "192.168.1.5:6601"])
-def test_a_relay_to_itself_is_refused(address: str) -> None:
+def test_a_proxy_to_itself_is_refused(address: str) -> None:
     with pytest.raises(Refused, match="6601 is the port of the player itself"):
         asyncio.run(Relay(hub_for(address), MpdProxy(host="192.168.1.5")).start())
 
 
-def test_it_listens_on_this_machine_only_unless_told() -> None:
+def test_it_listens_on_loopback_by_default() -> None:
     assert MpdProxy().host == "127.0.0.1"

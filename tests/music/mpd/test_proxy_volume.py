@@ -34,7 +34,7 @@ def passed(data: bytes, allowed: int = 30) -> bytes:
         (b"setvol 31\nsetvol 30\nsetvol 0\n", b"setvol 30\nsetvol 30\nsetvol 0\n"),
     ],
 )
-def test_a_volume_that_is_too_loud_becomes_what_is_allowed(sent: bytes, goes_on: bytes) -> None:
+def test_a_volume_above_the_limit_is_lowered(sent: bytes, goes_on: bytes) -> None:
     assert passed(sent) == goes_on
     lines = VolumeFilter(lambda: 30)
     one_by_one = b"".join(lines.feed(bytes([byte])) for byte in sent)
@@ -61,11 +61,11 @@ def test_a_volume_that_is_too_loud_becomes_what_is_allowed(sent: bytes, goes_on:
         b"\n\n\xff\xfe\nGET / HTTP/1.1\r\n",
     ],
 )
-def test_what_is_no_loud_volume_stays_as_it_is(sent: bytes) -> None:
+def test_other_commands_stay_unchanged(sent: bytes) -> None:
     assert passed(sent) == sent
 
 
-def test_what_is_none_of_ours_does_not_wait_for_the_end_of_its_line() -> None:
+def test_a_command_without_a_volume_is_passed_on_before_its_line_ends() -> None:
     lines = VolumeFilter(lambda: 30)
     assert lines.feed(b'add "a very lo') == b'add "a very lo'
     assert lines.feed(b"se") == b"se", "in the middle of a line"
@@ -73,7 +73,7 @@ def test_what_is_none_of_ours_does_not_wait_for_the_end_of_its_line() -> None:
     assert lines.feed(b"ek 1 2\n") == b"seek 1 2\n"
 
 
-def test_no_line_is_held_without_end() -> None:
+def test_a_line_without_end_is_not_buffered() -> None:
     lines = VolumeFilter(lambda: 30)
     sent, out = b"setvol " + b" " * (MAX_LINE_BYTES + 70_000) + b"100\n", b""
     for start in range(0, len(sent), 1000):
@@ -83,7 +83,7 @@ def test_no_line_is_held_without_end() -> None:
     assert lines.feed(b"setvol 99\n") == b"setvol 30\n"
 
 
-def test_two_million_bytes_pass_as_they_are() -> None:
+def test_two_million_bytes_pass_unchanged() -> None:
     random_source = random.Random(5)
     sent = b"command_list_begin\n" + b"".join(b'add "%d"\n' % random_source.randrange(10**12) for _ in range(150_000))
     lines, out = VolumeFilter(lambda: 0), bytearray()
@@ -98,7 +98,7 @@ WORDS = st.sampled_from(
 
 
 @given(st.lists(WORDS, max_size=30).map(b"".join), st.lists(st.integers(0, 60), max_size=6))
-def test_however_it_is_cut_into_packets_the_same_goes_on(sent: bytes, cuts: list[int]) -> None:
+def test_packet_boundaries_do_not_matter(sent: bytes, cuts: list[int]) -> None:
     edges = [0, *sorted(cut for cut in cuts if cut < len(sent)), len(sent)]
     lines = VolumeFilter(lambda: 10)
     pieces = b"".join(lines.feed(sent[low:high]) for low, high in pairwise(edges))
@@ -106,5 +106,5 @@ def test_however_it_is_cut_into_packets_the_same_goes_on(sent: bytes, cuts: list
 
 
 @given(st.binary(max_size=200))
-def test_where_all_is_allowed_every_byte_stays(sent: bytes) -> None:
+def test_without_a_limit_every_byte_passes_unchanged(sent: bytes) -> None:
     assert passed(sent, 100) == sent

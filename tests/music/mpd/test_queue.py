@@ -14,7 +14,7 @@ from tests.music.mpd.mpd_helpers import EINS, ONE, ZWEI, ask
 pytestmark = needs_mpd
 
 
-def test_the_queue_comes_in_windows(three: MpdServer) -> None:
+def test_the_queue_is_paged(three: MpdServer) -> None:
     window = ask(three, lambda player: player.list_queue(1, 1))
     assert (window.start, window.length, [track.uri for track in window.tracks]) == (1, 3, [ZWEI])
     everything = ask(three, lambda player: player.list_queue())
@@ -29,7 +29,7 @@ def files(server: MpdServer) -> list[str]:
     return server.mpc("playlist", "-f", "%file%").splitlines()
 
 
-def test_a_file_a_folder_and_a_stream_go_to_the_end_of_the_queue(three: MpdServer) -> None:
+def test_a_file_a_folder_and_a_stream_are_appended(three: MpdServer) -> None:
     added = ask(three, lambda player: player.add_source(Uri(uri=ZWEI)))
     assert (added.name, added.position, added.count) == ('Zwei — 二 "q" \\b', 3, 1)
     for name in ("Ärzte", "Ärzte/"):
@@ -41,14 +41,14 @@ def test_a_file_a_folder_and_a_stream_go_to_the_end_of_the_queue(three: MpdServe
     assert files(three) == [EINS, ZWEI, ONE, ZWEI, EINS, ZWEI, EINS, ZWEI, "http://127.0.0.1:9/radio"]
 
 
-def test_the_whole_library_is_a_folder_too(three: MpdServer) -> None:
+def test_the_whole_library_is_a_folder(three: MpdServer) -> None:
     added = ask(three, lambda player: player.add_source(Uri(uri="/")))
     assert (added.name, added.position, added.count) == ("the whole library", 3, 3)
     assert ask(three, lambda player: player.add_source(LibraryFilter(), QueuePosition.REPLACE)).count == 3
     assert len(files(three)) == 3
 
 
-def test_what_comes_next_stands_behind_the_current_track(three: MpdServer) -> None:
+def test_a_next_track_follows_the_current_one(three: MpdServer) -> None:
     three.mpc("play", "1")
     added = ask(three, lambda player: player.add_source(Uri(uri="Ärzte"), QueuePosition.NEXT))
     assert (added.position, added.count) == (1, 2)
@@ -59,7 +59,7 @@ def test_what_comes_next_stands_behind_the_current_track(three: MpdServer) -> No
     assert "[playing] #2/6" in three.mpc("status")
 
 
-def test_what_comes_next_comes_next_in_random_order_too(three: MpdServer) -> None:
+def test_a_next_track_is_next_in_random_order_too(three: MpdServer) -> None:
     three.mpc("random", "on")
     three.mpc("play", "1")
     three.mpc("add", *[EINS] * 30)
@@ -73,7 +73,7 @@ def test_next_without_a_current_track_is_at_the_front(three: MpdServer) -> None:
     assert files(three) == [ONE, EINS, ZWEI, ONE]
 
 
-def test_what_is_wanted_from_the_library_is_added_in_the_order_of_its_album(three: MpdServer) -> None:
+def test_library_filters_add_in_album_order(three: MpdServer) -> None:
     added = ask(three, lambda player: player.add_source(LibraryFilter(album="Ünï"), play=True))
     assert (added.name, added.position, added.count) == ("album Ünï", 3, 2)
     assert files(three)[3:] == [EINS, ZWEI]
@@ -105,7 +105,7 @@ def test_a_saved_playlist_is_added_by_its_name(three: MpdServer) -> None:
     ],
 )
 @pytest.mark.parametrize("where", QueuePosition)
-def test_what_cannot_be_added_is_refused_and_leaves_the_queue(
+def test_an_invalid_source_is_refused_and_the_queue_stays(
     three: MpdServer, source: Source, where: QueuePosition
 ) -> None:
     three.mpc("play", "2")
@@ -116,7 +116,7 @@ def test_what_cannot_be_added_is_refused_and_leaves_the_queue(
     assert "[playing] #2/3" in three.mpc("status")
 
 
-def test_what_is_not_there_is_told_in_words(three: MpdServer) -> None:
+def test_a_missing_source_is_described(three: MpdServer) -> None:
     for source, words in (
         (Uri(uri="nothing.wav"), r"^the library has no 'nothing.wav'$"),
         (SavedPlaylist(playlist="nothing"), r"^there is no playlist called 'nothing'; there are none yet$"),
@@ -127,7 +127,7 @@ def test_what_is_not_there_is_told_in_words(three: MpdServer) -> None:
             ask(three, lambda player, source=source: player.add_source(source))
 
 
-def test_a_line_break_smuggles_no_command_in(three: MpdServer) -> None:
+def test_a_line_break_cannot_inject_a_command(three: MpdServer) -> None:
     before = three.mpc("playlist")
     for attack in (
         lambda player: player.add_source(Uri(uri="one.wav\nclear")),
@@ -143,14 +143,14 @@ def test_a_line_break_smuggles_no_command_in(three: MpdServer) -> None:
     assert three.mpc("playlist") == before
 
 
-def test_what_no_mpd_can_be_told_is_refused(three: MpdServer) -> None:
+def test_an_unrepresentable_name_is_refused(three: MpdServer) -> None:
     with pytest.raises(Refused, match="too long"):
         ask(three, lambda player: player.add_source(Uri(uri="x" * 5000)))
     with pytest.raises(Refused, match="half a character"):
         ask(three, lambda player: player.add_source(Uri(uri="\ud800")))
 
 
-def test_playing_a_file_or_a_folder_instead_replaces_the_queue(three: MpdServer) -> None:
+def test_replacing_with_a_file_or_a_folder_replaces_the_queue(three: MpdServer) -> None:
     three.mpc("play", "2")
     ask(
         three,
@@ -163,7 +163,7 @@ def test_playing_a_file_or_a_folder_instead_replaces_the_queue(three: MpdServer)
     assert "[playing]" not in three.mpc("status"), "it was not asked to play"
 
 
-def test_two_stations_at_once_leave_one_of_them_playing(three: MpdServer) -> None:
+def test_two_stations_started_together_leave_one_playing(three: MpdServer) -> None:
     async def both(player: Player) -> None:
         await asyncio.gather(
             *(player.add_source(Uri(uri=uri), QueuePosition.REPLACE, play=True) for uri in (ONE, EINS))
@@ -184,7 +184,7 @@ def test_a_station_plays_under_its_name(three: MpdServer) -> None:
         three.mpc("stop")
 
 
-def test_a_station_that_cannot_be_reached_is_told_in_the_words_of_mpd(three: MpdServer) -> None:
+def test_an_unreachable_station_is_reported_in_the_words_of_mpd(three: MpdServer) -> None:
     async def play_and_wait(player: Player) -> str:
         try:
             await player.add_source(
@@ -201,7 +201,7 @@ def test_a_station_that_cannot_be_reached_is_told_in_the_words_of_mpd(three: Mpd
     assert "Failed to decode http://127.0.0.1:9/radio" in ask(three, play_and_wait)
 
 
-def test_tracks_move_and_go_by_their_ids(three: MpdServer) -> None:
+def test_tracks_are_moved_and_removed_by_id(three: MpdServer) -> None:
     one, two, last = (track.id or 0 for track in ask(three, lambda player: player.list_queue()).tracks)
     ask(three, lambda player: player.move_track(last, 0))
     assert files(three) == [ONE, EINS, ZWEI]
@@ -221,7 +221,7 @@ def test_shuffling_keeps_the_tracks(three: MpdServer) -> None:
     assert files(three) != before
 
 
-def test_the_queue_is_saved_and_replaces_only_when_told(three: MpdServer) -> None:
+def test_the_queue_is_saved_and_replaces_only_on_request(three: MpdServer) -> None:
     ask(three, lambda player: player.save_queue('Sónntag "2"'))
     assert three.mpc("playlist", "-f", "%file%", 'Sónntag "2"').splitlines() == [EINS, ZWEI, ONE]
     three.mpc("del", "1")
@@ -245,7 +245,7 @@ def test_a_playlist_file_of_the_library_is_added_too(three: MpdServer) -> None:
     three.mpc("update", "--wait")
 
 
-def test_a_full_queue_takes_no_more_and_gives_way_to_another(tmp_path: Path) -> None:
+def test_a_full_queue_refuses_tracks_and_can_be_replaced(tmp_path: Path) -> None:
     with running_mpd(tmp_path, more='max_playlist_length "4"') as server:
         server.mpc("add", EINS, ZWEI, ONE)
         with pytest.raises(Refused, match="too long for MPD"):
@@ -256,6 +256,6 @@ def test_a_full_queue_takes_no_more_and_gives_way_to_another(tmp_path: Path) -> 
         assert "[playing] #1/2" in server.mpc("status")
 
 
-def test_without_music_there_is_nothing_to_add(tmp_path: Path) -> None:
+def test_an_empty_library_adds_nothing(tmp_path: Path) -> None:
     with running_mpd(tmp_path, music={}) as server, pytest.raises(Refused, match="holds nothing that can be played"):
         ask(server, lambda player: player.add_source(Uri(uri="/")))

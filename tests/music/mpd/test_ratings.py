@@ -22,16 +22,18 @@ def plain(full_library: MpdServer) -> MpdServer:
     return full_library
 
 
-def test_an_opinion_is_kept_where_other_programs_find_it(plain: MpdServer) -> None:
+def test_a_rating_is_stored_where_other_programs_find_it(plain: MpdServer) -> None:
     for uri in (ALL, ODD):
         ask(plain, lambda player, uri=uri: player.set_rating(uri, TrackRating(rating=8, favourite=True)))
         assert sorted(plain.mpc("sticker", uri, "list").splitlines()) == ["like=2", "rating=8"]
     plain.mpc("sticker", OLD, "set", "rating", "3")
-    found = ask(plain, lambda player: player.ratings([ALL, OLD, ODD, "untagged.wav", "nothing.wav", "http://x/", "/x"]))
-    assert found == {ALL: (both := TrackRating(rating=8, favourite=True)), OLD: TrackRating(rating=3), ODD: both}
+    result = ask(
+        plain, lambda player: player.ratings([ALL, OLD, ODD, "untagged.wav", "nothing.wav", "http://x/", "/x"])
+    )
+    assert result == {ALL: (both := TrackRating(rating=8, favourite=True)), OLD: TrackRating(rating=3), ODD: both}
 
 
-def test_an_opinion_takes_the_place_of_the_last_one(plain: MpdServer) -> None:
+def test_a_rating_replaces_the_former_one(plain: MpdServer) -> None:
     for opinion, stickers in (
         (TrackRating(rating=8, favourite=True), ["like=2", "rating=8"]),
         (TrackRating(rating=2), ["rating=2"]),
@@ -43,7 +45,7 @@ def test_an_opinion_takes_the_place_of_the_last_one(plain: MpdServer) -> None:
         assert sorted(plain.mpc("sticker", ALL, "list").splitlines()) == stickers
 
 
-def test_what_others_wrote_is_left_and_not_misread(plain: MpdServer) -> None:
+def test_invalid_ratings_of_other_programs_are_ignored(plain: MpdServer) -> None:
     plain.mpc("sticker", ALL, "set", "like", "0")
     plain.mpc("sticker", ALL, "set", "playCount", "12")
     plain.mpc("sticker", OLD, "set", "rating", "ten")
@@ -52,7 +54,7 @@ def test_what_others_wrote_is_left_and_not_misread(plain: MpdServer) -> None:
     assert sorted(plain.mpc("sticker", ALL, "list").splitlines()) == ["like=0", "playCount=12", "rating=1"]
 
 
-def test_favourites_come_in_windows_and_in_order(plain: MpdServer) -> None:
+def test_favourites_are_paged_and_sorted(plain: MpdServer) -> None:
     for uri in (ODD, OLD, ALL):
         plain.mpc("sticker", uri, "set", "like", "2")
     plain.mpc("sticker", "untagged.wav", "set", "like", "1")
@@ -63,7 +65,7 @@ def test_favourites_come_in_windows_and_in_order(plain: MpdServer) -> None:
     assert (list(part.items), part.length, part.has_more) == ([whole.items[1]], 3, True)
 
 
-def test_what_cannot_be_thought_is_refused(plain: MpdServer, server: MpdServer) -> None:
+def test_an_invalid_rating_is_refused(plain: MpdServer, server: MpdServer) -> None:
     for uri, opinion, words in (
         (ALL, TrackRating(rating=11), "from 1 to 10"),
         (ALL, TrackRating(rating=0), "from 1 to 10"),
@@ -77,7 +79,7 @@ def test_what_cannot_be_thought_is_refused(plain: MpdServer, server: MpdServer) 
         ask(server, lambda player: player.set_rating("one.wav", TrackRating(rating=5)))
 
 
-def test_the_picture_in_the_file_comes_first_then_that_of_the_folder(full_library: MpdServer) -> None:
+def test_an_embedded_picture_is_preferred_to_that_of_the_folder(full_library: MpdServer) -> None:
     (full_library.music / "Blue" / "cover.jpg").write_bytes(JPEG)
     (full_library.music / "Hits" / "cover.jpg").write_bytes(JPEG)
     assert ask(full_library, lambda player: player.album_art(ALL)) == CoverArt(data=PICTURE, mime="image/png")
@@ -89,7 +91,7 @@ def test_the_picture_in_the_file_comes_first_then_that_of_the_folder(full_librar
         assert full_library.mpc_bytes("albumart", uri) == JPEG
 
 
-def test_a_big_picture_comes_whole(full_library: MpdServer) -> None:
+def test_a_large_picture_is_complete(full_library: MpdServer) -> None:
     big = b"\xff\xd8\xff" + bytes(range(256)) * 5000
     (full_library.music / "odd" / "cover.jpg").write_bytes(big)
     assert ask(full_library, lambda player: player.album_art(ODD)) == CoverArt(data=big, mime="image/jpeg")
@@ -97,11 +99,11 @@ def test_a_big_picture_comes_whole(full_library: MpdServer) -> None:
 
 
 @pytest.mark.parametrize("uri", ["Hits/more/c.wav", ODD, "odd/nothing.wav", "http://127.0.0.1:9/radio", "/etc/passwd"])
-def test_without_a_picture_there_is_none(full_library: MpdServer, uri: str) -> None:
+def test_a_track_without_a_picture_has_none(full_library: MpdServer, uri: str) -> None:
     assert ask(full_library, lambda player: player.album_art(uri)) is None
 
 
-def test_a_picture_too_big_for_a_cover_is_none(full_library: MpdServer) -> None:
+def test_a_picture_too_large_for_a_cover_is_ignored(full_library: MpdServer) -> None:
     huge = full_library.music / "odd" / "cover.jpg"
     with huge.open("wb") as file:
         file.truncate(17 << 20)
@@ -109,6 +111,6 @@ def test_a_picture_too_big_for_a_cover_is_none(full_library: MpdServer) -> None:
     huge.unlink()
 
 
-def test_the_closed_door_of_a_password_is_told_before_any_picture(tmp_path: Path) -> None:
+def test_a_missing_password_is_reported_before_any_picture(tmp_path: Path) -> None:
     with running_mpd(tmp_path, password="sécret") as server, pytest.raises(Refused, match="MPD_PASSWORD"):
         ask(server, lambda player: player.album_art("one.wav"))

@@ -68,7 +68,7 @@ def test_a_station_is_played_by_its_name_or_a_part_of_it(
 
 
 @needs_mpd
-def test_a_list_of_streams_is_looked_through_before_it_is_played(server: MpdServer, radio: str, tmp_path: Path) -> None:
+def test_a_playlist_of_streams_is_resolved_before_it_is_played(server: MpdServer, radio: str, tmp_path: Path) -> None:
     cli = MusicCli(tmp_path, server.address, radio=radio)
     assert cli.output("stations", "add", "Listed", f"{radio}/list.m3u") == "added Listed"
     cli.output("play-station", "listed")
@@ -78,7 +78,7 @@ def test_a_list_of_streams_is_looked_through_before_it_is_played(server: MpdServ
     server.mpc("stop")
 
 
-def test_stations_are_listed_without_any_player(cli: MusicCli) -> None:
+def test_stations_are_listed_without_a_player(cli: MusicCli) -> None:
     assert cli.output("stations") == cli.output("stations", "list")
     assert cli.column("NAME", "stations") == ["Rädio Two", "FIP", "FIP Jazz", "FIP Rock"]
     assert cli.values("stations")[1] == {
@@ -106,7 +106,7 @@ def test_stations_are_added_edited_removed_and_restored(cli: MusicCli, radio: st
 
 
 @pytest.mark.parametrize(
-    ("words", "status", "told"),
+    ("words", "status", "output"),
     [
         (["add", "FIP", "http://127.0.0.1:9/"], 75, "127.0.0.1:9"),
         (["add", "FIP", "http://127.0.0.1:9/", "--no-check"], 1, "there is a station 'FIP' already"),
@@ -118,20 +118,20 @@ def test_stations_are_added_edited_removed_and_restored(cli: MusicCli, radio: st
         (["restore", "FIP"], 2, "no station that was removed or edited is called 'FIP'"),
     ],
 )
-def test_what_cannot_be_is_told_in_one_line(cli: MusicCli, words: list[str], status: int, told: str) -> None:
+def test_invalid_use_is_reported_in_one_line(cli: MusicCli, words: list[str], status: int, output: str) -> None:
     said = cli.music("stations", *words)
     assert (said.status, said.out) == (status, "")
-    assert told in said.err
+    assert output in said.err
     assert cli.column("NAME", "stations") == ["Rädio Two", "FIP", "FIP Jazz", "FIP Rock"]
 
 
 @pytest.mark.parametrize(("name", "nearest"), [("radio two", "Rädio Two"), ("fip roc k", "FIP Rock")])
-def test_an_unknown_station_gets_the_nearest_name(cli: MusicCli, name: str, nearest: str) -> None:
+def test_an_unknown_station_is_reported_with_the_most_similar_name(cli: MusicCli, name: str, nearest: str) -> None:
     said = cli.music("play-station", name)
     assert (said.status, said.err) == (2, f"pi-appliance: no station is called {name!r}; did you mean {nearest!r}?")
 
 
-def test_a_part_of_several_names_gets_all_of_them(cli: MusicCli) -> None:
+def test_an_ambiguous_part_is_reported_with_all_matches(cli: MusicCli) -> None:
     said = cli.music("play-station", "fi")
     assert said.status == 1
     assert said.err.endswith("3 stations have 'fi' in their name: FIP, FIP Jazz, FIP Rock; say more of it")

@@ -40,7 +40,7 @@ def names(stations: Stations) -> list[str]:
     return [each.name for each in stations.all()]
 
 
-def test_an_added_one_comes_first_and_the_file_stays_as_it_is(stations: Stations, file: Path, tmp_path: Path) -> None:
+def test_an_added_station_is_first_and_the_file_stays_unchanged(stations: Stations, file: Path, tmp_path: Path) -> None:
     kept = stations.add(Station(name="  Radio  X ", url="http://x.example/", genre="Jazz", country="FR"), check=False)
     assert kept.name == "Radio X"
     assert names(stations) == ["Radio X", "FIP", "Groove"]
@@ -49,7 +49,7 @@ def test_an_added_one_comes_first_and_the_file_stays_as_it_is(stations: Stations
     assert file.read_text() == FILE
 
 
-def test_one_of_the_file_is_edited_removed_and_brought_back(stations: Stations, file: Path) -> None:
+def test_a_station_of_the_file_is_edited_removed_and_restored(stations: Stations, file: Path) -> None:
     stations.edit("fip", station("FIP Rock"), check=False)
     stations.remove("GROOVE")
     assert names(stations) == ["FIP Rock"]
@@ -64,7 +64,7 @@ def test_one_of_the_file_is_edited_removed_and_brought_back(stations: Stations, 
     assert file.read_text() == FILE
 
 
-def test_an_edited_one_that_is_removed_is_gone_for_good_until_it_is_brought_back(stations: Stations) -> None:
+def test_an_edited_and_removed_station_is_hidden_until_restored(stations: Stations) -> None:
     stations.edit("FIP", station("FIP"), check=False)
     stations.remove("FIP")
     assert names(stations) == ["Groove"]
@@ -72,7 +72,7 @@ def test_an_edited_one_that_is_removed_is_gone_for_good_until_it_is_brought_back
     assert names(stations) == ["FIP", "Groove"]
 
 
-def test_names_are_unique_whatever_their_capitals(stations: Stations) -> None:
+def test_names_are_unique_regardless_of_case(stations: Stations) -> None:
     for do in (
         lambda: stations.add(station("fIp"), check=False),
         lambda: stations.edit("Groove", station("FIP"), check=False),
@@ -83,20 +83,20 @@ def test_names_are_unique_whatever_their_capitals(stations: Stations) -> None:
     assert names(stations) == ["FIP", "GROOVE"]
 
 
-def test_an_unknown_name_is_told_with_the_nearest(stations: Stations) -> None:
+def test_an_unknown_name_is_reported_with_the_most_similar(stations: Stations) -> None:
     for do in (lambda: stations.get("Grove"), lambda: stations.remove("Grove")):
         with pytest.raises(UnknownName, match="did you mean 'Groove'"):
             do()
 
 
 @pytest.mark.parametrize("url", ["file:///etc/passwd", "ftp://a.example/", "groove", "http://", "http://a\nb"])
-def test_what_is_no_web_address_is_refused(stations: Stations, url: str) -> None:
+def test_an_invalid_web_address_is_refused(stations: Stations, url: str) -> None:
     with pytest.raises(Refused):
         stations.add(station("New", url), check=False)
     assert names(stations) == ["FIP", "Groove"]
 
 
-def test_a_name_that_the_file_gets_later_is_still_the_households(stations: Stations, file: Path) -> None:
+def test_a_user_station_wins_over_a_later_one_of_the_file(stations: Stations, file: Path) -> None:
     stations.add(station("Later"), check=False)
     file.write_text(FILE + "- {name: later, url: 'http://later.example/'}\n")
     assert names(stations) == ["Later", "FIP", "Groove"]
@@ -104,7 +104,7 @@ def test_a_name_that_the_file_gets_later_is_still_the_households(stations: Stati
     assert names(stations) == ["FIP", "Groove", "later"]
 
 
-def test_a_damaged_own_file_is_told_and_not_written_over(stations: Stations, tmp_path: Path) -> None:
+def test_a_damaged_user_file_is_reported_and_not_overwritten(stations: Stations, tmp_path: Path) -> None:
     own = tmp_path / "state" / CUSTOM_FILE
     own.parent.mkdir()
     own.write_text('{"stations": [')
@@ -128,7 +128,7 @@ def test_a_damaged_own_file_is_told_and_not_written_over(stations: Stations, tmp
     ],
     ids=range(6),
 )
-def test_whatever_became_of_the_own_file_is_told_in_a_sentence(stations: Stations, tmp_path: Path, text: str) -> None:
+def test_each_problem_of_the_user_file_is_described(stations: Stations, tmp_path: Path, text: str) -> None:
     own = tmp_path / "state" / CUSTOM_FILE
     own.parent.mkdir()
     own.write_bytes(text.encode("latin-1"))
@@ -142,7 +142,7 @@ def _add_many(state: Path, first: int) -> None:
         stations.add(station(f"station {number}"), check=False)
 
 
-def test_several_processes_write_one_after_the_other(tmp_path: Path) -> None:
+def test_concurrent_processes_lose_no_change(tmp_path: Path) -> None:
     context = get_context("spawn")
     many = [context.Process(target=_add_many, args=(tmp_path, first)) for first in (0, 100, 200)]
     for each in many:
@@ -227,11 +227,11 @@ def web() -> Iterator[Web]:
         ("to/to/to/stream", "to/to/to/stream"),
     ],
 )
-def test_the_stream_behind_an_address(web: Web, path: str, leads_to: str) -> None:
+def test_an_address_is_resolved_to_its_stream(web: Web, path: str, leads_to: str) -> None:
     assert service.resolve_stream(f"{web.address}/{path}") == f"{web.address}/{leads_to}"
 
 
-def test_an_alarm_finds_the_stream_from_its_event_loop(web: Web) -> None:
+def test_an_alarm_resolves_a_stream_in_its_event_loop(web: Web) -> None:
     async def resolve() -> str:
         return service.resolve_stream(f"{web.address}/a.m3u")
 
@@ -250,22 +250,22 @@ def test_an_alarm_finds_the_stream_from_its_event_loop(web: Web) -> None:
         ("to/to/to/to/stream", "redirects more than 3 times"),
     ],
 )
-def test_an_address_that_leads_nowhere_is_refused_and_left_to_the_player_at_play(web: Web, path: str, why: str) -> None:
-    with pytest.raises(Refused, match=why) as told:
+def test_an_unresolvable_address_is_refused_or_left_to_the_player(web: Web, path: str, why: str) -> None:
+    with pytest.raises(Refused, match=why) as error:
         service.resolve_stream(f"{web.address}/{path}")
-    assert "\n" not in str(told.value)
+    assert "\n" not in str(error.value)
     assert service.try_resolve_stream(f"{web.address}/{path}") == f"{web.address}/{path}"
 
 
 @pytest.mark.parametrize("path", ["drips", "drips.m3u"])
-def test_a_server_that_drips_is_given_up_when_the_time_is_over(web: Web, path: str) -> None:
+def test_a_slow_server_is_given_up_at_the_timeout(web: Web, path: str) -> None:
     began = time.monotonic()
     with pytest.raises(Unavailable, match=r"is too slow|is not a web server"):
         service.resolve_stream(f"{web.address}/{path}", seconds=0.3)
     assert time.monotonic() - began < 3, "each byte began the wait anew"
 
 
-def test_a_few_addresses_are_tried_at_once_and_more_are_told_at_once(web: Web) -> None:
+def test_few_addresses_are_tried_at_once_and_the_rest_are_reported(web: Web) -> None:
     def in_vain() -> None:
         with pytest.raises(Unavailable):
             service.resolve_stream(f"{web.address}/drips", seconds=1.5)
@@ -283,13 +283,13 @@ def test_a_few_addresses_are_tried_at_once_and_more_are_told_at_once(web: Web) -
     assert service.resolve_stream(f"{web.address}/a.m3u") == f"{web.address}/stream"
 
 
-def test_an_address_where_nothing_listens_is_unavailable(stations: Stations) -> None:
+def test_an_address_without_a_listener_is_unavailable(stations: Stations) -> None:
     with pytest.raises(Unavailable, match="nothing listens there"):
         stations.add(station("Nowhere", "http://127.0.0.1:9/"))
     assert names(stations) == ["FIP", "Groove"]
 
 
-def test_a_list_is_tried_when_it_is_added_and_looked_up_again_when_it_is_played(web: Web, stations: Stations) -> None:
+def test_a_list_is_checked_when_added_and_resolved_again_when_played(web: Web, stations: Stations) -> None:
     for path in ("a.m3u", "listen", "stream"):
         url = f"{web.address}/{path}"
         assert stations.add(station(path, url)).url == url

@@ -13,7 +13,7 @@ PLS = (
 
 
 @pytest.mark.parametrize(
-    ("text", "found"),
+    ("text", "result"),
     [
         (M3U, ["http://a.example/one", "http://b.example/two"]),
         ("\ufeff" + M3U.replace("\n", "\r\n"), ["http://a.example/one", "http://b.example/two"]),
@@ -25,11 +25,11 @@ PLS = (
         ("", []),
     ],
 )
-def test_the_addresses_of_a_list(text: str, found: list[str]) -> None:
-    assert service.parse_playlist(text, "http://r.example/x/list.m3u") == found
+def test_the_addresses_of_a_list_are_read(text: str, result: list[str]) -> None:
+    assert service.parse_playlist(text, "http://r.example/x/list.m3u") == result
 
 
-def test_a_stream_in_parts_is_told_from_a_list() -> None:
+def test_an_hls_stream_is_distinguished_from_a_list() -> None:
     assert service.is_hls("#EXTM3U\n#EXT-X-TARGETDURATION:6\n#EXTINF:6,\npart1.ts\n")
     assert not service.is_hls(M3U)
 
@@ -45,11 +45,11 @@ def test_a_stream_in_parts_is_told_from_a_list() -> None:
         ("http://[", False),
     ],
 )
-def test_addresses_of_lists(url: str, is_one: bool) -> None:
+def test_list_addresses_are_recognized(url: str, is_one: bool) -> None:
     assert service.is_playlist_url(url) is is_one
 
 
 @given(st.text(alphabet=st.sampled_from("[]playistFe1=:/#.\nhtp @?\\\r ä\x00"), max_size=200))
-def test_whatever_comes_gives_web_addresses_or_nothing(text: str) -> None:
-    for found in service.parse_playlist(text, "http://r.example/list"):
-        assert service.is_web_address(found)
+def test_any_input_yields_web_addresses_or_nothing(text: str) -> None:
+    for result in service.parse_playlist(text, "http://r.example/list"):
+        assert service.is_web_address(result)

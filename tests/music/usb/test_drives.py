@@ -142,13 +142,13 @@ class Home:
         self.pulls(name)
 
 
-def living(home: Home, scene: Coroutine[Any, Any, None]) -> None:
+def living(home: Home, scenario: Coroutine[Any, Any, None]) -> None:
     """Have SCENE played while the drives of HOME live."""
 
     async def life() -> None:
         task = asyncio.create_task(home.drives.run())
         try:
-            await scene
+            await scenario
             assert not task.done(), task
         finally:
             task.cancel()
@@ -168,8 +168,8 @@ def home(tmp_path: Path, player: Shelf) -> Home:
     return Home(tmp_path, player)
 
 
-def test_a_drive_that_appears_is_looked_through_and_nothing_else_is(home: Home, player: Shelf) -> None:
-    async def scene() -> None:
+def test_a_new_drive_is_scanned_and_named(home: Home, player: Shelf) -> None:
+    async def scenario() -> None:
         home.inserts()
         await home.is_(DriveState.SCANNING)
         await home.is_(DriveState.READY)
@@ -181,11 +181,11 @@ def test_a_drive_that_appears_is_looked_through_and_nothing_else_is(home: Home, 
         await home.is_(DriveState.READY, "Red")
         assert player.updates == ["USB/Blue", "USB/Red"], "the one that was there is left alone"
 
-    living(home, scene())
+    living(home, scenario())
 
 
-def test_a_drive_that_is_away_is_known_and_nothing_is_looked_through(home: Home, player: Shelf) -> None:
-    async def scene() -> None:
+def test_a_removed_drive_is_remembered_and_nothing_is_lost(home: Home, player: Shelf) -> None:
+    async def scenario() -> None:
         home.inserts()
         await home.is_(DriveState.READY)
         home.pulls()
@@ -196,11 +196,11 @@ def test_a_drive_that_is_away_is_known_and_nothing_is_looked_through(home: Home,
         await home.is_(DriveState.READY)
         assert player.updates == ["USB/Blue", "USB/Blue"]
 
-    living(home, scene())
+    living(home, scenario())
 
 
-def test_a_drive_that_is_mounted_before_it_is_linked_is_found_all_the_same(home: Home, player: Shelf) -> None:
-    async def scene() -> None:
+def test_a_drive_is_mounted_before_it_is_linked(home: Home, player: Shelf) -> None:
+    async def scenario() -> None:
         home.inserts()
         link = home.folder / "Blue"
         link.unlink()
@@ -209,13 +209,13 @@ def test_a_drive_that_is_mounted_before_it_is_linked_is_found_all_the_same(home:
         await home.is_(DriveState.READY)
         assert await home.drives.check()
 
-    living(home, scene())
+    living(home, scenario())
 
 
 def test_a_drive_waits_for_the_player(tmp_path: Path, player: Shelf) -> None:
     home = Home(tmp_path, None)
 
-    async def scene() -> None:
+    async def scenario() -> None:
         home.inserts()
         await home.is_(DriveState.WAITING)
         async with asyncio.timeout(5):
@@ -225,23 +225,23 @@ def test_a_drive_waits_for_the_player(tmp_path: Path, player: Shelf) -> None:
         await home.is_(DriveState.READY)
         assert player.updates == ["USB/Blue"]
 
-    living(home, scene())
+    living(home, scenario())
 
 
-def test_a_player_that_cannot_be_told_to_look_is_not_asked(home: Home, player: Shelf) -> None:
+def test_a_player_that_cannot_update_is_not_asked(home: Home, player: Shelf) -> None:
     player.cans = frozenset()
 
-    async def scene() -> None:
+    async def scenario() -> None:
         home.inserts()
         await home.is_(DriveState.READY)
         assert player.updates == []
         assert "on its own" in home.drives.all()[0].status_text
 
-    living(home, scene())
+    living(home, scenario())
 
 
-def test_the_file_read_again_may_name_another_folder_or_none(home: Home, player: Shelf) -> None:
-    async def scene() -> None:
+def test_a_reload_may_name_another_folder(home: Home, player: Shelf) -> None:
+    async def scenario() -> None:
         home.inserts()
         await home.is_(DriveState.READY)
         home.usb = None
@@ -253,7 +253,7 @@ def test_the_file_read_again_may_name_another_folder_or_none(home: Home, player:
         await home.is_(DriveState.READY)
         assert player.updates == ["USB/Blue", "Sticks/Blue"]
 
-    living(home, scene())
+    living(home, scenario())
 
 
 @pytest.mark.parametrize(
@@ -268,12 +268,12 @@ def test_the_file_read_again_may_name_another_folder_or_none(home: Home, player:
         (0, ("USB/Blue/a", "Home/c"), PlaybackState.STOPPED, []),
     ],
 )
-def test_what_plays_from_a_drive_that_is_to_go_ends(
+def test_playback_from_an_ejected_drive_stops(
     home: Home, player: Shelf, current: int, queue: tuple[str, ...], play: PlaybackState, pressed: list[object]
 ) -> None:
     player.plays(current, *queue, play=play)
 
-    async def scene() -> None:
+    async def scenario() -> None:
         home.inserts()
         await home.is_(DriveState.READY)
         root = asyncio.create_task(home.unmounts_what_is_asked())
@@ -282,11 +282,11 @@ def test_what_plays_from_a_drive_that_is_to_go_ends(
         assert player.pressed == pressed
         await root
 
-    living(home, scene())
+    living(home, scenario())
 
 
-def test_a_drive_that_nobody_unmounts_may_not_be_pulled(home: Home) -> None:
-    async def scene() -> None:
+def test_a_drive_without_an_unmount_helper_may_not_be_removed(home: Home) -> None:
+    async def scenario() -> None:
         home.inserts()
         await home.is_(DriveState.READY)
         with pytest.raises(Unavailable, match="Blue was not unmounted"):
@@ -297,11 +297,11 @@ def test_a_drive_that_nobody_unmounts_may_not_be_pulled(home: Home) -> None:
         with pytest.raises(Unavailable, match="sudo umount"):
             await home.drives.eject("Blue")
 
-    living(home, scene())
+    living(home, scenario())
 
 
-def test_only_what_is_ours_and_here_is_let_go_of(home: Home, tmp_path: Path) -> None:
-    async def scene() -> None:
+def test_only_connected_drives_of_ours_are_ejected(home: Home, tmp_path: Path) -> None:
+    async def scenario() -> None:
         with pytest.raises(UnknownName):
             await home.drives.eject("../Blue")
         home.inserts()
@@ -313,10 +313,10 @@ def test_only_what_is_ours_and_here_is_let_go_of(home: Home, tmp_path: Path) -> 
         with pytest.raises(Refused, match=f"sudo umount '{home.folder}/Red'"):
             await home.drives.eject("Red")
 
-    living(home, scene())
+    living(home, scenario())
 
 
-def test_a_folder_with_music_is_no_drive(home: Home) -> None:
+def test_a_folder_with_music_is_not_a_drive(home: Home) -> None:
     (home.folder / "Own").mkdir()
     (home.folder / "Own" / "a.ogg").touch()
     (home.folder / "Bare").mkdir()

@@ -11,10 +11,10 @@ from pi_appliance.music.usb import root_helper
 
 @pytest.fixture
 def places(tmp_path: Path) -> root_helper.Paths:
-    found = root_helper.Paths.from_environment({"PI_APPLIANCE_USB_ROOT": str(tmp_path / "root")})
-    found.known.parent.mkdir(parents=True)
-    found.known.write_text(json.dumps({"My Stick": "1234"}))
-    return found
+    result = root_helper.Paths.from_environment({"PI_APPLIANCE_USB_ROOT": str(tmp_path / "root")})
+    result.known.parent.mkdir(parents=True)
+    result.known.write_text(json.dumps({"My Stick": "1234"}))
+    return result
 
 
 def left(places: root_helper.Paths, folder: Path) -> Path:
@@ -25,7 +25,7 @@ def left(places: root_helper.Paths, folder: Path) -> Path:
     return link
 
 
-def test_a_link_in_place_of_the_folder_is_not_followed(places: root_helper.Paths, tmp_path: Path) -> None:
+def test_a_symlink_in_place_of_the_folder_is_not_followed(places: root_helper.Paths, tmp_path: Path) -> None:
     link = left(places, tmp_path / "etc")
     folder = tmp_path / "music"
     folder.symlink_to(tmp_path / "etc")
@@ -39,7 +39,7 @@ def test_a_link_in_place_of_the_folder_is_not_followed(places: root_helper.Paths
     assert "My Stick" in places.known.read_text()
 
 
-def test_a_folder_in_the_way_of_the_draft_is_told_in_a_sentence(places: root_helper.Paths, tmp_path: Path) -> None:
+def test_a_folder_at_the_place_of_the_draft_is_reported(places: root_helper.Paths, tmp_path: Path) -> None:
     link = left(places, tmp_path / "music")
     (link.parent / ".My Stick.new").mkdir()
     with pytest.raises(Refused, match="cannot be used: Is a directory"):
@@ -47,7 +47,7 @@ def test_a_folder_in_the_way_of_the_draft_is_told_in_a_sentence(places: root_hel
     assert link.readlink() == places.mounts / "My Stick"
 
 
-def test_what_is_left_of_a_power_cut_reads_as_away_and_is_forgotten(places: root_helper.Paths, tmp_path: Path) -> None:
+def test_drafts_of_a_power_cut_are_ignored(places: root_helper.Paths, tmp_path: Path) -> None:
     link = left(places, tmp_path / "music")
     assert root_helper.cleanup(link.parent, places) == ["My Stick"]
     assert str(link.readlink()) == "."

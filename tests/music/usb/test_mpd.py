@@ -74,13 +74,13 @@ def home(installation: Installation, tmp_path: Path, request: pytest.FixtureRequ
         server.start()
         server.mpc("update", "--wait")
         drive = stack.enter_context(attached(create_image(tmp_path / "image", files)))
-        found = Home(installation, server, drive)
-        stack.callback(found.usb, "detach", drive.device)
-        daemon = installation.start("up", environment=found.environment)
+        result = Home(installation, server, drive)
+        stack.callback(result.usb, "detach", drive.device)
+        daemon = installation.start("up", environment=result.environment)
         stack.callback(daemon.communicate)
         stack.callback(daemon.terminate)
-        wait_until(lambda: answers(found), 20)
-        yield found
+        wait_until(lambda: answers(result), 20)
+        yield result
 
 
 def answers(home: Home) -> bool:
@@ -133,7 +133,7 @@ def test_a_missing_drive_never_empties_the_library(home: Home) -> None:
     wait_until(lambda: "[playing]" in home.server.mpc("status"))
 
 
-def test_a_drive_that_is_pulled_while_it_plays_costs_nothing_either(home: Home) -> None:
+def test_removing_a_drive_during_playback_loses_only_its_tracks(home: Home) -> None:
     home.usb("attach", home.drive.device)
     home.is_("ready")
     home.server.mpc("add", f"USB/{LABEL}")
@@ -148,7 +148,7 @@ def test_a_drive_that_is_pulled_while_it_plays_costs_nothing_either(home: Home) 
     assert (listed["name"], listed["state"], listed["tracks"]) == (LABEL, "unmounted", 2)
 
 
-def test_a_drive_that_is_forgotten_goes_out_of_the_library(home: Home) -> None:
+def test_a_forgotten_drive_is_removed_from_the_library(home: Home) -> None:
     home.usb("attach", home.drive.device)
     home.is_("ready")
     home.usb("eject", LABEL)

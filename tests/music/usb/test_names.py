@@ -25,7 +25,7 @@ def test_a_label_becomes_a_name(label: str, name: str) -> None:
 
 
 @given(some.text())
-def test_a_name_is_one_part_of_a_path_and_no_option(label: str) -> None:
+def test_a_name_is_one_path_component_and_not_an_option(label: str) -> None:
     name = folder_name(label)
     assert 0 < len(name.encode()) <= 60
     assert not set(name) & set("/\0\n\r\t\\\"'`$,=*?[]{}|;&<>:%!")
@@ -34,7 +34,7 @@ def test_a_name_is_one_part_of_a_path_and_no_option(label: str) -> None:
     assert folder_name(name) == name
 
 
-def test_a_drive_keeps_its_name_and_takes_nobody_elses() -> None:
+def test_a_drive_keeps_its_name_and_takes_no_other() -> None:
     known = {"MUSIC": "1A2B", "Music 2": "3C4D"}
     assert name_for("RENAMED", "3C4D", known) == "Music 2"
     assert name_for("music", "5E6F", known) == "music 3"

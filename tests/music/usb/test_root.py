@@ -50,9 +50,9 @@ class Root:
 
 @pytest.fixture
 def root(installation: Installation) -> Iterator[Root]:
-    found = Root(installation)
-    yield found
-    for point in found.mounts.glob("*"):
+    result = Root(installation)
+    yield result
+    for point in result.mounts.glob("*"):
         subprocess.run(["umount", "--lazy", point], check=False, capture_output=True)
 
 
@@ -65,7 +65,7 @@ def image(tmp_path: Path) -> Path:
     return create_image(tmp_path / "image", files)
 
 
-def test_a_drive_appears_by_its_label_and_can_do_no_harm(root: Root, image: Path) -> None:
+def test_a_drive_appears_by_its_label_and_is_restricted(root: Root, image: Path) -> None:
     with attached(image) as drive:
         assert root.usb("attach", drive.device) == f"{drive.device} is mounted as {LABEL}"
         assert (root.folder / LABEL / "one.ogg").read_bytes() == b"one"
@@ -80,9 +80,7 @@ def test_a_drive_appears_by_its_label_and_can_do_no_harm(root: Root, image: Path
         assert root.usb("detach", drive.device) == ""
 
 
-def test_the_same_drive_has_the_same_name_and_another_of_its_label_has_not(
-    root: Root, image: Path, tmp_path: Path
-) -> None:
+def test_a_drive_keeps_its_name_and_others_get_another(root: Root, image: Path, tmp_path: Path) -> None:
     twin = create_image(tmp_path / "twin", tmp_path / "files")
     for each, name in ((image, LABEL), (twin, f"{LABEL} 2"), (twin, f"{LABEL} 2"), (image, LABEL)):
         with attached(each) as drive:
@@ -101,7 +99,7 @@ def test_the_same_drive_has_the_same_name_and_another_of_its_label_has_not(
         ("", "USB drive"),
     ],
 )
-def test_a_label_can_name_nothing_but_a_folder(root: Root, tmp_path: Path, label: str, name: str) -> None:
+def test_a_label_can_only_name_a_folder(root: Root, tmp_path: Path, label: str, name: str) -> None:
     (tmp_path / "files").mkdir()
     with attached(create_image(tmp_path / "image", tmp_path / "files", label)) as drive:
         root.usb("attach", drive.device)
@@ -111,7 +109,7 @@ def test_a_label_can_name_nothing_but_a_folder(root: Root, tmp_path: Path, label
         root.usb("detach", drive.device)
 
 
-def test_a_folder_of_the_owner_is_never_touched(root: Root, image: Path) -> None:
+def test_a_folder_of_the_owner_is_never_changed(root: Root, image: Path) -> None:
     mine = root.folder / LABEL
     mine.mkdir(parents=True)
     with attached(image) as drive:
@@ -121,7 +119,7 @@ def test_a_folder_of_the_owner_is_never_touched(root: Root, image: Path) -> None
     assert not mine.is_symlink()
 
 
-def test_what_is_open_keeps_no_drive_from_going(root: Root, image: Path) -> None:
+def test_open_files_do_not_prevent_an_eject(root: Root, image: Path) -> None:
     with attached(image) as drive:
         root.usb("attach", drive.device)
         with (root.folder / LABEL / "one.ogg").open("rb") as file:
@@ -130,7 +128,7 @@ def test_what_is_open_keeps_no_drive_from_going(root: Root, image: Path) -> None
             assert file.read() == b"one"
 
 
-def test_after_a_power_cut_a_drive_that_is_gone_reads_as_away(root: Root, image: Path) -> None:
+def test_after_a_power_cut_a_missing_drive_is_removed(root: Root, image: Path) -> None:
     with attached(image) as drive:
         root.usb("attach", drive.device)
         subprocess.run(["umount", root.mounts / LABEL], check=True)  # as the kernel forgets it
@@ -139,7 +137,7 @@ def test_after_a_power_cut_a_drive_that_is_gone_reads_as_away(root: Root, image:
         assert root.usb("cleanup") == ""
 
 
-def test_what_the_service_asks_for_is_done_once_and_nothing_else(root: Root, image: Path, tmp_path: Path) -> None:
+def test_a_request_of_the_service_is_done_once(root: Root, image: Path, tmp_path: Path) -> None:
     precious = tmp_path / "precious"
     precious.write_text(LABEL)
     with attached(image) as drive:
@@ -159,7 +157,7 @@ def test_what_the_service_asks_for_is_done_once_and_nothing_else(root: Root, ima
     assert precious.read_text() == LABEL
 
 
-def test_a_folder_of_requests_that_is_a_link_is_not_followed(root: Root, image: Path, tmp_path: Path) -> None:
+def test_a_request_folder_that_is_a_symlink_is_not_followed(root: Root, image: Path, tmp_path: Path) -> None:
     (tmp_path / "usb-remove").write_text("root's own")
     root.request.parent.rmdir()
     root.request.parent.symlink_to(tmp_path)
@@ -167,7 +165,7 @@ def test_a_folder_of_requests_that_is_a_link_is_not_followed(root: Root, image: 
     assert (tmp_path / "usb-remove").read_text() == "root's own"
 
 
-def test_a_drive_is_forgotten_only_while_it_is_away(root: Root, image: Path) -> None:
+def test_a_drive_is_forgotten_only_while_disconnected(root: Root, image: Path) -> None:
     with attached(image) as drive:
         root.usb("attach", drive.device)
         assert "is mounted; eject it first" in root.usb("forget", LABEL, status=1)
@@ -177,7 +175,7 @@ def test_a_drive_is_forgotten_only_while_it_is_away(root: Root, image: Path) -> 
     assert f"no USB drive is called '{LABEL}'" in root.usb("forget", LABEL, status=2)
 
 
-def test_what_is_no_drive_is_left_alone(root: Root, tmp_path: Path) -> None:
+def test_other_devices_are_ignored(root: Root, tmp_path: Path) -> None:
     empty = tmp_path / "empty"
     with empty.open("wb") as file:
         file.truncate(1024 * 1024)
@@ -190,7 +188,7 @@ def test_what_is_no_drive_is_left_alone(root: Root, tmp_path: Path) -> None:
     assert root.usb("cleanup") == ""
 
 
-def test_a_drive_that_does_not_hold_what_it_says_is_told(root: Root, image: Path) -> None:
+def test_a_drive_that_does_not_hold_its_content_is_reported(root: Root, image: Path) -> None:
     with image.open("r+b") as file:  # the superblock stays, what it tells of does not
         file.seek(4096)
         file.write(b"\xff" * 1_000_000)

@@ -73,8 +73,8 @@ async def mixer(changes: AsyncIterator[frozenset[str]]) -> None:
             return
 
 
-def test_a_push_is_heard_at_once_and_at_the_end_nobody_is_told_any_more(server: VolumioServer) -> None:
-    async def scene() -> None:
+def test_a_push_is_received_at_once_and_unsubscribed_at_the_end(server: VolumioServer) -> None:
+    async def scenario() -> None:
         player = connect(server, NEVER)
         async with waiting(player) as changes:
             (url,) = server.box.urls
@@ -84,25 +84,23 @@ def test_a_push_is_heard_at_once_and_at_the_end_nobody_is_told_any_more(server: 
             assert await anext(changes) == {"mixer"}
         assert server.box.urls == []
 
-    asyncio.run(scene())
+    asyncio.run(scenario())
 
 
-def test_pushes_that_do_not_come_are_made_up_for_by_looking(server: VolumioServer) -> None:
-    async def scene() -> None:
+def test_missing_pushes_are_replaced_by_polling(server: VolumioServer) -> None:
+    async def scenario() -> None:
         async with waiting(connect(server, timedelta(milliseconds=100))) as changes:
             server.mute_pushes = True
             turn(server, 50)
             assert await anext(changes) == {"mixer"}
 
-    asyncio.run(scene())
+    asyncio.run(scenario())
 
 
-def test_a_volumio_that_cannot_tell_of_changes_is_looked_at_and_that_is_said_once(
-    server: VolumioServer, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_volumio_without_push_is_polled(server: VolumioServer, caplog: pytest.LogCaptureFixture) -> None:
     server.without.add("pushNotificationUrls")
 
-    async def scene() -> None:
+    async def scenario() -> None:
         async with waiting(connect(server, timedelta(milliseconds=50))) as changes:
             for volume in (50, 51):
                 turn(server, volume)
@@ -110,12 +108,12 @@ def test_a_volumio_that_cannot_tell_of_changes_is_looked_at_and_that_is_said_onc
             await until_asking(changes, lambda: server.count("GET pushNotificationUrls") > 3)
 
     with caplog.at_level(logging.WARNING):
-        asyncio.run(scene())
+        asyncio.run(scenario())
     (record,) = caplog.records
     assert "no push notifications from Volumio" in record.getMessage()
 
 
-def test_what_changes_while_it_registers_is_not_lost(server: VolumioServer) -> None:
+def test_a_change_during_the_registration_is_not_lost(server: VolumioServer) -> None:
     class Late(list[str]):
         """Addresses to be told; while one is put in, somebody turns the knob."""
 
@@ -123,16 +121,16 @@ def test_what_changes_while_it_registers_is_not_lost(server: VolumioServer) -> N
             turn(server, 50)
             super().append(url)
 
-    async def scene() -> None:
+    async def scenario() -> None:
         server.box.urls, server.idle = Late(), 60  # no line breaks, which would make it look
         async with waiting(connect(server, NEVER)) as changes:
             assert await anext(changes) == {"mixer"}
 
-    asyncio.run(scene())
+    asyncio.run(scenario())
 
 
-def test_a_port_that_is_taken_leaves_looking(server: VolumioServer, caplog: pytest.LogCaptureFixture) -> None:
-    async def scene() -> None:
+def test_a_port_in_use_leads_to_polling(server: VolumioServer, caplog: pytest.LogCaptureFixture) -> None:
+    async def scenario() -> None:
         with socket.create_server(("127.0.0.1", 0)) as taken:
             port = taken.getsockname()[1]
             async with waiting(connect(server, timedelta(milliseconds=50), listen=port)) as changes:
@@ -140,27 +138,27 @@ def test_a_port_that_is_taken_leaves_looking(server: VolumioServer, caplog: pyte
                 assert await anext(changes) == {"mixer"}
                 assert server.box.urls == []
 
-    asyncio.run(scene())
+    asyncio.run(scenario())
     assert "address already in use" in caplog.text
 
 
-def test_the_port_that_was_asked_for_is_used(server: VolumioServer) -> None:
-    async def scene() -> None:
+def test_the_configured_port_is_used(server: VolumioServer) -> None:
+    async def scenario() -> None:
         port = free_port()
         async with waiting(connect(server, NEVER, listen=port)):
             assert urlsplit(server.box.urls[0]).port == port
 
-    asyncio.run(scene())
+    asyncio.run(scenario())
 
 
-def test_a_volumio_that_forgot_who_is_to_be_told_is_asked_again(server: VolumioServer) -> None:
-    async def scene() -> None:
+def test_a_forgotten_subscription_is_renewed(server: VolumioServer) -> None:
+    async def scenario() -> None:
         async with waiting(connect(server, timedelta(milliseconds=100))) as changes:
             (url,) = server.box.urls
             server.box.urls.clear()
             await until_asking(changes, lambda: server.box.urls == [url])
 
-    asyncio.run(scene())
+    asyncio.run(scenario())
 
 
 async def until_asking(changes: AsyncIterator[frozenset[str]], true: Callable[[], object]) -> None:
@@ -173,8 +171,8 @@ async def until_asking(changes: AsyncIterator[frozenset[str]], true: Callable[[]
         await asyncio.gather(task, return_exceptions=True)
 
 
-def test_a_killed_volumio_is_found_out_at_once_although_nothing_was_asked(server: VolumioServer) -> None:
-    async def scene() -> None:
+def test_a_killed_volumio_is_noticed_at_once(server: VolumioServer) -> None:
+    async def scenario() -> None:
         async with waiting(connect(server, NEVER)) as changes:
             lost = asyncio.create_task(anext(changes))
             await until(lambda: server.count("GET getState") >= 2)  # by now it waits
@@ -183,22 +181,22 @@ def test_a_killed_volumio_is_found_out_at_once_although_nothing_was_asked(server
                 with pytest.raises(Unavailable, match=r"is not reached: (nothing listens|it closed)"):
                     await lost
 
-    asyncio.run(scene())
+    asyncio.run(scenario())
 
 
-def test_a_hung_volumio_is_found_out_by_looking(server: VolumioServer) -> None:
-    async def scene() -> None:
+def test_a_hung_volumio_is_noticed_by_polling(server: VolumioServer) -> None:
+    async def scenario() -> None:
         async with waiting(connect(server, timedelta(milliseconds=50))) as changes:
             server.freeze()
             with pytest.raises(Unavailable, match="it did not answer in time"):
                 await mixer(changes)
         server.thaw()
 
-    asyncio.run(scene())
+    asyncio.run(scenario())
 
 
-def test_closing_the_player_ends_the_waiting(server: VolumioServer) -> None:
-    async def scene() -> None:
+def test_closing_the_player_ends_watching(server: VolumioServer) -> None:
+    async def scenario() -> None:
         player = connect(server, NEVER)
         changes = player.watch_changes()
         await anext(changes)
@@ -209,11 +207,11 @@ def test_closing_the_player_ends_the_waiting(server: VolumioServer) -> None:
             await waits
         assert server.box.urls == []
 
-    asyncio.run(scene())
+    asyncio.run(scenario())
 
 
-def test_the_address_of_an_appliance_that_was_killed_is_taken_back_and_no_others(server: VolumioServer) -> None:
-    async def scene() -> None:
+def test_the_address_of_a_killed_appliance_is_replaced(server: VolumioServer) -> None:
+    async def scenario() -> None:
         dead = f"http://127.0.0.1:{free_port()}{_volumio_ear.PATH_PREFIX}gone"
         others = [f"http://127.0.0.1:{free_port()}/home-assistant", f"http://127.0.0.2:9{_volumio_ear.PATH_PREFIX}far"]
         alive = await asyncio.start_server(lambda _reader, writer: writer.close(), "127.0.0.1", 0)
@@ -224,11 +222,11 @@ def test_the_address_of_an_appliance_that_was_killed_is_taken_back_and_no_others
             assert len(server.box.urls) == 4
         alive.close()
 
-    asyncio.run(scene())
+    asyncio.run(scenario())
 
 
-def test_a_server_that_hangs_up_on_everybody_is_not_asked_in_a_circle() -> None:
-    async def scene(server: VolumioServer) -> None:
+def test_a_server_that_closes_connections_is_not_a_volumio() -> None:
+    async def scenario(server: VolumioServer) -> None:
         async with waiting(connect(server, NEVER)) as changes:
             heard = asyncio.create_task(anext(changes))
             await until(lambda: server.count("GET pushNotificationUrls") == 2)  # the line broke once
@@ -240,7 +238,7 @@ def test_a_server_that_hangs_up_on_everybody_is_not_asked_in_a_circle() -> None:
         assert server.count("GET getState") < 8
 
     with running_volumio(idle=0.05) as server:
-        asyncio.run(scene(server))
+        asyncio.run(scenario(server))
 
 
 def call(url: str, method: str = "POST", path: str = "", body: bytes = b"{}") -> int:
@@ -268,8 +266,8 @@ def raw(url: str, data: bytes) -> bytes:
             return b""
 
 
-def test_whoever_does_not_know_the_path_is_not_heard(server: VolumioServer) -> None:
-    async def scene() -> None:
+def test_a_request_with_another_path_is_refused(server: VolumioServer) -> None:
+    async def scenario() -> None:
         async with waiting(connect(server, NEVER)) as changes:
             heard = asyncio.create_task(anext(changes))
             (url,) = server.box.urls
@@ -292,11 +290,11 @@ def test_whoever_does_not_know_the_path_is_not_heard(server: VolumioServer) -> N
             turn(server, 50)
             assert await heard == {"mixer"}, "and pushes are received as before"
 
-    asyncio.run(scene())
+    asyncio.run(scenario())
 
 
-def test_what_a_push_says_is_not_believed(server: VolumioServer) -> None:
-    async def scene() -> None:
+def test_the_content_of_a_push_is_not_trusted(server: VolumioServer) -> None:
+    async def scenario() -> None:
         player = connect(server, NEVER)
         async with waiting(player) as changes:
             heard = asyncio.create_task(anext(changes))
@@ -309,11 +307,11 @@ def test_what_a_push_says_is_not_believed(server: VolumioServer) -> None:
             turn(server, 50)
             assert await heard == {"mixer"}
 
-    asyncio.run(scene())
+    asyncio.run(scenario())
 
 
-def test_who_talks_without_end_is_let_go(server: VolumioServer) -> None:
-    async def scene() -> None:
+def test_an_endless_request_is_closed(server: VolumioServer) -> None:
+    async def scenario() -> None:
         async with waiting(connect(server, NEVER)) as changes:
             heard = asyncio.create_task(anext(changes))
             (url,) = server.box.urls
@@ -322,11 +320,11 @@ def test_who_talks_without_end_is_let_go(server: VolumioServer) -> None:
             turn(server, 50)
             assert await heard == {"mixer"}
 
-    asyncio.run(scene())
+    asyncio.run(scenario())
 
 
-def test_the_many_who_say_nothing_do_not_keep_a_push_out_for_long(server: VolumioServer) -> None:
-    async def scene() -> None:
+def test_many_silent_connections_do_not_block_a_push(server: VolumioServer) -> None:
+    async def scenario() -> None:
         async with waiting(connect(server, NEVER)) as changes:
             to = urlsplit(server.box.urls[0])
             lines = [socket.create_connection((to.hostname or "", to.port or 0)) for _ in range(40)]
@@ -339,7 +337,7 @@ def test_the_many_who_say_nothing_do_not_keep_a_push_out_for_long(server: Volumi
             turn(server, 50)
             assert await anext(changes) == {"mixer"}
 
-    asyncio.run(scene())
+    asyncio.run(scenario())
 
 
 def hung_up(line: socket.socket) -> bool:
@@ -367,8 +365,8 @@ def new_hub(folder: Path, server: VolumioServer) -> PlayerHub:
     return PlayerHub(part, folder, {}, reconnect=QUICK)
 
 
-def test_the_hub_plays_tells_loses_and_finds_volumio_again(server: VolumioServer, tmp_path: Path) -> None:
-    async def scene() -> None:
+def test_the_hub_plays_loses_and_finds_volumio(server: VolumioServer, tmp_path: Path) -> None:
+    async def scenario() -> None:
         async with living(new_hub(tmp_path, server)) as hub:
             await until(lambda: hub.state is not None)
             assert (hub.error, hub.upstream, hub.uses_fallback) == ("", None, False)
@@ -395,10 +393,10 @@ def test_the_hub_plays_tells_loses_and_finds_volumio_again(server: VolumioServer
                     await until(lambda volume=volume: hub.state and hub.state.volume == volume)
         assert server.box.urls == []
 
-    asyncio.run(scene())
+    asyncio.run(scenario())
 
 
-def test_a_configuration_says_what_is_wrong_with_the_player(installation: Installation) -> None:
+def test_configuration_problems_of_volumio_are_reported(installation: Installation) -> None:
     installation.write("", "player: {kind: volumio, with: {address: volumio.local}}")
     assert installation.run("config", "check").returncode == 0
     for line, wrong in (
@@ -423,5 +421,5 @@ def test_a_configuration_says_what_is_wrong_with_the_player(installation: Instal
         ("[::1]:3001", ("::1", 3001)),
     ],
 )
-def test_an_address_is_a_host_and_perhaps_a_port(address: str, server: tuple[str, int]) -> None:
+def test_an_address_is_a_host_with_an_optional_port(address: str, server: tuple[str, int]) -> None:
     assert volumio.Options(address=address).server == server

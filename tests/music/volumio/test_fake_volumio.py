@@ -43,7 +43,7 @@ def fetch(
         return json.loads(raw) if answer.headers.get_content_type() == "application/json" else raw
 
 
-def test_the_client_does_all_it_can(server: VolumioServer, clock: Clock) -> None:
+def test_the_client_uses_every_feature_of_the_fake(server: VolumioServer, clock: Clock) -> None:
     async def all_of_it(client: Volumio) -> None:
         assert (await client.get_system_version())["hardware"] == "pi"
         assert (await client.get_system_info())["name"] == "Volumio"
@@ -89,7 +89,7 @@ def test_the_client_does_all_it_can(server: VolumioServer, clock: Clock) -> None
     assert server.count("GET commands/clearQueue") == 1
 
 
-def test_the_client_tells_when_volumio_is_gone_and_finds_it_again_at_its_port(server: VolumioServer) -> None:
+def test_the_client_notices_when_volumio_disappears_and_returns(server: VolumioServer) -> None:
     server.kill()
     with pytest.raises(CannotConnectError):
         ask(server, lambda client: client.get_state())
@@ -97,7 +97,7 @@ def test_the_client_tells_when_volumio_is_gone_and_finds_it_again_at_its_port(se
     assert ask(server, lambda client: client.get_state())["status"] == "stop"
 
 
-def test_an_empty_volumio_has_a_state_of_another_shape(server: VolumioServer) -> None:
+def test_an_empty_volumio_has_another_state_format(server: VolumioServer) -> None:
     state = fetch(server, "/api/v1/getState")
     assert not {"trackType", "stream", "volatile"} & state.keys()
     assert (state["Streaming"], state["albumart"], state["service"]) == (False, "/albumart", "mpd")
@@ -107,7 +107,7 @@ def test_an_empty_volumio_has_a_state_of_another_shape(server: VolumioServer) ->
     assert (state["stream"], state["trackType"], state["volatile"]) == ("mp3", "mp3", False)
 
 
-def test_success_is_said_whatever_came_of_it(server: VolumioServer) -> None:
+def test_success_is_reported_regardless_of_the_result(server: VolumioServer) -> None:
     for command in ("play", "play&N=9", "next", "playplaylist&name=none", "volume&volume=loud"):
         said = fetch(server, f"/api/v1/commands/?cmd={command}")
         assert said["response"] == f"{command.partition('&')[0]} Success"
@@ -115,7 +115,7 @@ def test_success_is_said_whatever_came_of_it(server: VolumioServer) -> None:
     assert server.box.state()["status"] == "stop"
 
 
-def test_a_post_must_be_json_and_an_unknown_song_is_a_success(server: VolumioServer) -> None:
+def test_a_post_must_be_json_and_an_unknown_song_is_ignored(server: VolumioServer) -> None:
     one = {"uri": "music-library/USB/Blue/one.mp3", "service": "mpd"}
     refused = fetch(server, "/api/v1/addToQueue", "POST", one, "text/plain")
     assert refused == {"error": "Request type must be application/json"}
@@ -146,7 +146,7 @@ def test_toggle_stops_the_radio_and_pauses_a_track(server: VolumioServer) -> Non
     assert server.box.status == "pause"
 
 
-def test_the_clock_carries_it_from_track_to_track(server: VolumioServer, clock: Clock) -> None:
+def test_the_clock_advances_from_track_to_track(server: VolumioServer, clock: Clock) -> None:
     ask(server, lambda client: client.play_playlist(MORNING))
     fetch(server, "/api/v1/commands?cmd=seek&position=90")
     clock.now += 12
@@ -164,9 +164,9 @@ def test_other_routes_answer_as_listed(server: VolumioServer) -> None:
     assert stats == {"artists": 3, "albums": 3, "songs": len(SONGS), "playtime": "0:11:20"}
     (zone,) = fetch(server, "/api/v1/getzones")["zones"]
     assert zone["isSelf"]
-    found = fetch(server, "/api/v1/search?query=one")["navigation"]
-    assert found["isSearchResult"]
-    assert [item["title"] for part in found["lists"] for item in part["items"]] == ["One", "Alone"]
+    result = fetch(server, "/api/v1/search?query=one")["navigation"]
+    assert result["isSearchResult"]
+    assert [item["title"] for part in result["lists"] for item in part["items"]] == ["One", "Alone"]
     assert fetch(server, "/api/v1/search") == {"error": "No search query provided"}
     assert fetch(server, "/api/v1/browse?uri=nowhere") == {"error": "No Result"}
     assert fetch(server, "/api/v1/pluginEndpoint")["success"] is False
@@ -175,7 +175,7 @@ def test_other_routes_answer_as_listed(server: VolumioServer) -> None:
         fetch(server, "/api/v1/favourites")
 
 
-def test_push_urls_are_told_of_changes_and_forgotten_in_a_restart(server: VolumioServer) -> None:
+def test_push_addresses_are_notified_and_forgotten(server: VolumioServer) -> None:
     path = "/api/v1/pushNotificationUrls"
     with http_recorder() as recorder:
         url = {"url": f"http://{recorder.address}/heard"}
@@ -195,7 +195,7 @@ def test_push_urls_are_told_of_changes_and_forgotten_in_a_restart(server: Volumi
         assert server.box.volume == 12, "that is on its card"
 
 
-def test_a_box_needs_no_socket(clock: Clock) -> None:
+def test_the_fake_works_without_a_socket(clock: Clock) -> None:
     heard: list[str] = []
     box = Box(Library(), clock)
     box.push = lambda item, _data: heard.append(item)

@@ -72,8 +72,8 @@ EVERYTHING: list[Button] = [
 ]
 
 
-def test_where_nothing_listens_the_owner_is_told_where_and_what_to_do() -> None:
-    async def scene() -> None:
+def test_no_listener_is_reported_with_the_address_and_remedy() -> None:
+    async def scenario() -> None:
         address = f"127.0.0.1:{free_port()}"
         for call in EVERYTHING:
             error = await fails(call(connect(address)))
@@ -83,26 +83,26 @@ def test_where_nothing_listens_the_owner_is_told_where_and_what_to_do() -> None:
                 "start it or correct `address` under `player:`"
             )
 
-    asyncio.run(scene())
+    asyncio.run(scenario())
 
 
-def test_a_volumio_that_hangs_is_noticed_within_a_second() -> None:
+def test_a_hanging_volumio_is_noticed_within_a_second() -> None:
     player = volumio.connect(volumio.Options(address="127.0.0.1"), {})
     assert player._client._state_timeout == STATE_TIMEOUT == 1.0
 
 
-def test_a_name_that_is_none_is_told_in_time() -> None:
-    async def scene() -> None:
+def test_an_unresolvable_name_is_reported_in_time() -> None:
+    async def scenario() -> None:
         for name in ("no-such-machine.invalid", "x" * 80):
             error = await fails(connect(name, 1.0).state())
             assert type(error) is Unavailable
             assert f"Volumio at {name} is not reached: " in str(error)
 
-    asyncio.run(scene())
+    asyncio.run(scenario())
 
 
 def test_a_killed_volumio_is_unavailable_until_it_is_back(server: VolumioServer) -> None:
-    async def scene() -> None:
+    async def scenario() -> None:
         player = connect(server.address)
         await player.state()
         await asyncio.to_thread(server.kill)
@@ -111,19 +111,19 @@ def test_a_killed_volumio_is_unavailable_until_it_is_back(server: VolumioServer)
         await asyncio.to_thread(server.start)
         assert (await player.state()).queue_length == 4
 
-    asyncio.run(scene())
+    asyncio.run(scenario())
     assert {asked.what for asked in server.asked} == {"GET getState", "GET getQueue"}, "nothing was done later"
 
 
-def test_a_hung_volumio_is_unavailable_and_did_nothing(server: VolumioServer) -> None:
-    async def scene() -> None:
+def test_a_hung_volumio_is_unavailable_and_changed_nothing(server: VolumioServer) -> None:
+    async def scenario() -> None:
         player = connect(server.address, SHORT)
         server.freeze()
         for error in await asyncio.gather(*(fails(call(player)) for call in EVERYTHING)):  # and no slower for it
             assert type(error) is Unavailable
             assert "it did not answer in time" in str(error)
 
-    asyncio.run(scene())
+    asyncio.run(scenario())
     server.thaw()
     assert {asked.what for asked in server.asked} == {"GET getState"}
 
@@ -156,7 +156,7 @@ def test_a_hung_volumio_is_unavailable_and_did_nothing(server: VolumioServer) ->
     ],
 )
 @pytest.mark.parametrize("fault", ["cut", "lost"])
-def test_a_line_that_breaks_is_uncertain_only_for_what_would_act_twice(
+def test_a_lost_connection_is_uncertain_only_for_changes(
     server: VolumioServer, button: Button, route: str, error: type[ApplianceError], fault: str
 ) -> None:
     server.faults[route] = [fault]
@@ -167,7 +167,7 @@ def test_a_line_that_breaks_is_uncertain_only_for_what_would_act_twice(
         assert "check whether it was done, then continue" in str(raised)
 
 
-def test_what_was_added_before_volumio_died_is_uncertain(server: VolumioServer) -> None:
+def test_an_addition_before_a_crash_is_uncertain(server: VolumioServer) -> None:
     server.box.push = lambda item, _data: server.faults.update(getQueue=["lost"]) if item == "queue" else None
     error = asyncio.run(fails(connect(server.address).add_source(ONE)))
     assert str(error) == f"Volumio at {server.address} did not answer 'add'; check whether it was done, then continue"
@@ -188,7 +188,7 @@ def test_what_was_added_before_volumio_died_is_uncertain(server: VolumioServer) 
         b"[" * 100_000,
     ],
 )
-def test_an_answer_out_of_its_senses_is_no_volumio(server: VolumioServer, says: bytes) -> None:
+def test_an_invalid_answer_is_not_from_volumio(server: VolumioServer, says: bytes) -> None:
     server.faults["getState"] = [says]
     error = asyncio.run(fails(connect(server.address).state()))
     assert type(error) is Unavailable
@@ -196,13 +196,13 @@ def test_an_answer_out_of_its_senses_is_no_volumio(server: VolumioServer, says: 
 
 
 @pytest.mark.parametrize("status", [302, 401, 404, 500])
-def test_another_web_server_is_no_volumio(server: VolumioServer, status: int) -> None:
+def test_another_web_server_is_not_a_volumio(server: VolumioServer, status: int) -> None:
     server.faults["getState"] = [status]
     assert "the program there is not a Volumio" in str(asyncio.run(fails(connect(server.address).state())))
 
 
 @pytest.mark.parametrize("fault", ["hang", "drip", "huge", "lost"])
-def test_a_state_that_does_not_come_is_noticed_in_time(server: VolumioServer, fault: str) -> None:
+def test_a_missing_state_is_noticed_in_time(server: VolumioServer, fault: str) -> None:
     server.faults["getState"] = [fault]
     timeout = SHORT if fault in ("hang", "drip") else PATIENT
     error = asyncio.run(fails(connect(server.address, timeout).state()))
@@ -212,8 +212,8 @@ def test_a_state_that_does_not_come_is_noticed_in_time(server: VolumioServer, fa
     )
 
 
-def test_a_volumio_that_dies_before_anything_was_sent_did_nothing_for_certain() -> None:
-    async def scene() -> None:
+def test_a_volumio_that_dies_before_sending_is_unavailable() -> None:
+    async def scenario() -> None:
         async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
             asked = await reader.readuntil(b"\r\n\r\n")
             body = b'{"status": "play"}'
@@ -228,7 +228,7 @@ def test_a_volumio_that_dies_before_anything_was_sent_did_nothing_for_certain() 
         assert type(error) is Unavailable
         assert "nothing listens there" in str(error)
 
-    asyncio.run(scene())
+    asyncio.run(scenario())
 
 
 STRANGE: list[tuple[str, Any]] = [
@@ -240,7 +240,7 @@ STRANGE: list[tuple[str, Any]] = [
 
 
 @pytest.mark.parametrize(("route", "says"), STRANGE)
-def test_nonsense_elsewhere_is_no_volumio_either(server: VolumioServer, route: str, says: bytes) -> None:
+def test_invalid_data_on_other_routes_is_not_a_volumio(server: VolumioServer, route: str, says: bytes) -> None:
     server.faults[route] = [says]
     calls: dict[str, Button] = {
         "getQueue": lambda player: player.list_queue(),
@@ -251,7 +251,7 @@ def test_nonsense_elsewhere_is_no_volumio_either(server: VolumioServer, route: s
     assert "the program there is not a Volumio" in str(error)
 
 
-def test_items_of_any_shape_are_taken_for_what_they_are(server: VolumioServer) -> None:
+def test_items_of_any_shape_are_accepted(server: VolumioServer) -> None:
     server.faults["getQueue"] = [b'{"queue": [1, null, [], {}, {"uri": 7, "name": ["x"], "duration": "1:00"}]}']
     queue = asyncio.run(connect(server.address).list_queue())
     assert [(track.uri, track.title, track.duration) for track in queue.tracks] == [("", "", None), ("7", "", None)]
@@ -267,7 +267,7 @@ def test_items_of_any_shape_are_taken_for_what_they_are(server: VolumioServer) -
         assert (state.volume, state.elapsed, state.repeat) == (None, None, False)
 
 
-def test_what_volumio_says_against_it_is_passed_on(server: VolumioServer) -> None:
+def test_an_error_of_volumio_is_passed_on(server: VolumioServer) -> None:
     for says, words in (
         (b'{"Error": "command not recognized"}', "command not recognized"),
         (b'{"error": {}}', "without a reason"),
@@ -315,18 +315,18 @@ async def impostor(says: bytes) -> AsyncIterator[str]:
         (b"", "it did not answer in time"),
     ],
 )
-def test_what_is_no_volumio_is_told_apart(says: bytes, why: str) -> None:
-    async def scene() -> None:
+def test_a_server_that_is_not_volumio_is_recognized(says: bytes, why: str) -> None:
+    async def scenario() -> None:
         async with impostor(says) as address:
             error = await fails(connect(address, SHORT if "in time" in why else PATIENT).state())
             assert type(error) is Unavailable
             assert f"is not reached: {why}" in str(error)
 
-    asyncio.run(scene())
+    asyncio.run(scenario())
 
 
-def test_a_command_that_is_cancelled_ends_at_once(server: VolumioServer) -> None:
-    async def scene() -> None:
+def test_a_cancelled_command_ends_at_once(server: VolumioServer) -> None:
+    async def scenario() -> None:
         server.freeze()
         command = asyncio.create_task(connect(server.address).next())
         while not server.asked:
@@ -337,10 +337,10 @@ def test_a_command_that_is_cancelled_ends_at_once(server: VolumioServer) -> None
         assert command.cancelled()
         assert time.monotonic() - began < SOON
 
-    asyncio.run(scene())
+    asyncio.run(scenario())
 
 
-def test_nothing_inside_an_address_or_a_name_becomes_a_command(server: VolumioServer) -> None:
+def test_an_address_or_name_cannot_inject_a_request(server: VolumioServer) -> None:
     for attack in ("x&cmd=stop", "x\r\nHost: y\r\n\r\nGET /", "x?cmd=stop#", "%0d%0a", "../../etc"):
         for call in (
             lambda player, attack=attack: player.list_directory(attack),

@@ -61,13 +61,13 @@ def uris(server: VolumioServer) -> list[str]:
     return [item["uri"].replace("mnt/", "music-library/") for item in server.box.queue]
 
 
-def test_a_volumio_that_nobody_has_used_yet_is_empty_and_stopped(server: VolumioServer) -> None:
+def test_an_unused_volumio_is_empty(server: VolumioServer) -> None:
     state = ask(server, lambda player: player.state())
     assert (state.playback, state.track, state.elapsed, state.queue_length) == (PlaybackState.STOPPED, None, None, 0)
     assert (state.volume, state.muted, state.random, state.repeat, state.single) == (40, False, False, False, Mode.OFF)
 
 
-def test_the_state_is_told_in_our_units(three: VolumioServer, clock: Clock) -> None:
+def test_the_state_is_converted_to_our_units(three: VolumioServer, clock: Clock) -> None:
     three.box.play(1)
     three.box.single = three.box.consume = three.box.updating = True
     clock.now += 7.5
@@ -84,7 +84,7 @@ def test_the_state_is_told_in_our_units(three: VolumioServer, clock: Clock) -> N
     assert (state.track.position, state.track.duration) == (1, 200)
 
 
-def test_the_radio_has_no_duration(server: VolumioServer) -> None:
+def test_a_radio_has_no_duration(server: VolumioServer) -> None:
     added = ask(server, lambda player: player.add_source(RADIO, QueuePosition.REPLACE, play=True))
     assert (added.name, added.position, added.count) == ("Rädio 二", 0, 1)
     state = ask(server, lambda player: player.state())
@@ -97,7 +97,7 @@ def test_the_radio_has_no_duration(server: VolumioServer) -> None:
     assert (state.track.title, state.track.uri) == ("Rädio 二", RADIO.uri)
 
 
-def test_what_a_phone_sends_is_a_track_that_is_not_in_the_queue(three: VolumioServer) -> None:
+def test_a_track_played_by_a_phone_is_not_in_the_queue(three: VolumioServer) -> None:
     said = {**three.box.state(), "status": "play", "volatile": True, "uri": "", "title": "AirPlay", "stream": False}
     three.box.state = lambda: said
     state = ask(three, lambda player: player.state())
@@ -126,7 +126,7 @@ def test_what_a_phone_sends_is_a_track_that_is_not_in_the_queue(three: VolumioSe
         (lambda player: player.set_modes(random=False), [], {"random": False}),
     ],
 )
-def test_volumio_does_what_each_button_says(
+def test_volumio_follows_each_command(
     three: VolumioServer, button: Callable[[Player], Awaitable[None]], before: list[str], shows: dict[str, Any]
 ) -> None:
     for command in before:
@@ -144,8 +144,8 @@ def test_toggle_and_pause_stop_the_radio(server: VolumioServer) -> None:
     assert server.count("GET commands/stop") == 2
 
 
-def test_a_track_keeps_its_id_while_the_queue_changes_around_it(three: VolumioServer) -> None:
-    async def scene(player: Player) -> None:
+def test_a_track_keeps_its_id_while_the_queue_changes(three: VolumioServer) -> None:
+    async def scenario(player: Player) -> None:
         before = await player.list_queue()
         assert [track.position for track in before.tracks] == [0, 1, 2]
         three.box.queue.insert(0, three.box.queue[2])  # the same track once more
@@ -159,14 +159,14 @@ def test_a_track_keeps_its_id_while_the_queue_changes_around_it(three: VolumioSe
         await player.play_id(before.tracks[1].id)
         assert three.box.position == 2
 
-    ask(three, scene)
+    ask(three, scenario)
     first, second = (ask(three, lambda player: player.list_queue()) for _ in range(2))
     assert [track.id for track in first.tracks] == [track.id for track in second.tracks], "for every program"
     with pytest.raises(Refused, match="not in the queue any more"):
         ask(three, lambda player: player.play_id(1))
 
 
-def test_the_queue_comes_in_windows(three: VolumioServer) -> None:
+def test_the_queue_is_paged(three: VolumioServer) -> None:
     window = ask(three, lambda player: player.list_queue(1, 1))
     assert (window.start, window.length, [track.uri for track in window.tracks]) == (1, 3, [EINS])
     assert list(ask(three, lambda player: player.list_queue(7, 10)).tracks) == []
@@ -192,7 +192,7 @@ def test_the_queue_comes_in_windows(three: VolumioServer) -> None:
         (RADIO, "Rädio 二", [RADIO.uri]),
     ],
 )
-def test_whatever_can_be_played_comes_to_the_end_or_in_place_of_all(
+def test_every_source_is_appended_or_replaces_the_queue(
     three: VolumioServer, source: Any, name: str, came: list[str]
 ) -> None:
     three.box.play(0)
@@ -209,7 +209,7 @@ def test_whatever_can_be_played_comes_to_the_end_or_in_place_of_all(
     assert (uris(three), three.box.status) == ([ALONE], "stop")
 
 
-def test_adding_and_playing_begins_with_the_first_that_came(three: VolumioServer) -> None:
+def test_adding_and_playing_starts_with_the_first_added_track(three: VolumioServer) -> None:
     added = ask(three, lambda player: player.add_source(SavedPlaylist(playlist=MORNING), play=True))
     assert (added.position, added.count, three.box.position, three.box.status) == (3, 2, 3, "play")
     again = ask(three, lambda player: player.add_source(SavedPlaylist(playlist=MORNING), play=True))
@@ -230,7 +230,7 @@ def test_adding_and_playing_begins_with_the_first_that_came(three: VolumioServer
         (LibraryFilter(), "does not list all its tracks at once"),
     ],
 )
-def test_what_is_not_known_is_refused_and_leaves_the_queue(three: VolumioServer, source: Any, why: str) -> None:
+def test_an_unknown_source_is_refused_and_the_queue_stays(three: VolumioServer, source: Any, why: str) -> None:
     before = uris(three)
     for where in (QueuePosition.END, QueuePosition.REPLACE):
         with pytest.raises(Refused, match=why):
@@ -239,7 +239,7 @@ def test_what_is_not_known_is_refused_and_leaves_the_queue(three: VolumioServer,
     assert not [asked for asked in three.asked if asked.what.startswith("POST")]
 
 
-def test_volumio_is_not_believed_when_it_says_success(three: VolumioServer) -> None:
+def test_a_success_reported_by_volumio_is_verified(three: VolumioServer) -> None:
     three.deaf |= {"volume", "random", "repeat", "play", "clearQueue"}
     buttons: list[tuple[Callable[[Player], Awaitable[Any]], str]] = [
         (lambda player: player.set_volume(12), "the volume is a different one"),
@@ -258,7 +258,7 @@ def test_volumio_is_not_believed_when_it_says_success(three: VolumioServer) -> N
         ask(three, lambda player: player.set_volume(80))
 
 
-def test_what_makes_no_sense_is_refused_before_anything_is_asked(three: VolumioServer) -> None:
+def test_invalid_input_is_refused_before_any_request(three: VolumioServer) -> None:
     for volume in (-1, 101):
         with pytest.raises(Refused, match="it goes from 0 to 100"):
             ask(three, lambda player, volume=volume: player.set_volume(volume))
@@ -273,14 +273,14 @@ def test_what_makes_no_sense_is_refused_before_anything_is_asked(three: VolumioS
     assert not [asked for asked in three.asked if "commands" in asked.what]
 
 
-def test_muting_twice_does_not_ask_twice(three: VolumioServer) -> None:
+def test_muting_twice_sends_one_request(three: VolumioServer) -> None:
     for on in (True, True, False, False):
         ask(three, lambda player, on=on: player.set_mute(on))
     assert three.count("GET commands/volume") == 2
     assert (three.box.mute, three.box.volume) == (False, 40)
 
 
-def test_repeating_one_track_can_be_ended_and_not_begun(three: VolumioServer) -> None:
+def test_repeat_one_can_be_ended_and_not_started(three: VolumioServer) -> None:
     with pytest.raises(Refused, match="API cannot repeat one track"):
         ask(three, lambda player: player.set_modes(random=True, single=Mode.ON))
     assert three.box.random is None, "nothing of it was done"
@@ -304,7 +304,7 @@ def test_without_a_mixer_there_is_no_volume(server: VolumioServer) -> None:
             ask(server, button)
 
 
-def test_what_it_can_is_told_and_what_it_cannot_is_refused_with_a_way_out(three: VolumioServer) -> None:
+def test_capabilities_are_listed_and_others_refused(three: VolumioServer) -> None:
     can = ask(three, lambda player: player.capabilities())
     seen = {
         Capability.VOLUME,
@@ -356,7 +356,7 @@ def test_what_it_can_is_told_and_what_it_cannot_is_refused_with_a_way_out(three:
                 ask(three, call)
 
 
-def test_the_library_is_folders_and_tracks(server: VolumioServer) -> None:
+def test_the_library_has_folders_and_tracks(server: VolumioServer) -> None:
     top = ask(server, lambda player: player.list_directory())
     assert [(entry.kind, entry.name) for entry in top.items] == [
         (EntryType.FOLDER, name) for name in ("INTERNAL", "NAS", "USB")
@@ -401,15 +401,15 @@ def test_the_library_is_folders_and_tracks(server: VolumioServer) -> None:
         (EntryType.TRACK, LibraryFilter(text="100%"), []),
     ],
 )
-def test_the_library_is_found_by_tags_and_words(
+def test_the_library_is_searched_by_tags_and_words(
     server: VolumioServer, kind: EntryType, wanted: LibraryFilter, names: list[str]
 ) -> None:
-    found = ask(server, lambda player: player.list_library(kind, wanted))
-    assert ([entry.name for entry in found.items], found.length, found.has_more) == (names, len(names), False)
-    assert {entry.kind for entry in found.items} <= {kind}
+    result = ask(server, lambda player: player.list_library(kind, wanted))
+    assert ([entry.name for entry in result.items], result.length, result.has_more) == (names, len(names), False)
+    assert {entry.kind for entry in result.items} <= {kind}
 
 
-def test_an_album_says_whose_it_is_and_a_track_how_long(server: VolumioServer) -> None:
+def test_an_album_has_its_artist_and_a_track_its_duration(server: VolumioServer) -> None:
     (album,) = ask(server, lambda player: player.list_library(EntryType.ALBUM, LibraryFilter(album="Blue"))).items
     assert (album.artist, album.date) == ("AC/DC", "1999")
     one, _ = ask(
@@ -419,7 +419,7 @@ def test_an_album_says_whose_it_is_and_a_track_how_long(server: VolumioServer) -
     assert (one.track.duration, one.track.artist) == (100, "AC/DC")
 
 
-def test_paging_through_a_list_asks_volumio_once(server: VolumioServer) -> None:
+def test_paging_through_a_list_sends_one_request(server: VolumioServer) -> None:
     async def page(player: Player) -> list[str]:
         return [(await player.list_library(EntryType.ALBUM, start=start, count=1)).items[0].name for start in range(3)]
 
@@ -427,7 +427,7 @@ def test_paging_through_a_list_asks_volumio_once(server: VolumioServer) -> None:
     assert server.count("GET browse") == 1
 
 
-def test_what_volumio_has_no_page_for_is_refused(server: VolumioServer) -> None:
+def test_a_list_that_volumio_lacks_is_refused(server: VolumioServer) -> None:
     for question, why in (
         (lambda player: player.list_library(EntryType.TRACK), "does not list all its tracks at once"),
         (
@@ -455,7 +455,7 @@ def test_saved_playlists_are_listed_and_read(server: VolumioServer) -> None:
         ask(server, lambda player: player.list_playlist("none"))
 
 
-def test_a_picture_comes_and_the_one_for_want_of_any_does_not(three: VolumioServer) -> None:
+def test_a_picture_is_read_and_the_placeholder_is_not(three: VolumioServer) -> None:
     for uri in (ONE, TWO):  # one in the queue, one not
         art = ask(three, lambda player, uri=uri: player.album_art(uri))
         assert art is not None
@@ -466,7 +466,7 @@ def test_a_picture_comes_and_the_one_for_want_of_any_does_not(three: VolumioServ
     assert ask(three, lambda player: player.album_art(ONE)) is None
 
 
-def test_changes_begin_at_once_and_name_what_happened(three: VolumioServer) -> None:
+def test_changes_are_reported_at_once_with_their_kind(three: VolumioServer) -> None:
     doings: list[tuple[Callable[[], object], set[str]]] = [
         (lambda: three.box.set_volume("50"), {"mixer"}),
         (lambda: three.box.set_random(True), {"options"}),
@@ -488,7 +488,7 @@ def test_changes_begin_at_once_and_name_what_happened(three: VolumioServer) -> N
     assert three.box.urls == [], "it asked to be told no more"
 
 
-def test_a_change_made_while_nobody_looked_is_not_lost(three: VolumioServer) -> None:
+def test_a_change_between_two_watches_is_not_lost(three: VolumioServer) -> None:
     async def look_away(player: Player) -> frozenset[str]:
         changes = player.watch_changes()
         await anext(changes)
@@ -501,7 +501,7 @@ def test_a_change_made_while_nobody_looked_is_not_lost(three: VolumioServer) -> 
     assert ask(three, look_away, poll=timedelta(hours=1)) == {"mixer", "options"}
 
 
-def test_an_update_that_ends_is_a_change_of_the_library(three: VolumioServer) -> None:
+def test_a_finished_update_is_a_change_of_the_library(three: VolumioServer) -> None:
     async def hear(player: Player) -> list[frozenset[str]]:
         changes, heard = player.watch_changes(), []
         await anext(changes)
