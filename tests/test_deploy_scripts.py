@@ -29,7 +29,7 @@ INHERITED = {
 
 
 def sh(script: Path, *arguments: str | Path, status: int = 0, **environment: str) -> subprocess.CompletedProcess[str]:
-    """Run SCRIPT as the machine's own sh does, from another folder, and check its exit status."""
+    """Run `script` as the machine's own sh does, from another folder, and check its exit status."""
     ended = subprocess.run(
         ["sh", script, *arguments],
         cwd="/",
@@ -46,7 +46,7 @@ def sh(script: Path, *arguments: str | Path, status: int = 0, **environment: str
 
 
 def stand_ins(folder: Path, **programs: str) -> dict[str, str]:
-    """Write PROGRAMS, each a script, into FOLDER and return the PATH that has them first and no folder of root's."""
+    """Write `programs`, each a script, into `folder` and return the PATH that has them first and no folder of root's."""
     folder.mkdir(exist_ok=True)
     for name, script in programs.items():
         program = folder / name.replace("_", "-")
@@ -56,7 +56,7 @@ def stand_ins(folder: Path, **programs: str) -> dict[str, str]:
 
 
 def files_below(folder: Path) -> list[str]:
-    """Return all that is not a folder below FOLDER, without what lies inside a release."""
+    """Return all that is not a folder below `folder`, without what lies inside a release."""
     result = (str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_symlink() or not path.is_dir())
     return sorted(path for path in result if "/releases/" not in path)
 
@@ -196,7 +196,7 @@ def test_a_file_as_an_older_release_wrote_it_is_brought_up_to_date(clone: Path, 
 
 
 def as_if_written_by_an_older_release(path: Path, checksum: str = "0" * 64) -> None:
-    """Let the record of what was installed say CHECKSUM for PATH."""
+    """Let the record of what was installed say `checksum` for `path`."""
     record = path.with_name(".defaults")
     lines = record.read_text().splitlines()
     record.write_text(

@@ -55,7 +55,7 @@ def free_port() -> int:
 
 
 def appliance(folder: Path, player: str = "") -> Sequence[str]:
-    """Return how to start our daemon with the example configuration in FOLDER, and PLAYER in it."""
+    """Return how to start our daemon with the example configuration in `folder`, and `player` in it."""
     shutil.copytree(ROOT / "config", folder, dirs_exist_ok=True)
     (folder / "secrets.env").unlink(missing_ok=True)
     file = folder / "appliance.yaml"
@@ -87,7 +87,7 @@ def appliance_with_mpd(folder: Path) -> Sequence[str]:
 
 
 def bare_scheduler(folder: Path) -> Sequence[str]:
-    """Return a process with APScheduler and one job, installed into FOLDER. Raises Missing."""
+    """Return a process with APScheduler and one job, installed into `folder`. Raises Missing."""
     python = folder / "venv" / "bin" / "python"
     made = subprocess.run([sys.executable, "-m", "venv", folder / "venv"], capture_output=True, check=False)
     got = subprocess.run([python, "-m", "pip", "install", "-q", "apscheduler<4"], capture_output=True, check=False)
@@ -130,7 +130,7 @@ ROWS: dict[str, Callable[[Path], Sequence[str]]] = {
 
 @contextlib.contextmanager
 def running(name: str) -> Iterator[subprocess.Popen[bytes]]:
-    """Give the process of the row NAME, in a folder of its own, and end it. Raises Missing if it does not start."""
+    """Give the process of the row `name`, in a folder of its own, and end it. Raises Missing if it does not start."""
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         argv = ROWS[name](Path(folder))
         environment = {**os.environ, "PYTHONPATH": str(ROOT)}
@@ -149,7 +149,7 @@ def running(name: str) -> Iterator[subprocess.Popen[bytes]]:
 
 
 def measure(names: Sequence[str], seconds: float, settle: float) -> dict[str, process_cost.Cost | str]:
-    """Let all of NAMES run at the same time, and return what each cost in SECONDS, or why it could not be told."""
+    """Let all of `names` run at the same time, and return what each cost in `seconds`, or why it could not be told."""
     result: dict[str, process_cost.Cost | str] = {}
     with contextlib.ExitStack() as held:
         started = {}

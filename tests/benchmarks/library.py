@@ -85,7 +85,7 @@ def pages(size: Size) -> dict[str, tuple[Callable[[Player], Awaitable[object]], 
 
 @contextlib.contextmanager
 def running(size: Size, prepare: Callable[[MpdServer], None] = lambda _: None) -> Iterator[MpdServer]:
-    """Give an MPD with a library of SIZE, a full queue, and that as a playlist. PREPARE it before it starts."""
+    """Give an MPD with a library of `size`, a full queue, and that as a playlist. `prepare` it before it starts."""
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         server = MpdServer(Path(folder), keeps=("playlists", "stickers"), more=_ROOM)
         server.music.mkdir()
@@ -131,7 +131,7 @@ async def _timed(options: Awaitable[object]) -> float:
 
 
 def turn_pages(address: str, tracks: str, flat: str, rounds: str, whose: str) -> None:
-    """Ask for every page, ROUNDS times, and say after each how many bytes this process has become: in a child."""
+    """Ask for every page, `rounds` times, and say after each how many bytes this process has become: in a child."""
 
     async def turn() -> None:
         size = Size(tracks=int(tracks), flat=int(flat))

@@ -35,7 +35,7 @@ Ask = Callable[[Any], object]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Page:
-    """One list: where the API and the pages have it, and how python-mpd2 is asked for it. '' and None: not at all."""
+    """One list: where the `api` and the pages have it, and how python-mpd2 is asked for it. '' and None: not at all."""
 
     api: str = ""
     html: str = ""
@@ -168,7 +168,7 @@ def _ratings(mpd: Any, uris: Sequence[str]) -> object:
 
 @contextlib.contextmanager
 def running(size: Size) -> Iterator[tuple[MpdServer, Installation]]:
-    """Give an MPD with a library of SIZE, one track in twenty a favourite, one cover; and an installation."""
+    """Give an MPD with a library of `size`, one track in twenty a favourite, one cover; and an installation."""
     with (
         tempfile.TemporaryDirectory() as folder,
         library.running(size, prepare=lambda mpd: _dress(mpd, size)) as server,
@@ -197,7 +197,7 @@ class Phone:
         self._place = urlsplit(page)
 
     def get(self, path: str) -> bytes:
-        """Return what stands at PATH."""
+        """Return what stands at `path`."""
         assert self._place.hostname
         line = http.client.HTTPConnection(self._place.hostname, self._place.port, timeout=60)
         with contextlib.closing(line):
@@ -237,7 +237,7 @@ def _median(taken: Sequence[float | None]) -> float | None:
 
 
 def turn(phone: Phone, wanted: dict[str, Page], rounds: int, pid: int) -> tuple[int, list[int]]:
-    """Ask for every list ROUNDS times; return how many were asked for, and the bytes of PID after each round."""
+    """Ask for every list `rounds` times; return how many were asked for, and the bytes of `pid` after each round."""
     paths = [path for page in wanted.values() for path in (page.api, page.html) if path]
     sizes = []
     for _ in range(rounds):

@@ -39,7 +39,7 @@ class Heard:
     all_in: asyncio.Event = field(default_factory=asyncio.Event)
 
     def tell(self, text: bytes) -> None:
-        """One listener has heard TEXT."""
+        """One listener has heard `text`."""
         if any(int(one or other) == self.wanted for one, other in _VOLUME.findall(text)):
             self.took.append(time.monotonic() - self.begun)
             self.left -= 1
@@ -87,7 +87,7 @@ def phone(page: str) -> Listener:
 
 @contextlib.asynccontextmanager
 async def listening(many: int, listener: Listener, heard: Heard) -> AsyncIterator[None]:
-    """Have MANY listeners within the block."""
+    """Have `many` listeners within the block."""
     tasks = []
     try:
         for _ in range(many):  # one after the other: MPD has five waiting at its door at the most
@@ -111,7 +111,7 @@ class Found:
     memory: float = 0.0  # kilobytes a listener, in the daemon
 
     def cells(self, beside: "Found | None") -> list[str]:
-        """Return the row of a table; BESIDE is what it is compared with."""
+        """Return the row of a table; `beside` is what it is compared with."""
         median, late = statistics.median(self.took), sorted(self.took)[int(len(self.took) * 0.99)]
         times = f"{median / statistics.median(beside.took):.1f}" if beside else "1"
         memory = f"{self.memory:.0f}" if beside else ""
@@ -149,7 +149,7 @@ async def mpc(port: int) -> AsyncIterator[Turn]:
 
 
 async def measure(turn: Turn, listener: Listener, many: int, changes: int, pid: int) -> Found:
-    """Return how soon CHANGES in MPD reach MANY listeners, from before TURN on, and what they cost the process PID."""
+    """Return how soon `changes` in MPD reach `many` listeners, from before `turn` on, and what they cost the process `pid`."""
     heard, reached, took = Heard(), 0, list[float]()
     before = resident(pid)
     async with listening(many, listener, heard):
@@ -168,14 +168,14 @@ async def measure(turn: Turn, listener: Listener, many: int, changes: int, pid: 
 
 
 def resident(pid: int) -> int:
-    """Return how many kilobytes of memory the process PID has."""
+    """Return how many kilobytes of memory the process `pid` has."""
     status = Path(f"/proc/{pid}/status").read_text("ascii")
     return int(status.partition("VmRSS:")[2].split()[0])
 
 
 @contextlib.contextmanager
 def running(many: int) -> Iterator[tuple[MpdServer, Up]]:
-    """Give an MPD to which MANY can connect, and a daemon that plays with it."""
+    """Give an MPD to which `many` can connect, and a daemon that plays with it."""
     with tempfile.TemporaryDirectory() as folder:
         installation = Installation(Path(folder))
         with running_mpd(installation.folder / "mpd", more=f'max_connections "{2 * many + 50}"') as server:

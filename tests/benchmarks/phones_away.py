@@ -15,7 +15,7 @@ _BUFFER = 4096  # bytes, the least that Linux lets a connection have
 
 @contextlib.contextmanager
 def deaf(page: str, many: int) -> Iterator[None]:
-    """Have MANY phones on the stream within the block that read nothing of it."""
+    """Have `many` phones on the stream within the block that read nothing of it."""
     place = urlsplit(page)
     with contextlib.ExitStack() as stack:
         for _ in range(many):
@@ -61,13 +61,13 @@ class Sleeper:
             writer.transport.abort()
 
     async def has(self, many: int) -> None:
-        """Wait until MANY ids were heard."""
+        """Wait until `many` ids were heard."""
         async with asyncio.timeout(_PATIENCE), self._news:
             await self._news.wait_for(lambda: len(self.ids) >= many)
 
 
 async def cut(server: MpdServer, page: str, many: int, changes: int) -> dict[str, str]:
-    """Cut MANY phones off while there are CHANGES, let them all come back at once, and return what they missed."""
+    """Cut `many` phones off while there are `changes`, let them all come back at once, and return what they missed."""
     witness, phones = Sleeper(page), [Sleeper(page) for _ in range(many)]
     everybody = [witness, *phones]
     for each in everybody:

@@ -7,7 +7,7 @@ import tweepy
 
 
 def main(lines: str) -> None:
-    """Post a line of the file LINES one time in a million, so that a benchmark never does."""
+    """Post a line of the file `lines` one time in a million, so that a benchmark never does."""
     if random.randrange(1_000_000) != 0:
         return
     with open(lines, encoding="utf-8") as file:

@@ -32,7 +32,7 @@ class Cost:
     passed: int  # bytes given to write(), be it a disk, a pipe or a terminal
 
     def __sub__(self, before: Self) -> "Cost":
-        """Return the sizes of now and the counts since BEFORE."""
+        """Return the sizes of now and the counts since `before`."""
         return Cost(
             resident=self.resident,
             proportional=self.proportional,
@@ -52,7 +52,7 @@ class Cost:
 
 
 def look(pid: int) -> Cost:
-    """Return what the process PID and its children have cost so far."""
+    """Return what the process `pid` and its children have cost so far."""
     family = list(_family(pid))
     threads = [thread for each in family for thread in (each / "task").iterdir()]
     return Cost(

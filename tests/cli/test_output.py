@@ -15,7 +15,7 @@ from tests.installation import Installation, wait_until
 def shell(
     installation: Installation, words: str, more: str, environment: dict[str, str] | None = None
 ) -> subprocess.CompletedProcess:
-    """Run `pi-appliance WORDS` by a shell that does MORE with its output."""
+    """Run `pi-appliance WORDS` by a shell that does `more` with its output."""
     program = " ".join(f"'{word}'" for word in installation.program)
     return subprocess.run(
         ["sh", "-c", f"{program} {words} --config '{installation.config}' {more}"],
@@ -58,7 +58,7 @@ def test_unencodable_characters_are_printed_as_question_marks(named, words, envi
 
 
 def unread(pipe):
-    """Return how many bytes in PIPE nobody has read."""
+    """Return how many bytes in `pipe` nobody has read."""
     return int.from_bytes(fcntl.ioctl(pipe, termios.FIONREAD, bytes(4)), sys.byteorder)
 
 

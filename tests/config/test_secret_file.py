@@ -64,7 +64,7 @@ def named(line: str) -> str:
 
 
 def others(text: str, values: dict[str, str]) -> list[str]:
-    """Return the lines of TEXT, ends included, that are of none of VALUES; the last end counts for nothing."""
+    """Return the lines of `text`, ends included, that are of none of `values`; the last end counts for nothing."""
     kept = [line for line in text.splitlines(keepends=True) if named(line) not in values]
     return [*kept[:-1], kept[-1].rstrip("\r\n")] if kept else []
 

@@ -2,4 +2,4 @@
 
 from tests.web.conftest import appliance, locked
 
-__all__ = ["locked", "appliance"]
+__all__ = ["appliance", "locked"]

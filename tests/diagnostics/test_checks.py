@@ -109,7 +109,7 @@ def machine(tmp_path: Path) -> Machine:
 
 
 def only(result: list[CheckResult], verdict: Status, *words: str) -> CheckResult:
-    """Return the one finding there is, which is of that VERDICT and says WORDS."""
+    """Return the one finding there is, which is of that `verdict` and says `words`."""
     assert len(result) == 1, result
     assert result[0].status is verdict, result
     for word in words:
@@ -196,7 +196,7 @@ def test_secrets_of_another_user_are_reported(machine: Machine) -> None:
 
 
 def credential(machine: Machine, lines: str) -> None:
-    """Have the service of this configuration take its secrets from a credential, as LINES of its unit say."""
+    """Have the service of this configuration take its secrets from a credential, as `lines` of its unit say."""
     unit = machine.root / "unit"
     unit.write_text(f"[Service]\nExecStart=/opt/x/pi-appliance up --config {machine.config}\n{lines}\n")
     (machine.root / "run/systemd/system").mkdir(parents=True)
@@ -295,7 +295,7 @@ def test_a_missing_cron_is_reported(machine: Machine, monkeypatch: pytest.Monkey
 
 @pytest.fixture
 def system_table(machine: Machine) -> Callable[..., Path]:
-    """Give what writes our file for cron below the root of MACHINE."""
+    """Give what writes our file for cron below the root of `machine`."""
 
     def write(entry: str = "", name: str = "pi-appliance") -> Path:
         program = shlex.quote(sys.executable)

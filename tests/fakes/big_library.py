@@ -61,7 +61,7 @@ class Size:
 
 
 def write_database(file: Path, size: Size) -> None:
-    """Write the database of a library of SIZE into FILE, which MPD then loads without looking for the music."""
+    """Write the database of a library of `size` into `file`, which MPD then loads without looking for the music."""
     with gzip.open(file, "wt", encoding="utf-8", compresslevel=1) as database:
         database.write(_HEAD)
         for number in range(0, size.albums, 10):
@@ -70,7 +70,7 @@ def write_database(file: Path, size: Size) -> None:
 
 
 def write_favourites(file: Path, uris: Iterable[str]) -> None:
-    """Write MPD's database of stickers into FILE, in which URIS are favourites."""
+    """Write MPD's database of stickers into `file`, in which `uris` are favourites."""
     with contextlib.closing(sqlite3.connect(file)) as database, database:
         columns = ", ".join(f"{name} VARCHAR NOT NULL" for name in ("type", "uri", "name", "value"))
         database.execute(f"CREATE TABLE sticker ({columns})")
@@ -79,18 +79,18 @@ def write_favourites(file: Path, uris: Iterable[str]) -> None:
 
 
 def track(number: int) -> str:
-    """Return the address of track NUMBER, counted through the albums."""
+    """Return the address of track `number`, counted through the albums."""
     place = number // 12
     return f"{artist(place // 10)}/{album(place)}/{number % 12 + 1:02} track.flac"
 
 
 def artist(number: int) -> str:
-    """Return the name of artist NUMBER; each has ten albums."""
+    """Return the name of artist `number`; each has ten albums."""
     return f"Artist {number:04} Ünï"
 
 
 def album(number: int) -> str:
-    """Return the name of album NUMBER."""
+    """Return the name of album `number`."""
     return f"Album {number:05} of Songs"
 
 

@@ -36,7 +36,7 @@ class Seen:
 
 
 class No(Exception):
-    """An answer that says no: STATUS, ERROR as the protocol calls it, and MESSAGE."""
+    """An answer that says no: `status`, `error` as the protocol calls it, and `message`."""
 
     def __init__(self, status: int, error: str, message: str) -> None:
         super().__init__(status, error, message)
@@ -76,7 +76,7 @@ class FakeBluesky:
         return [each.text for each in self.seen if each.written]
 
     def count(self, method: str) -> int:
-        """Return how many requests of METHOD came."""
+        """Return how many requests of `method` came."""
         return sum(each.method == method for each in self.seen)
 
     def now(self) -> float:
@@ -84,12 +84,12 @@ class FakeBluesky:
         return time.time() + self.ahead
 
     def revoke(self, password: str) -> None:
-        """Take PASSWORD back, as its owner does on the site; sessions by it cannot be renewed."""
+        """Take `password` back, as its owner does on the site; sessions by it cannot be renewed."""
         self.passwords.discard(password)
         self._refresh = {token: kept for token, kept in self._refresh.items() if kept[0] != password}
 
     def answer(self, method: str, token: str, query: dict[str, str], body: bytes, mime: str) -> dict[str, Any]:
-        """Return what METHOD answers, done. Raises No."""
+        """Return what `method` answers, done. Raises No."""
         given = json.loads(body) if mime == "application/json" else {}
         match method:
             case "com.atproto.server.createSession":

@@ -23,7 +23,7 @@ class Invalid(Exception):
 
 
 def check(rkey: str, record: Any, blobs: Mapping[str, Any], posts: Mapping[str, Any]) -> None:
-    """Raise Invalid unless RECORD may be kept as RKEY. BLOBS were uploaded, POSTS are there, by their rkeys."""
+    """Raise Invalid unless `record` may be kept as `rkey`. `blobs` were uploaded, `posts` are there, by their rkeys."""
     _want(_TID.fullmatch(rkey), f"Invalid record key {rkey}: Expected a tid")
     _want(isinstance(record, dict) and record.get("$type") == POSTS, "Invalid $type")
     unknown = set(record) - {"$type", "text", "createdAt", "langs", "facets", "embed", "reply"}

@@ -27,7 +27,7 @@ class _Server(ThreadingHTTPServer):
 
 @contextmanager
 def serving(fake: Fake, handler: type[BaseHTTPRequestHandler]) -> Iterator[None]:
-    """Let HANDLER, whose class has `state`, serve FAKE until the block ends."""
+    """Let `handler`, whose class has `state`, serve `fake` until the block ends."""
     server = _Server(("127.0.0.1", 0), type("Handler", (handler,), {"state": fake}))
     fake.address = f"http://127.0.0.1:{server.server_address[1]}"
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})

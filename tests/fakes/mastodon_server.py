@@ -99,7 +99,7 @@ class FakeMastodon:
         return [f"{seen.method} {seen.path}" for seen in self.log]
 
     def approve(self, address: str) -> str:
-        """Return the code that the owner is shown who opens ADDRESS and allows what it asks for."""
+        """Return the code that the owner is shown who opens `address` and allows what it asks for."""
         asked = {name: values[0] for name, values in parse_qs(urlsplit(address).query).items()}
         app = self.apps[asked["client_id"]]
         assert address.startswith(f"{self.address}/oauth/authorize?")
@@ -346,7 +346,7 @@ _WORDS = {
 
 
 def _public(status: dict[str, Any]) -> dict[str, Any]:
-    """Return STATUS as others see it: without the text it was made of, and the key."""
+    """Return `status` as others see it: without the text it was made of, and the key."""
     return {name: value for name, value in status.items() if name not in ("text", "key")}
 
 

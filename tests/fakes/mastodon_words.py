@@ -13,12 +13,12 @@ _TAG = regex.compile(r"(?<![/)\w&;])#(\w*[\p{L}_]\w*)")
 
 
 def countable(text: str) -> int:
-    """Return the length of TEXT as the server's check has it."""
+    """Return the length of `text` as the server's check has it."""
     return len(regex.findall(r"\X", _MENTION.sub(r"@\1", _ADDRESS.sub("x" * 23, text))))
 
 
 def shown(text: str, people: Collection[str]) -> str:
-    """Return TEXT as HTML; of PEOPLE, a mention becomes a link that shows only their name."""
+    """Return `text` as HTML; of `people`, a mention becomes a link that shows only their name."""
     pieces, last = [], 0
     for result in _ADDRESS.finditer(text):
         pieces += [_words(text[last : result.start()], people), _link(result[0])]

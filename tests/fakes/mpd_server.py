@@ -62,9 +62,9 @@ def make_music(
     seconds: int = SECONDS,
     rate: int = 8000,
 ) -> Path:
-    """Write TRACKS of so many SECONDS and an empty folder into FOLDER, each as its Tags say, and return FOLDER.
+    """Write `tracks` of so many `seconds` and an empty folder into `folder`, each as its Tags say, and return `folder`.
 
-    RATE is in samples a second. MPD has read all of a track with few samples as soon as it plays, and is then, at
+    `rate` is in samples a second. MPD has read all of a track with few samples as soon as it plays, and is then, at
     times, silent to everybody until it is played.
     """
     (folder / "empty").mkdir(parents=True)
@@ -113,7 +113,7 @@ class MpdServer:
         keeps: Sequence[str] = ("playlists",),
         more: str = "",
     ) -> None:
-        """Write its mpd.conf. KEEPS is what it keeps on the disk beside its database; MORE goes in as it is."""
+        """Write its mpd.conf. `keeps` is what it keeps on the disk beside its database; `more` goes in as it is."""
         self.folder, self.port, self.password = folder, free_port(), password
         self.address = f"127.0.0.1:{self.port}"
         self.music = folder / "music"
@@ -165,7 +165,7 @@ class MpdServer:
         self._process.send_signal(signal.SIGSTOP)
 
     def mpc(self, *arguments: str, port: int | None = None) -> str:
-        """Return what mpc prints; PORT is that of another door to this MPD."""
+        """Return what mpc prints; `port` is that of another door to this MPD."""
         return self.mpc_bytes(*arguments, port=port).decode().strip()
 
     def mpc_bytes(self, *arguments: str, port: int | None = None) -> bytes:
@@ -194,7 +194,7 @@ def running_mpd(  # noqa: PLR0913 - all but the folder by name, and seldom given
     more: str = "",
     rate: int = 8000,
 ) -> Iterator[MpdServer]:
-    """Give a real MPD whose library holds MUSIC at RATE; it is gone after the block."""
+    """Give a real MPD whose library holds `music` at `rate`; it is gone after the block."""
     server = MpdServer(folder, mixer=mixer, password=password, outputs=outputs, keeps=keeps, more=more)
     make_music(server.music, music, rate=rate)
     try:
@@ -212,7 +212,7 @@ class _Quiet(http.server.SimpleHTTPRequestHandler):
 
 @contextlib.contextmanager
 def running_radio(folder: Path) -> Iterator[str]:
-    """Give the address of a web server that streams the files of FOLDER."""
+    """Give the address of a web server that streams the files of `folder`."""
     handler = functools.partial(_Quiet, directory=str(folder))
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as radio:
         thread = threading.Thread(target=radio.serve_forever, kwargs={"poll_interval": 0.01})

@@ -275,5 +275,5 @@ def soft_kind() -> Iterator[None]:
 
 
 def soft_part(player: SoftPlayer) -> PluginConfig:
-    """Return what stands for PLAYER in a configuration."""
+    """Return what stands for `player` in a configuration."""
     return PluginConfig(kind="soft", options=player)

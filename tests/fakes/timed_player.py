@@ -41,7 +41,7 @@ class Timeline:
         return Timestamp(self.wall, self.steady, self.boot)
 
     def at(self, seconds: float, event: Callable[[], object]) -> None:
-        """Let EVENT happen so many seconds from now."""
+        """Let `event` happen so many seconds from now."""
         self.events.append((self.steady + seconds, event))
 
     def cut(self, seconds: float) -> None:
@@ -49,7 +49,7 @@ class Timeline:
         self.cut_at = self.steady + seconds
 
     def go(self, seconds: float) -> None:
-        """Let SECONDS pass, and what happens within them. Raises CutOff."""
+        """Let `seconds` pass, and what happens within them. Raises CutOff."""
         end = self.steady + seconds
         while True:
             due = sorted((each for each in self.events if each[0] <= end), key=lambda each: each[0])
@@ -107,7 +107,7 @@ class TimedPlayer:
         self._note()
 
     def fill(self, *uris: str, play: bool = True, elapsed: float = 0.0) -> None:
-        """Have URIS in the queue, and the first of them play."""
+        """Have `uris` in the queue, and the first of them play."""
         self.tracks = [self._track(uri) for uri in uris]
         self.current = 0 if uris else None
         self._go(PlaybackState.PLAYING if play else PlaybackState.STOPPED, elapsed)

@@ -88,7 +88,7 @@ class Box:
         }
 
     def play(self, index: int | None = None) -> None:
-        """Play on, or the track at INDEX; one that is not there stops it."""
+        """Play on, or the track at `index`; one that is not there stops it."""
         if index is not None:
             self._go(index, "stop")
         if self.track is None:
@@ -167,7 +167,7 @@ class Box:
         self._changed()
 
     def add(self, items: Item | Iterable[Item]) -> int:
-        """Put ITEMS at the end and return where the first is. What the queue ends with already is not added again."""
+        """Put `items` at the end and return where the first is. What the queue ends with already is not added again."""
         added: list[Item] = []
         for item in [items] if isinstance(items, dict) else items:
             if "uri" in item:
@@ -204,7 +204,7 @@ class Box:
         self.play(0)
 
     def browse(self, uri: str) -> Item:
-        """Return the page of URI, which is decoded once more than HTTP does."""
+        """Return the page of `uri`, which is decoded once more than HTTP does."""
         return self.library.page(unquote(uri))
 
     def _go(self, position: int, status: str, seek: float = 0.0) -> None:

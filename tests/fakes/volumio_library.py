@@ -80,7 +80,7 @@ class Library:
         return {"navigation": {"isSearchResult": True, "lists": shown}}
 
     def explode(self, item: Item) -> list[Item]:
-        """Return what comes into the queue for ITEM; nothing for most of what is not there, else LookupError."""
+        """Return what comes into the queue for `item`; nothing for most of what is not there, else LookupError."""
         uri = item["uri"]
         if item.get("service") == "webradio":
             return [_radio(uri, item.get("title") or item.get("name") or "")]

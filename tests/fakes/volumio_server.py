@@ -98,7 +98,7 @@ class VolumioServer:
         self._awake.set()
 
     def count(self, what: str) -> int:
-        """Return how often WHAT was asked, such as "GET commands/next"."""
+        """Return how often `what` was asked, such as "GET commands/next"."""
         return sum(asked.what == what for asked in list(self.asked))
 
     def wait_until_awake(self, seconds: float | None = None) -> bool:
@@ -107,7 +107,7 @@ class VolumioServer:
         return self.running
 
     def fault(self, *names: str) -> Fault | None:
-        """Return the next fault that was put in for one of NAMES."""
+        """Return the next fault that was put in for one of `names`."""
         with self.lock:
             waiting = next((self.faults[name] for name in names if self.faults.get(name)), None)
             return waiting.pop(0) if waiting else None
@@ -274,7 +274,7 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 def _route(path: str) -> str:
-    """Return the route of PATH: what is behind /api/v1/ or /api/; '' for what is no REST."""
+    """Return the route of `path`: what is behind /api/v1/ or /api/; '' for what is no REST."""
     for base in ("/api/v1/", "/api/"):
         if path.startswith(base):
             return path.removeprefix(base)

@@ -15,7 +15,7 @@ _OLDEST = 300  # seconds; X takes no older signature
 
 @dataclass
 class Asker:
-    """Somebody who wants an account's token: what he was given to ask with, and the PIN once the owner consents."""
+    """Somebody who wants an account's token: what he was given to ask with, and the `pin` once the owner consents."""
 
     secret: str
     pin: str = ""
@@ -52,7 +52,7 @@ class Keys:
         return sent if self._fresh(sent) else None
 
     def consent(self, address: str) -> str:
-        """Return the PIN that X shows to whoever opens ADDRESS and allows the app."""
+        """Return the PIN that X shows to whoever opens `address` and allows the app."""
         asker = self.askers[parse_qs(urlsplit(address).query)["oauth_token"][0]]
         asker.pin = f"{secrets.randbelow(10**7):07}"
         return asker.pin

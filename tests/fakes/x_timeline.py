@@ -11,7 +11,7 @@ _ADDRESS = re.compile(
 
 
 def as_x_writes(number: str, text: str, pictures: int) -> dict[str, Any]:
-    """Return the post NUMBER as it stands in a timeline with its entities."""
+    """Return the post `number` as it stands in a timeline with its entities."""
     links: list[dict[str, Any]] = []
 
     def short(match: re.Match[str]) -> str:

@@ -37,7 +37,7 @@ def crontab() -> Iterator[Crontab]:
 
 
 def write_config(folder: Path, *expressions: str) -> Path:
-    """Write a configuration in FOLDER whose one job runs by cron, at EXPRESSIONS."""
+    """Write a configuration in `folder` whose one job runs by cron, at `expressions`."""
     file = folder / "appliance.yaml"
     file.write_text(
         f"state-dir: state\ntime-zone: {machine_zone()}\njobs:\n  greet:\n    kind: command\n"
@@ -47,7 +47,7 @@ def write_config(folder: Path, *expressions: str) -> Path:
 
 
 def run(command: click.Command, config: Path, crontab: Crontab) -> str:
-    """Run COMMAND for the scratch user and return what it prints."""
+    """Run `command` for the scratch user and return what it prints."""
     name = ["--user-name", crontab.user] if crontab.user else []
     done = CliRunner().invoke(command, ["--config", str(config), *name], catch_exceptions=False)
     assert done.exit_code == 0
@@ -146,7 +146,7 @@ def cron() -> Iterator[None]:
 
 
 def runs_until_one_ended(command: Sequence[str | Path], seconds: float) -> list[dict[str, str]]:
-    """Ask COMMAND for the history until a run in it has ended, for SECONDS at most."""
+    """Ask `command` for the history until a run in it has ended, for `seconds` at most."""
     deadline = time.monotonic() + seconds
     while True:
         result: list[dict[str, str]] = json.loads(subprocess.run(command, capture_output=True, check=True).stdout)

@@ -55,7 +55,7 @@ def simulated(home: Installation, *words: str) -> dict[str, Any]:
 
 
 def day(date: str) -> tuple[str, ...]:
-    """Return the options for the whole of DATE."""
+    """Return the options for the whole of `date`."""
     return "--from", date, "--to", date
 
 

@@ -49,7 +49,7 @@ def config(player: PluginConfig | None, state: Path, volume: VolumePolicy | None
 
 @contextlib.asynccontextmanager
 async def living(hub: PlayerHub) -> AsyncIterator[PlayerHub]:
-    """Have HUB run within the block."""
+    """Have `hub` run within the block."""
     running = asyncio.create_task(hub.run())
     try:
         yield hub
@@ -63,7 +63,7 @@ def new_hub(folder: Path, player: PluginConfig | None, secrets: Mapping[str, str
 
 
 async def wait_until(hub: PlayerHub, true: Callable[[], object]) -> None:
-    """Wait until TRUE() is, looking at each of the hub's news."""
+    """Wait until `true`() is, looking at each of the hub's news."""
     async with asyncio.timeout(10), contextlib.aclosing(hub.watch_changes()) as news:
         async for _ in news:
             if true():
@@ -221,7 +221,7 @@ def test_a_killed_private_mpd_is_restarted(tmp_path: Path) -> None:
 
 
 def pids_of(folder: Path) -> list[int]:
-    """Return the numbers of the MPDs whose configuration is in FOLDER."""
+    """Return the numbers of the MPDs whose configuration is in `folder`."""
     result = []
     for entry in Path("/proc").iterdir():
         with contextlib.suppress(OSError, ValueError):

@@ -117,7 +117,7 @@ def port_reader(port: int) -> Callable[[Client], Awaitable[None]]:
 
 
 def connect(app: python_mpd2.MPDClient, port: int) -> None:
-    """Let APP speak to the port. Raises OSError, ConnectionError."""
+    """Let `app` speak to the port. Raises OSError, ConnectionError."""
     with contextlib.suppress(OSError, python_mpd2.ConnectionError):
         app.disconnect()
     app.connect("127.0.0.1", port)
@@ -254,7 +254,7 @@ def test_after_a_kill_every_client_reconnects_and_nothing_is_repeated(
 
 
 async def all_served(clients: list[Client], tasks: list[asyncio.Task[None]], *, since: float) -> None:
-    """Wait until each of CLIENTS was served after SINCE."""
+    """Wait until each of `clients` was served after `since`."""
     async with asyncio.timeout(20):
         while any(client.served <= since for client in clients):
             for task in tasks:

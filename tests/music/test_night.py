@@ -102,14 +102,14 @@ class Night(Installation):
         return {**result, "PATH": f"{self.folder / 'bin'}:{result['PATH']}"}
 
     def begin(self, *jobs: str, **given: object) -> None:
-        """Let JOBS begin now, by the daemon, with the GIVEN keys."""
+        """Let `jobs` begin now, by the daemon, with the `given` keys."""
         with Appliance.open(self.config) as appliance:
             for job in jobs:
                 appliance.store.requests.add(job, clock.now(), given, now=clock.now())
             locks.wake_daemon(appliance.config.state_dir / locks.WAKEUP_FILE)
 
     def pid(self, job: str) -> int:
-        """Return the process of the run of JOB that goes on."""
+        """Return the process of the run of `job` that goes on."""
         lock = self.state / "locks" / f"{job}.lock"
         return int(json.loads(lock.read_bytes()[:1024].rstrip(b"\0 \n"))["pid"])
 
@@ -120,7 +120,7 @@ class Night(Installation):
                 os.kill(self.pid(lock.stem), signal.SIGKILL)
 
     def ended(self, job: str, seconds: float = 25) -> dict:
-        """Wait until a run of JOB has succeeded and return it."""
+        """Wait until a run of `job` has succeeded and return it."""
         wait_until(lambda: Outcome.SUCCEEDED in self.outcomes(job), seconds)
         return next(run for run in self.json("jobs", "history", job) if run["outcome"] == "succeeded")
 
@@ -161,7 +161,7 @@ def music(night: Night, volume: int = 45) -> None:
 
 
 def rises(volumes: list[int], step: int) -> bool:
-    """Say whether VOLUMES never fall, and never jump up by more than STEP."""
+    """Say whether `volumes` never fall, and never jump up by more than `step`."""
     return all(0 <= later - earlier <= step for earlier, later in pairwise(volumes))
 
 

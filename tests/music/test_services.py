@@ -52,7 +52,7 @@ async def living(config: Config) -> AsyncIterator[PlayerHub]:
 
 
 async def until(hub: PlayerHub, true: Callable[[PlayerState], object], seconds: float = 60) -> None:
-    """Wait until the state of the player is as TRUE wants it. Time goes on without news, so it is looked at often."""
+    """Wait until the state of the player is as `true` wants it. Time goes on without news, so it is looked at often."""
     async with asyncio.timeout(seconds):
         while hub.state is None or not true(hub.state):
             await asyncio.sleep(0.02)
@@ -199,7 +199,7 @@ def test_the_daemon_adopts_a_changed_policy(server: MpdServer, installation: Ins
         )
 
     def turned_up(by: int) -> int:
-        """Return how loud it is after the door at port BY was told 95; it may be shut for a moment."""
+        """Return how loud it is after the door at port `by` was told 95; it may be shut for a moment."""
         with contextlib.suppress(subprocess.CalledProcessError):
             server.mpc("volume", "95", port=by)
         return int(server.mpc("volume").removeprefix("volume:").strip(" %"))

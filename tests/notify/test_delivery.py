@@ -41,7 +41,7 @@ class Post:
         self.outbox = Outbox(self.store)
 
     def end(self, job: str, outcome: Outcome, targets: NotifyTargets = TOLD) -> None:
-        """Let a run of JOB end so."""
+        """Let a run of `job` end so."""
         run, _ = self.store.start_run(job=job, kind="command", trigger=Trigger.DAEMON, due=None, now=self.now)
         self.store.finish_run(run, outcome, "so it is", now=self.now, targets=targets)
 
@@ -51,7 +51,7 @@ class Post:
         once.send({}, SECRET)
 
     def rounds(self, length: timedelta) -> None:
-        """Let the time LENGTH pass, with a look each minute as the daemon has."""
+        """Let the time `length` pass, with a look each minute as the daemon has."""
         until = self.now + length
         while self.now < until:
             self.now += timedelta(minutes=1)

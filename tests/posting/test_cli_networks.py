@@ -31,7 +31,7 @@ def home(installation: Installation) -> Installation:
 def run(
     installation: Installation, *words: str, answers: str = "", environment: dict[str, str] | None = None
 ) -> subprocess.CompletedProcess[str]:
-    """Run `pi-appliance networks WORDS` with ANSWERS in a pipe."""
+    """Run `pi-appliance networks WORDS` with `answers` in a pipe."""
     variables = installation.environment({"PYTHONIOENCODING": "utf-8", **(environment or {})})
     variables["PYTHONPATH"] = f"{KINDS}:{variables['PYTHONPATH']}"
     done = subprocess.run(
@@ -193,7 +193,7 @@ def test_a_terminal_does_not_show_the_secret_and_ctrl_c_stores_nothing(home):
 
 
 def read_until(keyboard: int, words: bytes | None, seen: bytearray) -> None:
-    """Read what the terminal shows into SEEN until it shows WORDS, or nobody is left to write."""
+    """Read what the terminal shows into `seen` until it shows `words`, or nobody is left to write."""
     while words is None or words not in seen:
         try:
             chunk = os.read(keyboard, 1024)

@@ -25,7 +25,7 @@ class Conversation:
         self.process, self.seen, self._stderr, self._stdin = process, "", process.stderr, process.stdin
 
     def until(self, question: str) -> str:
-        """Read until QUESTION is asked, and return the word that was said last before it."""
+        """Read until `question` is asked, and return the word that was said last before it."""
         while not self.seen.endswith(f"{question}: "):
             message = self._stderr.read(1)
             assert message, self.seen
@@ -33,7 +33,7 @@ class Conversation:
         return self.seen.removesuffix(f"{question}: ").split()[-1]
 
     def answer(self, question: str, answer: str) -> None:
-        """Give ANSWER when QUESTION is asked."""
+        """Give `answer` when `question` is asked."""
         self.until(question)
         self._stdin.write(f"{answer}\n")
         self._stdin.flush()

@@ -31,7 +31,7 @@ env: {kind: command, with: {run: [env]}}
 
 
 def encodings(value: str) -> Iterator[str]:
-    """Yield how VALUE may look: as it is, in an address once or twice, in JSON, in base64 wherever it stands in it."""
+    """Yield how `value` may look: as it is, in an address once or twice, in JSON, in base64 wherever it stands in it."""
     yield from (value, quote(value, safe=""), quote_plus(value), quote(quote(value, safe=""), safe=""))
     yield from (json.dumps(value)[1:-1], repr(value)[1:-1])
     for before in range(3):
@@ -70,7 +70,7 @@ class OutputLog:
                 self.by[str(path)] = path.read_bytes()
 
     def find_secrets(self, values: dict[str, str]) -> list[str]:
-        """Return where which of VALUES was told."""
+        """Return where which of `values` was told."""
         return [
             f"{name} in {where}: …{text[max(0, at - 60) : at + 60]!r}…"
             for name, value in values.items()
@@ -90,7 +90,7 @@ def bird(address: str) -> dict[str, str]:
 
 
 def write(installation: Installation, networks: Mapping[str, str], secrets: dict[str, str]) -> None:
-    """Write a configuration with NETWORKS by name, and SECRETS beside it."""
+    """Write a configuration with `networks` by name, and `secrets` beside it."""
     lines = "".join(f"  {name}: {{{network}}}\n" for name, network in networks.items())
     installation.write(JOBS.replace("NETWORKS", ", ".join(networks)), f"networks:\n{lines}web: {{port: 0}}")
     (installation.folder / "tweets.txt").write_text("".join(f"line {number}\n" for number in range(30)), "utf-8")

@@ -63,12 +63,12 @@ def ask_posts(appliance: ServedAppliance, query: str = "") -> Any:
 
 
 def line(text: str) -> str:
-    """Return TEXT without tags, as a person reads it."""
+    """Return `text` without tags, as a person reads it."""
     return " ".join(re.sub(r"<[^>]+>", " ", text).split())
 
 
 def section(page: str, title: str) -> str:
-    """Return the section of PAGE that is called TITLE; '' if there is none."""
+    """Return the section of `page` that is called `title`; '' if there is none."""
     return next((each for each in page.split("<section")[1:] if f">{title}</h2>" in each), "").partition("</section")[0]
 
 

@@ -63,7 +63,7 @@ def pending(installation: Installation) -> Iterator[PendingPosts]:
 
 
 def settle(*steps):
-    """Run STEPS in an event loop of their own."""
+    """Run `steps` in an event loop of their own."""
     import asyncio  # noqa: PLC0415 - here alone
 
     async def through():

@@ -23,7 +23,7 @@ with pytest.MonkeyPatch.context() as patch:
 
 
 def weigh(text: str) -> int:
-    """Return what it says TEXT weighs."""
+    """Return what it says `text` weighs."""
     return parse_tweet(text).weightedLength
 
 

@@ -38,16 +38,16 @@ class Entry:
     """DOM_STAR or DOW_STAR: date and weekday must both fit. Else either is enough."""
 
     def on(self, day: date) -> bool:
-        """Say whether the entry names DAY."""
+        """Say whether the entry names `day`."""
         by_date, by_weekday = day.day in self.dates, day.isoweekday() % 7 in self.weekdays
         return day.month in self.months and ((by_date and by_weekday) if self.both else (by_date or by_weekday))
 
     def at(self, local: datetime) -> bool:
-        """Say whether the entry names the minute LOCAL."""
+        """Say whether the entry names the minute `local`."""
         return local.minute in self.minutes and local.hour in self.hours and self.on(local.date())
 
     def times(self, first: datetime, end: datetime) -> Iterator[datetime]:
-        """Yield the local minutes the entry names, from FIRST until before END, on a clock that never jumps."""
+        """Yield the local minutes the entry names, from `first` until before `end`, on a clock that never jumps."""
         of_a_day = sorted(product(self.hours, self.minutes))
         for number in range((end - first).days + 2):
             day = first.date() + timedelta(days=number)
@@ -120,7 +120,7 @@ Minutes = list[tuple[datetime, int]]
 
 
 def clock(zone: ZoneInfo, first: datetime, end: datetime) -> Minutes:
-    """Return every minute from FIRST until before END with what the clock of ZONE shows."""
+    """Return every minute from `first` until before `end` with what the clock of `zone` shows."""
     count = int((end - first).total_seconds()) // 60
     instants = [first + timedelta(minutes=number) for number in range(count)]
     return [(each, int(each.timestamp() + _offset(each, zone)) // 60) for each in instants]
@@ -131,7 +131,7 @@ def _offset(instant: datetime, zone: ZoneInfo) -> float:
 
 
 def fired(entry: Entry, minutes: Minutes) -> list[datetime]:
-    """Run cron's main loop through MINUTES, the first of which finds it awake, and return when it starts ENTRY."""
+    """Run cron's main loop through `minutes`, the first of which finds it awake, and return when it starts `entry`."""
     started = []
     virtual = minutes[0][1] - 1
     for instant, shown in minutes:

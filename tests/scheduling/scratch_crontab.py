@@ -20,7 +20,7 @@ class Crontab:
         self.command = [CRONTAB, *(["-u", user] if user else [])]
 
     def set(self, text: bytes | None) -> bool:
-        """Make TEXT the crontab (None: no crontab). Returns False if cron does not take it."""
+        """Make `text` the crontab (None: no crontab). Returns False if cron does not take it."""
         subprocess.run([*self.command, "-r"], capture_output=True, check=False)
         if text is None:
             return True

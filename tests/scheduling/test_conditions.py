@@ -181,7 +181,7 @@ def test_a_run_is_suspended_while_the_power_is_bad(pi):
 
 
 def attempt(installation, pi: Pi, listener: Listener | None = None, *, times: int = 1) -> list[AttemptResult]:
-    """Run the one job of `installation` TIMES times, as the runner does, on the machine PI; it is looked at often."""
+    """Run the one job of `installation` `times` times, as the runner does, on the machine `pi`; it is looked at often."""
     verdicts = []
     with Appliance.open(installation.config) as appliance:
         (it,) = appliance.config.jobs.values()

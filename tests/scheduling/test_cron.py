@@ -71,7 +71,7 @@ def test_expressions_that_cron_refuses_or_misreads_are_refused(written, says):
 
 
 def hours(schedule: Cron, day: datetime) -> list[str]:
-    """Return the local times at which SCHEDULE fires on DAY."""
+    """Return the local times at which `schedule` fires on `day`."""
     end = (day + timedelta(days=1)).astimezone(UTC)
     times = []
     for slot in instants.fire_times(schedule, day - timedelta(seconds=1), BERLIN):

@@ -23,7 +23,7 @@ _BOUNDS = ((0, 59), (0, 23), (1, 31), (1, 12), (0, 7))
 
 
 def random_expressions(seed: int, count: int) -> list[str]:
-    """Return COUNT different expressions that Debian's cron loads, none of a form that pi-appliance refuses."""
+    """Return `count` different expressions that Debian's cron loads, none of a form that pi-appliance refuses."""
     draw, result = random.Random(seed), dict[str, None]()
     while len(result) < count:
         fields = [_field(draw, number) if draw.random() < 0.6 else "*" for number in range(5)]
@@ -104,12 +104,12 @@ CHANGES = {
 
 @lru_cache
 def minutes_around(zone: ZoneInfo, change: datetime) -> debian_cron.Minutes:
-    """Return the minutes from a day before CHANGE to two days after it."""
+    """Return the minutes from a day before `change` to two days after it."""
     return debian_cron.clock(zone, change - timedelta(days=1), change + timedelta(days=2))
 
 
 def ours(expression: str, zone: ZoneInfo, minutes: debian_cron.Minutes) -> list[datetime]:
-    """Return the slots of EXPRESSION within MINUTES."""
+    """Return the slots of `expression` within `minutes`."""
     end, slots = minutes[-1][0], []
     for slot in instants.fire_times(
         Cron((cron.parse_expression(expression),)), minutes[0][0] - timedelta(seconds=1), zone
@@ -132,7 +132,7 @@ def test_with_clock_changes_every_expression_matches_debian_cron(place: str, sea
 
 
 def zone_that_jumps(change: datetime, minutes: int) -> ZoneInfo:
-    """Return a zone whose clock is put forward by MINUTES at CHANGE, and never else."""
+    """Return a zone whose clock is put forward by `minutes` at `change`, and never else."""
     before = -(minutes // 2) * 60  # neither side may be a day away from UTC
     offsets = (before, before + minutes * 60)
     types = b"".join(each.to_bytes(4, "big", signed=True) + bytes(2) for each in offsets)
@@ -178,7 +178,7 @@ def test_expressions_that_cron_misreads_are_refused(expression: str) -> None:
 
 
 def junk(seed: int, count: int) -> Iterator[str]:
-    """Yield COUNT lines of which few are right, made of what expressions are made of."""
+    """Yield `count` lines of which few are right, made of what expressions are made of."""
     draw = random.Random(seed)
     bits = [*"*-/,~#?.x0157", "L", "*/", "1-5", "*/2", "05", "31", "60", "mon", "FRI", "jan", "dec", "W"]
     for _ in range(count):

@@ -21,7 +21,7 @@ UTC_ZONE = ZoneInfo("UTC")
 
 
 def config_of(folder: Path, *schedules: str, zone: str = "UTC", runs_by: str = "cron") -> Config:
-    """Return a configuration in FOLDER with one job for each of SCHEDULES."""
+    """Return a configuration in `folder` with one job for each of `schedules`."""
     folder.mkdir(parents=True, exist_ok=True)
     file = folder / "appliance.yaml"
     jobs = "".join(
@@ -34,7 +34,7 @@ def config_of(folder: Path, *schedules: str, zone: str = "UTC", runs_by: str = "
 
 
 def entries(config: Config, user: str | None = None) -> list[str]:
-    """Return the entries of CONFIG on a machine whose zone is UTC."""
+    """Return the entries of `config` on a machine whose zone is UTC."""
     return build_entries(config, ["/opt/app/pi-appliance"], zone=UTC_ZONE, now=NOW, user=user)
 
 
@@ -138,7 +138,7 @@ def expressions(draw: st.DrawFn) -> str:
 
 
 def readable(expression: str) -> bool:
-    """Answer whether our own reader takes EXPRESSION."""
+    """Answer whether our own reader takes `expression`."""
     try:
         return bool(cron.parse_expression(expression))
     except ValueError:

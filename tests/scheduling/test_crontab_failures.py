@@ -23,7 +23,7 @@ def crontab() -> Iterator[Crontab]:
 
 
 def stand_in(folder: Path, monkeypatch: pytest.MonkeyPatch, script: str) -> None:
-    """Put a program `crontab` before the real one; SCRIPT sees the real one as $REAL and, when it writes, $WRITES."""
+    """Put a program `crontab` before the real one; `script` sees the real one as $REAL and, when it writes, $WRITES."""
     program = folder / "bin" / "crontab"
     program.parent.mkdir()
     head = f'#!/bin/sh\nREAL={CRONTAB}\nfor last; do :; done\n[ "$last" = - ] && WRITES=yes || WRITES='

@@ -20,7 +20,7 @@ PLAIN = Job(name="night", kind="command", schedule=Cron(("30 2 * * *",)))
 
 
 def said(job: Job, machine: str = "Europe/Berlin") -> list[str]:
-    """Return the lines that explain JOB on a machine in the zone MACHINE."""
+    """Return the lines that explain `job` on a machine in the zone `machine`."""
     return explanation.explain_job(CONFIG, job, NOW, machine=ZoneInfo(machine))
 
 

@@ -14,7 +14,7 @@ BERLIN = ZoneInfo("Europe/Berlin")
 
 
 def list_warnings(expression: str, zone: ZoneInfo = BERLIN) -> list[str]:
-    """Return every lint of EXPRESSION in ZONE, what is odd and what would be better in one line."""
+    """Return every lint of `expression` in `zone`, what is odd and what would be better in one line."""
     read = cron.parse_expression(expression)
     return ["; ".join(lint) for lint in (*explanation.find_lints(read), *explanation.find_dst_lints(read, zone, NOW))]
 

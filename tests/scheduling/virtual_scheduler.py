@@ -133,7 +133,7 @@ class VirtualAppliance:
         asyncio.run(self.scheduler.tick())
 
     def run_until(self, until: datetime) -> None:
-        """Let the loop run until the wall clock shows UNTIL."""
+        """Let the loop run until the wall clock shows `until`."""
 
         def alive() -> None:
             if self.clock.now() >= until:

@@ -17,7 +17,7 @@ def timers() -> int:
 
 
 def rings(seconds: float, make: Callable[[Callable[[], None]], ClockStepWatcher], *, closed: bool = False) -> int:
-    """Return how often an alarm rings within SECONDS."""
+    """Return how often an alarm rings within `seconds`."""
 
     async def listen() -> int:
         heard = 0

@@ -111,7 +111,7 @@ def test_a_killed_puzzle_run_keeps_the_previous_report(installation: Installatio
 
 
 def shown(folder: Path) -> dict[str, bytes]:
-    """Return the reports in FOLDER and in the dated folders below it, by their names there."""
+    """Return the reports in `folder` and in the dated folders below it, by their names there."""
     files = (path for path in folder.rglob("*") if path.is_file())
     result = {str(path.relative_to(folder)): path.read_bytes() for path in files}
     return {name: content for name, content in result.items() if not name.startswith(".")}

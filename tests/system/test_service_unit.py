@@ -116,7 +116,7 @@ def test_the_socket_of_the_unmount_unit_matches_the_service() -> None:
 
 
 def calls_of(group: str) -> set[str]:
-    """Return the system calls in GROUP and in the groups that it names."""
+    """Return the system calls in `group` and in the groups that it names."""
     shown = subprocess.run(["systemd-analyze", "syscall-filter", group], capture_output=True, text=True, check=True)
     words = [line.strip() for line in shown.stdout.splitlines() if line.startswith("    ") and "#" not in line]
     return {call for word in words for call in (calls_of(word) if word.startswith("@") else {word})}

@@ -38,7 +38,7 @@ def why_not() -> str:
 
 
 class Machine:
-    """One machine, in a scratch FOLDER."""
+    """One machine, in a scratch `folder`."""
 
     def __init__(self, folder: Path) -> None:
         self._console, self._log, self._initrd = (folder / name for name in ("console", "log", "initrd"))
@@ -49,7 +49,7 @@ class Machine:
         return self._console.read_text("utf-8", "replace")
 
     def run(self, start: str) -> list[dict[str, Any]]:
-        """Switch it on with its clock at START, wait until it is off, and return what the scenario told."""
+        """Switch it on with its clock at `start`, wait until it is off, and return what the scenario told."""
         kernel, userland = _built()
         with self._initrd.open("wb") as file:
             file.write(userland.read_bytes())  # the kernel unpacks one archive after the other
@@ -106,7 +106,7 @@ def _bootstrap(packages: str, folder: Path) -> None:
 
 
 def _furnish(root: Path, wanted: list[str]) -> None:
-    """Lay the libraries WANTED beside the Python in ROOT, and compile them: that takes an emulated machine long."""
+    """Lay the libraries `wanted` beside the Python in `root`, and compile them: that takes an emulated machine long."""
     kind = ("--only-binary=:all:", "--implementation=cp", f"--python-version={_PYTHON}")
     platforms = [f"--platform={each}" for each in _PLATFORMS]
     _do(sys.executable, "-m", "pip", "install", "-q", *kind, *platforms, "--target", str(root / _WHEELS), *wanted)
@@ -128,7 +128,7 @@ def _packed(folder: Path) -> bytes:
 
 
 def _archive(folder: Path) -> bytes:
-    """Return FOLDER as the kernel wants its first files."""
+    """Return `folder` as the kernel wants its first files."""
     names = "\n".join(sorted(str(path.relative_to(folder)) for path in folder.rglob("*")))
     words = ("cpio", "--create", "--format=newc", "--quiet", "--owner=0:0")
     done = subprocess.run(words, cwd=folder, input=names.encode(), capture_output=True, check=True)

@@ -33,7 +33,7 @@ class MachineLog:
         self.console = console
 
     def outcomes(self, look: str, job: str) -> dict[str, str | None]:
-        """Return what became of each slot of JOB, by its time of day in UTC on the first day."""
+        """Return what became of each slot of `job`, by its time of day in UTC on the first day."""
         slots = self.looks[look]["slots"]
         day = "2027-03-28T"
         return {

@@ -59,7 +59,7 @@ class ListPlayer(ListLibrary):
         self.changed("player", **changes)
 
     def changed(self, *names: str, **state: Any) -> None:
-        """Let STATE be as given, and tell that NAMES changed."""
+        """Let `state` be as given, and tell that `names` changed."""
         self.now = dataclasses.replace(self.now, **state)
         self.on_change(frozenset(names))
 
@@ -185,7 +185,7 @@ class ListPlayer(ListLibrary):
         return place
 
     def _lay(self, tracks: Sequence[Track]) -> None:
-        """Let the queue be TRACKS, each at its place; what plays goes on if it is still among them."""
+        """Let the queue be `tracks`, each at its place; what plays goes on if it is still among them."""
         self.tracks = [dataclasses.replace(track, position=place) for place, track in enumerate(tracks)]
         current = next((each for each in self.tracks if self.now.track and each.id == self.now.track.id), None)
         gone = {} if current or not self.now.track else {"playback": PlaybackState.STOPPED, "elapsed": None}

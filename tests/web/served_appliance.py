@@ -109,7 +109,7 @@ class ServedAppliance:
         return self.daemon.hub.list_player
 
     def ask(self, path: str, body: Any = None, *, method: str = "", **headers: str) -> Response:
-        """GET, or POST where there is a BODY: a text is sent as a form, anything else as JSON."""
+        """GET, or POST where there is a `body`: a text is sent as a form, anything else as JSON."""
         sent = {name.replace("_", "-"): value for name, value in headers.items()}
         if self.cookie:
             sent["Cookie"] = self.cookie
@@ -124,7 +124,7 @@ class ServedAppliance:
 
     @staticmethod
     def eventually(good: Callable[[], Any], seconds: float = 20.0) -> Any:
-        """Return what GOOD returns as soon as it is true."""
+        """Return what `good` returns as soon as it is true."""
         deadline = time.monotonic() + seconds
         while not (result := good()):
             assert time.monotonic() < deadline, "it never happened"
@@ -132,7 +132,7 @@ class ServedAppliance:
         return result
 
     def in_loop(self, act: Callable[[], object]) -> None:
-        """Do ACT where the service lives."""
+        """Do `act` where the service lives."""
         done = threading.Event()
 
         def in_there() -> None:
@@ -144,7 +144,7 @@ class ServedAppliance:
 
     @contextlib.contextmanager
     def events(self, path: str = "/events", **headers: str) -> Iterator["Events"]:
-        """Listen to PATH."""
+        """Listen to `path`."""
         sent = {name.replace("_", "-"): value for name, value in headers.items()}
         line = http.client.HTTPConnection("127.0.0.1", self.service.port, timeout=10)
         with contextlib.closing(line):
@@ -192,13 +192,13 @@ class Events:
                 fields = {}
 
     def named(self, name: str) -> "Event":
-        """Return the next event NAME."""
+        """Return the next event `name`."""
         while (event := self.any()).name != name:
             pass
         return event
 
     def until(self, good: Callable[[Any], object]) -> Any:
-        """Return the first state that is GOOD; a socket's timeout ends the wait."""
+        """Return the first state that is `good`; a socket's timeout ends the wait."""
         while True:
             _, state = self.next()
             if good(state):
@@ -206,7 +206,7 @@ class Events:
 
 
 def configuration(folder: Path, *, web: str = "host: 127.0.0.1, port: 0", jobs: str = "", stations: str = "") -> Path:
-    """Write a configuration into FOLDER and return its path. Without JOBS there is one, which says hello."""
+    """Write a configuration into `folder` and return its path. Without `jobs` there is one, which says hello."""
     folder.mkdir(parents=True, exist_ok=True)
     more = ""
     if stations:
@@ -221,12 +221,12 @@ def configuration(folder: Path, *, web: str = "host: 127.0.0.1, port: 0", jobs: 
 
 
 def job(name: str, code: str, more: str = "") -> str:
-    """Return the YAML of a job that runs Python CODE."""
+    """Return the YAML of a job that runs Python `code`."""
     return f"  {name}:\n    kind: command\n    with: {{run: {json.dumps([sys.executable, '-c', code])}}}\n{more}"
 
 
 def set_password(config: Path, password: str) -> None:
-    """Put PASSWORD among the secrets that go with CONFIG."""
+    """Put `password` among the secrets that go with `config`."""
     path = config.with_name("secrets.env")
     path.write_text(f"WEB_PASSWORD={password}\n")
     path.chmod(0o600)
@@ -234,7 +234,7 @@ def set_password(config: Path, password: str) -> None:
 
 @contextlib.contextmanager
 def served(config: Path, music: ListMusic | None = None, patience: float = 20.0) -> Iterator[ServedAppliance]:
-    """Serve CONFIG in a thread of its own until the block ends, with PATIENCE for who says nothing."""
+    """Serve `config` in a thread of its own until the block ends, with `patience` for who says nothing."""
     ready: list[ServedAppliance] = []
     errors: list[BaseException] = []
     up = threading.Event()

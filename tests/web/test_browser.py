@@ -50,7 +50,7 @@ def served_appliance(tmp_path: Path) -> Iterator[ServedAppliance]:
 def phone(
     browser: Browser, served_appliance: ServedAppliance, *, script: bool = True, complaints: list[str] | None = None
 ) -> Iterator[Page]:
-    """Give a page on a phone, opened at /. What the browser complains of goes to COMPLAINTS."""
+    """Give a page on a phone, opened at /. What the browser complains of goes to `complaints`."""
     heard = [] if complaints is None else complaints
     context = browser.new_context(
         viewport={"width": 393, "height": 727},

@@ -53,7 +53,7 @@ def daemon(installation: Installation, mpd: MpdServer) -> Iterator[Up]:
 
 @contextlib.contextmanager
 def opened(browser: Browser, daemon: Up) -> Iterator[Page]:
-    """Give the first page of DAEMON on a phone."""
+    """Give the first page of `daemon` on a phone."""
     context = browser.new_context(viewport={"width": 393, "height": 727}, is_mobile=True, has_touch=True)
     page = context.new_page()
     page.goto(daemon.page)

@@ -43,8 +43,8 @@ def document(folder: Path) -> tuple[Any, list[Any]]:
 
 
 @pytest.fixture(scope="module")
-def output(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    return document(tmp_path_factory.mktemp("told"))[0]
+def api_document(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    return document(tmp_path_factory.mktemp("document"))[0]
 
 
 @pytest.fixture(scope="module")
@@ -52,22 +52,22 @@ def endpoints(tmp_path_factory: pytest.TempPathFactory) -> list[Any]:
     return document(tmp_path_factory.mktemp("rows"))[1]
 
 
-def test_the_document_is_valid(output: Any) -> None:
-    OpenAPIV31SpecValidator(output).validate()
+def test_the_document_is_valid(api_document: Any) -> None:
+    OpenAPIV31SpecValidator(api_document).validate()
 
 
-def test_the_document_is_served(appliance: ServedAppliance, output: Any) -> None:
-    assert appliance.ask("/api/v1/openapi.json").json == output
+def test_the_document_is_served(appliance: ServedAppliance, api_document: Any) -> None:
+    assert appliance.ask("/api/v1/openapi.json").json == api_document
 
 
-def test_every_route_is_documented(appliance: ServedAppliance, output: Any) -> None:
+def test_every_route_is_documented(appliance: ServedAppliance, api_document: Any) -> None:
     result = set()
     for route in appliance.service.routes:
         path = getattr(route, "path", "")
         if path.startswith("/api/") and path != "/api/v1/player/{command}":  # that one only says no
             methods = set(getattr(route, "methods", None) or ()) - {"HEAD"}
             result |= {(openapi.plain_path(path.removeprefix("/api/v1")), method.lower()) for method in methods}
-    assert result == {(path, method) for path, by_method in output["paths"].items() for method in by_method}
+    assert result == {(path, method) for path, by_method in api_document["paths"].items() for method in by_method}
 
 
 def prepare(appliance: ServedAppliance, path: str) -> None:
@@ -96,20 +96,20 @@ NOES = {
 }
 
 
-def test_every_example_works_and_its_answer_matches_the_schema(tmp_path: Path, output: Any) -> None:
+def test_every_example_works_and_its_answer_matches_the_schema(tmp_path: Path, api_document: Any) -> None:
     count = 0
-    for path, by_method in output["paths"].items():
+    for path, by_method in api_document["paths"].items():
         for method, operation in by_method.items():
             if path == STREAM:
                 continue
             with served(configuration(tmp_path / str(count), jobs=JOBS, stations=STATIONS)) as appliance:
                 prepare(appliance, path)
-                check(appliance, output, path, method.upper(), operation)
+                check(appliance, api_document, path, method.upper(), operation)
             count += 1
     assert count > 50
 
 
-def check(appliance: ServedAppliance, output: Any, path: str, method: str, operation: Any) -> None:
+def check(appliance: ServedAppliance, api_document: Any, path: str, method: str, operation: Any) -> None:
     asked = {each["name"]: each.get("example") for each in operation["parameters"] if each["in"] == "query"}
     query = urlencode({name: value for name, value in asked.items() if value is not None}, doseq=True)
     named = {each["name"]: each["example"] for each in operation["parameters"] if each["in"] == "path"}
@@ -127,7 +127,7 @@ def check(appliance: ServedAppliance, output: Any, path: str, method: str, opera
         schema = (
             content["application/json"]["schema"] if status == int(good) else {"$ref": "#/components/schemas/Error"}
         )
-        jsonschema.validate(answer.json, {**schema, "components": output["components"]})
+        jsonschema.validate(answer.json, {**schema, "components": api_document["components"]})
     else:
         assert answer.headers["content-type"].startswith("image/")
 

@@ -31,7 +31,7 @@ def cli(tmp_path: Path, server: MpdServer) -> MusicCli:
 
 
 def hang_up(port: int, times: int) -> None:
-    """Let so many who come to PORT find somebody who is no MPD."""
+    """Let so many who come to `port` find somebody who is no MPD."""
     with socket.create_server(("127.0.0.1", port)) as sock:
         sock.settimeout(15)
         for _ in range(times):

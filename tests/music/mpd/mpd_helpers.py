@@ -26,7 +26,7 @@ LIBRARY = {
 
 
 def ask(server: MpdServer, question: Callable[[Player], Awaitable[T]], partition: str = "", **secrets: str) -> T:
-    """Return what QUESTION learns from a player that speaks of PARTITION."""
+    """Return what `question` learns from a player that speaks of `partition`."""
 
     async def asked() -> T:
         player: Player = mpd.connect(mpd.Options(address=server.address, partition=partition), secrets)

@@ -9,7 +9,7 @@ from pi_appliance.errors import ConfigError
 
 
 def read(folder: Path, address: str) -> object:
-    """Return where the player is, as the configuration in FOLDER says."""
+    """Return where the player is, as the configuration in `folder` says."""
     file = folder / "appliance.yaml"
     file.write_text(f"state-dir: state\nplayer:\n  kind: mpd\n  with:\n    address: {address!r}\n", "utf-8")
     player = load_config(file).player

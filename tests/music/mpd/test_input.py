@@ -26,7 +26,7 @@ class Home:
     folder: Path
 
     def ask(self, question: Callable[[Player], Awaitable[T]]) -> T:
-        """Return what QUESTION learns from a player that is reached through a socket."""
+        """Return what `question` learns from a player that is reached through a socket."""
 
         async def asked() -> T:
             async with private_mpd.run_private_mpd(self.folder / "mpd", self.folder / "music") as socket:

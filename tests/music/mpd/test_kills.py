@@ -82,7 +82,7 @@ async def _all(true: Callable[[], bool]) -> None:
 
 
 async def _killed(server: MpdServer, clients: list[Client], moment: float) -> float:
-    """Kill MPD after a MOMENT, start it, and return the seconds until all reach it; they hear it soon, too."""
+    """Kill MPD after a `moment`, start it, and return the seconds until all reach it; they hear it soon, too."""
     await asyncio.sleep(moment)
     await asyncio.to_thread(server.kill)
     await asyncio.to_thread(server.start)

@@ -29,7 +29,7 @@ def connect(address: str) -> Player:
 
 
 async def fails(call: Awaitable[object]) -> ApplianceError:
-    """Return the error that CALL ends with, within a second or so."""
+    """Return the error that `call` ends with, within a second or so."""
     began = time.monotonic()
     with pytest.raises(ApplianceError) as failed:
         await call
@@ -147,7 +147,7 @@ def test_the_kernel_monitors_an_idle_connection(server: MpdServer) -> None:
 
 @contextlib.asynccontextmanager
 async def impostor(says: bytes, *answers: bytes) -> AsyncIterator[str]:
-    """Give the address of a server that SAYS something, then waits; with ANSWERS, one to a line, then hangs up."""
+    """Give the address of a server that `says` something, then waits; with `answers`, one to a line, then hangs up."""
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.write(says)

@@ -28,7 +28,7 @@ def installation(tmp_path: Path) -> Iterator[MpdServer]:
 
 
 def kitchen(server: MpdServer, command: str) -> str:
-    """Return what MPD answers to COMMAND in the kitchen; mpc knows no partitions."""
+    """Return what MPD answers to `command` in the kitchen; mpc knows no partitions."""
     with (
         socket.create_connection(("127.0.0.1", server.port), timeout=5) as connection,
         connection.makefile("rw") as file,

@@ -27,7 +27,7 @@ def evening(full_library: MpdServer) -> Iterator[MpdServer]:
 
 
 def entries(server: MpdServer, name: str) -> list[str]:
-    """Return what mpc says is in the playlist NAME."""
+    """Return what mpc says is in the playlist `name`."""
     return server.mpc("playlist", "-f", "%file%", name).splitlines()
 
 

@@ -36,7 +36,7 @@ def hub_for(address: str, policy: VolumePolicy | None = None) -> PlayerHub:
 async def relayed(
     address: str, *, clients: int = 60, patience: float = 3, policy: VolumePolicy | None = None
 ) -> AsyncIterator[int]:
-    """Give the port of a relay to the MPD at ADDRESS; a hub that is never run has it at hand from the start."""
+    """Give the port of a relay to the MPD at `address`; a hub that is never run has it at hand from the start."""
     hub = hub_for(address, policy)
     hub.upstream = hub.mpd_address
     relay = Relay(hub, MpdProxy(port=0), max_clients=clients, greeting_timeout=patience)
@@ -57,7 +57,7 @@ async def client(port: int) -> AsyncIterator[Streams]:
 
 
 async def says(streams: Streams, *lines: str) -> bytes:
-    """Send LINES and return what comes until the answer ends."""
+    """Send `lines` and return what comes until the answer ends."""
     reader, writer = streams
     writer.write("".join(f"{line}\n" for line in lines).encode())
     async with asyncio.timeout(15):
@@ -232,7 +232,7 @@ def test_a_client_that_closed_its_side_still_gets_the_answers(server: MpdServer)
 
 @pytest.mark.parametrize(("deaf", "hears"), [(0, b"OK MPD 0.23.5\n"), (2, b"OK MPD 0.23.5\n"), (3, b"")])
 def test_a_connection_that_mpd_never_accepted_is_repeated(deaf: int, hears: bytes) -> None:
-    """As it happens when many clients come at once; DEAF is how many tries MPD does not hear of."""
+    """As it happens when many clients come at once; `deaf` is how many tries MPD does not hear of."""
     tries = 0
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

@@ -59,7 +59,7 @@ class Shelf:
         self.pressed.append("stop")
 
     def plays(self, position: int, *uris: str, play: PlaybackState = PlaybackState.PLAYING) -> None:
-        """Let the queue be URIS, of which the one at POSITION is the current one."""
+        """Let the queue be `uris`, of which the one at `position` is the current one."""
         self.queued = uris
         track = Track(uri=uris[position], position=position)
         self.now = PlayerState(playback=play, track=track, queue_length=len(uris))
@@ -143,7 +143,7 @@ class Home:
 
 
 def living(home: Home, scenario: Coroutine[Any, Any, None]) -> None:
-    """Have SCENE played while the drives of HOME live."""
+    """Have SCENE played while the drives of `home` live."""
 
     async def life() -> None:
         task = asyncio.create_task(home.drives.run())

@@ -36,7 +36,7 @@ def server() -> Iterator[VolumioServer]:
 
 
 def connect(server: VolumioServer, poll: timedelta, listen: int = 0) -> VolumioPlayer:
-    """Return the player; a POLL shorter than Options allow makes for a short test."""
+    """Return the player; a `poll` shorter than Options allow makes for a short test."""
     return VolumioPlayer(server.address, ("127.0.0.1", server.port), poll=poll, listen=listen)
 
 
@@ -162,7 +162,7 @@ def test_a_forgotten_subscription_is_renewed(server: VolumioServer) -> None:
 
 
 async def until_asking(changes: AsyncIterator[frozenset[str]], true: Callable[[], object]) -> None:
-    """Wait for changes, as somebody must, until TRUE."""
+    """Wait for changes, as somebody must, until `true`."""
     task = asyncio.create_task(anext(changes))
     try:
         await until(true)

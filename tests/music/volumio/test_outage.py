@@ -286,7 +286,7 @@ def test_an_error_of_volumio_is_passed_on(server: VolumioServer) -> None:
 
 @contextlib.asynccontextmanager
 async def impostor(says: bytes) -> AsyncIterator[str]:
-    """Give the address of a server that SAYS something at once, then waits."""
+    """Give the address of a server that `says` something at once, then waits."""
     lines: list[asyncio.StreamWriter] = []
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

@@ -44,7 +44,7 @@ class Cage:
     runs: int = 0
 
     def run(self, *, day: float = 0, run: int | None = None, **options: Any) -> Result:
-        """Let a run begin that many days after the first one; RUN names one that was begun before."""
+        """Let a run begin that many days after the first one; `run` names one that was begun before."""
         context = self.context(day=day, run=run)
         try:
             return monkey_bard_job.run(self.options(**options), context)

@@ -51,7 +51,7 @@ FIRST_BLOCK = len(hits(SEED, LETTERS, 0))
 
 
 def type_in_pieces(target: Target, total: int, pieces: list[int]) -> tuple[Progress, list[LengthRecord]]:
-    """Let the monkey type TOTAL keys in runs of PIECES, over and over."""
+    """Let the monkey type `total` keys in runs of `pieces`, over and over."""
     place, records = Progress(), []
     for number in range(10**6):
         goal = min(place.keystrokes + pieces[number % len(pieces)], total)
@@ -199,7 +199,7 @@ def test_it_stops_at_the_end_of_the_text():
 
 
 def by_equations(keys: str, standing: int, size: int) -> Fraction:
-    """Return the mean time from the state STANDING until all of KEYS stand, by solving for all states at once."""
+    """Return the mean time from the state `standing` until all of `keys` stand, by solving for all states at once."""
     goal = len(keys)
 
     def after(state: int, key: str) -> int:

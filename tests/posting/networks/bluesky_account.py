@@ -39,7 +39,7 @@ def connected(
 
 
 def png(width: int, height: int, size: int = 0) -> bytes:
-    """Return a grey picture, made longer to SIZE bytes by a comment."""
+    """Return a grey picture, made longer to `size` bytes by a comment."""
 
     def chunk(kind: bytes, data: bytes) -> bytes:
         return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))

@@ -26,7 +26,7 @@ def connection(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[blues
 
 
 def marked(connection: tuple[bluesky.Bluesky, FakeBluesky], text: str) -> list[tuple[str, str]]:
-    """Return what was marked in TEXT once it was posted: the text of the bytes, and what it leads to."""
+    """Return what was marked in `text` once it was posted: the text of the bytes, and what it leads to."""
     network, server = connection
     sent = network.post(Post(text), key="facets")
     record = server.records[sent.id.split()[0].rpartition("/")[2]]["value"]

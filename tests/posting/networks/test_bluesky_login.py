@@ -108,7 +108,7 @@ def test_whoami_checks_the_current_password_despite_an_old_session(server, place
 
 @dataclass
 class Owner:
-    """Somebody at the terminal who answers with ANSWERS."""
+    """Somebody at the terminal who answers with `answers`."""
 
     answers: list[str]
     said: list[str] = field(default_factory=list)

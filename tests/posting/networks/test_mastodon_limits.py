@@ -131,7 +131,7 @@ def server() -> Iterator[FakeMastodon]:
 
 
 def asked(server: FakeMastodon, folder: Path, when: datetime = NOON) -> PostLimits:
-    """Return the limits as a run sees them that begins WHEN."""
+    """Return the limits as a run sees them that begins `when`."""
     options = mastodon.Options(server=server.address, timeout=timedelta(seconds=0.5))
     place = NetworkDirs(folder / "state" / "networks" / "m", folder)
     return mastodon.connect(options, {"MASTODON_TOKEN": TOKEN}, place, now=lambda: when).limits

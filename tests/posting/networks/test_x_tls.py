@@ -21,7 +21,7 @@ Broken = Callable[[ssl.SSLSocket], None]
 
 
 def below(broken: Callable[[socket.socket], None]) -> Broken:
-    """Return BROKEN, done to the line below TLS."""
+    """Return `broken`, done to the line below TLS."""
 
     def do(secured: ssl.SSLSocket) -> None:
         with socket.socket(fileno=secured.detach()) as raw:
@@ -60,7 +60,7 @@ def certificate(tmp_path: Path) -> Path:
 
 @contextmanager
 def server(certificate: Path, broken: Broken) -> Iterator[tuple[str, list[bytes]]]:
-    """Take one post over TLS and break the line as BROKEN does; give the address, and what came."""
+    """Take one post over TLS and break the line as `broken` does; give the address, and what came."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(certificate)
     came: list[bytes] = []

@@ -31,7 +31,7 @@ def place(tmp_path: Path) -> NetworkDirs:
 def connected(
     server: FakeX | str, place: NetworkDirs | None = None, *, secrets: Mapping[str, str] = SECRETS, **options: Any
 ) -> Network:
-    """Return the account; without a PLACE, it remembers nothing."""
+    """Return the account; without a `place`, it remembers nothing."""
     address = server if isinstance(server, str) else server.address
     options = {"timeout": timedelta(seconds=5), **options}
     nowhere = NetworkDirs(Path("/dev/null/private"), Path("/dev/null/public"))

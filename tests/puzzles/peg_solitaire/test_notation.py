@@ -123,7 +123,7 @@ def later(board: Board, line: tuple[Jump, ...], random: Random) -> tuple[Board, 
 
 
 def broken(board: Board, line: tuple[Jump, ...], random: Random) -> tuple[Board, tuple[Jump, ...]]:
-    """Return a board that one jump turns into BOARD, and that jump and LINE; the jump may be as wrong as can be.
+    """Return a board that one jump turns into `board`, and that jump and `line`; the jump may be as wrong as can be.
 
     All else is right: the peg that jumps and the one it takes are gone after it, and a peg stands where it lands.
     """

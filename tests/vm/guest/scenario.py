@@ -46,7 +46,7 @@ class Daemon:
             sys.stderr.write(line)  # for the console
 
     def says(self, words: str, start: int = 0) -> tuple[float, str]:
-        """Wait for a line with WORDS among those from START on; return its moment and it."""
+        """Wait for a line with `words` among those from `start` on; return its moment and it."""
         return wait_until(lambda: self._said(words, start), _PATIENCE)
 
     def _said(self, words: str, start: int) -> tuple[float, str] | None:

@@ -23,19 +23,19 @@ class _Timex(ctypes.Structure):
 
 
 def put_by(shift: timedelta) -> None:
-    """Put the clock by SHIFT, as a person does who types a new time: the kernel is not told that it is right now."""
+    """Put the clock by `shift`, as a person does who types a new time: the kernel is not told that it is right now."""
     _only_here()
     time.clock_settime(time.CLOCK_REALTIME, time.time() + shift.total_seconds())
 
 
 def put_to(when: datetime) -> None:
-    """Put the clock to WHEN in the same way."""
+    """Put the clock to `when` in the same way."""
     _only_here()
     time.clock_settime(time.CLOCK_REALTIME, when.timestamp())
 
 
 def synchronise(when: datetime) -> None:
-    """Put the clock to WHEN as systemd-timesyncd does: by one call, with which the kernel counts as synchronised."""
+    """Put the clock to `when` as systemd-timesyncd does: by one call, with which the kernel counts as synchronised."""
     _only_here()
     shift = when.timestamp() - time.time()
     timex = _Timex(modes=_ADJ_SETOFFSET | _ADJ_STATUS | _ADJ_MAXERROR | _ADJ_ESTERROR, status=0)
