@@ -33,9 +33,9 @@ SHARED = re.compile(
 
 
 class Sharing(LoadScopeScheduling):
-    """Gives each free worker the next test, or the next file if its set-up is slow.
+    """Give each free worker the next test, or the next file if its setup is slow.
 
-    Tests that change the machine all go to one worker: there is one crontab.
+    Tests that change the machine all run in one worker, as there is one crontab.
     """
 
     def _split_scope(self, nodeid: str) -> str:
@@ -47,7 +47,7 @@ class Sharing(LoadScopeScheduling):
 
 @pytest.hookimpl(optionalhook=True)  # there is none with -p no:xdist
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Sharing:
-    """Distribute the tests. The groups of xdist silently do nothing from pytest 9.2 on."""
+    """Distribute the tests. The groups of xdist have no effect from pytest 9.2 on."""
     return Sharing(config, log)
 
 

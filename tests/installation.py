@@ -1,4 +1,4 @@
-"""A complete installation in a folder of its own: the real program, run in a process as a user runs it."""
+"""A complete installation in a temporary folder, with the real program in a process."""
 
 import contextlib
 import io

@@ -1,4 +1,4 @@
-"""The program as another user runs it, even if the clone or the interpreter is closed to others."""
+"""The program as run by another user, even if the clone or the interpreter is private."""
 
 import os
 import shutil

@@ -57,7 +57,7 @@ MODULES = {name_of(path) for path in FILES}
 
 
 def imports(path: Path) -> Iterator[str]:
-    """Yield every module that the file imports, wherever in it."""
+    """Yield every module that the file imports, at any level."""
     for node in ast.walk(ast.parse(path.read_text("utf-8"))):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)

@@ -1,4 +1,4 @@
-"""pi-appliance up, as systemd and a person meet it: start, signals, a wrong new configuration, sudden death."""
+"""`pi-appliance up`: start, signals, invalid reloads, and sudden death."""
 
 import contextlib
 import re
@@ -19,7 +19,7 @@ TICK = "tick:\n  kind: command\n  schedule: every 1s\n  with: {run: ['true']}"
 
 
 class Up:
-    """A daemon that runs, and what it has printed so far."""
+    """A running daemon and its output so far."""
 
     def __init__(self, process: subprocess.Popen[str], output: Path) -> None:
         self.process, self._output = process, output
@@ -29,11 +29,10 @@ class Up:
         return self._output.read_text("utf-8")
 
     def hears(self, number: int) -> None:
-        """Send it a signal."""
         self.process.send_signal(number)
 
     def status(self) -> int:
-        """Wait until it has ended and return how."""
+        """Wait until it has ended and return its exit status."""
         return self.process.wait(30)
 
     @property
@@ -43,13 +42,13 @@ class Up:
 
     @property
     def pages(self) -> list[str]:
-        """Return every address its page has had so far."""
+        """Return every address of its page so far."""
         return re.findall(r"http://127\.0\.0\.1:\d+", self.said)
 
 
 @contextlib.contextmanager
 def up(installation: Installation, environment: Mapping[str, str] | None = None) -> Iterator[Up]:
-    """Start the daemon and wait until it is ready; end it with the block, however that ends."""
+    """Start the daemon, wait until it is ready, and end it after the block."""
     output = installation.folder / "said"
     with output.open("wb") as file:
         process = subprocess.Popen(

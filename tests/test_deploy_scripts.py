@@ -1,4 +1,4 @@
-"""The scripts of deploy/: they say what they do, do it once, and leave nothing behind."""
+"""The scripts of deploy/: they report their steps, run them once, and leave no trace."""
 
 import hashlib
 import os
@@ -29,7 +29,7 @@ INHERITED = {
 
 
 def sh(script: Path, *arguments: str | Path, status: int = 0, **environment: str) -> subprocess.CompletedProcess[str]:
-    """Run `script` as the machine's own sh does, from another folder, and check its exit status."""
+    """Run `script` with the machine's sh from another folder, and check its exit status."""
     ended = subprocess.run(
         ["sh", script, *arguments],
         cwd="/",
@@ -46,7 +46,7 @@ def sh(script: Path, *arguments: str | Path, status: int = 0, **environment: str
 
 
 def stand_ins(folder: Path, **programs: str) -> dict[str, str]:
-    """Write `programs`, each a script, into `folder` and return the PATH that has them first and no folder of root's."""
+    """Write the scripts `programs` into `folder`; return a PATH with it first and without sbin."""
     folder.mkdir(exist_ok=True)
     for name, script in programs.items():
         program = folder / name.replace("_", "-")
@@ -56,7 +56,7 @@ def stand_ins(folder: Path, **programs: str) -> dict[str, str]:
 
 
 def files_below(folder: Path) -> list[str]:
-    """Return all that is not a folder below `folder`, without what lies inside a release."""
+    """Return all files below `folder`, without those of releases."""
     result = (str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_symlink() or not path.is_dir())
     return sorted(path for path in result if "/releases/" not in path)
 
@@ -85,7 +85,7 @@ def test_help_is_printed_and_nothing_is_done(script: str) -> None:
 
 @pytest.fixture(scope="module")
 def clone(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Give a clone of our own, in a path with a space."""
+    """Return a clone in a path with a space."""
     folder = tmp_path_factory.mktemp("deploy") / "my clone"
     shutil.copytree(ROOT, folder, symlinks=True, ignore=shutil.ignore_patterns(*NOT_SOURCES))
     (folder / "config" / "secrets.env").write_text("WEB_PASSWORD=secret\n")
@@ -94,7 +94,7 @@ def clone(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def staged(clone: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """Give the root of an installed appliance."""
+    """Return the root of an installed appliance."""
     root = tmp_path_factory.mktemp("staged") / "the root"
     sh(clone / "deploy" / "install.sh", "--yes", "--prefix", root)
     yield root
@@ -196,7 +196,7 @@ def test_a_file_as_an_older_release_wrote_it_is_brought_up_to_date(clone: Path, 
 
 
 def as_if_written_by_an_older_release(path: Path, checksum: str = "0" * 64) -> None:
-    """Let the record of what was installed say `checksum` for `path`."""
+    """Change the recorded checksum of `path` to `checksum`."""
     record = path.with_name(".defaults")
     lines = record.read_text().splitlines()
     record.write_text(
@@ -300,7 +300,7 @@ def test_what_not_every_machine_can_have_is_tried_first_and_done_without(tmp_pat
     said, stamp = clone / ".venv" / "bin" / "python.said", clone / ".venv" / ".pi-appliance"
 
     def start(status: int = 0, **environment: str) -> tuple[str, int]:
-        """Run run.sh in an environment that holds something else; return what it says and how often it asks pip."""
+        """Run run.sh in an outdated environment; return its output and the number of pip calls."""
         stamp.write_text("made\nsomething else\n")
         said.unlink(missing_ok=True)
         ended = sh(
@@ -319,7 +319,7 @@ def test_what_not_every_machine_can_have_is_tried_first_and_done_without(tmp_pat
 
 
 def made_environment(folder: Path, extras: str, **programs: str) -> None:
-    """Write an environment that the scripts take for whole; its `python -c …` must print "made"."""
+    """Write an environment that the scripts accept as complete; its python prints "made"."""
     clone = folder.parent
     wanted = hashlib.sha256(extras.encode() + (clone / "pyproject.toml").read_bytes()).hexdigest()
     folder.mkdir()
@@ -355,7 +355,7 @@ KERNEL = Path("pi_appliance", "puzzles", "adding", "kernel.py")
 
 
 def clone_with_a_kernel(folder: Path) -> Path:
-    """Make what the scripts look at of a clone, with one kernel."""
+    """Create a minimal clone with one kernel."""
     clone = folder / "clone"
     shutil.copytree(ROOT / "deploy", clone / "deploy")
     (clone / KERNEL).parent.mkdir(parents=True)

@@ -1,4 +1,4 @@
-"""Found by itself: what a browser for multicast DNS hears over loopback, as a phone would over Wi-Fi."""
+"""Discovery by multicast DNS over loopback, as a phone would over Wi-Fi."""
 
 import asyncio
 import contextlib
@@ -77,7 +77,7 @@ async def announced(
 
 @pytest.fixture
 def name() -> str:
-    """Return a name that nothing else here has."""
+    """Return an unused service name."""
     return f"pi-{uuid.uuid4().hex[:8]}"
 
 

@@ -1,4 +1,4 @@
-"""The docs say what the program does: their YAML is loaded, their commands exist, their tables are fresh."""
+"""The docs match the program: valid YAML, existing commands, current tables."""
 
 import re
 from collections.abc import Iterator

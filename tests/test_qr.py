@@ -1,4 +1,4 @@
-"""The code for the phone: read back as a camera reads it, from what a terminal shows and from the picture."""
+"""The QR code, read back from the terminal and from the picture."""
 
 import re
 import socket
@@ -19,7 +19,7 @@ needs_address = pytest.mark.skipif(not network.local_addresses(), reason="this m
 
 
 def seen(lines: list[str], scale: int = 6) -> str:
-    """Return what a camera reads from a terminal that shows `lines`."""
+    """Return the text that a camera reads from a terminal with `lines`."""
     plain = [re.sub(r"\x1b\[[\d;]*m", "", line) for line in lines]
     picture = Image.new("L", (len(plain[0]), 2 * len(plain)), 128)
     for row, line in enumerate(plain):

@@ -1,4 +1,4 @@
-"""The distribution of the tests to the workers of one run."""
+"""The distribution of tests to workers."""
 
 import os
 import re

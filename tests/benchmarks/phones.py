@@ -149,7 +149,7 @@ async def mpc(port: int) -> AsyncIterator[Turn]:
 
 
 async def measure(turn: Turn, listener: Listener, many: int, changes: int, pid: int) -> Found:
-    """Return how soon `changes` in MPD reach `many` listeners, from before `turn` on, and what they cost the process `pid`."""
+    """Return the delay of `changes` in MPD to `many` listeners, and their cost for the process `pid`."""
     heard, reached, took = Heard(), 0, list[float]()
     before = resident(pid)
     async with listening(many, listener, heard):

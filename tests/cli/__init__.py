@@ -1,1 +1,1 @@
-"""Tests: cli."""
+"""Tests of the command line."""

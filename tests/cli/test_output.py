@@ -1,4 +1,4 @@
-"""What is printed goes to all sorts of places: full disks, old terminals, nowhere. None of them gets a traceback."""
+"""Output to full disks, old terminals and closed pipes causes no traceback."""
 
 import fcntl
 import signal
@@ -15,7 +15,7 @@ from tests.installation import Installation, wait_until
 def shell(
     installation: Installation, words: str, more: str, environment: dict[str, str] | None = None
 ) -> subprocess.CompletedProcess:
-    """Run `pi-appliance WORDS` by a shell that does `more` with its output."""
+    """Run `pi-appliance` with `words` in a shell that applies `more` to its output."""
     program = " ".join(f"'{word}'" for word in installation.program)
     return subprocess.run(
         ["sh", "-c", f"{program} {words} --config '{installation.config}' {more}"],
@@ -58,7 +58,7 @@ def test_unencodable_characters_are_printed_as_question_marks(named, words, envi
 
 
 def unread(pipe):
-    """Return how many bytes in `pipe` nobody has read."""
+    """Return the number of unread bytes in `pipe`."""
     return int.from_bytes(fcntl.ioctl(pipe, termios.FIONREAD, bytes(4)), sys.byteorder)
 
 

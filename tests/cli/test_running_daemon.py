@@ -53,7 +53,7 @@ def run_in_folder(
 
 
 def cron(installation: Installation, job: str) -> subprocess.CompletedProcess[str]:
-    """Run what cron's entry of `job` runs."""
+    """Run the cron entry of `job`."""
     words = runtime_socket.cron_arguments(job, str(installation.config))
     return subprocess.run(
         [*PROGRAM, *words], env=installation.environment(), capture_output=True, text=True, timeout=60, check=False

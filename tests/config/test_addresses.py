@@ -1,4 +1,4 @@
-"""Addresses with secrets in them: filled, hidden, and what is wrong with one told without showing it."""
+"""Addresses with secrets: expansion, redaction and errors."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""pi-appliance config: every problem at once, each with its place; a malformed file is never a traceback."""
+"""`pi-appliance config`: every problem at once with its place, and no traceback."""
 
 import json
 import random

@@ -1,4 +1,4 @@
-"""Where a service has its secrets from: what systemd says of its unit, and the file that a credential is made of."""
+"""The sources of a service's secrets: its unit, and the file of a credential."""
 
 import os
 import tempfile
@@ -32,7 +32,7 @@ def program(folder: Path, name: str, text: str) -> None:
 
 @pytest.fixture
 def folder() -> Iterator[Path]:
-    """Give a folder that other users may enter, which those of pytest are not."""
+    """Return a folder that other users may enter, unlike those of pytest."""
     with tempfile.TemporaryDirectory(prefix="pi-appliance-test-") as name:
         Path(name).chmod(0o755)
         yield Path(name)

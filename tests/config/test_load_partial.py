@@ -1,4 +1,4 @@
-"""What can be read of a configuration that is wrong."""
+"""The readable parts of an invalid configuration."""
 
 from pathlib import Path
 

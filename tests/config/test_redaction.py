@@ -1,4 +1,4 @@
-"""What is taken out of texts and settings before a stranger sees them."""
+"""Redaction of texts and settings."""
 
 import base64
 import json

@@ -1,4 +1,4 @@
-"""Secrets on the disk: what is written reads back exactly, all else stays, and others never see any of it."""
+"""The secrets file: exact round trips, unchanged other lines, private modes."""
 
 import os
 import stat
@@ -64,7 +64,7 @@ def named(line: str) -> str:
 
 
 def others(text: str, values: dict[str, str]) -> list[str]:
-    """Return the lines of `text`, ends included, that are of none of `values`; the last end counts for nothing."""
+    """Return the lines of `text` that set none of `values`, without the last newline."""
     kept = [line for line in text.splitlines(keepends=True) if named(line) not in values]
     return [*kept[:-1], kept[-1].rstrip("\r\n")] if kept else []
 

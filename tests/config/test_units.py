@@ -1,4 +1,4 @@
-"""Lengths of time as people write them."""
+"""Durations."""
 
 from datetime import timedelta
 from random import Random

@@ -1,4 +1,4 @@
-"""The doctor's checks, one by one, on machines that are well, ill, or have no such thing."""
+"""The checks of the doctor, on healthy, broken and incomplete machines."""
 
 import contextlib
 import gzip
@@ -28,7 +28,7 @@ OK, WARN, FAIL, NOT_HERE = Status
 
 @dataclass
 class Clock:
-    """A clock that shows what it is told, of a machine that started ten days ago."""
+    """A settable clock of a machine that was booted ten days ago."""
 
     shows: datetime = NOW
     up: float = 864_000.0
@@ -45,7 +45,7 @@ class Clock:
 
 
 class Machine:
-    """A machine whose files and programs are ours, and an appliance on it."""
+    """A machine of temporary files and programs, with an appliance on it."""
 
     def __init__(self, folder: Path) -> None:
         self.root, self.programs, self.config = folder / "root", folder / "bin", folder / "appliance.yaml"
@@ -56,7 +56,7 @@ class Machine:
         self.put("proc/self/mountinfo", "27 1 179:2 / / rw,noatime - ext4 /dev/mmcblk0p2 rw\n")
 
     def write(self, jobs: str = "", rest: str = "") -> None:
-        """Write the configuration, last changed a long time ago."""
+        """Write the configuration with an old modification time."""
         text = f"state-dir: {self.state}\ntime-zone: UTC\nweb: {{port: 0}}\n{rest}jobs:\n{jobs or '  {}'}\n"
         self.config.write_text(text, "utf-8")
         os.utime(self.config, (0, 0))
@@ -73,7 +73,7 @@ class Machine:
         path.chmod(0o755)
 
     def systemd(self, *, active: str = "active", failed: str = "", reload: str = "no") -> None:
-        """Have systemd run the machine, with our unit in it."""
+        """Simulate a running systemd with our unit."""
         (self.root / "run/systemd/system").mkdir(parents=True)
         self.program(
             "systemctl",
@@ -88,7 +88,7 @@ class Machine:
             yield store
 
     def ran(self, job: str, outcome: Outcome | None, at: datetime, due: str | None = None, summary: str = "") -> None:
-        """Put a run into the history."""
+        """Add a run to the history."""
         with self.history() as store:
             run, _ = store.start_run(job=job, kind="command", trigger=Trigger.DAEMON, due=due, now=at)
             if outcome:
@@ -99,7 +99,7 @@ class Machine:
         return replace(DiagnosticContext.inspect(self.config, environment), clock=self.clock, root=self.root)
 
     def look(self, check: str) -> list[CheckResult]:
-        """Return what one check finds."""
+        """Return the results of one check."""
         return list(dict(cli.CHECKS)[check](self.context()))
 
 
@@ -109,7 +109,7 @@ def machine(tmp_path: Path) -> Machine:
 
 
 def only(result: list[CheckResult], verdict: Status, *words: str) -> CheckResult:
-    """Return the one finding there is, which is of that `verdict` and says `words`."""
+    """Return the only result, after checking its `verdict` and `words`."""
     assert len(result) == 1, result
     assert result[0].status is verdict, result
     for word in words:
@@ -196,7 +196,7 @@ def test_secrets_of_another_user_are_reported(machine: Machine) -> None:
 
 
 def credential(machine: Machine, lines: str) -> None:
-    """Have the service of this configuration take its secrets from a credential, as `lines` of its unit say."""
+    """Configure the secrets of the service as a credential, with `lines` in its unit."""
     unit = machine.root / "unit"
     unit.write_text(f"[Service]\nExecStart=/opt/x/pi-appliance up --config {machine.config}\n{lines}\n")
     (machine.root / "run/systemd/system").mkdir(parents=True)
@@ -295,7 +295,7 @@ def test_a_missing_cron_is_reported(machine: Machine, monkeypatch: pytest.Monkey
 
 @pytest.fixture
 def system_table(machine: Machine) -> Callable[..., Path]:
-    """Give what writes our file for cron below the root of `machine`."""
+    """Return the system crontab below the root of `machine`."""
 
     def write(entry: str = "", name: str = "pi-appliance") -> Path:
         program = shlex.quote(sys.executable)
@@ -313,7 +313,7 @@ def system_table(machine: Machine) -> Callable[..., Path]:
 
 @pytest.fixture
 def no_crontab(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Have a user without a crontab of his own."""
+    """Simulate a user without a crontab."""
     machine.program("crontab", 'echo "no crontab for me" >&2; exit 1')
     monkeypatch.setenv("PATH", f"{machine.programs}:/usr/bin:/bin")
     monkeypatch.setenv("TZ", "UTC")

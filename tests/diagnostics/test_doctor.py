@@ -1,4 +1,4 @@
-"""pi-appliance doctor, as its owner and as a stranger run it: on this machine, with anything missing or broken."""
+"""`pi-appliance doctor` as its owner and other users, with missing and broken parts."""
 
 import json
 import os
@@ -25,7 +25,7 @@ LINE = re.compile(r"(ok|warn|FAIL|-) +\S.*|       +fix: .*")
 
 
 def run_doctor(installation: Installation, **environment: str) -> dict[str, dict[str, str]]:
-    """Return the findings by their check; of several the last."""
+    """Return the results by check name; the last one if there are several."""
     done = installation.run("doctor", "--json", environment=environment)
     listed = json.loads(done.stdout)
     assert done.returncode == int(any(each["status"] == "fail" for each in listed)), done.stdout
@@ -45,7 +45,7 @@ def free_port() -> int:
 
 @contextmanager
 def answering(body: bytes, status: int = 200) -> Iterator[int]:
-    """Answer every GET in that way, on a port of our own."""
+    """Answer every GET request in this way, on a free port."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
@@ -184,7 +184,7 @@ def test_a_state_folder_in_memory_is_a_warning(installation: Installation) -> No
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can be somebody else")
 class TestAsAnotherUser:
-    """Root looks at an appliance of another user, and other users at one of root's."""
+    """Root checks the appliance of another user, and other users check that of root."""
 
     def doctor(self, installation: Installation, user: int) -> dict[str, dict[str, str]]:
         done = subprocess.run(
@@ -330,7 +330,7 @@ leak:
 
 @pytest.fixture
 def leaky(installation: Installation) -> Installation:
-    """Return an installation whose job has printed every secret there is."""
+    """Return an installation with a job that has printed every secret."""
     return leaking(installation)
 
 

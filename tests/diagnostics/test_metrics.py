@@ -1,4 +1,4 @@
-"""What watches the appliance: /metrics as Prometheus' own parser reads it, and /health."""
+"""Monitoring: /metrics as parsed by Prometheus, and /health."""
 
 import base64
 import math
@@ -26,7 +26,7 @@ def parsed(text: str) -> dict[str, Metric]:
 
 
 def samples(text: str) -> dict[Key, float]:
-    """Return every sample by its name, without our prefix, and its labels."""
+    """Return every sample by its name without prefix and its labels."""
     return {
         (each.name.removeprefix("pi_appliance_"), frozenset(each.labels.items())): each.value
         for family in text_string_to_metric_families(text)

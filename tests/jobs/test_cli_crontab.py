@@ -133,7 +133,7 @@ def test_the_program_is_its_link_or_the_script_beside_python(tmp_path: Path) -> 
 
 @contextlib.contextmanager
 def cron() -> Iterator[None]:
-    """Have a cron daemon, our own where none runs. It misses a crontab written in the very second it starts."""
+    """Run a cron daemon if none runs. It misses a crontab written in its first second."""
     if is_cron_running():
         yield
         return

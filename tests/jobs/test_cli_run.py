@@ -18,7 +18,7 @@ SLEEPER = "import os, sys, time; print(os.getpid(), flush=True); time.sleep(60)"
 
 
 def sleeper(seconds: str = "1h") -> str:
-    """Return a job whose program starts another one, prints the numbers of both and waits."""
+    """Return a job whose program starts another one, prints both process ids and waits."""
     inner = json.dumps(SLEEPER)
     outer = (
         f"import subprocess, sys, os; print(os.getpid(), flush=True); subprocess.run([sys.executable, '-c', {inner}])"
@@ -29,7 +29,7 @@ def sleeper(seconds: str = "1h") -> str:
 
 
 def pids(installation: Installation) -> list[int]:
-    """Return the numbers of the two processes of the sleeper, once both have said theirs."""
+    """Return both process ids of the sleeper."""
     log = installation.state / "logs" / "slow" / "1.log"
     words = wait_until(lambda: log.exists() and len(words := log.read_text("ascii").split()) == 2 and words)
     return [int(word) for word in words]

@@ -49,7 +49,7 @@ def home(installation: Installation) -> Installation:
 
 
 def simulated(home: Installation, *words: str) -> dict[str, Any]:
-    """Return what `jobs simulate WORDS` foretells."""
+    """Return the output of `jobs simulate` with `words`."""
     result: dict[str, Any] = home.json("jobs", "simulate", *words)
     return result
 

@@ -21,7 +21,7 @@ PLAIN = "one:\n  kind: command\n  with: {run: ['true']}"
 
 
 class Home(Installation):
-    """An installation that knows the kind `session`, and reads its diary."""
+    """An installation with the kind `session` and its diary."""
 
     def environment(self, more=None):
         return super().environment({**KINDS, **(more or {})})
@@ -32,7 +32,7 @@ class Home(Installation):
         return path.read_text("utf-8").splitlines() if path.exists() else []
 
     def pid(self) -> int:
-        """Return the process of the last run that began or went on."""
+        """Return the process id of the latest run that started or resumed."""
         return int(re.findall(r" in (\d+)$", "\n".join(self.diary), re.MULTILINE)[-1])
 
 
@@ -73,7 +73,7 @@ def wait_for_diary(home: Home, count: int) -> list[str]:
 
 
 def stop(home: Home, daemon: Up) -> None:
-    """Let the session end, and the daemon after it."""
+    """Stop the session, then the daemon."""
     send_signal(home, "stop")
     wait_until(lambda: home.diary[-1] == "ends")
     daemon.hears(signal.SIGTERM)

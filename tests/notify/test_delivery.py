@@ -1,4 +1,4 @@
-"""Rounds of sending under a driven clock: floods, outages, what is given up, and what is never lost."""
+"""Delivery in virtual time: floods, outages, expiry, and no lost message."""
 
 import dataclasses
 from collections.abc import Iterator
@@ -41,17 +41,17 @@ class Post:
         self.outbox = Outbox(self.store)
 
     def end(self, job: str, outcome: Outcome, targets: NotifyTargets = TOLD) -> None:
-        """Let a run of `job` end so."""
+        """Record the end of a run of `job`."""
         run, _ = self.store.start_run(job=job, kind="command", trigger=Trigger.DAEMON, due=None, now=self.now)
         self.store.finish_run(run, outcome, "so it is", now=self.now, targets=targets)
 
     def round(self, **more: float) -> None:
-        """Send what is due, as the courier does."""
+        """Send the due messages as the dispatcher does."""
         once = DeliveryBatch(self.to, self.store, host="pi", random=Random(1), now=lambda: self.now, **more)  # type: ignore[arg-type]
         once.send({}, SECRET)
 
     def rounds(self, length: timedelta) -> None:
-        """Let the time `length` pass, with a look each minute as the daemon has."""
+        """Let `length` pass, with a dispatch every minute."""
         until = self.now + length
         while self.now < until:
             self.now += timedelta(minutes=1)

@@ -29,7 +29,7 @@ def recorder() -> Iterator[HttpRecorder]:
 
 @pytest.fixture
 def appliance(installation: Installation, recorder: HttpRecorder) -> Iterator[Appliance]:
-    """Return an appliance in which a job has just begun to fail."""
+    """Return an appliance with a job that has just started to fail."""
     installation.write(
         "a: {kind: command, with: {run: [x]}}",
         f"notifiers:\n  phone: {{kind: apprise, with: {{url: 'json://{recorder.address}?rto=60'}}}}",
@@ -60,7 +60,7 @@ def start(installation: Installation) -> subprocess.Popen[str]:
 
 
 def as_if_a_minute_had_passed(installation: Installation) -> None:
-    """Let what was tried be due again."""
+    """Make attempted messages due again."""
     before = (datetime.now(UTC) - timedelta(minutes=1)).strftime("%Y-%m-%dT%H:%M:%S.000Z")
     with contextlib.closing(sqlite3.connect(installation.state / "history.db")) as db:
         db.execute("UPDATE outbox SET next_attempt_at = ?", (before,))
@@ -148,7 +148,7 @@ def test_unreadable_secrets_are_reported_where_the_message_waits(installation, a
 
 
 class Looking:
-    """A dispatcher of the daemon, and its steady clock."""
+    """The dispatcher of a daemon, with its monotonic clock."""
 
     def __init__(self, appliance: Appliance) -> None:
         self.seconds = 0.0
@@ -157,7 +157,7 @@ class Looking:
         self.dispatcher = OutboxDispatcher(config.path, config.state_dir, self.outbox, monotonic=lambda: self.seconds)
 
     async def until_it_rests(self) -> None:
-        """Look once and wait until what that started has ended."""
+        """Dispatch once and wait until the started process has ended."""
         await self.dispatcher.check()
         while self.dispatcher._worker:
             await asyncio.wait([self.dispatcher._worker])

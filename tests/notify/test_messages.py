@@ -1,4 +1,4 @@
-"""What a person reads: a first line that fits a phone, and below it what happened, when, and what to do."""
+"""The text of messages: a first line that fits a phone, then details and the remedy."""
 
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo

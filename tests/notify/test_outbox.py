@@ -1,4 +1,4 @@
-"""The outbox: once per change of state, in the transaction that ends a run; what is due, and what was carried."""
+"""The outbox: one message per change of state, written in the transaction that ends a run."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta

@@ -1,4 +1,4 @@
-"""A desk for tests of posts: networks in memory that take, lose, refuse and forget, over a real store."""
+"""Networks in memory that accept, lose, refuse and forget posts, over a real store."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,12 +16,12 @@ BEGIN = datetime(2027, 3, 1, 6, 0, tzinfo=UTC)
 
 
 class PowerCut(BaseException):
-    """The process is gone, between two steps."""
+    """The process is killed between two steps."""
 
 
 @dataclass
 class Steps:
-    """Counts what a process does, and lets the power go at a step chosen before."""
+    """Count the steps of a process, and cut the power at a given one."""
 
     left: int = 10**9
 
@@ -52,7 +52,7 @@ class PaidLimits:
 
 @dataclass
 class InMemoryNetwork:
-    """A network. `faults` are used up one a post, `blind` one a look."""
+    """A network. Each post uses up one of `faults`, each lookup one of `failed_lookups`."""
 
     steps: Steps
     idempotent: bool = False
@@ -112,7 +112,7 @@ class InMemoryNetwork:
 
 
 class PostingEnvironment:
-    """One job's store, in a file, with a clock that the test puts on. Each `store()` is that of a new process."""
+    """The store of one job in a file, with a settable clock. `store()` acts for a new process."""
 
     def __init__(self, path: Path) -> None:
         self.now, self.steps, self.run = BEGIN, Steps(), 0
@@ -137,7 +137,7 @@ class PostingEnvironment:
         self.store().create_posts(slot, posts, expires_at=self.now + late, line=slot)
 
     def send(self, power: int = 10**9) -> list[PostRecord]:
-        """Let a new process do what is to be done, until the power goes after that many steps."""
+        """Send the pending posts in a new process, which is cut off after `power` steps."""
         self.steps.remaining = power
         store = self.store()
         try:

@@ -1,4 +1,4 @@
-"""pi-appliance networks: a plug-in's keys are asked for, proved, stored, and shown by nobody."""
+"""`pi-appliance networks`: the keys of a plug-in are asked for, checked, stored and never shown."""
 
 import json
 import os
@@ -31,7 +31,7 @@ def home(installation: Installation) -> Installation:
 def run(
     installation: Installation, *words: str, answers: str = "", environment: dict[str, str] | None = None
 ) -> subprocess.CompletedProcess[str]:
-    """Run `pi-appliance networks WORDS` with `answers` in a pipe."""
+    """Run `pi-appliance networks` with `words`, and `answers` in a pipe."""
     variables = installation.environment({"PYTHONIOENCODING": "utf-8", **(environment or {})})
     variables["PYTHONPATH"] = f"{KINDS}:{variables['PYTHONPATH']}"
     done = subprocess.run(
@@ -193,7 +193,7 @@ def test_a_terminal_does_not_show_the_secret_and_ctrl_c_stores_nothing(home):
 
 
 def read_until(keyboard: int, words: bytes | None, seen: bytearray) -> None:
-    """Read what the terminal shows into `seen` until it shows `words`, or nobody is left to write."""
+    """Read the terminal into `seen` until it shows `words` or is closed."""
     while words is None or words not in seen:
         try:
             chunk = os.read(keyboard, 1024)
@@ -320,7 +320,7 @@ def test_login_logs_nothing_and_errors_never_repeat_an_answer(home):
 
 
 def test_no_program_gets_a_key_of_any_network(home):
-    """Neither that of a job nor that of a condition nor the private MPD, which the daemon starts."""
+    """Programs of jobs and conditions get no key, and neither does the private MPD."""
     home.write(
         "it:\n  kind: command\n  schedule: '* * * * *'\n  conditions: {command: [sh, -c, 'env > asked']}\n"
         "  with: {run: [sh, -c, 'env > ran']}",

@@ -1,4 +1,4 @@
-"""pi-appliance networks login as its owner does it: by the real program, with fakes of the three networks."""
+"""`pi-appliance networks login` with the real program and fakes of the three networks."""
 
 import contextlib
 import subprocess
@@ -17,7 +17,7 @@ JOB = "it: {kind: command, with: {run: ['true']}}"
 
 
 class Conversation:
-    """The program and its owner, who reads before answering."""
+    """The program and a user who reads before answering."""
 
     def __init__(self, process: subprocess.Popen[str]) -> None:
         assert process.stderr is not None
@@ -25,7 +25,7 @@ class Conversation:
         self.process, self.seen, self._stderr, self._stdin = process, "", process.stderr, process.stdin
 
     def until(self, question: str) -> str:
-        """Read until `question` is asked, and return the word that was said last before it."""
+        """Read until `question` is asked, and return the last word before it."""
         while not self.seen.endswith(f"{question}: "):
             message = self._stderr.read(1)
             assert message, self.seen
@@ -33,13 +33,12 @@ class Conversation:
         return self.seen.removesuffix(f"{question}: ").split()[-1]
 
     def answer(self, question: str, answer: str) -> None:
-        """Give `answer` when `question` is asked."""
         self.until(question)
         self._stdin.write(f"{answer}\n")
         self._stdin.flush()
 
     def end(self) -> tuple[int, str]:
-        """Return the exit status and what was printed."""
+        """Return the exit status and the output."""
         self._stdin.close()
         assert self.process.stdout is not None
         said = self.process.stdout.read()

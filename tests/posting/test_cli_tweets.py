@@ -1,4 +1,4 @@
-"""The lines before they are posted: which would be refused and why, and which comes when, for how much."""
+"""Commands `tweets check` and `tweets preview`."""
 
 import json
 import os
@@ -19,7 +19,7 @@ PNG = b"\x89PNG\r\n\x1a\n"
 
 
 def write(installation: Installation, lines: str | bytes, *, more: str = "", job: str = "", network: str = "x") -> None:
-    """Write the text file and a job that posts from it; `more` goes into its `with:`, `job` stands beside it."""
+    """Write the lines and a job for them; `more` extends its `with:`, `job` adds other jobs."""
     file = installation.folder / "tweets.txt"
     file.write_bytes(lines if isinstance(lines, bytes) else lines.encode())
     installation.write(
@@ -30,7 +30,7 @@ def write(installation: Installation, lines: str | bytes, *, more: str = "", job
 
 
 def check(installation: Installation, *words: str, status: int = 0) -> list[str]:
-    """Return what `tweets check` says, with the file by its short name."""
+    """Return the output of `tweets check` with a short file name."""
     done = installation.run("tweets", "check", *words)
     assert (done.returncode, done.stderr) == (status, "")
     return done.stdout.replace(f"{installation.folder}/", "").splitlines()
@@ -229,7 +229,7 @@ def test_a_check_creates_nothing_and_needs_no_access_to_the_state(installation):
 def foretold(
     installation: Installation, lines: str, dues: Sequence[str], *, chance: Chance | None, how: LineOrder
 ) -> list[int | None]:
-    """Return the line for each of `dues`, None where the chance leaves it out, worked out from the secret alone."""
+    """Return the line for each of `dues`, or None if unused, computed from the secret alone."""
     secret = (installation.state / "secret.key").read_bytes()
     read = parse_lines(lines)
     prints, used, result = [line_fingerprint(line) for line in read], UsedLines(), []

@@ -51,7 +51,7 @@ RARE = ("hang", "hang-before")  # they take their time
 
 @dataclass
 class Server:
-    """One of the three: what it took, and how to let it fail at its next request."""
+    """One server: the posts it accepted, and a way to make its next request fail."""
 
     texts: Callable[[], list[str]]
     fail: Callable[[Any], None]
@@ -61,7 +61,7 @@ class Server:
 
 @dataclass
 class EventCounts:
-    """What happened, for who runs the long one."""
+    """The number of faults and kills."""
 
     faults: Counter[str] = field(default_factory=Counter)
     kills: int = 0
@@ -69,7 +69,7 @@ class EventCounts:
 
 @contextlib.contextmanager
 def servers() -> Iterator[tuple[dict[str, Server], str]]:
-    """Run the three, and give them with the part of the configuration that names them."""
+    """Run the three servers; yield them and the configuration of their networks."""
     with fake_x() as x, fake_mastodon() as mastodon, fake_bluesky() as bluesky:
         common = (402, 403, 429, 500, 503, "cut-before", "cut-after", "cut-in-answer", "not-an-object", *RARE)
         blue = ("putRecord", "getRecord", "createSession")
@@ -124,7 +124,7 @@ def test_after_any_event_each_post_exists_at_most_once_and_the_ledger_is_true(
 
 
 def one_run(installation: Installation, random: Random, counts: EventCounts, *words: str) -> None:
-    """Run the job, and in two of five times let the power go for it somewhere on its way."""
+    """Run the job; two of five runs are killed at a random time."""
     with subprocess.Popen(
         [*PROGRAM, "jobs", "run", "bird", *words, "--config", str(installation.config)],
         env=installation.environment(SECRETS),
@@ -144,7 +144,7 @@ def one_run(installation: Installation, random: Random, counts: EventCounts, *wo
 
 
 def left(installation: Installation) -> list[PostRecord]:
-    """Let a run finish what is left, and return what is left after it."""
+    """Run the job for the pending posts and return those that remain."""
     installation.run("jobs", "run", "bird", "--resume", environment=SECRETS)
     return [each for each in store(installation) if each.state in PENDING_STATES]
 
@@ -155,7 +155,7 @@ def store(installation: Installation) -> list[PostRecord]:
 
 
 def check(installation: Installation, known: dict[str, Server], counts: EventCounts) -> None:
-    """Compare what the store says with what the servers took."""
+    """Compare the store with the posts on the servers."""
     posts, states = store(installation), Counter[str]()
     for name, server in known.items():
         there = Counter(server.texts())

@@ -1,4 +1,4 @@
-"""Graphemes: what a reader takes for one character. The second opinions are regex's and wcwidth's own other half."""
+"""Graphemes, compared with the implementations of regex and wcwidth."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""Which line comes next: no line again before all were used, whatever happens to the file meanwhile."""
+"""The choice of the next line: none repeats before all were used, despite edits of the file."""
 
 import unicodedata
 from collections import Counter

@@ -1,4 +1,4 @@
-"""The owner's text file: which lines are posts, which words and pictures they use, and what is wrong with them."""
+"""The text file of a tweet job: posts, placeholders, pictures and problems."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""Near duplicates: each line that says almost the same as an earlier one, and no other."""
+"""Near duplicates: each line that is similar to an earlier one, and no other."""
 
 import difflib
 import random

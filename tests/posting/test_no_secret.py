@@ -1,4 +1,4 @@
-"""No secret is told by anything: not by a run, the daemon, a report, the history or a support file, however it goes."""
+"""No secret appears in runs, the daemon, reports, the history or a support file."""
 
 import base64
 import gzip
@@ -31,7 +31,7 @@ env: {kind: command, with: {run: [env]}}
 
 
 def encodings(value: str) -> Iterator[str]:
-    """Yield how `value` may look: as it is, in an address once or twice, in JSON, in base64 wherever it stands in it."""
+    """Yield `value` plain, URL encoded once and twice, in JSON, and in base64 at any offset."""
     yield from (value, quote(value, safe=""), quote_plus(value), quote(quote(value, safe=""), safe=""))
     yield from (json.dumps(value)[1:-1], repr(value)[1:-1])
     for before in range(3):
@@ -39,13 +39,13 @@ def encodings(value: str) -> Iterator[str]:
 
 
 class OutputLog:
-    """Everything that was told, by where."""
+    """All output by its source."""
 
     def __init__(self, installation: Installation) -> None:
         self.installation, self.by = installation, dict[str, bytes]()
 
     def run(self, *words: str, input_: str = "") -> subprocess.CompletedProcess[str]:
-        """Run `pi-appliance WORDS` with all the logging there is, and keep what it says."""
+        """Run `pi-appliance` with `words` and all logging, and store its output."""
         done = subprocess.run(
             [*self.installation.program, *words, "--config", str(self.installation.config)],
             env=self.installation.environment(ALL_THERE_IS),
@@ -59,7 +59,7 @@ class OutputLog:
         return done
 
     def gather(self) -> None:
-        """Add what is kept: state, logs, and what a support file holds."""
+        """Add the state, the logs and the content of a support file."""
         bundle = self.installation.folder / "out.tar.gz"
         self.run("doctor", "--bundle", str(bundle))
         self.by["bundle"] = gzip.decompress(bundle.read_bytes())
@@ -70,7 +70,7 @@ class OutputLog:
                 self.by[str(path)] = path.read_bytes()
 
     def find_secrets(self, values: dict[str, str]) -> list[str]:
-        """Return where which of `values` was told."""
+        """Return the places where one of `values` occurs."""
         return [
             f"{name} in {where}: …{text[max(0, at - 60) : at + 60]!r}…"
             for name, value in values.items()
@@ -130,7 +130,7 @@ def test_unknown_keys_are_not_shown(output_log: OutputLog) -> None:
 
 @contextmanager
 def echo() -> Iterator[str]:
-    """Run a server that answers 403 with all that it was sent, and give its address."""
+    """Run a server that answers 403 with the whole request, and yield its address."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:

@@ -1,4 +1,4 @@
-"""The page of posts and its API: what became of each, what only the owner can tell, what the month has cost."""
+"""The page of posts and its API: states, decisions of the owner, monthly cost."""
 
 import re
 from collections.abc import Iterator
@@ -47,7 +47,6 @@ def add_post(
     link: str = "",
     cost: str = "0",
 ) -> PostRecord:
-    """Put a post into the store."""
     slot = f"slot {text}"
     (record,) = post_store(appliance).create_posts(
         slot, {network: [Post(text)]}, expires_at=clock.now() + timedelta(hours=6), line=text
@@ -63,12 +62,12 @@ def ask_posts(appliance: ServedAppliance, query: str = "") -> Any:
 
 
 def line(text: str) -> str:
-    """Return `text` without tags, as a person reads it."""
+    """Return `text` without tags."""
     return " ".join(re.sub(r"<[^>]+>", " ", text).split())
 
 
 def section(page: str, title: str) -> str:
-    """Return the section of `page` that is called `title`; '' if there is none."""
+    """Return the section of `page` with this `title`, or ''."""
     return next((each for each in page.split("<section")[1:] if f">{title}</h2>" in each), "").partition("</section")[0]
 
 

@@ -1,4 +1,4 @@
-"""What is left of posts: when the daemon starts a run for it, and when not."""
+"""When the daemon starts a run for pending posts."""
 
 from collections.abc import Iterator
 from datetime import timedelta
@@ -18,7 +18,7 @@ BIRD = "bird:\n  kind: tweet\n  schedule: '@daily'\n  with: {lines: tweets.txt, 
 
 
 class RecordedRuns:
-    """Runs that are only written down."""
+    """Runs that are only recorded."""
 
     def __init__(self) -> None:
         self.runs: list[str] = []
@@ -36,7 +36,7 @@ class RecordedRuns:
 
 
 class PendingPosts:
-    """An appliance with one post that is left, and a clock."""
+    """An appliance with one pending post, and a clock."""
 
     def __init__(self, appliance: Appliance) -> None:
         self.appliance, self.runs, self.now, self.seconds = appliance, RecordedRuns(), clock.now(), 0.0
@@ -63,7 +63,7 @@ def pending(installation: Installation) -> Iterator[PendingPosts]:
 
 
 def settle(*steps):
-    """Run `steps` in an event loop of their own."""
+    """Run `steps` in an event loop."""
     import asyncio  # noqa: PLC0415 - here alone
 
     async def through():

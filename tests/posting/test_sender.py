@@ -29,7 +29,7 @@ def posting() -> Iterator[PostingEnvironment]:
 
 @contextlib.contextmanager
 def open_posting() -> Iterator[PostingEnvironment]:
-    """Give a desk whose store is a file in memory: the power goes for the process, never for the disk."""
+    """Yield an environment with its store in memory: a power cut affects the process only."""
     with in_memory() as folder:
         made = PostingEnvironment(Path(folder, "history.db"))
         try:
@@ -39,7 +39,7 @@ def open_posting() -> Iterator[PostingEnvironment]:
 
 
 def add_network(posting: PostingEnvironment, **more) -> InMemoryNetwork:
-    """Let there be one network, x, and one post for it."""
+    """Add the network `x` and one post for it."""
     posting.networks["x"] = InMemoryNetwork(posting.steps, **more)
     posting.create_posts("slot", {"x": ["hello"]})
     return posting.networks["x"]

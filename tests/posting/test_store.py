@@ -1,4 +1,4 @@
-"""The store of posts: rounds of lines, money by the month, what damage may do to it."""
+"""The store of posts: rounds of lines, monthly cost, and the effects of damage."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta

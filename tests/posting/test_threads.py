@@ -1,4 +1,4 @@
-"""Threads: a text too long for one post, cut where a reader would pause, with nothing lost."""
+"""Threads: long texts are split where a reader would pause, and nothing is lost."""
 
 import re
 

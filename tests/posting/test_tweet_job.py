@@ -1,4 +1,4 @@
-"""A tweet job as cron runs it: real processes, the preview file, and a fake X over a real socket."""
+"""A tweet job run by cron: real processes, the preview file, and a fake X."""
 
 import os
 import signal
@@ -167,7 +167,7 @@ CROSS = "pegs:\n  kind: puzzle\n  with: {puzzle: peg-solitaire, boards: [cross]}
 
 
 def brag(installation: Installation, options: str) -> str:
-    """Solve a board, post about it, and return what the preview shows."""
+    """Solve a board, post about it, and return the preview."""
     installation.write(
         f"{CROSS}brag:\n  kind: tweet\n  with: {{lines: tweets.txt, network: net, report-from: pegs, {options}}}",
         "networks:\n  net: {kind: preview}",

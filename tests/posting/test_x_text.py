@@ -1,4 +1,4 @@
-"""How long X says a text is, what it takes for a link, and what it never takes: cases written from its limits."""
+"""The weight of a text on X, its links and invalid characters, from the documented limits."""
 
 import unicodedata
 

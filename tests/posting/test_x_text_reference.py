@@ -1,4 +1,4 @@
-"""X's weights, as another program has them: the same for any text; what is left out has its reason beside it."""
+"""X's weights compared with another implementation; exceptions are explained."""
 
 import re
 

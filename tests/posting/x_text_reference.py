@@ -1,4 +1,4 @@
-"""What another program says a text weighs: twitter-text-parser, a port of X's own library to Python."""
+"""The weights of twitter-text-parser, a port of X's own library to Python."""
 
 import importlib.resources
 import re
@@ -23,12 +23,11 @@ with pytest.MonkeyPatch.context() as patch:
 
 
 def weigh(text: str) -> int:
-    """Return what it says `text` weighs."""
     return parse_tweet(text).weightedLength
 
 
 def emoji() -> list[str]:
-    """Return every emoji of Unicode 12, the version it knows, as Unicode recommends to write it."""
+    """Return every emoji of Unicode 12 in its recommended form."""
     listed = importlib.resources.files("twitter_text.regexp").joinpath("emoji-test.txt").read_text("utf-8")
     rows = re.findall(r"^([0-9A-F ]+?) *; fully-qualified", listed, re.MULTILINE)
     return ["".join(chr(int(point, 16)) for point in row.split()) for row in rows]

@@ -336,7 +336,7 @@ def test_reading_a_long_file_shows_progress_and_ends_on_ctrl_c(tmp_path: Path) -
 
 
 def stopped(command: list[str], folder: Path, when: bytes, reported: bytes) -> bytes:
-    """Run `command` in `folder` on a terminal and press Ctrl-C `when` this is shown; it must end with TOLD and status 130.
+    """Run `command` on a terminal, press Ctrl-C once `when` is shown, and expect `reported` and status 130.
 
     Return all that the terminal saw.
     """

@@ -63,7 +63,7 @@ class AccidentSimulation:
         self.start()
 
     def step(self, by: timedelta) -> None:
-        """Put the clock forward or back."""
+        """Set the clock forward or back."""
         self.clock.step(by)
         self._broken = True
 

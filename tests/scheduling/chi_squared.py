@@ -1,18 +1,18 @@
-"""Pearson's chi-squared test: how likely chance alone makes counts differ so much from what was expected."""
+"""Pearson's chi-squared test."""
 
 import math
 from collections.abc import Sequence
 
 
 def p_value(seen: Sequence[float], expected: Sequence[float], *, free: int | None = None) -> float:
-    """Return how often chance alone would differ from `expected` as much as `seen` does. `free`: degrees of freedom."""
+    """Return the probability of such a deviation from `expected`; `free`: degrees of freedom."""
     assert min(expected) >= 5, "too few of a kind for this test"
     distance = sum((count - wanted) ** 2 / wanted for count, wanted in zip(seen, expected, strict=True))
     return upper_tail((len(seen) - 1 if free is None else free) / 2, distance / 2)
 
 
 def of_table(table: Sequence[Sequence[float]]) -> float:
-    """Return how often chance would give a `table` of counts like that if rows had nothing to do with columns."""
+    """Return the probability of such a `table` of counts if rows and columns are independent."""
     rows, columns, whole = [sum(row) for row in table], [sum(column) for column in zip(*table, strict=True)], 0.0
     whole = sum(rows)
     expected = [row * column / whole for row in rows for column in columns]
@@ -20,7 +20,7 @@ def of_table(table: Sequence[Sequence[float]]) -> float:
 
 
 def upper_tail(shape: float, x: float) -> float:
-    """Return the regularised upper incomplete gamma function Q(`shape`, X), by its series or its continued fraction."""
+    """Return the regularised upper incomplete gamma function, by series or continued fraction."""
     if x == 0:
         return 1.0
     scale = math.exp(shape * math.log(x) - x - math.lgamma(shape))

@@ -19,12 +19,12 @@ ALPHANUMERIC = string.ascii_letters + string.digits
 
 
 class BadEntry(Exception):
-    """Cron would not load the line."""
+    """Cron does not load the line."""
 
 
 @dataclass(frozen=True)
 class Entry:
-    """One line of a crontab: what each field names, and the flags that cron keeps of how it was written."""
+    """One line of a crontab: the values of each field, and cron's flags for how it was written."""
 
     minutes: frozenset[int]
     hours: frozenset[int]
@@ -38,16 +38,16 @@ class Entry:
     """DOM_STAR or DOW_STAR: date and weekday must both fit. Else either is enough."""
 
     def on(self, day: date) -> bool:
-        """Say whether the entry names `day`."""
+        """Return whether the entry matches `day`."""
         by_date, by_weekday = day.day in self.dates, day.isoweekday() % 7 in self.weekdays
         return day.month in self.months and ((by_date and by_weekday) if self.both else (by_date or by_weekday))
 
     def at(self, local: datetime) -> bool:
-        """Say whether the entry names the minute `local`."""
+        """Return whether the entry matches the minute `local`."""
         return local.minute in self.minutes and local.hour in self.hours and self.on(local.date())
 
     def times(self, first: datetime, end: datetime) -> Iterator[datetime]:
-        """Yield the local minutes the entry names, from `first` until before `end`, on a clock that never jumps."""
+        """Yield the matching local minutes from `first` until before `end`, on a steady clock."""
         of_a_day = sorted(product(self.hours, self.minutes))
         for number in range((end - first).days + 2):
             day = first.date() + timedelta(days=number)
@@ -57,7 +57,7 @@ class Entry:
 
 
 def read(line: str) -> Entry:
-    """Read five fields. Raises BadEntry where cron says `bad minute` and the like."""
+    """Read five fields. Raises `BadEntry` where cron reports `bad minute` and the like."""
     words = line.split()
     if len(words) != 5:
         raise BadEntry("five fields")
@@ -68,7 +68,7 @@ def read(line: str) -> Entry:
 
 
 def _field(word: str, low: int, high: int, names: list[str]) -> set[int]:
-    """Read one field: ranges with commas between. What follows the last range, up to the blank, nobody looks at."""
+    """Read one field: ranges with commas between. Text after the last range is ignored."""
     named, at = set[int](), 0
     while True:
         result, at = _range(word, at, low, high, names)
@@ -120,7 +120,7 @@ Minutes = list[tuple[datetime, int]]
 
 
 def clock(zone: ZoneInfo, first: datetime, end: datetime) -> Minutes:
-    """Return every minute from `first` until before `end` with what the clock of `zone` shows."""
+    """Return every minute from `first` until before `end` with the local time of `zone`."""
     count = int((end - first).total_seconds()) // 60
     instants = [first + timedelta(minutes=number) for number in range(count)]
     return [(each, int(each.timestamp() + _offset(each, zone)) // 60) for each in instants]
@@ -131,7 +131,7 @@ def _offset(instant: datetime, zone: ZoneInfo) -> float:
 
 
 def fired(entry: Entry, minutes: Minutes) -> list[datetime]:
-    """Run cron's main loop through `minutes`, the first of which finds it awake, and return when it starts `entry`."""
+    """Run cron's main loop through `minutes` and return when it starts `entry`."""
     started = []
     virtual = minutes[0][1] - 1
     for instant, shown in minutes:

@@ -1,4 +1,4 @@
-"""A crontab that tests may do anything with: of a user made for it, or of the real one where that has none."""
+"""A crontab for tests: of a user created for it, or the real one if that is empty."""
 
 import contextlib
 import os
@@ -13,33 +13,33 @@ CRONTAB = "/usr/bin/crontab"
 
 
 class Crontab:
-    """The crontab of a user, by the real program; `user` is None for the one who runs the tests."""
+    """The crontab of a user, by the real program; `user` None is the current user."""
 
     def __init__(self, user: str | None) -> None:
         self.user = user
         self.command = [CRONTAB, *(["-u", user] if user else [])]
 
     def set(self, text: bytes | None) -> bool:
-        """Make `text` the crontab (None: no crontab). Returns False if cron does not take it."""
+        """Install `text` (None: remove). Returns False if cron refuses it."""
         subprocess.run([*self.command, "-r"], capture_output=True, check=False)
         if text is None:
             return True
         return subprocess.run([*self.command, "-"], input=text, capture_output=True, check=False).returncode == 0
 
     def get(self) -> bytes | None:
-        """Return what `crontab -l` prints; None where there is no crontab."""
+        """Return the output of `crontab -l`; None without a crontab."""
         listed = subprocess.run([*self.command, "-l"], capture_output=True, check=False)
         return listed.stdout if listed.returncode == 0 else None
 
     def stored(self) -> bytes | None:
-        """Return the bytes in cron's own folder, without cron's three lines at their head. For root only."""
+        """Return the bytes in cron's folder, without its three header lines. For root only."""
         file = Path("/var/spool/cron/crontabs", self.user or "root")
         return file.read_bytes().split(b"\n", 3)[3] if file.exists() else None
 
 
 @contextlib.contextmanager
 def scratch_crontab() -> Iterator[Crontab]:
-    """Give a crontab without entries, and leave none behind."""
+    """Yield a crontab without entries and remove it afterwards."""
     if not Path(CRONTAB).exists():
         pytest.skip("cron is not installed")
     if os.geteuid() != 0:

@@ -1,4 +1,4 @@
-"""The appliance put together: its secret, its views, its reports."""
+"""The appliance: its secret, its views, its reports."""
 
 import os
 import subprocess

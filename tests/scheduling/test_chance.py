@@ -1,4 +1,4 @@
-"""The chance: one in N in the long run, the same each time a slot is asked."""
+"""The chance: one in N over time, and the same answer for the same slot."""
 
 import pytest
 

@@ -34,7 +34,7 @@ FEWER = [each for each in CHANCES if each.denominator < 1000]  # of which someth
 
 @cache
 def slots() -> list[datetime]:
-    """Return the owner's slots, at 0, 6, 12 and 18 o'clock, from 2026 until there are enough."""
+    """Return enough slots at 0, 6, 12 and 18 o'clock local time, from 2026 on."""
     begin = datetime(2026, 1, 1, tzinfo=UTC)
     return [begin + timedelta(hours=6) * number for number in range(DRAWS)]
 
@@ -76,7 +76,7 @@ def test_every_year_has_its_share(chance):
 
 @pytest.mark.parametrize("chance", FEWER, ids=str)
 def test_the_gaps_between_used_slots_are_those_of_chance(chance):
-    """How many slots go by until the next one is used is distributed geometrically."""
+    """The number of slots until the next used one has a geometric distribution."""
     p = float(chance.fraction)
     at = [index for index, hit in enumerate(hits(chance)) if hit]
     gaps = Counter(later - earlier for earlier, later in pairwise(at))

@@ -1,4 +1,4 @@
-"""What is said of the days the clock is changed, beside what the slots themselves do."""
+"""The descriptions of clock changes, compared with the slots."""
 
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
@@ -82,7 +82,7 @@ CHANGED = [
 
 @given(expressions, st.sampled_from(CHANGED))
 def test_the_description_matches_the_slots(expression: str, where: tuple[str, datetime]) -> None:
-    """The words are checked against the slots: between the change and the end of what it touches, and before it."""
+    """Compare the description with the slots before and after the change."""
     zone = ZoneInfo(where[0])
     for change in explanation.next_changes(zone, where[1]):
         said, size = explanation.find_effect(expression, change), abs(change.shift)

@@ -1,4 +1,4 @@
-"""Conditions on heat, power, room, network and commands; runs that are held until it is cooler."""
+"""Conditions on heat, power, space, network and commands; suspended runs."""
 
 import os
 import signal
@@ -24,7 +24,7 @@ ROUTES = "Iface Destination Gateway Flags RefCnt Use Metric Mask\nwlan0 00000000
 
 
 class Pi:
-    """A machine of files: what its sensors say is written here."""
+    """A machine whose sensors are files."""
 
     def __init__(self, folder: Path) -> None:
         self.sys, self.proc = folder / "sys", folder / "proc"
@@ -181,7 +181,7 @@ def test_a_run_is_suspended_while_the_power_is_bad(pi):
 
 
 def attempt(installation, pi: Pi, listener: Listener | None = None, *, times: int = 1) -> list[AttemptResult]:
-    """Run the one job of `installation` `times` times, as the runner does, on the machine `pi`; it is looked at often."""
+    """Run the only job of `installation` `times` times on the machine `pi`."""
     verdicts = []
     with Appliance.open(installation.config) as appliance:
         (it,) = appliance.config.jobs.values()

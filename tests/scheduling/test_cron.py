@@ -1,4 +1,4 @@
-"""Schedules to instants: what is accepted, what is refused, and the days the clock is changed."""
+"""The instants of schedules: accepted and refused expressions, and clock changes."""
 
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo

@@ -1,4 +1,4 @@
-"""Slots backwards are the slots forwards, seen in a mirror."""
+"""Slots listed backwards mirror those listed forwards."""
 
 from datetime import UTC, datetime, timedelta
 from itertools import islice, takewhile

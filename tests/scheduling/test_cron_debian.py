@@ -1,4 +1,4 @@
-"""The golden table: the instants of pi-appliance are those of Debian's cron, on any day and where the clock jumps."""
+"""The golden table: our instants match Debian's cron on any day and at clock changes."""
 
 import random
 import subprocess
@@ -23,7 +23,7 @@ _BOUNDS = ((0, 59), (0, 23), (1, 31), (1, 12), (0, 7))
 
 
 def random_expressions(seed: int, count: int) -> list[str]:
-    """Return `count` different expressions that Debian's cron loads, none of a form that pi-appliance refuses."""
+    """Return `count` different expressions that Debian's cron loads and that we do not refuse."""
     draw, result = random.Random(seed), dict[str, None]()
     while len(result) < count:
         fields = [_field(draw, number) if draw.random() < 0.6 else "*" for number in range(5)]
@@ -59,7 +59,7 @@ def _written(draw: random.Random, number: int, value: int) -> str:
 
 
 def test_without_clock_changes_every_expression_matches_debian_cron() -> None:
-    """Forty instants each, from a day drawn at random: so rare ones cross months and years, and leap years too."""
+    """Compare forty instants each, from a random day: rare expressions span leap years."""
     draw = random.Random(162)
     for expression in random_expressions(3, EXPRESSIONS):
         first = datetime(2026, 1, 1) + timedelta(minutes=draw.randrange(3 * 366 * 1440))  # noqa: DTZ001
@@ -132,7 +132,7 @@ def test_with_clock_changes_every_expression_matches_debian_cron(place: str, sea
 
 
 def zone_that_jumps(change: datetime, minutes: int) -> ZoneInfo:
-    """Return a zone whose clock is put forward by `minutes` at `change`, and never else."""
+    """Return a zone whose clock is put forward by `minutes` at `change` only."""
     before = -(minutes // 2) * 60  # neither side may be a day away from UTC
     offsets = (before, before + minutes * 60)
     types = b"".join(each.to_bytes(4, "big", signed=True) + bytes(2) for each in offsets)
@@ -178,7 +178,7 @@ def test_expressions_that_cron_misreads_are_refused(expression: str) -> None:
 
 
 def junk(seed: int, count: int) -> Iterator[str]:
-    """Yield `count` lines of which few are right, made of what expressions are made of."""
+    """Yield `count` mostly invalid lines made of parts of expressions."""
     draw = random.Random(seed)
     bits = [*"*-/,~#?.x0157", "L", "*/", "1-5", "*/2", "05", "31", "60", "mon", "FRI", "jan", "dec", "W"]
     for _ in range(count):
@@ -219,7 +219,7 @@ def test_the_oracle_agrees_with_the_real_cron() -> None:
 
 
 def _refused_by_form() -> Iterator[str]:
-    """Yield the refused forms that are plain ASCII and no question of how long a number may be."""
+    """Yield the refused forms in plain ASCII, regardless of the size of numbers."""
     return (each for form, forms in REFUSED.items() if form not in ("long", "letters") for each in forms)
 
 

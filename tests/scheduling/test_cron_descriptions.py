@@ -1,4 +1,4 @@
-"""Expressions in words: what they do, not what they look like."""
+"""Descriptions of cron expressions."""
 
 import pytest
 

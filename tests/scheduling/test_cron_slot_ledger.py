@@ -1,4 +1,4 @@
-"""What cron did not start is told when it starts the next slot, and told once."""
+"""Slots that cron did not start are recorded once, with the next slot."""
 
 from collections.abc import Iterator
 from random import Random
@@ -21,7 +21,7 @@ def appliance(installation: Installation) -> Iterator[Appliance]:
 
 
 def start(appliance: Appliance, *hours: int) -> None:
-    """Let cron start the slots of these hours."""
+    """Start the slots of these hours as cron does."""
     for hour in hours:
         runner.run(appliance, "bot", Trigger.CRON, due=f"2026-05-01T{hour:02}:00:00Z", random=Random(1))
 

@@ -1,4 +1,4 @@
-"""The marked block: put in, replaced and taken out again, and everything around it stays to the byte."""
+"""The marked block is inserted, replaced and removed without other changes."""
 
 import pytest
 from hypothesis import given

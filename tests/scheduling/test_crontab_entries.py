@@ -1,4 +1,4 @@
-"""Our entries for cron: the time fields as they were written, the command as a shell reads it back."""
+"""Our cron entries: time fields as written, commands as a shell parses them."""
 
 import shlex
 import subprocess
@@ -123,7 +123,7 @@ FIELDS = [(0, 59), (0, 23), (1, 31), (1, 12), (0, 7)]
 
 @st.composite
 def expressions(draw: st.DrawFn) -> str:
-    """Draw five fields, of which most are right."""
+    """Draw five mostly valid fields."""
 
     def field(low: int, high: int) -> str:
         number = st.integers(low, high).map(str)
@@ -138,7 +138,7 @@ def expressions(draw: st.DrawFn) -> str:
 
 
 def readable(expression: str) -> bool:
-    """Answer whether our own reader takes `expression`."""
+    """Return whether our own parser accepts `expression`."""
     try:
         return bool(cron.parse_expression(expression))
     except ValueError:

@@ -1,4 +1,4 @@
-"""When cron or the disk fails in the middle of an install, what was there is there again, to the byte."""
+"""If cron or the disk fails during an install, the old crontab is restored exactly."""
 
 import os
 import subprocess
@@ -23,7 +23,7 @@ def crontab() -> Iterator[Crontab]:
 
 
 def stand_in(folder: Path, monkeypatch: pytest.MonkeyPatch, script: str) -> None:
-    """Put a program `crontab` before the real one; `script` sees the real one as $REAL and, when it writes, $WRITES."""
+    """Put a program `crontab` first in the path; `script` has the real one as $REAL."""
     program = folder / "bin" / "crontab"
     program.parent.mkdir()
     head = f'#!/bin/sh\nREAL={CRONTAB}\nfor last; do :; done\n[ "$last" = - ] && WRITES=yes || WRITES='
@@ -95,7 +95,7 @@ def test_a_user_whom_cron_does_not_allow_gets_the_reason(tmp_path: Path, monkeyp
 
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """Give a folder on a disk of 8 kB."""
+    """Return a folder on a disk of 8 kB."""
     if os.geteuid() != 0:
         pytest.skip("only root can mount a small disk")
     mount = ["mount", "-t", "tmpfs", "-o", "size=8k", "tmpfs", str(tmp_path)]

@@ -1,4 +1,4 @@
-"""Entries in the real crontab and in /etc/cron.d: there after an install, gone to the byte after an uninstall."""
+"""Entries in the real crontab and in /etc/cron.d, installed and removed without a trace."""
 
 import os
 import subprocess

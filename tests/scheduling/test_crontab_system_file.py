@@ -1,4 +1,4 @@
-"""Our file in /etc/cron.d: what keeps cron from reading it, each of them as tried on Debian's cron 3.0pl1."""
+"""Faults of our file in /etc/cron.d, each as verified with Debian's cron 3.0pl1."""
 
 import os
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What is owed to a job when the clock is looked at."""
+"""The slots of a job that are due."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta

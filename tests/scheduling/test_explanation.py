@@ -1,4 +1,4 @@
-"""A job in words: each key that is set has its line, and the days the clock is changed have theirs."""
+"""Explanations of jobs: a line for each option, and one for each clock change."""
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -20,7 +20,7 @@ PLAIN = Job(name="night", kind="command", schedule=Cron(("30 2 * * *",)))
 
 
 def said(job: Job, machine: str = "Europe/Berlin") -> list[str]:
-    """Return the lines that explain `job` on a machine in the zone `machine`."""
+    """Return the explanation of `job` on a machine in the zone `machine`."""
     return explanation.explain_job(CONFIG, job, NOW, machine=ZoneInfo(machine))
 
 

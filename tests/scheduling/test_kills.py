@@ -29,7 +29,7 @@ BEGAN = {"succeeded", "failed", "stopped", "abandoned"}
 
 
 def jobs(installation: Installation) -> str:
-    """Return jobs of every sort. Each run writes down what its lock says of it: its number and its slot."""
+    """Return jobs of every kind. Each run stores the run number and slot of its lock."""
 
     def job(name: str, when: str, then: str = "true") -> str:
         shell = f'echo "$(head -c 1024 "$1")" >> "$2"; {then}'
@@ -56,14 +56,14 @@ def jobs(installation: Installation) -> str:
 
 
 def catches_sigterm(pid: int) -> bool:
-    """Say whether the process has come as far as to catch the signal that asks it to stop."""
+    """Return whether the process already handles SIGTERM."""
     status = Path(f"/proc/{pid}/status").read_text("ascii")
     caught = next(line for line in status.splitlines() if line.startswith("SigCgt:")).split()[1]
     return bool(int(caught, 16) >> (signal.SIGTERM - 1) & 1)
 
 
 class Victims:
-    """A daemon that is started again whenever it is killed, and the processes that belong to it."""
+    """A daemon that is restarted after each kill, and its processes."""
 
     def __init__(self, installation: Installation, random: Random) -> None:
         self._house, self._random = installation, random
@@ -77,7 +77,7 @@ class Victims:
         self.daemon = subprocess.Popen(words, env=self._house.environment(), stdout=self.said, stderr=self.said)
 
     def kill(self) -> None:
-        """Kill the daemon, a run, or what a run runs, in turn as far as there is one."""
+        """Kill the daemon, a run, or the program of a run, in turn."""
         kinds = ("daemon", "jobs run", "jobs.worker", "sh -c")
         kind = kinds[sum(self.killed.values()) % 4]
         if kind != "daemon" and (result := [pid for pid, words in self.processes().items() if kind in words]):
@@ -91,7 +91,7 @@ class Victims:
         self.start()
 
     def processes(self) -> dict[int, str]:
-        """Return all processes but the daemon whose words name the folder of this appliance."""
+        """Return all processes except the daemon whose arguments name this appliance's folder."""
         result = {}
         for path in Path("/proc").glob("[0-9]*/cmdline"):
             with contextlib.suppress(OSError):
@@ -101,7 +101,7 @@ class Victims:
         return result
 
     def end(self) -> None:
-        """Let the daemon live a while, then stop it as a person does."""
+        """Let the daemon run for a while, then stop it cleanly."""
         wait_until(lambda: catches_sigterm(self.daemon.pid), 60)  # on a busy machine it takes long to begin
         time.sleep(3)
         self.daemon.terminate()
@@ -132,7 +132,7 @@ def test_kills_lose_no_slot_and_repeat_none(installation, kills):
 
 
 def check(installation: Installation) -> None:
-    """Check that the history is whole and tells of every slot, that none began twice, and that no lock is held."""
+    """Check that the history is intact and complete, no slot started twice, and no lock is held."""
     runs = {run["id"]: run for run in installation.json("jobs", "history", "--count", "10000")}
     with Store(installation.state / "history.db") as store:
         store.ensure_intact()

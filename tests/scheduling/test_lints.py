@@ -1,4 +1,4 @@
-"""Schedules that are right and yet do not do what they look like: what is said of them, and where nothing is."""
+"""Warnings about valid schedules with a surprising meaning."""
 
 from datetime import UTC, datetime
 from pathlib import Path
@@ -14,7 +14,7 @@ BERLIN = ZoneInfo("Europe/Berlin")
 
 
 def list_warnings(expression: str, zone: ZoneInfo = BERLIN) -> list[str]:
-    """Return every lint of `expression` in `zone`, what is odd and what would be better in one line."""
+    """Return every warning about `expression` in `zone` with its advice as one line."""
     read = cron.parse_expression(expression)
     return ["; ".join(lint) for lint in (*explanation.find_lints(read), *explanation.find_dst_lints(read, zone, NOW))]
 

@@ -1,4 +1,4 @@
-"""Slots that come while a run goes on, that are made up for, that pause, and that come after other jobs."""
+"""Slots during a run, catch-up, pauses, and dependent jobs."""
 
 from datetime import timedelta
 from itertools import pairwise

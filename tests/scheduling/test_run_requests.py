@@ -1,4 +1,4 @@
-"""What persons ask for starts once, at its time by the wall clock; what was cut off goes on: under a driven clock."""
+"""Run requests start once at their wall clock time, and interrupted runs resume."""
 
 import asyncio
 from collections.abc import Callable, Iterator
@@ -122,7 +122,7 @@ def hold(made: VirtualAppliance) -> None:
 
 
 def lefts(made: VirtualAppliance) -> list[float]:
-    """Return after how many seconds each run was started that is to finish what is left."""
+    """Return the start times in seconds of the runs that resume."""
     started = [run.started for run in reversed(made.appliance.history(limit=100)) if run.scheduled_for is None]
     return [round((each - NOON).total_seconds()) for each in started]
 

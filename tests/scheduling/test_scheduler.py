@@ -1,4 +1,4 @@
-"""The daemon's scheduler under driven clocks: slots, steps forwards and backwards, outages and what is made up for."""
+"""The scheduler in virtual time: slots, clock steps, outages and catch-up."""
 
 import asyncio
 import fcntl

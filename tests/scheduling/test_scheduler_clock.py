@@ -1,4 +1,4 @@
-"""The scheduler while the wall clock is not to be believed, and when it is put forward or back."""
+"""The scheduler with an untrusted wall clock, and when it is set."""
 
 from datetime import timedelta
 
@@ -16,7 +16,7 @@ TWO = (
 
 
 def untrusted(made: VirtualAppliance) -> VirtualAppliance:
-    """Let the machine have started five seconds ago, with a clock that nobody has set."""
+    """Simulate a machine booted five seconds ago without a synchronized clock."""
     made.clock.ticks, made.clock.known = 5.0, False
     made.restart()
     return made

@@ -102,7 +102,7 @@ def test_a_year_with_many_jobs(days: int, count: int, runs: int) -> None:
 
 
 class Accidents(RuleBasedStateMachine):
-    """Few jobs, and anything may happen at any time."""
+    """Random accidents with few jobs."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -22,7 +22,7 @@ NOON = datetime(2026, 5, 1, 12, tzinfo=UTC)
 
 
 class VirtualClock:
-    """The clocks of a machine; `wall` may be put forward and back, `monotonic` goes on."""
+    """The clocks of a machine; `wall` can be set, `monotonic` only advances."""
 
     def __init__(self, wall: datetime = NOON, *, is_synchronized: bool = True) -> None:
         self.wall, self.ticks, self.known = wall, 1000.0, is_synchronized
@@ -37,17 +37,15 @@ class VirtualClock:
         return self.known
 
     def go(self, seconds: float) -> None:
-        """Let time pass."""
         self.wall += timedelta(seconds=seconds)
         self.ticks += seconds
 
     def step(self, by: timedelta) -> None:
-        """Put the wall clock forward or back."""
         self.wall += by
 
 
 class VirtualRuns(ChildRuns):
-    """Runs that claim their slot and keep the history as a real run does, and end when their time has come."""
+    """Runs that claim slots and write the history like real ones, and end after their duration."""
 
     def __init__(
         self, appliance: Appliance, clock: VirtualClock, takes: Callable[[str], float] = lambda _: 0.0
@@ -86,14 +84,14 @@ class VirtualRuns(ChildRuns):
         self.end_what_is_over()
 
     def end_what_is_over(self) -> None:
-        """End the runs whose time has come."""
+        """End the runs whose duration has passed."""
         while self._ends and self._ends[0][0] <= self._clock.monotonic():
             *_, run, ended = heapq.heappop(self._ends)
             self.appliance.store.finish_run(run, Outcome.SUCCEEDED, "", now=self._clock.now(), attempts=1)
             ended(0)
 
     def next_end(self) -> float:
-        """Return when the next run ends, by the steady clock."""
+        """Return the monotonic time of the next end of a run."""
         return self._ends[0][0] if self._ends else float("inf")
 
     def vanish(self) -> None:
@@ -115,7 +113,7 @@ class VirtualAppliance:
         self.restart()
 
     def restart(self) -> None:
-        """Begin anew, as a daemon that was started again does."""
+        """Restart the scheduler, as after a restart of the daemon."""
         asking = RequestRunner(lambda: self.appliance, self.runs, clock=self.clock, trusted=self._is_trusted)
         self.scheduler = Scheduler(self.appliance, self.runs, clock=self.clock, sleep=self._sleep, on_tick=asking.tick)
 
@@ -129,11 +127,10 @@ class VirtualAppliance:
         self.runs.end_what_is_over()
 
     def tick(self) -> None:
-        """Look at the clock once."""
         asyncio.run(self.scheduler.tick())
 
     def run_until(self, until: datetime) -> None:
-        """Let the loop run until the wall clock shows `until`."""
+        """Run the loop until the wall clock shows `until`."""
 
         def alive() -> None:
             if self.clock.now() >= until:
@@ -143,7 +140,7 @@ class VirtualAppliance:
             asyncio.run(self.scheduler.run(alive))
 
     def outcomes(self, job: str | None = None) -> list[tuple[str | None, Outcome | None]]:
-        """Return slot and outcome of each run, the oldest first."""
+        """Return slot and outcome of each run, oldest first."""
         return [(run.scheduled_for, run.outcome) for run in reversed(self.appliance.store.history(job=job, limit=1000))]
 
 

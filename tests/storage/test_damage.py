@@ -1,4 +1,4 @@
-"""A damaged history: whatever a bad card does to the file, no traceback, no slot run twice, and the owner is told."""
+"""A damaged history causes no traceback and no repeated slot, and is reported."""
 
 import json
 import subprocess
@@ -37,7 +37,7 @@ def job(installation: Installation, name: str, shell: str) -> str:
 
 @pytest.fixture
 def state() -> Iterator[Path]:
-    """Give a folder with a history of four jobs, all of it in one file."""
+    """Return a folder with a history of four jobs in one file."""
     with in_memory() as folder:
         fill(Path(folder))
         yield Path(folder)
@@ -70,7 +70,7 @@ def aside(state: Path) -> list[str]:
 
 
 def read_all(store: Store) -> None:
-    """Ask all that anybody asks of a history."""
+    """Run every query of the history."""
     store.ensure_intact()
     store.history(limit=1000)
     store.latest_runs(), store.totals(), store.active_runs(), store.last_success("mark")
@@ -83,7 +83,7 @@ def read_all(store: Store) -> None:
 
 
 def nothing_twice(state: Path) -> Store:
-    """Check that no slot is given away a second time, and return the history."""
+    """Check that no slot can be claimed again, and return the history."""
     store = open_history(state)
     read_all(store)
     free = [(name, slot) for name, slot in USED if begin(store, slot, name)[1] is None]

@@ -1,4 +1,4 @@
-"""A card that is full or can no longer be written: one clear line, nothing corrupted, and no slot without a word."""
+"""A full or read-only card: one clear line, nothing corrupted, and every slot recorded."""
 
 import json
 import os
@@ -27,7 +27,7 @@ def card(installation: Installation) -> Iterator[Path]:
 
 @contextmanager
 def small_card(installation: Installation) -> Iterator[Path]:
-    """Make the state folder of `installation` a file system of 2 MB until the end of the block."""
+    """Mount a file system of 2 MB as the state folder during the block."""
     installation.state.mkdir()
     words = ["mount", "-t", "tmpfs", "-o", "size=2m,mode=755", "tmpfs", str(installation.state)]
     done = subprocess.run(words, capture_output=True, text=True, check=False)
@@ -40,7 +40,7 @@ def small_card(installation: Installation) -> Iterator[Path]:
 
 
 def fill(folder: Path) -> None:
-    """Write until nothing more fits."""
+    """Write until the disk is full."""
     with (folder / "ballast").open("wb", buffering=0) as file:
         try:
             while file.write(bytes(4096)):
@@ -59,7 +59,7 @@ def job(installation: Installation, name: str, shell: str, schedule: str = "'@ho
 
 
 def sound(installation: Installation) -> None:
-    """Check that the history is whole and its slots have no hole."""
+    """Check that the history is intact and its slots have no gap."""
     code = (
         "import sys; from pathlib import Path; from pi_appliance.storage.history import Store;"
         "store = Store(Path(sys.argv[1])); print(store.rows('PRAGMA integrity_check', ())[0][0])"
@@ -134,7 +134,7 @@ def test_the_daemon_survives_a_full_card_reports_it_once_and_loses_no_slot(insta
     marks = installation.folder / "marks"
 
     def output(said: str) -> list[str]:
-        """Return what is told of the job: what does not fit is a run, or the note that its slot came to nothing."""
+        """Return the messages about failed runs and lost slots."""
         lines = said.splitlines()
         return [line for line in lines if line.startswith("job=mark: ") and f"{card} {FULL}" in line]
 

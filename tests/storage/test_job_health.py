@@ -1,4 +1,4 @@
-"""Does a job fail just now? Its newest run that did something says so."""
+"""Whether a job is failing: the newest run that was not skipped decides."""
 
 from datetime import UTC, datetime
 
@@ -8,7 +8,7 @@ from pi_appliance.storage.model import Outcome, Run, Trigger, is_failing, latest
 
 
 def runs(*outcomes: Outcome | None) -> list[Run]:
-    """Return runs of one job, the oldest first."""
+    """Return runs of one job, oldest first."""
     return [
         Run(
             id=number,

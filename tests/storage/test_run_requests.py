@@ -1,4 +1,4 @@
-"""What persons ask of jobs: each ask begins one run, and what is held or said outlives damage."""
+"""Run requests start one run each; checkpoints and signals survive damage."""
 
 import sqlite3
 from collections.abc import Iterator

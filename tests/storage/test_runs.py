@@ -1,4 +1,4 @@
-"""The history on a real disk: claims that hold, two writers at once, and what a power cut may leave."""
+"""The history on a real disk: claims, concurrent writers, and power cuts."""
 
 import hashlib
 import subprocess

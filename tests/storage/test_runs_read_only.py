@@ -1,4 +1,4 @@
-"""Looking at a history without touching it, and what is counted in it."""
+"""Reading a history without changing it, and its totals."""
 
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -13,7 +13,7 @@ NOON = datetime(2026, 5, 4, 12, tzinfo=UTC)
 
 
 def ran(store: Store, job: str, outcome: Outcome, seconds: int, late: int | None = None) -> None:
-    """Put a run of `seconds` into `store`, which began `late` seconds after its slot if it had one."""
+    """Add a run of `seconds` that started `late` seconds after its slot, if it has one."""
     due = None if late is None else (NOON - timedelta(seconds=late)).strftime("%Y-%m-%dT%H:%M:%SZ")
     run, _ = store.start_run(job=job, kind="command", trigger=Trigger.DAEMON, due=due, now=NOON)
     store.finish_run(

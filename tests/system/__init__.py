@@ -1,1 +1,1 @@
-"""Tests: system."""
+"""Tests of the system services: clock, processes, sensors, files and units."""

@@ -1,4 +1,4 @@
-"""Whether the wall clock is believed, and what a step of it is."""
+"""Whether the wall clock is trusted, and the size of its steps."""
 
 from datetime import UTC, datetime, timedelta
 

@@ -1,4 +1,4 @@
-"""The alarm of a clock that is set, as far as that can be tried without setting one; the rest is in tests/vm."""
+"""The watcher of clock steps without setting a clock; tests/vm sets one."""
 
 import asyncio
 import time
@@ -11,13 +11,13 @@ from pi_appliance.system.clock import ClockStepWatcher
 
 
 def timers() -> int:
-    """Return how many timers of the kernel this process has open."""
+    """Return the number of open kernel timers of this process."""
     links = [each for each in Path("/proc/self/fd").iterdir() if each.is_symlink()]  # not the one that listed them
     return [str(each.readlink()) for each in links].count("anon_inode:[timerfd]")
 
 
 def rings(seconds: float, make: Callable[[Callable[[], None]], ClockStepWatcher], *, closed: bool = False) -> int:
-    """Return how often an alarm rings within `seconds`."""
+    """Return the number of signals within `seconds`."""
 
     async def listen() -> int:
         heard = 0

@@ -1,4 +1,4 @@
-"""How a program ended, and its last line, fit to stand in a sentence."""
+"""Descriptions of an exit status and the last line of output."""
 
 import pytest
 from hypothesis import given

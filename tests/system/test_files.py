@@ -1,4 +1,4 @@
-"""Files that are whole or not there: on a full disk, after an error, after kill -9 in the middle."""
+"""Atomic files: on a full disk, after an error, and after kill -9."""
 
 import os
 import signal

@@ -1,4 +1,4 @@
-"""Limits of a job: whatever holds them on this machine, the history says what it was and what came of it."""
+"""Limits of a job: the history records how they are enforced and the result."""
 
 import contextlib
 import json
@@ -69,7 +69,7 @@ def test_an_unavailable_cpu_share_becomes_nice_and_is_logged(installation):
 
 
 def test_a_job_may_raise_the_limit_of_its_parent():
-    """A run started by cron, in a machine whose owner has put a limit on cron."""
+    """A run started by cron, where the owner has limited cron."""
     with limits.apply_limits(Limits(memory=2**40), "1-1", find_cgroup=lambda: None) as held:
         code = "import sys, resource as r; from pi_appliance.system import limits; limits.enter_limits(sys.argv[1]); "
         done = subprocess.run(
@@ -85,7 +85,7 @@ def test_a_job_may_raise_the_limit_of_its_parent():
 
 @pytest.fixture
 def tree(tmp_path):
-    """Make a tree of files that looks like cgroups, with one that is delegated. Return its root."""
+    """Create files that look like a cgroup tree with a delegated one. Returns its root."""
     given = tmp_path / "cgroup" / "system.slice" / "pi-appliance.service"
     (given / "main").mkdir(parents=True)
     for folder in (tmp_path / "cgroup", given):
@@ -131,7 +131,7 @@ def test_cgroups_of_a_killed_runner_are_removed(tree):
 
 @pytest.fixture
 def real():
-    """Make a cgroup of the kernel's that is delegated to us, as systemd would. Whether it has controllers, or not."""
+    """Create a real delegated cgroup, with or without controllers."""
     mounts = [line.split() for line in Path("/proc/mounts").read_text("utf-8").splitlines()]
     root = next((Path(words[1]) for words in mounts if words[2] == "cgroup2"), None)
     folder = root / f"pi-appliance-test-{os.getpid()}" if root is not None else None

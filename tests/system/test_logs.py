@@ -1,4 +1,4 @@
-"""The log of a run: whole if it is short, its beginning and its end if it is long."""
+"""The log of a run: complete if short, its beginning and end if long."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The alarm of mounts, with the real kernel: it rings for each, and an idle loop sleeps."""
+"""The mount watcher with the real kernel: a signal for each mount, and no polling."""
 
 import asyncio
 import subprocess

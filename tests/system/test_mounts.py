@@ -1,4 +1,4 @@
-"""What is mounted where: lines as kernels write them, and the machine that the tests run on."""
+"""Mounted file systems: lines of real kernels, and this machine."""
 
 from pathlib import Path
 

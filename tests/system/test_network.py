@@ -1,4 +1,4 @@
-"""Addresses of this machine, and the alarm for when they change, with the real kernel."""
+"""Addresses of this machine and the watcher of their changes, with the real kernel."""
 
 import asyncio
 import ipaddress

@@ -1,4 +1,4 @@
-"""Whether a folder can be written, tried as the user who will have to."""
+"""Whether a folder is writable, tested as the user who needs it."""
 
 import os
 import subprocess

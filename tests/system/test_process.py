@@ -1,4 +1,4 @@
-"""One child process watched: deadlines that nothing talks away, and none too long to wait for."""
+"""Watching a child process: enforced deadlines of any length."""
 
 import signal
 import subprocess

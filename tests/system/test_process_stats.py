@@ -1,4 +1,4 @@
-"""What this process costs, from /proc and from nowhere."""
+"""The cost of this process from /proc, and without it."""
 
 import os
 import time

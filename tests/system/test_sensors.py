@@ -1,4 +1,4 @@
-"""What the machine feels, over files as the kernel of a Pi shows them."""
+"""The sensors of the machine, over files like those of a Pi's kernel."""
 
 import os
 from pathlib import Path
@@ -9,7 +9,7 @@ from pi_appliance.system.machine import Power, Sensors, free_space
 
 
 class Files:
-    """A /sys and a /proc of our own."""
+    """Temporary /sys and /proc folders."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder

@@ -1,4 +1,4 @@
-"""The units: systemd understands every word of them, and they can do little harm."""
+"""The units: systemd accepts them, and they are sandboxed."""
 
 import json
 import re
@@ -72,7 +72,7 @@ def test_the_failure_unit_sends_the_end_of_the_journal(installation: Installatio
 
 
 def test_it_may_set_the_limits_of_its_jobs() -> None:
-    """A delegated cgroup is of no use behind a wall, nor without the system calls that step back for others."""
+    """A delegated cgroup needs access to its files and the system calls for priorities."""
     lines = UNIT.read_text().splitlines()
     (delegated,) = (line.partition("=")[2].split() for line in lines if line.startswith("Delegate="))
     assert {"cpu", "memory"} <= set(delegated)
@@ -82,7 +82,7 @@ def test_it_may_set_the_limits_of_its_jobs() -> None:
 
 
 def test_usb_drives_are_mounted_for_the_whole_machine() -> None:
-    """Each of these would give the unit a mount namespace of its own (man systemd.exec), and MPD would see no stick."""
+    """Each of these options would create a mount namespace (man systemd.exec), hidden from MPD."""
     own = {
         "PrivateMounts",
         "PrivateTmp",
@@ -116,7 +116,7 @@ def test_the_socket_of_the_unmount_unit_matches_the_service() -> None:
 
 
 def calls_of(group: str) -> set[str]:
-    """Return the system calls in `group` and in the groups that it names."""
+    """Return the system calls in `group` and its nested groups."""
     shown = subprocess.run(["systemd-analyze", "syscall-filter", group], capture_output=True, text=True, check=True)
     words = [line.strip() for line in shown.stdout.splitlines() if line.startswith("    ") and "#" not in line]
     return {call for word in words for call in (calls_of(word) if word.startswith("@") else {word})}

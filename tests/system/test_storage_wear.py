@@ -1,4 +1,4 @@
-"""The card: the counters of the kernel, over files as it shows them."""
+"""The wear of a card, from kernel counters in files."""
 
 from datetime import UTC, datetime
 from pathlib import Path

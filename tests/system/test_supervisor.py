@@ -1,4 +1,4 @@
-"""The guard between a runner and its run: nothing outlives the run, whoever dies first, and how."""
+"""The guard between a runner and its run: no process outlives the run."""
 
 import os
 import signal
@@ -129,7 +129,7 @@ def test_a_suspended_run_stops_all_its_processes(tmp_path):
     states, looks = [], list[str]()
 
     def why() -> str:
-        """Say hot three times, once the daemon is there; then let the program end."""
+        """Report "hot" three times once the daemon runs, then let the program end."""
         if not (tmp_path / "pid").exists():
             return ""
         states.append(state(number_in(tmp_path / "pid")))

@@ -1,4 +1,4 @@
-"""What systemd tells, by stand-ins for its programs that say what the real ones say."""
+"""The queries to systemd, with fake programs that print real output."""
 
 from pathlib import Path
 
@@ -10,7 +10,7 @@ ROOT = Path(__file__).parents[2]
 
 
 class Machine:
-    """A root of our own, with programs that print what they are told to."""
+    """A temporary root with programs that print predefined output."""
 
     def __init__(self, folder: Path) -> None:
         self.root, self.programs = folder / "root", folder / "bin"

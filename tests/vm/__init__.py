@@ -1,1 +1,1 @@
-"""Tests in a virtual machine, for what would harm the machine they run on."""
+"""Tests in a virtual machine, which set the clock."""

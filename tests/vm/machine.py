@@ -1,4 +1,4 @@
-"""A virtual machine that is thrown away: built once by mmdebstrap, run by QEMU without KVM, disk and network."""
+"""A disposable virtual machine: built by mmdebstrap, run by QEMU without KVM, disk and network."""
 
 import hashlib
 import json
@@ -25,7 +25,7 @@ _LIMIT = 600  # seconds from the start to the end of a machine
 
 
 def why_not() -> str:
-    """Return why no machine can be made here, '' if it can. Root on Debian gets the programs that are missing."""
+    """Return why no machine can be built here, or ''. Root on Debian installs missing programs."""
     if os.environ.get("PI_APPLIANCE_VM") != "1":
         return "it takes minutes: set PI_APPLIANCE_VM=1 to have it"
     if platform.machine() != "x86_64" or os.geteuid() != 0:
@@ -45,11 +45,11 @@ class Machine:
 
     @property
     def console(self) -> str:
-        """What the kernel and the programs inside complained of, and what the daemon said."""
+        """The messages of the kernel, the programs and the daemon."""
         return self._console.read_text("utf-8", "replace")
 
     def run(self, start: str) -> list[dict[str, Any]]:
-        """Switch it on with its clock at `start`, wait until it is off, and return what the scenario told."""
+        """Boot with the clock at `start`, wait until it is off, and return the scenario's log."""
         kernel, userland = _built()
         with self._initrd.open("wb") as file:
             file.write(userland.read_bytes())  # the kernel unpacks one archive after the other
@@ -70,7 +70,7 @@ class Machine:
 
 @contextmanager
 def _process(*words: str) -> Iterator[subprocess.Popen[bytes]]:
-    """Start a program; it ends with the block, however that ends."""
+    """Start a program and end it after the block."""
     process = subprocess.Popen(words, stdin=subprocess.DEVNULL)
     try:
         yield process
@@ -81,7 +81,7 @@ def _process(*words: str) -> Iterator[subprocess.Popen[bytes]]:
 
 
 def _built() -> tuple[Path, Path]:
-    """Return the kernel and the archive of the userland, from the cache where they are there already."""
+    """Return the kernel and the userland archive, from the cache if possible."""
     wanted: list[str] = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["dependencies"]
     name = hashlib.sha256(json.dumps([_SUITE, _USERLAND, wanted]).encode()).hexdigest()[:12]
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "pi-appliance-vm"
@@ -106,7 +106,7 @@ def _bootstrap(packages: str, folder: Path) -> None:
 
 
 def _furnish(root: Path, wanted: list[str]) -> None:
-    """Lay the libraries `wanted` beside the Python in `root`, and compile them: that takes an emulated machine long."""
+    """Install the libraries `wanted` for the Python in `root`, and compile them here for speed."""
     kind = ("--only-binary=:all:", "--implementation=cp", f"--python-version={_PYTHON}")
     platforms = [f"--platform={each}" for each in _PLATFORMS]
     _do(sys.executable, "-m", "pip", "install", "-q", *kind, *platforms, "--target", str(root / _WHEELS), *wanted)
@@ -114,7 +114,7 @@ def _furnish(root: Path, wanted: list[str]) -> None:
 
 
 def _packed(folder: Path) -> bytes:
-    """Return an archive of the program as it is in this clone, with the scenario."""
+    """Return an archive of the program in this clone, with the scenario."""
     installation = folder / "srv" / "app"
     for name in _OURS:
         ours, there = ROOT / name, installation / name
@@ -128,7 +128,7 @@ def _packed(folder: Path) -> bytes:
 
 
 def _archive(folder: Path) -> bytes:
-    """Return `folder` as the kernel wants its first files."""
+    """Return `folder` as an initrd archive."""
     names = "\n".join(sorted(str(path.relative_to(folder)) for path in folder.rglob("*")))
     words = ("cpio", "--create", "--format=newc", "--quiet", "--owner=0:0")
     done = subprocess.run(words, cwd=folder, input=names.encode(), capture_output=True, check=True)

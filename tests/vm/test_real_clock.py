@@ -24,7 +24,7 @@ MINUTE = timedelta(minutes=1)
 
 
 class MachineLog:
-    """What the machine told: its steps and looks by name, in their order."""
+    """The log of the machine: its steps and looks by name, in order."""
 
     def __init__(self, lines: list[dict[str, Any]], console: str) -> None:
         self.steps = {line["step"]: line for line in lines if "step" in line}
@@ -33,7 +33,7 @@ class MachineLog:
         self.console = console
 
     def outcomes(self, look: str, job: str) -> dict[str, str | None]:
-        """Return what became of each slot of `job`, by its time of day in UTC on the first day."""
+        """Return the outcome of each slot of `job` by its UTC time on the first day."""
         slots = self.looks[look]["slots"]
         day = "2027-03-28T"
         return {
@@ -43,7 +43,7 @@ class MachineLog:
         }
 
     def words(self, look: str, job: str, slot: str) -> str:
-        """Return what was said of a slot."""
+        """Return the message about a slot."""
         return next(e["summary"] for e in self.looks[look]["slots"] if (e["job"], e["slot"]) == (job, slot))
 
 
@@ -67,7 +67,7 @@ def test_it_came_to_its_end(machine_log):
 
 
 def test_each_step_is_noticed_at_once(machine_log):
-    """By the kernel's word: looking by itself, the daemon would need up to a minute, at first up to five seconds."""
+    """The kernel notifies the daemon; polling would take up to a minute."""
     assert {name: step["noticed"] for name, step in machine_log.steps.items() if step["noticed"] >= 1} == {}
 
 
@@ -92,7 +92,7 @@ def test_the_hour_that_the_clocks_leave_out_is_made_up_for_once(machine_log):
 
 
 def test_no_slot_runs_twice(machine_log):
-    """Each run leaves a mark: of every job there are as many as slots that ran, after all that befell the clock."""
+    """Each run writes a mark: their number equals the number of run slots."""
     ran = {
         (each["job"], each["slot"])
         for look in machine_log.looks.values()

@@ -1,1 +1,1 @@
-"""Tests: web."""
+"""Tests of the page and its API."""

@@ -1,4 +1,4 @@
-"""What the tests of the page share: one service with a player and a job that says hello."""
+"""Fixtures of the page: a service with a player and a job that says hello."""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What a player made of lists knows besides its queue: a shelf of tracks, playlists, opinions, pictures, outputs."""
+"""The library of the list player: tracks, playlists, ratings, pictures and outputs."""
 
 import dataclasses
 from collections.abc import Collection, Mapping, Sequence

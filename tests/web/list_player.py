@@ -1,4 +1,4 @@
-"""A player made of lists, and what the daemon's hub is to the page, over it."""
+"""A player made of lists, and a hub over it."""
 
 import asyncio
 import dataclasses
@@ -37,7 +37,7 @@ SHELF = (
 
 
 class ListPlayer(ListLibrary):
-    """A player of a list of tracks, wholly as ports_player says; it makes no sound and no time passes."""
+    """A player of a list of tracks; it makes no sound and no time passes."""
 
     def __init__(self, tracks: Sequence[Track] = (SONG, OTHER), shelf: Sequence[Track] = SHELF) -> None:
         super().__init__([*tracks, *shelf])
@@ -55,11 +55,11 @@ class ListPlayer(ListLibrary):
         self.on_change: Callable[[frozenset[str]], None] = lambda _: None
 
     def become(self, **changes: Any) -> None:
-        """Change the state, and tell."""
+        """Change the state and notify."""
         self.changed("player", **changes)
 
     def changed(self, *names: str, **state: Any) -> None:
-        """Let `state` be as given, and tell that `names` changed."""
+        """Set `state` and notify about `names`."""
         self.now = dataclasses.replace(self.now, **state)
         self.on_change(frozenset(names))
 
@@ -185,7 +185,7 @@ class ListPlayer(ListLibrary):
         return place
 
     def _lay(self, tracks: Sequence[Track]) -> None:
-        """Let the queue be `tracks`, each at its place; what plays goes on if it is still among them."""
+        """Replace the queue by `tracks`; the current track continues if it is among them."""
         self.tracks = [dataclasses.replace(track, position=place) for place, track in enumerate(tracks)]
         current = next((each for each in self.tracks if self.now.track and each.id == self.now.track.id), None)
         gone = {} if current or not self.now.track else {"playback": PlaybackState.STOPPED, "elapsed": None}
@@ -200,7 +200,7 @@ _: type[Player] = ListPlayer  # whoever adds to the port adds it here
 
 
 class ListMusic:
-    """What the daemon's hub is to the page, over a ListPlayer; without one it has an `error`."""
+    """A hub over a `ListPlayer`; without one it has an `error`."""
 
     def __init__(self, player: ListPlayer | None, error: str = "") -> None:
         self.error, self.status_text, self.uses_fallback = error, "", False

@@ -1,4 +1,4 @@
-"""A world for the page: a real appliance over a temporary folder, a real service in a thread."""
+"""A real appliance in a temporary folder, with a real web service in a thread."""
 
 import asyncio
 import contextlib
@@ -23,7 +23,7 @@ from tests.web.list_player import ListMusic, ListPlayer
 
 @dataclass
 class FakeScheduler:
-    """As much of the scheduler as the page tells: a clock that is believed, and nothing amiss."""
+    """The scheduler state that the page shows: a trusted clock and no problems."""
 
     clock_state: ClockState = ClockState.TRUSTED
     clock_wait: float = 0.0
@@ -39,7 +39,7 @@ class FakeScheduler:
 
 @dataclass
 class FakeDaemon:
-    """As much of the daemon as the page knows."""
+    """The parts of the daemon that the page uses."""
 
     appliance: Appliance
     hub: ListMusic
@@ -61,7 +61,7 @@ class FakeDaemon:
 
 @dataclass
 class FakeClock:
-    """A clock that goes when it is told."""
+    """A settable clock."""
 
     now: float = 1000.0
 
@@ -71,7 +71,7 @@ class FakeClock:
 
 @dataclass
 class Response:
-    """An answer as it came."""
+    """An HTTP response."""
 
     status: int
     headers: Mapping[str, str]
@@ -88,7 +88,7 @@ class Response:
 
 @dataclass
 class ServedAppliance:
-    """A running service, and how to talk to it from outside its loop."""
+    """A running service, and requests to it from outside its event loop."""
 
     daemon: FakeDaemon
     service: WebService
@@ -109,7 +109,7 @@ class ServedAppliance:
         return self.daemon.hub.list_player
 
     def ask(self, path: str, body: Any = None, *, method: str = "", **headers: str) -> Response:
-        """GET, or POST where there is a `body`: a text is sent as a form, anything else as JSON."""
+        """Send GET, or POST with a `body`: text is a form, anything else JSON."""
         sent = {name.replace("_", "-"): value for name, value in headers.items()}
         if self.cookie:
             sent["Cookie"] = self.cookie
@@ -124,7 +124,7 @@ class ServedAppliance:
 
     @staticmethod
     def eventually(good: Callable[[], Any], seconds: float = 20.0) -> Any:
-        """Return what `good` returns as soon as it is true."""
+        """Return the result of `good` as soon as it is true."""
         deadline = time.monotonic() + seconds
         while not (result := good()):
             assert time.monotonic() < deadline, "it never happened"
@@ -132,7 +132,7 @@ class ServedAppliance:
         return result
 
     def in_loop(self, act: Callable[[], object]) -> None:
-        """Do `act` where the service lives."""
+        """Call `act` in the event loop of the service."""
         done = threading.Event()
 
         def in_there() -> None:
@@ -144,7 +144,7 @@ class ServedAppliance:
 
     @contextlib.contextmanager
     def events(self, path: str = "/events", **headers: str) -> Iterator["Events"]:
-        """Listen to `path`."""
+        """Open the event stream `path`."""
         sent = {name.replace("_", "-"): value for name, value in headers.items()}
         line = http.client.HTTPConnection("127.0.0.1", self.service.port, timeout=10)
         with contextlib.closing(line):
@@ -170,14 +170,14 @@ class Events:
     answer: http.client.HTTPResponse
 
     def next(self) -> tuple[str, Any]:
-        """Return the id and the state of the next event `state`."""
+        """Return id and data of the next `state` event."""
         while True:
             event = self.any()
             if event.name == "state":
                 return event.id, event.data
 
     def any(self) -> "Event":
-        """Return the next event of any name."""
+        """Return the next event."""
         fields: dict[str, str] = {}
         while True:
             line = self.answer.readline().decode()
@@ -192,13 +192,13 @@ class Events:
                 fields = {}
 
     def named(self, name: str) -> "Event":
-        """Return the next event `name`."""
+        """Return the next event with this name."""
         while (event := self.any()).name != name:
             pass
         return event
 
     def until(self, good: Callable[[Any], object]) -> Any:
-        """Return the first state that is `good`; a socket's timeout ends the wait."""
+        """Return the first state for which `good` is true, within the socket timeout."""
         while True:
             _, state = self.next()
             if good(state):
@@ -206,7 +206,7 @@ class Events:
 
 
 def configuration(folder: Path, *, web: str = "host: 127.0.0.1, port: 0", jobs: str = "", stations: str = "") -> Path:
-    """Write a configuration into `folder` and return its path. Without `jobs` there is one, which says hello."""
+    """Write a configuration into `folder` and return its path. The default job says hello."""
     folder.mkdir(parents=True, exist_ok=True)
     more = ""
     if stations:
@@ -226,7 +226,7 @@ def job(name: str, code: str, more: str = "") -> str:
 
 
 def set_password(config: Path, password: str) -> None:
-    """Put `password` among the secrets that go with `config`."""
+    """Write `password` into the secrets beside `config`."""
     path = config.with_name("secrets.env")
     path.write_text(f"WEB_PASSWORD={password}\n")
     path.chmod(0o600)
@@ -234,7 +234,7 @@ def set_password(config: Path, password: str) -> None:
 
 @contextlib.contextmanager
 def served(config: Path, music: ListMusic | None = None, patience: float = 20.0) -> Iterator[ServedAppliance]:
-    """Serve `config` in a thread of its own until the block ends, with `patience` for who says nothing."""
+    """Serve `config` in a thread during the block; `patience` is the idle timeout."""
     ready: list[ServedAppliance] = []
     errors: list[BaseException] = []
     up = threading.Event()

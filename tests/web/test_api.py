@@ -1,4 +1,4 @@
-"""The JSON API: what it tells, what it does, and how it says no."""
+"""The JSON API: results, actions and refusals."""
 
 from pathlib import Path
 from typing import Any

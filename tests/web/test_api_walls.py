@@ -1,4 +1,4 @@
-"""The walls of the whole web: nothing without the password, and nothing that is sent is a fault of the program."""
+"""Every route requires the password, and no input causes an exception."""
 
 import re
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ HALF = "half a character: \ud800"
 
 
 def routes(appliance: ServedAppliance) -> Iterator[tuple[str, str]]:
-    """Yield every method and address there is, with something in place of what varies."""
+    """Yield every method and address, with placeholders filled in."""
     for route in appliance.service.routes:
         if isinstance(route, Mount):
             assert route.path == "/static"

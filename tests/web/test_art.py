@@ -1,4 +1,4 @@
-"""Covers: in the sizes that are asked for, asked of the player once, and nothing that is no picture."""
+"""Covers: sizes, caching, and files that are not pictures."""
 
 import io
 import struct
@@ -101,7 +101,7 @@ def test_without_pillow_a_picture_is_unchanged(appliance: ServedAppliance, monke
 
 
 def huge() -> bytes:
-    """Return a PNG that says it has 30,000 by 30,000 pixels."""
+    """Return a PNG with a declared size of 30,000 by 30,000 pixels."""
 
     def chunk(name: bytes, data: bytes) -> bytes:
         return struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))

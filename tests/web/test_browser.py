@@ -1,4 +1,4 @@
-"""The page in a real browser of a phone's size, with a script and without."""
+"""The page in a real browser of a phone's size, with and without scripts."""
 
 import contextlib
 from collections.abc import Iterator
@@ -39,7 +39,7 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture
 def served_appliance(tmp_path: Path) -> Iterator[ServedAppliance]:
-    """Serve a page with everything on it."""
+    """Serve a page with all features."""
     jobs = job("hello", "print('good morning')") + job("a-job-with-a-very-long-name-" + "x" * 30, "")
     with served(configuration(tmp_path, jobs=jobs, stations=STATIONS + MANY)) as result:
         record(result, "hello", Outcome.FAILED, "could not " + "w" * 90)
@@ -50,7 +50,7 @@ def served_appliance(tmp_path: Path) -> Iterator[ServedAppliance]:
 def phone(
     browser: Browser, served_appliance: ServedAppliance, *, script: bool = True, complaints: list[str] | None = None
 ) -> Iterator[Page]:
-    """Give a page on a phone, opened at /. What the browser complains of goes to `complaints`."""
+    """Yield a phone page opened at /, with browser errors in `complaints`."""
     heard = [] if complaints is None else complaints
     context = browser.new_context(
         viewport={"width": 393, "height": 727},
@@ -140,7 +140,7 @@ def test_run_now_shows_the_run_until_it_has_ended(browser: Browser, served_appli
 
 @pytest.fixture
 def jobs(tmp_path: Path) -> Iterator[ServedAppliance]:
-    """Serve a page with jobs that pause, come after others, and take long."""
+    """Serve a page with paused, dependent and slow jobs."""
     daily = "    schedule: 0 6 * * *\n    chance: 1/4\n    jitter: 20m\n"
     slow = job("slow", "import time; time.sleep(60)", "    schedule: {every: 15m}\n")
     with served(

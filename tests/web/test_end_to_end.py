@@ -1,4 +1,4 @@
-"""The whole appliance as a household has it: the real daemon, a real MPD, a real browser of a phone's size."""
+"""The whole appliance: the real daemon, a real MPD, a real browser of a phone's size."""
 
 import contextlib
 from collections.abc import Iterator
@@ -53,7 +53,7 @@ def daemon(installation: Installation, mpd: MpdServer) -> Iterator[Up]:
 
 @contextlib.contextmanager
 def opened(browser: Browser, daemon: Up) -> Iterator[Page]:
-    """Give the first page of `daemon` on a phone."""
+    """Yield the home page of `daemon` on a phone."""
     context = browser.new_context(viewport={"width": 393, "height": 727}, is_mobile=True, has_touch=True)
     page = context.new_page()
     page.goto(daemon.page)
@@ -117,7 +117,7 @@ def slots(installation: Installation) -> list[dict[str, Any]]:
 
 @pytest.fixture
 def ticking(browser: Browser, installation: Installation) -> Iterator[Page]:
-    """Give the page of an appliance with one job, `tick`, each second."""
+    """Yield the page of an appliance with one job, `tick`, every second."""
     installation.write(TICK, "web: {port: 0}")
     with up(installation) as started, opened(browser, started) as result:
         yield result

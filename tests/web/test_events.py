@@ -1,4 +1,4 @@
-"""The live page: an event for every change, from wherever it comes, and none for nothing."""
+"""The live page: an event for every change from any source."""
 
 import re
 import subprocess
@@ -57,7 +57,7 @@ def test_a_run_by_another_process_is_reported_from_start_to_end(tmp_path: Path) 
 
 
 def until_progress(events: Events, done: float) -> Any:
-    """Return the run that goes on, as soon as it is told to be that far."""
+    """Return the active run once it has that progress."""
     state = events.until(lambda state: (state["jobs"][0]["last"] or {}).get("progress") == done)
     return state["jobs"][0]["last"]
 

@@ -1,4 +1,4 @@
-"""What stands before every page: foreign names, foreign sites, long bodies, and what browsers are told."""
+"""The checks before every page: host names, origins, body sizes, and security headers."""
 
 import socket
 

@@ -1,4 +1,4 @@
-"""Pause, resume, cancel, the results of the slots, and the banner: by the API, by forms, and as the page shows them."""
+"""Pause, resume, cancel, slots, and the banner: by the API, by forms, and on the page."""
 
 import re
 from collections.abc import Iterator
@@ -182,7 +182,7 @@ def test_pauses_and_the_clock_state_arrive_as_events(served_appliance: ServedApp
 
 
 def account_for_a_week(served_appliance: ServedAppliance) -> None:
-    """Let the last seven slots of `daily` have come to something each, the newest first."""
+    """Record the last seven slots of `daily` with different outcomes, newest first."""
     appliance, now = served_appliance.daemon.appliance, clock.now()
     daily = appliance.job("daily")
     zone, store = appliance.config.zone_of(daily), appliance.store

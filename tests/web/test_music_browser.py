@@ -1,4 +1,4 @@
-"""The pages of the music in a real browser of a phone's size: live with a script, whole without."""
+"""The music pages in a real browser of a phone's size, with and without scripts."""
 
 import re
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""The pages of the music as a browser without a script sees them: what they show, and what their forms do."""
+"""The music pages in a browser without scripts, and their forms."""
 
 import html
 import re
@@ -22,7 +22,7 @@ def appliance(tmp_path: Path) -> Iterator[ServedAppliance]:
 
 
 def press(appliance: ServedAppliance, path: str, fields: Mapping[str, object], page: str = "/music/queue") -> Response:
-    """Send a form of `page`, and return the page it leads to."""
+    """Send a form of `page` and return the resulting page."""
     answer = appliance.ask(f"/do/{path}", urlencode(fields), Referer=f"{appliance.origin}{page}")
     assert answer.status == 303, answer.text
     return appliance.ask(answer.headers["location"])

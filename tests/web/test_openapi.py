@@ -1,4 +1,4 @@
-"""The OpenAPI document: valid, whole, and true: each of its examples works and is answered as it says."""
+"""The OpenAPI document is valid and complete, and its examples work as documented."""
 
 import re
 from pathlib import Path
@@ -71,7 +71,7 @@ def test_every_route_is_documented(appliance: ServedAppliance, api_document: Any
 
 
 def prepare(appliance: ServedAppliance, path: str) -> None:
-    """Let there be all that the examples name."""
+    """Create everything that the examples use."""
     player = appliance.player
     player.saved = {"Evening": list(player.tracks)}
     player.pictures["a.ogg"] = CoverArt(data=drawn(), mime="image/png")

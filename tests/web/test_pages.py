@@ -1,4 +1,4 @@
-"""The pages without a script: what they show, what their forms do, and what they never let through."""
+"""The pages without scripts: content, forms, and escaping."""
 
 import os
 import re

@@ -1,4 +1,4 @@
-"""The API of the player beside a player of lists: its buttons, its queue, its library, its playlists, its stations."""
+"""The player API over a list player: playback, queue, library, playlists and stations."""
 
 from pathlib import Path
 from typing import Any

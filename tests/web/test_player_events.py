@@ -1,4 +1,4 @@
-"""What changes at the player arrives as it is, in its order, once; and who slept gets just what he missed."""
+"""Player events arrive in order and once, also after a reconnect."""
 
 import contextlib
 import socket
@@ -14,13 +14,13 @@ PATH = "/api/v1/player/events"
 
 
 def begun(events: Events) -> Event:
-    """Return the newest event of a stream that has just begun: everything, and that once more for the first to come."""
+    """Return the newest event of a new stream: everything, sent again with the first change."""
     assert events.any().name == "hello"
     return events.named("state")
 
 
 def settled(events: Events) -> Event:
-    """As `begun`, for the first listener of all."""
+    """Like `begun`, for the first listener."""
     begun(events)
     return events.named("connection")
 

@@ -1,4 +1,4 @@
-"""The API over the real daemon and a real MPD: what it does, mpc says too; what mpc does arrives as an event."""
+"""The API over the real daemon and a real MPD, compared with mpc."""
 
 import contextlib
 import http.client
@@ -80,7 +80,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Home]:
 
 @pytest.fixture
 def home(whole: Home) -> Home:
-    """Return it with three tracks in its queue, stopped, every mode off."""
+    """Return it with three tracks in its queue, stopped, without modes."""
     mpd = whole.mpd
     mpd.mpc("clear")
     for mode in ("random", "repeat", "single", "consume"):

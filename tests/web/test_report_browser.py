@@ -1,4 +1,4 @@
-"""A puzzle's page in a real browser of a phone's size, within the site: it plays, and is stepped through by hand."""
+"""A puzzle report in a real browser of a phone's size: it plays and can be stepped through."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,7 +18,7 @@ SHOWN = "(frames) => frames.map((each, number) => getComputedStyle(each).visibil
 
 @pytest.fixture
 def appliance(tmp_path: Path) -> Iterator[ServedAppliance]:
-    """Serve a page with the report of a night."""
+    """Serve a page with a puzzle report."""
     with served(configuration(tmp_path, jobs=job("pegs", ""))) as result:
         options = Options(puzzle="peg-solitaire", boards=[Path("cross"), Path("full"), Path("diamond")])
         run(options, FakeContext(result.daemon.appliance.config.reports / "pegs", job="pegs"))
@@ -26,7 +26,7 @@ def appliance(tmp_path: Path) -> Iterator[ServedAppliance]:
 
 
 def shown(page: FrameLocator) -> list[int]:
-    """Return which frames of the first player are seen."""
+    """Return the visible frames of the first player."""
     result = page.locator("#s0 .frame").evaluate_all(SHOWN)
     return [number for number in result if number >= 0]
 

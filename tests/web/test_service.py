@@ -1,4 +1,4 @@
-"""The page as a service: where it listens, when it refuses to, and how it ends."""
+"""The web service: where it listens, when it refuses to, and how it ends."""
 
 import contextlib
 import signal

@@ -1,4 +1,4 @@
-"""The password: asked for everywhere, given once, and not to be guessed."""
+"""The password: required everywhere, entered once, and protected from guessing."""
 
 from html import escape, unescape
 from urllib.parse import quote

@@ -1,4 +1,4 @@
-"""The history strip and the words of the page."""
+"""The history strip and formatted texts of the page."""
 
 from datetime import UTC, datetime, timedelta
 from xml.etree import ElementTree

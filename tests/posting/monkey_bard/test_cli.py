@@ -1,4 +1,4 @@
-"""A monkey bard as a person and cron run it: real processes, the preview file, kill -9."""
+"""The Monkey Bard run by a user and by cron: real processes, the preview file, kill -9."""
 
 import json
 import re
@@ -47,7 +47,7 @@ def posts(installation: Installation) -> list[str]:
 
 
 def straight(keystrokes: int) -> list[int]:
-    """Return where a monkey is that typed so many keys without a break."""
+    """Return the state of a monkey that typed so many keys without a break."""
     target = prepare_target((ROOT / "config" / "sonnet.txt").read_text("utf-8"), Keyboard.LETTERS, "sonnet.txt")
     place = Progress()
     while place.keystrokes < keystrokes:

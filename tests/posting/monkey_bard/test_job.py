@@ -1,4 +1,4 @@
-"""Job kind 'monkey-bard': what it keeps from run to run, when it tells of itself, and in which words."""
+"""The job kind `monkey-bard`: checkpoints, reports and their texts."""
 
 import json
 from collections.abc import Mapping
@@ -28,14 +28,14 @@ POEM = "Shall I compare thee\nto a summer's day?\n"
 
 
 def early(length: int) -> str:
-    """Return so long a text that stands early in the stream, and that is taken as it is."""
+    """Return a text of so many letters that occurs early in the stream."""
     texts = (STREAM[at : at + length] for at in range(3, 3000))
     return next(text for text in texts if "  " not in text and text == text.strip())
 
 
 @dataclass
 class Cage:
-    """A monkey's memory, folder and networks over many runs."""
+    """The checkpoint, folder and networks of a monkey over many runs."""
 
     folder: Path
     text: str = POEM
@@ -44,7 +44,7 @@ class Cage:
     runs: int = 0
 
     def run(self, *, day: float = 0, run: int | None = None, **options: Any) -> Result:
-        """Let a run begin that many days after the first one; `run` names one that was begun before."""
+        """Start a run so many days after the first; `run` is the id of an interrupted one."""
         context = self.context(day=day, run=run)
         try:
             return monkey_bard_job.run(self.options(**options), context)
@@ -78,7 +78,7 @@ def cage(tmp_path: Path) -> Cage:
 
 
 class Wall:
-    """A network that keeps its posts in a list, and does not answer while it is told so."""
+    """A network that stores its posts in a list and can be unavailable."""
 
     idempotent = True
 
@@ -240,7 +240,7 @@ def test_a_retried_run_types_nothing_more(cage):
 
 
 class Slow(FakeContext):
-    """A minute goes by whenever somebody looks at the clock; the power goes after the third word about progress."""
+    """Each reading of the clock takes a minute; the power fails at the third progress report."""
 
     def clock(self) -> datetime:
         self.duration += timedelta(minutes=1)

@@ -1,4 +1,4 @@
-"""The monkey: its stream, how far a text has come in it, and the mean time to the next letter."""
+"""The keystroke stream, the progress of a text in it, and the mean time to the next letter."""
 
 import hashlib
 import re
@@ -37,7 +37,7 @@ def letters(text: str) -> Target:
 
 
 def by_definition(keyboard: Keyboard, blocks: int) -> bytes:
-    """Return the beginning of the stream as the docs describe it, one byte after the other."""
+    """Return the beginning of the stream as the docs describe it, byte by byte."""
     keys, stream = keyboard.keys, bytearray()
     for block in range(blocks):
         for byte in hashlib.shake_256(f"monkey {SEED} {block}".encode()).digest(65_536):
@@ -51,7 +51,7 @@ FIRST_BLOCK = len(hits(SEED, LETTERS, 0))
 
 
 def type_in_pieces(target: Target, total: int, pieces: list[int]) -> tuple[Progress, list[LengthRecord]]:
-    """Let the monkey type `total` keys in runs of `pieces`, over and over."""
+    """Type `total` keys in runs of `pieces`."""
     place, records = Progress(), []
     for number in range(10**6):
         goal = min(place.keystrokes + pieces[number % len(pieces)], total)
@@ -199,7 +199,7 @@ def test_it_stops_at_the_end_of_the_text():
 
 
 def by_equations(keys: str, standing: int, size: int) -> Fraction:
-    """Return the mean time from the state `standing` until all of `keys` stand, by solving for all states at once."""
+    """Return the mean time from `standing` to `keys` by solving the equations of all states."""
     goal = len(keys)
 
     def after(state: int, key: str) -> int:

@@ -1,4 +1,4 @@
-"""Numbers too large to read, in words."""
+"""Very large numbers in words."""
 
 import pytest
 from hypothesis import given

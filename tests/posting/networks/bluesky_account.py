@@ -1,4 +1,4 @@
-"""A fake server of Bluesky's and the network connected to it, for the tests of the network 'bluesky'."""
+"""A fake Bluesky server and the network connected to it."""
 
 import struct
 import zlib
@@ -39,7 +39,7 @@ def connected(
 
 
 def png(width: int, height: int, size: int = 0) -> bytes:
-    """Return a grey picture, made longer to `size` bytes by a comment."""
+    """Return a grey picture, padded to `size` bytes by a comment."""
 
     def chunk(kind: bytes, data: bytes) -> bytes:
         return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))

@@ -1,4 +1,4 @@
-"""The network 'bluesky' against a fake server over a real socket: what is posted, and what each answer means."""
+"""The network `bluesky` against a fake server over a real socket."""
 
 import dataclasses
 import json
@@ -20,7 +20,7 @@ __all__ = ["place", "server"]
 
 
 def record(server: FakeBluesky) -> dict[str, Any]:
-    """Return the one record there is."""
+    """Return the only record."""
     (only,) = server.records.values()
     value: dict[str, Any] = only["value"]
     return value

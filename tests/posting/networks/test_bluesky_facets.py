@@ -1,4 +1,4 @@
-"""What the network 'bluesky' marks in a text: links, tags and mentions, by the bytes they take."""
+"""Facets of the network `bluesky`: links, tags and mentions, by their bytes."""
 
 from collections.abc import Iterator
 from datetime import timedelta
@@ -17,7 +17,7 @@ from tests.fakes.bluesky_server import fake_bluesky
 
 @pytest.fixture(scope="module")
 def connection(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[bluesky.Bluesky, FakeBluesky]]:
-    """Give the network, and the server that checks each mark as strictly as it can."""
+    """Return the network and its strict fake server."""
     place = NetworkDirs(tmp_path_factory.mktemp("private"), Path("/nowhere"))
     with fake_bluesky() as server:
         server.handles["mia.example.org"] = "did:plc:mia"
@@ -26,7 +26,7 @@ def connection(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[blues
 
 
 def marked(connection: tuple[bluesky.Bluesky, FakeBluesky], text: str) -> list[tuple[str, str]]:
-    """Return what was marked in `text` once it was posted: the text of the bytes, and what it leads to."""
+    """Post `text` and return its facets: the marked text and the target."""
     network, server = connection
     sent = network.post(Post(text), key="facets")
     record = server.records[sent.id.split()[0].rpartition("/")[2]]["value"]

@@ -1,4 +1,4 @@
-"""The network 'bluesky' as its owner meets it: options, limits, login, and whose account it is."""
+"""Options, limits, login and account of the network `bluesky`."""
 
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -108,7 +108,7 @@ def test_whoami_checks_the_current_password_despite_an_old_session(server, place
 
 @dataclass
 class Owner:
-    """Somebody at the terminal who answers with `answers`."""
+    """A user at the terminal who gives `answers`."""
 
     answers: list[str]
     said: list[str] = field(default_factory=list)

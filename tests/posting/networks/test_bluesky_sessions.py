@@ -1,4 +1,4 @@
-"""The network 'bluesky': how it signs in, how it keeps its session, and that nobody else gets to see it."""
+"""Sign in of the network `bluesky`, and the private storage of its session."""
 
 import json
 import logging

@@ -1,4 +1,4 @@
-"""The network 'mastodon' against a fake server over a real socket: posts, threads, pictures, what each answer means."""
+"""The network `mastodon` against a fake server over a real socket."""
 
 import hashlib
 import logging
@@ -32,7 +32,7 @@ def server() -> Iterator[FakeMastodon]:
 
 
 class Account:
-    """One server and one place on the disk, and how long was waited for pictures."""
+    """One server and one folder, and the time spent waiting for pictures."""
 
     def __init__(self, server: FakeMastodon, folder: Path) -> None:
         self.server, self.place = server, NetworkDirs(folder / "private", folder / "public")
@@ -411,7 +411,7 @@ def test_searching_before_a_retry_posts_once_even_if_the_server_forgot_the_key(f
 
 
 class Owner:
-    """Somebody at a terminal, with a browser beside it."""
+    """A user at a terminal with a browser."""
 
     def __init__(self, server: FakeMastodon, code: str | None = None) -> None:
         self.server, self.code = server, code

@@ -1,4 +1,4 @@
-"""What a Mastodon server takes: counted as it counts, read from it once a day, remembered for when it is not there."""
+"""The limits of a Mastodon server: counted like there, requested once a day, remembered offline."""
 
 import json
 from collections.abc import Iterator
@@ -131,7 +131,7 @@ def server() -> Iterator[FakeMastodon]:
 
 
 def asked(server: FakeMastodon, folder: Path, when: datetime = NOON) -> PostLimits:
-    """Return the limits as a run sees them that begins `when`."""
+    """Return the limits of a run that starts `when`."""
     options = mastodon.Options(server=server.address, timeout=timedelta(seconds=0.5))
     place = NetworkDirs(folder / "state" / "networks" / "m", folder)
     return mastodon.connect(options, {"MASTODON_TOKEN": TOKEN}, place, now=lambda: when).limits

@@ -1,4 +1,4 @@
-"""Logging in to X: the owner's answers, the three steps of the PIN against a fake X, and what can go wrong."""
+"""Login to X: the answers of the owner, the PIN flow against a fake X, and failures."""
 
 import logging
 from collections.abc import Callable
@@ -17,7 +17,7 @@ APP = [SECRETS["X_CONSUMER_KEY"], SECRETS["X_CONSUMER_SECRET"]]
 
 
 class Owner:
-    """Answers what is asked, in order; an answer may be found in what was said."""
+    """Answers questions in order; an answer may be taken from the output."""
 
     def __init__(self, *answers: str | Callable[[str], str]) -> None:
         self.said: list[str] = []
@@ -41,7 +41,7 @@ def login(server: FakeX | str, owner: Owner, secrets_prefix: str = "X") -> dict[
 
 
 def consent(server: FakeX) -> Callable[[str], str]:
-    """Return how the owner gets the PIN: from the address that was said last."""
+    """Return a function that gets the PIN from the last printed address."""
     return lambda said: server.keys.consent(said.rsplit(maxsplit=1)[-1])
 
 

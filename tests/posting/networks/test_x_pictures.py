@@ -1,4 +1,4 @@
-"""Pictures on X: they are uploaded before the post, so that whatever goes wrong with them, nothing is posted."""
+"""Pictures on X are uploaded before the post, so their failures post nothing."""
 
 import socket
 import threading
@@ -90,7 +90,7 @@ def test_a_rate_limit_of_an_upload_is_awaited(server):
 
 
 def test_a_slow_connection_gets_time_for_a_large_picture():
-    """The timeout is for each piece; taken for all of it, a picture of 5 MB would never leave a slow line."""
+    """The timeout is per chunk: 5 MB on a slow connection take longer."""
     size, taken = 4_900_000, threading.Event()
     answer = b'{"data": {"id": "12"}}'
     head = b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: %d\r\n\r\n" % len(answer)

@@ -1,4 +1,4 @@
-"""The network 'x' against a fake X over a real socket: signatures, threads, and what each answer to a post means."""
+"""The network `x` against a fake X over a real socket: signatures, threads and answers."""
 
 import logging
 import subprocess
@@ -126,7 +126,7 @@ NOW = 1_800_000_000
 
 
 def limited(**resets: Any) -> Raw:
-    """Return an answer that names limits: how many are left, and in how many seconds there are more."""
+    """Return an answer with rate limits: the remaining requests and the seconds to the reset."""
     headers = {"Date": formatdate(NOW, usegmt=True)}
     for name, (left, after) in resets.items():
         headers[f"x-{name.replace('_', '-')}-remaining"] = str(left)
@@ -251,7 +251,7 @@ def test_the_secrets_are_named_per_account():
 
 
 def test_the_fake_refuses_a_wrong_or_old_signature(server: FakeX):
-    """The tests above mean something only if the fake does look at signatures."""
+    """The tests above rely on the fake to verify signatures."""
     keys = server.keys
     assert keys.signed("POST", "/2/tweets", "") is None
     assert keys.signed("POST", "/2/tweets", 'OAuth oauth_consumer_key="consumer-key-1"') is None

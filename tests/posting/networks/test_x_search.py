@@ -1,4 +1,4 @@
-"""Looking for a post among the account's own on X, and asking whose account it is. Nothing is posted by either."""
+"""Searching the own posts on X, and requesting the account name."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""The network 'x' over TLS: what breaks after the post was sent may have been posted; what breaks before it cannot."""
+"""The network `x` over TLS: failures before sending are certain, those after it are not."""
 
 import contextlib
 import shutil
@@ -21,7 +21,7 @@ Broken = Callable[[ssl.SSLSocket], None]
 
 
 def below(broken: Callable[[socket.socket], None]) -> Broken:
-    """Return `broken`, done to the line below TLS."""
+    """Return `broken` applied to the connection below TLS."""
 
     def do(secured: ssl.SSLSocket) -> None:
         with socket.socket(fileno=secured.detach()) as raw:
@@ -44,7 +44,7 @@ def send_a_damaged_record(line: socket.socket) -> None:
 
 @pytest.fixture
 def certificate(tmp_path: Path) -> Path:
-    """Make a certificate for localhost, with its key, in one file."""
+    """Create a certificate for localhost with its key in one file."""
     if shutil.which("openssl") is None:
         pytest.skip("openssl is not installed")
     key, made = tmp_path / "key.pem", tmp_path / "made.pem"
@@ -60,7 +60,7 @@ def certificate(tmp_path: Path) -> Path:
 
 @contextmanager
 def server(certificate: Path, broken: Broken) -> Iterator[tuple[str, list[bytes]]]:
-    """Take one post over TLS and break the line as `broken` does; give the address, and what came."""
+    """Receive a post over TLS and break the connection with `broken`; yield address and data."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(certificate)
     came: list[bytes] = []

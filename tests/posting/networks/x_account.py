@@ -1,4 +1,4 @@
-"""An account on a fake X, as the tests of the network 'x' use it."""
+"""An account on a fake X."""
 
 from collections.abc import Iterator, Mapping
 from datetime import timedelta
@@ -17,21 +17,19 @@ HELLO = Post("hello")
 
 @pytest.fixture
 def server() -> Iterator[FakeX]:
-    """Run a fake X."""
     with fake_x() as fake:
         yield fake
 
 
 @pytest.fixture
 def place(tmp_path: Path) -> NetworkDirs:
-    """Return the folders of the network."""
     return NetworkDirs(tmp_path / "private", tmp_path / "public")
 
 
 def connected(
     server: FakeX | str, place: NetworkDirs | None = None, *, secrets: Mapping[str, str] = SECRETS, **options: Any
 ) -> Network:
-    """Return the account; without a `place`, it remembers nothing."""
+    """Return the network; without a `place` it stores nothing."""
     address = server if isinstance(server, str) else server.address
     options = {"timeout": timedelta(seconds=5), **options}
     nowhere = NetworkDirs(Path("/dev/null/private"), Path("/dev/null/public"))

@@ -1,1 +1,1 @@
-"""What runs inside the virtual machine. It has Python and the program, and neither pytest nor a network."""
+"""The programs inside the virtual machine, with Python but neither pytest nor a network."""

@@ -32,7 +32,7 @@ _JOBS = {
 
 
 class Daemon:
-    """`pi-appliance up`, and the moment at which it said each line, by the clock that nobody sets."""
+    """`pi-appliance up`, with the monotonic time of each line."""
 
     def __init__(self, installation: Installation) -> None:
         self.lines = list[tuple[float, str]]()
@@ -46,7 +46,7 @@ class Daemon:
             sys.stderr.write(line)  # for the console
 
     def says(self, words: str, start: int = 0) -> tuple[float, str]:
-        """Wait for a line with `words` among those from `start` on; return its moment and it."""
+        """Wait for a line with `words`, from `start` on; return its time and text."""
         return wait_until(lambda: self._said(words, start), _PATIENCE)
 
     def _said(self, words: str, start: int) -> tuple[float, str] | None:
@@ -55,13 +55,13 @@ class Daemon:
         return result
 
     def idle(self) -> bool:
-        """Say whether every run that it started has ended."""
+        """Return whether all runs have ended."""
         said = [line for _, line in self.lines]
         return sum(line.endswith(" started") for line in said) == sum(" ended status=" in line for line in said)
 
 
 class Scenario:
-    """The steps, one after the other."""
+    """The steps in order."""
 
     def __init__(self, folder: Path) -> None:
         self.installation, self.marks = Installation(folder), folder / "marks"
@@ -77,7 +77,7 @@ class Scenario:
         self.installation.config.write_text(head + jobs + "\n", "utf-8")
 
     def play(self) -> None:
-        """Do it all."""
+        """Run all steps."""
         _loopback_up()
         self.daemon = Daemon(self.installation)
         self.daemon.says("next:")
@@ -110,7 +110,7 @@ class Scenario:
         self._look("the same hour again")
 
     def _by_a_second(self) -> None:
-        """Let a slot come twice, one second apart, and be jumped over by one second."""
+        """Repeat a slot by a step of one second, and skip one."""
         self._step("an hour and a half forward", lambda: wall.put_to(_at("02:30:05")))
         self._rest()
         self._step("before a slot", lambda: wall.put_to(_at("02:30:58")))
@@ -137,26 +137,26 @@ class Scenario:
         self._look("used slots again")
 
     def _step(self, name: str, put: Callable[[], None]) -> None:
-        """Set the clock, and tell how long the daemon took to say so."""
+        """Set the clock, and print when the daemon noticed."""
         start, before = len(self.daemon.lines), time.monotonic()
         put()
         moment, said = self.daemon.says("the clock was put", start)
         tell(step=name, noticed=round(moment - before, 3), said=said)
 
     def _look(self, name: str) -> None:
-        """Tell the history, as soon as all runs have ended."""
+        """Print the history as soon as all runs have ended."""
         self._rest()
         now = datetime.now(UTC)
         slots = self.installation.json("jobs", "history", "--slots", "--count", "300")
         tell(look=name, now=now.strftime("%FT%TZ"), slots=slots, marks=self._marks())
 
     def _rest(self) -> None:
-        """Wait until what is due has begun, and ended."""
+        """Wait until due runs have started and ended."""
         time.sleep(2)
         wait_until(self.daemon.idle, _PATIENCE)
 
     def _marks(self) -> list[str]:
-        """Return the names of the jobs that really ran, one a run."""
+        """Return the jobs that really ran, one item per run."""
         return [line.split()[0] for line in self.marks.read_text("ascii").splitlines()] if self.marks.exists() else []
 
 

@@ -1,4 +1,4 @@
-"""Sets the clock of the machine it runs on. Nothing may import this outside a virtual machine that is thrown away."""
+"""Sets the clock of this machine. Only for a disposable virtual machine."""
 
 import ctypes
 import errno
@@ -11,7 +11,7 @@ _ADJ_MAXERROR, _ADJ_ESTERROR, _ADJ_STATUS, _ADJ_SETOFFSET = 0x4, 0x8, 0x10, 0x10
 
 
 class _Timex(ctypes.Structure):
-    """The fields of struct timex (linux/timex.h) up to the last that is used here, and room for the others."""
+    """The fields of struct timex (linux/timex.h) up to the last used one, and padding."""
 
     _fields_ = (
         ("modes", ctypes.c_uint),
@@ -23,19 +23,19 @@ class _Timex(ctypes.Structure):
 
 
 def put_by(shift: timedelta) -> None:
-    """Put the clock by `shift`, as a person does who types a new time: the kernel is not told that it is right now."""
+    """Step the clock by `shift` like a manual change: it stays unsynchronized."""
     _only_here()
     time.clock_settime(time.CLOCK_REALTIME, time.time() + shift.total_seconds())
 
 
 def put_to(when: datetime) -> None:
-    """Put the clock to `when` in the same way."""
+    """Step the clock to `when` in the same way."""
     _only_here()
     time.clock_settime(time.CLOCK_REALTIME, when.timestamp())
 
 
 def synchronise(when: datetime) -> None:
-    """Put the clock to `when` as systemd-timesyncd does: by one call, with which the kernel counts as synchronised."""
+    """Set the clock to `when` as systemd-timesyncd does, in one call that marks it synchronized."""
     _only_here()
     shift = when.timestamp() - time.time()
     timex = _Timex(modes=_ADJ_SETOFFSET | _ADJ_STATUS | _ADJ_MAXERROR | _ADJ_ESTERROR, status=0)
@@ -48,6 +48,6 @@ def synchronise(when: datetime) -> None:
 
 
 def _only_here() -> None:
-    """Refuse to touch the clock of a machine that somebody uses: only ours has this word on its kernel's line."""
+    """Refuse to run without the marker on the kernel's command line."""
     if "pi-appliance-vm" not in Path("/proc/cmdline").read_text("ascii").split():
         raise PermissionError(errno.EPERM, "this is not the virtual machine of the tests")
