@@ -226,7 +226,7 @@ write_cron_entries() {
 # --- all steps -----------------------------------------------------------------------------------------------------
 
 if [ -z "$root" ]; then
-    [ -d /run/systemd/system ] || refuse "systemd does not run this machine; start deploy/run.sh instead"
+    [ -d /run/systemd/system ] || refuse "this machine does not use systemd; start deploy/run.sh instead"
     [ "$(id -u)" = 0 ] || [ -n "$dry" ] || die "only root can install; run: sudo $0"
     # shellcheck disable=SC2046 # a list of words
     set -- $(missing_packages python3-venv mpd cron)

@@ -54,7 +54,7 @@ class _LocalDaemon:
     @property
     def scheduler(self) -> NoReturn:
         """Only a daemon has one."""
-        raise Unavailable("the appliance does not run, so there is no scheduler to ask")
+        raise Unavailable("the appliance is not running, so there is no scheduler to ask")
 
     def wake(self) -> None:
         """Wake a daemon of the same state that listens nowhere else."""
@@ -94,7 +94,7 @@ class _LocalHub:
 
     def watch_changes(self) -> AsyncIterator[frozenset[str]]:
         """Nothing is watched for the duration of one operation."""
-        raise Unavailable("the appliance does not run, so nothing can be watched")
+        raise Unavailable("the appliance is not running, so nothing can be watched")
 
     async def close(self) -> None:
         """Close the connection."""

@@ -134,7 +134,7 @@ def matching(name: str, help: str, pattern: str, expected: str, **more: Any) -> 
 def duration(name: str, help: str, **more: Any) -> Argument:  # noqa: A002
     """Return an argument that takes a duration, as text for `config.units.parse_duration`."""
     pattern = r"(?=\d)" + "".join(rf"(\d{{1,8}}{unit} ?)?" for unit in "dhms")
-    return matching(name, help, pattern, "a length of time such as 90s, 15m, 1h30m or 2d", **more)
+    return matching(name, help, pattern, "a duration such as 90s, 15m, 1h30m or 2d", **more)
 
 
 def boolean(name: str, help: str, **more: Any) -> Argument:  # noqa: A002

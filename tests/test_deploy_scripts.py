@@ -114,7 +114,7 @@ def test_a_dry_run_ends_with_what_the_real_one_would_be_refused_for() -> None:
     ended = sh(INSTALL, "--dry-run", status=1)
     assert "would: build the release" in ended.stdout
     assert ended.stderr.endswith(
-        "this would be refused: systemd does not run this machine; start deploy/run.sh instead\n"
+        "this would be refused: this machine does not use systemd; start deploy/run.sh instead\n"
     )
     assert ended.stderr.count("\n") == 1
 

@@ -33,7 +33,7 @@ def connect(config: str | None = None) -> socket.socket | None:
         if config is not None:
             return None
         raise Refused(
-            f"you may not talk to the appliance, because you are not in the group {GROUP}; "
+            f"only root and the group {GROUP} may use the running appliance; "
             f"run `sudo usermod -aG {GROUP} $USER`, then sign out and in again"
         ) from None
 
@@ -57,7 +57,7 @@ def call_daemon(connection: socket.socket, operation: Operation, values: Mapping
     try:
         status, content = runtime_socket.exchange(connection, operation.method, f"/api/v1{path}", body)
     except OSError as error:
-        raise Unavailable(f"the daemon is not reached: {error.strerror}; {START_HINT}") from None
+        raise Unavailable(f"the daemon cannot be reached: {error.strerror}; {START_HINT}") from None
     try:
         result: object = json.loads(content)
     except ValueError:
@@ -88,7 +88,7 @@ def run_operation(operation: Operation, values: Values, config: str | None) -> o
     if connection is not None:
         return call_daemon(connection, operation, values)
     if operation.needs_daemon:
-        raise Unavailable(f"the appliance does not run; {START_HINT}")
+        raise Unavailable(f"the appliance is not running; {START_HINT}")
     # The whole appliance is imported only if no daemon runs.
     return load_function("pi_appliance.local:run_locally")(operation, values, config)
 

@@ -264,7 +264,7 @@ def _converter(base: Path) -> Converter:
     for kind, name in ((int, "a whole number"), (bool, "true or false"), (float, "a number"), (str, "a text")):
         converter.register_structure_hook(kind, _exactly(kind, name))
     converter.register_structure_hook(StrEnum, _one_of)  # nearer to each of them than the hook for str
-    converter.register_structure_hook(timedelta, by_text(units.parse_duration, "a length of time such as 15m"))
+    converter.register_structure_hook(timedelta, by_text(units.parse_duration, "a duration such as 15m"))
     converter.register_structure_hook(Size, by_text(units.parse_size, "an amount such as 500MB"))
     converter.register_structure_hook(Percent, by_text(units.parse_percent, "a share of a processor such as 50%"))
     converter.register_structure_hook(time, by_text(schedule.parse_time, 'a time of day such as "22:00"'))

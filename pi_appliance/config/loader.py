@@ -371,8 +371,8 @@ def notifier_warnings(tree: Tree, config: Config, secrets: Mapping[str, str]) ->
             yield tree.problem(("notifiers", name), wrong, right, at_key=True)
     for name, job in config.jobs.items():
         if missing := secret_names.missing_secrets(job.healthchecks_url or "", secrets):
-            wrong = f"no {', '.join(missing)} among the secrets"
-            yield tree.problem(("jobs", name, "healthchecks-url"), wrong, "put it into secrets.env")
+            wrong = f"missing secrets: {', '.join(missing)}"
+            yield tree.problem(("jobs", name, "healthchecks-url"), wrong, "add them to secrets.env")
 
 
 def validate_notifiers(tree: Tree, config: Config, secrets: Mapping[str, str]) -> None:

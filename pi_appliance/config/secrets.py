@@ -257,7 +257,7 @@ def of_network(part: PluginConfig) -> Mapping[str, str]:
 def missing(part: PluginConfig, secrets: Mapping[str, str]) -> str:
     """Return a message with the missing secrets of the network `part`, or ''."""
     lacking = [name for name in of_network(part) if not secrets.get(name)]
-    return f"no {', '.join(lacking)} among the secrets" if lacking else ""
+    return f"missing secrets: {', '.join(lacking)}" if lacking else ""
 
 
 MARK = "[redacted]"

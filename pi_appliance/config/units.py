@@ -13,12 +13,12 @@ def parse_duration(text: str) -> timedelta:
     """Parse `text` such as 15m or 1h30m. Raises ValueError with an example."""
     match = _SHAPE.fullmatch(text.replace(" ", ""))
     if match is None or not any(match.groups()):
-        raise ValueError("write a length of time such as 90s, 15m, 1h30m or 2d")
+        raise ValueError("write a duration such as 90s, 15m, 1h30m or 2d")
     parts = zip(match.groups(), _DURATION_UNITS.values(), strict=True)
     try:
         return timedelta(seconds=sum(int(count or 0) * unit for count, unit in parts))
     except OverflowError:
-        raise ValueError("that is longer than a calendar; write something such as 2d") from None
+        raise ValueError("this duration is too long; write one such as 2d") from None
 
 
 def format_duration(length: timedelta) -> str:

@@ -369,7 +369,7 @@ def check_units(context: DiagnosticContext) -> Iterator[CheckResult]:
     """Compare the installed units with those of this release."""
     name, systemd = "unit", context.systemd
     if not systemd.is_running:
-        yield skipped(name, "systemd does not run this machine")
+        yield skipped(name, "this machine does not use systemd")
         return
     installed = {
         each: (text, there)
@@ -394,7 +394,7 @@ def check_failed_units(context: DiagnosticContext) -> Iterator[CheckResult]:
     """Report failed units. Those of other programs may explain a failure of ours."""
     name, systemd = "failed units", context.systemd
     if not systemd.is_running:
-        yield skipped(name, "systemd does not run this machine")
+        yield skipped(name, "this machine does not use systemd")
         return
     failed = systemd.failed_units()
     ours = [each for each in failed if each.startswith("pi-appliance")]

@@ -271,7 +271,7 @@ class _LocalTime:
                 continue
             if local.year in _YEARS:
                 return cls(local, form == _FORMATS[-1])
-        raise InvalidOption(f"{name!r} must be a date such as 2027-03-28; there is no {text!r}")
+        raise InvalidOption(f"{name!r} must be a date such as 2027-03-28, not {text!r}")
 
     def start(self, zone: ZoneInfo) -> datetime:
         """Return the start of a period that begins with it."""

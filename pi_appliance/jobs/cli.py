@@ -283,7 +283,7 @@ def install(config: Path, system: bool, user_name: str | None) -> None:
         _open_crontab(config, system, user_name).install(entries), f"{count} of {loader.display_path(config)}"
     )
     if entries and not crontab.is_cron_running():
-        click.echo("pi-appliance: cron itself does not run; start it with: sudo systemctl enable --now cron", err=True)
+        click.echo("pi-appliance: cron is not running; start it with: sudo systemctl enable --now cron", err=True)
 
 
 @command.command("uninstall", short_help="Remove those entries from the crontab.")

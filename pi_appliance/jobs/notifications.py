@@ -73,7 +73,7 @@ def _send_start_ping(appliance: Appliance, address: str, run: int) -> None:
         values = secrets.load(appliance.config.path, os.environ, names)
         ping(address, "start", secrets=values, ping_id=ping_id(appliance.secret, run), seconds=_PING_TIMEOUT)
     except ApplianceError as error:
-        log.info("run=%s its start was not pinged: %s", run, error)
+        log.info("run=%s start ping failed: %s", run, error)
 
 
 def ping_id(secret: bytes, run: int) -> str:
@@ -100,7 +100,7 @@ def ping(address: str, event: str, body: str = "", *, secrets: Mapping[str, str]
 
     """
     if missing := missing_secrets(address, secrets):
-        raise Refused(f"no {', '.join(missing)} among the secrets; put it into secrets.env")
+        raise Refused(f"missing secrets: {', '.join(missing)}; add them to secrets.env")
     try:
         url = _ping_url(substitute_secrets(address, secrets), event, ping_id)
         response = http.request_now("POST", url, body=_cut(body), seconds=seconds, max_bytes=_MAX_BODY)

@@ -273,7 +273,7 @@ class DeliveryBatch:
     def _drop_unknown(self, queued: Sequence[OutboxMessage]) -> None:
         """Drop messages without a configured recipient. If the file is invalid, they wait."""
         if self._settings.is_complete:
-            log.warning("%s: not in the file any more; %d dropped", _recipient(queued[0]), len(queued))
+            log.warning("%s: no longer in the configuration; %d dropped", _recipient(queued[0]), len(queued))
             self._outbox.drop(queued)
         else:
             self._postpone_or_drop(queued, "the configuration is invalid; see: pi-appliance config check")

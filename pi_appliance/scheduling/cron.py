@@ -75,7 +75,7 @@ def parse_expression(text: str) -> str:
     shorthand = text.strip().lower()
     if shorthand.startswith("@"):
         if shorthand not in SHORTHANDS:
-            raise ValueError(f"{text.strip()!r} is not a word cron knows: {', '.join(SHORTHANDS)}, @reboot")
+            raise ValueError(f"{text.strip()!r} is not a keyword of cron: {', '.join(SHORTHANDS)}, @reboot")
         return SHORTHANDS[shorthand]
     parts = text.split()
     if len(parts) != 5:
@@ -84,7 +84,7 @@ def parse_expression(text: str) -> str:
         _reject_unlike_cron(name, field)
     expression = " ".join(parts)
     if wrong := _wrong_field(parts):
-        raise ValueError(f"bad {wrong} in {expression!r}: {_RANGES[wrong]}")
+        raise ValueError(f"invalid {wrong} in {expression!r}: {_RANGES[wrong]}")
     _reject_rare_days(expression)
     return expression
 
@@ -173,9 +173,9 @@ def _reject_rare_days(expression: str) -> None:
         minute, hour, _, month, weekday = expression.split()
         named = sorted(parse_fields(f"{minute} {hour} * {month} {weekday}").months)
         months, last = ", ".join(MONTHS[each - 1] for each in named), max(MONTH_LENGTHS[each] for each in named)
-        raise ValueError(f"{expression!r} never comes: {months}: {last} days at most; write {last} or less") from None
+        raise ValueError(f"{expression!r} never runs: {months}: {last} days at most; write {last} or less") from None
     if second - first > _MAX_GAP:
-        raise ValueError(f"{expression!r} comes once in {(second - first).days // 365} years; widen its days")
+        raise ValueError(f"{expression!r} runs only once in {(second - first).days // 365} years; widen its days")
 
 
 def _simplify_expression(expression: str) -> str:

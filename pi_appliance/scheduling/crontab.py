@@ -96,7 +96,7 @@ def _build_command(config: Config, program: Sequence[str], job: Job) -> str:
     if not command.isprintable() or "\\" in command:
         raise Refused(f"cron cannot keep a command with control characters or backslashes: {command!a}; rename it")
     if len(os.fsencode(command)) > _MAX_COMMAND:
-        raise Refused(f"cron takes commands of {_MAX_COMMAND} characters at most, this is longer: {command[:100]}…")
+        raise Refused(f"cron accepts at most {_MAX_COMMAND} characters, this command is longer: {command[:100]}…")
     return command
 
 

@@ -325,7 +325,7 @@ def _replace_and_warn(state: Path, path: Path, damage: str) -> None:
         return
     restored = f"the backup {result.backup.name} was restored" if result.backup else "there was no backup to restore"
     log.warning(
-        "%s; set aside as %s; %s; no slot of before now is run again",
+        "%s; set aside as %s; %s; no earlier slot is run again",
         *(" ".join(damage.split()), result.damaged.name, restored),
     )
 

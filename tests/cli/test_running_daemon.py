@@ -64,7 +64,7 @@ def test_without_a_daemon_status_says_how_to_start_one(installation: Installatio
     installation.write("")
     done = installation.run("status")
     assert done.returncode == 75
-    assert "the appliance does not run; start it with" in done.stderr
+    assert "the appliance is not running; start it with" in done.stderr
 
 
 def test_the_running_daemon_is_found_from_any_folder(appliance: Installation) -> None:

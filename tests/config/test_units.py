@@ -19,7 +19,7 @@ def test_a_formatted_length_is_parsed_again(seconds):
 
 @pytest.mark.parametrize("text", ["", "5", "5x", "m5", "1m1h", "-5m", "1.5h", "9" * 40 + "d"])
 def test_an_invalid_length_is_refused(text):
-    with pytest.raises(ValueError, match=r"length of time|calendar"):
+    with pytest.raises(ValueError, match="duration"):
         units.parse_duration(text)
 
 

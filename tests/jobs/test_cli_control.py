@@ -41,7 +41,7 @@ def test_a_paused_job_runs_only_manually(installation: Installation) -> None:
 @pytest.mark.parametrize(
     ("words", "status", "says"),
     [
-        (("pause", "tick", "--for", "soon"), 2, "must be a length of time"),
+        (("pause", "tick", "--for", "soon"), 2, "must be a duration"),
         (("pause", "tik"), 2, "did you mean 'tick'?"),
         (("pause", "hand"), 1, "hand has no schedule, so there is nothing to pause"),
         (("resume", "tick"), 1, "tick is not paused"),

@@ -165,7 +165,7 @@ def test_jobs_without_slots_are_explained(home: Installation) -> None:
         (("--from", "tomorrow", "--to", "2027-06-01"), "'from' must be a date such as 2027-03-28"),
         (
             ("--from", "2027-02-30", "--to", "2027-06-01"),
-            "'from' must be a date such as 2027-03-28; there is no '2027-02-30'",
+            "'from' must be a date such as 2027-03-28, not '2027-02-30'",
         ),
         (("--from", "2027-06-02", "--to", "2027-06-01"), "'to' is before 'from'"),
         (

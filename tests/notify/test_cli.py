@@ -91,8 +91,8 @@ def test_a_missing_secret_is_a_warning_at_its_place(installation, recorder):
     installation.write(f"{JOB[:-1]}, healthchecks-url: 'https://hc-ping.com/${{HC}}'}}", phone(recorder))
     done = installation.run("config", "check")
     assert done.returncode == 0
-    assert "no HOOK among the secrets; put it into secrets.env (warning)" in done.stderr
-    assert "no HC among the secrets; put it into secrets.env (warning)" in done.stderr
+    assert "missing secrets: HOOK; add them to secrets.env (warning)" in done.stderr
+    assert "missing secrets: HC; add them to secrets.env (warning)" in done.stderr
     assert installation.run("config", "check", environment={**HOOK, "HC": "1"}).stderr == ""
 
 
@@ -120,7 +120,7 @@ def test_a_test_reports_the_result(installation, recorder):
     assert done.returncode == 1
     assert done.stderr == "phone: not sent: the service answered 403: not allowed with this user or token\n"
     done = installation.run("notifiers", "test", "phone")
-    assert done.stderr == "phone: not sent: no HOOK among the secrets; put it into secrets.env\n"
+    assert done.stderr == "phone: not sent: missing secrets: HOOK; add them to secrets.env\n"
     done = installation.run("notifiers", "test", "fone")
     assert (done.returncode, done.stderr) == (2, "pi-appliance: no notifier is called 'fone'; did you mean 'phone'?\n")
 

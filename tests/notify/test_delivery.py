@@ -149,7 +149,7 @@ def test_messages_of_a_removed_notifier_are_dropped_and_reported(post, caplog):
     post.end("a", Outcome.FAILED, NotifyTargets(on_failure=["gone"]))
     post.round()
     assert post.outbox.waiting() == []
-    assert caplog.messages == ["notifier gone: not in the file any more; 1 dropped"]
+    assert caplog.messages == ["notifier gone: no longer in the configuration; 1 dropped"]
 
 
 def test_nothing_is_dropped_while_the_file_is_invalid(post):

@@ -105,7 +105,7 @@ def test_a_network_without_keys_is_reported(home):
     [
         ("maker\nwrong key\n", 1, "the token [redacted] does not open it (401); nothing was stored"),
         ("maker\naway\n", 75, "nobody is at home; nothing was stored"),
-        ("maker\n\n", 1, "no DIARY_TOKEN among the secrets"),
+        ("maker\n\n", 1, "missing secrets: DIARY_TOKEN"),
         ("maker\n", 1, "stopped; nothing was stored"),
         ("", 1, "stopped; nothing was stored"),
         ("maker\nright\x0bnot\n", 1, "does not fit into a line of secrets.env; nothing was stored"),
@@ -247,7 +247,7 @@ def test_missing_write_permission_is_reported_before_any_question(
     [
         ("wrong key", 1, "mine: the token [redacted] does not open it (401)"),
         ("away", 75, "mine: nobody is at home"),
-        (None, 1, "mine: no DIARY_TOKEN among the secrets; run: pi-appliance networks login mine"),
+        (None, 1, "mine: missing secrets: DIARY_TOKEN; run: pi-appliance networks login mine"),
     ],
 )
 def test_wrong_keys_set_the_exit_status(home, token, status, says):
@@ -296,7 +296,7 @@ def test_missing_keys_are_a_warning_of_the_check(home):
     )
     (line,) = done.stderr.splitlines()
     assert line.endswith(
-        ":6:3: no DIARY2_NAME, DIARY2_TOKEN among the secrets; run: pi-appliance networks login second (warning)"
+        ":6:3: missing secrets: DIARY2_NAME, DIARY2_TOKEN; run: pi-appliance networks login second (warning)"
     )
 
 

@@ -194,7 +194,7 @@ def test_the_puzzles_are_listed_and_their_rules() -> None:
         (("generate", "peg-solitaire"), "does not generate boards"),
         (("precompute", "peg-solitaire"), "has no tables to build"),
         (("solve", "peg-solitaire", "--rule", "goal"), "write name=value, see"),
-        (("solve", "peg-solitaire", "--for", "soon"), "write a length of time such as 90s"),
+        (("solve", "peg-solitaire", "--for", "soon"), "write a duration such as 90s"),
         (("solve", "peg-solitaire", "--cores", "0"), "0 is not in the range"),
     ],
 )

@@ -103,8 +103,8 @@ def test_a_slot_with_jitter_shows_its_start(served_appliance: ServedAppliance) -
         ("plain/pause", {}, 409, "plain has no schedule, so there is nothing to pause"),
         ("daily/resume", {}, 409, "daily is not paused"),
         ("daily/cancel", {}, 409, "no run of daily is active"),
-        ("daily/pause", {"for": "soon"}, 400, "'for' must be a length of time such as 90s, 15m, 1h30m or 2d"),
-        ("daily/pause", {"for": 5}, 400, "'for' must be a length of time such as 90s, 15m, 1h30m or 2d"),
+        ("daily/pause", {"for": "soon"}, 400, "'for' must be a duration such as 90s, 15m, 1h30m or 2d"),
+        ("daily/pause", {"for": 5}, 400, "'for' must be a duration such as 90s, 15m, 1h30m or 2d"),
         (
             "daily/pause",
             {"for": "0s"},
@@ -147,7 +147,7 @@ def test_the_forms_do_the_same_and_return_to_their_page(served_appliance: Served
     assert press("pause", "for=1h") == "/jobs/daily?before=5"
     assert output(served_appliance, "daily")["paused"]["until"] is not None
     answer = served_appliance.ask("/do/jobs/daily/pause", "for=soon")
-    assert (answer.status, "must be a length of time" in answer.text) == (400, True)
+    assert (answer.status, "must be a duration" in answer.text) == (400, True)
 
 
 def test_a_cancelled_run_ends_as_stopped(served_appliance: ServedAppliance) -> None:

@@ -73,7 +73,7 @@ def _parse_when(words: tuple[str, ...]) -> tuple[timedelta | None, str | None]:
             try:
                 return units.parse_duration(length), None
             except ValueError as error:
-                raise click.UsageError(f"{length!r} is not a length of time; {error}, or: at 23:30") from None
+                raise click.UsageError(f"{length!r} is not a duration; {error}, or: at 23:30") from None
     raise click.UsageError("write a length such as 30m, or a time such as: at 23:30")
 
 

@@ -45,7 +45,7 @@ class Options:
 def missing_secrets(options: Options, secrets: Mapping[str, str]) -> str:
     """Return a message with the names of the missing secrets, or an empty string."""
     missing = addresses.missing_secrets(options.url, secrets)
-    return f"no {', '.join(missing)} among the secrets; put it into secrets.env" if missing else ""
+    return f"missing secrets: {', '.join(missing)}; add them to secrets.env" if missing else ""
 
 
 def connect(options: Options, secrets: Mapping[str, str]) -> "Sender":
@@ -102,7 +102,7 @@ class Sender:
             except ApplianceError:  # our own, such as a deadline
                 raise
             except Exception as error:  # noqa: BLE001 - a hundred senders of other people, and a text that may hold an address
-                raise Refused(f"Apprise stumbled over it ({type(error).__name__})") from None
+                raise Refused(f"Apprise failed with an internal error ({type(error).__name__})") from None
         if not sent:
             raise _translate_error("\n".join(said))
 

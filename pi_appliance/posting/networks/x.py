@@ -78,7 +78,7 @@ def post_limits(options: Options, dirs: NetworkDirs) -> PostLimits:  # noqa: ARG
 def connect(options: Options, secrets: Mapping[str, str], dirs: NetworkDirs) -> Network:
     """Return the network; nothing is sent yet. Raises Refused if secrets are missing."""
     if missing := [name for name in required_secrets(options) if not secrets.get(name)]:
-        raise Refused(f"no {', '.join(missing)} among the secrets; run: pi-appliance networks login")
+        raise Refused(f"missing secrets: {', '.join(missing)}; run: pi-appliance networks login")
     from pi_appliance.posting.networks._x_client import XAccount  # noqa: PLC0415 - loads tweepy: 0.2 s and 8 MB
 
     return XAccount(options, [secrets[name] for name in required_secrets(options)], dirs.private)

@@ -72,7 +72,7 @@ def test_a_sleep_timer_is_set_shown_and_cancelled(appliance):
 @pytest.mark.parametrize(
     ("path", "body", "said"),
     [
-        ("sleep", {"in": "soon"}, "'in' must be a length of time such as 90s, 15m, 1h30m or 2d"),
+        ("sleep", {"in": "soon"}, "'in' must be a duration such as 90s, 15m, 1h30m or 2d"),
         ("sleep", {"in": "3d"}, "3d is not a valid sleep time; write 1m to 24h"),
         ("sleep", {"at": "25:00"}, "sleep cannot run with these options: at: '25:00' is not a valid time of day"),
         (

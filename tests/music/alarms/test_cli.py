@@ -127,7 +127,7 @@ def test_a_ringing_alarm_receives_signals(home):
         (
             ("sleep", "soon"),
             2,
-            "'soon' is not a length of time; write a length of time such as 90s, 15m, 1h30m or 2d, or: at 23:30",
+            "'soon' is not a duration; write a duration such as 90s, 15m, 1h30m or 2d, or: at 23:30",
         ),
         (
             ("sleep", "at", "25:00"),
