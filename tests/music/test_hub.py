@@ -4,14 +4,13 @@ import asyncio
 import contextlib
 import dataclasses
 import os
-import selectors
 import signal
 import socket
 import stat
 import subprocess
 import sys
 import time
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import timedelta
 from pathlib import Path
 
@@ -25,6 +24,7 @@ from pi_appliance.music.mpd import player as mpd
 from pi_appliance.music.player import Player
 from tests.fakes.mpd_server import MpdServer, free_port, make_music, needs_mpd, running_mpd
 from tests.installation import wait_until as eventually
+from tests.music.hub_helpers import CountingSelector, running_hub
 
 QUICK = ReconnectPolicy(
     first_delay=timedelta(milliseconds=20),
@@ -45,17 +45,6 @@ def part(address: str, *, stand_in: bool = False, music: Path | None = None) -> 
 
 def config(player: PluginConfig | None, state: Path, volume: VolumePolicy | None = None) -> Config:
     return Config(player=player, state_dir=state, volume=volume)
-
-
-@contextlib.asynccontextmanager
-async def living(hub: PlayerHub) -> AsyncIterator[PlayerHub]:
-    """Have `hub` run within the block."""
-    running = asyncio.create_task(hub.run())
-    try:
-        yield hub
-    finally:
-        running.cancel()
-        await asyncio.gather(running, return_exceptions=True)
 
 
 def new_hub(folder: Path, player: PluginConfig | None, secrets: Mapping[str, str] | None = None) -> PlayerHub:
@@ -85,7 +74,7 @@ def answers(place: Path) -> bool:
 
 def test_without_a_player_the_hub_reports_that_and_waits(tmp_path: Path) -> None:
     async def scenario() -> None:
-        async with living(new_hub(tmp_path, None)) as hub:
+        async with running_hub(new_hub(tmp_path, None)) as hub:
             with pytest.raises(Unavailable, match="no player is configured"):
                 await hub.player()
             assert (hub.state, hub.upstream, hub.mpd_address, hub.uses_fallback) == (None, None, None, False)
@@ -97,7 +86,7 @@ def test_without_a_player_the_hub_reports_that_and_waits(tmp_path: Path) -> None
 @needs_mpd
 def test_a_change_by_another_app_reaches_every_watcher(server: MpdServer, tmp_path: Path) -> None:
     async def scenario() -> None:
-        async with living(new_hub(tmp_path, part(server.address))) as hub:
+        async with running_hub(new_hub(tmp_path, part(server.address))) as hub:
             await wait_until(hub, connected(hub))
             assert (hub.error, hub.uses_fallback, hub.upstream) == ("", False, ("127.0.0.1", server.port))
             watchers = [
@@ -116,7 +105,7 @@ def test_a_change_by_another_app_reaches_every_watcher(server: MpdServer, tmp_pa
 @needs_mpd
 def test_a_slow_watcher_gets_all_changes_combined(server: MpdServer, tmp_path: Path) -> None:
     async def scenario() -> None:
-        async with living(new_hub(tmp_path, part(server.address))) as hub:
+        async with running_hub(new_hub(tmp_path, part(server.address))) as hub:
             await wait_until(hub, connected(hub))
             async with contextlib.aclosing(hub.watch_changes()) as slow:
                 assert await anext(slow) == {CONNECTION}
@@ -132,7 +121,7 @@ def test_a_slow_watcher_gets_all_changes_combined(server: MpdServer, tmp_path: P
 @needs_mpd
 def test_a_killed_mpd_is_reported_at_once_and_reconnected(server: MpdServer, tmp_path: Path) -> None:
     async def scenario() -> None:
-        async with living(new_hub(tmp_path, part(server.address, stand_in=True))) as hub:
+        async with running_hub(new_hub(tmp_path, part(server.address, stand_in=True))) as hub:
             await wait_until(hub, connected(hub))
             player = await hub.player()
             server.kill()
@@ -159,7 +148,7 @@ def test_without_an_answer_the_private_mpd_plays_until_the_hub_ends(tmp_path: Pa
     address = f"127.0.0.1:{free_port()}"
 
     async def scenario() -> Path:
-        async with living(new_hub(tmp_path, part(address, stand_in=True, music=music))) as hub:
+        async with running_hub(new_hub(tmp_path, part(address, stand_in=True, music=music))) as hub:
             await wait_until(hub, connected(hub))
             assert hub.uses_fallback
             assert f"MPD at {address} is not reached: nothing listens there" in hub.error
@@ -194,7 +183,7 @@ def test_the_hub_switches_over_when_the_configured_mpd_appears(tmp_path: Path) -
         server.kill()
 
         async def scenario() -> None:
-            async with living(new_hub(tmp_path, part(server.address, stand_in=True))) as hub:
+            async with running_hub(new_hub(tmp_path, part(server.address, stand_in=True))) as hub:
                 await wait_until(hub, lambda: hub.uses_fallback)
                 place = hub.upstream
                 assert isinstance(place, Path)
@@ -209,7 +198,7 @@ def test_the_hub_switches_over_when_the_configured_mpd_appears(tmp_path: Path) -
 @needs_mpd
 def test_a_killed_private_mpd_is_restarted(tmp_path: Path) -> None:
     async def scenario() -> None:
-        async with living(new_hub(tmp_path, part(f"127.0.0.1:{free_port()}", stand_in=True))) as hub:
+        async with running_hub(new_hub(tmp_path, part(f"127.0.0.1:{free_port()}", stand_in=True))) as hub:
             await wait_until(hub, connected(hub))
             for number in pids_of(tmp_path):
                 os.kill(number, signal.SIGKILL)
@@ -283,7 +272,7 @@ def test_a_private_mpd_that_cannot_start_is_reported_and_the_rest_works(
     music = Path("/nowhere") if trap == "no music" else None
 
     async def scenario() -> None:
-        async with living(new_hub(state, part(f"127.0.0.1:{free_port()}", stand_in=True, music=music))) as hub:
+        async with running_hub(new_hub(state, part(f"127.0.0.1:{free_port()}", stand_in=True, music=music))) as hub:
             await wait_until(hub, lambda: "not reached: nothing" in hub.error)
             assert output in hub.error
             with pytest.raises(Unavailable):
@@ -303,7 +292,7 @@ def test_a_private_mpd_that_exits_is_reported_with_its_last_output(
     monkeypatch.setenv("PATH", f"{programs}:/bin:/usr/bin")
 
     async def scenario() -> None:
-        async with living(new_hub(tmp_path, part(f"127.0.0.1:{free_port()}", stand_in=True))) as hub:
+        async with running_hub(new_hub(tmp_path, part(f"127.0.0.1:{free_port()}", stand_in=True))) as hub:
             await wait_until(hub, lambda: "not reached: nothing" in hub.error)
             assert f"ended at once: no such output plugin; see {tmp_path}/mpd/mpd.log" in hub.error
 
@@ -312,7 +301,7 @@ def test_a_private_mpd_that_exits_is_reported_with_its_last_output(
 
 def test_without_a_private_mpd_the_hub_reports_the_problem_and_retries(tmp_path: Path) -> None:
     async def scenario() -> None:
-        async with living(new_hub(tmp_path, part(f"127.0.0.1:{free_port()}"))) as hub:
+        async with running_hub(new_hub(tmp_path, part(f"127.0.0.1:{free_port()}"))) as hub:
             await wait_until(hub, lambda: "nothing listens there" in hub.error)
         assert list(tmp_path.iterdir()) == []
 
@@ -325,10 +314,10 @@ def test_a_wrong_password_is_reported_and_not_replaced_by_the_private_mpd(tmp_pa
 
         async def scenario() -> None:
             player = part(server.address, stand_in=True)
-            async with living(new_hub(tmp_path, player, {"MPD_PASSWORD": "wrong"})) as hub:
+            async with running_hub(new_hub(tmp_path, player, {"MPD_PASSWORD": "wrong"})) as hub:
                 await wait_until(hub, lambda: "put the right MPD_PASSWORD" in hub.error)
                 assert hub.state is None
-            async with living(new_hub(tmp_path, player, {"MPD_PASSWORD": "secret"})) as hub:
+            async with running_hub(new_hub(tmp_path, player, {"MPD_PASSWORD": "secret"})) as hub:
                 await wait_until(hub, connected(hub))
 
         asyncio.run(scenario())
@@ -337,7 +326,7 @@ def test_a_wrong_password_is_reported_and_not_replaced_by_the_private_mpd(tmp_pa
 
 def test_an_exception_is_reported_and_ends_nothing(tmp_path: Path) -> None:
     async def scenario() -> None:
-        async with living(new_hub(tmp_path, PluginConfig(kind="mpd", options="no options at all"))) as hub:
+        async with running_hub(new_hub(tmp_path, PluginConfig(kind="mpd", options="no options at all"))) as hub:
             await wait_until(hub, lambda: "internal error: AttributeError" in hub.error)
 
     asyncio.run(scenario())
@@ -349,7 +338,7 @@ def test_elapsed_time_advances_without_polling_and_ends_with_the_track(server: M
     hub = PlayerHub(part(server.address), tmp_path, {}, reconnect=QUICK, clock=lambda: now[0])
 
     async def scenario() -> None:
-        async with living(hub):
+        async with running_hub(hub):
             await wait_until(hub, connected(hub))
             await (await hub.player()).add_source(Uri(uri="one.wav"), QueuePosition.REPLACE, play=True)
             await wait_until(hub, lambda: hub.state and hub.state.playback is PlaybackState.PLAYING)
@@ -373,22 +362,12 @@ def test_elapsed_time_advances_without_polling_and_ends_with_the_track(server: M
     asyncio.run(scenario())
 
 
-class _Counting(selectors.DefaultSelector):
-    """Counts how often the event loop wakes."""
-
-    wakes = 0
-
-    def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
-        self.wakes += 1
-        return super().select(timeout)
-
-
 @needs_mpd
 def test_an_idle_hub_does_not_wake_up(server: MpdServer, tmp_path: Path) -> None:
-    selector = _Counting()
+    selector = CountingSelector()
 
     async def scenario() -> int:
-        async with living(new_hub(tmp_path, part(server.address))) as hub:
+        async with running_hub(new_hub(tmp_path, part(server.address))) as hub:
             await wait_until(hub, connected(hub))
             watchers = [asyncio.create_task(wait_until(hub, lambda: False)) for _ in range(3)]
             before = selector.wakes
@@ -422,7 +401,7 @@ def test_a_short_connection_finds_the_player_or_the_private_mpd(tmp_path: Path) 
             server.kill()
             with pytest.raises(Unavailable, match="nothing listens there"):
                 await visit()
-            async with living(new_hub(tmp_path, settings)) as hub:
+            async with running_hub(new_hub(tmp_path, settings)) as hub:
                 await wait_until(hub, lambda: hub.uses_fallback)
                 await visit()
                 assert output == [hub.error]
@@ -459,7 +438,7 @@ def test_a_short_connection_follows_the_policy_and_rarely_opens_the_history(serv
 @needs_mpd
 def test_capabilities_are_known_while_the_player_is_connected(server: MpdServer, tmp_path: Path) -> None:
     async def scenario() -> None:
-        async with living(new_hub(tmp_path, part(server.address))) as hub:
+        async with running_hub(new_hub(tmp_path, part(server.address))) as hub:
             assert hub.capabilities == frozenset()
             await wait_until(hub, connected(hub))
             assert {Capability.VOLUME, Capability.MUTE, Capability.SEARCH, Capability.STICKERS} <= hub.capabilities

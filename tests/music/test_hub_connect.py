@@ -1,7 +1,6 @@
 """The hub with a player that is slow to say what it can: what plays and why nothing does are never there together."""
 
 import asyncio
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -10,13 +9,9 @@ from pi_appliance.errors import Unavailable
 from pi_appliance.music.hub import PlayerHub
 from pi_appliance.music.model import Capability
 from tests.fakes.driven_time import DrivenTime
-from tests.fakes.soft_player import SoftPlayer, soft_kind, soft_part
+from tests.fakes.soft_player import SoftPlayer, soft_part
 
-
-@pytest.fixture(autouse=True)
-def kind() -> Iterator[None]:
-    with soft_kind():
-        yield
+pytestmark = pytest.mark.usefixtures("soft_players")
 
 
 class Slow(SoftPlayer):

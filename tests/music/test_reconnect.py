@@ -2,7 +2,7 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable
 from datetime import timedelta
 from pathlib import Path
 from random import Random
@@ -14,25 +14,16 @@ from pi_appliance.music.hub import PlayerHub
 from pi_appliance.music.model import PlaybackState, Uri
 from pi_appliance.music.reconnect import RadioWatchdog
 from tests.fakes.driven_time import DrivenTime
-from tests.fakes.soft_player import SoftPlayer, soft_kind, soft_part
+from tests.fakes.soft_player import SoftPlayer, soft_part
+
+pytestmark = pytest.mark.usefixtures("soft_players")
 
 ONE, TWO, THREE = (f"http://radio/{name}" for name in ("one", "two", "three"))
 RADIO = Radio(silence_timeout=timedelta(seconds=20), retry_every=timedelta(minutes=5))
 
 
-@pytest.fixture
-def driven() -> DrivenTime:
-    return DrivenTime()
-
-
-@pytest.fixture(autouse=True)
-def kind() -> Iterator[None]:
-    with soft_kind():
-        yield
-
-
 @contextlib.asynccontextmanager
-async def watched(
+async def watched_radio(
     player: SoftPlayer, *fallback: str, jobs: Callable[[], int | None] = lambda: 0
 ) -> AsyncIterator[PlayerHub]:
     """Have a hub and its watchdog live within the block, and the first track play."""
@@ -75,7 +66,7 @@ def test_a_silent_stream_is_reconnected(falls_silent: Callable[[SoftPlayer], Non
     player = SoftPlayer(driven, [ONE])
 
     async def scenario() -> None:
-        async with watched(player) as hub:
+        async with watched_radio(player) as hub:
             falls_silent(player)
             await driven.go(24)
             assert player.heard == ["play_id 1"]
@@ -90,7 +81,7 @@ def test_a_playing_stream_is_left_alone(driven: DrivenTime) -> None:
     player = SoftPlayer(driven, [ONE])
 
     async def scenario() -> None:
-        async with watched(player, TWO):
+        async with watched_radio(player, TWO):
             await driven.go(3600)
             assert player.heard == []
 
@@ -109,7 +100,7 @@ def test_a_stop_of_the_user_stays(hand: Callable[[SoftPlayer], object], driven: 
     player = SoftPlayer(driven, [ONE])
 
     async def scenario() -> None:
-        async with watched(player, TWO):
+        async with watched_radio(player, TWO):
             hand(player)
             await driven.go(3600)
             assert now(player) == ""
@@ -122,7 +113,7 @@ def test_the_end_of_a_file_is_ignored(driven: DrivenTime) -> None:
     player = SoftPlayer(driven, ["a.ogg", ONE])
 
     async def scenario() -> None:
-        async with watched(player, TWO):
+        async with watched_radio(player, TWO):
             player.end()
             await driven.go(600)
             assert player.heard == []
@@ -136,7 +127,7 @@ def test_after_three_attempts_a_fallback_replaces_it_until_it_is_back(at_once: b
     player.fails_at_once = at_once
 
     async def scenario() -> None:
-        async with watched(player, TWO, THREE) as hub:
+        async with watched_radio(player, TWO, THREE) as hub:
             player.dead |= {ONE, TWO}
             player.fail("no route to host")
             await driven.go(8)
@@ -163,7 +154,7 @@ def test_a_silent_fallback_is_replaced_by_the_next(driven: DrivenTime) -> None:
     player = SoftPlayer(driven, [ONE])
 
     async def scenario() -> None:
-        async with watched(player, TWO, THREE):
+        async with watched_radio(player, TWO, THREE):
             player.dead.add(ONE)
             player.fail()
             await driven.go(30)
@@ -180,7 +171,7 @@ def test_without_a_fallback_it_retries_ever_more_rarely(driven: DrivenTime) -> N
     player = SoftPlayer(driven, [ONE])
 
     async def scenario() -> None:
-        async with watched(player) as hub:
+        async with watched_radio(player) as hub:
             player.dead.add(ONE)
             player.fail("no internet")
             await driven.go(1800)
@@ -198,7 +189,7 @@ def test_without_a_fallback_it_retries_ever_more_rarely(driven: DrivenTime) -> N
 def test_a_command_of_the_user_ends_it_at_any_time(command: str, driven: DrivenTime) -> None:
     async def scenario(after: float) -> None:
         player = SoftPlayer(driven, [ONE, "a.ogg"])
-        async with watched(player, TWO) as hub:
+        async with watched_radio(player, TWO) as hub:
             player.dead.add(ONE)
             player.fail()
             await driven.go(after)
@@ -221,7 +212,7 @@ def test_another_program_that_plays_something_else_ends_it(after: float, driven:
     player = SoftPlayer(driven, [ONE, "a.ogg"])
 
     async def scenario() -> None:
-        async with watched(player, TWO):
+        async with watched_radio(player, TWO):
             player.dead.add(ONE)
             player.fail()
             await driven.go(after)
@@ -238,7 +229,7 @@ def test_a_player_that_cannot_remove_tracks_gets_the_fallback_alone(driven: Driv
     player.can = frozenset()
 
     async def scenario() -> None:
-        async with watched(player, TWO):
+        async with watched_radio(player, TWO):
             player.dead.add(ONE)
             player.fail()
             await driven.go(30)
@@ -258,7 +249,7 @@ def test_the_music_of_a_job_is_left_to_the_job(turns: list[int | None], driven: 
     said = list(turns)
 
     async def scenario() -> None:
-        async with watched(player, TWO, jobs=lambda: said.pop(0) if len(said) > 1 else said[0]) as hub:
+        async with watched_radio(player, TWO, jobs=lambda: said.pop(0) if len(said) > 1 else said[0]) as hub:
             player.fail()
             await driven.go(600)
             assert (player.heard, hub.status_text) == ([], "")

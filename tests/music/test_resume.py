@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import json
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from datetime import time
 from pathlib import Path
 
@@ -17,26 +17,17 @@ from pi_appliance.music.model import Mode, PlaybackState, Uri
 from pi_appliance.music.resume import PlaybackResumer
 from pi_appliance.storage.history import Store
 from tests.fakes.driven_time import DrivenTime
-from tests.fakes.soft_player import SoftPlayer, soft_kind, soft_part
+from tests.fakes.soft_player import SoftPlayer, soft_part
+
+pytestmark = pytest.mark.usefixtures("soft_players")
 
 FILES = ["a.ogg", "b.ogg", "c.ogg"]
 RADIO = "http://radio/one"
 POLICY = VolumePolicy(start=30, maximum=80, quiet=[QuietHours(from_=time(22), to=time(7), maximum=20)])
 
 
-@pytest.fixture
-def driven() -> DrivenTime:
-    return DrivenTime()
-
-
-@pytest.fixture(autouse=True)
-def kind() -> Iterator[None]:
-    with soft_kind():
-        yield
-
-
 @contextlib.asynccontextmanager
-async def kept(
+async def resuming_hub(
     player: SoftPlayer,
     folder: Path,
     *,
@@ -65,7 +56,7 @@ async def kept(
 async def remember(driven: DrivenTime, folder: Path, uris: list[str], play: PlaybackState, *, volume: int = 50) -> None:
     """Let there have been a queue, of which the second track played for 42 seconds."""
     player = SoftPlayer(driven, uris, volume=volume)
-    async with kept(player, folder):
+    async with resuming_hub(player, folder):
         await player.play(1)
         await driven.go(42)
         if play is not PlaybackState.PLAYING:
@@ -78,7 +69,7 @@ def test_after_a_power_cut_playback_is_resumed(play: PlaybackState, driven: Driv
     async def scenario() -> None:
         await remember(driven, tmp_path, FILES, play)
         player = SoftPlayer(driven, volume=100)
-        async with kept(player, tmp_path, boot="second"):
+        async with resuming_hub(player, tmp_path, boot="second"):
             assert [track.uri for track in player.tracks] == FILES
             assert (player.play_state, player.volume) == (play, 50)
             if play is not PlaybackState.STOPPED:
@@ -94,11 +85,11 @@ def test_after_a_power_cut_playback_is_resumed(play: PlaybackState, driven: Driv
 def test_a_stream_is_resumed_with_its_name_and_plays(driven: DrivenTime, tmp_path: Path) -> None:
     async def scenario() -> None:
         before = SoftPlayer(driven)
-        async with kept(before, tmp_path):
+        async with resuming_hub(before, tmp_path):
             await before.add_source(Uri(uri=RADIO, title="One"), play=True)
             await driven.go(60)
         player = SoftPlayer(driven)
-        async with kept(player, tmp_path, boot="second"):
+        async with resuming_hub(player, tmp_path, boot="second"):
             assert [(track.uri, track.title) for track in player.tracks] == [(RADIO, "One")]
             assert player.play_state is PlaybackState.PLAYING
             assert not [word for word in player.heard if word.startswith("seek")]
@@ -110,7 +101,7 @@ def test_a_queue_of_the_user_stays(driven: DrivenTime, tmp_path: Path) -> None:
     async def scenario() -> None:
         await remember(driven, tmp_path, FILES, PlaybackState.PLAYING)
         player = SoftPlayer(driven, ["mine.ogg"])
-        async with kept(player, tmp_path, boot="second"):
+        async with resuming_hub(player, tmp_path, boot="second"):
             assert player.heard == []
 
     asyncio.run(scenario())
@@ -120,14 +111,14 @@ def test_an_emptied_queue_stays_empty(driven: DrivenTime, tmp_path: Path) -> Non
     async def scenario() -> None:
         await remember(driven, tmp_path, FILES, PlaybackState.PLAYING)
         player = SoftPlayer(driven)
-        async with kept(player, tmp_path, boot="first"):  # the appliance alone was started again
+        async with resuming_hub(player, tmp_path, boot="first"):  # the appliance alone was started again
             assert player.heard == []
         player = SoftPlayer(driven, FILES)
-        async with kept(player, tmp_path, boot="second"):
+        async with resuming_hub(player, tmp_path, boot="second"):
             await player.clear_queue()
             await driven.go(60)
         player = SoftPlayer(driven)
-        async with kept(player, tmp_path, boot="third"):
+        async with resuming_hub(player, tmp_path, boot="third"):
             assert player.heard == []
 
     asyncio.run(scenario())
@@ -138,7 +129,7 @@ def test_a_restarted_mpd_is_detected_by_its_uptime(driven: DrivenTime, tmp_path:
         player = SoftPlayer(driven, FILES)
         player.place = ("127.0.0.1", 6600)
         player.version = 20
-        async with kept(player, tmp_path) as hub:
+        async with resuming_hub(player, tmp_path) as hub:
             await player.play(0)
             await driven.go(10)
             player.lose()
@@ -173,7 +164,7 @@ def test_it_follows_the_policy_and_is_silent_in_quiet_hours(
         await remember(driven, tmp_path, FILES, play, volume=volume)
         driven.wall = driven.wall.replace(hour=hour)
         player = SoftPlayer(driven, volume=100)
-        async with kept(player, tmp_path, boot="second", policy=POLICY):
+        async with resuming_hub(player, tmp_path, boot="second", policy=POLICY):
             assert (player.play_state, player.volume) == becomes
             assert player.loudest <= becomes[1]
 
@@ -185,7 +176,7 @@ def test_missing_tracks_are_left_out_and_the_position_adjusted(driven: DrivenTim
         await remember(driven, tmp_path, FILES, PlaybackState.PLAYING)
         player = SoftPlayer(driven)
         player.unknown = {"a.ogg"}
-        async with kept(player, tmp_path, boot="second"):
+        async with resuming_hub(player, tmp_path, boot="second"):
             assert [track.uri for track in player.tracks] == ["b.ogg", "c.ogg"]
             assert player.current == 0
 
@@ -195,11 +186,11 @@ def test_missing_tracks_are_left_out_and_the_position_adjusted(driven: DrivenTim
 def test_modes_are_restored(driven: DrivenTime, tmp_path: Path) -> None:
     async def scenario() -> None:
         before = SoftPlayer(driven, FILES)
-        async with kept(before, tmp_path):
+        async with resuming_hub(before, tmp_path):
             await before.set_modes(random=True, single=Mode.ONCE)
             await driven.go(10)
         player = SoftPlayer(driven)
-        async with kept(player, tmp_path, boot="second"):
+        async with resuming_hub(player, tmp_path, boot="second"):
             assert player.modes == {"repeat": False, "random": True, "single": Mode.ONCE, "consume": Mode.OFF}
 
     asyncio.run(scenario())
@@ -222,7 +213,7 @@ def test_writes_are_rare(driven: DrivenTime, tmp_path: Path) -> None:
 
     async def scenario() -> None:
         player = SoftPlayer(driven, FILES)
-        async with kept(player, tmp_path):
+        async with resuming_hub(player, tmp_path):
             assert await through(3600) == {"playback.json": 1, "queue.json": 1}, "an idle player"
             for number in range(100):
                 await player.add_source(Uri(uri=f"{number}.ogg"))
@@ -245,7 +236,7 @@ def test_invalid_states_are_not_resumed(damage: bytes, driven: DrivenTime, tmp_p
         for name in ("queue.json", "playback.json"):
             (tmp_path / name).write_bytes(damage)
         player = SoftPlayer(driven)
-        async with kept(player, tmp_path, boot="second"):
+        async with resuming_hub(player, tmp_path, boot="second"):
             assert player.heard == []
             await player.add_source(Uri(uri="a.ogg"))
             await driven.go(60)
@@ -278,7 +269,7 @@ def test_a_damaged_file_is_ignored_and_replaced(file: str, text: str, driven: Dr
         (tmp_path / "playback.json").write_text(json.dumps(GOOD))
         (tmp_path / file).write_text(text)
         player = SoftPlayer(driven, volume=100)
-        async with kept(player, tmp_path, boot="second"):
+        async with resuming_hub(player, tmp_path, boot="second"):
             assert (player.tracks, player.volume) == ([], 100)
             await player.add_source(Uri(uri="b.ogg"))
             await driven.go(60)
@@ -304,7 +295,7 @@ def test_a_resume_does_not_disturb_an_alarm_or_a_sleep_timer(
             store.requests.save_checkpoint("one", json.dumps({"session": {"phase": phase}}), now=driven.now())
             work = ActiveSessions(Config(state_dir=tmp_path), lambda: store)
             player = SoftPlayer(driven, volume=100)
-            async with kept(player, tmp_path, boot="second", work=work):
+            async with resuming_hub(player, tmp_path, boot="second", work=work):
                 assert [track.uri for track in player.tracks] == queue
                 assert (player.play_state, player.volume) == (play, volume)
 

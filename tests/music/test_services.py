@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import selectors
 import signal
 import subprocess
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -21,6 +20,7 @@ from tests.fakes.mpd_server import MpdServer, free_port, needs_mpd, running_mpd
 from tests.fakes.radio_server import on_air
 from tests.installation import Installation
 from tests.installation import wait_until as eventually
+from tests.music.hub_helpers import CountingSelector
 
 pytestmark = needs_mpd
 
@@ -162,18 +162,8 @@ def test_a_killed_mpd_gets_its_queue_and_position_back(server: MpdServer, tmp_pa
     asyncio.run(scenario())
 
 
-class _Counting(selectors.DefaultSelector):
-    """Counts how often the event loop wakes."""
-
-    wakes = 0
-
-    def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
-        self.wakes += 1
-        return super().select(timeout)
-
-
 def test_the_services_of_an_idle_player_do_not_wake_up(server: MpdServer, tmp_path: Path) -> None:
-    selector, folder = _Counting(), tmp_path / "state"
+    selector, folder = CountingSelector(), tmp_path / "state"
 
     async def scenario() -> int:
         async with living(config_of(server, folder, volume=VolumePolicy(start=20, maximum=60))):

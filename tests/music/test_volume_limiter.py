@@ -18,15 +18,12 @@ from pi_appliance.music.player import Player
 from pi_appliance.music.services import VolumeLimiter
 from pi_appliance.storage.history import Store
 from tests.fakes.driven_time import DrivenTime
-from tests.fakes.soft_player import SoftPlayer, soft_kind, soft_part
+from tests.fakes.soft_player import SoftPlayer, soft_part
+
+pytestmark = pytest.mark.usefixtures("soft_players")
 
 QUIET = VolumePolicy(start=30, maximum=80, quiet=[QuietHours(from_=time(22), to=time(7), maximum=20)])
 STATION = Uri(uri="http://radio/one", title="One")
-
-
-@pytest.fixture
-def driven() -> DrivenTime:
-    return DrivenTime()
 
 
 @pytest.fixture
@@ -35,18 +32,14 @@ def store(tmp_path: Path) -> Iterator[Store]:
         yield opened
 
 
-@pytest.fixture(autouse=True)
-def kind() -> Iterator[None]:
-    with soft_kind():
-        yield
-
-
-def house_of(driven: DrivenTime, store: Store, policy: VolumePolicy | None = QUIET) -> PlayerPolicy:
+def make_policy(driven: DrivenTime, store: Store, policy: VolumePolicy | None = QUIET) -> PlayerPolicy:
     return PlayerPolicy(volume_policy=policy, time_zone=ZoneInfo("UTC"), now=driven.now, open_store=lambda: store)
 
 
 @contextlib.asynccontextmanager
-async def guarded(player: SoftPlayer, installation: PlayerPolicy, *, boot: str = "first") -> AsyncIterator[PlayerHub]:
+async def limited_hub(
+    player: SoftPlayer, installation: PlayerPolicy, *, boot: str = "first"
+) -> AsyncIterator[PlayerHub]:
     """Have a hub and its guard live within the block, and both have met the player."""
     hub = PlayerHub(soft_part(player), Path("/nowhere"), {}, policy=installation, clock=player.time.monotonic)
     work = [hub.run(), VolumeLimiter(hub, boot=boot, sleep=player.time.sleep).run()]
@@ -76,7 +69,7 @@ def test_no_way_of_playing_exceeds_the_volume_limit(way: str, driven: DrivenTime
     player = SoftPlayer(driven, ["a.ogg", "b.ogg"], volume=100)
 
     async def scenario() -> None:
-        await LOUD_WAYS[way](apply_policy(player, house_of(driven, store)))
+        await LOUD_WAYS[way](apply_policy(player, make_policy(driven, store)))
         assert player.play_state is PlaybackState.PLAYING
         assert player.loudest == 80
 
@@ -87,7 +80,7 @@ def test_a_volume_above_the_limit_is_lowered_to_it(driven: DrivenTime, store: St
     player = SoftPlayer(driven)
 
     async def scenario() -> None:
-        governed = apply_policy(player, house_of(driven, store))
+        governed = apply_policy(player, make_policy(driven, store))
         await governed.set_volume(90)
         assert player.volume == 80
         driven.wall = driven.wall.replace(hour=23)
@@ -103,7 +96,7 @@ def test_without_a_policy_a_command_needs_no_query(driven: DrivenTime, store: St
     player = SoftPlayer(driven, ["a.ogg"], volume=100)
 
     async def scenario() -> None:
-        governed = apply_policy(player, house_of(driven, store, None))
+        governed = apply_policy(player, make_policy(driven, store, None))
         await governed.play()
         await governed.set_volume(100)
         assert player.heard == ["play", "volume 100"]
@@ -115,8 +108,8 @@ def test_mute_by_volume_is_shared_between_processes(driven: DrivenTime, store: S
     player = SoftPlayer(driven, volume=70)
 
     async def scenario() -> None:
-        await apply_policy(player, house_of(driven, store)).set_mute(True)
-        again = apply_policy(player, house_of(driven, store))
+        await apply_policy(player, make_policy(driven, store)).set_mute(True)
+        again = apply_policy(player, make_policy(driven, store))
         state = await again.state()
         assert (state.volume, state.muted) == (0, True)
         await again.set_mute(True)  # twice is once
@@ -135,7 +128,7 @@ def test_a_player_with_mute_is_muted_itself(driven: DrivenTime, store: Store) ->
     player.can |= {Capability.MUTE}
 
     async def scenario() -> None:
-        await apply_policy(player, house_of(driven, store)).set_mute(True)
+        await apply_policy(player, make_policy(driven, store)).set_mute(True)
         assert player.heard == ["mute True"]
 
     asyncio.run(scenario())
@@ -146,7 +139,7 @@ def test_a_player_without_a_mixer_cannot_be_muted_and_says_so(driven: DrivenTime
     player.can -= {Capability.VOLUME}
 
     async def scenario() -> None:
-        governed = apply_policy(player, house_of(driven, store))
+        governed = apply_policy(player, make_policy(driven, store))
         assert Capability.MUTE not in await governed.capabilities()
         with pytest.raises(Refused, match="no volume to mute"):
             await governed.set_mute(True)
@@ -158,7 +151,7 @@ def test_a_player_without_a_mixer_cannot_be_muted_and_says_so(driven: DrivenTime
 
 def test_ratings_are_stored_for_a_player_without_them(driven: DrivenTime, store: Store) -> None:
     async def scenario() -> None:
-        governed = apply_policy(SoftPlayer(driven), house_of(driven, store))
+        governed = apply_policy(SoftPlayer(driven), make_policy(driven, store))
         assert {Capability.STICKERS, Capability.MUTE} <= await governed.capabilities()
         for uri, opinion in (
             ("b.ogg", TrackRating(rating=7, favourite=True)),
@@ -184,7 +177,7 @@ def test_a_volume_knob_above_the_limit_is_turned_back(driven: DrivenTime, store:
     player = SoftPlayer(driven, ["a.ogg"])
 
     async def scenario() -> None:
-        async with guarded(player, house_of(driven, store)) as hub:
+        async with limited_hub(player, make_policy(driven, store)) as hub:
             player.turn(100)
             await driven.settle()
             assert player.volume == 80
@@ -199,7 +192,7 @@ def test_a_mixer_with_few_steps_is_not_corrected_repeatedly(driven: DrivenTime, 
     player.rounds_up = 2
 
     async def scenario() -> None:
-        async with guarded(player, house_of(driven, store)):
+        async with limited_hub(player, make_policy(driven, store)):
             player.turn(100)
             await driven.settle()
             assert player.volume == 82
@@ -216,7 +209,7 @@ def test_when_quiet_hours_begin_the_volume_is_lowered(driven: DrivenTime, store:
     heard = list[int]()
 
     async def scenario() -> None:
-        async with guarded(player, house_of(driven, store), boot="first"):
+        async with limited_hub(player, make_policy(driven, store), boot="first"):
             await player.play()
             await player.set_volume(60)
             await driven.go(10 * 3600 - 1)  # to just before 22:00
@@ -235,7 +228,7 @@ def test_a_clock_step_into_quiet_hours_applies_them(driven: DrivenTime, store: S
     player = SoftPlayer(driven, ["a.ogg"], volume=30)
 
     async def scenario() -> None:
-        async with guarded(player, house_of(driven, store)):
+        async with limited_hub(player, make_policy(driven, store)):
             await player.play()
             await driven.settle()
             driven.wall = driven.wall.replace(hour=23)
@@ -249,7 +242,7 @@ def test_a_volume_lowered_by_the_user_during_the_fade_stays(driven: DrivenTime, 
     player = SoftPlayer(driven, ["a.ogg"], volume=60)
 
     async def scenario() -> None:
-        async with guarded(player, house_of(driven, store)):
+        async with limited_hub(player, make_policy(driven, store)):
             await player.play()
             await player.set_volume(60)
             await driven.go(10 * 3600 + 1)
@@ -266,7 +259,7 @@ def test_nothing_wakes_up_without_upcoming_changes(driven: DrivenTime, store: St
         player = SoftPlayer(driven, ["a.ogg"], volume=10)
         player.play_state, player.current = play, 0
         driven.sleeps.clear()
-        async with guarded(player, house_of(driven, store, policy)):
+        async with limited_hub(player, make_policy(driven, store, policy)):
             await driven.go(3600)
         return driven.sleeps
 
@@ -279,7 +272,7 @@ def test_at_boot_the_volume_is_limited(driven: DrivenTime, store: Store) -> None
     async def scenario(volume: int, boot: str, play: PlaybackState = PlaybackState.STOPPED) -> int | None:
         player = SoftPlayer(driven, ["a.ogg"], volume=volume)
         player.play_state, player.current = play, 0
-        async with guarded(player, house_of(driven, store), boot=boot):
+        async with limited_hub(player, make_policy(driven, store), boot=boot):
             return player.volume
 
     assert asyncio.run(scenario(70, "first")) == 30
@@ -292,7 +285,7 @@ def test_at_boot_the_volume_is_limited(driven: DrivenTime, store: Store) -> None
 def test_a_player_that_returns_louder_is_lowered(driven: DrivenTime, store: Store) -> None:
     async def scenario(before: int, after: int) -> int | None:
         player = SoftPlayer(driven, ["a.ogg"], volume=10)
-        async with guarded(player, house_of(driven, store)) as hub:
+        async with limited_hub(player, make_policy(driven, store)) as hub:
             player.turn(before)
             await driven.settle()
             player.lose()
@@ -317,7 +310,7 @@ def test_raising_the_volume_ends_the_mute(driven: DrivenTime, store: Store) -> N
     player = SoftPlayer(driven, ["a.ogg"], volume=40)
 
     async def scenario() -> None:
-        async with guarded(player, house_of(driven, store)) as hub:
+        async with limited_hub(player, make_policy(driven, store)) as hub:
             await (await hub.player()).set_mute(True)
             await driven.settle()
             assert hub.state is not None

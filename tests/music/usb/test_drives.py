@@ -18,7 +18,7 @@ from pi_appliance.music.usb.drives import DriveState, Settings, UsbDrives
 STICK = Path("USB", "Blue")
 
 
-class Shelf:
+class ScanningPlayer:
     """A player whose library is what it was told to look through; each look at it takes one question more."""
 
     def __init__(self) -> None:
@@ -65,13 +65,13 @@ class Shelf:
         self.now = PlayerState(playback=play, track=track, queue_length=len(uris))
 
 
-class Music:
+class FakeHub:
     """The hub: a player that may be away."""
 
-    def __init__(self, player: Shelf | None) -> None:
+    def __init__(self, player: ScanningPlayer | None) -> None:
         self._player, self._news = player, asyncio.Event()
 
-    def arrives(self, player: Shelf) -> None:
+    def arrives(self, player: ScanningPlayer) -> None:
         self._player = player
         self._news.set()
 
@@ -90,13 +90,13 @@ class Music:
 class Home:
     """A folder of drives, a list of mounts, and the drives of the daemon over them."""
 
-    def __init__(self, folder: Path, player: Shelf | None) -> None:
+    def __init__(self, folder: Path, player: ScanningPlayer | None) -> None:
         self.folder, self.run, self.player = folder / "music" / "USB", folder / "run", player
         self.list, self.request = folder / "mountinfo", folder / "service" / "usb-remove"
         self.folder.mkdir(parents=True)
         self.request.parent.mkdir()
         self.list.write_text("")
-        self.music = Music(player)
+        self.music = FakeHub(player)
         self.usb: Usb | None = Usb(mount_dir=self.folder)
         places = Settings(
             mount_table=self.list,
@@ -107,7 +107,7 @@ class Home:
         )
         self.drives = UsbDrives(lambda: self.usb, lambda: self.music, places)
 
-    def inserts(self, name: str = "Blue", files: int = 3) -> None:
+    def mount(self, name: str = "Blue", files: int = 3) -> None:
         """Mount the drive `name`, with some audio files and one other file."""
         point = self.run / name
         point.mkdir(parents=True, exist_ok=True)
@@ -119,7 +119,7 @@ class Home:
         self.list.write_text(self.list.read_text() + f"40 1 8:1 / {point} ro - vfat /dev/sda1 ro\n")
         self.drives.wake()
 
-    def pulls(self, name: str = "Blue") -> None:
+    def unmount(self, name: str = "Blue") -> None:
         """Have it unmounted, as root does."""
         (self.folder / name).unlink()
         (self.folder / name).symlink_to(".")
@@ -127,22 +127,22 @@ class Home:
         self.list.write_text("".join(line for line in lines if f"/{name} " not in line))
         self.drives.wake()
 
-    async def is_(self, state: DriveState, name: str = "Blue") -> None:
+    async def wait_until(self, state: DriveState, name: str = "Blue") -> None:
         """Wait until the drive `name` is in `state`."""
         async with asyncio.timeout(5):
             while [each.state for each in self.drives.all() if each.name == name] != [state]:
                 await asyncio.sleep(0)
 
-    async def unmounts_what_is_asked(self) -> None:
+    async def unmount_requested(self) -> None:
         """Do what the unit does, once."""
         while not self.request.exists():
             await asyncio.sleep(0.001)
         name = self.request.read_text()
         self.request.unlink()
-        self.pulls(name)
+        self.unmount(name)
 
 
-def living(home: Home, scenario: Coroutine[Any, Any, None]) -> None:
+def run_scenario(home: Home, scenario: Coroutine[Any, Any, None]) -> None:
     """Have SCENE played while the drives of `home` live."""
 
     async def life() -> None:
@@ -159,101 +159,101 @@ def living(home: Home, scenario: Coroutine[Any, Any, None]) -> None:
 
 
 @pytest.fixture
-def player() -> Shelf:
-    return Shelf()
+def player() -> ScanningPlayer:
+    return ScanningPlayer()
 
 
 @pytest.fixture
-def home(tmp_path: Path, player: Shelf) -> Home:
+def home(tmp_path: Path, player: ScanningPlayer) -> Home:
     return Home(tmp_path, player)
 
 
-def test_a_new_drive_is_scanned_and_named(home: Home, player: Shelf) -> None:
+def test_a_new_drive_is_scanned_and_named(home: Home, player: ScanningPlayer) -> None:
     async def scenario() -> None:
-        home.inserts()
-        await home.is_(DriveState.SCANNING)
-        await home.is_(DriveState.READY)
+        home.mount()
+        await home.wait_until(DriveState.SCANNING)
+        await home.wait_until(DriveState.READY)
         (drive,) = home.drives.all()
         assert (drive.uri, drive.files, drive.tracks) == ("USB/Blue", 3, 2)
         assert drive.size is not None
         assert player.updates == ["USB/Blue"]
-        home.inserts("Red")
-        await home.is_(DriveState.READY, "Red")
+        home.mount("Red")
+        await home.wait_until(DriveState.READY, "Red")
         assert player.updates == ["USB/Blue", "USB/Red"], "the one that was there is left alone"
 
-    living(home, scenario())
+    run_scenario(home, scenario())
 
 
-def test_a_removed_drive_is_remembered_and_nothing_is_lost(home: Home, player: Shelf) -> None:
+def test_a_removed_drive_is_remembered_and_nothing_is_lost(home: Home, player: ScanningPlayer) -> None:
     async def scenario() -> None:
-        home.inserts()
-        await home.is_(DriveState.READY)
-        home.pulls()
-        await home.is_(DriveState.UNMOUNTED)
+        home.mount()
+        await home.wait_until(DriveState.READY)
+        home.unmount()
+        await home.wait_until(DriveState.UNMOUNTED)
         await home.drives.check()
         assert player.updates == ["USB/Blue"]
-        home.inserts()
-        await home.is_(DriveState.READY)
+        home.mount()
+        await home.wait_until(DriveState.READY)
         assert player.updates == ["USB/Blue", "USB/Blue"]
 
-    living(home, scenario())
+    run_scenario(home, scenario())
 
 
-def test_a_drive_is_mounted_before_it_is_linked(home: Home, player: Shelf) -> None:
+def test_a_drive_is_mounted_before_it_is_linked(home: Home, player: ScanningPlayer) -> None:
     async def scenario() -> None:
-        home.inserts()
+        home.mount()
         link = home.folder / "Blue"
         link.unlink()
         assert not await home.drives.check()
         link.symlink_to(home.run / "Blue")  # nothing tells of this
-        await home.is_(DriveState.READY)
+        await home.wait_until(DriveState.READY)
         assert await home.drives.check()
 
-    living(home, scenario())
+    run_scenario(home, scenario())
 
 
-def test_a_drive_waits_for_the_player(tmp_path: Path, player: Shelf) -> None:
+def test_a_drive_waits_for_the_player(tmp_path: Path, player: ScanningPlayer) -> None:
     home = Home(tmp_path, None)
 
     async def scenario() -> None:
-        home.inserts()
-        await home.is_(DriveState.WAITING)
+        home.mount()
+        await home.wait_until(DriveState.WAITING)
         async with asyncio.timeout(5):
             while home.drives.all()[0].status_text != "the player is not reached yet":
                 await asyncio.sleep(0)
         home.music.arrives(player)
-        await home.is_(DriveState.READY)
+        await home.wait_until(DriveState.READY)
         assert player.updates == ["USB/Blue"]
 
-    living(home, scenario())
+    run_scenario(home, scenario())
 
 
-def test_a_player_that_cannot_update_is_not_asked(home: Home, player: Shelf) -> None:
+def test_a_player_that_cannot_update_is_not_asked(home: Home, player: ScanningPlayer) -> None:
     player.cans = frozenset()
 
     async def scenario() -> None:
-        home.inserts()
-        await home.is_(DriveState.READY)
+        home.mount()
+        await home.wait_until(DriveState.READY)
         assert player.updates == []
         assert "on its own" in home.drives.all()[0].status_text
 
-    living(home, scenario())
+    run_scenario(home, scenario())
 
 
-def test_a_reload_may_name_another_folder(home: Home, player: Shelf) -> None:
+def test_a_reload_may_name_another_folder(home: Home, player: ScanningPlayer) -> None:
     async def scenario() -> None:
-        home.inserts()
-        await home.is_(DriveState.READY)
+        home.mount()
+        await home.wait_until(DriveState.READY)
         home.usb = None
         await home.drives.check()
         with pytest.raises(Unavailable, match="no folder of USB drives"):
             home.drives.all()
         home.usb = Usb(mount_dir=home.folder, library_path="Sticks/")
         await home.drives.check()
-        await home.is_(DriveState.READY)
+        await home.wait_until(DriveState.READY)
         assert player.updates == ["USB/Blue", "Sticks/Blue"]
 
-    living(home, scenario())
+    run_scenario(home, scenario())
 
 
 @pytest.mark.parametrize(
@@ -269,26 +269,26 @@ def test_a_reload_may_name_another_folder(home: Home, player: Shelf) -> None:
     ],
 )
 def test_playback_from_an_ejected_drive_stops(
-    home: Home, player: Shelf, current: int, queue: tuple[str, ...], play: PlaybackState, pressed: list[object]
+    home: Home, player: ScanningPlayer, current: int, queue: tuple[str, ...], play: PlaybackState, pressed: list[object]
 ) -> None:
     player.plays(current, *queue, play=play)
 
     async def scenario() -> None:
-        home.inserts()
-        await home.is_(DriveState.READY)
-        root = asyncio.create_task(home.unmounts_what_is_asked())
+        home.mount()
+        await home.wait_until(DriveState.READY)
+        root = asyncio.create_task(home.unmount_requested())
         drive = await home.drives.eject("Blue")
         assert drive.state is DriveState.UNMOUNTED
         assert player.pressed == pressed
         await root
 
-    living(home, scenario())
+    run_scenario(home, scenario())
 
 
 def test_a_drive_without_an_unmount_helper_may_not_be_removed(home: Home) -> None:
     async def scenario() -> None:
-        home.inserts()
-        await home.is_(DriveState.READY)
+        home.mount()
+        await home.wait_until(DriveState.READY)
         with pytest.raises(Unavailable, match="Blue was not unmounted"):
             await home.drives.eject("Blue")
         assert not home.request.exists(), "it is not done later, when nobody expects it any more"
@@ -297,15 +297,15 @@ def test_a_drive_without_an_unmount_helper_may_not_be_removed(home: Home) -> Non
         with pytest.raises(Unavailable, match="sudo umount"):
             await home.drives.eject("Blue")
 
-    living(home, scenario())
+    run_scenario(home, scenario())
 
 
 def test_only_connected_drives_of_ours_are_ejected(home: Home, tmp_path: Path) -> None:
     async def scenario() -> None:
         with pytest.raises(UnknownName):
             await home.drives.eject("../Blue")
-        home.inserts()
-        home.pulls()
+        home.mount()
+        home.unmount()
         with pytest.raises(Refused, match="is not mounted"):
             await home.drives.eject("Blue")
         (home.folder / "Red").mkdir()
@@ -313,7 +313,7 @@ def test_only_connected_drives_of_ours_are_ejected(home: Home, tmp_path: Path) -
         with pytest.raises(Refused, match=f"sudo umount '{home.folder}/Red'"):
             await home.drives.eject("Red")
 
-    living(home, scenario())
+    run_scenario(home, scenario())
 
 
 def test_a_folder_with_music_is_not_a_drive(home: Home) -> None:

@@ -23,6 +23,7 @@ from pi_appliance.music.volumio.playback import VolumioPlayer
 from tests.fakes.mpd_server import free_port
 from tests.fakes.volumio_server import VolumioServer, running_volumio
 from tests.installation import Installation
+from tests.music.hub_helpers import running_hub
 
 NEVER = timedelta(hours=1)
 QUICK = ReconnectPolicy(first_delay=timedelta(milliseconds=20), max_delay=timedelta(milliseconds=200))
@@ -350,16 +351,6 @@ def hung_up(line: socket.socket) -> bool:
         return True
 
 
-@contextlib.asynccontextmanager
-async def living(hub: PlayerHub) -> AsyncIterator[PlayerHub]:
-    running = asyncio.create_task(hub.run())
-    try:
-        yield hub
-    finally:
-        running.cancel()
-        await asyncio.gather(running, return_exceptions=True)
-
-
 def new_hub(folder: Path, server: VolumioServer) -> PlayerHub:
     part = PluginConfig(kind="volumio", options=volumio.Options(address=server.address))
     return PlayerHub(part, folder, {}, reconnect=QUICK)
@@ -367,7 +358,7 @@ def new_hub(folder: Path, server: VolumioServer) -> PlayerHub:
 
 def test_the_hub_plays_loses_and_finds_volumio(server: VolumioServer, tmp_path: Path) -> None:
     async def scenario() -> None:
-        async with living(new_hub(tmp_path, server)) as hub:
+        async with running_hub(new_hub(tmp_path, server)) as hub:
             await until(lambda: hub.state is not None)
             assert (hub.error, hub.upstream, hub.uses_fallback) == ("", None, False)
             player = await hub.player()
