@@ -1,4 +1,4 @@
-"""Handlers of the operations on the player: playback, volume, modes, outputs, partitions and ratings."""
+"""Handlers of the operations on the player: playback, volume, modes, outputs, ratings."""
 
 import contextlib
 from collections.abc import Awaitable, Callable, Sequence
@@ -73,7 +73,7 @@ async def track_at(player: Player, number: int) -> Track:
 
 
 async def find_track(player: Player, name: str | None) -> Track:
-    """Return the track `name`: a number of the queue, a file, or without a name the current track. Raises Refused."""
+    """Return a track by queue number or file, by default the current one. Raises Refused."""
     if name and name.isdecimal() and int(name) > 0:
         return await track_at(player, int(name))
     if name:

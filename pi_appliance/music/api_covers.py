@@ -119,7 +119,7 @@ class Covers:
 
     async def _answer(self, call: Call) -> Response:
         """Return the cover, or 304 if the phone has it."""
-        cover = await self.find(call.given["uri"], call.given["size"] or 0)
+        cover = await self.find(call.arguments["uri"], call.arguments["size"] or 0)
         if cover is None:
             raise HTTPException(404, "there is no picture of that track", {"Cache-Control": "private, max-age=300"})
         headers = {

@@ -50,7 +50,7 @@ class PlayerEvents:
         )
 
     async def _answer(self, call: Call) -> EventStream:
-        last_id = call.request.headers.get("last-event-id") or call.given["after"] or ""
+        last_id = call.request.headers.get("last-event-id") or call.arguments["after"] or ""
         return EventStream(self, self._buffer.position_of(last_id))
 
     @contextlib.contextmanager

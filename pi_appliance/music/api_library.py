@@ -53,7 +53,8 @@ async def _add(services: MusicServices, values: Values, where: QueuePosition, *,
     stations = services.stations
     first, *others = await asyncio.to_thread(_parse_sources, values, stations)
     player, results = await player_of(services), []
-    # The first source replaces the queue and the others follow; those after the current track are added backwards.
+    # The first source replaces the queue and the others follow; those after the current track are
+    # added backwards.
     steps = [(first, where, play)]
     if where is QueuePosition.NEXT:
         steps = [*((each, where, False) for each in reversed(others)), *steps]
@@ -96,7 +97,7 @@ def _parse_source(text: str, stations: Stations) -> Source:
 
 @contextlib.contextmanager
 def _hints(source: Source, stations: Stations) -> Iterator[None]:
-    """Add the closest station to the error if the player does not know `source`, or the command that searches."""
+    """Add the closest station, or the command that searches, to errors about `source`."""
     try:
         yield
     except Refused as error:
@@ -135,7 +136,7 @@ async def remove_tracks(services: MusicServices, values: Values) -> Any:
 
 
 async def _ids_in(player: Player, span: str, length: int) -> set[int]:
-    """Return the ids of the tracks in `span`, such as 3, 3-5 or 3-. Raises Refused if the queue is shorter."""
+    """Return the ids of the tracks in `span`, such as 3, 3-5 or 3-. Raises Refused."""
     first, dash, last = span.partition("-")
     start, end = int(first) - 1, int(last or (length if dash else first))
     await track_at(player, start + 1)

@@ -43,7 +43,7 @@ class UsbDriveService(Protocol):
         """Return every drive, by name. Raises Unavailable if USB drives are not configured."""
 
     async def eject(self, name: str) -> UsbDrive:
-        """Eject the drive `name` and return it once it may be unplugged. Raises ApplianceError if it may not."""
+        """Eject the drive `name` and return it once it may be unplugged. Raises ApplianceError."""
 
 
 class MusicDaemon(RunningDaemon, Protocol):

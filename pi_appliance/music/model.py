@@ -1,4 +1,4 @@
-"""Music data classes in MPD's terms: track, queue, state, library and others; and the text forms of sources."""
+"""Music data classes in MPD's terms, and the text forms of sources."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -153,7 +153,7 @@ class Page(Generic[T]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Queue:
-    """A part of the queue, from index `start` on, with the length and version of the whole queue."""
+    """A part of the queue from index `start` on; length and version are of the whole queue."""
 
     tracks: Sequence[Track]
     start: int
@@ -205,7 +205,7 @@ class QueuePosition(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AddResult:
-    """Tracks added to the queue: their number, the position of the first one, and the name of the source."""
+    """Tracks added to the queue: number, position of the first, and name of the source."""
 
     name: str
     position: int

@@ -145,7 +145,7 @@ class MusicPages:
         )
 
     async def cover(self, request: Request) -> Response:
-        """Redirect to the cover of a track; without one the answer is empty, so that browsers report no error."""
+        """Redirect to the cover of a track, or answer 204, which is not an error in browsers."""
         uri = request.query_params.get("uri", "")
         try:
             cover = await self._covers.find(uri, COVER_SIZE)
@@ -206,7 +206,7 @@ def _start_of(request: Request) -> int:
 
 
 def _describe_list(by: str, path: str, wanted: LibraryFilter) -> tuple[str, str, Entry | None]:
-    """Return the heading of a list, the address of its parent, and the entry that stands for all of it."""
+    """Return a list's heading, the address of its parent, and the entry for all of it."""
     if path:
         parent = path.rpartition("/")[0]
         whole = Entry(kind=EntryType.FOLDER, name=path.rpartition("/")[2], uri=f"{path}/")

@@ -130,7 +130,7 @@ class Player(Protocol):
         """
 
     async def list_directory(self, path: str = "", start: int = 0, count: int = 100) -> Page[Entry]:
-        """Return folders, tracks and playlist files of a library folder; an empty `path` is the top."""
+        """Return folders, tracks and playlist files of a folder; the top if `path` is empty."""
 
     async def list_library(
         self,
@@ -145,7 +145,7 @@ class Player(Protocol):
         """
 
     async def library_stats(self, folder: str = "") -> LibraryStats:
-        """Return the size of the library, or of `folder`: then only tracks and seconds are counted."""
+        """Return the size of the library; of a `folder`, only its tracks and seconds."""
 
     async def update_library(self, folder: str = "") -> None:
         """Start scanning `folder` for changes; empty: the whole library.
@@ -184,7 +184,7 @@ class Player(Protocol):
         """Return the favourite tracks, sorted by URI."""
 
     async def album_art(self, uri: str) -> CoverArt | None:
-        """Return the image embedded in the file `uri`, else the one of its folder; `None` if there is none."""
+        """Return the image in the file `uri`, else that of its folder; `None` without one."""
 
     async def list_partitions(self) -> Sequence[Partition]:
         """Return the partitions."""
@@ -205,7 +205,7 @@ class Player(Protocol):
         """Move the output `name` into the current partition."""
 
     def watch_changes(self) -> AsyncIterator[frozenset[str]]:
-        """Yield the names of changed MPD subsystems (player, mixer, playlist, options, database, …).
+        """Yield the names of changed MPD subsystems: player, mixer, playlist, options, ...
 
         The first item comes at once. Raises Unavailable when the player is lost.
         """

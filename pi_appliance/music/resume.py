@@ -31,7 +31,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlaybackSnapshot:
-    """What was played, and how.
+    """The state of playback that is stored.
 
     `version` is that of the queue, `boot` the boot id of the machine.
     """

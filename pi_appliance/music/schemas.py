@@ -59,10 +59,10 @@ _PLAYER: Mapping[str, Schema] = {
 MUSIC: Mapping[str, Schema] = {
     "player": nullable(reference("Player")),
     "capabilities": describe(
-        list_of({"enum": sorted(Capability)}), "what this player can do; everything else is answered with 409"
+        list_of({"enum": sorted(Capability)}), "the capabilities of this player; other requests get status 409"
     ),
     "error": describe(TEXT, "why there is no player, or only a silent one"),
-    "status_text": describe(TEXT, "what is done about a web radio that stopped by itself"),
+    "status_text": describe(TEXT, "the action after a web radio stopped unexpectedly"),
     "fallback": describe(FLAG, "whether the built-in silent player is used"),
 }
 _ENTRY = properties_of(Entry)

@@ -1,4 +1,4 @@
-"""Routes of operations for the API and for forms, and the arguments in the query, the body or the form of a request.
+"""Routes of operations for the API and for forms, and the arguments of a request.
 
 A form brings every value as text, JSON as its own type; `Argument.parse` accepts both.
 """
@@ -78,7 +78,7 @@ class Call:
 
     request: Request
     path: Mapping[str, Any]
-    given: Mapping[str, Any]
+    arguments: Mapping[str, Any]
 
 
 def route(operation: Operation, services: object = None) -> Route:
@@ -98,9 +98,10 @@ def route(operation: Operation, services: object = None) -> Route:
 def form_routes(operations: Iterable[Operation], services: object) -> list[Route]:
     """Return the routes of the forms of `operations`: POST to FORMS and the path of an operation.
 
-    The fields are the arguments of the operation. They may also be in the query, so that each button of a form can have
-    its own. The field `method` chooses among the operations of a path. The field `return_to` is the next page, by
-    default the one with the form; `{name}` in it stands for the field `name`.
+    The fields are the arguments of the operation. They may also be in the query, so that each
+    button of a form can have its own. The field `method` chooses among the operations of a path.
+    The field `return_to` is the next page, by default the one with the form; `{name}` in it stands
+    for the field `name`.
     """
     choices: dict[str, dict[str, Operation]] = {}
     for operation in operations:
@@ -154,31 +155,31 @@ async def _api_arguments(operation: Operation, request: Request) -> dict[str, ob
     """Return the arguments in the query, the body and the path of `request`, not parsed yet."""
     lists = {argument.name for argument in operation.query if argument.many}
     query = request.query_params
-    given: dict[str, object] = {name: query.getlist(name) if name in lists else query[name] for name in query}
+    arguments: dict[str, object] = {name: query.getlist(name) if name in lists else query[name] for name in query}
     if operation.method != "GET":
         if operation.method != "DELETE":
-            parse_arguments(operation.name, (), given)  # the arguments of a POST come in its body
-        given |= await json_object(request, operation.max_body)
-    return _with_path(operation, request, given)
+            parse_arguments(operation.name, (), arguments)  # the arguments of a POST come in its body
+        arguments |= await json_object(request, operation.max_body)
+    return _with_path(operation, request, arguments)
 
 
-def _with_path(operation: Operation, request: Request, given: Mapping[str, object]) -> dict[str, object]:
-    """Return `given` with the arguments in the path of `request`. Raises InvalidOption if it has one of them."""
+def _with_path(operation: Operation, request: Request, arguments: Mapping[str, object]) -> dict[str, object]:
+    """Return `arguments` with those of the path. Raises InvalidOption if one is in both."""
     from_path = {}
     for name in operation.path_arguments:
-        if name in given:
+        if name in arguments:
             raise InvalidOption(f"{operation.name} takes {name!r} in its address, and nowhere else")
         if any(argument.name == name for argument in operation.arguments):
             value = request.path_params[name]
             from_path[name] = value.replace(_SLASH, "/") if isinstance(value, str) else value
-    return {**given, **from_path}
+    return {**arguments, **from_path}
 
 
 _SLASH = "\0"  # stands for a slash within an argument of a path
 
 
 def keep_encoded_slashes(app: ASGIApp) -> ASGIApp:
-    """Return `app` with paths in which an encoded slash (%2F) is part of a name, such as the station "80s/90s"."""
+    """Return `app` with paths in which an encoded slash (%2F) may be part of a name."""
 
     async def keep_slashes(scope: Scope, receive: Receive, send: Send) -> None:
         raw = scope.get("raw_path", b"")

@@ -1,6 +1,6 @@
-"""The MPD player: playback, queue, modes, outputs, partitions and changes; the library is inherited.
+"""The MPD player: playback, queue, modes, outputs, partitions, changes, with the library.
 
-Changes of the queue that belong together are one command list, so that other clients cannot interleave.
+Related changes of the queue are one command list, so that other clients cannot interleave.
 """
 
 import contextlib
@@ -46,7 +46,7 @@ _TEMPORARY_NAME = "pi-appliance is saving"  # of the new playlist while an old o
 
 
 async def _add(mpd: MpdConnection, source: Source, where: QueuePosition, *, play: bool) -> tuple[int, int]:
-    """Add `source` and return position and number of its tracks. Raises Refused, and changes nothing, if unknown."""
+    """Add `source` and return position and number of its tracks. Raises Refused if unknown."""
     command = await _find_add_command(mpd, source)
     if where is QueuePosition.REPLACE:
         return await _replace_queue(mpd, source, command, play=play)
@@ -111,7 +111,7 @@ async def _find_library_command(mpd: MpdConnection, uri: str) -> Command:
 
 
 async def _has_playable_entry(mpd: MpdConnection, playlist: str) -> bool:
-    """Return whether the playlist has an entry that exists. Raises Refused if there is no such playlist."""
+    """Return whether the playlist has an entry that exists. Raises Refused."""
     try:
         uris = await mpd.command("listplaylist", playlist)
     except MpdAckError as error:
@@ -141,7 +141,7 @@ async def _replace_queue(mpd: MpdConnection, source: Source, command: Command, *
 
 
 async def _append(mpd: MpdConnection, source: Source, command: Command) -> tuple[Mapping[str, str], str | None, int]:
-    """Append to the queue; return the status before, the reply of `command`, and the number of new tracks."""
+    """Append to the queue; return the old status, the reply, and the number of new tracks."""
     try:
         before, reply, after = await mpd.mutate("add", ("status",), command, ("status",))
     except MpdAckError as error:
@@ -158,7 +158,7 @@ async def _append(mpd: MpdConnection, source: Source, command: Command) -> tuple
 
 
 def _move_commands(where: QueuePosition, status: Mapping[str, str], count: int) -> tuple[int, list[Command]]:
-    """Return the position for `count` tracks at the end of the queue, and the commands that move them there.
+    """Return the position for `count` tracks at the end, and the commands that move them.
 
     `status` is from before they were added.
     """
@@ -173,7 +173,7 @@ def _move_commands(where: QueuePosition, status: Mapping[str, str], count: int) 
 
 
 def _title_commands(source: Source, song_id: str | None) -> list[Command]:
-    """Return the command that titles a stream; files have their own tags. `song_id` is the reply of `addid`."""
+    """Return the command that titles a stream; `song_id` is the reply of `addid`."""
     if song_id and isinstance(source, Uri) and source.title and parsing.is_stream(source.uri):
         return [("addtagid", song_id, "title", source.title)]
     return []
@@ -336,7 +336,7 @@ class MpdPlayer(LibraryCommands):
         async with self._session() as mpd:
             await mpd.command("moveoutput", name)
 
-    # The following commands do not enter the current partition first, because it may have been deleted.
+    # The following commands do not enter the current partition, which may have been deleted.
 
     async def list_partitions(self) -> Sequence[Partition]:
         async with self._session(partition=False) as mpd:
@@ -368,7 +368,7 @@ class MpdPlayer(LibraryCommands):
                 raise self._no_partition(name) if error.code == ACK_NO_EXIST else error from None
 
     async def watch_changes(self) -> AsyncIterator[frozenset[str]]:
-        """Yield the changed subsystems, first all of them. Raises Unavailable when the connection is lost."""
+        """Yield the changed subsystems, first all of them. Raises Unavailable when lost."""
         async with self._session() as mpd:
             mpd.enable_keepalive()
             mpd.timeout = None

@@ -1,7 +1,7 @@
 """Web radio stations: those of the owner's file, and custom ones in the state folder.
 
-The owner's file is never written. A station of it that is edited or removed is overridden or hidden by the custom file,
-and can be restored. Names are unique; upper and lower case do not matter.
+The owner's file is never written. A station of it that is edited or removed is overridden or hidden
+by the custom file, and can be restored. Names are unique; upper and lower case do not matter.
 """
 
 import contextlib
@@ -57,7 +57,7 @@ def is_hls(text: str) -> bool:
 
 
 def parse_playlist(text: str, address: str) -> list[str]:
-    """Return the distinct web addresses in the M3U or PLS file `text` from `address`, in its order."""
+    """Return the distinct web addresses in the M3U or PLS file `text`, in its order."""
     lines = [line.strip() for line in text.removeprefix("\ufeff").splitlines()]
     is_pls = any(line.lower() == "[playlist]" for line in lines)
     entries = _pls_entries(lines) if is_pls else [line for line in lines if line and not line.startswith("#")]
@@ -83,7 +83,8 @@ def resolve_stream(url: str, *, seconds: float = 5.0) -> str:
     It waits for the network: call it in a thread.
 
     Raises:
-        Unavailable: `url` does not answer within `seconds`, or too many addresses are being checked.
+        Unavailable: `url` does not answer within `seconds`, or too many addresses are being
+            checked.
         Refused: The answer is an error, a web page, or a playlist without a stream.
 
     """
@@ -117,7 +118,7 @@ def _resolve(url: str, deadline: float) -> str:
 
 
 def try_resolve_stream(url: str) -> str:
-    """Return the address of the stream, or `url` if it cannot be resolved: the player may know more."""
+    """Return the address of the stream, or `url` if it cannot be resolved."""
     try:
         return resolve_stream(url, seconds=_PLAY_TIMEOUT)
     except ApplianceError:
@@ -200,7 +201,7 @@ class Stations:
         self._custom_cache: tuple[object, _CustomStations] = (None, _CustomStations())
 
     def all(self) -> tuple[Station, ...]:
-        """Return the stations, custom ones first. Raises `ConfigError` with every problem of the files."""
+        """Return the stations, custom ones first. Raises `ConfigError` with every problem."""
         return tuple(view.station for view in self.views())
 
     def views(self) -> list[StationView]:
@@ -249,7 +250,7 @@ class Stations:
         return self.get(matches[0])
 
     def resolved(self, name: str) -> Station:
-        """Return the station `name` with the address of its stream. It may wait for the network: use a thread."""
+        """Return the station `name` with the address of its stream. May wait: use a thread."""
         station = self.get(name)
         if is_playlist_url(station.url) or station.url in self._custom().playlist_urls:
             return replace(station, url=try_resolve_stream(station.url))
@@ -359,7 +360,7 @@ class Stations:
 
 
 def resolve_source(stations: Stations, source: Source) -> Source:
-    """Return `source` with the address of its stream if it is a station or a playlist file on the web.
+    """Return `source` with the stream's address if it is a station or a playlist on the web.
 
     It may wait for the network: call it in a thread.
     """
@@ -412,7 +413,7 @@ def _is_playlist(station: Station) -> bool:
 
 
 def _load_custom(path: Path) -> _CustomStations:
-    """Read the custom file. Raises `ConfigError` if it is damaged, because it must not be overwritten then."""
+    """Read the custom file. Raises `ConfigError` so that a damaged file is not overwritten."""
     try:
         data = json.loads(path.read_bytes())
         custom = _CustomStations(

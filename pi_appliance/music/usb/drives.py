@@ -1,6 +1,6 @@
-"""USB drives of the daemon: a new one is scanned into the library, and a drive is released before it is ejected.
+"""USB drives of the daemon: scan a new one, and release a drive before it is ejected.
 
-The systemd units mount and unmount (`root_helper.py`). This module follows the kernel's mount table.
+The systemd units mount and unmount (`root_helper.py`). This module follows the mount table.
 """
 
 import asyncio

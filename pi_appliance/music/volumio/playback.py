@@ -249,7 +249,7 @@ class VolumioPlayer:
         raise Refused(f"Volumio reported success, but {name} is not added: {reason}")
 
     async def _wait_for_length(self, is_reached: Callable[[int], bool]) -> int:
-        """Read the queue until its length is reached, or until the timeout, and return its length."""
+        """Read the queue until its length is reached or time is up; return its length."""
         deadline = _now() + EFFECT_TIMEOUT
         while True:
             length = len(await self._read_queue())
@@ -312,7 +312,7 @@ class VolumioPlayer:
         return CoverArt(data=image.body, mime=image.mime)
 
     async def _find_image(self, uri: str) -> str:
-        """Return the path of the image for a track: that of the queue, else that of its folder, else empty."""
+        """Return the path of a track's image, from the queue or its folder; else empty."""
         for item in await self._client.queue():
             if parsing.item_uri(item) == uri and isinstance(item.get("albumart"), str):
                 return str(item["albumart"])
