@@ -55,8 +55,8 @@ class Announcer:
             return await asyncio.gather(*(self._register(kind, port) for kind, port in ports.items()))
         except (OSError, RuntimeError, Error, TimeoutError) as error:
             await self.aclose()
-            why = getattr(error, "strerror", None) or str(error) or type(error).__name__
-            raise Unavailable(f"the appliance could not be announced in the network: {why}") from None
+            reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
+            raise Unavailable(f"the appliance could not be announced in the network: {reason}") from None
 
     async def aclose(self) -> None:
         """Withdraw the announcements and close the sockets."""
@@ -136,12 +136,12 @@ class DiscoveryService:
         watcher = network.AddressWatcher(self.check_addresses)
         try:
             while True:
-                offer = offered(config, self._own)
+                offer = reachable_services(config, self._own)
                 async with contextlib.aclosing(
                     Announcer(self._name, network.mdns_name(self._name), offer[0])
                 ) as announcer:
                     await self._announce(announcer, offer, config)
-                    while offered(config, self._own) == offer:  # also if an address was lost and came back
+                    while reachable_services(config, self._own) == offer:  # also if an address was lost and came back
                         await self._changed.wait()
                         self._changed.clear()
                         await asyncio.sleep(self._settle)
@@ -152,7 +152,7 @@ class DiscoveryService:
     async def _announce(self, announcer: Announcer, offer: Offer, config: Config) -> None:
         """Announce `offer`, with retries. Return early if it is empty or changed."""
         attempt = 0
-        while offer[0] and offered(config, self._own) == offer:
+        while offer[0] and reachable_services(config, self._own) == offer:
             attempt += 1
             try:
                 self.known_as = await announcer.announce(offer[1])
@@ -167,7 +167,7 @@ class DiscoveryService:
         return None
 
 
-def offered(config: Config, own: Callable[[], list[str]]) -> Offer:
+def reachable_services(config: Config, own: Callable[[], list[str]]) -> Offer:
     """Return the services of `config` that other machines can reach."""
     reached = {kind: network.public_addresses(host, own) for kind, (host, _) in _reachable_ports(config).items()}
     addresses = dict.fromkeys(each for those in reached.values() for each in those)

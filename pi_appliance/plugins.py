@@ -45,19 +45,19 @@ _FAMILIES = {
 
 def names(family: str) -> tuple[str, ...]:
     """Return the names of all plug-ins of `family`, sorted, without importing any."""
-    return tuple(sorted(_built_in(family) | _installed(family)))
+    return tuple(sorted(_built_in_plugins(family) | _installed_plugins(family)))
 
 
 def load(family: str, name: str) -> ModuleType:
     """Import the plug-in `name` of `family`. Raises UnknownName with the closest name."""
-    module = _built_in(family).get(name) or _installed(family).get(name)
+    module = _built_in_plugins(family).get(name) or _installed_plugins(family).get(name)
     if module is None:
         raise UnknownName(_FAMILIES[family].label, name, names(family))
     return importlib.import_module(module)
 
 
 @cache
-def _built_in(family: str) -> dict[str, str]:
+def _built_in_plugins(family: str) -> dict[str, str]:
     modules = {}
     for pattern in _FAMILIES[family].patterns:
         for path in _PACKAGE.glob(pattern):
@@ -72,7 +72,7 @@ def _built_in(family: str) -> dict[str, str]:
 
 
 @cache
-def _installed(family: str) -> dict[str, str]:
+def _installed_plugins(family: str) -> dict[str, str]:
     return {name.partition(".")[2]: module for name, module in _entry_points() if name.startswith(f"{family}.")}
 
 
@@ -86,7 +86,7 @@ def _entry_points() -> tuple[tuple[str, str], ...]:
 def forget_installed() -> None:
     """Look for other distributions' plug-ins again, after `sys.path` changed."""
     _entry_points.cache_clear()
-    _installed.cache_clear()
+    _installed_plugins.cache_clear()
 
 
 def label(family: str) -> str:

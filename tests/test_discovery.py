@@ -15,7 +15,7 @@ from zeroconf import IPVersion, ServiceStateChange
 from zeroconf.asyncio import AsyncServiceBrowser, AsyncServiceInfo, AsyncZeroconf
 
 from pi_appliance.config.model import Config, MpdProxy, Web
-from pi_appliance.discovery import DiscoveryService, offered
+from pi_appliance.discovery import DiscoveryService, reachable_services
 
 KINDS = ["_http._tcp.local.", "_mpd._tcp.local."]
 LOOPBACK, EVERYWHERE = "127.0.0.1", "0.0.0.0"  # noqa: S104 - only over loopback
@@ -115,12 +115,12 @@ def test_a_name_that_somebody_else_has_gets_a_number(name: str) -> None:
 
 
 def test_what_listens_on_this_machine_alone_is_told_to_nobody(name: str) -> None:
-    assert offered(config(LOOPBACK, "::1"), lambda: ["10.0.0.7"]) == ((), {})
-    assert offered(config("10.0.0.7", LOOPBACK), lambda: ["10.0.0.7", "10.1.0.7"]) == (
+    assert reachable_services(config(LOOPBACK, "::1"), lambda: ["10.0.0.7"]) == ((), {})
+    assert reachable_services(config("10.0.0.7", LOOPBACK), lambda: ["10.0.0.7", "10.1.0.7"]) == (
         ("10.0.0.7",),
         {"_http._tcp": 8080},
     )
-    assert offered(config("::", LOOPBACK), lambda: ["10.0.0.7"]) == (("10.0.0.7",), {"_http._tcp": 8080})
+    assert reachable_services(config("::", LOOPBACK), lambda: ["10.0.0.7"]) == (("10.0.0.7",), {"_http._tcp": 8080})
 
     async def scenario() -> None:
         asked: list[int] = []

@@ -52,10 +52,10 @@ def describe_outcome(run: Run | None) -> str:
 
 def describe_run(run: Run) -> str:
     """Return `run` in one line."""
-    how = describe_outcome(run)
-    took = f" in {format_elapsed(run.duration)}" if run.attempts else ""
+    outcome = describe_outcome(run)
+    duration = f" in {format_elapsed(run.duration)}" if run.attempts else ""
     tries = f" at try {run.attempts}" if run.attempts > 1 else ""
-    return f"{run.job}: {how}{took}{tries}: {run.summary or run.status_text or 'nothing to say'}"
+    return f"{run.job}: {outcome}{duration}{tries}: {run.summary or run.status_text or 'nothing to say'}"
 
 
 def format_runs(runs: Iterable[Run], zone: ZoneInfo) -> str:

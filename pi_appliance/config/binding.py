@@ -295,12 +295,12 @@ def _only(kind: type, structure: Callable[[Any, Any], Any]) -> Callable[[object,
         "a list; write it with [brackets], or one - item a line" if kind is list else "a section; write keys under it"
     )
 
-    def structured(value: object, cls: Any) -> Any:
+    def convert(value: object, cls: Any) -> Any:
         if not isinstance(value, kind):
-            raise ValueError(f"{_shown(value)} is not {right}")
+            raise ValueError(f"{_format_value(value)} is not {right}")
         return structure(value, cls)
 
-    return structured
+    return convert
 
 
 def _mapping(cls: type, converter: Converter) -> Callable[[object, Any], Any]:
@@ -308,14 +308,16 @@ def _mapping(cls: type, converter: Converter) -> Callable[[object, Any], Any]:
     make: Callable[[Any, Any], Any]
     make = make_dict_structure_fn(cls, converter, _cattrs_forbid_extra_keys=True, **names)  # type: ignore[arg-type]
 
-    def structured(value: object, kind: Any) -> Any:
+    def convert(value: object, kind: Any) -> Any:
         if value is None and all(_has_default(each) for each in fields(cls)):
             value = {}
         if not isinstance(value, Mapping):
-            raise ValueError(f"{_shown(value)} is not a section; write keys under it: {', '.join(yaml_keys(cls))}")
+            raise ValueError(
+                f"{_format_value(value)} is not a section; write keys under it: {', '.join(yaml_keys(cls))}"
+            )
         return make(value, kind)
 
-    return structured
+    return convert
 
 
 def _has_default(each: Any) -> bool:
@@ -323,27 +325,27 @@ def _has_default(each: Any) -> bool:
 
 
 def _exactly(kind: type, name: str) -> Callable[[object, Any], Any]:
-    def structured(value: object, _: Any) -> Any:
+    def convert(value: object, _: Any) -> Any:
         if kind is float and type(value) is int:
             return float(value)
         if type(value) is not kind:
             hint = '; put it in "quotes"' if kind is str and isinstance(value, (int, float, bool)) else ""
-            raise ValueError(f"{_shown(value)} is not {name}{hint}")
+            raise ValueError(f"{_format_value(value)} is not {name}{hint}")
         return value
 
-    return structured
+    return convert
 
 
 def _text(value: object, right: str) -> str:
     if not isinstance(value, str) or not value:
-        raise ValueError(f"{_shown(value)} is not {right}")
+        raise ValueError(f"{_format_value(value)} is not {right}")
     return value
 
 
 def _names(value: object) -> Names:
     names = [value] if isinstance(value, str) else value
     if not isinstance(names, list) or not names or not all(isinstance(name, str) and name for name in names):
-        raise ValueError(f"{_shown(value)} is not a name or a list of names")
+        raise ValueError(f"{_format_value(value)} is not a name or a list of names")
     return Names(dict.fromkeys(names))
 
 
@@ -358,10 +360,10 @@ def _one_of(value: object, kind: type[StrEnum]) -> StrEnum:
     known = [member.value for member in kind]
     if value in known:
         return kind(value)
-    raise ValueError(f"{_shown(value)} is not known here; {suggest(str(value), known)}")
+    raise ValueError(f"{_format_value(value)} is not known here; {suggest(str(value), known)}")
 
 
-def _shown(value: object) -> str:
+def _format_value(value: object) -> str:
     match value:
         case None:
             return "nothing"
@@ -404,7 +406,7 @@ def _problems(tree: Tree, path: YamlPath, error: BaseException, cls: Any) -> lis
         path = (*path, error.item)
     wrong, _, right = str(error).partition("; ")
     if isinstance(error, (TypeError, AttributeError)):  # cattrs met something it cannot walk through
-        wrong, right = f"{_shown(_at(tree.data, path))} does not fit here", "expected a section or a list"
+        wrong, right = f"{_format_value(_at(tree.data, path))} does not fit here", "expected a section or a list"
     return [tree.problem(path, wrong, right)]
 
 

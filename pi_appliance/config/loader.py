@@ -58,9 +58,9 @@ def config_warnings(config: Config, secrets: Mapping[str, str], now: datetime) -
         for where, wrong, right in job.options.warnings() if hasattr(job.options, "warnings") else ():
             warnings.append(tree.problem(("jobs", name, "with", *where), wrong, right))
     for name, part in config.networks.items():
-        if lack := secret_names.missing(part, secrets):
+        if missing := secret_names.missing(part, secrets):
             right = f"run: pi-appliance networks login {name}"
-            warnings.append(tree.problem(("networks", name), lack, right, at_key=True))
+            warnings.append(tree.problem(("networks", name), missing, right, at_key=True))
     return [*warnings, *notifier_warnings(tree, config, secrets)]
 
 

@@ -43,8 +43,8 @@ class SecretFile:
         if not folder.is_dir():
             raise Refused(f"{folder} does not exist; create it first: sudo mkdir -m 700 {folder}")
         if os.geteuid() != 0 and not (os.access(folder, os.W_OK) and _is_ours(self._real)):
-            who = files.user_name(os.geteuid())
-            raise Refused(f"{self.path} cannot be written by {who}; run this with sudo")
+            user = files.user_name(os.geteuid())
+            raise Refused(f"{self.path} cannot be written by {user}; run this with sudo")
         files.require_free_space(folder)
         self.values()
 
@@ -204,6 +204,6 @@ def load(config: Path, environment: Mapping[str, str], named: Iterable[str], sys
     if file is None:
         return secrets.load(config, environment, named)
     if os.geteuid() != 0:
-        who = files.user_name(os.geteuid())
-        raise Refused(f"the service reads its secrets from {file.path}, but the user {who} cannot; run this with sudo")
+        user = files.user_name(os.geteuid())
+        raise Refused(f"the service reads its secrets from {file.path}, but the user {user} cannot; run this with sudo")
     return secrets.with_environment(file.values(), str(file.path), environment, named)

@@ -40,7 +40,7 @@ def substitute_secrets(address: str, secrets: Mapping[str, str]) -> str:
     whole = _NAME.fullmatch(address)
     if whole:
         return secrets[whole[1]]
-    return _NAME.sub(lambda match: _escaped(secrets[match[1]]), address)
+    return _NAME.sub(lambda match: _escape(secrets[match[1]]), address)
 
 
 def redact_address(address: str) -> str:
@@ -67,7 +67,7 @@ def find_address_problem(address: str, example: str) -> tuple[str, str] | None:
     return None
 
 
-def _escaped(text: str) -> str:
+def _escape(text: str) -> str:
     return "".join(chr(byte) if chr(byte) in _PLAIN else f"%{byte:02X}" for byte in text.encode())
 
 

@@ -80,10 +80,10 @@ def _of_runs(metrics: MetricValues) -> Iterable[_Family]:
     for each in metrics.totals:
         if each.outcome not in _NOT_STARTED:
             begun.setdefault(each.job, []).append(each)
-    took = {job: sum(each.seconds for each in totals) for job, totals in begun.items()}
+    duration = {job: sum(each.seconds for each in totals) for job, totals in begun.items()}
     late = {job: sum(each.delay_seconds for each in totals) for job, totals in begun.items()}
     counts = {job: sum(each.runs for each in totals) for job, totals in begun.items()}
-    yield _summary("run_seconds", "Duration of runs.", took, counts)
+    yield _summary("run_seconds", "Duration of runs.", duration, counts)
     yield _summary("late_seconds", "Delay of runs after their slots; 0 for manual runs.", late, counts)
 
 
@@ -110,26 +110,26 @@ def _by_job(name: str, about: str, values: Mapping[str, float]) -> _Family:
 
 def _of_the_daemon(metrics: MetricValues) -> Iterable[_Family]:
     yield _Family("info", "gauge", "Version of the program.", [_Sample(1, {"version": metrics.version})])
-    yield _one("runs_going_on", "Runs that have not ended.", metrics.active)
-    yield _one("slots_waiting", "Slots that wait for an active run.", metrics.waiting)
-    yield _one("notifications_pending", "Notifications that wait to be sent.", metrics.pending_notifications)
-    yield _one("clock_trusted", "1 if the wall clock is trusted.", metrics.clock_state != "untrusted")
+    yield _single_value("runs_going_on", "Runs that have not ended.", metrics.active)
+    yield _single_value("slots_waiting", "Slots that wait for an active run.", metrics.waiting)
+    yield _single_value("notifications_pending", "Notifications that wait to be sent.", metrics.pending_notifications)
+    yield _single_value("clock_trusted", "1 if the wall clock is trusted.", metrics.clock_state != "untrusted")
     states = [_Sample(state == metrics.clock_state, {"state": state}) for state in _STATES]
     yield _Family("clock_state", "gauge", "State of the wall clock.", states)
-    yield _one("clock_steps_total", "Steps of the wall clock.", metrics.clock_steps, "counter")
-    yield _one("written_bytes_total", "Bytes that the daemon wrote to disks.", metrics.written, "counter")
-    yield _one("resident_memory_bytes", "Memory of the daemon.", metrics.memory)
-    yield _one("start_time_seconds", "Start of the daemon.", metrics.started)
+    yield _single_value("clock_steps_total", "Steps of the wall clock.", metrics.clock_steps, "counter")
+    yield _single_value("written_bytes_total", "Bytes that the daemon wrote to disks.", metrics.written, "counter")
+    yield _single_value("resident_memory_bytes", "Memory of the daemon.", metrics.memory)
+    yield _single_value("start_time_seconds", "Start of the daemon.", metrics.started)
 
 
 def _of_the_machine(metrics: MetricValues) -> Iterable[_Family]:
-    yield _one("temperature_celsius", "Temperature of the processor.", metrics.temperature)
-    yield _one("throttled", "1 if the processor is slowed down now.", metrics.throttled)
-    yield _one("under_voltage", "1 if the voltage is too low now.", metrics.under_voltage)
-    yield _one("state_free_bytes", "Free space on the disk of the state folder.", metrics.free)
+    yield _single_value("temperature_celsius", "Temperature of the processor.", metrics.temperature)
+    yield _single_value("throttled", "1 if the processor is slowed down now.", metrics.throttled)
+    yield _single_value("under_voltage", "1 if the voltage is too low now.", metrics.under_voltage)
+    yield _single_value("state_free_bytes", "Free space on the disk of the state folder.", metrics.free)
 
 
-def _one(name: str, about: str, value: float | None, kind: str = "gauge") -> _Family:
+def _single_value(name: str, about: str, value: float | None, kind: str = "gauge") -> _Family:
     return _Family(name, kind, about, [] if value is None else [_Sample(value)])
 
 
@@ -142,11 +142,11 @@ def _text(family: _Family) -> str:
 
 
 def _labels(labels: Mapping[str, str]) -> str:
-    pairs = ",".join(f'{name}="{_escaped(value)}"' for name, value in labels.items())
+    pairs = ",".join(f'{name}="{_escape_label(value)}"' for name, value in labels.items())
     return f"{{{pairs}}}" if pairs else ""
 
 
-def _escaped(text: str) -> str:
+def _escape_label(text: str) -> str:
     return text.replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")
 
 
@@ -218,7 +218,7 @@ class MetricsEndpoint:
             paused={name: name in paused for name in config.jobs},
             active=len(store.active_runs()),
             waiting=scheduler.waiting,
-            pending_notifications=store.undelivered(),
+            pending_notifications=store.count_undelivered(),
             clock_state=scheduler.clock_state,
             clock_steps=scheduler.steps,
             temperature=self._sensors.temperature(),

@@ -96,8 +96,8 @@ def check_crontab(context: DiagnosticContext) -> Iterator[CheckResult]:
     for place in installations:
         yield from _compare(name, context, config, place)
     if not installations and _cron_jobs(config):
-        why = f"no entry for {', '.join(_cron_jobs(config))}, so cron will not start them"
-        yield fail(name, why, _install_command(context))
+        reason = f"no entry for {', '.join(_cron_jobs(config))}, so cron will not start them"
+        yield fail(name, reason, _install_command(context))
     elif not installations and not faults:
         yield skipped(name, _NO_CRON_JOBS)
 
@@ -215,11 +215,11 @@ def _latest_result(context: DiagnosticContext, job: Job, runs: Sequence[Run], no
     latest, newest = latest_significant_run(runs), max(runs, key=lambda run: run.id, default=None)
     name = f"job {job.name}"
     if latest is not None and latest.outcome is not Outcome.SUCCEEDED:
-        why = f"{latest.outcome} {_ago(latest, now)}: {latest.summary}"
-        yield fail(name, why, context.command(f"jobs log {latest.id}"))
+        reason = f"{latest.outcome} {_ago(latest, now)}: {latest.summary}"
+        yield fail(name, reason, context.command(f"jobs log {latest.id}"))
     elif newest is not None and newest.outcome is Outcome.MISFIRED:
-        why = f"its latest slot misfired {_ago(newest, now)}: {newest.summary}"
-        yield warn(name, why, "allow a later start: `grace:` or `catch-up:` of the job")
+        reason = f"its latest slot misfired {_ago(newest, now)}: {newest.summary}"
+        yield warn(name, reason, "allow a later start: `grace:` or `catch-up:` of the job")
 
 
 def _ago(run: Run, now: datetime) -> str:
@@ -232,8 +232,8 @@ def _ago(run: Run, now: datetime) -> str:
 def _missed_result(context: DiagnosticContext, job: Job, slot: datetime) -> CheckResult:
     fix = context.command("jobs plan" if job.started_by is StartedBy.CRON else f"jobs run {job.name}")
     starter = "cron" if job.started_by is StartedBy.CRON else "the daemon"
-    why = f"its slot of {slot:%a %Y-%m-%d %H:%M} was missed: does {starter} run?"
-    return fail(f"job {job.name}", why, fix)
+    reason = f"its slot of {slot:%a %Y-%m-%d %H:%M} was missed: does {starter} run?"
+    return fail(f"job {job.name}", reason, fix)
 
 
 def _missed_slot(context: DiagnosticContext, config: Config, job: Job, runs: Sequence[Run]) -> datetime | None:
@@ -321,8 +321,8 @@ def check_secrets(context: DiagnosticContext) -> Iterator[CheckResult]:
     owner = file.stat().st_uid if file.exists() and place is None else None
     if owner is not None and context.owner not in (None, owner):
         user, quoted = files.user_name(context.owner or 0), shlex.quote(str(file))
-        why = f"{file} belongs to {files.user_name(owner)}, so the appliance, which runs as {user}, cannot read it"
-        yield fail(name, why, f"sudo chown {user} {quoted}")
+        reason = f"{file} belongs to {files.user_name(owner)}, so the appliance, which runs as {user}, cannot read it"
+        yield fail(name, reason, f"sudo chown {user} {quoted}")
     else:
         yield ok(name, about)
 
@@ -342,8 +342,8 @@ def check_networks(context: DiagnosticContext) -> Iterator[CheckResult]:
     used = {name for job in context.config.jobs.values() for name in getattr(job.options, "network", None) or ()}
     for name, part in context.config.networks.items():
         check = f"network {name}"
-        if lack := secrets.missing(part, known):
-            yield (fail if name in used else warn)(check, lack, _login_command(context, name))
+        if missing := secrets.missing(part, known):
+            yield (fail if name in used else warn)(check, missing, _login_command(context, name))
         else:
             wants = secrets.of_network(part)
             yield ok(check, f"{part.kind}: {'all keys are set' if wants else 'needs no keys'}")
@@ -451,8 +451,8 @@ def kernel_result(states: Mapping[str, str]) -> CheckResult:
     if not states:
         return skipped(name, "no kernels")
     if stale:
-        why = f"kernels stale: {stale} changed since compilation, so slower plain Python runs"
-        return warn(name, why, "run deploy/run.sh or deploy/install.sh again; both compile changed kernels")
+        reason = f"kernels stale: {stale} changed since compilation, so slower plain Python runs"
+        return warn(name, reason, "run deploy/run.sh or deploy/install.sh again; both compile changed kernels")
     if "compiled" not in states.values():
         return ok(name, "kernels plain: slower, with the same results; install a C compiler, then install again")
     return ok(name, "kernels compiled" + (f", but plain, slower: {plain}" if plain else ""))

@@ -44,8 +44,10 @@ def check_clock(context: DiagnosticContext) -> Iterator[CheckResult]:
     elif _has_battery(context, now):
         yield ok(name, "not synchronized over the network, but a clock with a battery shows the same time")
     else:
-        why = f"it was not synchronized since the machine started ({now:%Y-%m-%d %H:%M} UTC){_effect_on_jobs(context)}"
-        yield warn(name, why, _set_clock_command(context))
+        reason = (
+            f"it was not synchronized since the machine started ({now:%Y-%m-%d %H:%M} UTC){_effect_on_jobs(context)}"
+        )
+        yield warn(name, reason, _set_clock_command(context))
 
 
 def _effect_on_jobs(context: DiagnosticContext) -> str:
@@ -90,8 +92,8 @@ def check_time_zone(context: DiagnosticContext) -> Iterator[CheckResult]:
         and not crontab.have_same_rules(zone := context.config.zone_of(job), ZoneInfo(machine_zone), now)
     ]
     for job, zone in wrong[:1]:
-        why = f"{job.name} uses the zone {zone.key}, but cron starts it in the zone of the machine, {machine_zone}"
-        yield fail(name, why, f"sudo timedatectl set-timezone {zone.key}")
+        reason = f"{job.name} uses the zone {zone.key}, but cron starts it in the zone of the machine, {machine_zone}"
+        yield fail(name, reason, f"sudo timedatectl set-timezone {zone.key}")
     if not wrong:
         file = context.config.time_zone.key if context.config else machine_zone
         unset = file == machine_zone and file in _DEFAULT_ZONES
@@ -133,10 +135,10 @@ def check_sd_card(context: DiagnosticContext) -> Iterator[CheckResult]:
     lives = storage_wear(context.root / "sys")
     for life in lives:
         if life.used >= _OLD or life.spare_low:
-            why = f"{life.device}: {life.used} % of its life is used" + (
+            reason = f"{life.device}: {life.used} % of its life is used" + (
                 ", its spare blocks run out" if life.spare_low else ""
             )
-            yield (fail if life.used >= _WORN or life.spare_low else warn)(name, why, _REPLACE)
+            yield (fail if life.used >= _WORN or life.spare_low else warn)(name, reason, _REPLACE)
     if not counters and not lives:
         yield skipped(name, "the kernel counts no errors of this file system")
     elif not bad:
@@ -224,8 +226,8 @@ def check_state_dir(context: DiagnosticContext) -> Iterator[CheckResult]:
     there = files.nearest_existing(state)
     us = files.user_name(os.geteuid())
     if context.is_state_unreachable:
-        why = f"{state} cannot be reached by {us}: {there} keeps {us} out"
-        yield fail(name, why, f"run this as its owner, or let `state-dir:` name a folder of {us}")
+        reason = f"{state} cannot be reached by {us}: {there} keeps {us} out"
+        yield fail(name, reason, f"run this as its owner, or let `state-dir:` name a folder of {us}")
         return
     if not context.is_owner:
         yield warn(
@@ -237,11 +239,11 @@ def check_state_dir(context: DiagnosticContext) -> Iterator[CheckResult]:
         trouble = files.probe_write(there)
     user, quoted = files.user_name(owner), shlex.quote(str(state))
     if trouble:
-        why = f"{there} cannot be written by {user}: {trouble}"
+        reason = f"{there} cannot be written by {user}: {trouble}"
         known = machine.find_mount(there, machine.read_mounts())
         frozen = known is not None and known.read_only
         yield fail(
-            name, why, _remount_command(known) if frozen and known else f"sudo install -d -o {user} -m 750 {quoted}"
+            name, reason, _remount_command(known) if frozen and known else f"sudo install -d -o {user} -m 750 {quoted}"
         )
     elif there != state:
         yield ok(name, f"{state} does not exist yet; the first start creates it")
@@ -263,12 +265,12 @@ def check_state_is_kept(context: DiagnosticContext) -> Iterator[CheckResult]:
         yield skipped(name, "the kernel does not say where the state folder is mounted")
     elif machine.is_volatile(mount, known):
         state_dir = config.state_dir
-        why = f"{state_dir} is on {mount.kind} ({mount.folder}): the history and the record of posts are lost"
+        reason = f"{state_dir} is on {mount.kind} ({mount.folder}): the history and the record of posts are lost"
         overlay = "or switch the overlay off: sudo raspi-config (Performance, Overlay File System)"
         fix = "let `state-dir:` name a folder on a permanent drive" + (
             f", {overlay}" if mount.kind == "overlay" else ""
         )
-        yield warn(name, f"{why} at the next start", fix)
+        yield warn(name, f"{reason} at the next start", fix)
     else:
         yield ok(name, f"{mount.kind} on {mount.source}, mounted at {mount.folder}")
 
@@ -354,15 +356,17 @@ def check_daemon(context: DiagnosticContext) -> Iterator[CheckResult]:
             else fail(name, f"it runs at {where}, but {health.reason}", again)
         )
     elif health.has_answered:
-        why = f"something else answers at {where}"
-        yield fail(name, why, f"choose another port under web:, or find it: sudo ss -ltnp sport = :{config.web.port}")
+        reason = f"something else answers at {where}"
+        yield fail(
+            name, reason, f"choose another port under web:, or find it: sudo ss -ltnp sport = :{config.web.port}"
+        )
     elif active:
         yield fail(name, f"its unit is active, but nothing answers at {where}: {health.reason}", again)
     else:
         needed = any(job.started_by is StartedBy.DAEMON and job.schedule for job in config.jobs.values())
         start = "sudo systemctl start pi-appliance" if unit and unit.loaded else f"pi-appliance up{context.option}"
-        why = f"it is not running: nothing answers at {where}" + (", so its jobs are not started" if needed else "")
-        yield (fail if needed or context.error else warn)(name, why, start)
+        reason = f"it is not running: nothing answers at {where}" + (", so its jobs are not started" if needed else "")
+        yield (fail if needed or context.error else warn)(name, reason, start)
 
 
 def check_units(context: DiagnosticContext) -> Iterator[CheckResult]:
@@ -382,8 +386,10 @@ def check_units(context: DiagnosticContext) -> Iterator[CheckResult]:
     other = [each for each, (text, there) in installed.items() if text != there]
     main = systemd.unit_state(systemd_units.MAIN_UNIT)
     if other:
-        why = f"{', '.join(other)} is not the one of pi-appliance {__version__}"
-        yield warn(name, why, "sudo deploy/install.sh, in the clone; changes of your own: systemctl edit pi-appliance")
+        reason = f"{', '.join(other)} is not the one of pi-appliance {__version__}"
+        yield warn(
+            name, reason, "sudo deploy/install.sh, in the clone; changes of your own: systemctl edit pi-appliance"
+        )
     elif main is not None and main.needs_reload:
         yield warn(name, "its file was changed, and systemd has not reloaded it", "sudo systemctl daemon-reload")
     else:

@@ -106,8 +106,8 @@ class Attempts:
                     None, f"try {self.count + 1} in {units.format_duration(timedelta(seconds=int(pause)))}"
                 )
                 if self.stop.wait(pause):
-                    why = f"stopped before another attempt: {result.summary}"
-                    return self._add_details(AttemptResult(Outcome.STOPPED, why, {}))
+                    reason = f"stopped before another attempt: {result.summary}"
+                    return self._add_details(AttemptResult(Outcome.STOPPED, reason, {}))
             return AttemptResult(Outcome.STOPPED, "stopped before it began", {})
         finally:
             self._write_log(self.log.close)
@@ -150,8 +150,8 @@ class Attempts:
                 Outcome.TIMED_OUT, f"ended after its timeout of {units.format_duration(self.job.timeout)}{progress}", {}
             )
         if ended.stopped:
-            who = "a person" if ended.stopped == signal.SIGINT else "a request to stop"
-            return AttemptResult(Outcome.STOPPED, f"ended by {who}{progress}", {}, progress=progress)
+            cause = "a person" if ended.stopped == signal.SIGINT else "a request to stop"
+            return AttemptResult(Outcome.STOPPED, f"ended by {cause}{progress}", {}, progress=progress)
         if kind == "Unavailable":
             return AttemptResult(Outcome.FAILED, message, {"unavailable": True}, self.message.get("after") or 0.0)
         if kind == "fault":

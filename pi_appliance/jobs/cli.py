@@ -173,7 +173,7 @@ def _run_by_daemon(config: Path, values: Values, listener: runner.Listener) -> M
     connection = client.connect(str(config))
     if connection is None:
         return None
-    with StopSignal().installed() as stop:
+    with StopSignal().catch_signals() as stop:
         try:
             started: Any = client.call_daemon(connection, RUN, values)
         except Refused:

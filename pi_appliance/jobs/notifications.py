@@ -36,7 +36,7 @@ def deliver_notifications(appliance: Appliance) -> None:
     output = bytearray()
     try:
         if Outbox(appliance.store).is_due(clock.now()):
-            with process.StopSignal().installed() as stop:
+            with process.StopSignal().catch_signals() as stop:
                 process.run_child(
                     worker_command(appliance.config.path, appliance.config.state_dir),
                     stop=stop,

@@ -75,6 +75,6 @@ def _draw_bar(place: int, outcome: str, title: str) -> str:
 
 
 def _run_title(run: Run, zone: ZoneInfo) -> str:
-    took = f" in {terminal.format_elapsed(run.duration)}" if run.attempts else ""
+    duration = f" in {terminal.format_elapsed(run.duration)}" if run.attempts else ""
     summary = f": {run.summary}" if run.summary else ""
-    return f"{terminal.format_instant(run.started, zone)}: {terminal.describe_outcome(run)}{took}{summary}"
+    return f"{terminal.format_instant(run.started, zone)}: {terminal.describe_outcome(run)}{duration}{summary}"

@@ -76,7 +76,7 @@ def run(
         due, misfire = _current_slot(job, now, appliance, is_manual=trigger is Trigger.MANUAL)
     spec = _RunSpec(job, trigger, due, misfire, options)
     # From here on a signal ends the run instead of this process, so that the end is recorded.
-    with process.StopSignal().installed() as stop:
+    with process.StopSignal().catch_signals() as stop:
         stop.wait(spec.remaining_jitter(appliance, now))
         ended = _execute_run(appliance, spec, stop, listener or Listener(), random)
     _delete_old_data(appliance, name)

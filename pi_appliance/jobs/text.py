@@ -37,7 +37,7 @@ def outcome(run: Result | None) -> str:
     return run["outcome"] or f"running{progress}"
 
 
-def _elapsed(run: Result) -> str:
+def _format_elapsed(run: Result) -> str:
     from pi_appliance.config.units import format_elapsed  # noqa: PLC0415 - it is slow to import, and only runs need it
 
     return "-" if run["seconds"] is None else format_elapsed(timedelta(seconds=run["seconds"]))
@@ -45,7 +45,7 @@ def _elapsed(run: Result) -> str:
 
 def one_run(run: Result) -> str:
     """Return `run` in one line."""
-    elapsed = f" in {_elapsed(run)}" if run["attempts"] else ""
+    elapsed = f" in {_format_elapsed(run)}" if run["attempts"] else ""
     attempts = f" at try {run['attempts']}" if run["attempts"] > 1 else ""
     return f"{run['job']}: {outcome(run)}{elapsed}{attempts}: {run['summary'] or run['status_text'] or 'no summary'}"
 
@@ -151,7 +151,7 @@ def history(result: Any, values: Values) -> str:
                 run["job"],
                 _run_time(run["started"]),
                 run["trigger"],
-                _elapsed(run) if run["attempts"] else "-",
+                _format_elapsed(run) if run["attempts"] else "-",
                 outcome(run),
                 run["summary"] or run["status_text"],
             )

@@ -97,10 +97,10 @@ def _run_details(event: JobEvent, zone: ZoneInfo) -> list[str]:
     run = event.run
     if run is None:
         return [f"Run {event.number} of {event.job}; the history no longer has it."]
-    took = f", it took {format_elapsed(run.duration)}" if run.attempts and run.duration is not None else ""
+    duration = f", it took {format_elapsed(run.duration)}" if run.attempts and run.duration is not None else ""
     attempts = f", {run.attempts} attempts" if run.attempts > 1 else ""
     started = f"started by {run.trigger} at {format_time(run.started, zone)} ({zone.key})"
-    return [f"Run {run.id}, {started}{took}{attempts}.\nMore: pi-appliance jobs log {run.id}"]
+    return [f"Run {run.id}, {started}{duration}{attempts}.\nMore: pi-appliance jobs log {run.id}"]
 
 
 def _one_line(event: JobEvent) -> str:

@@ -231,12 +231,14 @@ class RequestRunner:
             return
         late = units.format_duration(timedelta(seconds=int((now - request.run_at).total_seconds())))
         grace = units.format_duration(job.misfire_grace)
-        why = f"requested for a time that is {late} past, more than its grace of {grace}"
+        reason = f"requested for a time that is {late} past, more than its grace of {grace}"
         run, before = store.start_run(
             job=job.name, kind=job.kind, trigger=Trigger.DAEMON, due=request.slot_name, now=now
         )
         if before is None:
-            store.finish_run(run, Outcome.MISFIRED, why, now=now, targets=NotifyTargets.for_job(appliance.config, job))
+            store.finish_run(
+                run, Outcome.MISFIRED, reason, now=now, targets=NotifyTargets.for_job(appliance.config, job)
+            )
         else:
             store.finish_run(run, Outcome.SKIPPED, f"{request.slot_name} was started already", now=now)
 

@@ -116,14 +116,14 @@ def _unmet_reasons(
     below = conditions.temperature_below
     if below is not None and (heat := sensors.temperature()) is not None and heat >= below:
         yield f"temperature {heat:.1f} °C is not below {below:g} °C"
-    if conditions.not_throttled and (why := _power_problem(sensors)):
-        yield why
+    if conditions.not_throttled and (reason := _power_problem(sensors)):
+        yield reason
     if conditions.disk_free is not None and (room := free()) < conditions.disk_free:
         yield f"{format_size(room)} free, less than {format_size(conditions.disk_free)}"
     if conditions.online and not sensors.online():
         yield "the network has no default route"
-    if conditions.command is not None and (why := run(conditions.command)):
-        yield why
+    if conditions.command is not None and (reason := run(conditions.command)):
+        yield reason
 
 
 def _power_problem(sensors: Sensors) -> str:

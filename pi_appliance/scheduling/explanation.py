@@ -304,8 +304,8 @@ def _days_some_months_lack(expression: str, fields: CronFields) -> Iterator[Lint
     if day <= _SHORTEST or _SHORTEST in fields.days:  # with the 28th, it covers the last days of a month
         return
     right = "the last day that every month has is the 28th"
-    if lacking := [MONTHS[each - 1] for each in sorted(fields.months) if MONTH_LENGTHS[each] < day]:
-        yield f"there is no day {day} in {', '.join(lacking)}: it does not run then", right
+    if missing := [MONTHS[each - 1] for each in sorted(fields.months) if MONTH_LENGTHS[each] < day]:
+        yield f"there is no day {day} in {', '.join(missing)}: it does not run then", right
     elif day == _LEAP_DAY and _FEBRUARY in fields.months:
         yield f"there is a day {day} in feb in leap years only", right
 

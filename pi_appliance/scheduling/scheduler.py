@@ -260,8 +260,8 @@ class Scheduler:
         draw = uniform_for_slot(self._appliance.secret, f"{job.name} spread", instants.format_slot(start.slot))
         spread = draw * job.catch_up.stagger.total_seconds() if start.late else 0.0
         if not self._queue.add(job.name, start.slot, self._clock.monotonic() + spread):
-            why = f"{MAX_QUEUED} slots are waiting before it already"
-            self._record_unused(job, start.slot, Outcome.SKIPPED, why, now)
+            reason = f"{MAX_QUEUED} slots are waiting before it already"
+            self._record_unused(job, start.slot, Outcome.SKIPPED, reason, now)
 
     async def _start_waiting(self) -> None:
         for name in self._queue.ready_jobs(self._clock.monotonic()):
@@ -302,11 +302,11 @@ class Scheduler:
                 if status == Unavailable.exit_status:
                     return False  # the database was not available, which the run has logged
                 how = f"by signal {-status}" if status < 0 else f"with status {status}"
-                why = f"its process ended {how} before it began; see the journal"
+                reason = f"its process ended {how} before it began; see the journal"
                 run, _ = store.start_run(job=name, kind=job.kind, trigger=Trigger.DAEMON, due=due, now=now)
                 targets = NotifyTargets.for_job(self._appliance.config, job)
-                store.finish_run(run, Outcome.FAILED, why, now=now, targets=targets)
-                log.warning("job=%s run=%s %s", name, run, why)
+                store.finish_run(run, Outcome.FAILED, reason, now=now, targets=targets)
+                log.warning("job=%s run=%s %s", name, run, reason)
             return True
         return False
 

@@ -152,8 +152,8 @@ class SlotLedger:
         before = due.load_schedule(known.schedule)
         if before is not None and known.accounted_until < now:
             used = self.appliance.store.slots.claimed_slots(job.name, known.accounted_until, now)
-            why = Outcome.SKIPPED, "its schedule was changed before it could run"
-            missed = due.missed_slots(*before, (known.accounted_until, now), used, why)
+            reason = Outcome.SKIPPED, "its schedule was changed before it could run"
+            missed = due.missed_slots(*before, (known.accounted_until, now), used, reason)
             self._record_missed(job, missed, CursorState(now, now), now, now)
 
 
@@ -182,8 +182,8 @@ def account_for_cron(appliance: Appliance, job: Job, key: str, now: datetime) ->
         slots.start_cursor(job.name, text, since=slot)
     elif known.accounted_until < slot:
         used = slots.claimed_slots(job.name, known.accounted_until, slot)
-        why = Outcome.MISFIRED, "cron did not start it: the machine was off, or cron was"
-        missed = due.missed_slots(job.schedule, zone, (known.accounted_until, slot - _TICK), used, why)
+        reason = Outcome.MISFIRED, "cron did not start it: the machine was off, or cron was"
+        missed = due.missed_slots(job.schedule, zone, (known.accounted_until, slot - _TICK), used, reason)
         entries = [_build_entry(appliance, job, Trigger.CRON, each) for each in missed]
         if entries:
             slots.record_unused(entries, now=now, until=slot)

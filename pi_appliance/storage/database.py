@@ -214,14 +214,14 @@ def retry_after_repair(method: Callable[Concatenate[M, P], R]) -> Callable[Conca
     """Call `method` again after a damaged file was replaced."""
 
     @functools.wraps(method)
-    def tried(self: M, /, *words: P.args, **more: P.kwargs) -> R:
+    def call(self: M, /, *words: P.args, **more: P.kwargs) -> R:
         try:
             return method(self, *words, **more)
         except DatabaseCorrupt as error:
             self.repair(error)
             return method(self, *words, **more)
 
-    return tried
+    return call
 
 
 def auto_repair(kind: type[M]) -> type[M]:
@@ -285,7 +285,7 @@ class Database:
             raise error
         self._inode = -1
         self._db.close()
-        with self._errors(), self._locked(fcntl.LOCK_EX):
+        with self._errors(), self._hold_lock(fcntl.LOCK_EX):
             if self._opened_inode == self._current_inode() or replacement_path(self.path).exists():
                 self._replace_file(self.path, str(error))
             self._connect()
@@ -314,7 +314,7 @@ class Database:
         """Return the rows of `query`. Raises `DatabaseCorrupt` or `Unavailable`."""
         with self._errors():
             if self._lock_fd >= 0 and self._inode != self._current_inode():
-                with self._locked(fcntl.LOCK_SH):
+                with self._hold_lock(fcntl.LOCK_SH):
                     self._follow()
             try:
                 return self._db.execute(query, values).fetchall()
@@ -326,7 +326,7 @@ class Database:
         """Open a write transaction. Raises DatabaseCorrupt or, if the disk is full, Unavailable."""
         if self._lock_fd < 0:
             raise Unavailable(f"{self.path} is open read-only")
-        with self._errors(), self._locked(fcntl.LOCK_SH):
+        with self._errors(), self._hold_lock(fcntl.LOCK_SH):
             self._follow()
             self._db.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
             self._db.execute("BEGIN IMMEDIATE")
@@ -356,7 +356,7 @@ class Database:
 
     @retry_after_repair
     def _open(self) -> None:
-        with self._errors(), self._locked(fcntl.LOCK_SH):
+        with self._errors(), self._hold_lock(fcntl.LOCK_SH):
             if self._inode < 0:  # the repair may have opened it
                 self._connect()
 
@@ -392,7 +392,7 @@ class Database:
             return 0
 
     @contextlib.contextmanager
-    def _locked(self, how: int) -> Iterator[None]:
+    def _hold_lock(self, how: int) -> Iterator[None]:
         fcntl.flock(self._lock_fd, how)
         try:
             yield
@@ -442,8 +442,8 @@ class Database:
         except UnicodeDecodeError:  # in a table or an SQLite message
             raise DatabaseCorrupt(f"{self.path} is damaged: a text in it is none") from None
         except OSError as error:
-            why = error.strerror or str(error)
-            raise Unavailable(f"{self.path} cannot be used: {why}; {_disk_advice(self.path.parent)}") from None
+            reason = error.strerror or str(error)
+            raise Unavailable(f"{self.path} cannot be used: {reason}; {_disk_advice(self.path.parent)}") from None
 
 
 def replacement_path(path: Path) -> Path:

@@ -420,7 +420,7 @@ class Store(Database):
         """Return, for each job and each outcome that it ever had, the newest run."""
         return self._runs("WHERE id IN (SELECT max(id) FROM runs WHERE ended IS NOT NULL GROUP BY job, outcome)", ())
 
-    def undelivered(self) -> int:
+    def count_undelivered(self) -> int:
         """Return the number of notifications that wait to be sent."""
         return int(self.rows("SELECT count(*) FROM outbox WHERE sent_at IS NULL", ())[0][0])
 

@@ -101,12 +101,12 @@ def acquire(
     except OSError as error:
         raise write_error(path, error) from None
     try:
-        yield Lock(number) if _locked(number, time.monotonic() + patience, give_up) else None
+        yield Lock(number) if _try_lock(number, time.monotonic() + patience, give_up) else None
     finally:
         os.close(number)
 
 
-def _locked(number: int, until: float, give_up: Callable[[], object]) -> bool:
+def _try_lock(number: int, until: float, give_up: Callable[[], object]) -> bool:
     """Try to lock the open file `number` until the time `until`."""
     delay = _POLL_INTERVAL
     while True:

@@ -141,14 +141,14 @@ class Suspend:
 
 
 class StopSignal:
-    """Whether this process received SIGTERM, SIGINT or SIGHUP in the block of `installed`."""
+    """Whether this process received SIGTERM, SIGINT or SIGHUP in the block of `catch_signals`."""
 
     def __init__(self) -> None:
         self.signal = 0
         self.reader, self._writer = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
 
     @contextlib.contextmanager
-    def installed(self) -> Iterator["StopSignal"]:
+    def catch_signals(self) -> Iterator["StopSignal"]:
         """Catch the signals for the block, then restore their handlers."""
         kinds = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
         before = {kind: signal.signal(kind, self._on_signal) for kind in kinds}

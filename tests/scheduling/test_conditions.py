@@ -97,7 +97,7 @@ def test_a_command_is_run_last_and_only_if_the_rest_holds(pi):
 
 
 def answer(argv: list[str], folder: Path, patience: float = 30) -> str:
-    with process.StopSignal().installed() as stop:
+    with process.StopSignal().catch_signals() as stop:
         return conditions.check_command(argv, folder, stop, patience=patience)
 
 
@@ -147,7 +147,7 @@ def job(installation, keys: str, name: str = "it"):
 def test_the_conditions_of_this_machine_can_be_read(installation, keys, says):
     wanted, config = job(installation, keys), load_config(installation.config)
     config.state_dir.mkdir()
-    with process.StopSignal().installed() as stop:
+    with process.StopSignal().catch_signals() as stop:
         why = conditions.find_unmet_condition(wanted, config, stop)
     assert why.endswith(says)
     assert bool(why) == bool(says)
@@ -186,7 +186,7 @@ def attempt(installation, pi: Pi, listener: Listener | None = None, *, times: in
     with Appliance.open(installation.config) as appliance:
         (it,) = appliance.config.jobs.values()
         for _ in range(times):
-            with process.StopSignal().installed() as stop, locks.acquire(appliance.lock_path(it.name)) as lock:
+            with process.StopSignal().catch_signals() as stop, locks.acquire(appliance.lock_path(it.name)) as lock:
                 number, _ = appliance.store.start_run(
                     job=it.name, kind=it.kind, trigger=Trigger.MANUAL, due=None, now=clock.now()
                 )

@@ -12,7 +12,7 @@ from pi_appliance.system import process
 
 
 def watched(words: list[str], seconds: float, on_output=lambda _: None) -> process.ProcessResult:
-    with process.StopSignal().installed() as stop:
+    with process.StopSignal().catch_signals() as stop:
         return process.run_child(words, stop=stop, seconds=seconds, on_output=on_output, on_line=lambda _: None)
 
 
@@ -41,7 +41,7 @@ def test_a_deadline_may_exceed_the_limit_of_the_kernel(days):
 
 
 def test_a_wait_may_exceed_the_limit_of_the_kernel():
-    with process.StopSignal().installed() as stop:
+    with process.StopSignal().catch_signals() as stop:
         stopper = subprocess.Popen([sys.executable, "-c", "import os, signal; os.kill(os.getppid(), signal.SIGTERM)"])
         assert stop.wait(timedelta(days=400).total_seconds())
         assert stop.signal == signal.SIGTERM

@@ -35,7 +35,7 @@ from pathlib import Path
 from pi_appliance.system import process
 ready = Path(sys.argv[1])
 hold = process.Suspend(lambda: "hot" if ready.is_file() and ready.read_bytes() else "", interval=0.05)
-with process.StopSignal().installed() as stop:
+with process.StopSignal().catch_signals() as stop:
     guard = [sys.executable, "-m", "pi_appliance.system.process", str(os.getpid()), "/", "{fd}", ""]
     quiet = lambda _: None
     process.run_child(guard + sys.argv[2:], stop=stop, seconds=60, on_output=quiet, on_line=print, suspend=hold)
@@ -50,7 +50,7 @@ def watched(
     words: list[str], seconds: float = 30, hold: process.Suspend | None = None
 ) -> tuple[process.ProcessResult, list[bytes]]:
     output: list[bytes] = []
-    with process.StopSignal().installed() as stop:
+    with process.StopSignal().catch_signals() as stop:
         ended = process.run_child(
             words, stop=stop, seconds=seconds, on_output=lambda _: None, on_line=output.append, suspend=hold
         )

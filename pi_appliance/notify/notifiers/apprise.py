@@ -76,11 +76,11 @@ class Sender:
             pem_autogen=False,
         )
         self._url = url
-        with _capture_log() as said:
+        with _capture_log() as log_lines:
             sender = self._create_sender()
         if sender is None:
-            lack = next((words for sign, words in _LACKS.items() if sign in "\n".join(said)), "")
-            raise Refused(f"Apprise does not understand this address{lack}; its forms: {_FORMS}")
+            missing = next((words for sign, words in _LACKS.items() if sign in "\n".join(log_lines)), "")
+            raise Refused(f"Apprise does not understand this address{missing}; its forms: {_FORMS}")
 
     def send(self, message: Message, event: Event) -> None:
         """Send `message`.
@@ -89,7 +89,7 @@ class Sender:
             Unavailable: It may work later. The text contains nothing of the address.
             Refused: It will not work. The text contains nothing of the address.
         """
-        with _capture_log() as said:
+        with _capture_log() as log_lines:
             # A new sender each time: Apprise delays the second message of a sender by seconds.
             sender = self._create_sender()
             try:
@@ -104,7 +104,7 @@ class Sender:
             except Exception as error:  # noqa: BLE001 - a hundred senders of other people, and a text that may hold an address
                 raise Refused(f"Apprise failed with an internal error ({type(error).__name__})") from None
         if not sent:
-            raise _translate_error("\n".join(said))
+            raise _translate_error("\n".join(log_lines))
 
     def _create_sender(self) -> Any:
         return self._apprise.Apprise.instantiate(self._url, asset=self._asset)
@@ -113,11 +113,11 @@ class Sender:
 @contextlib.contextmanager
 def _capture_log() -> Iterator[list[str]]:
     """Collect the log messages of Apprise during the block; nothing else sees them."""
-    said: list[str] = []
+    log_lines: list[str] = []
 
     class LogCapture(logging.Handler):
         def emit(self, record: logging.LogRecord) -> None:
-            said.append(record.getMessage())
+            log_lines.append(record.getMessage())
 
     log, handler = logging.getLogger("apprise"), LogCapture()
     before = log.level, log.propagate, log.handlers
@@ -126,23 +126,23 @@ def _capture_log() -> Iterator[list[str]]:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # from its plug-ins, all imported with the first sender
-            yield said
+            yield log_lines
     finally:
         log.setLevel(before[0])
         log.propagate, log.handlers = before[1:]
 
 
-def _translate_error(said: str) -> ApplianceError:
-    """Return the error for a failure with the log messages `said`."""
-    if answer := re.search(r"error=(\d{3})\b|Exception: \((\d{3}), b?['\"]", said):
+def _translate_error(log_text: str) -> ApplianceError:
+    """Return the error for a failure with the log messages `log_text`."""
+    if answer := re.search(r"error=(\d{3})\b|Exception: \((\d{3}), b?['\"]", log_text):
         status = answer[1] or answer[2]
         hint = _HINTS.get(status, "")
         return (Unavailable if status in _LATER else Refused)(f"the service answered {status}{hint}")
-    if "recipients to notify" in said:
+    if "recipients to notify" in log_text:
         return Refused("there is no recipient; to=… must be whole mail addresses, such as to=me@example.org")
-    causes = "\n".join(line for line in said.splitlines() if "Exception" in line)
-    why = http.describe_network_error(causes)
-    return Unavailable(f"not reached: {why}" if why else "the service did not take it, and did not say why")
+    causes = "\n".join(line for line in log_text.splitlines() if "Exception" in line)
+    reason = http.describe_network_error(causes)
+    return Unavailable(f"not reached: {reason}" if reason else "the service rejected the message without a reason")
 
 
 _LATER = {"408", "421", "425", "429", "450", "451", "452", "454", "500", "502", "503", "504"}
