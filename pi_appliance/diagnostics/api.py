@@ -110,7 +110,7 @@ def _by_job(name: str, about: str, values: Mapping[str, float]) -> _Family:
 
 def _of_the_daemon(metrics: MetricValues) -> Iterable[_Family]:
     yield _Family("info", "gauge", "Version of the program.", [_Sample(1, {"version": metrics.version})])
-    yield _single_value("runs_going_on", "Runs that have not ended.", metrics.active)
+    yield _single_value("runs_active", "Runs that have not ended.", metrics.active)
     yield _single_value("slots_waiting", "Slots that wait for an active run.", metrics.waiting)
     yield _single_value("notifications_pending", "Notifications that wait to be sent.", metrics.pending_notifications)
     yield _single_value("clock_trusted", "1 if the wall clock is trusted.", metrics.clock_state != "untrusted")

@@ -52,8 +52,8 @@ class _Installation:
         """Return the command `jobs WORD` for this crontab."""
         if isinstance(self.table, SystemCrontab):
             return _system_command(word, self.user or "root", context)
-        whose = f" --user-name {shlex.quote(self.table.user)}" if self.table.user else ""
-        return f"pi-appliance jobs {word}{whose}{context.option}"
+        user_option = f" --user-name {shlex.quote(self.table.user)}" if self.table.user else ""
+        return f"pi-appliance jobs {word}{user_option}{context.option}"
 
 
 def check_cron(context: DiagnosticContext) -> Iterator[CheckResult]:

@@ -223,10 +223,10 @@ def check_state_dir(context: DiagnosticContext) -> Iterator[CheckResult]:
     name = "state folder"
     config = context.require_config()
     state = config.state_dir
-    there = files.nearest_existing(state)
+    folder = files.nearest_existing(state)
     us = files.user_name(os.geteuid())
     if context.is_state_unreachable:
-        reason = f"{state} cannot be reached by {us}: {there} keeps {us} out"
+        reason = f"{state} cannot be reached by {us}: {folder} keeps {us} out"
         yield fail(name, reason, f"run this as its owner, or let `state-dir:` name a folder of {us}")
         return
     if not context.is_owner:
@@ -236,16 +236,16 @@ def check_state_dir(context: DiagnosticContext) -> Iterator[CheckResult]:
         return
     owner = context.owner if context.owner is not None else os.geteuid()
     with files.as_user(owner):
-        trouble = files.probe_write(there)
+        trouble = files.probe_write(folder)
     user, quoted = files.user_name(owner), shlex.quote(str(state))
     if trouble:
-        reason = f"{there} cannot be written by {user}: {trouble}"
-        known = machine.find_mount(there, machine.read_mounts())
+        reason = f"{folder} cannot be written by {user}: {trouble}"
+        known = machine.find_mount(folder, machine.read_mounts())
         frozen = known is not None and known.read_only
         yield fail(
             name, reason, _remount_command(known) if frozen and known else f"sudo install -d -o {user} -m 750 {quoted}"
         )
-    elif there != state:
+    elif folder != state:
         yield ok(name, f"{state} does not exist yet; the first start creates it")
     else:
         yield ok(name, f"{state} can be written by {user}")
@@ -279,13 +279,13 @@ def check_space(context: DiagnosticContext) -> Iterator[CheckResult]:
     """Check the free space and the free inodes."""
     name = "space"
     config = context.require_config()
-    there = files.nearest_existing(config.state_dir)
-    disk = os.statvfs(there)
+    folder = files.nearest_existing(config.state_dir)
+    disk = os.statvfs(folder)
     free = disk.f_bavail * disk.f_frsize
-    text = f"{format_size(free)} of {format_size(disk.f_blocks * disk.f_frsize)} are free on the disk of {there}"
-    fix = f"sudo apt clean; to find large folders: sudo du -xh {shlex.quote(str(there))} /var | sort -h | tail"
+    text = f"{format_size(free)} of {format_size(disk.f_blocks * disk.f_frsize)} are free on the disk of {folder}"
+    fix = f"sudo apt clean; to find large folders: sudo du -xh {shlex.quote(str(folder))} /var | sort -h | tail"
     if disk.f_files and disk.f_favail < _MIN_INODES:
-        yield fail(name, f"only {disk.f_favail} more files can be created on the disk of {there}", fix)
+        yield fail(name, f"only {disk.f_favail} more files can be created on the disk of {folder}", fix)
     elif free < _LOW_SPACE:
         yield (fail if free < _MIN_SPACE else warn)(name, text, fix)
     else:

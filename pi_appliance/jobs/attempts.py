@@ -158,8 +158,8 @@ class Attempts:
             return AttemptResult(Outcome.FAILED, f"a bug in the program: {message}; see the log", {})
         if kind is not None:
             return AttemptResult(_OUTCOMES.get(kind, Outcome.FAILED), self._add_output(message), {})
-        how = f"by signal {-ended.status}" if ended.status < 0 else f"with status {ended.status}"
-        return AttemptResult(Outcome.FAILED, f"its process ended {how} without a result; see the log", {})
+        ending = f"by signal {-ended.status}" if ended.status < 0 else f"with status {ended.status}"
+        return AttemptResult(Outcome.FAILED, f"its process ended {ending} without a result; see the log", {})
 
     def _add_details(self, result: AttemptResult) -> AttemptResult:
         if self.suspended_seconds:

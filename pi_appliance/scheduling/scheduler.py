@@ -301,8 +301,8 @@ class Scheduler:
             if not store.is_claimed(slot_key(name, due)):
                 if status == Unavailable.exit_status:
                     return False  # the database was not available, which the run has logged
-                how = f"by signal {-status}" if status < 0 else f"with status {status}"
-                reason = f"its process ended {how} before it began; see the journal"
+                ending = f"by signal {-status}" if status < 0 else f"with status {status}"
+                reason = f"its process ended {ending} before it began; see the journal"
                 run, _ = store.start_run(job=name, kind=job.kind, trigger=Trigger.DAEMON, due=due, now=now)
                 targets = NotifyTargets.for_job(self._appliance.config, job)
                 store.finish_run(run, Outcome.FAILED, reason, now=now, targets=targets)

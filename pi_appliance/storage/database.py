@@ -392,8 +392,8 @@ class Database:
             return 0
 
     @contextlib.contextmanager
-    def _hold_lock(self, how: int) -> Iterator[None]:
-        fcntl.flock(self._lock_fd, how)
+    def _hold_lock(self, mode: int) -> Iterator[None]:
+        fcntl.flock(self._lock_fd, mode)
         try:
             yield
         finally:

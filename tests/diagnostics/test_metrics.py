@@ -85,7 +85,7 @@ def test_prometheus_parses_each_value() -> None:
         key("job_failing", job="post"): 1,
         key("job_paused", job="greet"): 1,
         key("job_paused", job="post"): 0,
-        key("runs_going_on"): 2,
+        key("runs_active"): 2,
         key("slots_waiting"): 1,
         key("notifications_pending"): 4,
         key("clock_trusted"): 1,
@@ -165,9 +165,9 @@ def test_runs_are_counted_and_failing_jobs_shown(busy: ServedAppliance) -> None:
 
 def test_running_paused_and_waiting_jobs_are_shown(busy: ServedAppliance, tmp_path: Path) -> None:
     before = samples(busy.ask("/metrics").text)
-    assert [before[key(name)] for name in ("runs_going_on", "slots_waiting", "notifications_pending")] == [0, 0, 0]
+    assert [before[key(name)] for name in ("runs_active", "slots_waiting", "notifications_pending")] == [0, 0, 0]
     assert busy.ask("/api/v1/jobs/slow/run", {}).status == 202
-    busy.eventually(lambda: samples(busy.ask("/metrics").text)[key("runs_going_on")] == 1)
+    busy.eventually(lambda: samples(busy.ask("/metrics").text)[key("runs_active")] == 1)
     history = busy.daemon.appliance.config.state_dir / "history.db"
     with sqlite3.connect(history) as db:
         db.execute("INSERT INTO job_pauses (job, since) VALUES ('slow', '2026-01-01T00:00:00.000Z')")
@@ -184,7 +184,7 @@ def test_running_paused_and_waiting_jobs_are_shown(busy: ServedAppliance, tmp_pa
     assert (result[key("clock_trusted")], result[key("clock_state", state="untrusted")]) == (0, 1)
     assert result[key("clock_steps_total")] == 3
     (tmp_path / "enough").touch()
-    busy.eventually(lambda: samples(busy.ask("/metrics").text)[key("runs_going_on")] == 0)
+    busy.eventually(lambda: samples(busy.ask("/metrics").text)[key("runs_active")] == 0)
 
 
 def basic(password: str, user: str = "prometheus") -> str:

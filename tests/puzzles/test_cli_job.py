@@ -29,8 +29,8 @@ def installation(tmp_path: Path) -> Installation:
 
 
 def report(installation: Installation) -> dict[str, object]:
-    (edition,) = (path for path in (installation.state / "reports" / "pegs").glob("2*") if path.is_dir())
-    whole = {path.name for path in edition.iterdir()}
+    (report_set,) = (path for path in (installation.state / "reports" / "pegs").glob("2*") if path.is_dir())
+    whole = {path.name for path in report_set.iterdir()}
     assert {"result.txt", "result.json", "result.html", "cross.svg"} <= whole
     reported: dict[str, object] = json.loads(
         (installation.state / "reports" / "pegs" / "result.json").read_text("utf-8")

@@ -122,15 +122,15 @@ class FullCard(FakeContext):
 
     @contextmanager
     def report_set(self, keep: int) -> Iterator[ReportSet]:
-        with super().report_set(keep) as edition:
-            yield Filling(edition, self.file)
+        with super().report_set(keep) as draft:
+            yield Filling(draft, self.file)
 
 
 @dataclass
 class Filling:
-    """An edition for which there is no room."""
+    """A report set on a full disk."""
 
-    edition: ReportSet
+    draft: ReportSet
     last: str
     names: list[str] = field(default_factory=list)
 
@@ -139,7 +139,7 @@ class Filling:
         """Give a file as long as there is room."""
         if name == self.last:
             raise Unavailable(f"{name} cannot be written: No space left on device")
-        with self.edition.file(name) as file:
+        with self.draft.file(name) as file:
             yield file
 
 
