@@ -32,7 +32,8 @@ def jobs(installation: Installation) -> str:
     """Return jobs of every kind. Each run stores the run number and slot of its lock."""
 
     def job(name: str, when: str, then: str = "true") -> str:
-        shell = f'echo "$(head -c 1024 "$1")" >> "$2"; {then}'
+        # `read` is built in: a subshell could be the process that is killed, and the line empty.
+        shell = f'read -r lock < "$1"; echo "$lock" >> "$2"; {then}'
         words = [
             "sh",
             "-c",
