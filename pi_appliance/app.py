@@ -26,6 +26,7 @@ from pi_appliance.errors import (
     Unavailable,
     Uncertain,
     UnknownName,
+    suggest,
 )
 from pi_appliance.home import SCHEMAS as HOME_SCHEMAS
 from pi_appliance.home import HomePage, StateFeed, state_operation
@@ -44,7 +45,7 @@ from pi_appliance.posting.schemas import SCHEMAS as POST_SCHEMAS
 from pi_appliance.system import clock, network
 from pi_appliance.web import openapi, server, unix_socket
 from pi_appliance.web.pages import Pages
-from pi_appliance.web.params import BASE, form_routes, keep_encoded_slashes, route
+from pi_appliance.web.params import BASE, api_routes, form_routes, keep_encoded_slashes
 from pi_appliance.web.security import METRICS, Authenticator, SecurityMiddleware
 
 SCHEMAS: Mapping[str, Schema] = {
@@ -75,18 +76,6 @@ def operations(services: MusicServices, changes: PlayerEvents, covers: Covers) -
 
 async def _document(operations: Sequence[Operation]) -> object:
     return openapi.document(operations, SCHEMAS)
-
-
-def _api_routes(operations: Sequence[Operation], services: MusicServices) -> list[Route]:
-    prefix = "/player/"
-    posts = [each.path for each in operations if each.method == "POST" and each.path.startswith(prefix)]
-    commands = [path.removeprefix(prefix) for path in posts if path.count("/") == 2]
-
-    async def refuse_unknown_command(request: Request) -> Response:
-        raise UnknownName("command of the player", request.path_params["command"], commands)
-
-    unknown_command = Route(f"{BASE}{prefix}{{command}}", refuse_unknown_command, methods=["POST"])
-    return [*(route(each, services) for each in operations), unknown_command]
 
 
 _STATUSES: dict[type[ApplianceError], int] = {
@@ -142,6 +131,10 @@ def build(
     def http_error(request: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)
         message = _MESSAGES.get(error.status_code, "") if error.detail in _ROUTER_MESSAGES else error.detail
+        path = request.url.path
+        if error.status_code == 404 and error.detail in _ROUTER_MESSAGES and path.startswith(BASE):
+            known = [openapi.plain_path(each.path) for each in every]
+            message = f"there is no such address; {suggest(path.removeprefix(BASE), known)}"
         return respond(request, error.status_code, message or error.detail, dict(error.headers or {}))
 
     def bug(request: Request, _: Exception) -> Response:
@@ -156,7 +149,7 @@ def build(
         *MusicPages(services, pages, covers).routes(),
         *AlarmPages(services, pages).routes(),
         *form_routes(every, services),
-        *_api_routes(every, services),
+        *api_routes(every, services),
         *feed.routes(),
         Route("/health", HealthEndpoint(daemon, monotonic).answer),
         Route(METRICS, MetricsEndpoint(daemon, now).answer),

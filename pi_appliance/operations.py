@@ -94,6 +94,8 @@ def integer(name: str, help: str, low: int, high: int, **more: Any) -> Argument:
     def parse(value: object) -> int:
         if isinstance(value, str) and value.isascii() and len(value) < 20 and value.removeprefix("-").isdigit():
             value = int(value)
+        if isinstance(value, float) and value.is_integer():
+            value = int(value)  # JSON Schema counts 5.0 as an integer
         if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
             raise ValueError
         return value
@@ -103,9 +105,9 @@ def integer(name: str, help: str, low: int, high: int, **more: Any) -> Argument:
     return Argument(name=name, help=help, expected=expected, parse=parse, schema=schema, **more)
 
 
-def text(name: str, help: str, max_length: int = 1000, **more: Any) -> Argument:  # noqa: A002
+def text(name: str, help: str, max_length: int = 1000, *, may_be_empty: bool = True, **more: Any) -> Argument:  # noqa: A002
     """Return an argument that takes a line of text; a required one takes at least one character."""
-    min_length = 1 if more.get("required") else 0
+    min_length = 0 if may_be_empty and not more.get("required") else 1
 
     def parse(value: object) -> str:
         if not isinstance(value, str) or not min_length <= len(value) <= max_length or set(value) & set("\0\n\r"):
@@ -199,6 +201,33 @@ def array(item: Argument, max_items: int) -> Argument:
     )
 
 
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Arguments of which at least one, at most one, or exactly one must be given."""
+
+    names: Sequence[str]
+    required: bool = True
+    exclusive: bool = True
+    message: str = ""
+
+    def check(self, given: Mapping[str, object]) -> None:
+        """Raise InvalidOption unless `given` has the right number of the arguments."""
+        count = sum(given.get(name) is not None for name in self.names)
+        *others, last = map(repr, self.names)
+        if self.exclusive and count > 1:
+            raise InvalidOption(f"give only one of {', '.join(others)} and {last}")
+        if self.required and count == 0:
+            raise InvalidOption(self.message or f"give {', '.join(others)} or {last}")
+
+    @property
+    def schema(self) -> dict[str, Any]:
+        """The rule as a JSON Schema of an object."""
+        alone = [{"required": [name]} for name in self.names]
+        if not self.exclusive:
+            return {"anyOf": alone}
+        return {"oneOf": alone if self.required else [*alone, {"not": {"anyOf": alone}}]}
+
+
 def parse_arguments(operation: str, arguments: Sequence[Argument], values: Mapping[str, object]) -> dict[str, Any]:
     """Return the value of every argument of `operation`. Raises InvalidOption."""
     names = [argument.name for argument in arguments]
@@ -221,6 +250,7 @@ class Operation:
         details: Further sentences, for `--help`.
         handler: `module:function`, a coroutine function of (services, values) or of a call.
         arguments: In the order of the command line.
+        groups: Arguments that exclude each other, or of which one is needed.
         result: The name of the result in the schema of the API.
         show: `module:function` of (result, values), which returns text; "" prints a table.
         exit_status: `module:function` of the result, which returns a number; "" stands for 0.
@@ -237,6 +267,7 @@ class Operation:
     details: str = ""
     handler: str | Callable[..., Any]
     arguments: Sequence[Argument] = ()
+    groups: Sequence[Group] = ()
     result: str = "Music"
     show: str = ""
     exit_status: str = ""
@@ -271,9 +302,12 @@ class Operation:
         in_path = self.path_arguments
         return [argument for argument in self.arguments if argument.name not in in_path]
 
-    def parse(self, values: Mapping[str, object]) -> dict[str, Any]:
+    def parse(self, given: Mapping[str, object]) -> dict[str, Any]:
         """Return the value of every argument. Raises InvalidOption."""
-        return parse_arguments(self.name, self.arguments, values)
+        values = parse_arguments(self.name, self.arguments, given)
+        for group in self.groups:
+            group.check(given)
+        return values
 
     def load_handler(self) -> Callable[..., Any]:
         """Import the handler."""

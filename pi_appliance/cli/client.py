@@ -69,7 +69,7 @@ def call_daemon(connection: socket.socket, operation: Operation, values: Mapping
 
 def _error(status: int, message: str) -> ApplianceError:
     match status:
-        case 400 | 404 | 413:
+        case 400 | 404 | 413 | 422:
             return InvalidOption(message)
         case 503:
             return Unavailable(message)

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from pi_appliance.errors import InvalidOption, Refused, Unavailable, UnknownName
+from pi_appliance.errors import Refused, Unavailable, UnknownName
 from pi_appliance.music import serializers
 from pi_appliance.music.hub import DEFAULT_PARTITION, remember_partition
 from pi_appliance.music.interface import MusicServices
@@ -56,13 +56,6 @@ def player_command(act: Callable[[Player, Values], Awaitable[object]]) -> Handle
     return handle
 
 
-def require_one(values: Values, *names: str) -> None:
-    """Raise InvalidOption unless exactly one of the arguments `names` is given."""
-    if sum(values[name] is not None for name in names) != 1:
-        *others, last = map(repr, names)
-        raise InvalidOption(f"give either {', '.join(others)} or {last}")
-
-
 async def track_at(player: Player, number: int) -> Track:
     """Return the track `number` of the queue, counted from 1. Raises Refused if there is none."""
     queue = await player.list_queue(number - 1, 1)
@@ -109,10 +102,7 @@ async def capabilities(services: MusicServices, _: Values) -> Any:
 
 async def play(services: MusicServices, values: Values) -> Any:
     """Resume, or play a track of the queue."""
-    number, position, track_id = values["number"], values["position"], values["id"]
-    if [number, position, track_id].count(None) < 2:
-        raise InvalidOption("give only one of 'number', 'position' and 'id'")
-    return await _play_position(services, values) if track_id is None else await _play_id(services, values)
+    return await (_play_position if values["id"] is None else _play_id)(services, values)
 
 
 async def _play(player: Player, values: Values) -> None:
@@ -313,8 +303,6 @@ async def ratings(services: MusicServices, values: Values) -> Any:
 
 
 async def _change_rating(services: MusicServices, values: Values, **change: Any) -> Any:
-    if values["track"] is not None and values["uri"] is not None:
-        raise InvalidOption("give either 'track' or 'uri'")
     player = await player_of(services)
     track = Track(uri=values["uri"]) if values["uri"] else await find_track(player, values["track"])
     rating = replace((await player.ratings([track.uri])).get(track.uri, TrackRating()), **change)

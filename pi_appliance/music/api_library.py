@@ -8,7 +8,7 @@ from typing import Any
 
 from pi_appliance.errors import InvalidOption, Refused, suggest
 from pi_appliance.music import model, serializers
-from pi_appliance.music.api import find_track, player_command, player_of, require_one, track_at
+from pi_appliance.music.api import find_track, player_command, player_of, track_at
 from pi_appliance.music.interface import MusicServices
 from pi_appliance.music.model import (
     EntryType,
@@ -70,12 +70,10 @@ def _parse_sources(values: Values, stations: Stations) -> list[Source]:
     """Return the sources that the arguments name; it may read files and wait for the network.
 
     Raises:
-        InvalidOption: none is named, or one is not valid.
+        InvalidOption: one is not valid.
         UnknownName: there is no such station.
 
     """
-    if values["title"] and not values["uri"]:
-        raise InvalidOption("'title' needs 'uri'")
     found: list[Source] = [_parse_source(each, stations) for each in values["source"] or ()]
     if values["uri"]:
         found.append(Uri(uri=values["uri"], title=values["title"] or ""))
@@ -83,8 +81,6 @@ def _parse_sources(values: Values, stations: Stations) -> list[Source]:
         found.append(SavedPlaylist(playlist=values["playlist"]))
     if any(values[name] for name in _TAGS):
         found.append(_filter(values))
-    if not found:
-        raise InvalidOption(f"nothing is named to play; write {model.FORMS}")
     return found
 
 
@@ -110,8 +106,6 @@ def _hints(source: Source, stations: Stations) -> Iterator[None]:
 
 async def move_track(services: MusicServices, values: Values) -> Any:
     """Move a track of the queue."""
-    require_one(values, "number", "id")
-    require_one(values, "to_number", "to")
     player, track_id, target = await player_of(services), values["id"], values["to"]
     if track_id is None:
         track_id = (await track_at(player, values["number"])).id
@@ -124,7 +118,6 @@ async def move_track(services: MusicServices, values: Values) -> Any:
 
 async def remove_tracks(services: MusicServices, values: Values) -> Any:
     """Remove tracks from the queue by their ids or their numbers."""
-    require_one(values, "numbers", "ids")
     player = await player_of(services)
     length = (await player.list_queue(0, 0)).length
     ids = set(values["ids"] or ())
@@ -290,7 +283,6 @@ async def add_to_playlist(services: MusicServices, values: Values) -> Any:
 
 async def remove_from_playlist(services: MusicServices, values: Values) -> Any:
     """Remove entries from a playlist."""
-    require_one(values, "numbers", "positions")
     positions = values["positions"] or [number - 1 for number in values["numbers"]]
     await (await player_of(services)).remove_from_playlist(values["name"], set(positions))
     return await _entries(services, values["name"])
@@ -298,8 +290,6 @@ async def remove_from_playlist(services: MusicServices, values: Values) -> Any:
 
 async def move_in_playlist(services: MusicServices, values: Values) -> Any:
     """Move an entry of a playlist."""
-    require_one(values, "number", "position")
-    require_one(values, "to_number", "to")
     position = values["number"] - 1 if values["position"] is None else values["position"]
     target = values["to_number"] - 1 if values["to"] is None else values["to"]
     await (await player_of(services)).move_in_playlist(values["name"], position, target)

@@ -342,7 +342,7 @@ def remember_partition(state_dir: Path, name: str) -> None:
 def _with_partition(options: Any, state_dir: Path) -> Any:
     """Return `options` with the remembered partition, for a player that has partitions."""
     if hasattr(options, "partition"):
-        with contextlib.suppress(FileNotFoundError):
+        with contextlib.suppress(FileNotFoundError, NotADirectoryError):
             name = (state_dir / _PARTITION_FILE).read_text("utf-8").strip()
             return dataclasses.replace(options, partition=name)
     return options
@@ -367,11 +367,16 @@ async def open_player(
     plugin = config.player
     if plugin is None:
         raise Unavailable(NO_PLAYER)
-    player = _connect_plugin(plugin.kind, _with_partition(plugin.options, config.state_dir), secrets)
+    options = _with_partition(plugin.options, config.state_dir)
+    player = _connect_plugin(plugin.kind, options, secrets)
     try:
         await player.state()
-    except Refused:  # the partition does not exist any more; another one can still be used
-        pass
+    except Refused:
+        if options == plugin.options:
+            raise
+        remember_partition(config.state_dir, DEFAULT_PARTITION)  # it does not exist any more
+        player = _connect_plugin(plugin.kind, plugin.options, secrets)
+        await player.state()
     except Unavailable as error:
         if not getattr(plugin.options, "fallback_mpd", False):
             raise

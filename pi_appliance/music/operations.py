@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from pi_appliance.operations import Argument, Operation, array, choice, integer, text
+from pi_appliance.operations import Argument, Group, Operation, array, choice, integer, text
 
 _API = "pi_appliance.music.api"
 _TEXT = "pi_appliance.music.text"
@@ -111,7 +111,15 @@ _PLAYER: Sequence[Operation] = (
         handler=f"{_API}:capabilities",
         result="Capabilities",
     ),
-    _player_operation("play", "Resume, or play a track of the queue.", NUMBER, POSITION, ID, example={"number": 2}),
+    _player_operation(
+        "play",
+        "Resume, or play a track of the queue.",
+        NUMBER,
+        POSITION,
+        ID,
+        groups=(Group(("number", "position", "id"), required=False),),
+        example={"number": 2},
+    ),
     _player_operation("pause", "Pause. Nothing happens unless it plays."),
     _player_operation("toggle", "Pause if it plays, otherwise play."),
     _player_operation("stop", "Stop."),
@@ -276,6 +284,8 @@ def _parse_rating(value: object) -> int:
         return 0
     if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 3:
         value = int(value)
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= 10:
         raise ValueError
     return value
@@ -283,7 +293,13 @@ def _parse_rating(value: object) -> int:
 
 def _rating_operation(name: str, summary: str, *arguments: Argument, **more: Any) -> Operation:
     by_uri = replace(URI, required=False, help="the URI of the track, in place of `track`")
-    settings = {"handler": f"{_API}:{name}", "show": f"{_TEXT}:rating", "result": "Rating", **more}
+    settings = {
+        "handler": f"{_API}:{name}",
+        "show": f"{_TEXT}:rating",
+        "result": "Rating",
+        "groups": (Group(("track", "uri"), required=False),),
+        **more,
+    }
     return _player_operation(name, summary, *arguments, TRACK, by_uri, **settings)
 
 

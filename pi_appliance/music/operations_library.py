@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from pi_appliance.music.operations import ID, NUMBER
-from pi_appliance.operations import Argument, Operation, array, boolean, choice, integer, text
+from pi_appliance.operations import Argument, Group, Operation, array, boolean, choice, integer, text
 
 _API = "pi_appliance.music.api_library"
 _TEXT = "pi_appliance.music.text"
@@ -63,18 +63,24 @@ START = integer("start", "the first item, counted from 0", 0, _MAX_POSITION, def
 COUNT = integer("count", "the maximum number of items", 1, _MAX_COUNT, default=100, example=50)
 _TO = integer("to", "the new position, counted from 0", 0, _MAX_POSITION)
 _TO_NUMBER = integer("to_number", "the new number, counted from 1", 1, _MAX_POSITION, positional=True)
+_ONE_TARGET = Group(("to_number", "to"))
 _FOLDER = text(
     "folder", "a folder of the library; default: all of it", 2000, default="", example="Albums", positional=True
 )
-_ARTIST, _ALBUM, _GENRE = (text(name, f"only this {name}") for name in ("artist", "album", "genre"))
-_SEARCH = text("search", "words that may be in any tags")
+_ARTIST, _ALBUM, _GENRE = (text(name, f"only this {name}", may_be_empty=False) for name in ("artist", "album", "genre"))
+_SEARCH = text("search", "words that may be in any tags", may_be_empty=False)
 _TAGS = (_ARTIST, _ALBUM, _GENRE, _SEARCH)
 _SOURCE = (
     replace(array(text("source", _FORMS, example="artist:Miles Davis", positional=True), 200), complete=_COMPLETE),
-    text("uri", "a file, a folder or a stream", 2000),
-    text("title", "the display name of the stream `uri`"),
-    text("playlist", "a saved playlist"),
+    text("uri", "a file, a folder or a stream", 2000, may_be_empty=False),
+    text("title", "the display name of the stream in `uri`, which is ignored without it"),
+    text("playlist", "a saved playlist", may_be_empty=False),
     *_TAGS,
+)
+_ONE_SOURCE = Group(
+    ("source", "uri", "playlist", "artist", "album", "genre", "search"),
+    exclusive=False,
+    message=f"nothing is named to play; write {_FORMS}",
 )
 _SOURCE_HELP = (
     f"Each SOURCE is {_FORMS}. The options --artist, --album, --genre and --search together name one more source."
@@ -113,6 +119,7 @@ _QUEUE: Sequence[Operation] = (
             ),
             boolean("play", "whether the first one is played at once", default=False),
         ),
+        groups=(_ONE_SOURCE,),
         result="Added",
         show=f"{_TEXT}:added",
         example={"source": ["artist:Miles Davis"], "where": "next"},
@@ -124,6 +131,7 @@ _QUEUE: Sequence[Operation] = (
         details=_SOURCE_HELP,
         handler=f"{_API}:play_now",
         arguments=_SOURCE,
+        groups=(_ONE_SOURCE,),
         result="Added",
         show=f"{_TEXT}:playing",
         example={"album": "Kind of Blue"},
@@ -134,6 +142,7 @@ _QUEUE: Sequence[Operation] = (
         summary="Move a track of the queue.",
         handler=f"{_API}:move_track",
         arguments=(NUMBER, _TO_NUMBER, ID, _TO),
+        groups=(Group(("number", "id")), _ONE_TARGET),
         show=f"{_TEXT}:moved",
         example={"id": 2, "to": 0},
     ),
@@ -147,6 +156,7 @@ _QUEUE: Sequence[Operation] = (
             array(_SPANS, 200),
             array(integer("ids", "the tracks by their ids; unknown ones are ignored", 0, 2**31), _MAX_COUNT),
         ),
+        groups=(Group(("numbers", "ids")),),
         max_body=_LONG_BODY,
         result="RemovedTracks",
         show=f"{_TEXT}:removed",
@@ -303,6 +313,7 @@ _PLAYLISTS: Sequence[Operation] = (
         "/add",
         "Append sources to a playlist, which is created if it does not exist.",
         *_SOURCE,
+        groups=(_ONE_SOURCE,),
         handler=f"{_API}:add_to_playlist",
         show=f"{_TEXT}:playlist_extended",
         details=_SOURCE_HELP,
@@ -314,6 +325,7 @@ _PLAYLISTS: Sequence[Operation] = (
         "Remove entries from a playlist.",
         array(integer("numbers", "the entries, counted from 1", 1, _MAX_POSITION, positional=True), _MAX_COUNT),
         array(integer("positions", "the entries by their positions, counted from 0", 0, _MAX_POSITION), _MAX_COUNT),
+        groups=(Group(("numbers", "positions")),),
         handler=f"{_API}:remove_from_playlist",
         show=f"{_TEXT}:playlist_reduced",
         max_body=_LONG_BODY,
@@ -327,6 +339,7 @@ _PLAYLISTS: Sequence[Operation] = (
         _TO_NUMBER,
         integer("position", "the entry by its position, counted from 0", 0, _MAX_POSITION),
         _TO,
+        groups=(Group(("number", "position")), _ONE_TARGET),
         handler=f"{_API}:move_in_playlist",
         show=f"{_TEXT}:entry_moved",
         example={"name": "Evening", "position": 1, "to": 0},

@@ -19,9 +19,10 @@ _ERROR_RESPONSES = {
     "400": "An argument is unknown, wrong or missing.",
     "401": "Sign in, or send the password.",
     "404": "There is nothing with that name.",
-    "409": "The player or the job refuses it, or the player does not have this capability.",
+    "409": "The player or the job refuses it, the player does not have this capability, or it is not configured.",
     "413": "The body is too long.",
-    "503": "The player cannot be reached, a disk cannot be written, or this is not configured. Nothing was done.",
+    "422": "The arguments do not fit together, or one names nothing that is possible.",
+    "503": "The player cannot be reached, or a disk cannot be written. Nothing was done.",
 }
 
 
@@ -119,9 +120,11 @@ def _body(operation: Operation) -> dict[str, Any]:
         "required": required,
         "additionalProperties": False,
     }
+    if operation.groups:
+        schema["allOf"] = [group.schema for group in operation.groups]
     example = {each.name: operation.example[each.name] for each in operation.body if each.name in operation.example}
     content = {"application/json": {"schema": schema, "example": example}}
-    return {"required": bool(required), "content": content}
+    return {"required": bool(required) or any(group.required for group in operation.groups), "content": content}
 
 
 def _schema(argument: Argument) -> dict[str, Any]:

@@ -81,18 +81,31 @@ class Call:
     arguments: Mapping[str, Any]
 
 
-def route(operation: Operation, services: object = None) -> Route:
-    """Return the route of `operation`. A handler named by text is called with `services`, another with the call."""
+def api_routes(operations: Iterable[Operation], services: object) -> list[Route]:
+    """Return a route for each path of `operations`.
 
+    A handler named by text is called with `services`, another with the call.
+    """
+    by_path: dict[str, dict[str, Operation]] = {}
+    for operation in operations:
+        by_path.setdefault(operation.path, {})[operation.method] = operation
+    return [_api_route(path, by_method, services) for path, by_method in by_path.items()]
+
+
+def _api_route(path: str, by_method: Mapping[str, Operation], services: object) -> Route:
     async def answer(request: Request) -> Response:
+        operation = by_method["GET" if request.method == "HEAD" else request.method]
         values = operation.parse(await _api_arguments(operation, request))
-        if isinstance(operation.handler, str):
-            result = await operation.load_handler()(services, values)
-        else:
-            result = await operation.handler(Call(request, request.path_params, values))
+        try:
+            if isinstance(operation.handler, str):
+                result = await operation.load_handler()(services, values)
+            else:
+                result = await operation.handler(Call(request, request.path_params, values))
+        except InvalidOption as error:  # each value is right, and together they mean nothing
+            raise HTTPException(422, str(error)) from None
         return result if isinstance(result, Response) else JSONResponse(result, operation.status)
 
-    return Route(f"{BASE}{operation.path}", answer, methods=[operation.method])
+    return Route(f"{BASE}{path}", answer, methods=list(by_method))
 
 
 def form_routes(operations: Iterable[Operation], services: object) -> list[Route]:

@@ -70,7 +70,7 @@ WRONG = [
     ("/api/v1/player/pause", [], 400, 'the body is not a JSON object; send an object such as {"volume": 40}'),
     ("/api/v1/player/pause", "{", 400, 'the body is not JSON; send an object such as {"volume": 40}'),
     ("/api/v1/player/play", {"position": 9}, 409, "there is nothing at position 9; the queue holds 2"),
-    ("/api/v1/player/paus", {}, 404, "no command of the player is called 'paus'; did you mean 'pause'?"),
+    ("/api/v1/player/paus", {}, 404, "there is no such address; did you mean '/player/pause'?"),
     ("/api/v1/jobs/helo/run", {}, 404, "no job is called 'helo'; did you mean 'hello'?"),
     ("/api/v1/jobs/hello/run", {"rm": "-rf"}, 400, "run takes no 'rm'; known: as_scheduled, name, resume, slot"),
     ("/api/v1/runs?count=0", None, 400, "'count' must be a whole number from 1 to 10000"),

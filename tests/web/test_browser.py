@@ -269,7 +269,7 @@ def test_a_refusal_stays_visible_after_an_event(browser: Browser, served_applian
             "(form) => form.querySelector('#toggle').setAttribute('formaction', '/player/no')"
         )
         page.get_by_role("button", name="Pause").tap()
-        expect(page.locator("#notice")).to_contain_text("no command of the player is called")
+        expect(page.locator("#notice")).to_contain_text("there is no such address")
         served_appliance.in_loop(lambda: served_appliance.player.become(volume=7))
         expect(page.locator("#volume-line")).to_have_value("7")
         expect(page.locator("#notice")).to_be_visible()

@@ -2,9 +2,12 @@
 
 from collections.abc import Sequence
 
-from pi_appliance.operations import Argument, Operation, duration, integer, text
+from pi_appliance.operations import Argument, Group, Operation, choice, duration, integer, matching, text
 
 _API = "pi_appliance.music.alarms.api"
+_TIME_OF_DAY = r"([01]?[0-9]|2[0-3]):[0-5][0-9]"
+_TIME_EXPECTED = "a time of day such as 06:45"
+_AT = matching("at", "the time of day", _TIME_OF_DAY, _TIME_EXPECTED, required=True, positional=True)
 _TEXT = "pi_appliance.music.text"
 _JOB = text("job", "the alarm; not needed if there is only one", 100, positional=True, example="wake")
 _RINGING = text("job", "the alarm; without it, every alarm that rings", 100, positional=True, example="wake")
@@ -44,7 +47,10 @@ OPERATIONS: Sequence[Operation] = (
         summary="Let an alarm ring once at another time.",
         details="It rings the next time the clock shows that time. Its schedule stays as it is.",
         handler=f"{_API}:once",
-        arguments=(text("at", "the time of day, such as 06:45", 5, required=True, positional=True), _JOB),
+        arguments=(
+            _AT,
+            _JOB,
+        ),
         result="Alarms",
         show=f"{_TEXT}:alarms",
         example={"at": "06:45", "job": "wake"},
@@ -63,10 +69,11 @@ OPERATIONS: Sequence[Operation] = (
         handler=f"{_API}:set_sleep_timer",
         arguments=(
             duration("in", "how long the music still plays"),
-            text("at", "the time of day at which it stops"),
-            text("play_out", "then play the track, album or queue to its end"),
+            matching("at", "the time of day at which it stops", _TIME_OF_DAY, _TIME_EXPECTED),
+            choice("play_out", "then play the track, album or queue to its end", ("track", "album", "queue")),
             duration("fade", "how long it fades out"),
         ),
+        groups=(Group(("in", "at"), required=False),),
         result="Sleep",
         status=202,
         example={"in": "30m"},

@@ -3,7 +3,6 @@
 import asyncio
 from dataclasses import replace
 
-from pi_appliance.errors import InvalidOption
 from pi_appliance.music import serializers
 from pi_appliance.music.interface import MusicServices
 from pi_appliance.music.model import QueuePosition, Station, Uri
@@ -33,8 +32,6 @@ async def add_station(services: MusicServices, values: Values) -> object:
 async def edit_station(services: MusicServices, values: Values) -> object:
     """Change the given fields of a station."""
     changes = {name: values[name] for name in _FIELDS if values[name] is not None}
-    if not changes:
-        raise InvalidOption("nothing to change; give name, url, genre or country")
     stations, name = services.stations, values["station"]
     current = await asyncio.to_thread(stations.get, name)
     station = replace(current, **changes)

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from pi_appliance.operations import Operation, boolean, integer, text
+from pi_appliance.operations import Group, Operation, boolean, integer, text
 
 _API = "pi_appliance.music.stations.api"
 _TEXT = "pi_appliance.music.text"
@@ -62,6 +62,7 @@ OPERATIONS: Sequence[Operation] = (
         details="Omitted arguments stay unchanged. A station of your file is overridden by a custom one.",
         handler=f"{_API}:edit_station",
         arguments=(_STATION, text("name", "a new name", 200), text("url", _URL_HELP, 2000), _GENRE, _COUNTRY, _CHECK),
+        groups=(Group(("name", "url", "genre", "country"), exclusive=False),),
         result="Station",
         show=f"{_TEXT}:station_changed",
         example={"station": "Groove", "genre": "Soul", "check": False},

@@ -264,8 +264,8 @@ class Stations:
             check: Whether its address must answer. Call it in a thread then.
 
         Raises:
-            Refused: The name exists already, or the address does not lead to a stream.
-            Unavailable: The address does not answer, or the disk cannot be written.
+            Refused: The name exists already, or the address does not answer or lead to a stream.
+            Unavailable: The disk cannot be written.
 
         """
         station = _normalized(station)
@@ -409,7 +409,10 @@ def _normalized(station: Station) -> Station:
 
 
 def _is_playlist(station: Station) -> bool:
-    return resolve_stream(station.url) != station.url
+    try:
+        return resolve_stream(station.url) != station.url
+    except Unavailable as error:  # of the station, not of this appliance
+        raise Refused(str(error)) from None
 
 
 def _load_custom(path: Path) -> _CustomStations:

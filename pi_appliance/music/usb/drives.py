@@ -208,7 +208,7 @@ class UsbDrives:
         await asyncio.gather(scan.task, return_exceptions=True)
 
     def all(self) -> list[UsbDrive]:
-        """Return every drive, by name. Raises `Unavailable` if USB drives are not configured."""
+        """Return every drive, by name. Raises `Refused` if USB drives are not configured."""
         usb = require_usb(self._config())
         return [self._describe(each, usb) for each in self._find(usb)]
 
@@ -288,9 +288,9 @@ class _Scan:
 
 
 def require_usb(usb: Usb | None) -> Usb:
-    """Return `usb`. Raises `Unavailable` if it is not configured."""
+    """Return `usb`. Raises `Refused` if it is not configured."""
     if usb is None:
-        raise Unavailable(NOT_CONFIGURED)
+        raise Refused(NOT_CONFIGURED)
     return usb
 
 

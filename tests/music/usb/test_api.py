@@ -30,4 +30,4 @@ def test_without_usb_support_the_page_has_no_drives(appliance: ServedAppliance) 
     appliance.daemon.usb_drives = NoUsbDrives()
     answer = appliance.ask("/music/sound")
     assert (answer.status, "USB" in answer.text) == (200, False)
-    assert appliance.ask("/api/v1/usb").status == 503
+    assert appliance.ask("/api/v1/usb").status == 409
