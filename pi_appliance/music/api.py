@@ -14,30 +14,6 @@ from pi_appliance.music.player import Player
 from pi_appliance.operations import Values
 
 Handler = Callable[[MusicServices, Values], Awaitable[Any]]
-_DESCRIPTIONS = {
-    Capability.VOLUME: "set the volume",
-    Capability.MUTE: "mute; other players are muted by their volume",
-    Capability.SEEK: "seek in a track",
-    Capability.SINGLE: "stop after each track",
-    Capability.CONSUME: "remove played tracks from the queue",
-    Capability.CROSSFADE: "overlap tracks",
-    Capability.REPLAY_GAIN: "even out the loudness of tracks",
-    Capability.OUTPUTS: "enable and disable outputs",
-    Capability.NEXT: "add after the current track",
-    Capability.MOVE: "move tracks in the queue",
-    Capability.REMOVE: "remove tracks from the queue",
-    Capability.SHUFFLE: "shuffle the queue",
-    Capability.SAVE: "save the queue as a playlist",
-    Capability.PLAYLISTS: "list and play playlists",
-    Capability.EDIT_PLAYLISTS: "edit playlists",
-    Capability.FOLDERS: "list the folders of the library",
-    Capability.TAGS: "list artists, albums and genres",
-    Capability.SEARCH: "search the library",
-    Capability.STICKERS: "store ratings and favourites; for other players the appliance stores them",
-    Capability.ART: "return pictures of albums",
-    Capability.UPDATE: "scan the library for new files",
-    Capability.PARTITIONS: "be several players at once",
-}
 
 
 async def player_of(services: MusicServices) -> Player:
@@ -96,7 +72,7 @@ async def capabilities(services: MusicServices, _: Values) -> Any:
     """Return every capability, and whether the player has it."""
     supported = await (await player_of(services)).capabilities()
     return [
-        {"capability": each, "supported": each in supported, "description": _DESCRIPTIONS[each]} for each in Capability
+        {"capability": each, "supported": each in supported, "description": each.description} for each in Capability
     ]
 
 

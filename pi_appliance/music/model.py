@@ -41,28 +41,36 @@ class Capability(StrEnum):
     Without the capability, the player raises Refused with the reason.
     """
 
-    VOLUME = "volume"
-    MUTE = "mute"  # the player's own; otherwise the appliance sets the volume to 0
-    SEEK = "seek"
-    SINGLE = "single"
-    CONSUME = "consume"
-    CROSSFADE = "crossfade"
-    REPLAY_GAIN = "replay-gain"
-    OUTPUTS = "outputs"
-    NEXT = "next"  # add after the current track
-    MOVE = "move"
-    REMOVE = "remove"
-    SHUFFLE = "shuffle"
-    SAVE = "save"  # the queue as a playlist
-    PLAYLISTS = "playlists"  # list and play them
-    EDIT_PLAYLISTS = "edit-playlists"
-    FOLDERS = "folders"
-    TAGS = "tags"  # browse by artist, album, genre
-    SEARCH = "search"
-    STICKERS = "stickers"  # ratings and favourites, stored by the player
-    ART = "art"
-    UPDATE = "update"
-    PARTITIONS = "partitions"
+    description: str
+
+    def __new__(cls, name: str, description: str) -> "Capability":
+        """Return the member `name` with its `description`, which completes "this player can ..."."""
+        member = str.__new__(cls, name)
+        member._value_, member.description = name, description
+        return member
+
+    VOLUME = "volume", "set the volume"
+    MUTE = "mute", "mute; other players are muted by their volume"
+    SEEK = "seek", "seek in a track"
+    SINGLE = "single", "stop after each track"
+    CONSUME = "consume", "remove played tracks from the queue"
+    CROSSFADE = "crossfade", "overlap tracks"
+    REPLAY_GAIN = "replay-gain", "even out the loudness of tracks"
+    OUTPUTS = "outputs", "enable and disable outputs"
+    NEXT = "next", "add after the current track"
+    MOVE = "move", "move tracks in the queue"
+    REMOVE = "remove", "remove tracks from the queue"
+    SHUFFLE = "shuffle", "shuffle the queue"
+    SAVE = "save", "save the queue as a playlist"
+    PLAYLISTS = "playlists", "list and play playlists"
+    EDIT_PLAYLISTS = "edit-playlists", "edit playlists"
+    FOLDERS = "folders", "list the folders of the library"
+    TAGS = "tags", "list artists, albums and genres"
+    SEARCH = "search", "search the library"
+    STICKERS = "stickers", "store ratings and favourites; for other players the appliance stores them"
+    ART = "art", "return pictures of albums"
+    UPDATE = "update", "scan the library for new files"
+    PARTITIONS = "partitions", "be several players at once"
 
 
 class EntryType(StrEnum):

@@ -28,28 +28,8 @@ _HEADINGS = {
     EntryType.GENRE: "Genres",
     EntryType.TRACK: "Tracks",
 }
-_UNSUPPORTED = {  # mute and ratings are missing: the appliance has its own
-    Capability.VOLUME: "set the volume",
-    Capability.SEEK: "seek in a track",
-    Capability.SINGLE: "stop after each track",
-    Capability.CONSUME: "remove played tracks",
-    Capability.CROSSFADE: "crossfade tracks",
-    Capability.REPLAY_GAIN: "even out the loudness",
-    Capability.OUTPUTS: "switch outputs",
-    Capability.NEXT: "play something next",
-    Capability.MOVE: "move tracks in the queue",
-    Capability.REMOVE: "remove single tracks from the queue",
-    Capability.SHUFFLE: "shuffle the queue",
-    Capability.SAVE: "save the queue",
-    Capability.PLAYLISTS: "play saved playlists",
-    Capability.EDIT_PLAYLISTS: "edit saved playlists",
-    Capability.FOLDERS: "show folders",
-    Capability.TAGS: "show artists, albums and genres",
-    Capability.SEARCH: "search",
-    Capability.ART: "show covers",
-    Capability.UPDATE: "update the library",
-    Capability.PARTITIONS: "have partitions",
-}
+# The appliance mutes and rates for players that cannot, and the page has no partitions.
+_NOT_MISSED = (Capability.MUTE, Capability.STICKERS, Capability.PARTITIONS)
 
 Part = tuple[str, Page[Entry], str]
 """A heading, the entries below it, and the address of the next ones, which lacks only start=."""
@@ -165,7 +145,7 @@ class MusicPages:
             "sound.html",
             outputs=await player.list_outputs() if Capability.OUTPUTS in capabilities else (),
             stats=await player.library_stats() if Capability.TAGS in capabilities else None,
-            unsupported=[text for capability, text in _UNSUPPORTED.items() if capability not in capabilities],
+            unsupported=[each.description for each in Capability if each not in {*capabilities, *_NOT_MISSED}],
             usb_drives=usb_drives,
         )
 
