@@ -25,13 +25,14 @@ from pi_appliance.music.model import (
     Track,
     Uri,
 )
+from pi_appliance.music.player import Player
 from tests.fakes.driven_time import DrivenTime
 
 ALL = frozenset({Capability.VOLUME, Capability.SEEK, Capability.REMOVE, Capability.NEXT})
 DURATION = 5000.0  # seconds of a file
 
 
-class SoftPlayer:
+class SoftPlayer(Player):
     """A Player of a list. `down` makes it unreachable; `heard` is every command, in order."""
 
     def __init__(self, time: DrivenTime, uris: Sequence[str] = (), *, volume: int | None = 50) -> None:

@@ -18,6 +18,7 @@ from pi_appliance.music.model import (
     Track,
     Uri,
 )
+from pi_appliance.music.player import Player
 from pi_appliance.system.clock import Timestamp
 
 ALL = frozenset(Capability)
@@ -82,7 +83,7 @@ class Sound:
     album: str = ""
 
 
-class TimedPlayer:
+class TimedPlayer(Player):
     """A player in memory, all of whose time is that of a Timeline. `most` is what the volume policy allows."""
 
     def __init__(self, time: Timeline, sounds: dict[str, Sound] | None = None, *, volume: int | None = 60) -> None:

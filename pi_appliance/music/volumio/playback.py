@@ -37,6 +37,7 @@ from pi_appliance.music.model import (
     Track,
     TrackRating,
 )
+from pi_appliance.music.player import Player
 from pi_appliance.music.volumio import library as parsing
 from pi_appliance.music.volumio.client import STATE_TIMEOUT, VolumioClient
 from pi_appliance.music.volumio.library import VolumioLibrary
@@ -59,7 +60,7 @@ _CAPABILITIES = frozenset(
 )
 
 
-class VolumioPlayer:
+class VolumioPlayer(Player):
     """A `Player` for Volumio.
 
     A lost reply is `Uncertain` for commands that must not be repeated, such as `next`.
