@@ -120,12 +120,21 @@ async def remove_tracks(services: MusicServices, values: Values) -> Any:
     """Remove tracks from the queue by their ids or their numbers."""
     player = await player_of(services)
     length = (await player.list_queue(0, 0)).length
-    ids = set(values["ids"] or ())
-    for span in values["numbers"] or ():
-        ids |= await _ids_in(player, span, length)
-    await player.remove_tracks(ids)
+    await player.remove_tracks(await _ids_in_spans(player, values["numbers"] or ()) | set(values["ids"] or ()))
     state = await player.state()
     return {**serializers.music(services.daemon.hub, state), "removed": max(0, length - state.queue_length)}
+
+
+async def prioritize_tracks(services: MusicServices, values: Values) -> Any:
+    """Set the priority of tracks of the queue."""
+    player = await player_of(services)
+    await player.set_priority(await _ids_in_spans(player, values["numbers"]), values["priority"])
+    return serializers.music(services.daemon.hub, await player.state())
+
+
+async def _ids_in_spans(player: Player, spans: Sequence[str]) -> set[int]:
+    length = (await player.list_queue(0, 0)).length
+    return set[int]().union(*[await _ids_in(player, span, length) for span in spans])
 
 
 async def _ids_in(player: Player, span: str, length: int) -> set[int]:

@@ -60,6 +60,7 @@ class Capability(StrEnum):
     NEXT = "next", "add after the current track"
     MOVE = "move", "move tracks in the queue"
     REMOVE = "remove", "remove tracks from the queue"
+    PRIORITY = "priority", "play some tracks before the others in random mode"
     SHUFFLE = "shuffle", "shuffle the queue"
     SAVE = "save", "save the queue as a playlist"
     PLAYLISTS = "playlists", "list and play playlists"

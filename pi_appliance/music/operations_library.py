@@ -163,6 +163,18 @@ _QUEUE: Sequence[Operation] = (
         example={"ids": [2]},
     ),
     Operation(
+        command="music prioritize",
+        path="/player/queue/prioritize",
+        summary="Play tracks of the queue before the others while random is on.",
+        handler=f"{_API}:prioritize_tracks",
+        arguments=(
+            array(replace(_SPANS, required=True), 200),
+            integer("priority", "0 to 255; a higher one is played first, and 0 is the usual one", 0, 255, default=10),
+        ),
+        show=f"{_TEXT}:player_line",
+        example={"numbers": ["3"]},
+    ),
+    Operation(
         command="music clear",
         path="/player/queue/clear",
         summary="Empty the queue.",

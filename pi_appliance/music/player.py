@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from typing import Protocol
 
+from pi_appliance.errors import Refused
 from pi_appliance.music.model import (
     AddResult,
     Capability,
@@ -118,6 +119,10 @@ class Player(Protocol):
 
     async def remove_tracks(self, ids: Collection[int]) -> None:
         """Remove tracks from the queue. Unknown ids are ignored."""
+
+    async def set_priority(self, ids: Collection[int], priority: int) -> None:  # noqa: ARG002
+        """Set the priority of queued tracks, 0 to 255. In random mode, higher ones are played first."""
+        raise Refused(f"this player cannot {Capability.PRIORITY.description}")
 
     async def clear_queue(self) -> None:
         """Empty the queue."""

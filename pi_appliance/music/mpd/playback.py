@@ -207,6 +207,7 @@ _REQUIRED_COMMANDS = {
     Capability.MOVE: {"moveid"},
     Capability.REMOVE: {"deleteid"},
     Capability.SHUFFLE: {"shuffle"},
+    Capability.PRIORITY: {"prioid"},
     Capability.PLAYLISTS: {"listplaylists", "load"},  # `commands` omits them without a playlist_directory
     Capability.EDIT_PLAYLISTS: {"playlistadd", "playlistdelete", "playlistmove", "rename", "rm"},
     Capability.SAVE: {"save", "rm", "rename"},
@@ -428,6 +429,10 @@ class MpdPlayer(LibraryCommands):
     async def remove_tracks(self, ids: Collection[int]) -> None:
         async with self._session() as mpd:
             await mpd.command_each([("deleteid", each) for each in ids], "remove")
+
+    async def set_priority(self, ids: Collection[int], priority: int) -> None:
+        async with self._session() as mpd:
+            await mpd.command("prioid", priority, *ids)
 
     async def clear_queue(self) -> None:
         async with self._session() as mpd:

@@ -38,6 +38,16 @@ def files(server: MpdServer) -> list[str]:
 
 
 @needs_mpd
+def test_a_track_with_priority_is_played_next_in_random_mode(cli: MusicCli, three: MpdServer) -> None:
+    three.mpc("random", "on")
+    three.mpc("play", "1")
+    assert cli.output("prioritize", "3")
+    three.mpc("next")
+    assert three.mpc("current", "-f", "%file%").strip() == ONE
+    assert "there is no track 9 in the queue; it ends with 3" in cli.music("prioritize", "9").stderr
+
+
+@needs_mpd
 def test_the_queue_marks_the_current_track_and_counts_from_one(three: MpdServer, cli: MusicCli) -> None:
     three.mpc("play", "2")
     assert [line.split()[0] for line in cli.output("queue").splitlines()[1:]] == ["1", ">", "3"]
