@@ -145,7 +145,10 @@ def test_every_form_of_a_policy_is_parsed(tmp_path: Path) -> None:
             'volume: {quiet: [{from: "07:00", to: "08:00", maximum: 5, days: [lundi]}]}',
             "2:65: 'lundi' is not a day; ",
         ),
-        ('volume: {quiet: [{from: "07:00", to: "08:00", maximum: 200}]}', "2:56: 200 is not a valid volume; write 0 to 100"),
+        (
+            'volume: {quiet: [{from: "07:00", to: "08:00", maximum: 200}]}',
+            "2:56: 200 is not a valid volume; write 0 to 100",
+        ),
         ("radio: {silence-timeout: 0s}", "2:26: a station needs longer than that to start; write 5s or more"),
         ("radio: {retry-every: 1s}", "2:22: that leaves no time for music between two attempts; write 10s or more"),
         ("radio: {fallback: ['fip', ' ']}", "2:27: nothing is named to play; write the name of a station"),

@@ -226,8 +226,7 @@ def test_missing_capabilities_are_reported_and_not_offered(appliance: ServedAppl
     text = appliance.ask("/music/sound").text
     assert (
         "What this player cannot do: overlap tracks; enable and disable outputs; move tracks in the queue;"
-        " shuffle the queue"
-        in text
+        " shuffle the queue" in text
     )
     assert "/do/player/crossfade" not in text
     assert "Kitchen" not in text

@@ -268,7 +268,7 @@ def test_a_server_that_disappeared_is_unavailable_because_nothing_was_sent(serve
     connected(server, place).whoami()
     kept = place.private / "session.json"
     kept.write_text(
-        kept.read_text("ascii").replace(f'"home": "{server.address}"', '"home": "http://127.0.0.1:9"'), "ascii"
+        kept.read_text("ascii").replace(f'"server": "{server.address}"', '"server": "http://127.0.0.1:9"'), "ascii"
     )
     with pytest.raises(Unavailable, match="cannot be reached"):
         connected(server, place).post(Post("hello?"), key=KEY)
