@@ -134,7 +134,8 @@ def build(
         path = request.url.path
         if error.status_code == 404 and error.detail in _ROUTER_MESSAGES and path.startswith(BASE):
             known = [openapi.plain_path(each.path) for each in every]
-            message = f"there is no such address; {suggest(path.removeprefix(BASE), known)}"
+            hint = suggest(path.removeprefix(BASE), known)
+            message = f"there is no such address; {hint if hint.endswith('?') else 'see docs/web.md'}"
         return respond(request, error.status_code, message or error.detail, dict(error.headers or {}))
 
     def bug(request: Request, _: Exception) -> Response:

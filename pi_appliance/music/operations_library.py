@@ -172,7 +172,7 @@ _QUEUE: Sequence[Operation] = (
             integer("priority", "0 to 255; a higher one is played first, and 0 is the usual one", 0, 255, default=10),
         ),
         show=f"{_TEXT}:player_line",
-        example={"numbers": ["3"]},
+        example={"numbers": ["1"]},
     ),
     Operation(
         command="music clear",

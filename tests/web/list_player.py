@@ -53,6 +53,7 @@ class ListPlayer(ListLibrary):
             partition="default",
         )
         self.on_change: Callable[[frozenset[str]], None] = lambda _: None
+        self.priorities: dict[int, int] = {}
 
     def become(self, **changes: Any) -> None:
         """Change the state and notify."""
@@ -153,6 +154,10 @@ class ListPlayer(ListLibrary):
     async def remove_tracks(self, ids: Collection[int]) -> None:
         self.need(Capability.REMOVE)
         self._lay([track for track in self.tracks if track.id not in ids])
+
+    async def set_priority(self, ids: Collection[int], priority: int) -> None:
+        self.need(Capability.PRIORITY)
+        self.priorities |= dict.fromkeys(ids, priority)
 
     async def clear_queue(self) -> None:
         self._lay([])

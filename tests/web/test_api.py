@@ -78,7 +78,7 @@ WRONG = [
     ("/api/v1/runs?jobs=hello", None, 400, "runs takes no 'jobs'; did you mean 'job'?"),
     ("/api/v1/runs/7", None, 404, "no run is called '7'; there are none yet"),
     ("/api/v1/player/queue?start=-1", None, 400, "'start' must be a whole number from 0 to 10000000"),
-    ("/api/v1/nothing", None, 404, "there is no such page"),
+    ("/api/v1/nothing", None, 404, "there is no such address; see docs/web.md"),
 ]
 
 

@@ -122,7 +122,7 @@ class XrpcClient:
             return _parse_response(response)
         except http.NoResponse as failure:
             if not failure.is_sent:
-                raise Unavailable(f"Bluesky cannot be reached: {failure or 'is this Pi online?'}") from None
+                raise Unavailable(f"Bluesky cannot be reached: {failure or 'no answer'}; is this Pi online?") from None
             reason = "the connection to Bluesky broke before it answered"
             if failure.is_timeout:
                 reason = f"Bluesky did not answer within {self._seconds:g} s"

@@ -44,7 +44,7 @@ def test_a_track_with_priority_is_played_next_in_random_mode(cli: MusicCli, thre
     assert cli.output("prioritize", "3")
     three.mpc("next")
     assert three.mpc("current", "-f", "%file%").strip() == ONE
-    assert "there is no track 9 in the queue; it ends with 3" in cli.music("prioritize", "9").stderr
+    assert "there is no track 9 in the queue; it ends with 3" in cli.music("prioritize", "9").err
 
 
 @needs_mpd
@@ -225,9 +225,9 @@ def test_a_missing_item_is_reported_and_the_queue_stays(
         (["add", "album:"], "nothing is named to play"),
         (["add", "station:fib"], "no station is called 'fib'; did you mean 'FIP'?"),
         (["add", "x", "--where", "there"], "'where' must be one of end, next, replace"),
-        (["move", "1"], "give either 'to_number' or 'to'"),
+        (["move", "1"], "give 'to_number' or 'to'"),
         (["move", "0", "1"], "must be a whole number from"),
-        (["remove"], "give either 'numbers' or 'ids'"),
+        (["remove"], "give 'numbers' or 'ids'"),
         (["remove", "0"], "each a number of the queue: 3, 3-5 or 3-"),
         (["remove", "5-3"], "each a number of the queue: 3, 3-5 or 3-"),
         (["remove", "all"], "each a number of the queue: 3, 3-5 or 3-"),

@@ -112,7 +112,7 @@ def test_stations_are_added_edited_removed_and_restored(cli: MusicCli, radio: st
         (["add", "FIP", "http://127.0.0.1:9/", "--no-check"], 1, "there is a station 'FIP' already"),
         (["add", "Mine", "ftp://example.org/"], 1, "'ftp://example.org/' is not a web address"),
         (["add", "Mine"], 2, "Missing argument 'URL'"),
-        (["edit", "FIP"], 2, "nothing to change; give name, url, genre or country"),
+        (["edit", "FIP"], 2, "give 'name', 'url', 'genre' or 'country'"),
         (["edit", "FIB", "--genre", "x"], 2, "did you mean 'FIP'?"),
         (["remove", "FIB"], 2, "did you mean 'FIP'?"),
         (["restore", "FIP"], 2, "no station that was removed or edited is called 'FIP'"),

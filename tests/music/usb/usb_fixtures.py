@@ -2,7 +2,7 @@
 
 import dataclasses
 
-from pi_appliance.errors import Refused, Unavailable, UnknownName
+from pi_appliance.errors import Refused, UnknownName
 from pi_appliance.music.usb.drives import DriveState, UsbDrive
 
 
@@ -30,4 +30,4 @@ class NoUsbDrives:
     """The daemon without a configured folder."""
 
     def all(self) -> list[UsbDrive]:
-        raise Unavailable("no folder of USB drives is configured")
+        raise Refused("no folder of USB drives is configured")
