@@ -19,11 +19,11 @@ def test_a_drive_is_ejected(appliance: ServedAppliance) -> None:
 
 def test_the_sound_page_shows_and_ejects_the_drive(appliance: ServedAppliance) -> None:
     assert "20 of 100 tracks" in appliance.ask("/music/sound").text
-    assert appliance.ask("/music/usb/eject", "drive=Blue+%26+co").status == 303
+    assert appliance.ask("/do/usb/Blue%20%26%20co/eject", "").status == 303
     page = appliance.ask("/music/sound").text
     assert "kept while it is unmounted" in page
     assert "Eject" not in page
-    assert appliance.ask("/music/usb/eject", "drive=Red").status == 404
+    assert appliance.ask("/do/usb/Red/eject", "").status == 404
 
 
 def test_without_usb_support_the_page_has_no_drives(appliance: ServedAppliance) -> None:
