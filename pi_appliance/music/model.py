@@ -44,7 +44,7 @@ class Capability(StrEnum):
     description: str
 
     def __new__(cls, name: str, description: str) -> "Capability":
-        """Return the member `name` with its `description`, which completes "this player can ..."."""
+        """Return the member `name`; its `description` completes "this player can"."""
         member = str.__new__(cls, name)
         member._value_, member.description = name, description
         return member

@@ -39,7 +39,7 @@ class Player(Protocol):
     Positions count from 0. An `id` belongs to one track in the queue and stays the same when others
     move.
 
-    A method with a body is for a capability that few players have. A player without it inherits the refusal.
+    A method with a body is for a capability that few players have; others inherit the refusal.
     """
 
     async def state(self) -> PlayerState:
