@@ -121,7 +121,7 @@ class Player(Protocol):
         """Remove tracks from the queue. Unknown ids are ignored."""
 
     async def set_priority(self, ids: Collection[int], priority: int) -> None:  # noqa: ARG002
-        """Set the priority of queued tracks, 0 to 255. In random mode, higher ones are played first."""
+        """Set the priority of queued tracks, 0 to 255; in random mode, higher ones come first."""
         raise Refused(f"this player cannot {Capability.PRIORITY.description}")
 
     async def clear_queue(self) -> None:
