@@ -226,7 +226,7 @@ def check_state_dir(context: DiagnosticContext) -> Iterator[CheckResult]:
     folder = files.nearest_existing(state)
     us = files.user_name(os.geteuid())
     if context.is_state_unreachable:
-        reason = f"{state} cannot be reached by {us}: {folder} keeps {us} out"
+        reason = f"{state} cannot be reached: {us} may not enter {folder}"
         yield fail(name, reason, f"run this as its owner, or let `state-dir:` name a folder of {us}")
         return
     if not context.is_owner:

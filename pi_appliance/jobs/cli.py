@@ -49,7 +49,7 @@ def command() -> None:
 
 
 def _check_slot(_: click.Context, __: click.Parameter, value: str | None) -> str | None:
-    """Return `value` if it can be a slot. A misspelt one would claim a slot that never comes."""
+    """Return `value` if it can be a slot. A misspelt one would claim a wrong slot."""
     if value is None or re.fullmatch(SLOT_PATTERN, value, re.ASCII):
         return value
     raise click.BadParameter(f"{value!r} is not a slot; write it as the history does, such as 2026-05-01T06:00:00Z")

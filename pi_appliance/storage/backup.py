@@ -323,12 +323,10 @@ def _replace_and_warn(state: Path, path: Path, damage: str) -> None:
     if result.damaged is None:
         log.warning("%s: the interrupted replacement is complete", damage)
         return
-    restored_backup = (
-        f"the backup {result.backup.name} was restored" if result.backup else "there was no backup to restore"
-    )
+    backup_note = f"the backup {result.backup.name} was restored" if result.backup else "there was no backup to restore"
     log.warning(
         "%s; set aside as %s; %s; no earlier slot is run again",
-        *(" ".join(damage.split()), result.damaged.name, restored_backup),
+        *(" ".join(damage.split()), result.damaged.name, backup_note),
     )
 
 

@@ -228,7 +228,7 @@ class TestAsAnotherUser:
         readable_installation.state = closed / "state"
         readable_installation.write(GREET, "web: {port: 0}")
         seen = self.doctor(readable_installation, NOBODY)
-        assert "keeps nobody out" in seen["state folder"]["summary"]
+        assert "nobody may not enter" in seen["state folder"]["summary"]
         assert seen["space"]["status"] == "ok"
 
     def test_root_probes_as_the_owner_and_leaves_no_files_of_root(self, readable_installation: Installation) -> None:
