@@ -123,12 +123,12 @@ async def volume(services: MusicServices, values: Values) -> Any:
 
 
 async def _set_modes(player: Player, values: Values) -> None:
-    given: dict[str, Any] = {name: value for name, value in values.items() if value is not None}
+    modes: dict[str, Any] = {name: value for name, value in values.items() if value is not None}
     for name in ("single", "consume"):
-        if name in given:
-            given[name] = Mode(given[name])
-    if given:
-        await player.set_modes(**given)
+        if name in modes:
+            modes[name] = Mode(modes[name])
+    if modes:
+        await player.set_modes(**modes)
 
 
 async def _set_crossfade(player: Player, values: Values) -> None:

@@ -72,9 +72,9 @@ def music_command(name: str, short_help: str) -> Callable[[Callable[..., None]],
     return decorate
 
 
-def _request(config: Path, method: str, path: str, **given: object) -> Any:
+def _request(config: Path, method: str, path: str, **arguments: object) -> Any:
     operation = next(each for each in OPERATIONS if (each.method, each.path) == (method, path))
-    return run_operation(operation, operation.parse(given), str(config))
+    return run_operation(operation, operation.parse(arguments), str(config))
 
 
 @music_command("update", "Scan the library for new, changed and deleted files.")

@@ -101,7 +101,7 @@ def _api_route(path: str, by_method: Mapping[str, Operation], services: object) 
                 result = await operation.load_handler()(services, values)
             else:
                 result = await operation.handler(Call(request, request.path_params, values))
-        except InvalidOption as error:  # each value is right, and together they mean nothing
+        except InvalidOption as error:  # each value is valid, but not together
             raise HTTPException(422, str(error)) from None
         return result if isinstance(result, Response) else JSONResponse(result, operation.status)
 
