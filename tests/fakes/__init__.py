@@ -1,1 +1,1 @@
-"""Tests: fakes."""
+"""Test doubles of other programs and servers; see README.md."""

@@ -1,4 +1,4 @@
-"""Write the database of an MPD library of any size, without the music files."""
+"""Writes the database of an MPD library of any size, without the music files."""
 
 import contextlib
 import gzip
@@ -49,19 +49,18 @@ _GENRES = ("Jazz", "Rock", "Folk", "Klassik", "Ambient", "Blues", "Chanson", "HÃ
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Size:
-    """How many tracks stand in albums of twelve, and how many in one flat folder."""
+    """The number of tracks in albums of twelve, and of those in one flat folder."""
 
     tracks: int = 100_000
     flat: int = 100_000
 
     @property
     def albums(self) -> int:
-        """How many albums there are."""
         return -(-self.tracks // 12)
 
 
 def write_database(file: Path, size: Size) -> None:
-    """Write the database of a library of `size` into `file`, which MPD then loads without looking for the music."""
+    """Write the database of a library of `size` into `file`, which MPD loads without a scan."""
     with gzip.open(file, "wt", encoding="utf-8", compresslevel=1) as database:
         database.write(_HEAD)
         for number in range(0, size.albums, 10):
@@ -70,7 +69,7 @@ def write_database(file: Path, size: Size) -> None:
 
 
 def write_favourites(file: Path, uris: Iterable[str]) -> None:
-    """Write MPD's database of stickers into `file`, in which `uris` are favourites."""
+    """Write MPD's sticker database into `file` with `uris` as favourites."""
     with contextlib.closing(sqlite3.connect(file)) as database, database:
         columns = ", ".join(f"{name} VARCHAR NOT NULL" for name in ("type", "uri", "name", "value"))
         database.execute(f"CREATE TABLE sticker ({columns})")
@@ -79,7 +78,7 @@ def write_favourites(file: Path, uris: Iterable[str]) -> None:
 
 
 def track(number: int) -> str:
-    """Return the address of track `number`, counted through the albums."""
+    """Return the path of track `number`, counted through the albums."""
     place = number // 12
     return f"{artist(place // 10)}/{album(place)}/{number % 12 + 1:02} track.flac"
 
@@ -90,7 +89,6 @@ def artist(number: int) -> str:
 
 
 def album(number: int) -> str:
-    """Return the name of album `number`."""
     return f"Album {number:05} of Songs"
 
 

@@ -1,8 +1,8 @@
-"""An account on a fake server of Bluesky's: its sessions, posts and pictures, as the real server keeps them.
+"""An account on a fake Bluesky server: its sessions, posts and pictures.
 
-Read in the public source of the real one: an access token lasts two hours and is then answered 400 ExpiredToken; a
-refresh token is good once, and for two hours more; putRecord with swapRecord null takes a record only where there is
-none, and else answers 400 InvalidSwap; a record that is the same to the byte changes nothing.
+As in the source of the real server: An access token expires after two hours with 400 ExpiredToken.
+A refresh token is valid once and for two more hours. putRecord with swapRecord null creates a record
+or answers 400 InvalidSwap. An identical record changes nothing.
 """
 
 import hashlib
@@ -25,7 +25,7 @@ _HOUR = 3600
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """One request, and what became of it."""
+    """One request and its result."""
 
     method: str
     status: int  # that was decided on, whether or not it was told
@@ -36,7 +36,7 @@ class Seen:
 
 
 class No(Exception):
-    """An answer that says no: `status`, `error` as the protocol calls it, and `message`."""
+    """A refusal: status, protocol error and message."""
 
     def __init__(self, status: int, error: str, message: str) -> None:
         super().__init__(status, error, message)
@@ -45,7 +45,7 @@ class No(Exception):
 
 @dataclass
 class FakeBluesky:
-    """What the server knows and has seen, and how it is to fail."""
+    """The data of the server, its log, and the faults to come."""
 
     address: str = ""
     home: str = ""  # what it calls the account's home, if not itself
@@ -67,29 +67,29 @@ class FakeBluesky:
 
     @property
     def texts(self) -> list[str]:
-        """Return the texts of the posts that are there."""
+        """Return the texts of all posts."""
         return [record["value"]["text"] for record in self.records.values()]
 
     @property
     def written(self) -> list[str]:
-        """Return the text of each write that changed something, in their order."""
+        """Return the text of each write that changed something, in order."""
         return [each.text for each in self.seen if each.written]
 
     def count(self, method: str) -> int:
-        """Return how many requests of `method` came."""
+        """Return the number of requests of `method`."""
         return sum(each.method == method for each in self.seen)
 
     def now(self) -> float:
-        """Return the time by its clock."""
+        """Return the time of its clock."""
         return time.time() + self.ahead
 
     def revoke(self, password: str) -> None:
-        """Take `password` back, as its owner does on the site; sessions by it cannot be renewed."""
+        """Revoke `password`; its sessions cannot be refreshed."""
         self.passwords.discard(password)
         self._refresh = {token: kept for token, kept in self._refresh.items() if kept[0] != password}
 
     def answer(self, method: str, token: str, query: dict[str, str], body: bytes, mime: str) -> dict[str, Any]:
-        """Return what `method` answers, done. Raises No."""
+        """Execute `method` and return its answer. Raises `No`."""
         given = json.loads(body) if mime == "application/json" else {}
         match method:
             case "com.atproto.server.createSession":

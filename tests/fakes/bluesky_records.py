@@ -1,7 +1,6 @@
-"""What a server of Bluesky's checks in a record before it takes it, by the lexicons of app.bsky.feed.post.
+"""Checks of a record by the lexicons of app.bsky.feed.post.
 
-It is stricter than the real one where a mistake of ours would not be seen there: in whether marked bytes are whole
-characters of the text, and whether what a reply names is there.
+It is stricter than the real server: facets must cover whole characters, and a reply needs an existing post.
 """
 
 import re
@@ -19,11 +18,11 @@ _FACET = "app.bsky.richtext.facet"
 
 
 class Invalid(Exception):
-    """A record the server does not take, with what is wrong."""
+    """A record that the server refuses, with the reason."""
 
 
 def check(rkey: str, record: Any, blobs: Mapping[str, Any], posts: Mapping[str, Any]) -> None:
-    """Raise Invalid unless `record` may be kept as `rkey`. `blobs` were uploaded, `posts` are there, by their rkeys."""
+    """Raise `Invalid` unless `record` is valid as `rkey`; `blobs` and `posts` exist."""
     _want(_TID.fullmatch(rkey), f"Invalid record key {rkey}: Expected a tid")
     _want(isinstance(record, dict) and record.get("$type") == POSTS, "Invalid $type")
     unknown = set(record) - {"$type", "text", "createdAt", "langs", "facets", "embed", "reply"}

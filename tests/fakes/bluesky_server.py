@@ -139,7 +139,7 @@ class _Handler(BaseHTTPRequestHandler):
         self._raw(raw)
 
     def date_time_string(self, timestamp: float | None = None) -> str:
-        """Return the time by the server's clock, for the Date header."""
+        """Return the server's time for the Date header."""
         return formatdate(timestamp or self.state.now(), usegmt=True)
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the name is the base class's

@@ -10,7 +10,7 @@ _TURNS = 30  # of the event loop, after which everybody has done what he woke fo
 
 
 class DrivenTime:
-    """A wall clock and a steady one. `wall` may be put forward and back; `nap` goes by the steady one."""
+    """A settable wall clock and a monotonic clock, which `sleep` uses."""
 
     def __init__(self, wall: datetime = NOON) -> None:
         self.wall, self.steady = wall, 1000.0
@@ -26,7 +26,7 @@ class DrivenTime:
 
     @property
     def sleepers(self) -> int:
-        """How many wait for time to pass."""
+        """The number of sleeping tasks."""
         return sum(not each[2].done() for each in self._sleepers)
 
     async def sleep(self, seconds: float) -> None:
@@ -36,12 +36,12 @@ class DrivenTime:
         await waiting
 
     async def settle(self) -> None:
-        """Let everybody do what there is to do at this moment."""
+        """Let all tasks run that are ready now."""
         for _ in range(_TURNS):
             await asyncio.sleep(0)
 
     async def go(self, seconds: float) -> None:
-        """Let time pass; who naps wakes at his moment."""
+        """Advance the time; sleeping tasks wake at their time."""
         await self.settle()
         until = self.steady + seconds
         while self._sleepers and self._sleepers[0][0] <= until:

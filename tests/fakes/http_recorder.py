@@ -1,6 +1,6 @@
-"""An HTTP server on loopback that records all requests: it stands for ntfy, a webhook or healthchecks.
+"""An HTTP server on loopback that records all requests, like ntfy, a webhook or healthchecks.
 
-Each request uses up one item of `faults`: a status, or "hold" (the answer waits until `released` is set).
+Each request uses up one item of `faults`: a status, or "hold" (it is answered once `released` is set).
 """
 
 import json
@@ -22,7 +22,6 @@ class RecordedRequest:
 
     @property
     def json(self) -> Any:
-        """Return the body as data."""
         return json.loads(self.body)
 
 
@@ -37,18 +36,17 @@ class HttpRecorder:
 
     @property
     def address(self) -> str:
-        """Return host:port."""
         return f"127.0.0.1:{self.port}"
 
     @property
     def titles(self) -> list[str]:
-        """Return the titles of the messages, as ntfy and webhooks get them."""
+        """Return the titles of the messages of ntfy and webhooks."""
         return [each.json["title"] for each in self.requests]
 
 
 @contextmanager
 def http_recorder(port: int = 0) -> Iterator[HttpRecorder]:
-    """Run the server for the block, on any port unless one is named."""
+    """Run the server for the block, on any free port by default."""
     recorder = HttpRecorder()
 
     class Handler(_Handler):

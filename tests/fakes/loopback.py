@@ -1,4 +1,4 @@
-"""What the fake servers share: a real HTTP server on loopback for the length of a block."""
+"""The HTTP server on loopback that the fake servers share."""
 
 import sys
 import threading
@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 
 class Fake(Protocol):
-    """A server's state: where it is, and an event that ends all waiting in it."""
+    """The state of a server: its address, and an event that ends all waits."""
 
     address: str
     over: threading.Event
@@ -20,14 +20,14 @@ class _Server(ThreadingHTTPServer):
     request_queue_size = 512
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Say nothing of clients that went away, or were killed; tell of all else."""
+        """Ignore disconnected clients; report all other errors."""
         if not isinstance(sys.exception(), ConnectionError):
             super().handle_error(request, client_address)
 
 
 @contextmanager
 def serving(fake: Fake, handler: type[BaseHTTPRequestHandler]) -> Iterator[None]:
-    """Let `handler`, whose class has `state`, serve `fake` until the block ends."""
+    """Serve `fake` with `handler` during the block; the state is its class attribute `state`."""
     server = _Server(("127.0.0.1", 0), type("Handler", (handler,), {"state": fake}))
     fake.address = f"http://127.0.0.1:{server.server_address[1]}"
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})

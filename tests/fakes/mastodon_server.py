@@ -46,7 +46,7 @@ Fault = int | str
 
 
 class No(Exception):
-    """The server says no: status and words."""
+    """A refusal: status and message."""
 
     def __init__(self, status: int, words: str) -> None:
         super().__init__(words)
@@ -55,7 +55,7 @@ class No(Exception):
 
 @dataclass(frozen=True)
 class Seen:
-    """One request, as it came."""
+    """One request."""
 
     method: str
     path: str
@@ -66,7 +66,7 @@ class Seen:
 
 @dataclass
 class FakeMastodon:
-    """What the server has and has seen, and how it is to behave."""
+    """The data of the server, its log, and its behaviour."""
 
     address: str = ""
     clock: Callable[[], float] = time.time
@@ -90,16 +90,16 @@ class FakeMastodon:
 
     @property
     def texts(self) -> list[str]:
-        """Return the texts of all posts, the oldest first."""
+        """Return the texts of all posts, oldest first."""
         return [status["text"] for status in self.statuses]
 
     @property
     def paths(self) -> list[str]:
-        """Return what was asked for, without the questions."""
+        """Return the requested paths, without queries."""
         return [f"{seen.method} {seen.path}" for seen in self.log]
 
     def approve(self, address: str) -> str:
-        """Return the code that the owner is shown who opens `address` and allows what it asks for."""
+        """Return the code shown to an owner who opens `address` and allows the access."""
         asked = {name: values[0] for name, values in parse_qs(urlsplit(address).query).items()}
         app = self.apps[asked["client_id"]]
         assert address.startswith(f"{self.address}/oauth/authorize?")
@@ -282,7 +282,7 @@ class _Handler(BaseHTTPRequestHandler):
         return _public(status)
 
     def _fields(self, body: bytes) -> dict[str, Any]:
-        """Return what was sent: the question of the address, the form, or its parts; a file is (kind, bytes)."""
+        """Return the query, the form or the multipart fields; a file is (type, bytes)."""
         kind = self.headers.get("Content-Type", "")
         sent = parse_qs(urlsplit(self.path).query)
         if kind.startswith("multipart/form-data"):
@@ -346,7 +346,7 @@ _WORDS = {
 
 
 def _public(status: dict[str, Any]) -> dict[str, Any]:
-    """Return `status` as others see it: without the text it was made of, and the key."""
+    """Return the public part of `status`, without its source text and key."""
     return {name: value for name, value in status.items() if name not in ("text", "key")}
 
 

@@ -1,4 +1,4 @@
-"""How the fake Mastodon server counts a text and shows it: after the server's limits, apart from what is tested."""
+"""Length and HTML of a text by the rules of a Mastodon server, independent of the tested code."""
 
 import html
 from collections.abc import Collection
@@ -13,12 +13,12 @@ _TAG = regex.compile(r"(?<![/)\w&;])#(\w*[\p{L}_]\w*)")
 
 
 def countable(text: str) -> int:
-    """Return the length of `text` as the server's check has it."""
+    """Return the length of `text` as the server counts it."""
     return len(regex.findall(r"\X", _MENTION.sub(r"@\1", _ADDRESS.sub("x" * 23, text))))
 
 
 def shown(text: str, people: Collection[str]) -> str:
-    """Return `text` as HTML; of `people`, a mention becomes a link that shows only their name."""
+    """Return `text` as HTML; a mention of one of `people` becomes a link with the name only."""
     pieces, last = [], 0
     for result in _ADDRESS.finditer(text):
         pieces += [_words(text[last : result.start()], people), _link(result[0])]

@@ -28,7 +28,7 @@ PICTURE = b"\x89PNG\r\n\xff\nOK\nACK [5@0] {} no\nlist_OK\n" + bytes(range(256))
 
 
 class Tags(NamedTuple):
-    """What stands in a track about it."""
+    """The tags of a track."""
 
     title: str
     artist: str
@@ -62,10 +62,10 @@ def make_music(
     seconds: int = SECONDS,
     rate: int = 8000,
 ) -> Path:
-    """Write `tracks` of so many `seconds` and an empty folder into `folder`, each as its Tags say, and return `folder`.
+    """Write `tracks` of `seconds` and an empty folder into `folder`, and return `folder`.
 
-    `rate` is in samples a second. MPD has read all of a track with few samples as soon as it plays, and is then, at
-    times, silent to everybody until it is played.
+    `rate` is in samples per second. MPD reads a track with few samples completely at its start, and then
+    may not answer until it has been played.
     """
     (folder / "empty").mkdir(parents=True)
     for name, tags in tracks.items():
@@ -94,14 +94,14 @@ def _tag(path: Path, tags: Tags) -> None:
 
 
 def free_port() -> int:
-    """Return a port on which nothing listens."""
+    """Return an unused port."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
 
 
 class MpdServer:
-    """One MPD that can be killed, frozen and started again at the same address."""
+    """A real MPD that can be killed, frozen and restarted at the same address."""
 
     def __init__(
         self,
@@ -113,7 +113,7 @@ class MpdServer:
         keeps: Sequence[str] = ("playlists",),
         more: str = "",
     ) -> None:
-        """Write its mpd.conf. `keeps` is what it keeps on the disk beside its database; `more` goes in as it is."""
+        """Write mpd.conf. `keeps` are its files beside the database; `more` is added unchanged."""
         self.folder, self.port, self.password = folder, free_port(), password
         self.address = f"127.0.0.1:{self.port}"
         self.music = folder / "music"
@@ -140,12 +140,12 @@ class MpdServer:
 
     @property
     def pid(self) -> int:
-        """The number of its process."""
+        """Its process id."""
         assert self._process is not None
         return self._process.pid
 
     def start(self, patience: float = 10) -> None:
-        """Start it and wait until it answers, for so many seconds at the most."""
+        """Start it and wait until it answers, for at most so many seconds."""
         with (self.folder / "log").open("ab") as log:
             self._process = subprocess.Popen(
                 ["mpd", "--no-daemon", "--stderr", str(self.folder / "mpd.conf")], stdout=log, stderr=log
@@ -153,23 +153,23 @@ class MpdServer:
         wait_until(self._greets, patience)
 
     def kill(self) -> None:
-        """End it as a crash would."""
+        """Kill it."""
         if self._process is not None:
             self._process.kill()
             self._process.wait()
             self._process = None
 
     def freeze(self) -> None:
-        """Let it hang: it still has its port, and does nothing."""
+        """Suspend it: the port stays open."""
         assert self._process is not None
         self._process.send_signal(signal.SIGSTOP)
 
     def mpc(self, *arguments: str, port: int | None = None) -> str:
-        """Return what mpc prints; `port` is that of another door to this MPD."""
+        """Return the output of mpc; `port` is another port to this MPD."""
         return self.mpc_bytes(*arguments, port=port).decode().strip()
 
     def mpc_bytes(self, *arguments: str, port: int | None = None) -> bytes:
-        """Return what mpc prints, to the byte."""
+        """Return the output of mpc as bytes."""
         host = f"{self.password}@127.0.0.1" if self.password else "127.0.0.1"
         command = ["mpc", "-h", host, "-p", str(port or self.port), *arguments]
         return subprocess.run(command, check=True, stdout=subprocess.PIPE, timeout=10).stdout
@@ -194,7 +194,7 @@ def running_mpd(  # noqa: PLR0913 - all but the folder by name, and seldom given
     more: str = "",
     rate: int = 8000,
 ) -> Iterator[MpdServer]:
-    """Give a real MPD whose library holds `music` at `rate`; it is gone after the block."""
+    """Yield a real MPD with `music` at `rate` in its library."""
     server = MpdServer(folder, mixer=mixer, password=password, outputs=outputs, keeps=keeps, more=more)
     make_music(server.music, music, rate=rate)
     try:
@@ -212,7 +212,7 @@ class _Quiet(http.server.SimpleHTTPRequestHandler):
 
 @contextlib.contextmanager
 def running_radio(folder: Path) -> Iterator[str]:
-    """Give the address of a web server that streams the files of `folder`."""
+    """Yield the address of a web server that streams the files of `folder`."""
     handler = functools.partial(_Quiet, directory=str(folder))
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as radio:
         thread = threading.Thread(target=radio.serve_forever, kwargs={"poll_interval": 0.01})

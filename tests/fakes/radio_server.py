@@ -10,7 +10,7 @@ _TICK = 0.1
 
 
 class RadioServer:
-    """One station. `mute` falls silent without a word, `hang_up` ends all streams, `gone` turns everybody away."""
+    """One station. `mute` sends no data, `hang_up` ends all streams, `gone` refuses clients."""
 
     def __init__(self) -> None:
         self.mute = self.gone = False
@@ -24,7 +24,7 @@ class RadioServer:
             task.cancel()
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Play for one listener."""
+        """Serve one listener."""
         task = asyncio.current_task()
         assert task is not None
         self._tasks.add(task)
@@ -50,7 +50,7 @@ class RadioServer:
 
 @contextlib.asynccontextmanager
 async def on_air() -> AsyncIterator[RadioServer]:
-    """Give a station that plays."""
+    """Yield a playing station."""
     radio = RadioServer()
     server = await asyncio.start_server(radio.serve, "127.0.0.1", 0)
     radio.address = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/live"

@@ -1,4 +1,4 @@
-"""A mail server on loopback: AUTH PLAIN and LOGIN, one user; keeps what it is given."""
+"""A mail server on loopback with AUTH PLAIN and LOGIN for one user."""
 
 import base64
 import socketserver
@@ -12,7 +12,7 @@ from email.message import EmailMessage
 
 @dataclass
 class FakeSmtp:
-    """What was given to it. `signed_in` are the users who were."""
+    """The received mails, with the user of each in `signed_in`."""
 
     user: str
     password: str
@@ -71,7 +71,7 @@ class _Handler(socketserver.StreamRequestHandler):
                 self._say("250 well")
 
     def _given(self, line: str) -> tuple[str, str]:
-        """Return the user and the password of an AUTH."""
+        """Return the user and the password of an AUTH command."""
         words = line.split()
         if words[1].upper() == "PLAIN":
             _, user, password = _decoded(words[2] if words[2:] else self._asked("")).split("\0")

@@ -33,7 +33,7 @@ DURATION = 5000.0  # seconds of a file
 
 
 class SoftPlayer(Player):
-    """A Player of a list. `down` makes it unreachable; `heard` is every command, in order."""
+    """A player of a list. `down` makes it unreachable; `heard` lists all commands in order."""
 
     def __init__(self, time: DrivenTime, uris: Sequence[str] = (), *, volume: int | None = 50) -> None:
         self.time, self.volume, self.can = time, volume, ALL
@@ -61,40 +61,40 @@ class SoftPlayer(Player):
             listener.put_nowait(frozenset(names))
 
     def turn(self, volume: int) -> None:
-        """Turn the knob."""
+        """Change the volume from outside."""
         self.volume = volume
         self._note_loudness()
         self.tell("mixer")
 
     def stall(self) -> None:
-        """Get nothing more from the stream, and say nothing."""
+        """Stall the stream without an error."""
         self._began, self.stalled = self._elapsed() or 0.0, True
 
     def fail(self, why: str = "the stream broke") -> None:
-        """Lose the stream, with an error."""
+        """End the stream with an error."""
         self.play_state, self.error = PlaybackState.STOPPED, why
         self.tell("player")
 
     def end(self) -> None:
-        """Come to the end of the last track."""
+        """End the last track."""
         self.play_state, self.current = PlaybackState.STOPPED, None
         self.tell("player")
 
     def press(self, play: PlaybackState) -> None:
-        """Be paused, played or stopped by another program."""
+        """Change the playback from outside."""
         self._began, self._at = self._elapsed() or 0.0, self.time.steady
         self.play_state, self.error = play, ""
         self._note_loudness()
         self.tell("player")
 
     def lose(self) -> None:
-        """Be gone for a while."""
+        """Make it unreachable."""
         self.down = True
         for listener in self._listeners:
             listener.put_nowait(None)
 
     def restart(self, *, volume: int | None = None) -> None:
-        """Come back, and know nothing any more."""
+        """Make it reachable again, without its former state."""
         self.tracks, self.version, self.play_state, self.current, self.error = [], 1, PlaybackState.STOPPED, None, ""
         self.volume, self.down = self.volume if volume is None else volume, False
 
@@ -267,7 +267,7 @@ class SoftPlayer(Player):
 
 @contextmanager
 def soft_kind() -> Iterator[None]:
-    """Let `kind: soft` be a player within the block."""
+    """Register `kind: soft` during the block."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sys, "path", [str(Path(__file__).parent / "plugins"), *sys.path])
         plugins.forget_installed()
@@ -276,5 +276,5 @@ def soft_kind() -> Iterator[None]:
 
 
 def soft_part(player: SoftPlayer) -> PluginConfig:
-    """Return what stands for `player` in a configuration."""
+    """Return the configuration of `player`."""
     return PluginConfig(kind="soft", options=player)

@@ -1,4 +1,4 @@
-"""A player whose time is a virtual clock: streams that are dead, stall or die, a hand on it, every volume it had."""
+"""A player in virtual time: dead, stalled and lost streams, user input, and all its volumes."""
 
 from collections.abc import AsyncIterator, Callable, Collection
 from dataclasses import dataclass, field, replace
@@ -25,12 +25,12 @@ ALL = frozenset(Capability)
 
 
 class CutOff(BaseException):
-    """The run is ended at this moment, as kill -9 would."""
+    """The run is killed at this moment."""
 
 
 @dataclass
 class Timeline:
-    """The clocks of a test, which go on only when somebody rests."""
+    """The clocks of a test, which advance only during a sleep."""
 
     wall: datetime
     steady: float = 1000.0
@@ -42,15 +42,15 @@ class Timeline:
         return Timestamp(self.wall, self.steady, self.boot)
 
     def at(self, seconds: float, event: Callable[[], object]) -> None:
-        """Let `event` happen so many seconds from now."""
+        """Call `event` in so many seconds."""
         self.events.append((self.steady + seconds, event))
 
     def cut(self, seconds: float) -> None:
-        """Let the run that goes on then be cut off so many seconds from now."""
+        """Kill the run in so many seconds."""
         self.cut_at = self.steady + seconds
 
     def go(self, seconds: float) -> None:
-        """Let `seconds` pass, and what happens within them. Raises CutOff."""
+        """Advance the time by `seconds` with all events. Raises `CutOff`."""
         end = self.steady + seconds
         while True:
             due = sorted((each for each in self.events if each[0] <= end), key=lambda each: each[0])
@@ -72,7 +72,7 @@ class Timeline:
 
 @dataclass
 class Sound:
-    """What is behind an address: how long it plays, and what goes wrong with it."""
+    """The stream or file of an address: its duration and faults."""
 
     duration: float | None = None  # None: a stream
     dead: str = ""  # it cannot be played at all: the player's words
@@ -84,7 +84,7 @@ class Sound:
 
 
 class TimedPlayer(Player):
-    """A player in memory, all of whose time is that of a Timeline. `most` is what the volume policy allows."""
+    """A player in memory with the time of a `Timeline`. `most` is the volume limit."""
 
     def __init__(self, time: Timeline, sounds: dict[str, Sound] | None = None, *, volume: int | None = 60) -> None:
         self.time, self.sounds = time, sounds or {}
@@ -103,22 +103,22 @@ class TimedPlayer(Player):
     # What a test does to it
 
     def hand(self, volume: int) -> None:
-        """Turn the volume by hand."""
+        """Change the volume as a user."""
         self.now = replace(self.now, volume=volume)
         self._note()
 
     def fill(self, *uris: str, play: bool = True, elapsed: float = 0.0) -> None:
-        """Have `uris` in the queue, and the first of them play."""
+        """Replace the queue by `uris` and play the first."""
         self.tracks = [self._track(uri) for uri in uris]
         self.current = 0 if uris else None
         self._go(PlaybackState.PLAYING if play else PlaybackState.STOPPED, elapsed)
 
     def press(self, play: PlaybackState) -> None:
-        """Press a button by hand."""
+        """Press a button as a user."""
         self._go(play, self._position() if play is not PlaybackState.STOPPED else 0.0)
 
     def restart(self, *, volume: int = 100) -> None:
-        """Be as a player that was started anew without a memory."""
+        """Restart the player without its former state."""
         self.tracks, self.current, self.away = [], None, False
         self.now = PlayerState(playback=PlaybackState.STOPPED, volume=volume)
 
@@ -263,7 +263,7 @@ class TimedPlayer(Player):
         return position if sound.stalls is None else min(position, sound.stalls)
 
     def _pass(self) -> None:
-        """Let come what has come since the last look: ends, the next track, deaths."""
+        """Apply the ends, starts and failures since the last call."""
         while self.now.playback is PlaybackState.PLAYING and self.current is not None:
             sound = self.sound(self.tracks[self.current].uri)
             if sound.dead:

@@ -1,6 +1,6 @@
-"""What a Volumio is inside: queue, clock, mixer and quirks. It has no network; volumio_server.py gives it one.
+"""The inside of a Volumio: queue, clock, mixer and quirks, without a network.
 
-The clock is a parameter: time passes only as it says. What Volumio keeps in memory only is gone after `restart()`.
+The clock is a parameter. `restart()` loses all that Volumio has in memory only.
 """
 
 import time
@@ -15,7 +15,7 @@ Push = Callable[[str, Any], None]
 
 
 class Box:
-    """One Volumio. PUSH is called with (item, data) as its push notifications go out."""
+    """One Volumio. `push` is called with (item, data) for each push notification."""
 
     def __init__(self, library: Library, clock: Callable[[], float] = time.monotonic) -> None:
         self.library, self._clock = library, clock
@@ -27,7 +27,7 @@ class Box:
         self.restart()
 
     def restart(self) -> None:
-        """Forget all that is in memory only."""
+        """Lose all that is in memory only."""
         self.status, self.position = "stop", 0
         self.random: bool | None = None  # until somebody sets it
         self.repeat: bool | None = None
@@ -37,16 +37,16 @@ class Box:
 
     @property
     def track(self) -> Item | None:
-        """What plays, or would."""
+        """The current track."""
         return self.queue[self.position] if self.position < len(self.queue) else None
 
     @property
     def seek(self) -> float:
-        """Seconds from the start of the track."""
+        """The position in the track in seconds."""
         return self._seek + (self._clock() - self._since if self.status == "play" else 0.0)
 
     def tick(self) -> None:
-        """Let a track that is over be followed by the next."""
+        """Go to the next track if the current one has ended."""
         while self.status == "play" and self.track and self.track["duration"] and self.seek >= self.track["duration"]:
             over = self.seek - self.track["duration"]
             if self.position + 1 < len(self.queue) or self.repeat:
@@ -55,7 +55,7 @@ class Box:
                 self._go(0, "stop")
 
     def state(self) -> Item:
-        """Return what getState does: seek in ms, duration in s, and another shape where there is no track."""
+        """Return getState: seek in ms, duration in s; it differs without a track."""
         self.tick()
         same = {
             "random": self.random,
@@ -88,7 +88,7 @@ class Box:
         }
 
     def play(self, index: int | None = None) -> None:
-        """Play on, or the track at `index`; one that is not there stops it."""
+        """Play, or play the track at `index`; a missing one stops it."""
         if index is not None:
             self._go(index, "stop")
         if self.track is None:
@@ -97,17 +97,15 @@ class Box:
         self._go(self.position, "play", self.seek if self.status == "pause" else 0.0)
 
     def pause(self) -> None:
-        """Pause if it plays."""
         if self.status == "play":
             self._go(self.position, "pause", self.seek)
 
     def stop(self) -> None:
-        """Stop."""
         if self.status != "stop":
             self._go(self.position, "stop")
 
     def toggle(self) -> None:
-        """Pause or play; what is on the radio is stopped."""
+        """Pause or play; a radio is stopped."""
         if self.status != "play":
             self.play()
         elif self.track and self.track["trackType"] == "webradio":
@@ -116,25 +114,24 @@ class Box:
             self.pause()
 
     def next(self) -> None:
-        """Go to the next track, and play."""
         end = self.position + 1 >= len(self.queue)
         self.play(0 if end and self.repeat else self.position + 1)
 
     def previous(self) -> None:
-        """Go to the start of the track, then to the one before; while stopped, only the place changes."""
+        """Restart the track, or go to the one before; while stopped, only the position changes."""
         if self.status == "play" and self.seek > 3:
             self._go(self.position, "play")
         elif self.position > 0:
             self._go(self.position - 1, "stop" if self.status == "stop" else "play")
 
     def seek_to(self, position: str) -> None:
-        """Go to a second, or plus or minus ten."""
+        """Go to a second, or ten seconds back or forward."""
         if self.track is not None:
             seconds = {"plus": self.seek + 10, "minus": self.seek - 10}.get(position)
             self._go(self.position, self.status, float(position) if seconds is None else seconds)
 
     def set_volume(self, volume: str) -> None:
-        """Set the volume, never above the most that its settings allow; mute; or go five up or down."""
+        """Set the volume up to the configured maximum, mute it, or change it by five."""
         if self.no_mixer:
             return
         match volume:
@@ -149,25 +146,24 @@ class Box:
         self._changed()
 
     def set_random(self, value: bool | None) -> None:
-        """Set it; None: the other way round."""
+        """Set it; None toggles it."""
         self.random = not self.random if value is None else value
         self._changed()
 
     def set_repeat(self, value: bool | None) -> None:
-        """Set it; over REST that ends the repeating of one track."""
+        """Set it; over REST this also ends repeat one."""
         self.repeat = not self.repeat if value is None else value
         self.single = False
         self._changed()
 
     def clear(self) -> None:
-        """Empty the queue."""
         self.stop()
         self.queue = []
         self.push("queue", list(self.queue))
         self._changed()
 
     def add(self, items: Item | Iterable[Item]) -> int:
-        """Put `items` at the end and return where the first is. What the queue ends with already is not added again."""
+        """Append `items` without repeating the end of the queue; return the first index."""
         added: list[Item] = []
         for item in [items] if isinstance(items, dict) else items:
             if "uri" in item:
@@ -180,11 +176,11 @@ class Box:
         return len(self.queue) - len(added)
 
     def add_play(self, items: Item | Iterable[Item]) -> None:
-        """Add, and play the first."""
+        """Append, and play the first."""
         self.play(self.add(items))
 
     def replace_and_play(self, data: Item) -> None:
-        """Clear first, whatever comes; then play."""
+        """Clear the queue in any case, then play."""
         self.clear()
         if "uri" in data and "playlists/" in data["uri"] and "://" not in data["uri"]:
             self.play_playlist(data.get("title"))
@@ -197,14 +193,14 @@ class Box:
             self.play(self.add(data["item"]))
 
     def play_playlist(self, name: str | None) -> None:
-        """Play a saved playlist in place of the queue."""
+        """Replace the queue by a saved playlist and play it."""
         items = self.library.playlists[name or ""]
         self.clear()
         self.add([{"uri": uri, "service": "mpd"} for uri in items])
         self.play(0)
 
     def browse(self, uri: str) -> Item:
-        """Return the page of `uri`, which is decoded once more than HTTP does."""
+        """Return the page of `uri`, which is URL decoded once more."""
         return self.library.page(unquote(uri))
 
     def _go(self, position: int, status: str, seek: float = 0.0) -> None:

@@ -1,4 +1,4 @@
-"""The music of the fake Volumio and the pages one browses it by: `title` there, where a queue item has `name`."""
+"""The music of the fake Volumio and its browse pages: `title` there is `name` in the queue."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -12,7 +12,7 @@ DEFAULT_PICTURE = b"\x89PNG\r\n\x1a\n" + b"no cover" * 50
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Song:
-    """A file: its path begins with USB/, NAS/ or INTERNAL/."""
+    """A file: its path starts with USB/, NAS/ or INTERNAL/."""
 
     path: str
     title: str
@@ -33,7 +33,7 @@ MORNING, ROADS = "Morning", "Roads & Rain"
 
 
 def playlists() -> dict[str, list[str]]:
-    """Return two saved playlists: names, and what is in them."""
+    """Return two saved playlists with their items."""
     return {
         MORNING: ["music-library/USB/Blue/one.mp3", "music-library/NAS/alone.flac"],
         ROADS: ["music-library/USB/Ärzte/eins.flac"],
@@ -48,7 +48,7 @@ class Library:
     playlists: dict[str, list[str]] = field(default_factory=playlists)
 
     def page(self, uri: str) -> Item:
-        """Return what browse answers. Raises LookupError where it answers {"error": "No Result"}."""
+        """Return the answer of browse. Raises LookupError for {"error": "No Result"}."""
         kind, _, rest = uri.partition("://")
         parts = [unquote(part) for part in rest.split("/") if part]
         match kind:
@@ -80,7 +80,7 @@ class Library:
         return {"navigation": {"isSearchResult": True, "lists": shown}}
 
     def explode(self, item: Item) -> list[Item]:
-        """Return what comes into the queue for `item`; nothing for most of what is not there, else LookupError."""
+        """Return the queue items for `item`; mostly nothing for missing ones, else LookupError."""
         uri = item["uri"]
         if item.get("service") == "webradio":
             return [_radio(uri, item.get("title") or item.get("name") or "")]
@@ -142,7 +142,7 @@ class Library:
 
 
 def picture(library: Library, query: Mapping[str, str]) -> bytes:
-    """Return what /albumart shows: a cover of any folder called Blue or Ärzte, else a picture of its own."""
+    """Return /albumart: a cover of any folder called Blue or Ärzte, else a picture of its own."""
     wanted = f"{query.get('path', '')} {query.get('web', '')}"
     return PICTURE if any(name in wanted for name in ("Blue", "Ärzte")) else DEFAULT_PICTURE
 

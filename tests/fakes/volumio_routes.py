@@ -1,4 +1,4 @@
-"""The commands and REST routes of the fake Volumio: what each does to the box, and what it answers."""
+"""The commands and REST routes of the fake Volumio."""
 # ruff: noqa: ARG005 - every line of a table takes the same arguments
 
 from collections.abc import Callable, Mapping
@@ -19,7 +19,7 @@ def _play(box: Box, query: Mapping[str, str]) -> None:
 
 
 def _nothing(box: Box, query: Mapping[str, str]) -> None:
-    """Take what no test listens to: AirPlay and USB sound cards."""
+    """Ignore commands for AirPlay and USB sound cards."""
 
 
 COMMANDS: Mapping[str, Callable[[Box, Mapping[str, str]], None]] = {

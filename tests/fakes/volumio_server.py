@@ -1,8 +1,8 @@
-"""A fake Volumio on a real loopback socket: its REST routes, its quirks, its pushes, and ways to break it.
+"""A fake Volumio on loopback: REST routes, quirks, push notifications, and faults.
 
-It can be killed, frozen and started again at the same port. Faults are put into `faults` under the name of a route or
-of a command, and are used up one a request: "cut" (done, but the line breaks before the answer), "lost" (not even
-done), "hang", "drip", "huge", a status, or bytes that take the place of the body.
+It can be killed, frozen and restarted at the same port. `faults` are by route or command, and each
+request uses up one: "cut" (done, then disconnected), "lost" (not done), "hang", "drip", "huge", a status,
+or bytes that replace the body.
 """
 
 import http.client
@@ -34,7 +34,7 @@ class Asked:
 
 
 class VolumioServer:
-    """One Volumio. `box` is what is inside; `asked` all that was asked of it."""
+    """One Volumio. `box` is its state; `asked` lists all requests."""
 
     def __init__(self, box: Box | None = None, *, clock: Callable[[], float] = time.monotonic, idle: float = 5) -> None:
         self.box = box or Box(Library(), clock)
@@ -56,16 +56,15 @@ class VolumioServer:
 
     @property
     def address(self) -> str:
-        """Return host:port."""
         return f"127.0.0.1:{self.port}"
 
     @property
     def running(self) -> bool:
-        """Whether somebody has killed it."""
+        """Whether it was not killed."""
         return not self._dead.is_set()
 
     def start(self) -> None:
-        """Start it, at the port it had before."""
+        """Start it, at its former port."""
         self._dead = threading.Event()
         self._server = _Server(("127.0.0.1", self.port), type("Handler", (_Handler,), {"state": self}))
         self.port = self._server.server_address[1]
@@ -73,7 +72,7 @@ class VolumioServer:
         self._thread.start()
 
     def kill(self) -> None:
-        """End it as a crash would: every line breaks, all that is in memory only is gone."""
+        """Kill it: all connections break, and its memory is lost."""
         if self._server is None or self._thread is None:
             return
         self._dead.set()
@@ -90,30 +89,30 @@ class VolumioServer:
             self.box.restart()
 
     def freeze(self) -> None:
-        """Let it hang: it still has its port, and does nothing."""
+        """Suspend it: the port stays open."""
         self._awake.clear()
 
     def thaw(self) -> None:
-        """Let it go on."""
+        """Resume it."""
         self._awake.set()
 
     def count(self, what: str) -> int:
-        """Return how often `what` was asked, such as "GET commands/next"."""
+        """Return the number of requests `what`, such as "GET commands/next"."""
         return sum(asked.what == what for asked in list(self.asked))
 
     def wait_until_awake(self, seconds: float | None = None) -> bool:
-        """Wait while it is frozen; return whether it lives."""
+        """Wait while it is frozen; return whether it is running."""
         self._awake.wait(seconds)
         return self.running
 
     def fault(self, *names: str) -> Fault | None:
-        """Return the next fault that was put in for one of `names`."""
+        """Return the next fault for one of `names`."""
         with self.lock:
             waiting = next((self.faults[name] for name in names if self.faults.get(name)), None)
             return waiting.pop(0) if waiting else None
 
     def sleep_until_dead(self) -> None:
-        """Say nothing until the end."""
+        """Wait until it is killed."""
         self._dead.wait(30)
 
     def _push(self, item: str, data: Any) -> None:
@@ -128,7 +127,7 @@ class VolumioServer:
 
 
 def _post(url: str, body: bytes) -> None:
-    """Push once, for two seconds at most; nobody hears whether it arrived."""
+    """Push once, within two seconds; the result is ignored."""
     to = urlsplit(url)
     line = http.client.HTTPConnection(to.hostname or "", to.port, timeout=2)
     with suppress(OSError, http.client.HTTPException):
@@ -139,7 +138,7 @@ def _post(url: str, body: bytes) -> None:
 
 @contextmanager
 def running_volumio(**more: Any) -> Iterator[VolumioServer]:
-    """Give a fake Volumio; it is gone after the block."""
+    """Yield a fake Volumio."""
     server = VolumioServer(**more)
     server.start()
     try:
@@ -222,7 +221,7 @@ class _Handler(BaseHTTPRequestHandler):
         self._send(fault if isinstance(fault, int) else status, kind, fault if isinstance(fault, bytes) else body)
 
     def _breaks(self, fault: Fault | None) -> bool:
-        """Do a fault that takes its time; say whether it was one."""
+        """Apply a slow fault; return whether it was one."""
         with suppress(OSError):
             match fault:
                 case "hang":
@@ -274,7 +273,7 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 def _route(path: str) -> str:
-    """Return the route of `path`: what is behind /api/v1/ or /api/; '' for what is no REST."""
+    """Return the route of `path` after /api/v1/ or /api/, or ''."""
     for base in ("/api/v1/", "/api/"):
         if path.startswith(base):
             return path.removeprefix(base)

@@ -1,4 +1,4 @@
-"""The keys of a fake X: OAuth 1.0a signatures, verified with oauthlib, each taken once; and the steps of the PIN."""
+"""The keys of a fake X: OAuth 1.0a signatures, verified with oauthlib, and the PIN flow."""
 
 import secrets
 import threading
@@ -15,7 +15,7 @@ _OLDEST = 300  # seconds; X takes no older signature
 
 @dataclass
 class Asker:
-    """Somebody who wants an account's token: what he was given to ask with, and the `pin` once the owner consents."""
+    """A login in progress: its temporary keys, and the `pin` after the owner's consent."""
 
     secret: str
     pin: str = ""
@@ -23,7 +23,7 @@ class Asker:
 
 @dataclass
 class Keys:
-    """An app's key and secret, an account's token and secret, and whoever is logging in."""
+    """The key and secret of an app, the token and secret of an account, and logins in progress."""
 
     key: str
     secret: str
@@ -34,7 +34,7 @@ class Keys:
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def signed(self, method: str, path: str, authorization: str, form: str = "") -> dict[str, str] | None:
-        """Return what a request is signed with, if its signature is right, fresh and seen for the first time."""
+        """Return the keys of a request whose signature is valid, recent and new."""
         header = {"Authorization": authorization}
         try:
             given = signature.collect_parameters(headers=header, exclude_oauth_signature=False)
@@ -52,19 +52,19 @@ class Keys:
         return sent if self._fresh(sent) else None
 
     def consent(self, address: str) -> str:
-        """Return the PIN that X shows to whoever opens `address` and allows the app."""
+        """Return the PIN that X shows to an owner who opens `address` and allows the app."""
         asker = self.askers[parse_qs(urlsplit(address).query)["oauth_token"][0]]
         asker.pin = f"{secrets.randbelow(10**7):07}"
         return asker.pin
 
     def ask(self) -> str:
-        """Return what a new asker is told, as a form."""
+        """Start a login; return the answer as a form."""
         name, asker = secrets.token_hex(8), Asker(secrets.token_hex(16))
         self.askers[name] = asker
         return f"oauth_token={name}&oauth_token_secret={asker.secret}&oauth_callback_confirmed=true"
 
     def give(self, sent: dict[str, str]) -> str | None:
-        """Return what an asker gets for the right PIN, as a form."""
+        """Return the token for the right PIN as a form."""
         asker = self.askers.get(sent.get("oauth_token", ""))
         if asker is None or not asker.pin or sent.get("oauth_verifier") != asker.pin:
             return None

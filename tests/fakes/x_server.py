@@ -179,7 +179,7 @@ class _Handler(BaseHTTPRequestHandler):
         return _Answer(200, {"data": shown, "meta": meta} if shown else {"meta": meta})
 
     def _end(self, fault: str | None, answer: _Answer) -> None:
-        """Answer, but as `fault` says."""
+        """Answer, or apply `fault`."""
         match fault:
             case "cut-after" | "cut-in-answer" | "hang" | "drip" | "drip-head":
                 self._log(0, answer.accepted)

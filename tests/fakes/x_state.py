@@ -1,4 +1,4 @@
-"""What a fake X holds: its one account, what it has seen and accepted, and how it is to fail."""
+"""The state of a fake X: one account, its log, and the faults to come."""
 
 import threading
 from dataclasses import dataclass, field
@@ -16,7 +16,7 @@ USER, NAME = "7001", "shelf_bot"
 
 @dataclass(frozen=True, slots=True)
 class Raw:
-    """A whole answer, as it is."""
+    """A complete answer."""
 
     status: int
     body: bytes
@@ -25,7 +25,7 @@ class Raw:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """One request, and how it was answered: status 0 is not at all, or not to the end."""
+    """One request and its status; 0 is no or an incomplete answer."""
 
     method: str
     path: str
@@ -45,7 +45,7 @@ class Picture:
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """A post that was accepted."""
+    """An accepted post."""
 
     id: str
     text: str
@@ -56,7 +56,7 @@ class Made:
 
 @dataclass
 class FakeX:
-    """What the server has seen, and how it is to fail."""
+    """The log of the server, and the faults to come."""
 
     address: str = ""
     posts: list[str] = field(default_factory=list)
@@ -75,5 +75,5 @@ class FakeX:
     lock: threading.RLock = field(default_factory=threading.RLock)
 
     def paths(self) -> list[str]:
-        """Return what was asked for, in order: method and path."""
+        """Return method and path of all requests in order."""
         return [f"{seen.method} {seen.path.partition('?')[0]}" for seen in self.log]

@@ -1,4 +1,4 @@
-"""How X writes a post when it gives it back: t.co for addresses and pictures, &amp; for &, and where they stand."""
+"""Posts as X returns them: t.co for addresses and pictures, &amp; for &, and their entities."""
 
 import hashlib
 import re
@@ -11,7 +11,7 @@ _ADDRESS = re.compile(
 
 
 def as_x_writes(number: str, text: str, pictures: int) -> dict[str, Any]:
-    """Return the post `number` as it stands in a timeline with its entities."""
+    """Return the post `number` as in a timeline, with its entities."""
     links: list[dict[str, Any]] = []
 
     def short(match: re.Match[str]) -> str:

@@ -1,4 +1,4 @@
-"""The hub with real MPDs: the configured one, the stand-in, and what lies between."""
+"""The hub with real MPDs: the configured one and the private one."""
 
 import asyncio
 import contextlib
@@ -52,7 +52,7 @@ def new_hub(folder: Path, player: PluginConfig | None, secrets: Mapping[str, str
 
 
 async def wait_until(hub: PlayerHub, true: Callable[[], object]) -> None:
-    """Wait until `true`() is, looking at each of the hub's news."""
+    """Wait until `true()`, with a check at each change of the hub."""
     async with asyncio.timeout(10), contextlib.aclosing(hub.watch_changes()) as news:
         async for _ in news:
             if true():
@@ -210,7 +210,7 @@ def test_a_killed_private_mpd_is_restarted(tmp_path: Path) -> None:
 
 
 def pids_of(folder: Path) -> list[int]:
-    """Return the numbers of the MPDs whose configuration is in `folder`."""
+    """Return the process ids of the MPDs whose configuration is in `folder`."""
     result = []
     for entry in Path("/proc").iterdir():
         with contextlib.suppress(OSError, ValueError):

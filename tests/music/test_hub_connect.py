@@ -1,4 +1,4 @@
-"""The hub with a player that is slow to say what it can: what plays and why nothing does are never there together."""
+"""The hub with a slow player: the state and the error are never set together."""
 
 import asyncio
 from pathlib import Path
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.usefixtures("soft_players")
 
 
 class Slow(SoftPlayer):
-    """Says what it can when it is told to; LOST, it never does."""
+    """Reports its capabilities on demand, or never if `lost`."""
 
     lost = False
     told: asyncio.Event

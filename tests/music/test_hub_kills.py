@@ -37,7 +37,7 @@ pytestmark = needs_mpd
 
 
 class Client:
-    """One who acts all the time. `served` is when something succeeded last."""
+    """A client that acts repeatedly. `served` is the time of its last success."""
 
     def __init__(self, name: str, act: Callable[["Client"], Awaitable[None]]) -> None:
         self.name, self._act = name, act
@@ -47,12 +47,12 @@ class Client:
         self.troubles = collections.Counter[str]()
 
     def new_uri(self) -> str:
-        """Return an address that was never sent before."""
+        """Return an unused address."""
         self.sent += 1
         return f"http://nowhere.invalid/{self.name}/{self.sent}"
 
     async def live(self) -> None:
-        """Act until done: never cut off in the middle, or what was sent last would not be known."""
+        """Act until done, without an interruption that would hide the last result."""
         while not self.done:
             try:
                 await self._act(self)
@@ -67,7 +67,7 @@ class Client:
 
 
 def adder(hub: PlayerHub) -> Callable[[Client], Awaitable[None]]:
-    """One who keeps addresses by the player of the hub."""
+    """Return a client that stores addresses by the player of the hub."""
 
     async def act(client: Client) -> None:
         uri = client.new_uri()
@@ -83,7 +83,7 @@ def adder(hub: PlayerHub) -> Callable[[Client], Awaitable[None]]:
 
 
 def port_adder(port: int, app: python_mpd2.MPDClient) -> Callable[[Client], Awaitable[None]]:
-    """One who keeps addresses by the MPD port, with a connection that lasts as long as MPD does."""
+    """Return a client that stores addresses by one connection to the MPD proxy."""
     app.timeout = 10
 
     def add(client: Client) -> None:
@@ -101,7 +101,7 @@ def port_adder(port: int, app: python_mpd2.MPDClient) -> Callable[[Client], Awai
 
 
 def port_reader(port: int) -> Callable[[Client], Awaitable[None]]:
-    """One who looks at pictures and at all there is, by the MPD port, with a new connection each time."""
+    """Return a client that reads pictures and lists by new connections to the MPD proxy."""
 
     def read(_: Client) -> None:
         app = python_mpd2.MPDClient()
@@ -117,14 +117,14 @@ def port_reader(port: int) -> Callable[[Client], Awaitable[None]]:
 
 
 def connect(app: python_mpd2.MPDClient, port: int) -> None:
-    """Let `app` speak to the port. Raises OSError, ConnectionError."""
+    """Connect `app` to the proxy. Raises OSError, ConnectionError."""
     with contextlib.suppress(OSError, python_mpd2.ConnectionError):
         app.disconnect()
     app.connect("127.0.0.1", port)
 
 
 def picture_reader(hub: PlayerHub) -> Callable[[Client], Awaitable[None]]:
-    """One who looks at pictures."""
+    """Return a client that reads pictures."""
 
     async def act(_: Client) -> None:
         art = await (await hub.player()).album_art("one.wav")
@@ -135,7 +135,7 @@ def picture_reader(hub: PlayerHub) -> Callable[[Client], Awaitable[None]]:
 
 
 def list_reader(hub: PlayerHub) -> Callable[[Client], Awaitable[None]]:
-    """One who reads a long list."""
+    """Return a client that reads a long list."""
 
     async def act(_: Client) -> None:
         window = await (await hub.player()).list_playlist("long", 0, 1000)
@@ -145,7 +145,7 @@ def list_reader(hub: PlayerHub) -> Callable[[Client], Awaitable[None]]:
 
 
 def listener(hub: PlayerHub) -> Callable[[Client], Awaitable[None]]:
-    """One who never asks and only hears: served when news come and there is a player."""
+    """Return a client that only watches changes."""
     news = hub.watch_changes()
 
     async def act(client: Client) -> None:
@@ -167,7 +167,7 @@ def server(tmp_path: Path) -> Iterator[MpdServer]:
 
 @contextlib.asynccontextmanager
 async def living(config: Config) -> AsyncIterator[tuple[PlayerHub, int]]:
-    """Have the hub, all that looks after the music, and the MPD port live within the block."""
+    """Run the hub, the music services and the MPD proxy during the block."""
     config.state_dir.mkdir()
     with Store(config.state_dir / "history.db") as store:
         hub = services.create_hub(config, store, {})
@@ -224,7 +224,7 @@ def test_after_a_kill_every_client_reconnects_and_nothing_is_repeated(
             return clients
 
     async def everybody_hears(hub: PlayerHub, listeners: list[Client], volume: int) -> None:
-        """Let something happen that all listeners must hear of."""
+        """Cause a change that all listeners must receive."""
         heard = [listener.sent for listener in listeners]
         await asyncio.to_thread(server.mpc, "volume", str(volume))
         async with asyncio.timeout(BACK):

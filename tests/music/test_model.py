@@ -1,4 +1,4 @@
-"""core/sources: what people write to have something played."""
+"""Parsing of sources."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""A night: the real program with a real MPD; alarms, sleep, announcements, radio and volume at once."""
+"""A night with the real program and a real MPD: all music features at once."""
 
 import asyncio
 import contextlib
@@ -45,14 +45,14 @@ MUSIC = {f"{name}.wav": (name, "", "") for name in ("one", "two", "three")}
 
 @dataclass
 class VolumeRecorder:
-    """What is heard at MPD on a connection of its own: the time, the volume, and whether something plays."""
+    """Records time, volume and playback of MPD on its own connection."""
 
     port: int
     heard: list[tuple[float, int, bool]] = field(default_factory=list)
     over: bool = False
 
     def listen(self) -> None:
-        """Listen until it is over; an MPD that is killed is waited for."""
+        """Record until stopped; reconnect to a killed MPD."""
         while not self.over:
             with (
                 contextlib.suppress(OSError, ValueError),
@@ -81,7 +81,7 @@ class VolumeRecorder:
         return result
 
     def loud(self, since: float = 0.0) -> list[int]:
-        """Return the volumes at which something played."""
+        """Return the volumes during playback."""
         return [volume for at, volume, plays in self.heard if plays and at >= since]
 
 
@@ -102,19 +102,19 @@ class Night(Installation):
         return {**result, "PATH": f"{self.folder / 'bin'}:{result['PATH']}"}
 
     def begin(self, *jobs: str, **given: object) -> None:
-        """Let `jobs` begin now, by the daemon, with the `given` keys."""
+        """Start `jobs` now by the daemon, with the `given` keys."""
         with Appliance.open(self.config) as appliance:
             for job in jobs:
                 appliance.store.requests.add(job, clock.now(), given, now=clock.now())
             locks.wake_daemon(appliance.config.state_dir / locks.WAKEUP_FILE)
 
     def pid(self, job: str) -> int:
-        """Return the process of the run of `job` that goes on."""
+        """Return the process id of the active run of `job`."""
         lock = self.state / "locks" / f"{job}.lock"
         return int(json.loads(lock.read_bytes()[:1024].rstrip(b"\0 \n"))["pid"])
 
     def end_all(self) -> None:
-        """Leave no run: those of a daemon that was killed go on without it."""
+        """End all runs; those of a killed daemon continue without it."""
         for lock in (self.state / "locks").glob("*.lock"):
             with contextlib.suppress(OSError, ValueError, KeyError):
                 os.kill(self.pid(lock.stem), signal.SIGKILL)
@@ -161,7 +161,7 @@ def music(night: Night, volume: int = 45) -> None:
 
 
 def rises(volumes: list[int], step: int) -> bool:
-    """Say whether `volumes` never fall, and never jump up by more than `step`."""
+    """Return whether `volumes` never fall and never rise by more than `step`."""
     return all(0 <= later - earlier <= step for earlier, later in pairwise(volumes))
 
 
@@ -266,7 +266,7 @@ def test_a_radio_that_fails_in_the_fade_is_left_to_the_alarm(night: Night) -> No
 
 @contextlib.contextmanager
 def station() -> Iterator[RadioServer]:
-    """Give a web radio that plays in a thread of its own."""
+    """Yield a web radio in its own thread."""
     result: list[RadioServer] = []
     over = threading.Event()
 

@@ -1,4 +1,4 @@
-"""Web radio that comes back: connected anew, replaced, returned to; and left alone where a person wants it so."""
+"""Web radio: reconnected, replaced and restored, unless the user stops it."""
 
 import asyncio
 import contextlib
@@ -26,7 +26,7 @@ RADIO = Radio(silence_timeout=timedelta(seconds=20), retry_every=timedelta(minut
 async def watched_radio(
     player: SoftPlayer, *fallback: str, jobs: Callable[[], int | None] = lambda: 0
 ) -> AsyncIterator[PlayerHub]:
-    """Have a hub and its watchdog live within the block, and the first track play."""
+    """Run a hub and its watchdog during the block, with the first track playing."""
     hub = PlayerHub(soft_part(player), Path("/nowhere"), {}, clock=player.time.monotonic)
     sources = [Uri(uri=uri, title=uri.rpartition("/")[2]) for uri in fallback]
 

@@ -1,4 +1,4 @@
-"""Where the music was: written seldom, taken up again by a player that has lost its queue."""
+"""The saved position: written rarely, and restored to a player that lost its queue."""
 
 import asyncio
 import contextlib
@@ -35,7 +35,7 @@ async def resuming_hub(
     policy: VolumePolicy | None = None,
     work: ActiveSessions | None = None,
 ) -> AsyncIterator[PlayerHub]:
-    """Have a hub and what keeps its place live within the block, which ends as in a power cut."""
+    """Run a hub and its resumer during the block, which ends like a power cut."""
     driven = player.time
     installation = PlayerPolicy(volume_policy=policy, now=driven.now)
     hub = PlayerHub(soft_part(player), Path("/nowhere"), {}, policy=installation, clock=driven.monotonic)
@@ -54,7 +54,7 @@ async def resuming_hub(
 
 
 async def remember(driven: DrivenTime, folder: Path, uris: list[str], play: PlaybackState, *, volume: int = 50) -> None:
-    """Let there have been a queue, of which the second track played for 42 seconds."""
+    """Save a queue of which the second track has played for 42 seconds."""
     player = SoftPlayer(driven, uris, volume=volume)
     async with resuming_hub(player, folder):
         await player.play(1)

@@ -1,4 +1,4 @@
-"""What looks after the music, with a real MPD: the volume, the radio, the place where it was."""
+"""The music services with a real MPD: volume, radio, and saved position."""
 
 import asyncio
 import contextlib
@@ -38,7 +38,7 @@ def config_of(server: MpdServer, state: Path, **more: object) -> Config:
 
 @contextlib.asynccontextmanager
 async def living(config: Config) -> AsyncIterator[PlayerHub]:
-    """Have all that looks after the music live within the block."""
+    """Run all music services during the block."""
     config.state_dir.mkdir(exist_ok=True)
     with Store(config.state_dir / "history.db") as store:
         hub = services.create_hub(config, store, {})
@@ -52,7 +52,7 @@ async def living(config: Config) -> AsyncIterator[PlayerHub]:
 
 
 async def until(hub: PlayerHub, true: Callable[[PlayerState], object], seconds: float = 60) -> None:
-    """Wait until the state of the player is as `true` wants it. Time goes on without news, so it is looked at often."""
+    """Wait until `true` of the player state, by polling."""
     async with asyncio.timeout(seconds):
         while hub.state is None or not true(hub.state):
             await asyncio.sleep(0.02)
@@ -189,7 +189,7 @@ def test_the_daemon_adopts_a_changed_policy(server: MpdServer, installation: Ins
         )
 
     def turned_up(by: int) -> int:
-        """Return how loud it is after the door at port `by` was told 95; it may be shut for a moment."""
+        """Return the volume after the proxy at port `by` was set to 95, with retries."""
         with contextlib.suppress(subprocess.CalledProcessError):
             server.mpc("volume", "95", port=by)
         return int(server.mpc("volume").removeprefix("volume:").strip(" %"))

@@ -1,4 +1,4 @@
-"""The volume policy around a player: on every command, and on what others do to it."""
+"""The volume policy of a player: on every command, and after changes by others."""
 
 import asyncio
 import contextlib
@@ -40,7 +40,7 @@ def make_policy(driven: DrivenTime, store: Store, policy: VolumePolicy | None = 
 async def limited_hub(
     player: SoftPlayer, installation: PlayerPolicy, *, boot: str = "first"
 ) -> AsyncIterator[PlayerHub]:
-    """Have a hub and its guard live within the block, and both have met the player."""
+    """Run a hub and its limiter during the block, once both have connected."""
     hub = PlayerHub(soft_part(player), Path("/nowhere"), {}, policy=installation, clock=player.time.monotonic)
     work = [hub.run(), VolumeLimiter(hub, boot=boot, sleep=player.time.sleep).run()]
     tasks = [asyncio.ensure_future(each) for each in work]

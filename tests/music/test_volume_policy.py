@@ -1,4 +1,4 @@
-"""How loud it may be: quiet hours by the clock on the wall, over midnight, on some days, when the clock is changed."""
+"""The volume policy: quiet hours over midnight, on weekdays, and at clock changes."""
 
 from datetime import UTC, datetime, time, timedelta
 from pathlib import Path

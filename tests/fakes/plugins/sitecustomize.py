@@ -1,4 +1,4 @@
-"""Python reads this first where its folder is in PYTHONPATH: it turns on all logging if LOG_ALL is set."""
+"""Python imports this first if its folder is in PYTHONPATH; LOG_ALL turns on all logging."""
 
 import logging
 import os

@@ -1,4 +1,4 @@
-"""A player, its clocks, and music jobs that are run, cut off and continued."""
+"""A player with its clocks, and music jobs that run, are interrupted and resumed."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -19,7 +19,7 @@ FIP, RADIO = "http://radio/fip", "http://radio/other"
 
 
 def options(do: str, **keys: Any) -> music_job.Options:
-    """Return options as the YAML makes them: lengths of time are texts."""
+    """Return options as YAML would, with durations as texts."""
     values = dict(keys)
     for name in ("fade", "duration", "snooze", "in_"):
         if isinstance(values.get(name), str):
@@ -54,7 +54,7 @@ class JobRunner:
         return self._run(options(do, **keys), left=False)
 
     def cut(self, seconds: float, do: str, **keys: Any) -> None:
-        """Run the job, and cut it off so many seconds later."""
+        """Run the job, and kill it after so many seconds."""
         self.time.cut(seconds)
         try:
             self._run(options(do, **keys), left=False)
@@ -63,7 +63,7 @@ class JobRunner:
         raise AssertionError("it was over before")
 
     def cut_again(self, seconds: float) -> None:
-        """Go on with what is held, and cut that off too."""
+        """Resume the checkpoint, and kill that run too."""
         self.time.cut(seconds)
         try:
             self.go_on()
@@ -72,15 +72,15 @@ class JobRunner:
         raise AssertionError("it was over before")
 
     def go_on(self) -> Result:
-        """Let another run finish what is held."""
+        """Resume the checkpoint to its end."""
         return self._run(options("stop"), left=True)
 
     def say(self, seconds: float, word: str) -> None:
-        """Ask the run that goes on so many seconds from now."""
+        """Send a signal to the run after so many seconds."""
         self.time.at(seconds, lambda: self.words.append(word))
 
     def reboot(self, seconds: float) -> None:
-        """Let the power be away for so many seconds; the steady clock begins anew."""
+        """Cut the power for so many seconds; the monotonic clock restarts."""
         self.time.wall += timedelta(seconds=seconds)
         self.time.steady, self.time.boot = 5.0, "boot-2"
 
@@ -105,5 +105,5 @@ class JobRunner:
 
     @property
     def loud(self) -> list[tuple[float, int]]:
-        """When it had which volume while something played, in seconds since the first clock reading."""
+        """The volumes during playback by seconds since the first clock reading."""
         return [(round(at - 1000.0, 3), volume) for at, volume, plays in self.player.volumes if plays]

@@ -1,4 +1,4 @@
-"""Job kind 'music' among accidents of any kind: never louder than allowed, and the volume is put back in the end."""
+"""Music jobs with random accidents: the volume stays within its limit and is restored."""
 
 import tempfile
 from collections.abc import Callable
@@ -53,7 +53,7 @@ def happen(runner: JobRunner, what: str, how_much: float) -> None:
 
 
 def lived_through(runner: JobRunner, accidents: list[tuple[float, str, float]], run: Callable[[], object]) -> None:
-    """Run the job, and go on with it as the daemon does, until it is through."""
+    """Run the job, and resume it as the daemon does until it is finished."""
     for at, what, how_much in accidents:
         runner.time.at(at, lambda what=what, how_much=how_much: happen(runner, what, how_much))
     for turn in range(40):

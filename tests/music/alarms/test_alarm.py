@@ -1,4 +1,4 @@
-"""Job kind 'music', alarm: what is heard, second by second, whatever goes wrong."""
+"""Alarms of the job kind `music`, second by second, with all failures."""
 
 import asyncio
 from itertools import pairwise
@@ -318,7 +318,7 @@ def test_unreadable_stations_do_not_affect_other_sources(tmp_path):
 
 
 class BrokenStations(list[Station]):
-    """Stations whose use is a bug."""
+    """Stations that fail with an exception."""
 
     def __iter__(self):
         raise RuntimeError("a bug")

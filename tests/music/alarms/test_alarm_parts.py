@@ -1,4 +1,4 @@
-"""What music jobs reckon with: fades, proofs of sound, times on the wall, the chime, and what their keys mean."""
+"""The parts of music jobs: fades, sound detection, local times, the chime, and options."""
 
 import io
 import math

@@ -1,4 +1,4 @@
-"""Job kind 'music', announce: something is heard, and then everything is as it was."""
+"""Announcements of the job kind `music`: they are heard, and everything is restored."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -21,7 +21,7 @@ def runner(tmp_path: Path) -> JobRunner:
 
 
 def picture(runner: JobRunner) -> tuple[object, ...]:
-    """Return all that must be as it was, but for the second."""
+    """Return all that must be restored, except the second."""
     player = runner.player
     modes = (player.now.repeat, player.now.random, player.now.single, player.now.consume)
     return [each.id for each in player.tracks], player.current, player.now.playback, player.now.volume, modes

@@ -1,4 +1,4 @@
-"""Alarms, the sleep timer and announcements by the API; the daemon is woken, so that it begins at once."""
+"""Alarms, the sleep timer and announcements by the API, which wakes the daemon."""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""pi-appliance music alarms, alarm, sleep, announce: with a daemon that begins at once, and without one."""
+"""Commands for alarms, the sleep timer and announcements, with and without a daemon."""
 
 import json
 import os

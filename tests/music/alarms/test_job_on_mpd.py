@@ -1,4 +1,4 @@
-"""Job kind 'music' on a real MPD: a dead stream, the built-in sound from our own server, announcements."""
+"""The job kind `music` on a real MPD: a dead stream, the bundled sound, announcements."""
 
 import asyncio
 import time
@@ -32,7 +32,7 @@ def server(tmp_path: Path) -> Iterator[MpdServer]:
 
 @dataclass
 class RealTime(FakeContext):
-    """A context whose clocks are those of this machine. `saw` is what the player did at each rest."""
+    """A context with real clocks. `saw` is the state of the player at each sleep."""
 
     address: str = ""
     until: Callable[[list[PlayerState]], bool] = lambda _: False

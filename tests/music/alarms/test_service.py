@@ -1,4 +1,4 @@
-"""Alarms, the sleep timer and announcements, as a person sees them and asks for them."""
+"""The service of alarms, the sleep timer and announcements."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -44,7 +44,7 @@ def the(home: Appliance, now: datetime = FRIDAY) -> service.Alarm:
 
 
 def rings(home: Appliance, phase: Phase, ago: timedelta = timedelta(0), seconds: float = 300.0, **more: str) -> None:
-    """Let the alarm, or what it is to be otherwise, be in `phase` since a while."""
+    """Let the alarm, or what `otherwise` says, be in `phase`."""
     machine = clock.SystemClock()
     since = Timestamp(clock.now() - ago, machine.monotonic() - ago.total_seconds(), clock.boot_id())
     session = Checkpoint(phase=phase, phase_started=since, session_started=since, seconds=seconds, **more)

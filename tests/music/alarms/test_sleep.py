@@ -1,4 +1,4 @@
-"""Job kind 'music', sleep, stop and volume: when it becomes silent, and that all is as it was."""
+"""The actions sleep, stop and volume of the job kind `music`."""
 
 from datetime import UTC, datetime
 from itertools import pairwise
@@ -27,7 +27,7 @@ def falls(loud: list[tuple[float, int]]) -> bool:
 
 
 def asleep_at(runner: JobRunner) -> float:
-    """Return when it became silent, in seconds since the beginning."""
+    """Return when it became silent, in seconds since the start."""
     return next(at for at, _, plays in runner.player.volumes if at > 1000.0 and not plays) - 1000
 
 

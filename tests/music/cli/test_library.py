@@ -1,4 +1,4 @@
-"""pi-appliance music browse, artists, albums, genres, tracks, search, stats, update, art, favourites: beside mpc."""
+"""Library commands of `pi-appliance music`, compared with mpc."""
 
 import shutil
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""pi-appliance music while MPD hangs, dies or comes back: told within seconds, in one line, and nothing done twice."""
+"""`pi-appliance music` while MPD hangs, dies or returns: one line, nothing repeated."""
 
 import os
 import re
@@ -47,7 +47,7 @@ def test_a_restarted_player_works_for_the_next_command(cli: MusicCli, server: Mp
 
 
 def make_many(server: MpdServer, count: int) -> None:
-    """Put so many tracks into the folder "usb", of which MPD does not know yet."""
+    """Add so many tracks to the folder "usb", without an MPD update."""
     folder = server.music / "usb"
     folder.mkdir()
     for number in range(count):

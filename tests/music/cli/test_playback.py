@@ -1,4 +1,4 @@
-"""pi-appliance music: the buttons, through the program's own door, beside mpc and a real MPD."""
+"""Playback commands of `pi-appliance music`, compared with mpc and a real MPD."""
 
 import asyncio
 import re
@@ -42,7 +42,7 @@ def cli(tmp_path: Path, three: MpdServer) -> MusicCli:
 
 @pytest.fixture
 def empty_room(tmp_path: Path) -> MusicCli:
-    """Return an installation whose player is not reached."""
+    """Return an installation with an unreachable player."""
     return MusicCli(tmp_path, NOWHERE)
 
 

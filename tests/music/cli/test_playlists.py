@@ -1,4 +1,4 @@
-"""pi-appliance music playlists: beside mpc and a real MPD."""
+"""Playlist commands of `pi-appliance music`, compared with mpc and a real MPD."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,7 +17,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MpdServer]:
 
 @pytest.fixture
 def tea(server: MpdServer) -> MpdServer:
-    """Return the MPD with one playlist, "Tea time", of three tracks, and nothing in its queue."""
+    """Return the MPD with one playlist, "Tea time", of three tracks, and an empty queue."""
     for name in server.mpc("lsplaylists").splitlines():
         server.mpc("rm", name)
     server.mpc("clear")

@@ -1,4 +1,4 @@
-"""pi-appliance music queue, add, play-now, move, remove, clear, shuffle, save: beside mpc and a real MPD."""
+"""Queue commands of `pi-appliance music`, compared with mpc and a real MPD."""
 
 import subprocess
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""A sleep timer and announcements on a real MPD, through the daemon: begun at once, cut off, gone on with."""
+"""A sleep timer and announcements on a real MPD by the daemon: started, interrupted, resumed."""
 
 import json
 import os

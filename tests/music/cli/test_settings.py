@@ -1,4 +1,4 @@
-"""pi-appliance music repeat, random, single, consume, crossfade, replay-gain, outputs, partitions: beside mpc."""
+"""Settings commands of `pi-appliance music`, compared with mpc."""
 
 from collections.abc import Iterator
 from pathlib import Path

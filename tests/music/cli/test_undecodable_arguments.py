@@ -1,4 +1,4 @@
-"""Words on the command line that are no text: file names of an old disk, typed as they are."""
+"""Undecodable arguments, such as file names of an old disk."""
 
 import subprocess
 

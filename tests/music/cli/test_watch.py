@@ -1,4 +1,4 @@
-"""pi-appliance music watch: a process of its own beside a real MPD, in a pipe and on a terminal."""
+"""`pi-appliance music watch` in its own process, in a pipe and on a terminal."""
 
 import json
 import re
@@ -31,7 +31,7 @@ def cli(tmp_path: Path, server: MpdServer) -> MusicCli:
 
 
 def hang_up(port: int, times: int) -> None:
-    """Let so many who come to `port` find somebody who is no MPD."""
+    """Close so many connections to `port`."""
     with socket.create_server(("127.0.0.1", port)) as sock:
         sock.settimeout(15)
         for _ in range(times):

@@ -1,4 +1,4 @@
-"""The MPD servers that the tests of the MPD player share, one per module."""
+"""MPD servers shared by the tests of the MPD player, one per module."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""What the tests of the MPD player share: how to ask it something, and music with every tag there is."""
+"""Helpers of the tests of the MPD player: queries, and music with every tag."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -26,7 +26,7 @@ LIBRARY = {
 
 
 def ask(server: MpdServer, question: Callable[[Player], Awaitable[T]], partition: str = "", **secrets: str) -> T:
-    """Return what `question` learns from a player that speaks of `partition`."""
+    """Return the result of `question` for a player in `partition`."""
 
     async def asked() -> T:
         player: Player = mpd.connect(mpd.Options(address=server.address, partition=partition), secrets)

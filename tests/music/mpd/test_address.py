@@ -1,4 +1,4 @@
-"""The address of MPD in the YAML: what is taken, and what the owner hears of the rest."""
+"""The address of MPD in the configuration, and its errors."""
 
 from pathlib import Path
 
@@ -9,7 +9,7 @@ from pi_appliance.errors import ConfigError
 
 
 def read(folder: Path, address: str) -> object:
-    """Return where the player is, as the configuration in `folder` says."""
+    """Return the player address of the configuration in `folder`."""
     file = folder / "appliance.yaml"
     file.write_text(f"state-dir: state\nplayer:\n  kind: mpd\n  with:\n    address: {address!r}\n", "utf-8")
     player = load_config(file).player

@@ -1,4 +1,4 @@
-"""What lies outside the library stays there, though MPD itself would give it to who comes through a socket."""
+"""Files outside the library stay private, though MPD would serve them over a socket."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -21,12 +21,12 @@ T = TypeVar("T")
 
 @dataclass
 class Home:
-    """A library with a folder beside it that is nobody's business."""
+    """A library with a private folder beside it."""
 
     folder: Path
 
     def ask(self, question: Callable[[Player], Awaitable[T]]) -> T:
-        """Return what `question` learns from a player that is reached through a socket."""
+        """Return the result of `question` for a player reached through a socket."""
 
         async def asked() -> T:
             async with private_mpd.run_private_mpd(self.folder / "mpd", self.folder / "music") as socket:

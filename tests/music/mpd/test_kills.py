@@ -43,7 +43,7 @@ ELSE: list[Callable[[Player], Awaitable[object]]] = [
 
 
 class Client:
-    """One of those that act, with what it was told of each thing it did."""
+    """A client that acts, with the results of its actions."""
 
     def __init__(self, player: Player, number: int) -> None:
         self.player = player
@@ -52,7 +52,7 @@ class Client:
         self.reached = self.heard = 0.0  # when MPD answered last, and when it last told of a change
 
     async def act(self) -> None:
-        """Do one thing after the other, and something else in between."""
+        """Act repeatedly, with other queries in between."""
         while True:
             uri = f"http://127.0.0.1:9/{self.number}/{len(self.told)}"
             try:
@@ -67,7 +67,7 @@ class Client:
             await asyncio.sleep(0.01)  # ten that never rest would keep an MPD that has just come from its work
 
     async def listen(self) -> None:
-        """Listen, and begin anew whenever MPD is lost."""
+        """Watch changes, and reconnect when MPD is lost."""
         while True:
             with contextlib.suppress(Unavailable):
                 async for _ in self.player.watch_changes():
@@ -82,7 +82,7 @@ async def _all(true: Callable[[], bool]) -> None:
 
 
 async def _killed(server: MpdServer, clients: list[Client], moment: float) -> float:
-    """Kill MPD after a `moment`, start it, and return the seconds until all reach it; they hear it soon, too."""
+    """Kill MPD after a `moment` and restart it; return the seconds until all clients reach it."""
     await asyncio.sleep(moment)
     await asyncio.to_thread(server.kill)
     await asyncio.to_thread(server.start)

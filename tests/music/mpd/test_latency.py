@@ -1,4 +1,4 @@
-"""Lists that take MPD more than one question: nobody waits in between for the kernel to acknowledge an answer."""
+"""Lists with several queries: none waits for the kernel to acknowledge an answer."""
 
 import asyncio
 import time

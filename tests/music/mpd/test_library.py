@@ -1,4 +1,4 @@
-"""The library of the MPD player beside mpc: folders, artists, albums, genres, what is looked for, in windows."""
+"""The library of the MPD player, compared with mpc."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,7 +18,7 @@ MANY = 5000
 
 @pytest.fixture(scope="module")
 def many(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MpdServer]:
-    """Give an MPD with albums, and a folder of very many tracks."""
+    """Yield an MPD with albums and a folder of very many tracks."""
     server = MpdServer(tmp_path_factory.mktemp("many"), more='auto_update "no"')
     server.music.mkdir()
     write_database(server.folder / "database", Size(tracks=600, flat=MANY))

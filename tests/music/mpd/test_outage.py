@@ -1,4 +1,4 @@
-"""The MPD player when MPD is gone, hangs, comes back, or is something else altogether."""
+"""The MPD player when MPD is gone, hangs, returns, or is another program."""
 
 import asyncio
 import contextlib
@@ -29,7 +29,7 @@ def connect(address: str) -> Player:
 
 
 async def fails(call: Awaitable[object]) -> ApplianceError:
-    """Return the error that `call` ends with, within a second or so."""
+    """Return the error of `call`, within a second."""
     began = time.monotonic()
     with pytest.raises(ApplianceError) as failed:
         await call
@@ -132,7 +132,7 @@ def test_closing_the_player_ends_watching(server: MpdServer) -> None:
 
 @needs_mpd
 def test_the_kernel_monitors_an_idle_connection(server: MpdServer) -> None:
-    """A machine that lost its power says nothing; only probes find out."""
+    """A machine without power sends nothing; only probes detect that."""
 
     async def scenario() -> None:
         changes = connect(server.address).watch_changes()
@@ -147,7 +147,7 @@ def test_the_kernel_monitors_an_idle_connection(server: MpdServer) -> None:
 
 @contextlib.asynccontextmanager
 async def impostor(says: bytes, *answers: bytes) -> AsyncIterator[str]:
-    """Give the address of a server that `says` something, then waits; with `answers`, one to a line, then hangs up."""
+    """Yield the address of a server that sends `says` and `answers`."""
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.write(says)

@@ -1,4 +1,4 @@
-"""Partitions of the MPD player: each connection speaks of the right one, whatever happens in between."""
+"""Partitions of the MPD player: each connection stays in its partition."""
 
 import asyncio
 import socket
@@ -19,7 +19,7 @@ pytestmark = needs_mpd
 
 @pytest.fixture
 def installation(tmp_path: Path) -> Iterator[MpdServer]:
-    """Give an MPD with two outputs, one of them in the partition `kitchen`; another queue plays in each."""
+    """Yield an MPD with two outputs, one in the partition `kitchen` with its own queue."""
     with running_mpd(tmp_path, outputs=("silence", "oven"), password="sécret") as server:
         ask(server, lambda player: player.create_partition("kitchen"), MPD_PASSWORD="sécret")
         ask(server, lambda player: player.move_output("oven"), "kitchen", MPD_PASSWORD="sécret")
@@ -28,7 +28,7 @@ def installation(tmp_path: Path) -> Iterator[MpdServer]:
 
 
 def kitchen(server: MpdServer, command: str) -> str:
-    """Return what MPD answers to `command` in the kitchen; mpc knows no partitions."""
+    """Return MPD's answer to `command` in the kitchen; mpc does not support partitions."""
     with (
         socket.create_connection(("127.0.0.1", server.port), timeout=5) as connection,
         connection.makefile("rw") as file,

@@ -1,4 +1,4 @@
-"""The MPD player beside mpc: whatever one does, the other sees, with a real MPD between them."""
+"""The MPD player and mpc on a real MPD: each sees the changes of the other."""
 
 import asyncio
 from collections.abc import Awaitable, Callable

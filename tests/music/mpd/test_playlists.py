@@ -1,4 +1,4 @@
-"""Saved playlists of the MPD player beside mpc."""
+"""Saved playlists of the MPD player, compared with mpc."""
 
 from collections.abc import Iterator
 
@@ -17,7 +17,7 @@ EVENING = 'Ábend "二"'
 
 @pytest.fixture
 def evening(full_library: MpdServer) -> Iterator[MpdServer]:
-    """Give the MPD with one saved playlist: two tracks, a stream, and a track that is no more."""
+    """Yield the MPD with one saved playlist: two tracks, a stream, and a deleted track."""
     (full_library.folder / "playlists" / f"{EVENING}.m3u").write_text(
         "\n".join([ALL, RADIO, "gone.wav", LATE, ""]), "utf-8"
     )
@@ -27,7 +27,7 @@ def evening(full_library: MpdServer) -> Iterator[MpdServer]:
 
 
 def entries(server: MpdServer, name: str) -> list[str]:
-    """Return what mpc says is in the playlist `name`."""
+    """Return the entries of playlist `name` by mpc."""
     return server.mpc("playlist", "-f", "%file%", name).splitlines()
 
 

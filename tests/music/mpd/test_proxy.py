@@ -1,4 +1,4 @@
-"""The MPD port with real clients: every byte passes, whatever it looks like."""
+"""The MPD proxy with real clients: every byte passes unchanged."""
 
 import asyncio
 import contextlib
@@ -36,7 +36,7 @@ def hub_for(address: str, policy: VolumePolicy | None = None) -> PlayerHub:
 async def relayed(
     address: str, *, clients: int = 60, patience: float = 3, policy: VolumePolicy | None = None
 ) -> AsyncIterator[int]:
-    """Give the port of a relay to the MPD at `address`; a hub that is never run has it at hand from the start."""
+    """Yield the port of a proxy to the MPD at `address`, with a hub that does not run."""
     hub = hub_for(address, policy)
     hub.upstream = hub.mpd_address
     relay = Relay(hub, MpdProxy(port=0), max_clients=clients, greeting_timeout=patience)
@@ -57,7 +57,7 @@ async def client(port: int) -> AsyncIterator[Streams]:
 
 
 async def says(streams: Streams, *lines: str) -> bytes:
-    """Send `lines` and return what comes until the answer ends."""
+    """Send `lines` and return the answer to its end."""
     reader, writer = streams
     writer.write("".join(f"{line}\n" for line in lines).encode())
     async with asyncio.timeout(15):
@@ -130,7 +130,7 @@ def test_protocol_edge_cases_match_mpd(server: MpdServer, policy: VolumePolicy |
 
 @needs_mpd
 def test_no_app_exceeds_the_volume_limit(server: MpdServer) -> None:
-    """In whatever form MPD understands; what it does not understand it refuses, as it does without us."""
+    """In every form that MPD accepts; it refuses others without the proxy too."""
     space, number = (
         [b" ", b"  ", b"\t", b" \x0b"],
         [b"100", b"61", b"+99", b"0100", b'"100"', b'"1\\00"', b'" 77"', b"60", b"9"],
@@ -232,7 +232,7 @@ def test_a_client_that_closed_its_side_still_gets_the_answers(server: MpdServer)
 
 @pytest.mark.parametrize(("deaf", "hears"), [(0, b"OK MPD 0.23.5\n"), (2, b"OK MPD 0.23.5\n"), (3, b"")])
 def test_a_connection_that_mpd_never_accepted_is_repeated(deaf: int, hears: bytes) -> None:
-    """As it happens when many clients come at once; `deaf` is how many tries MPD does not hear of."""
+    """`deaf` is the number of lost attempts, as with many concurrent clients."""
     tries = 0
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

@@ -1,4 +1,4 @@
-"""The volume policy on the MPD port: `setvol` is clamped in every form it has, everything else passes to the byte."""
+"""The volume policy on the MPD proxy: only `setvol` is limited, in every form."""
 
 import random
 from itertools import pairwise

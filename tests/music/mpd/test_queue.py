@@ -1,4 +1,4 @@
-"""The queue of the MPD player beside mpc: adding from every source to every place, moving, removing, saving."""
+"""The queue of the MPD player, compared with mpc."""
 
 import asyncio
 from pathlib import Path
@@ -25,7 +25,7 @@ def test_the_queue_is_paged(three: MpdServer) -> None:
 
 
 def files(server: MpdServer) -> list[str]:
-    """Return what mpc says is in the queue."""
+    """Return the queue by mpc."""
     return server.mpc("playlist", "-f", "%file%").splitlines()
 
 

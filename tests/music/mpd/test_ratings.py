@@ -1,4 +1,4 @@
-"""Ratings and favourites of the MPD player beside mpc, which knows them as stickers; and pictures."""
+"""Ratings, favourites and pictures of the MPD player, compared with the stickers of mpc."""
 
 from pathlib import Path
 
@@ -15,7 +15,7 @@ ALL, OLD, ODD = "Blue/01 All.wav", "Blue/02 Old.wav", f"odd/{SHOUT}.wav"
 
 @pytest.fixture
 def plain(full_library: MpdServer) -> MpdServer:
-    """Return the MPD without a sticker."""
+    """Return the MPD without stickers."""
     for uri in (ALL, OLD, ODD):
         for sticker in full_library.mpc("sticker", uri, "list").splitlines():
             full_library.mpc("sticker", uri, "delete", sticker.partition("=")[0])

@@ -1,4 +1,4 @@
-"""pi-appliance music stations and play-station: beside mpc, a real MPD and a web radio on loopback."""
+"""Station commands of `pi-appliance music`, with a real MPD and a web radio on loopback."""
 
 import threading
 from collections.abc import Iterator
@@ -27,7 +27,7 @@ class Radio:
 
 
 class Stream(SimpleHTTPRequestHandler):
-    """What it answers."""
+    """The request handler of the radio."""
 
     state: Radio
 
@@ -40,7 +40,7 @@ class Stream(SimpleHTTPRequestHandler):
 
 @pytest.fixture
 def radio(tmp_path: Path) -> Iterator[str]:
-    """Return the address of a web radio that has a list of streams too."""
+    """Return the address of a web radio that also has a list of streams."""
     radio = Radio(make_music(tmp_path / "radio"))
     with serving(radio, Stream):
         (radio.folder / "list.m3u").write_text(f"#EXTM3U\n{radio.address}/one.wav?of-a-list\n", "utf-8")
@@ -49,7 +49,7 @@ def radio(tmp_path: Path) -> Iterator[str]:
 
 @pytest.fixture
 def cli(tmp_path: Path) -> MusicCli:
-    """Return an installation whose player is not reached; stations do not need it."""
+    """Return an installation with an unreachable player, which stations do not need."""
     return MusicCli(tmp_path, NOWHERE)
 
 

@@ -1,4 +1,4 @@
-"""The stations that come with the appliance: the file can be used as it is."""
+"""The bundled stations file is valid."""
 
 from pathlib import Path
 

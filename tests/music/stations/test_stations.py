@@ -1,4 +1,4 @@
-"""The stations: the owner's file, which stays as it is, and the household's own; and streams behind lists."""
+"""Stations of the configured file and of the user, and the streams of lists."""
 
 import asyncio
 import contextlib

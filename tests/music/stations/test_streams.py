@@ -1,4 +1,4 @@
-"""Lists of streams: what is read out of M3U and PLS, however they are written."""
+"""The addresses in M3U and PLS lists of all styles."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""USB drives of the daemon: what comes is looked through, what goes is let go of; over a list of mounts of our own."""
+"""USB drives of the daemon: scanned, mounted and ejected, over a fake list of mounts."""
 
 import asyncio
 import contextlib
@@ -19,7 +19,7 @@ STICK = Path("USB", "Blue")
 
 
 class ScanningPlayer:
-    """A player whose library is what it was told to look through; each look at it takes one question more."""
+    """A player with a library of scanned folders; each scan takes one more query."""
 
     def __init__(self) -> None:
         self.updates: list[str] = []
@@ -59,14 +59,14 @@ class ScanningPlayer:
         self.pressed.append("stop")
 
     def plays(self, position: int, *uris: str, play: PlaybackState = PlaybackState.PLAYING) -> None:
-        """Let the queue be `uris`, of which the one at `position` is the current one."""
+        """Set the queue to `uris`, with the one at `position` playing."""
         self.queued = uris
         track = Track(uri=uris[position], position=position)
         self.now = PlayerState(playback=play, track=track, queue_length=len(uris))
 
 
 class FakeHub:
-    """The hub: a player that may be away."""
+    """A hub whose player may be missing."""
 
     def __init__(self, player: ScanningPlayer | None) -> None:
         self._player, self._news = player, asyncio.Event()
@@ -88,7 +88,7 @@ class FakeHub:
 
 
 class Home:
-    """A folder of drives, a list of mounts, and the drives of the daemon over them."""
+    """A folder of drives, a list of mounts, and the drives of the daemon."""
 
     def __init__(self, folder: Path, player: ScanningPlayer | None) -> None:
         self.folder, self.run, self.player = folder / "music" / "USB", folder / "run", player
@@ -108,7 +108,7 @@ class Home:
         self.drives = UsbDrives(lambda: self.usb, lambda: self.music, places)
 
     def mount(self, name: str = "Blue", files: int = 3) -> None:
-        """Mount the drive `name`, with some audio files and one other file."""
+        """Mount the drive `name` with audio files and one other file."""
         point = self.run / name
         point.mkdir(parents=True, exist_ok=True)
         for number in range(files):
@@ -120,7 +120,7 @@ class Home:
         self.drives.wake()
 
     def unmount(self, name: str = "Blue") -> None:
-        """Have it unmounted, as root does."""
+        """Unmount it, as root does."""
         (self.folder / name).unlink()
         (self.folder / name).symlink_to(".")
         lines = self.list.read_text().splitlines(keepends=True)
@@ -134,7 +134,7 @@ class Home:
                 await asyncio.sleep(0)
 
     async def unmount_requested(self) -> None:
-        """Do what the unit does, once."""
+        """Unmount the requested drive once, as the unit does."""
         while not self.request.exists():
             await asyncio.sleep(0.001)
         name = self.request.read_text()
@@ -143,7 +143,7 @@ class Home:
 
 
 def run_scenario(home: Home, scenario: Coroutine[Any, Any, None]) -> None:
-    """Have SCENE played while the drives of `home` live."""
+    """Run `scenario` with the drives of `home`."""
 
     async def life() -> None:
         task = asyncio.create_task(home.drives.run())

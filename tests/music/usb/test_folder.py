@@ -1,4 +1,4 @@
-"""The folder of the drives lies where MPD may write: whatever stands in its place, root writes nowhere else."""
+"""The folder of the drives is writable for MPD, but root writes nowhere else."""
 
 import json
 from pathlib import Path

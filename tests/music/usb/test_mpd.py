@@ -1,4 +1,4 @@
-"""A drive, the real MPD and the whole appliance: what the library knows of it stays, whatever becomes of the drive."""
+"""A drive, the real MPD and the whole appliance: the library survives a removed drive."""
 
 import contextlib
 import json
@@ -33,7 +33,7 @@ class Home:
         )
 
     def usb(self, *words: str) -> None:
-        """Run `pi-appliance music usb WORDS` as the units do."""
+        """Run `pi-appliance music usb` with `words` as the units do."""
         done = self.installation.run("music", "usb", *words, environment=self.environment)
         assert done.returncode == 0, done.stderr
 
@@ -51,7 +51,7 @@ class Home:
         return wait_until(lambda: next((each for each in self.ask("/usb") if each["state"] == state), None), 20)
 
     def update(self, *what: str) -> None:
-        """Have MPD look for what is new, as any of its clients may."""
+        """Start an MPD update as another client."""
         self.server.mpc(*(what or ("update",)))
         wait_until(lambda: "Updating" not in self.server.mpc("status"))
 

@@ -1,4 +1,4 @@
-"""Names of drives: whatever is written as a label, it can be nothing but the name of a folder."""
+"""Names of drives: any label becomes a valid folder name."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""Drives as root mounts them: the real program, real devices made of files, the kernel's own list."""
+"""Drives mounted by root: the real program, loop devices, and the kernel's list."""
 
 import os
 import subprocess
@@ -14,7 +14,7 @@ pytestmark = needs_loop
 
 
 class Root:
-    """An installation with USB drives, and what root does in it."""
+    """An installation with USB drives, and the actions of root."""
 
     def __init__(self, installation: Installation) -> None:
         self.installation, self.folder = installation, installation.folder / "music" / "USB"
@@ -25,7 +25,7 @@ class Root:
         installation.write("", f"usb: {{mount-dir: '{self.folder}'}}")
 
     def usb(self, *words: str, status: int = 0) -> str:
-        """Run `pi-appliance music usb WORDS` as the units do, and return what it says."""
+        """Run `pi-appliance music usb` with `words` as the units do, and return its output."""
         done = self.installation.run(
             "music", "usb", *words, environment={"PI_APPLIANCE_USB_ROOT": str(self.installation.folder)}
         )
@@ -39,12 +39,12 @@ class Root:
 
     @property
     def place(self) -> str:
-        """Where drives are mounted, as the kernel writes it."""
+        """The mount folder as the kernel writes it."""
         return str(self.mounts).replace(" ", "\\040")
 
     @property
     def mounted(self) -> int:
-        """How many drives are mounted."""
+        """The number of mounted drives."""
         return Path("/proc/self/mountinfo").read_text().count(f" {self.place}/")
 
 

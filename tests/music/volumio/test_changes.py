@@ -37,19 +37,19 @@ def server() -> Iterator[VolumioServer]:
 
 
 def connect(server: VolumioServer, poll: timedelta, listen: int = 0) -> VolumioPlayer:
-    """Return the player; a `poll` shorter than Options allow makes for a short test."""
+    """Return the player; `poll` may be shorter than the options allow."""
     return VolumioPlayer(server.address, ("127.0.0.1", server.port), poll=poll, listen=listen)
 
 
 def turn(server: VolumioServer, volume: int) -> None:
-    """Turn the knob on Volumio itself."""
+    """Change the volume on Volumio itself."""
     with server.lock:
         server.box.set_volume(str(volume))
 
 
 @contextlib.asynccontextmanager
 async def waiting(player: VolumioPlayer) -> AsyncIterator[AsyncIterator[frozenset[str]]]:
-    """Give the changes behind the first item; nothing takes longer than ten seconds."""
+    """Yield the changes after the first item, within ten seconds."""
     changes = player.watch_changes()
     async with asyncio.timeout(10):
         await anext(changes)
@@ -68,7 +68,7 @@ async def until(true: Callable[[], object]) -> None:
 
 
 async def mixer(changes: AsyncIterator[frozenset[str]]) -> None:
-    """Wait until the volume changes, whatever changes beside it."""
+    """Wait until the volume changes, ignoring other changes."""
     async for names in changes:
         if "mixer" in names:
             return
@@ -116,7 +116,7 @@ def test_a_volumio_without_push_is_polled(server: VolumioServer, caplog: pytest.
 
 def test_a_change_during_the_registration_is_not_lost(server: VolumioServer) -> None:
     class Late(list[str]):
-        """Addresses to be told; while one is put in, somebody turns the knob."""
+        """Push addresses; the volume changes while one is registered."""
 
         def append(self, url: str) -> None:
             turn(server, 50)
@@ -163,7 +163,7 @@ def test_a_forgotten_subscription_is_renewed(server: VolumioServer) -> None:
 
 
 async def until_asking(changes: AsyncIterator[frozenset[str]], true: Callable[[], object]) -> None:
-    """Wait for changes, as somebody must, until `true`."""
+    """Watch changes until `true`."""
     task = asyncio.create_task(anext(changes))
     try:
         await until(true)

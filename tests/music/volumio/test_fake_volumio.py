@@ -1,4 +1,4 @@
-"""The fake Volumio, proved by a client that others wrote for the real one: pyvolumio, as Home Assistant uses it."""
+"""The fake Volumio with pyvolumio, the client of Home Assistant for the real one."""
 
 import asyncio
 import json
@@ -35,7 +35,7 @@ def ask(server: VolumioServer, question: Callable[[Volumio], Awaitable[T]]) -> T
 def fetch(
     server: VolumioServer, path: str, method: str = "GET", data: Any = None, kind: str = "application/json"
 ) -> Any:
-    """Return what one request brings: JSON, else text or bytes."""
+    """Return the answer to one request: JSON, else text or bytes."""
     body = None if data is None else json.dumps(data).encode()
     request = urllib.request.Request(f"http://{server.address}{path}", body, {"Content-Type": kind}, method=method)
     with urllib.request.urlopen(request, timeout=5) as answer:

@@ -1,4 +1,4 @@
-"""The Volumio player when Volumio is gone, hangs, comes back, breaks off, or is something else altogether."""
+"""The Volumio player when Volumio is gone, hangs, returns, disconnects, or is another program."""
 
 import asyncio
 import contextlib
@@ -39,7 +39,7 @@ def connect(address: str, state_timeout: float = PATIENT) -> Player:
 
 
 async def fails(call: Awaitable[object], within: float = SOON) -> ApplianceError:
-    """Return the error that `call` ends with; no time-out but a short one is waited for."""
+    """Return the error of `call`, within a short timeout."""
     began = time.monotonic()
     with pytest.raises(ApplianceError) as failed:
         await call
@@ -286,7 +286,7 @@ def test_an_error_of_volumio_is_passed_on(server: VolumioServer) -> None:
 
 @contextlib.asynccontextmanager
 async def impostor(says: bytes) -> AsyncIterator[str]:
-    """Give the address of a server that `says` something at once, then waits."""
+    """Yield the address of a server that sends `says`, then waits."""
     lines: list[asyncio.StreamWriter] = []
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

@@ -1,4 +1,4 @@
-"""The Volumio player against a fake Volumio on a real socket, which is proved by a client that others wrote."""
+"""The Volumio player with a fake Volumio, which pyvolumio verifies."""
 
 import asyncio
 from collections.abc import Awaitable, Callable

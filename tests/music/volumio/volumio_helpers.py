@@ -1,4 +1,4 @@
-"""The fake Volumio that its own tests and those of the player share, in a time of its own."""
+"""The fake Volumio in virtual time, for its own tests and those of the player."""
 
 from collections.abc import Iterator
 
@@ -8,7 +8,7 @@ from tests.fakes.volumio_server import VolumioServer, running_volumio
 
 
 class Clock:
-    """Time that goes only when it is told to."""
+    """Time that advances only on demand."""
 
     now = 1000.0
 

@@ -1,1 +1,1 @@
-"""Plug-ins that tests install by entry points, as another distribution would."""
+"""Plug-ins that tests load by entry points, as from another distribution."""

@@ -1,4 +1,4 @@
-"""Network 'diary': a plug-in of somebody else's, one file, that logs in, proves its keys, and talks too much."""
+"""Network `diary`: a third-party plug-in with login and check that logs too much."""
 
 import logging
 from collections.abc import Mapping
@@ -13,7 +13,7 @@ from pi_appliance.posting.model import Prompt
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """The keys a network of this kind takes under `with:`."""
+    """The options of this network."""
 
     secrets_prefix: Annotated[str, "what the names of its secrets begin with"] = "DIARY"
     needs: Annotated[str, "a module that it imports"] = ""
@@ -41,7 +41,7 @@ def connect(options: Options, secrets: Mapping[str, str], place: NetworkDirs) ->
 
 
 class Diary:
-    """One diary, with a token that says how it goes wrong."""
+    """One diary; its token selects the failure."""
 
     idempotent = False
     lookup_price = Decimal(0)

@@ -1,4 +1,4 @@
-"""Job kind 'session': writes down what it lives through until a word ends it, and can be cut off anywhere."""
+"""Job kind `session`: writes a diary until it is stopped, and can be interrupted anywhere."""
 
 import asyncio
 import os
@@ -13,7 +13,7 @@ RESUMABLE = True
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """Where it writes what it does, and what it calls itself."""
+    """The file of the diary, and a name."""
 
     diary: Path
     name: str = "plain"
@@ -25,7 +25,7 @@ class Options:
 
 
 def run(options: Options, context: JobContext) -> Result:
-    """Go on until "stop" is heard; what goes on is held."""
+    """Continue until the signal "stop"; the progress is in the checkpoint."""
     return asyncio.run(_live(options, context))
 
 

@@ -1,4 +1,4 @@
-"""Player kind 'soft': whatever player a test has put under `with:`."""
+"""Player kind `soft`: the player that a test has put under `with:`."""
 
 from collections.abc import Mapping
 
