@@ -68,7 +68,7 @@ def up(installation: Installation, environment: Mapping[str, str] | None = None)
             process.wait()
 
 
-def test_it_says_where_the_page_is_and_what_comes_next_and_stops_cleanly(installation):
+def test_it_reports_the_page_and_the_next_slot_and_stops_cleanly(installation):
     installation.write("daily:\n  kind: command\n  schedule: '@daily'\n  with: {run: ['true']}", QUIET)
     with up(installation) as daemon:
         with urllib.request.urlopen(f"{daemon.page}/health", timeout=5) as answer:
@@ -80,7 +80,7 @@ def test_it_says_where_the_page_is_and_what_comes_next_and_stops_cleanly(install
     assert "Traceback" not in daemon.said
 
 
-def test_it_runs_its_jobs_at_their_slots_each_slot_once(installation):
+def test_it_runs_each_slot_once(installation):
     installation.write(TICK, QUIET)
     with up(installation):
         wait_until(lambda: len([outcome for outcome in installation.outcomes() if outcome]) >= 3)
@@ -90,7 +90,7 @@ def test_it_runs_its_jobs_at_their_slots_each_slot_once(installation):
     assert {run["trigger"] for run in runs} == {"daemon"}
 
 
-def test_a_new_configuration_is_taken_over_and_a_wrong_one_is_told_and_left(installation):
+def test_a_new_configuration_is_adopted_and_an_invalid_one_reported(installation):
     installation.write("old:\n  kind: command\n  with: {run: ['true']}", QUIET)
     with up(installation) as daemon:
         installation.write("old:\n  kind: nonsense", QUIET)
@@ -106,7 +106,7 @@ def test_a_new_configuration_is_taken_over_and_a_wrong_one_is_told_and_left(inst
 
 
 @pytest.mark.parametrize(("grace", "outcome"), [("30s", "succeeded"), ("0s", "stopped")])
-def test_told_to_stop_it_lets_runs_end_within_the_grace_and_stops_them_after(installation, grace, outcome):
+def test_a_stop_waits_for_runs_within_the_grace_and_then_stops_them(installation, grace, outcome):
     begun = installation.folder / "begun"
     program = ["sh", "-c", "touch begun; sleep 1.5"]
     job = f"slow:\n  kind: command\n  schedule: '@reboot'\n  with: {{directory: ., run: {program}}}"
@@ -118,7 +118,7 @@ def test_told_to_stop_it_lets_runs_end_within_the_grace_and_stops_them_after(ins
     assert installation.outcomes("slow") == [outcome]
 
 
-def test_told_to_stop_it_starts_nothing_more_while_the_runs_end(installation):
+def test_a_stopping_daemon_starts_nothing(installation):
     program = "{directory: ., run: [sh, -c, 'touch begun; sleep 3.2']}"
     slow = f"slow:\n  kind: command\n  schedule: '@reboot'\n  with: {program}"
     installation.write(f"{TICK}\n{slow}", f"{QUIET}\nstop-grace: 30s")
@@ -132,7 +132,7 @@ def test_told_to_stop_it_starts_nothing_more_while_the_runs_end(installation):
     assert installation.outcomes("slow") == ["succeeded"]
 
 
-def test_secrets_that_are_wrong_when_read_again_are_told_and_the_daemon_lives_on(installation):
+def test_invalid_secrets_at_a_reload_are_reported_and_the_daemon_continues(installation):
     installation.write(TICK, QUIET)
     with up(installation) as daemon:
         (installation.folder / "secrets.env").write_text("WEB_PASSWORD=open sesame", "ascii")
@@ -148,7 +148,7 @@ def test_secrets_that_are_wrong_when_read_again_are_told_and_the_daemon_lives_on
         assert daemon.status() == 0
 
 
-def test_a_page_that_could_not_start_again_is_tried_at_the_next_word(installation):
+def test_a_page_that_failed_to_restart_is_retried_at_the_next_reload(installation):
     installation.write(TICK, QUIET)
     with up(installation) as daemon:
         with socket.create_server(("127.0.0.1", 0)) as taken:
@@ -161,7 +161,7 @@ def test_a_page_that_could_not_start_again_is_tried_at_the_next_word(installatio
             assert answer.status == 200
 
 
-def test_killed_it_leaves_a_whole_history_and_starts_again_without_running_a_slot_twice(installation):
+def test_after_a_kill_the_history_is_intact_and_no_slot_repeats(installation):
     installation.write(TICK, QUIET)
     for _ in range(2):
         with up(installation) as daemon:
@@ -174,7 +174,7 @@ def test_killed_it_leaves_a_whole_history_and_starts_again_without_running_a_slo
     assert len({run["scheduled_for"] for run in runs}) == len(runs)
 
 
-def test_the_runs_of_a_killed_daemon_go_on_to_their_end(installation):
+def test_the_runs_of_a_killed_daemon_finish(installation):
     begun = installation.folder / "begun"
     program = ["sh", "-c", "echo $PPID > begun; sleep 1"]
     installation.write(
@@ -188,7 +188,7 @@ def test_the_runs_of_a_killed_daemon_go_on_to_their_end(installation):
     wait_until(lambda: installation.outcomes("slow") == ["succeeded"])
 
 
-def test_systemd_hears_when_it_is_ready_alive_and_stopping(installation):
+def test_systemd_is_notified_of_ready_watchdog_and_stopping(installation):
     installation.write(TICK, QUIET)
     address = installation.folder / "notify"
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as receiver:
@@ -205,7 +205,7 @@ def test_systemd_hears_when_it_is_ready_alive_and_stopping(installation):
     assert any(message.startswith("READY=1\nSTATUS=next: tick at") for message in heard)
 
 
-def test_an_address_that_is_taken_is_one_line_and_nothing_is_left_behind(installation):
+def test_an_address_in_use_is_one_line_and_leaves_nothing(installation):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         installation.write(TICK, f"web: {{port: {taken.getsockname()[1]}}}")
         done = installation.run("up")
@@ -227,7 +227,7 @@ def test_without_any_mpd_everything_else_works(installation):
         assert daemon.status() == 0
 
 
-def test_no_process_of_it_is_left_when_it_has_stopped(installation):
+def test_no_process_is_left_after_a_stop(installation):
     installation.write(TICK, f"{QUIET}\nplayer: {{kind: mpd, with: {{address: '127.0.0.1:9'}}}}")
     with up(installation) as daemon:
         wait_until(lambda: "the built-in silent player is used" in daemon.said or "mpd is not installed" in daemon.said)

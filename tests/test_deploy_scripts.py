@@ -70,7 +70,7 @@ def files_below(folder: Path) -> list[str]:
         (["--prefix", "--yes"], "--prefix needs a folder"),
     ],
 )
-def test_wrong_use_of_a_script_names_what_is_wrong_and_ends_with_2(script: Path, words: list[str], wrong: str) -> None:
+def test_wrong_use_of_a_script_is_explained_and_exits_2(script: Path, words: list[str], wrong: str) -> None:
     first, usage, *_ = sh(script, *words, status=2).stderr.splitlines()
     assert first == f"pi-appliance: {wrong}"
     assert usage.startswith(f"Usage: deploy/{script.name}")
@@ -102,7 +102,7 @@ def staged(clone: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pa
     assert files_below(root) == []
 
 
-def test_a_dry_run_says_every_step_and_does_none(tmp_path: Path) -> None:
+def test_a_dry_run_prints_every_step_and_does_none(tmp_path: Path) -> None:
     said = sh(INSTALL, "--dry-run", "--prefix", tmp_path / "root").stdout
     assert "would: build the release" in said
     assert "nothing was changed" in said
@@ -110,7 +110,7 @@ def test_a_dry_run_says_every_step_and_does_none(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(Path("/run/systemd/system").exists(), reason="systemd runs this machine")
-def test_a_dry_run_ends_with_what_the_real_one_would_be_refused_for() -> None:
+def test_a_dry_run_fails_for_the_same_reason_as_a_real_one() -> None:
     ended = sh(INSTALL, "--dry-run", status=1)
     assert "would: build the release" in ended.stdout
     assert ended.stderr.endswith(
@@ -119,20 +119,20 @@ def test_a_dry_run_ends_with_what_the_real_one_would_be_refused_for() -> None:
     assert ended.stderr.count("\n") == 1
 
 
-def test_without_a_terminal_and_without_yes_nothing_is_begun() -> None:
+def test_without_a_terminal_and_yes_nothing_is_started() -> None:
     said = sh(UNINSTALL, status=1).stderr
     assert said.count("\n") == 1
     assert "--yes" in said or "only root" in said
 
 
-def test_a_release_that_cannot_be_built_ends_with_what_to_try(clone: Path, tmp_path: Path) -> None:
+def test_a_failed_build_is_reported_with_a_remedy(clone: Path, tmp_path: Path) -> None:
     offline = {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(tmp_path)}
     ended = sh(clone / "deploy" / "install.sh", "--yes", "--prefix", tmp_path / "root", status=1, **offline)
     assert "could not be built, see above. Is this machine online? Try: ping" in ended.stderr.splitlines()[-1]
     assert not (tmp_path / "root" / "opt" / "pi-appliance" / "current").exists()
 
 
-def test_an_install_puts_everything_in_its_place(staged: Path) -> None:
+def test_an_install_creates_all_files(staged: Path) -> None:
     assert files_below(staged)[:2] == ["etc/pi-appliance/.defaults", "etc/pi-appliance/appliance.yaml"]
     configuration = staged / "etc" / "pi-appliance"
     assert "state-dir: /var/lib/pi-appliance\n" in (configuration / "appliance.yaml").read_text()
@@ -144,7 +144,7 @@ def test_an_install_puts_everything_in_its_place(staged: Path) -> None:
         assert (staged / place / unit.name).read_text() == unit.read_text()
 
 
-def test_the_release_is_whole_and_knows_nothing_of_where_it_was_built(staged: Path, tmp_path: Path) -> None:
+def test_the_release_is_complete_and_without_build_paths(staged: Path, tmp_path: Path) -> None:
     current = staged / "opt" / "pi-appliance" / "current"
     assert str(staged) not in (current / "bin" / "pi-appliance").read_text()
     made = subprocess.run(
@@ -158,7 +158,7 @@ def test_the_release_is_whole_and_knows_nothing_of_where_it_was_built(staged: Pa
     assert list(current.resolve().rglob("secrets.env")) == [], "a secret never travels with the program"
 
 
-def test_a_kernel_that_the_clone_has_compiled_is_taken_over(staged: Path) -> None:
+def test_a_compiled_kernel_of_the_clone_is_installed(staged: Path) -> None:
     release = (staged / "opt" / "pi-appliance" / "current").resolve()
     if not (release / "lib" / f"python{sys.version_info.major}.{sys.version_info.minor}").is_dir():
         pytest.skip("it has another Python than the clone")
@@ -175,7 +175,7 @@ def test_a_second_install_changes_nothing_and_says_so(clone: Path, staged: Path)
     assert said.count("\n") == 1
 
 
-def test_an_edited_file_stays_and_the_new_one_is_put_beside_it(clone: Path, staged: Path) -> None:
+def test_an_edited_file_stays_with_the_new_one_beside_it(clone: Path, staged: Path) -> None:
     mine = staged / "etc" / "pi-appliance" / "tweets.txt"
     shipped = mine.read_text()
     mine.write_text("a line of mine\n")
@@ -185,7 +185,7 @@ def test_an_edited_file_stays_and_the_new_one_is_put_beside_it(clone: Path, stag
     assert mine.with_name("tweets.txt.new").read_text() == shipped
 
 
-def test_a_file_as_an_older_release_wrote_it_is_brought_up_to_date(clone: Path, staged: Path) -> None:
+def test_an_unedited_file_of_an_older_release_is_updated(clone: Path, staged: Path) -> None:
     configuration = staged / "etc" / "pi-appliance" / "appliance.yaml"
     shipped = configuration.read_text()
     configuration.write_text("state-dir: /var/lib/pi-appliance\n")
@@ -204,7 +204,7 @@ def as_if_written_by_an_older_release(path: Path, checksum: str = "0" * 64) -> N
     )
 
 
-def test_an_uninstall_leaves_the_configuration_and_the_history(staged: Path, tmp_path: Path) -> None:
+def test_an_uninstall_keeps_the_configuration_and_the_history(staged: Path, tmp_path: Path) -> None:
     root = tmp_path / "root"
     shutil.copytree(staged, root, symlinks=True)
     said = sh(UNINSTALL, "--yes", "--prefix", root).stdout
@@ -216,7 +216,7 @@ def test_an_uninstall_leaves_the_configuration_and_the_history(staged: Path, tmp
     assert "nothing of it is here" in sh(UNINSTALL, "--yes", "--purge", "--prefix", root).stdout
 
 
-def test_run_without_a_usable_python_says_what_to_do_in_one_line(clone: Path) -> None:
+def test_run_without_a_usable_python_prints_the_remedy(clone: Path) -> None:
     said = sh(clone / "deploy" / "run.sh", status=1, PYTHON="/bin/false").stderr
     assert said.count("\n") == 1
     assert "/bin/false is not a Python 3.11" in said
@@ -234,7 +234,7 @@ def test_run_without_a_usable_python_says_what_to_do_in_one_line(clone: Path) ->
         ("", "exit 1", "no Python is here, and it takes 3.11 with venv; on Debian 12"),
     ],
 )
-def test_a_python_that_does_not_do_is_told_with_its_version(
+def test_an_unusable_python_is_reported_with_its_version(
     clone: Path, tmp_path: Path, version: str, new_enough: str, said: str
 ) -> None:
     answer = f"echo {version}" if version else "exit 127"
@@ -246,7 +246,7 @@ def test_a_python_that_does_not_do_is_told_with_its_version(
     assert output.count("\n") == 1
 
 
-def test_run_makes_what_is_missing_once_and_never_trusts_half_of_it(clone: Path, tmp_path: Path) -> None:
+def test_run_creates_the_environment_once_and_repairs_an_incomplete_one(clone: Path, tmp_path: Path) -> None:
     run = clone / "deploy" / "run.sh"
     offline = {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(tmp_path)}
     broken = sh(run, "--help", status=1, **offline)
@@ -268,7 +268,7 @@ def test_run_makes_what_is_missing_once_and_never_trusts_half_of_it(clone: Path,
         moved.rename(clone)
 
 
-def test_the_checks_find_the_programs_of_root_also_where_path_lacks_them(clone: Path, tmp_path: Path) -> None:
+def test_the_checks_find_programs_in_sbin(clone: Path, tmp_path: Path) -> None:
     path = stand_ins(tmp_path / "first", dpkg_query="echo install ok installed")
     made_environment(clone / ".venv-test", "[test]", python='[ "$1" = -c ] && echo made || echo "PATH is $PATH"')
     said = sh(clone / "deploy" / "test.sh", **path).stdout
@@ -279,7 +279,7 @@ def test_the_checks_find_the_programs_of_root_also_where_path_lacks_them(clone: 
     ("spoilt", "named"),
     [("ruff", "format rules"), ("mypy", "types"), ("python", "tests")],
 )
-def test_one_check_that_fails_is_named_after_all_have_had_their_say(tmp_path: Path, spoilt: str, named: str) -> None:
+def test_a_failed_check_is_named_after_all_have_run(tmp_path: Path, spoilt: str, named: str) -> None:
     clone = clone_with_a_kernel(tmp_path)
     path = stand_ins(tmp_path / "first", dpkg_query="echo install ok installed")
     said = {name: f"echo {name} spoke" for name in ("ruff", "mypy", "python")}
@@ -291,7 +291,7 @@ def test_one_check_that_fails_is_named_after_all_have_had_their_say(tmp_path: Pa
     assert ended.stderr == f"pi-appliance: failed: {named}\n"
 
 
-def test_what_not_every_machine_can_have_is_tried_first_and_done_without(tmp_path: Path) -> None:
+def test_optional_packages_are_tried_first_and_then_left_out(tmp_path: Path) -> None:
     clone = clone_with_a_kernel(tmp_path)
     path = stand_ins(tmp_path / "first", mpd="")
     pip = 'echo "pip $*" >>"$0.said"; case $* in *[*) [ -z "$NO_EXTRAS" ] ;; *) [ -z "$OFFLINE" ] ;; esac'
@@ -330,7 +330,7 @@ def made_environment(folder: Path, extras: str, **programs: str) -> None:
     (folder / ".pi-appliance").write_text(f"made\n{wanted}  -\n{compiled}")
 
 
-def test_where_only_a_kernel_has_changed_it_alone_is_made_again_and_failing_is_no_end(tmp_path: Path) -> None:
+def test_only_a_changed_kernel_is_rebuilt_and_a_failure_is_not_fatal(tmp_path: Path) -> None:
     clone = clone_with_a_kernel(tmp_path)
     path = stand_ins(tmp_path / "first", mpd="")
     pip = 'echo "pip $*" >>"$0.said"; [ -z "$OFFLINE" ]'
@@ -375,7 +375,7 @@ def clone_with_a_kernel(folder: Path) -> Path:
         (["-c", "/srv/mine.yaml"], {"PI_APPLIANCE_CONFIG": ""}, "/srv/mine.yaml"),
     ],
 )
-def test_run_takes_the_configuration_that_the_person_names(
+def test_run_uses_the_named_configuration(
     tmp_path: Path, words: list[str], environment: dict[str, str], used: str
 ) -> None:
     clone = clone_with_a_kernel(tmp_path)

@@ -81,7 +81,7 @@ def name() -> str:
     return f"pi-{uuid.uuid4().hex[:8]}"
 
 
-def test_a_phone_finds_the_page_and_the_mpd_proxy_and_hears_them_go(name: str) -> None:
+def test_a_phone_finds_the_page_and_the_mpd_proxy_and_their_end(name: str) -> None:
     async def scenario() -> None:
         async with phone() as result:
             both = [f"{name}.{kind}" for kind in KINDS]
@@ -100,7 +100,7 @@ def test_a_phone_finds_the_page_and_the_mpd_proxy_and_hears_them_go(name: str) -
     asyncio.run(scenario())
 
 
-def test_a_name_that_somebody_else_has_gets_a_number(name: str) -> None:
+def test_a_name_in_use_gets_a_number(name: str) -> None:
     async def scenario() -> None:
         async with phone() as result, announced(name, config()) as first:
             await result.until(ServiceStateChange.Added, f"{name}.{KINDS[1]}")
@@ -114,7 +114,7 @@ def test_a_name_that_somebody_else_has_gets_a_number(name: str) -> None:
     asyncio.run(scenario())
 
 
-def test_what_listens_on_this_machine_alone_is_told_to_nobody(name: str) -> None:
+def test_loopback_services_are_not_announced(name: str) -> None:
     assert reachable_services(config(LOOPBACK, "::1"), lambda: ["10.0.0.7"]) == ((), {})
     assert reachable_services(config("10.0.0.7", LOOPBACK), lambda: ["10.0.0.7", "10.1.0.7"]) == (
         ("10.0.0.7",),
@@ -132,7 +132,7 @@ def test_what_listens_on_this_machine_alone_is_told_to_nobody(name: str) -> None
     asyncio.run(scenario())
 
 
-def test_a_machine_whose_network_is_still_to_come_is_announced_then(name: str) -> None:
+def test_a_machine_without_a_network_is_announced_later(name: str) -> None:
     own: list[str] = []
 
     async def scenario() -> None:
@@ -153,9 +153,7 @@ def test_a_machine_whose_network_is_still_to_come_is_announced_then(name: str) -
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # zeroconf drops a socket then
-def test_an_address_that_cannot_be_used_is_told_once_and_ends_nothing(
-    name: str, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_an_unusable_address_is_reported_once_and_ends_nothing(name: str, caplog: pytest.LogCaptureFixture) -> None:
     own = ["203.0.113.9"]
 
     async def scenario() -> None:
@@ -171,7 +169,7 @@ def test_an_address_that_cannot_be_used_is_told_once_and_ends_nothing(
     gc.collect()
 
 
-def test_the_daemon_of_a_machine_without_zeroconf_starts_as_ever(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_daemon_starts_without_zeroconf(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pi_appliance.discovery.find_spec", lambda _: None)
 
     async def scenario() -> None:

@@ -35,7 +35,7 @@ def blocks(page: Path, language: str) -> list[str]:
     return re.findall(rf"^```{language}\n(.*?)^```", page.read_text("utf-8"), re.DOTALL | re.MULTILINE)
 
 
-def test_the_configuration_in_the_readme_is_good(tmp_path):
+def test_the_configuration_in_the_readme_is_valid(tmp_path):
     (text,) = blocks(ROOT / "README.md", "yaml")
     path = tmp_path / "appliance.yaml"
     path.write_text(text, "utf-8")
@@ -50,7 +50,7 @@ def test_yaml_in_the_docs_is_yaml(page):
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_every_command_the_docs_name_exists(page):
+def test_every_command_in_the_docs_exists(page):
     for line in re.findall(r"pi-appliance ([a-z][a-z -]*)", page.read_text("utf-8")):
         words = tuple(line.split())
         known = max((length for length in (1, 2) if words[:length] in ALL), default=0)
@@ -61,19 +61,19 @@ def test_every_command_the_docs_name_exists(page):
 @pytest.mark.parametrize(
     "words", sorted(words for words in ALL if not isinstance(ALL[words], click.Group)), ids=" ".join
 )
-def test_every_command_is_in_the_docs_and_its_help_ends_with_its_exit_statuses(words):
+def test_every_command_is_documented_and_its_help_lists_exit_statuses(words):
     output = "\n".join(page.read_text("utf-8") for page in PAGES)
     assert f"pi-appliance {' '.join(words)}" in output or f"{words[0]} {'|'.join(words[1:])}" in output
     assert "Exit status:" in (ALL[words].help or "")
 
 
-def test_the_table_of_keys_is_what_the_data_classes_say():
+def test_the_table_of_keys_matches_the_data_classes():
     page = (ROOT / "docs" / "configuration.md").read_text("utf-8")
     shown = page.partition("<!-- pi-appliance config keys -->\n")[2].partition("<!-- end -->")[0]
     assert shown.strip() == schema.markdown_tables().strip(), "paste what this prints: pi-appliance config keys"
 
 
-def test_the_pages_for_who_adds_a_puzzle_name_the_same_things():
+def test_the_developer_pages_of_puzzles_agree():
     members = {name for name in (*vars(Puzzle), *Puzzle.__annotations__) if not name.startswith("_")}
     output = (ROOT / "docs" / "puzzles.md").read_text("utf-8").partition("## Adding a puzzle")[2]
     assert {name for name in members if f"`{name}`" not in output} == set()
@@ -81,7 +81,7 @@ def test_the_pages_for_who_adds_a_puzzle_name_the_same_things():
     assert "functions of `Puzzle`" in row
 
 
-def test_the_environments_the_pages_name_are_those_the_scripts_make():
+def test_the_documented_environments_match_the_scripts():
     for page, script in (
         ("CONTRIBUTING.md", "test.sh"),
         ("docs/operating.md", "test.sh"),
@@ -92,13 +92,13 @@ def test_the_environments_the_pages_name_are_those_the_scripts_make():
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_no_link_leads_nowhere(page):
+def test_every_link_has_a_target(page):
     text = re.sub(r"^```.*?^```|`[^`\n]+`", "", page.read_text("utf-8"), flags=re.DOTALL | re.MULTILINE)  # no links
     for target in re.findall(r"\]\(([^)#:]+)\)|src=\"([^\"]+)\"", text):
         assert (page.parent / (target[0] or target[1])).exists(), f"{page.name}: {target}"
 
 
-def test_the_mistakes_shown_in_the_readme_are_told_as_it_shows_them(tmp_path, monkeypatch, capsys):
+def test_the_errors_in_the_readme_are_current(tmp_path, monkeypatch, capsys):
     (text,), (shown,) = blocks(ROOT / "README.md", "yaml"), blocks(ROOT / "README.md", "console")
     monkeypatch.chdir(tmp_path)
     path = tmp_path / "config" / "appliance.yaml"

@@ -35,7 +35,7 @@ def seen(lines: list[str], scale: int = 6) -> str:
 @pytest.mark.parametrize(
     "text", ["http://192.168.1.20:8080/", "http://a.local/", f"http://{'long-name-' * 6}.local:8080/"]
 )
-def test_a_camera_reads_what_the_terminal_shows(text: str) -> None:
+def test_a_camera_reads_the_code_on_the_terminal(text: str) -> None:
     lines = list(qr.code_as_lines(text))
     assert seen(lines) == text
     for line in lines:
@@ -81,7 +81,7 @@ def test_the_command_shows_the_address_and_never_the_password(installation: Inst
     assert "<svg" in picture.read_text()
 
 
-def test_a_page_that_no_phone_reaches_says_what_to_write(installation: Installation) -> None:
+def test_an_unreachable_page_is_reported_with_a_remedy(installation: Installation) -> None:
     installation.write("", "web: {port: 8123}")
     done = installation.run("qr")
     assert (done.returncode, done.stdout) == (1, "")

@@ -93,6 +93,6 @@ async def cut(server: MpdServer, page: str, many: int, changes: int) -> dict[str
     return {
         "events each had missed": str(len(witness.ids) - 2),
         "phones that then had every one, once, in their order": f"{sum(each.ids == witness.ids for each in phones)}",
-        "phones that were told everything anew instead": str(sum(each.whole > 1 for each in phones)),
+        "phones that were sent everything again instead": str(sum(each.whole > 1 for each in phones)),
         "ms until the last one had all": f"{took * 1e3:.0f}",
     }

@@ -23,7 +23,7 @@ def test_the_phones_benchmark_runs(capsys: pytest.CaptureFixture[str]) -> None:
     assert all("100.0%" in row for row in rows), "a change reaches everybody"
     assert "| events each had missed | 3 |" in lines
     assert "| phones that then had every one, once, in their order | 10 |" in lines
-    assert "| phones that were told everything anew instead | 0 |" in lines
+    assert "| phones that were sent everything again instead | 0 |" in lines
 
 
 @needs_mpd

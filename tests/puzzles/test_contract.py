@@ -75,9 +75,9 @@ def answered(puzzle: Puzzle, mode: SolveMode) -> tuple[Question, ...]:
 @cache
 def _answered_of(module: ModuleType, mode: SolveMode) -> tuple[Question, ...]:
     puzzle = cast(Puzzle, module)
-    found = tuple(islice(_answered(puzzle, mode), ENOUGH))
-    assert found, f"no board of {puzzle.TITLE} is answered for {mode} within {PATIENCE} s"
-    return found
+    result = tuple(islice(_answered(puzzle, mode), ENOUGH))
+    assert result, f"no board of {puzzle.TITLE} is answered for {mode} within {PATIENCE} s"
+    return result
 
 
 def _answered(puzzle: Puzzle, mode: SolveMode) -> Iterator[Question]:

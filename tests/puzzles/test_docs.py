@@ -33,9 +33,9 @@ QUICK = {
 
 
 def block(language: str, page: str = PAGE) -> str:
-    found = re.search(rf"^```{language}\n(.*?)^```$", page, re.DOTALL | re.MULTILINE)
-    assert found
-    return found[1]
+    results = re.search(rf"^```{language}\n(.*?)^```$", page, re.DOTALL | re.MULTILINE)
+    assert results
+    return results[1]
 
 
 def test_the_commands_of_the_page_run_in_their_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

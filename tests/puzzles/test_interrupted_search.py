@@ -68,13 +68,13 @@ def test_ctrl_c_in_a_terminal_ends_all_workers_within_seconds(installation: Inst
 
 def drained(terminal: int, seconds: float = 0) -> bytes:
     """Return the output so far, or until it ends or `seconds` have passed."""
-    found, end = b"", time.monotonic() + seconds
+    result, end = b"", time.monotonic() + seconds
     while select.select([terminal], [], [], max(0.0, end - time.monotonic()))[0]:
         try:
-            found += os.read(terminal, 65_536)
+            result += os.read(terminal, 65_536)
         except OSError:  # it has ended
             break
-    return found
+    return result
 
 
 def commands() -> list[str]:

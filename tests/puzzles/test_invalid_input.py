@@ -50,7 +50,7 @@ def test_only_the_first_fifty_problems_are_listed(tmp_path: Path) -> None:
     assert (len(reported), reported[-1].rpartition(": ")[2]) == (51, "and 4,950 more")
 
 
-def test_a_folder_or_a_device_is_no_name_of_a_board(tmp_path: Path) -> None:
+def test_a_folder_or_a_device_is_not_a_board_name(tmp_path: Path) -> None:
     for place in (tmp_path, Path("/dev/null")):
         assert f"{place}:1:1: this is not a regular file" in refusal("show", "sudoku", "--board", place)
 
@@ -121,7 +121,7 @@ def test_a_file_of_an_odd_name_is_solved_and_called_so_that_it_can_be_written(na
     assert len(f".{called}-probability.svg.12345678.new".encode()) < 256
 
 
-def test_a_number_of_thousands_of_figures_is_no_target() -> None:
+def test_a_number_of_thousands_of_digits_is_not_a_target() -> None:
     board = rubiks_cube.parse("R U", "here")
     with pytest.raises(ConfigError, match="number of moves"):
         rubiks_cube.with_rules(board, {"target": "1" * (sys.get_int_max_str_digits() + 1)})

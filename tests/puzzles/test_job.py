@@ -239,7 +239,7 @@ def test_the_page_is_self_contained_and_plays_solutions_without_scripts(tmp_path
         ElementTree.fromstring(drawn)  # noqa: S314 - our own text
 
 
-def test_where_there_is_no_room_to_play_a_solution_the_page_shows_its_end(tmp_path: Path) -> None:
+def test_without_room_for_the_animation_the_page_shows_the_end(tmp_path: Path) -> None:
     names = [Path(name) for name in ("sample", "seventeen", "uphill", "escargot", "everest")]
     run(Options(puzzle="sudoku", boards=names, solutions=SolveMode.FIRST), FakeContext(tmp_path))
     sections = (tmp_path / "result.html").read_text("utf-8").split("<section")[1:]

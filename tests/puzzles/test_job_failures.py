@@ -106,7 +106,7 @@ class Forgetful(CutOff):
         raise Unavailable("memory/test.txt cannot be written: No space left on device")
 
 
-def test_a_memory_that_is_no_use_hides_no_answer(tmp_path: Path) -> None:
+def test_an_unusable_cache_hides_no_answer(tmp_path: Path) -> None:
     with pytest.raises(DeadlineExceeded, match="1 board solved"):
         run(peg("pyramid", "arrow", "cross"), Forgetful(tmp_path))
     assert [board["answered"] for board in values(tmp_path)["boards"]] == [True, False]

@@ -50,7 +50,7 @@ def opened(picture: Picture) -> Image.Image:
 
 
 def count(image: Image.Image, colour: tuple[int, int, int]) -> int:
-    return sum(number for number, found in image.getcolors(maxcolors=1 << 24) or [] if found == colour)
+    return sum(number for number, result in image.getcolors(maxcolors=1 << 24) or [] if result == colour)
 
 
 def test_it_is_as_large_as_networks_show_and_small_enough_for_all_of_them(tmp_path):

@@ -60,7 +60,7 @@ def machine_log(tmp_path_factory: pytest.TempPathFactory) -> MachineLog:
     return MachineLog(lines, machine.console)
 
 
-def test_it_came_to_its_end(machine_log):
+def test_the_scenario_finished(machine_log):
     assert machine_log.ended == 0, machine_log.console
     assert tuple(machine_log.steps) == STEPS
     assert "Traceback" not in machine_log.console
@@ -71,7 +71,7 @@ def test_each_step_is_noticed_at_once(machine_log):
     assert {name: step["noticed"] for name, step in machine_log.steps.items() if step["noticed"] >= 1} == {}
 
 
-def test_it_says_which_way(machine_log):
+def test_each_step_is_reported_with_its_direction(machine_log):
     said = {name: step["said"].split(" by ") for name, step in machine_log.steps.items()}
     assert said["3 hours back"] == ["the clock was put back", "3h"]
     assert said["10 years back"] == ["the clock was put back", "3650d"]
@@ -79,14 +79,14 @@ def test_it_says_which_way(machine_log):
     assert said["1 second back"][0] == "the clock was put back"
 
 
-def test_until_somebody_sets_the_clock_jobs_by_the_wall_wait_and_intervals_do_not(machine_log):
+def test_wall_clock_jobs_wait_for_the_clock_and_intervals_do_not(machine_log):
     look = machine_log.looks["untrusted"]
     assert set(look["marks"]) == {"span"}
     assert "the clock is trusted" in machine_log.console.partition("the clock was put forward by 17m")[2]
     assert machine_log.outcomes("summer time", "minute")["01:00:00Z"] == "succeeded"
 
 
-def test_the_hour_that_the_clocks_leave_out_is_made_up_for_once(machine_log):
+def test_slots_in_the_skipped_hour_run_once(machine_log):
     assert machine_log.outcomes("summer time", "night") == {"01:00:00Z": "succeeded"}
     assert machine_log.looks["used slots again"]["marks"].count("night") == 1
 
@@ -102,13 +102,13 @@ def test_no_slot_runs_twice(machine_log):
     assert Counter(machine_log.looks["used slots again"]["marks"]) == Counter(job for job, _ in ran)
 
 
-def test_none_is_told_twice(machine_log):
+def test_no_slot_is_recorded_twice(machine_log):
     for look in machine_log.looks.values():
         slots = [(each["job"], each["slot"]) for each in look["slots"]]
         assert len(slots) == len(set(slots)), look["look"]
 
 
-def test_none_goes_without_a_word(machine_log):
+def test_every_slot_is_recorded(machine_log):
     for look in machine_log.looks.values():
         late = datetime.fromisoformat(look["now"]) - MINUTE  # one that came during the look may still begin
         for each in look["slots"]:
@@ -116,7 +116,7 @@ def test_none_goes_without_a_word(machine_log):
             assert settled or datetime.fromisoformat(each["slot"]) > late, (look["look"], each)
 
 
-def test_there_is_no_hole_between_them(machine_log):
+def test_the_recorded_slots_have_no_gap(machine_log):
     for look in machine_log.looks.values():
         slots = [datetime.fromisoformat(each["slot"]) for each in look["slots"] if each["job"] == "minute"]
         assert all(one - other == MINUTE for one, other in pairwise(slots)), look["look"]
@@ -124,13 +124,13 @@ def test_there_is_no_hole_between_them(machine_log):
             assert datetime.fromisoformat(look["now"]) - slots[0] <= 2 * MINUTE
 
 
-def test_what_was_jumped_over_is_made_up_for_within_its_window_and_else_told(machine_log):
+def test_skipped_slots_are_caught_up_within_their_window_or_recorded(machine_log):
     look = "3 hours later"
     assert machine_log.outcomes(look, "window") == {"02:30:00Z": "succeeded"}
     assert machine_log.outcomes(look, "strict") == {"03:00:00Z": "misfired"}
     assert "the clock was put forward by" in machine_log.words(look, "strict", "2027-03-28T03:00:00Z")
 
 
-def test_a_slot_that_comes_twice_or_is_jumped_over_by_a_second_runs_once(machine_log):
+def test_a_slot_repeated_or_skipped_by_one_second_runs_once(machine_log):
     assert machine_log.outcomes("a slot came twice", "minute")["02:31:00Z"] == "succeeded"
     assert machine_log.outcomes("seconds", "minute")["02:32:00Z"] == "succeeded"

@@ -64,23 +64,23 @@ def to_cells(line: battleship.Solution) -> tuple[Cells, ...]:
 @settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(boards())
 def test_results_match_brute_force(board: battleship.Board) -> None:
-    found = brute_force(board)
+    result = brute_force(board)
     names = (
         prod(factorial(board.fleet.count(length)) for length in set(board.fleet)) if board.ships != "identical" else 1
     )
     answer = battleship.solve(board, SolveMode.ALL, SerialRuntime())
     lines = list(answer.solutions)
 
-    assert answer.count == len(found) * names == len(lines) == len(set(lines))
-    assert {frozenset(to_cells(line)) for line in lines} == {frozenset(fleet) for fleet in found}
+    assert answer.count == len(result) * names == len(lines) == len(set(lines))
+    assert {frozenset(to_cells(line)) for line in lines} == {frozenset(fleet) for fleet in result}
     assert all(battleship.check(board, line) for line in lines)
     assert all(tuple(map(len, to_cells(line))) == board.fleet for line in lines)
-    assert bool(battleship.solve(board, SolveMode.FIRST, SerialRuntime()).proof) == (not found) == bool(answer.reason)
+    assert bool(battleship.solve(board, SolveMode.FIRST, SerialRuntime()).proof) == (not result) == bool(answer.reason)
     if answer.tables:
         for y, (_, *numbers) in enumerate(answer.tables[1].rows):
             for x, number in enumerate(numbers):
-                assert number == names * sum((x, y) in ship for fleet in found for ship in fleet)
-    assert bool(answer.tables) == bool(answer.pictures) == (bool(found) and bool(board.find_marks("?")))
+                assert number == names * sum((x, y) in ship for fleet in result for ship in fleet)
+    assert bool(answer.tables) == bool(answer.pictures) == (bool(result) and bool(board.find_marks("?")))
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -109,11 +109,11 @@ def test_the_core_is_minimal_and_single_wrong_marks_are_complete(board: battlesh
 
 def split_groups(sunk: set[battleship.Square]) -> list[set[battleship.Square]]:
     """Split `sunk` into groups that are not adjacent."""
-    found: list[set[battleship.Square]] = []
+    result: list[set[battleship.Square]] = []
     for square in sunk:
-        near = [group for group in found if any(abs(square.x - x) + abs(square.y - y) == 1 for x, y in group)]
-        found = [group for group in found if group not in near] + [{square}.union(*near)]
-    return found
+        near = [group for group in result if any(abs(square.x - x) + abs(square.y - y) == 1 for x, y in group)]
+        result = [group for group in result if group not in near] + [{square}.union(*near)]
+    return result
 
 
 def clue_squares(clue: str) -> list[battleship.Square]:

@@ -93,13 +93,13 @@ def test_any_text_is_a_board_or_an_error_with_its_place(text: str) -> None:
     try:
         board = battleship.parse(text, "mine")
     except ConfigError as error:
-        found = error.problems
+        result = error.problems
     else:
         assert battleship.parse(battleship.render(board), "mine") == board
         return
-    assert found
+    assert result
     rows = text.splitlines() or [""]
-    for problem in found:
+    for problem in result:
         assert 1 <= problem.line <= len(rows)
         assert 1 <= problem.column <= len(rows[problem.line - 1]) + 1
         assert "\n" not in str(problem)
@@ -149,9 +149,9 @@ def test_any_text_is_a_solution_or_an_error(text: str) -> None:
     ],
 )  # fmt: skip
 def test_every_error_has_its_place(text: str, problems: list[str]) -> None:
-    found = parse_errors(text)
-    assert len(found) == len(problems)
-    for one, problem in zip(found, problems, strict=True):
+    result = parse_errors(text)
+    assert len(result) == len(problems)
+    for one, problem in zip(result, problems, strict=True):
         assert one.startswith(problem)
 
 

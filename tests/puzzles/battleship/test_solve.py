@@ -51,9 +51,9 @@ def expand_grid(drawn: str) -> str:
 
 
 def count_solutions(board: battleship.Board) -> int:
-    found = battleship.solve(board, SolveMode.COUNT, SmallRuntime()).count
-    assert found is not None
-    return found
+    result = battleship.solve(board, SolveMode.COUNT, SmallRuntime()).count
+    assert result is not None
+    return result
 
 
 @pytest.mark.parametrize(("drawn", "ways", "apart"), GRIDS)

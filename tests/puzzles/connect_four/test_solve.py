@@ -123,8 +123,8 @@ def test_a_threat_is_an_empty_square_that_makes_four(seed: int, discs: int) -> N
                 filled = Board((*board.rows[: 6 - row], line, *board.rows[7 - row :]), board.turn)
                 if game_end(filled):
                     marked.add((column, row))
-    found = kernel.find_threats(own, mask)
-    assert {tuple(search_module.square_of(1 << bit)) for bit in range(49) if found >> bit & 1} == marked
+    result = kernel.find_threats(own, mask)
+    assert {tuple(search_module.square_of(1 << bit)) for bit in range(49) if result >> bit & 1} == marked
 
 
 @given(st.integers(0, 10**9), st.integers(0, 41))

@@ -46,14 +46,14 @@ def plain(board: Board, pegs: frozenset[Hole], path: tuple[Jump, ...] = ()) -> I
 
 def levels(board: Board) -> list[Counter[frozenset[Hole]]]:
     """Return the positions after each number of jumps, with the number of ways to each."""
-    found = [Counter({board.pegs: 1})]
-    while found[-1]:
+    result = [Counter({board.pegs: 1})]
+    while result[-1]:
         after: Counter[frozenset[Hole]] = Counter()
-        for pegs, ways in found[-1].items():
+        for pegs, ways in result[-1].items():
             for _, each in jumps(board, pegs):
                 after[each] += ways
-        found.append(after)
-    return found[:-1]
+        result.append(after)
+    return result[:-1]
 
 
 def moves(line: tuple[Jump, ...]) -> int:

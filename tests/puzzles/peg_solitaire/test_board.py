@@ -76,11 +76,11 @@ def test_any_text_is_a_board_or_a_problem_with_a_place(text: str) -> None:
     try:
         board = parse(text, "mine.txt")
     except ConfigError as error:
-        found = error.problems
+        result = error.problems
     else:
-        found = ()
+        result = ()
         assert board.pegs
-    assert all(each.line >= 1 and each.column >= 1 and each.message for each in found)
+    assert all(each.line >= 1 and each.column >= 1 and each.message for each in result)
 
 
 def test_an_unknown_mark_is_reported_once_per_line() -> None:
@@ -118,7 +118,7 @@ def test_a_goal_is_named_by_its_place() -> None:
 
 
 @pytest.mark.parametrize("goal", ["0,0", "7,3", "-1,3", "3", "3;3", "the moon"])
-def test_a_goal_that_is_no_hole_is_answered_with_how_holes_are_called(goal: str) -> None:
+def test_an_invalid_goal_is_reported_with_the_names_of_holes(goal: str) -> None:
     with pytest.raises(UnknownName) as caught:
         aimed(parse(BOARDS["cross"], "cross"), goal)
     how = "write a hole as x,y, both counted from 0 at the top left, such as 3,3"

@@ -87,13 +87,13 @@ def answer(board: Board) -> SolveResult:
 def test_a_known_board_is_counted_with_all_its_positions(
     name: str, count: int, positions: int, tried: int, games: int, ends: dict[tuple[int, int], int]
 ) -> None:
-    found = answer(known(name))
-    assert found.count == count
-    assert found.details["positions"] == positions
-    assert found.details["jumps_of_all_games"] == tried
-    assert found.details["games"] == games
-    assert dict(found.tables[-1].rows) == {f"{x},{y}": number for (x, y), number in ends.items()}
-    assert list(found.solutions) == []
+    result = answer(known(name))
+    assert result.count == count
+    assert result.details["positions"] == positions
+    assert result.details["jumps_of_all_games"] == tried
+    assert result.details["games"] == games
+    assert dict(result.tables[-1].rows) == {f"{x},{y}": number for (x, y), number in ends.items()}
+    assert list(result.solutions) == []
     assert all(answer(known(name, f"{x},{y}")).count == number for (x, y), number in list(ends.items())[:2])
 
 
@@ -102,9 +102,9 @@ def test_other_boards_are_counted_or_proven_to_have_none(
     rows: str, count: int, positions: int, tried: int, fewest: int
 ) -> None:
     board = known(rows)
-    found = counted(board)
-    assert (found.count, sum(row[1] for row in found.rows), found.fewest) == (count, positions, fewest)
-    assert sum(row[2] for row in found.rows[1:]) == tried
+    result = counted(board)
+    assert (result.count, sum(row[1] for row in result.rows), result.fewest) == (count, positions, fewest)
+    assert sum(row[2] for row in result.rows[1:]) == tried
     assert (answer(board).proof is None) == (fewest == 1)
 
 
@@ -255,7 +255,7 @@ def test_an_interrupted_count_resumes(small: int) -> None:
         runtime = SerialRuntime()
         while True:
             try:
-                found = counted(
+                result = counted(
                     board,
                     InterruptedRuntime(runtime, random.randint(1 if small else 20, 9 if small else 120)),
                     small=small,
@@ -267,7 +267,7 @@ def test_an_interrupted_count_resumes(small: int) -> None:
             assert "counted" in partial_result
             assert "\n" not in partial_result
             assert list(runtime.cache.names())
-        assert found == whole
+        assert result == whole
         assert list(runtime.cache.names()) == []
     assert cuts
 
@@ -299,11 +299,11 @@ def test_a_count_with_several_last_pairs_resumes_at_every_level(board: Board, sm
     whole = counted(board, small=small)
     for _ in range(200):
         try:
-            found = counted(board, runtime, small=small)
+            result = counted(board, runtime, small=small)
             break
         except Interrupted:
             pass
-    assert found == whole
+    assert result == whole
     assert whole.count == counted(board).count
     assert len(runtime.met) > 12
     assert list(runtime.cache.names()) == []
@@ -351,10 +351,10 @@ def test_solutions_are_listed_if_counting_takes_too_long() -> None:
         def require_memory(self, size: int, purpose: str) -> None:
             raise Refused(f"{purpose} takes {size} bytes")
 
-    found = solve(known("full"), SolveMode.ALL, Small())
-    assert found.count is None
-    assert "not counted along with the solutions" in str(found.details["count"])
-    assert next(found.solutions)
+    result = solve(known("full"), SolveMode.ALL, Small())
+    assert result.count is None
+    assert "not counted along with the solutions" in str(result.details["count"])
+    assert next(result.solutions)
     with pytest.raises(Refused):
         solve(known("full"), SolveMode.COUNT, Small())
 
@@ -371,10 +371,10 @@ def test_the_triangle_of_fifteen_is_counted_as_by_trying_everything(empty: Hole)
     slow = levels(board)
     singles = {hole: ways for pegs, ways in slow[-1].items() for hole in pegs if len(pegs) == 1}
     for small in (100_000, 0):
-        found = counted(board, small=small)
-        assert found.count == sum(singles.values())
-        assert all(ways == sum(singles.get(hole, 0) for hole in holes) for holes, ways in found.ends.items())
-        assert sum(found.ends.values()) == found.count
+        result = counted(board, small=small)
+        assert result.count == sum(singles.values())
+        assert all(ways == sum(singles.get(hole, 0) for hole in holes) for holes, ways in result.ends.items())
+        assert sum(result.ends.values()) == result.count
     assert counted(board).count == {(0, 0): 29_760, (0, 1): 14_880, (0, 2): 85_258, (1, 2): 1_550}[empty]
 
 
@@ -421,22 +421,22 @@ def test_six_known_boards_may_end_at_five_holes_and_the_diamond_at_none() -> Non
 @pytest.mark.parametrize("name", ["pyramid", "arrow"])
 def test_every_solution_is_walked_once_more(name: str) -> None:
     """Millions of lines, one after the other: what is counted without a walk."""
-    found = solve(known(name), SolveMode.ALL, SerialRuntime())
-    assert sum(1 for _ in found.solutions) == found.count
+    result = solve(known(name), SolveMode.ALL, SerialRuntime())
+    assert sum(1 for _ in result.solutions) == result.count
 
 
 @LONG
 def test_the_full_board_is_counted() -> None:
-    found = answer(known("full"))
-    assert found.count == 81_723_294_080_159_936
-    assert dict(found.tables[-1].rows) == {
+    result = answer(known("full"))
+    assert result.count == 81_723_294_080_159_936
+    assert dict(result.tables[-1].rows) == {
         "3,3": 40_861_647_040_079_968,
         **dict.fromkeys(("3,0", "0,3", "6,3", "3,6"), 10_215_411_760_019_992),
     }
     assert answer(known("full", "3,3")).count == 40_861_647_040_079_968
-    found = answer(known(TOP_EMPTY))
-    assert found.count == 20_430_823_520_039_984
-    assert dict(found.tables[-1].rows) == {
+    result = answer(known(TOP_EMPTY))
+    assert result.count == 20_430_823_520_039_984
+    assert dict(result.tables[-1].rows) == {
         "3,3": 10_215_411_760_019_992,
         "3,0 or 0,3 or 6,3 or 3,6": 10_215_411_760_019_992,
     }
@@ -444,14 +444,14 @@ def test_the_full_board_is_counted() -> None:
 
 @LONG
 def test_the_diamond_is_proven_unsolvable_by_searching_every_position() -> None:
-    found = counted(known("diamond", positions="all"))
-    assert found.count == 0
-    assert (found.fewest, found.last) == (2, ((9, 46, 9_236_579_202_687_568),))
-    assert sum(row[1] for row in found.rows) == 14_128_821
-    assert found.classes == 1_772_250
-    assert sum(row[2] for row in found.rows[1:]) == 92_382_799_307_143_584
-    assert found.games == 48_970_223_972_853_136
-    assert [row[0] for row in found.rows] == [
+    result = counted(known("diamond", positions="all"))
+    assert result.count == 0
+    assert (result.fewest, result.last) == (2, ((9, 46, 9_236_579_202_687_568),))
+    assert sum(row[1] for row in result.rows) == 14_128_821
+    assert result.classes == 1_772_250
+    assert sum(row[2] for row in result.rows[1:]) == 92_382_799_307_143_584
+    assert result.games == 48_970_223_972_853_136
+    assert [row[0] for row in result.rows] == [
         *(1, 1, 9, 38, 202, 901, 3550, 11701, 32219, 73658, 139568, 219443, 286048, 310037, 278554, 205151),
         *(122021, 58204, 22002, 6835, 1720, 330, 48, 9),
     ]
@@ -459,17 +459,17 @@ def test_the_diamond_is_proven_unsolvable_by_searching_every_position() -> None:
 
 @LONG
 def test_every_position_of_the_full_board_is_counted() -> None:
-    found = answer(known("full", positions="all"))
-    assert found.count == 81_723_294_080_159_936
-    assert found.details["positions"] == 187_636_299
-    assert found.details["positions_up_to_symmetry"] == 23_475_688
-    assert found.details["jumps_of_all_games"] == 1_192_305_835_925_385_277_580
-    assert found.details["games"] == 577_116_156_815_309_849_672
-    assert [row[1] for row in found.tables[0].rows] == [
+    result = answer(known("full", positions="all"))
+    assert result.count == 81_723_294_080_159_936
+    assert result.details["positions"] == 187_636_299
+    assert result.details["positions_up_to_symmetry"] == 23_475_688
+    assert result.details["jumps_of_all_games"] == 1_192_305_835_925_385_277_580
+    assert result.details["games"] == 577_116_156_815_309_849_672
+    assert [row[1] for row in result.tables[0].rows] == [
         *(1, 1, 2, 8, 39, 171, 719, 2757, 9751, 31312, 89927, 229614, 517854, 1022224, 1753737, 2598215, 3312423),
         *(3626632, 3413313, 2765623, 1930324, 1160977, 600372, 265865, 100565, 32250, 8688, 1917, 348, 50, 7, 2),
     ]
-    assert [row[2] for row in found.tables[0].rows] == [
+    assert [row[2] for row in result.tables[0].rows] == [
         *(1, 4, 12, 60, 296, 1338, 5648, 21842, 77559, 249690, 717788, 1834379, 4138302, 8171208, 14020166, 20773236),
         *(26482824, 28994876, 27286330, 22106348, 15425572, 9274496, 4792664, 2120101, 800152, 255544, 68236, 14727),
         *(2529, 334, 32, 5),

@@ -99,7 +99,7 @@ def test_a_board_that_is_not_the_one_of_the_listing_cannot_be_read(instead: str,
     assert refused(changed(instead)).startswith(f"result.txt:{reported}")
 
 
-def test_a_leap_too_far_is_no_jump() -> None:
+def test_a_leap_too_far_is_not_a_jump() -> None:
     text = "Starting Board\nXXOO\n\nStart Solution\n\nOOOX\n\nEnd Solution\n"
     assert refused(text, Refused).startswith("result.txt:6:1: this board does not follow")
 

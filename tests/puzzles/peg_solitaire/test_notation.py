@@ -53,10 +53,10 @@ def test_any_text_is_a_solution_or_a_problem_with_a_place(text: str) -> None:
     try:
         parse_solution(known("full"), text, "mine")
     except ConfigError as error:
-        found = error.problems
+        result = error.problems
     else:
-        found = ()
-    assert all(each.line >= 1 and each.column >= 1 for each in found)
+        result = ()
+    assert all(each.line >= 1 and each.column >= 1 for each in result)
 
 
 def replayed(board: Board, line: tuple[Jump, ...]) -> bool:

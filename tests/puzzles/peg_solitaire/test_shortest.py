@@ -27,10 +27,10 @@ LONG = pytest.mark.skipif(
 def test_the_fewest_moves_of_the_known_boards(name: str, anywhere: int, centre: int) -> None:
     for goal, fewest in (("", anywhere), ("3,3", centre)):
         board = known(name, goal)
-        found = solve(board, SolveMode.FEWEST, SerialRuntime())
-        lines = list(found.solutions)
-        assert found.details["moves"] == fewest
-        assert found.count == len(lines) == len(set(lines))
+        result = solve(board, SolveMode.FEWEST, SerialRuntime())
+        lines = list(result.solutions)
+        assert result.details["moves"] == fewest
+        assert result.count == len(lines) == len(set(lines))
         assert {moves(line) for line in lines} == {fewest}
         assert all(check(board, line) for line in lines)
 
@@ -40,8 +40,8 @@ def test_all_shortest_solutions_of_small_boards_match_brute_force(name: str) -> 
     board = known(name)
     every = list(plain(board, board.pegs))
     fewest = min(map(moves, every))
-    found = solve(board, SolveMode.FEWEST, SerialRuntime())
-    assert sorted(found.solutions) == sorted(line for line in every if moves(line) == fewest)
+    result = solve(board, SolveMode.FEWEST, SerialRuntime())
+    assert sorted(result.solutions) == sorted(line for line in every if moves(line) == fewest)
 
 
 rows = st.lists(st.text("XXO ", min_size=5, max_size=5), min_size=3, max_size=4)
@@ -56,28 +56,28 @@ def test_a_random_board_has_the_shortest_solutions_that_trying_everything_finds(
     pegs = frozenset(sorted(drawn.pegs, key=lambda hole: (hole.x * 7 + hole.y * 5) % 11)[:7])
     board = Board(drawn.holes, pegs, data.draw(st.sampled_from([None, *drawn.holes])), triangular=triangular)
     every = list(plain(board, board.pegs))
-    found = solve(board, SolveMode.FEWEST, SerialRuntime())
+    result = solve(board, SolveMode.FEWEST, SerialRuntime())
     if not every:
-        assert found.proof is not None
+        assert result.proof is not None
         return
     fewest = min(map(moves, every))
-    assert found.details["moves"] == fewest
-    assert sorted(found.solutions) == sorted(line for line in every if moves(line) == fewest)
+    assert result.details["moves"] == fewest
+    assert sorted(result.solutions) == sorted(line for line in every if moves(line) == fewest)
 
 
 @pytest.mark.parametrize("empty", [Hole(0, 1), Hole(1, 2)])
 def test_a_triangle_of_ten_holes_is_solved_in_the_fewest_moves(empty: Hole) -> None:
     board = triangle(empty, side=4)
     every = list(plain(board, board.pegs))
-    found = solve(board, SolveMode.FEWEST, SerialRuntime())
+    result = solve(board, SolveMode.FEWEST, SerialRuntime())
     fewest = min(map(moves, every), default=None)
-    assert found.details.get("moves") == fewest
-    assert sorted(found.solutions) == sorted(line for line in every if moves(line) == fewest)
+    assert result.details.get("moves") == fewest
+    assert sorted(result.solutions) == sorted(line for line in every if moves(line) == fewest)
 
 
 def test_a_board_of_one_peg_takes_no_move_and_one_without_solution_has_none() -> None:
-    found = solve(known("XO"), SolveMode.FEWEST, SerialRuntime())
-    assert (found.count, found.details["moves"], list(found.solutions)) == (1, 0, [()])
+    result = solve(known("XO"), SolveMode.FEWEST, SerialRuntime())
+    assert (result.count, result.details["moves"], list(result.solutions)) == (1, 0, [()])
     assert solve(known("diamond"), SolveMode.FEWEST, SerialRuntime()).proof is Proof.PARITY
     assert solve(known("fireplace", "3,6"), SolveMode.FEWEST, SerialRuntime()).proof is Proof.EXHAUSTION
 
@@ -118,8 +118,8 @@ def test_a_search_interrupted_early_reports_its_lower_bound() -> None:
 def test_the_full_board_takes_17_moves_and_18_to_the_centre() -> None:
     for goal, fewest in (("", 17), ("3,3", 18)):
         board = known("full", goal)
-        found = solve(board, SolveMode.FEWEST, SerialRuntime())
-        assert (found.details["moves"], found.count) == (fewest, 7_488)
-        lines = list(found.solutions)
+        result = solve(board, SolveMode.FEWEST, SerialRuntime())
+        assert (result.details["moves"], result.count) == (fewest, 7_488)
+        lines = list(result.solutions)
         assert len(set(lines)) == 7_488
         assert all(check(board, line) and moves(line) == fewest for line in lines)

@@ -56,16 +56,16 @@ def test_solutions_are_counted_exactly(name: str, count: int) -> None:
 )
 def test_solutions_that_end_at_a_goal_are_counted_exactly(name: str, goal: str, count: int) -> None:
     board = known(name, goal)
-    found = answer(board)
-    assert found.count == count
-    assert check(board, next(found.solutions))
+    result = answer(board)
+    assert result.count == count
+    assert check(board, next(result.solutions))
 
 
 @pytest.mark.parametrize("name", ["cross", "plus", "fireplace"])
 def test_every_solution_of_a_small_board_is_listed_once_and_is_right(name: str) -> None:
-    board, found = known(name), answer(known(name))
-    lines = list(found.solutions)
-    assert len(lines) == len(set(lines)) == found.count
+    board, result = known(name), answer(known(name))
+    lines = list(result.solutions)
+    assert len(lines) == len(set(lines)) == result.count
     assert all(check(board, line) for line in lines)
 
 
@@ -86,18 +86,18 @@ def test_the_listing_continues_beyond_the_limit_of_the_first_search() -> None:
 
 
 def test_the_full_board_is_solved_with_few_jumps_tried() -> None:
-    found = answer(known("full"), SolveMode.FIRST)
-    assert found.count is None
-    assert found.proof is None
-    assert found.nodes_searched() < 10_000
+    result = answer(known("full"), SolveMode.FIRST)
+    assert result.count is None
+    assert result.proof is None
+    assert result.nodes_searched() < 10_000
 
 
 def test_the_diamond_is_proven_by_parity_before_any_jump_is_tried() -> None:
-    found = answer(known("diamond"))
-    assert found.proof is Proof.PARITY
-    assert "rule of three" in found.reason
-    assert found.nodes_searched() == 0
-    assert list(found.solutions) == []
+    result = answer(known("diamond"))
+    assert result.proof is Proof.PARITY
+    assert "rule of three" in result.reason
+    assert result.nodes_searched() == 0
+    assert list(result.solutions) == []
 
 
 def test_either_direction_of_the_diagonals_can_forbid_every_end() -> None:
@@ -106,21 +106,21 @@ def test_either_direction_of_the_diagonals_can_forbid_every_end() -> None:
 
 
 def test_a_goal_of_the_wrong_class_is_proven_by_parity() -> None:
-    found = answer(known("full", "2,2"))
-    assert found.proof is Proof.PARITY
-    assert "at 2,2" in found.reason
+    result = answer(known("full", "2,2"))
+    assert result.proof is Proof.PARITY
+    assert "at 2,2" in result.reason
 
 
 def test_a_goal_of_the_right_class_that_is_never_reached_is_proven_by_exhaustion() -> None:
-    found = answer(known("fireplace", "3,6"))
-    assert found.proof is Proof.EXHAUSTION
-    assert found.reason == "all positions were searched (718): the last peg never stands at 3,6"
+    result = answer(known("fireplace", "3,6"))
+    assert result.proof is Proof.EXHAUSTION
+    assert result.reason == "all positions were searched (718): the last peg never stands at 3,6"
 
 
 def test_a_small_board_without_a_solution_is_proven_with_the_fewest_pegs_left() -> None:
-    found = answer(parse("XXO   XXO   XXO", "three pairs"))
-    assert found.proof is Proof.EXHAUSTION
-    assert found.reason == "all positions were searched (8): at best 3 pegs are left"
+    result = answer(parse("XXO   XXO   XXO", "three pairs"))
+    assert result.proof is Proof.EXHAUSTION
+    assert result.reason == "all positions were searched (8): at best 3 pegs are left"
 
 
 @pytest.mark.parametrize(("name", "size"), [("european", 36), ("swallow", 8), ("triangle", 14)])
@@ -152,10 +152,10 @@ def test_a_large_cross_is_solved_by_beam_search() -> None:
 
 def test_a_large_unsolvable_board_is_proven_by_exhaustion() -> None:
     notes: list[str] = []
-    found = solve(parse(PAIRS, "pairs"), SolveMode.FIRST, Listening(notes.append))
-    assert found.proof is Proof.EXHAUSTION
-    assert "all positions" in found.reason
-    assert found.nodes_searched() > 16 * 2**15  # each of 16 jumps in half of the positions, and the tries before
+    result = solve(parse(PAIRS, "pairs"), SolveMode.FIRST, Listening(notes.append))
+    assert result.proof is Proof.EXHAUSTION
+    assert "all positions" in result.reason
+    assert result.nodes_searched() > 16 * 2**15  # each of 16 jumps in half of the positions, and the tries before
     assert len(notes) > 10
     assert all(note.endswith(" jumps tried") for note in notes)
 
@@ -165,9 +165,9 @@ def test_a_wide_search_reports_progress_several_times_a_level() -> None:
     board = parse("\n".join(["XXXXXXX"] * 3 + ["XXXOXXX"] + ["XXXXXXX"] * 3), "49")
     start, moves = bits(board)
     reported: list[int] = []
-    found = beam_search(start, moves, 0, [0] * 49, 5_000, reported.append)
-    assert found.line is None
-    assert max(after - before for before, after in pairwise(reported)) < found.nodes / 48 * 1.5
+    result = beam_search(start, moves, 0, [0] * 49, 5_000, reported.append)
+    assert result.line is None
+    assert max(after - before for before, after in pairwise(reported)) < result.nodes / 48 * 1.5
 
 
 @pytest.mark.parametrize("mode", SolveMode)
@@ -191,15 +191,15 @@ class Listening(SerialRuntime):
 
 
 def test_a_board_that_begins_with_one_peg_is_solved_by_no_jump() -> None:
-    found = answer(parse("XOO", "one"))
-    assert found.count == 1
-    assert list(found.solutions) == [()]
+    result = answer(parse("XOO", "one"))
+    assert result.count == 1
+    assert list(result.solutions) == [()]
 
 
 def test_a_board_without_an_empty_hole_has_no_move() -> None:
-    found = answer(parse("XXX\nXXX\nXXX\nXXX", "filled"))
-    assert found.proof is not None
-    assert list(found.solutions) == []
+    result = answer(parse("XXX\nXXX\nXXX\nXXX", "filled"))
+    assert result.proof is not None
+    assert list(result.solutions) == []
 
 
 @pytest.mark.parametrize("remember", [1, 7, 100])
@@ -238,10 +238,10 @@ def test_a_random_board_has_exactly_the_solutions_that_brute_force_finds(rows: l
     goal = data.draw(st.sampled_from([None, *board.holes]))
     board = Board(board.holes, frozenset(keep), goal)
     expected = [tuple(line) for line in plain(board, board.pegs, [])]
-    found = answer(board)
-    assert found.count == len(expected)
-    assert list(found.solutions) == expected
-    assert (found.proof is None) == bool(expected)
+    result = answer(board)
+    assert result.count == len(expected)
+    assert list(result.solutions) == expected
+    assert (result.proof is None) == bool(expected)
 
 
 def plain(board: Board, pegs: frozenset[Hole], path: list[Jump]) -> Iterator[list[Jump]]:

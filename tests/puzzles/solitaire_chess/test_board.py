@@ -214,13 +214,13 @@ def attacked_squares(
     }
     if piece in jumps:
         return {(x + dx, y + dy) for dx, dy in jumps[piece]}
-    found = set()
+    result = set()
     for dx, dy in {"R": rook, "B": bishop, "Q": rook + bishop}[piece]:
         u, v = x + dx, y + dy
         while marks.get((u, v)) == ".":
             u, v = u + dx, v + dy
-        found.add((u, v))
-    return found
+        result.add((u, v))
+    return result
 
 
 def test_pictures_draw_pieces_without_a_font() -> None:

@@ -101,18 +101,18 @@ def boards(draw: st.DrawFn, most: int = 8, side: int = 4) -> Board:
 @given(boards(side=8, most=6))
 def test_depth_first_and_breadth_first_agree(board: Board) -> None:
     deep, broad = (chess.with_rules(board, {"search": name}) for name in ("depth", "breadth"))
-    found = list(chess.solve(deep, SolveMode.ALL, SerialRuntime()).solutions)
-    assert found == list(chess.solve(broad, SolveMode.ALL, SerialRuntime()).solutions)
-    assert len(set(found)) == len(found)
+    result = list(chess.solve(deep, SolveMode.ALL, SerialRuntime()).solutions)
+    assert result == list(chess.solve(broad, SolveMode.ALL, SerialRuntime()).solutions)
+    assert len(set(result)) == len(result)
     counts = {
         chess.solve(each, mode, SerialRuntime()).count
         for each in (deep, broad)
         for mode in (SolveMode.ALL, SolveMode.COUNT)
     }
-    assert counts == {len(found)}
+    assert counts == {len(result)}
     for each in (deep, broad):
-        assert list(chess.solve(each, SolveMode.FIRST, SerialRuntime()).solutions) == found[:1]
-    assert set(found) == set(brute_force(board))
+        assert list(chess.solve(each, SolveMode.FIRST, SerialRuntime()).solutions) == result[:1]
+    assert set(result) == set(brute_force(board))
 
 
 def brute_force(board: Board) -> Iterator[tuple[tuple[Square, Square], ...]]:
@@ -134,7 +134,7 @@ def continue_search(board: Board, pieces: dict[Square, str], made: dict[Square, 
 
 def list_attacks(pieces: dict[Square, str], pawns: str) -> set[tuple[Square, Square]]:
     """Return every capture of `pieces` by python-chess. Its white pawns go up, its black ones down."""
-    found = set()
+    result = set()
     for white in {"up": [True], "down": [False], "both": [True, False]}[pawns]:
         board = python_chess.Board(None)
         for square, man in pieces.items():
@@ -142,8 +142,8 @@ def list_attacks(pieces: dict[Square, str], pawns: str) -> set[tuple[Square, Squ
             board.set_piece_at(python_chess.square(square.file, square.rank), piece)
         for square in pieces:
             for end in board.attacks(python_chess.square(square.file, square.rank)) & board.occupied:
-                found.add((square, Square(python_chess.square_file(end), python_chess.square_rank(end))))
-    return found
+                result.add((square, Square(python_chess.square_file(end), python_chess.square_rank(end))))
+    return result
 
 
 @settings(max_examples=80, deadline=None)

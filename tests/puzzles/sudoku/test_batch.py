@@ -111,7 +111,7 @@ def test_a_damaged_checkpoint_is_ignored(content: bytes) -> None:
 
 def test_hard_grids_are_searched_separately() -> None:
     board = sudoku.parse("\n".join([list(UNIQUE)[3], next(iter(SEVERAL)), NONE[0]]), "f")
-    found = batch.BatchState(bytearray(b"." * 243), bytearray([3, 3, 3]), array("I", bytes(12)))
-    batch.search_hard_grids(board, found, SerialRuntime())
-    assert list(found.counts) == [1, 2, 0]
-    assert list(batch.iter_solutions(81, found)) == list(sudoku.solve(board, SolveMode.ALL, SerialRuntime()).solutions)
+    result = batch.BatchState(bytearray(b"." * 243), bytearray([3, 3, 3]), array("I", bytes(12)))
+    batch.search_hard_grids(board, result, SerialRuntime())
+    assert list(result.counts) == [1, 2, 0]
+    assert list(batch.iter_solutions(81, result)) == list(sudoku.solve(board, SolveMode.ALL, SerialRuntime()).solutions)

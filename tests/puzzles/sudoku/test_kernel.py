@@ -38,16 +38,16 @@ def test_plain_and_compiled_kernels_count_branches_the_same(plain_and_compiled: 
         search.begin(grid.encode(), 0)
         state = array("I", bytes(120))
         search.save_frame(0, state)
-        waiting, found, rounds = [state], 0, 0
+        waiting, results, rounds = [state], 0, 0
         while waiting:
             search.load_frame(waiting.pop())
-            found += search.count_next(2**40, 7)
+            results += search.count_next(2**40, 7)
             rounds += 1
             for frame in range(search.top + 1):
                 piece = array("I", bytes(120))
                 search.save_frame(frame, piece)
                 waiting.append(piece)
-        assert (found, rounds > 50) == (SEVERAL[grid], True)
+        assert (results, rounds > 50) == (SEVERAL[grid], True)
 
 
 def test_a_search_continues_after_its_limit(plain_and_compiled: BothWays) -> None:
@@ -56,14 +56,14 @@ def test_a_search_continues_after_its_limit(plain_and_compiled: BothWays) -> Non
         search = kernel.GridSearch()
         search.begin(grid.encode(), 0)
         cells, pauses = bytearray(81), 0
-        found = []
+        results = []
         while (result := search.find_next(1)) != kernel.DONE:
             if result == kernel.FOUND:
                 search.write_solution(cells, 0)
-                found.append(cells.decode())
+                results.append(cells.decode())
             else:
                 pauses += 1
-        assert found == [digits]
+        assert results == [digits]
         assert pauses == search.guesses
 
 

@@ -141,9 +141,9 @@ def test_sixteen_rows_of_sixteen_cells_are_one_grid() -> None:
     ],
 )
 def test_problems_are_reported_with_line_and_column(text: str, wrong: list[str]) -> None:
-    found = parse_problems(text)
-    assert len(found) == len(wrong)
-    assert all(one.startswith(begins) for one, begins in zip(found, wrong, strict=True)), found
+    result = parse_problems(text)
+    assert len(result) == len(wrong)
+    assert all(one.startswith(begins) for one, begins in zip(result, wrong, strict=True)), result
 
 
 @pytest.mark.parametrize(
