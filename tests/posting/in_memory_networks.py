@@ -23,7 +23,7 @@ class PowerCut(BaseException):
 class Steps:
     """Count the steps of a process, and cut the power at a given one."""
 
-    left: int = 10**9
+    remaining: int = 10**9
 
     def count_step(self) -> None:
         self.remaining -= 1
@@ -38,7 +38,7 @@ class PaidLimits:
     max_length: int = 280
     lookup_price: Decimal = Decimal("0.001")
     monthly_cap: Decimal | None = None
-    a_post: Decimal = Decimal("0.015")
+    price_per_post: Decimal = Decimal("0.015")
 
     def text_length(self, text: str) -> int:
         return len(text)
@@ -57,12 +57,12 @@ class InMemoryNetwork:
     steps: Steps
     idempotent: bool = False
     refuses_twice: bool = True  # the same text, as X does
-    may_look: bool = True
+    lookup_allowed: bool = True
     limits: PaidLimits = field(default_factory=PaidLimits)
-    there: list[tuple[str, str]] = field(default_factory=list)  # id, text
+    stored: list[tuple[str, str]] = field(default_factory=list)  # id, text
     by_key: dict[str, str] = field(default_factory=dict)
     faults: list[str] = field(default_factory=list)
-    blind: list[bool] = field(default_factory=list)
+    failed_lookups: list[bool] = field(default_factory=list)
     posted: list[tuple[str, tuple[str, ...]]] = field(default_factory=list)  # text, ids of the parts before
 
     def post(self, post: Post, *, key: str, thread: Sequence[SentPost] = ()) -> SentPost:

@@ -275,7 +275,11 @@ def test_pictures_are_kept_until_the_post_is_sent(posting):
 
 ACCIDENTS = st.sampled_from(["", "", "away", "no", "lost before", "lost after"])
 WORLDS = st.fixed_dictionaries(
-    {"idempotent": st.booleans(), "refuses_twice": st.booleans(), "may_look": st.sampled_from([True, True, False])}
+    {
+        "idempotent": st.booleans(),
+        "refuses_twice": st.booleans(),
+        "lookup_allowed": st.sampled_from([True, True, False]),
+    }
 )
 
 
