@@ -8,9 +8,9 @@ export PATH
 unset PYTHONDONTWRITEBYTECODE # or each of some thousand processes would compile its modules again
 . "$clone/deploy/lib.sh"
 
-selection="not slow and not faults"
+selection="not slow and not faults" profile=daily
 if [ "${1:-}" = --all ]; then
-    selection=""
+    selection="" profile=all
     shift
 fi
 
@@ -19,7 +19,8 @@ case ${1:-} in
         cat <<'TEXT'
 Usage: deploy/test.sh [--all] [options of pytest]
   Checks format, lint, types and tests in an environment of its own, .venv-test, in about five minutes.
-  --all also runs the tests marked `slow` and `faults`: kill campaigns, full disks, long searches.
+  --all also runs the tests marked `slow` and `faults`: kill campaigns, full disks, long searches,
+        and tries five times as many random examples.
   PI_APPLIANCE_BOTH=1 runs the tests of puzzles a second time, on plain Python.
   Words after it go to pytest: deploy/test.sh -x tests/cli
 Exit status: 0 all checks passed, 1 some failed
@@ -43,7 +44,7 @@ failed=
 "$bin/ruff" format --check . || failed="$failed format"
 "$bin/ruff" check . || failed="$failed rules"
 "$bin/mypy" || failed="$failed types"
-"$bin/python" -m pytest --numprocesses auto --maxprocesses 4 -m "$selection" "$@" || failed="$failed tests"
+"$bin/python" -m pytest --numprocesses auto --maxprocesses 4 --hypothesis-profile "$profile" -m "$selection" "$@" || failed="$failed tests"
 # The tests above compare compiled and plain kernels; this runs all puzzle tests on plain Python (minutes).
 if [ "${PI_APPLIANCE_BOTH:-}" = 1 ]; then
     PI_APPLIANCE_PLAIN=1 "$bin/python" -m pytest --numprocesses auto --maxprocesses 4 tests/puzzles ||

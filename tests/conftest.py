@@ -16,9 +16,10 @@ from tests.other_user import public_installation, public_python
 
 __all__ = ["installation", "public_installation", "public_python"]
 
-# The duration of one example depends on the load of the machine.
-settings.register_profile("appliance", deadline=None)
-settings.load_profile("appliance")
+# The duration of one example depends on the load of the machine: no deadline.
+settings.register_profile("daily", max_examples=20, deadline=None)
+settings.register_profile("all", max_examples=100, deadline=None)  # with --hypothesis-profile=all
+settings.load_profile("daily")
 
 # Daemons of the tests listen in their own folder, so that no command reaches the appliance of the user.
 _RUNTIME_DIR = TemporaryDirectory(prefix="pa-")

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -92,14 +93,57 @@ def clone(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+# A Python whose environments hold no packages: an install with it takes a second instead of minutes.
+QUICK_PYTHON = f"""
+case "$1 $2" in
+    "-m venv")
+        mkdir -p "$3/bin"
+        cp "$0" "$3/bin/python"
+        echo "#!$3/bin/python" >"$3/bin/pi-appliance" ;;
+    "-m pip") [ -z "${{OFFLINE:-}}" ] ;;
+    *) exec "{sys.executable}" "$@" ;;
+esac"""
+
+
+class Staged(NamedTuple):
+    """An appliance installed below `root` from `clone`, with the variables of `environment`."""
+
+    clone: Path
+    root: Path
+    environment: dict[str, str]
+
+    def install(self, status: int = 0, **environment: str) -> subprocess.CompletedProcess[str]:
+        script = self.clone / "deploy" / "install.sh"
+        return sh(script, "--yes", "--prefix", self.root, status=status, **self.environment, **environment)
+
+
+def quick_python(folder: Path) -> dict[str, str]:
+    stand_ins(folder, python=QUICK_PYTHON)
+    return {"PYTHON": str(folder / "python")}
+
+
 @pytest.fixture(scope="module")
-def staged(clone: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """Return the root of an installed appliance."""
-    root = tmp_path_factory.mktemp("staged") / "the root"
-    sh(clone / "deploy" / "install.sh", "--yes", "--prefix", root)
-    yield root
-    sh(UNINSTALL, "--yes", "--purge", "--prefix", root)
-    assert files_below(root) == []
+def release(clone: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Staged]:
+    """Return an appliance installed with all its packages. Takes minutes: for slow tests."""
+    staged = Staged(clone, tmp_path_factory.mktemp("staged") / "the root", {})
+    staged.install()
+    yield staged
+    sh(UNINSTALL, "--yes", "--purge", "--prefix", staged.root)
+    assert files_below(staged.root) == []
+
+
+@pytest.fixture(scope="module", params=["quick", pytest.param("release", marks=pytest.mark.slow)])
+def staged(request: pytest.FixtureRequest, clone: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Staged]:
+    """Return an installed appliance: without its packages daily, with them in slow tests."""
+    if request.param == "release":
+        yield request.getfixturevalue("release")
+        return
+    folder = tmp_path_factory.mktemp("quick")
+    staged = Staged(clone, folder / "the root", quick_python(folder))
+    staged.install()
+    yield staged
+    sh(UNINSTALL, "--yes", "--purge", "--prefix", staged.root)
+    assert files_below(staged.root) == []
 
 
 def test_a_dry_run_prints_every_step_and_does_none(tmp_path: Path) -> None:
@@ -125,28 +169,33 @@ def test_without_a_terminal_and_yes_nothing_is_started() -> None:
     assert "--yes" in said or "only root" in said
 
 
-def test_a_failed_build_is_reported_with_a_remedy(clone: Path, tmp_path: Path) -> None:
-    offline = {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(tmp_path)}
-    ended = sh(clone / "deploy" / "install.sh", "--yes", "--prefix", tmp_path / "root", status=1, **offline)
+@pytest.mark.parametrize("quick", [True, pytest.param(False, marks=pytest.mark.slow)])
+def test_a_failed_build_is_reported_with_a_remedy(clone: Path, tmp_path: Path, quick: bool) -> None:
+    python = quick_python(tmp_path / "quick") if quick else {}
+    staged = Staged(clone, tmp_path / "root", python)
+    ended = staged.install(status=1, OFFLINE="yes", PIP_NO_INDEX="1", PIP_FIND_LINKS=str(tmp_path))
     assert "could not be built, see above. Is this machine online? Try: ping" in ended.stderr.splitlines()[-1]
-    assert not (tmp_path / "root" / "opt" / "pi-appliance" / "current").exists()
+    assert not (staged.root / "opt" / "pi-appliance" / "current").exists()
 
 
-def test_an_install_creates_all_files(staged: Path) -> None:
-    assert files_below(staged)[:2] == ["etc/pi-appliance/.defaults", "etc/pi-appliance/appliance.yaml"]
-    configuration = staged / "etc" / "pi-appliance"
+def test_an_install_creates_all_files(staged: Staged) -> None:
+    assert files_below(staged.root)[:2] == ["etc/pi-appliance/.defaults", "etc/pi-appliance/appliance.yaml"]
+    configuration = staged.root / "etc" / "pi-appliance"
     assert "state-dir: /var/lib/pi-appliance\n" in (configuration / "appliance.yaml").read_text()
     assert (configuration / "secrets.env").read_text() == "WEB_PASSWORD=secret\n"
     assert (configuration / "secrets.env").stat().st_mode & 0o777 == 0o600
-    assert (staged / "usr/local/bin/pi-appliance").readlink() == Path("/opt/pi-appliance/current/bin/pi-appliance")
+    assert (staged.root / "usr/local/bin/pi-appliance").readlink() == Path("/opt/pi-appliance/current/bin/pi-appliance")
+    program = staged.root / "opt" / "pi-appliance" / "current" / "bin" / "pi-appliance"
+    assert str(staged.root) not in program.read_text(), "it runs on another machine"
     for unit in (ROOT / "systemd").iterdir():
         place = "etc/udev/rules.d" if unit.suffix == ".rules" else "etc/systemd/system"
-        assert (staged / place / unit.name).read_text() == unit.read_text()
+        assert (staged.root / place / unit.name).read_text() == unit.read_text()
 
 
-def test_the_release_is_complete_and_without_build_paths(staged: Path, tmp_path: Path) -> None:
-    current = staged / "opt" / "pi-appliance" / "current"
-    assert str(staged) not in (current / "bin" / "pi-appliance").read_text()
+@pytest.mark.slow
+def test_the_release_is_complete_and_without_build_paths(release: Staged, tmp_path: Path) -> None:
+    current = release.root / "opt" / "pi-appliance" / "current"
+    assert str(release.root) not in (current / "bin" / "pi-appliance").read_text()
     made = subprocess.run(
         [current / "bin" / "python", "-I", "-m", "pi_appliance", "config", "init", tmp_path / "config"],
         capture_output=True,
@@ -158,40 +207,41 @@ def test_the_release_is_complete_and_without_build_paths(staged: Path, tmp_path:
     assert list(current.resolve().rglob("secrets.env")) == [], "a secret never travels with the program"
 
 
-def test_a_compiled_kernel_of_the_clone_is_installed(staged: Path) -> None:
-    release = (staged / "opt" / "pi-appliance" / "current").resolve()
-    if not (release / "lib" / f"python{sys.version_info.major}.{sys.version_info.minor}").is_dir():
+@pytest.mark.slow
+def test_a_compiled_kernel_of_the_clone_is_installed(release: Staged) -> None:
+    folder = (release.root / "opt" / "pi-appliance" / "current").resolve()
+    if not (folder / "lib" / f"python{sys.version_info.major}.{sys.version_info.minor}").is_dir():
         pytest.skip("it has another Python than the clone")
     of_the_clone = {
         file.name: file.read_bytes() for file in map(kernels.compiled_file, kernels.kernel_sources()) if file
     }
-    of_the_release = {file.name: file.read_bytes() for file in release.rglob(f"puzzles/*/*{SUFFIX}")}
+    of_the_release = {file.name: file.read_bytes() for file in folder.rglob(f"puzzles/*/*{SUFFIX}")}
     assert {name: of_the_release.get(name) for name in of_the_clone} == of_the_clone
 
 
-def test_a_second_install_changes_nothing_and_says_so(clone: Path, staged: Path) -> None:
-    said = sh(clone / "deploy" / "install.sh", "--yes", "--prefix", staged).stdout
+def test_a_second_install_changes_nothing_and_says_so(staged: Staged) -> None:
+    said = staged.install().stdout
     assert "nothing to change" in said
     assert said.count("\n") == 1
 
 
-def test_an_edited_file_stays_with_the_new_one_beside_it(clone: Path, staged: Path) -> None:
-    mine = staged / "etc" / "pi-appliance" / "tweets.txt"
+def test_an_edited_file_stays_with_the_new_one_beside_it(staged: Staged) -> None:
+    mine = staged.root / "etc" / "pi-appliance" / "tweets.txt"
     shipped = mine.read_text()
     mine.write_text("a line of mine\n")
     as_if_written_by_an_older_release(mine)
-    sh(clone / "deploy" / "install.sh", "--yes", "--prefix", staged)
+    staged.install()
     assert mine.read_text() == "a line of mine\n"
     assert mine.with_name("tweets.txt.new").read_text() == shipped
 
 
-def test_an_unedited_file_of_an_older_release_is_updated(clone: Path, staged: Path) -> None:
-    configuration = staged / "etc" / "pi-appliance" / "appliance.yaml"
+def test_an_unedited_file_of_an_older_release_is_updated(staged: Staged) -> None:
+    configuration = staged.root / "etc" / "pi-appliance" / "appliance.yaml"
     shipped = configuration.read_text()
     configuration.write_text("state-dir: /var/lib/pi-appliance\n")
     old = subprocess.run(["sha256sum", configuration], capture_output=True, text=True, check=True).stdout.split()[0]
     as_if_written_by_an_older_release(configuration, old)
-    sh(clone / "deploy" / "install.sh", "--yes", "--prefix", staged)
+    staged.install()
     assert configuration.read_text() == shipped
 
 
@@ -204,9 +254,9 @@ def as_if_written_by_an_older_release(path: Path, checksum: str = "0" * 64) -> N
     )
 
 
-def test_an_uninstall_keeps_the_configuration_and_the_history(staged: Path, tmp_path: Path) -> None:
+def test_an_uninstall_keeps_the_configuration_and_the_history(staged: Staged, tmp_path: Path) -> None:
     root = tmp_path / "root"
-    shutil.copytree(staged, root, symlinks=True)
+    shutil.copytree(staged.root, root, symlinks=True)
     said = sh(UNINSTALL, "--yes", "--prefix", root).stdout
     assert "--purge removes them too" in said
     assert (root / "var/lib/pi-appliance").is_dir()
@@ -246,6 +296,7 @@ def test_an_unusable_python_is_reported_with_its_version(
     assert output.count("\n") == 1
 
 
+@pytest.mark.slow
 def test_run_creates_the_environment_once_and_repairs_an_incomplete_one(clone: Path, tmp_path: Path) -> None:
     run = clone / "deploy" / "run.sh"
     offline = {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(tmp_path)}

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from pi_appliance.posting.lines import LineOrder, line_fingerprint, mark_used, parse_lines, pick_line
 from pi_appliance.posting.model import UsedLines
+from tests.examples import examples
 
 
 def prints(*lines: str) -> list[str]:
@@ -112,7 +113,7 @@ def edit(file: list[str], what: str, at: int, more: str | int = 0) -> None:
                 file.insert(0, file[at])
 
 
-@settings(max_examples=500)
+@settings(max_examples=examples(500))
 @given(st.lists(_WORDS, max_size=8), st.lists(_STEPS, min_size=5, max_size=60))
 @example(["b", "a"], [("draw", 0.0), ("remove", 0), ("draw", 0.0), ("add", 0, "b"), ("draw", 0.0)])
 def test_after_an_edit_unused_lines_come_first(beginning, steps):

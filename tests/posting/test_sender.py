@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from pi_appliance.posting.model import PENDING_STATES, Post, PostState, SentPost
 from pi_appliance.posting.store import PostDatabase
 from pi_appliance.storage.model import Picture
+from tests.examples import examples
 from tests.installation import in_memory
 from tests.posting.in_memory_networks import InMemoryNetwork, PaidLimits, PostingEnvironment
 
@@ -283,7 +284,7 @@ WORLDS = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(
     worlds=st.lists(WORLDS, min_size=1, max_size=3),
     rounds=st.lists(

@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pi_appliance.posting.x_text import emoji_sequences, text_length
+from tests.examples import examples
 from tests.posting import x_text_reference
 
 EMOJI = x_text_reference.emoji()
@@ -66,7 +67,7 @@ def test_any_text_weighs_the_same(text):
     assert text_length(text) == x_text_reference.weigh(text)
 
 
-@settings(deadline=None, max_examples=400)
+@settings(deadline=None, max_examples=examples(400))
 @given(st.lists(addresses, min_size=1, max_size=3).map("".join))
 def test_anything_like_an_address_weighs_the_same(text):
     # Where only a part of a bare name is linked (it is of several scripts, or has a _) and there is a path, X's own

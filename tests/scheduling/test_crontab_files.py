@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from pi_appliance.errors import Refused
 from pi_appliance.scheduling.crontab import NOTICE, SystemCrontab, UserCrontab
+from tests.examples import examples
 from tests.scheduling.scratch_crontab import Crontab, scratch_crontab
 
 CONFIG = Path("/home/pi/my appliance/appliance.yaml")
@@ -111,7 +112,7 @@ LINES = st.one_of(
 )
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 @given(st.lists(LINES, max_size=8))
 def test_install_install_uninstall_restores_the_same_bytes(crontab: Crontab, lines: list[str]) -> None:
     assume(crontab.set("".join(line + "\n" for line in lines).encode()))

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from pi_appliance.errors import Unavailable
 from pi_appliance.music.model import PlaybackState
+from tests.examples import examples
 from tests.fakes.timed_player import CutOff, Sound
 from tests.music.alarms.job_runner import FIP, RADIO, JobRunner
 
@@ -74,7 +75,7 @@ def job_runner(sounds: dict[str, Sound]) -> JobRunner:
     return runner
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(60))
 @given(SOUNDS, SOUNDS, ACCIDENTS)
 def test_random_accidents_of_an_alarm_with_an_end(first, second, accidents):
     runner = job_runner({FIP: first, RADIO: second})
@@ -87,7 +88,7 @@ def test_random_accidents_of_an_alarm_with_an_end(first, second, accidents):
     assert state.volume == MOST or state.playback is PlaybackState.STOPPED or runner.player.away
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(60))
 @given(SOUNDS, ACCIDENTS, st.lists(st.tuples(st.floats(0, 400), st.integers(0, MOST)), max_size=3))
 def test_random_accidents_of_an_alarm_with_user_input(sound, accidents, hands):
     runner = job_runner({FIP: sound})
@@ -104,7 +105,7 @@ def test_random_accidents_of_an_alarm_with_user_input(sound, accidents, hands):
     assert all(volume <= max(turned) for _, volume, plays in runner.player.volumes if plays)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(60))
 @given(ACCIDENTS)
 def test_random_accidents_of_a_sleep_timer(accidents):
     runner = job_runner({})

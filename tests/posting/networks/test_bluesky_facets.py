@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from pi_appliance.config.model import NetworkDirs
 from pi_appliance.posting.model import Post
 from pi_appliance.posting.networks import bluesky
+from tests.examples import examples
 from tests.fakes.bluesky_account import HANDLE, SECRETS, FakeBluesky
 from tests.fakes.bluesky_server import fake_bluesky
 
@@ -116,7 +117,7 @@ WORDS = st.one_of(
 )
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=examples(400), deadline=None)
 @given(st.lists(WORDS, max_size=30).map("".join))
 def test_a_facet_covers_exactly_its_target(connection, text):
     limits = connection[0].limits
@@ -135,7 +136,7 @@ def test_a_facet_covers_exactly_its_target(connection, text):
                 assert shown[-1] not in ".,;:!?"
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(
     st.lists(
         st.sampled_from(

@@ -6,6 +6,7 @@ from functools import cache
 from math import factorial, prod
 from types import ModuleType
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as some
 
@@ -13,6 +14,7 @@ from pi_appliance.puzzles import SolveMode, battleship
 from pi_appliance.puzzles.battleship.count import ProfileCount
 from pi_appliance.puzzles.battleship.placements import find_placements
 from pi_appliance.puzzles.runtime import SerialRuntime
+from tests.examples import examples
 from tests.puzzles.battleship.brute_force import Cells, list_fleets, marks_agree
 
 FLEETS = ((2, 1), (3, 2), (2, 2, 1), (3, 1, 1), (1, 1, 1), (3, 2, 1), (4, 2), (2, 2, 2))
@@ -61,7 +63,7 @@ def to_cells(line: battleship.Solution) -> tuple[Cells, ...]:
     return tuple(frozenset(ship.squares) for ship in line)
 
 
-@settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(120), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(boards())
 def test_results_match_brute_force(board: battleship.Board) -> None:
     result = brute_force(board)
@@ -83,7 +85,7 @@ def test_results_match_brute_force(board: battleship.Board) -> None:
     assert bool(answer.tables) == bool(answer.pictures) == (bool(result) and bool(board.find_marks("?")))
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(60), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(boards(wrong=1))
 def test_the_core_is_minimal_and_single_wrong_marks_are_complete(board: battleship.Board) -> None:
     answer = battleship.solve(board, SolveMode.FIRST, SerialRuntime())
@@ -135,15 +137,17 @@ def keep_clues(board: battleship.Board, clues: list[str]) -> battleship.Board:
     return battleship.Board(rows=rows, fleet=board.fleet, touching=board.touching, sinking=board.sinking)
 
 
+@pytest.mark.parametrize("touching", TOUCHING)
+@pytest.mark.parametrize(
+    "fleet", [(3, 2, 2, 1), pytest.param((5, 4, 3, 3, 2), marks=pytest.mark.slow), (15, 2, 1), (1,) * 20], ids=str
+)
 def test_plain_and_compiled_kernels_count_the_same(
-    plain_and_compiled: Callable[[str], tuple[ModuleType, ModuleType]],
+    plain_and_compiled: Callable[[str], tuple[ModuleType, ModuleType]], fleet: tuple[int, ...], touching: str
 ) -> None:
-    ways = plain_and_compiled("battleship/kernel")
-    for touching in TOUCHING:
-        for fleet in ((3, 2, 2, 1), (5, 4, 3, 3, 2), (15, 2, 1), (1,) * 20):
-            rows = ("?" * 15, "?" * 13 + "..", "." * 4 + "?" * 11, "?" * 15) if 15 in fleet else ("?????.?",) * 6
-            board = battleship.Board(rows=rows, fleet=fleet, touching=touching)
-            plain, compiled = (
-                ProfileCount(board, find_placements(board), SerialRuntime(), way).count_marginals() for way in ways
-            )
-            assert plain == compiled
+    rows = ("?" * 15, "?" * 13 + "..", "." * 4 + "?" * 11, "?" * 15) if 15 in fleet else ("?????.?",) * 6
+    board = battleship.Board(rows=rows, fleet=fleet, touching=touching)
+    plain, compiled = (
+        ProfileCount(board, find_placements(board), SerialRuntime(), way).count_marginals()
+        for way in plain_and_compiled("battleship/kernel")
+    )
+    assert plain == compiled

@@ -15,6 +15,7 @@ from pi_appliance.puzzles import Proof, SolveMode, kernel_mode, panguru
 from pi_appliance.puzzles.panguru import Board, kernel
 from pi_appliance.puzzles.panguru.solve import ShortestPathSearch, pack_board
 from pi_appliance.puzzles.runtime import Interrupted, SerialRuntime
+from tests.examples import examples
 from tests.installation import ROOT
 from tests.puzzles.panguru.brute_force import SMALL_TABLE, all_positions, breadth_first, is_solution, scramble
 
@@ -84,7 +85,7 @@ def test_a_board_beyond_the_twenty_moves_of_the_original() -> None:
     assert (answer.details["moves"], answer.count, next(answer.solutions, None)) == (21, 1694, None)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(st.integers(0, 1_000_000), st.integers(0, 7))
 def test_scrambled_boards_match_breadth_first_search(seed: int, moves: int) -> None:
     plates, pebbles = scramble(seed, moves)
@@ -93,7 +94,7 @@ def test_scrambled_boards_match_breadth_first_search(seed: int, moves: int) -> N
     assert len(lines) == len(set(lines))
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=examples(15), deadline=None)
 @given(st.integers(0, 1_000_000), st.sampled_from(["AABBCCDDE", "AAABBBCCC", "ABCDEEEEE", "AAAAAAAAB"]))
 def test_small_boards_match_breadth_first_search(seed: int, colours: str) -> None:
     plates, pebbles = scramble(seed, 40, colours)
@@ -149,7 +150,7 @@ def table_of(board: Board) -> list[list[int]]:
     return [list(places) for places in panguru.reachable_places(board)]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.data())
 def test_solvability_with_custom_moves_matches_an_exhaustive_search(data: st.DataObject) -> None:
     """Any graph of six places, connected or not."""

@@ -13,6 +13,7 @@ from pi_appliance.puzzles.peg_solitaire.bitboard import to_bitboard
 from pi_appliance.puzzles.peg_solitaire.frontier import MinMoveSearch
 from pi_appliance.puzzles.peg_solitaire.notation import parse
 from pi_appliance.puzzles.runtime import Interrupted, SerialRuntime
+from tests.examples import examples
 from tests.puzzles.peg_solitaire.reference import InterruptedRuntime, known, moves, plain, triangle
 
 LONG = pytest.mark.skipif(
@@ -47,7 +48,7 @@ def test_all_shortest_solutions_of_small_boards_match_brute_force(name: str) -> 
 rows = st.lists(st.text("XXO ", min_size=5, max_size=5), min_size=3, max_size=4)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 @given(rows=rows, triangular=st.booleans(), data=st.data())
 def test_a_random_board_has_the_shortest_solutions_that_trying_everything_finds(
     rows: list[str], triangular: bool, data: st.DataObject

@@ -14,6 +14,7 @@ from pi_appliance.puzzles.peg_solitaire.board import BOARDS
 from pi_appliance.puzzles.peg_solitaire.notation import parse
 from pi_appliance.puzzles.peg_solitaire.solve import DepthFirstSearch, beam_search
 from pi_appliance.puzzles.runtime import Interrupted, SerialRuntime
+from tests.examples import examples
 
 EXAMPLES = Path(__file__).parents[3] / "config" / "boards"
 # Pairs that can jump once each and never meet: every choice of them is a position of its own.
@@ -229,7 +230,7 @@ def test_the_listing_has_the_order_of_a_plain_search_in_reading_order() -> None:
 marks = st.text("XXO ", min_size=5, max_size=5)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(rows=st.lists(marks, min_size=3, max_size=4), data=st.data())
 def test_a_random_board_has_exactly_the_solutions_that_brute_force_finds(rows: list[str], data: st.DataObject) -> None:
     rows = rows if any("X" in row for row in rows) else ["XXO", *rows]

@@ -15,6 +15,7 @@ from pi_appliance.puzzles import solitaire_chess as chess
 from pi_appliance.puzzles.runtime import Interrupted, SerialRuntime
 from pi_appliance.puzzles.solitaire_chess import Board, Square
 from pi_appliance.puzzles.solitaire_chess.search import LevelSearch, pack_position
+from tests.examples import examples
 
 # Rows, solutions: pawns down; up; up, and the king is never captured.
 KNOWN = """
@@ -97,7 +98,7 @@ def boards(draw: st.DrawFn, most: int = 8, side: int = 4) -> Board:
     return chess.with_rules(Board(rows), rules)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=examples(50), deadline=None)
 @given(boards(side=8, most=6))
 def test_depth_first_and_breadth_first_agree(board: Board) -> None:
     deep, broad = (chess.with_rules(board, {"search": name}) for name in ("depth", "breadth"))
@@ -146,14 +147,14 @@ def list_attacks(pieces: dict[Square, str], pawns: str) -> set[tuple[Square, Squ
     return result
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=examples(80), deadline=None)
 @given(boards(side=8, most=30))
 def test_legal_captures_match_python_chess(board: Board) -> None:
     board = chess.with_rules(board, {"king": "free", "captures-each": "0"})
     assert set(chess.legal_captures(board)) == list_attacks(board.pieces, board.pawns)
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=examples(20), deadline=None)
 @given(boards(side=4, most=9))
 def test_counts_match_a_memoised_search(board: Board) -> None:
     board = chess.with_rules(board, {"captures-each": "0"})
@@ -225,7 +226,7 @@ def test_impossible_generation_is_refused() -> None:
         chess.generate(1, chess.with_rules(like, {"pieces": "4", "size": "2x2"}), SerialRuntime())
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(40), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(board=boards(side=8, most=8))
 def test_plain_and_compiled_kernels_agree(plain_and_compiled, board: Board) -> None:
     """The same positions, counts and searches, also if a square uses the last bit of a word."""

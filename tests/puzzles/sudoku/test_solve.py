@@ -15,6 +15,7 @@ from pi_appliance.puzzles.sudoku import kernel
 from pi_appliance.puzzles.sudoku.count import count_parallel
 from pi_appliance.puzzles.sudoku.sat import SatSearch
 from pi_appliance.puzzles.sudoku.techniques import rate_difficulty
+from tests.examples import examples
 from tests.puzzles.sudoku.grids import (
     NONE,
     SEVERAL,
@@ -123,7 +124,7 @@ def test_counting_the_empty_grid_stops_at_the_limit() -> None:
 
 
 @given(st.integers(0, 2**32), st.integers(20, 44))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 def test_solutions_agree_with_brute_force_and_sat(seed: int, holes: int) -> None:
     rng = random.Random(seed)
     full = permute_grid(rng.choice(list(UNIQUE.values())), rng)
@@ -153,7 +154,7 @@ def share_a_unit(one: int, other: int) -> bool:
 
 
 @given(st.integers(0, 2**32), st.integers(17, 30))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_verdicts_agree_with_sat(seed: int, clues: int) -> None:
     rng = random.Random(seed)
     full = permute_grid(rng.choice(list(UNIQUE.values())), rng)
