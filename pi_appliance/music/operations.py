@@ -325,7 +325,7 @@ _RATINGS: Sequence[Operation] = (
         path="/player/ratings",
         summary="Return the ratings of tracks. Those without one are left out.",
         handler=f"{_API}:ratings",
-        arguments=(array(URI, 200),),
+        arguments=(array(URI, 20),),  # longer than that, an address is refused by web servers,
         result="Ratings",
     ),
 )

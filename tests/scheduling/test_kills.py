@@ -33,7 +33,7 @@ def jobs(installation: Installation) -> str:
 
     def job(name: str, when: str, then: str = "true") -> str:
         # `read` is built in: a subshell could be the process that is killed, and the line empty.
-        shell = f'read -r lock < "$1"; echo "$lock" >> "$2"; {then}'
+        shell = f'read -r lock < "$1"; printf "%.1024s\\n" "$lock" >> "$2"; {then}'
         words = [
             "sh",
             "-c",
