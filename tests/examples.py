@@ -1,8 +1,9 @@
-"""The number of examples of a hypothesis test, scaled by the profile."""
+"""The number of examples of a hypothesis test, limited by the profile."""
 
 from hypothesis import settings
 
 
 def examples(number: int) -> int:
-    """Return `number` with the profile `all`, and a fifth of it, at least 10, with `daily`."""
-    return min(number, max(10, number * settings().max_examples // 100))
+    """Return `number` with the profile `all`; with `daily` at most its number of examples."""
+    daily = settings.get_profile("daily").max_examples
+    return min(number, daily) if settings().max_examples == daily else number
