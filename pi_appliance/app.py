@@ -34,8 +34,9 @@ from pi_appliance.jobs.pages import JobPages
 from pi_appliance.jobs.schemas import SCHEMAS as JOB_SCHEMAS
 from pi_appliance.json_schema import Schema
 from pi_appliance.music.alarms.pages import AlarmPages
-from pi_appliance.music.api_covers import Covers
+from pi_appliance.music.api_covers import cover_operation
 from pi_appliance.music.api_events import PlayerEvents
+from pi_appliance.music.covers import Covers
 from pi_appliance.music.interface import MusicDaemon, MusicServices
 from pi_appliance.music.pages import MusicPages
 from pi_appliance.music.schemas import SCHEMAS as MUSIC_SCHEMAS
@@ -69,7 +70,7 @@ def operations(services: MusicServices, changes: PlayerEvents, covers: Covers) -
             result="Document",
         ),
         changes.operation(),
-        covers.operation(),
+        cover_operation(covers),
         *all_operations(),
     ]
 

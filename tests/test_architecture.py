@@ -105,7 +105,7 @@ def test_the_puzzle_library_imports_only_itself(path: Path) -> None:
 
 
 LIBRARIES = {
-    "PIL": {"music.thumbnails", "puzzles.picture"},
+    "PIL": {"music.covers", "puzzles.picture"},
     "apprise": {"notify.notifiers.apprise"},
     "cattrs": {"config.binding"},
     "cronsim": {"scheduling.cron"},

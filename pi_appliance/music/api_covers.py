@@ -1,50 +1,13 @@
-"""Cover images in the sizes that phones request, with a small cache in memory.
-
-The cache maps URIs to image digests, and digests and sizes to images, so that the tracks of an
-album share one. It is emptied when the library changes.
-"""
-
-import asyncio
-import hashlib
-from collections import OrderedDict
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+"""The endpoint of cover images."""
 
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
-from pi_appliance.errors import Refused
-from pi_appliance.music import thumbnails
-from pi_appliance.music.api_events import PlayerEvents
-from pi_appliance.music.interface import Music
+from pi_appliance.music.covers import SIZES, Covers
 from pi_appliance.music.operations import URI
 from pi_appliance.operations import Argument, Operation
 from pi_appliance.web.params import Call
-
-_SIGNATURES = (
-    (b"\xff\xd8\xff", "image/jpeg"),
-    (b"\x89PNG\r\n\x1a\n", "image/png"),
-    (b"GIF87a", "image/gif"),
-    (b"GIF89a", "image/gif"),
-    (b"BM", "image/bmp"),
-)
-
-
-def detect_image_type(data: bytes) -> str | None:
-    """Return the media type of an image; `None` if it is not one that browsers show."""
-    if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
-        return "image/webp"
-    return next((mime for start, mime in _SIGNATURES if data.startswith(start)), None)
-
-
-SIZES = (64, 128, 256, 512, 1024)
-_MAX_URIS = 2000
-_MAX_CACHE_BYTES = 12 * 1024 * 1024  # some hundred small images
-_MAX_IMAGE_BYTES = 10 * 1024 * 1024
-_MAX_PARALLEL = 2  # images that are scaled at the same time; each unpacks to megabytes
-
 
 _MAX_AGE = 86_400  # seconds that a phone keeps a cover without asking again
 
@@ -65,61 +28,12 @@ _SIZE = Argument(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Cover:
-    """An image for a phone. `tag` identifies its content and size."""
+def cover_operation(covers: Covers) -> Operation:
+    """Return the operation that sends a cover of `covers`."""
 
-    tag: str
-    mime: str
-    data: bytes
-
-
-class Covers:
-    """Find, scale and cache the covers of the player; library `changes` empty the cache."""
-
-    def __init__(self, music: Callable[[], Music], changes: PlayerEvents) -> None:
-        self._music, self._changes = music, changes
-        self._version = -1
-        self._digests: OrderedDict[str, str] = OrderedDict()  # by URI; '' without an image
-        self._pictures: OrderedDict[tuple[str, int], Cover | None] = (
-            OrderedDict()
-        )  # by digest and size; None if it is invalid
-        self._bytes = 0
-        self._tasks: dict[Any, asyncio.Task[Any]] = {}  # running requests, shared by all callers
-        self._scaling = asyncio.Semaphore(_MAX_PARALLEL)
-
-    async def find(self, uri: str, size: int) -> Cover | None:
-        """Return the cover of a track, scaled to `size` pixels, or unscaled for 0."""
-        self._changes.begin()
-        if self._version != self._changes.library_version:
-            self._clear()
-        if uri not in self._digests:
-            await self._run_once(uri, self._read_image, uri)
-        digest = self._digests.get(uri, "")
-        if not digest:
-            return None
-        if (digest, size) not in self._pictures:
-            await self._run_once((digest, size), self._scale, uri, digest, size)
-        image = self._pictures.get((digest, size))
-        if image is not None:
-            self._pictures.move_to_end((digest, size))
-        return image
-
-    def operation(self) -> Operation:
-        """Return the operation that sends a cover."""
-        return Operation(
-            method="GET",
-            path="/player/art",
-            summary="Return the cover of a track with an ETag; 404 if there is none.",
-            handler=self._answer,
-            arguments=(URI, _SIZE),
-            media="image/*",
-            result="Picture",
-        )
-
-    async def _answer(self, call: Call) -> Response:
+    async def answer(call: Call) -> Response:
         """Return the cover, or 304 if the phone has it."""
-        cover = await self.find(call.arguments["uri"], call.arguments["size"] or 0)
+        cover = await covers.find(call.arguments["uri"], call.arguments["size"] or 0)
         if cover is None:
             raise HTTPException(404, "there is no picture of that track", {"Cache-Control": "private, max-age=300"})
         headers = {
@@ -132,71 +46,15 @@ class Covers:
             return Response(status_code=304, headers=headers)
         return Response(cover.data, headers=headers, media_type=cover.mime)
 
-    async def _run_once(self, key: Any, action: Callable[..., Any], *arguments: Any) -> None:
-        """Run `action`, or wait for the same action if it is running already."""
-        task = self._tasks.get(key)
-        if task is None:
-            task = self._tasks[key] = asyncio.create_task(action(*arguments))
-            task.add_done_callback(lambda _: self._tasks.pop(key, None))
-        await asyncio.shield(task)  # a caller that is cancelled must not end it for the others
-
-    async def _read_image(self, uri: str) -> None:
-        """Read the image of a track from the player into the cache."""
-        version = self._version
-        data = await self._fetch(uri)
-        if version == self._version:
-            self._digests[uri] = hashlib.sha256(data).hexdigest()[:24] if data else ""
-            if data:
-                self._store(self._digests[uri], 0, _unscaled(self._digests[uri], data))
-            while len(self._digests) > _MAX_URIS:
-                self._digests.popitem(last=False)
-
-    async def _scale(self, uri: str, digest: str, size: int) -> None:
-        """Scale the image with `digest`, read from the cache or else from the player."""
-        whole = self._pictures.get((digest, 0))
-        data = whole.data if whole else await self._fetch(uri)
-        if size == 0:
-            self._store(digest, 0, _unscaled(digest, data))
-            return
-        async with self._scaling:
-            try:
-                small = await asyncio.to_thread(thumbnails.make_thumbnail, data, size)
-            except Refused:
-                self._store(digest, size, None)
-                return
-        image = Cover(f"{digest}-{size}", "image/jpeg", small) if small else _unscaled(digest, data)
-        self._store(digest, size, image)
-
-    async def _fetch(self, uri: str) -> bytes:
-        """Return the player's image of a track; empty if there is none that browsers show."""
-        art = await (await self._music().player()).album_art(uri)
-        return art.data if art and len(art.data) <= _MAX_IMAGE_BYTES and detect_image_type(art.data) else b""
-
-    def _store(self, digest: str, size: int, cover: Cover | None) -> None:
-        self._drop((digest, size))
-        self._pictures[digest, size] = cover
-        self._bytes += _cost(cover)
-        while self._bytes > _MAX_CACHE_BYTES and len(self._pictures) > 1:
-            self._drop(next(iter(self._pictures)))
-
-    def _drop(self, key: tuple[str, int]) -> None:
-        if key in self._pictures:
-            self._bytes -= _cost(self._pictures.pop(key))
-
-    def _clear(self) -> None:
-        self._version = self._changes.library_version
-        self._digests.clear()
-        self._pictures.clear()
-        self._bytes = 0
-
-
-def _unscaled(digest: str, data: bytes) -> Cover | None:
-    mime = detect_image_type(data)
-    return Cover(digest, mime, data) if mime else None
-
-
-def _cost(cover: Cover | None) -> int:
-    return 200 + (len(cover.data) if cover else 0)
+    return Operation(
+        method="GET",
+        path="/player/art",
+        summary="Return the cover of a track with an ETag; 404 if there is none.",
+        handler=answer,
+        arguments=(URI, _SIZE),
+        media="image/*",
+        result="Picture",
+    )
 
 
 def _is_cached(request: Request, tag: str) -> bool:

@@ -11,7 +11,7 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
 from pi_appliance.errors import ApplianceError, ConfigError, Refused, Unavailable
-from pi_appliance.music.api_covers import Covers
+from pi_appliance.music.covers import Covers
 from pi_appliance.music.interface import MusicServices
 from pi_appliance.music.model import Capability, Entry, EntryType, LibraryFilter, Page, Station, Track
 from pi_appliance.music.player import Player
