@@ -11,7 +11,7 @@ from pathlib import Path
 import click
 
 from pi_appliance.cli.terminal import json_option, optional_config_option
-from pi_appliance.config import loader, secret_file, secrets
+from pi_appliance.config import loader, secret_writer, secrets
 from pi_appliance.config.secrets import MARK, Redactor, secret_names
 from pi_appliance.diagnostics import job_checks, machine_checks
 from pi_appliance.diagnostics.context import CheckResult, DiagnosticContext, Skip, Status, skipped, warn
@@ -124,7 +124,7 @@ def _secret_values(context: DiagnosticContext) -> tuple[frozenset[str], bool]:
         context.path, context.environment, secret_names(context.config) if context.config else ()
     )
     try:
-        file = secret_file.of_service(context.path, context.systemd) if context.path else None
+        file = secret_writer.of_service(context.path, context.systemd) if context.path else None
         return (known | set(file.values().values()) if file else known), whole
     except (ApplianceError, OSError):
         return known, False

@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
-from pi_appliance.config import loader, secret_file, secrets, units
+from pi_appliance.config import loader, secret_writer, secrets, units
 from pi_appliance.config.model import Config, Job, StartedBy
 from pi_appliance.diagnostics.context import (
     UNKNOWN,
@@ -309,8 +309,8 @@ def check_secrets(context: DiagnosticContext) -> Iterator[CheckResult]:
         return
     file = context.path.parent / secrets.NAME
     try:
-        known = secret_file.load(context.path, context.environment, _names(context), context.systemd)
-        place = secret_file.of_service(context.path, context.systemd)
+        known = secret_writer.load(context.path, context.environment, _names(context), context.systemd)
+        place = secret_writer.of_service(context.path, context.systemd)
     except ApplianceError as error:
         if context.is_owner:
             yield fail(name, *error_result(error, fix))
@@ -333,7 +333,7 @@ def check_networks(context: DiagnosticContext) -> Iterator[CheckResult]:
         yield skipped("networks", UNKNOWN if context.error else "the configuration has none")
         return
     try:
-        known: Mapping[str, str] = secret_file.load(
+        known: Mapping[str, str] = secret_writer.load(
             context.config.path, context.environment, _names(context), context.systemd
         )
     except ApplianceError:

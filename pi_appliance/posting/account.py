@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from pi_appliance.config import secret_file
+from pi_appliance.config import secret_writer
 from pi_appliance.config.loader import load_config
 from pi_appliance.config.model import Config
 from pi_appliance.config.secrets import Secrets, of_network, secret_names
@@ -22,7 +22,7 @@ _TEST_TIMEOUT = 90.0  # seconds for one network; a single request has a shorter 
 
 def load_secrets(config: Config) -> Secrets:
     """Return the secrets as the service has them. Raises Refused."""
-    return secret_file.load(config.path, os.environ, secret_names(config), Systemd())
+    return secret_writer.load(config.path, os.environ, secret_names(config), Systemd())
 
 
 def check_account(config: Config, name: str, secrets: Mapping[str, str]) -> str:

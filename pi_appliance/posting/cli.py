@@ -17,10 +17,10 @@ import click
 
 from pi_appliance import plugins
 from pi_appliance.cli.terminal import config_option, json_option
-from pi_appliance.config import secret_file
+from pi_appliance.config import secret_writer
 from pi_appliance.config.loader import load_config
 from pi_appliance.config.model import Config
-from pi_appliance.config.secret_file import SecretFile
+from pi_appliance.config.secret_writer import SecretFile
 from pi_appliance.config.secrets import SHORTEST, Redactor, of_network
 from pi_appliance.errors import ApplianceError, Refused
 from pi_appliance.posting import connect, lint
@@ -174,7 +174,7 @@ def login(name: str, config: Path) -> None:
     if not required:
         click.echo(f"{name}: {part.kind} needs no secrets")
         return
-    file = secret_file.place(loaded.path, Systemd())
+    file = secret_writer.place(loaded.path, Systemd())
     file.require_writable()
     secrets, account = _log_in(loaded, name)
     file.store(secrets, owner=_owner_path(loaded, file))

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from pi_appliance.config import secret_file
-from pi_appliance.config.secret_file import SecretFile
+from pi_appliance.config import secret_writer
+from pi_appliance.config.secret_writer import SecretFile
 from pi_appliance.errors import Refused
 from pi_appliance.system import files
 from pi_appliance.system.systemd import Systemd
@@ -66,22 +66,22 @@ def systemd(folder: Path) -> Systemd:
 )
 def test_the_unit_names_the_sources_of_its_credential(systemd, folder, lines, file):
     (folder / "unit").write_text(f"{UNIT}{lines}\n", "ascii")
-    assert secret_file.of_service(CONFIG, systemd) == file
-    assert secret_file.place(CONFIG, systemd) == (file or SecretFile(CONFIG.parent / "secrets.env"))
+    assert secret_writer.of_service(CONFIG, systemd) == file
+    assert secret_writer.place(CONFIG, systemd) == (file or SecretFile(CONFIG.parent / "secrets.env"))
 
 
 def test_without_a_service_the_secrets_are_beside_the_configuration(systemd, folder):
     (folder / "unit").write_text(f"{UNIT}LoadCredential=secrets.env:/root/x\n", "ascii")
     mine = folder / "appliance.yaml"
-    assert secret_file.place(mine, systemd) == SecretFile(folder / "secrets.env")
+    assert secret_writer.place(mine, systemd) == SecretFile(folder / "secrets.env")
     (folder / "bin" / "systemctl").unlink()
-    assert secret_file.of_service(CONFIG, systemd) is None
+    assert secret_writer.of_service(CONFIG, systemd) is None
 
 
 def test_secrets_set_in_the_unit_are_not_changed(systemd, folder):
     (folder / "unit").write_text(f"{UNIT}SetCredential=secrets.env:A=hush\n", "ascii")
     with pytest.raises(Refused, match=r"are in pi-appliance\.service itself \(SetCredential=\)") as error:
-        secret_file.place(CONFIG, systemd)
+        secret_writer.place(CONFIG, systemd)
     assert "hush" not in str(error.value)
 
 
@@ -90,7 +90,7 @@ def test_root_reads_the_credential_of_the_service(systemd, folder):
     file = folder / "mine.env"
     (folder / "unit").write_text(f"{UNIT}LoadCredential=secrets.env:{file}\n", "ascii")
     SecretFile(file, credential=True).store({"X_KEY": "hush", "OTHER": "b"}, owner=folder)
-    result = secret_file.load(CONFIG, {"X_KEY": "mine"}, ["X_KEY"], systemd)
+    result = secret_writer.load(CONFIG, {"X_KEY": "mine"}, ["X_KEY"], systemd)
     assert (dict(result), result.origin("X_KEY"), result.origin("OTHER")) == (
         {"X_KEY": "mine", "OTHER": "b"},
         "the environment",
@@ -105,7 +105,7 @@ def test_other_users_learn_who_can_read_it(systemd, folder):
         files.as_user(65534),
         pytest.raises(Refused, match="from /root/x, but the user nobody cannot; run this with sudo"),
     ):
-        secret_file.load(CONFIG, {}, (), systemd)
+        secret_writer.load(CONFIG, {}, (), systemd)
 
 
 def test_an_encrypted_credential_is_decrypted_changed_and_encrypted_again(systemd, folder, monkeypatch):

@@ -197,10 +197,10 @@ def run(options: Options, context: MusicContext) -> Result:
 
 
 async def _run(options: Options, context: MusicContext) -> Result:
-    from pi_appliance.music.alarms import alarm, announce, session, sleep  # noqa: PLC0415  # they load asyncio
+    from pi_appliance.music.alarms import announce, ringing, session, sleep  # noqa: PLC0415  # they load asyncio
 
     actions = {
-        Action.ALARM: alarm.ring,
+        Action.ALARM: ringing.ring,
         Action.SLEEP: sleep.sleep,
         Action.STOP: sleep.sleep,
         Action.VOLUME: sleep.change_volume,

@@ -18,7 +18,7 @@ import requests
 
 from pi_appliance.errors import ApplianceError, Refused, Unavailable, Uncertain
 from pi_appliance.posting.networks import CHECK_ACCOUNT
-from pi_appliance.posting.networks._http import classify_connection_error
+from pi_appliance.posting.networks._requests_session import classify_connection_error
 
 LOGIN = "log in again: pi-appliance networks login"
 _LONGEST = 200  # characters of a server's message that are shown

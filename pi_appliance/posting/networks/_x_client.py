@@ -1,6 +1,6 @@
 """Client of X: one account, its login, its error responses, and the search of a post.
 
-tweepy works over the session of `_http.py`; ADR 11 describes the parts that tweepy does not do. A
+tweepy works over the session of `_requests_session.py`; ADR 11 describes the parts that tweepy does not do. A
 clear rejection is Refused, a rate limit is Unavailable. X has no idempotency key, so any other
 error is Uncertain for a post, and Unavailable for other requests.
 """
@@ -25,7 +25,12 @@ from requests_oauthlib import OAuth1
 from pi_appliance.errors import ApplianceError, Duplicate, Refused, Unavailable, Uncertain
 from pi_appliance.posting.model import Post, PostLimits, Prompt, SentPost
 from pi_appliance.posting.networks import CHECK_ACCOUNT
-from pi_appliance.posting.networks._http import HTTPStatusError, Session, TransportError, silence_library_logs
+from pi_appliance.posting.networks._requests_session import (
+    HTTPStatusError,
+    Session,
+    TransportError,
+    silence_library_logs,
+)
 from pi_appliance.posting.networks.x import API, HOME, MIMES, MIN_SEARCHED, Options, XLimits
 from pi_appliance.storage.model import Picture
 

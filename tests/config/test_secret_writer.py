@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pi_appliance.config import secrets
-from pi_appliance.config.secret_file import SecretFile
+from pi_appliance.config.secret_writer import SecretFile
 from pi_appliance.errors import ApplianceError, ConfigError, Refused
 from tests.installation import ROOT
 from tests.other_user import NOBODY
