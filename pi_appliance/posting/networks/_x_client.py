@@ -1,8 +1,8 @@
 """Client of X: one account, its login, its error responses, and the search of a post.
 
-tweepy works over the session of `_requests_session.py`; ADR 11 describes the parts that tweepy does not do. A
-clear rejection is Refused, a rate limit is Unavailable. X has no idempotency key, so any other
-error is Uncertain for a post, and Unavailable for other requests.
+tweepy works over the session of `_requests_session.py`; ADR 11 describes the parts that tweepy
+does not do. A clear rejection is Refused, a rate limit is Unavailable. X has no idempotency key,
+so any other error is Uncertain for a post, and Unavailable for other requests.
 """
 
 import contextlib
