@@ -31,7 +31,7 @@ from pi_appliance.errors import (
 from pi_appliance.home import SCHEMAS as HOME_SCHEMAS
 from pi_appliance.home import HomePage, StateFeed, state_operation
 from pi_appliance.jobs.pages import JobPages
-from pi_appliance.jobs.schemas import SCHEMAS as JOB_SCHEMAS
+from pi_appliance.jobs.serializers import SCHEMAS as JOB_SCHEMAS
 from pi_appliance.json_schema import Schema
 from pi_appliance.music.alarms.pages import AlarmPages
 from pi_appliance.music.api_covers import cover_operation
@@ -39,7 +39,7 @@ from pi_appliance.music.api_events import PlayerEvents
 from pi_appliance.music.covers import Covers
 from pi_appliance.music.interface import MusicDaemon, MusicServices
 from pi_appliance.music.pages import MusicPages
-from pi_appliance.music.schemas import SCHEMAS as MUSIC_SCHEMAS
+from pi_appliance.music.serializers import SCHEMAS as MUSIC_SCHEMAS
 from pi_appliance.operations import Operation, all_operations
 from pi_appliance.posting.pages import PostPages
 from pi_appliance.posting.schemas import SCHEMAS as POST_SCHEMAS

@@ -1,4 +1,4 @@
-"""Building blocks for the JSON Schemas of results; each feature has its own in `schemas.py`."""
+"""Building blocks for the JSON Schemas of results; each feature has schemas of its own."""
 
 import dataclasses
 import types
