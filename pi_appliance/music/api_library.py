@@ -74,6 +74,8 @@ def _parse_sources(values: Values, stations: Stations) -> list[Source]:
         UnknownName: there is no such station.
 
     """
+    if values["title"] and not values["uri"]:
+        raise InvalidOption("'title' needs 'uri'")
     found: list[Source] = [_parse_source(each, stations) for each in values["source"] or ()]
     if values["uri"]:
         found.append(Uri(uri=values["uri"], title=values["title"] or ""))

@@ -374,9 +374,7 @@ async def open_player(
     except Refused:
         if options == plugin.options:
             raise
-        remember_partition(config.state_dir, DEFAULT_PARTITION)  # it does not exist any more
-        player = _connect_plugin(plugin.kind, plugin.options, secrets)
-        await player.state()
+        # The partition in use does not exist any more; this player can still choose another one.
     except Unavailable as error:
         if not getattr(plugin.options, "fallback_mpd", False):
             raise

@@ -40,7 +40,7 @@ class UsbDriveService(Protocol):
     """The USB drives with music."""
 
     def all(self) -> Sequence[UsbDrive]:
-        """Return every drive, by name. Raises Refused if USB drives are not configured."""
+        """Return every drive, by name. Raises UsbNotConfigured without a folder for them."""
 
     async def eject(self, name: str) -> UsbDrive:
         """Eject the drive `name` and return it once it may be unplugged. Raises ApplianceError."""

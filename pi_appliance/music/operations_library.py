@@ -73,7 +73,7 @@ _TAGS = (_ARTIST, _ALBUM, _GENRE, _SEARCH)
 _SOURCE = (
     replace(array(text("source", _FORMS, example="artist:Miles Davis", positional=True), 200), complete=_COMPLETE),
     text("uri", "a file, a folder or a stream", 2000, may_be_empty=False),
-    text("title", "the display name of the stream in `uri`, which is ignored without it"),
+    text("title", "the display name of the stream in `uri`"),
     text("playlist", "a saved playlist", may_be_empty=False),
     *_TAGS,
 )

@@ -10,7 +10,7 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
-from pi_appliance.errors import ApplianceError, ConfigError, Refused, Unavailable
+from pi_appliance.errors import ApplianceError, ConfigError, Unavailable
 from pi_appliance.music.covers import Covers
 from pi_appliance.music.interface import MusicServices
 from pi_appliance.music.model import Capability, Entry, EntryType, LibraryFilter, Page, Station, Track
@@ -139,7 +139,7 @@ class MusicPages:
         """Show modes, outputs, the size of the library and the USB drives."""
         player, capabilities = await self._player(), self._services.daemon.hub.capabilities
         usb_drives: Sequence[UsbDrive] = ()
-        with contextlib.suppress(Refused, Unavailable):  # USB drives are not configured, or their table is not readable
+        with contextlib.suppress(Unavailable):  # USB drives are not configured, or their table is not readable
             usb_drives = self._services.daemon.usb_drives.all()
         return self._page(
             "sound.html",

@@ -87,8 +87,9 @@ def pages(size: Size) -> dict[str, Page]:
         "queue, its end": _queue(end),
         "favourites": _favourites(0),
         "favourites, their end": _favourites(max(0, size.tracks // 20 - PAGE)),
-        "ratings of a page": Page(
-            api=f"{_API}/ratings?{urlencode({'uri': some}, doseq=True)}", theirs=lambda mpd: _ratings(mpd, some)
+        "ratings of 20 tracks": Page(
+            api=f"{_API}/ratings?{urlencode({'uri': some[:20]}, doseq=True)}",
+            theirs=lambda mpd: _ratings(mpd, some[:20]),
         ),
         "cover": Page(api=f"{_API}/art?{urlencode({'uri': some[0]})}", theirs=lambda mpd: mpd.albumart(some[0])),
         "cover, 256 pixels": Page(api=f"{_API}/art?{urlencode({'uri': some[0], 'size': 256})}"),

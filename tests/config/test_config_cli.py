@@ -291,7 +291,7 @@ def test_a_problem_of_the_next_run_is_a_warning(tmp_path, capsys):
     assert (
         f"appliance.yaml:14:19: {tmp_path}/tweets.txt does not exist; create it with one post per line (warning)" in err
     )
-    assert "appliance.yaml:5:3: no X_CONSUMER_KEY, X_CONSUMER_SECRET" in err
+    assert "appliance.yaml:5:3: missing secrets: X_CONSUMER_KEY, X_CONSUMER_SECRET" in err
     assert "tweets: cron has no entry for it" in err
 
 

@@ -133,7 +133,7 @@ def test_a_file_keeps_its_owner(tmp_path):
 ONE = """
 import sys
 from pathlib import Path
-from pi_appliance.config.secret_file import SecretFile
+from pi_appliance.config.secret_writer import SecretFile
 path = Path(sys.argv[1])
 for number in range(20):
     SecretFile(path).store({f"{sys.argv[2]}_{number}": "x"}, owner=path.parent)

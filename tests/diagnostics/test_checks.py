@@ -233,7 +233,7 @@ def test_a_bundle_redacts_the_secrets_of_the_systemd_credential(machine: Machine
 def test_a_network_without_keys_fails_if_a_job_uses_it(machine: Machine) -> None:
     secrets_of(machine, "X_CONSUMER_KEY=k1\n")
     machine.write(DAILY, "networks:\n  bird: {kind: x}\n")
-    only(machine.look("networks"), WARN, "no X_CONSUMER_SECRET, X_ACCESS_TOKEN, X_ACCESS_TOKEN_SECRET")
+    only(machine.look("networks"), WARN, "missing secrets: X_CONSUMER_SECRET, X_ACCESS_TOKEN, X_ACCESS_TOKEN_SECRET")
     machine.write("  post: {kind: tweet, with: {network: bird, lines: a.txt}}\n", "networks:\n  bird: {kind: x}\n")
     only(machine.look("networks"), FAIL, "pi-appliance networks login bird --config ")
 

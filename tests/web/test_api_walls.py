@@ -93,4 +93,4 @@ def test_invalid_json_or_volumes_are_reported_in_a_sentence(appliance: ServedApp
 def test_a_number_of_ten_thousand_digits_is_refused(appliance: ServedAppliance) -> None:
     for path in ("player/outputs", "runs"):
         answer = appliance.ask(f"/api/v1/{path}/{'9' * 10_000}", {} if "outputs" in path else None)
-        assert (answer.status, answer.json) == (404, {"error": "there is no such page"})
+        assert (answer.status, answer.json) == (404, {"error": "there is no such address; see docs/web.md"})

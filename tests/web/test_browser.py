@@ -228,6 +228,7 @@ def test_without_scripts_a_job_is_paused_resumed_and_cancelled(browser: Browser,
         card.get_by_role("button", name="Resume").tap()
         expect(card.locator(".next")).to_contain_text("Next")
         card.get_by_role("button", name="Run now").tap()
+        page.wait_for_url("**started=slow**")
         jobs.eventually(lambda: (jobs.ask("/api/v1/jobs").json[1]["last"] or {}).get("status_text"))
         page.goto(jobs.origin)
         card.get_by_role("button", name="Cancel").tap()

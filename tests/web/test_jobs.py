@@ -108,13 +108,13 @@ def test_a_slot_with_jitter_shows_its_start(served_appliance: ServedAppliance) -
         (
             "daily/pause",
             {"for": "0s"},
-            400,
+            422,
             "'for' must be from 1s to 3650d; without it the job pauses until it is resumed",
         ),
         (
             "daily/pause",
             {"for": "9999999d"},
-            400,
+            422,
             "'for' must be from 1s to 3650d; without it the job pauses until it is resumed",
         ),
         ("daily/pause", {"fo": "5m"}, 400, "pause takes no 'fo'; did you mean 'for'?"),

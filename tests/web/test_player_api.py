@@ -127,8 +127,8 @@ def test_sources_are_named_in_many_ways(tmp_path: Path, body: Any, result: list[
     ("body", "status", "sentence"),
     [
         ({}, 400, f"nothing is named to play; write {FORMS}"),
-        ({"source": ["a.ogg", "album:"]}, 400, f"nothing is named to play; write {FORMS}"),
-        ({"album": "a", "title": "b"}, 400, "'title' needs 'uri'"),
+        ({"source": ["a.ogg", "album:"]}, 422, f"nothing is named to play; write {FORMS}"),
+        ({"album": "a", "title": "b"}, 422, "'title' needs 'uri'"),
         ({"uri": "a.ogg", "where": "nowhere"}, 400, "'where' must be one of end, next, replace"),
         ({"uri": "a.ogg", "play": 1}, 400, "'play' must be true or false"),
         ({"uri": "a\nstop"}, 400, "'uri' must be a line of at most 2000 characters"),
@@ -289,6 +289,6 @@ def test_stations_are_added_edited_removed_and_restored(tmp_path: Path) -> None:
         assert names() == ["Mine", "Groove"]
         assert appliance.ask(f"{PLAYER}/play-station", {"station": "mine"}).json["player"]["track"]["title"] == "Mine"
         assert appliance.ask(f"{PLAYER}/play-station", {"station": "nobody"}).status == 404
-        assert ask("", {"name": "X", "url": "http://127.0.0.1:9/x"}).status == 503
+        assert ask("", {"name": "X", "url": "http://127.0.0.1:9/x"}).status == 409
         assert (tmp_path / "stations.yaml").read_text() == STATIONS
         assert "Mine" in appliance.ask("/").text

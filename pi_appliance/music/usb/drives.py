@@ -208,7 +208,7 @@ class UsbDrives:
         await asyncio.gather(scan.task, return_exceptions=True)
 
     def all(self) -> list[UsbDrive]:
-        """Return every drive, by name. Raises `Refused` if USB drives are not configured."""
+        """Return every drive, by name. Raises `UsbNotConfigured` without a folder for them."""
         usb = require_usb(self._config())
         return [self._describe(each, usb) for each in self._find(usb)]
 
@@ -287,10 +287,14 @@ class _Scan:
         _log.info("usb: scanned uri=%s tracks=%d", self.uri, self.tracks)
 
 
+class UsbNotConfigured(Unavailable):
+    """The configuration has no folder for USB drives."""
+
+
 def require_usb(usb: Usb | None) -> Usb:
-    """Return `usb`. Raises `Refused` if it is not configured."""
+    """Return `usb`. Raises `UsbNotConfigured` if there is none."""
     if usb is None:
-        raise Refused(NOT_CONFIGURED)
+        raise UsbNotConfigured(NOT_CONFIGURED)
     return usb
 
 

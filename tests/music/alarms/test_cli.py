@@ -139,7 +139,7 @@ def test_a_ringing_alarm_receives_signals(home):
         (("sleep", "in", "30", "m"), 2, "write a length such as 30m, or a time such as: at 23:30"),
         (("announce",), 2, "nothing to announce; give a text or a source"),
         (("alarm", "skip", "wak"), 2, "no alarm is called 'wak'; did you mean 'wake'?"),
-        (("alarm", "once", "7", "wake"), 2, "'7' is not a valid time of day"),
+        (("alarm", "once", "7", "wake"), 2, "'at' must be a time of day such as 06:45"),
         (("alarm", "once"), 2, "Missing argument 'AT'"),
     ],
 )

@@ -283,8 +283,8 @@ def test_few_addresses_are_tried_at_once_and_the_rest_are_reported(web: Web) -> 
     assert service.resolve_stream(f"{web.address}/a.m3u") == f"{web.address}/stream"
 
 
-def test_an_address_without_a_listener_is_unavailable(stations: Stations) -> None:
-    with pytest.raises(Unavailable, match="nothing listens there"):
+def test_an_address_without_a_listener_is_refused(stations: Stations) -> None:
+    with pytest.raises(Refused, match="nothing listens there"):
         stations.add(station("Nowhere", "http://127.0.0.1:9/"))
     assert names(stations) == ["FIP", "Groove"]
 

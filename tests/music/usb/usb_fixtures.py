@@ -3,7 +3,7 @@
 import dataclasses
 
 from pi_appliance.errors import Refused, UnknownName
-from pi_appliance.music.usb.drives import DriveState, UsbDrive
+from pi_appliance.music.usb.drives import DriveState, UsbDrive, UsbNotConfigured
 
 
 class FakeUsbDrives:
@@ -30,4 +30,4 @@ class NoUsbDrives:
     """The daemon without a configured folder."""
 
     def all(self) -> list[UsbDrive]:
-        raise Refused("no folder of USB drives is configured")
+        raise UsbNotConfigured("no folder of USB drives is configured")

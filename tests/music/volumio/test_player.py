@@ -326,6 +326,7 @@ def test_capabilities_are_listed_and_others_refused(three: VolumioServer) -> Non
         Capability.NEXT: [lambda player: player.add_source(Uri(uri=ONE), QueuePosition.NEXT)],
         Capability.MOVE: [lambda player: player.move_track(1, 2)],
         Capability.REMOVE: [lambda player: player.remove_tracks([1])],
+        Capability.PRIORITY: [lambda player: player.set_priority([1], 9)],
         Capability.SHUFFLE: [lambda player: player.shuffle_queue()],
         Capability.SAVE: [lambda player: player.save_queue("x")],
         Capability.EDIT_PLAYLISTS: [

@@ -37,7 +37,7 @@ def test_a_thread_is_a_chain_of_replies(server):
 
 
 def test_a_reply_to_a_deleted_post_is_refused_with_a_reason(server):
-    with pytest.raises(Refused, match="is the post that it follows still there"):
+    with pytest.raises(Refused, match="check whether the post before it still exists"):
         connected(server).post(HELLO, key="k", thread=[SentPost("77", "")])
 
 
