@@ -122,7 +122,7 @@ class Player(Protocol):
 
     async def set_priority(self, ids: Collection[int], priority: int) -> None:  # noqa: ARG002
         """Set the priority of queued tracks, 0 to 255; in random mode, higher ones come first."""
-        raise Refused(f"this player cannot {Capability.PRIORITY.description}")
+        raise Refused(f"this player cannot {Capability.PRIORITY.description}; MPD can")
 
     async def clear_queue(self) -> None:
         """Empty the queue."""

@@ -251,4 +251,5 @@ def test_a_suspended_run_ends_with_its_runner(installation, pi, tmp_path, number
         finally:
             runner.kill()
     wait_until(lambda: not is_running(pid))
-    assert installation.last("it")["outcome"] == ("stopped" if number == signal.SIGTERM else "abandoned")
+    outcome = wait_until(lambda: installation.last("it")["outcome"])  # once its processes have ended
+    assert outcome == ("stopped" if number == signal.SIGTERM else "abandoned")
