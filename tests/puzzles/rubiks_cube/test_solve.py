@@ -34,16 +34,18 @@ class TickingRuntime(SerialRuntime):
     def __init__(self, left: float | None = None, reports: int | None = None) -> None:
         ticks = count()
         super().__init__(lambda: next(ticks) / 1000)
+        # The tables are built first, so that only the search spends the clock and the reports.
+        load_tables(cubes.runtime())
         self.cache = cubes.runtime().cache
-        self._left, self._words = left, reports
+        self._left, self._reports = left, reports
 
     def seconds_left(self) -> float | None:
         return self._left
 
     def report_progress(self, part: float | None, note: str) -> None:  # noqa: ARG002
-        if self._words is not None:
-            self._words -= 1
-            if self._words < 0:
+        if self._reports is not None:
+            self._reports -= 1
+            if self._reports < 0:
                 raise Interrupted("enough")
 
 
