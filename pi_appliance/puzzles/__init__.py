@@ -7,17 +7,23 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from types import ModuleType
-from typing import Any, Protocol
+from typing import Any, Generic, Protocol, TypeVar
 
+from pi_appliance.errors import UnknownName
 from pi_appliance.puzzles import kernels
-from pi_appliance.puzzles.runtime import Cache, Interrupted, SearchRuntime, SerialRuntime
+from pi_appliance.puzzles.runtime import Cache, Interrupted, SearchRuntime
 
 __all__ = [
-    "Cache", "GeneratedBoard", "Interrupted", "Progress", "Proof", "Puzzle", "Rule", "SearchRuntime",
-    "SerialRuntime", "SolveMode", "SolveResult", "Step", "Table", "Validation", "kernel_mode", "pluralize",
+    "Answer", "Cache", "Details", "GeneratedBoard", "Interrupted", "Progress", "Proof", "Puzzle", "Rule",
+    "SearchRuntime", "SolveMode", "Step", "Table", "Validation", "check_rules", "kernel_mode", "pluralize",
 ]  # fmt: skip
 
 kernels.prefer_compiled()
+
+Board = TypeVar("Board")
+Solution = TypeVar("Solution")
+Details = dict[str, int | float | str]
+"""Results by names in snake_case, such as {"score": 5, "difficulty": "3 guesses"}."""
 
 Progress = Callable[[float | None, str], None]
 """Receives the part that is done, 0 to 1 (None: unknown), and the step. Exceptions end the work."""
@@ -67,10 +73,10 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SolveResult:
+class Answer(Generic[Solution]):
     """The result of a completed search."""
 
-    solutions: Iterator[Any] = field(default_factory=lambda: iter(()))
+    solutions: Iterator[Solution] = field(default_factory=lambda: iter(()))
     """The solutions without duplicates, computed lazily; empty if only a count was requested."""
     nodes_searched: Callable[[], int] = lambda: 0
     """Returns the number of moves, guesses or positions tried so far: see `Puzzle.NODE_UNIT`."""
@@ -78,17 +84,16 @@ class SolveResult:
     proof: Proof | None = None  # set only if it is proven that there is no solution
     reason: str = ""  # the proof in words
     details: Mapping[str, int | float | str] = field(default_factory=dict)
-    """Other results, by names in snake_case, such as {"score": 5, "difficulty": "3 guesses"}."""
     tables: Sequence[Table] = ()
     pictures: Mapping[str, str] = field(default_factory=dict)
     """Further SVG pictures by name, such as a probability map."""
 
 
 @dataclass(frozen=True, slots=True)
-class GeneratedBoard:
+class GeneratedBoard(Generic[Board]):
     """A generated board, and details known from its generation."""
 
-    board: Any
+    board: Board
     details: Mapping[str, int | float | str] = field(default_factory=dict)
 
 
@@ -108,12 +113,12 @@ class Puzzle(Protocol):
     Optional:
     - `generate(seed, board, runtime) -> GeneratedBoard`: a board like `board`, fixed by the seed.
     - `hint(board, runtime) -> str`: the next move in words.
-    - `precompute(runtime) -> SolveResult`: builds or continues building the tables in the cache.
+    - `precompute(runtime) -> Answer`: builds or continues building the tables in the cache.
     - `MANY_BOARDS = True`: a text may hold thousands of boards.
     """
 
     TITLE: str
-    NODE_UNIT: str  # the plural of what `SolveResult.nodes_searched` counts: "jumps"
+    NODE_UNIT: str  # the plural of what `Answer.nodes_searched` counts: "jumps"
     BOARDS: Mapping[str, str]  # drawings of the known boards by name; the first one is the default
     RULES: Mapping[str, Rule]  # the rules that can be changed, by names in kebab-case
     MODES: tuple[SolveMode, ...]  # the supported modes; the first one is the default
@@ -124,7 +129,7 @@ class Puzzle(Protocol):
     def with_rules(self, board: Any, rules: Mapping[str, str]) -> Any:
         """Return the board with other rules. Raises UnknownName, InvalidOption."""
 
-    def solve(self, board: Any, mode: SolveMode, runtime: SearchRuntime) -> SolveResult:
+    def solve(self, board: Any, mode: SolveMode, runtime: SearchRuntime) -> Answer[Any]:
         """Solve the board. Raises Interrupted, Refused.
 
         Whether it has a solution is known on return.
@@ -166,3 +171,13 @@ def pluralize(number: int, noun: str) -> str:
 def kernel_mode(kernel: ModuleType) -> str:
     """Return "compiled" if Cython compiled the kernel, else "plain". The results are the same."""
     return "plain" if (kernel.__file__ or "").endswith(".py") else "compiled"
+
+
+def check_rules(puzzle: str, known: Mapping[str, Rule], rules: Mapping[str, str]) -> dict[str, str]:
+    """Return the rules, an empty one with its default. Raises UnknownName."""
+    for name, value in rules.items():
+        if name not in known:
+            raise UnknownName(f"rule of {puzzle}", name, list(known))
+        if value and known[name].choices and value not in known[name].choices:
+            raise UnknownName(f"value of {name}", value, known[name].choices)
+    return {name: value or known[name].default for name, value in rules.items()}

@@ -23,7 +23,7 @@ from pi_appliance.puzzles.boards import load_puzzle
 from pi_appliance.puzzles.page import Page
 from pi_appliance.puzzles.puzzle_job import DEFAULT_MAX_SOLUTIONS
 from pi_appliance.puzzles.rendering import BoardReport, answer_board, format_partial_result
-from pi_appliance.puzzles.runtime import Cache, FileCache, Interrupted, SearchRuntime, local
+from pi_appliance.puzzles.runtime import Buffer, Cache, FileCache, Interrupted, SearchRuntime, local
 from pi_appliance.system import files
 
 STDIN = "stdin"
@@ -140,13 +140,14 @@ def _find_state_dir(config: Path | ConfigNotFound) -> Path:
     return config.absolute().parent / Path(folder).expanduser()
 
 
-class _LazyCache:
+class _LazyCache(Cache):
     """A file cache that reads the configuration on first use: most puzzles need no cache.
 
     If it cannot be used, `on_error` receives the reason once; if that is None, it is an error.
     """
 
     def __init__(self, config: Path | ConfigNotFound, on_error: Callable[[str], None] | None) -> None:
+        super().__init__()
         self._config, self._on_error = config, on_error
         self._closed = False
 
@@ -170,7 +171,7 @@ class _LazyCache:
                 return self._file_cache.load(name)
         return None
 
-    def save(self, name: str, parts: Iterable[bytes | bytearray | memoryview]) -> None:
+    def save(self, name: str, parts: Iterable[Buffer]) -> None:
         if not self._closed:
             with self._may_fail():
                 self._file_cache.save(name, parts)

@@ -20,7 +20,7 @@ from pi_appliance.config.units import format_size
 from pi_appliance.errors import ApplianceError, DeadlineExceeded, Refused, Unavailable, UnknownName
 from pi_appliance.jobs.context import JobContext, read_slot
 from pi_appliance.jobs.reports import ReportSet
-from pi_appliance.puzzles import Puzzle, SolveMode, SolveResult, pluralize
+from pi_appliance.puzzles import Answer, Puzzle, SolveMode, pluralize
 from pi_appliance.puzzles.boards import board_name, is_large, load_puzzle, read_board
 from pi_appliance.puzzles.page import Page
 from pi_appliance.puzzles.rendering import (
@@ -207,7 +207,7 @@ class PuzzleBatch:
     start_time: float = field(init=False)  # monotonic seconds
     failure: ApplianceError | None = None
     reports: list[BoardReport] = field(default_factory=list)
-    precomputed: SolveResult | None = None
+    precomputed: Answer[Any] | None = None
     seconds: float = 0.0  # time of precomputing
     stop_reason: str = ""  # reason of the interruption, if any
     precompute_progress: str = ""

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from xml.sax.saxutils import escape
 
 from pi_appliance.errors import ApplianceError, ConfigError, Problem, Refused, Unavailable
-from pi_appliance.puzzles import Progress, Puzzle, SolveMode, SolveResult, Table, pluralize
+from pi_appliance.puzzles import Answer, Progress, Puzzle, SolveMode, Table, pluralize
 from pi_appliance.puzzles.runtime import Interrupted, SearchRuntime
 
 BOARD_HEADER, SOLUTION_START, SOLUTION_END = "Starting Board", "Start Solution", "End Solution"
@@ -141,7 +141,7 @@ def list_solutions(
             sign(number)
 
 
-def render_answer(puzzle: Puzzle, board: Any, answer: SolveResult, listed: int) -> str:
+def render_answer(puzzle: Puzzle, board: Any, answer: Answer[Any], listed: int) -> str:
     """Return the results as rows of text; `listed` solutions precede them."""
     rows = {
         "Board": puzzle.describe(board),
@@ -152,7 +152,7 @@ def render_answer(puzzle: Puzzle, board: Any, answer: SolveResult, listed: int) 
     return render_rows(rows) + render_details(answer)
 
 
-def format_count(answer: SolveResult, listed: int) -> str:
+def format_count(answer: Answer[Any], listed: int) -> str:
     """Return the number of solutions in words."""
     if answer.proof:
         return f"none, proven by {answer.proof} ({answer.reason})"
@@ -161,7 +161,7 @@ def format_count(answer: SolveResult, listed: int) -> str:
     return f"at least {max(1, listed):,}; not counted"
 
 
-def render_details(answer: SolveResult) -> str:
+def render_details(answer: Answer[Any]) -> str:
     """Return the details as rows, then the tables."""
     tables = "".join(f"\n{render_table(table)}" for table in answer.tables)
     return render_rows(format_details(answer.details)) + tables + ("\n" if tables else "")
@@ -225,7 +225,7 @@ class BoardReport:
     mode: SolveMode
     generator_details: Mapping[str, int | float | str] = field(default_factory=dict)
     """Details of the generation, if the board was generated."""
-    answer: SolveResult | None = None
+    answer: Answer[Any] | None = None
     listed: ListedSolutions = NOTHING_LISTED
     seconds: float = 0.0
     partial_result: str = ""  # the partial result in a sentence, if the search or the listing was interrupted
@@ -357,7 +357,7 @@ def report_to_json(puzzle: Puzzle, report: BoardReport) -> dict[str, Any]:
     }
 
 
-def answer_to_json(answer: SolveResult) -> dict[str, Any]:
+def answer_to_json(answer: Answer[Any]) -> dict[str, Any]:
     """Return the result without its solutions."""
     return {
         "solved": answer.proof is None,
@@ -371,12 +371,12 @@ def answer_to_json(answer: SolveResult) -> dict[str, Any]:
     }
 
 
-def render_precomputed(answer: SolveResult, seconds: float) -> str:
+def render_precomputed(answer: Answer[Any], seconds: float) -> str:
     """Return the text about precomputed tables."""
     return render_details(answer) + render_rows({"Time": format_elapsed(seconds)}) + "\n"
 
 
-def summarize_precomputed(answer: SolveResult) -> str:
+def summarize_precomputed(answer: Answer[Any]) -> str:
     """Return the details of precomputed tables in a row."""
     facts = (f"{format_label(name).lower()} {format_value(value)}" for name, value in answer.details.items())
     return ", ".join(facts) or "complete"

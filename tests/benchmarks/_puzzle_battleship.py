@@ -11,7 +11,7 @@ from random import Random
 from pi_appliance.puzzles import SolveMode, battleship
 from pi_appliance.puzzles.battleship.board import DEFAULT_FLEET
 from pi_appliance.puzzles.battleship.solve import FleetSearch
-from pi_appliance.puzzles.runtime import SerialRuntime
+from pi_appliance.puzzles.runtime import SearchRuntime
 from tests.puzzles.battleship.brute_force import list_fleets
 
 SEED = 20261121
@@ -52,7 +52,7 @@ def _compare_count(width: int, height: int, touching: str) -> tuple[str, str, st
     sea = battleship.with_rules(
         battleship.parse(f"size: {width}x{height}", "sea"), {"fleet": "3,2,2", "touching": touching}
     )
-    ours, answer = _measure(lambda: battleship.solve(sea, SolveMode.COUNT, SerialRuntime()))
+    ours, answer = _measure(lambda: battleship.solve(sea, SolveMode.COUNT, SearchRuntime()))
     theirs, number = _measure(lambda: sum(1 for _ in list_fleets(FEW, width, height, touching)))
     assert answer.count == number, "both are right"
     what = f"{number:,} placements of 3,2,2 on {width}×{height}, touching {touching}; ours with the map"

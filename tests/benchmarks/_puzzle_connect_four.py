@@ -13,7 +13,7 @@ from pi_appliance.puzzles import connect_four, kernel_mode
 from pi_appliance.puzzles.connect_four import kernel
 from pi_appliance.puzzles.connect_four.board import game_end
 from pi_appliance.puzzles.connect_four.search import EMPTY_POSITION, Position, Search, last_move_number
-from pi_appliance.puzzles.runtime import SerialRuntime
+from pi_appliance.puzzles.runtime import SearchRuntime
 
 GAMES = 300
 POSITIONS = {22: 200, 18: 100, 14: 40, 12: 20}  # number of positions by number of discs
@@ -56,7 +56,7 @@ def _scores(
     positions = [_quiet(chance, discs) for _ in range(number)]
     seconds, tried, scores = 0.0, 0, []
     for position, _ in positions:
-        search = Search(SerialRuntime(), discs, "benchmark")
+        search = Search(SearchRuntime(), discs, "benchmark")
         spent, score = _timed(lambda search=search, position=position: search.exact_score(position))
         seconds += spent
         tried += search.nodes

@@ -10,7 +10,7 @@ from typing import Any
 
 from pi_appliance.puzzles import SolveMode, panguru
 from pi_appliance.puzzles.panguru import Board
-from pi_appliance.puzzles.runtime import SerialRuntime
+from pi_appliance.puzzles.runtime import SearchRuntime
 
 EXAMPLE = Board("WCBRBOGYGPCORPY", "-PCBRYOGYGBCORP")
 RANDOM_BOARDS = 1_000  # random boards: seconds compiled, half a minute plain
@@ -36,12 +36,12 @@ def rows() -> Iterator[tuple[str, str, str, str]]:
 
 
 def _make_random(seed: int) -> Board:
-    board: Board = panguru.generate(seed, EXAMPLE, SerialRuntime()).board
+    board: Board = panguru.generate(seed, EXAMPLE, SearchRuntime()).board
     return board
 
 
 def _find_solutions(board: Board) -> set[tuple[int, ...]]:
-    return set(panguru.solve(board, SolveMode.FEWEST, SerialRuntime()).solutions)
+    return set(panguru.solve(board, SolveMode.FEWEST, SearchRuntime()).solutions)
 
 
 def _measure(runtime: Callable[[], Any]) -> tuple[float, Any]:

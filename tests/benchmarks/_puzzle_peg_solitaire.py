@@ -12,7 +12,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from pi_appliance.puzzles import SolveMode, SolveResult, kernel_mode, peg_solitaire
+from pi_appliance.puzzles import Answer, SolveMode, kernel_mode, peg_solitaire
 from pi_appliance.puzzles.peg_solitaire import kernel
 from pi_appliance.puzzles.runtime.local import open_runtime
 
@@ -92,7 +92,7 @@ def _proportional(process: int) -> int:
     return next((int(line.split()[1]) for line in lines if line.startswith("Pss:")), 0)
 
 
-def _answer(name: str, mode: SolveMode) -> SolveResult:
+def _answer(name: str, mode: SolveMode) -> Answer:
     board = peg_solitaire.parse(peg_solitaire.BOARDS[name], name)
     with tempfile.TemporaryDirectory() as folder, open_runtime(Path(folder)) as runtime:
         return peg_solitaire.solve(board, mode, runtime)

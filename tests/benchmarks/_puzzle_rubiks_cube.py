@@ -17,7 +17,7 @@ from pi_appliance.puzzles.rubiks_cube.kernel import SearchTables
 from pi_appliance.puzzles.rubiks_cube.pruning_tables import build_large_table, load_tables
 from pi_appliance.puzzles.rubiks_cube.solve import random_state
 from pi_appliance.puzzles.rubiks_cube.two_phase import TwoPhaseSearch
-from pi_appliance.puzzles.runtime import SerialRuntime
+from pi_appliance.puzzles.runtime import SearchRuntime
 
 COMPILED = kernel_mode(kernel) == "compiled"
 CUBES = 100 if COMPILED else 10
@@ -32,7 +32,7 @@ def rows() -> Iterator[Row]:
     rng = random.Random(20261121)
     cubes = [random_state(rng, 3) for _ in range(CUBES)]
     theirs = _peer(cubes)
-    runtime = SerialRuntime(time.perf_counter)
+    runtime = SearchRuntime(time.perf_counter)
     seconds = _seconds(lambda: load_tables(runtime))
     yield f"small tables (11 MB), {kernel_mode(kernel)}", f"{seconds:.1f} s", "-", "-"
     yield from _at_once("small tables", cubes, load_tables(runtime), theirs)
@@ -86,7 +86,7 @@ def _at_once(
     yield f"their mean moves (most: {max(lengths)}), {what}", f"{mean(lengths):.2f}", peer, ratio
 
 
-def _pocket(runtime: SerialRuntime) -> Row:
+def _pocket(runtime: SearchRuntime) -> Row:
     """Compare the complete 2x2x2 search with a plain breadth-first search on stickers."""
     seconds = _seconds(lambda: optimal.load_distances(runtime))
     ours = optimal.POCKET_POSITIONS / seconds

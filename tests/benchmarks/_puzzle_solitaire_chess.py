@@ -14,7 +14,7 @@ from typing import Any
 
 from pi_appliance.puzzles import SolveMode
 from pi_appliance.puzzles import solitaire_chess as ours
-from pi_appliance.puzzles.runtime import SerialRuntime
+from pi_appliance.puzzles.runtime import SearchRuntime
 from pi_appliance.puzzles.solitaire_chess import Board, Square
 
 SMALL = "RBK./.N.B/.NQR/...."  # eight pieces: with one more the original takes a minute, and then all the memory
@@ -35,7 +35,7 @@ def rows() -> Iterator[tuple[str, str, str, str]]:
 
 
 def _compare(board: Board, name: str, other: Callable[[], int]) -> tuple[str, str, str, str]:
-    took, count = _measure(lambda: ours.solve(board, SolveMode.COUNT, SerialRuntime()).count)
+    took, count = _measure(lambda: ours.solve(board, SolveMode.COUNT, SearchRuntime()).count)
     theirs, same = _measure(other)
     assert count == same, f"{count} and {same}"
     what = f"{ours.describe(board)}, {count:,} solutions, counted"

@@ -18,7 +18,7 @@ from itertools import islice
 from types import ModuleType
 
 from pi_appliance.puzzles import kernel_mode
-from pi_appliance.puzzles.runtime import SerialRuntime
+from pi_appliance.puzzles.runtime import SearchRuntime
 from pi_appliance.puzzles.sudoku import kernel
 from pi_appliance.puzzles.sudoku.sat import SatSearch
 from tests.puzzles.sudoku.grids import NONE, permute_grid
@@ -193,7 +193,7 @@ def _eliminate(values: dict[int, str], at: int, digit: str) -> bool:
 
 def by_sat(grid: str) -> list[str]:
     """Ask python-sat for two solutions."""
-    return list(islice(SatSearch(grid, 9, SerialRuntime()).solutions(), 2))
+    return list(islice(SatSearch(grid, 9, SearchRuntime()).solutions(), 2))
 
 
 def exact_cover() -> dict[str, Solver]:

@@ -16,9 +16,9 @@ import pytest
 
 from pi_appliance import plugins
 from pi_appliance.errors import ApplianceError, ConfigError, InvalidOption, UnknownName
-from pi_appliance.puzzles import Puzzle, SolveMode, SolveResult
+from pi_appliance.puzzles import Answer, Puzzle, SolveMode
 from pi_appliance.puzzles.rendering import list_solutions
-from pi_appliance.puzzles.runtime import Interrupted, SerialRuntime
+from pi_appliance.puzzles.runtime import Interrupted, SearchRuntime
 
 pytestmark = pytest.mark.contract
 
@@ -39,7 +39,7 @@ ENOUGH = 2  # boards of a puzzle that are answered for each wish
 MANY_BOARDS = 100  # lines that are looked at
 
 
-class Hurried(SerialRuntime):
+class Hurried(SearchRuntime):
     """Work that ends a search when its time is over."""
 
     def __init__(self, seconds: float = PATIENCE) -> None:
@@ -59,7 +59,7 @@ class Question(NamedTuple):
     puzzle: Puzzle
     name: str
     board: Any
-    answer: SolveResult
+    answer: Answer
     lines: list[Any]
 
 
@@ -313,11 +313,11 @@ def test_generation_is_reproducible(puzzle: Puzzle) -> None:
     if generate is None:
         return
     board = known(puzzle, next(iter(puzzle.BOARDS)))
-    first, again = generate(20261121, board, SerialRuntime()), generate(20261121, board, SerialRuntime())
+    first, again = generate(20261121, board, SearchRuntime()), generate(20261121, board, SearchRuntime())
     assert first.board == again.board
     assert dict(first.details) == dict(again.details)
     assert puzzle.parse(puzzle.render(first.board), "made") == puzzle.parse(puzzle.render(again.board), "made")
-    assert any(generate(seed, board, SerialRuntime()).board != first.board for seed in (1, 2, 3))
+    assert any(generate(seed, board, SearchRuntime()).board != first.board for seed in (1, 2, 3))
 
 
 @pytest.mark.parametrize("puzzle", PUZZLES)

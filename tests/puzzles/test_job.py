@@ -15,13 +15,13 @@ import pytest
 
 from pi_appliance.config.loader import load_config
 from pi_appliance.errors import ConfigError, DeadlineExceeded, Refused, Unavailable
-from pi_appliance.puzzles import SolveMode, SolveResult, Step, Table
+from pi_appliance.puzzles import Answer, SolveMode, Step, Table
 from pi_appliance.puzzles.page import MAX_STEPS, Page
 from pi_appliance.puzzles.peg_solitaire import check
 from pi_appliance.puzzles.peg_solitaire.notation import parse_listing
 from pi_appliance.puzzles.puzzle_job import Options, run
 from pi_appliance.puzzles.rendering import BoardReport, ListedSolutions, render_precomputed
-from pi_appliance.puzzles.runtime import Cache, Interrupted, SearchRuntime, SerialRuntime
+from pi_appliance.puzzles.runtime import Cache, Interrupted, SearchRuntime
 from tests.fakes.context import FakeContext
 
 NAMES = ["full", "cross", "plus", "fireplace", "pyramid", "arrow", "diamond"]
@@ -108,11 +108,11 @@ class CutOff(FakeContext):
     @cached_property
     def cache(self) -> Cache:
         """Return what its work keeps."""
-        return SerialRuntime().cache
+        return SearchRuntime().cache
 
     @contextmanager
     def search_runtime(self, progress: Callable[[float | None, str], None] | None = None) -> Iterator[SearchRuntime]:
-        runtime, context = SerialRuntime(), self
+        runtime, context = SearchRuntime(), self
         runtime.cache = self.cache
 
         def reported(part: float | None, note: str) -> None:
@@ -421,7 +421,7 @@ def test_the_page_shows_only_the_first_steps_of_a_very_long_solution(more: int) 
     page = Page(puzzle, "job")  # type: ignore[arg-type]
     page.add_board(
         BoardReport(
-            name="long", board=None, mode=SolveMode.FIRST, answer=SolveResult(), listed=ListedSolutions(1, ["a line"])
+            name="long", board=None, mode=SolveMode.FIRST, answer=Answer(), listed=ListedSolutions(1, ["a line"])
         )
     )
     assert page.render("solved", "").count('class="frame"') == MAX_STEPS
@@ -429,7 +429,7 @@ def test_the_page_shows_only_the_first_steps_of_a_very_long_solution(more: int) 
 
 
 def test_details_end_with_the_kernel_mode_before_the_tables() -> None:
-    answer = SolveResult(details={"kernel": "plain", "god's_number": 11}, tables=[Table("Lengths", ("moves",), [(1,)])])
+    answer = Answer(details={"kernel": "plain", "god's_number": 11}, tables=[Table("Lengths", ("moves",), [(1,)])])
     assert render_precomputed(answer, 1.5) == (
         "God's number: 11\nKernel: plain\n\nLengths\nmoves\n    1\n\nTime: 1.50 s\n\n"
     )

@@ -13,13 +13,13 @@ import pytest
 
 from pi_appliance.errors import DeadlineExceeded, Refused, Unavailable
 from pi_appliance.jobs.reports import ReportSet
-from pi_appliance.puzzles import Puzzle, SolveMode, SolveResult, Step
+from pi_appliance.puzzles import Answer, Puzzle, SolveMode, Step
 from pi_appliance.puzzles.boards import load_puzzle
 from pi_appliance.puzzles.page import Page
 from pi_appliance.puzzles.peg_solitaire.notation import parse_listing
 from pi_appliance.puzzles.puzzle_job import Options, WeightedProgress, run
 from pi_appliance.puzzles.rendering import BoardReport, answer_board
-from pi_appliance.puzzles.runtime import Interrupted, SearchRuntime, SerialRuntime
+from pi_appliance.puzzles.runtime import Interrupted, SearchRuntime
 from tests.fakes.context import FakeContext
 from tests.puzzles.test_job import CutOff, peg, values
 
@@ -233,7 +233,7 @@ def test_a_solution_is_rendered_once() -> None:
     reported = BoardReport(
         name="everest", board=puzzle.parse(puzzle.BOARDS["everest"], "everest"), mode=SolveMode.FIRST
     )
-    answer_board(cast(Puzzle, puzzle), reported, 1, SerialRuntime(), lambda _: None)
+    answer_board(cast(Puzzle, puzzle), reported, 1, SearchRuntime(), lambda _: None)
     for _ in range(6):
         page.add_board(reported)
     assert "The page is too large to animate" in page.render("", "")
@@ -243,7 +243,7 @@ def test_a_solution_is_rendered_once() -> None:
 class Heavy(Counting):
     """A puzzle whose answer holds what it was found with as long as it lists and counts by it."""
 
-    def solve(self, board: Any, mode: SolveMode, runtime: SearchRuntime) -> SolveResult:
+    def solve(self, board: Any, mode: SolveMode, runtime: SearchRuntime) -> Answer:
         answer = self.puzzle.solve(board, mode, runtime)
         tables = Tables()
         self.tables = weakref.ref(tables)
@@ -262,7 +262,7 @@ def test_a_reported_result_releases_its_memory() -> None:
     reported = BoardReport(
         name="everest", board=puzzle.parse(puzzle.BOARDS["everest"], "everest"), mode=SolveMode.FIRST
     )
-    answer_board(cast(Puzzle, puzzle), reported, 1, SerialRuntime(), lambda _: None)
+    answer_board(cast(Puzzle, puzzle), reported, 1, SearchRuntime(), lambda _: None)
     assert reported.answer
     assert (reported.answer.nodes_searched(), reported.listed.number) == (7, 1)
     assert puzzle.tables() is None

@@ -86,7 +86,7 @@ MAX_ATTEMPTS = 2_000  # fleets; with enough room, one in a few succeeds
 SHOT_SHARE = 0.35  # of all squares
 
 
-def generate(seed: int, board: Board, runtime: SearchRuntime) -> GeneratedBoard:
+def generate(seed: int, board: Board, runtime: SearchRuntime) -> GeneratedBoard[Board]:
     """Generate a game under way with the rules of `board`. Raises Refused, Interrupted."""
     random = Random(seed)  # noqa: S311 - a game that must be the same for the same seed
     empty = replace(board, rows=(UNKNOWN * board.width,) * board.height, sunk_ships=())

@@ -10,7 +10,7 @@ from itertools import chain, islice, permutations
 from typing import NamedTuple
 
 from pi_appliance.errors import Refused
-from pi_appliance.puzzles import Proof, SolveMode, SolveResult, kernel_mode, pluralize
+from pi_appliance.puzzles import Answer, Proof, SolveMode, kernel_mode, pluralize
 from pi_appliance.puzzles.battleship import kernel
 from pi_appliance.puzzles.battleship.board import HIT, MISS, SUNK, UNKNOWN, Board, Ship, Solution, Square
 from pi_appliance.puzzles.battleship.count import Marginals, ProfileCount, count_relabelings, label_factor
@@ -249,7 +249,7 @@ Details = dict[str, int | float | str]
 FIRST_NODE_LIMIT = 20_000  # ships tried before the count decides: about 1 s; most boards need under 100
 
 
-def solve(board: Board, mode: SolveMode, runtime: SearchRuntime) -> SolveResult:
+def solve(board: Board, mode: SolveMode, runtime: SearchRuntime) -> Answer[Solution]:
     """Solve `board`; whether it is possible is known on return. Raises Interrupted, Refused."""
     return _BoardSolver(board, runtime).solve(mode)
 
@@ -273,7 +273,7 @@ class _BoardSolver:
     earlier_nodes: int = 0  # ships tried by searches that have ended
     proven: str = "whether the board is possible is not known yet"  # the partial result
 
-    def solve(self, mode: SolveMode) -> SolveResult:
+    def solve(self, mode: SolveMode) -> Answer[Solution]:
         if reason := find_obvious_contradiction(self.board):
             return self._impossible(Proof.CONTRADICTION, reason)
         search = FleetSearch(self.board, self._tick, node_limit=FIRST_NODE_LIMIT)
@@ -291,7 +291,7 @@ class _BoardSolver:
         search.node_limit = None
         return self._possible(mode, search, chain([first], solutions))
 
-    def _decide_by_count(self, mode: SolveMode) -> SolveResult:
+    def _decide_by_count(self, mode: SolveMode) -> Answer[Solution]:
         """Count the solutions, because the search takes too long to find the first one."""
         self.earlier_nodes += FIRST_NODE_LIMIT
         search = FleetSearch(self.board, self._tick)
@@ -305,7 +305,7 @@ class _BoardSolver:
             return self._impossible(Proof.EXHAUSTION, "all ways to place the fleet were counted: there is none")
         return self._possible(mode, search, solutions)
 
-    def _possible(self, mode: SolveMode, search: FleetSearch, solutions: Iterator[Solution]) -> SolveResult:
+    def _possible(self, mode: SolveMode, search: FleetSearch, solutions: Iterator[Solution]) -> Answer[Solution]:
         self.proven = "the board is possible"
         if mode is SolveMode.FIRST:
             return self._make_result(search, islice(solutions, 1))
@@ -347,17 +347,17 @@ class _BoardSolver:
         solutions: Iterator[Solution],
         count: int | None = None,
         details: Details | None = None,
-    ) -> SolveResult:
+    ) -> Answer[Solution]:
         earlier_nodes = self.earlier_nodes
         kernels = {"kernel": kernel_mode(kernel)} if count is not None else {}
-        return SolveResult(
+        return Answer(
             solutions=solutions,
             nodes_searched=lambda: earlier_nodes + search.nodes_searched,
             count=count,
             details={"possible": "yes", **(details or {}), **kernels},
         )
 
-    def _impossible(self, proof: Proof, reason: str) -> SolveResult:
+    def _impossible(self, proof: Proof, reason: str) -> Answer[Solution]:
         """Return the proof that the board is impossible, with the contradicting marks."""
         nodes, self.proven = self.earlier_nodes, f"the board is impossible: {reason}"
         contradiction = explain_contradiction(self.board, self._tick)
@@ -376,7 +376,7 @@ class _BoardSolver:
                 reason += f"; if one mark is wrong, it is {either}" if complete else f"; possible without {either}"
             elif contradiction.is_complete:
                 reason += "; at least two marks are wrong"
-        return SolveResult(nodes_searched=lambda: nodes, count=0, proof=proof, reason=reason, details=details)
+        return Answer(nodes_searched=lambda: nodes, count=0, proof=proof, reason=reason, details=details)
 
     def _tick(self, nodes: int) -> None:
         try:

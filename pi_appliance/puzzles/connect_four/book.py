@@ -8,7 +8,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 
-from pi_appliance.puzzles import SolveResult, Table, kernel_mode, pluralize
+from pi_appliance.puzzles import Answer, Table, kernel_mode, pluralize
 from pi_appliance.puzzles.connect_four import kernel
 from pi_appliance.puzzles.connect_four.search import EMPTY_POSITION, Position, Search
 from pi_appliance.puzzles.runtime import Cache, Interrupted, SearchRuntime
@@ -77,12 +77,12 @@ def save_book(cache: Cache, start: Position, scores: Mapping[int, int], complete
     cache.save(CACHE_NAME, (head.tobytes(), entries.tobytes()))
 
 
-def precompute(runtime: SearchRuntime) -> SolveResult:
+def precompute(runtime: SearchRuntime) -> Answer[object]:
     """Build the opening book, or continue building it. Raises Interrupted."""
     return build_book(runtime, EMPTY_POSITION, STAGES)
 
 
-def build_book(runtime: SearchRuntime, start: Position, stages: Sequence[int]) -> SolveResult:
+def build_book(runtime: SearchRuntime, start: Position, stages: Sequence[int]) -> Answer[object]:
     """Build the book of games from `start` for each ply of `stages`. Raises Interrupted."""
     builder = _BookBuilder(runtime, start)
     try:
@@ -182,14 +182,14 @@ class _BookBuilder:
         complete = f"all up to ply {self.complete}" if self.complete >= 0 else "no ply is complete yet"
         return f"the opening book has {pluralize(len(self.scores), 'position')}; {complete}"
 
-    def build_result(self) -> SolveResult:
+    def build_result(self) -> Answer[object]:
         rows = [(ply, len(level), sum(key in self.scores for key in level)) for ply, level in enumerate(self.levels)]
         facts: dict[str, int | str] = {"positions": len(self.scores), "complete_plies": self.complete}
         facts |= {"kernel": kernel_mode(kernel)}
         table = Table("The opening book", ("Ply", "Undecided positions, without mirror images", "Solved"), rows)
         # Without any work left, the levels were not generated.
         tables = (table,) if len(rows) > self.complete else ()
-        return SolveResult(nodes_searched=lambda: self.nodes, details=facts, tables=tables)
+        return Answer(nodes_searched=lambda: self.nodes, details=facts, tables=tables)
 
 
 def child_positions(positions: Iterable[Position], *, ended: bool = False) -> Iterator[Position]:

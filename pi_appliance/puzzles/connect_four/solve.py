@@ -4,7 +4,7 @@ from array import array
 from collections.abc import Mapping
 from random import Random
 
-from pi_appliance.puzzles import GeneratedBoard, SolveMode, SolveResult, Table, kernel_mode
+from pi_appliance.puzzles import Answer, GeneratedBoard, SolveMode, Table, kernel_mode
 from pi_appliance.puzzles.connect_four import kernel
 from pi_appliance.puzzles.connect_four.board import (
     EMPTY_BOARD,
@@ -37,7 +37,7 @@ _EARLY_DISCS = 14  # up to here, all cores are used and bounds are saved
 _MIN_SECONDS_TO_SAVE = 10.0  # faster searches save their bounds only if interrupted, to spare the SD card
 
 
-def solve(board: Board, mode: SolveMode, runtime: SearchRuntime) -> SolveResult:
+def solve(board: Board, mode: SolveMode, runtime: SearchRuntime) -> Answer[Solution]:
     """Return the result, the best columns and perfect games. Raises Interrupted with the bounds.
 
     FIRST yields one perfect game, ALL one for each best column.
@@ -49,7 +49,7 @@ def solve(board: Board, mode: SolveMode, runtime: SearchRuntime) -> SolveResult:
     scores = solver.score_columns()
     best = [column for column, score in scores.items() if score == solver.score]
     columns = best if mode is SolveMode.ALL else best[:1]
-    return SolveResult(
+    return Answer(
         solutions=(solver.perfect_line(column) for column in columns),
         nodes_searched=lambda: solver.nodes,
         count=len(best),
@@ -67,13 +67,13 @@ def solve(board: Board, mode: SolveMode, runtime: SearchRuntime) -> SolveResult:
     )
 
 
-def _ended_result(board: Board, end: End) -> SolveResult:
+def _ended_result(board: Board, end: End) -> Answer[Solution]:
     winner = "none" if end is End.DRAW else board.turn.other.value
     facts: dict[str, int | str] = {"ply": board.discs, "result": end.value, "winner": winner}
     facts |= {"kernel": kernel_mode(kernel)}
     if end is not End.DRAW:
         facts |= {"fours": len(list(find_fours(board.rows))), "four": describe_fours(board)}
-    return SolveResult(solutions=iter([(end,)]), count=1, details=facts, pictures={"end": render_svg(board)})
+    return Answer(solutions=iter([(end,)]), count=1, details=facts, pictures={"end": render_svg(board)})
 
 
 def _columns_table(board: Board, scores: Mapping[int, int]) -> Table:
@@ -214,7 +214,7 @@ def hint(board: Board, runtime: SearchRuntime) -> str:
 MIN_DISCS, MAX_DISCS = 12, 34  # discs: fewer take too long to solve, more are too easy
 
 
-def generate(seed: int, board: Board, runtime: SearchRuntime) -> GeneratedBoard:
+def generate(seed: int, board: Board, runtime: SearchRuntime) -> GeneratedBoard[Board]:
     """Generate a position like `board` with 12 to 34 discs and one best move."""
     discs = min(max(board.discs, MIN_DISCS), MAX_DISCS)
     random = Random(seed)  # noqa: S311 - nothing here is secret

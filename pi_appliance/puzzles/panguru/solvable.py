@@ -152,7 +152,7 @@ def _is_odd(order: Sequence[int]) -> bool:
 RANDOM_MOVES = 1_000  # far more than any board needs
 
 
-def generate(seed: int, board: Board, runtime: SearchRuntime) -> GeneratedBoard:  # noqa: ARG001
+def generate(seed: int, board: Board, runtime: SearchRuntime) -> GeneratedBoard[Board]:  # noqa: ARG001
     """Generate a random solvable board with the colours and the moves of `board`."""
     return GeneratedBoard(replace(shuffle_board(seed, board), random_boards=board.random_boards))
 

@@ -10,11 +10,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from statistics import median
 
-from pi_appliance.puzzles import Proof, SolveMode, SolveResult, Table, kernel_mode, pluralize
+from pi_appliance.puzzles import Answer, Proof, SolveMode, Table, kernel_mode, pluralize
 from pi_appliance.puzzles.panguru import kernel
 from pi_appliance.puzzles.panguru.board import HOLE, HOME, Board, Solution, reachable_places
 from pi_appliance.puzzles.panguru.solvable import explain_unsolvable, shuffle_board
-from pi_appliance.puzzles.runtime import Interrupted, SearchRuntime, SerialRuntime, save_checkpoint
+from pi_appliance.puzzles.runtime import Interrupted, SearchRuntime, save_checkpoint
 
 UNREACHABLE = 255  # cost; longer than any solution
 
@@ -98,7 +98,7 @@ POSITION_BYTES = 110
 _PathCounts = dict[int, int]
 
 
-def solve(board: Board, mode: SolveMode, runtime: SearchRuntime) -> SolveResult:
+def solve(board: Board, mode: SolveMode, runtime: SearchRuntime) -> Answer[Solution]:
     """Solve `board`. The fewest moves are known when this returns. Raises Interrupted, Refused."""
     result = _solve_board(board, mode, runtime)
     if not board.random_boards:
@@ -112,16 +112,16 @@ def solve(board: Board, mode: SolveMode, runtime: SearchRuntime) -> SolveResult:
     return replace(result, tables=[*result.tables, table])
 
 
-def _solve_board(board: Board, mode: SolveMode, runtime: SearchRuntime) -> SolveResult:
+def _solve_board(board: Board, mode: SolveMode, runtime: SearchRuntime) -> Answer[Solution]:
     if reason := explain_unsolvable(board):
-        return SolveResult(count=0, proof=Proof.PARITY, reason=reason, details={"kernel": kernel_mode(kernel)})
+        return Answer(count=0, proof=Proof.PARITY, reason=reason, details={"kernel": kernel_mode(kernel)})
     search = ShortestPathSearch(board, runtime)
     first = search.find_first()
     details: dict[str, int | float | str] = {"moves": search.length, "kernel": kernel_mode(kernel)}
     if mode is SolveMode.FIRST:
-        return SolveResult(solutions=iter([first]), nodes_searched=lambda: search.nodes_searched, details=details)
+        return Answer(solutions=iter([first]), nodes_searched=lambda: search.nodes_searched, details=details)
     levels = search.count_levels()
-    return SolveResult(
+    return Answer(
         solutions=iter(()) if mode is SolveMode.COUNT else search.list_solutions(levels),
         nodes_searched=lambda: search.nodes_searched,
         count=levels[0][search.packed.start],
@@ -168,7 +168,7 @@ def difficulty(seeds: Sequence[int], runtime: SearchRuntime, board: Board) -> Ta
     return Table(f"Difficulty of {pluralize(len(seeds), 'random board')}", headers, rows)
 
 
-class _RandomBoardRuntime(SerialRuntime):
+class _RandomBoardRuntime(SearchRuntime):
     """The runtime of one of many boards: it reports to the whole run, and saves no checkpoints."""
 
     def __init__(self, runtime: SearchRuntime) -> None:

@@ -12,16 +12,16 @@ from itertools import chain
 from typing import NamedTuple
 
 from pi_appliance.errors import Refused
-from pi_appliance.puzzles import Proof, SolveMode, SolveResult, Table, kernel_mode, pluralize
+from pi_appliance.puzzles import Answer, Proof, SolveMode, Table, kernel_mode, pluralize
 from pi_appliance.puzzles.peg_solitaire import kernel
 from pi_appliance.puzzles.peg_solitaire.bitboard import Bitboard, Move, find_parity_obstacle, to_bitboard
-from pi_appliance.puzzles.peg_solitaire.board import Board
+from pi_appliance.puzzles.peg_solitaire.board import Board, Solution
 from pi_appliance.puzzles.peg_solitaire.count import CountResult, SolutionCounter
 from pi_appliance.puzzles.peg_solitaire.frontier import MinMoveSearch
 from pi_appliance.puzzles.runtime import SearchRuntime
 
 BitMove = tuple[int, int]
-Solution = tuple[BitMove, ...]
+BitSolution = tuple[BitMove, ...]
 TickCallback = Callable[[int], None]
 """Called regularly with the number of moves tried; its exceptions end the search."""
 
@@ -33,7 +33,7 @@ BEAM_TICK_MASK = 0x7FF  # the same for beam search
 class BeamResult(NamedTuple):
     """The solution that a beam search found, if any, and the number of moves tried."""
 
-    line: Solution | None
+    line: BitSolution | None
     nodes: int
 
 
@@ -68,7 +68,7 @@ def _total_weight(bits: int, weights: Sequence[int]) -> int:
     return sum(weight for number, weight in enumerate(weights) if bits >> number & 1)
 
 
-def _trace_back(position: int, levels: Sequence[Sequence[int]], moves: Sequence[BitMove]) -> Solution:
+def _trace_back(position: int, levels: Sequence[Sequence[int]], moves: Sequence[BitMove]) -> BitSolution:
     line: list[BitMove] = []
     for level in reversed(levels):
         before = set(level)
@@ -109,7 +109,7 @@ class DepthFirstSearch:
         self._newer: set[int] = set()
         self._older: set[int] = set()
 
-    def solutions(self, position: int, hint: Sequence[BitMove] = ()) -> Generator[Solution, None, bool]:
+    def solutions(self, position: int, hint: Sequence[BitMove] = ()) -> Generator[BitSolution, None, bool]:
         """Yield each solution once, a known `hint` first. Return whether there is any."""
         solvable = False
         if not position & (position - 1):
@@ -150,11 +150,11 @@ COMPILED = kernel_mode(kernel) == "compiled"
 BUDGET = 20_000_000 if COMPILED else 200_000  # positions, if solutions are listed and the count is optional
 
 
-def solve(board: Board, mode: SolveMode, runtime: SearchRuntime) -> SolveResult:
+def solve(board: Board, mode: SolveMode, runtime: SearchRuntime) -> Answer[Solution]:
     """Solve the board. Raises Interrupted, and Refused if memory is too small."""
     facts = {"kernel": kernel_mode(kernel)}
     if reason := find_parity_obstacle(board):
-        return SolveResult(count=0, proof=Proof.PARITY, reason=reason, details=facts)
+        return Answer(count=0, proof=Proof.PARITY, reason=reason, details=facts)
     search = _SolutionSearch(board, runtime)
     if mode is SolveMode.COUNT:
         return _count_solutions(search.field, runtime, float("inf"))
@@ -173,7 +173,7 @@ def hint(board: Board, runtime: SearchRuntime) -> str:
     return f"the peg at {line[0].start} jumps to {line[0].end}" if line else "only one peg is left: it is solved"
 
 
-def _solve_all(search: "_SolutionSearch", runtime: SearchRuntime) -> SolveResult:
+def _solve_all(search: "_SolutionSearch", runtime: SearchRuntime) -> Answer[Solution]:
     try:
         numbers = _count_solutions(search.field, runtime, BUDGET)
     except Refused as error:
@@ -188,10 +188,10 @@ def _solve_all(search: "_SolutionSearch", runtime: SearchRuntime) -> SolveResult
     return replace(result, count=numbers.count, details=numbers.details, tables=numbers.tables)
 
 
-def _solve_fewest_moves(field: Bitboard, runtime: SearchRuntime) -> SolveResult:
+def _solve_fewest_moves(field: Bitboard, runtime: SearchRuntime) -> Answer[Solution]:
     fewest = MinMoveSearch(field, runtime)
     moves = fewest.run()
-    return SolveResult(
+    return Answer(
         solutions=fewest.solutions(),
         nodes_searched=lambda: fewest.tried,
         count=fewest.count(),
@@ -199,7 +199,7 @@ def _solve_fewest_moves(field: Bitboard, runtime: SearchRuntime) -> SolveResult:
     )
 
 
-def _count_solutions(field: Bitboard, runtime: SearchRuntime, most: float) -> SolveResult:
+def _count_solutions(field: Bitboard, runtime: SearchRuntime, most: float) -> Answer[Solution]:
     counted = SolutionCounter(field, runtime, most=most).run()
     facts: dict[str, int | float | str] = {"kernel": kernel_mode(kernel), "positions": counted.classes}
     tables = list(_count_tables(counted))
@@ -212,7 +212,7 @@ def _count_solutions(field: Bitboard, runtime: SearchRuntime, most: float) -> So
             "fewest_pegs": counted.fewest,
         }
     if counted.count:
-        return SolveResult(nodes_searched=lambda: counted.tried, count=counted.count, details=facts, tables=tables)
+        return Answer(nodes_searched=lambda: counted.tried, count=counted.count, details=facts, tables=tables)
     searched = f"all positions were searched ({facts['positions']:,}): "
     if not counted.all_positions:
         reason = f"{searched}none leads to a single peg{f' at {field.board.goal}' if field.board.goal else ''}"
@@ -221,9 +221,7 @@ def _count_solutions(field: Bitboard, runtime: SearchRuntime, most: float) -> So
     else:
         reason = f"{searched}the last peg never stands at {field.board.goal}"
     tried = lambda: counted.tried  # noqa: E731 - as above
-    return SolveResult(
-        nodes_searched=tried, count=0, proof=Proof.EXHAUSTION, reason=reason, details=facts, tables=tables
-    )
+    return Answer(nodes_searched=tried, count=0, proof=Proof.EXHAUSTION, reason=reason, details=facts, tables=tables)
 
 
 def _count_tables(counted: CountResult) -> Iterator[Table]:
@@ -248,7 +246,7 @@ class _SolutionSearch:
         self.moves: dict[BitMove, Move] = {(move.triple, move.pair): move for move in self.field.moves}
         self.spent = 0  # jumps tried by finished searches
 
-    def first(self) -> SolveResult:
+    def first(self) -> Answer[Solution]:
         search = self._depth_first(DEAD_END_LIMIT)
         lines = search.solutions(self.field.start)
         try:
@@ -259,9 +257,9 @@ class _SolutionSearch:
         search.dead_end_limit = None
         return self._make_result(search, first, lines)
 
-    def _beam_then_depth_first(self) -> SolveResult:
+    def _beam_then_depth_first(self) -> Answer[Solution]:
         """Search for a first solution by wider and wider beams, then search depth-first."""
-        hint: Solution = ()
+        hint: BitSolution = ()
         weights = _hole_weights(self.board)
         for width in BEAM_WIDTHS:
             result = beam_search(self.field.start, list(self.moves), self.field.goals, weights, width, self._tick)
@@ -276,7 +274,9 @@ class _SolutionSearch:
     def _depth_first(self, dead_end_limit: int | None = None) -> DepthFirstSearch:
         return DepthFirstSearch(list(self.moves), self.field.goals, self._tick, dead_end_limit=dead_end_limit)
 
-    def _make_result(self, done: DepthFirstSearch, first: Solution | None, others: Iterator[Solution]) -> SolveResult:
+    def _make_result(
+        self, done: DepthFirstSearch, first: BitSolution | None, others: Iterator[BitSolution]
+    ) -> Answer[Solution]:
         spent = self.spent
         facts: Mapping[str, str] = {"kernel": kernel_mode(kernel)}
 
@@ -286,10 +286,10 @@ class _SolutionSearch:
         if first is None:
             where = f" at {self.board.goal}" if self.board.goal else ""
             reason = f"all positions were searched: none has a single peg{where}"
-            return SolveResult(nodes_searched=tried, count=0, proof=Proof.EXHAUSTION, reason=reason, details=facts)
+            return Answer(nodes_searched=tried, count=0, proof=Proof.EXHAUSTION, reason=reason, details=facts)
         jumps = {move: self.field.jump(it) for move, it in self.moves.items()}
         lines = (tuple(jumps[move] for move in line) for line in chain([first], others))
-        return SolveResult(solutions=lines, nodes_searched=tried, details=facts)
+        return Answer(solutions=lines, nodes_searched=tried, details=facts)
 
     def _tick(self, tried: int) -> None:
         self.runtime.report_progress(None, f"{pluralize(self.spent + tried, 'jump')} tried")

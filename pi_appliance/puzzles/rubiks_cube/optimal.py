@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, field
 from functools import lru_cache
 from itertools import islice, permutations
 
-from pi_appliance.puzzles import SolveMode, SolveResult, Table, kernel_mode, pluralize
+from pi_appliance.puzzles import Answer, SolveMode, Table, kernel_mode, pluralize
 from pi_appliance.puzzles.rubiks_cube import coordinates, kernel
 from pi_appliance.puzzles.rubiks_cube.board import FACES, TURN_NAMES, Board, Solution
 from pi_appliance.puzzles.rubiks_cube.coordinates import (
@@ -233,7 +233,7 @@ def distance_table(distances: "memoryview[int]") -> Table:
     return Table(title, ("moves", "positions"), rows)
 
 
-def solve_pocket(board: Board, mode: SolveMode, runtime: SearchRuntime) -> SolveResult:
+def solve_pocket(board: Board, mode: SolveMode, runtime: SearchRuntime) -> Answer[Solution]:
     """Return the shortest solutions of a 2x2x2. Raises `Interrupted`."""
     distances = load_distances(runtime)
     start = _position_number(cube_state(board.facelets, 2))
@@ -242,7 +242,7 @@ def solve_pocket(board: Board, mode: SolveMode, runtime: SearchRuntime) -> Solve
     solutions: Iterator[Solution] = iter(()) if mode is SolveMode.COUNT else _iter_solutions(distances, start)
     if mode is SolveMode.FIRST:
         solutions = islice(solutions, 1)
-    return SolveResult(
+    return Answer(
         solutions=solutions,
         nodes_searched=lambda: len(path_counts),
         count=count,

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from random import Random
 
-from pi_appliance.puzzles import GeneratedBoard, SolveMode, SolveResult, Table, kernel_mode, pluralize
+from pi_appliance.puzzles import Answer, GeneratedBoard, SolveMode, Table, kernel_mode, pluralize
 from pi_appliance.puzzles.rubiks_cube import kernel
 from pi_appliance.puzzles.rubiks_cube.board import TURN_NAMES, Board, Solution, is_solved
 from pi_appliance.puzzles.rubiks_cube.coordinates import CORNERS, EDGES, SOLVED, State, cube_state, facelets_of, is_odd
@@ -34,11 +34,11 @@ NODES_PER_SECOND = 200_000  # positions that count as a second where there is no
 _NO_SOLUTION = 99  # moves
 
 
-def solve(board: Board, mode: SolveMode, runtime: SearchRuntime) -> SolveResult:
+def solve(board: Board, mode: SolveMode, runtime: SearchRuntime) -> Answer[Solution]:
     """Solve the board; `FIRST` gives the shortest solution found in time. Raises Interrupted."""
     if is_solved(board):
         solutions: list[Solution] = [] if mode is SolveMode.COUNT else [()]
-        return SolveResult(solutions=iter(solutions), count=1, details={"moves": 0, "optimal": "proven"})
+        return Answer(solutions=iter(solutions), count=1, details={"moves": 0, "optimal": "proven"})
     runtime.report_progress(None, "looking nearby")
     if near := find_near_solutions(cube_state(board.facelets, board.side), board.side):
         return _near_result([turn_names(turns) for turns in near], mode)
@@ -59,12 +59,12 @@ def hint(board: Board, runtime: SearchRuntime) -> str:
     return f"turn {describe_turn(solution[0])} ({solution[0]}); {rest}"
 
 
-def precompute(runtime: SearchRuntime) -> SolveResult:
+def precompute(runtime: SearchRuntime) -> Answer[Solution]:
     """Build and cache all tables; resumes after an interruption. Raises `Interrupted`."""
     positions = distance_table(load_distances(runtime))
     counts = build_large_table(runtime)
     title = "First phase of the 3x3x3: twist by flip and slice, up to symmetry"
-    return SolveResult(
+    return Answer(
         details={"large_table_bytes": LARGE_SIZE, "kernel": kernel_mode(kernel)},
         tables=[Table(title, ("moves", "entries"), list(enumerate(counts))), positions],
     )
@@ -75,14 +75,14 @@ def turn_names(turns: Iterable[int]) -> Solution:
     return tuple(TURN_NAMES[turn] for turn in turns)
 
 
-def _near_result(all_solutions: list[Solution], mode: SolveMode) -> SolveResult:
+def _near_result(all_solutions: list[Solution], mode: SolveMode) -> Answer[Solution]:
     solutions = {SolveMode.FIRST: all_solutions[:1], SolveMode.COUNT: []}.get(mode, all_solutions)
     details: Mapping[str, int | float | str] = {
         "moves": len(all_solutions[0]),
         "optimal": "proven",
         "kernel": kernel_mode(kernel),
     }
-    return SolveResult(solutions=iter(solutions), count=len(all_solutions), details=details)
+    return Answer(solutions=iter(solutions), count=len(all_solutions), details=details)
 
 
 class _TimeBudget:
@@ -113,7 +113,7 @@ class _BestSolution:
         return len(self.solution.turns) if self.solution else _NO_SOLUTION
 
 
-def _solve_first(board: Board, tables: SearchTables, runtime: SearchRuntime) -> SolveResult:
+def _solve_first(board: Board, tables: SearchTables, runtime: SearchRuntime) -> Answer[Solution]:
     time, best = _TimeBudget(board, runtime), _BestSolution()
     history: list[tuple[int | float | str, ...]] = []
     state = cube_state(board.facelets, 3)
@@ -148,7 +148,7 @@ def _solve_first(board: Board, tables: SearchTables, runtime: SearchRuntime) -> 
     details: dict[str, int | float | str] = {"moves": best.moves, "first_phase": split[0], "second_phase": split[1]}
     details |= {"moves_at_least": best.lower_bound}
     details |= {"optimal": "proven" if best.lower_bound >= best.moves else "not proven"}
-    return SolveResult(
+    return Answer(
         solutions=iter([turn_names(best.solution.turns)]),
         nodes_searched=lambda: best.nodes,
         details=details | {"kernel": kernel_mode(kernel), "tables": "large" if tables.is_large else "small"},
@@ -180,7 +180,7 @@ def _prove_optimal(best: _BestSolution, search: OptimalSearch, time: _TimeBudget
             best.lower_bound += 1
 
 
-def _solve_optimal(board: Board, mode: SolveMode, tables: SearchTables, runtime: SearchRuntime) -> SolveResult:
+def _solve_optimal(board: Board, mode: SolveMode, tables: SearchTables, runtime: SearchRuntime) -> Answer[Solution]:
     search = OptimalSearch(cube_state(board.facelets, 3), tables, runtime)
     search.run()
     solutions = [turn_names(turns) for turns in search.progress.solutions]
@@ -191,10 +191,10 @@ def _solve_optimal(board: Board, mode: SolveMode, tables: SearchTables, runtime:
         "kernel": kernel_mode(kernel),
     }
     listed: Iterator[Solution] = iter(() if mode is SolveMode.COUNT else solutions)
-    return SolveResult(solutions=listed, nodes_searched=lambda: nodes, count=len(solutions), details=details)
+    return Answer(solutions=listed, nodes_searched=lambda: nodes, count=len(solutions), details=details)
 
 
-def generate(seed: int, board: Board, runtime: SearchRuntime) -> GeneratedBoard:
+def generate(seed: int, board: Board, runtime: SearchRuntime) -> GeneratedBoard[Board]:
     """Return a random cube of the size and rules of `board`, and a scramble to it."""
     rng = Random(seed)  # noqa: S311 - a game
     state = random_state(rng, board.side)

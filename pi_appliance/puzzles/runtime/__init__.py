@@ -1,9 +1,10 @@
-"""The runtime of a search: executor, cache, memory, progress and deadline; caches on the disk.
+"""The runtime of a search: executor, progress and deadline; caches and checkpoints.
 
-Puzzles reach the machine only through `SearchRuntime`: `SerialRuntime` or `local.LocalRuntime`.
+Puzzles reach the machine only through `SearchRuntime`; `local.LocalRuntime` extends it.
 """
 
 import contextlib
+import json
 import mmap
 import os
 import re
@@ -11,15 +12,18 @@ import secrets
 import struct
 import time
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from array import array
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import AbstractContextManager, nullcontext
+from hashlib import blake2b
 from pathlib import Path
-from typing import IO, Any, Protocol, TypeVar
+from typing import IO, Any, NamedTuple, TypeAlias, TypeVar
 
 from pi_appliance.errors import Unavailable
 
 Result = TypeVar("Result")
+Buffer: TypeAlias = "bytes | bytearray | memoryview | array[int] | array[float]"
 
 
 class Interrupted(Exception):
@@ -33,54 +37,30 @@ class Interrupted(Exception):
         self.reason, self.partial_result = reason, partial_result
 
 
-class Cache(Protocol):
-    """Named blobs that outlive a run: tables, opening books, checkpoints.
+class Cache:
+    """Named blobs that outlive a search: tables, opening books, checkpoints. Kept in memory.
 
     Entries of one board (see `is_board_specific`) may expire after a month without use.
     """
 
+    def __init__(self) -> None:
+        self._entries: dict[str, bytes] = {}
+
     def load(self, name: str) -> memoryview | None:
         """Return the content as a read-only view without a copy; None if missing or damaged."""
+        return memoryview(self._entries[name]).toreadonly() if name in self._entries else None
 
-    def save(self, name: str, parts: Iterable[bytes | bytearray | memoryview]) -> None:
+    def save(self, name: str, parts: Iterable[Buffer]) -> None:
         """Replace the content durably by the concatenated `parts`. Raises Unavailable."""
+        self._entries[name] = b"".join(parts)
 
     def remove(self, name: str) -> None:
         """Delete the entry, if it exists."""
+        self._entries.pop(name, None)
 
     def names(self) -> Iterable[str]:
         """Return all names, sorted."""
-
-
-class SearchRuntime(Protocol):
-    """Everything a search may use."""
-
-    cores: int  # the number of calls that `executor` makes at the same time
-    executor: Executor
-    """Its `map` makes calls in copies of this process, forked at the first `next`.
-
-    With one core, it makes them here. Calls see all memory and change only a `shared_buffer`.
-    Results are pickled. Items should take 0.05 s or more.
-    """
-    cache: Cache
-
-    def report_progress(self, part: float | None, note: str) -> None:
-        """Report the part that is done, 0 to 1 (None: unknown), and the current step.
-
-        Raises Interrupted. Cheap: call it several times a second, also from kernels.
-        """
-
-    def shared_buffer(self, size: int) -> memoryview:
-        """Return `size` zero bytes that are shared with the calls of `executor`."""
-
-    def require_memory(self, size: int, purpose: str) -> None:
-        """Raise Refused, with a remedy, unless `size` bytes for `purpose` fit into memory."""
-
-    def seconds_left(self) -> float | None:
-        """Return the seconds until the deadline, or None without one."""
-
-    def monotonic(self) -> float:
-        """Return the seconds of a monotonic clock."""
+        return sorted(self._entries)
 
 
 class SerialExecutor(Executor):
@@ -103,58 +83,148 @@ class SerialExecutor(Executor):
             yield result
 
 
-class MemoryCache:
-    """A `Cache` in memory."""
+class SearchRuntime:
+    """Everything a search may use: here one core, a cache in memory, no deadline, and time 0."""
 
-    def __init__(self) -> None:
-        self._entries: dict[str, bytes] = {}
-
-    def load(self, name: str) -> memoryview | None:
-        """Return the content, or None."""
-        return memoryview(self._entries[name]).toreadonly() if name in self._entries else None
-
-    def save(self, name: str, parts: Iterable[bytes | bytearray | memoryview]) -> None:
-        """Replace the content."""
-        self._entries[name] = b"".join(parts)
-
-    def remove(self, name: str) -> None:
-        """Delete the entry."""
-        self._entries.pop(name, None)
-
-    def names(self) -> list[str]:
-        """Return all names, sorted."""
-        return sorted(self._entries)
-
-
-class SerialRuntime:
-    """A `SearchRuntime` with one core, a cache in memory, no deadline and, by default, time 0."""
-
-    cores = 1
+    cores = 1  # the number of calls that `executor` makes at the same time
     executor: Executor = SerialExecutor()
+    """Its `map` makes calls in copies of this process, forked at the first `next`.
+
+    With one core, it makes them here. Calls see all memory and change only a `shared_buffer`.
+    Results are pickled. Items should take 0.05 s or more.
+    """
 
     def __init__(self, monotonic: Callable[[], float] = lambda: 0.0) -> None:
-        self.cache: Cache = MemoryCache()
-        self.monotonic = monotonic
+        self.cache = Cache()
+        self.monotonic = monotonic  # returns the seconds of a monotonic clock
 
     def report_progress(self, part: float | None, note: str) -> None:
-        """Ignore the report."""
+        """Report the part that is done, 0 to 1 (None: unknown), and the current step.
+
+        Raises Interrupted. Cheap: call it several times a second, also from kernels.
+        """
 
     def shared_buffer(self, size: int) -> memoryview:
-        """Return zero bytes."""
+        """Return `size` zero bytes that are shared with the calls of `executor`."""
         return memoryview(bytearray(size))
 
     def require_memory(self, size: int, purpose: str) -> None:
-        """Accept any size."""
+        """Raise Refused, with a remedy, unless `size` bytes for `purpose` fit into memory."""
 
     def seconds_left(self) -> float | None:
-        """Return None: there is no deadline."""
+        """Return the seconds until the deadline, or None without one."""
         return None
 
 
-def save_checkpoint(save: Callable[..., None], *args: object) -> str:
-    """Call `save(*args)`; return the text to append to a progress sentence if it fails, else ''."""
+SERIAL = SearchRuntime()  # for searches that get no other runtime
+
+
+def find_solutions(run: Callable[[], int], report: Callable[[], object]) -> Iterator[None]:
+    """Yield at each solution that a kernel search finds; report after each budget that is spent.
+
+    `run` continues the search with its budget; it returns 0 at the end and 1 for a solution.
+    """
+    while result := run():
+        if result == 1:
+            yield
+        else:
+            report()
+
+
+_MAGIC = b"pi-state"
+_HEADER = struct.Struct("<8sII")  # magic, CRC-32 of all that follows and the name, length of the JSON
+
+
+class SavedState(NamedTuple):
+    """The content of a cache entry: a JSON object, and buffers of numbers."""
+
+    values: dict[str, Any]
+    buffers: list[memoryview]
+
+
+def save_entry(cache: Cache, name: str, values: Mapping[str, object], buffers: Sequence[Buffer] = ()) -> None:
+    """Save `values` and `buffers` for `load_entry`. Raises Unavailable."""
+    views = [memoryview(buffer) for buffer in buffers]
+    words = json.dumps([values, [(view.format, view.nbytes) for view in views]]).encode()
+    words += b" " * (-len(words) % 8)  # numbers are read faster from a multiple of eight
+    parts: list[Buffer] = [words, *(view.cast("B") for view in views)]
+    cache.save(name, [_HEADER.pack(_MAGIC, _checksum(name, parts), len(words)), *parts])
+
+
+def load_entry(cache: Cache, name: str) -> SavedState | None:
+    """Return what `save_entry` saved under this name; None if missing, damaged or foreign."""
+    content = cache.load(name)
+    if content is None or len(content) < _HEADER.size:
+        return None
+    magic, checksum, length = _HEADER.unpack(content[: _HEADER.size])
+    content = content[_HEADER.size :]
+    if magic != _MAGIC or checksum != _checksum(name, [content]):
+        return None
+    values, kinds = json.loads(bytes(content[:length]))
+    buffers, start = list[memoryview](), length
+    for kind, size in kinds:
+        buffers.append(content[start : start + size].cast(kind))
+        start += size
+    return SavedState(values, buffers)
+
+
+def _checksum(name: str, parts: Iterable[Buffer]) -> int:
+    checksum = zlib.crc32(name.encode())
+    for part in parts:
+        checksum = zlib.crc32(part, checksum)
+    return checksum
+
+
+class Checkpoint:
+    """The saved state of a search, from which the next run continues."""
+
+    def __init__(self, runtime: SearchRuntime, name: str, identity: object = None, interval: float = 60.0) -> None:
+        """Name the cache entry; `identity` (its repr) tells searches apart, such as the board.
+
+        The state is saved every `interval` seconds, to spare the SD card, and when interrupted.
+        """
+        digest = blake2b(repr(identity).encode(), digest_size=8).hexdigest()
+        self.name = name if identity is None else f"{name}-{digest}"
+        self._runtime, self._interval, self._saved_at = runtime, interval, runtime.monotonic()
+
+    def load(self) -> SavedState | None:
+        """Return the saved state; None if missing or damaged."""
+        return load_entry(self._runtime.cache, self.name)
+
+    def save(self, values: Mapping[str, object], buffers: Sequence[Buffer] = ()) -> str:
+        """Save the state; return text to append to a progress sentence if that fails, else ''."""
+        self._saved_at = self._runtime.monotonic()
+        return try_to_save(self._runtime.cache, self.name, values, buffers)
+
+    def remove(self) -> None:
+        """Remove the state: the search is complete."""
+        self._runtime.cache.remove(self.name)
+
+    @contextlib.contextmanager
+    def guard(
+        self, state: Callable[[], tuple[Mapping[str, object], Sequence[Buffer]]], describe: Callable[[], str]
+    ) -> Iterator[Callable[[], None]]:
+        """Save the state if the block is interrupted, with the partial result; else remove it.
+
+        Yields a function to call after each step: it saves the state if the interval is over.
+        """
+
+        def save_sometimes() -> None:
+            if self._runtime.monotonic() - self._saved_at > self._interval:
+                self.save(*state())
+
+        try:
+            yield save_sometimes
+        except Interrupted as interrupted:
+            interrupted.partial_result = describe() + self.save(*state())
+            raise
+        self.remove()
+
+
+def try_to_save(cache: Cache, name: str, values: Mapping[str, object], buffers: Sequence[Buffer] = ()) -> str:
+    """Save a cache entry; return text to append to a progress sentence if that fails, else ''."""
     try:
-        save(*args)
+        save_entry(cache, name, values, buffers)
     except Unavailable as error:
         return f"; the checkpoint could not be saved: {error}"
     return ""
@@ -166,9 +236,18 @@ _DRAFT = re.compile(r"\..+\.new")
 _BOARD_HASH = re.compile(r"[0-9a-f]{8}")
 _DAY = 86_400.0  # seconds
 _MAX_AGE = 30 * _DAY  # for unused entries of one board, and for damaged files
-_HEADER = struct.Struct("<8sIQ")
-_MAGIC = b"pi-cache"
+_FILE_HEADER = struct.Struct("<8sQQ")  # magic, CRC-32, length
+_FILE_MAGIC = b"pi-cache"
 _READ_SIZE = 1_000_000  # bytes
+
+
+def save_checkpoint(save: Callable[..., None], *args: object) -> str:
+    """Call `save(*args)`; return the text to append to a progress sentence if it fails, else ''."""
+    try:
+        save(*args)
+    except Unavailable as error:
+        return f"; the checkpoint could not be saved: {error}"
+    return ""
 
 
 def is_board_specific(name: str) -> bool:
@@ -176,13 +255,14 @@ def is_board_specific(name: str) -> bool:
     return _BOARD_HASH.search(name) is not None
 
 
-class FileCache:
+class FileCache(Cache):
     """A `Cache` in a folder, which is created when the first entry is saved.
 
     Each `load` verifies the header of a file (magic, CRC-32, length): worn SD cards lose bits.
     """
 
     def __init__(self, folder: Path) -> None:
+        super().__init__()
         self._folder = folder
 
     def load(self, name: str) -> memoryview | None:
@@ -192,7 +272,7 @@ class FileCache:
         try:
             with path.open("rb") as file:
                 if _is_intact(file):
-                    content = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))[_HEADER.size :]
+                    content = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))[_FILE_HEADER.size :]
         except OSError:
             return None
         if content is None:
@@ -202,25 +282,25 @@ class FileCache:
             _mark_used(path)
         return content
 
-    def save(self, name: str, parts: Iterable[bytes | bytearray | memoryview]) -> None:
+    def save(self, name: str, parts: Iterable[Buffer]) -> None:
         """Write the entry, or raise Unavailable."""
         path = self._path(name)
         length = checksum = 0
         with _atomic_write(path) as file:
-            file.write(bytes(_HEADER.size))
+            file.write(bytes(_FILE_HEADER.size))
             for part in parts:
                 view = memoryview(part).cast("B")
                 checksum, length = zlib.crc32(view, checksum), length + view.nbytes
                 file.write(view)
             file.seek(0)
-            file.write(_HEADER.pack(_MAGIC, checksum, length))
+            file.write(_FILE_HEADER.pack(_FILE_MAGIC, checksum, length))
 
     def remove(self, name: str) -> None:
         """Delete the entry, if it exists and we may; otherwise it only takes space."""
         with contextlib.suppress(OSError):
             self._path(name).unlink()
 
-    def names(self) -> list[str]:
+    def names(self) -> Iterable[str]:
         """Return all names, sorted."""
         paths = (path.relative_to(self._folder).as_posix() for path in self._folder.rglob(f"*{_SUFFIX}"))
         return sorted(name.removesuffix(_SUFFIX) for name in paths)
@@ -243,10 +323,11 @@ class FileCache:
         return self._folder / f"{name}{_SUFFIX}"
 
 
-class RecordingCache:
+class RecordingCache(Cache):
     """A `Cache` in front of another one that remembers which entries were saved."""
 
     def __init__(self, cache: Cache) -> None:
+        super().__init__()
         self._cache = cache
         self._saved: set[str] = set()
 
@@ -254,7 +335,7 @@ class RecordingCache:
         """Return the content, or None."""
         return self._cache.load(name)
 
-    def save(self, name: str, parts: Iterable[bytes | bytearray | memoryview]) -> None:
+    def save(self, name: str, parts: Iterable[Buffer]) -> None:
         """Write the entry, or raise Unavailable."""
         self._saved.add(name)
         self._cache.save(name, parts)
@@ -311,10 +392,10 @@ def _mark_used(path: Path) -> None:
 
 def _is_intact(file: IO[bytes]) -> bool:
     """Verify the header by reading: an unreadable mapped page would end the process (SIGBUS)."""
-    header = file.read(_HEADER.size)
-    if len(header) < _HEADER.size:
+    header = file.read(_FILE_HEADER.size)
+    if len(header) < _FILE_HEADER.size:
         return False
     length = checksum = 0
     while piece := file.read(_READ_SIZE):
         checksum, length = zlib.crc32(piece, checksum), length + len(piece)
-    return header == _HEADER.pack(_MAGIC, checksum, length)
+    return header == _FILE_HEADER.pack(_FILE_MAGIC, checksum, length)

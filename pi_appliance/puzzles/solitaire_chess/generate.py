@@ -20,7 +20,7 @@ MAX_STARTS, MAX_BOARDS_PER_START = 3_000, 250
 MAX_CAPTURES = 2_000  # tried per board; harder boards are dropped
 
 
-def generate(seed: int, board: Board, runtime: SearchRuntime) -> GeneratedBoard:
+def generate(seed: int, board: Board, runtime: SearchRuntime) -> GeneratedBoard[Board]:
     """Generate a board like `board` with exactly one solution. Raises Refused."""
     files, ranks = board.generated_size or (len(board.rows[0]), len(board.rows))
     pieces = board.generated_pieces or len(board.pieces)

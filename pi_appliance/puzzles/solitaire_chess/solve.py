@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from itertools import chain
 
-from pi_appliance.puzzles import Proof, SolveMode, SolveResult, Table, kernel_mode, pluralize
+from pi_appliance.puzzles import Answer, Proof, SolveMode, Table, kernel_mode, pluralize
 from pi_appliance.puzzles.runtime import SearchRuntime
 from pi_appliance.puzzles.solitaire_chess import kernel
 from pi_appliance.puzzles.solitaire_chess.board import PIECE_NAMES, PIECES, Board, KingRule, SearchOrder, Solution
@@ -13,12 +13,12 @@ from pi_appliance.puzzles.solitaire_chess.search import LevelSearch, PathCounts,
 MAX_COUNTED_POSITIONS = 400_000  # counted while solutions are listed depth first: at most 100 MB
 
 
-def solve(board: Board, mode: SolveMode, runtime: SearchRuntime) -> SolveResult:
+def solve(board: Board, mode: SolveMode, runtime: SearchRuntime) -> Answer[Solution]:
     """Solve `board`; whether it has a solution is known on return. Raises Interrupted, Refused."""
     kings = list(board.pieces.values()).count("K")
     if board.king is KingRule.LAST and kings > 1:
         reason = f"there are {kings} kings, and none of them may be captured"
-        return SolveResult(count=0, proof=Proof.CONTRADICTION, reason=reason, details=_make_details(board))
+        return Answer(count=0, proof=Proof.CONTRADICTION, reason=reason, details=_make_details(board))
     position = pack_position(board)
     levels = LevelSearch(board, position, runtime)
     if mode is SolveMode.COUNT:
@@ -30,7 +30,7 @@ def solve(board: Board, mode: SolveMode, runtime: SearchRuntime) -> SolveResult:
     first = next(depth_first.solutions, None)
     if first is None:
         return _make_unsolvable(board, f"{pluralize(search.dead, 'position')}, depth first", search.nodes)
-    result = SolveResult(
+    result = Answer(
         solutions=chain([first], depth_first.solutions),
         nodes_searched=lambda: search.nodes,
         details=_make_details(board),
@@ -57,12 +57,12 @@ def hint(board: Board, runtime: SearchRuntime) -> str:
     return f"capture the {captured} on {end} with the {piece} from {start}; then {left} more"
 
 
-def _count_solutions(board: Board, levels: LevelSearch) -> SolveResult:
+def _count_solutions(board: Board, levels: LevelSearch) -> Answer[Solution]:
     last_level = levels.find_last_level()
     assert last_level is not None, "there is no limit"
     if len(levels.sizes) <= levels.captures:
         return _make_unsolvable(board, pluralize(levels.positions, "position"), levels.nodes_searched, levels)
-    return SolveResult(
+    return Answer(
         nodes_searched=lambda: levels.nodes_searched,
         count=sum(last_level.values()),
         details=_make_details(board),
@@ -70,14 +70,12 @@ def _count_solutions(board: Board, levels: LevelSearch) -> SolveResult:
     )
 
 
-def _solve_breadth_first(board: Board, levels: LevelSearch, mode: SolveMode) -> SolveResult:
+def _solve_breadth_first(board: Board, levels: LevelSearch, mode: SolveMode) -> Answer[Solution]:
     counts = levels.count_levels()
     if not counts[0]:
         return _make_unsolvable(board, pluralize(levels.positions, "position"), levels.nodes_searched, levels)
     solutions = _list_solutions(levels, counts)
-    result = SolveResult(
-        solutions=solutions, nodes_searched=lambda: levels.nodes_searched, details=_make_details(board)
-    )
+    result = Answer(solutions=solutions, nodes_searched=lambda: levels.nodes_searched, details=_make_details(board))
     if mode is SolveMode.FIRST:
         return replace(result, solutions=iter([next(solutions)]))
     return replace(result, count=counts[0][levels.position.start], tables=[_make_size_table(levels)])
@@ -98,12 +96,12 @@ def _list_solutions(levels: LevelSearch, counts: list[PathCounts]) -> Iterator[S
     return list_from(position.start, 0)
 
 
-def _make_unsolvable(board: Board, searched: str, nodes: int, levels: LevelSearch | None = None) -> SolveResult:
+def _make_unsolvable(board: Board, searched: str, nodes: int, levels: LevelSearch | None = None) -> Answer[Solution]:
     reason = f"every position was searched, {searched}: none has a single piece"
     if levels:
         fewest = len(board.pieces) - len([size for size in levels.sizes[1:] if size])
         reason = f"every position was searched, {searched}: at best {fewest} pieces are left"
-    return SolveResult(
+    return Answer(
         count=0,
         proof=Proof.EXHAUSTION,
         reason=reason,

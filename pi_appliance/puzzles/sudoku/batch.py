@@ -8,7 +8,7 @@ from hashlib import sha256
 from heapq import nlargest
 from itertools import islice
 
-from pi_appliance.puzzles import Proof, SolveMode, SolveResult, Table, kernel_mode
+from pi_appliance.puzzles import Answer, Proof, SolveMode, Table, kernel_mode
 from pi_appliance.puzzles.runtime import Cache, Interrupted, SearchRuntime, save_checkpoint
 from pi_appliance.puzzles.sudoku import kernel
 from pi_appliance.puzzles.sudoku.board import EMPTY, LEVELS, Board, Solution
@@ -47,7 +47,9 @@ _ChunkResult = tuple[bytes, bytes, "array[int]"]
 _SolveChunk = Callable[[range], _ChunkResult]
 
 
-def solve_batch(board: Board, mode: SolveMode, runtime: SearchRuntime, chunk_size: int = CHUNK_SIZE) -> SolveResult:
+def solve_batch(
+    board: Board, mode: SolveMode, runtime: SearchRuntime, chunk_size: int = CHUNK_SIZE
+) -> Answer[Solution]:
     """Solve every grid; yield one solution for each that has any. Raises Interrupted."""
     total, cells = len(board.grids), board.size**2
     runtime.require_memory(total * cells * 4, f"{total:,} grids")
@@ -67,7 +69,7 @@ def solve_batch(board: Board, mode: SolveMode, runtime: SearchRuntime, chunk_siz
     counts = {"grids": total, "unique": tally[1], "several": tally[2], "none": tally[0]}
     compared = {"solutions_in_file": _compare_known(board, state)} if board.known_solutions else {}
     unsolvable = tally[0] == total
-    return SolveResult(
+    return Answer(
         solutions=iter(()) if mode is SolveMode.COUNT else iter_solutions(cells, state),
         nodes_searched=lambda: sum(state.guesses),
         count=count,

@@ -6,8 +6,8 @@ from dataclasses import replace
 from itertools import chain, islice
 
 from pi_appliance.errors import Refused
-from pi_appliance.puzzles import GeneratedBoard, Proof, SolveMode, SolveResult, Table, kernel_mode, pluralize
-from pi_appliance.puzzles.runtime import Interrupted, SearchRuntime, SerialRuntime
+from pi_appliance.puzzles import Answer, GeneratedBoard, Proof, SolveMode, Table, kernel_mode, pluralize
+from pi_appliance.puzzles.runtime import Interrupted, SearchRuntime
 from pi_appliance.puzzles.sudoku import kernel, techniques
 from pi_appliance.puzzles.sudoku.batch import solve_batch
 from pi_appliance.puzzles.sudoku.board import BOXES, EMPTY, LEVELS, SYMBOLS, Board, Solution, cell_name, count_clues
@@ -23,7 +23,7 @@ MIN_CLUES = 17  # no 9x9 grid with fewer has a unique solution (McGuire et al., 
 _Accepts = Callable[[str], bool]
 
 
-def generate(seed: int | str, board: Board, runtime: SearchRuntime) -> GeneratedBoard:
+def generate(seed: int | str, board: Board, runtime: SearchRuntime) -> GeneratedBoard[Board]:
     """Generate a grid with one solution, like `board`. Raises Interrupted, Refused.
 
     By default no redundant clue is left, except in the largest sizes, where that takes too long.
@@ -73,7 +73,7 @@ def _full_grid(size: int, rng: random.Random) -> str:
     # One more random digit, so that the next cell is not always the first choice of the search.
     choices = {*symbols[9:12], *symbols[18:21]} - {symbols[30], symbols[39], symbols[48]} or {symbols[9]}
     symbols[3] = rng.choice(sorted(choices))
-    return next(BandSearch("".join(symbols), SerialRuntime()).solutions(), "") or _full_grid(size, rng)
+    return next(BandSearch("".join(symbols), SearchRuntime()).solutions(), "") or _full_grid(size, rng)
 
 
 def _shuffled_pattern(size: int, rng: random.Random) -> str:
@@ -133,7 +133,7 @@ AUTO_COUNT_LIMIT = 10_000  # solutions counted without being asked: takes a mome
 AUTO_COUNT_LIMIT_SAT = 300  # the same by SAT: all 288 of 4x4; one of 25x25 takes 0.1 s
 
 
-def solve(board: Board, mode: SolveMode, runtime: SearchRuntime) -> SolveResult:
+def solve(board: Board, mode: SolveMode, runtime: SearchRuntime) -> Answer[Solution]:
     """Solve the board; always searches for a second solution. Raises Interrupted, Refused."""
     if board.has_many_grids:
         return solve_batch(board, mode, runtime)
@@ -143,7 +143,7 @@ def solve(board: Board, mode: SolveMode, runtime: SearchRuntime) -> SolveResult:
         details["verdict"] = "none"
         pictures = {"contradiction": draw_contradiction(grid, conflict, CandidateGrid(grid, size))}
         reason = f"two clues contradict each other: {conflict.text}"
-        return SolveResult(count=0, proof=Proof.CONTRADICTION, reason=reason, details=details, pictures=pictures)
+        return Answer(count=0, proof=Proof.CONTRADICTION, reason=reason, details=details, pictures=pictures)
     search = BandSearch(grid, runtime) if size == 9 else SatSearch(grid, size, runtime)
     details["kernel"] = kernel_mode(kernel) if size == 9 else "sat"
     solutions = search.solutions()
@@ -172,12 +172,12 @@ def _first_two(solutions: Iterator[str]) -> list[str]:
 
 def _no_solution(
     grid: str, size: int, search: BandSearch | SatSearch, details: Details, runtime: SearchRuntime
-) -> SolveResult:
+) -> Answer[Solution]:
     candidates = CandidateGrid(grid, size)
     contradiction = techniques.find_contradiction(candidates, runtime)
     guesses = search.guesses()
     exhausted = f"everything was tried, with {guesses:,} guess{'es' * (guesses != 1)}"
-    return SolveResult(
+    return Answer(
         nodes_searched=search.guesses,
         count=0,
         proof=Proof.CONTRADICTION if contradiction else Proof.EXHAUSTION,
@@ -194,7 +194,7 @@ def _unique_solution(
     solution: str,
     search: BandSearch | SatSearch,
     details: Details,
-) -> SolveResult:
+) -> Answer[Solution]:
     grid, size = board.grids[0], board.size
     details["verdict"] = "unique"
     try:
@@ -204,7 +204,7 @@ def _unique_solution(
         interrupted.partial_result = "it has one solution, and no other"
         raise
     details["difficulty"], details["hardest_step"] = rating.level, rating.technique
-    return SolveResult(
+    return Answer(
         solutions=iter(() if mode is SolveMode.COUNT else [Solution(1, solution)]),
         nodes_searched=search.guesses,
         count=1,
@@ -230,18 +230,18 @@ def _several_solutions(
     solutions: Iterator[str],
     search: BandSearch | SatSearch,
     details: Details,
-) -> SolveResult:
+) -> Answer[Solution]:
     details["verdict"], details["guesses_needed"] = "several", search.guesses()
     listed = (Solution(1, solution) for solution in solutions)
     if mode is SolveMode.FIRST:
-        return SolveResult(solutions=islice(listed, 1), nodes_searched=search.guesses, details=details)
+        return Answer(solutions=islice(listed, 1), nodes_searched=search.guesses, details=details)
     auto_limit = AUTO_COUNT_LIMIT if board.size == 9 else AUTO_COUNT_LIMIT_SAT
     limit = board.count_to if mode is SolveMode.COUNT else min(auto_limit, board.count_to or auto_limit)
     count, is_complete, guesses = count_solutions(board.grids[0], board.size, limit, runtime)
     if not is_complete:
         details["solutions_at_least"] = count
     total_guesses = search.guesses() + guesses
-    return SolveResult(
+    return Answer(
         solutions=iter(()) if mode is SolveMode.COUNT else listed,
         nodes_searched=lambda: max(total_guesses, search.guesses()),
         count=count if is_complete else None,

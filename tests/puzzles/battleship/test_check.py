@@ -8,7 +8,7 @@ import pytest
 
 from pi_appliance.puzzles import SolveMode, battleship
 from pi_appliance.puzzles.battleship import Board, Ship, Solution, Square
-from pi_appliance.puzzles.runtime import SerialRuntime
+from pi_appliance.puzzles.runtime import SearchRuntime
 from tests.puzzles.battleship.brute_force import marks_agree, ships_touch
 
 MUTATIONS = 12_000
@@ -43,7 +43,7 @@ def boards() -> list[Board]:
         for sinking in ("silent", "announced")
     ]
     return known + [
-        battleship.generate(7, battleship.with_rules(open_sea, rule), SerialRuntime()).board for rule in rules
+        battleship.generate(7, battleship.with_rules(open_sea, rule), SearchRuntime()).board for rule in rules
     ]
 
 
@@ -71,7 +71,7 @@ def mutate(line: Solution, other: Solution, random: Random) -> Solution:
 def test_mutated_solutions_pass_only_if_they_keep_the_rules() -> None:
     random = Random(20261121)
     lines = {
-        board: list(islice(battleship.solve(board, SolveMode.ALL, SerialRuntime()).solutions, 60)) for board in boards()
+        board: list(islice(battleship.solve(board, SolveMode.ALL, SearchRuntime()).solutions, 60)) for board in boards()
     }
     verdicts: Counter[bool] = Counter()
     for _ in range(MUTATIONS):

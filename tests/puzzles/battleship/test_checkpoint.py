@@ -6,14 +6,14 @@ from itertools import count
 import pytest
 
 from pi_appliance.errors import Refused, Unavailable
-from pi_appliance.puzzles import SolveMode, SolveResult, battleship
+from pi_appliance.puzzles import Answer, SolveMode, battleship
 from pi_appliance.puzzles.battleship.count import pack_layers, unpack_layers
-from pi_appliance.puzzles.runtime import Cache, Interrupted, MemoryCache, SerialRuntime
+from pi_appliance.puzzles.runtime import Cache, Interrupted, SearchRuntime
 
 BOARD = battleship.parse("size: 7x7\nfleet: 4,3,2,2\ntouching: corners\nB2 hit, D5 miss\n", "mine")
 
 
-class SlowRuntime(SerialRuntime):
+class SlowRuntime(SearchRuntime):
     """A runtime whose clock runs fast enough for checkpoints, and that stops after `ends` progress reports."""
 
     def __init__(self, cache: Cache, ends: int) -> None:
@@ -30,15 +30,15 @@ class SlowRuntime(SerialRuntime):
             raise Interrupted("deadline")
 
 
-def solve_board(runtime: SerialRuntime, mode: SolveMode = SolveMode.COUNT) -> SolveResult:
+def solve_board(runtime: SearchRuntime, mode: SolveMode = SolveMode.COUNT) -> Answer:
     return battleship.solve(BOARD, mode, runtime)
 
 
 def test_an_interrupted_count_reports_its_progress_and_resumes() -> None:
-    plain = solve_board(SerialRuntime())
-    whole = SlowRuntime(SerialRuntime().cache, 10_000)
+    plain = solve_board(SearchRuntime())
+    whole = SlowRuntime(SearchRuntime().cache, 10_000)
     assert solve_board(whole).count == plain.count
-    cache, partial_results, steps = SerialRuntime().cache, [], 0
+    cache, partial_results, steps = SearchRuntime().cache, [], 0
     for _ in range(100):
         runtime = SlowRuntime(cache, 16)
         try:
@@ -62,25 +62,25 @@ def test_an_interrupted_count_reports_its_progress_and_resumes() -> None:
 
 
 def test_a_finished_count_is_loaded_from_the_cache() -> None:
-    runtime = SlowRuntime(SerialRuntime().cache, 10_000)
+    runtime = SlowRuntime(SearchRuntime().cache, 10_000)
     first = solve_board(runtime)
     again = SlowRuntime(runtime.cache, 0)
     assert solve_board(again).tables == first.tables
 
 
 def test_another_board_does_not_use_the_checkpoint() -> None:
-    cache = SerialRuntime().cache
+    cache = SearchRuntime().cache
     with pytest.raises(Interrupted):
         solve_board(SlowRuntime(cache, 30))
     other = battleship.with_rules(BOARD, {"touching": "never"})
     assert (
         battleship.solve(other, SolveMode.COUNT, SlowRuntime(cache, 10_000)).count
-        == battleship.solve(other, SolveMode.COUNT, SerialRuntime()).count
+        == battleship.solve(other, SolveMode.COUNT, SearchRuntime()).count
     )
 
 
 def test_progress_rises_from_0_to_1() -> None:
-    runtime = SlowRuntime(SerialRuntime().cache, 10_000)
+    runtime = SlowRuntime(SearchRuntime().cache, 10_000)
     solve_board(runtime)
     assert runtime.parts == sorted(runtime.parts)
     assert runtime.parts[0] == 0
@@ -88,20 +88,20 @@ def test_progress_rises_from_0_to_1() -> None:
 
 
 def test_a_damaged_checkpoint_is_ignored() -> None:
-    cache = SerialRuntime().cache
+    cache = SearchRuntime().cache
     with pytest.raises(Interrupted):
         solve_board(SlowRuntime(cache, 30))
     for name in [*cache.names()]:
         cache.save(name, [b"nonsense"])
-    assert solve_board(SlowRuntime(cache, 10_000)).count == solve_board(SerialRuntime()).count
+    assert solve_board(SlowRuntime(cache, 10_000)).count == solve_board(SearchRuntime()).count
 
 
 def test_a_full_cache_does_not_stop_the_count() -> None:
-    class FullCache(MemoryCache):
+    class FullCache(Cache):
         def save(self, name: str, parts: Iterable[bytes | bytearray | memoryview]) -> None:
             raise Unavailable(f"no room for {name}: {len(list(parts))} parts")
 
-    assert solve_board(SlowRuntime(FullCache(), 10_000)).tables == solve_board(SerialRuntime()).tables
+    assert solve_board(SlowRuntime(FullCache(), 10_000)).tables == solve_board(SearchRuntime()).tables
 
 
 def test_layers_are_packed_and_unpacked_and_other_bytes_rejected() -> None:
@@ -114,7 +114,7 @@ def test_layers_are_packed_and_unpacked_and_other_bytes_rejected() -> None:
 
 
 def test_a_count_too_large_for_memory_is_refused_before_it_starts() -> None:
-    class TinyRuntime(SerialRuntime):
+    class TinyRuntime(SearchRuntime):
         def report_progress(self, part: float | None, note: str) -> None:
             assert part is None, f"no count can start: {note}"
 
@@ -130,9 +130,9 @@ def test_a_count_too_large_for_memory_is_refused_before_it_starts() -> None:
 def test_an_interrupted_search_reports_its_partial_result() -> None:
     board = battleship.with_rules(battleship.parse("size: 8x8", "mine"), {"fleet": "2 " * 14, "touching": "never"})
     with pytest.raises(Interrupted) as caught:
-        battleship.solve(board, SolveMode.FIRST, SlowRuntime(SerialRuntime().cache, 0))
+        battleship.solve(board, SolveMode.FIRST, SlowRuntime(SearchRuntime().cache, 0))
     assert caught.value.partial_result == "whether the board is possible is not known yet"
     quarrel = battleship.parse(battleship.BOARDS["quarrel"], "quarrel")
     with pytest.raises(Interrupted) as caught:
-        battleship.solve(quarrel, SolveMode.FIRST, SlowRuntime(SerialRuntime().cache, 3))
+        battleship.solve(quarrel, SolveMode.FIRST, SlowRuntime(SearchRuntime().cache, 3))
     assert caught.value.partial_result == "the board is impossible: C4 is hit, and no ship of the fleet can lie there"

@@ -13,7 +13,7 @@ from hypothesis import strategies as some
 from pi_appliance.puzzles import SolveMode, battleship
 from pi_appliance.puzzles.battleship.count import ProfileCount
 from pi_appliance.puzzles.battleship.placements import find_placements
-from pi_appliance.puzzles.runtime import SerialRuntime
+from pi_appliance.puzzles.runtime import SearchRuntime
 from tests.examples import examples
 from tests.puzzles.battleship.brute_force import Cells, list_fleets, marks_agree
 
@@ -70,14 +70,14 @@ def test_results_match_brute_force(board: battleship.Board) -> None:
     names = (
         prod(factorial(board.fleet.count(length)) for length in set(board.fleet)) if board.ships != "identical" else 1
     )
-    answer = battleship.solve(board, SolveMode.ALL, SerialRuntime())
+    answer = battleship.solve(board, SolveMode.ALL, SearchRuntime())
     lines = list(answer.solutions)
 
     assert answer.count == len(result) * names == len(lines) == len(set(lines))
     assert {frozenset(to_cells(line)) for line in lines} == {frozenset(fleet) for fleet in result}
     assert all(battleship.check(board, line) for line in lines)
     assert all(tuple(map(len, to_cells(line))) == board.fleet for line in lines)
-    assert bool(battleship.solve(board, SolveMode.FIRST, SerialRuntime()).proof) == (not result) == bool(answer.reason)
+    assert bool(battleship.solve(board, SolveMode.FIRST, SearchRuntime()).proof) == (not result) == bool(answer.reason)
     if answer.tables:
         for y, (_, *numbers) in enumerate(answer.tables[1].rows):
             for x, number in enumerate(numbers):
@@ -88,7 +88,7 @@ def test_results_match_brute_force(board: battleship.Board) -> None:
 @settings(max_examples=examples(60), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(boards(wrong=1))
 def test_the_core_is_minimal_and_single_wrong_marks_are_complete(board: battleship.Board) -> None:
-    answer = battleship.solve(board, SolveMode.FIRST, SerialRuntime())
+    answer = battleship.solve(board, SolveMode.FIRST, SearchRuntime())
     if not answer.proof or "contradiction" not in answer.details:
         return
     if not board.find_marks("?X"):  # a finished grid: sunk squares count as separate hits
@@ -147,7 +147,7 @@ def test_plain_and_compiled_kernels_count_the_same(
     rows = ("?" * 15, "?" * 13 + "..", "." * 4 + "?" * 11, "?" * 15) if 15 in fleet else ("?????.?",) * 6
     board = battleship.Board(rows=rows, fleet=fleet, touching=touching)
     plain, compiled = (
-        ProfileCount(board, find_placements(board), SerialRuntime(), way).count_marginals()
+        ProfileCount(board, find_placements(board), SearchRuntime(), way).count_marginals()
         for way in plain_and_compiled("battleship/kernel")
     )
     assert plain == compiled

@@ -6,7 +6,7 @@ from hypothesis import strategies as some
 
 from pi_appliance.errors import ConfigError
 from pi_appliance.puzzles import SolveMode, battleship
-from pi_appliance.puzzles.runtime import SerialRuntime
+from pi_appliance.puzzles.runtime import SearchRuntime
 from tests.puzzles.battleship.test_count import boards
 
 SMALL = ("?.X#", ".#??", "?#?X")
@@ -63,7 +63,7 @@ def test_ships_sunk_as_a_whole_are_kept_and_rendered() -> None:
 @given(boards(), some.booleans())
 def test_a_rendered_board_is_parsed_back(board: battleship.Board, known: bool) -> None:
     if known:
-        lines = battleship.solve(board, SolveMode.FIRST, SerialRuntime()).solutions
+        lines = battleship.solve(board, SolveMode.FIRST, SearchRuntime()).solutions
         sunk = [ship for line in lines for ship in line if all(board.rows[y][x] == "#" for x, y in ship.squares)]
         board = battleship.Board(
             rows=board.rows,
@@ -81,7 +81,7 @@ def test_a_rendered_board_is_parsed_back(board: battleship.Board, known: bool) -
 
 @given(boards())
 def test_a_solution_is_parsed_back_from_notation_and_listing(board: battleship.Board) -> None:
-    for line in battleship.solve(board, SolveMode.FIRST, SerialRuntime()).solutions:
+    for line in battleship.solve(board, SolveMode.FIRST, SearchRuntime()).solutions:
         assert battleship.parse_solution(board, battleship.notate(board, line), "mine") == line
         drawn = battleship.render_solution(board, line)
         listing = f"Starting Board\n{battleship.render(board)}\nStart Solution\n{drawn}\nEnd Solution\n"

@@ -9,7 +9,7 @@ import pytest
 from pi_appliance.errors import InvalidOption, Refused, UnknownName
 from pi_appliance.puzzles import Proof, SolveMode, battleship
 from pi_appliance.puzzles.battleship.render import SHADES
-from pi_appliance.puzzles.runtime import SerialRuntime
+from pi_appliance.puzzles.runtime import SearchRuntime
 
 # Ten rows (an empty one is water), the solutions with the default fleet, and those without touching ships.
 GRIDS = [
@@ -34,7 +34,7 @@ LONG = pytest.mark.skipif(
 )
 
 
-class SmallRuntime(SerialRuntime):
+class SmallRuntime(SearchRuntime):
     """A runtime with 350 MB of memory."""
 
     def require_memory(self, size: int, purpose: str) -> None:
@@ -60,7 +60,7 @@ def count_solutions(board: battleship.Board) -> int:
 def test_finished_grids_have_the_known_number_of_solutions(drawn: str, ways: int, apart: int) -> None:
     for drawing in (expand_grid(drawn), expand_grid(drawn).replace("#", "X")):
         board = make_board(drawing)
-        answer = battleship.solve(board, SolveMode.ALL, SerialRuntime())
+        answer = battleship.solve(board, SolveMode.ALL, SearchRuntime())
         assert answer.count == ways == len(set(answer.solutions))
         assert (answer.proof is None) == bool(ways)
         assert count_solutions(make_board(drawing, touching="never")) == apart
@@ -104,7 +104,7 @@ def test_a_map_too_large_for_memory_is_reported() -> None:
 )
 def test_maps_of_the_empty_sea_are_symmetric_and_complete(fleet: str, touching: str, ways: int) -> None:
     board = make_board(fleet=fleet.replace("ten", "4,3,3,2,2,2,1,1,1,1"), touching=touching)
-    answer = battleship.solve(board, SolveMode.COUNT, SerialRuntime())
+    answer = battleship.solve(board, SolveMode.COUNT, SearchRuntime())
     assert answer.count == ways
     numbers = [list(row[1:]) for row in answer.tables[1].rows]
     assert numbers == numbers[::-1] == [row[::-1] for row in numbers] == list(map(list, zip(*numbers, strict=True)))
@@ -113,7 +113,7 @@ def test_maps_of_the_empty_sea_are_symmetric_and_complete(fleet: str, touching: 
 
 def test_distinct_ships_count_and_list_every_permutation() -> None:
     board = make_board("????\n????\n????", fleet="2,2,1", ships="distinct")
-    answer = battleship.solve(board, SolveMode.ALL, SerialRuntime())
+    answer = battleship.solve(board, SolveMode.ALL, SearchRuntime())
     lines = list(answer.solutions)
     assert (
         answer.count
@@ -126,26 +126,26 @@ def test_distinct_ships_count_and_list_every_permutation() -> None:
 
 def test_permutations_of_many_equal_ships_are_lazy() -> None:
     board = make_board(fleet="1 " * 20, ships="distinct")
-    lines = battleship.solve(board, SolveMode.FIRST, SerialRuntime()).solutions
+    lines = battleship.solve(board, SolveMode.FIRST, SearchRuntime()).solutions
     assert battleship.check(board, next(lines))
 
 
 def test_the_solver_decides_in_milliseconds_whether_a_game_is_possible() -> None:
     names = [name for name in battleship.BOARDS if name != "open-sea"]
     boards = [battleship.parse(battleship.BOARDS[name], name) for name in names]
-    made = [battleship.generate(seed, boards[0], SerialRuntime()).board for seed in range(20)]
-    made += [battleship.generate(seed, make_board(), SerialRuntime()).board for seed in range(20)]
+    made = [battleship.generate(seed, boards[0], SearchRuntime()).board for seed in range(20)]
+    made += [battleship.generate(seed, make_board(), SearchRuntime()).board for seed in range(20)]
     taken = []
     for board in boards + made:
         begun = time.perf_counter()
-        answer = battleship.solve(board, SolveMode.FIRST, SerialRuntime())
+        answer = battleship.solve(board, SolveMode.FIRST, SearchRuntime())
         taken.append(time.perf_counter() - begun)
         assert (next(answer.solutions, None) is None) == (answer.proof is not None) == (board == boards[-1])
     assert sorted(taken)[len(taken) // 2] < 0.1, "a few milliseconds, and some patience for a busy machine"
 
 
 def test_an_impossible_board_names_the_contradicting_marks() -> None:
-    answer = battleship.solve(battleship.parse(battleship.BOARDS["quarrel"], "quarrel"), SolveMode.ALL, SerialRuntime())
+    answer = battleship.solve(battleship.parse(battleship.BOARDS["quarrel"], "quarrel"), SolveMode.ALL, SearchRuntime())
     assert (answer.count, answer.proof, answer.details["possible"]) == (0, Proof.CONTRADICTION, "no")
     assert answer.details["contradiction"] == "B4 miss, E4 miss, C4 hit, D4 hit"
     assert answer.details["one_wrong_mark"] == "B4 miss, E4 miss, C4 hit"
@@ -167,18 +167,18 @@ def test_an_impossible_board_names_the_contradicting_marks() -> None:
     ],
 )
 def test_obvious_contradictions_are_found_without_a_search(drawing: str, rules: dict[str, str], why: str) -> None:
-    answer = battleship.solve(make_board(drawing, **rules), SolveMode.FIRST, SerialRuntime())
+    answer = battleship.solve(make_board(drawing, **rules), SolveMode.FIRST, SearchRuntime())
     assert answer.proof is Proof.CONTRADICTION
     assert answer.reason.startswith(why)
 
 
 def test_other_contradictions_are_proven_by_exhaustion() -> None:
     answer = battleship.solve(
-        make_board("?X?\nX?X\n?X?", fleet="3,2,2", touching="corners"), SolveMode.FIRST, SerialRuntime()
+        make_board("?X?\nX?X\n?X?", fleet="3,2,2", touching="corners"), SolveMode.FIRST, SearchRuntime()
     )
     assert answer.proof in (Proof.EXHAUSTION, Proof.CONTRADICTION)
     packed = battleship.solve(
-        make_board("????\n????\n????", fleet="2,2,2,2", touching="never"), SolveMode.FIRST, SerialRuntime()
+        make_board("????\n????\n????", fleet="2,2,2,2", touching="never"), SolveMode.FIRST, SearchRuntime()
     )
     assert packed.proof is Proof.EXHAUSTION
     assert packed.reason.endswith("this fleet does not fit on a sea of this size at all")
@@ -186,16 +186,16 @@ def test_other_contradictions_are_proven_by_exhaustion() -> None:
 
 def test_a_long_search_is_decided_by_the_count() -> None:
     board = make_board("\n".join(["?" * 8] * 8), fleet=" ".join(["2"] * 14), touching="never")
-    answer = battleship.solve(board, SolveMode.FIRST, SerialRuntime())
+    answer = battleship.solve(board, SolveMode.FIRST, SearchRuntime())
     assert answer.proof is Proof.EXHAUSTION
     assert answer.reason.startswith("all ways to place the fleet were counted: there is none")
 
 
 def test_the_best_shot_is_reported_mapped_and_drawn() -> None:
     board = battleship.parse(battleship.BOARDS["midgame"], "midgame")
-    answer = battleship.solve(board, SolveMode.COUNT, SerialRuntime())
+    answer = battleship.solve(board, SolveMode.COUNT, SearchRuntime())
     assert (answer.count, answer.details["best_shot"], answer.details["best_shot_per_cent"]) == (17_783, "C4", 78.83)
-    assert battleship.hint(board, SerialRuntime()) == "shoot at C4: a ship is there in 78.83 % of the 17,783 placements"
+    assert battleship.hint(board, SearchRuntime()) == "shoot at C4: a ship is there in 78.83 % of the 17,783 placements"
     per_cent, numbers = answer.tables
     assert per_cent.rows[3][:6] == (4, 26.22, 54.0, 78.83, 100.0, 100.0)
     assert sum(sum(row[1:]) for row in numbers.rows) == 17_783 * 17, "every placement has 17 squares"
@@ -207,7 +207,7 @@ def test_the_best_shot_is_reported_mapped_and_drawn() -> None:
 
 def test_a_hint_explains_why_there_is_no_shot() -> None:
     hints = {
-        name: battleship.hint(battleship.parse(battleship.BOARDS[name], name), SerialRuntime())
+        name: battleship.hint(battleship.parse(battleship.BOARDS[name], name), SearchRuntime())
         for name in ("tidy", "quarrel")
     }
     assert hints["tidy"] == "there is no shot: no square is unknown"
@@ -216,7 +216,7 @@ def test_a_hint_explains_why_there_is_no_shot() -> None:
 
 def test_a_generated_board_has_the_size_and_rules_of_its_template() -> None:
     like = make_board("\n".join(["?" * 8] * 6), fleet="3,2,1", touching="corners", sinking="announced")
-    made = [battleship.generate(seed, like, SerialRuntime()) for seed in (1, 1, 2)]
+    made = [battleship.generate(seed, like, SearchRuntime()) for seed in (1, 1, 2)]
     assert made[0] == made[1] != made[2]
     for each in made:
         board = each.board
@@ -229,9 +229,9 @@ def test_a_generated_board_has_the_size_and_rules_of_its_template() -> None:
         )
         assert each.details["shots"] == len(board.find_marks(".X#")) == 17
         assert len(board.sunk_ships) == each.details["sunk_ships"]
-        assert next(battleship.solve(board, SolveMode.FIRST, SerialRuntime()).solutions, None)
+        assert next(battleship.solve(board, SolveMode.FIRST, SearchRuntime()).solutions, None)
     with pytest.raises(Refused, match="no fleet could be placed"):
-        battleship.generate(1, make_board("??\n??", fleet="3"), SerialRuntime())
+        battleship.generate(1, make_board("??\n??", fleet="3"), SearchRuntime())
 
 
 def test_invalid_rules_are_rejected_with_a_suggestion() -> None:
@@ -247,13 +247,13 @@ def test_invalid_rules_are_rejected_with_a_suggestion() -> None:
 
 def test_solutions_are_lazy() -> None:
     lines = battleship.solve(
-        battleship.parse(battleship.BOARDS["midgame"], "midgame"), SolveMode.ALL, SerialRuntime()
+        battleship.parse(battleship.BOARDS["midgame"], "midgame"), SolveMode.ALL, SearchRuntime()
     ).solutions
     assert len(set(islice(lines, 500))) == 500
 
 
 def test_steps_place_one_ship_at_a_time() -> None:
     board = battleship.parse(battleship.BOARDS["tidy"], "tidy")
-    steps = list(battleship.steps(board, next(battleship.solve(board, SolveMode.FIRST, SerialRuntime()).solutions)))
+    steps = list(battleship.steps(board, next(battleship.solve(board, SolveMode.FIRST, SearchRuntime()).solutions)))
     assert [step.caption for step in steps[:3]] == ["The marks", "A1-D1, 4 squares", "A3-A5, 3 squares"]
     assert [step.svg.count('class="bs-ship"') for step in steps] == list(range(11))

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from pi_appliance.errors import ConfigError, InvalidOption, UnknownName
 from pi_appliance.puzzles import SolveMode, connect_four
 from pi_appliance.puzzles.connect_four.board import Board, Colour, End, find_fours
-from pi_appliance.puzzles.runtime import SerialRuntime
+from pi_appliance.puzzles.runtime import SearchRuntime
 
 GAME = """\
 F_Yellow, G_Red, D_Yellow, C_Red, A_Yellow, A_Red, E_Yellow, D_Red, D_Yellow, F_Red, B_Yellow
@@ -25,7 +25,7 @@ def problems(text: str) -> list[str]:
 
 def test_the_winner_of_the_first_list_of_moves_is_red_at_move_22_with_two_fours() -> None:
     board = connect_four.parse(GAME, "game.txt")
-    answer = connect_four.solve(board, SolveMode.FIRST, SerialRuntime())
+    answer = connect_four.solve(board, SolveMode.FIRST, SearchRuntime())
     assert (answer.details["winner"], answer.details["ply"], answer.details["fours"]) == ("Red", 22, 2)
     assert answer.details["four"] == "C1-D2-E3-F4 and D4-E3-F2-G1"
     assert connect_four.describe(board) == "22 discs, Red won with C1-D2-E3-F4 and D4-E3-F2-G1"
@@ -208,7 +208,7 @@ def test_the_winner_is_the_one_of_the_original_on_random_games() -> None:
         board = played(seed, 42)
         names = [f"{'ABCDEFG'[column - 1]}_{('Red', 'Yellow')[at % 2]}" for at, column in enumerate(board.moves)]
         (end,) = next(
-            connect_four.solve(connect_four.parse(" ".join(names), "mine"), SolveMode.FIRST, SerialRuntime()).solutions
+            connect_four.solve(connect_four.parse(" ".join(names), "mine"), SolveMode.FIRST, SearchRuntime()).solutions
         )
         assert end.value.split()[0].casefold() == original(names).casefold()
         ends.add(end)

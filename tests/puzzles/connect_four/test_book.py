@@ -9,7 +9,7 @@ import pytest
 from pi_appliance.puzzles import SolveMode, connect_four
 from pi_appliance.puzzles.connect_four import book
 from pi_appliance.puzzles.connect_four.search import EMPTY_POSITION, Position, Search, position_of
-from pi_appliance.puzzles.runtime import Interrupted, SerialRuntime
+from pi_appliance.puzzles.runtime import Interrupted, SearchRuntime
 
 START = position_of(connect_four.parse("333115733355541712672671", "mine"))
 STAGES = (1, 2, 3)
@@ -31,10 +31,10 @@ def test_a_stage_has_the_documented_number_of_undecided_positions() -> None:
     assert counts[-1] == 8_231
 
 
-class Cut(SerialRuntime):
+class Cut(SearchRuntime):
     """Work on a shelf that is there already, which is interrupted after so many signs of progress."""
 
-    def __init__(self, signs: int, last: SerialRuntime) -> None:
+    def __init__(self, signs: int, last: SearchRuntime) -> None:
         super().__init__()
         self.signs, self.cache = signs, last.cache
 
@@ -46,8 +46,8 @@ class Cut(SerialRuntime):
             raise Interrupted("the time is over")
 
 
-def whole() -> tuple[SerialRuntime, bytes]:
-    runtime = SerialRuntime()
+def whole() -> tuple[SearchRuntime, bytes]:
+    runtime = SearchRuntime()
     book.build_book(runtime, START, STAGES)
     kept = runtime.cache.load(book.CACHE_NAME)
     assert kept is not None
@@ -55,7 +55,7 @@ def whole() -> tuple[SerialRuntime, bytes]:
 
 
 def test_a_book_interrupted_repeatedly_has_the_same_bytes() -> None:
-    (_, right), runtime, chance = whole(), SerialRuntime(), random.Random(6)
+    (_, right), runtime, chance = whole(), SearchRuntime(), random.Random(6)
     reported = []
     for _ in range(1000):
         try:
@@ -73,7 +73,7 @@ def test_a_book_interrupted_repeatedly_has_the_same_bytes() -> None:
 def test_a_book_holds_the_exact_score_of_every_undecided_position() -> None:
     runtime, _ = whole()
     kept = book.load_book(runtime.cache, START)
-    search = Search(SerialRuntime(), START.discs, "test")
+    search = Search(SearchRuntime(), START.discs, "test")
     level, seen = {START.key: START}, 0
     for _ in range(4):
         for key, position in level.items():
@@ -96,7 +96,7 @@ def test_a_complete_book_returns_at_once_with_its_size() -> None:
 
 
 def test_listing_positions_can_be_interrupted() -> None:
-    class Heard(SerialRuntime):
+    class Heard(SearchRuntime):
         signs = 0
 
         def report_progress(self, part: float | None, note: str) -> None:
@@ -114,7 +114,7 @@ def test_a_killed_run_keeps_its_last_checkpoint() -> None:
     class Killed(BaseException):
         pass
 
-    class Mortal(SerialRuntime):
+    class Mortal(SearchRuntime):
         found = 0
 
         def report_progress(self, part: float | None, note: str) -> None:
@@ -128,7 +128,7 @@ def test_a_killed_run_keeps_its_last_checkpoint() -> None:
     assert 10 < len(book.load_book(runtime.cache, START)) <= 21
 
 
-class Timed(SerialRuntime):
+class Timed(SearchRuntime):
     """Work whose time runs out by the look: a second each."""
 
     def __init__(self, looks: float) -> None:
@@ -176,7 +176,7 @@ def test_the_empty_board_is_answered_from_the_book() -> None:
     columns = (-2, -1, 0, 1, 0, -1, -2)
     scores = {EMPTY_POSITION.key: 1}
     scores |= {Position(0, 1 << 7 * column).key: -score for column, score in enumerate(columns)}
-    runtime = Cut(0, SerialRuntime())
+    runtime = Cut(0, SearchRuntime())
     book.save_book(runtime.cache, EMPTY_POSITION, scores, 1, 1)
     answer = connect_four.solve(connect_four.parse(connect_four.BOARDS["empty"], "empty"), SolveMode.FIRST, runtime)
     assert tuple(row[1] for row in answer.tables[0].rows) == columns
@@ -188,15 +188,15 @@ def test_positions_outside_the_book_are_searched_with_it() -> None:
     """A book that lies leads to a wrong score, and so shows that it is used."""
     board = connect_four.parse("333115733355541712672671", "mine")
     here = position_of(board)
-    truth = Search(SerialRuntime(), board.discs, "test").exact_score(here)
+    truth = Search(SearchRuntime(), board.discs, "test").exact_score(here)
     known = {after.key: 18 for after in book.child_positions([here])}
     lied = Search(
-        SerialRuntime(), board.discs, "test", lambda key: known.get(key, book.UNKNOWN), board.discs + 1
+        SearchRuntime(), board.discs, "test", lambda key: known.get(key, book.UNKNOWN), board.discs + 1
     ).exact_score(here)
     assert lied != truth
     right = {
-        after.key: Search(SerialRuntime(), 25, "test").exact_score(after) for after in book.child_positions([here])
+        after.key: Search(SearchRuntime(), 25, "test").exact_score(after) for after in book.child_positions([here])
     }
-    used = Search(SerialRuntime(), board.discs, "test", lambda key: right.get(key, book.UNKNOWN), board.discs + 1)
+    used = Search(SearchRuntime(), board.discs, "test", lambda key: right.get(key, book.UNKNOWN), board.discs + 1)
     assert used.exact_score(here) == truth
     assert used.nodes < 40

@@ -16,7 +16,7 @@ from pi_appliance.puzzles.connect_four import search as search_module
 from pi_appliance.puzzles.connect_four.board import Board, Colour, End, check, game_end
 from pi_appliance.puzzles.connect_four.search import Search
 from pi_appliance.puzzles.connect_four.solve import BOUNDS_NAME
-from pi_appliance.puzzles.runtime import Interrupted, MemoryCache, SerialRuntime
+from pi_appliance.puzzles.runtime import Cache, Interrupted, SearchRuntime
 from tests.examples import examples
 
 # Positions and their scores, as a public solver that we share no line with gives them.
@@ -36,14 +36,14 @@ KNOWN = {
 
 def scored(board: Board) -> dict[int, int]:
     """Return the scores of the columns, as the table of an answer has them."""
-    (table,) = connect_four.solve(board, SolveMode.FIRST, SerialRuntime()).tables
+    (table,) = connect_four.solve(board, SolveMode.FIRST, SearchRuntime()).tables
     return {int(str(name)[0]): int(score) for name, score, _ in table.rows if score != "-"}
 
 
 @pytest.mark.parametrize(("moves", "score"), KNOWN.items())
 def test_the_scores_are_those_of_a_public_solver(moves: str, score: int) -> None:
     board = connect_four.parse(moves, "mine")
-    answer = connect_four.solve(board, SolveMode.ALL, SerialRuntime())
+    answer = connect_four.solve(board, SolveMode.ALL, SearchRuntime())
     assert answer.details["score"] == score == max(scored(board).values())
     lines = list(answer.solutions)
     assert answer.count == len(lines) == list(scored(board).values()).count(score)
@@ -102,7 +102,7 @@ def test_column_scores_near_the_end_match_a_plain_search(seed: int, discs: int) 
 @given(st.integers(0, 10**9), st.integers(35, 41))
 def test_a_perfect_game_keeps_the_score(seed: int, discs: int) -> None:
     board, known = by_chance(seed, discs), dict[Board, int]()
-    answer = connect_four.solve(board, SolveMode.ALL, SerialRuntime())
+    answer = connect_four.solve(board, SolveMode.ALL, SearchRuntime())
     for line in answer.solutions:
         at, score = board, int(answer.details["score"])
         for column in line[:-1]:
@@ -148,10 +148,10 @@ def test_the_number_of_the_last_move_follows_from_the_score(discs: int) -> None:
             assert search_module.max_score(last - 1) == abs(score)
 
 
-class Short(SerialRuntime):
+class Short(SearchRuntime):
     """Work that is interrupted after so many signs of life, on a shelf that is there already."""
 
-    def __init__(self, signs: int, last: SerialRuntime) -> None:
+    def __init__(self, signs: int, last: SearchRuntime) -> None:
         super().__init__()
         self.signs, self.cache = signs, last.cache
 
@@ -163,7 +163,7 @@ class Short(SerialRuntime):
             raise Interrupted("the time is over")
 
 
-def bounds(board: Board, runtime: SerialRuntime) -> tuple[int, int]:
+def bounds(board: Board, runtime: SearchRuntime) -> tuple[int, int]:
     """Return what an interrupted search says of the score."""
     with pytest.raises(Interrupted) as caught:
         connect_four.solve(board, SolveMode.FIRST, runtime)
@@ -173,16 +173,16 @@ def bounds(board: Board, runtime: SerialRuntime) -> tuple[int, int]:
 
 def test_an_interrupted_search_reports_bounds_and_resumes() -> None:
     board, other = (connect_four.parse(moves, "mine") for moves in ("25777131474464", "25523546515174"))
-    nothing, room = (search_module.min_score(14), search_module.max_score(14)), SerialRuntime()
-    came = [bounds(board, Short(signs, SerialRuntime())) for signs in (0, 1, 20, 60)]
+    nothing, room = (search_module.min_score(14), search_module.max_score(14)), SearchRuntime()
+    came = [bounds(board, Short(signs, SearchRuntime())) for signs in (0, 1, 20, 60)]
     assert came == sorted(came, key=lambda each: each[0] - each[1]), "the longer, the narrower"
     assert came[0] == nothing != came[-1]
     assert came[-1] == bounds(board, Short(60, room))
-    assert bounds(other, Short(0, room)) == bounds(other, Short(0, SerialRuntime())), (
+    assert bounds(other, Short(0, room)) == bounds(other, Short(0, SearchRuntime())), (
         "nothing is taken from another board"
     )
     assert bounds(board, Short(0, room)) == came[-1], "it begins where it ended before"
-    rest = SerialRuntime()
+    rest = SearchRuntime()
     rest.cache = room.cache
     assert connect_four.solve(board, SolveMode.FIRST, rest).details["score"] == -4
     assert len(list(room.cache.names())) == 1, "what is left is of the other board"
@@ -191,12 +191,12 @@ def test_an_interrupted_search_reports_bounds_and_resumes() -> None:
 
 
 def scored_alone(board: Board) -> int:
-    return int(connect_four.solve(board, SolveMode.FIRST, SerialRuntime()).details["score"])
+    return int(connect_four.solve(board, SolveMode.FIRST, SearchRuntime()).details["score"])
 
 
 def test_damaged_bounds_and_those_of_another_position_are_ignored() -> None:
     board = connect_four.parse("25523546515174", "mine")
-    right, cut = scored_alone(board), SerialRuntime()
+    right, cut = scored_alone(board), SearchRuntime()
     bounds(board, Short(2, cut))
     (name,) = cut.cache.names()
     assert name.startswith(BOUNDS_NAME)
@@ -204,7 +204,7 @@ def test_damaged_bounds_and_those_of_another_position_are_ignored() -> None:
     (other,) = (each for each in cut.cache.names() if each != name)
     foreign = bytes(cut.cache.load(other) or b"")
     for junk in (b"", b"x" * 31, b"x" * 32, bytes(32), b"\xff" * 32, foreign):
-        runtime = SerialRuntime()
+        runtime = SearchRuntime()
         runtime.cache.save(name, [junk])
         assert connect_four.solve(board, SolveMode.FIRST, runtime).details["score"] == right
 
@@ -212,11 +212,11 @@ def test_damaged_bounds_and_those_of_another_position_are_ignored() -> None:
 def test_long_searches_save_checkpoints_regularly() -> None:
     board, saved = connect_four.parse("25523546515174", "mine"), []
 
-    class Noted(MemoryCache):
+    class Noted(Cache):
         def save(self, name: str, parts: Iterable[bytes | bytearray | memoryview]) -> None:
             saved.append((name, *parts))
 
-    quick, slow = SerialRuntime(), SerialRuntime(count(0, 100).__next__)
+    quick, slow = SearchRuntime(), SearchRuntime(count(0, 100).__next__)
     quick.cache = slow.cache = Noted()
     connect_four.solve(board, SolveMode.FIRST, quick)
     assert not saved, "a card does not last forever"
@@ -238,13 +238,13 @@ def test_checkpoints_of_positions_are_separate(drawings: tuple[str, str]) -> Non
     here, there = (
         search_module.position_of(Board(tuple(drawing.split()), Colour.RED, first_known=False)) for drawing in drawings
     )
-    search = Search(SerialRuntime(), 20, "both")
-    right = Search(SerialRuntime(), 20, "here").exact_score(here)
+    search = Search(SearchRuntime(), 20, "both")
+    right = Search(SearchRuntime(), 20, "here").exact_score(here)
     assert search.exact_score(there) != right
     assert search.exact_score(here) == right
 
 
-class Many(SerialRuntime):
+class Many(SearchRuntime):
     """Work with four cores, one after the other."""
 
     cores = 4
@@ -252,7 +252,7 @@ class Many(SerialRuntime):
 
 def test_an_early_position_has_the_same_result_on_all_cores() -> None:
     board = connect_four.parse("25523546515174", "mine")
-    alone, together = (connect_four.solve(board, SolveMode.ALL, runtime) for runtime in (SerialRuntime(), Many()))
+    alone, together = (connect_four.solve(board, SolveMode.ALL, runtime) for runtime in (SearchRuntime(), Many()))
     assert alone.tables == together.tables
     assert dict(alone.details) == dict(together.details)
 
@@ -272,24 +272,24 @@ def test_a_small_table_gives_the_same_scores() -> None:
 @pytest.mark.parametrize("seed", range(3))
 def test_a_generated_position_has_one_best_column_and_no_immediate_win(seed: int) -> None:
     like = connect_four.parse(connect_four.BOARDS["squeeze"], "squeeze")
-    made = connect_four.generate(seed, like, SerialRuntime())
+    made = connect_four.generate(seed, like, SearchRuntime())
     scores = scored(made.board)
     assert made.board.discs == like.discs
     assert list(scores.values()).count(max(scores.values())) == 1
     assert made.details["score"] == max(scores.values()) < search_module.max_score(made.board.discs)
-    assert connect_four.generate(seed, like, SerialRuntime()) == made
+    assert connect_four.generate(seed, like, SearchRuntime()) == made
 
 
 def test_random_games_can_be_interrupted() -> None:
     like = Board(("......R", *("RYRYRYY",) * 5), Colour.RED)
     with pytest.raises(Interrupted):
-        connect_four.generate(1, like, Short(0, SerialRuntime()))
+        connect_four.generate(1, like, Short(0, SearchRuntime()))
 
 
 def test_a_hint_names_the_best_column() -> None:
     board = connect_four.parse(connect_four.BOARDS["squeeze"], "squeeze")
-    assert connect_four.hint(board, SerialRuntime()) == "Red plays column 3, to C3: Red wins with move 41"
-    assert connect_four.hint(connect_four.parse("1212121", "mine"), SerialRuntime()) == "the game is over: Red wins"
+    assert connect_four.hint(board, SearchRuntime()) == "Red plays column 3, to C3: Red wins with move 41"
+    assert connect_four.hint(connect_four.parse("1212121", "mine"), SearchRuntime()) == "the game is over: Red wins"
 
 
 @pytest.mark.skipif(os.environ.get("PI_APPLIANCE_CONNECT_FOUR") != "1", reason="takes minutes compiled, hours plain")
@@ -297,7 +297,7 @@ def test_beginning_in_the_middle_wins_with_the_last_disc_but_one() -> None:
     board = connect_four.parse(connect_four.BOARDS["empty"], "empty")
     assert scored(board) == {1: -2, 2: -1, 3: 0, 4: 1, 5: 0, 6: -1, 7: -2}
     here = search_module.position_of(board)
-    assert Search(SerialRuntime(), 0, "empty").exact_score(here) == 1
+    assert Search(SearchRuntime(), 0, "empty").exact_score(here) == 1
 
 
 def test_plain_and_compiled_kernels_search_the_same_positions(

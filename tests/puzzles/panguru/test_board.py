@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from pi_appliance.errors import ConfigError, InvalidOption, UnknownName
 from pi_appliance.puzzles import SolveMode, panguru
 from pi_appliance.puzzles.panguru import Board
-from pi_appliance.puzzles.runtime import SerialRuntime
+from pi_appliance.puzzles.runtime import SearchRuntime
 from tests.puzzles.panguru.brute_force import SMALL_TABLE, TABLE, is_solution
 
 ORIGINAL = Board("WCBRBOGYGPCORPY", "-PCBRYOGYGBCORP")
@@ -164,7 +164,7 @@ def test_check_agrees_with_a_plain_replay() -> None:
     verdicts = {True: 0, False: 0}
     for name in ("original", "twenty-one", "rainbow"):
         board = panguru.parse(panguru.BOARDS[name], name)
-        right = list(panguru.solve(board, SolveMode.FEWEST, SerialRuntime()).solutions)
+        right = list(panguru.solve(board, SolveMode.FEWEST, SearchRuntime()).solutions)
         for _ in range(700):
             line = list(random.choice(right))
             for _ in range(random.choice((0, 1, 1, 2))):
@@ -202,7 +202,7 @@ def test_steps_show_every_move() -> None:
 
 
 def test_a_listing_is_parsed_back() -> None:
-    lines = list(panguru.solve(ORIGINAL, SolveMode.FEWEST, SerialRuntime()).solutions)
+    lines = list(panguru.solve(ORIGINAL, SolveMode.FEWEST, SearchRuntime()).solutions)
     parts = [f"Starting Board\n{panguru.render(ORIGINAL)}\n"]
     parts += [f"Start Solution\n{panguru.render_solution(ORIGINAL, line)}\nEnd Solution\n" for line in lines]
     assert list(panguru.parse_listing("".join(parts), "mine", lambda *_: None)) == [(ORIGINAL, lines)]

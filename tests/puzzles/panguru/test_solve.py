@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from pi_appliance.puzzles import Proof, SolveMode, kernel_mode, panguru
 from pi_appliance.puzzles.panguru import Board, kernel
 from pi_appliance.puzzles.panguru.solve import ShortestPathSearch, pack_board
-from pi_appliance.puzzles.runtime import Interrupted, SerialRuntime
+from pi_appliance.puzzles.runtime import Interrupted, SearchRuntime
 from tests.examples import examples
 from tests.installation import ROOT
 from tests.puzzles.panguru.brute_force import SMALL_TABLE, all_positions, breadth_first, is_solution, scramble
@@ -38,7 +38,7 @@ AGFAFCBECBEDDGW ACDE-FECFAGDGBB 16 76
 def test_the_known_boards(row: str) -> None:
     plates, pebbles, moves, count = row.split()
     board = Board(plates, pebbles)
-    answer = panguru.solve(board, SolveMode.FEWEST, SerialRuntime())
+    answer = panguru.solve(board, SolveMode.FEWEST, SearchRuntime())
     lines = list(answer.solutions)
     assert answer.details["moves"] == int(moves)
     assert answer.count == len(lines) == len(set(lines)) == int(count)
@@ -51,7 +51,7 @@ def test_the_known_boards(row: str) -> None:
     [("original", 16, 12), ("twenty-one", 21, 1_694), ("slide", 8, 1), ("rainbow", 19, 26), ("small", 11, 2)],
 )
 def test_the_named_boards(name: str, moves: int, count: int) -> None:
-    answer = panguru.solve(panguru.parse(panguru.BOARDS[name], name), SolveMode.COUNT, SerialRuntime())
+    answer = panguru.solve(panguru.parse(panguru.BOARDS[name], name), SolveMode.COUNT, SearchRuntime())
     assert (answer.details["moves"], answer.count) == (moves, count)
 
 
@@ -73,7 +73,7 @@ def test_the_difficulty_table_of_the_docs() -> None:
     text = (ROOT / "docs" / "puzzles" / "panguru.md").read_text("utf-8")
     _, _, table = text.partition("| fewest moves | boards |")
     documented = re.findall(r"^\| (\d+) \| (\d+) \| ([\d.,]+) \| ([\d,]+) \|$", table, re.MULTILINE)
-    table = panguru.difficulty(range(1_000), SerialRuntime(), panguru.parse(panguru.BOARDS["original"], "original"))
+    table = panguru.difficulty(range(1_000), SearchRuntime(), panguru.parse(panguru.BOARDS["original"], "original"))
     assert [
         (str(moves), str(boards), f"{middle:,g}", f"{most:,}") for moves, boards, middle, most, _ in table.rows
     ] == documented
@@ -81,7 +81,7 @@ def test_the_difficulty_table_of_the_docs() -> None:
 
 def test_a_board_beyond_the_twenty_moves_of_the_original() -> None:
     board = panguru.parse(panguru.BOARDS["twenty-one"], "twenty-one")
-    answer = panguru.solve(board, SolveMode.COUNT, SerialRuntime())
+    answer = panguru.solve(board, SolveMode.COUNT, SearchRuntime())
     assert (answer.details["moves"], answer.count, next(answer.solutions, None)) == (21, 1694, None)
 
 
@@ -89,7 +89,7 @@ def test_a_board_beyond_the_twenty_moves_of_the_original() -> None:
 @given(st.integers(0, 1_000_000), st.integers(0, 7))
 def test_scrambled_boards_match_breadth_first_search(seed: int, moves: int) -> None:
     plates, pebbles = scramble(seed, moves)
-    lines = list(panguru.solve(Board(plates, pebbles), SolveMode.FEWEST, SerialRuntime()).solutions)
+    lines = list(panguru.solve(Board(plates, pebbles), SolveMode.FEWEST, SearchRuntime()).solutions)
     assert set(lines) == breadth_first(plates, pebbles)
     assert len(lines) == len(set(lines))
 
@@ -98,14 +98,14 @@ def test_scrambled_boards_match_breadth_first_search(seed: int, moves: int) -> N
 @given(st.integers(0, 1_000_000), st.sampled_from(["AABBCCDDE", "AAABBBCCC", "ABCDEEEEE", "AAAAAAAAB"]))
 def test_small_boards_match_breadth_first_search(seed: int, colours: str) -> None:
     plates, pebbles = scramble(seed, 40, colours)
-    answer = panguru.solve(Board(plates, pebbles), SolveMode.FEWEST, SerialRuntime())
+    answer = panguru.solve(Board(plates, pebbles), SolveMode.FEWEST, SearchRuntime())
     assert set(answer.solutions) == breadth_first(plates, pebbles, SMALL_TABLE)
 
 
 def test_all_modes_agree() -> None:
     board = panguru.parse(panguru.BOARDS["rainbow"], "rainbow")
     fewest, first, count = (
-        panguru.solve(board, mode, SerialRuntime()) for mode in (SolveMode.FEWEST, SolveMode.FIRST, SolveMode.COUNT)
+        panguru.solve(board, mode, SearchRuntime()) for mode in (SolveMode.FEWEST, SolveMode.FIRST, SolveMode.COUNT)
     )
     (line,) = first.solutions
     assert line in set(fewest.solutions)
@@ -116,7 +116,7 @@ def test_all_modes_agree() -> None:
 
 def test_solutions_are_lazy() -> None:
     board = Board("DFHGIWECBA", "CB-AEFHDGI")
-    answer = panguru.solve(board, SolveMode.FEWEST, SerialRuntime())
+    answer = panguru.solve(board, SolveMode.FEWEST, SearchRuntime())
     assert (answer.details["moves"], answer.count) == (18, 56806)
     some = list(islice(answer.solutions, 100))
     assert len(set(some)) == 100
@@ -126,16 +126,16 @@ def test_solutions_are_lazy() -> None:
 
 def test_a_solved_board_takes_no_move() -> None:
     board = Board("WAB", "-AB")
-    answer = panguru.solve(board, SolveMode.FEWEST, SerialRuntime())
+    answer = panguru.solve(board, SolveMode.FEWEST, SearchRuntime())
     assert (list(answer.solutions), answer.count, answer.details["moves"]) == ([()], 1, 0)
     assert panguru.notate(board, ()) == "0"
-    assert panguru.hint(board, SerialRuntime()) == "it is solved"
+    assert panguru.hint(board, SearchRuntime()) == "it is solved"
 
 
 def test_following_hints_solves_the_board() -> None:
     board = panguru.parse(panguru.BOARDS["slide"], "slide")
     for left in range(7, -1, -1):
-        text = panguru.hint(board, SerialRuntime())
+        text = panguru.hint(board, SearchRuntime())
         assert text.endswith("then 1 move is left" if left == 1 else f"then {left} moves are left")
         words = text.split()
         start, end = int(words[words.index("from") + 1]), int(words[words.index("to") + 1].strip(";"))
@@ -143,7 +143,7 @@ def test_following_hints_solves_the_board() -> None:
         lies = list(board.pebbles)
         lies[start], lies[end] = lies[end], lies[start]
         board = Board(board.plates, "".join(lies))
-    assert panguru.hint(board, SerialRuntime()) == "it is solved"
+    assert panguru.hint(board, SearchRuntime()) == "it is solved"
 
 
 def table_of(board: Board) -> list[list[int]]:
@@ -159,13 +159,13 @@ def test_solvability_with_custom_moves_matches_an_exhaustive_search(data: st.Dat
     colours = data.draw(st.sampled_from(["ABCDE", "AABBC", "AAABB"]))
     plates, pebbles = ("".join(data.draw(st.permutations(first + colours))) for first in "W-")
     board = Board(plates, pebbles, lines)
-    answer = panguru.solve(board, SolveMode.FEWEST, SerialRuntime())
+    answer = panguru.solve(board, SolveMode.FEWEST, SearchRuntime())
     if plates.replace("W", "-") in all_positions(pebbles, table_of(board)):
         assert set(answer.solutions) == breadth_first(plates, pebbles, table_of(board))
     else:
         assert (answer.count, answer.proof, list(answer.solutions)) == (0, Proof.PARITY, [])
         assert answer.reason
-        assert panguru.hint(board, SerialRuntime()).startswith("no moves solve this board")
+        assert panguru.hint(board, SearchRuntime()).startswith("no moves solve this board")
 
 
 GRAPHS = {
@@ -198,25 +198,25 @@ def test_solvability_on_larger_graphs(name: str) -> None:
 
 def test_boards_are_generated_from_seeds() -> None:
     board = panguru.parse(panguru.BOARDS["original"], "original")
-    made = [panguru.generate(seed, board, SerialRuntime()).board for seed in (1, 2, 1)]
+    made = [panguru.generate(seed, board, SearchRuntime()).board for seed in (1, 2, 1)]
     assert made[0] == made[2] != made[1]
     assert sorted(made[0].plates) == sorted(board.plates)
     ladder = Board("WABCDEFGHI", "-ABCDEFGHI", ((0, 1), (1, 2), (2, 3), (3, 0)))
     for seed in range(20):
-        assert not panguru.explain_unsolvable(panguru.generate(seed, ladder, SerialRuntime()).board)
+        assert not panguru.explain_unsolvable(panguru.generate(seed, ladder, SearchRuntime()).board)
 
 
 def test_difficulty_of_random_boards() -> None:
     board = panguru.with_rules(panguru.parse(panguru.BOARDS["original"], "original"), {"random": "40"})
-    table = panguru.solve(board, SolveMode.COUNT, SerialRuntime()).tables[-1]
+    table = panguru.solve(board, SolveMode.COUNT, SearchRuntime()).tables[-1]
     assert table.title == "Difficulty of 40 random boards"
     assert sum(row[1] for row in table.rows) == 40
     for moves, _, _, _, seed in table.rows[:3]:
-        made = panguru.generate(int(seed), board, SerialRuntime()).board
+        made = panguru.generate(int(seed), board, SearchRuntime()).board
         assert (
-            panguru.solve(Board(made.plates, made.pebbles), SolveMode.FIRST, SerialRuntime()).details["moves"] == moves
+            panguru.solve(Board(made.plates, made.pebbles), SolveMode.FIRST, SearchRuntime()).details["moves"] == moves
         )
-    again = panguru.difficulty(range(40), SerialRuntime(), board)
+    again = panguru.difficulty(range(40), SearchRuntime(), board)
     assert again == table
 
 
@@ -224,11 +224,11 @@ def test_plain_and_compiled_kernels_agree(plain_and_compiled) -> None:
     """The same rounds, levels and counts, move for move."""
     rainbow = panguru.parse(panguru.BOARDS["rainbow"], "rainbow")
     boards = [panguru.parse(drawing, name) for name, drawing in panguru.BOARDS.items()]
-    boards += [panguru.generate(seed, rainbow, SerialRuntime()).board for seed in range(5)]
+    boards += [panguru.generate(seed, rainbow, SearchRuntime()).board for seed in range(5)]
     for board in boards:
         plain, compiled = (trace_kernel(kernel, board) for kernel in plain_and_compiled("panguru/kernel"))
         assert plain == compiled
-        assert plain[-1] == panguru.solve(board, SolveMode.COUNT, SerialRuntime()).count
+        assert plain[-1] == panguru.solve(board, SolveMode.COUNT, SearchRuntime()).count
 
 
 def trace_kernel(kernel: ModuleType, board: Board) -> tuple[list[object], int]:
@@ -258,7 +258,7 @@ def trace_kernel(kernel: ModuleType, board: Board) -> tuple[list[object], int]:
     return [*trace, *map(list, levels)], counts[packed.start]
 
 
-class InterruptedRuntime(SerialRuntime):
+class InterruptedRuntime(SearchRuntime):
     """A runtime that stops after `reports` progress reports."""
 
     def __init__(self, reports: int) -> None:
@@ -275,8 +275,8 @@ class InterruptedRuntime(SerialRuntime):
 
 def test_an_interrupted_search_reports_its_bound_and_resumes() -> None:
     rainbow = panguru.parse(panguru.BOARDS["rainbow"], "rainbow")
-    board, runtime = panguru.generate(5, rainbow, SerialRuntime()).board, InterruptedRuntime(5)
-    whole = panguru.solve(board, SolveMode.FIRST, SerialRuntime())
+    board, runtime = panguru.generate(5, rainbow, SearchRuntime()).board, InterruptedRuntime(5)
+    whole = panguru.solve(board, SolveMode.FIRST, SearchRuntime())
     with pytest.raises(Interrupted) as caught:
         panguru.solve(board, SolveMode.FIRST, runtime)
     proven = int(caught.value.partial_result.removeprefix("it takes ").removesuffix(" moves or more"))
@@ -313,7 +313,7 @@ def test_short_rounds_report_progress() -> None:
     like = panguru.with_rules(Board("WABCDEFGHIJKLMN", "-ABCDEFGHIJKLMN"), {"moves": f"{cycle} 14-0 0-2"})
     runtime = InterruptedRuntime(20)
     with pytest.raises(Interrupted):
-        panguru.solve(panguru.generate(3, like, SerialRuntime()).board, SolveMode.FIRST, runtime)
+        panguru.solve(panguru.generate(3, like, SearchRuntime()).board, SolveMode.FIRST, runtime)
     tried = [int(note.split()[0].replace(",", "")) for note in runtime.notes]
     assert max(after - before for before, after in pairwise([0, *tried])) < 20_000
 
@@ -345,7 +345,7 @@ def test_a_table_can_be_interrupted_within_a_board() -> None:
 
 def test_memory_is_checked_before_large_levels() -> None:
     asked: list[int] = []
-    runtime = SerialRuntime()
+    runtime = SearchRuntime()
     runtime.require_memory = lambda size, what: asked.append(size)  # type: ignore[method-assign]  # noqa: ARG005
     search = ShortestPathSearch(Board("DFHGIWECBA", "CB-AEFHDGI"), runtime, checked_positions=5_000)
     search.find_first()

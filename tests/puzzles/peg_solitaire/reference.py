@@ -7,7 +7,7 @@ from pathlib import Path
 from pi_appliance.puzzles.peg_solitaire import Board, Hole, Jump, with_rules
 from pi_appliance.puzzles.peg_solitaire.board import BOARDS
 from pi_appliance.puzzles.peg_solitaire.notation import parse
-from pi_appliance.puzzles.runtime import Interrupted, SerialRuntime
+from pi_appliance.puzzles.runtime import Interrupted, SearchRuntime
 
 EXAMPLES = Path(__file__).parents[3] / "config" / "boards"
 
@@ -61,10 +61,10 @@ def moves(line: tuple[Jump, ...]) -> int:
     return sum(number == 0 or line[number - 1].end != jump.start for number, jump in enumerate(line))
 
 
-class InterruptedRuntime(SerialRuntime):
+class InterruptedRuntime(SearchRuntime):
     """A runtime that is interrupted after some progress reports; its cache is that of `before`."""
 
-    def __init__(self, before: SerialRuntime, words: int, clock: Callable[[], float] = lambda: 0.0) -> None:
+    def __init__(self, before: SearchRuntime, words: int, clock: Callable[[], float] = lambda: 0.0) -> None:
         super().__init__(clock)
         self.cache, self.words = before.cache, words
 

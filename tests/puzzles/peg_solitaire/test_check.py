@@ -8,14 +8,14 @@ from pi_appliance.puzzles import SolveMode
 from pi_appliance.puzzles.peg_solitaire import Board, Hole, Jump, check, solve, with_rules
 from pi_appliance.puzzles.peg_solitaire.board import BOARDS
 from pi_appliance.puzzles.peg_solitaire.notation import parse
-from pi_appliance.puzzles.runtime import SerialRuntime
+from pi_appliance.puzzles.runtime import SearchRuntime
 
 ROW = parse("XXO\nXO ", "row")
 
 
 def first_line(name: str) -> tuple[Board, tuple[Jump, ...]]:
     board = parse(BOARDS[name], name)
-    return board, next(solve(board, SolveMode.FIRST, SerialRuntime()).solutions)
+    return board, next(solve(board, SolveMode.FIRST, SearchRuntime()).solutions)
 
 
 CROSS, CROSS_LINE = first_line("cross")

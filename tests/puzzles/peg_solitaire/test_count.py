@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pi_appliance.errors import Refused
-from pi_appliance.puzzles import SolveMode, SolveResult
+from pi_appliance.puzzles import Answer, SolveMode
 from pi_appliance.puzzles.peg_solitaire import Board, Hole, kernel, solve, with_rules
 from pi_appliance.puzzles.peg_solitaire.bitboard import PagodaFunction as Weights
 from pi_appliance.puzzles.peg_solitaire.bitboard import (
@@ -25,7 +25,7 @@ from pi_appliance.puzzles.peg_solitaire.board import BOARDS
 from pi_appliance.puzzles.peg_solitaire.count import CountLimitReached, CountResult, SolutionCounter
 from pi_appliance.puzzles.peg_solitaire.frontier import Frontier
 from pi_appliance.puzzles.peg_solitaire.notation import parse
-from pi_appliance.puzzles.runtime import Interrupted, SerialRuntime
+from pi_appliance.puzzles.runtime import Interrupted, SearchRuntime
 from tests.puzzles.peg_solitaire.reference import InterruptedRuntime, jumps, known, levels, triangle
 
 LONG = pytest.mark.skipif(
@@ -75,12 +75,12 @@ MET = [
 ]
 
 
-def counted(board: Board, runtime: SerialRuntime | None = None, **how: int) -> CountResult:
-    return SolutionCounter(to_bitboard(board), runtime or SerialRuntime(), **how).run()
+def counted(board: Board, runtime: SearchRuntime | None = None, **how: int) -> CountResult:
+    return SolutionCounter(to_bitboard(board), runtime or SearchRuntime(), **how).run()
 
 
-def answer(board: Board) -> SolveResult:
-    return solve(board, SolveMode.COUNT, SerialRuntime())
+def answer(board: Board) -> Answer:
+    return solve(board, SolveMode.COUNT, SearchRuntime())
 
 
 @pytest.mark.parametrize(("name", "count", "positions", "tried", "games", "ends"), KNOWN)
@@ -173,7 +173,7 @@ def test_pagoda_functions_never_discard_a_winning_position(name: str) -> None:
     board = known(name)
     field = to_bitboard(board)
     pairs = [pair for orbit in field.final_pairs() for pair in orbit]
-    proofs = find_pagodas(field, [field.start], pairs, field.symmetries, SerialRuntime())
+    proofs = find_pagodas(field, [field.start], pairs, field.symmetries, SearchRuntime())
     assert proofs
     assert all(is_valid_pagoda(proof, field.moves, pairs) for proof in proofs)
     game = to_game(field, field.symmetries, proofs)
@@ -216,7 +216,7 @@ def test_ways_beyond_64_bits_are_counted_exactly() -> None:
     field = to_bitboard(board)
     front = Frontier(to_game(field, field.symmetries), {field.start: many})
     while front.level < 8:
-        front.advance(SerialRuntime(), lambda _: None)
+        front.advance(SearchRuntime(), lambda _: None)
     assert front.ways == 32 * many
     assert [row[2] for row in front.rows] == [many * row[2] for row in counted(board).rows[:8]]
 
@@ -252,7 +252,7 @@ def test_an_interrupted_count_resumes(small: int) -> None:
     random = Random(small)
     cuts = 0
     for _ in range(1 if small == 0 else 3):
-        runtime = SerialRuntime()
+        runtime = SearchRuntime()
         while True:
             try:
                 result = counted(
@@ -272,7 +272,7 @@ def test_an_interrupted_count_resumes(small: int) -> None:
     assert cuts
 
 
-class AtEachLevel(SerialRuntime):
+class AtEachLevel(SearchRuntime):
     """A runtime that is interrupted once per level, and once where both searches meet."""
 
     def __init__(self) -> None:
@@ -321,7 +321,7 @@ def test_symmetric_end_holes_are_reported_together() -> None:
 
 def test_a_damaged_checkpoint_is_ignored() -> None:
     board = known(OTHERS[0][0])
-    runtime = SerialRuntime()
+    runtime = SearchRuntime()
     with pytest.raises(Interrupted):
         counted(board, InterruptedRuntime(runtime, 9))
     (name,) = runtime.cache.names()
@@ -334,7 +334,7 @@ def test_a_damaged_checkpoint_is_ignored() -> None:
 
 def test_a_checkpoint_is_saved_now_and_then_without_an_end() -> None:
     clock, saved = iter(range(0, 10**6, 30)), []
-    runtime = SerialRuntime(lambda: float(next(clock)))
+    runtime = SearchRuntime(lambda: float(next(clock)))
     keep = runtime.cache.save
     runtime.cache.save = lambda name, parts: (saved.append(name), keep(name, parts))[1]  # type: ignore[method-assign]
     assert counted(known("plus"), runtime).count == 32
@@ -347,7 +347,7 @@ def test_solutions_are_listed_if_counting_takes_too_long() -> None:
     with pytest.raises(CountLimitReached, match="more than 5,000 positions"):
         counted(known("arrow"), most=5_000)
 
-    class Small(SerialRuntime):
+    class Small(SearchRuntime):
         def require_memory(self, size: int, purpose: str) -> None:
             raise Refused(f"{purpose} takes {size} bytes")
 
@@ -381,7 +381,7 @@ def test_the_triangle_of_fifteen_is_counted_as_by_trying_everything(empty: Hole)
 def test_plain_and_compiled_kernels_agree(plain_and_compiled: Callable[[str], tuple[ModuleType, ModuleType]]) -> None:
     field = to_bitboard(known("fireplace"))
     pairs = [pair for orbit in field.final_pairs() for pair in orbit]
-    proofs = find_pagodas(field, [field.start], pairs, field.symmetries, SerialRuntime())
+    proofs = find_pagodas(field, [field.start], pairs, field.symmetries, SearchRuntime())
     came = []
     for way in plain_and_compiled("peg_solitaire/kernel"):
         game = to_game(field, field.stabilizer(frozenset({field.start})), proofs, way)
@@ -421,7 +421,7 @@ def test_six_known_boards_may_end_at_five_holes_and_the_diamond_at_none() -> Non
 @pytest.mark.parametrize("name", ["pyramid", "arrow"])
 def test_every_solution_is_walked_once_more(name: str) -> None:
     """Millions of lines, one after the other: what is counted without a walk."""
-    result = solve(known(name), SolveMode.ALL, SerialRuntime())
+    result = solve(known(name), SolveMode.ALL, SearchRuntime())
     assert sum(1 for _ in result.solutions) == result.count
 
 

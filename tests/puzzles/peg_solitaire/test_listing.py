@@ -12,13 +12,13 @@ from pi_appliance.puzzles.peg_solitaire import solve
 from pi_appliance.puzzles.peg_solitaire.board import BOARDS
 from pi_appliance.puzzles.peg_solitaire.notation import parse, parse_listing
 from pi_appliance.puzzles.rendering import list_solutions, render_answer
-from pi_appliance.puzzles.runtime import SerialRuntime
+from pi_appliance.puzzles.runtime import SearchRuntime
 
 
 def listed(drawing: str, limit: int = 10, mode: SolveMode = SolveMode.FIRST) -> str:
     board = parse(drawing, "drawn")
     parts: list[str] = []
-    answer = solve(board, mode, SerialRuntime())
+    answer = solve(board, mode, SearchRuntime())
     (*_, last) = list_solutions(peg_solitaire, board, answer.solutions, limit, parts.append)
     return "".join(parts) + render_answer(peg_solitaire, board, answer, last.number)
 

@@ -11,7 +11,7 @@ from pi_appliance.errors import ConfigError
 from pi_appliance.puzzles import SolveMode
 from pi_appliance.puzzles.peg_solitaire import Board, Hole, Jump, check, hint, notate, parse_solution, solve
 from pi_appliance.puzzles.peg_solitaire.notation import steps
-from pi_appliance.puzzles.runtime import SerialRuntime
+from pi_appliance.puzzles.runtime import SearchRuntime
 from tests.puzzles.peg_solitaire.reference import known, moves, triangle
 
 
@@ -31,7 +31,7 @@ def test_jumps_by_one_peg_in_a_row_are_written_as_one_move() -> None:
 @pytest.mark.parametrize("name", ["cross", "plus", "fireplace"])
 def test_every_solution_is_read_back_from_its_notation(name: str) -> None:
     board = known(name)
-    for line in solve(board, SolveMode.ALL, SerialRuntime()).solutions:
+    for line in solve(board, SolveMode.ALL, SearchRuntime()).solutions:
         assert parse_solution(board, notate(board, line), "mine") == line
         assert len(notate(board, line).split()) == moves(line)
 
@@ -101,7 +101,7 @@ def meddled(board: Board, line: tuple[Jump, ...], random: Random) -> tuple[Jump,
 def test_mutated_solutions_pass_only_if_valid() -> None:
     random = Random(20261121)
     boards = [known("full"), known("full", "3,3"), known("plus"), known("cross", "3,0"), triangle(Hole(0, 0))]
-    right = {board: next(solve(board, SolveMode.FIRST, SerialRuntime()).solutions) for board in boards}
+    right = {board: next(solve(board, SolveMode.FIRST, SearchRuntime()).solutions) for board in boards}
     refused = passed = 0
     while refused < 10_000:
         board = random.choice(boards)
@@ -145,7 +145,7 @@ def test_a_solution_with_one_wrong_jump_is_rejected() -> None:
     """Lines that were changed anywhere go wrong in many ways at once; these in one, so that no rule can be missing."""
     random = Random(5)
     boards = [known("cross"), known("plus", "3,3"), triangle(Hole(0, 0)), triangle(Hole(0, 2))]
-    right = {board: next(solve(board, SolveMode.FIRST, SerialRuntime()).solutions) for board in boards}
+    right = {board: next(solve(board, SolveMode.FIRST, SearchRuntime()).solutions) for board in boards}
     verdicts = {True: 0, False: 0}
     while sum(verdicts.values()) < 20_000:
         board = random.choice(boards)
@@ -161,7 +161,7 @@ def test_a_solution_with_one_wrong_jump_is_rejected() -> None:
 
 def test_the_steps_begin_with_the_board_and_show_each_jump() -> None:
     board = known("cross")
-    line = next(solve(board, SolveMode.FIRST, SerialRuntime()).solutions)
+    line = next(solve(board, SolveMode.FIRST, SearchRuntime()).solutions)
     shown = list(steps(board, line))
     assert [step.caption for step in shown] == [
         "Start: 6 pegs",
@@ -173,7 +173,7 @@ def test_the_steps_begin_with_the_board_and_show_each_jump() -> None:
 
 def test_a_hint_is_the_first_jump_of_a_solution() -> None:
     board = known("cross")
-    line = next(solve(board, SolveMode.FIRST, SerialRuntime()).solutions)
-    assert hint(board, SerialRuntime()) == f"the peg at {line[0].start} jumps to {line[0].end}"
-    assert "rule of three" in hint(known("diamond"), SerialRuntime())
-    assert hint(known("XO"), SerialRuntime()) == "only one peg is left: it is solved"
+    line = next(solve(board, SolveMode.FIRST, SearchRuntime()).solutions)
+    assert hint(board, SearchRuntime()) == f"the peg at {line[0].start} jumps to {line[0].end}"
+    assert "rule of three" in hint(known("diamond"), SearchRuntime())
+    assert hint(known("XO"), SearchRuntime()) == "only one peg is left: it is solved"

@@ -12,7 +12,7 @@ from pi_appliance.puzzles.peg_solitaire import Board, Hole, check, solve
 from pi_appliance.puzzles.peg_solitaire.bitboard import to_bitboard
 from pi_appliance.puzzles.peg_solitaire.frontier import MinMoveSearch
 from pi_appliance.puzzles.peg_solitaire.notation import parse
-from pi_appliance.puzzles.runtime import Interrupted, SerialRuntime
+from pi_appliance.puzzles.runtime import Interrupted, SearchRuntime
 from tests.examples import examples
 from tests.puzzles.peg_solitaire.reference import InterruptedRuntime, known, moves, plain, triangle
 
@@ -28,7 +28,7 @@ LONG = pytest.mark.skipif(
 def test_the_fewest_moves_of_the_known_boards(name: str, anywhere: int, centre: int) -> None:
     for goal, fewest in (("", anywhere), ("3,3", centre)):
         board = known(name, goal)
-        result = solve(board, SolveMode.FEWEST, SerialRuntime())
+        result = solve(board, SolveMode.FEWEST, SearchRuntime())
         lines = list(result.solutions)
         assert result.details["moves"] == fewest
         assert result.count == len(lines) == len(set(lines))
@@ -41,7 +41,7 @@ def test_all_shortest_solutions_of_small_boards_match_brute_force(name: str) -> 
     board = known(name)
     every = list(plain(board, board.pegs))
     fewest = min(map(moves, every))
-    result = solve(board, SolveMode.FEWEST, SerialRuntime())
+    result = solve(board, SolveMode.FEWEST, SearchRuntime())
     assert sorted(result.solutions) == sorted(line for line in every if moves(line) == fewest)
 
 
@@ -57,7 +57,7 @@ def test_a_random_board_has_the_shortest_solutions_that_trying_everything_finds(
     pegs = frozenset(sorted(drawn.pegs, key=lambda hole: (hole.x * 7 + hole.y * 5) % 11)[:7])
     board = Board(drawn.holes, pegs, data.draw(st.sampled_from([None, *drawn.holes])), triangular=triangular)
     every = list(plain(board, board.pegs))
-    result = solve(board, SolveMode.FEWEST, SerialRuntime())
+    result = solve(board, SolveMode.FEWEST, SearchRuntime())
     if not every:
         assert result.proof is not None
         return
@@ -70,17 +70,17 @@ def test_a_random_board_has_the_shortest_solutions_that_trying_everything_finds(
 def test_a_triangle_of_ten_holes_is_solved_in_the_fewest_moves(empty: Hole) -> None:
     board = triangle(empty, side=4)
     every = list(plain(board, board.pegs))
-    result = solve(board, SolveMode.FEWEST, SerialRuntime())
+    result = solve(board, SolveMode.FEWEST, SearchRuntime())
     fewest = min(map(moves, every), default=None)
     assert result.details.get("moves") == fewest
     assert sorted(result.solutions) == sorted(line for line in every if moves(line) == fewest)
 
 
 def test_a_board_of_one_peg_takes_no_move_and_one_without_solution_has_none() -> None:
-    result = solve(known("XO"), SolveMode.FEWEST, SerialRuntime())
+    result = solve(known("XO"), SolveMode.FEWEST, SearchRuntime())
     assert (result.count, result.details["moves"], list(result.solutions)) == (1, 0, [()])
-    assert solve(known("diamond"), SolveMode.FEWEST, SerialRuntime()).proof is Proof.PARITY
-    assert solve(known("fireplace", "3,6"), SolveMode.FEWEST, SerialRuntime()).proof is Proof.EXHAUSTION
+    assert solve(known("diamond"), SolveMode.FEWEST, SearchRuntime()).proof is Proof.PARITY
+    assert solve(known("fireplace", "3,6"), SolveMode.FEWEST, SearchRuntime()).proof is Proof.EXHAUSTION
 
 
 def test_an_interrupted_search_resumes() -> None:
@@ -88,7 +88,7 @@ def test_an_interrupted_search_resumes() -> None:
     random = Random(7)
     cuts = 0
     for _ in range(4):
-        runtime = SerialRuntime()
+        runtime = SearchRuntime()
         while True:
             search = MinMoveSearch(field, InterruptedRuntime(runtime, random.randint(1, 9)))
             try:
@@ -98,9 +98,9 @@ def test_an_interrupted_search_resumes() -> None:
                 partial_result = error.partial_result
             cuts += 1
             assert partial_result.startswith("no solution takes fewer than ")
-        whole = MinMoveSearch(field, SerialRuntime())
+        whole = MinMoveSearch(field, SearchRuntime())
         whole.run()
-        search.runtime = SerialRuntime()
+        search.runtime = SearchRuntime()
         assert (search.count(), search.classes_seen, search.tried) == (whole.count(), whole.classes_seen, whole.tried)
         assert list(search.solutions()) == list(whole.solutions())
         assert list(runtime.cache.names()) == []
@@ -111,7 +111,7 @@ def test_a_search_interrupted_early_reports_its_lower_bound() -> None:
     """Over eight holes, the corners, no jump goes: their pegs have to move by themselves."""
     for words in (0, 5):
         with pytest.raises(Interrupted) as caught:
-            MinMoveSearch(to_bitboard(known("full")), InterruptedRuntime(SerialRuntime(), words)).run()
+            MinMoveSearch(to_bitboard(known("full")), InterruptedRuntime(SearchRuntime(), words)).run()
         assert caught.value.partial_result.startswith("no solution takes fewer than 8 moves")
 
 
@@ -119,7 +119,7 @@ def test_a_search_interrupted_early_reports_its_lower_bound() -> None:
 def test_the_full_board_takes_17_moves_and_18_to_the_centre() -> None:
     for goal, fewest in (("", 17), ("3,3", 18)):
         board = known("full", goal)
-        result = solve(board, SolveMode.FEWEST, SerialRuntime())
+        result = solve(board, SolveMode.FEWEST, SearchRuntime())
         assert (result.details["moves"], result.count) == (fewest, 7_488)
         lines = list(result.solutions)
         assert len(set(lines)) == 7_488

@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pi_appliance.puzzles import Proof, SolveMode, SolveResult
+from pi_appliance.puzzles import Answer, Proof, SolveMode
 from pi_appliance.puzzles.peg_solitaire import Board, Hole, Jump, check, solve, with_rules
 from pi_appliance.puzzles.peg_solitaire.board import BOARDS
 from pi_appliance.puzzles.peg_solitaire.notation import parse
 from pi_appliance.puzzles.peg_solitaire.solve import DepthFirstSearch, beam_search
-from pi_appliance.puzzles.runtime import Interrupted, SerialRuntime
+from pi_appliance.puzzles.runtime import Interrupted, SearchRuntime
 from tests.examples import examples
 
 EXAMPLES = Path(__file__).parents[3] / "config" / "boards"
@@ -21,8 +21,8 @@ EXAMPLES = Path(__file__).parents[3] / "config" / "boards"
 PAIRS = "\n\n".join(["XXO XXO XXO XXO"] * 4)
 
 
-def answer(board: Board, mode: SolveMode = SolveMode.ALL) -> SolveResult:
-    return solve(board, mode, SerialRuntime())
+def answer(board: Board, mode: SolveMode = SolveMode.ALL) -> Answer:
+    return solve(board, mode, SearchRuntime())
 
 
 def aimed(board: Board, goal: str) -> Board:
@@ -180,7 +180,7 @@ def test_a_search_that_is_stopped_has_no_answer(mode: SolveMode) -> None:
         solve(parse(PAIRS, "pairs"), mode, Listening(stop))
 
 
-class Listening(SerialRuntime):
+class Listening(SearchRuntime):
     """A runtime that forwards the notes of progress."""
 
     def __init__(self, reported: Callable[[str], None]) -> None:

@@ -3,7 +3,7 @@
 import random
 
 from pi_appliance.puzzles.rubiks_cube.board import FACES, TURN_NAMES, Board
-from pi_appliance.puzzles.runtime import SerialRuntime
+from pi_appliance.puzzles.runtime import SearchRuntime
 
 SOLVED = "".join(face * 9 for face in FACES)
 SUPERFLIP = "U R2 F B R B2 R U2 L B2 R U' D' R2 F R' L B2 U2 F2"
@@ -65,11 +65,11 @@ def scrambled_board(moves: tuple[str, ...]) -> Board:
     return Board(3, apply_moves(SOLVED, moves))
 
 
-def runtime() -> SerialRuntime:
+def runtime() -> SearchRuntime:
     """Return a runtime without a clock, for reproducible answers; all share one cache."""
-    alone = SerialRuntime()
+    alone = SearchRuntime()
     alone.cache = _CACHE
     return alone
 
 
-_CACHE = SerialRuntime().cache
+_CACHE = SearchRuntime().cache

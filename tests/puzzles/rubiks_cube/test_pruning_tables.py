@@ -15,7 +15,7 @@ from pi_appliance.puzzles.rubiks_cube import coordinates as c
 from pi_appliance.puzzles.rubiks_cube import pruning_tables as t
 from pi_appliance.puzzles.rubiks_cube.solve import random_state
 from pi_appliance.puzzles.rubiks_cube.two_phase import MAX_PHASE2, NO_FACE, CubeView, cube_views, search_buffers
-from pi_appliance.puzzles.runtime import Interrupted, SerialRuntime
+from pi_appliance.puzzles.runtime import Interrupted, SearchRuntime
 from tests.puzzles.rubiks_cube import reference as cubes
 
 LONG = pytest.mark.skipif(
@@ -26,10 +26,10 @@ LONG = pytest.mark.skipif(
 LEVELS = [1, 1, 5, 44, 487, 5841, 68364, 776568, 7950748, 52098876, 76236234, 3771112, 129]
 
 
-class InterruptedRuntime(SerialRuntime):
+class InterruptedRuntime(SearchRuntime):
     """A runtime that is interrupted after a number of progress reports; shares a cache."""
 
-    def __init__(self, reports: int, other: SerialRuntime) -> None:
+    def __init__(self, reports: int, other: SearchRuntime) -> None:
         super().__init__()
         self.cache, self.words = other.cache, reports
 
@@ -84,7 +84,7 @@ def test_a_turn_changes_a_distance_by_at_most_one() -> None:
 
 
 def test_a_damaged_table_is_rebuilt() -> None:
-    runtime = SerialRuntime()
+    runtime = SearchRuntime()
     t.load_small_tables(runtime)
     whole = bytes(runtime.cache.load(t.SMALL_NAME) or b"")
     for broken in (whole[:-1], b"x" + whole[1:], b"", whole[:1000] + bytes([whole[1000] ^ 1]) + whole[1001:]):
@@ -96,7 +96,7 @@ def test_a_damaged_table_is_rebuilt() -> None:
 
 def test_a_large_table_of_another_size_is_ignored() -> None:
     runtime = cubes.runtime()
-    other = SerialRuntime()
+    other = SearchRuntime()
     other.cache.save(t.MOVES_NAME, [runtime.cache.load(t.MOVES_NAME) or b""])
     pruning_tables.save_checksummed(other.cache, t.LARGE_NAME, [bytes(1000)])
     assert not t.load_tables(other).is_large
@@ -104,7 +104,7 @@ def test_a_large_table_of_another_size_is_ignored() -> None:
 
 @LONG
 def test_an_interrupted_large_table_continues() -> None:
-    runtime = SerialRuntime()
+    runtime = SearchRuntime()
     t.load_small_tables(runtime)
     results = []
     for reports in (3, 70_000, 70_000):
@@ -118,7 +118,7 @@ def test_an_interrupted_large_table_continues() -> None:
 @pytest.mark.slow
 @LONG
 def test_an_interrupted_large_table_is_completed() -> None:
-    runtime = SerialRuntime()
+    runtime = SearchRuntime()
     t.load_small_tables(runtime)
     for reports in (3, 70_000, 500_000, 30_000):  # the last one during the backward search
         with pytest.raises(Interrupted) as caught:

@@ -19,7 +19,7 @@ from pi_appliance.puzzles.rubiks_cube.optimal import MAX_NEAR_MOVES, OptimalSear
 from pi_appliance.puzzles.rubiks_cube.pruning_tables import load_tables
 from pi_appliance.puzzles.rubiks_cube.solve import random_state, turn_names
 from pi_appliance.puzzles.rubiks_cube.two_phase import MAX_PHASE2, NO_FACE, cube_views, search_buffers, turn_prefixes
-from pi_appliance.puzzles.runtime import Interrupted, SerialRuntime
+from pi_appliance.puzzles.runtime import Interrupted, SearchRuntime
 from pi_appliance.puzzles.runtime.local import open_runtime
 from tests.puzzles.rubiks_cube import reference as cubes
 
@@ -28,7 +28,7 @@ COMPILED = kernel_mode(kernel) == "compiled"
 POSITIONS = (1, 9, 54, 321, 1847, 9992, 50136, 227536, 870072, 1887748, 623800, 2644)
 
 
-class TickingRuntime(SerialRuntime):
+class TickingRuntime(SearchRuntime):
     """A runtime whose clock advances by 1 ms per call; may have a deadline or be interrupted."""
 
     def __init__(self, left: float | None = None, reports: int | None = None) -> None:

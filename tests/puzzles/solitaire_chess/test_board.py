@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from pi_appliance.errors import ConfigError, InvalidOption, UnknownName
 from pi_appliance.puzzles import SolveMode
 from pi_appliance.puzzles import solitaire_chess as chess
-from pi_appliance.puzzles.runtime import SerialRuntime
+from pi_appliance.puzzles.runtime import SearchRuntime
 from pi_appliance.puzzles.solitaire_chess import Board, Capture, PawnDirection, Square
 
 SMALL = Board(("..RP", ".RN.", "BN..", "PB.."))
@@ -90,7 +90,7 @@ def test_built_in_boards_render_as_written(name: str) -> None:
 
 
 def test_solutions_are_parsed_in_several_notations() -> None:
-    line = next(chess.solve(SMALL, SolveMode.FIRST, SerialRuntime()).solutions)
+    line = next(chess.solve(SMALL, SolveMode.FIRST, SearchRuntime()).solutions)
     written = chess.notate(SMALL, line)
     assert chess.parse_solution(SMALL, written, "mine") == line
     assert chess.parse_solution(SMALL, written.replace("x", "\n"[:0] or "-"), "mine") == line
@@ -161,7 +161,7 @@ def test_check_agrees_with_a_plain_replay() -> None:
     for drawing in ("..RP/.RN./BN../PB..", "RBK./.N.B/.NQR/....", ".PR./Q.N./N.KP/...B", "P.P./PNK./.P../...."):
         for rule in rules:
             board = chess.with_rules(chess.parse(drawing, "mine"), rule)
-            right = list(islice(chess.solve(board, SolveMode.ALL, SerialRuntime()).solutions, 500))
+            right = list(islice(chess.solve(board, SolveMode.ALL, SearchRuntime()).solutions, 500))
             some = tuple(chess.legal_captures(board)) or parse_captures("a1a2")
             places = sorted(board.pieces)
             for _ in range(640):
@@ -241,7 +241,7 @@ def test_steps_show_every_capture() -> None:
 
 
 def test_a_listing_is_parsed_back() -> None:
-    lines = list(chess.solve(SMALL, SolveMode.ALL, SerialRuntime()).solutions)
+    lines = list(chess.solve(SMALL, SolveMode.ALL, SearchRuntime()).solutions)
     parts = [f"Starting Board\n{chess.render(SMALL)}\n"]
     parts += [f"Start Solution\n{chess.render_solution(SMALL, line)}\nEnd Solution\n" for line in lines]
     assert list(chess.parse_listing("".join(parts), "mine", lambda *_: None)) == [(SMALL, lines)]

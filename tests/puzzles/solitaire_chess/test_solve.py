@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from pi_appliance.errors import Refused
 from pi_appliance.puzzles import Proof, SolveMode
 from pi_appliance.puzzles import solitaire_chess as chess
-from pi_appliance.puzzles.runtime import Interrupted, SerialRuntime
+from pi_appliance.puzzles.runtime import Interrupted, SearchRuntime
 from pi_appliance.puzzles.solitaire_chess import Board, Square
 from pi_appliance.puzzles.solitaire_chess.search import LevelSearch, pack_position
 from tests.examples import examples
@@ -40,11 +40,11 @@ def test_the_known_boards(row: str) -> None:
     drawing, *counts = row.split()
     for rules, count in zip(WAYS, map(int, counts), strict=True):
         board = chess.with_rules(chess.parse(drawing, "known"), rules)
-        answer = chess.solve(board, SolveMode.COUNT, SerialRuntime())
+        answer = chess.solve(board, SolveMode.COUNT, SearchRuntime())
         assert answer.count == count
         assert (answer.proof is Proof.EXHAUSTION) == (count == 0) == bool(answer.reason)
         if 0 < count < 5_000:
-            lines = list(chess.solve(board, SolveMode.ALL, SerialRuntime()).solutions)
+            lines = list(chess.solve(board, SolveMode.ALL, SearchRuntime()).solutions)
             assert len(lines) == len(set(lines)) == count
             assert all(chess.check(board, line) for line in lines)
         if count:
@@ -65,17 +65,17 @@ def test_the_known_boards(row: str) -> None:
 )
 def test_the_boards_of_the_docs(name: str, count: int, king_last: int | None) -> None:
     board = chess.parse(chess.BOARDS.get(name, name), name)
-    assert chess.solve(board, SolveMode.COUNT, SerialRuntime()).count == count
+    assert chess.solve(board, SolveMode.COUNT, SearchRuntime()).count == count
     if king_last is not None:
         assert (
-            chess.solve(chess.with_rules(board, {"king": "last"}), SolveMode.COUNT, SerialRuntime()).count == king_last
+            chess.solve(chess.with_rules(board, {"king": "last"}), SolveMode.COUNT, SearchRuntime()).count == king_last
         )
 
 
 def test_millions_of_solutions_are_counted_and_listed_lazily() -> None:
     board = chess.parse("QRNB/RBNP/NQ../B...", "mine")
-    answer = chess.solve(board, SolveMode.ALL, SerialRuntime())
-    assert answer.count == chess.solve(board, SolveMode.COUNT, SerialRuntime()).count
+    answer = chess.solve(board, SolveMode.ALL, SearchRuntime())
+    assert answer.count == chess.solve(board, SolveMode.COUNT, SearchRuntime()).count
     assert answer.count is not None
     assert answer.count > 1_000_000
     assert len({next(answer.solutions) for _ in range(1000)}) == 1000
@@ -102,17 +102,17 @@ def boards(draw: st.DrawFn, most: int = 8, side: int = 4) -> Board:
 @given(boards(side=8, most=6))
 def test_depth_first_and_breadth_first_agree(board: Board) -> None:
     deep, broad = (chess.with_rules(board, {"search": name}) for name in ("depth", "breadth"))
-    result = list(chess.solve(deep, SolveMode.ALL, SerialRuntime()).solutions)
-    assert result == list(chess.solve(broad, SolveMode.ALL, SerialRuntime()).solutions)
+    result = list(chess.solve(deep, SolveMode.ALL, SearchRuntime()).solutions)
+    assert result == list(chess.solve(broad, SolveMode.ALL, SearchRuntime()).solutions)
     assert len(set(result)) == len(result)
     counts = {
-        chess.solve(each, mode, SerialRuntime()).count
+        chess.solve(each, mode, SearchRuntime()).count
         for each in (deep, broad)
         for mode in (SolveMode.ALL, SolveMode.COUNT)
     }
     assert counts == {len(result)}
     for each in (deep, broad):
-        assert list(chess.solve(each, SolveMode.FIRST, SerialRuntime()).solutions) == result[:1]
+        assert list(chess.solve(each, SolveMode.FIRST, SearchRuntime()).solutions) == result[:1]
     assert set(result) == set(brute_force(board))
 
 
@@ -170,12 +170,12 @@ def test_counts_match_a_memoised_search(board: Board) -> None:
                 total += count(frozenset(after.items()))
         return total
 
-    assert chess.solve(board, SolveMode.COUNT, SerialRuntime()).count == count(frozenset(board.pieces.items()))
+    assert chess.solve(board, SolveMode.COUNT, SearchRuntime()).count == count(frozenset(board.pieces.items()))
 
 
 def test_two_kings_that_may_not_be_captured_are_a_contradiction() -> None:
     board = chess.with_rules(chess.parse("KRK", "mine"), {"king": "last"})
-    answer = chess.solve(board, SolveMode.ALL, SerialRuntime())
+    answer = chess.solve(board, SolveMode.ALL, SearchRuntime())
     assert (answer.count, answer.proof, list(answer.solutions)) == (0, Proof.CONTRADICTION, [])
     assert answer.reason == "there are 2 kings, and none of them may be captured"
 
@@ -183,17 +183,17 @@ def test_two_kings_that_may_not_be_captured_are_a_contradiction() -> None:
 def test_a_single_piece_is_solved() -> None:
     board = chess.parse("..\n.K", "mine")
     for search in ("depth", "breadth"):
-        answer = chess.solve(chess.with_rules(board, {"search": search}), SolveMode.ALL, SerialRuntime())
+        answer = chess.solve(chess.with_rules(board, {"search": search}), SolveMode.ALL, SearchRuntime())
         assert (list(answer.solutions), answer.count) == ([()], 1)
-    assert chess.hint(board, SerialRuntime()) == "it is solved"
+    assert chess.hint(board, SearchRuntime()) == "it is solved"
 
 
 def test_a_hint_is_the_first_capture_of_a_solution() -> None:
     board = chess.parse(chess.BOARDS["first-steps"], "first")
-    assert chess.hint(board, SerialRuntime()) == "capture the knight on a3 with the rook from a2; then 2 captures more"
+    assert chess.hint(board, SearchRuntime()) == "capture the knight on a3 with the rook from a2; then 2 captures more"
     stuck = chess.parse(chess.BOARDS["stuck"], "stuck")
-    assert chess.hint(stuck, SerialRuntime()).startswith("it cannot be solved: every position was searched")
-    assert chess.solve(stuck, SolveMode.COUNT, SerialRuntime()).reason.endswith("at best 2 pieces are left")
+    assert chess.hint(stuck, SearchRuntime()).startswith("it cannot be solved: every position was searched")
+    assert chess.solve(stuck, SolveMode.COUNT, SearchRuntime()).reason.endswith("at best 2 pieces are left")
 
 
 @pytest.mark.parametrize(
@@ -208,12 +208,12 @@ def test_generated_boards_have_one_solution(rules: dict[str, str]) -> None:
     like = chess.with_rules(chess.parse("R", "mine"), rules)
     seen = set()
     for seed in range(3):
-        made = chess.generate(seed, like, SerialRuntime())
+        made = chess.generate(seed, like, SearchRuntime())
         board = made.board
         assert (len(board.pieces), f"{len(board.rows[0])}x{len(board.rows)}") == (int(rules["pieces"]), rules["size"])
         assert len(list(brute_force(board))) == 1
         assert made.details["solutions"] == 1
-        assert chess.generate(seed, like, SerialRuntime()) == made
+        assert chess.generate(seed, like, SearchRuntime()) == made
         seen.add(board)
     assert len(seen) == 3
 
@@ -221,9 +221,9 @@ def test_generated_boards_have_one_solution(rules: dict[str, str]) -> None:
 def test_impossible_generation_is_refused() -> None:
     like = chess.parse("R", "mine")
     with pytest.raises(Refused, match="5 pieces do not fit on 2x2 squares"):
-        chess.generate(1, chess.with_rules(like, {"pieces": "5", "size": "2x2"}), SerialRuntime())
+        chess.generate(1, chess.with_rules(like, {"pieces": "5", "size": "2x2"}), SearchRuntime())
     with pytest.raises(Refused, match="no board with 4 pieces on 2x2 squares and one solution was found"):
-        chess.generate(1, chess.with_rules(like, {"pieces": "4", "size": "2x2"}), SerialRuntime())
+        chess.generate(1, chess.with_rules(like, {"pieces": "4", "size": "2x2"}), SearchRuntime())
 
 
 @settings(max_examples=examples(40), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -262,7 +262,7 @@ def trace_kernel(kernel: ModuleType, board: Board) -> list[object]:
     return trace
 
 
-class InterruptedRuntime(SerialRuntime):
+class InterruptedRuntime(SearchRuntime):
     """A runtime that stops after `reports` progress reports."""
 
     def __init__(self, reports: int) -> None:
@@ -280,7 +280,7 @@ class InterruptedRuntime(SerialRuntime):
 @pytest.mark.parametrize("reports", [1, 3, 6])
 def test_an_interrupted_count_resumes_at_its_level(reports: int) -> None:
     board, runtime = chess.parse("QRNB/RBNP/N.../B...", "mine"), InterruptedRuntime(reports)
-    whole = chess.solve(board, SolveMode.COUNT, SerialRuntime())
+    whole = chess.solve(board, SolveMode.COUNT, SearchRuntime())
     with pytest.raises(Interrupted) as caught:
         chess.solve(board, SolveMode.COUNT, runtime)
     assert (
@@ -291,7 +291,7 @@ def test_an_interrupted_count_resumes_at_its_level(reports: int) -> None:
     assert saved is not None
     saved = bytes(saved)
     for damaged in (b"", b"{}\n", b"nothing", saved[:-1], saved.replace(b'"count_bytes"', b'"count_bits"')):
-        other = SerialRuntime()
+        other = SearchRuntime()
         other.cache.save(name, [damaged])
         assert chess.solve(board, SolveMode.COUNT, other).count == whole.count
     runtime.reports, runtime.notes = 1_000_000, runtime.notes[-1:]
@@ -315,7 +315,7 @@ def test_an_interrupted_search_reports_its_partial_result(search: str, message: 
 def test_kernel_calls_are_short_with_many_pieces() -> None:
     """Positions with many pieces have many captures, so a call handles fewer of them."""
     few, many = (
-        LevelSearch(Board(rows), pack_position(Board(rows)), SerialRuntime()).positions_per_call
+        LevelSearch(Board(rows), pack_position(Board(rows)), SearchRuntime()).positions_per_call
         for rows in (("QQ",), ("Q" * 8,) * 8)
     )
     assert many < few / 30
@@ -324,7 +324,7 @@ def test_kernel_calls_are_short_with_many_pieces() -> None:
 
 def test_memory_is_checked_when_all_levels_are_stored() -> None:
     asked: list[int] = []
-    runtime = SerialRuntime()
+    runtime = SearchRuntime()
     runtime.require_memory = lambda size, purpose: asked.append(size)  # type: ignore[method-assign]  # noqa: ARG005
     board = chess.parse("QRNB/RBNP/NQ../B...", "mine")
     position = pack_position(board)

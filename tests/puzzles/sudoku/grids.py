@@ -4,7 +4,7 @@ import random
 from collections.abc import Iterator
 from contextlib import nullcontext
 
-from pi_appliance.puzzles.runtime import Interrupted, SerialExecutor, SerialRuntime
+from pi_appliance.puzzles.runtime import Interrupted, SearchRuntime, SerialExecutor
 
 # Grid and solution, confirmed by two solvers. The first two are the original project's samples.
 UNIQUE = {
@@ -55,7 +55,7 @@ NONE = [
 ]
 
 
-class InterruptingRuntime(SerialRuntime):
+class InterruptingRuntime(SearchRuntime):
     """A runtime that is interrupted after a number of progress reports."""
 
     def __init__(self, after: int) -> None:

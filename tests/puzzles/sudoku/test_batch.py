@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from pi_appliance.puzzles import Proof, SolveMode, sudoku
-from pi_appliance.puzzles.runtime import Interrupted, SerialRuntime
+from pi_appliance.puzzles.runtime import Interrupted, SearchRuntime
 from pi_appliance.puzzles.runtime.local import open_runtime
 from pi_appliance.puzzles.sudoku import batch
 from tests.puzzles.sudoku.grids import NONE, SEVERAL, UNIQUE, InterruptingRuntime, permute_grid
@@ -23,7 +23,7 @@ def make_board(number: int, seed: int = 1) -> sudoku.Board:
 
 def test_solutions_are_listed_in_the_order_of_the_grids() -> None:
     board = make_board(300)
-    answer = sudoku.solve(board, SolveMode.ALL, SerialRuntime())
+    answer = sudoku.solve(board, SolveMode.ALL, SearchRuntime())
     lines = list(answer.solutions)
     assert [line.grid for line in lines] == list(range(1, 301))
     assert all(sudoku.check(board, line) for line in lines)
@@ -41,7 +41,7 @@ def test_grids_that_are_not_unique_are_reported() -> None:
     unique = list(UNIQUE)[2]
     clash = "11" + "." * 79
     board = sudoku.parse("\n".join([unique, several, none, clash, unique]), "f")
-    answer = sudoku.solve(board, SolveMode.ALL, SerialRuntime())
+    answer = sudoku.solve(board, SolveMode.ALL, SearchRuntime())
     lines = list(answer.solutions)
     assert [line.grid for line in lines] == [1, 2, 5]
     assert all(sudoku.check(board, line) for line in lines)
@@ -53,20 +53,20 @@ def test_grids_that_are_not_unique_are_reported() -> None:
         (3, "none", ""),
         (4, "none", "r1c1 and r1c2 are both 1, in row 1"),
     ]
-    counted = sudoku.solve(board, SolveMode.COUNT, SerialRuntime())
+    counted = sudoku.solve(board, SolveMode.COUNT, SearchRuntime())
     assert (counted.count, list(counted.solutions)) == (2 + SEVERAL[several], [])
-    nothing = sudoku.solve(sudoku.parse("\n".join(NONE), "f"), SolveMode.ALL, SerialRuntime())
+    nothing = sudoku.solve(sudoku.parse("\n".join(NONE), "f"), SolveMode.ALL, SearchRuntime())
     assert (nothing.count, nothing.proof, list(nothing.solutions)) == (0, Proof.EXHAUSTION, [])
 
 
 def test_solutions_in_the_file_are_compared() -> None:
     rows = [f"{grid},{digits}" for grid, digits in UNIQUE.items()]
     assert (
-        sudoku.solve(sudoku.parse("\n".join(rows), "f"), SolveMode.ALL, SerialRuntime()).details["solutions_in_file"]
+        sudoku.solve(sudoku.parse("\n".join(rows), "f"), SolveMode.ALL, SearchRuntime()).details["solutions_in_file"]
         == "all 11 right"
     )
     rows[3] = rows[3][:-9] + rows[3][-18:-9]
-    facts = sudoku.solve(sudoku.parse("\n".join(rows), "f"), SolveMode.ALL, SerialRuntime()).details
+    facts = sudoku.solve(sudoku.parse("\n".join(rows), "f"), SolveMode.ALL, SearchRuntime()).details
     assert facts["solutions_in_file"] == "1 of 11 wrong, the first of grid 4"
 
 
@@ -74,7 +74,7 @@ def test_parallel_search_gives_the_same_solutions(tmp_path: Path) -> None:
     board = make_board(400)
     with open_runtime(tmp_path, cores=3) as runtime:
         answer = sudoku.solve(board, SolveMode.ALL, runtime)
-        assert list(answer.solutions) == list(sudoku.solve(board, SolveMode.ALL, SerialRuntime()).solutions)
+        assert list(answer.solutions) == list(sudoku.solve(board, SolveMode.ALL, SearchRuntime()).solutions)
         assert not list(runtime.cache.names())
 
 
@@ -94,7 +94,7 @@ def test_an_interrupted_file_resumes() -> None:
     assert progress == sorted(set(progress))
     runtime.after = 10**6
     answer = batch.solve_batch(board, SolveMode.ALL, runtime)
-    assert list(answer.solutions) == list(sudoku.solve(board, SolveMode.ALL, SerialRuntime()).solutions)
+    assert list(answer.solutions) == list(sudoku.solve(board, SolveMode.ALL, SearchRuntime()).solutions)
     assert not list(runtime.cache.names())
 
 
@@ -112,6 +112,6 @@ def test_a_damaged_checkpoint_is_ignored(content: bytes) -> None:
 def test_hard_grids_are_searched_separately() -> None:
     board = sudoku.parse("\n".join([list(UNIQUE)[3], next(iter(SEVERAL)), NONE[0]]), "f")
     result = batch.BatchState(bytearray(b"." * 243), bytearray([3, 3, 3]), array("I", bytes(12)))
-    batch.search_hard_grids(board, result, SerialRuntime())
+    batch.search_hard_grids(board, result, SearchRuntime())
     assert list(result.counts) == [1, 2, 0]
-    assert list(batch.iter_solutions(81, result)) == list(sudoku.solve(board, SolveMode.ALL, SerialRuntime()).solutions)
+    assert list(batch.iter_solutions(81, result)) == list(sudoku.solve(board, SolveMode.ALL, SearchRuntime()).solutions)

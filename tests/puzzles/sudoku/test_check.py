@@ -6,7 +6,7 @@ from itertools import islice
 import pytest
 
 from pi_appliance.puzzles import SolveMode, sudoku
-from pi_appliance.puzzles.runtime import SerialRuntime
+from pi_appliance.puzzles.runtime import SearchRuntime
 from pi_appliance.puzzles.sudoku.board import BOXES
 from tests.puzzles.sudoku.grids import SEVERAL, UNIQUE
 
@@ -54,7 +54,7 @@ def test_mutated_solutions_are_judged_like_an_independent_check(few_clues: bool)
     rng = random.Random(17)
     grids = [(grid, digits) for grid, digits in UNIQUE.items()]
     for grid in SEVERAL:
-        lines = sudoku.solve(sudoku.parse(grid, "f"), SolveMode.ALL, SerialRuntime()).solutions
+        lines = sudoku.solve(sudoku.parse(grid, "f"), SolveMode.ALL, SearchRuntime()).solutions
         grids += [(grid, line.digits) for line in islice(lines, 20)]
     if few_clues:  # without clues, many mutations of rows and digits are correct
         grids = [("." * 81, digits) for _, digits in grids]

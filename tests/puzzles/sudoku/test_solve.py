@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from pi_appliance.errors import InvalidOption, UnknownName
 from pi_appliance.puzzles import Proof, SolveMode, sudoku
-from pi_appliance.puzzles.runtime import Interrupted, SerialRuntime
+from pi_appliance.puzzles.runtime import Interrupted, SearchRuntime
 from pi_appliance.puzzles.sudoku import kernel
 from pi_appliance.puzzles.sudoku.count import count_parallel
 from pi_appliance.puzzles.sudoku.sat import SatSearch
@@ -33,7 +33,7 @@ def parse_board(grid: str) -> sudoku.Board:
 @pytest.mark.parametrize("grid", UNIQUE)
 @pytest.mark.parametrize("mode", sudoku.MODES)
 def test_a_unique_grid_is_solved(grid: str, mode: SolveMode) -> None:
-    answer = sudoku.solve(parse_board(grid), mode, SerialRuntime())
+    answer = sudoku.solve(parse_board(grid), mode, SearchRuntime())
     lines = list(answer.solutions)
     assert lines == ([] if mode is SolveMode.COUNT else [(1, UNIQUE[grid])])
     assert all(sudoku.check(parse_board(grid), line) for line in lines)
@@ -41,10 +41,10 @@ def test_a_unique_grid_is_solved(grid: str, mode: SolveMode) -> None:
 
 
 def test_known_grids_have_their_known_clues_and_solution_counts() -> None:
-    clues = [sudoku.solve(parse_board(grid), SolveMode.FIRST, SerialRuntime()).details["clues"] for grid in UNIQUE]
+    clues = [sudoku.solve(parse_board(grid), SolveMode.FIRST, SearchRuntime()).details["clues"] for grid in UNIQUE]
     assert clues[2:] == [23, 21, 17, 24, 25, 23, 25, 25, 24]
     counts = {
-        name: sudoku.solve(parse_board(drawn), SolveMode.COUNT, SerialRuntime()).count
+        name: sudoku.solve(parse_board(drawn), SolveMode.COUNT, SearchRuntime()).count
         for name, drawn in sudoku.BOARDS.items()
     }
     assert counts.pop("sixteen") == 7_309
@@ -54,28 +54,28 @@ def test_known_grids_have_their_known_clues_and_solution_counts() -> None:
 
 def test_guesses_are_reported_once() -> None:
     for grid in [*UNIQUE, *NONE]:
-        assert "guesses_needed" not in sudoku.solve(parse_board(grid), SolveMode.ALL, SerialRuntime()).details, (
+        assert "guesses_needed" not in sudoku.solve(parse_board(grid), SolveMode.ALL, SearchRuntime()).details, (
             "all guesses are reported elsewhere"
         )
-    several = sudoku.solve(parse_board(next(iter(SEVERAL))), SolveMode.ALL, SerialRuntime())
+    several = sudoku.solve(parse_board(next(iter(SEVERAL))), SolveMode.ALL, SearchRuntime())
     assert int(several.details["guesses_needed"]) < several.nodes_searched()
 
 
 @pytest.mark.parametrize("grid", SEVERAL)
 def test_all_solutions_are_listed_once_and_counted(grid: str) -> None:
-    answer = sudoku.solve(parse_board(grid), SolveMode.ALL, SerialRuntime())
+    answer = sudoku.solve(parse_board(grid), SolveMode.ALL, SearchRuntime())
     lines = list(answer.solutions)
     assert len(lines) == len(set(lines)) == answer.count == SEVERAL[grid]
     assert all(sudoku.check(parse_board(grid), line) for line in lines)
-    counted = sudoku.solve(parse_board(grid), SolveMode.COUNT, SerialRuntime())
+    counted = sudoku.solve(parse_board(grid), SolveMode.COUNT, SearchRuntime())
     assert (counted.count, list(counted.solutions)) == (SEVERAL[grid], [])
-    first = sudoku.solve(parse_board(grid), SolveMode.FIRST, SerialRuntime())
+    first = sudoku.solve(parse_board(grid), SolveMode.FIRST, SearchRuntime())
     assert (first.count, len(list(first.solutions)), first.details["verdict"]) == (None, 1, "several")
 
 
 @pytest.mark.parametrize("grid", NONE)
 def test_a_grid_without_solution_is_proven(grid: str) -> None:
-    answer = sudoku.solve(parse_board(grid), SolveMode.ALL, SerialRuntime())
+    answer = sudoku.solve(parse_board(grid), SolveMode.ALL, SearchRuntime())
     assert (answer.count, list(answer.solutions)) == (0, [])
     assert answer.proof in {Proof.EXHAUSTION, Proof.CONTRADICTION}
     assert answer.reason
@@ -98,27 +98,27 @@ def test_the_impossible_grid_takes_few_guesses() -> None:
     ],
 )
 def test_contradicting_clues_are_reported_with_both_cells(grid: str, where: str) -> None:
-    answer = sudoku.solve(parse_board(grid), SolveMode.FIRST, SerialRuntime())
+    answer = sudoku.solve(parse_board(grid), SolveMode.FIRST, SearchRuntime())
     assert (answer.proof, answer.count) == (Proof.CONTRADICTION, 0)
     assert where in answer.reason
     assert answer.pictures["contradiction"].count('class="su-why"') == 1
-    assert where in sudoku.hint(parse_board(grid), SerialRuntime())
+    assert where in sudoku.hint(parse_board(grid), SearchRuntime())
 
 
 def test_a_contradiction_without_guesses_is_reported() -> None:
-    answer = sudoku.solve(parse_board("12345678." + "." * 17 + "9" + "." * 54), SolveMode.FIRST, SerialRuntime())
+    answer = sudoku.solve(parse_board("12345678." + "." * 17 + "9" + "." * 54), SolveMode.FIRST, SearchRuntime())
     assert answer.proof is Proof.CONTRADICTION
     assert "nothing can stand at r1c9" in answer.reason
 
 
 def test_counting_the_empty_grid_stops_at_the_limit() -> None:
-    answer = sudoku.solve(parse_board("." * 81), SolveMode.ALL, SerialRuntime())
+    answer = sudoku.solve(parse_board("." * 81), SolveMode.ALL, SearchRuntime())
     lines = list(islice(answer.solutions, 100))
     assert len(set(lines)) == 100
     assert all(sudoku.check(parse_board("." * 81), line) for line in lines)
     assert (answer.count, answer.details["solutions_at_least"]) == (None, 10_000)
     limited = sudoku.solve(
-        sudoku.with_rules(parse_board("." * 81), {"count-to": "1,500"}), SolveMode.COUNT, SerialRuntime()
+        sudoku.with_rules(parse_board("." * 81), {"count-to": "1,500"}), SolveMode.COUNT, SearchRuntime()
     )
     assert (limited.count, limited.details["solutions_at_least"]) == (None, 1500)
 
@@ -134,10 +134,10 @@ def test_solutions_agree_with_brute_force_and_sat(seed: int, holes: int) -> None
         at = rng.choice([at for at in range(81) if at not in empty])
         grid = grid[:at] + rng.choice("123456789") + grid[at + 1 :]
     right = solve_by_brute_force(grid)
-    ours = list(sudoku.solve(parse_board(grid), SolveMode.ALL, SerialRuntime()).solutions)
+    ours = list(sudoku.solve(parse_board(grid), SolveMode.ALL, SearchRuntime()).solutions)
     assert sorted(line.digits for line in ours) == sorted(right)
     if len(right) < 200:
-        assert sorted(SatSearch(grid, 9, SerialRuntime()).solutions()) == sorted(right)
+        assert sorted(SatSearch(grid, 9, SearchRuntime()).solutions()) == sorted(right)
 
 
 def solve_by_brute_force(grid: str) -> list[str]:
@@ -161,11 +161,11 @@ def test_verdicts_agree_with_sat(seed: int, clues: int) -> None:
     kept = set(rng.sample(range(81), clues))
     grid = "".join(mark if at in kept else "." for at, mark in enumerate(full))
     ours = {
-        line.digits for line in islice(sudoku.solve(parse_board(grid), SolveMode.FIRST, SerialRuntime()).solutions, 1)
+        line.digits for line in islice(sudoku.solve(parse_board(grid), SolveMode.FIRST, SearchRuntime()).solutions, 1)
     }
-    sat = set(islice(SatSearch(grid, 9, SerialRuntime()).solutions(), 2))
+    sat = set(islice(SatSearch(grid, 9, SearchRuntime()).solutions(), 2))
     assert len(ours) == 1
-    assert sudoku.solve(parse_board(grid), SolveMode.FIRST, SerialRuntime()).details["verdict"] == (
+    assert sudoku.solve(parse_board(grid), SolveMode.FIRST, SearchRuntime()).details["verdict"] == (
         "unique" if len(sat) == 1 else "several"
     )
     assert ours <= sat if len(sat) == 1 else ours
@@ -175,28 +175,28 @@ def test_permuted_grids_stay_unique() -> None:
     rng = random.Random(6)
     for grid in UNIQUE:
         for _ in range(5):
-            state = sudoku.solve(parse_board(permute_grid(grid, rng)), SolveMode.ALL, SerialRuntime())
+            state = sudoku.solve(parse_board(permute_grid(grid, rng)), SolveMode.ALL, SearchRuntime())
             assert state.count == 1
 
 
 def test_redundant_clues_are_named() -> None:
     grid = next(iter(UNIQUE)).replace("0", ".")
-    facts = sudoku.solve(parse_board(grid), SolveMode.FIRST, SerialRuntime()).details
+    facts = sudoku.solve(parse_board(grid), SolveMode.FIRST, SearchRuntime()).details
     assert facts["minimal"] == "no"
     for name in str(facts["redundant_clues"]).split():
         row, column = int(name[1]) - 1, int(name[3]) - 1
         at = 9 * row + column
         assert len(first_two_by_sat(grid[:at] + "." + grid[at + 1 :])) == 1
-    assert sudoku.solve(parse_board(list(UNIQUE)[4]), SolveMode.FIRST, SerialRuntime()).details["minimal"] == "yes"
+    assert sudoku.solve(parse_board(list(UNIQUE)[4]), SolveMode.FIRST, SearchRuntime()).details["minimal"] == "yes"
 
 
 def first_two_by_sat(grid: str) -> list[str]:
-    return list(islice(SatSearch(grid, 9, SerialRuntime()).solutions(), 2))
+    return list(islice(SatSearch(grid, 9, SearchRuntime()).solutions(), 2))
 
 
 def test_difficulty_of_known_grids() -> None:
     levels = [
-        rate_difficulty(grid.replace("0", "."), 9, SerialRuntime(), solution).level for grid, solution in UNIQUE.items()
+        rate_difficulty(grid.replace("0", "."), 9, SearchRuntime(), solution).level for grid, solution in UNIQUE.items()
     ]
     assert levels[0] == "easy"
     assert levels[2] == levels[3] == "extreme"

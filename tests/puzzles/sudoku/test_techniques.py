@@ -8,7 +8,7 @@ import pytest
 
 from pi_appliance.errors import Refused
 from pi_appliance.puzzles import SolveMode, sudoku
-from pi_appliance.puzzles.runtime import Interrupted, SerialRuntime
+from pi_appliance.puzzles.runtime import Interrupted, SearchRuntime
 from pi_appliance.puzzles.sudoku.sat import SatSearch
 from pi_appliance.puzzles.sudoku.techniques import CONTRADICTION, TECHNIQUES, CandidateGrid, iter_deductions
 from tests.puzzles.sudoku.grids import NONE, SEVERAL, UNIQUE, InterruptingRuntime, permute_grid
@@ -35,7 +35,7 @@ def test_deductions_never_remove_the_solution() -> None:
     grids = [permute_grid(grid.replace("0", "."), rng) for grid in UNIQUE for _ in range(3)]
     grids += [generate_grid(seed, {}).grids[0] for seed in range(40)]
     for grid in grids:
-        solution = next(sudoku.solve(sudoku.parse(grid, "f"), SolveMode.FIRST, SerialRuntime()).solutions).digits
+        solution = next(sudoku.solve(sudoku.parse(grid, "f"), SolveMode.FIRST, SearchRuntime()).solutions).digits
         candidates = CandidateGrid(grid, 9)
         for deduction in iter_deductions(candidates, solution):
             seen[deduction.technique] += 1
@@ -53,7 +53,7 @@ def test_deductions_never_remove_the_solution() -> None:
 
 def test_deductions_hold_for_every_solution() -> None:
     for grid in SEVERAL:
-        lines = list(sudoku.solve(sudoku.parse(grid, "f"), SolveMode.ALL, SerialRuntime()).solutions)
+        lines = list(sudoku.solve(sudoku.parse(grid, "f"), SolveMode.ALL, SearchRuntime()).solutions)
         candidates = CandidateGrid(grid, 9)
         for _ in iter_deductions(candidates):
             for line in lines[:50]:
@@ -61,14 +61,14 @@ def test_deductions_hold_for_every_solution() -> None:
 
 
 def generate_grid(seed: int, rules: dict[str, str]) -> sudoku.Board:
-    board: sudoku.Board = sudoku.generate(seed, sudoku.with_rules(empty_board(), rules), SerialRuntime()).board
+    board: sudoku.Board = sudoku.generate(seed, sudoku.with_rules(empty_board(), rules), SearchRuntime()).board
     return board
 
 
 @pytest.mark.parametrize("technique", HARDEST_STEPS)
 def test_the_hardest_step_is_found(technique: str) -> None:
     assert (
-        sudoku.solve(sudoku.parse(HARDEST_STEPS[technique], "f"), SolveMode.ALL, SerialRuntime()).details[
+        sudoku.solve(sudoku.parse(HARDEST_STEPS[technique], "f"), SolveMode.ALL, SearchRuntime()).details[
             "hardest_step"
         ]
         == technique
@@ -77,7 +77,7 @@ def test_the_hardest_step_is_found(technique: str) -> None:
 
 def test_only_steps_without_technique_are_named_a_guess() -> None:
     board = sudoku.parse(HARDEST_STEPS["guess"], "f")
-    line = next(sudoku.solve(board, SolveMode.ALL, SerialRuntime()).solutions)
+    line = next(sudoku.solve(board, SolveMode.ALL, SearchRuntime()).solutions)
     captions = [step.caption for step in sudoku.steps(board, line)]
     assert captions[0] == "The clues"
     assert any(caption.startswith("a guess: r") for caption in captions)
@@ -85,7 +85,7 @@ def test_only_steps_without_technique_are_named_a_guess() -> None:
         assert ('class="su-try"' in step.svg) == step.caption.startswith("a guess: r")
     easy = sudoku.parse(HARDEST_STEPS["hidden single"], "f")
     captions = [
-        step.caption for step in sudoku.steps(easy, next(sudoku.solve(easy, SolveMode.ALL, SerialRuntime()).solutions))
+        step.caption for step in sudoku.steps(easy, next(sudoku.solve(easy, SolveMode.ALL, SearchRuntime()).solutions))
     ]
     assert len(captions) == 1 + 81 - 24
     assert not any("guess" in caption for caption in captions)
@@ -96,7 +96,7 @@ def test_pictures_are_complete_and_small() -> None:
         board = sudoku.parse(drawing, name)
         assert parse_svg(sudoku.render_svg(board)).tag == f"{SVG}svg"
     board = sudoku.parse(HARDEST_STEPS["guess"], "f")
-    line = next(sudoku.solve(board, SolveMode.ALL, SerialRuntime()).solutions)
+    line = next(sudoku.solve(board, SolveMode.ALL, SearchRuntime()).solutions)
     steps = list(sudoku.steps(board, line))
     last = parse_svg(steps[-1].svg)
     digits = [text.text or "" for text in last.iter(f"{SVG}text")]
@@ -112,11 +112,11 @@ def test_pictures_are_complete_and_small() -> None:
 
 
 def test_a_hint_is_the_next_deduction() -> None:
-    assert sudoku.hint(sudoku.parse(HARDEST_STEPS["hidden single"], "f"), SerialRuntime()) == (
+    assert sudoku.hint(sudoku.parse(HARDEST_STEPS["hidden single"], "f"), SearchRuntime()) == (
         "naked single: r4c3 is 2: it sees all other digits"
     )
-    assert sudoku.hint(sudoku.parse(next(iter(UNIQUE.values())), "f"), SerialRuntime()) == "the grid is full"
-    assert sudoku.hint(sudoku.parse(NONE[1], "f"), SerialRuntime())
+    assert sudoku.hint(sudoku.parse(next(iter(UNIQUE.values())), "f"), SearchRuntime()) == "the grid is full"
+    assert sudoku.hint(sudoku.parse(NONE[1], "f"), SearchRuntime())
 
 
 @pytest.mark.parametrize(
@@ -125,9 +125,9 @@ def test_a_hint_is_the_next_deduction() -> None:
 )
 def test_generated_grids_follow_the_rules(rules: dict[str, str]) -> None:
     board = sudoku.with_rules(empty_board(), rules)
-    generated = [sudoku.generate(seed, board, SerialRuntime()) for seed in (1, 2, "a word")]
+    generated = [sudoku.generate(seed, board, SearchRuntime()) for seed in (1, 2, "a word")]
     for each in generated:
-        answer = sudoku.solve(each.board, SolveMode.ALL, SerialRuntime())
+        answer = sudoku.solve(each.board, SolveMode.ALL, SearchRuntime())
         assert answer.count == 1
         assert next(answer.solutions).digits == each.details["solution"]
         assert (
@@ -138,9 +138,9 @@ def test_generated_grids_follow_the_rules(rules: dict[str, str]) -> None:
         assert str(answer.details["clues"]) == rules.get("clues", str(each.details["clues"]))
         assert answer.details["minimal"] == each.details["minimal"]
         assert rules or each.details["minimal"] == "yes"
-        two = list(zip(SatSearch(each.board.grids[0], 9, SerialRuntime()).solutions(), "ab", strict=False))
+        two = list(zip(SatSearch(each.board.grids[0], 9, SearchRuntime()).solutions(), "ab", strict=False))
         assert len(two) == 1
-    assert generated[0] == sudoku.generate(1, board, SerialRuntime())
+    assert generated[0] == sudoku.generate(1, board, SearchRuntime())
     assert len({each.board.grids for each in generated}) == 3
 
 
