@@ -3,7 +3,6 @@
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from hashlib import blake2b
 from itertools import product
 from random import Random
 from types import ModuleType
@@ -12,7 +11,7 @@ from typing import NamedTuple
 from pi_appliance.puzzles import pluralize
 from pi_appliance.puzzles.peg_solitaire import kernel
 from pi_appliance.puzzles.peg_solitaire.board import Board, Hole, Jump
-from pi_appliance.puzzles.runtime import SearchRuntime
+from pi_appliance.puzzles.runtime import Checkpoint, SearchRuntime
 
 
 def diagonal_parity(board: Board, holes: Iterable[Hole]) -> tuple[bool, ...]:
@@ -63,11 +62,10 @@ class Move(NamedTuple):
         return 1 << self.start | 1 << self.over
 
 
-@dataclass(frozen=True, slots=True)
-class PagodaFunction:
+class PagodaFunction(NamedTuple):
     """Weights that no jump increases. Positions below `least` are lost."""
 
-    weights: tuple[int, ...]
+    weights: Sequence[int]
     least: int
 
     def apply_symmetry(self, turn: Symmetry) -> "PagodaFunction":
@@ -110,10 +108,11 @@ class Bitboard:
         }
         return sorted(orbits)
 
-    def checkpoint_name(self, kind: str) -> str:
-        """Return the cache name of a checkpoint for this board."""
-        about = repr((self.board.holes, sorted(self.board.pegs), self.board.goal, self.board.triangular))
-        return f"peg-solitaire/{kind}-{blake2b(about.encode(), digest_size=8).hexdigest()}-2"
+    def checkpoint(self, kind: str, runtime: SearchRuntime) -> Checkpoint:
+        """Return the checkpoint of a search on this board."""
+        board = self.board
+        identity = (board.holes, sorted(board.pegs), board.goal, board.triangular)
+        return Checkpoint(runtime, f"peg-solitaire/{kind}", identity, interval=120.0)
 
 
 def to_bitboard(board: Board) -> Bitboard:

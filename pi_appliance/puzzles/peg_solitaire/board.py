@@ -6,7 +6,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from pi_appliance.errors import UnknownName
-from pi_appliance.puzzles import Rule, Validation, pluralize
+from pi_appliance.puzzles import Rule, Validation, check_rules, pluralize
 
 SQUARE = ((1, 0), (-1, 0), (0, 1), (0, -1))
 TRIANGLE = (*SQUARE, (1, 1), (-1, -1))
@@ -69,16 +69,10 @@ def looks_spaced(holes: Iterable[tuple[int, int]]) -> bool:
 
 def with_rules(board: Board, rules: Mapping[str, str]) -> Board:
     """Return the board with other rules; an empty value means the default. Raises UnknownName."""
-    for name, value in rules.items():
-        if name == "goal":
-            board = replace(board, goal=_find_goal(board, value) if value else None)
-        elif name == "positions":
-            if value and value not in RULES[name].choices:
-                raise UnknownName("choice of positions", value, list(RULES[name].choices))
-            board = replace(board, all_positions=value == "all")
-        else:
-            raise UnknownName("rule of peg solitaire", name, list(RULES))
-    return board
+    rules = check_rules("peg solitaire", RULES, rules)
+    if "goal" in rules:
+        board = replace(board, goal=_find_goal(board, rules["goal"]) if rules["goal"] else None)
+    return replace(board, all_positions=rules["positions"] == "all") if "positions" in rules else board
 
 
 def describe(board: Board) -> str:

@@ -5,33 +5,190 @@ the last two pegs, with lost positions discarded, meet in the middle: see
 docs/puzzles/peg-solitaire.md.
 """
 
-import dataclasses
 from array import array
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import zip_longest
 from typing import Any
 
 from pi_appliance.errors import Refused
-from pi_appliance.puzzles import pluralize
+from pi_appliance.puzzles import kernel_mode, pluralize
 from pi_appliance.puzzles.peg_solitaire import kernel
 from pi_appliance.puzzles.peg_solitaire.bitboard import (
     Bitboard,
     PagodaFunction,
     apply_symmetry,
     find_pagodas,
-    is_valid_pagoda,
     to_game,
 )
 from pi_appliance.puzzles.peg_solitaire.board import Hole
-from pi_appliance.puzzles.peg_solitaire.frontier import (
-    LARGE_TABLE,
-    Frontier,
-    build_table,
-    decode_checkpoint,
-    encode_checkpoint,
-)
-from pi_appliance.puzzles.runtime import Interrupted, SearchRuntime, save_checkpoint
+from pi_appliance.puzzles.runtime import Buffer, Interrupted, Result, SearchRuntime
+
+ITEM_SIZE = 8_192 if kernel_mode(kernel) == "compiled" else 192  # classes per call, some 10 ms
+COPY_SIZE = 16 * ITEM_SIZE  # cells copied in about that time
+MIN_PARALLEL_CALLS = 4  # up to this many calls, one core is faster
+LARGE_TABLE = 64_000_000  # bytes; larger tables check the memory first
+CELL_SIZE = 24  # bytes
+FULL_COUNT_LIMIT = 100_000  # classes: smaller boards are counted completely, for their tables
+MEETING_MEMORY = 220_000_000  # bytes that the full English board needs
+
+Span = tuple[int, int]  # the first class and the end of a range
+Row = tuple[int, int, int]  # of a level: classes, positions, ways
+_SpanResult = tuple["array[int]", int, int, int]  # classes, expanded positions, their moves, ways to stuck ones
+
+
+class Frontier:
+    """The positions after a number of jumps, with their ways, and the unfinished next level.
+
+    `cells` has three numbers per class: canonical position, high and low word of the ways.
+    """
+
+    def __init__(self, game: kernel.Game, ways: Mapping[int, int], runtime: SearchRuntime) -> None:
+        self.game, self.runtime = game, runtime
+        self.level = 0
+        self.cells = array("Q")
+        for key, number in ways.items():
+            self.cells.extend((key, number >> 64, number & (1 << 64) - 1))
+        self.before = array("Q")  # the previous level
+        self.rows: list[Row] = []  # of finished levels
+        self.stuck = 0  # ways to positions that have no move
+        self.tried = 0  # moves
+        self._start_level()
+
+    def _start_level(self) -> None:
+        self.done = self.positions = 0
+        self.after = kernel.Table(_table_bits(self.size))
+
+    @property
+    def size(self) -> int:
+        """The number of classes of this level."""
+        return len(self.cells) // 3
+
+    @property
+    def ways(self) -> int:
+        """The number of ways to this level."""
+        return (sum(self.cells[1::3]) << 64) + sum(self.cells[2::3])
+
+    @property
+    def classes_seen(self) -> int:
+        """The number of classes of all levels so far."""
+        return sum(row[0] for row in self.rows) + self.size
+
+    def classes(self) -> Iterator[tuple[int, int]]:
+        """Yield each class with its number of ways."""
+        cells = iter(self.cells)
+        for key, high, low in zip(cells, cells, cells, strict=True):
+            yield key, (high << 64) + low
+
+    def advance(self, step: str) -> None:
+        """Compute the next level, which may be empty. It resumes after an interruption."""
+
+        def report() -> None:
+            self.runtime.report_progress(None, f"{step}: {self.size:,} positions, {self.done / self.size:.0%}")
+
+        for cells, positions, tried, stuck in self.map_spans(self._expand, self.done):
+            while self.after.size + len(cells) // 3 > self.after.most:
+                if CELL_SIZE << self.after.bits >= LARGE_TABLE:
+                    self.runtime.require_memory(3 * CELL_SIZE << self.after.bits, "a level of positions")
+                self.after = build_table(self.after.cells, report, self.after.bits + 1)
+            self._merge(cells)
+            self.positions += positions
+            self.tried += tried
+            self.stuck += stuck
+            self.done = min(self.done + ITEM_SIZE, self.size)
+            report()
+        level = compact_table(self.after, report)
+        self.rows.append((self.size, self.positions, self.ways))
+        self.before, self.cells = self.cells, level
+        self.level += 1
+        if CELL_SIZE * 4 * self.size >= LARGE_TABLE:  # the table of the next level
+            self.runtime.require_memory(CELL_SIZE * 8 * self.size, "a level of positions")
+        self._start_level()
+
+    def project(self, game: kernel.Game) -> None:
+        """Merge the classes under the symmetries of `game`, or change nothing."""
+
+        def report() -> None:
+            self.runtime.report_progress(None, "the symmetries")
+
+        table = kernel.Table(_table_bits(self.size))
+        for span in spans(self.size, ITEM_SIZE, report):
+            kernel.project(game, self.cells, *span, table)
+        self.cells, self.game = compact_table(table, report), game
+        self._start_level()
+
+    def map_spans(self, function: Callable[[Span], Result], start: int = 0) -> Iterator[Result]:
+        """Call `function` for ranges of classes, on all cores if there are enough of them."""
+        items = [(first, min(first + ITEM_SIZE, self.size)) for first in range(start, self.size, ITEM_SIZE)]
+        return self.runtime.executor.map(function, items) if len(items) > MIN_PARALLEL_CALLS else map(function, items)
+
+    def _expand(self, span: Span) -> _SpanResult:
+        bits = (8 * ITEM_SIZE).bit_length()
+        while not self._expand_into(table := kernel.Table(bits), span):
+            bits += 1
+        return compact_table(table), table.positions, table.tried, (table.stuck_high << 64) + table.stuck_low
+
+    def _expand_into(self, table: kernel.Table, span: Span) -> bool:
+        return kernel.expand(self.game, self.cells, *span, table)
+
+    def _merge(self, cells: "array[int]") -> None:
+        kernel.merge(cells, 0, len(cells) // 3, self.after)
+
+    def state(self) -> tuple[dict[str, Any], list[Buffer]]:
+        """Return the values and buffers of a checkpoint. The numbers are not copied."""
+        values = {name: getattr(self, name) for name in ("level", "rows", "stuck", "tried", "done", "positions")}
+        return values, [self.cells, self.before, compact_table(self.after)]
+
+    def restore(self, values: Mapping[str, Any], buffers: Sequence[memoryview]) -> None:
+        """Restore a state. An interruption loses the unfinished next level only."""
+        if (size := sum(buffer.nbytes for buffer in buffers)) >= LARGE_TABLE:
+            self.runtime.require_memory(4 * size, "the checkpoint")
+        self.cells, self.before, after = map(copy_words, buffers[:3])
+        self.level, self.stuck, self.tried = values["level"], values["stuck"], values["tried"]
+        self.rows = [(classes, positions, ways) for classes, positions, ways in values["rows"]]
+        self._start_level()
+        self.after = build_table(after, self.report_loading)
+        self.done, self.positions = values["done"], values["positions"]
+
+    def report_loading(self) -> None:
+        """Report that a checkpoint is loaded."""
+        self.runtime.report_progress(None, "loading the checkpoint")
+
+
+def _table_bits(size: int) -> int:
+    return max(10, (2 * size).bit_length())
+
+
+def spans(size: int, step: int, report: Callable[[], object] = lambda: None) -> Iterator[Span]:
+    """Yield ranges of `step` up to `size`; report after each."""
+    for first in range(0, size, step):
+        yield first, min(first + step, size)
+        report()
+
+
+def build_table(cells: "array[int]", report: Callable[[], object], bits: int = 0) -> kernel.Table:
+    """Return a hash table of the used `cells`, with 2**bits places (default: room for all)."""
+    size = len(cells) // 3
+    table = kernel.Table(bits or _table_bits(size))
+    for span in spans(size, COPY_SIZE, report):
+        kernel.merge(cells, *span, table)
+    return table
+
+
+def compact_table(table: kernel.Table, report: Callable[[], object] = lambda: None) -> "array[int]":
+    """Return the classes of `table` without gaps."""
+    level = array("Q", bytes(CELL_SIZE * table.size))
+    at = 0
+    for span in spans(1 << table.bits, COPY_SIZE, report):
+        at = kernel.compact(table.cells, *span, level, at)
+    return level
+
+
+def copy_words(view: memoryview) -> "array[int]":
+    """Return a copy of 64-bit numbers."""
+    words = array("Q")
+    words.frombytes(view.cast("B"))
+    return words
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,25 +198,19 @@ class CountResult:
     count: int  # the number of solutions
     ends: Mapping[tuple[Hole, ...], int]
     """The number of solutions by final hole, or by a group of symmetric holes."""
-    rows: list[tuple[int, int, int]]  # for each level: classes, positions, ways
-    back: list[tuple[int, int, int]] = dataclasses.field(default_factory=list)
-    """The same for the backward search, summed over all last pairs."""
+    rows: list[Row]  # by level
+    back: list[Row] = field(default_factory=list)  # of the backward searches, summed over all last pairs
     all_positions: bool  # whether all reachable positions were visited; otherwise lost ones were discarded
-    fewest: int = 1  # the fewest pegs that can be left, if all positions were visited
-    last: tuple[tuple[int, int, int], ...] = ()
-    """The last level, if all positions were visited: classes, positions, ways."""
     tried: int = 0  # the number of jumps tried
-    games: int = 0  # the number of games that end without a move, if all positions were visited
+    # If all positions were visited:
+    fewest: int = 1  # the fewest pegs that can be left
+    last: tuple[Row, ...] = ()  # the last level
+    games: int = 0  # the number of games that end without a move
 
     @property
     def classes(self) -> int:
         """The number of positions visited, up to symmetry."""
         return sum(row[0] for row in self.rows) + sum(row[0] for row in self.back)
-
-
-FULL_COUNT_LIMIT = 100_000  # classes: smaller boards are counted completely, for their tables
-MEETING_MEMORY = 220_000_000  # bytes that the full English board needs
-CHECKPOINT_INTERVAL = 120.0  # seconds; an interruption saves one, too
 
 
 class CountLimitReached(Refused):
@@ -76,15 +227,14 @@ class SolutionCounter:
         self.field, self.runtime, self.most, self.small = field, runtime, most, small
         self.pegs = field.start.bit_count()
         self.symmetries = field.stabilizer(frozenset({field.start}))
-        self.forward = Frontier(to_game(field, self.symmetries), {field.start: 1})
+        self.forward = Frontier(to_game(field, self.symmetries), {field.start: 1}, runtime)
         self.proofs: tuple[PagodaFunction, ...] | None = None
         self.into: list[int] = []  # ways into each finished orbit of final pairs
         self.back: Frontier | None = None  # the backward search of the next orbit
         self.back_proofs: tuple[PagodaFunction, ...] = ()
-        self.back_rows: list[tuple[int, int, int]] = []  # of finished backward searches, by level
+        self.back_rows: list[Row] = []  # of finished backward searches, by level
         self.back_tried = 0
-        self.name = field.checkpoint_name("all" if field.board.all_positions else "count")
-        self.saved = runtime.monotonic()
+        self.checkpoint = field.checkpoint("all" if field.board.all_positions else "count", runtime)
 
     def run(self) -> CountResult:
         """Count the solutions. Raises Interrupted, CountLimitReached, Refused."""
@@ -93,21 +243,15 @@ class SolutionCounter:
         except Interrupted as error:
             error.partial_result = self.describe_progress()
             raise
-        try:
+        with self.checkpoint.guard(self._state, self.describe_progress) as self._save_sometimes:
             while self.forward.cells and (
                 self.field.board.all_positions
                 or self.forward.classes_seen <= self.small
                 or (self.proofs is None and self.forward.level > self.pegs - 4)  # too late to meet
             ):
                 self._advance(self.forward, self.pegs)
-            result = (
-                self._meet_in_middle() if self.forward.cells or self.proofs is not None else self._finish_full_count()
-            )
-        except Interrupted as error:
-            error.partial_result = self.describe_progress() + self._save()
-            raise
-        self.runtime.cache.remove(self.name)
-        return result
+            met = self.forward.cells or self.proofs is not None
+            return self._meet_in_middle() if met else self._finish_full_count()
 
     def describe_progress(self) -> str:
         """Return the partial result."""
@@ -120,21 +264,13 @@ class SolutionCounter:
         return f"{counted} counted{back}{ends}"
 
     def _advance(self, front: Frontier, pegs: int) -> None:
-        note = f"jump {front.level + 1} of {pegs - 1}{' back' if front is not self.forward else ''}: "
-
-        def report(part: float) -> None:
-            self.runtime.report_progress(None, f"{note}{front.size:,} positions, {part:.0%}")
-
-        front.advance(self.runtime, report)
+        front.advance(f"jump {front.level + 1} of {pegs - 1}{' back' if front is not self.forward else ''}")
         if front.classes_seen > self.most:
             raise CountLimitReached(f"there are more than {self.most:,.0f} positions")
         # Keeps all later sums within 128 bits.
         if front.ways * len(self.field.moves) * len(self.field.symmetries) >> 128:
             raise CountLimitReached("there are more than 2^128 ways")
-        if self.runtime.monotonic() - self.saved > CHECKPOINT_INTERVAL:
-            self._save()
-
-    # A count to the end of all games
+        self._save_sometimes()
 
     def _finish_full_count(self) -> CountResult:
         front = self.forward
@@ -158,8 +294,6 @@ class SolutionCounter:
             games=front.stuck,
         )
 
-    # A count that meets in the middle
-
     def _meet_in_middle(self) -> CountResult:
         """Advance both searches until one jump is between them."""
         field, front = self.field, self.forward
@@ -168,9 +302,7 @@ class SolutionCounter:
         if self.proofs is None:
             targets = [pair for orbit in orbits for pair in orbit]
             proofs = find_pagodas(field, [field.start], targets, field.symmetries, self.runtime)
-            front.project(
-                to_game(field, field.symmetries, proofs), lambda: self.runtime.report_progress(None, "the symmetries")
-            )
+            front.project(to_game(field, field.symmetries, proofs))
             self.proofs = proofs
         for orbit in orbits[len(self.into) :]:
             ways = self._count_ways_into(orbit)
@@ -241,7 +373,7 @@ class SolutionCounter:
             proofs = find_pagodas(field, begin, targets, field.symmetries, self.runtime)
         self.back_proofs = proofs
         game = to_game(field, field.symmetries, proofs)
-        return Frontier(game, {game.canonical(begin[0]): len(orbit)})
+        return Frontier(game, {game.canonical(begin[0]): len(orbit)}, self.runtime)
 
     def _join(self, cells: "array[int]") -> int:
         """Return the ways through all pairs one jump apart, times the number of symmetries."""
@@ -252,7 +384,7 @@ class SolutionCounter:
 
         table = build_table(cells, report)
 
-        def join_span(span: tuple[int, int]) -> int:
+        def join_span(span: Span) -> int:
             first, last = span
             sums = array("Q", bytes(16 * (last - first)))
             kernel.count_meetings(front.game, front.cells, first, last, table, self.field.full, sums)
@@ -264,59 +396,29 @@ class SolutionCounter:
             )
 
         total = 0
-        for part in front.map_spans(runtime, join_span, front.spans()):
+        for part in front.map_spans(join_span):
             total += part
             report()
         return total
 
-    # Checkpoints
-
-    def _save(self) -> str:
-        parts, header = self.forward.save()
-        more, back_header = self.back.save() if self.back else ([], None)
-        proofs = None if self.proofs is None else _pagodas_to_json(self.proofs)
-        words: dict[str, Any] = {"forward": header, "proofs": proofs, "into": self.into, "back": back_header}
-        words |= {"back_rows": self.back_rows, "back_tried": self.back_tried}
-        words |= {"back_proofs": _pagodas_to_json(self.back_proofs)}
-        lost = save_checkpoint(self.runtime.cache.save, self.name, encode_checkpoint(words, [*parts, *more]))
-        self.saved = self.runtime.monotonic()
-        return lost
+    def _state(self) -> tuple[dict[str, Any], list[Buffer]]:
+        forward, buffers = self.forward.state()
+        back, back_buffers = self.back.state() if self.back else (None, [])
+        values: dict[str, Any] = {"forward": forward, "proofs": self.proofs, "into": self.into, "back": back}
+        values |= {"back_rows": self.back_rows, "back_tried": self.back_tried, "back_proofs": self.back_proofs}
+        return values, buffers + back_buffers
 
     def _load(self) -> None:
-        result = decode_checkpoint(self.runtime.cache.load(self.name))
-        if result is None:
+        if (saved := self.checkpoint.load()) is None:
             return
-        words, data = result
-        back_header = words["back"]
-        size = sum(words["forward"]["sizes"])
-        if len(data) != size + (sum(back_header["sizes"]) if back_header else 0):
-            return
-        orbits = self.field.final_pairs()
-        if words["proofs"] is not None:
-            proofs = _pagodas_from_json(words["proofs"])
-            targets = [pair for orbit in orbits for pair in orbit]
-            if not all(is_valid_pagoda(proof, self.field.moves, targets) for proof in proofs):
-                return
-            self.proofs = proofs
-            self.forward.game = to_game(self.field, self.field.symmetries, proofs)
-
-        def report() -> None:
-            self.runtime.report_progress(None, "loading the checkpoint")
-
-        if len(data) >= LARGE_TABLE:
-            self.runtime.require_memory(4 * len(data), "the checkpoint")
-        self.forward.load(data, words["forward"], report)
-        self.into = words["into"]
-        self.back_rows = [(classes, positions, ways) for classes, positions, ways in words["back_rows"]]
-        self.back_tried = words["back_tried"]
-        if back_header:
-            self.back = self._start_backward(orbits[len(self.into)], _pagodas_from_json(words["back_proofs"]))
-            self.back.load(data[size:], back_header, report)
-
-
-def _pagodas_to_json(proofs: tuple[PagodaFunction, ...]) -> list[Any]:
-    return [[proof.weights, proof.least] for proof in proofs]
-
-
-def _pagodas_from_json(plain: list[Any]) -> tuple[PagodaFunction, ...]:
-    return tuple(PagodaFunction(tuple(weights), least) for weights, least in plain)
+        values, buffers = saved
+        if values["proofs"] is not None:
+            self.proofs = tuple(PagodaFunction(*proof) for proof in values["proofs"])
+            self.forward.game = to_game(self.field, self.field.symmetries, self.proofs)
+        self.forward.restore(values["forward"], buffers[:3])
+        self.into, self.back_tried = values["into"], values["back_tried"]
+        self.back_rows = [(classes, positions, ways) for classes, positions, ways in values["back_rows"]]
+        if values["back"]:
+            proofs = tuple(PagodaFunction(*proof) for proof in values["back_proofs"])
+            self.back = self._start_backward(self.field.final_pairs()[len(self.into)], proofs)
+            self.back.restore(values["back"], buffers[3:])

@@ -123,7 +123,7 @@ _DRAWING_HELP = "a board is drawn with X for a peg, O or . for an empty hole, a 
 _STAGGER_HELP = "shift each row by half a place, with a space between two marks"
 
 
-def parse(text: str, file: str, first: int = 1) -> Board:
+def parse(text: str, file: str = "board", first: int = 1) -> Board:
     """Parse a drawn board whose first line is line `first` of `file`. Raises ConfigError."""
     rows = [row.rstrip() for row in text.splitlines()]
     head = next((number for number, row in enumerate(rows) if row), 0)

@@ -5,20 +5,21 @@ pair (triple, pair) of bitboards: see the kernel.
 """
 
 from array import array
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import replace
 from heapq import nsmallest
 from itertools import chain
 from typing import NamedTuple
 
 from pi_appliance.errors import Refused
-from pi_appliance.puzzles import Answer, Proof, SolveMode, Table, kernel_mode, pluralize
+from pi_appliance.puzzles import Answer, Details, Proof, SolveMode, Table, kernel_mode, pluralize
 from pi_appliance.puzzles.peg_solitaire import kernel
-from pi_appliance.puzzles.peg_solitaire.bitboard import Bitboard, Move, find_parity_obstacle, to_bitboard
-from pi_appliance.puzzles.peg_solitaire.board import Board, Solution
+from pi_appliance.puzzles.peg_solitaire.bitboard import Bitboard, find_parity_obstacle, to_bitboard
+from pi_appliance.puzzles.peg_solitaire.board import Board, Jump, Solution
 from pi_appliance.puzzles.peg_solitaire.count import CountResult, SolutionCounter
-from pi_appliance.puzzles.peg_solitaire.frontier import MinMoveSearch
-from pi_appliance.puzzles.runtime import SearchRuntime
+from pi_appliance.puzzles.peg_solitaire.fewest import MinMoveSearch
+from pi_appliance.puzzles.peg_solitaire.notation import parse
+from pi_appliance.puzzles.runtime import SERIAL, SearchRuntime
 
 BitMove = tuple[int, int]
 BitSolution = tuple[BitMove, ...]
@@ -146,25 +147,27 @@ class DepthFirstSearch:
 
 DEAD_END_LIMIT = 50_000  # dead positions: a fraction of a second
 BEAM_WIDTHS = (100, 1_000, 10_000)  # 100 solves nearly every board within some 10 ms
-COMPILED = kernel_mode(kernel) == "compiled"
-BUDGET = 20_000_000 if COMPILED else 200_000  # positions, if solutions are listed and the count is optional
+BUDGET = 20_000_000 if kernel_mode(kernel) == "compiled" else 200_000
+"""Positions to count at most where solutions are listed, and the count is optional."""
+_DETAILS = {"kernel": kernel_mode(kernel)}
 
 
-def solve(board: Board, mode: SolveMode, runtime: SearchRuntime) -> Answer[Solution]:
+def solve(board: Board | str, mode: SolveMode = SolveMode.FIRST, runtime: SearchRuntime = SERIAL) -> Answer[Solution]:
     """Solve the board. Raises Interrupted, and Refused if memory is too small."""
-    facts = {"kernel": kernel_mode(kernel)}
+    board = parse(board) if isinstance(board, str) else board
     if reason := find_parity_obstacle(board):
-        return Answer(count=0, proof=Proof.PARITY, reason=reason, details=facts)
+        return Answer(count=0, proof=Proof.PARITY, reason=reason, details=_DETAILS)
     search = _SolutionSearch(board, runtime)
-    if mode is SolveMode.COUNT:
-        return _count_solutions(search.field, runtime, float("inf"))
-    if mode is SolveMode.FEWEST:
-        first = search.first()
-        return first if first.proof else _solve_fewest_moves(search.field, runtime)
-    return search.first() if mode is SolveMode.FIRST else _solve_all(search, runtime)
+    match mode:
+        case SolveMode.COUNT:
+            return _count_solutions(search.field, runtime, float("inf"))
+        case SolveMode.ALL:
+            return _solve_all(search, runtime)
+    first = search.first()
+    return first if mode is SolveMode.FIRST or first.proof else _solve_fewest_moves(search.field, runtime)
 
 
-def hint(board: Board, runtime: SearchRuntime) -> str:
+def hint(board: Board, runtime: SearchRuntime = SERIAL) -> str:
     """Return the next jump of a solution in words, or why there is none. Raises Interrupted."""
     answer = solve(board, SolveMode.FIRST, runtime)
     line = next(answer.solutions, None)
@@ -175,63 +178,62 @@ def hint(board: Board, runtime: SearchRuntime) -> str:
 
 def _solve_all(search: "_SolutionSearch", runtime: SearchRuntime) -> Answer[Solution]:
     try:
-        numbers = _count_solutions(search.field, runtime, BUDGET)
+        counted = _count_solutions(search.field, runtime, BUDGET)
     except Refused as error:
-        result = search.first()
+        answer = search.first()
         reason = f"not counted along with the solutions: {error}; count them separately"
-        facts = dict(result.details) | ({} if result.proof else {"count": reason})
-        return replace(result, details=facts)
-    if numbers.proof:
-        return numbers
-    search.spent += numbers.nodes_searched()
-    result = search.first()
-    return replace(result, count=numbers.count, details=numbers.details, tables=numbers.tables)
+        return answer if answer.proof else replace(answer, details={**answer.details, "count": reason})
+    if counted.proof:
+        return counted
+    search.spent += counted.nodes_searched()
+    return replace(search.first(), count=counted.count, details=counted.details, tables=counted.tables)
 
 
 def _solve_fewest_moves(field: Bitboard, runtime: SearchRuntime) -> Answer[Solution]:
-    fewest = MinMoveSearch(field, runtime)
-    moves = fewest.run()
+    search = MinMoveSearch(field, runtime)
+    moves = search.run()
     return Answer(
-        solutions=fewest.solutions(),
-        nodes_searched=lambda: fewest.tried,
-        count=fewest.count(),
-        details={"kernel": kernel_mode(kernel), "moves": moves, "positions": fewest.classes_seen},
+        solutions=search.solutions(),
+        nodes_searched=lambda: search.tried,
+        count=search.count(),
+        details={**_DETAILS, "moves": moves, "positions": search.classes_seen},
     )
 
 
 def _count_solutions(field: Bitboard, runtime: SearchRuntime, most: float) -> Answer[Solution]:
     counted = SolutionCounter(field, runtime, most=most).run()
-    facts: dict[str, int | float | str] = {"kernel": kernel_mode(kernel), "positions": counted.classes}
-    tables = list(_count_tables(counted))
+    details: Details = {**_DETAILS, "positions": counted.classes}
     if counted.all_positions:
-        facts |= {
+        details |= {
             "positions": sum(row[1] for row in counted.rows),
             "positions_up_to_symmetry": counted.classes,
             "jumps_of_all_games": sum(row[2] for row in counted.rows[1:]),
             "games": counted.games,
             "fewest_pegs": counted.fewest,
         }
-    if counted.count:
-        return Answer(nodes_searched=lambda: counted.tried, count=counted.count, details=facts, tables=tables)
-    searched = f"all positions were searched ({facts['positions']:,}): "
+    reason = f"all positions were searched ({details['positions']:,}): "
     if not counted.all_positions:
-        reason = f"{searched}none leads to a single peg{f' at {field.board.goal}' if field.board.goal else ''}"
+        reason += f"none leads to a single peg{f' at {field.board.goal}' if field.board.goal else ''}"
     elif counted.fewest > 1:
-        reason = f"{searched}at best {counted.fewest} pegs are left"
+        reason += f"at best {counted.fewest} pegs are left"
     else:
-        reason = f"{searched}the last peg never stands at {field.board.goal}"
-    tried = lambda: counted.tried  # noqa: E731 - as above
-    return Answer(nodes_searched=tried, count=0, proof=Proof.EXHAUSTION, reason=reason, details=facts, tables=tables)
+        reason += f"the last peg never stands at {field.board.goal}"
+    return Answer(
+        nodes_searched=lambda: counted.tried,
+        count=counted.count,
+        proof=None if counted.count else Proof.EXHAUSTION,
+        reason="" if counted.count else reason,
+        details=details,
+        tables=list(_count_tables(counted)),
+    )
 
 
 def _count_tables(counted: CountResult) -> Iterator[Table]:
     if counted.all_positions:
         headers = ("jumps", "up to symmetry", "without symmetry", "ways")
         yield Table("Reachable positions", headers, [(level, *row) for level, row in enumerate(counted.rows)])
-    for title, rows in (
-        ("Positions visited", counted.rows),
-        ("Positions visited backwards from the end", counted.back),
-    ):
+    visited = {"Positions visited": counted.rows, "Positions visited backwards from the end": counted.back}
+    for title, rows in visited.items():
         if rows and not counted.all_positions:
             needed = [(level, row[0], row[2]) for level, row in enumerate(rows)]
             yield Table(title, ("jumps", "up to symmetry", "ways"), needed)
@@ -243,53 +245,49 @@ def _count_tables(counted: CountResult) -> Iterator[Table]:
 class _SolutionSearch:
     def __init__(self, board: Board, runtime: SearchRuntime) -> None:
         self.board, self.runtime, self.field = board, runtime, to_bitboard(board)
-        self.moves: dict[BitMove, Move] = {(move.triple, move.pair): move for move in self.field.moves}
+        self.moves: dict[BitMove, Jump] = {(move.triple, move.pair): self.field.jump(move) for move in self.field.moves}
         self.spent = 0  # jumps tried by finished searches
 
     def first(self) -> Answer[Solution]:
+        """Find one solution: depth-first, by wider and wider beams, then without a limit."""
         search = self._depth_first(DEAD_END_LIMIT)
         lines = search.solutions(self.field.start)
         try:
             first = next(lines, None)
+            search.dead_end_limit = None
         except SearchLimitReached:
             self.spent += search.nodes
-            return self._beam_then_depth_first()
-        search.dead_end_limit = None
-        return self._make_result(search, first, lines)
+            search = self._depth_first(None)
+            lines = search.solutions(self.field.start, self._beam_search())
+            first = next(lines, None)
+        return self._make_answer(search, first, lines)
 
-    def _beam_then_depth_first(self) -> Answer[Solution]:
-        """Search for a first solution by wider and wider beams, then search depth-first."""
-        hint: BitSolution = ()
+    def _beam_search(self) -> BitSolution:
         weights = _hole_weights(self.board)
         for width in BEAM_WIDTHS:
             result = beam_search(self.field.start, list(self.moves), self.field.goals, weights, width, self._tick)
             self.spent += result.nodes
             if result.line:
-                hint = result.line
-                break
-        again = self._depth_first()
-        lines = again.solutions(self.field.start, hint)
-        return self._make_result(again, next(lines, None), lines)
+                return result.line
+        return ()
 
-    def _depth_first(self, dead_end_limit: int | None = None) -> DepthFirstSearch:
+    def _depth_first(self, dead_end_limit: int | None) -> DepthFirstSearch:
         return DepthFirstSearch(list(self.moves), self.field.goals, self._tick, dead_end_limit=dead_end_limit)
 
-    def _make_result(
-        self, done: DepthFirstSearch, first: BitSolution | None, others: Iterator[BitSolution]
+    def _make_answer(
+        self, search: DepthFirstSearch, first: BitSolution | None, others: Iterator[BitSolution]
     ) -> Answer[Solution]:
         spent = self.spent
-        facts: Mapping[str, str] = {"kernel": kernel_mode(kernel)}
-
-        def tried() -> int:
-            return spent + done.nodes
-
-        if first is None:
-            where = f" at {self.board.goal}" if self.board.goal else ""
-            reason = f"all positions were searched: none has a single peg{where}"
-            return Answer(nodes_searched=tried, count=0, proof=Proof.EXHAUSTION, reason=reason, details=facts)
-        jumps = {move: self.field.jump(it) for move, it in self.moves.items()}
-        lines = (tuple(jumps[move] for move in line) for line in chain([first], others))
-        return Answer(solutions=lines, nodes_searched=tried, details=facts)
+        answer: Answer[Solution] = Answer(
+            solutions=(tuple(self.moves[move] for move in line) for line in chain([first or ()], others)),
+            nodes_searched=lambda: spent + search.nodes,
+            details=_DETAILS,
+        )
+        if first is not None:
+            return answer
+        where = f" at {self.board.goal}" if self.board.goal else ""
+        reason = f"all positions were searched: none has a single peg{where}"
+        return replace(answer, solutions=iter(()), count=0, proof=Proof.EXHAUSTION, reason=reason)
 
     def _tick(self, tried: int) -> None:
         self.runtime.report_progress(None, f"{pluralize(self.spent + tried, 'jump')} tried")

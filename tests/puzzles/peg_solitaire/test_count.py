@@ -22,8 +22,7 @@ from pi_appliance.puzzles.peg_solitaire.bitboard import (
     to_game,
 )
 from pi_appliance.puzzles.peg_solitaire.board import BOARDS
-from pi_appliance.puzzles.peg_solitaire.count import CountLimitReached, CountResult, SolutionCounter
-from pi_appliance.puzzles.peg_solitaire.frontier import Frontier
+from pi_appliance.puzzles.peg_solitaire.count import CountLimitReached, CountResult, Frontier, SolutionCounter
 from pi_appliance.puzzles.peg_solitaire.notation import parse
 from pi_appliance.puzzles.runtime import Interrupted, SearchRuntime
 from tests.puzzles.peg_solitaire.reference import InterruptedRuntime, jumps, known, levels, triangle
@@ -214,9 +213,9 @@ def test_weights_that_a_move_increases_are_not_valid() -> None:
 def test_ways_beyond_64_bits_are_counted_exactly() -> None:
     board, many = known("plus"), 3**60
     field = to_bitboard(board)
-    front = Frontier(to_game(field, field.symmetries), {field.start: many})
+    front = Frontier(to_game(field, field.symmetries), {field.start: many}, SearchRuntime())
     while front.level < 8:
-        front.advance(SearchRuntime(), lambda _: None)
+        front.advance("plus")
     assert front.ways == 32 * many
     assert [row[2] for row in front.rows] == [many * row[2] for row in counted(board).rows[:8]]
 
@@ -230,7 +229,7 @@ def test_a_count_that_meets_beyond_64_bits_is_exact() -> None:
     )
     table.add(game.canonical(after), many >> 60, many)
     table.add(game.canonical(after), 0, many)
-    level = Frontier(game, {field.start: 1}).cells
+    level = Frontier(game, {field.start: 1}, SearchRuntime()).cells
     sums = level[:2]
     kernel.count_meetings(game, level, 0, 1, table, field.full, sums)
     game.canonical(after)
@@ -385,7 +384,7 @@ def test_plain_and_compiled_kernels_agree(plain_and_compiled: Callable[[str], tu
     came = []
     for way in plain_and_compiled("peg_solitaire/kernel"):
         game = to_game(field, field.stabilizer(frozenset({field.start})), proofs, way)
-        cells, seen = Frontier(game, {field.start: 2**63 + 5}).cells, []
+        cells, seen = Frontier(game, {field.start: 2**63 + 5}, SearchRuntime()).cells, []
         while cells:
             table, moved = way.Table(12), way.Table(14)
             assert way.expand(game, cells, 0, len(cells) // 3, table)

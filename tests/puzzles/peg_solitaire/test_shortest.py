@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from pi_appliance.puzzles import Proof, SolveMode
 from pi_appliance.puzzles.peg_solitaire import Board, Hole, check, solve
 from pi_appliance.puzzles.peg_solitaire.bitboard import to_bitboard
-from pi_appliance.puzzles.peg_solitaire.frontier import MinMoveSearch
+from pi_appliance.puzzles.peg_solitaire.fewest import MinMoveSearch
 from pi_appliance.puzzles.peg_solitaire.notation import parse
 from pi_appliance.puzzles.runtime import Interrupted, SearchRuntime
 from tests.examples import examples
