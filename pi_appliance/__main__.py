@@ -4,8 +4,6 @@ import io
 import os
 import sys
 
-from pi_appliance.system import runtime_socket
-
 
 def main(argv: list[str] | None = None) -> None:
     """Run one command. Expected errors and Ctrl-C become one line on stderr and an exit status."""
@@ -17,9 +15,13 @@ def main(argv: list[str] | None = None) -> None:
 
 def _main(argv: list[str] | None) -> None:
     _open_closed_streams()
-    status = runtime_socket.hand_over(sys.argv[1:] if argv is None else argv)
-    if status is not None:
-        sys.exit(status)
+    arguments = sys.argv[1:] if argv is None else argv
+    if "cron" in arguments:  # other commands may need no socket
+        from pi_appliance.system import runtime_socket
+
+        status = runtime_socket.hand_over(arguments)
+        if status is not None:
+            sys.exit(status)
     if isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout.errors == "strict":
         sys.stdout.reconfigure(errors="replace")  # a terminal without … shows a ?
     from pi_appliance.cli import program  # not before: click takes longer to import than a skipped run takes

@@ -12,7 +12,6 @@ ApplianceError             exit 1
 └── DeadlineExceeded       exit 1    a time limit passed
 """
 
-import difflib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -110,6 +109,8 @@ class DeadlineExceeded(ApplianceError):
 
 def suggest(name: str, known: Sequence[str]) -> str:
     """Return 'did you mean …?' if a known name is close, ignoring case, else the known names."""
+    import difflib  # noqa: PLC0415 - few commands end with an unknown name
+
     folded = {each.casefold(): each for each in known}
     close = difflib.get_close_matches(name.casefold(), folded, n=1, cutoff=0.6)
     if close:

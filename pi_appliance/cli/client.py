@@ -8,6 +8,7 @@ import os
 import socket
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote, urlencode
 
 import click
@@ -18,6 +19,7 @@ from pi_appliance.operations import DAEMON_MODULE, PATH_ARGUMENT, Operation, Val
 from pi_appliance.system import runtime_socket
 from pi_appliance.system.runtime_socket import DEFAULT_NAME, GROUP, socket_name
 
+_PAGE = 2000  # items of a long list that are requested at a time
 START_HINT = "start it with `sudo systemctl start pi-appliance`, or `pi-appliance up` for a daemon of your own"
 
 
@@ -91,6 +93,18 @@ def run_operation(operation: Operation, values: Values, config: str | None) -> o
         raise Unavailable(f"the appliance is not running; {START_HINT}")
     # The whole appliance is imported only if no daemon runs.
     return load_function("pi_appliance.local:run_locally")(operation, values, config)
+
+
+def fetch_all_pages(operation: Operation, values: Values, config: str | None) -> object:
+    """Return the result of `operation` with all items of its list, requested page by page."""
+    values = {**values, "count": _PAGE}
+    result: Any = run_operation(operation, values, config)
+    while isinstance(result, dict) and result["more"]:
+        next_start = values["start"] + len(result["items"])
+        page: Any = run_operation(operation, {**values, "start": next_start}, config)
+        result["items"] += page["items"]
+        result["more"] = page["more"] and bool(page["items"])
+    return result
 
 
 def daemon_status() -> Mapping[str, object] | None:

@@ -58,25 +58,6 @@ def describe_run(run: Run) -> str:
     return f"{run.job}: {outcome}{duration}{tries}: {run.summary or run.status_text or 'nothing to say'}"
 
 
-def format_runs(runs: Iterable[Run], zone: ZoneInfo) -> str:
-    """Return `runs` as a table."""
-    return format_table(
-        ("RUN", "JOB", "STARTED", "BY", "TOOK", "OUTCOME", "SUMMARY"),
-        (
-            (
-                str(run.id),
-                run.job,
-                format_instant(run.started, zone),
-                str(run.trigger),
-                format_elapsed(run.duration) if run.attempts else "-",
-                describe_outcome(run),
-                run.summary or run.status_text,
-            )
-            for run in runs
-        ),
-    )
-
-
 def is_good(run: Run) -> bool:
     """Return whether `run` succeeded or was skipped."""
     return run.outcome in (Outcome.SUCCEEDED, Outcome.SKIPPED)

@@ -7,8 +7,8 @@ symbolic link `api.sock` beside it leads to the daemon that was started first:
 - `$XDG_RUNTIME_DIR/pi-appliance`, for a user's own daemon
 - `/tmp/pi-appliance-UID`, if there is no such folder
 
-The command line imports this module at every start, so it imports very little. Most slots of a job
-with a probability are skipped, and a skipped slot must be cheap on a Pi.
+It imports very little. Most slots of a job with a probability are skipped, and a skipped slot must
+be cheap on a Pi.
 """
 
 import json

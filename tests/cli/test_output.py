@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from pi_appliance.cli.program import COMMANDS
+from pi_appliance.operations import DAEMON_MODULE, operations_in
 from tests.installation import Installation, wait_until
 
 
@@ -75,3 +77,8 @@ def test_ctrl_c_is_reported_in_one_line_at_any_time(installation):
         process.send_signal(signal.SIGINT)
         assert process.stderr.read().strip() == b"pi-appliance: stopped"
         assert process.wait(10) == 130
+
+
+def test_the_list_of_commands_agrees_with_the_operations():
+    operations = {each.command: each.summary for each in operations_in(DAEMON_MODULE) if each.command}
+    assert operations.items() <= {name: summary for name, (_, summary) in COMMANDS.items()}.items()
