@@ -11,8 +11,8 @@ from functools import lru_cache
 from types import MappingProxyType
 from typing import NamedTuple
 
-from pi_appliance.errors import InvalidOption, UnknownName
-from pi_appliance.puzzles import Rule, Validation, pluralize
+from pi_appliance.errors import InvalidOption
+from pi_appliance.puzzles import Rule, Validation, check_rules, pluralize
 
 FACES = "URFDLB"
 TURN_NAMES = tuple(face + power for face in FACES for power in ("", "2", "'"))
@@ -43,14 +43,10 @@ class Board:
 
 def with_rules(board: Board, rules: Mapping[str, str]) -> Board:
     """Return the board with these rules. Raises `UnknownName`, `InvalidOption`."""
-    for name, value in rules.items():
-        if name not in RULES:
-            raise UnknownName("rule of the cube", name, list(RULES))
-        if name == "target":
-            board = replace(board, target=_parse_target(value))
-        else:
-            board = replace(board, seconds=_parse_seconds(value))
-    return board
+    rules = check_rules("the cube", RULES, rules)
+    if "target" in rules:
+        board = replace(board, target=_parse_target(rules["target"]))
+    return replace(board, seconds=_parse_seconds(rules["seconds"])) if "seconds" in rules else board
 
 
 def _parse_target(value: str) -> int:

@@ -4,8 +4,6 @@ A bidirectional search finds near ones; others are searched depth after depth an
 has a table of positions: the order of seven corners * 729 + twists, with the corner DBL fixed.
 """
 
-import json
-import zlib
 from array import array
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
@@ -27,7 +25,7 @@ from pi_appliance.puzzles.rubiks_cube.coordinates import (
     turn_states,
 )
 from pi_appliance.puzzles.rubiks_cube.kernel import DONE, FOUND, MAX_LENGTH, DepthSearch, SearchTables
-from pi_appliance.puzzles.rubiks_cube.pruning_tables import build_distance_table, load_checksummed, save_checksummed
+from pi_appliance.puzzles.rubiks_cube.pruning_tables import build_distance_table, cached_tables
 from pi_appliance.puzzles.rubiks_cube.two_phase import (
     NO_FACE,
     NODE_BUDGET,
@@ -36,14 +34,13 @@ from pi_appliance.puzzles.rubiks_cube.two_phase import (
     inverse_turn,
     turn_prefixes,
 )
-from pi_appliance.puzzles.runtime import Interrupted, SearchRuntime, save_checkpoint
+from pi_appliance.puzzles.runtime import Buffer, Checkpoint, SearchRuntime
 
 MAX_NEAR_MOVES = 6  # three from each end: some thousand positions
 POCKET_TURNS = 9  # of U, R and F; with the corner DBL fixed, a 2x2x2 needs no others
 _CORNER_STICKERS = 3 * len(CORNERS)
 # Solutions of at least so many turns are split by their first two turns, or by their first three.
 _SPLIT_BY_TWO, _SPLIT_BY_THREE = 12, 16
-_SAVE_INTERVAL = 60  # seconds between checkpoints
 
 _Level = dict[bytes, list[Turns]]
 
@@ -100,6 +97,9 @@ class OptimalState:
     nodes: int = 0
     solutions: list[Turns] = field(default_factory=list)
 
+    def __post_init__(self) -> None:
+        self.solutions = [tuple(solution) for solution in self.solutions]  # JSON has no tuples
+
 
 class OptimalSearch:
     """Search for all shortest solutions of one 3x3x3; resumes from its checkpoint."""
@@ -107,33 +107,30 @@ class OptimalSearch:
     def __init__(self, state: State, tables: SearchTables, runtime: SearchRuntime) -> None:
         self._state, self._tables, self._runtime = state, tables, runtime
         self._rotations = axis_rotations()
-        self._name = f"rubiks-cube/shortest-3-{zlib.crc32(bytes(state)):08x}"
+        self._checkpoint = Checkpoint(runtime, "rubiks-cube/shortest", state)
         self._solved = to_coordinates([SOLVED])[0]
-        self.progress = self._load_state() or OptimalState(self._lower_bound())
+        saved = self._checkpoint.load()
+        self.progress = OptimalState(**saved.values) if saved else OptimalState(self._lower_bound())
 
-    def run(self, max_length: int = MAX_LENGTH) -> bool:
-        """Search up to `max_length`; return whether solutions are found. Raises Interrupted."""
+    def run(self) -> None:
+        """Find all shortest solutions. Raises Interrupted."""
         progress = self.progress
-        saved_at = self._runtime.monotonic()
-        try:
-            while not (progress.solutions and not progress.done) and progress.length <= max_length:
+
+        def describe() -> str:
+            return f"no solution has fewer than {pluralize(progress.length, 'move')}"
+
+        with self._checkpoint.guard(
+            lambda: (asdict(progress), ()), describe, "; the next run continues from there"
+        ) as save_sometimes:
+            while not progress.solutions or progress.done:
                 for solutions, nodes in self._search_length():
                     progress.solutions += solutions
                     progress.nodes += nodes
                     progress.done += 1
-                    if self._runtime.monotonic() - saved_at > _SAVE_INTERVAL:
-                        self._save_state()
-                        saved_at = self._runtime.monotonic()
+                    save_sometimes()
                 progress.done = 0
                 if not progress.solutions:
                     progress.length += 1
-        except Interrupted as interrupted:
-            interrupted.partial_result = f"no solution has fewer than {pluralize(progress.length, 'move')}"
-            interrupted.partial_result += self._save_state() or "; the next run continues from there"
-            raise
-        if progress.solutions:
-            self._runtime.cache.remove(self._name)
-        return bool(progress.solutions)
 
     def search_step(self, length: int) -> Iterator[int]:
         """Search for one solution of `length` turns; yield the positions searched."""
@@ -186,43 +183,24 @@ class OptimalSearch:
     def _starts(self, state: State) -> list[Coordinates]:
         return to_coordinates(coordinates.conjugate(state, faces) for faces in self._rotations)
 
-    def _load_state(self) -> OptimalState | None:
-        content = load_checksummed(self._runtime.cache, self._name)
-        if content is None:
-            return None
-        saved = json.loads(bytes(content))
-        if saved["state"] != list(self._state):
-            return None
-        solutions = [tuple(solution) for solution in saved["solutions"]]
-        return OptimalState(saved["length"], saved["done"], saved["nodes"], solutions)
 
-    def _save_state(self) -> str:
-        saved = asdict(self.progress) | {"state": self._state}
-        return save_checkpoint(save_checksummed, self._runtime.cache, self._name, [json.dumps(saved).encode()])
-
-
-CACHE_NAME = "rubiks-cube/pocket-1"
+CACHE_NAME = "rubiks-cube/pocket-2"
 POCKET_ORDERS, POCKET_TWISTS = 5040, 729
 POCKET_POSITIONS = POCKET_ORDERS * POCKET_TWISTS
 GODS_NUMBER = 11
 FIXED_CORNER = CORNERS.index("DBL")
 _PLACES = tuple(place for place in range(len(CORNERS)) if place != FIXED_CORNER)
-_BUILT: dict[str, memoryview] = {}  # by this process; it is the same for every cache
 
 
 def load_distances(runtime: SearchRuntime) -> memoryview:
     """Return the distance of each position, a byte each. Raises `Interrupted`."""
-    distances = load_checksummed(runtime.cache, CACHE_NAME, POCKET_POSITIONS)
-    if distances is None:
-        distances = _BUILT.get(CACHE_NAME)
-        if distances is None:
-            orders, twists = _move_tables()
-            table = build_distance_table(
-                orders, twists, POCKET_ORDERS, POCKET_TWISTS, POCKET_TURNS, runtime, "table of the 2x2x2"
-            )
-            distances = _BUILT[CACHE_NAME] = memoryview(table)
-        save_checkpoint(save_checksummed, runtime.cache, CACHE_NAME, [distances])
-    return distances
+
+    def build() -> dict[str, Buffer]:
+        orders, twists = _move_tables()
+        sizes = POCKET_ORDERS, POCKET_TWISTS, POCKET_TURNS
+        return {"distances": build_distance_table(orders, twists, *sizes, runtime, "table of the 2x2x2")}
+
+    return cached_tables(runtime, CACHE_NAME, build)["distances"]
 
 
 def distance_table(distances: "memoryview[int]") -> Table:

@@ -59,7 +59,7 @@ class _Letter(NamedTuple):
     column: int
 
 
-def parse(text: str, file: str) -> Board:
+def parse(text: str, file: str = "board") -> Board:
     """Return the cube in `text`; a scramble is applied to a solved one. Raises ConfigError."""
     prefix = _SIZE_PREFIX.match(text)
     side = int(prefix[1] or prefix[2]) if prefix else None

@@ -3,117 +3,60 @@
 The large table of phase 1 (35 MB) takes seconds to build compiled, and minutes in plain Python.
 """
 
-import struct
-import zlib
 from array import array
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from functools import partial
+from typing import Any
 
 from pi_appliance.puzzles import kernel_mode
 from pi_appliance.puzzles.rubiks_cube import coordinates as c
 from pi_appliance.puzzles.rubiks_cube import kernel
 from pi_appliance.puzzles.rubiks_cube.kernel import SearchTables
-from pi_appliance.puzzles.runtime import Cache, Interrupted, SearchRuntime, save_checkpoint
+from pi_appliance.puzzles.runtime import Buffer, Checkpoint, SearchRuntime, load_entry, save_entry, try_to_save
 
 MOVES_NAME, SMALL_NAME, LARGE_NAME, LARGE_STATE_NAME = (
-    f"rubiks-cube/{name}-1" for name in ("turns", "near", "wide", "wide-begun")
+    f"rubiks-cube/{name}-2" for name in ("turns", "near", "wide", "wide-begun")
 )
 CLASS_COUNT = 64_430
 LARGE_SIZE = CLASS_COUNT * c.ROW  # bytes
-_MOVE_TABLES: dict[str, tuple[Literal["H", "I"], int]] = {
-    "twist": ("H", c.TWISTS * c.TURNS),
-    "flip": ("H", c.FLIPS * c.TURNS),
-    "slice": ("H", c.SLICES * c.TURNS),
-    "slice_sorted": ("H", c.SLICE_SORTED * c.TURNS),
-    "corners": ("H", c.FACTORIAL * c.TURNS),
-    "ud_edges": ("H", c.FACTORIAL * len(c.PHASE2_TURNS)),
-    "ud_ranks": ("H", c.SLICE_SORTED),
-    "twist_symmetry": ("H", 16 * c.TWISTS),
-    "class_symmetries": ("H", CLASS_COUNT),
-    "class_first": ("I", CLASS_COUNT),
-    "class_of": ("I", c.FLIPS * c.SLICES),
-}
 SEARCH_MOVES = ("twist", "flip", "slice", "slice_sorted", "corners", "ud_edges")
 """The move tables that a search reads, in the order of `SearchTables`."""
-_ITEM_SIZES = {"H": 2, "I": 4}
 _CHUNK = 4096  # entries between progress reports: hundredths of a second in plain Python
-_SMALL_SIZES = (c.FACTORIAL * c.ORDERS, c.FACTORIAL * c.ORDERS, c.TWISTS * c.SLICES, c.FLIPS * c.SLICES)
 _MAX_DISTANCE = 12  # the longest phase 1
 _BACKWARD_DEPTH = 9  # from here on few entries are unknown: search backward from those
 _ROWS_PER_TASK = 512 if kernel_mode(kernel) == "compiled" else 32
 _UNKNOWN_COUNT = bytes(sum(byte >> shift & 3 == 3 for shift in (0, 2, 4, 6)) for byte in range(256))
-_SAVE_INTERVAL = 60  # seconds between checkpoints of 35 MB
-_COUNTS = struct.Struct(f"<{_MAX_DISTANCE + 1}I")
-_HEADER = struct.Struct("<2I")
-_TRAILER = struct.Struct("<8sIQ")
-_MAGIC = b"pi-cube1"
 
-MoveTables = dict[str, memoryview]
-_BUILT: dict[str, memoryview] = {}  # tables built by this process; they are the same for every cache
-
-
-def save_checksummed(cache: Cache, name: str, parts: Iterable[bytes | bytearray | memoryview]) -> None:
-    """Save `parts` under `name`, with a checksum after them."""
-    views = [memoryview(part).cast("B") for part in parts]
-    checksum = 0
-    for view in views:
-        checksum = zlib.crc32(view, checksum)
-    cache.save(name, [*views, _TRAILER.pack(_MAGIC, checksum, sum(map(len, views)))])
-
-
-def load_checksummed(cache: Cache, name: str, size: int | None = None) -> memoryview | None:
-    """Return the read-only content of `name`; None if missing, damaged, or not of `size` bytes."""
-    stored = cache.load(name)
-    if stored is None or len(stored) < _TRAILER.size:
-        return None
-    content = stored[: -_TRAILER.size]
-    magic, checksum, length = _TRAILER.unpack(stored[-_TRAILER.size :])
-    is_valid = magic == _MAGIC and length == len(content) and checksum == zlib.crc32(content)
-    return content if is_valid and size in {None, length} else None
+Tables = dict[str, memoryview]
+_BUILT: dict[str, Tables] = {}  # by this process; they are the same for every cache
 
 
 def load_tables(runtime: SearchRuntime, *, use_large: bool = True) -> SearchTables:
     """Return the tables for a search, with the large one if it is cached. Raises `Interrupted`."""
     moves, small = load_small_tables(runtime)
-    large = _load_large_table(runtime.cache) if use_large else None
+    large = load_entry(runtime.cache, LARGE_NAME) if use_large else None
     twists, classes, ranks = (moves[name] for name in ("twist_symmetry", "class_of", "ud_ranks"))
     search_moves, phase2_turns = [moves[name] for name in SEARCH_MOVES], array("H", c.PHASE2_TURNS)
-    return SearchTables(search_moves, twists, classes, ranks, small, large or memoryview(b""), phase2_turns)
+    large_table = large.buffers[0] if large else memoryview(b"")
+    return SearchTables(search_moves, twists, classes, ranks, small, large_table, phase2_turns)
 
 
-def load_small_tables(runtime: SearchRuntime) -> tuple[MoveTables, list[memoryview]]:
+def load_small_tables(runtime: SearchRuntime) -> tuple[Tables, list[memoryview]]:
     """Return the move tables and the small pruning tables. Raises `Interrupted`."""
-    moves = _load_move_tables(runtime)
-    total = sum(_SMALL_SIZES)
-    content = load_checksummed(runtime.cache, SMALL_NAME, total)
-    if content is None:
-        content = _BUILT.get(SMALL_NAME) or memoryview(b"".join(_build_small_tables(moves, runtime)))
-        _BUILT[SMALL_NAME] = content
-        save_checkpoint(save_checksummed, runtime.cache, SMALL_NAME, [content])
-    ends = [sum(_SMALL_SIZES[: number + 1]) for number in range(len(_SMALL_SIZES))]
-    return moves, [content[end - size : end] for end, size in zip(ends, _SMALL_SIZES, strict=True)]
+    moves = cached_tables(runtime, MOVES_NAME, partial(_build_move_tables, runtime))
+    small = cached_tables(runtime, SMALL_NAME, partial(_build_small_tables, moves, runtime))
+    return moves, list(small.values())
 
 
-def _load_large_table(cache: Cache) -> memoryview | None:
-    content = load_checksummed(cache, LARGE_NAME, LARGE_SIZE + _COUNTS.size)
-    return content and content[:LARGE_SIZE]
-
-
-def _load_move_tables(runtime: SearchRuntime) -> MoveTables:
-    total = sum(_ITEM_SIZES[kind] * count for kind, count in _MOVE_TABLES.values())
-    content = load_checksummed(runtime.cache, MOVES_NAME, total)
-    if content is None:
-        content = _BUILT.get(MOVES_NAME)
-        if content is None:
-            built = _build_move_tables(runtime)
-            content = memoryview(b"".join(memoryview(built[name]).cast("B") for name in _MOVE_TABLES))
-            _BUILT[MOVES_NAME] = content
-        save_checkpoint(save_checksummed, runtime.cache, MOVES_NAME, [content])
-    tables: MoveTables = {}
-    for name, (kind, count) in _MOVE_TABLES.items():
-        size = _ITEM_SIZES[kind] * count
-        tables[name], content = content[:size].cast(kind), content[size:]
+def cached_tables(runtime: SearchRuntime, name: str, build: Callable[[], Mapping[str, Buffer]]) -> Tables:
+    """Return tables by their names; build and cache them if they are missing."""
+    if saved := load_entry(runtime.cache, name):
+        return dict(zip(saved.values["tables"], saved.buffers, strict=True))
+    if name not in _BUILT:
+        _BUILT[name] = {table: memoryview(buffer) for table, buffer in build().items()}
+    tables = _BUILT[name]
+    try_to_save(runtime.cache, name, {"tables": list(tables)}, list(tables.values()))
     return tables
 
 
@@ -143,17 +86,18 @@ def _first_order_entries() -> Iterator[int]:
         yield from range(number * c.ORDERS * c.TURNS, number * c.ORDERS * c.TURNS + c.TURNS)
 
 
-def _build_small_tables(moves: MoveTables, runtime: SearchRuntime) -> Iterator[bytearray]:
+def _build_small_tables(moves: Tables, runtime: SearchRuntime) -> dict[str, Buffer]:
     def phase2_moves(table: Sequence[int], count: int) -> "array[int]":
         return array("H", [table[number * c.TURNS + turn] for number in range(count) for turn in c.PHASE2_TURNS])
 
-    orders = phase2_moves(moves["slice_sorted"], c.ORDERS)
-    corners = phase2_moves(moves["corners"], c.FACTORIAL)
-    width = len(c.PHASE2_TURNS)
-    yield build_distance_table(corners, orders, c.FACTORIAL, c.ORDERS, width, runtime, "table of corners")
-    yield build_distance_table(moves["ud_edges"], orders, c.FACTORIAL, c.ORDERS, width, runtime, "table of edges")
-    yield build_distance_table(moves["twist"], moves["slice"], c.TWISTS, c.SLICES, c.TURNS, runtime, "table of twists")
-    yield build_distance_table(moves["flip"], moves["slice"], c.FLIPS, c.SLICES, c.TURNS, runtime, "table of flips")
+    orders, corners = phase2_moves(moves["slice_sorted"], c.ORDERS), phase2_moves(moves["corners"], c.FACTORIAL)
+    tables = {
+        "corners": (corners, orders, c.FACTORIAL, c.ORDERS, len(c.PHASE2_TURNS)),
+        "edges": (moves["ud_edges"], orders, c.FACTORIAL, c.ORDERS, len(c.PHASE2_TURNS)),
+        "twists": (moves["twist"], moves["slice"], c.TWISTS, c.SLICES, c.TURNS),
+        "flips": (moves["flip"], moves["slice"], c.FLIPS, c.SLICES, c.TURNS),
+    }
+    return {name: build_distance_table(*table, runtime, f"table of {name}") for name, table in tables.items()}
 
 
 def build_distance_table(
@@ -185,45 +129,37 @@ class LargeTableBuild:
     depth: int = 0
     row: int = 0
 
-    def table_parts(self) -> list[bytes | memoryview]:
-        """Return the table as cached when complete."""
-        return [self.large, _COUNTS.pack(*self.counts, *[0] * (_MAX_DISTANCE + 1 - len(self.counts)))]
-
-    def checkpoint_parts(self) -> list[bytes | memoryview]:
-        """Return the table as cached in a checkpoint."""
-        return [*self.table_parts(), _HEADER.pack(self.depth, self.row)]
+    def state(self) -> tuple[dict[str, Any], list[Buffer]]:
+        """Return the values and a copy of the table: workers may be writing into it."""
+        return {"counts": self.counts, "depth": self.depth, "row": self.row}, [bytes(self.large)]
 
 
 def build_large_table(runtime: SearchRuntime) -> list[int]:
     """Build the large table unless it is cached; return its entries by distance."""
-    content = load_checksummed(runtime.cache, LARGE_NAME, LARGE_SIZE + _COUNTS.size)
-    if content is not None:
-        runtime.cache.remove(LARGE_STATE_NAME)  # a power cut may have left it
-        return list(_COUNTS.unpack(content[LARGE_SIZE:]))
+    checkpoint = Checkpoint(runtime, LARGE_STATE_NAME)
+    if saved := load_entry(runtime.cache, LARGE_NAME):
+        checkpoint.remove()  # a power cut may have left it
+        return list(saved.values["counts"])
     moves, _ = load_small_tables(runtime)
-    build = _resume_build(runtime)
-    try:
-        _run_levels(build, moves, runtime)
-    except Interrupted as interrupted:
-        failure = save_checkpoint(save_checksummed, runtime.cache, LARGE_STATE_NAME, build.checkpoint_parts())
-        interrupted.partial_result = f"the large table is complete to a distance of {build.depth}"
-        interrupted.partial_result += failure or "; the next run continues from there"
-        raise
-    save_checksummed(runtime.cache, LARGE_NAME, build.table_parts())
-    runtime.cache.remove(LARGE_STATE_NAME)
+    build = _start_build(runtime, checkpoint)
+
+    def describe() -> str:
+        return f"the large table is complete to a distance of {build.depth}"
+
+    with checkpoint.guard(build.state, describe, "; the next run continues from there") as save_sometimes:
+        _run_levels(build, moves, runtime, save_sometimes)
+        save_entry(runtime.cache, LARGE_NAME, {"counts": build.counts}, [build.large])
     return build.counts
 
 
-def _resume_build(runtime: SearchRuntime) -> LargeTableBuild:
+def _start_build(runtime: SearchRuntime, checkpoint: Checkpoint) -> LargeTableBuild:
     large = runtime.shared_buffer(LARGE_SIZE)
-    size = LARGE_SIZE + _COUNTS.size
-    content = load_checksummed(runtime.cache, LARGE_STATE_NAME, size + _HEADER.size)
-    if content is not None:
-        depth, row = _HEADER.unpack(content[size:])
-        large[:] = content[:LARGE_SIZE]
+    if saved := checkpoint.load():
+        large[:] = saved.buffers[0]
+        depth = saved.values["depth"]
         # Workers were ahead of `row`; their entries are not in the counts yet.
-        complete = list(_COUNTS.unpack(content[LARGE_SIZE:size])[: depth + 1])
-        return LargeTableBuild(large, [*complete, _count_known(large) - sum(complete)], depth, row)
+        complete = saved.values["counts"][: depth + 1]
+        return LargeTableBuild(large, [*complete, _count_known(large) - sum(complete)], depth, saved.values["row"])
     for begin in range(0, LARGE_SIZE, c.ROW * 1024):
         end = min(begin + c.ROW * 1024, LARGE_SIZE)
         large[begin:end] = b"\xff" * (end - begin)
@@ -240,10 +176,11 @@ def _count_known(large: "memoryview[int]") -> int:
     return 4 * LARGE_SIZE - unknown
 
 
-def _run_levels(build: LargeTableBuild, moves: MoveTables, runtime: SearchRuntime) -> None:
+def _run_levels(
+    build: LargeTableBuild, moves: Tables, runtime: SearchRuntime, save_sometimes: Callable[[], None]
+) -> None:
     combined = array("H", [*moves["flip"], *moves["slice"], *moves["twist"]])
     total = CLASS_COUNT * c.TWISTS
-    saved_at = runtime.monotonic()
     while build.depth < _MAX_DISTANCE:
         if len(build.counts) == build.depth + 1:
             build.counts.append(0)
@@ -256,13 +193,11 @@ def _run_levels(build: LargeTableBuild, moves: MoveTables, runtime: SearchRuntim
             build.row += rows
             build.counts[-1] += entries
             runtime.report_progress(sum(build.counts) / total, note)
-            if runtime.monotonic() - saved_at > _SAVE_INTERVAL:
-                save_checksummed(runtime.cache, LARGE_STATE_NAME, build.checkpoint_parts())
-                saved_at = runtime.monotonic()
+            save_sometimes()
         build.depth, build.row = build.depth + 1, 0
 
 
-def _search_forward(build: LargeTableBuild, moves: MoveTables, combined: "array[int]") -> Iterator[tuple[int, int]]:
+def _search_forward(build: LargeTableBuild, moves: Tables, combined: "array[int]") -> Iterator[tuple[int, int]]:
     """Apply turns to the entries at the current depth; yield rows done and entries found."""
     symmetry, classes, alike = (moves[name] for name in ("twist_symmetry", "class_of", "class_symmetries"))
     large, depth = build.large, build.depth
@@ -272,7 +207,7 @@ def _search_forward(build: LargeTableBuild, moves: MoveTables, combined: "array[
 
 
 def _search_backward(
-    build: LargeTableBuild, moves: MoveTables, combined: "array[int]", runtime: SearchRuntime
+    build: LargeTableBuild, moves: Tables, combined: "array[int]", runtime: SearchRuntime
 ) -> Iterator[tuple[int, int]]:
     """Apply turns to the unknown entries, on all cores: each writes only into its own rows."""
     large, depth = build.large, build.depth

@@ -1,10 +1,10 @@
 """Solve a cube: in two phases, optimally or by table; give hints; build tables."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from random import Random
 
-from pi_appliance.puzzles import Answer, GeneratedBoard, SolveMode, Table, kernel_mode, pluralize
+from pi_appliance.puzzles import Answer, Details, GeneratedBoard, SolveMode, Table, kernel_mode, pluralize
 from pi_appliance.puzzles.rubiks_cube import kernel
 from pi_appliance.puzzles.rubiks_cube.board import TURN_NAMES, Board, Solution, is_solved
 from pi_appliance.puzzles.rubiks_cube.coordinates import CORNERS, EDGES, SOLVED, State, cube_state, facelets_of, is_odd
@@ -17,15 +17,17 @@ from pi_appliance.puzzles.rubiks_cube.optimal import (
     load_distances,
     solve_pocket,
 )
+from pi_appliance.puzzles.rubiks_cube.parse import parse
 from pi_appliance.puzzles.rubiks_cube.pruning_tables import LARGE_SIZE, build_large_table, load_tables
 from pi_appliance.puzzles.rubiks_cube.render import describe_turn
 from pi_appliance.puzzles.rubiks_cube.two_phase import (
     ParallelTwoPhaseSearch,
     PhaseSolution,
+    Turns,
     TwoPhaseSearch,
     inverse_turn,
 )
-from pi_appliance.puzzles.runtime import Interrupted, SearchRuntime
+from pi_appliance.puzzles.runtime import SERIAL, Interrupted, SearchRuntime
 
 PROVABLE_LENGTH = 14  # moves: whether a shorter solution exists is decided within a second
 DEADLINE_MARGIN = 0.5  # seconds to write the answer
@@ -34,23 +36,27 @@ NODES_PER_SECOND = 200_000  # positions that count as a second where there is no
 _NO_SOLUTION = 99  # moves
 
 
-def solve(board: Board, mode: SolveMode, runtime: SearchRuntime) -> Answer[Solution]:
+def solve(board: Board | str, mode: SolveMode = SolveMode.FIRST, runtime: SearchRuntime = SERIAL) -> Answer[Solution]:
     """Solve the board; `FIRST` gives the shortest solution found in time. Raises Interrupted."""
+    board = parse(board) if isinstance(board, str) else board
     if is_solved(board):
         solutions: list[Solution] = [] if mode is SolveMode.COUNT else [()]
         return Answer(solutions=iter(solutions), count=1, details={"moves": 0, "optimal": "proven"})
     runtime.report_progress(None, "looking nearby")
-    if near := find_near_solutions(cube_state(board.facelets, board.side), board.side):
-        return _near_result([turn_names(turns) for turns in near], mode)
+    state = cube_state(board.facelets, board.side)
+    if near := find_near_solutions(state, board.side):
+        return _optimal_answer(near, mode)
     if board.side == 2:
         return solve_pocket(board, mode, runtime)
     tables = load_tables(runtime)
     if mode is SolveMode.FIRST:
         return _solve_first(board, tables, runtime)
-    return _solve_optimal(board, mode, tables, runtime)
+    search = OptimalSearch(state, tables, runtime)
+    search.run()
+    return _optimal_answer(search.progress.solutions, mode, search.progress.nodes)
 
 
-def hint(board: Board, runtime: SearchRuntime) -> str:
+def hint(board: Board, runtime: SearchRuntime = SERIAL) -> str:
     """Return the next move as text. Raises `Interrupted`."""
     if is_solved(board):
         return "the cube is solved: leave it as it is"
@@ -75,14 +81,14 @@ def turn_names(turns: Iterable[int]) -> Solution:
     return tuple(TURN_NAMES[turn] for turn in turns)
 
 
-def _near_result(all_solutions: list[Solution], mode: SolveMode) -> Answer[Solution]:
-    solutions = {SolveMode.FIRST: all_solutions[:1], SolveMode.COUNT: []}.get(mode, all_solutions)
-    details: Mapping[str, int | float | str] = {
-        "moves": len(all_solutions[0]),
-        "optimal": "proven",
-        "kernel": kernel_mode(kernel),
-    }
-    return Answer(solutions=iter(solutions), count=len(all_solutions), details=details)
+def _optimal_answer(optimal: Sequence[Turns], mode: SolveMode, nodes: int = 0) -> Answer[Solution]:
+    listed = {SolveMode.FIRST: optimal[:1], SolveMode.COUNT: ()}.get(mode, optimal)
+    return Answer(
+        solutions=map(turn_names, listed),
+        nodes_searched=lambda: nodes,
+        count=len(optimal),
+        details={"moves": len(optimal[0]), "optimal": "proven", "kernel": kernel_mode(kernel)},
+    )
 
 
 class _TimeBudget:
@@ -145,7 +151,7 @@ def _solve_first(board: Board, tables: SearchTables, runtime: SearchRuntime) -> 
     assert best.solution is not None
     headers = ("moves", "phases", "positions", "seconds")
     split = best.solution.split
-    details: dict[str, int | float | str] = {"moves": best.moves, "first_phase": split[0], "second_phase": split[1]}
+    details: Details = {"moves": best.moves, "first_phase": split[0], "second_phase": split[1]}
     details |= {"moves_at_least": best.lower_bound}
     details |= {"optimal": "proven" if best.lower_bound >= best.moves else "not proven"}
     return Answer(
@@ -180,26 +186,11 @@ def _prove_optimal(best: _BestSolution, search: OptimalSearch, time: _TimeBudget
             best.lower_bound += 1
 
 
-def _solve_optimal(board: Board, mode: SolveMode, tables: SearchTables, runtime: SearchRuntime) -> Answer[Solution]:
-    search = OptimalSearch(cube_state(board.facelets, 3), tables, runtime)
-    search.run()
-    solutions = [turn_names(turns) for turns in search.progress.solutions]
-    nodes = search.progress.nodes
-    details: Mapping[str, int | float | str] = {
-        "moves": search.progress.length,
-        "optimal": "proven",
-        "kernel": kernel_mode(kernel),
-    }
-    listed: Iterator[Solution] = iter(() if mode is SolveMode.COUNT else solutions)
-    return Answer(solutions=listed, nodes_searched=lambda: nodes, count=len(solutions), details=details)
-
-
-def generate(seed: int, board: Board, runtime: SearchRuntime) -> GeneratedBoard[Board]:
+def generate(seed: int, board: Board, runtime: SearchRuntime = SERIAL) -> GeneratedBoard[Board]:
     """Return a random cube of the size and rules of `board`, and a scramble to it."""
     rng = Random(seed)  # noqa: S311 - a game
     state = random_state(rng, board.side)
     cube = replace(board, facelets=facelets_of(state, board.side))
-    solution: Solution
     if board.side == 2:
         solution = next(solve(cube, SolveMode.FIRST, runtime).solutions)
     else:
@@ -208,7 +199,7 @@ def generate(seed: int, board: Board, runtime: SearchRuntime) -> GeneratedBoard[
     return GeneratedBoard(cube, {"scramble": scramble, "scramble_moves": len(solution)})
 
 
-def _first_solution(state: State, runtime: SearchRuntime) -> tuple[int, ...]:
+def _first_solution(state: State, runtime: SearchRuntime) -> Turns:
     """Return the first solution by the small tables: it does not depend on the cache."""
     for solution in TwoPhaseSearch(state, load_tables(runtime, use_large=False)).run():
         runtime.report_progress(None, "looking for a scramble")

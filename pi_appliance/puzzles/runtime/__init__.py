@@ -202,11 +202,15 @@ class Checkpoint:
 
     @contextlib.contextmanager
     def guard(
-        self, state: Callable[[], tuple[Mapping[str, object], Sequence[Buffer]]], describe: Callable[[], str]
+        self,
+        state: Callable[[], tuple[Mapping[str, object], Sequence[Buffer]]],
+        describe: Callable[[], str],
+        note: str = "",
     ) -> Iterator[Callable[[], None]]:
-        """Save the state if the block is interrupted, with the partial result; else remove it.
+        """Save the state if the block is interrupted; remove it if the block ends.
 
-        Yields a function to call after each step: it saves the state if the interval is over.
+        The partial result is the description, with `note` if the state could be saved. Yields
+        a function to call after each step: it saves the state if the interval is over.
         """
 
         def save_sometimes() -> None:
@@ -216,7 +220,7 @@ class Checkpoint:
         try:
             yield save_sometimes
         except Interrupted as interrupted:
-            interrupted.partial_result = describe() + self.save(*state())
+            interrupted.partial_result = describe() + (self.save(*state()) or note)
             raise
         self.remove()
 

@@ -10,12 +10,12 @@ import pytest
 
 from pi_appliance.puzzles import kernel_mode
 from pi_appliance.puzzles import rubiks_cube as cube
-from pi_appliance.puzzles.rubiks_cube import coordinates, kernel, pruning_tables
+from pi_appliance.puzzles.rubiks_cube import coordinates, kernel
 from pi_appliance.puzzles.rubiks_cube import coordinates as c
 from pi_appliance.puzzles.rubiks_cube import pruning_tables as t
 from pi_appliance.puzzles.rubiks_cube.solve import random_state
 from pi_appliance.puzzles.rubiks_cube.two_phase import MAX_PHASE2, NO_FACE, CubeView, cube_views, search_buffers
-from pi_appliance.puzzles.runtime import Interrupted, SearchRuntime
+from pi_appliance.puzzles.runtime import Interrupted, SearchRuntime, load_entry
 from tests.puzzles.rubiks_cube import reference as cubes
 
 LONG = pytest.mark.skipif(
@@ -89,7 +89,7 @@ def test_a_damaged_table_is_rebuilt() -> None:
     whole = bytes(runtime.cache.load(t.SMALL_NAME) or b"")
     for broken in (whole[:-1], b"x" + whole[1:], b"", whole[:1000] + bytes([whole[1000] ^ 1]) + whole[1001:]):
         runtime.cache.save(t.SMALL_NAME, [broken])
-        assert pruning_tables.load_checksummed(runtime.cache, t.SMALL_NAME) is None
+        assert load_entry(runtime.cache, t.SMALL_NAME) is None
         t.load_small_tables(runtime)
         assert bytes(runtime.cache.load(t.SMALL_NAME) or b"") == whole
 
@@ -98,7 +98,7 @@ def test_a_large_table_of_another_size_is_ignored() -> None:
     runtime = cubes.runtime()
     other = SearchRuntime()
     other.cache.save(t.MOVES_NAME, [runtime.cache.load(t.MOVES_NAME) or b""])
-    pruning_tables.save_checksummed(other.cache, t.LARGE_NAME, [bytes(1000)])
+    other.cache.save(t.LARGE_NAME, [bytes(1000)])
     assert not t.load_tables(other).is_large
 
 
@@ -110,7 +110,7 @@ def test_an_interrupted_large_table_continues() -> None:
     for reports in (3, 70_000, 70_000):
         with pytest.raises(Interrupted) as caught:
             t.build_large_table(InterruptedRuntime(reports, runtime))
-        assert pruning_tables.load_checksummed(runtime.cache, t.LARGE_STATE_NAME) is not None
+        assert load_entry(runtime.cache, t.LARGE_STATE_NAME) is not None
         results.append(caught.value.partial_result.partition(";")[0])
     assert results == [f"the large table is complete to a distance of {level}" for level in (0, 1, 2)]
 
@@ -124,7 +124,7 @@ def test_an_interrupted_large_table_is_completed() -> None:
         with pytest.raises(Interrupted) as caught:
             t.build_large_table(InterruptedRuntime(reports, runtime))
         assert "the large table is complete to a distance of" in caught.value.partial_result
-        assert pruning_tables.load_checksummed(runtime.cache, t.LARGE_STATE_NAME) is not None
+        assert load_entry(runtime.cache, t.LARGE_STATE_NAME) is not None
     prepared = cube.precompute(runtime)
     assert [row[1] for row in prepared.tables[0].rows] == LEVELS
     assert sum(LEVELS) == 64_430 * 2187

@@ -177,7 +177,7 @@ def test_bidirectional_and_deepening_search_agree() -> None:
     for line in scrambles:
         state = cube_state(cubes.scrambled_board(line).facelets, 3)
         search = OptimalSearch(state, load_tables(cubes.runtime()), cubes.runtime())
-        assert search.run()
+        search.run()
         assert sorted(search.progress.solutions) == find_near_solutions(state, 3)
 
 
