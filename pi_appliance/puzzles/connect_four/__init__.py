@@ -3,9 +3,10 @@
 Perfect play from any position.
 """
 
-from pi_appliance.puzzles import Rule, SolveMode
+from pi_appliance.puzzles import SolveMode
 from pi_appliance.puzzles.connect_four.board import (
     BOARDS,
+    RULES,
     Board,
     Colour,
     End,
@@ -22,7 +23,6 @@ from pi_appliance.puzzles.connect_four.solve import generate, hint, solve
 
 TITLE = "Connect Four"
 NODE_UNIT = "positions"
-RULES = {"first": Rule("who moved first, where the notation leaves it open", "Red", ("Red", "Yellow"))}
 MODES = (SolveMode.FIRST, SolveMode.ALL)
 
 __all__ = [

@@ -6,13 +6,14 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import NamedTuple
 
-from pi_appliance.errors import InvalidOption, UnknownName
-from pi_appliance.puzzles import Validation, pluralize
+from pi_appliance.errors import InvalidOption
+from pi_appliance.puzzles import Rule, Validation, check_rules, pluralize
 
 WIDTH, HEIGHT = 7, 6
 SQUARES = WIDTH * HEIGHT
 LETTERS = "ABCDEFG"
 EMPTY = "."
+RULES = {"first": Rule("who moved first, where the notation leaves it open", "Red", ("Red", "Yellow"))}
 DIRECTIONS = ((1, 0), (0, 1), (1, 1), (1, -1))
 
 
@@ -116,14 +117,8 @@ def implied_turn(rows: Rows) -> Colour | None:
 
 def with_rules(board: Board, rules: Mapping[str, str]) -> Board:
     """Return the board with another first player. Raises UnknownName, InvalidOption."""
-    for name in rules:
-        if name != "first":
-            raise UnknownName("rule of Connect Four", name, ["first"])
-    colour_by_name = {colour.value.casefold(): colour for colour in Colour}
-    wanted = rules.get("first", board.first)
-    if wanted.casefold() not in colour_by_name:
-        raise UnknownName("colour", wanted, [colour.value for colour in Colour])
-    first = colour_by_name[wanted.casefold()]
+    rules = check_rules("Connect Four", RULES, {name: value.capitalize() for name, value in rules.items()})
+    first = Colour(rules.get("first", board.first))
     if first is board.first:
         return board
     if board.first_known:
@@ -185,42 +180,20 @@ BOARDS: Mapping[str, str] = MappingProxyType(
 )
 
 
-_Grid = list[list[str]]  # columns from the left, each with its discs from the bottom
-_COLUMNS = 7
-_ROWS = 6
-
-
 def check(board: Board, line: Sequence[int | End]) -> Validation:
     """Replay the moves of `line` to the end of the game; their quality does not count."""
-    grid = [[row[column] for row in reversed(board.rows) if row[column] != "."] for column in range(_COLUMNS)]
-    turns = ["Red", "Yellow"] if board.turn.value == "Red" else ["Yellow", "Red"]
-    moves, claim = line[:-1], line[-1] if line else None
-    for number, column in enumerate(moves):
-        where = f"move {number + 1}"
-        if winner := _find_winner(grid):
-            return Validation(f"{where}: {winner} has won already")
-        if type(column) is not int or not 1 <= column <= _COLUMNS:
-            return Validation(f"{where}: there is no column {column}")
-        if len(grid[column - 1]) == _ROWS:
-            return Validation(f"{where}: column {column} is full")
-        grid[column - 1].append(turns[number % 2][0])
+    *moves, claim = line or (None,)
+    for number, column in enumerate(moves, 1):
+        if winner := next((colour for colour, _ in find_fours(board.rows)), None):
+            return Validation(f"move {number}: {winner} has won already")
+        if type(column) is not int or not 1 <= column <= WIDTH:
+            return Validation(f"move {number}: there is no column {column}")
+        if board.height(column) == HEIGHT:
+            return Validation(f"move {number}: column {column} is full")
+        board = board.play(column)
     if not isinstance(claim, End):
         return Validation("the line does not say how the game ends")
-    winner = _find_winner(grid)
-    if not winner and any(len(discs) < _ROWS for discs in grid):
+    end = game_end(board)
+    if end is None:
         return Validation(f"after {pluralize(len(moves), 'move')} the game is not over")
-    actual = f"{winner} wins" if winner else "draw"
-    return Validation("" if claim.value == actual else f"the line claims {claim.value!r}, but it ends with {actual!r}")
-
-
-def _find_winner(grid: _Grid) -> str:
-    for x, column in enumerate(grid):
-        for y, colour in enumerate(column):
-            for right, up in (1, -1), (1, 0), (1, 1), (0, 1):
-                if all(_disc_at(grid, x + right * far, y + up * far) == colour for far in (1, 2, 3)):
-                    return "Red" if colour == "R" else "Yellow"
-    return ""
-
-
-def _disc_at(grid: _Grid, x: int, y: int) -> str:
-    return grid[x][y] if x < _COLUMNS and 0 <= y < len(grid[x]) else ""
+    return Validation("" if claim is end else f"the line claims {claim.value!r}, but it ends with {end.value!r}")

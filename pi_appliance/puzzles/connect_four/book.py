@@ -6,22 +6,21 @@ A stage solves all positions of one ply without mirror images; earlier plies fol
 from array import array
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import pairwise
 
 from pi_appliance.puzzles import Answer, Table, kernel_mode, pluralize
 from pi_appliance.puzzles.connect_four import kernel
 from pi_appliance.puzzles.connect_four.search import EMPTY_POSITION, Position, Search
-from pi_appliance.puzzles.runtime import Cache, Interrupted, SearchRuntime
+from pi_appliance.puzzles.runtime import Cache, Interrupted, SearchRuntime, load_entry, save_entry
 
-CACHE_NAME = "connect-four/book-2"
+CACHE_NAME = "connect-four/book-3"
 STAGES = (6, 8)  # plies: 8,231 and 91,295 positions, about a day on one fast core
-_MAGIC = 0x626F6F6B2D666F75  # also detects another byte order
-_HEADER_SIZE = 4  # numbers: magic, key of the start, complete plies + 1, ply in progress
 _SAVE_INTERVAL = 10.0  # seconds between two saves of an unfinished stage
 _EXTRA_SAVE_INTERVAL = 0.003  # seconds more per position, to spare the SD card
 _CHUNKS_PER_PLY = 10_000  # a chunk has several positions, so that hard ones spread over the cores
 _TIME_TO_SAVE = 2.0  # seconds
 _PROGRESS_INTERVAL = 1_000  # positions
+
+UNKNOWN = -99  # the value of the kernel
 
 Level = Mapping[int, Position]  # the undecided positions of one ply by their keys
 
@@ -54,27 +53,18 @@ class Book:
         )
 
 
-UNKNOWN = -99  # the value of the kernel
-
-
 def load_book(cache: Cache, start: Position = EMPTY_POSITION) -> Book:
     """Load the book of games from `start`; an empty one if it is missing or not valid."""
-    content = cache.load(CACHE_NAME)
-    if content is None or content.nbytes % 8 or content.nbytes < 8 * _HEADER_SIZE:
+    saved = load_entry(cache, CACHE_NAME)
+    if saved is None or saved.values["start"] != start.key:
         return Book()
-    numbers = content.cast("B").cast("Q")
-    magic, begins, complete, plies = numbers[:_HEADER_SIZE]
-    entries = numbers[_HEADER_SIZE:]
-    if (magic, begins) != (_MAGIC, start.key) or any(a >= b for a, b in pairwise(entries)):
-        return Book()
-    return Book(entries, complete - 1, plies)
+    return Book(saved.buffers[0], saved.values["complete"], saved.values["plies"])
 
 
 def save_book(cache: Cache, start: Position, scores: Mapping[int, int], complete: int, plies: int) -> None:
-    """Save a book for `load_book`."""
-    head = array("Q", (_MAGIC, start.key, complete + 1, plies))
+    """Save a book for `load_book`. Raises Unavailable."""
     entries = array("Q", sorted(key << 6 | score + 32 for key, score in scores.items()))
-    cache.save(CACHE_NAME, (head.tobytes(), entries.tobytes()))
+    save_entry(cache, CACHE_NAME, {"start": start.key, "complete": complete, "plies": plies}, [entries])
 
 
 def precompute(runtime: SearchRuntime) -> Answer[object]:

@@ -226,7 +226,7 @@ def _turn_after(first: Colour, columns: Sequence[int]) -> Colour:
     return first.other if len(columns) % 2 else first
 
 
-def parse(text: str, file: str) -> Board:
+def parse(text: str, file: str = "board") -> Board:
     """Parse a position. Raises ConfigError with every problem.
 
     Formats: moves with colours (F_Yellow, ...), column digits (Red begins), or a drawn grid.

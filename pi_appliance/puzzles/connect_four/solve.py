@@ -1,6 +1,5 @@
 """The perfect player: the score of every column, and a perfect game from there."""
 
-from array import array
 from collections.abc import Mapping
 from random import Random
 
@@ -19,6 +18,7 @@ from pi_appliance.puzzles.connect_four.board import (
     with_rules,
 )
 from pi_appliance.puzzles.connect_four.book import Book, load_book
+from pi_appliance.puzzles.connect_four.notation import parse
 from pi_appliance.puzzles.connect_four.render import render_scores, render_svg
 from pi_appliance.puzzles.connect_four.search import (
     Position,
@@ -29,25 +29,23 @@ from pi_appliance.puzzles.connect_four.search import (
     position_of,
     square_of,
 )
-from pi_appliance.puzzles.runtime import Interrupted, SearchRuntime, save_checkpoint
+from pi_appliance.puzzles.runtime import SERIAL, Checkpoint, SearchRuntime
 
-BOUNDS_NAME = "connect-four/bounds-2-"  # followed by the key of the position
-_MAGIC = 0x626F756E64733031
-_EARLY_DISCS = 14  # up to here, all cores are used and bounds are saved
-_MIN_SECONDS_TO_SAVE = 10.0  # faster searches save their bounds only if interrupted, to spare the SD card
+BOUNDS_NAME = "connect-four/bounds"
+_EARLY_DISCS = 14  # up to here, all cores are used
 
 
-def solve(board: Board, mode: SolveMode, runtime: SearchRuntime) -> Answer[Solution]:
+def solve(board: Board | str, mode: SolveMode = SolveMode.FIRST, runtime: SearchRuntime = SERIAL) -> Answer[Solution]:
     """Return the result, the best columns and perfect games. Raises Interrupted with the bounds.
 
     FIRST yields one perfect game, ALL one for each best column.
     """
+    board = parse(board) if isinstance(board, str) else board
     end = game_end(board)
     if end:
         return _ended_result(board, end)
     solver = Solver(board, runtime)
-    scores = solver.score_columns()
-    best = [column for column, score in scores.items() if score == solver.score]
+    scores, best = solver.score_columns()
     columns = best if mode is SolveMode.ALL else best[:1]
     return Answer(
         solutions=(solver.perfect_line(column) for column in columns),
@@ -98,7 +96,7 @@ class Solver:
         self.search = Search(runtime, board.discs, f"{board.discs} discs", self.book.score, self.book.plies)
         self.low, self.high = min_score(board.discs), max_score(board.discs)
         self._worker_nodes = 0  # positions searched by workers
-        self._name, self._began = f"{BOUNDS_NAME}{self.position.key:013x}", runtime.monotonic()
+        self._checkpoint = Checkpoint(runtime, BOUNDS_NAME, self.position.key, interval=10.0)
 
     @property
     def score(self) -> int:
@@ -110,28 +108,30 @@ class Solver:
         """The number of positions searched."""
         return self.search.nodes + self._worker_nodes
 
-    def score_columns(self) -> dict[int, int]:
-        """Return the score of each column that is not full. Raises Interrupted."""
-        try:
-            if self.board.discs <= _EARLY_DISCS:
-                self.low, self.high = self._load_bounds()
-            self.search.exact_score(self.position, self.low, self.high, self._on_bounds)
-            moves = list(self.position.moves())
+    def score_columns(self) -> tuple[dict[int, int], list[int]]:
+        """Return the scores of the columns that are not full, and the best ones."""
+        if saved := self._checkpoint.load():
+            self.low, self.high = saved.values["bounds"]
+        with self._checkpoint.guard(self._state, self._describe_bounds) as save_sometimes:
+
+            def on_bounds(low: int, high: int) -> None:
+                self.low, self.high = low, high
+                save_sometimes()
+
+            self.search.exact_score(self.position, self.low, self.high, on_bounds)
+            columns, squares = zip(*self.position.moves(), strict=True)
             if self.board.discs > _EARLY_DISCS or self.runtime.cores == 1:
-                scored_moves = [self._score_move(square) for _, square in moves]
+                scores = [self._score_move(square) for square in squares]
             else:
-                scored_moves = []
-                for worth, tried in self.runtime.executor.map(
-                    self._score_move_in_worker, [square for _, square in moves]
-                ):
-                    scored_moves.append(worth)
-                    self._worker_nodes += tried
-        except Interrupted as end:
-            end.partial_result = self._describe_bounds() + self._save_bounds()
-            raise
-        if self.board.discs <= _EARLY_DISCS:
-            self.runtime.cache.remove(self._name)
-        return {column: score for (column, _), score in zip(moves, scored_moves, strict=True)}
+                scores = []
+                for score, nodes in self.runtime.executor.map(self._score_move_in_worker, squares):
+                    scores.append(score)
+                    self._worker_nodes += nodes
+        best = [column for column, score in zip(columns, scores, strict=True) if score == self.score]
+        return dict(zip(columns, scores, strict=True)), best
+
+    def _state(self) -> tuple[dict[str, object], tuple[()]]:
+        return {"bounds": (self.low, self.high)}, ()
 
     def perfect_line(self, column: int) -> Solution:
         """Return a perfect game that begins with `column`, one of the best. Raises Interrupted."""
@@ -158,26 +158,6 @@ class Solver:
                 return column
         return moves[-1][0]  # one of the columns keeps it, so the last one needs no search
 
-    def _on_bounds(self, low: int, high: int) -> None:
-        self.low, self.high = low, high
-        if self.runtime.monotonic() - self._began > _MIN_SECONDS_TO_SAVE:
-            self._save_bounds()
-
-    def _save_bounds(self) -> str:
-        """Save the bounds for the next run; return text for the progress sentence if that fails."""
-        if self.board.discs > _EARLY_DISCS:
-            return ""
-        numbers = array("Q", (_MAGIC, self.position.key, self.low + 32, self.high + 32))
-        return save_checkpoint(self.runtime.cache.save, self._name, [numbers.tobytes()])
-
-    def _load_bounds(self) -> tuple[int, int]:
-        content = self.runtime.cache.load(self._name)
-        if content is not None and content.nbytes == 32:
-            magic, key, low, high = content.cast("B").cast("Q")
-            if (magic, key) == (_MAGIC, self.position.key) and self.low <= low - 32 <= high - 32 <= self.high:
-                return low - 32, high - 32
-        return self.low, self.high
-
     def _score_move(self, square: int) -> int:
         """Return the score of a move: at most the score of the position."""
         position = self.position
@@ -198,14 +178,13 @@ class Solver:
         return f"the score of {board.turn}, to move, is from {self.low} to {self.high}"
 
 
-def hint(board: Board, runtime: SearchRuntime) -> str:
+def hint(board: Board, runtime: SearchRuntime = SERIAL) -> str:
     """Return the best move in words. Raises Interrupted."""
     end = game_end(board)
     if end:
         return f"the game is over: {end}"
     solver = Solver(board, runtime)
-    scores = solver.score_columns()
-    column = next(column for column, score in scores.items() if score == solver.score)
+    _, (column, *_) = solver.score_columns()
     square = square_of(solver.position.square(column))
     result = describe_score(solver.score, board.discs, board.turn)
     return f"{board.turn} plays column {column}, to {square}: {result}"
@@ -214,7 +193,7 @@ def hint(board: Board, runtime: SearchRuntime) -> str:
 MIN_DISCS, MAX_DISCS = 12, 34  # discs: fewer take too long to solve, more are too easy
 
 
-def generate(seed: int, board: Board, runtime: SearchRuntime) -> GeneratedBoard[Board]:
+def generate(seed: int, board: Board, runtime: SearchRuntime = SERIAL) -> GeneratedBoard[Board]:
     """Generate a position like `board` with 12 to 34 discs and one best move."""
     discs = min(max(board.discs, MIN_DISCS), MAX_DISCS)
     random = Random(seed)  # noqa: S311 - nothing here is secret
@@ -230,8 +209,7 @@ def generate(seed: int, board: Board, runtime: SearchRuntime) -> GeneratedBoard[
         if any(side.wins(square) for side in sides for _, square in position.moves()):
             continue
         solver = Solver(generated, runtime)
-        scores = solver.score_columns()
-        best = [column for column, score in scores.items() if score == solver.score]
+        scores, best = solver.score_columns()
         if len(best) == 1 < len(scores):
             result = describe_score(solver.score, discs, generated.turn)
             name = f"{best[0]} ({LETTERS[best[0] - 1]})"
