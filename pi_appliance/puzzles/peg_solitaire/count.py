@@ -14,13 +14,7 @@ from typing import Any
 from pi_appliance.errors import Refused
 from pi_appliance.puzzles import kernel_mode, pluralize
 from pi_appliance.puzzles.peg_solitaire import kernel
-from pi_appliance.puzzles.peg_solitaire.bitboard import (
-    Bitboard,
-    PagodaFunction,
-    apply_symmetry,
-    find_pagodas,
-    to_game,
-)
+from pi_appliance.puzzles.peg_solitaire.bitboard import Bitboard, PagodaFunction, apply_symmetry, find_pagodas, to_game
 from pi_appliance.puzzles.peg_solitaire.board import Hole
 from pi_appliance.puzzles.runtime import Buffer, Interrupted, Result, SearchRuntime
 

@@ -10,13 +10,7 @@ from functools import cached_property
 from pathlib import Path
 
 from pi_appliance.puzzles.runtime import Cache, FileCache, Interrupted, SearchRuntime, SerialExecutor
-from pi_appliance.puzzles.runtime.limits import (
-    Deadline,
-    StopSignals,
-    available_cores,
-    memory_budgets,
-    require_memory,
-)
+from pi_appliance.puzzles.runtime.limits import Deadline, StopSignals, available_cores, memory_budgets, require_memory
 from pi_appliance.puzzles.runtime.pool import ForkExecutor
 
 FOLDER = "puzzles"  # the folder of the cache, in the state folder
