@@ -10,13 +10,13 @@ from collections.abc import Callable, Iterator
 from statistics import mean
 
 from pi_appliance.puzzles import kernel_mode
-from pi_appliance.puzzles.rubiks_cube import kernel, optimal
+from pi_appliance.puzzles.rubiks_cube import kernel
 from pi_appliance.puzzles.rubiks_cube.board import TURN_NAMES, apply_turn, parse_turn
 from pi_appliance.puzzles.rubiks_cube.coordinates import State, facelets_of
 from pi_appliance.puzzles.rubiks_cube.kernel import SearchTables
 from pi_appliance.puzzles.rubiks_cube.pruning_tables import build_large_table, load_tables
-from pi_appliance.puzzles.rubiks_cube.solve import random_state
-from pi_appliance.puzzles.rubiks_cube.two_phase import TwoPhaseSearch
+from pi_appliance.puzzles.rubiks_cube.search import TwoPhaseSearch
+from pi_appliance.puzzles.rubiks_cube.solve import POCKET_POSITIONS, load_distances, random_state
 from pi_appliance.puzzles.runtime import SearchRuntime
 
 COMPILED = kernel_mode(kernel) == "compiled"
@@ -88,8 +88,8 @@ def _at_once(
 
 def _pocket(runtime: SearchRuntime) -> Row:
     """Compare the complete 2x2x2 search with a plain breadth-first search on stickers."""
-    seconds = _seconds(lambda: optimal.load_distances(runtime))
-    ours = optimal.POCKET_POSITIONS / seconds
+    seconds = _seconds(lambda: load_distances(runtime))
+    ours = POCKET_POSITIONS / seconds
     seen: set[str] = set()
     slow = _seconds(lambda: seen.update(_seen(5)))
     theirs = len(seen) / slow

@@ -17,8 +17,16 @@ from pi_appliance.puzzles.connect_four.board import (
     with_rules,
 )
 from pi_appliance.puzzles.connect_four.book import precompute
-from pi_appliance.puzzles.connect_four.notation import notate, parse, parse_listing, parse_solution
-from pi_appliance.puzzles.connect_four.render import render, render_solution, render_svg, steps
+from pi_appliance.puzzles.connect_four.notation import (
+    notate,
+    parse,
+    parse_listing,
+    parse_solution,
+    render,
+    render_solution,
+    render_svg,
+    steps,
+)
 from pi_appliance.puzzles.connect_four.solve import generate, hint, solve
 
 TITLE = "Connect Four"

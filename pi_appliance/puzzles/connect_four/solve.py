@@ -18,8 +18,7 @@ from pi_appliance.puzzles.connect_four.board import (
     with_rules,
 )
 from pi_appliance.puzzles.connect_four.book import Book, load_book
-from pi_appliance.puzzles.connect_four.notation import parse
-from pi_appliance.puzzles.connect_four.render import render_scores, render_svg
+from pi_appliance.puzzles.connect_four.notation import parse, render_scores, render_svg
 from pi_appliance.puzzles.connect_four.search import (
     Position,
     Search,

@@ -2,8 +2,16 @@
 
 from pi_appliance.puzzles import SolveMode
 from pi_appliance.puzzles.rubiks_cube.board import BOARDS, RULES, Board, Solution, check, describe, with_rules
-from pi_appliance.puzzles.rubiks_cube.parse import parse, parse_listing, parse_solution
-from pi_appliance.puzzles.rubiks_cube.render import notate, render, render_solution, render_svg, steps
+from pi_appliance.puzzles.rubiks_cube.notation import (
+    notate,
+    parse,
+    parse_listing,
+    parse_solution,
+    render,
+    render_solution,
+    render_svg,
+    steps,
+)
 from pi_appliance.puzzles.rubiks_cube.solve import generate, hint, precompute, solve
 
 TITLE = "Rubik's cube"

@@ -162,6 +162,7 @@ def is_odd(order: Sequence[int]) -> bool:
 
 
 TURNS = 18
+POCKET_TURNS = 9  # of U, R and F; with the corner DBL fixed, a 2x2x2 needs no others
 TWISTS, FLIPS, SLICES, SLICE_SORTED, ORDERS, FACTORIAL = 3**7, 2**11, 495, 11_880, 24, 40_320
 ROW = (TWISTS + 3) // 4  # bytes of a class in the large pruning table
 PHASE2_TURNS = (0, 1, 2, 9, 10, 11, 4, 7, 13, 16)

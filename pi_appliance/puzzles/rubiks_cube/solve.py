@@ -1,33 +1,49 @@
-"""Solve a cube: in two phases, optimally or by table; give hints; build tables."""
+"""Solve a cube: in two phases, optimally or by table; give hints; generate cubes; build tables.
 
-from collections.abc import Iterable, Sequence
+A 2x2x2 has a table of positions: the order of seven corners * 729 + twists, with the corner DBL
+fixed.
+"""
+
+from array import array
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
+from itertools import islice, permutations
 from random import Random
 
 from pi_appliance.puzzles import Answer, Details, GeneratedBoard, SolveMode, Table, kernel_mode, pluralize
 from pi_appliance.puzzles.rubiks_cube import kernel
 from pi_appliance.puzzles.rubiks_cube.board import TURN_NAMES, Board, Solution, is_solved
-from pi_appliance.puzzles.rubiks_cube.coordinates import CORNERS, EDGES, SOLVED, State, cube_state, facelets_of, is_odd
-from pi_appliance.puzzles.rubiks_cube.kernel import SearchTables
-from pi_appliance.puzzles.rubiks_cube.optimal import (
-    FIXED_CORNER,
-    OptimalSearch,
-    distance_table,
-    find_near_solutions,
-    load_distances,
-    solve_pocket,
+from pi_appliance.puzzles.rubiks_cube.coordinates import (
+    CORNERS,
+    EDGES,
+    POCKET_TURNS,
+    SOLVED,
+    State,
+    cube_state,
+    facelets_of,
+    is_odd,
+    turn_states,
 )
-from pi_appliance.puzzles.rubiks_cube.parse import parse
-from pi_appliance.puzzles.rubiks_cube.pruning_tables import LARGE_SIZE, build_large_table, load_tables
-from pi_appliance.puzzles.rubiks_cube.render import describe_turn
-from pi_appliance.puzzles.rubiks_cube.two_phase import (
+from pi_appliance.puzzles.rubiks_cube.kernel import SearchTables
+from pi_appliance.puzzles.rubiks_cube.notation import describe_turn, parse
+from pi_appliance.puzzles.rubiks_cube.pruning_tables import (
+    LARGE_SIZE,
+    build_distance_table,
+    build_large_table,
+    cached_tables,
+    load_tables,
+)
+from pi_appliance.puzzles.rubiks_cube.search import (
+    OptimalSearch,
     ParallelTwoPhaseSearch,
     PhaseSolution,
     Turns,
     TwoPhaseSearch,
+    find_near_solutions,
     inverse_turn,
 )
-from pi_appliance.puzzles.runtime import SERIAL, Interrupted, SearchRuntime
+from pi_appliance.puzzles.runtime import SERIAL, Buffer, Interrupted, SearchRuntime
 
 PROVABLE_LENGTH = 14  # moves: whether a shorter solution exists is decided within a second
 DEADLINE_MARGIN = 0.5  # seconds to write the answer
@@ -233,3 +249,118 @@ def _place_pieces(state: list[int], first: int, size: int, pieces: Iterable[tupl
     for home, place, turn in pieces:
         for sticker in range(size):
             state[first + home * size + sticker] = first + place * size + (sticker + turn) % size
+
+
+CACHE_NAME = "rubiks-cube/pocket-2"
+
+
+POCKET_ORDERS, POCKET_TWISTS = 5040, 729
+
+
+POCKET_POSITIONS = POCKET_ORDERS * POCKET_TWISTS
+
+
+GODS_NUMBER = 11
+
+
+FIXED_CORNER = CORNERS.index("DBL")
+
+
+_PLACES = tuple(place for place in range(len(CORNERS)) if place != FIXED_CORNER)
+
+
+def load_distances(runtime: SearchRuntime) -> memoryview:
+    """Return the distance of each position, a byte each. Raises `Interrupted`."""
+
+    def build() -> dict[str, Buffer]:
+        orders, twists = _move_tables()
+        sizes = POCKET_ORDERS, POCKET_TWISTS, POCKET_TURNS
+        return {"distances": build_distance_table(orders, twists, *sizes, runtime, "table of the 2x2x2")}
+
+    return cached_tables(runtime, CACHE_NAME, build)["distances"]
+
+
+def distance_table(distances: "memoryview[int]") -> Table:
+    """Return the number of positions by distance."""
+    content = bytes(distances)
+    rows = [(distance, content.count(distance)) for distance in range(GODS_NUMBER + 1)]
+    title = f"Positions of the 2x2x2 by the moves they need (God's number: {GODS_NUMBER})"
+    return Table(title, ("moves", "positions"), rows)
+
+
+def solve_pocket(board: Board, mode: SolveMode, runtime: SearchRuntime) -> Answer[Solution]:
+    """Return the shortest solutions of a 2x2x2. Raises `Interrupted`."""
+    distances = load_distances(runtime)
+    start = _position_number(cube_state(board.facelets, 2))
+    path_counts: dict[int, int] = {}
+    count = _count_paths(distances, start, path_counts)
+    solutions: Iterator[Solution] = iter(()) if mode is SolveMode.COUNT else _iter_solutions(distances, start)
+    if mode is SolveMode.FIRST:
+        solutions = islice(solutions, 1)
+    return Answer(
+        solutions=solutions,
+        nodes_searched=lambda: len(path_counts),
+        count=count,
+        details={"moves": distances[start], "optimal": "proven", "kernel": kernel_mode(kernel)},
+        tables=[distance_table(distances)],
+    )
+
+
+def _position_number(state: State) -> int:
+    corners = [divmod(state[3 * corner], 3) for corner in range(len(CORNERS))]
+    order = tuple(_PLACES.index(corners[corner][0]) for corner in _PLACES)
+    twist_at = dict(corners)
+    twist = sum(twist_at[place] * 3**at for at, place in enumerate(_PLACES[:-1]))
+    number: int = _order_numbers()[order] * POCKET_TWISTS + twist
+    return number
+
+
+@lru_cache(maxsize=1)
+def _order_numbers() -> dict[tuple[int, ...], int]:
+    return {order: number for number, order in enumerate(permutations(range(len(_PLACES))))}
+
+
+@lru_cache(maxsize=1)
+def _move_tables() -> "tuple[array[int], array[int]]":
+    numbers = _order_numbers()
+    orders, twists = array("H"), array("H")
+    actions = []
+    for state in turn_states()[:POCKET_TURNS]:
+        pieces = [divmod(state[3 * place], 3) for place in _PLACES]
+        actions.append([(_PLACES.index(place), turn) for place, turn in pieces])
+    for order in numbers:
+        orders.extend(numbers[tuple([action[at][0] for at in order])] for action in actions)
+    for number in range(POCKET_TWISTS):
+        digits = [number // 3**at % 3 for at in range(6)]
+        digits.append(-sum(digits) % 3)
+        for action in actions:
+            moved = zip(action, digits, strict=True)
+            twists.append(sum((turn + digit) % 3 * 3**to for (to, turn), digit in moved if to < 6))
+    return orders, twists
+
+
+def _closer_positions(distances: "memoryview[int]", position: int) -> Iterator[tuple[int, int]]:
+    orders, twists = _move_tables()
+    order, twist = divmod(position, POCKET_TWISTS)
+    for turn in range(POCKET_TURNS):
+        other = orders[order * POCKET_TURNS + turn] * POCKET_TWISTS + twists[twist * POCKET_TURNS + turn]
+        if distances[other] < distances[position]:
+            yield turn, other
+
+
+def _count_paths(distances: "memoryview[int]", position: int, path_counts: dict[int, int]) -> int:
+    if not distances[position]:
+        return 1
+    if position not in path_counts:
+        path_counts[position] = sum(
+            _count_paths(distances, other, path_counts) for _, other in _closer_positions(distances, position)
+        )
+    return path_counts[position]
+
+
+def _iter_solutions(distances: "memoryview[int]", position: int) -> Iterator[Solution]:
+    if not distances[position]:
+        yield ()
+    for turn, other in _closer_positions(distances, position):
+        for rest in _iter_solutions(distances, other):
+            yield (TURN_NAMES[turn], *rest)

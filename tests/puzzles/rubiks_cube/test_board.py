@@ -12,7 +12,7 @@ from pi_appliance.errors import ConfigError, InvalidOption, Problem, UnknownName
 from pi_appliance.puzzles import rubiks_cube as cube
 from pi_appliance.puzzles.rubiks_cube.board import FACES, TURN_NAMES
 from pi_appliance.puzzles.rubiks_cube.coordinates import CORNERS, SOLVED, compose, cube_state, facelets_of, turn_states
-from pi_appliance.puzzles.rubiks_cube.parse import find_faults
+from pi_appliance.puzzles.rubiks_cube.notation import find_faults
 from pi_appliance.puzzles.rubiks_cube.solve import random_state
 from tests.puzzles.rubiks_cube import reference as cubes
 

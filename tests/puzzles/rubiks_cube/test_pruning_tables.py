@@ -13,8 +13,8 @@ from pi_appliance.puzzles import rubiks_cube as cube
 from pi_appliance.puzzles.rubiks_cube import coordinates, kernel
 from pi_appliance.puzzles.rubiks_cube import coordinates as c
 from pi_appliance.puzzles.rubiks_cube import pruning_tables as t
+from pi_appliance.puzzles.rubiks_cube.search import MAX_PHASE2, NO_FACE, CubeView, cube_views, search_buffers
 from pi_appliance.puzzles.rubiks_cube.solve import random_state
-from pi_appliance.puzzles.rubiks_cube.two_phase import MAX_PHASE2, NO_FACE, CubeView, cube_views, search_buffers
 from pi_appliance.puzzles.runtime import Interrupted, SearchRuntime, load_entry
 from tests.puzzles.rubiks_cube import reference as cubes
 

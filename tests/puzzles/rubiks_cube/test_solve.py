@@ -11,14 +11,28 @@ import pytest
 
 from pi_appliance.puzzles import SolveMode, kernel_mode
 from pi_appliance.puzzles import rubiks_cube as cube
-from pi_appliance.puzzles.rubiks_cube import kernel, optimal
+from pi_appliance.puzzles.rubiks_cube import kernel
 from pi_appliance.puzzles.rubiks_cube.board import TURN_NAMES, Board, apply_turn, parse_turn
 from pi_appliance.puzzles.rubiks_cube.coordinates import cube_state, facelets_of
 from pi_appliance.puzzles.rubiks_cube.kernel import DONE, FOUND, PhaseSearch
-from pi_appliance.puzzles.rubiks_cube.optimal import MAX_NEAR_MOVES, OptimalSearch, find_near_solutions
 from pi_appliance.puzzles.rubiks_cube.pruning_tables import load_tables
-from pi_appliance.puzzles.rubiks_cube.solve import random_state, turn_names
-from pi_appliance.puzzles.rubiks_cube.two_phase import MAX_PHASE2, NO_FACE, cube_views, search_buffers, turn_prefixes
+from pi_appliance.puzzles.rubiks_cube.search import (
+    MAX_NEAR_MOVES,
+    MAX_PHASE2,
+    NO_FACE,
+    OptimalSearch,
+    cube_views,
+    find_near_solutions,
+    search_buffers,
+    turn_prefixes,
+)
+from pi_appliance.puzzles.rubiks_cube.solve import (
+    distance_table,
+    load_distances,
+    random_state,
+    solve_pocket,
+    turn_names,
+)
 from pi_appliance.puzzles.runtime import Interrupted, SearchRuntime
 from pi_appliance.puzzles.runtime.local import open_runtime
 from tests.puzzles.rubiks_cube import reference as cubes
@@ -213,7 +227,7 @@ def _run_until_done(board: Board) -> Iterator[str]:
 
 
 def test_the_2x2x2_has_the_known_positions_by_distance() -> None:
-    table = optimal.distance_table(optimal.load_distances(cubes.runtime()))
+    table = distance_table(load_distances(cubes.runtime()))
     assert [row[1] for row in table.rows] == list(POSITIONS)
     assert sum(POSITIONS) == 3_674_160
 
@@ -233,7 +247,7 @@ def test_turned_stickers_of_the_2x2x2_give_the_same_positions() -> None:
 
 def test_random_2x2x2_are_solved_optimally() -> None:
     rng = random.Random(2)
-    near = optimal.load_distances(cubes.runtime())
+    near = load_distances(cubes.runtime())
     assert max(near) == 11
     for _ in range(30):
         board = Board(2, facelets_of(random_state(rng, 2), 2))
@@ -248,10 +262,10 @@ def test_random_2x2x2_are_solved_optimally() -> None:
 
 def test_bidirectional_search_and_table_agree_for_the_2x2x2() -> None:
     rng = random.Random(3)
-    near = optimal.load_distances(cubes.runtime())
+    near = load_distances(cubes.runtime())
     for length in (3, 4, 5, 6, 6, 6):
         board = cube.parse("2x2x2: " + " ".join(cubes.random_moves(rng, length)), "mine")
-        by_table = optimal.solve_pocket(board, SolveMode.FEWEST, cubes.runtime())
+        by_table = solve_pocket(board, SolveMode.FEWEST, cubes.runtime())
         ways = [turn_names(turns) for turns in find_near_solutions(cube_state(board.facelets, 2), 2)]
         assert sorted(by_table.solutions) == sorted(ways)
         assert by_table.details["moves"] <= MAX_NEAR_MOVES

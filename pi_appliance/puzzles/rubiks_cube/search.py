@@ -1,0 +1,365 @@
+"""Search a 3x3x3: for a short solution in two phases, or for all shortest ones.
+
+Two phases (Kociemba): the cube and its inverse are searched along three axes in turn, with phase 1
+of 0 turns, then 1, ... The shortest solutions: a bidirectional search finds near ones; others are
+searched depth after depth.
+"""
+
+from array import array
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass, field
+from itertools import product
+from typing import NamedTuple
+
+from pi_appliance.puzzles import pluralize
+from pi_appliance.puzzles.rubiks_cube import coordinates as c
+from pi_appliance.puzzles.rubiks_cube.board import FACES
+from pi_appliance.puzzles.rubiks_cube.coordinates import SOLVED, TURNS, Coordinates, State, to_coordinates, turn_states
+from pi_appliance.puzzles.rubiks_cube.kernel import DONE, FOUND, MAX_LENGTH, DepthSearch, PhaseSearch, SearchTables
+from pi_appliance.puzzles.runtime import Checkpoint, SearchRuntime
+
+MAX_SOLUTION = 22  # turns
+MAX_PHASE2 = 10  # turns: another phase 1 gives a shorter solution sooner than a longer phase 2
+NODE_BUDGET = 5_000  # positions between progress reports: hundredths of a second in plain Python
+NO_FACE = 99
+_BUFFER_COUNT = 10
+# A phase 1 shorter than the first number is split into the second number of parts. A part takes
+# hundredths of a second, in plain Python a second.
+_SPLITS = ((12, 1), (14, 27), (MAX_LENGTH, 243))
+
+Turns = tuple[int, ...]
+StopCondition = Callable[[int, int], bool]
+"""Gets the length of the shortest solution and the positions searched; returns whether to stop."""
+
+
+class PhaseSolution(NamedTuple):
+    """A solution: numbers of turns, and the lengths of phase 1 and phase 2."""
+
+    turns: Turns
+    split: tuple[int, int]
+
+
+class CubeView(NamedTuple):
+    """The cube as one of the searches sees it: rotated as a whole, and perhaps inverted."""
+
+    start: Coordinates
+    names: c.FaceMap  # of its faces, in the cube of the board
+    is_inverse: bool
+
+    def to_cube_turns(self, turns: Turns) -> Turns:
+        """Translate turns of this view into turns of the cube."""
+        named = [FACES.index(self.names[FACES[turn // 3]]) * 3 + turn % 3 for turn in turns]
+        if self.is_inverse:
+            named = [inverse_turn(turn) for turn in reversed(named)]
+        return tuple(named)
+
+
+class WorkUnit(NamedTuple):
+    """A phase 1 of `length` turns of one view; of its first turns every `parts`-th pair."""
+
+    length: int
+    view: int
+    part: int
+    parts: int
+
+
+def inverse_turn(turn: int) -> int:
+    """Return the number of the inverse turn."""
+    return turn - turn % 3 + 2 - turn % 3
+
+
+def axis_rotations() -> list[c.FaceMap]:
+    """Return the rotations around the corner URF: each brings another axis upright."""
+    corner: c.FaceMap = dict(zip("URFDLB", "RFULBD", strict=True))
+    identity: c.FaceMap = {face: face for face in FACES}
+    return [identity, corner, c.compose_maps(corner, corner)]
+
+
+def cube_views(state: State) -> list[CubeView]:
+    """Return the different views of a state: along each axis, as it is and inverted."""
+    rotations = axis_rotations()
+    variants = [(rotation, False) for rotation in rotations] + [(rotation, True) for rotation in rotations]
+    starts = to_coordinates(
+        c.conjugate(c.inverse(state) if is_inverse else state, rotation) for rotation, is_inverse in variants
+    )
+    views: dict[Coordinates, CubeView] = {}
+    for start, (rotation, is_inverse) in zip(starts, variants, strict=True):
+        names = {new: old for old, new in rotation.items()}
+        views.setdefault(start, CubeView(start, names, is_inverse))
+    return list(views.values())
+
+
+def turn_prefixes(length: int) -> Iterator[Turns]:
+    """Yield the first turns of a solution: no face twice in a row, opposite faces in one order."""
+    if not length:
+        yield ()
+        return
+    for prefix in turn_prefixes(length - 1):
+        for turn in range(TURNS):
+            if not prefix or prefix[-1] // 3 not in {turn // 3, turn // 3 + 3}:
+                yield (*prefix, turn)
+
+
+def never_stop(_moves: int, _nodes: int) -> bool:
+    """Return False: the caller ends the search."""
+    return False
+
+
+def search_buffers() -> "list[array[int]]":
+    """Return the buffers of a `PhaseSearch`."""
+    return [array("i", bytes(4 * MAX_LENGTH)) for _ in range(_BUFFER_COUNT)]
+
+
+class TwoPhaseSearch:
+    """Search for shorter and shorter solutions of one cube."""
+
+    def __init__(self, state: State, tables: SearchTables) -> None:
+        self._tables, self._views = tables, cube_views(state)
+        self._search = PhaseSearch(tables, search_buffers())
+        self.lower_bound = max(
+            tables.bound(view.start.twist, view.start.flip, view.start.slice_sorted // c.ORDERS) for view in self._views
+        )
+
+    @property
+    def nodes(self) -> int:
+        """The number of positions searched."""
+        return self._search.nodes
+
+    def run(self, should_stop: StopCondition = never_stop) -> Iterator[PhaseSolution | None]:
+        """Yield each shorter solution, at least one, and None now and then."""
+        moves = 0
+        for solution in self._iter_solutions():
+            yield solution
+            moves = len(solution.turns) if solution else moves
+            if moves and should_stop(moves, self.nodes):
+                return
+
+    def _iter_solutions(self) -> Iterator[PhaseSolution | None]:
+        search, max_length = self._search, MAX_SOLUTION
+        for length in range(MAX_LENGTH - MAX_PHASE2):
+            for view in self._views:
+                if length > max_length:
+                    return
+                search.begin(view.start, length, max_length, MAX_PHASE2, NO_FACE)
+                while (result := search.run(NODE_BUDGET)) != DONE:
+                    if result == FOUND:
+                        turns = view.to_cube_turns(tuple(search.path[: search.solution_length]))
+                        max_length = search.solution_length - 1
+                        search.limit_length(max_length)
+                        split = search.solution_length - search.phase2_length, search.phase2_length
+                        yield PhaseSolution(turns, split)
+                    else:
+                        yield None
+                yield None
+
+
+class ParallelTwoPhaseSearch(TwoPhaseSearch):
+    """The same search on all cores."""
+
+    def __init__(self, state: State, tables: SearchTables, runtime: SearchRuntime) -> None:
+        super().__init__(state, tables)
+        self._map, self._nodes = runtime.executor.map, 0
+        # By number of moves: whether such a solution is found. The last entry is a sentinel.
+        self._found_lengths = runtime.shared_buffer(MAX_SOLUTION + 2)
+        self._found_lengths[MAX_SOLUTION + 1] = 1
+        self._pairs = list(turn_prefixes(2))
+
+    @property
+    def nodes(self) -> int:
+        """The number of positions searched in all finished units."""
+        return self._nodes
+
+    def run(self, should_stop: StopCondition = never_stop) -> Iterator[PhaseSolution | None]:
+        """Yield each shorter solution, at least one, and None now and then."""
+
+        def search_unit(unit: WorkUnit) -> tuple[list[PhaseSolution], int]:
+            before = self._search.nodes
+            return list(self._search_unit(unit, should_stop)), self._search.nodes - before
+
+        for solutions, nodes in self._map(search_unit, self._work_units(should_stop)):
+            self._nodes += nodes
+            yield from solutions
+            yield None
+
+    def _best_length(self) -> int:
+        """Return the length of the shortest solution of all cores, or `MAX_SOLUTION` + 1."""
+        return bytes(self._found_lengths).index(1)
+
+    def _work_units(self, should_stop: StopCondition) -> Iterator[WorkUnit]:
+        for length in range(MAX_LENGTH - MAX_PHASE2):
+            parts = next(parts for limit, parts in _SPLITS if length < limit)
+            for view, part in product(range(len(self._views)), range(parts)):
+                moves = self._best_length()
+                if length >= moves or (moves <= MAX_SOLUTION and should_stop(moves, self._nodes)):
+                    return
+                yield WorkUnit(length, view, part, parts)
+
+    def _search_unit(self, unit: WorkUnit, should_stop: StopCondition) -> Iterator[PhaseSolution]:
+        """Yield the solutions of a unit that are shorter than those of all cores."""
+        search, view = self._search, self._views[unit.view]
+        pairs: list[Turns] = self._pairs[unit.part :: unit.parts] if unit.parts > 1 else [()]
+        for pair in pairs:
+            if unit.length >= self._best_length():
+                return
+            start: tuple[int, ...] = view.start
+            for turn in pair:
+                start = self._tables.apply_turn(start, turn)
+            last_face = pair[-1] // 3 if pair else NO_FACE
+            max_length = self._best_length() - 1 - len(pair)
+            search.begin(start, unit.length - len(pair), max_length, MAX_PHASE2, last_face)
+            while (result := search.run(NODE_BUDGET)) != DONE:
+                moves = len(pair) + search.solution_length
+                if result == FOUND and moves < self._best_length():
+                    self._found_lengths[moves] = 1
+                    turns = view.to_cube_turns((*pair, *search.path[: search.solution_length]))
+                    yield PhaseSolution(turns, (moves - search.phase2_length, search.phase2_length))
+                if self._best_length() <= MAX_SOLUTION and should_stop(self._best_length(), search.nodes):
+                    return
+                search.limit_length(self._best_length() - 1 - len(pair))
+
+
+MAX_NEAR_MOVES = 6  # three from each end: some thousand positions
+_CORNER_STICKERS = 3 * len(c.CORNERS)
+# Solutions of at least so many turns are split by their first two turns, or by their first three.
+_SPLIT_BY_TWO, _SPLIT_BY_THREE = 12, 16
+
+_Level = dict[bytes, list[Turns]]
+
+
+def find_near_solutions(state: State, side: int) -> list[Turns]:
+    """Return all shortest solutions if they have at most `MAX_NEAR_MOVES` turns, else none."""
+    size = len(SOLVED) if side == 3 else _CORNER_STICKERS
+    turn_count = TURNS if side == 3 else c.POCKET_TURNS
+    actions = [bytes(action[:size]).ljust(256, b"\0") for action in turn_states()[:turn_count]]
+    forward: _Level = {bytes(state[:size]): [()]}
+    backward: _Level = {bytes(SOLVED[:size]): [()]}
+    for length in range(MAX_NEAR_MOVES + 1):
+        if length % 2:
+            forward = _expand_level(forward, actions, is_backward=False)
+        elif length:
+            backward = _expand_level(backward, actions, is_backward=True)
+        solutions = [
+            first + rest
+            for position in forward.keys() & backward.keys()
+            for first in forward[position]
+            for rest in backward[position]
+            if not first or not rest or _may_follow(first[-1], rest[0])
+        ]
+        if solutions:
+            return sorted(solutions)
+    return []
+
+
+def _expand_level(level: _Level, actions: Sequence[bytes], *, is_backward: bool) -> _Level:
+    expanded: _Level = {}
+    for position, paths in level.items():
+        for turn in range(len(actions)):
+            if is_backward:
+                longer = [(turn, *path) for path in paths if not path or _may_follow(turn, path[0])]
+            else:
+                longer = [(*path, turn) for path in paths if not path or _may_follow(path[-1], turn)]
+            if longer:
+                action = actions[inverse_turn(turn) if is_backward else turn]
+                expanded.setdefault(position.translate(action), []).extend(longer)
+    return expanded
+
+
+def _may_follow(turn: int, other: int) -> bool:
+    """Return whether `other` may come next: another face, opposite faces in one order."""
+    return turn // 3 not in {other // 3, other // 3 + 3}
+
+
+@dataclass(slots=True)
+class OptimalState:
+    """Progress: no solution is shorter than `length`, and `done` work units of it are searched."""
+
+    length: int
+    done: int = 0
+    nodes: int = 0
+    solutions: list[Turns] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.solutions = [tuple(solution) for solution in self.solutions]  # JSON has no tuples
+
+
+class OptimalSearch:
+    """Search for all shortest solutions of one 3x3x3; resumes from its checkpoint."""
+
+    def __init__(self, state: State, tables: SearchTables, runtime: SearchRuntime) -> None:
+        self._state, self._tables, self._runtime = state, tables, runtime
+        self._rotations = axis_rotations()
+        self._checkpoint = Checkpoint(runtime, "rubiks-cube/shortest", state)
+        self._solved = to_coordinates([SOLVED])[0]
+        saved = self._checkpoint.load()
+        self.progress = OptimalState(**saved.values) if saved else OptimalState(self._lower_bound())
+
+    def run(self) -> None:
+        """Find all shortest solutions. Raises Interrupted."""
+        progress = self.progress
+
+        def describe() -> str:
+            return f"no solution has fewer than {pluralize(progress.length, 'move')}"
+
+        with self._checkpoint.guard(
+            lambda: (asdict(progress), ()), describe, "; the next run continues from there"
+        ) as save_sometimes:
+            while not progress.solutions or progress.done:
+                for solutions, nodes in self._search_length():
+                    progress.solutions += solutions
+                    progress.nodes += nodes
+                    progress.done += 1
+                    save_sometimes()
+                progress.done = 0
+                if not progress.solutions:
+                    progress.length += 1
+
+    def search_step(self, length: int) -> Iterator[int]:
+        """Search for one solution of `length` turns; yield the positions searched."""
+        search = self._create_search()
+        search.begin(self._starts(self._state), self._solved, length, NO_FACE)
+        while (result := search.run(NODE_BUDGET)) != DONE:
+            if result == FOUND:
+                self.progress.solutions.append(tuple(search.path[:length]))
+                return
+            yield search.nodes
+
+    def _lower_bound(self) -> int:
+        bounds = [
+            self._tables.bound(start.twist, start.flip, start.slice_sorted // c.ORDERS)
+            for start in self._starts(self._state)
+        ]
+        return max(*bounds, min(bounds) + 1)
+
+    def _search_length(self) -> Iterator[tuple[list[Turns], int]]:
+        """Yield solutions and positions of each remaining work unit of the current length."""
+        length = self.progress.length
+        units: Sequence[Turns] = list(turn_prefixes((length >= _SPLIT_BY_TWO) * 2 + (length >= _SPLIT_BY_THREE)))
+        note = f"no solution of fewer than {length} moves"
+
+        def search_unit(prefix: Turns) -> tuple[list[Turns], int]:
+            state = self._state
+            for turn in prefix:
+                state = c.compose(state, turn_states()[turn])
+            search = self._create_search()
+            last_face = prefix[-1] // 3 if prefix else NO_FACE
+            search.begin(self._starts(state), self._solved, length - len(prefix), last_face)
+            solutions: list[Turns] = []
+            while (result := search.run(NODE_BUDGET)) != DONE:
+                if result == FOUND:
+                    solutions.append(prefix + tuple(search.path[: length - len(prefix)]))
+                self._runtime.report_progress(None, note)
+            return solutions, search.nodes
+
+        for result in self._runtime.executor.map(search_unit, units[self.progress.done :]):
+            self._runtime.report_progress(self.progress.done / len(units) if len(units) > 1 else None, note)
+            yield result
+
+    def _create_search(self) -> DepthSearch:
+        buffers = [array("i", bytes(12 * (MAX_LENGTH + 1))) for _ in range(6)]
+        axis_turns = array("i")
+        for faces in self._rotations:
+            axis_turns.extend(FACES.index(faces[FACES[turn // 3]]) * 3 + turn % 3 for turn in range(TURNS))
+        return DepthSearch(self._tables, buffers, axis_turns)
+
+    def _starts(self, state: State) -> list[Coordinates]:
+        return to_coordinates(c.conjugate(state, faces) for faces in self._rotations)
