@@ -33,7 +33,7 @@ from pi_appliance.scheduling.appliance import Appliance
 from pi_appliance.scheduling.child_runs import ChildRuns, RequestRunner
 from pi_appliance.scheduling.scheduler import Scheduler, sleep_until_event
 from pi_appliance.storage.model import iso_time
-from pi_appliance.storage.queues import Outbox
+from pi_appliance.storage.queues import Outbox, RunRequest
 from pi_appliance.system import clock, locks
 from pi_appliance.system.clock import ClockState, ClockStepWatcher
 from pi_appliance.system.systemd import ServiceNotifier
@@ -143,6 +143,11 @@ class Daemon:
     def wake(self) -> None:
         """Let the scheduler tick now, because something it depends on changed."""
         self._wakeup.set()
+
+    def start_request(self, request: RunRequest) -> None:
+        """Let the scheduler start `request` now."""
+        del request  # it finds every pending one
+        self.wake()
 
     async def _wait_for_stop(self) -> None:
         await self._stop.wait()

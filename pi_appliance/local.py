@@ -17,7 +17,9 @@ from pi_appliance.music.usb import drives
 from pi_appliance.music.usb.drives import UsbDrive
 from pi_appliance.operations import Operation, Values
 from pi_appliance.scheduling.appliance import Appliance
-from pi_appliance.scheduling.child_runs import ChildRuns
+from pi_appliance.scheduling.child_runs import ChildRuns, start_detached
+from pi_appliance.storage.model import Trigger
+from pi_appliance.storage.queues import RunRequest
 from pi_appliance.system import clock, locks
 
 
@@ -56,9 +58,14 @@ class _LocalDaemon:
         """Only a daemon has one."""
         raise Unavailable("the appliance is not running, so there is no scheduler to ask")
 
-    def wake(self) -> None:
-        """Wake a daemon of the same state that listens nowhere else."""
-        locks.wake_daemon(self.appliance.config.state_dir / locks.WAKEUP_FILE)
+    def wake(self) -> bool:
+        """Wake a daemon of the same state, if one runs that listens nowhere else."""
+        return locks.wake_daemon(self.appliance.config.state_dir / locks.WAKEUP_FILE)
+
+    def start_request(self, request: RunRequest) -> None:
+        """Start the run `request` as a process that continues in the background."""
+        if not self.wake():
+            start_detached(self.appliance.config.path, request.job, Trigger.MANUAL, request.slot_name)
 
 
 class _LocalHub:

@@ -32,29 +32,16 @@ from pi_appliance.music.player import Player
 from pi_appliance.music.stations import operations as stations
 from pi_appliance.system.clock import Backoff
 
-_PARTS = ("music.usb.cli", "music.alarms.cli")
 _POLL_INTERVAL = 0.2  # seconds
 
 
 class _MusicGroup(click.Group):
-    """A group that imports the modules of its commands one by one until the command is found."""
-
-    def __init__(self, **settings: Any) -> None:
-        super().__init__(**settings)
-        self._unloaded = list(_PARTS)
+    """A group that imports the commands about USB drives only when they are used."""
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        while cmd_name not in self.commands and self._unloaded:
-            self._load_next()
+        if cmd_name == "usb":
+            importlib.import_module("pi_appliance.music.usb.cli")
         return super().get_command(ctx, cmd_name)
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        while self._unloaded:
-            self._load_next()
-        return super().list_commands(ctx)
-
-    def _load_next(self) -> None:
-        importlib.import_module(f"pi_appliance.{self._unloaded.pop(0)}")
 
 
 @click.group("music", cls=_MusicGroup)

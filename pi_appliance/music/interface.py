@@ -12,6 +12,7 @@ from pi_appliance.music.stations.service import Stations
 from pi_appliance.music.usb.drives import UsbDrive
 from pi_appliance.scheduling.appliance import Appliance
 from pi_appliance.scheduling.interface import RunningDaemon, Services
+from pi_appliance.storage.queues import RunRequest
 
 
 class Music(Protocol):
@@ -56,6 +57,9 @@ class MusicDaemon(RunningDaemon, Protocol):
     @property
     def usb_drives(self) -> UsbDriveService:
         """The USB drives."""
+
+    def start_request(self, request: RunRequest) -> None:
+        """Have the run `request` started now."""
 
 
 @dataclass(frozen=True, slots=True)

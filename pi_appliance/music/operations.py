@@ -28,6 +28,30 @@ def switch(name: str, description: str, **more: Any) -> Argument:
     return Argument(name=name, help=description, expected="on or off", parse=parse, schema=schema, **more)
 
 
+def words(name: str, description: str, **more: Any) -> Argument:
+    """Return an argument that takes one or more words and joins them."""
+
+    def parse(value: object) -> str:
+        words = [value] if isinstance(value, str) else value
+        if not isinstance(words, (list, tuple)) or not all(isinstance(word, str) for word in words):
+            raise ValueError
+        return str(line.parse(" ".join(words)))
+
+    line = text(name, description, **more)
+    schema = {
+        "anyOf": [
+            line.schema,
+            {
+                "type": "array",
+                "items": {"type": "string", "pattern": "^[^\\x00\\n\\r]{1,50}$"},
+                "minItems": 1,
+                "maxItems": 10,
+            },
+        ]
+    }
+    return replace(line, parse=parse, many=True, schema=schema)
+
+
 def _parse_volume(value: object) -> int | str:
     """Return a volume as a number, or a change such as +5 as text."""
     if isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value <= 100:

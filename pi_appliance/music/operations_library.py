@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from pi_appliance.music.operations import ID, NUMBER
+from pi_appliance.music.operations import ID, NUMBER, words
 from pi_appliance.operations import Argument, Group, Operation, array, boolean, choice, integer, text
 
 _API = "pi_appliance.music.api_library"
@@ -16,30 +16,6 @@ _LONG_BODY = 128 * 1024  # bytes: 5000 positions
 _SPAN = r"[1-9][0-9]{0,6}(-([1-9][0-9]{0,6})?)?"
 _COMPLETE = "pi_appliance.music.cli:complete_station"
 _FORMS = "a station, playlist:NAME, album:NAME, artist:NAME, genre:NAME, search:WORDS, an address, a file or a folder"
-
-
-def _words(name: str, description: str, **more: Any) -> Argument:
-    """Return an argument that takes one or more words and joins them."""
-
-    def parse(value: object) -> str:
-        words = [value] if isinstance(value, str) else value
-        if not isinstance(words, (list, tuple)) or not all(isinstance(word, str) for word in words):
-            raise ValueError
-        return str(line.parse(" ".join(words)))
-
-    line = text(name, description, **more)
-    schema = {
-        "anyOf": [
-            line.schema,
-            {
-                "type": "array",
-                "items": {"type": "string", "pattern": "^[^\\x00\\n\\r]{1,50}$"},
-                "minItems": 1,
-                "maxItems": 10,
-            },
-        ]
-    }
-    return replace(line, parse=parse, many=True, schema=schema)
 
 
 def _parse_span(value: object) -> str:
@@ -227,7 +203,7 @@ _LIBRARY: Sequence[Operation] = (
     _list_operation(
         "search",
         "List the tracks whose tags have all the words, in upper or lower case.",
-        _words("words", "words that may be in any tags", required=True, positional=True, example="blue"),
+        words("words", "words that may be in any tags", required=True, positional=True, example="blue"),
         _ARTIST,
         _ALBUM,
         _GENRE,

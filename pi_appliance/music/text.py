@@ -51,6 +51,29 @@ def _alarm_state(alarm: Mapping[str, Any]) -> str:
     return ", ".join(filter(None, states)) or "-"
 
 
+def sleep_timer(result: Any, _: Values) -> str:
+    """Return when the sleep timer stops the music."""
+    if not result["set"]:
+        return "no sleep timer is set"
+    end = f" {local_time(result['ends_at'])}" if result["ends_at"] else ""
+    match result["phase"]:
+        case "fading-out":
+            return f"the music fades out{f' until{end}' if end else ''}"
+        case "playing-out":
+            return "the music is played out, then it stops"
+    return f"the music stops{end}" if end else "the sleep timer is set"
+
+
+def sleep_cancelled(_: Any, __: Values) -> str:
+    """Return that the timer is cancelled; its run may still be ending."""
+    return "the music continues"
+
+
+def announcement(result: Any, _: Values) -> str:
+    """Return where the result of an announcement is shown."""
+    return f"the announcement starts; see: pi-appliance jobs history {result['job']}"
+
+
 # Stations
 
 

@@ -35,6 +35,20 @@ _GRACE = timedelta(minutes=5)  # of a request for an unknown job
 _MAX_CHECKPOINT_AGE = timedelta(days=2)  # an alarm of last week must not ring again
 
 
+def start_detached(config: Path, job: str, trigger: Trigger, due: str) -> None:
+    """Start a run of `job` for the slot or request `due` that continues when this process ends."""
+    no_files = [(os.POSIX_SPAWN_OPEN, number, os.devnull, os.O_RDWR, 0) for number in (0, 1, 2)]
+    argv, environment = _run_command(config, job, trigger, due), {**os.environ, NO_HANDOVER: "1"}
+    os.posix_spawn(sys.executable, argv, environment, file_actions=no_files, setsid=True)
+
+
+def _run_command(config: Path, job: str, trigger: Trigger, due: str | None) -> list[str]:
+    arguments = ["jobs", "run", job, "--trigger", trigger, "--config", str(config)]
+    if due is not None:
+        arguments += ["--resume"] if due == RESUME else ["--slot", due]
+    return [sys.executable, "-m", "pi_appliance", *arguments]
+
+
 class ChildRuns:
     """Starts runs, which survive a killed daemon, and knows which are active."""
 
@@ -67,10 +81,7 @@ class ChildRuns:
             Unavailable: no process can be started, or the daemon is stopping.
 
         """
-        arguments = ["jobs", "run", job, "--trigger", trigger, "--config", str(self._config)]
-        argv = [sys.executable, "-m", "pi_appliance", *arguments]
-        if due is not None:
-            argv += ["--resume"] if due == RESUME else ["--slot", due]
+        argv = _run_command(self._config, job, trigger, due)
         if as_scheduled:
             argv.append("--as-scheduled")
         async with self._start_lock:

@@ -58,6 +58,9 @@ class FakeDaemon:
     def wake(self) -> None:
         self.woken += 1
 
+    def start_request(self, _):
+        self.wake()
+
 
 @dataclass
 class FakeClock:

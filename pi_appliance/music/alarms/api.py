@@ -1,6 +1,5 @@
 """Handlers of the operations on alarms, the sleep timer and announcements."""
 
-from pi_appliance.config import units
 from pi_appliance.music.alarms import service
 from pi_appliance.music.interface import MusicServices
 from pi_appliance.operations import Values
@@ -54,17 +53,18 @@ async def get_sleep_timer(services: MusicServices, _: Values) -> object:
 
 
 async def set_sleep_timer(services: MusicServices, values: Values) -> object:
-    """Set the sleep timer; its run starts at once."""
-    lengths = {name: None if values[name] is None else units.parse_duration(values[name]) for name in ("in", "fade")}
-    service.set_sleep_timer(
+    """Set the sleep timer, whose run starts at once, or return it if no value is given."""
+    if all(value is None for value in values.values()):
+        return await get_sleep_timer(services, values)
+    request = service.set_sleep_timer(
         services.appliance,
         now=services.now(),
-        in_=lengths["in"],
+        in_=values["in"],
         at=values["at"],
         play_out=values["play_out"],
-        fade=lengths["fade"],
+        fade=values["fade"],
     )
-    services.daemon.wake()
+    services.daemon.start_request(request)
     return await get_sleep_timer(services, values)
 
 
@@ -78,7 +78,7 @@ async def cancel_sleep_timer(services: MusicServices, values: Values) -> object:
 async def announce(services: MusicServices, values: Values) -> object:
     """Request an announcement."""
     request = service.announce(services.appliance, now=services.now(), **values)
-    services.daemon.wake()
+    services.daemon.start_request(request)
     return {"request": request.id, "job": request.job, "run_at": model.iso_time(request.run_at)}
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from pi_appliance.music.operations import words
 from pi_appliance.operations import Argument, Group, Operation, choice, duration, integer, matching, text
 
 _API = "pi_appliance.music.alarms.api"
@@ -64,37 +65,44 @@ OPERATIONS: Sequence[Operation] = (
         result="Sleep",
     ),
     Operation(
+        command="music sleep",
         path="/sleep",
-        summary="Set the sleep timer, in place of an active one.",
+        summary="Set or show the sleep timer, which fades the music out and stops it.",
+        details="Without arguments, show the timer. A new timer replaces the active one.",
         handler=f"{_API}:set_sleep_timer",
         arguments=(
-            duration("in", "how long the music still plays"),
+            duration("in", "how long the music still plays, such as 30m", positional=True),
             matching("at", "the time of day at which it stops", _TIME_OF_DAY, _TIME_EXPECTED),
             choice("play_out", "then play the track, album or queue to its end", ("track", "album", "queue")),
             duration("fade", "how long it fades out"),
         ),
         groups=(Group(("in", "at"), required=False),),
         result="Sleep",
+        show=f"{_TEXT}:sleep_timer",
         status=202,
         example={"in": "30m"},
     ),
     Operation(
+        command="music cancel-sleep",
         method="DELETE",
         path="/sleep",
-        summary="Cancel the sleep timer.",
+        summary="Cancel the sleep timer. The music continues.",
         handler=f"{_API}:cancel_sleep_timer",
         result="Sleep",
+        show=f"{_TEXT}:sleep_cancelled",
     ),
     Operation(
+        command="music announce",
         path="/announce",
-        summary="Speak a text or play a sound over the music.",
+        summary="Speak a text or play a sound while the music is paused.",
         handler=f"{_API}:announce",
         arguments=(
-            text("text", "the text to speak"),
+            words("text", "the text to speak", positional=True),
             text("source", "the sound to play: a file of the library or an address"),
             integer("volume", "the volume of the announcement", 0, 100),
         ),
         result="RunRequest",
+        show=f"{_TEXT}:announcement",
         status=202,
         example={"text": "dinner is ready"},
     ),

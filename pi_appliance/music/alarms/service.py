@@ -1,6 +1,6 @@
 """Alarms, sleep timer and announcements as the pages, the API and the command line see them.
 
-After a change, wake the daemon: `Daemon.wake()`, or `system/wakeup.py` from another process.
+After a change, wake the daemon; it starts requests with `MusicDaemon.start_request`.
 """
 
 import json
@@ -16,7 +16,7 @@ from pi_appliance.errors import InvalidOption, Refused, UnknownName
 from pi_appliance.music.alarms.session import parse_timestamp
 from pi_appliance.music.context import action_of
 from pi_appliance.music.model import describe_text
-from pi_appliance.scheduling import instants
+from pi_appliance.scheduling import instants, schedule
 from pi_appliance.scheduling.appliance import Appliance, Slot
 from pi_appliance.scheduling.schedule import Cron
 from pi_appliance.storage import model
@@ -316,14 +316,26 @@ def sleep_timer(appliance: Appliance) -> SleepTimer | None:
     appliance.sweep()
     for job in jobs_with_action(appliance, SLEEP):
         session = active_session(appliance, job)
-        if appliance.store.requests.pending(job.name):  # it replaces the active one
-            return SleepTimer(job=job.name, phase=STARTING, ends_at=None)
+        if requests := appliance.store.requests.pending(job.name):  # the newest replaces the active one
+            return SleepTimer(job=job.name, phase=STARTING, ends_at=_requested_end(appliance, job, requests[-1]))
         if session is not None:
             status = _status_text(appliance, session)
             return SleepTimer(
                 job=job.name, phase=session.phase or STARTING, ends_at=session.ends_at, status_text=status
             )
     return None
+
+
+def _requested_end(appliance: Appliance, job: Job, request: RunRequest) -> datetime | None:
+    """Return when the music will stop; None if it depends on the music."""
+    try:
+        options = loader.override_options(appliance.config, job, request.arguments)
+    except InvalidOption:  # the configuration has changed since
+        return None
+    zone = appliance.config.zone_of(job)
+    if options.at is not None:
+        return schedule.next_time(options.at, request.run_at.astimezone(zone)).replace(tzinfo=zone)
+    return request.run_at + options.time_until_sleep if options.time_until_sleep else None
 
 
 def _status_text(appliance: Appliance, session: ActiveSession) -> str:
@@ -338,10 +350,10 @@ def set_sleep_timer(
     appliance: Appliance,
     *,
     now: datetime,
-    in_: timedelta | None = None,
+    in_: str | None = None,
     at: str | None = None,
     play_out: str | None = None,
-    fade: timedelta | None = None,
+    fade: str | None = None,
 ) -> RunRequest:
     """Set the sleep timer, in place of an active one.
 
@@ -353,13 +365,13 @@ def set_sleep_timer(
 
     """
     job = manual_job(appliance, SLEEP)
-    if in_ is not None and not timedelta(0) < in_ <= _MAX_SLEEP:
-        raise InvalidOption(f"{units.format_duration(in_)} is not a valid sleep time; write 1m to 24h")
-    arguments: dict[str, object] = {"in": in_ and units.format_duration(in_), "at": at, "play-out": play_out}
+    if in_ is not None and not timedelta(0) < units.parse_duration(in_) <= _MAX_SLEEP:
+        raise InvalidOption(f"{in_} is not a valid sleep time; write 1m to 24h")
+    arguments: dict[str, object] = {"in": in_, "at": at, "play-out": play_out}
     if not any(value is not None for value in arguments.values()):
         arguments = {}
     if fade is not None:
-        arguments["fade"] = units.format_duration(fade)
+        arguments["fade"] = fade
     validate_arguments(appliance, job, arguments)
     _end_sleep_timers(appliance)
     return request_run(appliance, job, now, arguments, now=now)

@@ -135,12 +135,15 @@ def test_a_signal_reaches_the_ringing_alarm_or_its_absence_is_reported(home):
 
 
 def test_a_sleep_timer_removes_the_keys_it_replaces(home):
-    ask = service.set_sleep_timer(home, now=FRIDAY, in_=timedelta(minutes=30))
+    ask = service.set_sleep_timer(home, now=FRIDAY, in_="30m")
     assert (ask.job, ask.run_at, ask.arguments) == ("sleep", FRIDAY, {"in": "30m", "at": None, "play-out": None})
     assert service.set_sleep_timer(home, now=FRIDAY).arguments == {}
-    assert service.set_sleep_timer(home, now=FRIDAY, fade=timedelta(seconds=5)).arguments == {"fade": "5s"}
+    assert service.set_sleep_timer(home, now=FRIDAY, fade="5s").arguments == {"fade": "5s"}
     assert len(home.store.requests.pending()) == 1, "the last one counts"
-    assert service.sleep_timer(home).phase == "starting"
+    timer = service.sleep_timer(home)
+    assert (timer.phase, timer.ends_at) == ("starting", FRIDAY.replace(hour=23, minute=30)), "as the job says"
+    service.set_sleep_timer(home, now=FRIDAY, in_="30m")
+    assert service.sleep_timer(home).ends_at == FRIDAY + timedelta(minutes=30)
 
 
 def test_a_running_timer_is_ended_by_the_next_one_of_any_job(home):
@@ -169,8 +172,8 @@ def test_the_end_of_the_music_is_reported(home):
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ({"in_": timedelta(days=2)}, "2d is not a valid sleep time; write 1m to 24h"),
-        ({"in_": timedelta(0)}, "0s is not a valid sleep time; write 1m to 24h"),
+        ({"in_": "2d"}, "2d is not a valid sleep time; write 1m to 24h"),
+        ({"in_": "0s"}, "0s is not a valid sleep time; write 1m to 24h"),
         (
             {"at": "25:00"},
             "sleep cannot run with these options: at: '25:00' is not a valid time of day; "
@@ -181,7 +184,7 @@ def test_the_end_of_the_music_is_reported(home):
             "sleep cannot run with these options: play-out: 'trak' is not known here; did you mean 'track'?",
         ),
         (
-            {"in_": timedelta(hours=1), "at": "23:00"},
+            {"in_": "1h", "at": "23:00"},
             "sleep cannot run with these options: at: in: already says when the music stops",
         ),
     ],
