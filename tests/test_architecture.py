@@ -31,7 +31,7 @@ MAY_IMPORT = {
 """What wires everything may import all: app, daemon and the other modules at the top of the package."""
 
 # The schedule's grammar is needed to read the configuration, and imports nothing but itself.
-GRAMMAR = {"scheduling.schedule", "scheduling.cron", "scheduling.instants", "scheduling.explanation"}
+GRAMMAR = {"scheduling.schedule", "scheduling.instants", "scheduling.explanation"}
 
 PURE = {
     "config.units",
@@ -39,7 +39,6 @@ PURE = {
     "music.model",
     "posting.lines",
     "posting.x_text",
-    "scheduling.cron",
     "scheduling.instants",
     "scheduling.due",
     "scheduling.schedule",
@@ -108,7 +107,7 @@ LIBRARIES = {
     "PIL": {"music.covers", "puzzles.picture"},
     "apprise": {"notify.notifiers.apprise"},
     "cattrs": {"config.binding"},
-    "cronsim": {"scheduling.cron"},
+    "cronsim": {"scheduling.schedule"},
     "crontab": {"scheduling.crontab"},
     "h11": {"music.volumio.push"},
     "httpx": {"system.http"},

@@ -1,27 +1,32 @@
-"""Attempts of a run. Each is a worker process with limits, and can be suspended."""
+"""Attempts of a run: each is a worker process with limits, started and suspended by conditions."""
 
 import json
 import os
 import signal
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
+from pathlib import Path
 from random import Random
 from typing import Any
 
 from pi_appliance import plugins
-from pi_appliance.config import units
-from pi_appliance.config.model import Job
+from pi_appliance.config import secrets, units
+from pi_appliance.config.model import Conditions, Config, Job, SuspendWhen
+from pi_appliance.config.secrets import secret_names
+from pi_appliance.config.units import format_size
 from pi_appliance.errors import Unavailable
-from pi_appliance.scheduling import conditions
 from pi_appliance.scheduling.appliance import Appliance
 from pi_appliance.storage.model import Outcome
 from pi_appliance.system import clock, limits, locks, process
 from pi_appliance.system.files import RunLog
-from pi_appliance.system.machine import Sensors
+from pi_appliance.system.machine import Sensors, free_space
+from pi_appliance.system.process import describe_exit_status
 
+HYSTERESIS = 5.0  # degrees below the limit at which a run continues
+COMMAND_TIMEOUT = 30.0  # seconds
 _GRACE = 0.5  # seconds after the deadline until the worker ends itself
 SENSOR_INTERVAL = 15.0  # seconds between two readings
 _MAX_SEARCHED = 50  # earlier runs that are searched for the same note
@@ -122,7 +127,7 @@ class Attempts:
                 self._add_note(run_limits.warning)
             ended = process.run_child(
                 [
-                    *(sys.executable, "-m", "pi_appliance.jobs.worker"),
+                    *(sys.executable, "-m", "pi_appliance.jobs.context"),
                     *(str(os.getpid()), str(config.path), str(config.state_dir)),
                     *(job.name, str(self.number), self.due or "", json.dumps(dict(self.options)), run_limits.plan),
                     *(f"{time.monotonic() + seconds + _GRACE:.3f}", "{fd}"),
@@ -175,9 +180,7 @@ class Attempts:
     def _suspend_policy(self, sensors: Sensors, interval: float) -> process.Suspend | None:
         if self.job.suspend_when is None:
             return None
-        return process.Suspend(
-            conditions.SuspendMonitor(self.job.suspend_when, sensors).reason, self._handle_suspension, interval
-        )
+        return process.Suspend(SuspendMonitor(self.job.suspend_when, sensors).reason, self._handle_suspension, interval)
 
     def _handle_suspension(self, reason: str) -> None:
         done, note = self.progress
@@ -185,7 +188,7 @@ class Attempts:
 
     def _report_missing_sensors(self, sensors: Sensors) -> None:
         """Add missing sensors to the details of each run, and to the log of the first one."""
-        missing = conditions.missing_sensors(self.job, sensors)
+        missing = missing_sensors(self.job, sensors)
         if not missing:
             return
         self.details["no_sensor"] = " ".join(missing)
@@ -230,3 +233,119 @@ class Attempts:
     def _show_progress(self, done: float | None, note: str) -> None:
         self.lock.write_status(self.number, done, note)
         self.listener.on_progress(done, note)
+
+
+# Conditions of a start and of a suspension. Without the sensor, a condition counts as met.
+
+
+def find_unmet(
+    conditions: Conditions, *, sensors: Sensors, free: Callable[[], int], run: Callable[[Sequence[str]], str]
+) -> str:
+    """Return why `conditions` do not hold, or '' if all do.
+
+    Args:
+        conditions: the conditions of a job.
+        sensors: the sensors of this machine.
+        free: returns the free bytes.
+        run: runs a command and returns an error or ''. The command is checked last.
+
+    """
+    return next(_unmet_reasons(conditions, sensors, free, run), "")
+
+
+def find_unmet_condition(job: Job, config: Config, stop: process.StopSignal) -> str:
+    """Return why `job` may not run on this machine now, or '' if it may.
+
+    `stop` interrupts a slow command.
+    """
+    if job.conditions is None:
+        return ""
+    return find_unmet(
+        job.conditions,
+        sensors=Sensors(),
+        free=lambda: free_space(config.state_dir),
+        run=lambda argv: check_command(argv, config.path.parent, stop, secret_names(config)),
+    )
+
+
+def missing_sensors(job: Job, sensors: Sensors) -> list[str]:
+    """Return the sensors that `job` needs and this machine lacks: temperature, power."""
+    conditions, pause = job.conditions or Conditions(), job.suspend_when or SuspendWhen()
+    sensors_missing = []
+    if (conditions.temperature_below, pause.temperature_above) != (None, None) and sensors.temperature() is None:
+        sensors_missing.append("temperature")
+    if (conditions.not_throttled or pause.throttled) and sensors.power().throttled is None:
+        sensors_missing.append("power")
+    return sensors_missing
+
+
+def check_command(
+    argv: Sequence[str],
+    directory: Path,
+    stop: process.StopSignal,
+    named: Collection[str] = (),
+    patience: float = COMMAND_TIMEOUT,
+) -> str:
+    """Run a command in `directory`, and return '' if it exits with 0, otherwise the error.
+
+    Its output is discarded, and its processes are killed at its end. It gets no secrets of the
+    appliance. `named` are the secrets in the configuration.
+    """
+    start_errors: list[bytes] = []
+    hidden = ",".join(secrets.secret_variables(os.environ, named))
+    guard = (sys.executable, "-m", "pi_appliance.system.process", str(os.getpid()), str(directory), "{fd}", hidden)
+    program = argv[0] if "/" not in argv[0] else str(directory / Path(argv[0]).expanduser())
+    exit_state = process.run_child(
+        [*guard, program, *argv[1:]],
+        stop=stop,
+        seconds=patience,
+        on_output=lambda _: None,
+        on_line=start_errors.append,
+    )
+    if start_errors:
+        return f"{argv[0]} cannot be run: {start_errors[0].decode('utf-8', 'replace')}"
+    if exit_state.timed_out:
+        return f"{argv[0]} gave no answer within {patience:g} s"
+    if exit_state.stopped:
+        return f"stopped before {argv[0]} gave an answer"
+    return "" if exit_state.status == 0 else f"{argv[0]} {describe_exit_status(exit_state.status)}"
+
+
+class SuspendMonitor:
+    """Decides whether a run is suspended. Once it is too hot, it must cool down by `HYSTERESIS`."""
+
+    def __init__(self, when: SuspendWhen, sensors: Sensors) -> None:
+        self._when, self._sensors, self._hot = when, sensors, False
+
+    def reason(self) -> str:
+        """Return why the run is suspended now, or '' if it is not."""
+        limit, heat = self._when.temperature_above, None
+        if limit is not None:
+            heat = self._sensors.temperature()
+            self._hot = heat is not None and heat > limit - (HYSTERESIS if self._hot else 0)
+        if self._hot:
+            return f"{heat:.1f} °C"
+        return _power_problem(self._sensors) if self._when.throttled else ""
+
+
+def _unmet_reasons(
+    conditions: Conditions, sensors: Sensors, free: Callable[[], int], run: Callable[[Sequence[str]], str]
+) -> Iterator[str]:
+    below = conditions.temperature_below
+    if below is not None and (heat := sensors.temperature()) is not None and heat >= below:
+        yield f"temperature {heat:.1f} °C is not below {below:g} °C"
+    if conditions.not_throttled and (reason := _power_problem(sensors)):
+        yield reason
+    if conditions.disk_free is not None and (room := free()) < conditions.disk_free:
+        yield f"{format_size(room)} free, less than {format_size(conditions.disk_free)}"
+    if conditions.online and not sensors.online():
+        yield "the network has no default route"
+    if conditions.command is not None and (reason := run(conditions.command)):
+        yield reason
+
+
+def _power_problem(sensors: Sensors) -> str:
+    power = sensors.power()
+    if power.under_voltage:
+        return "under-voltage"
+    return "throttled" if power.throttled else ""

@@ -3,9 +3,11 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from html import escape
 from itertools import islice
 from pathlib import Path
 from typing import Any
+from zoneinfo import ZoneInfo
 
 from markupsafe import Markup
 from starlette.requests import Request
@@ -13,7 +15,7 @@ from starlette.responses import FileResponse, Response
 from starlette.routing import Route
 
 from pi_appliance.cli import terminal
-from pi_appliance.jobs import api, pages_svg
+from pi_appliance.jobs import api
 from pi_appliance.jobs import reports as report_files
 from pi_appliance.jobs.serializers import next_selected_slot
 from pi_appliance.scheduling import explanation
@@ -25,6 +27,74 @@ from pi_appliance.storage.history import Pause
 from pi_appliance.storage.model import Run
 from pi_appliance.web.pages import Pages
 from pi_appliance.web.params import NUMBER, query_number
+
+_WIDTH, _GAP, _HEIGHT = 8, 4, 24
+_SHAPES = {  # rectangles one below the other: where each begins, and how high it is
+    "running": ((6, 18),),
+    "succeeded": ((0, 24),),
+    "skipped": ((16, 8),),
+    "misfired": ((0, 8),),
+    "paused": ((8, 4), (20, 4)),
+    "unknown": ((10, 4),),
+    "none": ((22, 2),),
+}
+_BROKEN = ((0, 10), (14, 10))
+
+
+def history_bars(runs: Sequence[Run], zone: ZoneInfo, *, places: int = 20) -> str:
+    """Return `runs`, the newest first, as an SVG with `places` bars. Missing runs are faint."""
+    shown = runs[:places]
+    label = f"the last {len(shown)} runs" if shown else "no runs yet"
+    bars = [(str(run.outcome or "running"), _run_title(run, zone)) for run in shown]
+    return _draw_strip(bars, places, label)
+
+
+def slot_bars(items: Sequence[tuple[str, str]], *, places: int = 60) -> str:
+    """Return slots, the newest first, as an SVG with `places` bars.
+
+    Each item of `items` is an outcome, running, paused or unknown, and a title for people.
+    """
+    shown = items[:places]
+    label = f"results of the last {len(shown)} slots" if shown else "no slots yet"
+    return _draw_strip(shown, places, label)
+
+
+def legend_bar(outcome: str) -> str:
+    """Return a single bar of `outcome`, for a legend."""
+    return _draw_svg("mark", [_draw_bar(0, outcome, "")], 'aria-hidden="true"')
+
+
+def _draw_strip(items: Sequence[tuple[str, str]], places: int, label: str) -> str:
+    empty = places - len(items)
+    bars = [_draw_bar(place, "none", "") for place in range(empty)]
+    for place, (outcome, title) in enumerate(reversed(items), start=empty):
+        bars.append(_draw_bar(place, outcome, title))
+    return _draw_svg("strip", bars, f'role="img" aria-label="{label}"')
+
+
+def _draw_svg(name: str, bars: Sequence[str], more: str) -> str:
+    width = len(bars) * (_WIDTH + _GAP) - _GAP
+    return (
+        f'<svg class="{name}" viewBox="0 0 {width} {_HEIGHT}" preserveAspectRatio="none" {more}'
+        f' xmlns="http://www.w3.org/2000/svg">{"".join(bars)}</svg>'
+    )
+
+
+def _draw_bar(place: int, outcome: str, title: str) -> str:
+    x = place * (_WIDTH + _GAP)
+    title_element = f"<title>{escape(title)}</title>" if title else ""
+    parts = "".join(
+        f'<rect x="{x}" y="{y}" width="{_WIDTH}" height="{height}" rx="1.5"/>'
+        for y, height in _SHAPES.get(outcome, _BROKEN)
+    )
+    return f'<g class="{outcome}">{title_element}{parts}</g>'
+
+
+def _run_title(run: Run, zone: ZoneInfo) -> str:
+    duration = f" in {terminal.format_elapsed(run.duration)}" if run.attempts else ""
+    summary = f": {run.summary}" if run.summary else ""
+    return f"{terminal.format_instant(run.started, zone)}: {terminal.describe_outcome(run)}{duration}{summary}"
+
 
 # Types that a browser gets as they are. All others are offered for download.
 TYPES = {
@@ -86,8 +156,8 @@ def slot_overview(appliance: Appliance, name: str, now: datetime) -> SlotOvervie
     """Return the slots for the page of the job `name`. Raises UnknownName."""
     statuses = list(islice(api.slot_statuses(appliance, [name], now), _MAX_SLOT_BARS))
     bars = [(each.status, _describe_slot(each, appliance)) for each in statuses]
-    legend = [(status, _to_markup(pages_svg.mark(status))) for status in dict.fromkeys(status for status, _ in bars)]
-    strip = _to_markup(pages_svg.slots(bars, places=_MAX_SLOT_BARS))
+    legend = [(status, _to_markup(legend_bar(status))) for status in dict.fromkeys(status for status, _ in bars)]
+    strip = _to_markup(slot_bars(bars, places=_MAX_SLOT_BARS))
     return SlotOverview(strip, legend, statuses[:_MAX_SLOT_ROWS])
 
 
@@ -186,7 +256,7 @@ class JobPages:
     def card(self, view: JobView, now: datetime) -> JobCard:
         """Return the card of a job."""
         runs = self._appliance.store.history(job=view.job.name, limit=_MAX_RUN_BARS)
-        strip = pages_svg.history_bars(runs, self._appliance.config.time_zone, places=_MAX_RUN_BARS)
+        strip = history_bars(runs, self._appliance.config.time_zone, places=_MAX_RUN_BARS)
         return JobCard(view, next_selected_slot(self._appliance, view, now), _to_markup(strip))
 
     def newest_reports(self) -> dict[str, Any]:

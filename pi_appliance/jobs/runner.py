@@ -13,9 +13,9 @@ from pi_appliance import plugins
 from pi_appliance.config import units
 from pi_appliance.config.model import ConcurrencyPolicy, Job
 from pi_appliance.errors import ApplianceError, Refused, Unavailable, UnknownName
-from pi_appliance.jobs.attempts import AttemptResult, Attempts, Listener
+from pi_appliance.jobs.attempts import AttemptResult, Attempts, Listener, find_unmet_condition
 from pi_appliance.jobs.notifications import StartPing
-from pi_appliance.scheduling import conditions, instants, slot_ledger
+from pi_appliance.scheduling import instants, slot_ledger
 from pi_appliance.scheduling.appliance import Appliance
 from pi_appliance.scheduling.due import SKIPPED_BY_USER
 from pi_appliance.scheduling.schedule import AtBoot, Cron, Every, is_selected, uniform_for_slot
@@ -311,7 +311,7 @@ def _find_skip_reason(appliance: Appliance, spec: _RunSpec, stop: process.StopSi
         return AttemptResult(Outcome.SKIPPED, SKIPPED_BY_USER, {})
     if not spec.is_selected(appliance):
         return AttemptResult(Outcome.SKIPPED, f"by chance ({job.chance})", {})
-    if spec.due is not None and (unmet := conditions.find_unmet_condition(job, appliance.config, stop)):
+    if spec.due is not None and (unmet := find_unmet_condition(job, appliance.config, stop)):
         return AttemptResult(Outcome.SKIPPED, unmet, {})
     return None
 

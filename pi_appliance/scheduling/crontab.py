@@ -3,7 +3,7 @@
 In a crontab the entries are one marked block, and all other bytes stay unchanged. The first line of
 a block records details of the original text, so that removing the block restores the same bytes.
 
-The time fields are copied from the configuration; scheduling/cron.py ensures that cron and the
+The time fields are copied from the configuration; scheduling/schedule.py ensures that cron and the
 daemon read them alike. python-crontab, which only this file imports, would write 0 0-23 as 0 *, and
 0-7 as 0,*, which cron treats differently at clock changes.
 """

@@ -9,10 +9,24 @@ from zoneinfo import ZoneInfo
 
 from pi_appliance.config import units
 from pi_appliance.config.model import ConcurrencyPolicy, Config, Job, StartedBy
-from pi_appliance.scheduling import cron, instants
-from pi_appliance.scheduling.cron import MONTH_LENGTHS, MONTHS, STEP_FIELD, WEEKDAYS, CronFields, parse_fields
+from pi_appliance.scheduling import instants
 from pi_appliance.scheduling.instants import OffsetSpan
-from pi_appliance.scheduling.schedule import AtBoot, Cron, Every, Schedule
+from pi_appliance.scheduling.schedule import (
+    MONTH_LENGTHS,
+    MONTHS,
+    STEP_FIELD,
+    WEEKDAYS,
+    AtBoot,
+    Cron,
+    CronFields,
+    Every,
+    Schedule,
+    describe_expression,
+    is_fixed,
+    local_times,
+    matches_dom_or_dow,
+    parse_fields,
+)
 
 CHANGE_HORIZON = timedelta(days=548)
 """How far to search for clock changes: 18 months always contain both changes of a year."""
@@ -40,7 +54,7 @@ def explain_job(config: Config, job: Job, now: datetime, *, machine: ZoneInfo) -
     expressions = schedule.expressions if isinstance(schedule, Cron) else ()
     late, timeout = units.format_duration(job.misfire_grace), units.format_duration(job.timeout)
     return [
-        *([f"{cron.describe_expression(each)} ({zone.key})" for each in expressions] or [describe_schedule(schedule)]),
+        *([f"{describe_expression(each)} ({zone.key})" for each in expressions] or [describe_schedule(schedule)]),
         f"Started by {_STARTERS[job.started_by]}",
         *_explain_selection(job),
         f"It may start up to {late} late and is stopped after {timeout}",
@@ -58,7 +72,7 @@ def describe_schedule(schedule: Schedule) -> str:
     """Describe `schedule` in English."""
     match schedule:
         case Cron(expressions):
-            return "; ".join(map(cron.describe_expression, expressions))
+            return "; ".join(map(describe_expression, expressions))
         case Every(interval):
             return f"Every {units.format_duration(interval)}, counted from midnight of 1970-01-01 UTC"
         case AtBoot():
@@ -174,10 +188,10 @@ def next_changes(zone: ZoneInfo, now: datetime) -> Iterator[OffsetSpan]:
 def find_effect(expression: str, change: OffsetSpan) -> DstEffect | None:
     """Return the effect of `change` on `expression` in Debian's cron, or None without one."""
     low, high = _affected_times(change)
-    times = [f"{each:%H:%M}" for each in takewhile(lambda local: local < high, cron.local_times(expression, low))]
+    times = [f"{each:%H:%M}" for each in takewhile(lambda local: local < high, local_times(expression, low))]
     if not times:
         return None
-    many, fixed = len(times) > 1, cron.is_fixed(expression)
+    many, fixed = len(times) > 1, is_fixed(expression)
     shown = join_words(times) + (f" ({len(times)} times)" if len(times) > _MAX_LISTED else "")
     if change.shift > timedelta(0):
         summary = f"{shown} {'do' if many else 'does'} not exist"
@@ -250,7 +264,7 @@ def find_dst_lints(expression: str, zone: ZoneInfo, now: datetime) -> Iterator[L
         return  # an hourly job has no particular hour
     fields = parse_fields(expression)
     full = minute if len(fields.minutes) == 60 else hour if len(fields.hours) == 24 else ""
-    if cron.is_fixed(expression) and full:
+    if is_fixed(expression) and full:
         wrong = f"{full} is not * to cron: when the clock goes back, it does not run in the hour that occurs twice"
         yield wrong, f"write * to run it at each of these local times: {expression.replace(full, '*', 1)!r}"
         return
@@ -285,7 +299,7 @@ def _uneven_steps(expression: str, fields: CronFields) -> Iterator[Lint]:
 
 def _two_kinds_of_day(expression: str, fields: CronFields) -> Iterator[Lint]:
     minute, hour, date, month, weekday = expression.split()
-    if cron.matches_dom_or_dow(expression):
+    if matches_dom_or_dow(expression):
         if fields.every_day != fields.every_weekday:
             full = date if fields.every_day else weekday
             yield f"{full} is not * to cron, and either day is enough: it runs every day", f"write * for {full}"

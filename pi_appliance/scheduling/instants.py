@@ -13,8 +13,7 @@ from heapq import merge
 from itertools import groupby, islice, pairwise, takewhile
 from zoneinfo import ZoneInfo
 
-from pi_appliance.scheduling.cron import is_fixed, local_times, local_times_before
-from pi_appliance.scheduling.schedule import Cron, Every, Schedule
+from pi_appliance.scheduling.schedule import Cron, Every, Schedule, is_fixed, local_times, local_times_before
 
 _DAY = 86_400  # seconds
 _SECOND = timedelta(seconds=1)

@@ -2,7 +2,7 @@
 
 from hypothesis import strategies as st
 
-from pi_appliance.scheduling import cron
+from pi_appliance.scheduling import schedule
 
 _FIELDS = ((0, 59), (0, 23), (1, 31), (1, 12), (0, 7))
 
@@ -17,7 +17,7 @@ def _field(low: int, high: int) -> st.SearchStrategy[str]:
 
 def _readable(expression: str) -> bool:
     try:
-        return bool(cron.parse_expression(expression))
+        return bool(schedule.parse_expression(expression))
     except ValueError:
         return False
 

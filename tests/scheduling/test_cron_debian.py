@@ -12,8 +12,8 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from pi_appliance.scheduling import cron, instants
-from pi_appliance.scheduling.schedule import Cron
+from pi_appliance.scheduling import instants
+from pi_appliance.scheduling.schedule import Cron, parse_expression
 from tests.scheduling import debian_cron
 
 EXPRESSIONS = 3_200
@@ -63,7 +63,7 @@ def test_without_clock_changes_every_expression_matches_debian_cron() -> None:
     draw = random.Random(162)
     for expression in random_expressions(3, EXPRESSIONS):
         first = datetime(2026, 1, 1) + timedelta(minutes=draw.randrange(3 * 366 * 1440))  # noqa: DTZ001
-        entry, ours = debian_cron.read(expression), cron.parse_expression(expression)
+        entry, ours = debian_cron.read(expression), parse_expression(expression)
         debians = list(islice(entry.times(first, first + timedelta(days=1500)), 40))
         after = first.replace(tzinfo=UTC) - timedelta(seconds=1)
         result = instants.next_slots(Cron((ours,)), after, GREENWICH, len(debians))
@@ -111,9 +111,7 @@ def minutes_around(zone: ZoneInfo, change: datetime) -> debian_cron.Minutes:
 def ours(expression: str, zone: ZoneInfo, minutes: debian_cron.Minutes) -> list[datetime]:
     """Return the slots of `expression` within `minutes`."""
     end, slots = minutes[-1][0], []
-    for slot in instants.fire_times(
-        Cron((cron.parse_expression(expression),)), minutes[0][0] - timedelta(seconds=1), zone
-    ):
+    for slot in instants.fire_times(Cron((parse_expression(expression),)), minutes[0][0] - timedelta(seconds=1), zone):
         if slot > end:
             break
         slots.append(slot)
@@ -174,7 +172,7 @@ REFUSED = {
 @pytest.mark.parametrize("expression", [each for forms in REFUSED.values() for each in forms])
 def test_expressions_that_cron_misreads_are_refused(expression: str) -> None:
     with pytest.raises(ValueError, match=r"\w"):
-        cron.parse_expression(expression)
+        parse_expression(expression)
 
 
 def junk(seed: int, count: int) -> Iterator[str]:
@@ -192,7 +190,7 @@ def test_accepted_random_text_means_the_same_to_cron() -> None:
     first, taken = datetime(2027, 1, 30, 22, tzinfo=UTC), 0
     for expression in junk(4, 20_000):
         try:
-            schedule = Cron((cron.parse_expression(expression),))
+            schedule = Cron((parse_expression(expression),))
         except ValueError:
             continue
         taken += 1

@@ -2,7 +2,7 @@
 
 import pytest
 
-from pi_appliance.scheduling.cron import describe_expression
+from pi_appliance.scheduling.schedule import describe_expression
 
 
 @pytest.mark.parametrize(

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from pi_appliance.config.loader import load_config
 from pi_appliance.config.model import Config
 from pi_appliance.errors import Refused
-from pi_appliance.scheduling import cron
 from pi_appliance.scheduling.crontab import build_entries, have_same_rules
+from pi_appliance.scheduling.schedule import parse_expression
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
 UTC_ZONE = ZoneInfo("UTC")
@@ -140,7 +140,7 @@ def expressions(draw: st.DrawFn) -> str:
 def readable(expression: str) -> bool:
     """Return whether our own parser accepts `expression`."""
     try:
-        return bool(cron.parse_expression(expression))
+        return bool(parse_expression(expression))
     except ValueError:
         return False
 

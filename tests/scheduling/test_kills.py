@@ -79,7 +79,7 @@ class Victims:
 
     def kill(self) -> None:
         """Kill the daemon, a run, or the program of a run, in turn."""
-        kinds = ("daemon", "jobs run", "jobs.worker", "sh -c")
+        kinds = ("daemon", "jobs run", "jobs.context", "sh -c")
         kind = kinds[sum(self.killed.values()) % 4]
         if kind != "daemon" and (result := [pid for pid, words in self.processes().items() if kind in words]):
             with contextlib.suppress(ProcessLookupError):

@@ -7,7 +7,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from pi_appliance.config import loader
-from pi_appliance.scheduling import cron, explanation
+from pi_appliance.scheduling import explanation, schedule
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
 BERLIN = ZoneInfo("Europe/Berlin")
@@ -15,7 +15,7 @@ BERLIN = ZoneInfo("Europe/Berlin")
 
 def list_warnings(expression: str, zone: ZoneInfo = BERLIN) -> list[str]:
     """Return every warning about `expression` in `zone` with its advice as one line."""
-    read = cron.parse_expression(expression)
+    read = schedule.parse_expression(expression)
     return ["; ".join(lint) for lint in (*explanation.find_lints(read), *explanation.find_dst_lints(read, zone, NOW))]
 
 

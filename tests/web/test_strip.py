@@ -6,7 +6,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from pi_appliance.jobs.pages_svg import history_bars, mark, slots
+from pi_appliance.jobs.pages import history_bars, legend_bar, slot_bars
 from pi_appliance.storage.model import Outcome, Run, Trigger
 from pi_appliance.web import pages
 
@@ -62,7 +62,7 @@ def shape(bar: ElementTree.Element) -> list[tuple[str | None, str | None]]:
 
 def test_the_state_of_a_slot_is_shown_by_class_shape_and_title() -> None:
     result = [(what, f"{what} <so>") for what in KINDS]
-    drawn = list(ElementTree.fromstring(slots(result, places=9)))  # noqa: S314 - ours
+    drawn = list(ElementTree.fromstring(slot_bars(result, places=9)))  # noqa: S314 - ours
     assert [bar.get("class") for bar in drawn] == ["none", "none", *reversed(KINDS)]
     assert [bar.findtext("{*}title") for bar in drawn[2:]] == [f"{what} <so>" for what in reversed(KINDS)]
     assert len({tuple(shape(bar)) for bar in drawn}) == len(KINDS) + 1  # no two look alike without colour
@@ -70,13 +70,13 @@ def test_the_state_of_a_slot_is_shown_by_class_shape_and_title() -> None:
 
 def test_a_legend_mark_looks_like_its_bar() -> None:
     for what in KINDS:
-        (alone,) = ElementTree.fromstring(mark(what))  # noqa: S314 - ours
-        (among,) = ElementTree.fromstring(slots([(what, "")], places=1))  # noqa: S314 - ours
+        (alone,) = ElementTree.fromstring(legend_bar(what))  # noqa: S314 - ours
+        (among,) = ElementTree.fromstring(slot_bars([(what, "")], places=1))  # noqa: S314 - ours
         assert (alone.get("class"), shape(alone)) == (among.get("class"), shape(among))
 
 
 def test_an_empty_slot_strip_is_mentioned() -> None:
-    assert 'aria-label="no slots yet"' in slots([])
+    assert 'aria-label="no slots yet"' in slot_bars([])
 
 
 @pytest.mark.parametrize(

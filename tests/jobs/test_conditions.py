@@ -12,8 +12,16 @@ import pytest
 from pi_appliance.config.loader import load_config
 from pi_appliance.config.model import Conditions, SuspendWhen
 from pi_appliance.config.units import parse_size
-from pi_appliance.jobs.attempts import AttemptResult, Attempts, Listener
-from pi_appliance.scheduling import conditions
+from pi_appliance.jobs.attempts import (
+    AttemptResult,
+    Attempts,
+    Listener,
+    SuspendMonitor,
+    check_command,
+    find_unmet,
+    find_unmet_condition,
+    missing_sensors,
+)
 from pi_appliance.scheduling.appliance import Appliance
 from pi_appliance.storage.model import Trigger
 from pi_appliance.system import clock, files, locks, process
@@ -51,7 +59,7 @@ def pi(tmp_path):
 
 
 def unmet(wanted: Conditions, pi: Pi, free: int = 10**9, said: str = "") -> str:
-    return conditions.find_unmet(wanted, sensors=pi.sensors, free=lambda: free, run=lambda _: said)
+    return find_unmet(wanted, sensors=pi.sensors, free=lambda: free, run=lambda _: said)
 
 
 def test_heat_is_reported_with_both_numbers(pi):
@@ -98,7 +106,7 @@ def test_a_command_is_run_last_and_only_if_the_rest_holds(pi):
 
 def answer(argv: list[str], folder: Path, patience: float = 30) -> str:
     with process.StopSignal().catch_signals() as stop:
-        return conditions.check_command(argv, folder, stop, patience=patience)
+        return check_command(argv, folder, stop, patience=patience)
 
 
 def test_a_command_answers_by_its_exit_status(tmp_path):
@@ -148,22 +156,22 @@ def test_the_conditions_of_this_machine_can_be_read(installation, keys, says):
     wanted, config = job(installation, keys), load_config(installation.config)
     config.state_dir.mkdir()
     with process.StopSignal().catch_signals() as stop:
-        why = conditions.find_unmet_condition(wanted, config, stop)
+        why = find_unmet_condition(wanted, config, stop)
     assert why.endswith(says)
     assert bool(why) == bool(says)
 
 
 def test_missing_sensors_of_a_job_are_known(installation, pi):
     both = job(installation, "conditions: {temperature-below: 75}\n  suspend-when: {throttled: true}")
-    assert conditions.missing_sensors(both, pi.sensors) == ["temperature", "power"]
-    assert conditions.missing_sensors(job(installation, "conditions: {online: true}"), pi.sensors) == []
+    assert missing_sensors(both, pi.sensors) == ["temperature", "power"]
+    assert missing_sensors(job(installation, "conditions: {online: true}"), pi.sensors) == []
     pi.heat(40)
     pi.throttled(0)
-    assert conditions.missing_sensors(both, pi.sensors) == []
+    assert missing_sensors(both, pi.sensors) == []
 
 
 def test_a_run_is_suspended_until_it_is_five_degrees_cooler(pi):
-    pause = conditions.SuspendMonitor(SuspendWhen(temperature_above=80.0), pi.sensors)
+    pause = SuspendMonitor(SuspendWhen(temperature_above=80.0), pi.sensors)
     said = []
     for degrees in (79, 80, 80.1, 83.14, 78, 75.1, 75, 79, 81):
         pi.heat(degrees)
@@ -172,7 +180,7 @@ def test_a_run_is_suspended_until_it_is_five_degrees_cooler(pi):
 
 
 def test_a_run_is_suspended_while_the_power_is_bad(pi):
-    pause = conditions.SuspendMonitor(SuspendWhen(throttled=True), pi.sensors)
+    pause = SuspendMonitor(SuspendWhen(throttled=True), pi.sensors)
     assert pause.reason() == ""
     pi.throttled(0x5)
     assert pause.reason() == "under-voltage"
