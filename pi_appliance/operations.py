@@ -139,6 +139,12 @@ def duration(name: str, help: str, **more: Any) -> Argument:  # noqa: A002
     return matching(name, help, pattern, "a duration such as 90s, 15m, 1h30m or 2d", **more)
 
 
+def date(name: str, help: str, **more: Any) -> Argument:  # noqa: A002
+    """Return an argument that takes a day with or without a time, as text."""
+    pattern, expected = r" *\d{4}-\d\d-\d\d([T ]\d\d:\d\d)? *", 'a date such as 2027-03-28 or "2027-03-28 02:30"'
+    return matching(name, help, pattern, expected, **more)
+
+
 def boolean(name: str, help: str, **more: Any) -> Argument:  # noqa: A002
     """Return an argument that takes true or false."""
 

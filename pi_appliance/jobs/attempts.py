@@ -94,10 +94,8 @@ class Attempts:
         """
         deadline = time.monotonic() + self.job.timeout.total_seconds()
         retry = self.job.retry
-        sensors = sensors or Sensors()
-        suspend = self._suspend_policy(sensors, sensor_interval)
         try:
-            self._report_missing_sensors(sensors)
+            suspend = self._watch_sensors(sensors, sensor_interval)
             while not self.stop.signal:
                 self.count += 1
                 result = self._run_once(deadline + self.suspended_seconds - time.monotonic(), suspend)
@@ -177,7 +175,12 @@ class Attempts:
         line = process.last_line(self.output_tail) if shows_output else ""
         return f"{summary}: {line}" if line else summary
 
-    def _suspend_policy(self, sensors: Sensors, interval: float) -> process.Suspend | None:
+    def _watch_sensors(self, sensors: Sensors | None, interval: float) -> process.Suspend | None:
+        """Report missing sensors, and return when the job is suspended."""
+        if self.job.conditions is None and self.job.suspend_when is None:
+            return None
+        sensors = sensors or Sensors()
+        self._report_missing_sensors(sensors)
         if self.job.suspend_when is None:
             return None
         return process.Suspend(SuspendMonitor(self.job.suspend_when, sensors).reason, self._handle_suspension, interval)

@@ -5,6 +5,7 @@ and `uninstall` edit the crontab of the user who calls them, which the daemon ca
 """
 
 import json
+import logging
 import os
 import re
 import shutil
@@ -23,9 +24,8 @@ import click
 from pi_appliance.cli import client
 from pi_appliance.cli.terminal import ProgressLine, config_option, json_option
 from pi_appliance.config import loader
-from pi_appliance.errors import ConfigError, Refused, Unavailable
-from pi_appliance.jobs import runner
-from pi_appliance.jobs.notifications import deliver_notifications
+from pi_appliance.errors import ApplianceError, ConfigError, Refused, Unavailable
+from pi_appliance.jobs import notifications, runner
 from pi_appliance.jobs.operations import OPERATIONS, RUN, SLOT_PATTERN
 from pi_appliance.jobs.text import one_run
 from pi_appliance.operations import Values
@@ -34,11 +34,15 @@ from pi_appliance.scheduling.appliance import Appliance
 from pi_appliance.scheduling.crontab import CrontabChange, SystemCrontab, UserCrontab, current_user, find_user
 from pi_appliance.storage import model
 from pi_appliance.storage.model import RESUME, Outcome, Trigger
-from pi_appliance.system.process import StopSignal
+from pi_appliance.storage.queues import Outbox
+from pi_appliance.system import clock
+from pi_appliance.system.process import StopSignal, run_child
 from pi_appliance.system.runtime_socket import NO_HANDOVER
 
 P = ParamSpec("P")
 Command = Callable[..., Any]
+log = logging.getLogger("pi_appliance.notifications")
+_DELIVERY_TIMEOUT = 60.0  # seconds
 _TEMPORARY = 75  # as in sysexits.h: try again later
 _POLL_INTERVALS = 0.05, 0.5  # seconds between two looks at a run of the daemon: the first, and the longest
 
@@ -155,8 +159,30 @@ def _run_here(
             report(result)
         finally:  # last, because it may take long; not if this process was asked to stop
             if ended.outcome is not Outcome.STOPPED:
-                deliver_notifications(appliance)
+                _deliver_notifications(appliance)
     return result
+
+
+def _deliver_notifications(appliance: Appliance) -> None:
+    """Send waiting notifications at the end of a run, for at most a minute. Errors are logged.
+
+    Notifications that could not be sent wait for the daemon or the next run.
+    """
+    output = bytearray()
+    try:
+        if Outbox(appliance.store).is_due(clock.now()):
+            with StopSignal().catch_signals() as stop:
+                run_child(
+                    notifications.worker_command(appliance.config.path, appliance.config.state_dir),
+                    stop=stop,
+                    seconds=_DELIVERY_TIMEOUT,
+                    on_output=output.extend,
+                    on_line=lambda _: None,
+                )
+    except (ApplianceError, OSError) as error:
+        output += f"notifications cannot be sent: {error}".encode()
+    if output:
+        log.warning("%s", output.decode(errors="replace").strip())
 
 
 def _run_by_daemon(config: Path, values: Values, listener: runner.Listener) -> Mapping[str, Any] | None:

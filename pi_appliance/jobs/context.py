@@ -278,6 +278,4 @@ def _run(config: Config, parameters: RunParameters, options: Mapping[str, Any], 
 
 
 if __name__ == "__main__":
-    from pi_appliance.jobs import context  # the module that the kinds of jobs import, not its copy
-
-    context.main(sys.argv[1:])
+    main(sys.argv[1:])

@@ -1,4 +1,4 @@
-"""Messages about runs: pings of a monitoring service, and the process that sends messages."""
+"""Pings of a monitoring service, and the command of the process that sends messages."""
 
 import logging
 import os
@@ -10,15 +10,12 @@ from pathlib import Path
 from urllib.parse import urlencode, urlsplit
 
 from pi_appliance.config import secrets
-from pi_appliance.config.model import Job
 from pi_appliance.config.secrets import missing_secrets, substitute_secrets
 from pi_appliance.errors import ApplianceError, Refused
 from pi_appliance.scheduling.appliance import Appliance
-from pi_appliance.storage.queues import Outbox
-from pi_appliance.system import clock, http, process
+from pi_appliance.system import http
 
 log = logging.getLogger("pi_appliance.notices")
-_DELIVERY_TIMEOUT = 60.0  # seconds
 _PING_TIMEOUT = 5.0  # seconds; maximum delay of a run by its start ping
 _MAX_BODY = 10_000  # bytes; services store as many, or ten times as many
 
@@ -28,43 +25,17 @@ def worker_command(config: Path, state_dir: Path) -> list[str]:
     return [sys.executable, "-m", "pi_appliance.notify.worker", str(os.getpid()), str(config), str(state_dir)]
 
 
-def deliver_notifications(appliance: Appliance) -> None:
-    """Send waiting notifications at the end of a run, for at most a minute. Errors are logged.
-
-    Notifications that could not be sent wait for the daemon or the next run.
-    """
-    output = bytearray()
-    try:
-        if Outbox(appliance.store).is_due(clock.now()):
-            with process.StopSignal().catch_signals() as stop:
-                process.run_child(
-                    worker_command(appliance.config.path, appliance.config.state_dir),
-                    stop=stop,
-                    seconds=_DELIVERY_TIMEOUT,
-                    on_output=output.extend,
-                    on_line=lambda _: None,
-                )
-    except (ApplianceError, OSError) as error:
-        output += f"notifications cannot be sent: {error}".encode()
-    if output:
-        log.warning("%s", output.decode(errors="replace").strip())
-
-
 class StartPing:
     """Sends the start ping of a run in the background. Its errors do not affect the run."""
 
-    def __init__(self, appliance: Appliance, job: Job, run: int) -> None:
-        """Start to send it, if `job` has an address for it."""
-        self._thread: threading.Thread | None = None
-        if job.healthchecks_url:
-            arguments = (appliance, job.healthchecks_url, run)
-            self._thread = threading.Thread(target=_send_start_ping, args=arguments, daemon=True)
-            self._thread.start()
+    def __init__(self, appliance: Appliance, address: str, run: int) -> None:
+        """Start to send it to `address`."""
+        self._thread = threading.Thread(target=_send_start_ping, args=(appliance, address, run), daemon=True)
+        self._thread.start()
 
     def wait(self) -> None:
         """Wait briefly until it is sent, so that the end ping comes after it."""
-        if self._thread:
-            self._thread.join(_PING_TIMEOUT)
+        self._thread.join(_PING_TIMEOUT)
 
 
 def _send_start_ping(appliance: Appliance, address: str, run: int) -> None:

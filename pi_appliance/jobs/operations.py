@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 
 from pi_appliance.operations import (
-    Argument,
     Operation,
     array,
     boolean,
+    date,
     duration,
     integer,
     matching,
@@ -19,21 +19,6 @@ SLOT_PATTERN = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ|boot:[0-9a-f-]{36}|after:\d+(\+
 _NAME = text("name", "the job", 100, required=True, positional=True, example="daily")
 _ONE_JOB = text("job", "only this job", 100, positional=True, example="hello")
 _MAX_RUN = 2**63 - 1  # an SQLite row number
-
-
-def _count(of: str, highest: int, default: int) -> Argument:
-    return integer("count", f"how many {of} at most", 1, highest, default=default, example=10)
-
-
-def _date(name: str, description: str) -> Argument:
-    return matching(
-        name,
-        description,
-        r" *\d{4}-\d\d-\d\d([T ]\d\d:\d\d)? *",
-        'a date such as 2027-03-28 or "2027-03-28 02:30"',
-        required=True,
-        example="2027-03-28",
-    )
 
 
 RUN = Operation(
@@ -145,7 +130,7 @@ OPERATIONS: Sequence[Operation] = (
         path="/slots/next",
         summary="List the next slots, and whether the chance selects them.",
         handler=f"{_API}:next_slots",
-        arguments=(_ONE_JOB, _count("slots", 1000, 10)),
+        arguments=(_ONE_JOB, integer("count", "how many slots at most", 1, 1000, default=10, example=10)),
         result="NextSlots",
         show=f"{_TEXT}:next_slots",
     ),
@@ -158,8 +143,8 @@ OPERATIONS: Sequence[Operation] = (
         handler=f"{_API}:simulate_slots",
         arguments=(
             array(text("job", "only these jobs", 100, positional=True, example="daily"), 1000),
-            _date("from", "the first time or day"),
-            _date("to", "the last time or day"),
+            date("from", "the first time or day", required=True, example="2027-03-28"),
+            date("to", "the last time or day", required=True, example="2027-03-28"),
             text("zone", "simulate another time zone of the configuration, such as Asia/Tokyo", 100),
             integer("limit", "how many slots at most", 1, 10_000, default=1000),
         ),
@@ -171,7 +156,7 @@ OPERATIONS: Sequence[Operation] = (
         path="/jobs/{name}/slots",
         summary="List the slots of a job with their results, the newest first, without gaps.",
         handler=f"{_API}:list_slots",
-        arguments=(_NAME, _count("slots", 10_000, 50)),
+        arguments=(_NAME, integer("count", "how many slots at most", 1, 10_000, default=50, example=10)),
         result="Slots",
         example={"name": "daily"},
     ),
@@ -183,7 +168,7 @@ OPERATIONS: Sequence[Operation] = (
         handler=f"{_API}:list_runs",
         arguments=(
             _ONE_JOB,
-            _count("entries", 10_000, 20),
+            integer("count", "how many entries at most", 1, 10_000, default=20, example=10),
             integer("before", "only runs with a smaller number", 1, _MAX_RUN),
             boolean("slots", "list the slots with their results instead, without gaps", default=False),
         ),

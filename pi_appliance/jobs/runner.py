@@ -192,7 +192,7 @@ def _execute_run(
         attempt_count, start_ping = 0, None
         if result is None:
             assert lock is not None
-            start_ping = StartPing(appliance, job, number)
+            start_ping = StartPing(appliance, job.healthchecks_url, number) if job.healthchecks_url else None
             lock.slot = spec.due
             lock.write_status(number, None, "starting")
             _preempt_others(appliance, job, number, spec.target)

@@ -84,11 +84,6 @@ class PostRecord:
     run: int
     since_id: str = ""  # id of an older post on the network; the search for this post starts there
 
-    @property
-    def key(self) -> str:
-        """Identifier of this post: the same for every attempt, unique on the network."""
-        return f"{self.job} {self.slot}" + (f" part {self.part + 1}" if self.parts > 1 else "")
-
 
 def record_json(record: PostRecord) -> dict[str, Any]:
     """Convert `record` for JSON. Parts count from 1, amounts are strings in US dollars."""

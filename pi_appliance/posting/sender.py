@@ -214,7 +214,9 @@ class PostSender:
         return network.find_post(post, key=self._key(record), known_ids=known, since_id=record.since_id)
 
     def _key(self, record: PostRecord) -> str:
-        return f"{record.key} @{self._store.installation}"
+        """Return the identifier of a post: the same for every attempt, unique on the network."""
+        part = f" part {record.part + 1}" if record.parts > 1 else ""
+        return f"{record.job} {record.slot}{part} @{self._store.installation}"
 
     def _postpone(self, record: PostRecord, state: PostState, error: ApplianceError) -> PostRecord:
         """Set `state`, and retry when the network asks for it or after a growing delay."""

@@ -1,6 +1,6 @@
 """Job kind "tweet": post a line of a text file to one or more networks."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -114,8 +114,9 @@ def _choose_line(
     with_picture = options.attach is Attach.PICTURE
     report = context.latest_report(options.report_from, picture=with_picture) if options.report_from else None
     limits = {name: context.limits(name) for name in options.network}
-    folder, values = options.lines.parent, _placeholder_values(context, report)
-    drafts = [draft_line(line, folder, limits, values, options.too_long) for line in read_lines(options.lines)]
+    folder, parsed = options.lines.parent, read_lines(options.lines)
+    values = _placeholder_values(frozenset().union(*map(lines.find_placeholders, parsed)), context, report)
+    drafts = [draft_line(line, folder, limits, values, options.too_long) for line in parsed]
     postable = [each for each in drafts if isinstance(each, Draft)]
     rejected += [each for each in drafts if isinstance(each, RejectedLine)]
     if not postable:
@@ -130,10 +131,11 @@ def _choose_line(
     return posts, fingerprints[index]
 
 
-def _placeholder_values(context: PostingContext, report: Report | None) -> dict[str, str]:
-    now, temperature = context.local_time(), context.temperature()
+def _placeholder_values(names: Collection[str], context: PostingContext, report: Report | None) -> dict[str, str]:
+    """Return the values of the placeholders `names`, as far as they have one."""
+    now = context.local_time()
     values = {"date": format_date(now), "time": f"{now:%H:%M}", "hostname": context.hostname}
-    if temperature is not None:
+    if "temperature" in names and (temperature := context.temperature()) is not None:
         values["temperature"] = f"{temperature:.0f} °C"
     if report is not None:
         values["last-report"] = report.summary

@@ -235,7 +235,7 @@ def test_a_hot_run_is_suspended_reported_and_resumed(installation, pi):
 RUNNER = """
 import sys
 from pathlib import Path
-from tests.scheduling.test_conditions import Pi, attempt
+from tests.jobs.test_conditions import Pi, attempt
 from tests.installation import Installation
 attempt(Installation(Path(sys.argv[1])), Pi(Path(sys.argv[2])))
 """
