@@ -40,9 +40,10 @@ from pi_appliance.music.covers import Covers
 from pi_appliance.music.interface import MusicDaemon, MusicServices
 from pi_appliance.music.pages import MusicPages
 from pi_appliance.music.serializers import SCHEMAS as MUSIC_SCHEMAS
+from pi_appliance.notify.api import SCHEMAS as NOTIFIER_SCHEMAS
 from pi_appliance.operations import Operation, all_operations
+from pi_appliance.posting.api import SCHEMAS as POST_SCHEMAS
 from pi_appliance.posting.pages import PostPages
-from pi_appliance.posting.schemas import SCHEMAS as POST_SCHEMAS
 from pi_appliance.system import clock, network
 from pi_appliance.web import openapi, server, unix_socket
 from pi_appliance.web.pages import Pages
@@ -54,6 +55,7 @@ SCHEMAS: Mapping[str, Schema] = {
     **JOB_SCHEMAS,
     **MUSIC_SCHEMAS,
     **POST_SCHEMAS,
+    **NOTIFIER_SCHEMAS,
 }
 """The schemas of all results, by their names."""
 

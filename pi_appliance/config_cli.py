@@ -1,5 +1,6 @@
 """pi-appliance config: check, describe and create a configuration."""
 
+import asyncio
 import json
 import os
 import shlex
@@ -7,6 +8,7 @@ from collections.abc import Sized
 from importlib import resources
 from importlib.resources.abc import Traversable
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -14,9 +16,11 @@ from pi_appliance.cli.terminal import config_option
 from pi_appliance.config import CONFIG_NAME, loader, secrets
 from pi_appliance.config import schema as describe
 from pi_appliance.config.secrets import secret_names
-from pi_appliance.errors import Refused
+from pi_appliance.errors import ConfigError, Refused
 from pi_appliance.music.stations.service import load_stations
+from pi_appliance.operations import Values
 from pi_appliance.scheduling import crontab
+from pi_appliance.scheduling.interface import Services
 from pi_appliance.system import clock, files
 
 
@@ -39,18 +43,40 @@ def check(config: Path) -> None:
       0  it can be used, warnings or not
       2  it cannot; every problem is listed as file:line:column
     """
-    read = loader.load_config(config)
-    stations = load_stations(read.stations)
-    known = secrets.load(read.path, os.environ, secret_names(read))
-    loader.validate_notifiers(loader.read_yaml(read.path), read, known)
-    warnings = loader.config_warnings(read, known, clock.now())
-    for problem in warnings:
+    result = check_config(config)
+    for problem in result["warnings"]:
         click.echo(f"{problem} (warning)", err=True)
-    for note in crontab.missing_entry_notes(read):
-        click.echo(f"{loader.display_path(read.path)}: {note} (warning)", err=True)
-    counts = (_count(read.jobs, "job"), _count(read.networks, "network"), _count(stations, "station"))
-    verdict = "valid, with warnings" if warnings else "all well"
-    click.echo(f"{loader.display_path(read.path)}: {', '.join(counts)}: {verdict}")
+    verdict = "valid, with warnings" if result["warnings"] else "all well"
+    click.echo(f"{result['config']}: {result['content']}: {verdict}")
+
+
+def check_config(path: Path) -> dict[str, Any]:
+    """Return the warnings about the configuration `path`, and its content. Raises ConfigError."""
+    config = loader.load_config(path)
+    stations = load_stations(config.stations)
+    known = secrets.load(config.path, os.environ, secret_names(config))
+    loader.validate_notifiers(loader.read_yaml(config.path), config, known)
+    name = loader.display_path(config.path)
+    counts = (_count(config.jobs, "job"), _count(config.networks, "network"), _count(stations, "station"))
+    return {
+        "config": name,
+        "content": ", ".join(counts),
+        "problems": [],
+        "warnings": [
+            *map(str, loader.config_warnings(config, known, clock.now())),
+            *(f"{name}: {note}" for note in crontab.missing_entry_notes(config)),
+        ],
+    }
+
+
+async def check_file(services: Services, _: Values) -> object:
+    """Return the problems and warnings of the file that the daemon reads."""
+    path = services.appliance.config.path
+    try:
+        return await asyncio.to_thread(check_config, path)
+    except ConfigError as error:
+        problems = [str(each) for each in error.problems] or [str(error)]
+        return {"config": loader.display_path(path), "content": "", "problems": problems, "warnings": []}
 
 
 def _count(things: Sized, word: str) -> str:

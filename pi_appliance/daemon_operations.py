@@ -35,6 +35,23 @@ OPERATIONS: Sequence[Operation] = (
         example={"job": "hello"},
     ),
     Operation(
+        # The command `doctor` is a click function: it works without a configuration, and shows each
+        # result at once.
+        method="GET",
+        path="/doctor",
+        summary="Check the whole appliance, and return how to fix each problem.",
+        handler="pi_appliance.diagnostics.api:run_doctor",
+        result="Doctor",
+    ),
+    Operation(
+        # The command `config check` is a click function: it needs no state.
+        method="GET",
+        path="/config/check",
+        summary="Read the configuration and the files that it names, and return all problems.",
+        handler="pi_appliance.config_cli:check_file",
+        result="ConfigCheck",
+    ),
+    Operation(
         command="logs",
         method="GET",
         path="/logs",

@@ -52,6 +52,10 @@ SCHEMAS: Mapping[str, Schema] = {
         }
     ),
     "Reloaded": object_of({"reloaded": TEXT}),
+    "Doctor": list_of(object_of(dict.fromkeys(("check", "status", "summary", "fix"), TEXT))),
+    "ConfigCheck": object_of(
+        {"config": TEXT, **dict.fromkeys(("problems", "warnings"), list_of(TEXT)), "content": TEXT}
+    ),
     "Logs": list_of(object_of({"at": INSTANT, "message": TEXT})),
 }
 """The schemas of the state and of the results of the daemon itself."""

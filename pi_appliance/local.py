@@ -4,10 +4,13 @@ import asyncio
 import contextlib
 import os
 from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn, cast
 
 from pi_appliance.config import find_config, secrets
+from pi_appliance.config.loader import load_config
+from pi_appliance.config.model import Config
 from pi_appliance.errors import Refused, Unavailable
 from pi_appliance.music.hub import open_player
 from pi_appliance.music.interface import MusicDaemon, MusicServices
@@ -30,6 +33,8 @@ def run_locally(operation: Operation, values: Values, config: str | None) -> obj
         ApplianceError: as the handler does, and where the configuration is wrong.
     """
     path = find_config(Path(config) if config else None, os.environ)
+    if not operation.needs_state:
+        return asyncio.run(_run(operation, values, cast("Appliance", _ConfigOnly(load_config(path)))))
     with Appliance.open(path) as appliance:
         return asyncio.run(_run(operation, values, appliance))
 
@@ -42,6 +47,13 @@ async def _run(operation: Operation, values: Values, appliance: Appliance) -> ob
     finally:
         await daemon.hub.close()
     return result
+
+
+@dataclass(frozen=True, slots=True)
+class _ConfigOnly:
+    """Stands for the appliance of an operation that needs no state."""
+
+    config: Config
 
 
 class _LocalDaemon:

@@ -21,6 +21,7 @@ MODULES = {
     "jobs": ("pi_appliance.jobs.operations",),
     "tweets": ("pi_appliance.posting.operations",),
     "networks": ("pi_appliance.posting.operations",),
+    "notifiers": ("pi_appliance.notify.operations",),
     "music": (
         "pi_appliance.music.operations",
         "pi_appliance.music.operations_library",
@@ -262,6 +263,7 @@ class Operation:
         exit_status: `module:function` of the result, which returns a number; "" stands for 0.
         status: The HTTP status of a success.
         media: The media type of the answer, where it is not JSON.
+        needs_state: Whether the state is opened to run it without a daemon.
         needs_daemon: Whether it makes sense only while the daemon runs.
         example: Values for the arguments, used in the documentation and by tests.
     """
@@ -280,6 +282,7 @@ class Operation:
     status: int = 200
     media: str = "application/json"
     max_body: int = MAX_BODY
+    needs_state: bool = True
     needs_daemon: bool = False
     example: Mapping[str, Any] = field(default_factory=dict)
 

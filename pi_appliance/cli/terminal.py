@@ -31,6 +31,11 @@ def format_instant(when: datetime | None, zone: ZoneInfo) -> str:
     return units.format_time(when, zone) if when else "-"
 
 
+def format_local_time(instant: str) -> str:
+    """Return `instant`, in ISO 8601, in the time zone of this terminal, to the minute."""
+    return datetime.fromisoformat(instant).astimezone().strftime("%a %Y-%m-%d %H:%M")
+
+
 def format_slot(at: datetime, zone: ZoneInfo) -> str:
     """Format the slot `at` in `zone` with its weekday, without seconds if they are zero."""
     return format_instant(at, zone) + (f":{at.second:02}" if at.second else "")

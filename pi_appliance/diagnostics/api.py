@@ -1,6 +1,7 @@
-"""The endpoints /health and /metrics. Metrics are in the text format of Prometheus, version 0.0.4.
+"""The operation of the doctor, and the endpoints /health and /metrics.
 
-The client library of Prometheus is not used, because it needs 13 MB of memory in the idle daemon.
+Metrics are in the text format of Prometheus, version 0.0.4. Its client library is not used, because
+it needs 13 MB of memory in the idle daemon.
 """
 
 import contextlib
@@ -14,12 +15,20 @@ from starlette.responses import JSONResponse, Response
 
 from pi_appliance import __version__
 from pi_appliance.errors import ApplianceError
+from pi_appliance.operations import Values
 from pi_appliance.scheduling import instants
-from pi_appliance.scheduling.interface import RunningDaemon
+from pi_appliance.scheduling.child_runs import run_module
+from pi_appliance.scheduling.interface import RunningDaemon, Services
 from pi_appliance.storage.history import Total
 from pi_appliance.storage.model import Outcome, is_failing
 from pi_appliance.system import machine
 from pi_appliance.system.machine import Sensors, free_space
+
+
+async def run_doctor(services: Services, _: Values) -> object:
+    """Return the results of all checks, from a process that ends with them."""
+    return await run_module("pi_appliance", "doctor", "--json", "--config", str(services.appliance.config.path))
+
 
 MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 _PREFIX = "pi_appliance_"

@@ -6,14 +6,10 @@ from typing import Any
 
 import click
 
-from pi_appliance.cli.terminal import format_table
+from pi_appliance.cli.terminal import format_local_time, format_table
 from pi_appliance.operations import Values
 
 Result = Mapping[str, Any]
-
-
-def _run_time(instant: str) -> str:
-    return datetime.fromisoformat(instant).astimezone().strftime("%a %Y-%m-%d %H:%M")
 
 
 def _slot_time(local: str, *, offset: bool = False) -> str:
@@ -82,7 +78,7 @@ def job_list(result: Any, _: Values) -> str:
 def _next_slot(job: Result) -> str:
     if job["paused"]:
         until = job["paused"]["until"]
-        return f"paused until {_run_time(until)}" if until else "paused"
+        return f"paused until {format_local_time(until)}" if until else "paused"
     if job["depends_on"]:
         return f"after {', '.join(job['depends_on'])}"
     slot = job["next"]
@@ -99,7 +95,7 @@ def explanation(result: Any, _: Values) -> str:
 def paused_job(result: Any, _: Values) -> str:
     """Return how long the job pauses."""
     until = result["paused"]["until"]
-    return f"{result['job']} is paused until {_run_time(until) if until else 'you resume it'}"
+    return f"{result['job']} is paused until {format_local_time(until) if until else 'you resume it'}"
 
 
 def resumed_job(result: Any, _: Values) -> str:
@@ -149,7 +145,7 @@ def history(result: Any, values: Values) -> str:
             (
                 str(run["id"]),
                 run["job"],
-                _run_time(run["started"]),
+                format_local_time(run["started"]),
                 run["trigger"],
                 _format_elapsed(run) if run["attempts"] else "-",
                 outcome(run),

@@ -334,16 +334,26 @@ def load_secrets(settings: NotifierConfig) -> secrets.Secrets:
     return secrets.load(settings.path, os.environ, every)
 
 
-def deliver_now(settings: NotifierConfig, name: str, message: Message, known: Mapping[str, str]) -> None:
-    """Send `message` by the notifier `name` without the outbox, with the secrets `known`.
+def deliver_now(settings: NotifierConfig, names: Sequence[str], message: Message) -> dict[str, ApplianceError | None]:
+    """Send `message` by each of `names` without the outbox, and return the errors by name.
 
     Raises:
-        Refused: It will not work.
-        Unavailable: It may work later.
-        DeadlineExceeded: It took too long.
+        UnknownName: There is no such notifier. Nothing is sent.
     """
-    with files.time_limit(SEND_TIMEOUT):
-        connect(settings, name, known).send(message, Event.CUSTOM)
+    for name in names:
+        if name not in settings.notifiers:
+            raise UnknownName("notifier", name, tuple(settings.notifiers))
+    errors: dict[str, ApplianceError | None] = {}
+    known = load_secrets(settings)
+    for name in names:
+        try:
+            with files.time_limit(SEND_TIMEOUT):
+                connect(settings, name, known).send(message, Event.CUSTOM)
+        except ApplianceError as error:
+            errors[name] = error
+        else:
+            errors[name] = None
+    return errors
 
 
 def enqueue(settings: NotifierConfig, name: str, message: Message) -> None:

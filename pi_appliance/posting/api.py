@@ -1,8 +1,6 @@
-"""Handlers of the operations on posts and networks."""
+"""Handlers of the operations on posts and networks, and the schemas of their results."""
 
 import asyncio
-import json
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -10,7 +8,7 @@ from decimal import Decimal
 from typing import Any
 
 from pi_appliance.config.secrets import of_network
-from pi_appliance.errors import Unavailable
+from pi_appliance.json_schema import ANY, FLAG, TEXT, WHOLE, Schema, describe, list_of, nullable, object_of, reference
 from pi_appliance.operations import Values
 from pi_appliance.posting import connect
 from pi_appliance.posting.account import load_secrets
@@ -19,11 +17,30 @@ from pi_appliance.posting.preview import MonthlyForecast, PostPreview, UpcomingP
 from pi_appliance.posting.store import PostDatabase
 from pi_appliance.posting.tweet_job import TWEET_KIND
 from pi_appliance.scheduling.appliance import Appliance
+from pi_appliance.scheduling.child_runs import run_module
 from pi_appliance.scheduling.interface import Services
 from pi_appliance.storage.backup import open_history
 from pi_appliance.storage.model import iso_time
 
 _CENT = Decimal("0.01")
+_POST: Mapping[str, Schema] = {
+    **dict.fromkeys(("id", "part", "parts", "attempts"), WHOLE),
+    **dict.fromkeys(("job", "slot", "network", "text", "state", "cost"), TEXT),
+}
+_NETWORK_TEST: Mapping[str, Schema] = {
+    "network": TEXT,
+    "account": nullable(TEXT),
+    "error": nullable(TEXT),
+    "exit_status": describe(WHOLE, "0: accepted, 75: not reached, else: rejected"),
+    "needs_secrets": FLAG,
+}
+SCHEMAS: Mapping[str, Schema] = {
+    "Post": object_of(_POST, more=True),
+    "Posts": object_of({"posts": list_of(reference("Post")), "counts": ANY, "months": list_of(ANY)}),
+    "PostPreview": object_of({"slots": list_of(ANY), "cost": TEXT, "month": ANY}),
+    "Networks": list_of(object_of({"network": TEXT, "kind": TEXT, "secrets": ANY})),
+    "NetworkTests": list_of(object_of(_NETWORK_TEST)),
+}
 
 
 async def list_posts(services: Services, values: Values) -> object:
@@ -128,15 +145,4 @@ async def test_networks(services: Services, values: Values) -> object:
     for name in names:
         connect.network_config(config, name)
     # The daemon does not import the networks' libraries, which take up to 19 MB.
-    argv = [sys.executable, "-m", "pi_appliance.posting.account", str(config.path), *names]
-    process = await asyncio.create_subprocess_exec(
-        *argv, stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE
-    )
-    try:
-        output, _ = await process.communicate()
-    finally:
-        if process.returncode is None:
-            process.kill()
-    if process.returncode:
-        raise Unavailable(f"the check of the networks ended with status {process.returncode}; see the log")
-    return json.loads(output)
+    return await run_module("pi_appliance.posting.account", str(config.path), *names)

@@ -65,6 +65,7 @@ OPERATIONS: Sequence[Operation] = (
         handler=f"{_API}:list_networks",
         result="Networks",
         show=f"{_TEXT}:networks",
+        needs_state=False,
     ),
     Operation(
         command="networks test",
@@ -75,5 +76,6 @@ OPERATIONS: Sequence[Operation] = (
         result="NetworkTests",
         show=f"{_TEXT}:network_tests",
         exit_status=f"{_TEXT}:network_tests_exit_status",
+        needs_state=False,
     ),
 )

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from pi_appliance.cli.terminal import format_table
+from pi_appliance.cli.terminal import format_local_time, format_table
 from pi_appliance.config import units
 from pi_appliance.operations import Values
 
@@ -27,7 +27,7 @@ def posts(result: Any, values: Values) -> str:
     head = ("POST", "CREATED", "JOB", "NETWORK", "STATE", "TEXT, OR WHY NOT")
     rows = [
         (
-            *(str(post["id"]), _time(post["created_at"]), post["job"], post["network"], post["state"]),
+            *(str(post["id"]), format_local_time(post["created_at"]), post["job"], post["network"], post["state"]),
             _text_and_reason(post),
         )
         for post in result["posts"]
@@ -40,11 +40,6 @@ def posts(result: Any, values: Values) -> str:
 def posts_exit_status(result: Any) -> int:
     """Return 1 if a post is uncertain."""
     return 1 if result["counts"].get("uncertain") else 0
-
-
-def _time(instant: str) -> str:
-    """Format an instant in the time zone of this terminal."""
-    return datetime.fromisoformat(instant).astimezone().strftime("%a %Y-%m-%d %H:%M")
 
 
 def _text_and_reason(post: Result) -> str:

@@ -7,6 +7,7 @@ corrections.
 
 import asyncio
 import contextlib
+import json
 import logging
 import os
 import signal
@@ -15,6 +16,7 @@ from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 from pi_appliance.config import units
 from pi_appliance.config.model import ConcurrencyPolicy, Job, NotifyTargets
@@ -47,6 +49,26 @@ def _run_command(config: Path, job: str, trigger: Trigger, due: str | None) -> l
     if due is not None:
         arguments += ["--resume"] if due == RESUME else ["--slot", due]
     return [sys.executable, "-m", "pi_appliance", *arguments]
+
+
+async def run_module(module: str, *arguments: str) -> Any:
+    """Run `module` in a child process, and return the JSON that it prints.
+
+    Raises:
+        Unavailable: It ended without a result.
+    """
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", module, *arguments), stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE
+    )
+    try:
+        output, _ = await process.communicate()
+    finally:
+        if process.returncode is None:
+            process.kill()
+    try:
+        return json.loads(output)
+    except ValueError:
+        raise Unavailable(f"{module} ended with status {process.returncode} and no result; see the log") from None
 
 
 class ChildRuns:

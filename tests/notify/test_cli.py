@@ -1,5 +1,6 @@
 """Commands `pi-appliance notifiers`, and the messages of the configuration check about notifiers."""
 
+import json
 import re
 from collections.abc import Iterator
 
@@ -106,6 +107,17 @@ def test_the_list_shows_the_use_of_each_notifier_but_no_address(installation, re
     assert output.splitlines()[2].split() == ["phone", "apprise", "json://…", "(HOOK)", "every", "job"]
     installation.write(JOB)
     assert installation.run("notifiers", "list").stdout == "no notifiers are configured; see docs/notifications.md\n"
+
+
+def test_the_list_and_the_results_are_json_for_programs(installation, recorder):
+    installation.write(JOB, phone(recorder))
+    assert json.loads(installation.run("notifiers", "list", "--json").stdout) == {
+        "notifiers": [{"notifier": "phone", "kind": "apprise", "address": "json://… (HOOK)", "used_for": "every job"}],
+        "pending": [],
+    }
+    assert json.loads(installation.run("notifiers", "test", "--json", environment=HOOK).stdout) == [
+        {"notifier": "phone", "error": None, "exit_status": 0}
+    ]
 
 
 def test_a_test_reports_the_result(installation, recorder):

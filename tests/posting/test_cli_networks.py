@@ -282,6 +282,7 @@ def test_the_list_shows_the_available_keys_and_their_sources(home):
         {"network": "second", "kind": "diary", "secrets": {"DIARY2_NAME": str(path), "DIARY2_TOKEN": None}},
         {"network": "show", "kind": "preview", "secrets": {}},
     ]
+    assert not home.state.exists(), "the list only reads"
     home.write(JOB)
     assert run(home, "list").stdout == "no network is configured; how to add one: docs/tweets.md\n"
 

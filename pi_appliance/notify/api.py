@@ -1,0 +1,136 @@
+"""Handlers and texts of the operations on notifiers, and the process that sends test messages.
+
+`python -m pi_appliance.notify.api CONFIG NAME...` prints the results of the tests as JSON.
+"""
+
+import json
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from pi_appliance.cli.terminal import format_local_time, format_table
+from pi_appliance.config.model import Config, OutboxMessage
+from pi_appliance.errors import UnknownName
+from pi_appliance.json_schema import TEXT, WHOLE, Schema, list_of, nullable, object_of
+from pi_appliance.operations import Values
+from pi_appliance.scheduling.child_runs import run_module
+from pi_appliance.scheduling.interface import Services
+from pi_appliance.storage.model import iso_time
+from pi_appliance.storage.queues import Outbox
+from pi_appliance.system import clock
+
+_NO_NOTIFIERS = "no notifiers are configured; see docs/notifications.md"
+_NOTIFIER = object_of(dict.fromkeys(("notifier", "kind", "address", "used_for"), TEXT))
+_PENDING: Mapping[str, Schema] = {
+    **dict.fromkeys(("notifier", "job", "run"), nullable(TEXT)),
+    "run": nullable(WHOLE),
+    **dict.fromkeys(("event", "title", "created_at", "next_attempt_at", "last_error"), TEXT),
+    "attempts": WHOLE,
+}
+SCHEMAS: Mapping[str, Schema] = {
+    "Notifiers": object_of({"notifiers": list_of(_NOTIFIER), "pending": list_of(object_of(_PENDING))}),
+    "NotifierTests": list_of(object_of({"notifier": TEXT, "error": nullable(TEXT), "exit_status": WHOLE})),
+}
+
+
+async def list_notifiers(services: Services, _: Values) -> object:
+    """Return the notifiers, and the messages still to be sent."""
+    config, pending = services.appliance.config, Outbox(services.appliance.store).waiting()
+    return {
+        "notifiers": [
+            {"notifier": name, "kind": part.kind, "address": str(part.options), "used_for": _used_for(config, name)}
+            for name, part in config.notifiers.items()
+        ],
+        "pending": [_message_values(each) for each in pending],
+    }
+
+
+def _used_for(config: Config, name: str) -> str:
+    def uses(notify: Any) -> bool:
+        return name in (*(notify.on_failure or ()), *(notify.on_recovery or ()))
+
+    jobs = [job.name for job in config.jobs.values() if uses(job.notify)]
+    return ", ".join([*(["every job"] if uses(config.notify) else []), *jobs]) or "nothing"
+
+
+def _message_values(message: OutboxMessage) -> dict[str, Any]:
+    return {
+        "notifier": message.notifier or None,
+        "event": message.event,
+        "job": message.job or None,
+        "run": message.run or None,
+        "title": message.message.title,
+        "created_at": iso_time(message.created_at),
+        "attempts": message.attempts,
+        "next_attempt_at": iso_time(message.next_attempt_at),
+        "last_error": message.last_error,
+    }
+
+
+async def test_notifiers(services: Services, values: Values) -> object:
+    """Send a test message by each notifier, and return the results. Raises UnknownName."""
+    config = services.appliance.config
+    names: Sequence[str] = values["notifiers"] or tuple(config.notifiers)
+    for name in names:
+        if name not in config.notifiers:
+            raise UnknownName("notifier", name, tuple(config.notifiers))
+    # The daemon does not import the libraries that send.
+    return await run_module("pi_appliance.notify.api", str(config.path), *names) if names else []
+
+
+def main(path: str, names: list[str]) -> None:
+    """Send a test message by each of `names`, and print the results as JSON."""
+    from pi_appliance.notify import messages, worker  # noqa: PLC0415 - the other functions send nothing
+
+    settings = worker.load_notifiers(Path(path))
+    message = messages.test_message(host=os.uname().nodename, now=clock.now(), zone=settings.time_zone)
+    errors = worker.deliver_now(settings, names, message)
+    results = [
+        {"notifier": name, "error": str(error) if error else None, "exit_status": error.exit_status if error else 0}
+        for name, error in errors.items()
+    ]
+    json.dump(results, sys.stdout)
+
+
+# Texts for a terminal
+
+
+def show_notifiers(result: Any, _: Values) -> str:
+    """Return a table of the notifiers, and one of the messages still to be sent."""
+    rows = [(each["notifier"], each["kind"], each["address"], each["used_for"]) for each in result["notifiers"]]
+    text = format_table(("NOTIFIER", "KIND", "ADDRESS", "USED FOR"), rows) if rows else _NO_NOTIFIERS
+    if not result["pending"]:
+        return text
+    pending = [
+        (
+            each["notifier"] or "ping",
+            each["event"],
+            f"{each['job']} run {each['run']}" if each["job"] else each["title"],
+            str(each["attempts"]),
+            format_local_time(each["next_attempt_at"]),
+            each["last_error"],
+        )
+        for each in result["pending"]
+    ]
+    return f"{text}\n\n{format_table(('PENDING FOR', 'EVENT', 'OF', 'ATTEMPTS', 'NEXT', 'LAST ERROR'), pending)}"
+
+
+def show_tests(result: Any, _: Values) -> str:
+    """Return the notifiers that sent; the others go to stderr."""
+    for each in result:
+        if each["error"]:
+            click.echo(f"{each['notifier']}: not sent: {each['error']}", err=True)
+    return "\n".join(f"{each['notifier']}: sent" for each in result if not each["error"]) if result else _NO_NOTIFIERS
+
+
+def tests_exit_status(result: Any) -> int:
+    """Return the highest exit status of a test; 0 if all of them were sent."""
+    return max((each["exit_status"] for each in result), default=0)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], sys.argv[2:])
