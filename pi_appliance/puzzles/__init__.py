@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from types import ModuleType
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 from pi_appliance.errors import UnknownName
 from pi_appliance.puzzles import kernels
@@ -123,43 +123,43 @@ class Puzzle(Protocol):
     RULES: Mapping[str, Rule]  # the rules that can be changed, by names in kebab-case
     MODES: tuple[SolveMode, ...]  # the supported modes; the first one is the default
 
-    def parse(self, text: str, file: str) -> Any:
+    def parse(self, text: str, file: str) -> object:
         """Parse a drawing with the default rules. Raises ConfigError with every problem."""
 
-    def with_rules(self, board: Any, rules: Mapping[str, str]) -> Any:
+    def with_rules(self, board: object, rules: Mapping[str, str]) -> object:
         """Return the board with other rules. Raises UnknownName, InvalidOption."""
 
-    def solve(self, board: Any, mode: SolveMode, runtime: SearchRuntime) -> Answer[Any]:
+    def solve(self, board: object, mode: SolveMode, runtime: SearchRuntime) -> Answer[object]:
         """Solve the board. Raises Interrupted, Refused.
 
         Whether it has a solution is known on return.
         """
 
-    def check(self, board: Any, line: Any) -> Validation:
+    def check(self, board: object, line: object) -> Validation:
         """Return whether `line` solves the board, by the rules alone."""
 
-    def describe(self, board: Any) -> str:
+    def describe(self, board: object) -> str:
         """Return the size, and rules that differ from the default, in words."""
 
-    def render(self, board: Any) -> str:
+    def render(self, board: object) -> str:
         """Draw the board as `parse` reads it, without empty rows."""
 
-    def render_solution(self, board: Any, line: Any) -> str:
+    def render_solution(self, board: object, line: object) -> str:
         """Draw a solution for a listing."""
 
-    def render_svg(self, board: Any) -> str:
+    def render_svg(self, board: object) -> str:
         """Draw the board as one self-contained SVG picture."""
 
-    def notate(self, board: Any, line: Any) -> str:
+    def notate(self, board: object, line: object) -> str:
         """Return a solution in one row, in the usual notation."""
 
-    def steps(self, board: Any, line: Any) -> Iterator[Step]:
+    def steps(self, board: object, line: object) -> Iterator[Step]:
         """Yield the pictures of a solution from the start."""
 
-    def parse_solution(self, board: Any, text: str, file: str) -> Any:
+    def parse_solution(self, board: object, text: str, file: str) -> object:
         """Parse a solution in notation. Raises ConfigError."""
 
-    def parse_listing(self, text: str, file: str, progress: Progress) -> Sequence[tuple[Any, Sequence[Any]]]:
+    def parse_listing(self, text: str, file: str, progress: Progress) -> Sequence[tuple[object, Sequence[object]]]:
         """Return each board of a listing with its solutions. Raises ConfigError, Refused."""
 
 

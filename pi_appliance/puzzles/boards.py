@@ -4,7 +4,7 @@ import contextlib
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import IO, cast
 
 from pi_appliance import plugins
 from pi_appliance.config.loader import display_path
@@ -33,7 +33,7 @@ def size_limit(puzzle: Puzzle) -> int:
     return MAX_BYTES if getattr(puzzle, "MANY_BOARDS", False) else MAX_BYTES_OF_ONE_BOARD
 
 
-def read_board(puzzle: Puzzle, where: Path, rules: Mapping[str, str]) -> Any:
+def read_board(puzzle: Puzzle, where: Path, rules: Mapping[str, str]) -> object:
     """Return a known board (a path without suffix) or a file. Raises UnknownName, ConfigError."""
     if not where.suffix and where.name in puzzle.BOARDS:
         return puzzle.with_rules(puzzle.parse(puzzle.BOARDS[where.name], where.name), rules)
@@ -44,7 +44,7 @@ def read_board(puzzle: Puzzle, where: Path, rules: Mapping[str, str]) -> Any:
     return puzzle.with_rules(puzzle.parse(read_text(where, size_limit(puzzle)), display_path(where)), rules)
 
 
-def find_board(puzzle: Puzzle, words: str, rules: Mapping[str, str]) -> Any:
+def find_board(puzzle: Puzzle, words: str, rules: Mapping[str, str]) -> object:
     """Return the board that `words` name, draw or locate. Raises UnknownName, ConfigError."""
     where = Path(words)
     if words in puzzle.BOARDS or is_file(where):

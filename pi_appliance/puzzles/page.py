@@ -4,7 +4,7 @@ from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Sequence
 from html import escape
 from itertools import islice, takewhile
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from xml.etree import ElementTree
 
 from pi_appliance.puzzles import Puzzle, Step, Table, pluralize
@@ -222,9 +222,9 @@ class Page:
     def _render_board(self, report: BoardReport, name: str) -> list[str]:
         """Return the board and its solution. A generated board hides its solution in a fold."""
         picture = f'<div class="picture">{self._puzzle.render_svg(report.board)}</div>'
-        if not report.listed.solutions:
+        if not report.solutions:
             return [picture]
-        line = report.listed.solutions[0]
+        line = report.solutions[0]
         animation = self._render_animation(self._puzzle.steps(report.board, line), name)
         solution = (animation or _render_last_step(self._puzzle.steps(report.board, line))) + self._render_notation(
             report.board, line
@@ -246,7 +246,7 @@ class Page:
         note = f"Only the first {MAX_STEPS} steps are shown."
         return animation.markup + ("" if animation.whole else f'<p class="quiet">{note}</p>')
 
-    def _render_notation(self, board: Any, line: Any) -> str:
+    def _render_notation(self, board: object, line: object) -> str:
         notation = self._puzzle.notate(board, line)
         cut = "…" if len(notation) > _MAX_NOTATION_LENGTH else ""
         return f'<p class="line">{escape(notation[:_MAX_NOTATION_LENGTH])}{cut}</p>'
@@ -254,8 +254,8 @@ class Page:
     def _render_details(self, report: BoardReport) -> str:
         assert report.answer is not None
         rows = {f"{self._puzzle.NODE_UNIT.capitalize()} tried": format_value(report.answer.nodes_searched())}
-        if report.listed.number > 1:
-            rows["Solutions in result.txt"] = format_value(report.listed.number)
+        if report.listed > 1:
+            rows["Solutions in result.txt"] = format_value(report.listed)
         rows |= format_details({**generator_facts(self._puzzle, report), **report.answer.details})
         drawn = "".join(f"<dt>{escape(name)}</dt><dd>{escape(value)}</dd>" for name, value in rows.items())
         return f"<dl>{drawn}</dl>"

@@ -199,15 +199,15 @@ class PuzzleBatch:
     context: PuzzleContext
     options: Options
     puzzle: Puzzle
-    boards: Mapping[str, Any]
-    model: Any  # the board that generated ones are like
+    boards: Mapping[str, object]
+    model: object  # the board that generated ones are like
     report_set: ReportSet = field(init=False)
     cache: RecordingCache = field(init=False)
     progress: WeightedProgress = field(init=False)
     start_time: float = field(init=False)  # monotonic seconds
     failure: ApplianceError | None = None
     reports: list[BoardReport] = field(default_factory=list)
-    precomputed: Answer[Any] | None = None
+    precomputed: Answer[object] | None = None
     seconds: float = 0.0  # time of precomputing
     stop_reason: str = ""  # reason of the interruption, if any
     precompute_progress: str = ""
@@ -390,7 +390,7 @@ class PuzzleBatch:
         return {
             "solved": sum(report.solved for report in self.reports),
             "no_solution": sum(report.proven for report in self.reports),
-            "listed": sum(report.listed.number for report in self.reports),
+            "listed": sum(report.listed for report in self.reports),
             "tried": sum(report.answer.nodes_searched() for report in self.reports if report.answer),
             **({"generated": generated} if self.options.generate else {}),
         }

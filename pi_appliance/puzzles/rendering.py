@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import islice, takewhile
-from typing import Any, NamedTuple
+from typing import Any, TypeVar
 from xml.sax.saxutils import escape
 
 from pi_appliance.errors import ApplianceError, ConfigError, Problem, Refused, Unavailable
@@ -21,6 +21,9 @@ READ_PROGRESS_INTERVAL = 50  # solutions
 _ROW = re.compile(r"([^\r\n]*)(?:\r\n?|\n)?")  # matched one by one: splitlines takes ten times the memory of the text
 
 
+Board = TypeVar("Board")
+Solution = TypeVar("Solution")
+Result = TypeVar("Result")
 Rows = Iterator[tuple[int, str]]
 """Numbered rows of a listing, from 1."""
 
@@ -30,16 +33,16 @@ def parse_listing(
     file: str,
     progress: Progress,
     *,
-    board_of: Callable[[str, str], Any],
-    line_of: Callable[[Any, str, str], Any] | None = None,
-    read_solution: Callable[[Any, Rows, int], Any] | None = None,
+    board_of: Callable[[str, str], Board],
+    line_of: Callable[[Board, str, str], Solution] | None = None,
+    read_solution: Callable[[Board, Rows, int], Solution] | None = None,
     is_blank: Callable[[str], bool] = lambda row: not row.strip(),
-) -> Sequence[tuple[Any, Sequence[Any]]]:
+) -> Sequence[tuple[Board, Sequence[Solution]]]:
     """Return each board of a listing with its solutions. Raises ConfigError.
 
     `board_of` parses a drawing, `line_of` the first row of a solution, `read_solution` all rows.
     """
-    entries: list[tuple[Any, list[Any]]] = []
+    entries: list[tuple[Board, list[Solution]]] = []
     total = text.count("\n") + 1
     rows = enumerate((match[1] for match in _ROW.finditer(text)), 1)
     for number, row in rows:
@@ -67,8 +70,8 @@ def parse_listing(
 
 
 def listing_parser(
-    board_of: Callable[[str, str], Any], line_of: Callable[[Any, str, str], Any]
-) -> Callable[[str, str, Progress], Sequence[tuple[Any, Sequence[Any]]]]:
+    board_of: Callable[[str, str], Board], line_of: Callable[[Board, str, str], Solution]
+) -> Callable[[str, str, Progress], Sequence[tuple[Board, Sequence[Solution]]]]:
     """Return the function `parse_listing` of a puzzle whose solutions begin with their notation."""
     return partial(parse_listing, board_of=board_of, line_of=line_of)
 
@@ -98,7 +101,7 @@ def unended_solution(file: str, start: int) -> ConfigError:
     return parse_error(file, start, 1, "this solution does not end", f"write {SOLUTION_END!r} below its last row")
 
 
-def _placed(read: Callable[[], Any], above: int) -> Any:
+def _placed(read: Callable[[], Result], above: int) -> Result:
     """Call `read`; move its problems down by `above` rows."""
     try:
         return read()
@@ -109,50 +112,101 @@ def _placed(read: Callable[[], Any], above: int) -> Any:
 
 MAX_KEPT_SOLUTIONS = 1_000  # listed solutions kept in memory for pages and JSON
 PROGRESS_INTERVAL = 50  # solutions
-NO_PROGRESS: Callable[[int], object] = lambda _: None  # noqa: E731
+RESOURCE_ERRORS = (Refused, Unavailable, MemoryError)  # errors that end the search of one board, but not the batch
 
 
-class ListedSolutions(NamedTuple):
-    """The number of listed solutions, and the first of them."""
+@dataclass(slots=True, kw_only=True)
+class BoardReport:
+    """A board and its result."""
 
-    number: int
-    solutions: list[Any]
+    name: str
+    board: object
+    mode: SolveMode
+    generator_details: Mapping[str, int | float | str] = field(default_factory=dict)
+    """Details of the generation, if the board was generated."""
+    answer: Answer[object] | None = None
+    listed: int = 0  # the number of listed solutions
+    solutions: list[object] = field(default_factory=list)  # the first of them
+    seconds: float = 0.0
+    partial_result: str = ""  # the partial result in a sentence, if the search or the listing was interrupted
+    refused: ApplianceError | None = None
+    """Why memory or disk space did not suffice to answer it or to list all solutions."""
+
+    @property
+    def solved(self) -> bool:
+        """Whether it has a solution."""
+        return self.answer is not None and self.answer.proof is None
+
+    @property
+    def proven(self) -> bool:
+        """Whether it is proven to have none."""
+        return self.answer is not None and self.answer.proof is not None
+
+
+def answer_board(
+    puzzle: Puzzle, report: BoardReport, limit: int, runtime: SearchRuntime, write: Callable[[str], object]
+) -> None:
+    """Solve a board, write its part of result.txt, and fill in `report`. Raises Interrupted."""
+    started, interrupted = runtime.monotonic(), None
+
+    def report_listed() -> None:
+        runtime.report_progress(None, f"{pluralize(report.listed, 'solution')} listed")
+
+    try:
+        write(f"{BOARD_HEADER}\n{puzzle.render(report.board)}\n")
+        report.answer = puzzle.solve(report.board, report.mode, runtime)
+        list_solutions(puzzle, report, 1 if report.mode is SolveMode.FIRST else limit, write, report_listed)
+    except Interrupted as error:
+        interrupted = error
+        listed = f"listing was interrupted after {pluralize(report.listed, 'solution')}"
+        report.partial_result = listed if report.answer else format_partial_result(error)
+    except RESOURCE_ERRORS as error:  # report what is known and listed so far
+        report.refused = to_appliance_error(error)
+    report.seconds = runtime.monotonic() - started
+    if report.answer:  # free the tables of the search for the next boards
+        tried = report.answer.nodes_searched()
+        report.answer = replace(report.answer, solutions=iter(()), nodes_searched=lambda: tried)
+    write(render_report(puzzle, report))
+    if interrupted:
+        raise interrupted
 
 
 def list_solutions(
     puzzle: Puzzle,
-    board: Any,
-    lines: Iterable[Any],
+    report: BoardReport,
     limit: int,
     write: Callable[[str], object],
-    sign: Callable[[int], object] = NO_PROGRESS,
-) -> Iterator[ListedSolutions]:
-    """Write the board and up to `limit` solutions; yield those listed so far after each."""
-    write(f"{BOARD_HEADER}\n{puzzle.render(board)}\n")
-    solutions: list[Any] = []
-    yield ListedSolutions(0, solutions)
-    for number, line in enumerate(islice(lines, limit), 1):
-        drawing = puzzle.render_solution(board, line)
+    sign: Callable[[], object] = lambda: None,
+) -> None:
+    """Write up to `limit` solutions, and count them in `report`; call `sign` now and then."""
+    for solution in islice(report.answer.solutions if report.answer else (), limit):
+        drawing = puzzle.render_solution(report.board, solution)
         write(f"{SOLUTION_START}\n\n{drawing}{'' if drawing.endswith(chr(10)) else chr(10)}{SOLUTION_END}\n\n")
-        if number <= MAX_KEPT_SOLUTIONS:
-            solutions.append(line)
-        yield ListedSolutions(number, solutions)
-        if not number % PROGRESS_INTERVAL:
-            sign(number)
+        report.listed += 1
+        if report.listed <= MAX_KEPT_SOLUTIONS:
+            report.solutions.append(solution)
+        if not report.listed % PROGRESS_INTERVAL:
+            sign()
 
 
-def render_answer(puzzle: Puzzle, board: Any, answer: Answer[Any], listed: int) -> str:
-    """Return the results as rows of text; `listed` solutions precede them."""
-    rows = {
-        "Board": puzzle.describe(board),
-        "Solutions": format_count(answer, listed),
-        "Solutions listed": f"{listed:,}",
-        f"{puzzle.NODE_UNIT.capitalize()} tried": f"{answer.nodes_searched():,}",
-    }
-    return render_rows(rows) + render_details(answer)
+def render_report(puzzle: Puzzle, report: BoardReport) -> str:
+    """Return the text below the listed solutions."""
+    generated = "; ".join(
+        f"{name.replace('-', ' ')} {format_value(value)}" for name, value in generator_facts(puzzle, report).items()
+    )
+    start = {"Generator": generated, "Board": puzzle.describe(report.board)}
+    if report.answer:
+        start["Solutions"] = format_count(report.answer, report.listed)
+        start["Solutions listed"] = f"{report.listed:,}"
+        start[f"{puzzle.NODE_UNIT.capitalize()} tried"] = f"{report.answer.nodes_searched():,}"
+    refused, elapsed = str(report.refused or ""), format_elapsed(report.seconds)
+    end = {"So far": report.partial_result, "Refused": refused, "Time": elapsed}
+    details = render_details(report.answer) if report.answer else ""
+    start, end = ({name: value for name, value in rows.items() if value} for rows in (start, end))
+    return f"{render_rows(start)}{details}{render_rows(end)}\n"
 
 
-def format_count(answer: Answer[Any], listed: int) -> str:
+def format_count(answer: Answer[object], listed: int) -> str:
     """Return the number of solutions in words."""
     if answer.proof:
         return f"none, proven by {answer.proof} ({answer.reason})"
@@ -161,7 +215,7 @@ def format_count(answer: Answer[Any], listed: int) -> str:
     return f"at least {max(1, listed):,}; not counted"
 
 
-def render_details(answer: Answer[Any]) -> str:
+def render_details(answer: Answer[object]) -> str:
     """Return the details as rows, then the tables."""
     tables = "".join(f"\n{render_table(table)}" for table in answer.tables)
     return render_rows(format_details(answer.details)) + tables + ("\n" if tables else "")
@@ -212,73 +266,6 @@ def svg_document(width: float, height: float, title: str, style: str, parts: Ite
     return "\n".join((start, f"<title>{escape(title)}</title>", f"<style>{style}</style>", *parts, "</svg>\n"))
 
 
-NOTHING_LISTED = ListedSolutions(0, [])
-RESOURCE_ERRORS = (Refused, Unavailable, MemoryError)  # errors that end the search of one board, but not the batch
-
-
-@dataclass(slots=True, kw_only=True)
-class BoardReport:
-    """A board and its result."""
-
-    name: str
-    board: Any
-    mode: SolveMode
-    generator_details: Mapping[str, int | float | str] = field(default_factory=dict)
-    """Details of the generation, if the board was generated."""
-    answer: Answer[Any] | None = None
-    listed: ListedSolutions = NOTHING_LISTED
-    seconds: float = 0.0
-    partial_result: str = ""  # the partial result in a sentence, if the search or the listing was interrupted
-    refused: ApplianceError | None = None
-    """Why memory or disk space did not suffice to answer it or to list all solutions."""
-
-    @property
-    def solved(self) -> bool:
-        """Whether it has a solution."""
-        return self.answer is not None and self.answer.proof is None
-
-    @property
-    def proven(self) -> bool:
-        """Whether it is proven to have none."""
-        return self.answer is not None and self.answer.proof is not None
-
-
-def answer_board(
-    puzzle: Puzzle, report: BoardReport, limit: int, runtime: SearchRuntime, write: Callable[[str], object]
-) -> None:
-    """Solve a board, write its part of result.txt, and fill in `report`. Raises Interrupted."""
-    started, interrupted = runtime.monotonic(), None
-    try:
-        report.answer = puzzle.solve(report.board, report.mode, runtime)
-    except Interrupted as error:
-        interrupted, report.partial_result = error, format_partial_result(error)
-    except RESOURCE_ERRORS as error:
-        report.refused = to_appliance_error(error)
-    lines = report.answer.solutions if report.answer else ()
-    max_count = 1 if report.mode is SolveMode.FIRST else limit
-
-    def report_listed(number: int) -> None:
-        runtime.report_progress(None, f"{pluralize(number, 'solution')} listed")
-
-    try:
-        for listed in list_solutions(puzzle, report.board, lines, max_count, write, report_listed):
-            report.listed = listed
-    except Interrupted as error:
-        interrupted, report.partial_result = (
-            error,
-            f"listing was interrupted after {pluralize(report.listed.number, 'solution')}",
-        )
-    except RESOURCE_ERRORS as error:  # report what is known and listed so far
-        report.refused = to_appliance_error(error)
-    report.seconds = runtime.monotonic() - started
-    if report.answer:  # free the tables of the search for the next boards
-        tried = report.answer.nodes_searched()
-        report.answer = replace(report.answer, solutions=iter(()), nodes_searched=lambda: tried)
-    write(render_report(puzzle, report))
-    if interrupted:
-        raise interrupted
-
-
 def to_appliance_error(error: Exception) -> ApplianceError:
     """Convert one of RESOURCE_ERRORS to an error with a message for the user."""
     if isinstance(error, ApplianceError):
@@ -291,30 +278,12 @@ def format_partial_result(interrupted: Interrupted) -> str:
     return (interrupted.partial_result or "nothing is known yet").rstrip(".")
 
 
-def render_report(puzzle: Puzzle, report: BoardReport) -> str:
-    """Return the text below the listed solutions."""
-    generated = "; ".join(
-        f"{name.replace('-', ' ')} {format_value(value)}" for name, value in generator_facts(puzzle, report).items()
-    )
-    rows = {"Generator": generated} if generated else {}
-    if report.answer is not None:
-        body = render_answer(puzzle, report.board, report.answer, report.listed.number)
-    else:
-        body = render_rows({"Board": puzzle.describe(report.board)})
-    end = {
-        "So far": report.partial_result,
-        "Refused": str(report.refused or ""),
-        "Time": format_elapsed(report.seconds),
-    }
-    return render_rows(rows) + body + render_rows({name: words for name, words in end.items() if words}) + "\n"
-
-
 def generator_facts(puzzle: Puzzle, report: BoardReport) -> dict[str, int | float | str]:
     """Return the details of the generation that the result does not repeat."""
     if not report.generator_details:
         return {}
     known_details = report.answer.details if report.answer else {}
-    solutions = {puzzle.notate(report.board, line) for line in report.listed.solutions}
+    solutions = {puzzle.notate(report.board, line) for line in report.solutions}
     return {
         name: value
         for name, value in report.generator_details.items()
@@ -349,15 +318,15 @@ def report_to_json(puzzle: Puzzle, report: BoardReport) -> dict[str, Any]:
         "mode": str(report.mode),
         "answered": answer is not None,
         **(answer_to_json(answer) if answer else {}),
-        "listed": report.listed.number,
-        "solutions": [puzzle.notate(report.board, line) for line in report.listed.solutions],
+        "listed": report.listed,
+        "solutions": [puzzle.notate(report.board, line) for line in report.solutions],
         "seconds": round(report.seconds, 3),
         "partial_result": report.partial_result,
         "refused": str(report.refused or ""),
     }
 
 
-def answer_to_json(answer: Answer[Any]) -> dict[str, Any]:
+def answer_to_json(answer: Answer[object]) -> dict[str, Any]:
     """Return the result without its solutions."""
     return {
         "solved": answer.proof is None,
@@ -371,12 +340,12 @@ def answer_to_json(answer: Answer[Any]) -> dict[str, Any]:
     }
 
 
-def render_precomputed(answer: Answer[Any], seconds: float) -> str:
+def render_precomputed(answer: Answer[object], seconds: float) -> str:
     """Return the text about precomputed tables."""
     return render_details(answer) + render_rows({"Time": format_elapsed(seconds)}) + "\n"
 
 
-def summarize_precomputed(answer: Answer[Any]) -> str:
+def summarize_precomputed(answer: Answer[object]) -> str:
     """Return the details of precomputed tables in a row."""
     facts = (f"{format_label(name).lower()} {format_value(value)}" for name, value in answer.details.items())
     return ", ".join(facts) or "complete"

@@ -5,6 +5,7 @@ import contextlib
 import sys
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import cache, partial
 from itertools import islice
 from pathlib import Path
@@ -17,7 +18,7 @@ import pytest
 from pi_appliance import plugins
 from pi_appliance.errors import ApplianceError, ConfigError, InvalidOption, UnknownName
 from pi_appliance.puzzles import Answer, Puzzle, SolveMode
-from pi_appliance.puzzles.rendering import list_solutions
+from pi_appliance.puzzles.rendering import BOARD_HEADER, BoardReport, list_solutions
 from pi_appliance.puzzles.runtime import Interrupted, SearchRuntime
 
 pytestmark = pytest.mark.contract
@@ -215,13 +216,14 @@ def test_an_invalid_solution_is_rejected_with_its_place(puzzle: Puzzle) -> None:
 @pytest.mark.parametrize("puzzle", PUZZLES)
 def test_a_listing_is_read_back_as_it_was_written(puzzle: Puzzle) -> None:
     mode = next(mode for mode in (SolveMode.ALL, SolveMode.FIRST, SolveMode.FEWEST) if mode in puzzle.MODES)
-    for _, name, board, _, lines in answered(puzzle, mode):
-        parts: list[str] = []
-        (*_, listed) = list_solutions(puzzle, board, lines, 20, parts.append)
+    for _, name, board, answer, lines in answered(puzzle, mode):
+        parts = [f"{BOARD_HEADER}\n{puzzle.render(board)}\n"]
+        report = BoardReport(name=name, board=board, mode=mode, answer=replace(answer, solutions=iter(lines)))
+        list_solutions(puzzle, report, 20, parts.append)
         ((read, again),) = puzzle.parse_listing("".join(parts), name, lambda *_: None)
         assert read == board
         assert list(again) == lines[:20]
-        assert listed.number == len(again)
+        assert report.listed == len(again)
 
 
 @pytest.mark.parametrize(("puzzle", "name"), BOARDS)

@@ -20,7 +20,7 @@ from pi_appliance.puzzles.page import MAX_STEPS, Page
 from pi_appliance.puzzles.peg_solitaire import check
 from pi_appliance.puzzles.peg_solitaire.notation import parse_listing
 from pi_appliance.puzzles.puzzle_job import Options, run
-from pi_appliance.puzzles.rendering import BoardReport, ListedSolutions, render_precomputed
+from pi_appliance.puzzles.rendering import BoardReport, render_precomputed
 from pi_appliance.puzzles.runtime import Cache, Interrupted, SearchRuntime
 from tests.fakes.context import FakeContext
 
@@ -420,9 +420,7 @@ def test_the_page_shows_only_the_first_steps_of_a_very_long_solution(more: int) 
     )
     page = Page(puzzle, "job")  # type: ignore[arg-type]
     page.add_board(
-        BoardReport(
-            name="long", board=None, mode=SolveMode.FIRST, answer=Answer(), listed=ListedSolutions(1, ["a line"])
-        )
+        BoardReport(name="long", board=None, mode=SolveMode.FIRST, answer=Answer(), listed=1, solutions=["a line"])
     )
     assert page.render("solved", "").count('class="frame"') == MAX_STEPS
     assert ("Only the first 200 steps are shown." in page.render("solved", "")) == bool(more)

@@ -264,5 +264,5 @@ def test_a_reported_result_releases_its_memory() -> None:
     )
     answer_board(cast(Puzzle, puzzle), reported, 1, SearchRuntime(), lambda _: None)
     assert reported.answer
-    assert (reported.answer.nodes_searched(), reported.listed.number) == (7, 1)
+    assert (reported.answer.nodes_searched(), reported.listed) == (7, 1)
     assert puzzle.tables() is None
