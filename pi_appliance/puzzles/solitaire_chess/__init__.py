@@ -7,16 +7,12 @@ from pi_appliance.puzzles.solitaire_chess.board import (
     RULES,
     Board,
     Capture,
-    KingRule,
-    PawnDirection,
-    SearchOrder,
     Solution,
     Square,
     check,
     describe,
     with_rules,
 )
-from pi_appliance.puzzles.solitaire_chess.generate import generate
 from pi_appliance.puzzles.solitaire_chess.notation import (
     notate,
     parse,
@@ -26,8 +22,7 @@ from pi_appliance.puzzles.solitaire_chess.notation import (
     render_svg,
     steps,
 )
-from pi_appliance.puzzles.solitaire_chess.search import legal_captures
-from pi_appliance.puzzles.solitaire_chess.solve import hint, solve
+from pi_appliance.puzzles.solitaire_chess.solve import generate, hint, legal_captures, solve
 
 parse_listing = listing_parser(parse, parse_solution)
 TITLE = "Solitaire chess"
@@ -35,8 +30,7 @@ NODE_UNIT = "captures"
 MODES = (SolveMode.ALL, SolveMode.FIRST, SolveMode.COUNT)
 
 __all__ = [
-    "BOARDS", "MODES", "NODE_UNIT", "RULES", "TITLE", "Board", "Capture", "KingRule", "PawnDirection",
-    "SearchOrder", "Solution", "Square", "check", "describe", "generate", "hint", "legal_captures", "notate",
-    "parse", "parse_listing", "parse_solution", "render", "render_solution", "render_svg", "solve", "steps",
-    "with_rules",
+    "BOARDS", "MODES", "NODE_UNIT", "RULES", "TITLE", "Board", "Capture", "Solution", "Square", "check", "describe",
+    "generate", "hint", "legal_captures", "notate", "parse", "parse_listing", "parse_solution", "render",
+    "render_solution", "render_svg", "solve", "steps", "with_rules",
 ]  # fmt: skip

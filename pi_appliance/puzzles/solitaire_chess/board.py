@@ -3,52 +3,22 @@
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from enum import StrEnum
 from types import MappingProxyType
 from typing import NamedTuple
 
-from pi_appliance.errors import InvalidOption, UnknownName
-from pi_appliance.puzzles import Rule, Validation, pluralize
+from pi_appliance.errors import InvalidOption
+from pi_appliance.puzzles import Rule, Validation, check_rules, pluralize
 
 PIECES = "KQRBNP"
 EMPTY = "."
 PIECE_NAMES = {"K": "king", "Q": "queen", "R": "rook", "B": "bishop", "N": "knight", "P": "pawn"}
 MAX_SIDE = 8  # squares
 MAX_CAPTURE_LIMIT = 31  # of one piece
-
-
-class PawnDirection(StrEnum):
-    """Which way pawns capture."""
-
-    DOWN = "down"  # towards the bottom of the drawing, as in the original program
-    UP = "up"  # like white pawns in chess
-    BOTH = "both"
-
-
-class KingRule(StrEnum):
-    """Whether a king may be captured."""
-
-    FREE = "free"
-    LAST = "last"  # no, so it is the last piece
-
-
-class SearchOrder(StrEnum):
-    """How solutions are searched. Both orders list the same solutions."""
-
-    DEPTH = "depth"  # one after the other: the first one is found early
-    BREADTH = "breadth"  # all positions after one capture, after two, and so on
-
-
-def _choices(values: type[StrEnum]) -> tuple[str, tuple[str, ...]]:
-    names = tuple(each.value for each in values)
-    return names[0], names
-
-
 RULES = {
-    "pawns": Rule("which way pawns capture", *_choices(PawnDirection)),
-    "king": Rule("whether a king may be captured (free) or must be the last piece (last)", *_choices(KingRule)),
+    "pawns": Rule("which way pawns capture", "down", ("down", "up", "both")),
+    "king": Rule("whether a king may be captured (free) or must be the last piece (last)", "free", ("free", "last")),
     "captures-each": Rule("how often one piece may capture, such as 2; 0: no limit", "0"),
-    "search": Rule("the search order; the solutions are the same", *_choices(SearchOrder)),
+    "search": Rule("the search order; the solutions are the same", "depth", ("depth", "breadth")),
     "pieces": Rule("the number of pieces of a generated board; 0: as many as this board", "0"),
     "size": Rule("the size of a generated board, files x ranks, such as 5x4; empty: the size of this board"),
 }
@@ -82,10 +52,10 @@ class Board:
     """The rows from top to bottom, KQRBNP or . per square, and the rules. Raises ValueError."""
 
     rows: tuple[str, ...]
-    pawns: PawnDirection = PawnDirection.DOWN
-    king: KingRule = KingRule.FREE
+    pawns: str = "down"  # which way they capture: down the drawing, up as in chess, or both
+    king: str = "free"  # or "last": it may not be captured
     capture_limit: int = 0  # how often one piece may capture; 0: no limit
-    search: SearchOrder = SearchOrder.DEPTH
+    search: str = "depth"  # or "breadth": all positions after one capture, after two, and so on
     generated_pieces: int = 0  # the number of pieces of boards generated from this one; 0: as many
     generated_size: tuple[int, int] | None = None
     """The files and ranks of boards generated from this one; None: the same."""
@@ -101,41 +71,27 @@ class Board:
     @property
     def pieces(self) -> dict[Square, str]:
         """The pieces by their squares, in reading order."""
-        ranks = reversed(range(len(self.rows)))
-        return {
-            Square(file, rank): mark
-            for rank, row in zip(ranks, self.rows, strict=True)
-            for file, mark in enumerate(row)
-            if mark != EMPTY
-        }
+        return {square: mark for square, mark in zip(self.squares, "".join(self.rows), strict=True) if mark != EMPTY}
+
+    @property
+    def squares(self) -> list[Square]:
+        """All squares in reading order."""
+        return [Square(file, rank) for rank in reversed(range(len(self.rows))) for file in range(len(self.rows[0]))]
 
 
 def with_rules(board: Board, rules: Mapping[str, str]) -> Board:
     """Apply `rules` to `board`. Raises UnknownName or InvalidOption."""
-    for name, value in rules.items():
-        match name:
-            case "pawns":
-                board = replace(board, pawns=PawnDirection(_parse_choice(PawnDirection, name, value)))
-            case "king":
-                board = replace(board, king=KingRule(_parse_choice(KingRule, name, value)))
-            case "search":
-                board = replace(board, search=SearchOrder(_parse_choice(SearchOrder, name, value)))
-            case "captures-each":
-                board = replace(board, capture_limit=_parse_number(name, value, MAX_CAPTURE_LIMIT))
-            case "pieces":
-                board = replace(board, generated_pieces=_parse_number(name, value, MAX_SIDE * MAX_SIDE))
-            case "size":
-                board = replace(board, generated_size=_parse_size(value))
-            case _:
-                raise UnknownName("rule of solitaire chess", name, list(RULES))
-    return board
-
-
-def _parse_choice(choices: type[StrEnum], name: str, value: str) -> str:
-    known = [choice.value for choice in choices]
-    if value not in known:
-        raise UnknownName(f"choice of {name}", value, known)
-    return value
+    rules = check_rules("solitaire chess", RULES, rules)
+    limit, pieces, size = rules.get("captures-each"), rules.get("pieces"), rules.get("size")
+    return replace(
+        board,
+        pawns=rules.get("pawns", board.pawns),
+        king=rules.get("king", board.king),
+        search=rules.get("search", board.search),
+        capture_limit=_parse_number("captures-each", limit, MAX_CAPTURE_LIMIT) if limit else board.capture_limit,
+        generated_pieces=_parse_number("pieces", pieces, MAX_SIDE * MAX_SIDE) if pieces else board.generated_pieces,
+        generated_size=board.generated_size if size is None else _parse_size(size),
+    )
 
 
 def _parse_number(name: str, value: str, most: int) -> int:
@@ -155,37 +111,32 @@ def _parse_size(value: str) -> tuple[int, int] | None:
 
 def describe(board: Board) -> str:
     """Describe the size of `board` and its non-default rules."""
-    parts = [f"{pluralize(len(board.pieces), 'piece')} on {len(board.rows[0])}x{len(board.rows)}"]
-    if board.pawns is not PawnDirection.DOWN:
-        parts.append("pawns capture up" if board.pawns is PawnDirection.UP else "pawns capture up and down")
-    if board.king is KingRule.LAST:
-        parts.append("the king is never captured")
-    if board.capture_limit:
-        parts.append(f"at most {pluralize(board.capture_limit, 'capture')} a piece")
-    if board.search is SearchOrder.BREADTH:
-        parts.append("breadth first")
-    return ", ".join(parts)
+    limit = board.capture_limit and f", at most {pluralize(board.capture_limit, 'capture')} a piece"
+    return (
+        f"{pluralize(len(board.pieces), 'piece')} on {len(board.rows[0])}x{len(board.rows)}"
+        + {"down": "", "up": ", pawns capture up", "both": ", pawns capture up and down"}[board.pawns]
+        + (", the king is never captured" if board.king == "last" else "")
+        + (limit or "")
+        + (", breadth first" if board.search == "breadth" else "")
+    )
 
 
-def _split_rows(rows: str) -> str:
-    return "".join(row + "\n" for row in rows.split("/"))
-
-
+_KNOWN_ROWS = {
+    # One solution, in three captures.
+    "first-steps": "..../N.../R.../B.N.",
+    # One solution: the bishop makes the first capture, a knight the last.
+    "seven": "KNB./...N/PB../.P..",
+    # 68,917 solutions; 6,657 if the king may not be captured.
+    "crowd": "RBK./.N.B/.NQR/....",
+    # No solution: two pieces are left at best.
+    "stuck": "...K/.R../B.N./N.BP",
+    # One solution, on six by six squares.
+    "wide": "..P..K/.....R/....../.N.B.P/.PN.../...NB.",
+    # One solution, on a whole chess board.
+    "full-size": "N....P../...B..../.P..B.../..B.B.P./......../P.R..N../N......./........",
+}
 BOARDS: Mapping[str, str] = MappingProxyType(
-    {
-        # One solution, in three captures.
-        "first-steps": _split_rows("..../N.../R.../B.N."),
-        # One solution: the bishop makes the first capture, a knight the last.
-        "seven": _split_rows("KNB./...N/PB../.P.."),
-        # 68,917 solutions; 6,657 if the king may not be captured.
-        "crowd": _split_rows("RBK./.N.B/.NQR/...."),
-        # No solution: two pieces are left at best.
-        "stuck": _split_rows("...K/.R../B.N./N.BP"),
-        # One solution, on six by six squares.
-        "wide": _split_rows("..P..K/.....R/....../.N.B.P/.PN.../...NB."),
-        # One solution, on a whole chess board.
-        "full-size": _split_rows("N....P../...B..../.P..B.../..B.B.P./......../P.R..N../N......./........"),
-    }
+    {name: f"{rows}\n".replace("/", "\n") for name, rows in _KNOWN_ROWS.items()}
 )
 
 
@@ -212,7 +163,7 @@ def _check_capture(board: Board, pieces: dict[Square, str], start: Square, end: 
     for square in (start, end):
         if square not in pieces:
             return f"there is no piece on {square}"
-    if pieces[end] == "K" and board.king is KingRule.LAST:
+    if pieces[end] == "K" and board.king == "last":
         return "a king is never captured"
     piece, across, up = pieces[start], end[0] - start[0], end[1] - start[1]
     if not _can_reach(board.pawns, piece, across, up):
@@ -226,21 +177,15 @@ def _check_capture(board: Board, pieces: dict[Square, str], start: Square, end: 
     return ""
 
 
-def _can_reach(pawns: PawnDirection, piece: str, across: int, up: int) -> bool:
+def _can_reach(pawns: str, piece: str, across: int, up: int) -> bool:
     """Return whether `piece` may move `across` files and `up` ranks on an empty board."""
     width, height = abs(across), abs(up)
     straight, diagonal = (width == 0) != (height == 0), width == height != 0
-    match piece:
-        case "K":
-            return max(width, height) == 1
-        case "Q":
-            return straight or diagonal
-        case "R":
-            return straight
-        case "B":
-            return diagonal
-        case "N":
-            return {width, height} == {1, 2}
-        case _:
-            one_diagonal = width == height == 1
-            return one_diagonal and (pawns is PawnDirection.BOTH or (up > 0) == (pawns is PawnDirection.UP))
+    return {
+        "K": max(width, height) == 1,
+        "Q": straight or diagonal,
+        "R": straight,
+        "B": diagonal,
+        "N": {width, height} == {1, 2},
+        "P": width == height == 1 and (pawns == "both" or (up > 0) == (pawns == "up")),
+    }[piece]

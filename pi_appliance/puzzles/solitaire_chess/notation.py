@@ -52,14 +52,17 @@ def render(board: Board) -> str:
 
 def notate(board: Board, line: Solution) -> str:
     """Write `line` in long algebraic notation, such as "Rc1xb1 b3xc2". A pawn has no letter."""
-    return " ".join(_notate_capture(pieces[capture.start], capture) for pieces, capture in _replay(board, line))
+    return " ".join(f"{pieces[capture.start].replace('P', '')}{capture}" for pieces, capture, _ in _replay(board, line))
 
 
 def render_solution(board: Board, line: Solution) -> str:
     """Draw `line`: its notation, then the board after each capture."""
-    parts = [notate(board, line) + "\n"]
-    parts += ("\n" + _draw_text(board, _apply(pieces, capture)) for pieces, capture in _replay(board, line))
-    return "".join(parts)
+    drawings = [notate(board, line)]
+    for _, _, pieces in _replay(board, line):
+        marks = "".join(pieces.get(square, EMPTY) for square in board.squares)
+        width = len(board.rows[0])
+        drawings.append("\n".join(marks[at : at + width] for at in range(0, len(marks), width)))
+    return "\n\n".join(drawings) + "\n"
 
 
 def render_svg(board: Board) -> str:
@@ -70,47 +73,39 @@ def render_svg(board: Board) -> str:
 def steps(board: Board, line: Solution) -> Iterator[Step]:
     """Yield a picture of the board before and after each capture of `line`."""
     yield Step("The board", _draw_svg(board, board.pieces))
-    for number, (pieces, capture) in enumerate(_replay(board, line), 1):
-        captured = PIECE_NAMES[pieces[capture.end]]
-        caption = f"{number}. {_notate_capture(pieces[capture.start], capture)} captures the {captured}"
-        yield Step(caption, _draw_svg(board, _apply(pieces, capture), capture))
+    words = notate(board, line).split()
+    for number, (before, capture, pieces) in enumerate(_replay(board, line)):
+        caption = f"{number + 1}. {words[number]} captures the {PIECE_NAMES[before[capture.end]]}"
+        yield Step(caption, _draw_svg(board, pieces, capture))
 
 
-def _notate_capture(piece: str, capture: Capture) -> str:
-    return f"{piece.replace('P', '')}{capture}"
+_Pieces = Mapping[Square, str]
 
 
-def _replay(board: Board, line: Solution) -> Iterator[tuple[Mapping[Square, str], Capture]]:
-    pieces: Mapping[Square, str] = board.pieces
+def _replay(board: Board, line: Solution) -> Iterator[tuple[_Pieces, Capture, _Pieces]]:
+    """Yield each capture of `line` with the pieces before and after it."""
+    pieces: _Pieces = board.pieces
     for capture in line:
-        yield pieces, capture
-        pieces = _apply(pieces, capture)
+        after = {square: piece for square, piece in pieces.items() if square != capture.start}
+        after[capture.end] = pieces[capture.start]
+        yield pieces, capture, after
+        pieces = after
 
 
-def _apply(pieces: Mapping[Square, str], capture: Capture) -> dict[Square, str]:
-    start, end = capture
-    return {square: piece for square, piece in pieces.items() if square != start} | {end: pieces[start]}
-
-
-def _draw_text(board: Board, pieces: Mapping[Square, str]) -> str:
-    files = range(len(board.rows[0]))
-    ranks = reversed(range(len(board.rows)))
-    return "".join("".join(pieces.get(Square(file, rank), EMPTY) for file in files) + "\n" for rank in ranks)
-
-
-def _draw_svg(board: Board, pieces: Mapping[Square, str], last: Capture | None = None) -> str:
+def _draw_svg(board: Board, pieces: _Pieces, last: Capture | None = None) -> str:
     files, ranks = len(board.rows[0]), len(board.rows)
     parts: list[str] = []
-    for rank in range(ranks):
-        for file in range(files):
-            x, y = LABEL_SIZE + file * SQUARE_SIZE, (ranks - 1 - rank) * SQUARE_SIZE + 4
-            square = Square(file, rank)
-            parts.append(_draw_square("light" if (file + rank) % 2 else "dark", x, y))
-            if last and square in last:
-                parts.append(_draw_square("from" if square == last.start else "to", x, y))
-            if square in pieces:
-                shape = PIECE_SHAPES[pieces[square]] + _BASE
-                parts.append(f'<g class="sol-piece" transform="translate({x} {y})">{shape}</g>')
+    for square in sorted(board.squares, key=lambda square: square.rank):
+        x, y = LABEL_SIZE + square.file * SQUARE_SIZE, (ranks - 1 - square.rank) * SQUARE_SIZE + 4
+        names = ["light" if sum(square) % 2 else "dark"]
+        if last and square in last:
+            names.append("from" if square == last.start else "to")
+        parts += (
+            f'<rect class="sol-{name}" x="{x}" y="{y}" width="{SQUARE_SIZE}" height="{SQUARE_SIZE}"/>' for name in names
+        )
+        if square in pieces:
+            shape = PIECE_SHAPES[pieces[square]] + _BASE
+            parts.append(f'<g class="sol-piece" transform="translate({x} {y})">{shape}</g>')
     for file in range(files):
         x, y = LABEL_SIZE + file * SQUARE_SIZE + SQUARE_SIZE // 2, ranks * SQUARE_SIZE + 19
         parts.append(f'<text class="sol-name" x="{x}" y="{y}">{"abcdefgh"[file]}</text>')
@@ -122,10 +117,6 @@ def _draw_svg(board: Board, pieces: Mapping[Square, str], last: Capture | None =
     return svg_document(width, height, title, STYLE, parts)
 
 
-def _draw_square(name: str, x: int, y: int) -> str:
-    return f'<rect class="sol-{name}" x="{x}" y="{y}" width="{SQUARE_SIZE}" height="{SQUARE_SIZE}"/>'
-
-
 _FIGURES = dict(zip("♔♕♖♗♘♙♚♛♜♝♞♟", PIECES * 2, strict=True))
 _TEXT_STYLE = "\ufe0e"  # Unicode variation selector: a plain figure, not a coloured one
 _EMPTY_MARKS = ".-_·"
@@ -134,7 +125,7 @@ _FEN = re.compile(r"(\s*[^\s/]+(?:/[^\s/]+)+)\s+[wb](?:\s|$).*")  # with the fie
 _CAPTURE = re.compile(r"([KQRBNP♔-♟]?)\ufe0e?([a-hA-H])([1-8])[x:\u00d7-]?([a-hA-H])([1-8])")
 
 
-def parse(text: str, file: str) -> Board:
+def parse(text: str, file: str = "board") -> Board:
     """Read a board, one line per row or rows separated by /. Raises ConfigError."""
     problems: list[Problem] = []
     rows: list[tuple[str, int, int]] = []
@@ -195,7 +186,7 @@ def _check_shape(rows: list[tuple[str, int, int]], file: str) -> Iterator[Proble
         yield Problem(file, rows[0][1], rows[0][2], "the board has no piece", _BOARD_HELP)
 
 
-def parse_solution(board: Board, text: str, file: str) -> Solution:
+def parse_solution(board: Board, text: str, file: str = "solution") -> Solution:
     """Read a solution of `board` such as "Rc1xb1 Bd2xb1". Raises ConfigError with every problem."""
     hint = "write each capture as piece, square, x, square, such as Rc1xb1; a pawn has no letter"
     pieces: dict[Square, str] = dict(board.pieces)

@@ -13,7 +13,7 @@ from pi_appliance.errors import ConfigError, InvalidOption, UnknownName
 from pi_appliance.puzzles import SolveMode
 from pi_appliance.puzzles import solitaire_chess as chess
 from pi_appliance.puzzles.runtime import SearchRuntime
-from pi_appliance.puzzles.solitaire_chess import Board, Capture, PawnDirection, Square
+from pi_appliance.puzzles.solitaire_chess import Board, Capture, Square
 
 SMALL = Board(("..RP", ".RN.", "BN..", "PB.."))
 
@@ -110,7 +110,7 @@ def test_rules_are_described_and_invalid_ones_rejected() -> None:
     assert chess.describe(chess.with_rules(SMALL, {"pawns": "up"})) == "8 pieces on 4x4, pawns capture up"
     with pytest.raises(UnknownName, match="did you mean 'pawns'"):
         chess.with_rules(SMALL, {"pawn": "up"})
-    with pytest.raises(UnknownName, match="no choice of pawns is called 'sideways'; known: both, down, up"):
+    with pytest.raises(UnknownName, match="no value of pawns is called 'sideways'; known: both, down, up"):
         chess.with_rules(SMALL, {"pawns": "sideways"})
     for wrong in ({"captures-each": "99"}, {"pieces": "many"}, {"size": "9x9"}, {"size": "large"}):
         with pytest.raises(InvalidOption, match=next(iter(wrong))):
@@ -202,9 +202,7 @@ def is_solution(board: Board, line: Sequence[Capture]) -> bool:
     return sum(mark != "." for mark in marks.values()) == 1
 
 
-def attacked_squares(
-    piece: str, x: int, y: int, marks: dict[tuple[int, int], str], pawns: PawnDirection
-) -> set[tuple[int, int]]:
+def attacked_squares(piece: str, x: int, y: int, marks: dict[tuple[int, int], str], pawns: str) -> set[tuple[int, int]]:
     """Return the squares that `piece` on (x, y) attacks."""
     rook, bishop = [(1, 0), (-1, 0), (0, 1), (0, -1)], [(1, 1), (1, -1), (-1, 1), (-1, -1)]
     jumps = {

@@ -14,7 +14,7 @@ from pi_appliance.puzzles import Proof, SolveMode
 from pi_appliance.puzzles import solitaire_chess as chess
 from pi_appliance.puzzles.runtime import Interrupted, SearchRuntime
 from pi_appliance.puzzles.solitaire_chess import Board, Square
-from pi_appliance.puzzles.solitaire_chess.search import LevelSearch, pack_position
+from pi_appliance.puzzles.solitaire_chess.solve import LevelSearch, pack_position
 from tests.examples import examples
 
 # Rows, solutions: pawns down; up; up, and the king is never captured.
