@@ -3,7 +3,6 @@
 An interrupted run reports its partial results and saves which board the next run starts with.
 """
 
-import contextlib
 import json
 import resource
 import time
@@ -14,12 +13,12 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import islice
 from pathlib import Path
-from typing import IO, Annotated, Any
+from typing import Annotated, Any
 
+from pi_appliance.config.model import Issues
 from pi_appliance.config.units import format_size
 from pi_appliance.errors import ApplianceError, DeadlineExceeded, Refused, Unavailable, UnknownName
 from pi_appliance.jobs.context import JobContext, read_slot
-from pi_appliance.jobs.reports import ReportSet
 from pi_appliance.puzzles import Answer, Puzzle, SolveMode, pluralize
 from pi_appliance.puzzles.boards import board_name, is_large, load_puzzle, read_board
 from pi_appliance.puzzles.page import Page
@@ -107,7 +106,6 @@ _MAX_SUMMARIES = 7  # boards in the error message if no report can be written
 JSON_FORMAT = 1  # version of result.json; increase it for incompatible changes
 
 
-_Problems = list[tuple[tuple[str | int, ...], str, str]]
 _MAX_GENERATED = 1_000
 
 
@@ -132,14 +130,14 @@ class Options:
     generate: Annotated[int, "number of new boards, like the first one named; the seed is the date"] = 0
     keep_reports: Annotated[int, "number of dated report folders to keep"] = 14
 
-    def check(self) -> _Problems:
+    def check(self) -> Issues:
         """Return problems between the keys: path, problem, remedy."""
         numbers = (
             ("max-solutions", self.max_solutions, "solutions", self.max_solutions >= 1, "1 or more"),
             ("keep-reports", self.keep_reports, "reports", self.keep_reports >= 1, "1 or more"),
             ("generate", self.generate, "boards", 0 <= self.generate <= _MAX_GENERATED, f"0 to {_MAX_GENERATED:,}"),
         )
-        problems: _Problems = [
+        problems: Issues = [
             ((key,), f"{value} is not a valid number of {noun}", f"use {allowed}")
             for key, value, noun, is_valid, allowed in numbers
             if not is_valid
@@ -159,8 +157,8 @@ class Options:
         if self.precompute and not hasattr(puzzle, "precompute"):
             yield ("precompute",), f"{self.puzzle} has no tables to build", "leave it out"
 
-    def _find_wrong_boards(self, puzzle: Puzzle) -> _Problems:
-        problems: _Problems = []
+    def _find_wrong_boards(self, puzzle: Puzzle) -> Issues:
+        problems: Issues = []
         for number, where in enumerate(self.boards):
             if not is_large(where):
                 wrong = _board_problems(puzzle, where, {}, ("boards", number))
@@ -170,7 +168,7 @@ class Options:
         twice = [name for name, times in Counter(map(board_name, self.boards)).items() if times > 1]
         return problems + [(("boards",), f"two boards are called {name!r}", "give each its own name") for name in twice]
 
-    def _find_wrong_rules(self, puzzle: Puzzle, where: Path) -> _Problems:
+    def _find_wrong_rules(self, puzzle: Puzzle, where: Path) -> Issues:
         """Return the rules that the board does not accept: each alone, then all together."""
         items = self.rules.items()
         wrong = [
@@ -179,7 +177,7 @@ class Options:
         return wrong or (_board_problems(puzzle, where, self.rules, ("rules",)) if self.rules else [])
 
 
-def _board_problems(puzzle: Puzzle, where: Path, rules: Mapping[str, str], path: tuple[str | int, ...]) -> _Problems:
+def _board_problems(puzzle: Puzzle, where: Path, rules: Mapping[str, str], path: tuple[str | int, ...]) -> Issues:
     try:
         read_board(puzzle, where, rules)
     except ApplianceError as error:
@@ -187,135 +185,129 @@ def _board_problems(puzzle: Puzzle, where: Path, rules: Mapping[str, str], path:
     return []
 
 
-def _to_problems(path: tuple[str | int, ...], error: ApplianceError) -> _Problems:
+def _to_problems(path: tuple[str | int, ...], error: ApplianceError) -> Issues:
     parts = (line.partition("; ") for line in str(error).splitlines())
     return [(path, problem, right) for problem, _, right in parts]
 
 
-@dataclass(slots=True)
 class PuzzleBatch:
-    """The work of one run. `failure` is the error to raise at the end, if any."""
+    """The work of one run."""
 
-    context: PuzzleContext
-    options: Options
-    puzzle: Puzzle
-    boards: Mapping[str, object]
-    model: object  # the board that generated ones are like
-    report_set: ReportSet = field(init=False)
-    cache: RecordingCache = field(init=False)
-    progress: WeightedProgress = field(init=False)
-    start_time: float = field(init=False)  # monotonic seconds
-    failure: ApplianceError | None = None
-    reports: list[BoardReport] = field(default_factory=list)
-    precomputed: Answer[object] | None = None
-    seconds: float = 0.0  # time of precomputing
-    stop_reason: str = ""  # reason of the interruption, if any
-    precompute_progress: str = ""
-    build_errors: list[str] = field(default_factory=list)
-    """Tables and boards that could not be built, with the reasons."""
-    failed_names: set[str] = field(default_factory=set)
-    seeds: dict[str, int] = field(init=False)
-    mode: SolveMode = field(init=False)
+    def __init__(
+        self, context: PuzzleContext, options: Options, puzzle: Puzzle, boards: Mapping[str, object], model: object
+    ) -> None:
+        """Prepare to answer `boards`, and new ones like `model`."""
+        self.context, self.options, self.puzzle, self.boards, self.model = context, options, puzzle, boards, model
+        self.seeds = daily_seeds(context, options.generate)
+        self.progress = WeightedProgress(context, max(1, options.precompute + len(boards) + options.generate))
+        self.mode = options.solutions or puzzle.MODES[0]
+        self.page = Page(puzzle, context.job)
+        self.reports: list[BoardReport] = []
+        self.precomputed: Answer[object] | None = None
+        self.stop_reason = ""  # reason of the interruption, if any
+        self.precompute_progress = ""
+        self.build_errors: list[str] = []  # tables and boards that could not be built, with the reasons
+        self.failed_names: set[str] = set()
 
-    def __post_init__(self) -> None:
-        options = self.options
-        self.seeds = daily_seeds(self.context, options.generate)
-        self.progress = WeightedProgress(self.context, max(1, options.precompute + len(self.boards) + options.generate))
-        self.mode = options.solutions or self.puzzle.MODES[0]
-
-    def run_batch(self) -> Result:
-        """Do the work, write the reports. Raises Unavailable, DeadlineExceeded."""
+    def run(self) -> Result:
+        """Do the work, write the reports. Raises Unavailable, DeadlineExceeded, Refused."""
         try:
             # The runtime stays open for the reports, so that a signal cannot kill the process.
-            with self._open_runtime() as runtime, self.context.report_set(self.options.keep_reports) as self.report_set:
-                return self._write_reports(runtime)
+            with (
+                self.context.search_runtime(self.progress.report_part) as self.runtime,
+                self.context.report_set(self.options.keep_reports) as self.report_set,
+                self.report_set.file(RESULT_FILE) as self.file,
+            ):
+                self.runtime.cache = self.cache = RecordingCache(self.runtime.cache)
+                self.progress.seconds, self.start_time = self.runtime.monotonic, self.runtime.monotonic()
+                result = self._write_reports()
         except Unavailable as error:  # without reports, the history has the results
             known = (each for each in self.reports if each.answer or each.partial_result)
             results = [f"{each.name}: {summarize(each).rstrip('.')}" for each in islice(known, _MAX_SUMMARIES)]
             message = f"{error}. Results: {'; '.join(results)}" if results else str(error)
             raise (DeadlineExceeded(message) if self.stop_reason else Unavailable(message)) from None
+        if self.stop_reason:
+            raise DeadlineExceeded(result.summary)
+        errors = [f"{report.name}: {report.refused}" for report in self.reports if report.refused]
+        errors += [f"not {each}" for each in self.build_errors]
+        if errors:
+            raise Refused(f"{errors[0]}. See the report for all results")
+        return result
 
-    @contextlib.contextmanager
-    def _open_runtime(self) -> Iterator[SearchRuntime]:
-        with self.context.search_runtime(self.progress.report_part) as runtime:
-            runtime.cache = self.cache = RecordingCache(runtime.cache)
-            self.progress.seconds, self.start_time = runtime.monotonic, runtime.monotonic()
-            yield runtime
+    def _write_reports(self) -> Result:
+        try:
+            if self.options.precompute:
+                self._precompute_tables()
+            for name in self._board_order():
+                self.progress.start_part(name)
+                self._answer_board(BoardReport(name=name, board=self.boards[name], mode=self.mode))
+            for name, seed in self.seeds.items():
+                self._answer_generated_board(name, seed)
+        except Interrupted as interrupted:
+            self.stop_reason = interrupted.reason
+        if names := self._unreached_names():
+            self.file.write(f"Not reached: {', '.join(names)}\n\n")
+        self._save_next_name()
+        return self._finish_reports()
 
-    def _write_reports(self, runtime: SearchRuntime) -> Result:
-        page = Page(self.puzzle, self.context.job)
-        with self.report_set.file(RESULT_FILE) as file:
-            try:
-                self._precompute_tables(runtime, page, file)
-                for name in self._board_order():
-                    self.progress.start_part(name)
-                    report = BoardReport(name=name, board=self.boards[name], mode=self.mode)
-                    self._answer_board(report, runtime, page, file)
-                for report in self._generated_boards(runtime, page, file):
-                    self._answer_board(report, runtime, page, file)
-            except Interrupted as interrupted:
-                self.stop_reason = interrupted.reason
-            if names := self._unreached_names():
-                file.write(f"Not reached: {', '.join(names)}\n\n")
-            self._save_next_name(page, file)
-            return self._finish_reports(page, file)
-
-    def _precompute_tables(self, runtime: SearchRuntime, page: Page, file: IO[str]) -> None:
-        if not self.options.precompute:
-            return
+    def _precompute_tables(self) -> None:
         self.progress.start_part("precompute")
-        start_time = runtime.monotonic()
+        start_time = self.runtime.monotonic()
         try:
             # The options were checked: the puzzle has this function, and `generate` below.
-            self.precomputed = self.puzzle.precompute(runtime)  # type: ignore[attr-defined]
+            self.precomputed = answer = self.puzzle.precompute(self.runtime)  # type: ignore[attr-defined]
         except Interrupted as interrupted:
             self.precompute_progress = format_partial_result(interrupted)
-            file.write(render_rows({"Precomputed so far": self.precompute_progress}) + "\n")
-            page.add_precomputed(f"Not complete yet: {self.precompute_progress}.", {}, ())
+            self.file.write(render_rows({"Precomputed so far": self.precompute_progress}) + "\n")
+            self.page.add_precomputed(f"Not complete yet: {self.precompute_progress}.", {}, ())
             raise
         except RESOURCE_ERRORS as error:  # existing tables may suffice
-            self._report_build_error("precomputed", to_appliance_error(error), page, file)
+            self._report_build_error("precomputed", error)
             return
-        self.seconds = runtime.monotonic() - start_time
-        file.write("Precomputed\n===========\n" + render_precomputed(self.precomputed, self.seconds))
-        facts, elapsed = format_details(self.precomputed.details), format_elapsed(self.seconds)
-        page.add_precomputed(f"Complete, in {elapsed}.", facts, self.precomputed.tables)
+        seconds = self.runtime.monotonic() - start_time
+        self.file.write("Precomputed\n===========\n" + render_precomputed(answer, seconds))
+        details, elapsed = format_details(answer.details), format_elapsed(seconds)
+        self.page.add_precomputed(f"Complete, in {elapsed}.", details, answer.tables)
 
-    def _report_build_error(self, name: str, error: ApplianceError, page: Page, file: IO[str]) -> None:
-        self.build_errors.append(f"{name}: {error}")
-        file.write(render_rows({f"Not {name}": str(error)}) + "\n")
-        page.add_note(f"Not {name}", f"{error}.")
+    def _report_build_error(self, name: str, error: Exception) -> None:
+        message = str(to_appliance_error(error))
+        self.build_errors.append(f"{name}: {message}")
+        self._write_note(f"Not {name}", message)
+
+    def _write_note(self, name: str, message: str) -> None:
+        self.file.write(render_rows({name: message}) + "\n")
+        self.page.add_note(name, f"{message}.")
 
     def _board_order(self) -> list[str]:
         names, first = list(self.boards), self._load_next_name()
         at = names.index(first) if first in names else 0
         return names[at:] + names[:at]
 
-    def _generated_boards(self, runtime: SearchRuntime, page: Page, file: IO[str]) -> Iterator[BoardReport]:
-        """Yield the generated boards of this date, except those that cannot be generated."""
-        for name, seed in self.seeds.items():
-            self.progress.start_part(name)
-            try:
-                generated = self.puzzle.generate(seed, self.model, runtime)  # type: ignore[attr-defined]
-            except RESOURCE_ERRORS as error:
-                self.failed_names.add(name)
-                self._report_build_error(f"generated: {name}", to_appliance_error(error), page, file)
-                continue
-            details = {"seed": str(seed), **generated.details}
-            yield BoardReport(name=name, board=generated.board, mode=self.mode, generator_details=details)
-
-    def _answer_board(self, report: BoardReport, runtime: SearchRuntime, page: Page, file: IO[str]) -> None:
-        self.reports.append(report)
-        if len(self.boards) + self.options.generate + self.options.precompute > 1:
-            file.write(f"{report.name}\n{'=' * len(report.name)}\n")
-        self._write_picture(f"{report.name}.svg", self.puzzle.render_svg(report.board))
+    def _answer_generated_board(self, name: str, seed: int) -> None:
+        self.progress.start_part(name)
+        try:
+            generated = self.puzzle.generate(seed, self.model, self.runtime)  # type: ignore[attr-defined]
+        except RESOURCE_ERRORS as error:
+            self.failed_names.add(name)
+            self._report_build_error(f"generated: {name}", error)
+            return
+        details = {"seed": str(seed), **generated.details}
+        report = BoardReport(name=name, board=generated.board, mode=self.mode, generator_details=details)
         self.cache.start_board()
         try:
-            answer_board(self.puzzle, report, self.options.max_solutions, runtime, file.write)
+            self._answer_board(report)
         finally:
-            page.add_board(report)
-            if report.generator_details:  # the next run generates another board
-                self.cache.remove_board_entries()
+            self.cache.remove_board_entries()  # the next run generates another board
+
+    def _answer_board(self, report: BoardReport) -> None:
+        self.reports.append(report)
+        if self.progress.parts > 1:
+            self.file.write(f"{report.name}\n{'=' * len(report.name)}\n")
+        self._write_picture(f"{report.name}.svg", self.puzzle.render_svg(report.board))
+        try:
+            answer_board(self.puzzle, report, self.options.max_solutions, self.runtime, self.file.write)
+        finally:
+            self.page.add_board(report)
         for name, drawn in (report.answer.pictures if report.answer else {}).items():
             self._write_picture(f"{report.name}-{name}.svg", drawn)
 
@@ -333,43 +325,30 @@ class PuzzleBatch:
         except (ValueError, AttributeError, Refused):  # a damaged state only loses the order
             return ""
 
-    def _save_next_name(self, page: Page, file: IO[str]) -> None:
+    def _save_next_name(self) -> None:
         """Save the first board not reached, if it changed, so that no board starves the others."""
-        unreached, all_reached = set(self._unreached_names()), not any(report.partial_result for report in self.reports)
-        first = next(
-            (name for name in self._board_order() if name in unreached), "" if all_reached else self._load_next_name()
-        )
-        if first != self._load_next_name():
+        unreached, before = set(self._unreached_names()), self._load_next_name()
+        default = before if any(report.partial_result for report in self.reports) else ""
+        first = next((name for name in self._board_order() if name in unreached), default)
+        if first != before:
             try:
                 self.context.save_state(json.dumps({"next": first}))
             except Unavailable as error:
-                name = "The next board could not be saved"
-                file.write(render_rows({name: str(error)}) + "\n")
-                page.add_note(name, f"{error}.")
+                self._write_note("The next board could not be saved", str(error))
 
-    def _finish_reports(self, page: Page, file: IO[str]) -> Result:
+    def _finish_reports(self) -> Result:
         context, ended = self.context, self.context.clock()
         summary = self._summarize_run()
-        times = {name: at.isoformat(" ", "seconds") for name, at in (("Start time", context.now), ("End time", ended))}
-        times_and_memory = times | {"Peak memory": format_size(_peak_memory())}
-        file.write(f"{summary}\n{render_rows(times_and_memory)}")
+        rows = {name: at.isoformat(" ", "seconds") for name, at in (("Start time", context.now), ("End time", ended))}
+        self.file.write(f"{summary}\n{render_rows(rows | {'Peak memory': format_size(_peak_memory())})}")
         with self.report_set.file("result.json") as out:
             json.dump(self._to_json(summary, ended), out, indent=1, ensure_ascii=False)
             out.write("\n")
         with self.report_set.file("result.html") as out:
             began = context.now.astimezone(context.local_time().tzinfo)
-            took = format_elapsed(self.progress.seconds() - self.start_time)  # the wall clock may have been changed
-            out.write(page.render(summary, f"{began:%A}, {began.day} {began:%B %Y, %H:%M} · it took {took}"))
-        self._set_failure(summary)
+            took = format_elapsed(self.runtime.monotonic() - self.start_time)  # the wall clock may have been changed
+            out.write(self.page.render(summary, f"{began:%A}, {began.day} {began:%B %Y, %H:%M} · it took {took}"))
         return Result(summary, self._count_results())
-
-    def _set_failure(self, summary: str) -> None:
-        errors = [f"{report.name}: {report.refused}" for report in self.reports if report.refused]
-        errors += [f"not {each}" for each in self.build_errors]
-        if self.stop_reason:
-            self.failure = DeadlineExceeded(summary)
-        elif errors:
-            self.failure = Refused(f"{errors[0]}. See the report for all results")
 
     def _summarize_run(self) -> str:
         if self.precomputed is not None and not self.reports and not self.stop_reason:
@@ -434,8 +413,4 @@ def run(options: Options, context: PuzzleContext) -> Result:
     paths = options.boards or ([Path(name) for name in puzzle.BOARDS] if all_known else [])
     boards = {board_name(where): read_board(puzzle, where, options.rules) for where in paths}
     model = next(iter(boards.values()), None) or read_board(puzzle, Path(next(iter(puzzle.BOARDS))), options.rules)
-    batch = PuzzleBatch(context, options, puzzle, boards, model)
-    result = batch.run_batch()
-    if batch.failure is not None:
-        raise batch.failure
-    return result
+    return PuzzleBatch(context, options, puzzle, boards, model).run()
