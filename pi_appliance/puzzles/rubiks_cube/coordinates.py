@@ -207,7 +207,7 @@ def to_coordinates(states: Iterable[State]) -> list[Coordinates]:
     slice_number = _slice_numbers()
     result = []
     for state in states:
-        corners, edges = _corner_places(state), _edge_places(state)
+        corners, edges = corner_places(state), edge_places(state)
         places = [place for place, _ in edges]
         slice_sorted, u_edges, d_edges = (
             slice_number[frozenset(four)] * ORDERS + _permutation_rank(four)
@@ -219,12 +219,13 @@ def to_coordinates(states: Iterable[State]) -> list[Coordinates]:
     return result
 
 
-def _corner_places(state: State) -> list[tuple[int, int]]:
+def corner_places(state: State) -> list[tuple[int, int]]:
     """Return the place and twist of each corner; for a turn, those it gives to each place."""
     return [divmod(state[3 * corner], 3) for corner in range(len(CORNERS))]
 
 
-def _edge_places(state: State) -> list[tuple[int, int]]:
+def edge_places(state: State) -> list[tuple[int, int]]:
+    """Return the same of each edge."""
     return [divmod(state[_EDGE_STICKERS + 2 * edge] - _EDGE_STICKERS, 2) for edge in range(len(EDGES))]
 
 
@@ -234,9 +235,11 @@ def _encode_orientation(pieces: Sequence[tuple[int, int]], base: int) -> int:
     return sum(by_place[place] * base**place for place in range(len(pieces) - 1))
 
 
-def _decode_orientation(number: int, base: int, places: int) -> list[int]:
-    digits = [number // base**place % base for place in range(places - 1)]
-    return [*digits, -sum(digits) % base]
+def _orientations(base: int) -> list[list[int]]:
+    """Return the orientations by place for each number of twist (`base` 3) or flip (2)."""
+    places = {3: 8, 2: 12}[base]
+    digits = [[number // base**place % base for place in range(places - 1)] for number in range(base ** (places - 1))]
+    return [[*each, -sum(each) % base] for each in digits]
 
 
 def _turn_orientation(base: int, pieces: Sequence[tuple[int, int]], digits: Sequence[int], sign: int = 1) -> int:
@@ -248,31 +251,25 @@ def _turn_orientation(base: int, pieces: Sequence[tuple[int, int]], digits: Sequ
     )
 
 
-def twist_moves() -> "array[int]":
-    """Return the move table of twist: the number after each of the 18 turns of each number."""
-    actions = [_corner_places(state) for state in turn_states()]
-    decoded = (_decode_orientation(number, 3, 8) for number in range(TWISTS))
-    return array("H", [_turn_orientation(3, action, digits) for digits in decoded for action in actions])
+def orientation_moves(base: int) -> "array[int]":
+    """Return the move table of twist (`base` 3) or flip (2): each number after the 18 turns."""
+    actions = [(corner_places if base == 3 else edge_places)(state) for state in turn_states()]
+    table = [_turn_orientation(base, action, digits) for digits in _orientations(base) for action in actions]
+    return array("H", table)
 
 
-def flip_moves() -> "array[int]":
-    """Return the move table of flip."""
-    actions = [_edge_places(state) for state in turn_states()]
-    decoded = (_decode_orientation(number, 2, 12) for number in range(FLIPS))
-    return array("H", [_turn_orientation(2, action, digits) for digits in decoded for action in actions])
+def orientation_symmetries(base: int) -> list[list[int]]:
+    """Return each twist (`base` 3) or flip (2) after each of the symmetries."""
+    decoded = _orientations(base)
+    tables = []
+    for number, faces in enumerate(symmetries()):
+        pieces = (corner_places if base == 3 else edge_places)(move_pieces(faces))
+        places, sign = [(place, 0) for place, _ in pieces], -1 if number >= FIRST_MIRRORED else 1
+        tables.append([_turn_orientation(base, places, digits, sign) for digits in decoded])
+    return tables
 
 
-def slice_sorted_moves() -> "array[int]":
-    """Return the move table of slice_sorted."""
-    return _placement_moves(slice_placements(), _edge_places)
-
-
-def corner_moves() -> "array[int]":
-    """Return the move table of corners."""
-    return _placement_moves(list(permutations(range(8))), _corner_places)
-
-
-def _placement_moves(placements: list[Places], pieces: Callable[[State], list[tuple[int, int]]]) -> "array[int]":
+def placement_moves(placements: list[Places], pieces: Callable[[State], list[tuple[int, int]]]) -> "array[int]":
     """Return the move table of placements; half and reverse turns are repeated quarters."""
     number = {places: at for at, places in enumerate(placements)}
     table = array("H", bytes(2 * TURNS * len(placements)))
@@ -307,17 +304,6 @@ def ud_edge_moves(slice_sorted: Sequence[int]) -> "tuple[array[int], array[int]]
     return table, ranks
 
 
-def twist_symmetries() -> "array[int]":
-    """Return each twist after each of the symmetries, symmetry by symmetry."""
-    decoded = [_decode_orientation(number, 3, 8) for number in range(TWISTS)]
-    table = array("H")
-    for number, faces in enumerate(symmetries()):
-        places = [(place, 0) for place, _ in _corner_places(move_pieces(faces))]
-        sign = -1 if number >= FIRST_MIRRORED else 1
-        table.extend(_turn_orientation(3, places, digits, sign) for digits in decoded)
-    return table
-
-
 def inverse_symmetries() -> list[int]:
     """Return the number of the inverse of each symmetry."""
     all_maps = symmetries()
@@ -338,7 +324,7 @@ def flip_slice_classes(report_progress: Callable[[float], None]) -> FlipSliceCla
     unknown = 0xFFFF_FFFF
     class_of, first, unchanged = array("I", [unknown]) * (FLIPS * SLICES), array("I"), array("H")
     inverses = inverse_symmetries()
-    flips, slices, masks = _flip_symmetries(), _slice_symmetries(), _flip_masks()
+    flips, slices, masks = orientation_symmetries(2), _slice_symmetries(), _flip_masks()
     for raw in range(FLIPS * SLICES):
         if not raw & 0x3FFF:
             report_progress(raw / (FLIPS * SLICES))
@@ -357,21 +343,12 @@ def flip_slice_classes(report_progress: Callable[[float], None]) -> FlipSliceCla
     return FlipSliceClasses(class_of, first, unchanged)
 
 
-def _flip_symmetries() -> list[list[int]]:
-    decoded = [_decode_orientation(number, 2, 12) for number in range(FLIPS)]
-    tables = []
-    for faces in symmetries():
-        places = [(place, 0) for place, _ in _edge_places(move_pieces(faces))]
-        tables.append([_turn_orientation(2, places, digits) for digits in decoded])
-    return tables
-
-
 def _slice_symmetries() -> list[list[int]]:
     choices = [frozenset(places) for places in slice_placements()[::ORDERS]]
     number = {places: at for at, places in enumerate(choices)}
     tables = []
     for faces in symmetries():
-        to = [place for place, _ in _edge_places(move_pieces(faces))]
+        to = [place for place, _ in edge_places(move_pieces(faces))]
         tables.append([number[frozenset(to[place] for place in places)] for places in choices])
     return tables
 

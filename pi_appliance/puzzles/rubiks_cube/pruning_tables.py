@@ -7,6 +7,7 @@ from array import array
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain, permutations
 from typing import Any
 
 from pi_appliance.puzzles import kernel_mode
@@ -63,27 +64,19 @@ def cached_tables(runtime: SearchRuntime, name: str, build: Callable[[], Mapping
 def _build_move_tables(runtime: SearchRuntime) -> "dict[str, array[int]]":
     note = "move tables"
     runtime.report_progress(0, note)
-    slice_sorted = c.slice_sorted_moves()
-    slices = array("H", [slice_sorted[entry] // c.ORDERS for entry in _first_order_entries()])
-    built = {"slice_sorted": slice_sorted, "slice": slices}
-    builders = {
-        "twist": c.twist_moves,
-        "flip": c.flip_moves,
-        "twist_symmetry": c.twist_symmetries,
-        "corners": c.corner_moves,
-    }
-    for name, build in builders.items():
-        runtime.report_progress(0.2, note)
-        built[name] = build()
+    slice_sorted = c.placement_moves(c.slice_placements(), c.edge_places)
+    firsts = range(0, c.SLICE_SORTED * c.TURNS, c.ORDERS * c.TURNS)
+    slices = [slice_sorted[first + turn] // c.ORDERS for first in firsts for turn in range(c.TURNS)]
+    built = {"slice_sorted": slice_sorted, "slice": array("H", slices)}
+    runtime.report_progress(0.1, note)
+    built |= {"twist": c.orientation_moves(3), "flip": c.orientation_moves(2)}
+    runtime.report_progress(0.2, note)
+    built["twist_symmetry"] = array("H", chain.from_iterable(c.orientation_symmetries(3)))
+    built["corners"] = c.placement_moves(list(permutations(range(8))), c.corner_places)
     runtime.report_progress(0.3, note)
     built["ud_edges"], built["ud_ranks"] = c.ud_edge_moves(slice_sorted)
     classes = c.flip_slice_classes(lambda part: runtime.report_progress(0.4 + 0.6 * part, note))
     return built | {"class_of": classes.class_of, "class_first": classes.first, "class_symmetries": classes.symmetries}
-
-
-def _first_order_entries() -> Iterator[int]:
-    for number in range(c.SLICES):
-        yield from range(number * c.ORDERS * c.TURNS, number * c.ORDERS * c.TURNS + c.TURNS)
 
 
 def _build_small_tables(moves: Tables, runtime: SearchRuntime) -> dict[str, Buffer]:

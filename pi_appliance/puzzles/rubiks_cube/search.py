@@ -16,7 +16,7 @@ from pi_appliance.puzzles.rubiks_cube import coordinates as c
 from pi_appliance.puzzles.rubiks_cube.board import FACES
 from pi_appliance.puzzles.rubiks_cube.coordinates import SOLVED, TURNS, Coordinates, State, to_coordinates, turn_states
 from pi_appliance.puzzles.rubiks_cube.kernel import DONE, FOUND, MAX_LENGTH, DepthSearch, PhaseSearch, SearchTables
-from pi_appliance.puzzles.runtime import Checkpoint, SearchRuntime
+from pi_appliance.puzzles.runtime import Checkpoint, SearchRuntime, find_solutions
 
 MAX_SOLUTION = 22  # turns
 MAX_PHASE2 = 10  # turns: another phase 1 gives a shorter solution sooner than a longer phase 2
@@ -336,6 +336,9 @@ class OptimalSearch:
         units: Sequence[Turns] = list(turn_prefixes((length >= _SPLIT_BY_TWO) * 2 + (length >= _SPLIT_BY_THREE)))
         note = f"no solution of fewer than {length} moves"
 
+        def report() -> None:
+            self._runtime.report_progress(None, note)
+
         def search_unit(prefix: Turns) -> tuple[list[Turns], int]:
             state = self._state
             for turn in prefix:
@@ -344,10 +347,8 @@ class OptimalSearch:
             last_face = prefix[-1] // 3 if prefix else NO_FACE
             search.begin(self._starts(state), self._solved, length - len(prefix), last_face)
             solutions: list[Turns] = []
-            while (result := search.run(NODE_BUDGET)) != DONE:
-                if result == FOUND:
-                    solutions.append(prefix + tuple(search.path[: length - len(prefix)]))
-                self._runtime.report_progress(None, note)
+            for _ in find_solutions(lambda: search.run(NODE_BUDGET), report):
+                solutions.append(prefix + tuple(search.path[: length - len(prefix)]))
             return solutions, search.nodes
 
         for result in self._runtime.executor.map(search_unit, units[self.progress.done :]):
