@@ -95,8 +95,7 @@ def steps(board: Board, line: Solution) -> Iterator[Step]:
     yield Step(f"Start: {pluralize(len(board.pegs), 'peg')}", render_svg(board))
     pegs = board.pegs
     for number, jump in enumerate(line, 1):
-        start, end = jump
-        pegs = pegs - {start, Hole((start.x + end.x) // 2, (start.y + end.y) // 2)} | {end}
+        pegs = _apply_jump(pegs, jump)
         yield Step(f"Jump {number} of {len(line)}: {jump}", render_svg(board, pegs, jump))
 
 
@@ -195,8 +194,8 @@ def render_solution(board: Board, line: Solution) -> str:
     """Draw the board after each jump, each followed by a blank line."""
     drawn: list[str] = []
     pegs = board.pegs
-    for start, end in line:
-        pegs = pegs - {start, _hole_between(start, end)} | {end}
+    for jump in line:
+        pegs = _apply_jump(pegs, jump)
         drawn.append(render(board, pegs) + "\n")
     return "".join(drawn)
 
@@ -236,13 +235,14 @@ def _find_jump(before: frozenset[Hole], after: frozenset[Hole]) -> Jump | None:
         for start in gone:
             jump = Jump(start, *came)
             straight = (jump.end.x - start.x) % 2 == (jump.end.y - start.y) % 2 == 0
-            if straight and gone == {start, _hole_between(*jump)}:
+            if straight and _apply_jump(before, jump) == after:
                 return jump
     return None
 
 
-def _hole_between(start: Hole, end: Hole) -> Hole:
-    return Hole((start.x + end.x) // 2, (start.y + end.y) // 2)
+def _apply_jump(pegs: frozenset[Hole], jump: Jump) -> frozenset[Hole]:
+    start, end = jump
+    return pegs - {start, Hole((start.x + end.x) // 2, (start.y + end.y) // 2)} | {end}
 
 
 _WORD = re.compile(r"\S+")
@@ -273,6 +273,8 @@ def parse_solution(board: Board, text: str, file: str) -> Solution:
     """Parse a solution in notation, legal or not. Raises ConfigError with every problem."""
     jumps: list[Jump] = []
     problems: list[Problem] = []
+    example = board.holes[len(board.holes) // 2]
+    hole_help = f"write a hole as x,y, both counted from 0 at the top left, such as {example}"
     for number, row in enumerate(text.splitlines(), 1):
         for word in _WORD.finditer(row):
             at = word.start() + 1
@@ -282,7 +284,7 @@ def parse_solution(board: Board, text: str, file: str) -> Solution:
             holes = [Hole(*map(int, each[0].split(","))) for each in _HOLE.finditer(word[0])]
             jumps += [Jump(start, end) for start, end in pairwise(holes)]
             problems += [
-                Problem(file, number, at + each.start(), f"there is no hole at {hole}", _hole_help(board))
+                Problem(file, number, at + each.start(), f"there is no hole at {hole}", hole_help)
                 for each, hole in zip(_HOLE.finditer(word[0]), holes, strict=True)
                 if hole not in board.holes
             ]
@@ -291,7 +293,3 @@ def parse_solution(board: Board, text: str, file: str) -> Solution:
     if problems:
         raise ConfigError(problems)
     return tuple(jumps)
-
-
-def _hole_help(board: Board) -> str:
-    return f"write a hole as x,y, both counted from 0 at the top left, such as {board.holes[len(board.holes) // 2]}"

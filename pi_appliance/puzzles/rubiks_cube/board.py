@@ -8,6 +8,8 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from itertools import product
+from operator import mul
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -135,7 +137,7 @@ def _sticker_origins(side: int, turn: Turn) -> tuple[int, ...]:
     depths = {side - 1 - 2 * layer for layer in turn.layers}
     origins = list(range(len(stickers)))
     for number, (position, direction) in enumerate(stickers):
-        if _dot(position, axis) in depths:
+        if sum(map(mul, position, axis)) in depths:
             rotated = position, direction
             for _ in range(turn.quarters):
                 rotated = _rotate_quarter(rotated[0], axis), _rotate_quarter(rotated[1], axis)
@@ -146,30 +148,18 @@ def _sticker_origins(side: int, turn: Turn) -> tuple[int, ...]:
 @lru_cache(maxsize=2)
 def _sticker_positions(side: int) -> tuple[tuple[Vector, Vector], ...]:
     steps = range(1 - side, side, 2)
-    return tuple(
-        (_add(_scale(direction, side - 1), _scale(right, across), _scale(down, below)), direction)
-        for direction, right, down in _FACE_VECTORS.values()
-        for below in steps
-        for across in steps
-    )
+    stickers = []
+    for direction, right, down in _FACE_VECTORS.values():
+        for below, across in product(steps, repeat=2):
+            x, y, z = (d * (side - 1) + r * across + s * below for d, r, s in zip(direction, right, down, strict=True))
+            stickers.append(((x, y, z), direction))
+    return tuple(stickers)
 
 
 def _rotate_quarter(vector: Vector, axis: Vector) -> Vector:
     (a, b, c), (x, y, z) = vector, axis
-    cross = (b * z - c * y, c * x - a * z, a * y - b * x)
-    return _add(cross, _scale(axis, _dot(vector, axis)))
-
-
-def _dot(one: Vector, other: Vector) -> int:
-    return one[0] * other[0] + one[1] * other[1] + one[2] * other[2]
-
-
-def _scale(vector: Vector, factor: int) -> Vector:
-    return vector[0] * factor, vector[1] * factor, vector[2] * factor
-
-
-def _add(*vectors: Vector) -> Vector:
-    return sum(v[0] for v in vectors), sum(v[1] for v in vectors), sum(v[2] for v in vectors)
+    along = a * x + b * y + c * z
+    return b * z - c * y + along * x, c * x - a * z + along * y, a * y - b * x + along * z
 
 
 def _draw_net(**faces: str) -> str:

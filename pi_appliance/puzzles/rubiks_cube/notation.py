@@ -276,7 +276,7 @@ def _parity_faults(facelets: str, side: int) -> Iterator[Fault]:
     corners = [piece for piece in pieces if len(piece.place) == 3]
     edges = [piece for piece in pieces if len(piece.place) == 2]
     first_facelet = {piece.place: piece.facelets[0] for piece in pieces}
-    twist = sum(_corner_twist(piece) for piece in corners) % 3
+    twist = sum(third for piece in corners for third, colour in enumerate(piece.colours) if colour in "UD") % 3
     if twist:
         direction, opposite = _TWIST_NAMES[twist]
         message = f"impossible: the corners together are twisted by a third {direction}"
@@ -290,10 +290,6 @@ def _parity_faults(facelets: str, side: int) -> Iterator[Fault]:
         message = "impossible: two pieces are exchanged (parity), and turning never exchanges just two"
         hint = "exchange two edges or two corners by hand, or look at their stickers again"
         yield Fault(first_facelet["UF"], message, hint)
-
-
-def _corner_twist(piece: PlacedPiece) -> int:
-    return next(third for third, colour in enumerate(piece.colours) if colour in "UD")
 
 
 def _is_odd_placement(pieces: list[PlacedPiece]) -> bool:
