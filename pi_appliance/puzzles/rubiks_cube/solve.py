@@ -6,12 +6,12 @@ fixed.
 
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from itertools import islice, permutations
 from random import Random
 
-from pi_appliance.puzzles import Answer, Details, GeneratedBoard, SolveMode, Table, kernel_mode, pluralize
+from pi_appliance.puzzles import Answer, GeneratedBoard, SolveMode, Table, kernel_mode, pluralize
 from pi_appliance.puzzles.rubiks_cube import kernel
 from pi_appliance.puzzles.rubiks_cube.board import TURN_NAMES, Board, Solution, is_solved
 from pi_appliance.puzzles.rubiks_cube.coordinates import (
@@ -66,7 +66,7 @@ def solve(board: Board | str, mode: SolveMode = SolveMode.FIRST, runtime: Search
         return solve_pocket(board, mode, runtime)
     tables = load_tables(runtime)
     if mode is SolveMode.FIRST:
-        return _solve_first(board, tables, runtime)
+        return _FirstSearch(board, tables, runtime).run()
     search = OptimalSearch(state, tables, runtime)
     search.run()
     return _optimal_answer(search.progress.solutions, mode, search.progress.nodes)
@@ -107,99 +107,90 @@ def _optimal_answer(optimal: Sequence[Turns], mode: SolveMode, nodes: int = 0) -
     )
 
 
-class _TimeBudget:
-    def __init__(self, board: Board, runtime: SearchRuntime) -> None:
-        self._runtime, self._started_at = runtime, runtime.monotonic()
-        seconds_left = runtime.seconds_left()
-        seconds = board.seconds
+class _FirstSearch:
+    """The search for the shortest solution that is found in time."""
+
+    def __init__(self, board: Board, tables: SearchTables, runtime: SearchRuntime) -> None:
+        self.board, self.tables, self.runtime = board, tables, runtime
+        self.state = cube_state(board.facelets, 3)
+        self.best: PhaseSolution | None = None
+        self.lower_bound = self.nodes = 0
+        self.started_at, left, seconds = runtime.monotonic(), runtime.seconds_left(), board.seconds
         if seconds is None:
-            seconds = DEFAULT_SECONDS if seconds_left is None else seconds_left
-        self.seconds = seconds if seconds_left is None else min(seconds, max(seconds_left * 0.9 - DEADLINE_MARGIN, 0))
-
-    def seconds_spent(self, nodes: int) -> float:
-        """Return the seconds spent; without a clock, estimate them from `nodes`."""
-        return self._runtime.monotonic() - self._started_at or nodes / NODES_PER_SECOND
-
-    def is_over(self, nodes: int) -> bool:
-        return self.seconds_spent(nodes) >= self.seconds
-
-
-@dataclass(slots=True)
-class _BestSolution:
-    solution: PhaseSolution | None = None
-    lower_bound: int = 0
-    nodes: int = 0
+            seconds = DEFAULT_SECONDS if left is None else left
+        self.seconds = seconds if left is None else min(seconds, max(left * 0.9 - DEADLINE_MARGIN, 0))
 
     @property
     def moves(self) -> int:
-        return len(self.solution.turns) if self.solution else _NO_SOLUTION
+        """The length of the best solution."""
+        return len(self.best.turns) if self.best else _NO_SOLUTION
 
+    def seconds_spent(self, nodes: int) -> float:
+        """Return the seconds spent; without a clock, estimate them from `nodes`."""
+        return self.runtime.monotonic() - self.started_at or nodes / NODES_PER_SECOND
 
-def _solve_first(board: Board, tables: SearchTables, runtime: SearchRuntime) -> Answer[Solution]:
-    time, best = _TimeBudget(board, runtime), _BestSolution()
-    history: list[tuple[int | float | str, ...]] = []
-    state = cube_state(board.facelets, 3)
-    search = (
-        ParallelTwoPhaseSearch(state, tables, runtime)
-        if runtime.cores > 1 and time.seconds
-        else TwoPhaseSearch(state, tables)
-    )
-    best.lower_bound = search.lower_bound
+    def run(self) -> Answer[Solution]:
+        """Search until the time is over or the solution is short enough."""
+        history: list[tuple[int | float | str, ...]] = []
+        try:
+            self._search_phases(history)
+            if self.moves <= PROVABLE_LENGTH:
+                self._prove_optimal()
+        except Interrupted as interrupted:
+            if self.best:
+                turns = " ".join(turn_names(self.best.turns))
+                interrupted.partial_result = f"a solution of {pluralize(self.moves, 'move')}: {turns}"
+            raise
+        assert self.best is not None
+        return Answer(
+            solutions=iter([turn_names(self.best.turns)]),
+            nodes_searched=lambda: self.nodes,
+            details={
+                "moves": self.moves,
+                "first_phase": self.best.split[0],
+                "second_phase": self.best.split[1],
+                "moves_at_least": self.lower_bound,
+                "optimal": "proven" if self.lower_bound >= self.moves else "not proven",
+                "kernel": kernel_mode(kernel),
+                "tables": "large" if self.tables.is_large else "small",
+            },
+            tables=[Table("Shorter and shorter", ("moves", "phases", "positions", "seconds"), history)],
+        )
 
-    def should_stop(moves: int, nodes: int) -> bool:
-        return moves <= max(board.target, PROVABLE_LENGTH) or time.is_over(nodes)
+    def _search_phases(self, history: list[tuple[int | float | str, ...]]) -> None:
+        search = TwoPhaseSearch(self.state, self.tables)
+        if self.runtime.cores > 1 and self.seconds:
+            search = ParallelTwoPhaseSearch(self.state, self.tables, self.runtime)
+        self.lower_bound = search.lower_bound
 
-    try:
+        def should_stop(moves: int, nodes: int) -> bool:
+            return moves <= max(self.board.target, PROVABLE_LENGTH) or self.seconds_spent(nodes) >= self.seconds
+
         for solution in search.run(should_stop):
-            best.nodes = search.nodes
-            if solution and len(solution.turns) < best.moves:
-                best.solution = solution
+            self.nodes = search.nodes
+            if solution and len(solution.turns) < self.moves:
+                self.best = solution
                 phases = f"{solution.split[0]} + {solution.split[1]}"
-                history.append((best.moves, phases, search.nodes, round(time.seconds_spent(search.nodes), 3)))
-            _report_progress(best, time, runtime)
-        if best.moves <= PROVABLE_LENGTH:
-            _prove_optimal(best, OptimalSearch(state, tables, runtime), time, runtime)
-    except Interrupted as interrupted:
-        if best.solution:
-            turns = " ".join(turn_names(best.solution.turns))
-            interrupted.partial_result = f"a solution of {pluralize(best.moves, 'move')}: {turns}"
-        raise
-    assert best.solution is not None
-    headers = ("moves", "phases", "positions", "seconds")
-    split = best.solution.split
-    details: Details = {"moves": best.moves, "first_phase": split[0], "second_phase": split[1]}
-    details |= {"moves_at_least": best.lower_bound}
-    details |= {"optimal": "proven" if best.lower_bound >= best.moves else "not proven"}
-    return Answer(
-        solutions=iter([turn_names(best.solution.turns)]),
-        nodes_searched=lambda: best.nodes,
-        details=details | {"kernel": kernel_mode(kernel), "tables": "large" if tables.is_large else "small"},
-        tables=[Table("Shorter and shorter", headers, history)],
-    )
+                history.append((self.moves, phases, self.nodes, round(self.seconds_spent(self.nodes), 3)))
+            part = min(self.seconds_spent(self.nodes) / self.seconds, 1) if self.best and self.seconds else None
+            note = pluralize(self.moves, "move") if self.best else "looking for a first solution"
+            self.runtime.report_progress(part, note)
 
-
-def _report_progress(best: _BestSolution, time: _TimeBudget, runtime: SearchRuntime) -> None:
-    part = min(time.seconds_spent(best.nodes) / time.seconds, 1) if best.solution and time.seconds else None
-    note = pluralize(best.moves, "move") if best.solution else "looking for a first solution"
-    runtime.report_progress(part, note)
-
-
-def _prove_optimal(best: _BestSolution, search: OptimalSearch, time: _TimeBudget, runtime: SearchRuntime) -> None:
-    before = best.nodes
-    best.lower_bound = max(best.lower_bound, search.progress.length)
-    while best.lower_bound < best.moves:
-        nodes = 0
-        for nodes in search.search_step(best.lower_bound):
-            runtime.report_progress(None, f"is there one of {pluralize(best.lower_bound, 'move')}?")
-            if time.is_over(before + nodes):
-                return
-        before += nodes
-        best.nodes = before
-        if search.progress.solutions:
-            turns = search.progress.solutions[0]
-            best.solution = PhaseSolution(turns, (len(turns), 0))
-        else:
-            best.lower_bound += 1
+    def _prove_optimal(self) -> None:
+        search = OptimalSearch(self.state, self.tables, self.runtime)
+        self.lower_bound = max(self.lower_bound, search.progress.length)
+        while self.lower_bound < self.moves:
+            nodes = 0
+            for nodes in search.search_step(self.lower_bound):
+                self.runtime.report_progress(None, f"is there one of {pluralize(self.lower_bound, 'move')}?")
+                if self.seconds_spent(self.nodes + nodes) >= self.seconds:
+                    return
+            self.nodes += nodes
+            if search.progress.solutions:
+                turns = search.progress.solutions[0]
+                self.best = PhaseSolution(turns, (len(turns), 0))
+            else:
+                self.lower_bound += 1
 
 
 def generate(seed: int, board: Board, runtime: SearchRuntime = SERIAL) -> GeneratedBoard[Board]:
