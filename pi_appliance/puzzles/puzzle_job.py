@@ -37,7 +37,7 @@ from pi_appliance.puzzles.rendering import (
     summarize_precomputed,
     to_appliance_error,
 )
-from pi_appliance.puzzles.runtime import FileCache, Interrupted, RecordingCache, SearchRuntime, local
+from pi_appliance.puzzles.runtime import FileCache, Interrupted, SearchRuntime, local
 from pi_appliance.puzzles.runtime.local import Estimate
 from pi_appliance.storage.model import Picture, Result
 
@@ -218,7 +218,6 @@ class PuzzleBatch:
                 self.context.report_set(self.options.keep_reports) as self.report_set,
                 self.report_set.file(RESULT_FILE) as self.file,
             ):
-                self.runtime.cache = self.cache = RecordingCache(self.runtime.cache)
                 self.progress.seconds, self.start_time = self.runtime.monotonic, self.runtime.monotonic()
                 result = self._write_reports()
         except Unavailable as error:  # without reports, the history has the results
@@ -293,11 +292,12 @@ class PuzzleBatch:
             return
         details = {"seed": str(seed), **generated.details}
         report = BoardReport(name=name, board=generated.board, mode=self.mode, generator_details=details)
-        self.cache.start_board()
+        self.runtime.checkpoints.clear()
         try:
             self._answer_board(report)
         finally:
-            self.cache.remove_board_entries()  # the next run generates another board
+            for checkpoint in self.runtime.checkpoints:  # the next run generates another board
+                self.runtime.cache.remove(checkpoint)
 
     def _answer_board(self, report: BoardReport) -> None:
         self.reports.append(report)

@@ -96,6 +96,7 @@ class SearchRuntime:
 
     def __init__(self, monotonic: Callable[[], float] = lambda: 0.0) -> None:
         self.cache = Cache()
+        self.checkpoints: set[str] = set()  # the names of those that were saved
         self.monotonic = monotonic  # returns the seconds of a monotonic clock
 
     def report_progress(self, part: float | None, note: str) -> None:
@@ -194,6 +195,7 @@ class Checkpoint:
     def save(self, values: Mapping[str, object], buffers: Sequence[Buffer] = ()) -> str:
         """Save the state; return text to append to a progress sentence if that fails, else ''."""
         self._saved_at = self._runtime.monotonic()
+        self._runtime.checkpoints.add(self.name)
         return try_to_save(self._runtime.cache, self.name, values, buffers)
 
     def remove(self) -> None:
@@ -325,41 +327,6 @@ class FileCache(Cache):
         if not _NAME.fullmatch(name):
             raise ValueError(f"{name!r} is not a valid name of a cache entry")
         return self._folder / f"{name}{_SUFFIX}"
-
-
-class RecordingCache(Cache):
-    """A `Cache` in front of another one that remembers which entries were saved."""
-
-    def __init__(self, cache: Cache) -> None:
-        super().__init__()
-        self._cache = cache
-        self._saved: set[str] = set()
-
-    def load(self, name: str) -> memoryview | None:
-        """Return the content, or None."""
-        return self._cache.load(name)
-
-    def save(self, name: str, parts: Iterable[Buffer]) -> None:
-        """Write the entry, or raise Unavailable."""
-        self._saved.add(name)
-        self._cache.save(name, parts)
-
-    def remove(self, name: str) -> None:
-        """Delete the entry."""
-        self._cache.remove(name)
-
-    def names(self) -> Iterable[str]:
-        """Return all names, sorted."""
-        return self._cache.names()
-
-    def start_board(self) -> None:
-        """Forget which entries were saved so far."""
-        self._saved.clear()
-
-    def remove_board_entries(self) -> None:
-        """Remove the entries saved since `start_board` that belong to one board."""
-        for name in filter(is_board_specific, self._saved):
-            self._cache.remove(name)
 
 
 @contextlib.contextmanager
