@@ -6,24 +6,22 @@ Broken-profile sweeps, forward and backward: see docs/puzzles/battleship.md and 
 from array import array
 from collections import Counter
 from collections.abc import Sequence
-from hashlib import sha256
 from itertools import accumulate, islice, pairwise
 from math import comb, factorial, prod
 from types import ModuleType
 from typing import NamedTuple
 
-from pi_appliance.errors import Refused, Unavailable
+from pi_appliance.errors import Refused
 from pi_appliance.puzzles.battleship import kernel
 from pi_appliance.puzzles.battleship.board import HIT, SUNK, Board
 from pi_appliance.puzzles.battleship.kernel import CORNER_BIT, Cell, Layer, Move, PolynomialSize
 from pi_appliance.puzzles.battleship.placements import Placement
-from pi_appliance.puzzles.runtime import Interrupted, SearchRuntime
+from pi_appliance.puzzles.runtime import Buffer, Checkpoint, Interrupted, SearchRuntime
 
 KEYS_PER_CALL = 1_024  # per kernel call: about 0.01 s, or 0.3 s on a small Pi with ten ships
 CHECKED_MEMORY = 50_000_000  # bytes; less than this is not checked
 
 CHECKPOINT_DELAY = 10  # seconds; shorter counts are not worth writing to the card
-CHECKPOINT_MAGIC = b"battles1"  # format of the checkpoint
 
 KEY_BYTES, PACKED_KEY_BYTES = 200, 12  # beside the ways: in a dict of CPython 3.11, and packed
 PEAK_LAYERS = 5  # layers in memory at the peak, measured
@@ -61,19 +59,19 @@ class CountCheckpoint:
     """Progress of a count, row by row: in memory, and in the cache once it takes long."""
 
     def __init__(self, board: Board, rows: int, runtime: SearchRuntime) -> None:
-        self.rows, self.runtime = rows, runtime
+        self.board, self.rows, self.runtime = board, rows, runtime
         self.start_time = runtime.monotonic()
-        self.name = f"battleship/{sha256(repr(board).encode()).hexdigest()[:16]}"
         self.completions: Layer = {}
-        self.water: Layer = {}
-        """By row and column of the sweep; the column is in the lowest four bits."""
-        self._layers: list[list[bytes] | None] = [pack_layers([{0: 1}])]  # None: it is in the cache
-        if layers := self._load("back", 2):
-            self.completions, self.water = layers
-        while self.rows_mapped < rows and self.rows_counted < rows and self._exists(f"row-{self.rows_counted + 1}"):
+        self.water: list[list[int]] = []  # by row and column of the sweep, from the last row up
+        self._layers: list[list[Buffer] | None] = [pack_layer({0: 1})]  # None: it is in the cache
+        if saved := self._entry("back").load():
+            self.completions, self.water = unpack_layer(saved.buffers), saved.values["water"]
+        while (
+            self.rows_mapped < rows and self.rows_counted < rows and self._entry(f"row-{self.rows_counted + 1}").load()
+        ):
             self._layers.append(None)
         if self.rows_counted < rows and self.rows_mapped < rows:
-            self.completions, self.water = {}, {}
+            self.completions, self.water = {}, []
 
     @property
     def rows_counted(self) -> int:
@@ -83,96 +81,51 @@ class CountCheckpoint:
     @property
     def rows_mapped(self) -> int:
         """The number of rows, from the last one up, that the backward sweep has finished."""
-        return len({place >> 4 for place in self.water})
+        return len(self.water)
 
     def load_layer(self, row: int) -> Layer:
         """Return the forward layer before `row`. Raises Refused if the cache lost it."""
-        packed = self._layers[row]
-        layers = unpack_parts(packed, 1) if packed else self._load(f"row-{row}", 1)
-        if not layers:
-            raise Refused("rows of this count were removed from the cache while it ran; start it again")
-        return layers[0]
+        if packed := self._layers[row]:
+            return unpack_layer(packed)
+        if saved := self._entry(f"row-{row}").load():
+            return unpack_layer(saved.buffers)
+        raise Refused("rows of this count were removed from the cache while it ran; start it again")
 
     def save_counted_row(self, layer: Layer) -> None:
         """Save the forward layer after the next row."""
-        packed = pack_layers([layer])
-        self._layers.append(None if self._save(f"row-{self.rows_counted + 1}", packed) else packed)
+        packed = pack_layer(layer)
+        self._layers.append(None if self._save(f"row-{self.rows_counted + 1}", {}, packed) else packed)
 
-    def save_mapped_row(self, completions: Layer, water: Sequence[int]) -> None:
+    def save_mapped_row(self, completions: Layer, water: list[int]) -> None:
         """Save the completions before the row just mapped, and the water counts of its cells."""
-        row = self.rows - 1 - self.rows_mapped
         self.completions = completions
-        self.water.update({row << 4 | column: number for column, number in enumerate(water)})
-        self._save("back", pack_layers([completions, self.water]))
+        self.water.append(water)
+        self._save("back", {"water": self.water}, pack_layer(completions))
 
     def finish(self) -> list[list[int]]:
         """Return the water counts by row and column, and remove the layers from the cache."""
-        for name in [*self.runtime.cache.names()]:
-            if name.startswith(f"{self.name}-row-"):
-                self.runtime.cache.remove(name)
-        places = sorted(self.water)
-        return [[self.water[place] for place in places if place >> 4 == row] for row in range(self.rows)]
+        for row in range(1, self.rows + 1):
+            self._entry(f"row-{row}").remove()
+        return self.water[::-1]
 
-    def _save(self, name: str, packed: list[bytes]) -> bool:
-        if self.runtime.monotonic() - self.start_time <= CHECKPOINT_DELAY:
-            return False
-        try:
-            self.runtime.cache.save(f"{self.name}-{name}", packed)
-        except Unavailable:  # a full card does not stop the count, it only cannot be resumed
-            return False
-        return True
+    def _entry(self, part: str) -> Checkpoint:
+        return Checkpoint(self.runtime, f"battleship/{part}", self.board)
 
-    def _exists(self, name: str) -> bool:
-        view = self.runtime.cache.load(f"{self.name}-{name}")
-        return view is not None and _find_spans(view, 1) is not None
-
-    def _load(self, name: str, layers: int) -> list[Layer] | None:
-        view = self.runtime.cache.load(f"{self.name}-{name}")
-        return unpack_layers(view, layers) if view is not None else None
+    def _save(self, part: str, values: dict[str, object], packed: list[Buffer]) -> bool:
+        """Save a part if the count takes long; a full card does not stop it."""
+        is_long = self.runtime.monotonic() - self.start_time > CHECKPOINT_DELAY
+        return is_long and not self._entry(part).save(values, packed)
 
 
-def pack_layers(layers: Sequence[Layer]) -> list[bytes]:
-    """Serialize `layers`: for each its size, keys, lengths of the ways in bytes, and ways."""
-    parts = [CHECKPOINT_MAGIC]
-    for layer in layers:
-        ways = [number.to_bytes(-(-number.bit_length() // 8), "little") for number in layer.values()]
-        blob = b"".join(ways)
-        padding = bytes(-(4 * len(ways) + len(blob)) % 8)
-        parts += [array("Q", [len(ways), len(blob)]).tobytes(), array("Q", layer).tobytes()]
-        parts += [array("I", map(len, ways)).tobytes(), blob, padding]
-    return parts
+def pack_layer(layer: Layer) -> list[Buffer]:
+    """Return the keys of `layer`, the lengths of their ways in bytes, and the ways."""
+    ways = [number.to_bytes(-(-number.bit_length() // 8), "little") for number in layer.values()]
+    return [array("Q", layer), array("I", map(len, ways)), b"".join(ways)]
 
 
-def unpack_parts(parts: Sequence[bytes], layers: int) -> list[Layer]:
-    """Return the layers that `pack_layers` made `parts` of."""
-    return unpack_layers(memoryview(b"".join(parts)), layers) or []
-
-
-def unpack_layers(view: memoryview, layers: int) -> list[Layer] | None:
-    """Return the given number of layers packed in `view`; None if it holds anything else."""
-    spans = _find_spans(view, layers)
-    return None if spans is None else [_unpack_layer(view[start:], *sizes) for start, *sizes in spans]
-
-
-def _find_spans(view: memoryview, layers: int) -> list[tuple[int, int, int]] | None:
-    """Return start, number of keys and bytes of ways of each layer; None if invalid."""
-    at = len(CHECKPOINT_MAGIC)
-    if view[:at] != CHECKPOINT_MAGIC:
-        return None
-    spans: list[tuple[int, int, int]] = []
-    for _ in range(layers):
-        if len(view) < at + 16:
-            return None
-        count, length = view[at : at + 16].cast("Q")
-        spans.append((at + 16, count, length))
-        at += 16 + 12 * count + length + -(4 * count + length) % 8
-    return spans if at == len(view) else None
-
-
-def _unpack_layer(view: memoryview, count: int, length: int) -> Layer:
-    keys = view[: 8 * count].cast("Q")
-    lengths = view[8 * count : 12 * count].cast("I")
-    ways = view[12 * count : 12 * count + length]
+def unpack_layer(packed: Sequence[Buffer]) -> Layer:
+    """Return the layer that `pack_layer` packed."""
+    keys, lengths, ways = (memoryview(part) for part in packed)
     ends = pairwise(accumulate(lengths, initial=0))
     return {key: int.from_bytes(ways[start:end], "little") for key, (start, end) in zip(keys, ends, strict=True)}
 
@@ -238,7 +191,7 @@ class ProfileCount:
         assert kernel.combine_ways(1, completions.get(0, 0), self.size) == total, "both sweeps count the same"
 
     def _sweep_forward(
-        self, layer: Layer, row: Sequence[Cell], part: float, cell_layers: list[list[bytes]] | None = None
+        self, layer: Layer, row: Sequence[Cell], part: float, cell_layers: list[list[Buffer]] | None = None
     ) -> Layer:
         """Return the layer after `row`; append the packed layer at each cell to `cell_layers`."""
         layers: list[Layer] = [layer, *({} for _ in row)]
@@ -247,7 +200,7 @@ class ProfileCount:
             while done := self.backend.step_forward(islice(items, KEYS_PER_CALL), layers[number:], cell):
                 self._report(done, part)
             if cell_layers is not None:
-                cell_layers.append(pack_layers([layers[number]]))
+                cell_layers.append(pack_layer(layers[number]))
             layers[number] = {}
         return layers[-1]
 
@@ -258,13 +211,13 @@ class ProfileCount:
 
         `layer` is before `row`; `completions` are the ways to complete from each key after it.
         """
-        cell_layers: list[list[bytes]] = []
+        cell_layers: list[list[Buffer]] = []
         self._sweep_forward(layer, row, part, cell_layers)
         backward: list[Layer] = [*({} for _ in row), completions]
         water = [0] * len(row)
         longest = max(self.board.fleet)
         for number in reversed(range(len(row))):
-            current = unpack_parts(cell_layers.pop(), 1)[0]
+            current = unpack_layer(cell_layers.pop())
             items = iter(current.items())
             for _ in range(0, len(current), KEYS_PER_CALL):
                 water[number] += self.backend.step_backward(

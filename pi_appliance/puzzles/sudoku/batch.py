@@ -2,14 +2,14 @@
 
 from array import array
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from hashlib import sha256
+from functools import partial
 from heapq import nlargest
 from itertools import islice
 
 from pi_appliance.puzzles import Answer, Proof, SolveMode, Table, kernel_mode
-from pi_appliance.puzzles.runtime import Cache, Interrupted, SearchRuntime, save_checkpoint
+from pi_appliance.puzzles.runtime import Buffer, Checkpoint, SearchRuntime
 from pi_appliance.puzzles.sudoku import kernel
 from pi_appliance.puzzles.sudoku.board import EMPTY, LEVELS, Board, Solution
 from pi_appliance.puzzles.sudoku.count import BandSearch, count_solutions
@@ -22,16 +22,11 @@ MAX_RATED = 1_000  # larger files are not rated: rating takes longer than solvin
 MAX_LISTED = 100  # grids that are not unique
 SLOWEST_COUNT = 10
 VERDICTS = {0: "none", 1: "one", 2: "several"}
-MAGIC = b"sudoku grids 1\n"
 _MAX_UINT32 = 2**32 - 1
 _GUESS_RANGES = {
-    "none": (0, 0),
-    "1 to 9": (1, 9),
-    "10 to 99": (10, 99),
-    "100 to 999": (100, 999),
-    "1,000 to 9,999": (1000, 9999),
-    "10,000 or more": (10000, 2**32),
-}
+    "none": range(1), "1 to 9": range(1, 10), "10 to 99": range(10, 100), "100 to 999": range(100, 1_000),
+    "1,000 to 9,999": range(1_000, 10_000), "10,000 or more": range(10_000, 2**32),
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,9 +37,15 @@ class BatchState:
     counts: bytearray = field(default_factory=bytearray)  # 0, 1, or 2 for several
     guesses: "array[int]" = field(default_factory=lambda: array("I"))
 
+    def extend(self, solutions: Iterable[int], counts: Iterable[int], guesses: Iterable[int]) -> None:
+        """Add the results of further grids."""
+        self.solutions.extend(solutions)
+        self.counts.extend(counts)
+        self.guesses.extend(guesses)
 
-_ChunkResult = tuple[bytes, bytes, "array[int]"]
-_SolveChunk = Callable[[range], _ChunkResult]
+    def dump(self) -> tuple[dict[str, object], list[Buffer]]:
+        """Return the values and buffers of a checkpoint."""
+        return {}, [self.solutions, self.counts, self.guesses]
 
 
 def solve_batch(
@@ -53,18 +54,17 @@ def solve_batch(
     """Solve every grid; yield one solution for each that has any. Raises Interrupted."""
     total, cells = len(board.grids), board.size**2
     runtime.require_memory(total * cells * 4, f"{total:,} grids")
-    name = f"sudoku/grids-1-{sha256(repr((board.size, board.grids)).encode()).hexdigest()[:24]}"
-    state = _load_state(runtime.cache, name, total, cells) or BatchState()
-    try:
+    state, checkpoint = BatchState(), Checkpoint(runtime, "sudoku/grids", (board.size, board.grids))
+    if saved := checkpoint.load():
+        state.extend(*saved.buffers)
+
+    def describe() -> str:
+        tally, done = Counter(state.counts), f"{len(state.counts):,} of {total:,} grids were searched"
+        return f"{done}: {tally[1]:,} unique, {tally[2]:,} with several solutions, {tally[0]:,} with none"
+
+    with checkpoint.guard(state.dump, describe):
         speed = _search_all(board, state, runtime, chunk_size)
         count, tables = _count_all(board, mode, state, runtime), list(_build_tables(board, state, runtime))
-    except Interrupted as interrupted:
-        failure = save_checkpoint(_save_state, runtime.cache, name, state)
-        tally, done = Counter(state.counts), f"{len(state.counts):,} of {total:,} grids were searched"
-        results = f"{tally[1]:,} unique, {tally[2]:,} with several solutions, {tally[0]:,} with none"
-        interrupted.partial_result = f"{done}: {results}{failure}"
-        raise
-    runtime.cache.remove(name)
     tally = Counter(state.counts)
     counts = {"grids": total, "unique": tally[1], "several": tally[2], "none": tally[0]}
     compared = {"solutions_in_file": _compare_known(board, state)} if board.known_solutions else {}
@@ -82,68 +82,35 @@ def solve_batch(
 
 def _search_all(board: Board, state: BatchState, runtime: SearchRuntime, chunk_size: int) -> dict[str, int]:
     first, total = len(state.counts), len(board.grids)
-    if board.size == 9:
-        search_chunk, step = _kernel_worker(board, runtime), chunk_size
-    else:
-        search_chunk, step = _sat_worker(board, runtime), 1
+    search_chunk, step = (_search_by_kernel, chunk_size) if board.size == 9 else (_search_by_sat, 1)
     chunks = (range(start, min(start + step, total)) for start in range(first, total, step))
     started_at = runtime.monotonic()
-    for solutions, counts, guesses in runtime.executor.map(search_chunk, chunks):
-        state.solutions.extend(solutions)
-        state.counts.extend(counts)
-        state.guesses.extend(guesses)
+    for part in runtime.executor.map(partial(search_chunk, board, runtime), chunks):
+        state.extend(part.solutions, part.counts, part.guesses)
         runtime.report_progress(len(state.counts) / total, f"{len(state.counts):,} of {total:,} grids")
     search_hard_grids(board, state, runtime)
     seconds = runtime.monotonic() - started_at
     return {"grids_per_second": round((total - first) / seconds)} if seconds > 0 else {}
 
 
-def _save_state(cache: Cache, name: str, state: BatchState) -> None:
-    done = len(state.counts).to_bytes(8, "little")
-    cache.save(name, [MAGIC, done, state.counts, state.solutions, state.guesses.tobytes()])
+def _search_by_kernel(board: Board, runtime: SearchRuntime, chunk: range) -> BatchState:
+    state, search = BatchState(), kernel.GridSearch()
+    step = max(1, len(chunk) // 10)
+    for start in range(chunk.start, chunk.stop, step):
+        runtime.report_progress(None, f"grid {start + 1:,}")
+        clues = "".join(board.grids[start : min(start + step, chunk.stop)]).encode()
+        grids = len(clues) // 81
+        solutions, counts, guesses = bytearray(len(clues)), bytearray(grids), array("I", bytes(4 * grids))
+        search.solve_batch(clues, solutions, counts, guesses, GRID_BUDGET)
+        state.extend(solutions, counts, guesses)
+    return state
 
 
-def _load_state(cache: Cache, name: str, total: int, cells: int) -> BatchState | None:
-    content = cache.load(name)
-    start = len(MAGIC) + 8
-    if content is None or len(content) < start or bytes(content[: len(MAGIC)]) != MAGIC:
-        return None
-    done = int.from_bytes(content[len(MAGIC) : start], "little")
-    if done > total or len(content) != start + done * (1 + cells + array("I").itemsize):
-        return None
-    guesses = array("I")
-    guesses.frombytes(content[start + done * (1 + cells) :])
-    counts, solutions = content[start : start + done], content[start + done : start + done * (1 + cells)]
-    return BatchState(bytearray(solutions), bytearray(counts), guesses)
-
-
-def _kernel_worker(board: Board, runtime: SearchRuntime) -> _SolveChunk:
-    def search_chunk(chunk: range) -> _ChunkResult:
-        state = BatchState()
-        search = kernel.GridSearch()
-        step = max(1, len(chunk) // 10)
-        for start in range(chunk.start, chunk.stop, step):
-            runtime.report_progress(None, f"grid {start + 1:,}")
-            clues = "".join(board.grids[start : min(start + step, chunk.stop)]).encode()
-            grids = len(clues) // 81
-            solutions, counts, guesses = bytearray(len(clues)), bytearray(grids), array("I", bytes(4 * grids))
-            search.solve_batch(clues, solutions, counts, guesses, GRID_BUDGET)
-            state.solutions.extend(solutions)
-            state.counts.extend(counts)
-            state.guesses.extend(guesses)
-        return bytes(state.solutions), bytes(state.counts), state.guesses
-
-    return search_chunk
-
-
-def _sat_worker(board: Board, runtime: SearchRuntime) -> _SolveChunk:
-    def search_chunk(chunk: range) -> _ChunkResult:
-        search = SatSearch(board.grids[chunk.start], board.size, runtime)
-        first_two = list(islice(search.solutions(), 2))
-        solution = (first_two or [EMPTY * board.size**2])[0]
-        return solution.encode(), bytes([len(first_two)]), array("I", [search.guesses()])
-
-    return search_chunk
+def _search_by_sat(board: Board, runtime: SearchRuntime, chunk: range) -> BatchState:
+    search = SatSearch(board.grids[chunk.start], board.size, runtime)
+    first_two = list(islice(search.solutions(), 2))
+    solution = (first_two or [EMPTY * board.size**2])[0]
+    return BatchState(bytearray(solution.encode()), bytearray([len(first_two)]), array("I", [search.guesses()]))
 
 
 def search_hard_grids(board: Board, state: BatchState, runtime: SearchRuntime) -> None:
@@ -192,9 +159,7 @@ def _compare_known(board: Board, state: BatchState) -> str:
 
 
 def _build_tables(board: Board, state: BatchState, runtime: SearchRuntime) -> Iterator[Table]:
-    rows = [
-        (name, sum(low <= guesses <= high for guesses in state.guesses)) for name, (low, high) in _GUESS_RANGES.items()
-    ]
+    rows = [(name, sum(guesses in numbers for guesses in state.guesses)) for name, numbers in _GUESS_RANGES.items()]
     yield Table("Guesses until all is known", ("guesses", "grids"), rows)
     if board.size == 9 and len(board.grids) <= MAX_RATED:
         yield _difficulty_table(board, state, runtime)

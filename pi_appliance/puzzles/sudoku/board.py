@@ -1,13 +1,13 @@
 """Sudoku boards: one grid or the many of a file, their rules, and the known boards."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from types import MappingProxyType
 from typing import NamedTuple
 
-from pi_appliance.errors import InvalidOption, UnknownName
-from pi_appliance.puzzles import Rule, Validation, pluralize
+from pi_appliance.errors import InvalidOption
+from pi_appliance.puzzles import Rule, Validation, check_rules, pluralize
 
 SYMBOLS = "123456789ABCDEFGHIJKLMNOP"
 EMPTY = "."
@@ -114,19 +114,14 @@ def describe(board: Board) -> str:
 
 def with_rules(board: Board, rules: Mapping[str, str]) -> Board:
     """Return the board with these rules. Raises UnknownName, InvalidOption."""
-    for name, value in rules.items():
-        if name not in RULES:
-            raise UnknownName("rule of sudoku", name, tuple(RULES))
-        if name == "difficulty":
-            if value and value not in LEVELS:
-                raise UnknownName("difficulty", value, LEVELS)
-            board = replace(board, difficulty=value)
-        elif name == "clues":
-            cell_count = board.size * board.size
-            board = replace(board, clues=_parse_number(value, name, cell_count) if value else None)
-        else:
-            board = replace(board, count_to=None if value in {"", "all"} else _parse_number(value, name, None))
-    return board
+    rules = check_rules("sudoku", RULES, rules)
+    if clues := rules.get("clues"):
+        board = replace(board, clues=_parse_number(clues, "clues", board.size**2))
+    elif clues == "":
+        board = replace(board, clues=None)
+    if limit := rules.get("count-to"):
+        board = replace(board, count_to=None if limit == "all" else _parse_number(limit, "count-to", None))
+    return replace(board, difficulty=rules.get("difficulty", board.difficulty))
 
 
 def _parse_number(text: str, rule: str, maximum: int | None) -> int:
@@ -186,18 +181,10 @@ def check(board: Board, solution: Solution) -> Validation:
             return Validation(f"{where}: {symbol!r} is not from 1 to {SYMBOLS[size - 1]}")
         if clue not in (EMPTY, symbol):
             return Validation(f"{where}: it says {symbol}, but the clue there is {clue}")
-    for name, symbols in _iter_units(digits, size):
-        if len(set(symbols)) != size:
-            repeated = next(symbol for symbol in symbols if symbols.count(symbol) > 1)
-            return Validation(f"{name}: {repeated} stands there {symbols.count(repeated)} times")
-    return Validation()
-
-
-def _iter_units(digits: str, size: int) -> Iterator[tuple[str, str]]:
-    rows = [digits[start : start + size] for start in range(0, size * size, size)]
-    width, height = BOXES[size]
     for number in range(size):
-        yield f"row {number + 1}", rows[number]
-        yield f"column {number + 1}", "".join(row[number] for row in rows)
-        top, left = number // height * height, number % height * width
-        yield f"box {number + 1}", "".join(row[left : left + width] for row in rows[top : top + height])
+        for unit in grid_layout(size).units[number::size]:  # a row, a column and a box
+            symbols = [digits[cell] for cell in unit.cells]
+            if len(set(symbols)) != size:
+                repeated = next(symbol for symbol in symbols if symbols.count(symbol) > 1)
+                return Validation(f"{unit.name}: {repeated} stands there {symbols.count(repeated)} times")
+    return Validation()

@@ -40,7 +40,7 @@ class _DrawnRow(NamedTuple):
     cells: str
 
 
-def parse(text: str, file: str) -> Board:
+def parse(text: str, file: str = "board") -> Board:
     """Return the grids in `text`. Raises ConfigError with the first problem of each line."""
     grids: list[str] = []
     solutions: list[str] = []
@@ -78,7 +78,7 @@ def parse(text: str, file: str) -> Board:
     return Board(tuple(grids), first[0] if first else 9, tuple(solutions) if any(solutions) else ())
 
 
-def parse_solution(board: Board, text: str, file: str) -> Solution:
+def parse_solution(board: Board, text: str, file: str = "solution") -> Solution:
     """Return the solution in `text`, with `# 17` after it for grid 17. Raises ConfigError."""
     digits, _, number = text.partition("#")
     indent = len(digits) - len(digits.lstrip())

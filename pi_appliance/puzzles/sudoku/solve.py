@@ -1,17 +1,18 @@
 """Generate sudokus: a random full grid, from which clues are removed while it stays unique."""
 
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from itertools import chain, islice
 
 from pi_appliance.errors import Refused
-from pi_appliance.puzzles import Answer, GeneratedBoard, Proof, SolveMode, Table, kernel_mode, pluralize
-from pi_appliance.puzzles.runtime import Interrupted, SearchRuntime
+from pi_appliance.puzzles import Answer, Details, GeneratedBoard, Proof, SolveMode, Table, kernel_mode, pluralize
+from pi_appliance.puzzles.runtime import SERIAL, Interrupted, SearchRuntime
 from pi_appliance.puzzles.sudoku import kernel, techniques
 from pi_appliance.puzzles.sudoku.batch import solve_batch
 from pi_appliance.puzzles.sudoku.board import BOXES, EMPTY, LEVELS, SYMBOLS, Board, Solution, cell_name, count_clues
 from pi_appliance.puzzles.sudoku.count import BandSearch, count_solutions, is_unique
+from pi_appliance.puzzles.sudoku.parse import parse
 from pi_appliance.puzzles.sudoku.render import draw_contradiction
 from pi_appliance.puzzles.sudoku.sat import SatLimitReached, SatSearch
 from pi_appliance.puzzles.sudoku.techniques import SAT_EFFORT, CandidateGrid, rate_difficulty, redundant_clues
@@ -23,7 +24,7 @@ MIN_CLUES = 17  # no 9x9 grid with fewer has a unique solution (McGuire et al., 
 _Accepts = Callable[[str], bool]
 
 
-def generate(seed: int | str, board: Board, runtime: SearchRuntime) -> GeneratedBoard[Board]:
+def generate(seed: int | str, board: Board, runtime: SearchRuntime = SERIAL) -> GeneratedBoard[Board]:
     """Generate a grid with one solution, like `board`. Raises Interrupted, Refused.
 
     By default no redundant clue is left, except in the largest sizes, where that takes too long.
@@ -40,7 +41,7 @@ def generate(seed: int | str, board: Board, runtime: SearchRuntime) -> Generated
             continue
         rating = rate_difficulty(grid, board.size, runtime, solution)
         if board.difficulty in ("", rating.level):
-            details: dict[str, int | float | str] = {
+            details: Details = {
                 "clues": clues,
                 "difficulty": rating.level,
                 "hardest_step": rating.technique,
@@ -73,7 +74,7 @@ def _full_grid(size: int, rng: random.Random) -> str:
     # One more random digit, so that the next cell is not always the first choice of the search.
     choices = {*symbols[9:12], *symbols[18:21]} - {symbols[30], symbols[39], symbols[48]} or {symbols[9]}
     symbols[3] = rng.choice(sorted(choices))
-    return next(BandSearch("".join(symbols), SearchRuntime()).solutions(), "") or _full_grid(size, rng)
+    return next(BandSearch("".join(symbols), SERIAL).solutions(), "") or _full_grid(size, rng)
 
 
 def _shuffled_pattern(size: int, rng: random.Random) -> str:
@@ -127,14 +128,13 @@ def _acceptance_test(board: Board, solution: str, runtime: SearchRuntime) -> _Ac
     return is_unique_by_sat
 
 
-Details = dict[str, int | float | str]
-
 AUTO_COUNT_LIMIT = 10_000  # solutions counted without being asked: takes a moment
 AUTO_COUNT_LIMIT_SAT = 300  # the same by SAT: all 288 of 4x4; one of 25x25 takes 0.1 s
 
 
-def solve(board: Board, mode: SolveMode, runtime: SearchRuntime) -> Answer[Solution]:
+def solve(board: Board | str, mode: SolveMode = SolveMode.ALL, runtime: SearchRuntime = SERIAL) -> Answer[Solution]:
     """Solve the board; always searches for a second solution. Raises Interrupted, Refused."""
+    board = parse(board) if isinstance(board, str) else board
     if board.has_many_grids:
         return solve_batch(board, mode, runtime)
     grid, size = board.grids[0], board.size
@@ -146,104 +146,68 @@ def solve(board: Board, mode: SolveMode, runtime: SearchRuntime) -> Answer[Solut
         return Answer(count=0, proof=Proof.CONTRADICTION, reason=reason, details=details, pictures=pictures)
     search = BandSearch(grid, runtime) if size == 9 else SatSearch(grid, size, runtime)
     details["kernel"] = kernel_mode(kernel) if size == 9 else "sat"
-    solutions = search.solutions()
-    first_two = _first_two(solutions)
-    if not first_two:
-        details["verdict"] = "none"
-        return _no_solution(grid, size, search, details, runtime)
-    if board.known_solutions:
-        details["solution_in_file"] = "right" if board.known_solutions[0] == first_two[0] else "wrong"
-    if len(first_two) == 1:
-        return _unique_solution(board, mode, runtime, first_two[0], search, details)
-    return _several_solutions(board, mode, runtime, chain(first_two, solutions), search, details)
-
-
-def _first_two(solutions: Iterator[str]) -> list[str]:
-    first_two: list[str] = []
+    answer: Answer[Solution] = Answer(nodes_searched=search.guesses, details=details)
+    solutions, first_two = search.solutions(), list[str]()
     try:
         first_two.extend(islice(solutions, 2))
     except Interrupted as interrupted:
-        interrupted.partial_result = (
-            "one solution is found, perhaps there are more" if first_two else "no solution is found yet"
-        )
+        found = "one solution is found, perhaps there are more" if first_two else "no solution is found yet"
+        interrupted.partial_result = found
         raise
-    return first_two
+    if first_two and board.known_solutions:
+        details["solution_in_file"] = "right" if board.known_solutions[0] == first_two[0] else "wrong"
+    details["verdict"] = ("none", "unique", "several")[len(first_two)]
+    if not first_two:
+        return _prove_unsolvable(answer, grid, size, runtime)
+    if len(first_two) == 1:
+        answer = _rate_unique(answer, board, first_two[0], runtime)
+        return answer if mode is SolveMode.COUNT else replace(answer, solutions=iter([Solution(1, first_two[0])]))
+    details["guesses_needed"] = search.guesses()
+    listed = (Solution(1, solution) for solution in chain(first_two, solutions))
+    if mode is SolveMode.FIRST:
+        return replace(answer, solutions=islice(listed, 1))
+    answer = _count_several(answer, board, mode, runtime)
+    return answer if mode is SolveMode.COUNT else replace(answer, solutions=listed)
 
 
-def _no_solution(
-    grid: str, size: int, search: BandSearch | SatSearch, details: Details, runtime: SearchRuntime
-) -> Answer[Solution]:
+def _prove_unsolvable(answer: Answer[Solution], grid: str, size: int, runtime: SearchRuntime) -> Answer[Solution]:
     candidates = CandidateGrid(grid, size)
-    contradiction = techniques.find_contradiction(candidates, runtime)
-    guesses = search.guesses()
-    exhausted = f"everything was tried, with {guesses:,} guess{'es' * (guesses != 1)}"
-    return Answer(
-        nodes_searched=search.guesses,
-        count=0,
-        proof=Proof.CONTRADICTION if contradiction else Proof.EXHAUSTION,
-        reason=f"without any guess it follows that {contradiction.text}" if contradiction else exhausted,
-        details=details,
-        pictures={"contradiction": draw_contradiction(grid, contradiction, candidates)} if contradiction else {},
-    )
+    if contradiction := techniques.find_contradiction(candidates, runtime):
+        reason = f"without any guess it follows that {contradiction.text}"
+        pictures = {"contradiction": draw_contradiction(grid, contradiction, candidates)}
+        return replace(answer, count=0, proof=Proof.CONTRADICTION, reason=reason, pictures=pictures)
+    guesses = answer.nodes_searched()
+    reason = f"everything was tried, with {guesses:,} guess{'es' * (guesses != 1)}"
+    return replace(answer, count=0, proof=Proof.EXHAUSTION, reason=reason)
 
 
-def _unique_solution(
-    board: Board,
-    mode: SolveMode,
-    runtime: SearchRuntime,
-    solution: str,
-    search: BandSearch | SatSearch,
-    details: Details,
-) -> Answer[Solution]:
+def _rate_unique(answer: Answer[Solution], board: Board, solution: str, runtime: SearchRuntime) -> Answer[Solution]:
     grid, size = board.grids[0], board.size
-    details["verdict"] = "unique"
-    try:
-        details |= _minimality_details(grid, size, solution, runtime)
-        rating = techniques.rate_difficulty(grid, size, runtime, solution)
-    except Interrupted as interrupted:
-        interrupted.partial_result = "it has one solution, and no other"
-        raise
-    details["difficulty"], details["hardest_step"] = rating.level, rating.technique
-    return Answer(
-        solutions=iter(() if mode is SolveMode.COUNT else [Solution(1, solution)]),
-        nodes_searched=search.guesses,
-        count=1,
-        details=details,
-        tables=[Table("Steps as a person goes", ("technique", "times"), tuple(rating.steps.items()))],
-    )
-
-
-def _minimality_details(grid: str, size: int, solution: str, runtime: SearchRuntime) -> Details:
     redundant: list[str] = []
     minimal, more = "yes", ""
     try:
-        redundant.extend(cell_name(cell, size) for cell in techniques.redundant_clues(grid, size, solution, runtime))
-    except SatLimitReached:
-        minimal, more = "not known", " and perhaps more"
-    return {"minimal": "no", "redundant_clues": " ".join(redundant) + more} if redundant else {"minimal": minimal}
+        try:
+            redundant.extend(cell_name(cell, size) for cell in redundant_clues(grid, size, solution, runtime))
+        except SatLimitReached:
+            minimal, more = "not known", " and perhaps more"
+        rating = rate_difficulty(grid, size, runtime, solution)
+    except Interrupted as interrupted:
+        interrupted.partial_result = "it has one solution, and no other"
+        raise
+    details: Details = {**answer.details, "minimal": "no" if redundant else minimal}
+    if redundant:
+        details["redundant_clues"] = " ".join(redundant) + more
+    details |= {"difficulty": rating.level, "hardest_step": rating.technique}
+    table = Table("Steps as a person goes", ("technique", "times"), tuple(rating.steps.items()))
+    return replace(answer, count=1, details=details, tables=[table])
 
 
-def _several_solutions(
-    board: Board,
-    mode: SolveMode,
-    runtime: SearchRuntime,
-    solutions: Iterator[str],
-    search: BandSearch | SatSearch,
-    details: Details,
-) -> Answer[Solution]:
-    details["verdict"], details["guesses_needed"] = "several", search.guesses()
-    listed = (Solution(1, solution) for solution in solutions)
-    if mode is SolveMode.FIRST:
-        return Answer(solutions=islice(listed, 1), nodes_searched=search.guesses, details=details)
+def _count_several(answer: Answer[Solution], board: Board, mode: SolveMode, runtime: SearchRuntime) -> Answer[Solution]:
     auto_limit = AUTO_COUNT_LIMIT if board.size == 9 else AUTO_COUNT_LIMIT_SAT
     limit = board.count_to if mode is SolveMode.COUNT else min(auto_limit, board.count_to or auto_limit)
     count, is_complete, guesses = count_solutions(board.grids[0], board.size, limit, runtime)
-    if not is_complete:
-        details["solutions_at_least"] = count
-    total_guesses = search.guesses() + guesses
-    return Answer(
-        solutions=iter(()) if mode is SolveMode.COUNT else listed,
-        nodes_searched=lambda: max(total_guesses, search.guesses()),
-        count=count if is_complete else None,
-        details=details,
-    )
+    total, guesses_so_far = answer.nodes_searched() + guesses, answer.nodes_searched
+    answer = replace(answer, nodes_searched=lambda: max(total, guesses_so_far()))
+    if is_complete:
+        return replace(answer, count=count)
+    return replace(answer, details={**answer.details, "solutions_at_least": count})
