@@ -112,7 +112,6 @@ def build(
         now: The wall clock.
         machine: The name of the machine.
         monotonic: A clock in seconds that never goes back.
-
     """
     services = MusicServices(daemon, now)
     pages = Pages(authenticator, machine, now, lambda: daemon.appliance.config.time_zone)

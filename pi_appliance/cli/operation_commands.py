@@ -30,7 +30,6 @@ def load_command(name: str, module: str, summary: str) -> click.Command:
         name: The first word of the command.
         module: Defines `command`, a function called `name`, or the operation.
         summary: Its line in the list of commands.
-
     """
     if any(operation.command for operation in operations_in(*MODULES.get(name, ()))):
         return OperationGroup(name, summary, MODULES[name], module)

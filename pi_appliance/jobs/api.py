@@ -102,7 +102,6 @@ async def run_job(services: Services, values: Values) -> object:
     Raises:
         Refused: The job is running, or the process ended before it recorded its run.
         Uncertain: The process has not recorded its run yet.
-
     """
     appliance, name = services.appliance, values["name"]
     newest = appliance.store.history(job=name, limit=1)
@@ -126,7 +125,6 @@ async def start_run(services: Services, values: Values) -> asyncio.Future[int]:
         UnknownName: There is no such job.
         Refused: A run of it is active.
         Unavailable: No process can be started.
-
     """
     appliance, runs, name = services.appliance, services.daemon.runs, values["name"]
     appliance.job(name)
@@ -150,7 +148,6 @@ async def run_scheduled(services: Services, values: Values) -> object:
     Raises:
         UnknownName: There is no such job.
         Unavailable: No process can be started.
-
     """
     name = values["job"]
     run = runner.skip_if_unselected(services.appliance, name, random=SystemRandom())

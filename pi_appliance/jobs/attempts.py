@@ -90,7 +90,6 @@ class Attempts:
             random: Varies the delay between attempts.
             sensors: The sensors of this machine.
             sensor_interval: Seconds between two readings of `sensors`.
-
         """
         deadline = time.monotonic() + self.job.timeout.total_seconds()
         retry = self.job.retry
@@ -251,7 +250,6 @@ def find_unmet(
         sensors: the sensors of this machine.
         free: returns the free bytes.
         run: runs a command and returns an error or ''. The command is checked last.
-
     """
     return next(_unmet_reasons(conditions, sensors, free, run), "")
 

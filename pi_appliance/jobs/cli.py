@@ -194,7 +194,6 @@ def _run_by_daemon(config: Path, values: Values, listener: runner.Listener) -> M
         None if no daemon runs, or if it does not start the run, because another one is active. A
         run in this process then waits, replaces the active one, or is skipped, as `concurrency`
         says.
-
     """
     connection = client.connect(str(config))
     if connection is None:
@@ -338,7 +337,6 @@ def program(called: str, python: str) -> list[str]:
     Args:
         called: The path by which it was started. If this is a link, it survives an update.
         python: The interpreter, which the program is usually beside.
-
     """
     beside = Path(python).with_name("pi-appliance")
     for path in (Path(called).absolute(), beside):

@@ -101,7 +101,6 @@ def run(options: Options, context: JobContext) -> Result:
 
     Raises:
         Refused: It cannot be run, or its exit status does not mean success.
-
     """
     name, *arguments = options.run
     program = resolve_program(name, directory=Path.cwd())

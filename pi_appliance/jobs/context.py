@@ -149,7 +149,6 @@ class JobContext:
 
         Raises:
             Unavailable: The file cannot be written.
-
         """
         return files.atomic_write_text(files.make_directory(self.config.reports / self.job) / name)
 
@@ -160,7 +159,6 @@ class JobContext:
 
         Raises:
             Unavailable: The reports cannot be written.
-
         """
         moment = (read_slot(self.scheduled_for) or self.now).astimezone(self.config.zone_of(self.config.jobs[self.job]))
         return report_set(self.config.reports / self.job, moment, keep=keep)

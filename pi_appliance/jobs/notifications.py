@@ -68,7 +68,6 @@ def ping(address: str, event: str, body: str = "", *, secrets: Mapping[str, str]
     Raises:
         Unavailable: The service was not reached.
         Refused: The service rejects the ping, the address is not valid, or a secret is missing.
-
     """
     if missing := missing_secrets(address, secrets):
         raise Refused(f"missing secrets: {', '.join(missing)}; add them to secrets.env")

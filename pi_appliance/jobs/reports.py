@@ -86,7 +86,6 @@ class ReportSet:
 
         Raises:
             Unavailable: The file cannot be written.
-
         """
         try:
             with files.atomic_write_text(self.folder / name) as file:
@@ -105,7 +104,6 @@ def report_set(folder: Path, moment: datetime, *, keep: int) -> Iterator[ReportS
 
     Raises:
         Unavailable: The reports cannot be written.
-
     """
     files.make_directory(folder)
     try:
@@ -233,7 +231,6 @@ def latest_report(config: Config, store: Store, job: str, *, picture: bool) -> R
 
     Raises:
         Refused: The library that draws pictures is not installed.
-
     """
     run = store.last_success(job)
     if run is None or run.outcome is not Outcome.SUCCEEDED:
@@ -364,7 +361,6 @@ def find_report(appliance: Appliance, job: str, file: str, date: str = "") -> Re
 
     Raises:
         UnknownName: There is none, or it is outside of the report folder.
-
     """
     folder = appliance.config.reports.resolve()
     reports = dated_reports(appliance, job, date) if date else list_reports(appliance, folders=(job,))

@@ -60,7 +60,6 @@ def run(
         UnknownName: There is no such job, slot or request.
         Unavailable: The state directory cannot be used.
         Refused: Jobs of this kind cannot be resumed.
-
     """
     job = appliance.job(name)
     now = clock.now()
@@ -95,7 +94,6 @@ def skip_if_unselected(appliance: Appliance, name: str, *, random: Random) -> Ru
     Raises:
         UnknownName: There is no such job.
         Unavailable: The history cannot be written.
-
     """
     job = appliance.job(name)
     slot, misfire = _current_slot(job, clock.now(), appliance, is_manual=False)

@@ -30,7 +30,6 @@ def check_account(config: Config, name: str, secrets: Mapping[str, str]) -> str:
 
     Raises:
         Refused, Unavailable, Uncertain: The secrets could not be checked.
-
     """
     with tempfile.TemporaryDirectory(prefix="pi-appliance-") as empty:
         try:

@@ -47,7 +47,6 @@ def connect(config: Config, name: str, secrets: Mapping[str, str], *, private: P
     Raises:
         UnknownName: The network does not exist.
         Refused: A secret is missing, or a library is not installed.
-
     """
     part = network_config(config, name)
     if lack := missing(part, secrets):
@@ -153,7 +152,6 @@ class PostingContext(JobContext):
         Raises:
             UnknownName: The network does not exist.
             Refused: Secrets are missing; the message names them.
-
         """
         keys = secrets.load(self.config.path, self.parameters.environment, secret_names(self.config))
         return connect(self.config, name, keys)
@@ -164,7 +162,6 @@ class PostingContext(JobContext):
         Raises:
             UnknownName: The job does not exist.
             Refused: The library that draws the `picture` is not installed.
-
         """
         if job not in self.config.jobs:
             raise UnknownName("job", job, tuple(self.config.jobs))

@@ -115,7 +115,6 @@ def pick_line(fingerprints: Sequence[str], used: UsedLines, order: LineOrder, dr
 
     Returns:
         Index of the line; None if there is none, or every line of an ordered file was used.
-
     """
     first_index: dict[str, int] = {}
     for index, fingerprint in enumerate(fingerprints):
@@ -165,7 +164,6 @@ def split_thread(text: str, fits: Callable[[str], bool]) -> list[str]:
 
     Raises:
         ValueError: One word does not fit.
-
     """
     if fits(text):
         return [text]

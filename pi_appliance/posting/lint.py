@@ -168,7 +168,6 @@ def job_sources(config: Config, job: str | None = None) -> list[LineSource]:
     Raises:
         UnknownName: The job does not exist.
         Refused: The job does not post lines.
-
     """
     if job is not None and job not in config.jobs:
         raise UnknownName("job", job, tuple(config.jobs))

@@ -163,7 +163,6 @@ class Network(Protocol):
             Uncertain: The post may have been sent.
             Refused: The network rejected it.
             Duplicate: The network rejected it because the account has the post already.
-
         """
 
     def find_post(self, post: Post, *, key: str, known_ids: Collection[str], since_id: str = "") -> SentPost | None:
@@ -179,7 +178,6 @@ class Network(Protocol):
         Raises:
             Unavailable: The network cannot be asked now.
             Refused: The account may not be read.
-
         """
 
     def whoami(self) -> str:

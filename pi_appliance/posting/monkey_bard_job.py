@@ -273,7 +273,6 @@ def run(options: Options, context: PostingContext) -> Result:
         ConfigError: the text cannot be typed.
         Refused: the saved state cannot be read.
         ApplianceError: a network did not accept the post.
-
     """
     poster = RunPoster(context)
     pending_posts = poster.send_pending()

@@ -77,7 +77,6 @@ def prepare_target(text: str, keyboard: Keyboard, file: str) -> Target:
 
     Raises:
         ConfigError: a character has no key, or the text is empty. It names the place in `file`.
-
     """
     allowed = keyboard.keys.decode("ascii") + "\n"
     typed = {char: _keys_of_char(char, keyboard) for char in set(text)}
@@ -143,7 +142,6 @@ def advance(progress: Progress, target: Target, seed: int, most: int) -> tuple[P
 
     Returns:
         The new progress and the new length records.
-
     """
     keys = target.keys
     if progress.matched == len(keys):
@@ -282,7 +280,6 @@ def load_state(text: str, job: str) -> MonkeyState:
 
     Raises:
         Refused: it is damaged, or another version of pi-appliance wrote it.
-
     """
     file, remedy = f"memory/{job}.txt in the state folder", "move it away to let a new monkey begin"
     try:

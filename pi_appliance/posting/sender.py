@@ -79,7 +79,6 @@ class PostSender:
         store: The posts of the job.
         connect: Returns a network by its name.
         clock: Returns the current time.
-
     """
 
     def __init__(self, store: PostStore, connect: Callable[[str], Network], clock: Callable[[], datetime]) -> None:
@@ -94,7 +93,6 @@ class PostSender:
 
         Returns:
             The changed records. Errors are recorded in them.
-
         """
         results: list[PostRecord] = []
         for name, group in groupby(records, key=lambda record: record.network):
@@ -264,7 +262,6 @@ class RunPoster:
             make: Returns the posts by network, and the fingerprint of the line they were made of.
                 It is called once per slot; further attempts continue with the recorded posts.
             send_within: Time in which later runs still send what could not be sent now.
-
         """
         store, slot = self._context.posts, self._context.slot
         records = store.posts_for_slot(slot)
@@ -291,7 +288,6 @@ class RunPoster:
             Unavailable: A post is still pending.
             Uncertain: The owner has to check a post.
             Refused: A post will not be on its network.
-
         """
         summary, states = f"{_summarize(records)}: {description}", {each.state for each in records}
         if states & PENDING_STATES:

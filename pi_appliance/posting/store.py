@@ -135,7 +135,6 @@ class PostDatabase:
 
         Raises:
             UnknownName: There is no uncertain post with this number.
-
         """
         with self._db.writing(durable=True) as db:
             query = "SELECT * FROM posts WHERE id = ? AND state = ?"
@@ -210,7 +209,6 @@ class JobPostStore:
 
         Raises:
             Uncertain: They were recorded before, and damage to the file has lost their result.
-
         """
         now = format_instant(self._clock())
         with self._db.writing(durable=True) as db:

@@ -94,7 +94,6 @@ def run(options: Options, context: PostingContext) -> Result:
     Raises:
         Refused: There is no line to post.
         Unavailable, Uncertain: As the networks do.
-
     """
     poster = RunPoster(context)
     pending = poster.send_pending()
@@ -210,7 +209,6 @@ def draft_line(
         limits: Limits by network.
         values: Values of the placeholders.
         too_long: How to handle a text that is too long.
-
     """
     if line.error:
         return RejectedLine(line, line.error)

@@ -69,7 +69,6 @@ class Appliance:
             ConfigError: the configuration has problems. It contains all of them.
             Unavailable: the state directory cannot be used.
             Refused: root may not use the state of another user.
-
         """
         config = load_config(path)
         refuse_as_root(config.state_dir)
@@ -93,7 +92,6 @@ class Appliance:
         Raises:
             ConfigError: the configuration has problems.
             Refused: the state directory changed. The runs in it would be unknown.
-
         """
         config = load_config(self.config.path)
         if config.state_dir != self.config.state_dir:
@@ -213,7 +211,6 @@ class Appliance:
         Raises:
             UnknownName: there is no such job.
             Refused: it has no schedule, or `until` is in the past.
-
         """
         job = self.job(name)
         if job.schedule is None and not job.depends_on:
@@ -231,7 +228,6 @@ class Appliance:
         Raises:
             UnknownName: there is no such job.
             Refused: it is not paused.
-
         """
         job = self.job(name)
         pause = self.store.slots.pauses().get(name)
@@ -252,7 +248,6 @@ class Appliance:
         Raises:
             UnknownName: there is no such job.
             Refused: its slots cannot be predicted, or it is paused.
-
         """
         job = self.job(name)
         pause = self.store.slots.pauses().get(name)
@@ -274,7 +269,6 @@ class Appliance:
         Raises:
             UnknownName: there is no such job.
             Refused: no slot is to be skipped.
-
         """
         slot = self.skipped_slot(name, now - self.job(name).jitter)
         if slot is None:
@@ -302,7 +296,6 @@ class Appliance:
         Raises:
             UnknownName: there is no such job.
             Refused: no run is active.
-
         """
         self.job(name)
         self.sweep()

@@ -101,7 +101,6 @@ class ChildRuns:
 
         Raises:
             Unavailable: no process can be started, or the daemon is stopping.
-
         """
         argv = _run_command(self._config, job, trigger, due)
         if as_scheduled:
@@ -189,7 +188,6 @@ class RequestRunner:
         runs: starts the processes.
         clock: the clocks of this machine.
         trusted: returns whether the wall clock is trusted. Timed requests wait until then.
-
     """
 
     def __init__(

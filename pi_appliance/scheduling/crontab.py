@@ -66,7 +66,6 @@ def build_entries(
 
     Raises:
         Refused: cron would not run a job as the daemon does.
-
     """
     entries = []
     for job in _cron_jobs(config):
@@ -134,7 +133,6 @@ def find_faults(file: Path = SYSTEM_FILE) -> list[CrontabFault]:
 
     Raises:
         OSError: the file cannot be read.
-
     """
     try:
         about, content = file.stat(), file.read_bytes()
@@ -222,7 +220,6 @@ class UserCrontab:
             config: the configuration file, which owns the block.
             user: another user. Only root may name one.
             backup: receives the old content before a change.
-
         """
         self.owner, self.user, self.backup = os.fsencode(config), user, backup
         self.name = f"crontab of {user or current_user()}"
@@ -260,7 +257,6 @@ class UserCrontab:
         Raises:
             Refused: the change is not possible. The crontab is unchanged.
             Unavailable: cron does not work. The crontab is unchanged.
-
         """
         with _lock_crontab(self.user or current_user()):
             change = self.plan(entries)
@@ -344,7 +340,6 @@ class SystemCrontab:
 
         Returns:
             The change that was made.
-
         """
         change = self.plan(entries)
         if change.has_changes and change.after is not None:

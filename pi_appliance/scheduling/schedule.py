@@ -80,7 +80,6 @@ def parse_expression(text: str) -> str:
 
     Raises:
         ValueError: the expression is not valid, or cron would read it differently.
-
     """
     shorthand = text.strip().lower()
     if shorthand.startswith("@"):

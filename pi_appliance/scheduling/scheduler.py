@@ -97,7 +97,6 @@ class Scheduler:
         sleep: sleeps up to the given seconds, less if there is an event.
         on_tick: is called in each round and returns the seconds until it must be called again.
         max_sleep: the longest sleep in seconds.
-
     """
 
     def __init__(

@@ -66,7 +66,6 @@ class SlotLedger:
 
         Raises:
             Unavailable: nothing was recorded.
-
         """
         assert job.schedule is not None
         zone, secret, store = self.appliance.config.zone_of(job), self.appliance.secret, self.appliance.store

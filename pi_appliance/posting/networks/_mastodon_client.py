@@ -93,7 +93,6 @@ class MastodonClient:
             Uncertain: the result of a request with `posts` is unclear.
             Unavailable: the result of another request is unclear, or the server is overloaded.
             Refused: the server rejected the request.
-
         """
         self.session.answer = None
         self.session.max_redirects = 0 if posts else 5  # a redirected POST becomes a GET

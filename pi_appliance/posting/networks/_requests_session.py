@@ -33,7 +33,6 @@ def classify_connection_error(error: "requests.ConnectionError", network: str) -
 
     Returns:
         `Unavailable` if no connection was established, otherwise `Uncertain`.
-
     """
     import urllib3.exceptions as broken  # noqa: PLC0415 - loaded with requests
 

@@ -107,7 +107,6 @@ class XAccount:
 
         Raises:
             ApplianceError: the subclasses that `Network.post` describes.
-
         """
         pictures = [self._upload_picture(picture) for picture in post.pictures]
         parent = thread[-1].id if thread else None
@@ -137,7 +136,6 @@ class XAccount:
         Raises:
             Refused: the search is not possible.
             Unavailable: X did not answer.
-
         """
         if not self._verify:
             raise Refused("verify-uncertain is false, so X was not asked; check the account at https://x.com")
@@ -165,7 +163,6 @@ class XAccount:
         Raises:
             Refused: its keys cannot post.
             Unavailable: X did not answer.
-
         """
         _, name, access_level = self._read_account()
         if "write" not in access_level:
@@ -213,7 +210,6 @@ class XAccount:
         Raises:
             Refused: X rejected it. The message contains `action`.
             Unavailable: X did not answer.
-
         """
         try:
             response: requests.Response = call(*args, **named)
@@ -354,7 +350,6 @@ def run_login(options: Options, prompt: Prompt) -> Sequence[str]:
     Raises:
         Refused: X rejected the login, or an entry is missing.
         Unavailable: X did not answer.
-
     """
     prompt.show(f"{CONSOLE}, shows the keys of an app under 'Keys and tokens'. It needs the right to read and write.")
     app = (_ask_required(prompt, "API key (or consumer key)"), _ask_required(prompt, "API key secret"))

@@ -92,7 +92,6 @@ class XrpcClient:
         Raises:
             Unavailable: Nothing was written.
             Uncertain: The request with `writes` may have been executed.
-
         """
         body = json.dumps(content).encode() if isinstance(content, Mapping) else content
         return self._send("POST", server, method, token, body, mime, writes=writes)
@@ -523,7 +522,6 @@ class Bluesky:
 
         Raises:
             ApplianceError: the subclasses that `Network.post` describes.
-
         """
         name = record_name(key, post.text)
         record = self._build_record(post, thread)  # nothing is posted until here

@@ -334,7 +334,6 @@ class Mastodon:
 
         Raises:
             ApplianceError: the subclasses that `Network.post` describes.
-
         """
         pictures = [self._upload_picture(picture) for picture in post.pictures]
         status = self._client.ask(
@@ -491,7 +490,6 @@ def _is_same_post(status: Mapping[str, Any], post: Post) -> bool:
     Raises:
         LookupError: it is not a post.
         TypeError: it is not a post.
-
     """
     pictures = bool(status["media_attachments"])
     return pictures == bool(post.pictures) and is_same_text(post.text, status["content"])

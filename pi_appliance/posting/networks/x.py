@@ -90,7 +90,6 @@ def login(options: Options, prompt: Prompt) -> Mapping[str, str]:
     Raises:
         Refused: X rejected the login.
         Unavailable: X did not answer.
-
     """
     from pi_appliance.posting.networks._x_client import run_login  # noqa: PLC0415 - loads requests
 
