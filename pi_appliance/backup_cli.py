@@ -10,7 +10,7 @@ from pi_appliance.config.loader import load_config
 from pi_appliance.errors import Refused
 from pi_appliance.scheduling.appliance import refuse_as_root
 from pi_appliance.storage.backup import open_history, restore_state, write_archive
-from pi_appliance.system import files, locks
+from pi_appliance.system import files
 
 _FILE = click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
 
@@ -61,7 +61,7 @@ def restore(file: Path, config: Path) -> None:
         connection.close()
         raise Refused("the appliance is running; stop it first: sudo systemctl stop pi-appliance")
     for path in (state_dir / "locks").glob("*.lock"):
-        if locks.is_locked(path):
+        if files.is_locked(path):
             raise Refused(f"a run of {path.stem} is active; end it first: pi-appliance jobs cancel {path.stem}")
     restore_state(file, state_dir)
     click.echo(f"{state_dir}: restored from {file}")

@@ -4,7 +4,7 @@
 | --- | --- |
 | SIGTERM, SIGINT | stop: no new runs, `shutdown-timeout` for the others; twice: at once |
 | SIGHUP | read the configuration again; a wrong one is reported, and the old one stays |
-| SIGUSR1 | tick now (system/locks.py) |
+| SIGUSR1 | tick now (system/files.py) |
 """
 
 import asyncio
@@ -12,18 +12,26 @@ import contextlib
 import logging
 import os
 import signal
+import sys
 from collections import deque
 from collections.abc import Callable, Sequence
 from datetime import datetime
+from pathlib import Path
 from typing import Protocol
 
+import click
+
 from pi_appliance import __version__
-from pi_appliance.cli.terminal import format_instant
+from pi_appliance.app import WebService
+from pi_appliance.cli.terminal import format_instant, local_config_option
 from pi_appliance.config import secrets
+from pi_appliance.config.loader import display_path
+from pi_appliance.discovery import DiscoveryService
 from pi_appliance.errors import ApplianceError
 from pi_appliance.music import services as music_services
 from pi_appliance.music.hub import PlayerHub
 from pi_appliance.music.interface import MusicServices
+from pi_appliance.music.mpd.proxy import MpdProxyService
 from pi_appliance.music.usb.drives import UsbDrives
 from pi_appliance.notify.worker import OutboxDispatcher
 from pi_appliance.operations import Values
@@ -34,7 +42,7 @@ from pi_appliance.scheduling.child_runs import ChildRuns, RequestRunner
 from pi_appliance.scheduling.scheduler import Scheduler, sleep_until_event
 from pi_appliance.storage.model import iso_time
 from pi_appliance.storage.queues import Outbox, RunRequest
-from pi_appliance.system import clock, locks
+from pi_appliance.system import clock, files, network
 from pi_appliance.system.clock import ClockState, ClockStepWatcher
 from pi_appliance.system.systemd import ServiceNotifier
 
@@ -94,8 +102,8 @@ class Daemon:
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self._request_stop)
         loop.add_signal_handler(signal.SIGHUP, self._reload.set)
-        loop.add_signal_handler(locks.WAKEUP_SIGNAL, self._wakeup.set)
-        with locks.listen_for_wakeup(self.appliance.config.state_dir / locks.WAKEUP_FILE):
+        loop.add_signal_handler(files.WAKEUP_SIGNAL, self._wakeup.set)
+        with files.listen_for_wakeup(self.appliance.config.state_dir / files.WAKEUP_FILE):
             await self._run()
 
     async def _run(self) -> None:
@@ -286,3 +294,33 @@ async def logs(services: MusicServices, values: Values) -> object:
     return [
         {"at": iso_time(at), "message": message} for at, message in list(services.daemon.messages)[-values["lines"] :]
     ]
+
+
+@click.command("up", short_help="Run the appliance: scheduler, player and page.")
+@click.option("-v", "--verbose", is_flag=True, help="Print each run that starts or ends.")
+@local_config_option
+def up(verbose: bool, config: Path) -> None:
+    """Run the appliance in the foreground until Ctrl-C or SIGTERM.
+
+    SIGHUP reads the configuration again.
+
+    \b
+    Exit status:
+      0   it was stopped
+      1   it could not start: another daemon uses the state, or the address is taken
+      2   the configuration is wrong
+      75  the state folder cannot be used
+    """
+    logging.basicConfig(level=logging.INFO if verbose else logging.WARNING, format="%(message)s")
+    with Appliance.open(config) as appliance:
+        jobs = f"{len(appliance.config.jobs)} jobs"
+        path = display_path(appliance.config.path)
+        click.echo(f"pi-appliance {__version__}: {path}, {jobs}, state in {appliance.config.state_dir}")
+        if sys.stdout.isatty() and not network.is_loopback_only(appliance.config.web.host):
+            click.echo("for the phone: `pi-appliance qr` shows the address as a QR code")
+        asyncio.run(_run_daemon(appliance))
+    click.echo("stopped")
+
+
+async def _run_daemon(appliance: Appliance) -> None:
+    await Daemon(appliance, [WebService, MpdProxyService, DiscoveryService], click.echo).run()

@@ -23,7 +23,7 @@ from pi_appliance.scheduling.appliance import Appliance
 from pi_appliance.scheduling.child_runs import ChildRuns, start_detached
 from pi_appliance.storage.model import Trigger
 from pi_appliance.storage.queues import RunRequest
-from pi_appliance.system import clock, locks
+from pi_appliance.system import clock, files
 
 
 def run_locally(operation: Operation, values: Values, config: str | None) -> object:
@@ -72,7 +72,7 @@ class _LocalDaemon:
 
     def wake(self) -> bool:
         """Wake a daemon of the same state, if one runs that listens nowhere else."""
-        return locks.wake_daemon(self.appliance.config.state_dir / locks.WAKEUP_FILE)
+        return files.wake_daemon(self.appliance.config.state_dir / files.WAKEUP_FILE)
 
     def start_request(self, request: RunRequest) -> None:
         """Start the run `request` as a process that continues in the background."""

@@ -27,7 +27,7 @@ _PACKAGE = Path(__file__).parent
 
 
 @dataclass(frozen=True, slots=True)
-class _Family:
+class _PluginFamily:
     """`label` names a member in an error; `patterns` are file patterns below the package."""
 
     label: str
@@ -35,11 +35,11 @@ class _Family:
 
 
 _FAMILIES = {
-    "jobs": _Family("kind of job", ("*/*_job.py", "*/*/*_job.py")),
-    "networks": _Family("kind of network", ("posting/networks/[!_]*.py",)),
-    "notifiers": _Family("kind of notifier", ("notify/notifiers/[!_]*.py",)),
-    "players": _Family("kind of player", ("music/*/player.py",)),
-    "puzzles": _Family("puzzle", ("puzzles/*/board.py",)),
+    "jobs": _PluginFamily("kind of job", ("*/*_job.py", "*/*/*_job.py")),
+    "networks": _PluginFamily("kind of network", ("posting/networks/[!_]*.py",)),
+    "notifiers": _PluginFamily("kind of notifier", ("notify/notifiers/[!_]*.py",)),
+    "players": _PluginFamily("kind of player", ("music/*/player.py",)),
+    "puzzles": _PluginFamily("puzzle", ("puzzles/*/board.py",)),
 }
 
 

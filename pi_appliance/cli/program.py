@@ -26,7 +26,7 @@ COMMANDS = {
     "restore": ("pi_appliance.backup_cli", "Replace database and state by those of an archive."),
     "status": ("pi_appliance.daemon_operations", "Show the state of the appliance."),
     "tweets": ("pi_appliance.posting.cli", "Check, preview and list posts."),
-    "up": ("pi_appliance.daemon_cli", "Run the appliance: scheduler, player and page."),
+    "up": ("pi_appliance.daemon", "Run the appliance: scheduler, player and page."),
     "version": ("pi_appliance.cli.program", "Show the version of the program and of the running appliance."),
     "completion": ("pi_appliance.cli.program", "Print the completion script of a shell."),
 }
@@ -60,7 +60,7 @@ class Commands(SuggestingGroup):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Import and return one command, or None if it is unknown."""
-        from pi_appliance.cli.operation_commands import load_command
+        from pi_appliance.cli.client import load_command
 
         return load_command(cmd_name, *COMMANDS[cmd_name]) if cmd_name in COMMANDS else None
 

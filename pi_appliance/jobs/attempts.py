@@ -20,7 +20,7 @@ from pi_appliance.config.units import format_size
 from pi_appliance.errors import Unavailable
 from pi_appliance.scheduling.appliance import Appliance
 from pi_appliance.storage.model import Outcome
-from pi_appliance.system import clock, limits, locks, process
+from pi_appliance.system import clock, files, limits, process
 from pi_appliance.system.files import RunLog
 from pi_appliance.system.machine import Sensors, free_space
 from pi_appliance.system.process import describe_exit_status
@@ -61,7 +61,7 @@ class Attempts:
         job: Job,
         number: int,
         due: str | None,
-        lock: locks.Lock,
+        lock: files.Lock,
         stop: process.StopSignal,
         listener: Listener,
     ) -> None:

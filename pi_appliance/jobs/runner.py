@@ -24,7 +24,7 @@ from pi_appliance.storage import backup
 from pi_appliance.storage.history import UNKNOWN_RUN
 from pi_appliance.storage.model import PREEMPT, RESUME, Outcome, Run, Trigger
 from pi_appliance.storage.queues import RunRequest, request_id
-from pi_appliance.system import clock, locks, process
+from pi_appliance.system import clock, files, process
 
 __all__ = ["Listener", "run"]
 
@@ -98,7 +98,7 @@ def skip_if_unselected(appliance: Appliance, name: str, *, random: Random) -> Ru
     job = appliance.job(name)
     slot, misfire = _current_slot(job, clock.now(), appliance, is_manual=False)
     spec = _RunSpec(job, Trigger.CRON, slot, misfire, {})
-    if slot is None or misfire or spec.is_selected(appliance) or locks.is_locked(appliance.lock_path(name)):
+    if slot is None or misfire or spec.is_selected(appliance) or files.is_locked(appliance.lock_path(name)):
         return None
     stop = process.StopSignal()
     try:
@@ -173,7 +173,7 @@ def _execute_run(
         if job.concurrency is ConcurrencyPolicy.REPLACE and reason is None and spec.target != RESUME:
             _stop_active_run(appliance, job, spec.due)
             patience = _REPLACE_TIMEOUT
-        lock = stack.enter_context(locks.acquire(path, patience=patience, give_up=lambda: stop.signal))
+        lock = stack.enter_context(files.acquire_lock(path, patience=patience, give_up=lambda: stop.signal))
         now = clock.now()
         if lock is not None:
             appliance.close_interrupted_runs(job.name, lock)
@@ -238,7 +238,7 @@ def _skipped_result(spec: _RunSpec, used_by: int) -> AttemptResult:
 
 def _stop_active_run(appliance: Appliance, job: Job, due: str | None) -> None:
     for run in appliance.store.active_runs(job.name):
-        locks.request_stop(appliance.lock_path(job.name), run.id, f"replaced by {due or 'a manual run'}")
+        files.request_stop(appliance.lock_path(job.name), run.id, f"replaced by {due or 'a manual run'}")
 
 
 def _delete_old_data(appliance: Appliance, name: str) -> None:

@@ -18,8 +18,7 @@ from typing import Any, Protocol
 
 import click
 
-from pi_appliance.cli.client import run_operation
-from pi_appliance.cli.operation_commands import EXIT_STATUSES
+from pi_appliance.cli.client import EXIT_STATUSES, run_operation
 from pi_appliance.cli.terminal import ProgressLine, config_option, json_option
 from pi_appliance.config.loader import load_config
 from pi_appliance.config.model import Config

@@ -33,7 +33,7 @@ from pi_appliance.scheduling.appliance import refuse_as_root
 from pi_appliance.storage.backup import open_history
 from pi_appliance.storage.history import Store
 from pi_appliance.storage.queues import MAX_WAIT, SENT_WINDOW, Outbox
-from pi_appliance.system import clock, files, locks, process
+from pi_appliance.system import clock, files, process
 
 
 def load_notifiers(path: Path) -> NotifierConfig:
@@ -309,7 +309,7 @@ def deliver_due(config: Path, state: Path, *, until: float) -> None:
         outbox = Outbox(store)
         # Checked again after the release: a process that was locked out relies on this one.
         while outbox.is_due(clock.now()) and time.monotonic() < until:
-            with locks.acquire(state / "outbox.lock") as lock:
+            with files.acquire_lock(state / "outbox.lock") as lock:
                 if lock is None:
                     return
                 _deliver_batch(load_notifiers(config), store, until)

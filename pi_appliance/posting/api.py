@@ -11,7 +11,7 @@ from pi_appliance.config.secrets import of_network
 from pi_appliance.json_schema import ANY, FLAG, TEXT, WHOLE, Schema, describe, list_of, nullable, object_of, reference
 from pi_appliance.operations import Values
 from pi_appliance.posting import connect
-from pi_appliance.posting.account import load_secrets
+from pi_appliance.posting.connect import load_secrets
 from pi_appliance.posting.model import OWNER_DECISIONS, PostLimits, PostState, record_json
 from pi_appliance.posting.preview import MonthlyForecast, PostPreview, UpcomingPost, month_json, month_spends
 from pi_appliance.posting.store import PostDatabase
@@ -145,4 +145,4 @@ async def test_networks(services: Services, values: Values) -> object:
     for name in names:
         connect.network_config(config, name)
     # The daemon does not import the networks' libraries, which take up to 19 MB.
-    return await run_module("pi_appliance.posting.account", str(config.path), *names)
+    return await run_module("pi_appliance.posting.connect", str(config.path), *names)

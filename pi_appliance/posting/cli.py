@@ -24,7 +24,7 @@ from pi_appliance.config.secret_writer import SecretFile
 from pi_appliance.config.secrets import SHORTEST, Redactor, of_network
 from pi_appliance.errors import ApplianceError, Refused
 from pi_appliance.posting import connect, lint
-from pi_appliance.posting.account import check_account, load_secrets
+from pi_appliance.posting.connect import check_account, load_secrets
 from pi_appliance.posting.lint import LintNote, LintResult, Severity
 from pi_appliance.system import files
 from pi_appliance.system.systemd import Systemd

@@ -1,24 +1,35 @@
-"""Connect a network with its secrets, and keep the secrets out of errors and logs."""
+"""Connect a network with its secrets, keep them out of errors and logs, and check the account.
+
+`python -m pi_appliance.posting.connect CONFIG NAME...` prints the accounts as JSON.
+"""
 
 import contextlib
 import hashlib
+import json
 import logging
+import os
 import sys
+import tempfile
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from pi_appliance import plugins
-from pi_appliance.config import secrets
+from pi_appliance.config import secret_writer, secrets
+from pi_appliance.config.loader import load_config
 from pi_appliance.config.model import Config, NetworkDirs, PluginConfig
-from pi_appliance.config.secrets import SHORTEST, Redactor, missing, secret_names
-from pi_appliance.errors import Refused, UnknownName
+from pi_appliance.config.secrets import SHORTEST, Redactor, Secrets, missing, of_network, secret_names
+from pi_appliance.errors import ApplianceError, DeadlineExceeded, Refused, Unavailable, UnknownName
 from pi_appliance.jobs.context import JobContext
 from pi_appliance.jobs.reports import latest_report
 from pi_appliance.posting.model import Network, Post, PostLimits, PostStore, SentPost
 from pi_appliance.posting.store import PostDatabase
 from pi_appliance.storage.model import Report
+from pi_appliance.system import files
+from pi_appliance.system.systemd import Systemd
+
+_TEST_TIMEOUT = 90.0  # seconds for one network; a single request has a shorter timeout
 
 
 def network_config(config: Config, name: str) -> PluginConfig:
@@ -166,3 +177,47 @@ class PostingContext(JobContext):
         if job not in self.config.jobs:
             raise UnknownName("job", job, tuple(self.config.jobs))
         return latest_report(self.config, self.store, job, picture=picture)
+
+
+def load_secrets(config: Config) -> Secrets:
+    """Return the secrets as the service has them. Raises Refused."""
+    return secret_writer.load(config.path, os.environ, secret_names(config), Systemd())
+
+
+def check_account(config: Config, name: str, secrets: Mapping[str, str]) -> str:
+    """Return the account of the network `name`, ignoring the state that it has saved.
+
+    Raises:
+        Refused, Unavailable, Uncertain: The secrets could not be checked.
+    """
+    with tempfile.TemporaryDirectory(prefix="pi-appliance-") as empty:
+        try:
+            with files.time_limit(_TEST_TIMEOUT):
+                return connect(config, name, secrets, private=Path(empty)).whoami()
+        except DeadlineExceeded as error:
+            raise Unavailable(str(error)) from None
+
+
+def _test_network(config: Config, name: str) -> Mapping[str, Any]:
+    account, reason, exit_status = None, None, 0
+    try:
+        account = check_account(config, name, load_secrets(config))
+    except ApplianceError as error:
+        reason, exit_status = str(error), error.exit_status
+    return {
+        "network": name,
+        "account": account,
+        "error": reason,
+        "exit_status": exit_status,
+        "needs_secrets": bool(of_network(config.networks[name])),
+    }
+
+
+def main(path: str, names: list[str]) -> None:
+    """Print the result of each of `names` as JSON."""
+    config = load_config(Path(path))
+    json.dump([_test_network(config, name) for name in names], sys.stdout)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], sys.argv[2:])

@@ -21,7 +21,7 @@ from pi_appliance.scheduling.schedule import Cron, Every, is_selected, uniform_f
 from pi_appliance.storage.backup import open_history
 from pi_appliance.storage.history import Pause, Store, slot_key
 from pi_appliance.storage.model import Outcome, Run
-from pi_appliance.system import clock, files, locks
+from pi_appliance.system import clock, files
 
 log = logging.getLogger("pi_appliance.appliance")
 _MAX_SEARCHED = 1000  # slots searched for one that the chance selects
@@ -160,11 +160,11 @@ class Appliance:
         """
         with contextlib.suppress(Unavailable):
             for name in {run.job for run in self.store.active_runs()}:
-                with locks.acquire(self.lock_path(name)) as lock:
+                with files.acquire_lock(self.lock_path(name)) as lock:
                     if lock is not None:
                         self.close_interrupted_runs(name, lock)
 
-    def close_interrupted_runs(self, name: str, lock: locks.Lock) -> None:
+    def close_interrupted_runs(self, name: str, lock: files.Lock) -> None:
         """Close the unfinished runs of `name`, with the result in `lock` or as abandoned."""
         result = lock.previous_result()
         if result is not None and any(run.id == result.run_id for run in self.store.active_runs(name)):
@@ -173,7 +173,7 @@ class Appliance:
             self.store.finish_run(result.run_id, outcome, result.summary, now=now, attempts=attempts, targets=targets)
         self.store.abandon_runs(name, now=clock.now(), targets=self._notify_targets(name))
 
-    def save_result(self, run: Run, lock: locks.Lock | None) -> Run:
+    def save_result(self, run: Run, lock: files.Lock | None) -> Run:
         """Save the end of `run` and return it. If the history fails, leave the result in `lock`."""
         assert run.outcome is not None
         assert run.ended is not None
@@ -191,7 +191,7 @@ class Appliance:
             return self.store.find_run(run.id) or self.store.restore_run(run)
         except Unavailable as error:
             if lock is not None:
-                lock.leave_result(locks.UnreportedResult(run.id, run.outcome, run.summary, run.ended, run.attempts))
+                lock.leave_result(files.UnreportedResult(run.id, run.outcome, run.summary, run.ended, run.attempts))
             log.warning(
                 "run %s of %s: %s; it is recorded as soon as that is possible: %s", run.id, run.job, run.outcome, error
             )
@@ -300,14 +300,14 @@ class Appliance:
         self.job(name)
         self.sweep()
         for run in self.store.active_runs(name):
-            if locks.request_stop(self.lock_path(name), run.id, "cancelled by a person"):
+            if files.request_stop(self.lock_path(name), run.id, "cancelled by a person"):
                 return run
         if self.store.requests.delete_checkpoint(name) and (cut_off := self.store.history(job=name, limit=1)):
             return cut_off[0]
         raise Refused(f"no run of {name} is active")
 
     def _with_progress(self, run: Run) -> Run:
-        status = None if run.outcome else locks.read_status(self.lock_path(run.job))
+        status = None if run.outcome else files.read_lock_status(self.lock_path(run.job))
         return replace(run, progress=status[1], status_text=status[2]) if status and status[0] == run.id else run
 
 

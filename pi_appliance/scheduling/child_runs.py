@@ -24,7 +24,7 @@ from pi_appliance.errors import ApplianceError, Unavailable
 from pi_appliance.scheduling.appliance import Appliance
 from pi_appliance.storage.model import RESUME, Outcome, Trigger
 from pi_appliance.storage.queues import JobCheckpoint, RunRequest
-from pi_appliance.system import locks
+from pi_appliance.system import files
 from pi_appliance.system.clock import Clock
 from pi_appliance.system.runtime_socket import NO_HANDOVER
 
@@ -288,7 +288,7 @@ class RequestRunner:
         await self._runs.start(checkpoint.job, Trigger.DAEMON, due=RESUME)
 
     def _is_active(self, job: str) -> bool:
-        return self._runs.is_running(job) or locks.is_locked(self._appliance().lock_path(job))
+        return self._runs.is_running(job) or files.is_locked(self._appliance().lock_path(job))
 
     def _prune_removed_jobs(self) -> None:
         """Delete requests and checkpoints of removed jobs, once for each configuration."""

@@ -28,7 +28,7 @@ from pi_appliance.scheduling.slot_ledger import (
 from pi_appliance.storage.history import Pause, slot_key
 from pi_appliance.storage.model import Outcome, Trigger
 from pi_appliance.system import clock as machine
-from pi_appliance.system import locks
+from pi_appliance.system import files
 from pi_appliance.system.clock import Clock, ClockState, ClockWatch
 
 log = logging.getLogger("pi_appliance.scheduler")
@@ -271,7 +271,7 @@ class Scheduler:
                     await self._start_slot(name, self._queue.pop_slot(name))
 
     def _is_busy(self, job: str) -> bool:
-        return self._runs.is_running(job) or locks.is_locked(self._appliance.lock_path(job))
+        return self._runs.is_running(job) or files.is_locked(self._appliance.lock_path(job))
 
     async def _start_slot(self, job: str, slot: datetime) -> None:
         """Start a run for `slot`. After an error the slot is tried again in a minute."""

@@ -29,7 +29,7 @@ from pi_appliance.storage.database import (
     replacement_path,
 )
 from pi_appliance.storage.history import Store, block_unknown_slots, insert_claims, slot_key
-from pi_appliance.system import clock, files, locks
+from pi_appliance.system import clock, files
 
 FOLDER = "backup"
 _DATABASE = "history.db"
@@ -309,7 +309,7 @@ def open_history(state: Path) -> Store:
 
 def _read_lock_claims(state: Path) -> list[tuple[str, int, str | None]]:
     """Return the job, run and slot that each lock file remembers."""
-    claims = ((path.stem, locks.read_claim(path)) for path in (state / "locks").glob("*.lock"))
+    claims = ((path.stem, files.read_lock_claim(path)) for path in (state / "locks").glob("*.lock"))
     return [(job, *claim) for job, claim in claims if claim]
 
 

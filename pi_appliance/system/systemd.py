@@ -17,7 +17,7 @@ _PROPERTIES = ("LoadState", "ActiveState", "Result", "NeedDaemonReload")
 
 
 @dataclass(frozen=True, slots=True)
-class Unit:
+class UnitState:
     """State of a unit."""
 
     loaded: bool
@@ -40,13 +40,13 @@ class Systemd:
         """Whether systemd runs this machine."""
         return (self._root / "run/systemd/system").is_dir() and self._find_program("systemctl") is not None
 
-    def unit_state(self, name: str) -> Unit | None:
+    def unit_state(self, name: str) -> UnitState | None:
         """Return the state of the unit `name`; None if systemd does not answer."""
         output = self._run("systemctl", "show", name, *(f"--property={each}" for each in _PROPERTIES))
         if output is None:
             return None
         values = dict(line.partition("=")[::2] for line in output.splitlines())
-        return Unit(
+        return UnitState(
             values.get("LoadState") == "loaded",
             values.get("ActiveState", ""),
             values.get("Result", ""),

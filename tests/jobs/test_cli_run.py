@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from pi_appliance.system import locks
+from pi_appliance.system import files
 from tests.installation import Installation, is_running, wait_until
 
 SLEEPER = "import os, sys, time; print(os.getpid(), flush=True); time.sleep(60)"
@@ -161,7 +161,9 @@ def test_a_configuration_may_change_between_attempts(installation, name, outcome
     keys = dict.fromkeys(("X_CONSUMER_KEY", "X_CONSUMER_SECRET", "X_ACCESS_TOKEN", "X_ACCESS_TOKEN_SECRET"), "k")
     runner = installation.start("jobs", "run", "post", environment=keys)
     wait_until(
-        lambda: (said := locks.read_status(installation.state / "locks" / "post.lock")) and said[2].startswith("try 2")
+        lambda: (
+            (said := files.read_lock_status(installation.state / "locks" / "post.lock")) and said[2].startswith("try 2")
+        )
     )
     installation.write(f"{name}:\n  {job}", "networks: {bird: {kind: preview}}")
     text = installation.config.read_text("utf-8")
@@ -252,7 +254,7 @@ def test_a_closed_pipe_causes_no_traceback(installation):
 def test_a_short_lock_of_another_process_costs_no_slot(installation):
     installation.write("a:\n  kind: command\n  schedule: '@daily'\n  with: {run: ['true']}")
     installation.json("jobs", "list")
-    with locks.acquire(installation.state / "locks" / "a.lock") as lock:
+    with files.acquire_lock(installation.state / "locks" / "a.lock") as lock:
         assert lock is not None
         runner = installation.start("jobs", "run", "a", "--slot", "2026-01-01T00:00:00Z")
         wait_until(lambda: "a.lock" in opened(runner.pid))

@@ -24,7 +24,7 @@ from pi_appliance.jobs.attempts import (
 )
 from pi_appliance.scheduling.appliance import Appliance
 from pi_appliance.storage.model import Trigger
-from pi_appliance.system import clock, files, locks, process
+from pi_appliance.system import clock, files, process
 from pi_appliance.system.machine import Sensors
 from tests.installation import ROOT, is_running, wait_until
 
@@ -194,7 +194,7 @@ def attempt(installation, pi: Pi, listener: Listener | None = None, *, times: in
     with Appliance.open(installation.config) as appliance:
         (it,) = appliance.config.jobs.values()
         for _ in range(times):
-            with process.StopSignal().catch_signals() as stop, locks.acquire(appliance.lock_path(it.name)) as lock:
+            with process.StopSignal().catch_signals() as stop, files.acquire_lock(appliance.lock_path(it.name)) as lock:
                 number, _ = appliance.store.start_run(
                     job=it.name, kind=it.kind, trigger=Trigger.MANUAL, due=None, now=clock.now()
                 )

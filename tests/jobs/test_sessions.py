@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from pi_appliance.scheduling.appliance import Appliance
-from pi_appliance.system import clock, locks
+from pi_appliance.system import clock, files
 from tests.installation import ROOT, Installation, is_running, wait_until
 from tests.test_daemon import Up, up
 
@@ -54,7 +54,7 @@ def open_state(home: Installation) -> Appliance:
 def request_run(home: Installation, given: dict[str, object], after: timedelta = timedelta(0)) -> int:
     with open_state(home) as appliance:
         number = appliance.store.requests.add("one", clock.now() + after, given, now=clock.now()).id
-        locks.wake_daemon(appliance.config.state_dir / locks.WAKEUP_FILE)
+        files.wake_daemon(appliance.config.state_dir / files.WAKEUP_FILE)
     return number
 
 
@@ -233,7 +233,7 @@ def test_skip_and_unskip_name_the_slot(installation):
 
 
 def test_waking_without_a_daemon_has_no_effect(tmp_path):
-    bell = tmp_path / locks.WAKEUP_FILE
-    assert not locks.wake_daemon(bell)
+    bell = tmp_path / files.WAKEUP_FILE
+    assert not files.wake_daemon(bell)
     bell.write_text(f'{{"run": 0, "pid": {os.getpid()}}}', "ascii")
-    assert not locks.wake_daemon(bell)
+    assert not files.wake_daemon(bell)

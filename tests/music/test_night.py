@@ -20,7 +20,7 @@ import pytest
 from pi_appliance.music.alarms import chime
 from pi_appliance.scheduling.appliance import Appliance
 from pi_appliance.storage.model import Outcome
-from pi_appliance.system import clock, locks
+from pi_appliance.system import clock, files
 from tests.fakes.mpd_server import MpdServer, needs_mpd, running_mpd, running_radio
 from tests.fakes.radio_server import RadioServer, on_air
 from tests.installation import Installation, is_running, wait_until
@@ -106,7 +106,7 @@ class Night(Installation):
         with Appliance.open(self.config) as appliance:
             for job in jobs:
                 appliance.store.requests.add(job, clock.now(), given, now=clock.now())
-            locks.wake_daemon(appliance.config.state_dir / locks.WAKEUP_FILE)
+            files.wake_daemon(appliance.config.state_dir / files.WAKEUP_FILE)
 
     def pid(self, job: str) -> int:
         """Return the process id of the active run of `job`."""

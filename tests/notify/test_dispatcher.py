@@ -212,7 +212,7 @@ def test_a_failing_store_is_reported_once_and_does_not_end_the_daemon(appliance,
 
 def test_runs_and_the_daemon_do_not_import_the_senders(installation):
     code = (
-        "import sys, pi_appliance.jobs.cli, pi_appliance.daemon_cli\n"
+        "import sys, pi_appliance.jobs.cli, pi_appliance.daemon\n"
         "print([name for name in ('apprise', 'httpx', 'urllib.request') if name in sys.modules])"
     )
     done = subprocess.run(

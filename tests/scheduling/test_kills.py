@@ -19,7 +19,7 @@ from random import Random
 import pytest
 
 from pi_appliance.storage.history import Store
-from pi_appliance.system import locks
+from pi_appliance.system import files
 from tests.installation import PROGRAM, Installation, wait_until
 
 KILLS = int(os.environ.get("PI_APPLIANCE_KILLS", "25"))
@@ -153,7 +153,7 @@ def check(installation: Installation) -> None:
     accounted = f"{newest - WAITING:%Y-%m-%dT%H:%M:%SZ}"
     holes = [slot for slot in slots if slot["run"] is None and slot["slot"] < accounted]
     assert not holes, f"nothing is known of {holes[:5]}"
-    held = [path.name for path in (installation.state / "locks").glob("*.lock") if locks.is_locked(path)]
+    held = [path.name for path in (installation.state / "locks").glob("*.lock") if files.is_locked(path)]
     assert not held, f"still held: {held}"
 
 

@@ -10,7 +10,7 @@ import pytest
 from pi_appliance.scheduling.appliance import Appliance
 from pi_appliance.scheduling.scheduler import sleep_until_event
 from pi_appliance.storage.model import Outcome
-from pi_appliance.system import locks
+from pi_appliance.system import files
 from tests.installation import Installation
 from tests.scheduling.virtual_scheduler import NOON, VirtualAppliance, virtual_appliance
 
@@ -140,7 +140,7 @@ def test_the_remaining_wait_for_a_trusted_clock_is_reported(hourly, installation
 
 def test_a_waiting_slot_is_not_overtaken_by_a_newer_one(installation):
     jobs = "tick:\n  kind: command\n  schedule: every 1m\n  concurrency: queue\n  with: {run: ['true']}"
-    with virtual_appliance(installation, jobs) as made, locks.acquire(made.appliance.lock_path("tick")) as lock:
+    with virtual_appliance(installation, jobs) as made, files.acquire_lock(made.appliance.lock_path("tick")) as lock:
         assert lock is not None
         made.tick()
         made.clock.go(60)

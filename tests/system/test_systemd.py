@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from pi_appliance.system.systemd import Systemd, Unit, packaged_units
+from pi_appliance.system.systemd import Systemd, UnitState, packaged_units
 
 ROOT = Path(__file__).parents[2]
 
@@ -44,7 +44,7 @@ def test_a_running_unit_is_described(machine: Machine) -> None:
         'test "$1 $2" = "show x.service" && printf "LoadState=loaded\\nActiveState=active\\nResult=success\\n"'
         ' && printf "NeedDaemonReload=no\\n"',
     )
-    assert machine.systemd.unit_state("x.service") == Unit(
+    assert machine.systemd.unit_state("x.service") == UnitState(
         loaded=True, active="active", result="success", needs_reload=False
     )
 
@@ -53,7 +53,7 @@ def test_a_failed_and_changed_unit_is_described(machine: Machine) -> None:
     machine.program(
         "systemctl", 'printf "LoadState=loaded\\nActiveState=failed\\nResult=watchdog\\nNeedDaemonReload=yes\\n"'
     )
-    assert machine.systemd.unit_state("x.service") == Unit(
+    assert machine.systemd.unit_state("x.service") == UnitState(
         loaded=True, active="failed", result="watchdog", needs_reload=True
     )
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from pi_appliance.scheduling.appliance import Appliance
 from pi_appliance.storage.model import Trigger
-from pi_appliance.system import clock, locks
+from pi_appliance.system import clock, files
 from tests.web.served_appliance import Events, ServedAppliance, configuration, served
 
 
@@ -65,7 +65,7 @@ def until_progress(events: Events, done: float) -> Any:
 def test_the_progress_of_a_run_is_reported(tmp_path: Path) -> None:
     config = configuration(tmp_path)
     with served(config) as appliance, appliance.events() as events, Appliance.open(config) as other:
-        with locks.acquire(other.lock_path("hello")) as lock:
+        with files.acquire_lock(other.lock_path("hello")) as lock:
             assert lock is not None
             run, _ = other.store.start_run(job="hello", kind="command", trigger=Trigger.CRON, due=None, now=clock.now())
             for done in (0.25, 0.5):

@@ -9,7 +9,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from pi_appliance.music.model import CoverArt, PlaybackState, Track
 from pi_appliance.storage.model import Trigger
-from pi_appliance.system import clock, locks
+from pi_appliance.system import clock, files
 from tests.web.list_player import SHELF, SONG, ListMusic, ListPlayer
 from tests.web.served_appliance import ServedAppliance, configuration, job, served
 from tests.web.test_art import drawn
@@ -149,7 +149,10 @@ def test_a_cover_is_shown_if_there_is_one(browser: Browser, appliance: ServedApp
 
 def test_a_ringing_alarm_is_on_the_home_page_with_its_buttons(browser: Browser, appliance: ServedAppliance) -> None:
     store = appliance.daemon.appliance.store
-    with locks.acquire(appliance.daemon.appliance.lock_path("weekdays")) as lock, phone(browser, appliance) as page:
+    with (
+        files.acquire_lock(appliance.daemon.appliance.lock_path("weekdays")) as lock,
+        phone(browser, appliance) as page,
+    ):
         assert lock is not None
         expect(page.get_by_text("weekdays is ringing")).to_be_hidden()
         run, _ = store.start_run(job="weekdays", kind="music", trigger=Trigger.DAEMON, due=None, now=clock.now())

@@ -18,7 +18,7 @@ from pi_appliance.config import loader
 from pi_appliance.config.binding import structure
 from pi_appliance.errors import ApplianceError, ConfigError, Problem, Refused, Unavailable, UnknownName
 from pi_appliance.music.model import Source, Station, Uri
-from pi_appliance.system import files, locks
+from pi_appliance.system import files
 from pi_appliance.system.http import fetch, is_web_address
 
 PLAYLIST_SUFFIXES = (".m3u", ".m3u8", ".pls")
@@ -350,7 +350,7 @@ class Stations:
     def _edit_custom(self) -> Iterator[_CustomStations]:
         """Lock and load the custom file; write it if the block succeeds."""
         folder = files.make_directory(self._custom_file.parent)
-        with locks.acquire(folder / f"{CUSTOM_FILE}.lock", patience=_LOCK_TIMEOUT) as lock:
+        with files.acquire_lock(folder / f"{CUSTOM_FILE}.lock", patience=_LOCK_TIMEOUT) as lock:
             if lock is None:
                 raise Unavailable("another program is writing the stations; try again")
             custom = _load_custom(self._custom_file)

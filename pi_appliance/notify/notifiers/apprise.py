@@ -48,7 +48,7 @@ def missing_secrets(options: Options, secrets: Mapping[str, str]) -> str:
     return f"missing secrets: {', '.join(missing)}; add them to secrets.env" if missing else ""
 
 
-def connect(options: Options, secrets: Mapping[str, str]) -> "Sender":
+def connect(options: Options, secrets: Mapping[str, str]) -> "AppriseNotifier":
     """Return a sender for the address.
 
     Raises:
@@ -58,10 +58,10 @@ def connect(options: Options, secrets: Mapping[str, str]) -> "Sender":
         raise Refused(missing)
     import apprise  # noqa: PLC0415 - half a second and 35 MB that only a process which sends shall pay
 
-    return Sender(apprise, addresses.substitute_secrets(options.url, secrets))
+    return AppriseNotifier(apprise, addresses.substitute_secrets(options.url, secrets))
 
 
-class Sender:
+class AppriseNotifier:
     """Send messages to one address."""
 
     def __init__(self, apprise: Any, url: str) -> None:

@@ -41,12 +41,12 @@ def missing_secrets(options: Options, secrets: Mapping[str, str]) -> str:  # noq
     return ""
 
 
-def connect(options: Options, secrets: Mapping[str, str]) -> "Sender":
+def connect(options: Options, secrets: Mapping[str, str]) -> "CommandNotifier":
     """Return a sender. The program gets an environment without `secrets`."""
-    return Sender(options.run, {name: value for name, value in os.environ.items() if name not in secrets})
+    return CommandNotifier(options.run, {name: value for name, value in os.environ.items() if name not in secrets})
 
 
-class Sender:
+class CommandNotifier:
     """Send messages to one program."""
 
     def __init__(self, argv: list[str], environment: Mapping[str, str]) -> None:
