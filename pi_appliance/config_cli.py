@@ -4,7 +4,6 @@ import asyncio
 import json
 import os
 import shlex
-from collections.abc import Sized
 from importlib import resources
 from importlib.resources.abc import Traversable
 from pathlib import Path
@@ -16,6 +15,7 @@ from pi_appliance.cli.terminal import config_option
 from pi_appliance.config import CONFIG_NAME, loader, secrets
 from pi_appliance.config import schema as describe
 from pi_appliance.config.secrets import secret_names
+from pi_appliance.config.units import pluralize
 from pi_appliance.errors import ConfigError, Refused
 from pi_appliance.music.stations.service import load_stations
 from pi_appliance.operations import Values
@@ -57,7 +57,11 @@ def check_config(path: Path) -> dict[str, Any]:
     known = secrets.load(config.path, os.environ, secret_names(config))
     loader.validate_notifiers(loader.read_yaml(config.path), config, known)
     name = loader.display_path(config.path)
-    counts = (_count(config.jobs, "job"), _count(config.networks, "network"), _count(stations, "station"))
+    counts = (
+        pluralize(len(config.jobs), "job"),
+        pluralize(len(config.networks), "network"),
+        pluralize(len(stations), "station"),
+    )
     return {
         "config": name,
         "content": ", ".join(counts),
@@ -77,10 +81,6 @@ async def check_file(services: Services, _: Values) -> object:
     except ConfigError as error:
         problems = [str(each) for each in error.problems] or [str(error)]
         return {"config": loader.display_path(path), "content": "", "problems": problems, "warnings": []}
-
-
-def _count(things: Sized, word: str) -> str:
-    return f"{len(things)} {word}{'' if len(things) == 1 else 's'}"
 
 
 @command.command("schema", short_help="Print the JSON Schema, for completion in an editor.")

@@ -15,8 +15,8 @@ from random import Random
 from typing import Any
 
 from pi_appliance.config.model import Config
-from pi_appliance.daemon import Daemon
 from pi_appliance.errors import Unavailable
+from pi_appliance.music.interface import MusicDaemon
 from pi_appliance.system import clock, network
 
 _MIN_DELAY, _MAX_DELAY = timedelta(seconds=5), timedelta(minutes=10)  # between attempts
@@ -113,7 +113,7 @@ class DiscoveryService:
         self.known_as: list[str] = []
         """The announced service names."""
 
-    async def start(self, daemon: Daemon) -> str:
+    async def start(self, daemon: MusicDaemon) -> str:
         """Start to announce in the background."""
         config = daemon.appliance.config
         if config.discovery and _reachable_ports(config) and find_spec("zeroconf") is not None:

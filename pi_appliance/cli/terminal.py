@@ -14,7 +14,6 @@ import click
 from pi_appliance.cli import client
 from pi_appliance.config import find_config, units
 from pi_appliance.errors import ConfigNotFound
-from pi_appliance.storage.model import Outcome, Run
 
 
 def format_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
@@ -44,28 +43,6 @@ def format_slot(at: datetime, zone: ZoneInfo) -> str:
 def format_elapsed(elapsed: timedelta | None) -> str:
     """Return `elapsed` as text, or a dash."""
     return "-" if elapsed is None else units.format_elapsed(elapsed)
-
-
-def describe_outcome(run: Run | None) -> str:
-    """Return the outcome of `run`, or its progress."""
-    if run is None:
-        return "-"
-    if run.outcome is None:
-        return "running" if run.progress is None else f"running {run.progress:.0%}"
-    return str(run.outcome)
-
-
-def describe_run(run: Run) -> str:
-    """Return `run` in one line."""
-    outcome = describe_outcome(run)
-    duration = f" in {format_elapsed(run.duration)}" if run.attempts else ""
-    tries = f" at try {run.attempts}" if run.attempts > 1 else ""
-    return f"{run.job}: {outcome}{duration}{tries}: {run.summary or run.status_text or 'nothing to say'}"
-
-
-def is_good(run: Run) -> bool:
-    """Return whether `run` succeeded or was skipped."""
-    return run.outcome in (Outcome.SUCCEEDED, Outcome.SKIPPED)
 
 
 Command = Callable[..., Any]

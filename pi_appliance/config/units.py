@@ -101,6 +101,11 @@ def format_money(amount: Decimal) -> str:
     return f"${whole}.{rest:0<2}"
 
 
+def pluralize(count: int, word: str) -> str:
+    """Return `count` with `word`, such as "1 job" or "2 jobs"."""
+    return f"{count:,} {word}{'' if count == 1 else 's'}"
+
+
 def format_time(when: datetime, zone: ZoneInfo) -> str:
     """Return `when` in `zone` with its weekday, to the minute."""
     return when.astimezone(zone).strftime("%a %Y-%m-%d %H:%M")

@@ -193,8 +193,7 @@ def check_jobs(context: DiagnosticContext) -> Iterator[CheckResult]:
         return
     yield from results
     if not results:
-        count = "1 job" if len(config.jobs) == 1 else f"{len(config.jobs)} jobs"
-        yield ok(name, f"{count}, none fails, no slot was missed")
+        yield ok(name, f"{units.pluralize(len(config.jobs), 'job')}, none fails, no slot was missed")
 
 
 def _job_results(context: DiagnosticContext, config: Config, store: Store | None) -> Iterator[CheckResult]:
@@ -279,14 +278,16 @@ def check_configuration(context: DiagnosticContext) -> Iterator[CheckResult]:
     config, fix = context.config, f"{_CHECK}{context.option}"
     warnings = list(_option_warnings(config))
     try:
-        stations = f", {_count(load_stations(config.stations), 'station')}" if config.stations else ""
+        stations = f", {units.pluralize(len(load_stations(config.stations)), 'station')}" if config.stations else ""
     except ConfigError as error:
         stations = ""
         yield fail(name, str(error.problems[0]), fix)
     for each in warnings:
         yield warn(name, each, fix)
     if not warnings:
-        counts = f"{_count(config.jobs, 'job')}, {_count(config.networks, 'network')}{stations}"
+        counts = (
+            f"{units.pluralize(len(config.jobs), 'job')}, {units.pluralize(len(config.networks), 'network')}{stations}"
+        )
         yield ok(name, f"{loader.display_path(config.path)}: {counts}")
 
 
@@ -294,11 +295,6 @@ def _option_warnings(config: Config) -> Iterator[str]:
     for job in config.jobs.values():
         for _, wrong, right in job.options.warnings() if hasattr(job.options, "warnings") else ():
             yield f"{job.name}: {wrong}; {right}"
-
-
-def _count(things: object, word: str) -> str:
-    number = len(things)  # type: ignore[arg-type]
-    return f"{number} {word}{'' if number == 1 else 's'}"
 
 
 def check_secrets(context: DiagnosticContext) -> Iterator[CheckResult]:

@@ -10,11 +10,10 @@ from random import SystemRandom
 from typing import Any
 from zoneinfo import ZoneInfo, available_timezones
 
-from pi_appliance.cli.terminal import describe_run, is_good
 from pi_appliance.config import loader, units
 from pi_appliance.config.model import Config, Job
 from pi_appliance.errors import InvalidOption, Refused, Uncertain, UnknownName, suggest
-from pi_appliance.jobs import reports, runner, serializers
+from pi_appliance.jobs import reports, runner, serializers, text
 from pi_appliance.operations import Values
 from pi_appliance.scheduling import crontab, due, explanation, instants, slot_ledger
 from pi_appliance.scheduling.appliance import Appliance, Slot
@@ -158,10 +157,11 @@ async def run_scheduled(services: Services, values: Values) -> object:
         status = await ended
         run = services.appliance.history(job=name, limit=1)[0]
     services.daemon.wake()
+    fields = model.run_fields(run) or {}
     return {
         "run": run.id,
         "outcome": run.outcome,
-        "message": "" if is_good(run) else f"{describe_run(run)}; see: pi-appliance jobs log {run.id}",
+        "message": "" if text.is_good(fields) else f"{text.one_run(fields)}; see: pi-appliance jobs log {run.id}",
         "exit_status": status,
     }
 

@@ -27,7 +27,7 @@ from pi_appliance.config import loader
 from pi_appliance.errors import ApplianceError, ConfigError, Refused, Unavailable
 from pi_appliance.jobs import notifications, runner
 from pi_appliance.jobs.operations import OPERATIONS, RUN, SLOT_PATTERN
-from pi_appliance.jobs.text import one_run
+from pi_appliance.jobs.text import is_good, one_run
 from pi_appliance.operations import Values
 from pi_appliance.scheduling import crontab
 from pi_appliance.scheduling.appliance import Appliance
@@ -107,7 +107,7 @@ def run(
         line.clear()
         if as_json:
             click.echo(json.dumps(ended))
-        elif not _is_good(ended):  # cron mails all output, so there is output only about trouble
+        elif not is_good(ended):  # cron mails all output, so there is output only about trouble
             log_hint = f"; see: pi-appliance jobs log {ended['id']}" if ended["attempts"] else ""
             click.echo(one_run(ended) + log_hint, err=True)
         elif is_manual:
@@ -123,12 +123,8 @@ def run(
         report(ended)
     else:
         ended = _run_here(config, values, Trigger(trigger), listener, report)
-    if not _is_good(ended):
+    if not is_good(ended):
         raise SystemExit(_TEMPORARY if ended["details"].get("unavailable") else 1)
-
-
-def _is_good(run: Mapping[str, Any]) -> bool:
-    return run["outcome"] in (Outcome.SUCCEEDED, Outcome.SKIPPED)
 
 
 def _run_here(

@@ -15,7 +15,7 @@ from starlette.responses import FileResponse, Response
 from starlette.routing import Route
 
 from pi_appliance.cli import terminal
-from pi_appliance.jobs import api
+from pi_appliance.jobs import api, text
 from pi_appliance.jobs import reports as report_files
 from pi_appliance.jobs.serializers import next_selected_slot
 from pi_appliance.scheduling import explanation
@@ -24,7 +24,7 @@ from pi_appliance.scheduling.interface import Services
 from pi_appliance.scheduling.slot_ledger import SlotStatus
 from pi_appliance.storage import model
 from pi_appliance.storage.history import Pause
-from pi_appliance.storage.model import Run
+from pi_appliance.storage.model import Run, run_fields
 from pi_appliance.web.pages import Pages
 from pi_appliance.web.params import NUMBER, query_number
 
@@ -93,7 +93,7 @@ def _draw_bar(place: int, outcome: str, title: str) -> str:
 def _run_title(run: Run, zone: ZoneInfo) -> str:
     duration = f" in {terminal.format_elapsed(run.duration)}" if run.attempts else ""
     summary = f": {run.summary}" if run.summary else ""
-    return f"{terminal.format_instant(run.started, zone)}: {terminal.describe_outcome(run)}{duration}{summary}"
+    return f"{terminal.format_instant(run.started, zone)}: {text.outcome(run_fields(run))}{duration}{summary}"
 
 
 # Types that a browser gets as they are. All others are offered for download.

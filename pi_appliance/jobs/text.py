@@ -39,6 +39,11 @@ def _format_elapsed(run: Result) -> str:
     return "-" if run["seconds"] is None else format_elapsed(timedelta(seconds=run["seconds"]))
 
 
+def is_good(run: Result) -> bool:
+    """Return whether `run` succeeded or was skipped."""
+    return run["outcome"] in ("succeeded", "skipped")
+
+
 def one_run(run: Result) -> str:
     """Return `run` in one line."""
     elapsed = f" in {_format_elapsed(run)}" if run["attempts"] else ""

@@ -22,6 +22,7 @@ from pi_appliance.config.loader import load_config
 from pi_appliance.config.model import Config
 from pi_appliance.config.secret_writer import SecretFile
 from pi_appliance.config.secrets import SHORTEST, Redactor, of_network
+from pi_appliance.config.units import pluralize
 from pi_appliance.errors import ApplianceError, Refused
 from pi_appliance.posting import connect, lint
 from pi_appliance.posting.connect import check_account, load_secrets
@@ -81,8 +82,7 @@ def _result_lines(result: LintResult) -> Iterator[str]:
         where = name if note.line is None else f"{name}:{note.line}"
         yield f"{where}: {'warning: ' if note.severity is Severity.WARNING else ''}{note.message}"
     if result.lines:
-        lines = "1 line" if result.lines == 1 else f"{result.lines} lines"
-        yield f"{name}: {lines}, {_describe_fit(result)}"
+        yield f"{name}: {pluralize(result.lines, 'line')}, {_describe_fit(result)}"
 
 
 def _describe_fit(result: LintResult) -> str:

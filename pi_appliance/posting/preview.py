@@ -16,7 +16,7 @@ from pi_appliance.posting.connect import post_limits
 from pi_appliance.posting.lines import LineOrder, PostLine, line_fingerprint, mark_used, pick_line
 from pi_appliance.posting.model import PENDING_STATES, Post, PostLimits, PostState
 from pi_appliance.posting.store import PostDatabase
-from pi_appliance.posting.tweet_job import TWEET_KIND, Draft, RejectedLine, draft_line, format_date, read_lines
+from pi_appliance.posting.tweet_job import TWEET_KIND, Draft, RejectedLine, draft_line, placeholder_values, read_lines
 from pi_appliance.scheduling import instants, schedule
 from pi_appliance.scheduling.appliance import Appliance, Slot
 from pi_appliance.scheduling.due import SKIPPED_BY_USER
@@ -133,7 +133,11 @@ class PostPreview:
 
     def _drafts(self, at: datetime) -> list[Draft]:
         fixed, with_placeholders = self._lines
-        values = self._placeholder_values(at)
+        source = self._options.report_from
+        report = self._appliance.store.last_success(source) if source else None
+        local = at.astimezone(self._appliance.config.zone_of(self._job))
+        host, summary = os.uname().nodename, report.summary if report else None
+        values = placeholder_values(lines.PLACEHOLDERS, local, host, Sensors().temperature, summary)
         filled = [self._draft(line, values) for line in with_placeholders]
         drafts = [*fixed, *(each for each in filled if isinstance(each, Draft))]
         return sorted(drafts, key=lambda each: each.line.number)
@@ -148,15 +152,6 @@ class PostPreview:
 
     def _draft(self, line: PostLine, values: Mapping[str, str]) -> Draft | RejectedLine:
         return draft_line(line, self._options.lines.parent, self.limits, values, self._options.too_long)
-
-    def _placeholder_values(self, at: datetime) -> dict[str, str]:
-        local = at.astimezone(self._appliance.config.zone_of(self._job))
-        values = {"date": format_date(local), "time": f"{local:%H:%M}", "hostname": os.uname().nodename}
-        if (temperature := Sensors().temperature()) is not None:
-            values["temperature"] = f"{temperature:.0f} °C"
-        if self._options.report_from and (run := self._appliance.store.last_success(self._options.report_from)):
-            values["last-report"] = run.summary
-        return values
 
 
 def _total_price(posts: Sequence[Post], limits: PostLimits) -> Decimal:

@@ -1,13 +1,13 @@
 """Job kind "tweet": post a line of a text file to one or more networks."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
-from pi_appliance.config.units import Names
+from pi_appliance.config.units import Names, pluralize
 from pi_appliance.errors import Refused
 from pi_appliance.posting import lines, store
 from pi_appliance.posting.connect import PostingContext
@@ -101,8 +101,7 @@ def run(options: Options, context: PostingContext) -> Result:
         return poster.pending_result(pending)
     rejected: list[RejectedLine] = []
     records = poster.post(lambda: _choose_line(options, context, rejected), send_within=options.send_within)
-    count = "1 line" if len(rejected) == 1 else f"{len(rejected)} lines"
-    note = f"; {count} cannot be posted, see: pi-appliance tweets check" if rejected else ""
+    note = f"; {pluralize(len(rejected), 'line')} cannot be posted, see: pi-appliance tweets check" if rejected else ""
     return poster.result(records, next(each.text for each in records) + note)
 
 
@@ -114,7 +113,9 @@ def _choose_line(
     report = context.latest_report(options.report_from, picture=with_picture) if options.report_from else None
     limits = {name: context.limits(name) for name in options.network}
     folder, parsed = options.lines.parent, read_lines(options.lines)
-    values = _placeholder_values(frozenset().union(*map(lines.find_placeholders, parsed)), context, report)
+    names = frozenset[str]().union(*map(lines.find_placeholders, parsed))
+    summary = report.summary if report else None
+    values = placeholder_values(names, context.local_time(), context.hostname, context.temperature, summary)
     drafts = [draft_line(line, folder, limits, values, options.too_long) for line in parsed]
     postable = [each for each in drafts if isinstance(each, Draft)]
     rejected += [each for each in drafts if isinstance(each, RejectedLine)]
@@ -130,20 +131,19 @@ def _choose_line(
     return posts, fingerprints[index]
 
 
-def _placeholder_values(names: Collection[str], context: PostingContext, report: Report | None) -> dict[str, str]:
-    """Return the values of the placeholders `names`, as far as they have one."""
-    now = context.local_time()
-    values = {"date": format_date(now), "time": f"{now:%H:%M}", "hostname": context.hostname}
-    if "temperature" in names and (temperature := context.temperature()) is not None:
-        values["temperature"] = f"{temperature:.0f} °C"
-    if report is not None:
-        values["last-report"] = report.summary
+def placeholder_values(
+    names: Collection[str], local: datetime, host: str, temperature: Callable[[], float | None], summary: str | None
+) -> dict[str, str]:
+    """Return the values of the placeholders `names` at the time `local`, as far as they have one.
+
+    `summary` is that of the latest report.
+    """
+    values = {"date": f"{local.day} {local:%B %Y}", "time": f"{local:%H:%M}", "hostname": host}
+    if "temperature" in names and (degrees := temperature()) is not None:
+        values["temperature"] = f"{degrees:.0f} °C"
+    if summary is not None:
+        values["last-report"] = summary
     return values
-
-
-def format_date(now: datetime) -> str:
-    """Format a date as in 1 May 2026."""
-    return f"{now.day} {now:%B %Y}"
 
 
 def _attach(

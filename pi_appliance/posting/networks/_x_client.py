@@ -8,7 +8,6 @@ so any other error is Uncertain for a post, and Unavailable for other requests.
 import contextlib
 import hashlib
 import json
-import os
 import re
 import unicodedata
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -24,7 +23,7 @@ from requests_oauthlib import OAuth1
 
 from pi_appliance.errors import ApplianceError, Duplicate, Refused, Unavailable, Uncertain
 from pi_appliance.posting.model import Post, PostLimits, Prompt, SentPost
-from pi_appliance.posting.networks import CHECK_ACCOUNT
+from pi_appliance.posting.networks import CHECK_ACCOUNT, save_private
 from pi_appliance.posting.networks._requests_session import (
     HTTPStatusError,
     Session,
@@ -60,21 +59,7 @@ class AccountIdCache:
         if number == self.id:
             return
         self._id = number
-        with contextlib.suppress(OSError):
-            self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            self._write(json.dumps({"token": self._token_hash, "id": number}))
-
-    def _write(self, text: str) -> None:
-        """Replace the file atomically, readable for its owner only."""
-        new = self._path.with_name(f".{_ACCOUNT_FILE}.{os.getpid()}")
-        try:
-            with os.fdopen(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
-                file.write(text.encode())
-                file.flush()
-                os.fsync(file.fileno())
-            new.replace(self._path)
-        finally:
-            new.unlink(missing_ok=True)
+        save_private(self._path, {"token": self._token_hash, "id": number})
 
 
 def _valid_id(text: object) -> str | None:

@@ -4,12 +4,9 @@ The record key of a post is a hash of its key and text, and the server creates t
 the key is free. So sending a post again is harmless at any time.
 """
 
-import contextlib
 import json
-import os
 import re
 import string
-import tempfile
 import unicodedata
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -25,7 +22,7 @@ from pi_appliance.config.model import NetworkDirs
 from pi_appliance.errors import ApplianceError, Refused, Unavailable, Uncertain
 from pi_appliance.posting import x_text
 from pi_appliance.posting.model import Post, PostLimits, Prompt, SentPost
-from pi_appliance.posting.networks import CHECK_ACCOUNT
+from pi_appliance.posting.networks import CHECK_ACCOUNT, save_private
 from pi_appliance.storage.model import Picture
 from pi_appliance.system import http
 
@@ -245,22 +242,12 @@ class BlueskyAccount:
             state = fields.get("status") or "not active"
             raise Refused(f"the account {self._handle} is {state}; sign in at bsky.app to see why")
         server = self._find_server(fields.get("didDoc")) or server
-        session = _session(
-            (
-                self._handle,
-                self._sign_in_server,
-                fields.get("did"),
-                server,
-                fields.get("accessJwt"),
-                fields.get("refreshJwt"),
-            )
-        )
+        tokens = fields.get("accessJwt"), fields.get("refreshJwt")
+        session = _session((self._handle, self._sign_in_server, fields.get("did"), server, *tokens))
         if session is None:
             raise Unavailable("Bluesky sent an invalid response to the sign-in")
         if self._folder:
-            # Without a stored session, each run signs in. Posting still works.
-            with contextlib.suppress(OSError):
-                _write_private(self._folder / _SESSION_FILE, asdict(session))
+            save_private(self._folder / _SESSION_FILE, asdict(session))  # without it, each run signs in
         self._session = session
         return session
 
@@ -281,11 +268,8 @@ class BlueskyAccount:
             return None
         names = ("handle", "sign_in_server", "did", "server", "access", "refresh")
         stored = _session(tuple(content.get(name) for name in names)) if isinstance(content, dict) else None
-        return (
-            stored
-            if stored and (stored.handle, stored.sign_in_server) == (self._handle, self._sign_in_server)
-            else None
-        )
+        owner = self._handle, self._sign_in_server
+        return stored if stored and (stored.handle, stored.sign_in_server) == owner else None
 
 
 def _session(parts: tuple[Any, ...]) -> BlueskySession | None:
@@ -294,22 +278,6 @@ def _session(parts: tuple[Any, ...]) -> BlueskySession | None:
         return None
     session = BlueskySession(*parts)
     return session if session.did.startswith("did:") and is_protected(session.server) else None
-
-
-def _write_private(path: Path, content: Mapping[str, str]) -> None:
-    """Write `content` to `path` atomically, readable for the service only."""
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    path.parent.chmod(0o700)
-    number, draft = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")  # of mode 0600
-    try:
-        with os.fdopen(number, "w", encoding="utf-8") as file:
-            json.dump(content, file)
-            file.flush()
-            os.fsync(file.fileno())
-        Path(draft).replace(path)
-    except OSError:
-        Path(draft).unlink(missing_ok=True)
-        raise
 
 
 _TYPE = "app.bsky.richtext.facet"

@@ -8,10 +8,8 @@ So a second attempt is not always harmless: after a lost response, the account i
 import contextlib
 import hashlib
 import json
-import os
 import re
 import sys
-import tempfile
 import time
 import unicodedata
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -28,6 +26,7 @@ from pi_appliance.config.model import NetworkDirs
 from pi_appliance.errors import ApplianceError, Refused, Unavailable
 from pi_appliance.posting import x_text
 from pi_appliance.posting.model import Post, PostLimits, Prompt, SentPost
+from pi_appliance.posting.networks import save_private
 from pi_appliance.storage.model import Picture
 
 if TYPE_CHECKING:
@@ -172,16 +171,7 @@ def load_limits(folder: Path, server: str) -> tuple[MastodonLimits, datetime | N
 def save_limits(folder: Path, server: str, limits: MastodonLimits, now: datetime) -> None:
     """Cache `limits` of `server` in `folder`. A write error does not prevent posting."""
     cached = {"server": server, "read": now.isoformat(), "limits": asdict(limits)}
-    with contextlib.suppress(OSError):
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        number, draft = tempfile.mkstemp(prefix=f".{NAME}.", dir=folder)  # mode 0600
-        try:
-            with os.fdopen(number, "w", encoding="utf-8") as file:
-                json.dump(cached, file)
-            Path(draft).replace(folder / NAME)
-        except OSError:
-            Path(draft).unlink()
-            raise
+    save_private(folder / NAME, cached)
 
 
 def _find_section(configuration: Mapping[str, Any], name: str) -> Mapping[str, Any]:
