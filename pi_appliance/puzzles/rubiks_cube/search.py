@@ -347,7 +347,9 @@ class OptimalSearch:
             last_face = prefix[-1] // 3 if prefix else NO_FACE
             search.begin(self._starts(state), self._solved, length - len(prefix), last_face)
             found = find_solutions(lambda: search.run(NODE_BUDGET), report)
-            return [prefix + tuple(search.path[: length - len(prefix)]) for _ in found], search.nodes
+            solutions = [prefix + tuple(search.path[: length - len(prefix)]) for _ in found]
+            report()
+            return solutions, search.nodes
 
         for result in self._runtime.executor.map(search_unit, units[self.progress.done :]):
             self._runtime.report_progress(self.progress.done / len(units) if len(units) > 1 else None, note)
