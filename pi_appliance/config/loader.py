@@ -19,10 +19,14 @@ from pi_appliance.scheduling import explanation, schedule
 from pi_appliance.scheduling.schedule import Every
 
 
-def load_config(path: Path) -> Config:
-    """Read the configuration `path`. Raises `ConfigError` with all problems."""
+def load_config(path: Path, text: str | None = None) -> Config:
+    """Read the configuration `path`, or `text` as if it were the file's.
+
+    Raises:
+        ConfigError: The configuration has problems. It contains all of them.
+    """
     path = path.absolute()
-    tree = read_yaml(path)
+    tree = read_yaml(path) if text is None else binding.parse_yaml(text, display_path(path))
     problems = list(tree.problems)
     if not isinstance(tree.data, Mapping):
         raise ConfigError([tree.problem((), "the file has no keys", 'see "pi-appliance config init"')])
