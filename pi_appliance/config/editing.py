@@ -43,7 +43,7 @@ def set_value(data: object, path: YamlPath, value: object) -> object:
 
 
 def remove_value(data: object, path: YamlPath) -> object:
-    """Return a copy of `data` without the key or item at `path`. Raises Refused if it is missing."""
+    """Return a copy of `data` without the key or item at `path`. Raises Refused if missing."""
     *steps, last = path
     parent: Any = data
     for step in steps:

@@ -1,0 +1,157 @@
+"""The owner's configuration file, changed by the page and the command line.
+
+A change is checked as a whole before it is written, under a lock and atomically. The text before it
+is kept in the state folder, so that the owner can go back.
+"""
+
+import contextlib
+import difflib
+import hashlib
+import os
+import stat
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from pi_appliance.config import editing
+from pi_appliance.config.binding import decode_text, parse_yaml
+from pi_appliance.config.loader import display_path, load_config, read_yaml
+from pi_appliance.errors import Refused, Unavailable, UnknownName
+from pi_appliance.system import files
+
+FOLDER = "configurations"
+"""The folder of the earlier texts, in the state folder."""
+_KEPT = 30
+_NAME_FORMAT = "%Y-%m-%dT%H-%M-%S.%fZ"
+_LOCK_TIMEOUT = 5.0  # seconds
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A change of the file: the lines that differ, and the version of the text after it."""
+
+    diff: str
+    version: str
+
+
+@dataclass(frozen=True, slots=True)
+class EarlierText:
+    """A text that the file had until `replaced_at`."""
+
+    name: str
+    replaced_at: datetime
+    size: int
+
+
+class ConfigFile:
+    """The file of a configuration, and its earlier texts."""
+
+    def __init__(self, path: Path, state_dir: Path, now: Callable[[], datetime]) -> None:
+        """Address the file `path`. Its earlier texts are kept in a folder of `state_dir`."""
+        self.path, self._now = path, now
+        self._folder = state_dir / FOLDER
+
+    def read(self) -> tuple[str, str]:
+        """Return the text and its version. Raises ConfigError if it cannot be read."""
+        try:
+            raw = self.path.read_bytes()
+        except OSError:
+            read_yaml(self.path)  # raises with the reason
+            raise
+        return decode_text(raw, display_path(self.path)), _version(raw)
+
+    def edit(
+        self, change: Callable[[object], object], *, expected: str | None = None, only_check: bool = False
+    ) -> Change:
+        """Change values of the file and keep its comments, its order and all other bytes.
+
+        Args:
+            change: Returns the wanted data of the plain data in the file.
+            expected: The version that the caller has read; None changes any.
+            only_check: Return the change without writing it.
+
+        Raises:
+            ConfigError: The new text would be wrong; nothing was changed.
+            Refused: Another program has changed the file, or a value cannot be changed in place.
+            Unavailable: The file cannot be written.
+        """
+
+        def rewritten(text: str) -> str:
+            return editing.rewrite(text, change(parse_yaml(text, display_path(self.path)).data))
+
+        return self._write(rewritten, expected, only_check)
+
+    def replace(self, text: str, *, expected: str | None = None, only_check: bool = False) -> Change:
+        """Replace the whole text. Arguments and errors are those of `edit`."""
+        return self._write(lambda _: text, expected, only_check)
+
+    def earlier_texts(self) -> list[EarlierText]:
+        """Return the earlier texts, the newest first."""
+        found = []
+        for path in self._folder.glob("*.yaml"):
+            with contextlib.suppress(ValueError, OSError):
+                replaced_at = datetime.strptime(path.stem, _NAME_FORMAT).replace(tzinfo=UTC)
+                found.append(EarlierText(path.stem, replaced_at, path.stat().st_size))
+        return sorted(found, key=lambda each: each.name, reverse=True)
+
+    def earlier_text(self, name: str) -> str:
+        """Return the earlier text `name`. Raises UnknownName."""
+        names = [each.name for each in self.earlier_texts()]
+        if name not in names:
+            raise UnknownName("earlier configuration", name, names)
+        return decode_text((self._folder / f"{name}.yaml").read_bytes(), name)
+
+    def _write(self, change: Callable[[str], str], expected: str | None, only_check: bool) -> Change:
+        with self._lock():
+            before, version = self.read()
+            if expected is not None and expected != version:
+                raise Refused("the file was changed by somebody else in the meantime; look at it again, then change it")
+            after = change(before)
+            load_config(self.path, after)
+            real = Path(os.path.realpath(self.path))
+            raw = real.read_bytes()
+            mark = _BYTE_ORDER_MARK if raw.startswith(_BYTE_ORDER_MARK) else b""
+            content = mark + after.encode()
+            lines = difflib.unified_diff(before.splitlines(), after.splitlines(), "before", "after", lineterm="")
+            if content != raw and not only_check:
+                self._keep(raw)
+                _replace_file(real, content)
+            return Change("\n".join(lines), _version(content))
+
+    def _keep(self, raw: bytes) -> None:
+        files.make_directory(self._folder, mode=0o700)
+        name = self._now().astimezone(UTC).strftime(_NAME_FORMAT)
+        files.write_file(self._folder / f"{name}.yaml", raw, mode=0o600)
+        for old in self.earlier_texts()[_KEPT:]:
+            (self._folder / f"{old.name}.yaml").unlink(missing_ok=True)
+
+    @contextlib.contextmanager
+    def _lock(self) -> Iterator[None]:
+        files.make_directory(self._folder, mode=0o700)
+        with files.acquire_lock(self._folder / "lock", patience=_LOCK_TIMEOUT) as lock:
+            if lock is None:
+                raise Unavailable("another program is changing the configuration; try again")
+            yield
+
+
+def _replace_file(path: Path, content: bytes) -> None:
+    """Write `content` atomically with the owner and the rights of the file that it replaces."""
+    status = path.stat()
+    try:
+        with files.atomic_write(path, mode=stat.S_IMODE(status.st_mode)) as file:
+            if os.geteuid() == 0:
+                os.fchown(file.fileno(), status.st_uid, status.st_gid)
+            file.write(content)
+    except Unavailable as error:
+        if not os.access(path.parent, os.W_OK):
+            user = files.user_name(os.geteuid())
+            raise Refused(
+                f"{path} cannot be changed by {user}; allow it with: sudo chown {user} {path} {path.parent}"
+            ) from error
+        raise
+
+
+def _version(raw: bytes) -> str:
+    return hashlib.sha256(raw).hexdigest()[:16]
