@@ -3,10 +3,10 @@
 import asyncio
 import contextlib
 import os
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NoReturn, cast
+from typing import TYPE_CHECKING, NoReturn, cast
 
 from pi_appliance.config import find_config, secrets
 from pi_appliance.config.loader import load_config
@@ -16,14 +16,15 @@ from pi_appliance.music.hub import open_player
 from pi_appliance.music.interface import MusicDaemon, MusicServices
 from pi_appliance.music.model import Capability, PlayerState
 from pi_appliance.music.player import Player
-from pi_appliance.music.usb import drives
-from pi_appliance.music.usb.drives import UsbDrive
 from pi_appliance.operations import Operation, Values
 from pi_appliance.scheduling.appliance import Appliance
 from pi_appliance.scheduling.child_runs import ChildRuns, start_detached
 from pi_appliance.storage.model import Trigger
 from pi_appliance.storage.queues import RunRequest
 from pi_appliance.system import clock, files
+
+if TYPE_CHECKING:
+    from pi_appliance.music.usb.drives import UsbDrives
 
 
 def run_locally(operation: Operation, values: Values, config: str | None) -> object:
@@ -62,8 +63,18 @@ class _LocalDaemon:
     def __init__(self, appliance: Appliance) -> None:
         self.appliance = appliance
         self.hub = _LocalHub(appliance)
-        self.usb_drives = _LocalUsbDrives(appliance, self.hub)
-        self.runs = ChildRuns(appliance.config.path)
+
+    @property
+    def usb_drives(self) -> "UsbDrives":
+        """The USB drives, which are not scanned here."""
+        from pi_appliance.music.usb import drives  # noqa: PLC0415 - used by few operations
+
+        return drives.UsbDrives(lambda: self.appliance.config.usb, lambda: self.hub, may_scan=False)
+
+    @property
+    def runs(self) -> ChildRuns:
+        """Starts runs."""
+        return ChildRuns(self.appliance.config.path)
 
     @property
     def scheduler(self) -> NoReturn:
@@ -119,24 +130,3 @@ class _LocalHub:
         """Close the connection."""
         if self._player is not None:
             await self._player.close()
-
-
-class _LocalUsbDrives:
-    """USB drives without the daemon: no scans, and eject without the wait for other requests."""
-
-    def __init__(self, appliance: Appliance, hub: _LocalHub) -> None:
-        self._appliance, self._hub = appliance, hub
-
-    def all(self) -> Sequence[UsbDrive]:
-        """Return every drive."""
-        usb = drives.require_usb(self._appliance.config.usb)
-        return [drives.describe(each, usb) for each in drives.find_drives(usb, drives.Settings())]
-
-    async def eject(self, name: str) -> UsbDrive:
-        """Unmount the drive `name`."""
-        usb = drives.require_usb(self._appliance.config.usb)
-        player: Player | None = None
-        with contextlib.suppress(Unavailable):
-            player = await self._hub.player()
-        await drives.eject(name, usb, player, drives.Settings())
-        return next(each for each in self.all() if each.name == name)

@@ -7,7 +7,8 @@ import importlib
 import json
 import os
 import socket
-from collections.abc import Callable, Mapping, MutableMapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, MutableMapping, Sequence
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlencode
@@ -388,14 +389,29 @@ class _ArgumentType(click.ParamType[Any]):
 def plain_text(result: object, _: object = None) -> str:
     """Format `result` for a terminal: a list of objects as a table, an object as its fields."""
     if isinstance(result, list) and result and all(isinstance(row, dict) for row in result):
-        from pi_appliance.cli.terminal import format_table  # noqa: PLC0415 - its imports take as long as the command
-
         columns = [name for name, value in result[0].items() if not isinstance(value, (dict, list))]
         head = [name.upper().replace("_", " ") for name in columns]
         return format_table(head, ([_cell_text(row.get(name)) for name in columns] for row in result))
     if isinstance(result, dict):
         return "\n".join(f"{name.replace('_', ' ')}: {_cell_text(value)}" for name, value in result.items())
     return "" if result in (None, [], {}) else str(result)
+
+
+def format_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Return `head` and `rows` as aligned columns of printable characters."""
+    lines = [tuple(head), *(tuple(map(printable, row)) for row in rows)]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    return "\n".join("  ".join(map(str.ljust, line, widths)).rstrip() for line in lines)
+
+
+def printable(text: str) -> str:
+    """Return `text` with a space for each character that would move the cursor."""
+    return text if text.isprintable() else "".join(each if each.isprintable() else " " for each in text)
+
+
+def format_local_time(instant: str) -> str:
+    """Return `instant`, in ISO 8601, in the time zone of this terminal, to the minute."""
+    return datetime.fromisoformat(instant).astimezone().strftime("%a %Y-%m-%d %H:%M")
 
 
 def _cell_text(value: object) -> str:

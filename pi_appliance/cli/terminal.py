@@ -3,7 +3,7 @@
 import os
 import shutil
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -16,28 +16,9 @@ from pi_appliance.config import find_config, units
 from pi_appliance.errors import ConfigNotFound
 
 
-def format_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Return `head` and `rows` as aligned columns."""
-    lines = [tuple(head), *(tuple(row) for row in rows)]
-    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    return "\n".join(
-        "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines
-    )
-
-
 def format_instant(when: datetime | None, zone: ZoneInfo) -> str:
     """Return `when` in `zone` with its weekday, to the minute, or a dash."""
     return units.format_time(when, zone) if when else "-"
-
-
-def format_local_time(instant: str) -> str:
-    """Return `instant`, in ISO 8601, in the time zone of this terminal, to the minute."""
-    return datetime.fromisoformat(instant).astimezone().strftime("%a %Y-%m-%d %H:%M")
-
-
-def format_slot(at: datetime, zone: ZoneInfo) -> str:
-    """Format the slot `at` in `zone` with its weekday, without seconds if they are zero."""
-    return format_instant(at, zone) + (f":{at.second:02}" if at.second else "")
 
 
 def format_elapsed(elapsed: timedelta | None) -> str:

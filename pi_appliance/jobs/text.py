@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from pi_appliance.cli.terminal import format_local_time, format_table
+from pi_appliance.cli.client import format_local_time, format_table
 from pi_appliance.operations import Values
 
 Result = Mapping[str, Any]

@@ -18,7 +18,7 @@ from typing import Any, Protocol
 
 import click
 
-from pi_appliance.cli.client import EXIT_STATUSES, run_operation
+from pi_appliance.cli.client import EXIT_STATUSES, printable, run_operation
 from pi_appliance.cli.terminal import ProgressLine, config_option, json_option
 from pi_appliance.config.loader import load_config
 from pi_appliance.config.model import Config
@@ -72,7 +72,7 @@ def update(config: Path, folder: str, wait: bool, as_json: bool) -> None:
     before = _request(config, "GET", "/player/stats") if wait else None
     progress = _request(config, "POST", "/player/update", folder=folder)
     if before is None:
-        name = text.plain(folder) or "the library"
+        name = printable(folder) or "the library"
         click.echo(json.dumps(progress) if as_json else f"{name} is being updated; `music status` shows until when")
         return
     _wait_for_update(folder, progress, config)
@@ -293,7 +293,7 @@ def _line(names: Collection[str], state: PlayerState) -> str:
 
 
 def _loss(reason: str) -> str:
-    return f"[lost] {text.plain(reason)}; waiting for it"
+    return f"[lost] {printable(reason)}; waiting for it"
 
 
 def _draw(line: str) -> None:

@@ -4,15 +4,17 @@ import functools
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from pi_appliance.music.model import Capability, PlayerState
 from pi_appliance.music.player import Player
 from pi_appliance.music.stations.service import Stations
-from pi_appliance.music.usb.drives import UsbDrive
 from pi_appliance.scheduling.appliance import Appliance
 from pi_appliance.scheduling.interface import RunningDaemon, Services
 from pi_appliance.storage.queues import RunRequest
+
+if TYPE_CHECKING:
+    from pi_appliance.music.usb.drives import UsbDrive
 
 
 class Music(Protocol):
@@ -40,10 +42,10 @@ class Music(Protocol):
 class UsbDriveService(Protocol):
     """The USB drives with music."""
 
-    def all(self) -> Sequence[UsbDrive]:
+    def all(self) -> Sequence["UsbDrive"]:
         """Return every drive, by name. Raises UsbNotConfigured without a folder for them."""
 
-    async def eject(self, name: str) -> UsbDrive:
+    async def eject(self, name: str) -> "UsbDrive":
         """Eject the drive `name` and return it once it may be unplugged. Raises ApplianceError."""
 
 

@@ -1,32 +1,21 @@
 """Results of the music operations as text for a terminal."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
 import click
 
+from pi_appliance.cli.client import format_local_time, format_table, printable
 from pi_appliance.errors import Unavailable
 from pi_appliance.operations import Values
 
 _MINUTES = "%a %Y-%m-%d %H:%M"
 
 
-def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Return aligned columns; control characters of names from the web become spaces."""
-    lines = [tuple(head), *(tuple(plain(cell) for cell in row) for row in rows)]
-    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    return "\n".join("  ".join(map(str.ljust, line, widths)).rstrip() for line in lines)
-
-
-def plain(text: str) -> str:
-    """Return `text` with a space for each character that would move the cursor."""
-    return text if text.isprintable() else "".join(each if each.isprintable() else " " for each in text)
-
-
 def local_time(instant: str | None) -> str:
-    """Convert an instant of the API to the time zone of this terminal, with the weekday."""
-    return f"{datetime.fromisoformat(instant).astimezone():{_MINUTES}}" if instant else "-"
+    """Return an instant of the API in the time zone of this terminal, or a dash."""
+    return format_local_time(instant) if instant else "-"
 
 
 # Alarms
@@ -37,7 +26,7 @@ def alarms(result: Any, _: Values) -> str:
     if not result:
         return "there are no alarms; docs/alarms.md shows how to add one"
     rows = [(each["job"], local_time(each["next"]), _alarm_state(each), each["description"]) for each in result]
-    return table(("ALARM", "NEXT", "STATE", "DESCRIPTION"), rows)
+    return format_table(("ALARM", "NEXT", "STATE", "DESCRIPTION"), rows)
 
 
 def _alarm_state(alarm: Mapping[str, Any]) -> str:
@@ -85,34 +74,34 @@ def stations(result: Any, _: Values) -> str:
         (each["name"], each["genre"], each["country"], "custom" if each["custom"] else "", each["url"])
         for each in result
     ]
-    return table(("NAME", "GENRE", "COUNTRY", "", "URL"), rows)
+    return format_table(("NAME", "GENRE", "COUNTRY", "", "URL"), rows)
 
 
 def removed_stations(result: Any, _: Values) -> str:
     """Return the stations that can be restored."""
     if not result:
         return "no station of your file was removed or edited"
-    return table(("NAME", "URL"), [(each["name"], each["url"]) for each in result])
+    return format_table(("NAME", "URL"), [(each["name"], each["url"]) for each in result])
 
 
 def station_added(result: Any, _: Values) -> str:
     """Return which station was added."""
-    return f"added {plain(result['name'])}"
+    return f"added {printable(result['name'])}"
 
 
 def station_changed(result: Any, _: Values) -> str:
     """Return which station was changed."""
-    return f"changed {plain(result['name'])}"
+    return f"changed {printable(result['name'])}"
 
 
 def station_removed(result: Any, _: Values) -> str:
     """Return which station was removed."""
-    return f"removed {plain(result['removed'])}"
+    return f"removed {printable(result['removed'])}"
 
 
 def station_restored(result: Any, _: Values) -> str:
     """Return which station was restored."""
-    return f"restored {plain(result['name'])}"
+    return f"restored {printable(result['name'])}"
 
 
 # Player
@@ -139,7 +128,7 @@ def player_line(result: Any, _: Values) -> str:
         parts.append(f"{state['queue_length']} in the queue" if state["queue_length"] else "the queue is empty")
     if state["volume"] is not None:
         parts.append(f"volume {state['volume']}%")
-    error = f"; {plain(state['error'])}" if state["error"] else ""
+    error = f"; {printable(state['error'])}" if state["error"] else ""
     return ", ".join([*parts, *_active_modes(state)]) + error
 
 
@@ -175,7 +164,7 @@ def player_status(result: Any, values: Values) -> str:
         "partition": state["partition"] if state["partition"] != "default" else "",
         "library": "is being updated" if state["updating"] is not None else "",
     }
-    return "\n".join([line, *(f"  {name:<9}  {plain(text)}" for name, text in details.items() if text)])
+    return "\n".join([line, *(f"  {name:<9}  {printable(text)}" for name, text in details.items() if text)])
 
 
 def volume(result: Any, _: Values) -> str:
@@ -216,33 +205,33 @@ def outputs(result: Any, _: Values) -> str:
         (str(number), each["name"], "yes" if each["on"] else "no", each["plugin"])
         for number, each in enumerate(result, start=1)
     ]
-    return table(("N", "NAME", "ON", "PLUGIN"), rows)
+    return format_table(("N", "NAME", "ON", "PLUGIN"), rows)
 
 
 def partitions(result: Any, _: Values) -> str:
     """Return the partitions as a table; > marks the one in use."""
-    return table((" ", "NAME"), [(">" if each["current"] else " ", each["name"]) for each in result])
+    return format_table((" ", "NAME"), [(">" if each["current"] else " ", each["name"]) for each in result])
 
 
 def partition_created(_: Any, values: Values) -> str:
     """Return which partition was created."""
-    return f"created the partition {plain(values['name'])}"
+    return f"created the partition {printable(values['name'])}"
 
 
 def partition_used(_: Any, values: Values) -> str:
     """Return which partition is used from now on."""
-    return f"the partition {plain(values['name'])} is used now"
+    return f"the partition {printable(values['name'])} is used now"
 
 
 def partition_deleted(_: Any, values: Values) -> str:
     """Return which partition was deleted."""
-    return f"deleted the partition {plain(values['name'])}"
+    return f"deleted the partition {printable(values['name'])}"
 
 
 def output_moved(_: Any, values: Values) -> str:
     """Return where an output was moved."""
-    target = f"the partition {plain(values['to'])}" if values["to"] else "the partition in use"
-    return f"moved {plain(values['output'])} into {target}"
+    target = f"the partition {printable(values['to'])}" if values["to"] else "the partition in use"
+    return f"moved {printable(values['output'])} into {target}"
 
 
 def rating(result: Any, values: Values) -> str:
@@ -256,7 +245,7 @@ def rating(result: Any, values: Values) -> str:
 
 def track_name(track: Mapping[str, Any]) -> str:
     """Return the artist, if known, and the title of `track`."""
-    return plain(f"{track['artist']} - {track['label']}" if track["artist"] else track["label"])
+    return printable(f"{track['artist']} - {track['label']}" if track["artist"] else track["label"])
 
 
 def format_time(seconds: float | None) -> str:
@@ -301,7 +290,7 @@ def _describe_added(result: Mapping[str, Any], *, is_next: bool, plays: bool) ->
         place = "next" if count == 1 else f"{count} tracks, next"
     else:
         place = f"at {first}" if count == 1 else f"{count} tracks from {first} on"
-    return f"{'playing' if plays else 'added'} {plain(result['name'])}, {place}"
+    return f"{'playing' if plays else 'added'} {printable(result['name'])}, {place}"
 
 
 def moved(result: Any, values: Values) -> str:
@@ -319,7 +308,7 @@ def removed(result: Any, _: Values) -> str:
 
 def queue_saved(result: Any, _: Values) -> str:
     """Return how many tracks were saved as which playlist."""
-    return f"saved {plain(result['playlist'])}, {result['tracks']} tracks"
+    return f"saved {printable(result['playlist'])}, {result['tracks']} tracks"
 
 
 # Library and playlists
@@ -386,7 +375,7 @@ def playlist(result: Any, values: Values) -> str:
     """Return the entries of a playlist as a table."""
     rows = [(str(number), *_entry_row(each)) for number, each in enumerate(result["items"], start=result["start"] + 1)]
     head = ("N", "KIND", "NAME", "ARTIST", "TIME", "FILE")
-    return _page(result, head, rows, f"the playlist {plain(values['name'])} is empty")
+    return _page(result, head, rows, f"the playlist {printable(values['name'])} is empty")
 
 
 def playlist_played(result: Any, values: Values) -> str:
@@ -396,13 +385,15 @@ def playlist_played(result: Any, values: Values) -> str:
 
 def playlist_extended(result: Any, values: Values) -> str:
     """Return how long a playlist is after something was added."""
-    return f"added to {plain(values['name'])}{_length_of(result)}"
+    return f"added to {printable(values['name'])}{_length_of(result)}"
 
 
 def playlist_reduced(result: Any, values: Values) -> str:
     """Return how many entries were removed."""
     count = len(set(values["numbers"] or values["positions"]))
-    return f"removed {count} {'entry' if count == 1 else 'entries'} from {plain(values['name'])}{_length_of(result)}"
+    return (
+        f"removed {count} {'entry' if count == 1 else 'entries'} from {printable(values['name'])}{_length_of(result)}"
+    )
 
 
 def _length_of(result: Mapping[str, Any]) -> str:
@@ -412,17 +403,17 @@ def _length_of(result: Mapping[str, Any]) -> str:
 def entry_moved(_: Any, values: Values) -> str:
     """Return which entry of a playlist was moved."""
     number, target = values["number"] or values["position"] + 1, values["to_number"] or values["to"] + 1
-    return f"moved {number} to {target} in {plain(values['name'])}"
+    return f"moved {number} to {target} in {printable(values['name'])}"
 
 
 def playlist_renamed(result: Any, values: Values) -> str:
     """Return the new name of a playlist."""
-    return f"{plain(values['name'])} is now {plain(result['playlist'])}"
+    return f"{printable(values['name'])} is now {printable(result['playlist'])}"
 
 
 def playlist_deleted(result: Any, _: Values) -> str:
     """Return which playlist was deleted."""
-    return f"deleted {plain(result['playlist'])}"
+    return f"deleted {printable(result['playlist'])}"
 
 
 def _page(result: Mapping[str, Any], head: Sequence[str], rows: Sequence[Sequence[str]], empty: str) -> str:
@@ -430,7 +421,7 @@ def _page(result: Mapping[str, Any], head: Sequence[str], rows: Sequence[Sequenc
     if not rows:
         start = result["start"]
         return f"the list ends before {start}" if start and result["length"] != 0 else empty
-    lines = table(head, rows)
+    lines = format_table(head, rows)
     if result["more"]:
         end = result["start"] + len(rows)
         rest = f"{result['length'] - end:,} more" if result["length"] is not None else "more"
@@ -457,7 +448,7 @@ def usb_drives(result: Any, _: Values) -> str:
     if not result:
         return "no USB drive was connected yet"
     rows = [(each["name"], each["state"], _used_space(each), _track_count(each)) for each in result]
-    return table(("DRIVE", "STATE", "USED", "TRACKS"), rows)
+    return format_table(("DRIVE", "STATE", "USED", "TRACKS"), rows)
 
 
 def _used_space(drive: Mapping[str, Any]) -> str:
@@ -474,4 +465,4 @@ def _track_count(drive: Mapping[str, Any]) -> str:
 
 def usb_ejected(result: Any, _: Values) -> str:
     """Return that the drive can be unplugged."""
-    return f"{plain(result['name'])} can be unplugged"
+    return f"{printable(result['name'])} can be unplugged"

@@ -12,7 +12,7 @@ from typing import Any
 
 import click
 
-from pi_appliance.cli.terminal import format_local_time, format_table
+from pi_appliance.cli.client import format_local_time, format_table
 from pi_appliance.config.model import Config, OutboxMessage
 from pi_appliance.errors import UnknownName
 from pi_appliance.json_schema import TEXT, WHOLE, Schema, list_of, nullable, object_of

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from pi_appliance.cli.terminal import format_local_time, format_table
+from pi_appliance.cli.client import format_local_time, format_table
 from pi_appliance.config import units
 from pi_appliance.operations import Values
 

@@ -9,14 +9,14 @@ import dataclasses
 import logging
 import os
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from typing import Protocol
 
 from pi_appliance.config.model import Usb
 from pi_appliance.errors import ApplianceError, Refused, Unavailable, UnknownName
+from pi_appliance.music.interface import Music
 from pi_appliance.music.model import Capability, PlaybackState
 from pi_appliance.music.player import Player
 from pi_appliance.music.usb import mounted, root_helper
@@ -64,16 +64,6 @@ class UsbDrive:
     files: int | None = None  # audio files on the drive
     tracks: int | None = None  # in the player's library
     status_text: str = ""
-
-
-class Music(Protocol):
-    """The connection to the player."""
-
-    async def player(self) -> Player:
-        """Return the player. Raises `Unavailable` if there is none."""
-
-    def watch_changes(self) -> AsyncIterator[frozenset[str]]:
-        """Yield what changed. The first item comes at once."""
 
 
 async def eject(name: str, usb: Usb, player: Player | None, settings: Settings) -> None:
@@ -143,13 +133,20 @@ class UsbDrives:
             reloaded.
         music: Returns the current connection to the player.
         settings: Paths and times.
+        may_scan: Whether `run` is called, so that a drive is scanned before it is ready.
 
     """
 
     def __init__(
-        self, config: Callable[[], Usb | None], music: Callable[[], Music], settings: Settings | None = None
+        self,
+        config: Callable[[], Usb | None],
+        music: Callable[[], Music],
+        settings: Settings | None = None,
+        *,
+        may_scan: bool = True,
     ) -> None:
         self._config, self._music, self._settings = config, music, settings or Settings()
+        self._may_scan = may_scan
         self._changed = asyncio.Event()
         self._scans: dict[str, _Scan] = {}
         self._ejecting: set[str] = set()
@@ -230,12 +227,18 @@ class UsbDrives:
             return None
 
     def _find(self, usb: Usb) -> list[mounted.Drive]:
-        return find_drives(usb, self._settings)
+        """Return the drives. Raises `Unavailable` if the mount table cannot be read."""
+        try:
+            return mounted.find_drives(usb.mount_dir, self._settings.mount_table)
+        except OSError as error:
+            raise Unavailable(f"{self._settings.mount_table} cannot be read: {error.strerror}") from None
 
     def _describe(self, each: mounted.Drive, usb: Usb) -> UsbDrive:
-        drive = describe(each, usb)
+        size, used = (mounted.disk_space(each.mount) if each.mount else None) or (None, None)
+        state = DriveState.READY if each.mount else DriveState.UNMOUNTED
+        drive = UsbDrive(name=each.name, state=state, uri=_uri(usb, each.name), size=size, used=used)
         scan = self._scans.get(each.name)
-        if drive.state is DriveState.UNMOUNTED:
+        if each.mount is None or not self._may_scan:
             return drive
         if scan is None:  # mounted a moment ago
             return dataclasses.replace(drive, state=DriveState.WAITING)
@@ -298,14 +301,6 @@ def require_usb(usb: Usb | None) -> Usb:
     return usb
 
 
-def find_drives(usb: Usb, settings: Settings) -> list[mounted.Drive]:
-    """Return the drives. Raises `Unavailable` if the mount table cannot be read."""
-    try:
-        return mounted.find_drives(usb.mount_dir, settings.mount_table)
-    except OSError as error:
-        raise Unavailable(f"{settings.mount_table} cannot be read: {error.strerror}") from None
-
-
 async def count_tracks(player: Player, uri: str) -> int:
     """Return the number of tracks below `uri` in the library."""
     try:
@@ -316,10 +311,3 @@ async def count_tracks(player: Player, uri: str) -> int:
 
 def _uri(usb: Usb, name: str) -> str:
     return f"{usb.uri}/{name}"
-
-
-def describe(drive: mounted.Drive, usb: Usb) -> UsbDrive:
-    """Return the values that are known without the player."""
-    size, used = (mounted.disk_space(drive.mount) if drive.mount else None) or (None, None)
-    state = DriveState.READY if drive.mount else DriveState.UNMOUNTED
-    return UsbDrive(name=drive.name, state=state, uri=_uri(usb, drive.name), size=size, used=used)
