@@ -19,7 +19,8 @@ from pi_appliance.json_schema import ANY, INSTANT, TEXT, WHOLE, Schema, list_of,
 from pi_appliance.music.alarms.service import Alarm, alarms
 from pi_appliance.music.interface import MusicDaemon, MusicServices
 from pi_appliance.music.model import Station
-from pi_appliance.music.serializers import MUSIC, music
+from pi_appliance.music.schemas import MUSIC
+from pi_appliance.music.serializers import music
 from pi_appliance.operations import Operation
 from pi_appliance.posting.preview import post_digest
 from pi_appliance.scheduling.appliance import JobView

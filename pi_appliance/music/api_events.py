@@ -7,6 +7,7 @@ is idle while nothing changes.
 
 import asyncio
 import contextlib
+import dataclasses
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -142,7 +143,7 @@ class PlayerEvents:
             if name == "output":
                 data = {"outputs": [serializers.output(each) for each in await player.list_outputs()]}
             else:
-                data = serializers.stats(await player.library_stats())
+                data = dataclasses.asdict(await player.library_stats())
         if name in ("output", "database"):
             return data
         state = self._daemon.hub.state

@@ -3,6 +3,7 @@
 import asyncio
 import base64
 import contextlib
+import dataclasses
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -229,7 +230,7 @@ async def favourites(services: MusicServices, values: Values) -> Any:
 
 async def stats(services: MusicServices, values: Values) -> Any:
     """Return the size of the library or of a folder."""
-    return serializers.stats(await (await player_of(services)).library_stats(values["folder"].strip("/")))
+    return dataclasses.asdict(await (await player_of(services)).library_stats(values["folder"].strip("/")))
 
 
 async def update_progress(services: MusicServices, values: Values) -> Any:

@@ -24,7 +24,7 @@ from pi_appliance.config.loader import load_config
 from pi_appliance.config.model import Config
 from pi_appliance.config.secrets import load as load_secrets
 from pi_appliance.errors import Unavailable
-from pi_appliance.music import text
+from pi_appliance.music import serializers, text
 from pi_appliance.music.model import PlaybackState, PlayerState
 from pi_appliance.music.operations_library import OPERATIONS
 from pi_appliance.music.player import Player
@@ -180,8 +180,6 @@ class JsonView(LineView):
 
     def show_change(self, names: Collection[str], state: PlayerState) -> None:
         """Print the change, in MPD's terms, and the player as the API returns it."""
-        from pi_appliance.music import serializers  # noqa: PLC0415 - its schemas import asyncio
-
         click.echo(json.dumps({"changed": sorted(names), "player": serializers.player(state)}))
 
     def show_loss(self, reason: str) -> None:
@@ -286,8 +284,6 @@ def _note_fallback(_: str) -> None:
 
 def _line(names: Collection[str], state: PlayerState) -> str:
     words = ", ".join(sorted({_SUBSYSTEMS.get(name, name) for name in names}))
-    from pi_appliance.music import serializers  # noqa: PLC0415 - its schemas import asyncio
-
     player = {"player": serializers.player(state), "error": "", "fallback": False}
     return f"[{words}] {text.player_line(player, {})}"
 

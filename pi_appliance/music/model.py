@@ -282,6 +282,11 @@ class Station:
     genre: str = ""
     country: str = ""
 
+    @property
+    def details(self) -> str:
+        """The fields besides name and address in one line."""
+        return " · ".join(filter(None, (self.genre, self.country)))
+
 
 FORMS = "a station, playlist:NAME, album:NAME, artist:NAME, genre:NAME, search:WORDS, an address, a file or a folder"
 

@@ -70,11 +70,12 @@ def stations(result: Any, _: Values) -> str:
     """Return the stations as a table."""
     if not result:
         return "there are no stations; add one with: pi-appliance music stations add NAME URL"
+    details = [name for name in result[0] if name not in ("name", "url", "custom", "overrides")]
     rows = [
-        (each["name"], each["genre"], each["country"], "custom" if each["custom"] else "", each["url"])
+        (each["name"], *(each[name] for name in details), "custom" if each["custom"] else "", each["url"])
         for each in result
     ]
-    return format_table(("NAME", "GENRE", "COUNTRY", "", "URL"), rows)
+    return format_table(("NAME", *map(str.upper, details), "", "URL"), rows)
 
 
 def removed_stations(result: Any, _: Values) -> str:

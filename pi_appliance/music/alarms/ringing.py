@@ -8,12 +8,12 @@ from dataclasses import replace
 from pi_appliance.errors import ApplianceError, ConfigError, Refused, Unavailable, Uncertain
 from pi_appliance.music import model
 from pi_appliance.music.alarms import chime, sounds
-from pi_appliance.music.alarms.fade import Fade
 from pi_appliance.music.alarms.music_job import Options
 from pi_appliance.music.alarms.session import (
     MAX_AGE,
     POLL_INTERVAL,
     Checkpoint,
+    Fade,
     MusicSession,
     Phase,
     PlaybackMonitor,

@@ -1,14 +1,14 @@
 """Handlers of the operations on web radio stations."""
 
 import asyncio
-from dataclasses import replace
+from dataclasses import asdict, fields, replace
 
 from pi_appliance.music import serializers
 from pi_appliance.music.interface import MusicServices
 from pi_appliance.music.model import QueuePosition, Station, Uri
 from pi_appliance.operations import Values
 
-_FIELDS = ("name", "url", "genre", "country")
+_FIELDS = [each.name for each in fields(Station)]
 
 
 async def list_stations(services: MusicServices, values: Values) -> object:
@@ -20,13 +20,13 @@ async def list_stations(services: MusicServices, values: Values) -> object:
 
 async def list_removed(services: MusicServices, _: Values) -> object:
     """Return the stations of the owner's file that can be restored."""
-    return [serializers.station(each) for each in await asyncio.to_thread(services.stations.removed)]
+    return [asdict(each) for each in await asyncio.to_thread(services.stations.removed)]
 
 
 async def add_station(services: MusicServices, values: Values) -> object:
     """Add a custom station."""
     station = Station(**{name: values[name] or "" for name in _FIELDS})
-    return serializers.station(await asyncio.to_thread(services.stations.add, station, check=values["check"]))
+    return asdict(await asyncio.to_thread(services.stations.add, station, check=values["check"]))
 
 
 async def edit_station(services: MusicServices, values: Values) -> object:
@@ -35,7 +35,7 @@ async def edit_station(services: MusicServices, values: Values) -> object:
     stations, name = services.stations, values["station"]
     current = await asyncio.to_thread(stations.get, name)
     station = replace(current, **changes)
-    return serializers.station(await asyncio.to_thread(stations.edit, name, station, check=values["check"]))
+    return asdict(await asyncio.to_thread(stations.edit, name, station, check=values["check"]))
 
 
 async def remove_station(services: MusicServices, values: Values) -> object:
@@ -46,7 +46,7 @@ async def remove_station(services: MusicServices, values: Values) -> object:
 
 async def restore_station(services: MusicServices, values: Values) -> object:
     """Restore a station of the owner's file."""
-    return serializers.station(await asyncio.to_thread(services.stations.restore, values["station"]))
+    return asdict(await asyncio.to_thread(services.stations.restore, values["station"]))
 
 
 async def play_station(services: MusicServices, values: Values) -> object:

@@ -7,8 +7,7 @@ from pi_appliance.operations import Group, Operation, boolean, integer, text
 _API = "pi_appliance.music.stations.api"
 _TEXT = "pi_appliance.music.text"
 _STATION = text("station", "the name of the station; case does not matter", 200, required=True, positional=True)
-_GENRE = text("genre", "the genre", 200)
-_COUNTRY = text("country", "the country", 200)
+_DETAILS = (text("genre", "the genre", 200), text("country", "the country", 200))
 _CHECK = boolean("check", "whether the address must answer first", default=True)
 _URL_HELP = "the address of the stream, or of a playlist file (.m3u, .m3u8, .pls)"
 _EXAMPLE = {"name": "Groove", "url": "http://radio.example/groove", "genre": "Jazz", "check": False}
@@ -45,8 +44,7 @@ OPERATIONS: Sequence[Operation] = (
         arguments=(
             text("name", "its name", 200, required=True, positional=True),
             text("url", _URL_HELP, 2000, required=True, positional=True),
-            _GENRE,
-            _COUNTRY,
+            *_DETAILS,
             _CHECK,
         ),
         result="Station",
@@ -61,8 +59,8 @@ OPERATIONS: Sequence[Operation] = (
         summary="Change a station.",
         details="Omitted arguments stay unchanged. A station of your file is overridden by a custom one.",
         handler=f"{_API}:edit_station",
-        arguments=(_STATION, text("name", "a new name", 200), text("url", _URL_HELP, 2000), _GENRE, _COUNTRY, _CHECK),
-        groups=(Group(("name", "url", "genre", "country"), exclusive=False),),
+        arguments=(_STATION, text("name", "a new name", 200), text("url", _URL_HELP, 2000), *_DETAILS, _CHECK),
+        groups=(Group(("name", "url", *(each.name for each in _DETAILS)), exclusive=False),),
         result="Station",
         show=f"{_TEXT}:station_changed",
         example={"station": "Groove", "genre": "Soul", "check": False},

@@ -10,7 +10,7 @@ import re
 import threading
 import time
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from urllib.parse import urljoin, urlsplit
 
@@ -134,7 +134,7 @@ def _is_playlist_type(url: str, mime: str) -> bool:
 
 CUSTOM_FILE = "stations.json"
 _MAX_CUSTOM = 2000  # stations
-_MAX_TEXT = 200  # characters of a name, a genre, a country
+_MAX_TEXT = 200  # characters of each field but the address
 _MAX_URL = 2000  # characters
 _LOCK_TIMEOUT = 5.0  # seconds
 
@@ -423,7 +423,9 @@ def _load_custom(path: Path) -> _CustomStations:
             hidden=set(map(str, data["hidden"])), playlist_urls=set(map(str, data["playlist_urls"]))
         )
         for each in data["stations"]:
-            station = Station(**{key: _require_text(each[key]) for key in ("name", "url", "genre", "country")})
+            station = Station(
+                **{key.name: _require_text(each[key.name]) for key in fields(Station) if key.name in each}
+            )
             custom.stations[_fold(station.name)] = station
             if each["overrides"]:
                 custom.overrides[_fold(station.name)] = str(each["overrides"])
