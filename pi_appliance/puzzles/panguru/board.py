@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
-from pi_appliance.errors import InvalidOption, UnknownName
-from pi_appliance.puzzles import Rule, Validation, pluralize
+from pi_appliance.errors import InvalidOption
+from pi_appliance.puzzles import Rule, Validation, check_rules, pluralize
 
 HOME, HOLE = "W", "-"  # the plate where the hole must end, and the hole
 TRIANGLE_SIZES = (3, 6, 10, 15)  # the number of places in a triangle of 2, 3, 4 or 5 rows
@@ -56,25 +56,27 @@ class Board:
         return self.plates.index(HOME)
 
 
+def triangle_rows(places: int) -> list[range]:
+    """Return the places of each row of a triangle."""
+    rows: list[range] = []
+    while not rows or rows[-1].stop < places:
+        first = rows[-1].stop if rows else 0
+        rows.append(range(first, first + len(rows) + 1))
+    return rows
+
+
 def triangle_lines(places: int) -> MoveLines:
     """Return the lines of a triangle with `places` places, in all three directions."""
-    rows: list[list[int]] = []
-    while sum(map(len, rows)) < places:
-        first = sum(map(len, rows))
-        rows.append(list(range(first, first + len(rows) + 1)))
-    size = range(len(rows))
-    left = [[row[at] for row in rows[at:]] for at in size]
-    right = [[row[len(row) - 1 - at] for row in rows[at:]] for at in size]
+    rows = triangle_rows(places)
+    left = [[row[at] for row in rows[at:]] for at in range(len(rows))]
+    right = [[row[-1 - at] for row in rows[at:]] for at in range(len(rows))]
     return tuple(tuple(line) for line in (*rows, *left, *right) if len(line) > 1)
 
 
 def original_lines(places: int) -> MoveLines:
     """Return the lines of the original game: those of the triangle, and the one down the middle."""
-    lines = triangle_lines(places)
-    rows = TRIANGLE_SIZES.index(places) + 2
-    # The middle of each odd row: 0, 4, 12.
-    middle = tuple(row * (row - 1) // 2 + row // 2 for row in range(1, rows + 1, 2))
-    return (*lines, middle) if len(middle) > 1 else lines
+    middle = tuple(row[len(row) // 2] for row in triangle_rows(places)[::2])  # 0, 4, 12
+    return (*triangle_lines(places), middle) if len(middle) > 1 else triangle_lines(places)
 
 
 def reachable_places(board: Board) -> tuple[tuple[int, ...], ...]:
@@ -144,21 +146,18 @@ def format_lines(lines: MoveLines) -> str:
 
 def with_rules(board: Board, rules: Mapping[str, str]) -> Board:
     """Apply `rules` to `board`. Raises UnknownName or InvalidOption."""
-    for name, value in rules.items():
-        if name == "moves":
-            try:
-                board = replace(board, custom_lines=parse_lines(value, len(board.plates)))
-            except ValueError as error:
-                raise InvalidOption(f"moves: {error}") from None
-        elif name == "random":
-            if not re.fullmatch("[0-9]{1,6}", value.strip()) or int(value) > MAX_RANDOM_BOARDS:
-                raise InvalidOption(
-                    f"random: {value!r} is not a valid number of boards; write a number from 0 to {MAX_RANDOM_BOARDS}"
-                )
-            board = replace(board, random_boards=int(value))
-        else:
-            raise UnknownName("rule of Panguru", name, list(RULES))
-    return board
+    rules = check_rules("Panguru", RULES, rules)
+    if "moves" in rules:
+        try:
+            board = replace(board, custom_lines=parse_lines(rules["moves"], len(board.plates)))
+        except ValueError as error:
+            raise InvalidOption(f"moves: {error}") from None
+    number = rules.get("random", str(board.random_boards))
+    if not re.fullmatch("[0-9]{1,6}", number.strip()) or int(number) > MAX_RANDOM_BOARDS:
+        raise InvalidOption(
+            f"random: {number!r} is not a valid number of boards; write a number from 0 to {MAX_RANDOM_BOARDS}"
+        )
+    return replace(board, random_boards=int(number))
 
 
 def describe(board: Board) -> str:
@@ -170,27 +169,27 @@ def describe(board: Board) -> str:
     return size + (f", and {pluralize(board.random_boards, 'random board')}" if board.random_boards else "")
 
 
-def _draw_triangles(*rows: str) -> str:
-    """Draw two triangles side by side. Each row has its plates, then as many pebbles."""
+def draw_triangles(plates: str, pebbles: str) -> str:
+    """Draw two triangles side by side."""
+    rows = triangle_rows(len(plates))
     width = 2 * len(rows) - 1
-    halves = ((row[: len(row) // 2], row[len(row) // 2 :]) for row in rows)
-    return "".join(f"{' '.join(left):^{width}}    {' '.join(right):^{width}}".rstrip() + "\n" for left, right in halves)
+    halves = ((" ".join(half[row.start : row.stop]) for half in (plates, pebbles)) for row in rows)
+    return "".join(f"{left:^{width}}    {right:^{width}}".rstrip() + "\n" for left, right in halves)
 
 
-BOARDS: Mapping[str, str] = MappingProxyType(
-    {
-        # The example of the original program: 16 moves, 12 solutions.
-        "original": _draw_triangles("W-", "CBPC", "RBOBRY", "GYGPOGYG", "CORPYBCORP"),
-        # As hard as random boards get (three in a thousand): 21 moves, 1,694 solutions.
-        "twenty-one": _draw_triangles("OY", "BGGO", "RRGPC-", "OYYCPRBB", "BWCPPCRYGO"),
-        # Every pebble is one place too far along: 8 moves, one solution.
-        "slide": _draw_triangles("RG", "RRGR", "RWBRRR", "BBBY-BBB", "YYYGGBYYYY"),
-        # Fourteen colours: 19 moves, 26 solutions.
-        "rainbow": _draw_triangles("AC", "JINJ", "EKBFE-", "CGHDGKLI", "WNLFMAMDBH"),
-        # Four rows: 11 moves, 2 solutions.
-        "small": _draw_triangles("RY", "YBGY", "PGGR-B", "BWYRRBGP"),
-    }
-)
+_KNOWN_BOARDS = {
+    # The example of the original program: 16 moves, 12 solutions.
+    "original": ("WCBRBOGYGPCORPY", "-PCBRYOGYGBCORP"),
+    # As hard as random boards get (three in a thousand): 21 moves, 1,694 solutions.
+    "twenty-one": ("OBGRRGOYYCBWCPP", "YGOPC-PRBBCRYGO"),
+    # Every pebble is one place too far along: 8 moves, one solution.
+    "slide": ("RRRRWBBBBYYYYGG", "GGRRRR-BBBBYYYY"),
+    # Fourteen colours: 19 moves, 26 solutions.
+    "rainbow": ("AJIEKBCGHDWNLFM", "CNJFE-GKLIAMDBH"),
+    # Four rows: 11 moves, 2 solutions.
+    "small": ("RYBPGGBWYR", "YGYR-BRBGP"),
+}
+BOARDS: Mapping[str, str] = MappingProxyType({name: draw_triangles(*halves) for name, halves in _KNOWN_BOARDS.items()})
 
 
 def check(board: Board, line: Sequence[int]) -> Validation:

@@ -32,7 +32,7 @@ class _Mark(NamedTuple):
     column: int
 
 
-def parse(text: str, file: str) -> Board:
+def parse(text: str, file: str = "board") -> Board:
     """Read two triangles, drawn or in rows, and `moves:`. Raises ConfigError."""
     sections = _split_sections(text)
     problems: list[Problem] = []
@@ -167,7 +167,7 @@ def _parse_part(text: str, places: int, file: str, line: int, column: int) -> Mo
         raise parse_error(file, line, column, message, hint) from None
 
 
-def parse_solution(board: Board, text: str, file: str) -> Solution:
+def parse_solution(board: Board, text: str, file: str = "solution") -> Solution:
     """Read a solution of `board`: the path of the hole, such as 0-3-5. Raises ConfigError."""
     words = [
         (match[0], number, match.start() + 1)

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from pi_appliance.puzzles import Step
-from pi_appliance.puzzles.panguru.board import HOLE, HOME, Board, Solution, format_lines
+from pi_appliance.puzzles.panguru.board import HOLE, HOME, Board, Solution, draw_triangles, format_lines, triangle_rows
 from pi_appliance.puzzles.rendering import svg_document
 
 COLUMN_DISTANCE, ROW_DISTANCE = 76, 70  # SVG units
@@ -27,10 +27,8 @@ STYLE = """\
 
 def render(board: Board) -> str:
     """Draw `board` in the format that `parse` reads, with custom moves below."""
-    rows = list(_split_rows(board.plates, board.pebbles))
-    width = 2 * len(rows) - 1
-    lines = [f"{' '.join(left):^{width}}    {' '.join(right):^{width}}".rstrip() + "\n" for left, right in rows]
-    return "".join(lines) + (f"moves: {format_lines(board.custom_lines)}\n" if board.custom_lines else "")
+    moves = f"moves: {format_lines(board.custom_lines)}\n" if board.custom_lines else ""
+    return draw_triangles(board.plates, board.pebbles) + moves
 
 
 def notate(board: Board, line: Solution) -> str:
@@ -59,32 +57,22 @@ def steps(board: Board, line: Solution) -> Iterator[Step]:
         hole = start
 
 
-def _split_rows(plates: str, pebbles: str) -> Iterator[tuple[str, str]]:
-    start, length = 0, 1
-    while start < len(plates):
-        yield plates[start : start + length], pebbles[start : start + length]
-        start, length = start + length, length + 1
-
-
-def _place_centers(places: int) -> tuple[list[tuple[int, int]], int, int]:
-    rows = list(_split_rows("." * places, "." * places))
+def _draw_board(board: Board, pebbles: str, move: tuple[int, int] | None = None) -> str:
+    rows = triangle_rows(len(pebbles))
     width, height = len(rows) * COLUMN_DISTANCE + 20, len(rows) * ROW_DISTANCE + 24
     centers = [
         (width // 2 + (2 * at - len(row) + 1) * COLUMN_DISTANCE // 2, 16 + ROW_DISTANCE // 2 + number * ROW_DISTANCE)
-        for number, (row, _) in enumerate(rows)
+        for number, row in enumerate(rows)
         for at in range(len(row))
     ]
-    return centers, width, height
-
-
-def _draw_board(board: Board, pebbles: str, move: tuple[int, int] | None = None) -> str:
-    centers, width, height = _place_centers(len(pebbles))
     matching = sum(plate == pebble for plate, pebble in zip(board.plates, pebbles, strict=True))
     title = f"Panguru: {matching} of {len(pebbles) - 1} pebbles on plates of their colour"
     corners = " ".join(f"{x},{y}" for x, y in ((width // 2, 42), (44, height - 40), (width - 44, height - 40)))
     # The wooden board: a small triangle with a wide round stroke.
     parts = [f'<polygon class="pan-wood" points="{corners}" stroke-width="82" stroke-linejoin="round"/>']
-    parts += _draw_lines(board, centers)
+    for one, other in (pair for line in board.move_lines for pair in pairwise(line)):
+        (x, y), (u, v) = centers[one], centers[other]
+        parts.append(f'<line class="pan-way" x1="{x}" y1="{y}" x2="{u}" y2="{v}" stroke-width="3"/>')
     for place, (x, y) in enumerate(centers):
         parts += _draw_place(x, y, board.plates[place], pebbles[place], place)
     if move:
@@ -92,20 +80,13 @@ def _draw_board(board: Board, pebbles: str, move: tuple[int, int] | None = None)
     return svg_document(width, height, title, STYLE, parts)
 
 
-def _draw_lines(board: Board, centers: list[tuple[int, int]]) -> Iterator[str]:
-    for line in board.move_lines:
-        for one, other in pairwise(line):
-            (x, y), (u, v) = centers[one], centers[other]
-            yield f'<line class="pan-way" x1="{x}" y1="{y}" x2="{u}" y2="{v}" stroke-width="3"/>'
-
-
 def _draw_place(x: int, y: int, plate: str, pebble: str, number: int) -> Iterator[str]:
-    colour = _colour_code(plate)
+    colour = COLOURS.get(plate, COLOURS[HOME])
     yield f'<circle class="pan-edge" cx="{x}" cy="{y}" r="{PLATE_RADIUS}" fill="{colour}" stroke-width="1.5"/>'
     if pebble == HOLE:
         yield f'<circle class="pan-hole" cx="{x}" cy="{y - 6}" r="8"/>'
     else:
-        colour = _colour_code(pebble)
+        colour = COLOURS.get(pebble, COLOURS[HOME])
         yield (
             f'<circle class="pan-edge" cx="{x}" cy="{y - 6}" r="{PEBBLE_RADIUS}" fill="{colour}" stroke-width="3"/>'
             f'<text class="pan-words pan-dark" x="{x}" y="{y + 1}" font-size="21">{pebble}</text>'
@@ -122,7 +103,3 @@ def _draw_arrow(start: tuple[int, int], end: tuple[int, int]) -> Iterator[str]:
     right, down = u + (x - u) * part, v - 6 + (y - v) * part
     yield f'<line class="pan-move" x1="{x}" y1="{y - 6}" x2="{right:.0f}" y2="{down:.0f}" {dashes}/>'
     yield f'<circle class="pan-move" cx="{u}" cy="{v - 6}" r="{PEBBLE_RADIUS + 4}" stroke-width="4"/>'
-
-
-def _colour_code(letter: str) -> str:
-    return COLOURS.get(letter, COLOURS[HOME])

@@ -4,25 +4,26 @@ No pebble leaves its biconnected block. A block allows all arrangements, the eve
 bipartite, or rotations if it is a cycle (Wilson, 1974). Up to seven places are searched.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from random import Random
 
 from pi_appliance.puzzles import GeneratedBoard
 from pi_appliance.puzzles.panguru.board import HOLE, HOME, Board, reachable_places
-from pi_appliance.puzzles.runtime import SearchRuntime
+from pi_appliance.puzzles.runtime import SERIAL, SearchRuntime
 
 MAX_SEARCHED_PLACES = 7  # at most 5,040 positions; the only exception to the theorem has this size
 
 _Edges = frozenset[tuple[int, int]]
+_Graph = Mapping[int, Sequence[int]] | Sequence[Sequence[int]]  # for each place the places one move away
 
 
 def explain_unsolvable(board: Board) -> str:
     """Return why no moves solve `board`; empty if it is solvable."""
     reachable = reachable_places(board)
-    path = _find_path(reachable, board.hole, board.home)
-    if not path:
+    path = find_paths(reachable, board.hole).get(board.home)
+    if path is None:
         return f"the hole at {board.hole} cannot reach the plate W at {board.home}"
     pebbles = list(board.pebbles)
     for hole, start in pairwise(path):
@@ -39,20 +40,15 @@ def explain_unsolvable(board: Board) -> str:
     return ""
 
 
-def _find_path(reachable: Sequence[Sequence[int]], start: int, end: int) -> list[int]:
-    previous = {start: start}
-    queue = [start]
+def find_paths(neighbours: _Graph, start: int) -> dict[int, list[int]]:
+    """Return a shortest path from `start` to each place that is connected with it."""
+    paths, queue = {start: [start]}, [start]
     for place in queue:
-        for neighbour in reachable[place]:
-            if neighbour not in previous:
-                previous[neighbour] = place
+        for neighbour in neighbours[place]:
+            if neighbour not in paths:
+                paths[neighbour] = [*paths[place], neighbour]
                 queue.append(neighbour)
-    if end not in previous:
-        return []
-    path = [end]
-    while path[-1] != start:
-        path.append(previous[path[-1]])
-    return path[::-1]
+    return paths
 
 
 def _find_blocks(reachable: Sequence[Sequence[int]], root: int) -> list[tuple[int, _Edges]]:
@@ -91,13 +87,17 @@ def _check_block(board: Board, pebbles: Sequence[str], root: int, inner: set[int
     if len(inner) + 1 <= MAX_SEARCHED_PLACES:
         solvable = _search_block(pebbles, board.plates, root, inner, edges)
         return "" if solvable else f"on {where} every position was tried"
+    neighbours = {place: [(set(edge) - {place}).pop() for edge in edges if place in edge] for place in {root, *inner}}
     if len(edges) == len(inner) + 1:
-        cycle = _order_cycle(root, edges)
-        current, goal = [pebbles[place] for place in cycle], [board.plates[place] for place in cycle]
-        matches = any(current[at:] + current[:at] == goal for at in range(len(cycle)))
+        cycle = [root]
+        while unvisited := [place for place in neighbours[cycle[-1]] if place not in cycle]:
+            cycle.append(unvisited[0])
+        current, goal = [pebbles[place] for place in cycle[1:]], [board.plates[place] for place in cycle[1:]]
+        matches = any(current[at:] + current[:at] == goal for at in range(len(goal)))
         return "" if matches else f"on the cycle of {where} the pebbles keep their order"
-    distinct = len(set(current)) == len(current)
-    if distinct and _is_bipartite(root, edges) and _is_odd([goal.index(pebble) for pebble in current]):
+    paths = find_paths(neighbours, root)
+    is_bipartite = all((len(paths[one]) + len(paths[other])) % 2 for one, other in edges)
+    if is_bipartite and len(set(current)) == len(current) and _is_odd([goal.index(pebble) for pebble in current]):
         return f"on {where} the hole returns only after an even number of moves, and an odd one is needed"
     return ""
 
@@ -121,30 +121,6 @@ def _search_block(pebbles: Sequence[str], plates: str, root: int, inner: set[int
     return goal in visited
 
 
-def _neighbours(place: int, edges: _Edges) -> Iterator[int]:
-    for one, other in edges:
-        if place in (one, other):
-            yield other if place == one else one
-
-
-def _order_cycle(root: int, edges: _Edges) -> list[int]:
-    cycle = [root]
-    while unvisited := [place for place in _neighbours(cycle[-1], edges) if place not in cycle]:
-        cycle.append(unvisited[0])
-    return cycle[1:]
-
-
-def _is_bipartite(root: int, edges: _Edges) -> bool:
-    side = {root: False}
-    queue = [root]
-    for place in queue:
-        for neighbour in _neighbours(place, edges):
-            if neighbour not in side:
-                side[neighbour] = not side[place]
-                queue.append(neighbour)
-    return all(side[one] != side[other] for one, other in edges)
-
-
 def _is_odd(order: Sequence[int]) -> bool:
     return sum(a > b for at, a in enumerate(order) for b in order[at + 1 :]) % 2 == 1
 
@@ -152,7 +128,7 @@ def _is_odd(order: Sequence[int]) -> bool:
 RANDOM_MOVES = 1_000  # far more than any board needs
 
 
-def generate(seed: int, board: Board, runtime: SearchRuntime) -> GeneratedBoard[Board]:  # noqa: ARG001
+def generate(seed: int, board: Board, runtime: SearchRuntime = SERIAL) -> GeneratedBoard[Board]:  # noqa: ARG001
     """Generate a random solvable board with the colours and the moves of `board`."""
     return GeneratedBoard(replace(shuffle_board(seed, board), random_boards=board.random_boards))
 

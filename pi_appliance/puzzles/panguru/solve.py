@@ -3,8 +3,6 @@
 IDA* finds the fewest moves; shortest solutions are counted from the end by level: see ADR 0051.
 """
 
-import hashlib
-import re
 from array import array
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -13,8 +11,9 @@ from statistics import median
 from pi_appliance.puzzles import Answer, Proof, SolveMode, Table, kernel_mode, pluralize
 from pi_appliance.puzzles.panguru import kernel
 from pi_appliance.puzzles.panguru.board import HOLE, HOME, Board, Solution, reachable_places
-from pi_appliance.puzzles.panguru.solvable import explain_unsolvable, shuffle_board
-from pi_appliance.puzzles.runtime import Interrupted, SearchRuntime, save_checkpoint
+from pi_appliance.puzzles.panguru.parse import parse
+from pi_appliance.puzzles.panguru.solvable import explain_unsolvable, find_paths, shuffle_board
+from pi_appliance.puzzles.runtime import SERIAL, Checkpoint, Interrupted, SearchRuntime
 
 UNREACHABLE = 255  # cost; longer than any solution
 
@@ -34,14 +33,16 @@ def pack_board(board: Board) -> PackedBoard:
     """Convert `board` for the kernel."""
     reachable = reachable_places(board)
     starts, ends = array("I", [0]), array("B")
-    for places in reachable:
-        ends.extend(places)
+    for neighbours in reachable:
+        ends.extend(neighbours)
         starts.append(len(ends))
     colour_numbers = {HOLE: 0, HOME: 0}
     for colour in sorted(set(board.plates) - {HOME}):
         colour_numbers[colour] = len(colour_numbers) - 1
     size = 1 << len(board.plates)
-    distances = _find_distances(reachable)
+    places = range(len(board.plates))
+    paths = [find_paths(reachable, start) for start in places]
+    distances = [[len(path[end]) - 1 if end in path else UNREACHABLE for end in places] for path in paths]
     costs = array("B", bytes(size * len(colour_numbers)))
     for colour in set(colour_numbers) - {HOLE, HOME}:
         plates = [place for place, plate in enumerate(board.plates) if plate == colour]
@@ -59,19 +60,6 @@ def pack_board(board: Board) -> PackedBoard:
 
 def _pack_position(colours: str, colour_numbers: dict[str, int]) -> int:
     return sum(colour_numbers[colour] << 4 * place for place, colour in enumerate(colours))
-
-
-def _find_distances(reachable: Sequence[Sequence[int]]) -> list[list[int]]:
-    distances = [[UNREACHABLE] * len(reachable) for _ in reachable]
-    for start, row in enumerate(distances):
-        row[start] = 0
-        queue = [start]
-        for place in queue:
-            for neighbour in reachable[place]:
-                if row[neighbour] == UNREACHABLE:
-                    row[neighbour] = row[place] + 1
-                    queue.append(neighbour)
-    return distances
 
 
 def _pairing_costs(plates: Sequence[int], distances: Sequence[Sequence[int]]) -> dict[int, int]:
@@ -98,8 +86,9 @@ POSITION_BYTES = 110
 _PathCounts = dict[int, int]
 
 
-def solve(board: Board, mode: SolveMode, runtime: SearchRuntime) -> Answer[Solution]:
+def solve(board: Board | str, mode: SolveMode = SolveMode.FEWEST, runtime: SearchRuntime = SERIAL) -> Answer[Solution]:
     """Solve `board`. The fewest moves are known when this returns. Raises Interrupted, Refused."""
+    board = parse(board) if isinstance(board, str) else board
     result = _solve_board(board, mode, runtime)
     if not board.random_boards:
         return result
@@ -117,20 +106,20 @@ def _solve_board(board: Board, mode: SolveMode, runtime: SearchRuntime) -> Answe
         return Answer(count=0, proof=Proof.PARITY, reason=reason, details={"kernel": kernel_mode(kernel)})
     search = ShortestPathSearch(board, runtime)
     first = search.find_first()
-    details: dict[str, int | float | str] = {"moves": search.length, "kernel": kernel_mode(kernel)}
-    if mode is SolveMode.FIRST:
-        return Answer(solutions=iter([first]), nodes_searched=lambda: search.nodes_searched, details=details)
-    levels = search.count_levels()
-    return Answer(
-        solutions=iter(()) if mode is SolveMode.COUNT else search.list_solutions(levels),
+    answer: Answer[Solution] = Answer(
+        solutions=iter([first]),
         nodes_searched=lambda: search.nodes_searched,
-        count=levels[0][search.packed.start],
-        details=details,
-        tables=[search.count_first_moves(levels)],
+        details={"moves": search.length, "kernel": kernel_mode(kernel)},
     )
+    if mode is SolveMode.FIRST:
+        return answer
+    levels = search.count_levels()
+    solutions = iter(()) if mode is SolveMode.COUNT else search.list_solutions(levels)
+    table = search.count_first_moves(levels)
+    return replace(answer, solutions=solutions, count=levels[0][search.packed.start], tables=[table])
 
 
-def hint(board: Board, runtime: SearchRuntime) -> str:
+def hint(board: Board, runtime: SearchRuntime = SERIAL) -> str:
     """Describe the next move of a shortest solution."""
     if reason := explain_unsolvable(board):
         return f"no moves solve this board: {reason}"
@@ -196,14 +185,13 @@ class ShortestPathSearch:
         self.runtime, self.checked_positions = runtime, checked_positions
         self.nodes_searched = self.length = 0
         self.tables = self.packed.tables
-        text = f"{board.plates} {board.pebbles} {board.move_lines}"
-        self.checkpoint = f"panguru/bound-1-{hashlib.sha256(text.encode()).hexdigest()[:16]}"
+        self.checkpoint = Checkpoint(runtime, "panguru/bound", (board.plates, board.pebbles, board.move_lines))
 
     def find_first(self) -> Solution:
         """Find one shortest solution. Raises Interrupted with the proven lower bound."""
         self.tables.unpack(self.packed.start)
-        saved = bytes(self.runtime.cache.load(self.checkpoint) or b"")
-        saved_bound = int(saved) if re.fullmatch(rb"[0-9]{1,3}", saved) else 0
+        saved = self.checkpoint.load()
+        saved_bound = saved.values["bound"] if saved else 0
         bound = max(self.tables.heuristic(), saved_bound)
         table_size = MAX_TABLE_SIZE if saved_bound else MIN_TABLE_SIZE
         while True:
@@ -213,19 +201,18 @@ class ShortestPathSearch:
                 if outcome == kernel.EXHAUSTED:  # short rounds do not report progress themselves
                     self._report(self.nodes_searched, bound)
             except Interrupted as error:
-                error.partial_result = f"it takes {pluralize(bound, 'move')} or more{self._save_bound(bound)}"
+                error.partial_result = (
+                    f"it takes {pluralize(bound, 'move')} or more{self.checkpoint.save({'bound': bound})}"
+                )
                 raise
             if outcome == kernel.FOUND:
                 break
             while table_size < min(ida_round.nodes, MAX_TABLE_SIZE):
                 table_size *= 2
             bound = ida_round.next_bound
-        self.runtime.cache.remove(self.checkpoint)
+        self.checkpoint.remove()
         self.length = bound
         return tuple(ida_round.hole_path()[1:])
-
-    def _save_bound(self, bound: int) -> str:
-        return save_checkpoint(self.runtime.cache.save, self.checkpoint, [str(bound).encode()])
 
     def _run_round(self, ida_round: kernel.IdaRound) -> int:
         before = self.nodes_searched
@@ -239,25 +226,22 @@ class ShortestPathSearch:
 
     def count_levels(self) -> list[_PathCounts]:
         """Return the positions on shortest solutions by depth, with their paths."""
+        levels = [array("Q", [self.packed.start])]
+        counts: list[_PathCounts] = [{self.packed.goal: 1}]
         try:
-            return self._count_levels()
+            for moves_left in range(self.length - 1, -1, -1):
+                levels.append(self._expand_level(levels[-1], moves_left))
+                # The next level may be twice as large; large levels hardly grow.
+                positions = sum(map(len, levels)) + 2 * len(levels[-1])
+                if positions > self.checked_positions:
+                    purpose = f"the positions on solutions of {self.length} moves"
+                    self.runtime.require_memory(POSITION_BYTES * positions, purpose)
+            for level in levels[-2::-1]:
+                counts.append(self._count_level(level, counts[-1]))
         except Interrupted as error:
             known = f"it takes {pluralize(self.length, 'move')}; the solutions are not counted"
-            error.partial_result = known + self._save_bound(self.length)
+            error.partial_result = known + self.checkpoint.save({"bound": self.length})
             raise
-
-    def _count_levels(self) -> list[_PathCounts]:
-        levels = [array("Q", [self.packed.start])]
-        for moves_left in range(self.length - 1, -1, -1):
-            levels.append(self._expand_level(levels[-1], moves_left))
-            # The next level may be twice as large; large levels hardly grow.
-            positions = sum(map(len, levels)) + 2 * len(levels[-1])
-            if positions > self.checked_positions:
-                purpose = f"the positions on solutions of {self.length} moves"
-                self.runtime.require_memory(POSITION_BYTES * positions, purpose)
-        counts: list[_PathCounts] = [{self.packed.goal: 1}]
-        for level in levels[-2::-1]:
-            counts.append(self._count_level(level, counts[-1]))
         return counts[::-1]
 
     def _expand_level(self, level: "array[int]", moves_left: int) -> "array[int]":
@@ -277,21 +261,16 @@ class ShortestPathSearch:
 
     def list_solutions(self, levels: Sequence[_PathCounts]) -> Iterator[Solution]:
         """Yield every solution through `levels`, in the order of their places."""
-        solution: list[int] = []
-        branches = [self._list_moves(self.packed.start)] if self.length else []
-        if not branches:
-            yield ()
-        while branches:
-            move = next(branches[-1], None)
-            del solution[len(branches) - 1 :]
-            if move is None:
-                branches.pop()
-            elif move[1] in levels[len(branches)]:
-                solution.append(move[0])
-                if len(solution) == self.length:
-                    yield tuple(solution)
-                else:
-                    branches.append(self._list_moves(move[1]))
+
+        def list_from(key: int, depth: int) -> Iterator[Solution]:
+            if depth == self.length:
+                yield ()
+                return
+            for start, child in self._list_moves(key):
+                if child in levels[depth + 1]:
+                    yield from ((start, *rest) for rest in list_from(child, depth + 1))
+
+        return list_from(self.packed.start, 0)
 
     def _list_moves(self, key: int) -> Iterator[tuple[int, int]]:
         hole = next(place for place in range(len(self.packed.reachable)) if not key >> 4 * place & 15)
