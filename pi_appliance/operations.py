@@ -260,6 +260,7 @@ class Operation:
         groups: Arguments that exclude each other, or of which one is needed.
         result: The name of the result in the schema of the API.
         show: `module:function` of (result, values), which returns text; "" prints a table.
+        done: The text in place of `show`, with arguments and fields of the result in braces.
         exit_status: `module:function` of the result, which returns a number; "" stands for 0.
         status: The HTTP status of a success.
         media: The media type of the answer, where it is not JSON.
@@ -278,6 +279,7 @@ class Operation:
     groups: Sequence[Group] = ()
     result: str = "Music"
     show: str = ""
+    done: str = ""
     exit_status: str = ""
     status: int = 200
     media: str = "application/json"

@@ -305,8 +305,7 @@ def command_of(operation: Operation) -> click.Command:
         values = operation.parse({names[name]: value for name, value in words.items() if value not in (None, ())})
         fetch = fetch_all_pages if all_pages else run_operation
         result = fetch(operation, values, select_config(config))
-        show: Callable[..., str | None] = load_function(operation.show) if operation.show else plain_text
-        if text := json.dumps(result) if as_json else show(result, values):
+        if text := json.dumps(result) if as_json else _text_of(operation, result, values):
             click.echo(text)
         if operation.exit_status:
             raise SystemExit(load_function(operation.exit_status)(result))
@@ -384,6 +383,14 @@ class _ArgumentType(click.ParamType[Any]):
         except ApplianceError:
             return []
         return [CompletionItem(value) for value in values]
+
+
+def _text_of(operation: Operation, result: Any, values: Values) -> str | None:
+    if operation.done:
+        named = {**values, **(result if isinstance(result, dict) else {})}
+        return operation.done.format_map({name: printable(str(value)) for name, value in named.items()})
+    show: Callable[..., str | None] = load_function(operation.show) if operation.show else plain_text
+    return show(result, values)
 
 
 def plain_text(result: object, _: object = None) -> str:

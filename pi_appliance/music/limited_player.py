@@ -4,7 +4,7 @@ Calls that are not defined here go to the player unchanged.
 """
 
 import json
-from collections.abc import Awaitable, Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime, time, timedelta
@@ -169,6 +169,10 @@ def apply_policy(player: Player, policy: PlayerPolicy, on_user_command: Callable
     return cast("Player", LimitedPlayer(player, policy, on_user_command))
 
 
+_STARTS_SOUND = frozenset({"play", "play_id", "toggle", "next", "previous"})
+_PLAYBACK_COMMANDS = _STARTS_SOUND | {"pause", "stop", "seek", "clear_queue"}
+
+
 class LimitedPlayer:
     """Wrap a player and lower every volume above the limit to the limit instead of refusing it."""
 
@@ -177,7 +181,17 @@ class LimitedPlayer:
         self._capabilities: frozenset[Capability] | None = None
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self._player, name)
+        method = getattr(self._player, name)
+        if name not in _PLAYBACK_COMMANDS:
+            return method
+
+        async def run_command(*arguments: Any, **options: Any) -> None:
+            self._on_user_command()
+            if name in _STARTS_SOUND:
+                await self._lower_volume()
+            await method(*arguments, **options)
+
+        return run_command
 
     def max_volume(self, now: datetime) -> int:
         """Return the highest volume, 0 to 100, that is allowed at `now`."""
@@ -196,42 +210,6 @@ class LimitedPlayer:
         with suppress(Unavailable):  # a database error must not hide the state of the music
             return replace(state, muted=self._policy.key_values.get(MUTE_KEY) is not None)
         return state
-
-    async def play(self, position: int | None = None, *, at: float = 0.0) -> None:
-        """Lower the volume to the limit, then play."""
-        await self._run_command(lambda: self._player.play(position, at=at), starts_sound=True)
-
-    async def play_id(self, id: int) -> None:  # noqa: A002 - MPD's word
-        """Lower the volume to the limit, then play a track of the queue."""
-        await self._run_command(lambda: self._player.play_id(id), starts_sound=True)
-
-    async def toggle(self) -> None:
-        """Pause, or lower the volume to the limit and play."""
-        await self._run_command(self._player.toggle, starts_sound=True)
-
-    async def next(self) -> None:
-        """Play the next track within the limit."""
-        await self._run_command(self._player.next, starts_sound=True)
-
-    async def previous(self) -> None:
-        """Play the previous track within the limit."""
-        await self._run_command(self._player.previous, starts_sound=True)
-
-    async def pause(self) -> None:
-        """Pause."""
-        await self._run_command(self._player.pause)
-
-    async def stop(self) -> None:
-        """Stop."""
-        await self._run_command(self._player.stop)
-
-    async def seek(self, seconds: float) -> None:
-        """Seek within the current track."""
-        await self._run_command(lambda: self._player.seek(seconds))
-
-    async def clear_queue(self) -> None:
-        """Empty the queue."""
-        await self._run_command(self._player.clear_queue)
 
     async def add_source(
         self, source: Source, where: QueuePosition = QueuePosition.END, *, play: bool = False
@@ -299,12 +277,6 @@ class LimitedPlayer:
         """Close the player and the database."""
         await self._player.close()
         self._policy.close()
-
-    async def _run_command(self, command: Callable[[], Awaitable[None]], *, starts_sound: bool = False) -> None:
-        self._on_user_command()
-        if starts_sound:
-            await self._lower_volume()
-        await command()
 
     async def _lower_volume(self) -> None:
         """Lower the volume to the limit before anything sounds."""

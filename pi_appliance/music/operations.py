@@ -261,7 +261,7 @@ _PARTITIONS: Sequence[Operation] = (
         handler=f"{_API}:create_partition",
         arguments=(_PARTITION,),
         result="Partitions",
-        show=f"{_TEXT}:partition_created",
+        done="created the partition {name}",
         status=201,
         example={"name": "terrace"},
     ),
@@ -272,7 +272,7 @@ _PARTITIONS: Sequence[Operation] = (
         details="`default` is the one that always exists.",
         handler=f"{_API}:use_partition",
         arguments=(_PARTITION,),
-        show=f"{_TEXT}:partition_used",
+        done="the partition {name} is used now",
         example={"name": "default"},
     ),
     Operation(
@@ -297,7 +297,7 @@ _PARTITIONS: Sequence[Operation] = (
         handler=f"{_API}:delete_partition",
         arguments=(_PARTITION,),
         result="Partitions",
-        show=f"{_TEXT}:partition_deleted",
+        done="deleted the partition {name}",
         example={"name": "garden"},
     ),
 )

@@ -175,7 +175,7 @@ _QUEUE: Sequence[Operation] = (
             boolean("replace", "whether a playlist of that name may be replaced", default=False),
         ),
         result="SavedQueue",
-        show=f"{_TEXT}:queue_saved",
+        done="saved {playlist}, {tracks} tracks",
         example={"name": "Evening", "replace": True},
     ),
 )
@@ -253,7 +253,6 @@ _NAME = text("name", "the name of the playlist", 200, required=True, positional=
 def _playlist_operation(command: str, path: str, summary: str, *arguments: Argument, **more: Any) -> Operation:
     settings = {
         "result": "Entries",
-        "show": f"{_TEXT}:playlist_{command}d",
         "handler": f"{_API}:{command}_playlist",
         **more,
     }
@@ -338,6 +337,7 @@ _PLAYLISTS: Sequence[Operation] = (
         "Rename a playlist.",
         text("to", "its new name", 200, required=True, positional=True),
         result="Saved",
+        done="{name} is now {playlist}",
         example={"name": "Evening", "to": "Night"},
     ),
     _playlist_operation(
@@ -346,6 +346,7 @@ _PLAYLISTS: Sequence[Operation] = (
         "Delete a playlist. The tracks stay in the library.",
         method="DELETE",
         result="Saved",
+        done="deleted {playlist}",
         example={"name": "Evening"},
     ),
 )

@@ -53,16 +53,6 @@ def sleep_timer(result: Any, _: Values) -> str:
     return f"the music stops{end}" if end else "the sleep timer is set"
 
 
-def sleep_cancelled(_: Any, __: Values) -> str:
-    """Return that the timer is cancelled; its run may still be ending."""
-    return "the music continues"
-
-
-def announcement(result: Any, _: Values) -> str:
-    """Return where the result of an announcement is shown."""
-    return f"the announcement starts; see: pi-appliance jobs history {result['job']}"
-
-
 # Stations
 
 
@@ -83,26 +73,6 @@ def removed_stations(result: Any, _: Values) -> str:
     if not result:
         return "no station of your file was removed or edited"
     return format_table(("NAME", "URL"), [(each["name"], each["url"]) for each in result])
-
-
-def station_added(result: Any, _: Values) -> str:
-    """Return which station was added."""
-    return f"added {printable(result['name'])}"
-
-
-def station_changed(result: Any, _: Values) -> str:
-    """Return which station was changed."""
-    return f"changed {printable(result['name'])}"
-
-
-def station_removed(result: Any, _: Values) -> str:
-    """Return which station was removed."""
-    return f"removed {printable(result['removed'])}"
-
-
-def station_restored(result: Any, _: Values) -> str:
-    """Return which station was restored."""
-    return f"restored {printable(result['name'])}"
 
 
 # Player
@@ -214,21 +184,6 @@ def partitions(result: Any, _: Values) -> str:
     return format_table((" ", "NAME"), [(">" if each["current"] else " ", each["name"]) for each in result])
 
 
-def partition_created(_: Any, values: Values) -> str:
-    """Return which partition was created."""
-    return f"created the partition {printable(values['name'])}"
-
-
-def partition_used(_: Any, values: Values) -> str:
-    """Return which partition is used from now on."""
-    return f"the partition {printable(values['name'])} is used now"
-
-
-def partition_deleted(_: Any, values: Values) -> str:
-    """Return which partition was deleted."""
-    return f"deleted the partition {printable(values['name'])}"
-
-
 def output_moved(_: Any, values: Values) -> str:
     """Return where an output was moved."""
     target = f"the partition {printable(values['to'])}" if values["to"] else "the partition in use"
@@ -305,11 +260,6 @@ def removed(result: Any, _: Values) -> str:
     """Return how many tracks were removed."""
     count, length = result["removed"], _player_of(result)["queue_length"]
     return f"removed {count} {'track' if count == 1 else 'tracks'}; {length} left in the queue"
-
-
-def queue_saved(result: Any, _: Values) -> str:
-    """Return how many tracks were saved as which playlist."""
-    return f"saved {printable(result['playlist'])}, {result['tracks']} tracks"
 
 
 # Library and playlists
@@ -407,16 +357,6 @@ def entry_moved(_: Any, values: Values) -> str:
     return f"moved {number} to {target} in {printable(values['name'])}"
 
 
-def playlist_renamed(result: Any, values: Values) -> str:
-    """Return the new name of a playlist."""
-    return f"{printable(values['name'])} is now {printable(result['playlist'])}"
-
-
-def playlist_deleted(result: Any, _: Values) -> str:
-    """Return which playlist was deleted."""
-    return f"deleted {printable(result['playlist'])}"
-
-
 def _page(result: Mapping[str, Any], head: Sequence[str], rows: Sequence[Sequence[str]], empty: str) -> str:
     """Return a part of a list as a table, with the option that shows the rest."""
     if not rows:
@@ -462,8 +402,3 @@ def _track_count(drive: Mapping[str, Any]) -> str:
     if drive["tracks"] is None:
         return "-"
     return str(drive["tracks"]) if drive["files"] is None else f"{drive['tracks']} of {drive['files']}"
-
-
-def usb_ejected(result: Any, _: Values) -> str:
-    """Return that the drive can be unplugged."""
-    return f"{printable(result['name'])} can be unplugged"

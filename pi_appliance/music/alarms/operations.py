@@ -89,7 +89,7 @@ OPERATIONS: Sequence[Operation] = (
         summary="Cancel the sleep timer. The music continues.",
         handler=f"{_API}:cancel_sleep_timer",
         result="Sleep",
-        show=f"{_TEXT}:sleep_cancelled",
+        done="the music continues",
     ),
     Operation(
         command="music announce",
@@ -102,7 +102,7 @@ OPERATIONS: Sequence[Operation] = (
             integer("volume", "the volume of the announcement", 0, 100),
         ),
         result="RunRequest",
-        show=f"{_TEXT}:announcement",
+        done="the announcement starts; see: pi-appliance jobs history {job}",
         status=202,
         example={"text": "dinner is ready"},
     ),

@@ -48,7 +48,7 @@ OPERATIONS: Sequence[Operation] = (
             _CHECK,
         ),
         result="Station",
-        show=f"{_TEXT}:station_added",
+        done="added {name}",
         status=201,
         example={**_EXAMPLE, "name": "Radio X"},
     ),
@@ -62,7 +62,7 @@ OPERATIONS: Sequence[Operation] = (
         arguments=(_STATION, text("name", "a new name", 200), text("url", _URL_HELP, 2000), *_DETAILS, _CHECK),
         groups=(Group(("name", "url", *(each.name for each in _DETAILS)), exclusive=False),),
         result="Station",
-        show=f"{_TEXT}:station_changed",
+        done="changed {name}",
         example={"station": "Groove", "genre": "Soul", "check": False},
     ),
     Operation(
@@ -73,7 +73,7 @@ OPERATIONS: Sequence[Operation] = (
         handler=f"{_API}:remove_station",
         arguments=(_STATION,),
         result="Removed",
-        show=f"{_TEXT}:station_removed",
+        done="removed {removed}",
         example={"station": "Groove"},
     ),
     Operation(
@@ -83,7 +83,7 @@ OPERATIONS: Sequence[Operation] = (
         handler=f"{_API}:restore_station",
         arguments=(_STATION,),
         result="Station",
-        show=f"{_TEXT}:station_restored",
+        done="restored {name}",
         example={"station": "Quiet"},
     ),
     Operation(

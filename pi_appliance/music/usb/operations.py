@@ -22,7 +22,7 @@ OPERATIONS: Sequence[Operation] = (
         handler="pi_appliance.music.usb.api:eject_drive",
         arguments=(text("name", "the name of the drive", 200, required=True, positional=True),),
         result="UsbDrive",
-        show="pi_appliance.music.text:usb_ejected",
+        done="{name} can be unplugged",
         example={"name": "MUSIC"},
     ),
 )
