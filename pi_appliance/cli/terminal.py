@@ -1,4 +1,4 @@
-"""Output for a terminal, and options that many commands share."""
+"""Times and progress for a terminal, and options that many commands share."""
 
 import os
 import shutil
