@@ -427,17 +427,3 @@ def _cell_text(value: object) -> str:
     if isinstance(value, (dict, list)):
         return json.dumps(value)
     return "-" if value is None or value == "" else str(value)
-
-
-def format_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Return `head` and `rows` as aligned columns."""
-    lines = [tuple(head), *(tuple(row) for row in rows)]
-    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    return "\n".join(
-        "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines
-    )
-
-
-def format_local_time(instant: str) -> str:
-    """Return `instant`, in ISO 8601, in the time zone of this terminal, to the minute."""
-    return datetime.fromisoformat(instant).astimezone().strftime("%a %Y-%m-%d %H:%M")
