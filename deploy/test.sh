@@ -11,6 +11,7 @@ unset PYTHONDONTWRITEBYTECODE # or each of some thousand processes would compile
 selection="not slow and not faults" profile=daily
 if [ "${1:-}" = --all ]; then
     selection="" profile=all
+    export PI_APPLIANCE_COLD=1 # each process of the tests starts Python, as in real life
     shift
 fi
 

@@ -1,5 +1,6 @@
 """Fixtures for all tests, and the distribution of tests to the workers of pytest-xdist."""
 
+import logging
 import os
 import re
 from collections.abc import Iterator
@@ -29,8 +30,8 @@ LONG = {"test_year.py", "test_exactly_once.py", "test_kills.py", "test_hub_kills
 # Files whose tests change the crontab, the users or the mounts of the machine; one worker runs them.
 MACHINE = re.compile(r"/(usb/|test_(cli_crontab|crontab|cron_slot_ledger|deploy_scripts|limits))")
 SHARED = re.compile(
-    r"browser\.py|music/cli/|/test_music|test_job_on_mpd"
-)  # files whose tests share one Chromium or one MPD
+    r"browser\.py|music/cli/|/test_music|test_job_on_mpd|test_chance_statistics"
+)  # files whose tests share one Chromium, one MPD or one list of draws
 
 
 class Sharing(LoadScopeScheduling):
@@ -77,3 +78,16 @@ def short_dir() -> Iterator[Path]:
     """Return a folder whose path is short enough for a unix socket."""
     with TemporaryDirectory(prefix="pa-") as folder:
         yield Path(folder)
+
+
+@pytest.fixture(autouse=True)
+def _restore_logging() -> Iterator[None]:
+    """Undo what a command in this process changes for all later tests: it silences loggers of libraries."""
+    loggers, disabled = logging.root.manager.loggerDict, logging.root.manager.disable
+    before = {name: (each.level, each.propagate) for name, each in loggers.items() if isinstance(each, logging.Logger)}
+    yield
+    logging.disable(disabled)
+    for name, logger in loggers.items():
+        if isinstance(logger, logging.Logger):
+            level, logger.propagate = before.get(name, (logging.NOTSET, True))
+            logger.setLevel(level)

@@ -3,9 +3,7 @@
 import contextlib
 import io
 import json
-import os
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -15,9 +13,10 @@ from typing import Any
 from pi_appliance.__main__ import main
 from pi_appliance.scheduling.appliance import Appliance
 from pi_appliance.storage.model import Outcome, Run
+from tests import warm_program
+from tests.warm_program import PROGRAM, ROOT, Process
 
-ROOT = Path(__file__).parents[1]
-PROGRAM = (sys.executable, "-m", "pi_appliance")
+__all__ = ["PROGRAM", "ROOT", "Installation", "in_memory", "is_running", "wait_until"]
 
 
 class Installation:
@@ -40,18 +39,15 @@ class Installation:
 
     def environment(self, more: Mapping[str, str] | None = None) -> dict[str, str]:
         """Return the environment of the program, without the keys and the configuration of the user."""
-        kept = {name: os.environ[name] for name in ("PATH", "HOME", "LANG", "XDG_RUNTIME_DIR") if name in os.environ}
-        return {**kept, "PYTHONPATH": str(ROOT), "PYTHONWARNINGS": "error", **self.extra_environment, **(more or {})}
+        return {**warm_program.base_environment(), **self.extra_environment, **(more or {})}
 
     def run(self, *words: str, environment: Mapping[str, str] | None = None) -> subprocess.CompletedProcess[str]:
         """Run a command to its end. It must not print a traceback."""
-        process = subprocess.run(
+        process = warm_program.run_process(
             [*PROGRAM, *words, "--config", str(self.config)],
             env=self.environment(environment),
             capture_output=True,
             text=True,
-            timeout=60,
-            check=False,
         )
         assert "Traceback" not in process.stderr, process.stderr
         return process
@@ -80,9 +76,9 @@ class Installation:
         assert isinstance(buffer, io.BytesIO)
         return status, buffer.getvalue(), err.getvalue()
 
-    def start(self, *words: str, environment: Mapping[str, str] | None = None) -> subprocess.Popen[str]:
+    def start(self, *words: str, environment: Mapping[str, str] | None = None) -> Process:
         """Start a command and return its process, with its output in a pipe."""
-        return subprocess.Popen(
+        return Process(
             [*PROGRAM, *words, "--config", str(self.config)],
             env=self.environment({"PYTHONUNBUFFERED": "1", **(environment or {})}),
             stdout=subprocess.PIPE,

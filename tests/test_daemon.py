@@ -4,7 +4,6 @@ import contextlib
 import re
 import signal
 import socket
-import subprocess
 import urllib.error
 import urllib.request
 from collections.abc import Iterator, Mapping
@@ -13,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.installation import Installation, is_running, wait_until
+from tests.warm_program import Process
 
 QUIET = "web: {port: 0}"
 TICK = "tick:\n  kind: command\n  schedule: every 1s\n  with: {run: ['true']}"
@@ -21,7 +21,7 @@ TICK = "tick:\n  kind: command\n  schedule: every 1s\n  with: {run: ['true']}"
 class Up:
     """A running daemon and its output so far."""
 
-    def __init__(self, process: subprocess.Popen[str], output: Path) -> None:
+    def __init__(self, process: Process, output: Path) -> None:
         self.process, self._output = process, output
 
     @property
@@ -51,7 +51,7 @@ def up(installation: Installation, environment: Mapping[str, str] | None = None)
     """Start the daemon, wait until it is ready, and end it after the block."""
     output = installation.folder / "said"
     with output.open("wb") as file:
-        process = subprocess.Popen(
+        process = Process(
             [*installation.program, "up", "-v", "--config", str(installation.config)],
             env=installation.environment({"PYTHONUNBUFFERED": "1", **(environment or {})}),
             stdout=file,

@@ -172,10 +172,11 @@ def request_now(method: str, url: str, **options: Any) -> HttpResponse:
 
 def _client_options(url: str, *, use_proxy: bool) -> dict[str, Any]:
     import ssl  # noqa: PLC0415 - see the top of the file
+    from urllib.request import getproxies  # noqa: PLC0415
 
     # The certificates of the system, as an owner may have added one of their own. They take 20 ms
-    # to read.
-    is_tls = url.lower().startswith("https:") or use_proxy
+    # to read, so they are read only for TLS; a proxy may be reached by TLS too.
+    is_tls = url.lower().startswith("https:") or (use_proxy and bool(getproxies()))
     context = ssl.create_default_context() if is_tls else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     return {"verify": context, "timeout": None, "trust_env": use_proxy}
 

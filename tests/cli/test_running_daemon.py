@@ -14,6 +14,7 @@ import pytest
 from pi_appliance.storage.model import Outcome, Trigger
 from pi_appliance.system import runtime_socket
 from tests.installation import PROGRAM, Installation, wait_until
+from tests.warm_program import Process, run_process
 
 JOBS = """
 never: {kind: command, schedule: "* * * * *", chance: 1/1000000, started-by: cron, with: {run: [echo, never]}}
@@ -24,7 +25,7 @@ long: {kind: command, with: {run: [sh, -c, "echo begun; sleep 60"]}}
 
 
 @contextmanager
-def running(installation: Installation) -> Iterator[subprocess.Popen[str]]:
+def running(installation: Installation) -> Iterator[Process]:
     """Run the daemon of `installation` for the block."""
     process = installation.start("up")
     try:
@@ -49,13 +50,13 @@ def run_in_folder(
 ) -> subprocess.CompletedProcess[str]:
     """Run a command without `--config` in `folder`."""
     command, environment = [*PROGRAM, *words], installation.environment()
-    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=60, check=False)
+    return run_process(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=60, check=False)
 
 
 def cron(installation: Installation, job: str) -> subprocess.CompletedProcess[str]:
     """Run the cron entry of `job`."""
     words = runtime_socket.cron_arguments(job, str(installation.config))
-    return subprocess.run(
+    return run_process(
         [*PROGRAM, *words], env=installation.environment(), capture_output=True, text=True, timeout=60, check=False
     )
 

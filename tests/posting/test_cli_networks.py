@@ -13,6 +13,7 @@ import pytest
 
 from tests.installation import ROOT, Installation, wait_until
 from tests.other_user import NOBODY, PublicInstallation
+from tests.warm_program import Process, run_process
 
 KINDS = ROOT / "tests" / "fakes" / "plugins"
 JOB = "it: {kind: command, with: {run: ['true']}}"
@@ -34,7 +35,7 @@ def run(
     """Run `pi-appliance networks` with `words`, and `answers` in a pipe."""
     variables = installation.environment({"PYTHONIOENCODING": "utf-8", **(environment or {})})
     variables["PYTHONPATH"] = f"{KINDS}:{variables['PYTHONPATH']}"
-    done = subprocess.run(
+    done = run_process(
         [*installation.program, "networks", *words, "--config", str(installation.config)],
         env=variables,
         input=answers,
@@ -165,7 +166,7 @@ def test_a_terminal_does_not_show_the_secret_and_ctrl_c_stores_nothing(home):
     for answer, stored in ((b"hush hush\n", True), (None, False)):
         secrets_of(home).unlink(missing_ok=True)
         keyboard, terminal = pty.openpty()
-        process = subprocess.Popen(
+        process = Process(
             [*home.program, "networks", "login", "mine", "--config", str(home.config)],
             env=home.environment({"PYTHONPATH": f"{KINDS}:{ROOT}"}),
             stdin=terminal,
@@ -288,7 +289,7 @@ def test_the_list_shows_the_available_keys_and_their_sources(home):
 
 
 def test_missing_keys_are_a_warning_of_the_check(home):
-    done = subprocess.run(
+    done = run_process(
         [*home.program, "config", "check", "--config", str(home.config)],
         env=home.environment({"PYTHONPATH": f"{KINDS}:{ROOT}", "DIARY_NAME": "a", "DIARY_TOKEN": "b"}),
         capture_output=True,
@@ -328,7 +329,7 @@ def test_no_program_gets_a_key_of_any_network(home):
         NETWORKS,
     )
     keys = dict.fromkeys(("DIARY_TOKEN", "DIARY2_TOKEN", "X_ACCESS_TOKEN", "WEB_PASSWORD", "MPD_PASSWORD"), "hush")
-    subprocess.run(
+    run_process(
         [*home.program, "jobs", "run", "it", "--as-scheduled", "--config", str(home.config)],
         env=home.environment({"PYTHONPATH": f"{KINDS}:{ROOT}", **keys, "MINE": "seen"}),
         capture_output=True,

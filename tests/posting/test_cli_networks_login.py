@@ -12,6 +12,7 @@ from tests.fakes.bluesky_server import fake_bluesky
 from tests.fakes.mastodon_server import fake_mastodon
 from tests.fakes.x_server import SECRETS, fake_x
 from tests.installation import Installation
+from tests.warm_program import Process
 
 JOB = "it: {kind: command, with: {run: ['true']}}"
 
@@ -19,7 +20,7 @@ JOB = "it: {kind: command, with: {run: ['true']}}"
 class Conversation:
     """The program and a user who reads before answering."""
 
-    def __init__(self, process: subprocess.Popen[str]) -> None:
+    def __init__(self, process: Process) -> None:
         assert process.stderr is not None
         assert process.stdin is not None
         self.process, self.seen, self._stderr, self._stdin = process, "", process.stderr, process.stdin
@@ -49,7 +50,7 @@ class Conversation:
 
 @contextlib.contextmanager
 def logging_in(installation: Installation, name: str) -> Iterator[Conversation]:
-    process = subprocess.Popen(
+    process = Process(
         [*installation.program, "networks", "login", name, "--config", str(installation.config)],
         env=installation.environment({"PYTHONUNBUFFERED": "1"}),
         stdin=subprocess.PIPE,

@@ -27,6 +27,7 @@ from tests.fakes.bluesky_server import fake_bluesky
 from tests.fakes.mastodon_server import fake_mastodon
 from tests.fakes.x_server import fake_x
 from tests.installation import PROGRAM, Installation, wait_until
+from tests.warm_program import Process
 
 TIMES = int(os.environ.get("PI_APPLIANCE_POSTS", "20"))
 SEED = int(os.environ.get("PI_APPLIANCE_SEED", "2026"))
@@ -125,7 +126,7 @@ def test_after_any_event_each_post_exists_at_most_once_and_the_ledger_is_true(
 
 def one_run(installation: Installation, random: Random, counts: EventCounts, *words: str) -> None:
     """Run the job; two of five runs are killed at a random time."""
-    with subprocess.Popen(
+    with Process(
         [*PROGRAM, "jobs", "run", "bird", *words, "--config", str(installation.config)],
         env=installation.environment(SECRETS),
         stdout=subprocess.DEVNULL,

@@ -9,7 +9,6 @@ import contextlib
 import json
 import os
 import signal
-import subprocess
 import time
 from collections import Counter
 from datetime import datetime, timedelta
@@ -21,6 +20,7 @@ import pytest
 from pi_appliance.storage.history import Store
 from pi_appliance.system import files
 from tests.installation import PROGRAM, Installation, wait_until
+from tests.warm_program import Process
 
 KILLS = int(os.environ.get("PI_APPLIANCE_KILLS", "25"))
 SEED = int(os.environ.get("PI_APPLIANCE_SEED", "2026"))
@@ -75,7 +75,7 @@ class Victims:
     def start(self) -> None:
         """Start the daemon."""
         words = [*PROGRAM, "up", "--config", str(self._house.config)]
-        self.daemon = subprocess.Popen(words, env=self._house.environment(), stdout=self.said, stderr=self.said)
+        self.daemon = Process(words, env=self._house.environment(), stdout=self.said, stderr=self.said)
 
     def kill(self) -> None:
         """Kill the daemon, a run, or the program of a run, in turn."""

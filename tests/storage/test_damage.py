@@ -21,6 +21,7 @@ from pi_appliance.storage.model import Outcome, Picture, Trigger
 from pi_appliance.system import files
 from tests.installation import PROGRAM, Installation, in_memory, wait_until
 from tests.test_daemon import up
+from tests.warm_program import Process
 
 PAGE = 4096
 NOW = datetime.now(UTC).replace(microsecond=0)
@@ -261,9 +262,7 @@ def test_concurrent_processes_repair_it_once(installation):
     (installation.state / "history.db").write_bytes(Random(3).randbytes(8 * PAGE))
     words = [*PROGRAM, "jobs", "list", "--config", str(installation.config)]
     lists = [
-        subprocess.Popen(
-            words, env=installation.environment(), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
-        )
+        Process(words, env=installation.environment(), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
         for _ in range(6)
     ]
     said = [each.communicate(timeout=60)[1] for each in lists]

@@ -7,7 +7,6 @@ import pty
 import re
 import select
 import signal
-import subprocess
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.installation import PROGRAM, Installation
+from tests.warm_program import Process
 
 EINS, ZWEI, ONE = "Ärzte/eins.wav", "Ärzte/zwei — 二.wav", "one.wav"
 STATIONS = """\
@@ -89,7 +89,7 @@ class LiveCommand:
         self.said = ""
         surroundings = cli.environment({"COLUMNS": "100"})
         command = [*PROGRAM, "music", *words, "--config", str(cli.config)]
-        self.process = subprocess.Popen(command, env=surroundings, stdout=writing, stderr=writing)
+        self.process = Process(command, env=surroundings, stdout=writing, stderr=writing)
         os.close(writing)
 
     def until(self, true: Callable[[str], Any], seconds: float = 60) -> Any:

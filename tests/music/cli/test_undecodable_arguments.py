@@ -1,11 +1,10 @@
 """Undecodable arguments, such as file names of an old disk."""
 
-import subprocess
-
 import pytest
 
 from tests.fakes.mpd_server import needs_mpd, running_mpd
 from tests.installation import Installation
+from tests.warm_program import run_process
 
 pytestmark = needs_mpd
 ODD = b"Caf\xe9.ogg"  # Latin-1
@@ -32,7 +31,7 @@ def test_undecodable_arguments_are_reported_in_one_line(
     with running_mpd(installation.folder / "mpd") as mpd:
         installation.write(ANNOUNCE, f"player: {{kind: mpd, with: {{address: '{mpd.address}', fallback-mpd: false}}}}")
         command = [*installation.program, "music", *words, "--config", str(installation.config), "--"]
-        done = subprocess.run(
+        done = run_process(
             [*command, ODD], capture_output=True, env=installation.environment(), timeout=60, check=False
         )
     assert done.returncode == status, done.stderr

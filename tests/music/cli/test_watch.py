@@ -14,6 +14,7 @@ from mutagen.wave import WAVE
 from tests.fakes.mpd_server import MpdServer, needs_mpd, running_mpd
 from tests.installation import PROGRAM
 from tests.music.cli.music_program import EINS, ONE, MusicCli, run_live
+from tests.warm_program import Process
 
 pytestmark = needs_mpd
 
@@ -105,9 +106,7 @@ def test_on_a_terminal_one_line_is_updated_in_place(cli: MusicCli, server: MpdSe
 
 def test_a_closed_pipe_causes_no_traceback(cli: MusicCli, server: MpdServer) -> None:
     command = [*PROGRAM, "music", "watch", "--config", str(cli.config)]
-    with subprocess.Popen(
-        command, env=cli.environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    ) as watch:
+    with Process(command, env=cli.environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as watch:
         assert watch.stdout is not None
         assert watch.stderr is not None
         watch.stdout.readline()

@@ -122,10 +122,11 @@ def test_a_hung_volumio_is_unavailable_and_changed_nothing(server: VolumioServer
         for error in await asyncio.gather(*(fails(call(player)) for call in EVERYTHING)):  # and no slower for it
             assert type(error) is Unavailable
             assert "it did not answer in time" in str(error)
+        server.thaw()
+        await connect(server.address).state()
 
     asyncio.run(scenario())
-    server.thaw()
-    assert {asked.what for asked in server.asked} == {"GET getState"}
+    assert {asked.what for asked in server.asked} == {"GET getState", "GET getQueue"}, "nothing was done later"
 
 
 @pytest.mark.parametrize(
