@@ -91,7 +91,7 @@ class AnnouncementSession(MusicSession):
         return state or await self.player.state()
 
     async def _announce_first(self, state: PlayerState, uris: list[str]) -> None:
-        """PlaybackState the first of `uris` that works; all address the same sound.
+        """Play the first of `uris` that works; all address the same sound.
 
         Raises:
             Refused: None was heard.
