@@ -86,7 +86,7 @@ def test_a_cancelled_fade_restores_the_music(home, server):
     with up(home):
         home.run("music", "sleep", "20s", "--fade", "19s")
         wait_until(lambda: volume(server) < 58, 20)
-        assert home.run("music", "sleep", "--cancel").stdout == "the music continues\n"
+        assert home.run("music", "cancel-sleep").stdout == "the music continues\n"
         wait_until(lambda: volume(server) == 60)
         wait_until(lambda: None not in home.outcomes("sleep"))
         assert not home.json("music", "sleep")["set"]
