@@ -44,6 +44,7 @@ from pi_appliance.notify.api import SCHEMAS as NOTIFIER_SCHEMAS
 from pi_appliance.operations import Operation, all_operations
 from pi_appliance.posting.api import SCHEMAS as POST_SCHEMAS
 from pi_appliance.posting.pages import PostPages
+from pi_appliance.settings.api import SCHEMAS as SETTINGS_SCHEMAS
 from pi_appliance.system import clock, network
 from pi_appliance.web import openapi, server, unix_socket
 from pi_appliance.web.pages import Pages
@@ -56,6 +57,7 @@ SCHEMAS: Mapping[str, Schema] = {
     **MUSIC_SCHEMAS,
     **POST_SCHEMAS,
     **NOTIFIER_SCHEMAS,
+    **SETTINGS_SCHEMAS,
 }
 """The schemas of all results, by their names."""
 

@@ -95,6 +95,7 @@ class Daemon:
         self._notifier = ServiceNotifier(os.environ)
         os.environ.pop("NOTIFY_SOCKET", None)  # for this process, not for the runs
         self._stop, self._stop_now, self._reload = asyncio.Event(), asyncio.Event(), asyncio.Event()
+        self._applied = asyncio.Event()
 
     async def run(self) -> None:
         """Run until it is stopped. Raises ApplianceError if a service cannot start."""
@@ -148,6 +149,12 @@ class Daemon:
         self.appliance.reload()
         self._reload.set()
 
+    async def apply_configuration(self) -> None:
+        """Read the configuration again, and return when it is in use. Raises ConfigError."""
+        self._applied.clear()
+        self.request_reload()
+        await self._applied.wait()
+
     def wake(self) -> None:
         """Let the scheduler tick now, because something it depends on changed."""
         self._wakeup.set()
@@ -190,10 +197,12 @@ class Daemon:
             appliance, self._secrets = self.appliance.reload(), secrets.load(before.path, os.environ)
         except ApplianceError as error:
             self._say(f"the new configuration is wrong, so the old one stays in use:\n{error}")
+            self._applied.set()
             return music
         await self.scheduler.tick()  # slots until now follow the old schedules
         self.appliance = appliance
         self.scheduler.reload(appliance)
+        self._applied.set()  # before the page restarts, which waits for the request that asked for this
         after = appliance.config
         player_changed = (
             music_services.music_settings(after) != music_services.music_settings(before)

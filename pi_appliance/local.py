@@ -81,6 +81,9 @@ class _LocalDaemon:
         """Only a daemon has one."""
         raise Unavailable("the appliance is not running, so there is no scheduler to ask")
 
+    async def apply_configuration(self) -> None:
+        """Do nothing: the next process reads the changed file."""
+
     def wake(self) -> bool:
         """Wake a daemon of the same state, if one runs that listens nowhere else."""
         return files.wake_daemon(self.appliance.config.state_dir / files.WAKEUP_FILE)

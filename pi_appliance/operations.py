@@ -18,6 +18,7 @@ from typing import Any
 from pi_appliance.errors import InvalidOption, suggest
 
 MODULES = {
+    "config": ("pi_appliance.settings.operations",),
     "jobs": ("pi_appliance.jobs.operations",),
     "tweets": ("pi_appliance.posting.operations",),
     "networks": ("pi_appliance.posting.operations",),
@@ -120,6 +121,21 @@ def text(name: str, help: str, max_length: int = 1000, *, may_be_empty: bool = T
     # A line break or NUL is refused, which a length alone does not say.
     schema = {"type": "string", "minLength": min_length, "maxLength": max_length, "pattern": r"^[^\x00\n\r]*$"}
     return Argument(name=name, help=help, expected=expected, parse=parse, schema=schema, **more)
+
+
+def document(name: str, help: str, max_length: int, **more: Any) -> Argument:  # noqa: A002
+    """Return an argument that takes a text of several lines."""
+
+    def parse(value: object) -> str:
+        if not isinstance(value, str) or len(value) > max_length or "\0" in value:
+            raise ValueError
+        value.encode()
+        return value.replace("\r\n", "\n")  # forms send both characters
+
+    schema = {"type": "string", "maxLength": max_length, "pattern": r"^[^\x00]*$"}
+    return Argument(
+        name=name, help=help, expected=f"a text of at most {max_length} characters", parse=parse, schema=schema, **more
+    )
 
 
 def matching(name: str, help: str, pattern: str, expected: str, **more: Any) -> Argument:  # noqa: A002

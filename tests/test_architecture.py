@@ -12,7 +12,7 @@ PACKAGE = Path(__file__).parents[1] / "pi_appliance"
 FILES = sorted(PACKAGE.rglob("*.py"))
 
 PLATFORM = {"errors", "plugins", "operations", "json_schema", "system"}
-FEATURES = {"posting", "music", "puzzles", "notify"}
+FEATURES = {"posting", "music", "puzzles", "notify", "settings"}
 SURFACES = {"api", "pages", "cli", "page", "text"}
 MAY_IMPORT = {
     "errors": set[str](),
@@ -125,7 +125,7 @@ LIBRARIES = {
     "sqlite3": {"storage.backup", "storage.database"},
     "tweepy": {"posting.networks._x_client"},
     "wcwidth": {"posting.x_text"},
-    "yaml": {"config.binding"},
+    "yaml": {"config.editing", "config.binding"},
     "zeroconf": {"discovery"},
 }
 

@@ -65,6 +65,9 @@ class RunningDaemon(Protocol):
     def request_reload(self) -> None:
         """Have the configuration read again. Raises ConfigError."""
 
+    async def apply_configuration(self) -> None:
+        """Have the configuration read again, and return when it is in use. Raises ConfigError."""
+
     def wake(self) -> None:
         """Have the scheduler tick now, because something it depends on changed."""
 

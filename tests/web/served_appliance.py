@@ -55,6 +55,10 @@ class FakeDaemon:
     def request_reload(self) -> None:
         self.reloads += 1
 
+    async def apply_configuration(self) -> None:
+        self.appliance = self.appliance.reload()
+        self.request_reload()
+
     def wake(self) -> None:
         self.woken += 1
 

@@ -93,6 +93,7 @@ NOES = {
     ("POST", "/jobs/{name}/cancel"): 409,
     **{("POST", f"/jobs/{{name}}/{x}"): 409 for x in ("skip", "unskip")},
     ("POST", "/posts/{post}/resolve"): 404,
+    ("POST", "/config/history/{name}"): 404,
 }
 
 

@@ -1,0 +1,1 @@
+"""The settings of the appliance: its configuration file, changed from the page."""

@@ -1,0 +1,143 @@
+"""Handlers of the operations on the configuration file, and the schemas of their results."""
+
+import asyncio
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from pi_appliance.config import editing
+from pi_appliance.config.binding import YamlPath, parse_yaml
+from pi_appliance.config.config_file import Change, ConfigFile
+from pi_appliance.config.loader import load_config
+from pi_appliance.config.schema import json_schema
+from pi_appliance.errors import ConfigError, InvalidOption, Refused
+from pi_appliance.json_schema import INSTANT, TEXT, WHOLE, Schema, list_of, object_of
+from pi_appliance.operations import Values
+from pi_appliance.scheduling.interface import Services
+from pi_appliance.settings import hidden_parts
+from pi_appliance.storage.model import iso_time
+
+
+async def read_config(services: Services, _: Values) -> object:
+    """Return the text of the file and its version."""
+    text, version = await asyncio.to_thread(_file(services).read)
+    return {"text": hidden_parts.hide_programs(text), "version": version}
+
+
+async def check_text(services: Services, values: Values) -> object:
+    """Return the problems of a text."""
+    return await asyncio.to_thread(_check_text, services.appliance.config.path, values["text"])
+
+
+def _check_text(path: Path, text: str) -> object:
+    try:
+        load_config(path, hidden_parts.restore_programs(text, path.read_text("utf-8-sig")))
+    except ConfigError as error:
+        problems = [
+            {"line": each.line, "column": each.column, "message": each.message, "hint": each.hint}
+            for each in error.problems
+        ]
+        return {"problems": problems or [_problem_without_place(error)]}
+    except Refused as error:
+        return {"problems": [_problem_without_place(error)]}
+    return {"problems": []}
+
+
+def _problem_without_place(error: Exception) -> dict[str, object]:
+    return {"line": 1, "column": 1, "message": str(error), "hint": ""}
+
+
+async def replace_config(services: Services, values: Values) -> object:
+    """Replace the text of the file."""
+
+    def write() -> Change:
+        file = _file(services)
+        before, version = file.read()
+        text = hidden_parts.restore_programs(values["text"], before)
+        return file.replace(text, expected=values["version"] or version, only_check=values["only_check"])
+
+    return await _apply(services, await asyncio.to_thread(write), values)
+
+
+async def set_value(services: Services, values: Values) -> object:
+    """Change one value of the file."""
+    key: str = values["key"]
+    path = _existing_path(key)
+
+    def change(data: object) -> object:
+        wanted = (
+            editing.remove_value(data, path)
+            if values["value"] is None
+            else editing.set_value(data, path, _parse_value(path, values["value"]))
+        )
+        hidden_parts.require_same_programs(wanted, data)
+        return wanted
+
+    def write() -> Change:
+        return _file(services).edit(change, expected=values["version"], only_check=values["only_check"])
+
+    return await _apply(services, await asyncio.to_thread(write), values)
+
+
+async def list_history(services: Services, _: Values) -> object:
+    """Return the earlier texts."""
+    texts = await asyncio.to_thread(_file(services).earlier_texts)
+    return [{"name": each.name, "replaced_at": iso_time(each.replaced_at), "size": each.size} for each in texts]
+
+
+async def restore_earlier(services: Services, values: Values) -> object:
+    """Go back to an earlier text."""
+
+    def write() -> Change:
+        file = _file(services)
+        return file.replace(file.earlier_text(values["name"]), only_check=values["only_check"])
+
+    return await _apply(services, await asyncio.to_thread(write), values)
+
+
+def _file(services: Services) -> ConfigFile:
+    config = services.appliance.config
+    return ConfigFile(config.path, config.state_dir, services.now)
+
+
+async def _apply(services: Services, change: Change, values: Values) -> object:
+    if change.diff and not values["only_check"]:
+        await services.daemon.apply_configuration()
+    return {"diff": change.diff, "version": change.version}
+
+
+def _existing_path(key: str) -> YamlPath:
+    path = tuple(key.split("."))
+    if not all(path):
+        raise InvalidOption(f"{key!r} is not a key; write one such as volume.maximum")
+    return path
+
+
+def _parse_value(path: YamlPath, text: str) -> object:
+    """Return the value of `text`, which stays text where the schema wants one."""
+    if _schema_of(path).get("type") == "string":
+        return text
+    try:
+        return parse_yaml(text, "value").data
+    except ConfigError:
+        return text  # the check of the whole file says what is expected
+
+
+def _schema_of(path: YamlPath) -> Mapping[str, Any]:
+    schema: Mapping[str, Any] = json_schema()
+    for step in path:
+        properties = schema.get("properties", {})
+        schema = properties.get(step) or schema.get("additionalProperties") or {}
+        if not isinstance(schema, Mapping):
+            return {}
+    return schema
+
+
+SCHEMAS: Mapping[str, Schema] = {
+    "ConfigText": object_of({"text": TEXT, "version": TEXT}),
+    "ConfigChange": object_of({"diff": TEXT, "version": TEXT}),
+    "ConfigProblems": object_of(
+        {"problems": list_of(object_of({"line": WHOLE, "column": WHOLE, "message": TEXT, "hint": TEXT}))}
+    ),
+    "ConfigHistory": list_of(object_of({"name": TEXT, "replaced_at": INSTANT, "size": WHOLE})),
+}

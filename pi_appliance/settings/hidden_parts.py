@@ -1,0 +1,68 @@
+"""Hide the programs that a configuration starts, and put them back.
+
+A page that can add a program would let everybody with its password run anything on the machine. So
+programs are neither shown nor changed there, only in the file itself.
+"""
+
+from collections.abc import Iterator, Mapping
+
+from pi_appliance.config import editing
+from pi_appliance.config.binding import YamlPath, parse_yaml
+from pi_appliance.errors import Refused
+
+PLACEHOLDER = "(hidden: change it on the machine)"
+_KIND = "command"
+
+
+def hide_programs(text: str) -> str:
+    """Return the YAML `text` with a placeholder for the options of each program.
+
+    Raises:
+        ConfigError: `text` is not YAML.
+        Refused: A program is written in a way that cannot be hidden.
+    """
+    data = parse_yaml(text, "").data
+    hidden = data
+    for path, _ in _programs(data):
+        hidden = editing.set_value(hidden, path, PLACEHOLDER)
+    return editing.rewrite(text, hidden)
+
+
+def restore_programs(text: str, before: str) -> str:
+    """Return the edited `text` with the programs of `before` in place of the placeholders.
+
+    Raises:
+        ConfigError: One of the texts is not YAML.
+        Refused: A program was added, changed or copied.
+    """
+    known = parse_yaml(before, "").data
+    result = data = parse_yaml(text, "").data
+    programs = dict(_programs(known))
+    for path, value in _programs(data):
+        if value == PLACEHOLDER and path in programs:
+            result = editing.set_value(result, path, programs[path])
+    require_same_programs(result, known)
+    return editing.rewrite(text, result)
+
+
+def require_same_programs(data: object, before: object) -> None:
+    """Raise Refused if `data` names a program that `before` does not name in the same place."""
+    known = dict(_programs(before))
+    for path, value in _programs(data):
+        if path not in known or not editing.same(known[path], value):
+            where = ".".join(map(str, path))
+            raise Refused(f"{where} would start a program; programs are added and changed on the machine only")
+
+
+def _programs(data: object) -> Iterator[tuple[YamlPath, object]]:
+    """Yield the path and the value of every part that names a program."""
+    for family in ("jobs", "notifiers"):
+        section = data.get(family) if isinstance(data, Mapping) else None
+        for name, entry in section.items() if isinstance(section, Mapping) else ():
+            if not isinstance(entry, Mapping):
+                continue
+            if entry.get("kind") == _KIND and "with" in entry:
+                yield (family, name, "with"), entry["with"]
+            conditions = entry.get("conditions")
+            if isinstance(conditions, Mapping) and "command" in conditions:
+                yield (family, name, "conditions", "command"), conditions["command"]

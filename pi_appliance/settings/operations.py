@@ -1,0 +1,83 @@
+"""The operations on the configuration file."""
+
+from collections.abc import Sequence
+
+from pi_appliance.operations import Operation, boolean, document, matching, text
+
+_API = "pi_appliance.settings.api"
+_TEXT = "pi_appliance.settings.text"
+_MAX_TEXT = 400_000  # characters
+_MAX_BODY = 2_000_000  # bytes: JSON may need more than one for a character
+_FILE = document("text", "the whole text of the file, as YAML", _MAX_TEXT, required=True, example="state-dir: state\n")
+_VERSION = matching("version", "the version of the text that the change is based on", "[0-9a-f]{16}", "16 hex digits")
+_ONLY_CHECK = boolean("only_check", "only return what would change", default=False)
+_EARLIER = "2026-11-22T20-15-00.000000Z"
+_NAME = text("name", "the name of the earlier text", 60, required=True, positional=True)
+
+OPERATIONS: Sequence[Operation] = (
+    Operation(
+        method="GET",
+        path="/config",
+        summary="Return the text of the configuration file, with a placeholder for each program that it starts.",
+        handler=f"{_API}:read_config",
+        result="ConfigText",
+        needs_state=False,
+    ),
+    Operation(
+        path="/config",
+        summary="Replace the text of the configuration file, if it is valid, and read it.",
+        handler=f"{_API}:replace_config",
+        arguments=(_FILE, _VERSION, _ONLY_CHECK),
+        result="ConfigChange",
+        needs_state=False,
+        max_body=_MAX_BODY,
+    ),
+    Operation(
+        path="/config/check",
+        summary="Return all problems that a text of the configuration file would have.",
+        handler=f"{_API}:check_text",
+        arguments=(_FILE,),
+        result="ConfigProblems",
+        needs_state=False,
+        max_body=_MAX_BODY,
+    ),
+    Operation(
+        command="config set",
+        path="/config/values",
+        summary="Change one value of the configuration file; comments and all other lines stay.",
+        details="The key is written with dots, such as volume.maximum. Without a value, the key is removed.",
+        handler=f"{_API}:set_value",
+        arguments=(
+            text("key", "the key, such as volume.maximum", 200, required=True, positional=True, example="time-zone"),
+            text("value", "the new value, as in YAML", 2000, positional=True, example="Europe/London"),
+            _VERSION,
+            _ONLY_CHECK,
+        ),
+        result="ConfigChange",
+        needs_state=False,
+        show=f"{_TEXT}:change",
+        example={"key": "time-zone", "value": "UTC", "only_check": True},
+    ),
+    Operation(
+        command="config history",
+        method="GET",
+        path="/config/history",
+        summary="List the earlier texts of the configuration file, the newest first.",
+        handler=f"{_API}:list_history",
+        result="ConfigHistory",
+        needs_state=False,
+        show=f"{_TEXT}:history",
+    ),
+    Operation(
+        command="config restore",
+        path="/config/history/{name}",
+        summary="Go back to an earlier text of the configuration file.",
+        details="The text of today becomes an earlier one, so this can be undone.",
+        handler=f"{_API}:restore_earlier",
+        arguments=(_NAME, _ONLY_CHECK),
+        example={"name": _EARLIER},
+        result="ConfigChange",
+        needs_state=False,
+        show=f"{_TEXT}:change",
+    ),
+)
