@@ -173,11 +173,13 @@ def kernel_mode(kernel: ModuleType) -> str:
     return "plain" if (kernel.__file__ or "").endswith(".py") else "compiled"
 
 
-def check_rules(puzzle: str, known: Mapping[str, Rule], rules: Mapping[str, str]) -> dict[str, str]:
-    """Return the rules, an empty one with its default. Raises UnknownName."""
+def check_rules(
+    puzzle: str, known: Mapping[str, Rule], rules: Mapping[str, str], *, empty_is_default: bool = True
+) -> dict[str, str]:
+    """Return the rules, an empty one with its default if `empty_is_default`. Raises UnknownName."""
     for name, value in rules.items():
         if name not in known:
             raise UnknownName(f"rule of {puzzle}", name, list(known))
-        if value and known[name].choices and value not in known[name].choices:
+        if known[name].choices and value not in known[name].choices and (value or not empty_is_default):
             raise UnknownName(f"value of {name}", value, known[name].choices)
-    return {name: value or known[name].default for name, value in rules.items()}
+    return {name: value or (known[name].default if empty_is_default else "") for name, value in rules.items()}

@@ -1,13 +1,15 @@
 """The battleship board: marks, ships, rules, and the built-in boards."""
 
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from types import MappingProxyType
 from typing import NamedTuple
 
-from pi_appliance.errors import InvalidOption, UnknownName
-from pi_appliance.puzzles import Rule, Validation, pluralize
+from pi_appliance.errors import InvalidOption
+from pi_appliance.puzzles import Rule, Validation, check_rules, pluralize
 
 UNKNOWN, MISS, HIT, SUNK = "?", ".", "X", "#"
 MAX_SIDE = 15  # squares
@@ -59,10 +61,11 @@ class Ship(NamedTuple):
 
     @property
     def squares(self) -> tuple[Square, ...]:
-        """The squares it covers, from start to end."""
-        right, down = self.end.x - self.start.x, self.end.y - self.start.y
-        length = max(right, down) + 1
-        return tuple(Square(self.start.x + bool(right) * n, self.start.y + bool(down) * n) for n in range(length))
+        """The squares it covers, from start to end; none unless it runs straight right or down."""
+        (left, top), (right, bottom) = self
+        if left != right and top != bottom:
+            return ()
+        return tuple(Square(x, y) for y in range(top, bottom + 1) for x in range(left, right + 1))
 
 
 Solution = tuple[Ship, ...]  # the whole fleet, in the order of `Board.fleet`
@@ -96,12 +99,7 @@ class Board:
 
 def with_rules(board: Board, rules: Mapping[str, str]) -> Board:
     """Apply `rules` to `board`. Raises UnknownName or InvalidOption."""
-    for name, value in rules.items():
-        if name not in RULES:
-            raise UnknownName("rule of battleship", name, list(RULES))
-        choices = RULES[name].choices
-        if choices and value not in choices:
-            raise UnknownName(f"value of {name}", value, choices)
+    rules = check_rules("battleship", RULES, rules, empty_is_default=False)
     return replace(
         board,
         fleet=parse_fleet(rules["fleet"]) if "fleet" in rules else board.fleet,
@@ -129,11 +127,8 @@ def parse_fleet(text: str) -> tuple[int, ...]:
 
 def parse_square(text: str) -> Square | None:
     """Read a square such as B5; None if `text` is not one."""
-    letter, number = text[:1].upper(), text[1:]
-    last_letter = chr(ord("A") + MAX_SIDE - 1)
-    if not ("A" <= letter <= last_letter and number.isascii() and number.isdecimal() and len(number) < 3):
-        return None
-    return Square(ord(letter) - ord("A"), int(number) - 1) if 1 <= int(number) <= MAX_SIDE else None
+    match = re.fullmatch(r"([A-O])(0?[1-9]|1[0-5])", text, re.IGNORECASE | re.ASCII)
+    return Square(ord(match[1].upper()) - ord("A"), int(match[2]) - 1) if match else None
 
 
 def parse_ship(text: str) -> Ship | None:
@@ -192,7 +187,7 @@ def check(board: Board, line: Sequence[Ship]) -> Validation:
     owners: dict[Square, Ship] = {}
     lengths: list[int] = []
     for ship in line:
-        covered = _covered_squares(ship)
+        covered = ship.squares
         if not covered:
             return Validation(f"{ship} is not a valid ship: name its left or upper end first, then its other end")
         if error := _check_marks(board, covered):
@@ -206,16 +201,11 @@ def check(board: Board, line: Sequence[Ship]) -> Validation:
     if missing or extra:
         amount = "no more ships" if extra else "another ship"
         return Validation(f"the fleet has {amount} of {min(extra or missing)}")
-    lost = next((f"the sunk ship {ship} is missing" for ship in board.sunk_ships if ship not in line), "")
-    return Validation(_check_contact(board, owners) or _check_hits(board, owners) or lost)
-
-
-def _covered_squares(ship: Ship) -> list[Square]:
-    """List the squares of `ship`; empty unless it is straight and runs right or down."""
-    (left, top), (right, bottom) = ship
-    if left != right and top != bottom:
-        return []
-    return [Square(x, y) for y in range(top, bottom + 1) for x in range(left, right + 1)]
+    if error := _check_contact(board, owners):
+        return Validation(error)
+    open_hits = (f"{hit} is hit, but no ship lies there" for hit in board.find_marks(HIT + SUNK) if hit not in owners)
+    missing_ships = (f"the sunk ship {ship} is missing" for ship in board.sunk_ships if ship not in line)
+    return Validation(next(chain(open_hits, missing_ships), ""))
 
 
 def _check_marks(board: Board, covered: Sequence[Square]) -> str:
@@ -242,12 +232,4 @@ def _check_contact(board: Board, owners: dict[Square, Ship]) -> str:
             other = owners.get(Square(x + right, y + down), ship)
             if other != ship:
                 return f"{ship} touches {other}"
-    return ""
-
-
-def _check_hits(board: Board, owners: dict[Square, Ship]) -> str:
-    for y, row in enumerate(board.rows):
-        for x, mark in enumerate(row):
-            if mark in (HIT, SUNK) and (x, y) not in owners:
-                return f"{Square(x, y)} is hit, but no ship lies there"
     return ""

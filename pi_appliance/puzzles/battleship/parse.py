@@ -58,14 +58,17 @@ class _ParseState:
             raise ConfigError(self.problems)
 
 
-def parse(text: str, file: str) -> Board:
+def parse(text: str, file: str = "board") -> Board:
     """Read a board, with headers such as "fleet: 5,4,3,3,2" above it. Raises ConfigError."""
     state = _ParseState(file)
     body = [row for row in enumerate(text.splitlines(), 1) if row[1].strip() and not _parse_header(state, row)]
     rules = {name: state.headers[name][2] for name in RULES if name in state.headers}
-    empty = Board(rows=("?" * 10,) * 10)
-    for name in rules:
-        _check_rule(state, empty, name)
+    for name, value in rules.items():
+        try:
+            with_rules(Board(rows=("?",)), {name: value})
+        except (UnknownName, InvalidOption) as error:
+            message, _, hint = str(error).partition("; ")
+            state.add_problem(*state.headers[name][:2], message, hint)
     sunk_ships: Sequence[Ship] = ()
     if any(_SHOT.search(row) for _, row in body) or (not body and "size" in state.headers):
         rows, sunk_ships = _parse_shots(state, body, _parse_size(state))
@@ -100,15 +103,6 @@ def _parse_header(state: _ParseState, row: Row) -> bool:
         value = match[2].strip()
         state.headers[name] = (row[0], match.start(2) + len(match[2]) - len(match[2].lstrip()) + 1, value)
     return True
-
-
-def _check_rule(state: _ParseState, board: Board, name: str) -> None:
-    line, column, value = state.headers[name]
-    try:
-        with_rules(board, {name: value})
-    except (UnknownName, InvalidOption) as error:
-        message, _, hint = str(error).partition("; ")
-        state.add_problem(line, column, message, hint)
 
 
 def _parse_size(state: _ParseState) -> tuple[int, int]:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from pi_appliance.errors import Refused
 from pi_appliance.puzzles import GeneratedBoard
 from pi_appliance.puzzles.battleship.board import HIT, MISS, SUNK, UNKNOWN, Board, Ship, Square
-from pi_appliance.puzzles.runtime import SearchRuntime
+from pi_appliance.puzzles.runtime import SERIAL, SearchRuntime
 
 SIDES = ((1, 0), (-1, 0), (0, 1), (0, -1))
 CORNERS = ((1, 1), (1, -1), (-1, 1), (-1, -1))
@@ -86,7 +86,7 @@ MAX_ATTEMPTS = 2_000  # fleets; with enough room, one in a few succeeds
 SHOT_SHARE = 0.35  # of all squares
 
 
-def generate(seed: int, board: Board, runtime: SearchRuntime) -> GeneratedBoard[Board]:
+def generate(seed: int, board: Board, runtime: SearchRuntime = SERIAL) -> GeneratedBoard[Board]:
     """Generate a game under way with the rules of `board`. Raises Refused, Interrupted."""
     random = Random(seed)  # noqa: S311 - a game that must be the same for the same seed
     empty = replace(board, rows=(UNKNOWN * board.width,) * board.height, sunk_ships=())

@@ -79,7 +79,7 @@ def notate(board: Board, line: Solution) -> str:  # noqa: ARG001 - ships have th
     return " ".join(map(str, reversed(line)))
 
 
-def parse_solution(board: Board, text: str, file: str) -> Solution:
+def parse_solution(board: Board, text: str, file: str = "solution") -> Solution:
     """Read a fleet such as "J10 C3-E3 A1-A4". Raises ConfigError."""
     problems: list[Problem] = []
     ships: list[Ship] = []

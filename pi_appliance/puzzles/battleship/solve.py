@@ -10,13 +10,14 @@ from itertools import chain, islice, permutations
 from typing import NamedTuple
 
 from pi_appliance.errors import Refused
-from pi_appliance.puzzles import Answer, Proof, SolveMode, kernel_mode, pluralize
+from pi_appliance.puzzles import Answer, Details, Proof, SolveMode, kernel_mode, pluralize
 from pi_appliance.puzzles.battleship import kernel
 from pi_appliance.puzzles.battleship.board import HIT, MISS, SUNK, UNKNOWN, Board, Ship, Solution, Square
 from pi_appliance.puzzles.battleship.count import Marginals, ProfileCount, count_relabelings, label_factor
+from pi_appliance.puzzles.battleship.parse import parse
 from pi_appliance.puzzles.battleship.placements import Placement, find_placements, mark_mask, union_masks
 from pi_appliance.puzzles.battleship.render import find_best_shot, probability_tables, render_heatmap, ship_percent
-from pi_appliance.puzzles.runtime import Interrupted, SearchRuntime
+from pi_appliance.puzzles.runtime import SERIAL, Interrupted, SearchRuntime
 
 PROGRESS_MASK = 63  # report progress every 64 ships
 QUERY_NODE_LIMIT = 300  # ships tried per query of up to hundreds: about 0.01 s
@@ -245,16 +246,16 @@ def _keep_clues(board: Board, clues: Sequence[Clue]) -> Board:
     return replace(board, rows=rows, sunk_ships=tuple(clue.ship for clue in clues if clue.ship))
 
 
-Details = dict[str, int | float | str]
 FIRST_NODE_LIMIT = 20_000  # ships tried before the count decides: about 1 s; most boards need under 100
 
 
-def solve(board: Board, mode: SolveMode, runtime: SearchRuntime) -> Answer[Solution]:
+def solve(board: Board | str, mode: SolveMode = SolveMode.FIRST, runtime: SearchRuntime = SERIAL) -> Answer[Solution]:
     """Solve `board`; whether it is possible is known on return. Raises Interrupted, Refused."""
+    board = parse(board) if isinstance(board, str) else board
     return _BoardSolver(board, runtime).solve(mode)
 
 
-def hint(board: Board, runtime: SearchRuntime) -> str:
+def hint(board: Board, runtime: SearchRuntime = SERIAL) -> str:
     """Describe the best next shot. Raises Interrupted, or Refused if memory is too small."""
     result = solve(board, SolveMode.COUNT, runtime)
     details = result.details
@@ -307,28 +308,31 @@ class _BoardSolver:
 
     def _possible(self, mode: SolveMode, search: FleetSearch, solutions: Iterator[Solution]) -> Answer[Solution]:
         self.proven = "the board is possible"
+        earlier_nodes, details = self.earlier_nodes, Details(possible="yes")
+        answer: Answer[Solution] = Answer(
+            solutions=islice(solutions, 1) if mode is SolveMode.FIRST else solutions,
+            nodes_searched=lambda: earlier_nodes + search.nodes_searched,
+            details=details,
+        )
         if mode is SolveMode.FIRST:
-            return self._make_result(search, islice(solutions, 1))
+            return answer
         try:
             marginals, count, map_error = self._count()
         except Interrupted as error:
             error.partial_result = f"{self.proven}; {error.partial_result}"
             raise
-        details: Details = {
-            "placements_distinct_ships": count // label_factor(self.board) * count_relabelings(self.board)
-        }
+        if mode is SolveMode.COUNT:
+            answer = replace(answer, solutions=iter(()))
+        details["placements_distinct_ships"] = count // label_factor(self.board) * count_relabelings(self.board)
         if map_error:
             details["map"] = map_error
-        listed = solutions if mode is SolveMode.ALL else iter(())
         shot = find_best_shot(self.board, marginals) if marginals else None
-        if not marginals or not shot:
-            return self._make_result(search, listed, count, details)
-        details |= {"best_shot": str(shot), "best_shot_per_cent": round(ship_percent(marginals, shot), 2)}
-        return replace(
-            self._make_result(search, listed, count, details),
-            tables=probability_tables(self.board, marginals),
-            pictures={"probability": render_heatmap(self.board, marginals)},
-        )
+        if marginals and shot:
+            details |= {"best_shot": str(shot), "best_shot_per_cent": round(ship_percent(marginals, shot), 2)}
+            tables = probability_tables(self.board, marginals)
+            answer = replace(answer, tables=tables, pictures={"probability": render_heatmap(self.board, marginals)})
+        details["kernel"] = kernel_mode(kernel)
+        return replace(answer, count=count)
 
     def _count(self) -> tuple[Marginals | None, int, str]:
         """Return the marginals (None if not possible or not needed), the count, and the reason."""
@@ -340,22 +344,6 @@ class _BoardSolver:
         except Refused as error:
             return None, counter.count_total(), f"left out: {error}"
         return marginals, marginals.total, ""
-
-    def _make_result(
-        self,
-        search: FleetSearch,
-        solutions: Iterator[Solution],
-        count: int | None = None,
-        details: Details | None = None,
-    ) -> Answer[Solution]:
-        earlier_nodes = self.earlier_nodes
-        kernels = {"kernel": kernel_mode(kernel)} if count is not None else {}
-        return Answer(
-            solutions=solutions,
-            nodes_searched=lambda: earlier_nodes + search.nodes_searched,
-            count=count,
-            details={"possible": "yes", **(details or {}), **kernels},
-        )
 
     def _impossible(self, proof: Proof, reason: str) -> Answer[Solution]:
         """Return the proof that the board is impossible, with the contradicting marks."""

@@ -10,11 +10,12 @@ from pi_appliance.puzzles.panguru.board import (
     check,
     describe,
     original_lines,
+    parse,
+    parse_solution,
     reachable_places,
     triangle_lines,
     with_rules,
 )
-from pi_appliance.puzzles.panguru.parse import parse, parse_solution
 from pi_appliance.puzzles.panguru.render import notate, render, render_solution, render_svg, steps
 from pi_appliance.puzzles.panguru.solvable import explain_unsolvable, generate
 from pi_appliance.puzzles.panguru.solve import difficulty, hint, solve

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from pi_appliance.puzzles import Step
-from pi_appliance.puzzles.panguru.board import HOLE, HOME, Board, Solution, draw_triangles, format_lines, triangle_rows
+from pi_appliance.puzzles.panguru.board import HOLE, HOME, Board, Solution, draw_triangles, triangle_rows
 from pi_appliance.puzzles.rendering import svg_document
 
 COLUMN_DISTANCE, ROW_DISTANCE = 76, 70  # SVG units
@@ -27,8 +27,8 @@ STYLE = """\
 
 def render(board: Board) -> str:
     """Draw `board` in the format that `parse` reads, with custom moves below."""
-    moves = f"moves: {format_lines(board.custom_lines)}\n" if board.custom_lines else ""
-    return draw_triangles(board.plates, board.pebbles) + moves
+    moves = ", ".join("-".join(map(str, line)) for line in board.custom_lines)
+    return draw_triangles(board.plates, board.pebbles) + (f"moves: {moves}\n" if moves else "")
 
 
 def notate(board: Board, line: Solution) -> str:

@@ -81,16 +81,17 @@ class Board:
 
 def with_rules(board: Board, rules: Mapping[str, str]) -> Board:
     """Apply `rules` to `board`. Raises UnknownName or InvalidOption."""
-    rules = check_rules("solitaire chess", RULES, rules)
-    limit, pieces, size = rules.get("captures-each"), rules.get("pieces"), rules.get("size")
+    rules = check_rules("solitaire chess", RULES, rules, empty_is_default=False)
+    limit = rules.get("captures-each", str(board.capture_limit))
+    pieces = rules.get("pieces", str(board.generated_pieces))
     return replace(
         board,
         pawns=rules.get("pawns", board.pawns),
         king=rules.get("king", board.king),
         search=rules.get("search", board.search),
-        capture_limit=_parse_number("captures-each", limit, MAX_CAPTURE_LIMIT) if limit else board.capture_limit,
-        generated_pieces=_parse_number("pieces", pieces, MAX_SIDE * MAX_SIDE) if pieces else board.generated_pieces,
-        generated_size=board.generated_size if size is None else _parse_size(size),
+        capture_limit=_parse_number("captures-each", limit, MAX_CAPTURE_LIMIT),
+        generated_pieces=_parse_number("pieces", pieces, MAX_SIDE * MAX_SIDE),
+        generated_size=_parse_size(rules["size"]) if "size" in rules else board.generated_size,
     )
 
 
