@@ -7,7 +7,7 @@ import json
 import resource
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -146,16 +146,14 @@ class Options:
             puzzle = load_puzzle(self.puzzle)
         except UnknownName as error:
             return [*problems, *_to_problems(("puzzle",), error)]
-        return [*problems, *self._find_unsupported(puzzle), *self._find_wrong_boards(puzzle)]
-
-    def _find_unsupported(self, puzzle: Puzzle) -> Iterator[tuple[tuple[str | int, ...], str, str]]:
         if self.solutions is not None and self.solutions not in puzzle.MODES:
-            known = ", ".join(puzzle.MODES)
-            yield ("solutions",), f"{self.puzzle} does not support {self.solutions}", f"supported: {known}"
+            supported = f"supported: {', '.join(puzzle.MODES)}"
+            problems.append((("solutions",), f"{self.puzzle} does not support {self.solutions}", supported))
         if self.generate and not hasattr(puzzle, "generate"):
-            yield ("generate",), f"{self.puzzle} does not generate boards", "leave it out"
+            problems.append((("generate",), f"{self.puzzle} does not generate boards", "leave it out"))
         if self.precompute and not hasattr(puzzle, "precompute"):
-            yield ("precompute",), f"{self.puzzle} has no tables to build", "leave it out"
+            problems.append((("precompute",), f"{self.puzzle} has no tables to build", "leave it out"))
+        return problems + self._find_wrong_boards(puzzle)
 
     def _find_wrong_boards(self, puzzle: Puzzle) -> Issues:
         problems: Issues = []
