@@ -247,15 +247,6 @@ _FILE_MAGIC = b"pi-cache"
 _READ_SIZE = 1_000_000  # bytes
 
 
-def save_checkpoint(save: Callable[..., None], *args: object) -> str:
-    """Call `save(*args)`; return the text to append to a progress sentence if it fails, else ''."""
-    try:
-        save(*args)
-    except Unavailable as error:
-        return f"; the checkpoint could not be saved: {error}"
-    return ""
-
-
 def is_board_specific(name: str) -> bool:
     """Return whether the entry belongs to one board: its name has a hash of 8 digits or more."""
     return _BOARD_HASH.search(name) is not None
