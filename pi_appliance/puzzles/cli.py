@@ -143,65 +143,36 @@ def _find_state_dir(config: Path | ConfigNotFound) -> Path:
 class _LazyCache(Cache):
     """A file cache that reads the configuration on first use: most puzzles need no cache.
 
-    If it cannot be used, `on_error` receives the reason once; if that is None, it is an error.
+    If it cannot be used, `on_error` receives the reason once, and the entries stay in memory.
     """
 
-    def __init__(self, config: Path | ConfigNotFound, on_error: Callable[[str], None] | None) -> None:
+    def __init__(self, config: Path | ConfigNotFound, on_error: Callable[[Unavailable], None]) -> None:
         super().__init__()
         self._config, self._on_error = config, on_error
-        self._closed = False
 
     @cached_property
-    def _file_cache(self) -> Cache:
-        return FileCache(_find_state_dir(self._config) / local.FOLDER)
-
-    @contextmanager
-    def _may_fail(self) -> Iterator[None]:
+    def _cache(self) -> Cache:
         try:
-            yield
+            return FileCache(_find_state_dir(self._config) / local.FOLDER)
         except Unavailable as error:
-            if self._on_error is None:
-                raise
-            self._closed = True
-            self._on_error(str(error))
+            self._on_error(error)
+            return Cache()
 
     def load(self, name: str) -> memoryview | None:
-        if not self._closed:
-            with self._may_fail():
-                return self._file_cache.load(name)
-        return None
+        return self._cache.load(name)
 
     def save(self, name: str, parts: Iterable[Buffer]) -> None:
-        if not self._closed:
-            with self._may_fail():
-                self._file_cache.save(name, parts)
+        try:
+            self._cache.save(name, parts)
+        except Unavailable as error:
+            self._on_error(error)
+            self._cache = Cache()
 
     def remove(self, name: str) -> None:
-        if not self._closed:
-            with self._may_fail():
-                self._file_cache.remove(name)
+        self._cache.remove(name)
 
     def names(self) -> Iterable[str]:
-        return () if self._closed else self._file_cache.names()
-
-
-@contextmanager
-def _open_runtime(line: ProgressLine, limits: ComputeOptions, *, cache_required: bool) -> Iterator[SearchRuntime]:
-    seconds = None if limits.length is None else limits.length.total_seconds()
-    estimates: list[local.Estimate] = []
-
-    def show_progress(part: float | None, note: str) -> None:
-        remaining = estimates[0].format_remaining(part)
-        line.show(part, f"{remaining}: {note}" if remaining else note)
-
-    def report_cache_error(why: str) -> None:
-        line.clear()
-        click.echo(f"pi-appliance: nothing is saved for the next run: {why}", err=True)
-
-    with local.open_runtime(Path(), show_progress, seconds=seconds, cores=limits.cores) as runtime:
-        estimates.append(local.Estimate(runtime.monotonic))
-        runtime.cache = _LazyCache(limits.config, None if cache_required else report_cache_error)
-        yield runtime
+        return self._cache.names()
 
 
 @contextmanager
@@ -231,10 +202,25 @@ def _search(
     cache_required: bool = False,
 ) -> Iterator[tuple[SearchRuntime, ProgressLine]]:
     line = ProgressLine()
+    seconds = None if limits.length is None else limits.length.total_seconds()
+    estimates: list[local.Estimate] = []
+
+    def show_progress(part: float | None, note: str) -> None:
+        remaining = estimates[0].format_remaining(part)
+        line.show(part, f"{remaining}: {note}" if remaining else note)
+
+    def report_cache_error(error: Unavailable) -> None:
+        if cache_required:
+            raise error
+        line.clear()
+        click.echo(f"pi-appliance: nothing is saved for the next run: {error}", err=True)
+
     with (
         _report_interruption(line, partial_result, limits.length),
-        _open_runtime(line, limits, cache_required=cache_required) as runtime,
+        local.open_runtime(Path(), show_progress, seconds=seconds, cores=limits.cores) as runtime,
     ):
+        estimates.append(local.Estimate(runtime.monotonic))
+        runtime.cache = _LazyCache(limits.config, report_cache_error)
         yield runtime, line
 
 
@@ -297,7 +283,10 @@ def solve(
         if report.refused:
             raise report.refused
         if as_json:
-            write(json.dumps(_to_json(puzzle, request, report), ensure_ascii=False) + "\n")
+            write(
+                json.dumps({"puzzle": request.name, **rendering.report_to_json(puzzle, report)}, ensure_ascii=False)
+                + "\n"
+            )
         elif is_page:
             page = Page(puzzle, "by hand")
             page.add_board(report)
@@ -317,10 +306,6 @@ def _start_report(request: PuzzleRequest, solutions: str | None) -> tuple[Puzzle
 
 def _partial_result(report: BoardReport) -> Callable[[Interrupted], str]:
     return lambda interrupted: report.partial_result or format_partial_result(interrupted)
-
-
-def _to_json(puzzle: Puzzle, request: PuzzleRequest, report: BoardReport) -> dict[str, Any]:
-    return {"puzzle": request.name, **rendering.report_to_json(puzzle, report)}
 
 
 @command.command("count", short_help="Count the solutions of one board.")
@@ -343,7 +328,7 @@ def count(request: PuzzleRequest, as_json: bool, limits: ComputeOptions) -> None
     if report.refused:
         raise report.refused
     if as_json:
-        _print_json(_to_json(puzzle, request, report))
+        _print_json({"puzzle": request.name, **rendering.report_to_json(puzzle, report)})
     else:
         click.echo(rendering.summarize(report))
 

@@ -13,9 +13,8 @@ from pi_appliance.puzzles.battleship.board import (
     with_rules,
 )
 from pi_appliance.puzzles.battleship.parse import parse
-from pi_appliance.puzzles.battleship.placements import generate
 from pi_appliance.puzzles.battleship.render import notate, parse_solution, render, render_solution, render_svg, steps
-from pi_appliance.puzzles.battleship.solve import hint, solve
+from pi_appliance.puzzles.battleship.solve import generate, hint, solve
 from pi_appliance.puzzles.rendering import listing_parser
 
 parse_listing = listing_parser(parse, parse_solution)

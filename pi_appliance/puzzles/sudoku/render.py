@@ -1,6 +1,6 @@
 """Write and draw sudokus: text, pictures, and the steps of a solution as pictures."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from pi_appliance.puzzles import Step, pluralize, rendering
@@ -147,53 +147,35 @@ def _grid_parts(grid: str, size: int, marks: GridMarks) -> Iterator[str]:
         if cells:
             path = "".join(f"M{at % size * side} {at // size * side}h{side}v{side}h-{side}z" for at in sorted(cells))
             yield f'<path class="{name}" d="{path}"/>'
-    yield from _digit_parts(grid, size, marks)
-    if marks.candidates:
-        yield from _candidate_parts(size, marks, removed)
+    yield from _text_parts(grid, size, marks, removed)
     yield from _line_parts(size)
     yield "</g>"
 
 
-def _digit_parts(grid: str, size: int, marks: GridMarks) -> Iterator[str]:
-    side = _cell_side(size)
-    clues = [(cell, symbol) for cell, symbol in enumerate(grid) if symbol != EMPTY]
-    others = [(cell, symbol) for cell, symbol in enumerate(marks.solved) if symbol != EMPTY and grid[cell] == EMPTY]
-    groups = {
-        "su-clue": clues,
-        "su-found": [(cell, symbol) for cell, symbol in others if cell != marks.new_cell],
-        "su-new": [(cell, symbol) for cell, symbol in others if cell == marks.new_cell],
-    }
-    for name, symbols in groups.items():
-        if symbols:
-            centres = [(cell % size * side + side / 2, cell // size * side + side * 0.69) for cell, _ in symbols]
-            yield _text_element(name, side * 0.55, centres, (symbol for _, symbol in symbols))
-
-
-def _candidate_parts(size: int, marks: GridMarks, removed: dict[int, int]) -> Iterator[str]:
-    side = _cell_side(size)
-    width, height = BOXES[size]
-    remaining: list[tuple[float, float, str]] = []
-    crossed_out: list[tuple[float, float, str]] = []
-    for cell, bits in enumerate(marks.candidates):
-        if marks.solved[cell] != EMPTY:
-            continue
-        for number in range(size):
-            if bits >> number & 1:
-                x = cell % size * side + (number % width + 0.5) * side / width
-                y = cell // size * side + (number // width + 0.78) * side / height
-                target = crossed_out if removed.get(cell, 0) >> number & 1 else remaining
-                target.append((x, y, SYMBOLS[number]))
-    for name, symbols in (("su-small", remaining), ("su-out", crossed_out)):
-        if symbols:
-            centres = [(x, y) for x, y, _ in symbols]
-            yield _text_element(name, side * 0.8 / max(width, height), centres, (symbol for *_, symbol in symbols))
-
-
-def _text_element(name: str, height: float, centres: Iterable[tuple[float, float]], symbols: Iterable[str]) -> str:
-    """Return all symbols as one text element: a tenth of the size of one element for each."""
-    points = list(centres)
-    x, y = (" ".join(f"{point[axis]:.4g}" for point in points) for axis in (0, 1))
-    return f'<text class="su-t {name}" font-size="{height:.3g}" x="{x}" y="{y}">{"".join(symbols)}</text>'
+def _text_parts(grid: str, size: int, marks: GridMarks, removed: dict[int, int]) -> Iterator[str]:
+    """Yield a text element per style: a tenth of the size of one element for each symbol."""
+    side, (width, height) = _cell_side(size), BOXES[size]
+    digit_height, candidate_height = side * 0.55, side * 0.8 / max(width, height)
+    heights = dict.fromkeys(("su-clue", "su-found", "su-new"), digit_height)
+    heights |= {"su-small": candidate_height, "su-out": candidate_height}
+    symbols: dict[str, list[tuple[float, float, str]]] = {name: [] for name in heights}
+    for cell, (clue, solved) in enumerate(zip(grid, marks.solved or grid, strict=True)):
+        left, top = cell % size * side, cell // size * side
+        if clue != EMPTY or solved != EMPTY:
+            name = "su-clue" if clue != EMPTY else "su-new" if cell == marks.new_cell else "su-found"
+            symbol = solved if clue == EMPTY else clue
+            symbols[name].append((left + side / 2, top + side * 0.69, symbol))
+        for number in range(size if solved == EMPTY and marks.candidates else 0):
+            if marks.candidates[cell] >> number & 1:
+                x = left + (number % width + 0.5) * side / width
+                y = top + (number // width + 0.78) * side / height
+                name = "su-out" if removed.get(cell, 0) >> number & 1 else "su-small"
+                symbols[name].append((x, y, SYMBOLS[number]))
+    for name, points in symbols.items():
+        if points:
+            x_list, y_list = (" ".join(f"{point[axis]:.4g}" for point in points) for axis in (0, 1))
+            text = "".join(symbol for *_, symbol in points)
+            yield f'<text class="su-t {name}" font-size="{heights[name]:.3g}" x="{x_list}" y="{y_list}">{text}</text>'
 
 
 def _line_parts(size: int) -> Iterator[str]:

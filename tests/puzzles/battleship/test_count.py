@@ -11,8 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as some
 
 from pi_appliance.puzzles import SolveMode, battleship
-from pi_appliance.puzzles.battleship.count import ProfileCount
-from pi_appliance.puzzles.battleship.placements import find_placements
+from pi_appliance.puzzles.battleship.count import ProfileCount, find_placements
 from pi_appliance.puzzles.runtime import SearchRuntime
 from tests.examples import examples
 from tests.puzzles.battleship.brute_force import Cells, list_fleets, marks_agree
