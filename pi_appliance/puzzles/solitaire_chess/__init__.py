@@ -11,9 +11,6 @@ from pi_appliance.puzzles.solitaire_chess.board import (
     Square,
     check,
     describe,
-    with_rules,
-)
-from pi_appliance.puzzles.solitaire_chess.notation import (
     notate,
     parse,
     parse_solution,
@@ -21,6 +18,7 @@ from pi_appliance.puzzles.solitaire_chess.notation import (
     render_solution,
     render_svg,
     steps,
+    with_rules,
 )
 from pi_appliance.puzzles.solitaire_chess.solve import generate, hint, legal_captures, solve
 

@@ -1,13 +1,14 @@
-"""The solitaire chess board, its pieces and rules, and the built-in boards."""
+"""The solitaire chess board, its pieces and rules; known boards, notation and pictures."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import NamedTuple
 
-from pi_appliance.errors import InvalidOption
-from pi_appliance.puzzles import Rule, Validation, check_rules, pluralize
+from pi_appliance.errors import ConfigError, InvalidOption, Problem
+from pi_appliance.puzzles import Rule, Step, Validation, check_rules, pluralize
+from pi_appliance.puzzles.rendering import svg_document
 
 PIECES = "KQRBNP"
 EMPTY = "."
@@ -190,3 +191,195 @@ def _can_reach(pawns: str, piece: str, across: int, up: int) -> bool:
         "N": {width, height} == {1, 2},
         "P": width == height == 1 and (pawns == "both" or (up > 0) == (pawns == "up")),
     }[piece]
+
+
+SQUARE_SIZE, LABEL_SIZE = 44, 22  # SVG units
+# Each piece is drawn on a square of 44 by 44, and has the same base.
+_BASE = '<path d="M11 38h22v-3l-3-3h-16l-3 3z"/>'
+PIECE_SHAPES = {
+    "P": '<path d="M15 32c4-3 5-6 5-9h4c0 3 1 6 5 9z"/>'
+    '<path d="M15.5 23.5h13v-3h-13z"/><circle cx="22" cy="15.5" r="5.5"/>',
+    "R": '<path d="M14.5 32l1.5-13h12l1.5 13z"/><path d="M12.5 19v-10h4v3.5h3.5v-3.5h4v3.5h3.5v-3.5h4v10z"/>',
+    "N": '<path d="M14 32c0-7 7-8 7-13l-6 4.5c-2 1-4-1-3-3l4-8.5 1.5-5 3.5 3c8 0 11.5 9 9.5 22z"/>'
+    '<circle class="sol-eye" cx="18.5" cy="14.5" r="1.5"/>',
+    "B": '<path d="M16 32c3-2 4-4 4-6h4c0 2 1 4 4 6z"/>'
+    '<path d="M22 8c6 5 8.5 10 5 15.5h-10c-3.5-5.5-1-10.5 5-15.5z"/>'
+    '<path d="M16 27h12v-3.5h-12z"/><circle cx="22" cy="6.5" r="2.5"/>'
+    '<path class="sol-cut" d="M22 12.5v8M18.5 16.5h7"/>',
+    "Q": '<path d="M14 32l-5-18 6.5 7 2.5-11 4 10.5 4-10.5 2.5 11 6.5-7-5 18z"/>'
+    '<circle cx="9" cy="12" r="2.3"/>'
+    '<circle cx="18" cy="8.5" r="2.3"/><circle cx="26" cy="8.5" r="2.3"/><circle cx="35" cy="12" r="2.3"/>',
+    "K": '<path d="M14 32c-8-8-6-15 0-15 4 0 7 3 8 6 1-3 4-6 8-6 6 0 8 7 0 15z"/>'
+    '<path d="M20.5 17.5v-4.5h-4v-3h4v-4h3v4h4v3h-4v4.5l-1.5 3z"/>',
+}
+STYLE = """\
+.sol-light{fill:#f3e3c8}.sol-dark{fill:#c09a6b}.sol-piece{fill:#fdfdfb;stroke:#1d1d1b;stroke-width:1.6;stroke-linejoin:round}
+.sol-eye{fill:#1d1d1b;stroke:none}.sol-cut{fill:none}.sol-from{fill:#2f6fd0;fill-opacity:.45}
+.sol-to{fill:#d33a2c;fill-opacity:.55}
+.sol-name{fill:#5b4a33;font:600 13px system-ui,-apple-system,'Segoe UI',Roboto,sans-serif;text-anchor:middle}
+@media (prefers-color-scheme:dark){.sol-light{fill:#8d7a5f}.sol-dark{fill:#5a4a36}.sol-name{fill:#d7c6a4}
+.sol-from{fill:#79b8ff}.sol-to{fill:#ff7b72}}"""
+
+
+def render(board: Board) -> str:
+    """Draw `board` in the format that `parse` reads, one line per row."""
+    return "".join(row + "\n" for row in board.rows)
+
+
+def notate(board: Board, line: Solution) -> str:
+    """Write `line` in long algebraic notation, such as "Rc1xb1 b3xc2". A pawn has no letter."""
+    return " ".join(f"{pieces[capture.start].replace('P', '')}{capture}" for pieces, capture, _ in _replay(board, line))
+
+
+def render_solution(board: Board, line: Solution) -> str:
+    """Draw `line`: its notation, then the board after each capture."""
+    drawings = [notate(board, line)]
+    for _, _, pieces in _replay(board, line):
+        marks = "".join(pieces.get(square, EMPTY) for square in board.squares)
+        width = len(board.rows[0])
+        drawings.append("\n".join(marks[at : at + width] for at in range(0, len(marks), width)))
+    return "\n\n".join(drawings) + "\n"
+
+
+def render_svg(board: Board) -> str:
+    """Draw `board` as a self-contained SVG picture."""
+    return _draw_svg(board, board.pieces)
+
+
+def steps(board: Board, line: Solution) -> Iterator[Step]:
+    """Yield a picture of the board before and after each capture of `line`."""
+    yield Step("The board", _draw_svg(board, board.pieces))
+    words = notate(board, line).split()
+    for number, (before, capture, pieces) in enumerate(_replay(board, line)):
+        caption = f"{number + 1}. {words[number]} captures the {PIECE_NAMES[before[capture.end]]}"
+        yield Step(caption, _draw_svg(board, pieces, capture))
+
+
+_Pieces = Mapping[Square, str]
+
+
+def _replay(board: Board, line: Solution) -> Iterator[tuple[_Pieces, Capture, _Pieces]]:
+    """Yield each capture of `line` with the pieces before and after it."""
+    pieces: _Pieces = board.pieces
+    for capture in line:
+        after = {square: piece for square, piece in pieces.items() if square != capture.start}
+        after[capture.end] = pieces[capture.start]
+        yield pieces, capture, after
+        pieces = after
+
+
+def _draw_svg(board: Board, pieces: _Pieces, last: Capture | None = None) -> str:
+    files, ranks = len(board.rows[0]), len(board.rows)
+    parts: list[str] = []
+    for square in sorted(board.squares, key=lambda square: square.rank):
+        x, y = LABEL_SIZE + square.file * SQUARE_SIZE, (ranks - 1 - square.rank) * SQUARE_SIZE + 4
+        names = ["light" if sum(square) % 2 else "dark"]
+        if last and square in last:
+            names.append("from" if square == last.start else "to")
+        parts += (
+            f'<rect class="sol-{name}" x="{x}" y="{y}" width="{SQUARE_SIZE}" height="{SQUARE_SIZE}"/>' for name in names
+        )
+        if square in pieces:
+            shape = PIECE_SHAPES[pieces[square]] + _BASE
+            parts.append(f'<g class="sol-piece" transform="translate({x} {y})">{shape}</g>')
+    for file in range(files):
+        x, y = LABEL_SIZE + file * SQUARE_SIZE + SQUARE_SIZE // 2, ranks * SQUARE_SIZE + 19
+        parts.append(f'<text class="sol-name" x="{x}" y="{y}">{"abcdefgh"[file]}</text>')
+    for rank in range(ranks):
+        y = (ranks - 1 - rank) * SQUARE_SIZE + SQUARE_SIZE // 2 + 9
+        parts.append(f'<text class="sol-name" x="10" y="{y}">{rank + 1}</text>')
+    title = "Solitaire chess: " + ", ".join(f"{PIECE_NAMES[piece]} {square}" for square, piece in pieces.items())
+    width, height = LABEL_SIZE + files * SQUARE_SIZE + 6, ranks * SQUARE_SIZE + LABEL_SIZE + 6
+    return svg_document(width, height, title, STYLE, parts)
+
+
+_FIGURES = dict(zip("♔♕♖♗♘♙♚♛♜♝♞♟", PIECES * 2, strict=True))
+_TEXT_STYLE = "\ufe0e"  # Unicode variation selector: a plain figure, not a coloured one
+_EMPTY_MARKS = ".-_·"
+_BOARD_HELP = "a square is one of K Q R B N P, or . if it is empty; a number stands for as many empty squares"
+_FEN = re.compile(r"(\s*[^\s/]+(?:/[^\s/]+)+)\s+[wb](?:\s|$).*")  # with the fields after the board
+_CAPTURE = re.compile(r"([KQRBNP♔-♟]?)\ufe0e?([a-hA-H])([1-8])[x:\u00d7-]?([a-hA-H])([1-8])")
+
+
+def parse(text: str, file: str = "board") -> Board:
+    """Read a board, one line per row or rows separated by /. Raises ConfigError."""
+    problems: list[Problem] = []
+    rows: list[tuple[str, int, int]] = []
+    for line, column, row, between in _split_rows(text):
+        marks, row_problems = _parse_row(row, file, line, column)
+        problems += row_problems
+        if marks or row_problems:
+            rows.append((marks, line, column))
+        elif between:
+            problems.append(Problem(file, line, column, "a row without squares", "draw empty squares as ."))
+    if not rows:
+        problems.append(Problem(file, 1, 1, "there is no board here", _BOARD_HELP))
+    elif not problems:
+        problems += _check_shape(rows, file)
+    if problems:
+        raise ConfigError(problems)
+    return Board(tuple(marks for marks, _, _ in rows))
+
+
+def _split_rows(text: str) -> Iterator[tuple[int, int, str, bool]]:
+    """Yield line, column and text of each row without FEN fields, and if it is between two /."""
+    for number, line in enumerate(text.splitlines(), 1):
+        fen = _FEN.fullmatch(line)
+        column = 1
+        parts = (fen[1] if fen else line).split("/")
+        for at, row in enumerate(parts, 1):
+            yield number, column, row, 1 < at < len(parts)
+            column += len(row) + 1
+
+
+def _parse_row(row: str, file: str, line: int, first: int) -> tuple[str, list[Problem]]:
+    """Return the squares of `row` as . and letters, and its first problem if there is one."""
+    marks = ""
+    for column, mark in enumerate(row, first):
+        if mark in "12345678":
+            marks += EMPTY * int(mark)
+        elif mark in _FIGURES or (mark.isascii() and mark.upper() in PIECES):
+            marks += _FIGURES.get(mark, mark.upper())
+        elif mark in _EMPTY_MARKS:
+            marks += EMPTY
+        elif not mark.isspace() and mark != _TEXT_STYLE:
+            return marks, [Problem(file, line, column, f"{mark!r} is not a piece", _BOARD_HELP)]
+    return marks, []
+
+
+def _check_shape(rows: list[tuple[str, int, int]], file: str) -> Iterator[Problem]:
+    width = len(rows[0][0])
+    max_size = f"a board has at most {MAX_SIDE} by {MAX_SIDE}"
+    for at, (marks, line, column) in enumerate(rows):
+        if len(marks) > MAX_SIDE:
+            yield Problem(file, line, column, f"this row has {len(marks)} squares", max_size)
+        elif len(marks) != width:
+            message = f"this row has {pluralize(len(marks), 'square')}, and the first one {width}"
+            yield Problem(file, line, column, message, "all rows have the same length; draw empty squares as .")
+        if at == MAX_SIDE:
+            yield Problem(file, line, column, f"the board has {len(rows)} rows", max_size)
+    if not set("".join(marks for marks, _, _ in rows)) - {EMPTY}:
+        yield Problem(file, rows[0][1], rows[0][2], "the board has no piece", _BOARD_HELP)
+
+
+def parse_solution(board: Board, text: str, file: str = "solution") -> Solution:
+    """Read a solution of `board` such as "Rc1xb1 Bd2xb1". Raises ConfigError with every problem."""
+    hint = "write each capture as piece, square, x, square, such as Rc1xb1; a pawn has no letter"
+    pieces: dict[Square, str] = dict(board.pieces)
+    problems: list[Problem] = []
+    captures: list[Capture] = []
+    for word in re.finditer(r"\S+", text):
+        match = _CAPTURE.fullmatch(word[0])
+        place = file, text.count("\n", 0, word.start()) + 1, word.start() - text.rfind("\n", 0, word.start())
+        if not match:
+            problems.append(Problem(*place, f"{word[0]!r} is not a valid capture", hint))
+            continue
+        start, end = (Square("abcdefgh".index(match[at].lower()), int(match[at + 1]) - 1) for at in (2, 4))
+        piece = _FIGURES.get(match[1], match[1]) or "P"
+        if pieces.get(start, piece) != piece:
+            problems.append(Problem(*place, f"there is no {piece} on {start}, but {pieces[start]}", hint))
+        pieces[end] = pieces.pop(start, piece)
+        captures.append(Capture(start, end))
+    if problems:
+        raise ConfigError(problems)
+    return tuple(captures)

@@ -14,8 +14,16 @@ from pi_appliance.errors import Refused
 from pi_appliance.puzzles import Answer, Details, GeneratedBoard, Proof, SolveMode, Table, kernel_mode, pluralize
 from pi_appliance.puzzles.runtime import SERIAL, Buffer, Checkpoint, Interrupted, SearchRuntime, find_solutions
 from pi_appliance.puzzles.solitaire_chess import kernel
-from pi_appliance.puzzles.solitaire_chess.board import EMPTY, PIECE_NAMES, PIECES, Board, Capture, Solution, Square
-from pi_appliance.puzzles.solitaire_chess.notation import parse
+from pi_appliance.puzzles.solitaire_chess.board import (
+    EMPTY,
+    PIECE_NAMES,
+    PIECES,
+    Board,
+    Capture,
+    Solution,
+    Square,
+    parse,
+)
 
 _STRAIGHT = ((0, 1), (1, 0), (0, -1), (-1, 0))
 _DIAGONAL = ((1, 1), (1, -1), (-1, -1), (-1, 1))

@@ -1,8 +1,18 @@
 """Sudoku: fill the cells so that each row, column and box has each digit once."""
 
 from pi_appliance.puzzles import SolveMode
-from pi_appliance.puzzles.sudoku.board import BOARDS, RULES, Board, Solution, check, describe, with_rules
-from pi_appliance.puzzles.sudoku.parse import parse, parse_listing, parse_solution
+from pi_appliance.puzzles.sudoku.board import (
+    BOARDS,
+    RULES,
+    Board,
+    Solution,
+    check,
+    describe,
+    parse,
+    parse_listing,
+    parse_solution,
+    with_rules,
+)
 from pi_appliance.puzzles.sudoku.render import notate, render, render_solution, render_svg, steps
 from pi_appliance.puzzles.sudoku.solve import generate, solve
 from pi_appliance.puzzles.sudoku.techniques import hint

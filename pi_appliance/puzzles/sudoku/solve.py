@@ -10,9 +10,18 @@ from pi_appliance.puzzles import Answer, Details, GeneratedBoard, Proof, SolveMo
 from pi_appliance.puzzles.runtime import SERIAL, Interrupted, SearchRuntime
 from pi_appliance.puzzles.sudoku import kernel, techniques
 from pi_appliance.puzzles.sudoku.batch import solve_batch
-from pi_appliance.puzzles.sudoku.board import BOXES, EMPTY, LEVELS, SYMBOLS, Board, Solution, cell_name, count_clues
+from pi_appliance.puzzles.sudoku.board import (
+    BOXES,
+    EMPTY,
+    LEVELS,
+    SYMBOLS,
+    Board,
+    Solution,
+    cell_name,
+    count_clues,
+    parse,
+)
 from pi_appliance.puzzles.sudoku.count import BandSearch, count_solutions, is_unique
-from pi_appliance.puzzles.sudoku.parse import parse
 from pi_appliance.puzzles.sudoku.render import draw_contradiction
 from pi_appliance.puzzles.sudoku.sat import SatLimitReached, SatSearch
 from pi_appliance.puzzles.sudoku.techniques import SAT_EFFORT, CandidateGrid, rate_difficulty, redundant_clues
