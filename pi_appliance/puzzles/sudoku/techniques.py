@@ -25,6 +25,9 @@ SAT_EFFORT = 10_000_000  # propagations for all clues: seconds; 16x16 needs a mi
 _SUBSET_NAMES = {2: "pair", 3: "triple"}
 
 
+_Cells = tuple[int, ...]
+
+
 @dataclass(frozen=True, slots=True)
 class Deduction:
     """One step: its reason, and the digit it places or the candidates it removes."""
@@ -52,8 +55,8 @@ class CandidateGrid:
 
     def __init__(self, grid: str, size: int) -> None:
         self.layout = grid_layout(size)
-        all_digits = (1 << size) - 1
-        self.candidates = [all_digits] * (size * size)
+        self.boxes_first = [*range(2 * size, 3 * size), *range(2 * size)]  # the order of the units in some techniques
+        self.candidates = [(1 << size) - 1] * (size * size)
         self.unsolved = set(range(size * size))
         for cell, symbol in enumerate(grid):
             if symbol != EMPTY:
@@ -121,7 +124,7 @@ class CandidateGrid:
                 yield Deduction("naked single", text, (cell,), self.layout.units_of[cell], digit, cell)
 
     def _hidden_singles(self) -> Iterator[Deduction]:
-        for number in self._unit_order(boxes_first=True):
+        for number in self.boxes_first:
             for digit in self._open_digits(number):
                 places = self.find_places(number, digit)
                 if len(places) == 1:
@@ -131,7 +134,7 @@ class CandidateGrid:
 
     def _locked_candidates(self) -> Iterator[Deduction]:
         units, units_of = self.layout.units, self.layout.units_of
-        for number in self._unit_order(boxes_first=True):
+        for number in self.boxes_first:
             for digit in self._open_digits(number):
                 places = self.find_places(number, digit)
                 shared = set(units_of[places[0]]).intersection(*(units_of[cell] for cell in places)) - {number}
@@ -142,7 +145,7 @@ class CandidateGrid:
                         yield self._removal("locked candidates", text, places, (number, other), digit, reduced)
 
     def _naked_subsets(self, size: int) -> Iterator[Deduction]:
-        for number in self._unit_order(boxes_first=False):
+        for number in range(3 * self.layout.size):
             unit = self.layout.units[number]
             few = [cell for cell in unit.cells if cell in self.unsolved and self.candidates[cell].bit_count() <= size]
             for subset in combinations(few, size):
@@ -157,7 +160,7 @@ class CandidateGrid:
                     yield self._removal(f"naked {_SUBSET_NAMES[size]}", text, subset, (number,), digits, reduced)
 
     def _hidden_subsets(self, size: int) -> Iterator[Deduction]:
-        for number in self._unit_order(boxes_first=False):
+        for number in range(3 * self.layout.size):
             places = {digit: set(self.find_places(number, digit)) for digit in self._open_digits(number)}
             few = [digit for digit, cells in places.items() if len(cells) <= size]
             for subset in combinations(few, size):
@@ -195,20 +198,10 @@ class CandidateGrid:
                         yield self._removal("X-wing", text, corners, (*units, *crossing), digit, reduced)
 
     def _removal(
-        self,
-        technique: str,
-        text: str,
-        cells: tuple[int, ...],
-        units: tuple[int, ...],
-        digits: int,
-        reduced: tuple[int, ...],
+        self, technique: str, text: str, cells: _Cells, units: _Cells, digits: int, reduced: _Cells
     ) -> Deduction:
         text = f"{text}: crossed out at {self._names(reduced)}"
         return Deduction(technique, text, cells, units, digits, reduced_cells=reduced)
-
-    def _unit_order(self, *, boxes_first: bool) -> Iterable[int]:
-        size = self.layout.size
-        return [*range(2 * size, 3 * size), *range(2 * size)] if boxes_first else range(3 * size)
 
     def _open_digits(self, unit: int) -> list[int]:
         union = 0
