@@ -87,8 +87,14 @@ def _check_block(board: Board, pebbles: Sequence[str], root: int, inner: set[int
     if len(inner) + 1 <= MAX_SEARCHED_PLACES:
         solvable = _search_block(pebbles, board.plates, root, inner, edges)
         return "" if solvable else f"on {where} every position was tried"
-    neighbours = {place: [(set(edge) - {place}).pop() for edge in edges if place in edge] for place in {root, *inner}}
-    if len(edges) == len(inner) + 1:
+    is_cycle = len(edges) == len(inner) + 1
+    if not is_cycle and len(set(current)) < len(current):
+        return ""  # two equal pebbles make every arrangement even
+    neighbours: dict[int, list[int]] = {place: [] for place in (root, *inner)}
+    for one, other in edges:
+        neighbours[one].append(other)
+        neighbours[other].append(one)
+    if is_cycle:
         cycle = [root]
         while unvisited := [place for place in neighbours[cycle[-1]] if place not in cycle]:
             cycle.append(unvisited[0])
@@ -97,7 +103,7 @@ def _check_block(board: Board, pebbles: Sequence[str], root: int, inner: set[int
         return "" if matches else f"on the cycle of {where} the pebbles keep their order"
     paths = find_paths(neighbours, root)
     is_bipartite = all((len(paths[one]) + len(paths[other])) % 2 for one, other in edges)
-    if is_bipartite and len(set(current)) == len(current) and _is_odd([goal.index(pebble) for pebble in current]):
+    if is_bipartite and _is_odd([goal.index(pebble) for pebble in current]):
         return f"on {where} the hole returns only after an even number of moves, and an odd one is needed"
     return ""
 
