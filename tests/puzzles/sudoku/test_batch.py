@@ -9,7 +9,7 @@ import pytest
 from pi_appliance.puzzles import Proof, SolveMode, sudoku
 from pi_appliance.puzzles.runtime import Interrupted, SearchRuntime
 from pi_appliance.puzzles.runtime.local import open_runtime
-from pi_appliance.puzzles.sudoku import batch
+from pi_appliance.puzzles.sudoku.solve import BatchState, iter_solutions, search_hard_grids, solve_batch
 from tests.puzzles.sudoku.grids import NONE, SEVERAL, UNIQUE, InterruptingRuntime, permute_grid
 
 
@@ -82,18 +82,18 @@ def test_an_interrupted_file_resumes() -> None:
     board = make_board(400)
     runtime = InterruptingRuntime(after=60)
     with pytest.raises(Interrupted) as end:
-        batch.solve_batch(board, SolveMode.ALL, runtime, chunk_size=20)
+        solve_batch(board, SolveMode.ALL, runtime, chunk_size=20)
     assert "of 400 grids were searched" in end.value.partial_result
     assert len(list(runtime.cache.names())) == 1
     progress = [int(end.value.partial_result.split()[0])]
     for _ in range(3):
         runtime.after = 60
         with pytest.raises(Interrupted) as end:
-            batch.solve_batch(board, SolveMode.ALL, runtime, chunk_size=20)
+            solve_batch(board, SolveMode.ALL, runtime, chunk_size=20)
         progress.append(int(end.value.partial_result.split()[0]))
     assert progress == sorted(set(progress))
     runtime.after = 10**6
-    answer = batch.solve_batch(board, SolveMode.ALL, runtime)
+    answer = solve_batch(board, SolveMode.ALL, runtime)
     assert list(answer.solutions) == list(sudoku.solve(board, SolveMode.ALL, SearchRuntime()).solutions)
     assert not list(runtime.cache.names())
 
@@ -103,7 +103,7 @@ def test_a_damaged_checkpoint_is_ignored(content: bytes) -> None:
     board = make_board(120)
     runtime = InterruptingRuntime(after=15)
     with pytest.raises(Interrupted):
-        batch.solve_batch(board, SolveMode.ALL, runtime, chunk_size=20)
+        solve_batch(board, SolveMode.ALL, runtime, chunk_size=20)
     runtime.cache.save(next(iter(runtime.cache.names())), [content])
     runtime.after = 10_000
     assert sudoku.solve(board, SolveMode.ALL, runtime).count == 120
@@ -111,7 +111,7 @@ def test_a_damaged_checkpoint_is_ignored(content: bytes) -> None:
 
 def test_hard_grids_are_searched_separately() -> None:
     board = sudoku.parse("\n".join([list(UNIQUE)[3], next(iter(SEVERAL)), NONE[0]]), "f")
-    result = batch.BatchState(bytearray(b"." * 243), bytearray([3, 3, 3]), array("I", bytes(12)))
-    batch.search_hard_grids(board, result, SearchRuntime())
+    result = BatchState(bytearray(b"." * 243), bytearray([3, 3, 3]), array("I", bytes(12)))
+    search_hard_grids(board, result, SearchRuntime())
     assert list(result.counts) == [1, 2, 0]
-    assert list(batch.iter_solutions(81, result)) == list(sudoku.solve(board, SolveMode.ALL, SearchRuntime()).solutions)
+    assert list(iter_solutions(81, result)) == list(sudoku.solve(board, SolveMode.ALL, SearchRuntime()).solutions)
