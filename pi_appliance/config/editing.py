@@ -88,6 +88,28 @@ def rewrite(text: str, data: object) -> str:
     return edited
 
 
+def value_span(text: str, path: YamlPath) -> tuple[int, int]:
+    """Return where the text of the value at `path`, whose last step is a key, begins and ends.
+
+    It begins after the colon of the key.
+
+    Raises:
+        Refused: There is no such key, or an alias stands for a part of it.
+    """
+    edit, node = _Edit(text), yaml.compose(text, Loader=yaml.SafeLoader)
+    if node is not None:
+        edit.count_references(node)
+    span = (0, 0)
+    for step in path:
+        pairs = node.value if isinstance(node, yaml.MappingNode) else []
+        found = [pair for pair in pairs if pair[0].value == step]
+        if not found or edit.references[id(found[0][1])] > 1:
+            raise Refused(_CANNOT)
+        key, node = found[0]
+        span = (text.index(":", key.end_mark.index) + 1, edit.pair_end(key, node))
+    return span
+
+
 _CANNOT = "this part of the file is written in a way that only a text editor can change"
 
 
@@ -119,7 +141,7 @@ class _Edit:
     def result(self) -> str:
         """Return the text with all replacements."""
         pieces, done = [], 0
-        for start, end, new in sorted(self.splices, key=lambda splice: splice[0]):
+        for start, end, new in sorted(self.splices, key=lambda splice: splice[:2]):
             if start < done:
                 raise Refused(_CANNOT)
             pieces += [self.text[done:start], new]
@@ -153,8 +175,9 @@ class _Edit:
         elif isinstance(before, list) and isinstance(after, list) and before and after:
             self._change_sequence(node, before, after)
         elif key is None:
-            column = node.start_mark.column
-            self.splices.append((node.start_mark.index, self.end(node), _item_text(after, column, in_flow)))
+            start, column = node.start_mark.index, node.start_mark.column
+            space = " " if self.text[max(start - 1, 0) : start] == "-" else ""  # an item without a value
+            self.splices.append((start, self.end(node), space + _item_text(after, column + len(space), in_flow)))
         else:
             self._replace_value(node, after, key)
 
@@ -165,10 +188,11 @@ class _Edit:
             if kept[place]:
                 old, new = before[key.value], after[key.value]
                 self.change(value, old, new, None if node.flow_style else key, in_flow=node.flow_style)
-            elif node.flow_style:
-                self._delete_flow([(each.start_mark.index, self.pair_end(each, child)) for each, child in pairs], place)
-            else:
+            elif not node.flow_style:
                 self._delete_key(pairs, place)
+        if node.flow_style:
+            spans = [(key.start_mark.index, self.pair_end(key, value)) for key, value in pairs]
+            self._delete_flow(spans, [place for place, keep in enumerate(kept) if not keep])
         added = {key: value for key, value in after.items() if key not in before}
         if not added:
             return
@@ -195,10 +219,11 @@ class _Edit:
         common = min(len(old), len(new))
         for place in range(head, head + common):
             self.change(items[place], before[place], after[place], in_flow=node.flow_style)
-        for place in range(head + common, head + len(old)):
-            if node.flow_style:
-                self._delete_flow([(each.start_mark.index, self.end(each)) for each in items], place)
-            else:
+        deleted = range(head + common, head + len(old))
+        if node.flow_style:
+            self._delete_flow([(each.start_mark.index, self.end(each)) for each in items], deleted)
+        else:
+            for place in deleted:
                 self._delete_lines(self._dash(node, place), self.end(items[place]))
         if len(new) > common:
             self._insert_items(node, head + common, new[common:])
@@ -264,11 +289,14 @@ class _Edit:
         else:
             self.splices.append((max(first - 1, 0), last, ""))
 
-    def _delete_flow(self, spans: Sequence[tuple[int, int]], place: int) -> None:
-        if place + 1 < len(spans):
-            self.splices.append((spans[place][0], spans[place + 1][0], ""))
-        else:
-            self.splices.append((spans[place - 1][1] if place else spans[place][0], spans[place][1], ""))
+    def _delete_flow(self, spans: Sequence[tuple[int, int]], places: Sequence[int]) -> None:
+        """Delete the entries at `places` of a collection in brackets, of which one stays."""
+        last_kept = max(place for place in range(len(spans)) if place not in places)
+        for place in places:
+            if place < last_kept:
+                self.splices.append((spans[place][0], spans[place + 1][0], ""))
+        if last_kept + 1 < len(spans):
+            self.splices.append((spans[last_kept][1], spans[-1][1], ""))
 
     def end(self, node: Any) -> int:
         """Return where the text of `node` ends, without the comments and blank lines after it."""

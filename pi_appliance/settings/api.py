@@ -30,11 +30,18 @@ async def check_text(services: Services, values: Values) -> object:
 
 
 def _check_text(path: Path, text: str) -> object:
+    restored = text
     try:
-        load_config(path, hidden_parts.restore_programs(text, path.read_text("utf-8-sig")))
+        restored = hidden_parts.restore_programs(text, path.read_text("utf-8-sig"))
+        load_config(path, restored)
     except ConfigError as error:
         problems = [
-            {"line": each.line, "column": each.column, "message": each.message, "hint": each.hint}
+            {
+                "line": hidden_parts.shown_line(each.line, text, restored),
+                "column": each.column,
+                "message": each.message,
+                "hint": each.hint,
+            }
             for each in error.problems
         ]
         return {"problems": problems or [_problem_without_place(error)]}

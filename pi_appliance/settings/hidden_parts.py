@@ -5,10 +5,11 @@ programs are neither shown nor changed there, only in the file itself.
 """
 
 from collections.abc import Iterator, Mapping
+from difflib import SequenceMatcher
 
 from pi_appliance.config import editing
 from pi_appliance.config.binding import YamlPath, parse_yaml
-from pi_appliance.errors import Refused
+from pi_appliance.errors import ConfigError, Refused
 
 PLACEHOLDER = "(hidden: change it on the machine)"
 _KIND = "command"
@@ -21,11 +22,8 @@ def hide_programs(text: str) -> str:
         ConfigError: `text` is not YAML.
         Refused: A program is written in a way that cannot be hidden.
     """
-    data = parse_yaml(text, "").data
-    hidden = data
-    for path, _ in _programs(data):
-        hidden = editing.set_value(hidden, path, PLACEHOLDER)
-    return editing.rewrite(text, hidden)
+    spans = [editing.value_span(text, path) for path, _ in _programs(parse_yaml(text, "").data)]
+    return _replace(text, dict.fromkeys(spans, f' "{PLACEHOLDER}"'))
 
 
 def restore_programs(text: str, before: str) -> str:
@@ -35,14 +33,42 @@ def restore_programs(text: str, before: str) -> str:
         ConfigError: One of the texts is not YAML.
         Refused: A program was added, changed or copied.
     """
-    known = parse_yaml(before, "").data
-    result = data = parse_yaml(text, "").data
+    known, data = parse_yaml(before, "").data, parse_yaml(text, "").data
+    wanted = data
+    texts = {}
     programs = dict(_programs(known))
     for path, value in _programs(data):
         if value == PLACEHOLDER and path in programs:
-            result = editing.set_value(result, path, programs[path])
-    require_same_programs(result, known)
-    return editing.rewrite(text, result)
+            start, end = editing.value_span(before, path)
+            texts[editing.value_span(text, path)] = before[start:end]
+            wanted = editing.set_value(wanted, path, programs[path])
+    require_same_programs(wanted, known)
+    restored = _replace(text, texts)
+    try:
+        is_same = editing.same(parse_yaml(restored, "").data, wanted)
+    except ConfigError:
+        is_same = False
+    # A program whose job was indented anew does not fit with its old indentation.
+    return restored if is_same else editing.rewrite(text, wanted)
+
+
+def shown_line(line: int, text: str, restored: str) -> int:
+    """Return the line of the shown `text` that belongs to a line of the `restored` one."""
+    lines, restored_lines = text.splitlines(), restored.splitlines()
+    for _, start, end, restored_start, restored_end in SequenceMatcher(
+        None, lines, restored_lines, autojunk=False
+    ).get_opcodes():
+        if restored_start < line <= restored_end:
+            return min(start + line - restored_start, max(end, 1))
+    return line
+
+
+def _replace(text: str, texts: Mapping[tuple[int, int], str]) -> str:
+    pieces, done = [], 0
+    for (start, end), new in sorted(texts.items()):
+        pieces += [text[done:start], new]
+        done = end
+    return "".join([*pieces, text[done:]])
 
 
 def require_same_programs(data: object, before: object) -> None:

@@ -8,7 +8,8 @@ _API = "pi_appliance.settings.api"
 _TEXT = "pi_appliance.settings.text"
 _MAX_TEXT = 400_000  # characters
 _MAX_BODY = 2_000_000  # bytes: JSON may need more than one for a character
-_FILE = document("text", "the whole text of the file, as YAML", _MAX_TEXT, required=True, example="state-dir: state\n")
+_FILE = document("text", "the whole text of the file, as YAML", _MAX_TEXT, required=True)
+_EXAMPLE = {"text": "state-dir: state\n"}
 _VERSION = matching("version", "the version of the text that the change is based on", "[0-9a-f]{16}", "16 hex digits")
 _ONLY_CHECK = boolean("only_check", "only return what would change", default=False)
 _EARLIER = "2026-11-22T20-15-00.000000Z"
@@ -30,6 +31,7 @@ OPERATIONS: Sequence[Operation] = (
         arguments=(_FILE, _VERSION, _ONLY_CHECK),
         result="ConfigChange",
         needs_state=False,
+        example={**_EXAMPLE, "only_check": True},
         max_body=_MAX_BODY,
     ),
     Operation(
@@ -39,6 +41,7 @@ OPERATIONS: Sequence[Operation] = (
         arguments=(_FILE,),
         result="ConfigProblems",
         needs_state=False,
+        example=_EXAMPLE,
         max_body=_MAX_BODY,
     ),
     Operation(
