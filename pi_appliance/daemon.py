@@ -202,7 +202,8 @@ class Daemon:
         await self.scheduler.tick()  # slots until now follow the old schedules
         self.appliance = appliance
         self.scheduler.reload(appliance)
-        self._applied.set()  # before the page restarts, which waits for the request that asked for this
+        if not self._reload.is_set():  # otherwise the file has changed again
+            self._applied.set()  # before the page restarts, which waits for the request that asked for this
         after = appliance.config
         player_changed = (
             music_services.music_settings(after) != music_services.music_settings(before)

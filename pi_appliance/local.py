@@ -82,7 +82,9 @@ class _LocalDaemon:
         raise Unavailable("the appliance is not running, so there is no scheduler to ask")
 
     async def apply_configuration(self) -> None:
-        """Do nothing: the next process reads the changed file."""
+        """Read the changed configuration."""
+        with contextlib.suppress(Refused):  # another state folder: the next process uses it
+            self.appliance = self.appliance.reload()
 
     def wake(self) -> bool:
         """Wake a daemon of the same state, if one runs that listens nowhere else."""

@@ -24,16 +24,26 @@ def local_time(instant: str | None) -> str:
 def alarms(result: Any, _: Values) -> str:
     """Return the alarms as a table."""
     if not result:
-        return "there are no alarms; docs/alarms.md shows how to add one"
-    rows = [(each["job"], local_time(each["next"]), _alarm_state(each), each["description"]) for each in result]
-    return format_table(("ALARM", "NEXT", "STATE", "DESCRIPTION"), rows)
+        return "there are no alarms; add one with: pi-appliance music alarm add 06:45 --days mon-fri --play STATION"
+    head = ("ALARM", "SCHEDULE", "NEXT", "STATE", "DESCRIPTION")
+    rows = [
+        (each["job"], each["schedule"], local_time(each["next"]), _alarm_state(each), each["description"])
+        for each in result
+    ]
+    return format_table(head, rows)
+
+
+def alarm(result: Any, _: Values) -> str:
+    """Return one alarm as a table."""
+    return alarms([result], _)
 
 
 def _alarm_state(alarm: Mapping[str, Any]) -> str:
+    off = f"off until {local_time(alarm['paused_until'])}" if alarm["paused_until"] else "off"
     states = [
         "ringing" if alarm["ringing"] else "",
         f"snoozing until {local_time(alarm['snoozed_until'])}" if alarm["snoozed_until"] else "",
-        "paused" if alarm["paused"] else "",
+        off if alarm["paused"] else "",
         f"skipped {local_time(alarm['skipped'])}" if alarm["skipped"] else "",
         *(f"once {local_time(each)}" for each in alarm["one_off_rings"]),
     ]

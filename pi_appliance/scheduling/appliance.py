@@ -13,6 +13,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Self
 
+from pi_appliance.config import units
 from pi_appliance.config.loader import load_config
 from pi_appliance.config.model import Config, Job, NotifyTargets, StartedBy
 from pi_appliance.errors import Refused, Unavailable, UnknownName
@@ -242,12 +243,14 @@ class Appliance:
     def _daemon_accounts_for(job: Job) -> bool:
         return job.started_by is StartedBy.DAEMON and isinstance(job.schedule, (Cron, Every))
 
-    def skip_slot(self, name: str, *, now: datetime) -> Slot:
-        """Skip the next slot of the job `name`, and return it. A second call has no effect.
+    def skip_slot(self, name: str, *, now: datetime, at: datetime | None = None) -> Slot:
+        """Skip the slot `at` of the job `name`, by default the next one, and return it.
+
+        A second call has no effect. Only one slot of a job can be skipped at a time.
 
         Raises:
             UnknownName: there is no such job.
-            Refused: its slots cannot be predicted, or it is paused.
+            Refused: its slots cannot be predicted, it is paused, or it already skips another slot.
         """
         job = self.job(name)
         pause = self.store.slots.pauses().get(name)
@@ -258,7 +261,12 @@ class Appliance:
                 f"{name} is paused, so there is nothing to skip; resume it with: pi-appliance jobs resume {name}"
             )
         for slot in islice(self.slots(name, now - job.jitter), _MAX_SEARCHED):
-            if slot.starts_at > now and (slot.selected or (slot.skipped and not slot.used)):
+            is_wanted = slot.at == at if at else slot.starts_at > now
+            if is_wanted and (slot.selected or (slot.skipped and not slot.used)):
+                skipped = self.skipped_slot(name, now - job.jitter)
+                if skipped is not None and skipped.at != slot.at:
+                    already = units.format_time(skipped.at, self.config.zone_of(job))
+                    raise Refused(f"{name} already skips {already}, and only one time can be skipped; unskip it first")
                 self.store.requests.set_skipped_slot(name, instants.format_slot(slot.at))
                 return slot
         raise Refused(f"{name} has no future slot that would be used")

@@ -9,6 +9,7 @@ from zoneinfo import ZoneInfo
 
 from pi_appliance.config import units
 from pi_appliance.config.model import ConcurrencyPolicy, Config, Job, StartedBy
+from pi_appliance.config.units import EVERY_DAY, Days
 from pi_appliance.scheduling import instants
 from pi_appliance.scheduling.instants import OffsetSpan
 from pi_appliance.scheduling.schedule import (
@@ -22,10 +23,12 @@ from pi_appliance.scheduling.schedule import (
     Every,
     Schedule,
     describe_expression,
+    group_days,
     is_fixed,
     local_times,
     matches_dom_or_dow,
     parse_fields,
+    weekly_times,
 )
 
 CHANGE_HORIZON = timedelta(days=548)
@@ -77,6 +80,21 @@ def describe_schedule(schedule: Schedule) -> str:
             return f"Every {units.format_duration(interval)}, counted from midnight of 1970-01-01 UTC"
         case AtBoot():
             return "Once each time the machine starts"
+
+
+def describe_days(days: Days) -> str:
+    """Return `days` as words, such as "every day" or "Mon - Fri, Sun"."""
+    if days == EVERY_DAY:
+        return "every day"
+    return ", ".join(" - ".join(map(str.title, each.split("-"))) for each in group_days(days, across_sunday=True))
+
+
+def describe_times(schedule: Schedule | None) -> str:
+    """Return the times of `schedule` in a few words, such as "06:45, Mon - Fri"."""
+    weekly = weekly_times(schedule)
+    if schedule is None:
+        return "no schedule"
+    return f"{join_words(weekly[0])}, {describe_days(weekly[1])}" if weekly else describe_schedule(schedule)
 
 
 def join_words(words: Sequence[str], *, most: int = _MAX_LISTED) -> str:

@@ -298,6 +298,35 @@ def parse_days(value: object) -> Days:
     return Days(day for part in ends for day in range(part[0], part[-1] + 1))
 
 
+def weekly_times(schedule: Schedule | None) -> tuple[tuple[str, ...], Days] | None:
+    """Return the times of day of `schedule` and their days of the week, or None for other forms."""
+    if not isinstance(schedule, Cron):
+        return None
+    times, days = set[str](), set[Days]()
+    for expression in schedule.expressions:
+        fields = parse_fields(expression)
+        if not is_fixed(expression) or expression.split()[2] != "*" or len(fields.months) < 12:
+            return None
+        times |= {f"{hour:02}:{minute:02}" for hour in fields.hours for minute in fields.minutes}
+        days.add(Days(day % 7 for day in fields.weekdays))
+    return (tuple(sorted(times)), days.pop()) if len(days) == 1 else None
+
+
+def group_days(days: Days, *, across_sunday: bool = False) -> list[str]:
+    """Return `days` from Monday on, with three or more in a row as a range such as mon-fri.
+
+    A range ends on Saturday, as `parse_days` requires, unless it may go on `across_sunday`.
+    """
+    runs: list[list[int]] = []
+    for day in sorted(days, key=lambda day: (day - 1) % 7):
+        if runs and runs[-1][-1] == (day - 1) % 7 and (day or across_sunday):
+            runs[-1].append(day)
+        else:
+            runs.append([day])
+    groups = [[run] if len(run) > 2 else [[day] for day in run] for run in runs]
+    return ["-".join(WEEKDAYS[day] for day in dict.fromkeys((run[0], run[-1]))) for group in groups for run in group]
+
+
 def parse_time(text: str) -> time:
     """Parse a time of day such as 22:00. Raises ValueError with advice."""
     match = _TIME.fullmatch(text.strip())

@@ -93,6 +93,7 @@ NOES = {
     ("POST", "/jobs/{name}/cancel"): 409,
     **{("POST", f"/jobs/{{name}}/{x}"): 409 for x in ("skip", "unskip")},
     ("POST", "/posts/{post}/resolve"): 404,
+    ("DELETE", "/alarms/{job}"): 409,  # it rings
     ("POST", "/config/history/{name}"): 404,
 }
 

@@ -1,6 +1,9 @@
 """Handlers of the operations on alarms, the sleep timer and announcements."""
 
-from pi_appliance.music.alarms import service
+import asyncio
+
+from pi_appliance.config.config_file import ConfigFile
+from pi_appliance.music.alarms import editor, service
 from pi_appliance.music.interface import MusicServices
 from pi_appliance.operations import Values
 from pi_appliance.storage import model
@@ -11,9 +14,67 @@ async def list_alarms(services: MusicServices, _: Values) -> object:
     return [service.alarm_values(each) for each in service.alarms(services.appliance, services.now())]
 
 
+async def get_alarm(services: MusicServices, values: Values) -> object:
+    """Return one alarm."""
+    return service.alarm_values(service.get_alarm(services.appliance, values["job"], services.now()))
+
+
+async def add(services: MusicServices, values: Values) -> object:
+    """Add an alarm to the configuration."""
+    return await _added(services, await asyncio.to_thread(editor.add_alarm, _file(services), values))
+
+
+async def copy(services: MusicServices, values: Values) -> object:
+    """Add a copy of an alarm to the configuration."""
+    name = await asyncio.to_thread(editor.copy_alarm, _file(services), values["job"], values["name"])
+    return await _added(services, name)
+
+
+async def _added(services: MusicServices, name: str) -> object:
+    service.forget(services.appliance, name)  # an earlier alarm of that name may have been removed in an editor
+    await services.daemon.apply_configuration()
+    return await get_alarm(services, {"job": name})
+
+
+async def edit(services: MusicServices, values: Values) -> object:
+    """Change fields of an alarm in the configuration."""
+    await asyncio.to_thread(editor.edit_alarm, _file(services), values["job"], values)
+    await services.daemon.apply_configuration()
+    return await get_alarm(services, values)
+
+
+async def remove(services: MusicServices, values: Values) -> object:
+    """Remove an alarm from the configuration."""
+    service.require_silent(services.appliance, values["job"])
+    await asyncio.to_thread(editor.remove_alarm, _file(services), values["job"])
+    service.forget(services.appliance, values["job"])
+    await services.daemon.apply_configuration()
+    return await list_alarms(services, {})
+
+
+async def switch_on(services: MusicServices, values: Values) -> object:
+    """Switch an alarm on."""
+    return await _switch(services, values, True)
+
+
+async def switch_off(services: MusicServices, values: Values) -> object:
+    """Switch an alarm off."""
+    return await _switch(services, values, False)
+
+
+async def _switch(services: MusicServices, values: Values, enabled: bool) -> object:
+    service.set_enabled(services.appliance, _alarm_name(services, values), enabled, now=services.now())
+    return await _changed(services)
+
+
+def _file(services: MusicServices) -> ConfigFile:
+    config = services.appliance.config
+    return ConfigFile(config.path, config.state_dir, services.now)
+
+
 async def skip(services: MusicServices, values: Values) -> object:
-    """Skip the next ring of an alarm."""
-    service.skip(services.appliance, _alarm_name(services, values), now=services.now())
+    """Skip a ring of an alarm."""
+    service.skip(services.appliance, _alarm_name(services, values), now=services.now(), day=values["day"])
     return await _changed(services)
 
 

@@ -1,9 +1,23 @@
 """The operations on alarms, the sleep timer and announcements."""
 
 from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
 
 from pi_appliance.music.operations import words
-from pi_appliance.operations import Argument, Group, Operation, choice, duration, integer, matching, text
+from pi_appliance.operations import (
+    Argument,
+    Group,
+    Operation,
+    array,
+    boolean,
+    choice,
+    date,
+    duration,
+    integer,
+    matching,
+    text,
+)
 
 _API = "pi_appliance.music.alarms.api"
 _TIME_OF_DAY = r"([01]?[0-9]|2[0-3]):[0-5][0-9]"
@@ -14,15 +28,66 @@ _JOB = text("job", "the alarm; not needed if there is only one", 100, positional
 _RINGING = text("job", "the alarm; without it, every alarm that rings", 100, positional=True, example="wake")
 
 
-def _alarm_operation(command: str, summary: str, argument: Argument, method: str = "POST") -> Operation:
-    name = command.replace("-", "_")
+_EXISTING = text("job", "the alarm", 100, required=True, positional=True)
+_DAY_NAME = "sun|mon|tue|wed|thu|fri|sat"
+_DAY = matching(
+    "days",
+    "the days, such as mon-fri; give it again for more",
+    rf"(({_DAY_NAME})(-({_DAY_NAME}))?|weekdays|weekends|daily)?",
+    "a day or a range such as mon-fri",
+)
+_SOURCE = text("play", "a station, playlist:NAME, album:NAME …; give it again for the next choice", 1000)
+
+
+def _list_without_blanks(item: Argument, max_items: int, **more: Any) -> Argument:
+    """Return an argument that takes several values; empty fields of a form are left out."""
+    several = array(item, max_items)
+
+    def parse(value: object) -> list[Any]:
+        if isinstance(value, str):
+            value = [value]
+        if not isinstance(value, (list, tuple)):
+            raise ValueError
+        filled = [each for each in value if each != ""]
+        return list(several.parse(filled)) if filled else []
+
+    schema = {**several.schema, "minItems": 0}
+    expected = several.expected.replace("a list of 1 to", "a list of up to")
+    return replace(several, parse=parse, schema=schema, expected=expected, **more)
+
+
+_FIELDS = (
+    _list_without_blanks(_DAY, 7, example=["mon-fri"]),
+    _list_without_blanks(_SOURCE, 20, example=["FIP", "playlist:Morning"]),
+    integer("volume", "the volume at the end of the fade", 1, 100),
+    duration("fade", "how long it gets louder, such as 5m"),
+    duration("snooze", "how long a snooze is silent, such as 9m"),
+    boolean("one_shot", "whether it rings once and is off then"),
+)
+
+
+def _editing_operation(command: str, path: str, summary: str, *arguments: Argument, **more: Any) -> Operation:
+    return Operation(
+        command=f"music alarm {command}",
+        path=path,
+        summary=summary,
+        handler=f"{_API}:{command}",
+        arguments=arguments,
+        **{"result": "Alarm", "show": f"{_TEXT}:alarm", **more},
+    )
+
+
+def _alarm_operation(
+    command: str, summary: str, argument: Argument, method: str = "POST", *more: Argument, handler: str = ""
+) -> Operation:
+    name = handler or command.replace("-", "_")
     return Operation(
         command=f"music alarm {command}",
         method=method,
         path="/alarms/once" if command == "cancel-once" else f"/alarms/{command}",
         summary=summary,
         handler=f"{_API}:{name}",
-        arguments=(argument,),
+        arguments=(argument, *more),
         result="Alarms",
         show=f"{_TEXT}:alarms",
     )
@@ -38,7 +103,15 @@ OPERATIONS: Sequence[Operation] = (
         result="Alarms",
         show=f"{_TEXT}:alarms",
     ),
-    _alarm_operation("skip", "Skip the next ring of an alarm.", _JOB),
+    _alarm_operation("on", "Switch an alarm on.", _JOB, handler="switch_on"),
+    _alarm_operation("off", "Switch an alarm off. It stays in the list.", _JOB, handler="switch_off"),
+    _alarm_operation(
+        "skip",
+        "Skip the next ring of an alarm.",
+        _JOB,
+        "POST",
+        date("day", "the date of the ring to skip; without it, the next one"),
+    ),
     _alarm_operation("unskip", "Let an alarm ring although its next ring was to be skipped.", _JOB),
     _alarm_operation("snooze", "Snooze the alarm that rings.", _RINGING),
     _alarm_operation("stop", "Stop the alarm that rings or snoozes.", _RINGING),
@@ -57,6 +130,58 @@ OPERATIONS: Sequence[Operation] = (
         example={"at": "06:45", "job": "wake"},
     ),
     _alarm_operation("cancel-once", "Cancel the single rings of an alarm.", _JOB, "DELETE"),
+    _editing_operation(
+        "add",
+        "/alarms",
+        "Add an alarm to the configuration file.",
+        replace(_AT, name="time"),
+        *_FIELDS,
+        text("name", "its name; without it, the name is made from the time", 100),
+        status=201,
+        example={"time": "06:45", "days": ["mon-fri"], "play": ["FIP", "playlist:Morning"], "volume": 40},
+    ),
+    Operation(
+        command="music alarm show",
+        method="GET",
+        path="/alarms/{job}",
+        summary="Show one alarm.",
+        handler=f"{_API}:get_alarm",
+        arguments=(_EXISTING,),
+        result="Alarm",
+        show=f"{_TEXT}:alarm",
+        example={"job": "wake"},
+    ),
+    _editing_operation(
+        "edit",
+        "/alarms/{job}",
+        "Change an alarm in the configuration file.",
+        _EXISTING,
+        replace(_AT, name="time", required=False, positional=False),
+        *_FIELDS,
+        text("version", "the `version` of the alarm that you have read; another one is refused", 100),
+        method="PATCH",
+        details="Omitted arguments stay unchanged, and so do comments and everything else in the file.",
+        example={"job": "wake", "volume": 45},
+    ),
+    _editing_operation(
+        "copy",
+        "/alarms/{job}/copy",
+        "Add a copy of an alarm to the configuration file.",
+        _EXISTING,
+        text("name", "the name of the copy", 100, positional=True),
+        status=201,
+        example={"job": "wake", "name": "wake-late"},
+    ),
+    _editing_operation(
+        "remove",
+        "/alarms/{job}",
+        "Remove an alarm from the configuration file.",
+        _EXISTING,
+        method="DELETE",
+        result="Alarms",
+        show=f"{_TEXT}:alarms",
+        example={"job": "wake"},
+    ),
     Operation(
         method="GET",
         path="/sleep",

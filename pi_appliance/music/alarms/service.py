@@ -13,8 +13,10 @@ from typing import Any
 from pi_appliance.config import loader, units
 from pi_appliance.config.model import Job
 from pi_appliance.errors import InvalidOption, Refused, UnknownName
+from pi_appliance.music.alarms.editor import AlarmSettings, settings_of, settings_values, version_of
 from pi_appliance.music.alarms.session import parse_timestamp
 from pi_appliance.music.context import action_of
+from pi_appliance.music.limited_player import max_volume
 from pi_appliance.music.model import describe_text
 from pi_appliance.scheduling import instants, schedule
 from pi_appliance.scheduling.appliance import Appliance, Slot
@@ -57,19 +59,28 @@ class ActiveSession:
 class Alarm:
     """The state of one alarm.
 
-    `next_slot` is the next scheduled time. `next_ring` is the next one that is not skipped, paused
-    or left out by chance. `requests` are one-off rings. `session` is set while it rings or snoozes.
+    `next_slot` is the next scheduled time. `rings` are the scheduled times up to the first one that
+    is not skipped, paused or left out by chance, and those until the last one-off ring: `requests`
+    are the one-off rings. `session` is set while it rings or snoozes. `limit` is the maximum volume
+    at its next ring. `version` changes with the entry in the configuration.
     """
 
     job: str
     next_slot: Slot | None
-    next_ring: datetime | None
+    rings: Sequence[Slot]
     skipped: datetime | None
     pause: Pause | None
-    one_shot: bool
     requests: Sequence[RunRequest]
     session: ActiveSession | None
+    settings: AlarmSettings
+    limit: int
     description: str
+    version: str
+
+    @property
+    def next_ring(self) -> datetime | None:
+        """When it rings next by its schedule."""
+        return next((slot.starts_at for slot in self.rings if slot.selected), None)
 
     @property
     def next(self) -> datetime | None:
@@ -192,43 +203,80 @@ def alarms(appliance: Appliance, now: datetime) -> list[Alarm]:
     return [_alarm(appliance, job, pauses.get(job.name), now) for job in jobs_with_action(appliance, ALARM)]
 
 
+def get_alarm(appliance: Appliance, name: str, now: datetime) -> Alarm:
+    """Return the alarm `name`. Raises UnknownName."""
+    job = get_job(appliance, name, ALARM)
+    pause = appliance.store.slots.pauses().get(name)
+    return _alarm(appliance, job, pause if pause and pause.is_active(now) else None, now)
+
+
 def _alarm(appliance: Appliance, job: Job, pause: Pause | None, now: datetime) -> Alarm:
-    skipped = appliance.skipped_slot(job.name, now)
+    config, skipped = appliance.config, appliance.skipped_slot(job.name, now)
+    requests = appliance.store.requests.pending(job.name)
+    rings = _scheduled_rings(appliance, job, pause, requests, now)
+    settings = settings_of(job)
+    times = [*(slot.starts_at for slot in rings if slot.selected), *(request.run_at for request in requests)]
+    loudest_at = (min(times, default=now) + settings.fade).astimezone(config.time_zone)
+    limit = max_volume(config.volume, loudest_at)
     return Alarm(
         job=job.name,
         next_slot=next(iter(appliance.slots(job.name, now)), None),
-        next_ring=_next_ring(appliance, job, pause, now),
+        rings=rings,
         skipped=skipped.at if skipped else None,
         pause=pause,
-        one_shot=bool(getattr(job.options, "one_shot", False)),
-        requests=appliance.store.requests.pending(job.name),
+        requests=requests,
         session=active_session(appliance, job),
-        description=describe(job),
+        settings=settings,
+        limit=limit,
+        description=describe(job, limit),
+        version=version_of(job),
     )
 
 
-def _next_ring(appliance: Appliance, job: Job, pause: Pause | None, now: datetime) -> datetime | None:
+def _scheduled_rings(
+    appliance: Appliance, job: Job, pause: Pause | None, requests: Sequence[RunRequest], now: datetime
+) -> list[Slot]:
     if pause is not None and pause.until is None:
-        return None
+        return []
     after = now if pause is None or pause.until is None else pause.until
-    return next(
-        (slot.starts_at for slot in islice(appliance.slots(job.name, after), _MAX_SLOTS) if slot.selected), None
-    )
+    zone, rings = appliance.config.zone_of(job), list[Slot]()
+    last_day = max((request.run_at.astimezone(zone).date() for request in requests), default=None)
+    for slot in islice(appliance.slots(job.name, after), _MAX_SLOTS):
+        rings_already = any(each.selected for each in rings)
+        if rings_already and (settings_of(job).one_shot or not last_day or slot.at.astimezone(zone).date() > last_day):
+            break
+        if slot.selected or slot.skipped:
+            rings.append(slot)
+    return rings
 
 
-def describe(job: Job) -> str:
-    """Describe the sources, volume and duration of an alarm."""
+def describe(job: Job, limit: int = 100) -> str:
+    """Describe the sources, volume and duration of an alarm. `limit` is the maximum volume."""
     options: Any = job.options
     names = ", else ".join(describe_text(each) for each in options.play or ())
+    limited = f" (limited to {limit})" if limit < options.final_volume else ""
     fade = f" in {units.format_duration(options.fade_time)}" if options.fade_time else ""
     duration = f", for {units.format_duration(options.duration)}" if options.duration else ""
-    return f"{names}; up to volume {options.final_volume}{fade}{duration}"
+    return f"{names}; up to volume {options.final_volume}{limited}{fade}{duration}"
 
 
-def skip(appliance: Appliance, name: str, *, now: datetime) -> datetime:
-    """Skip the next ring of alarm `name`, and return its time."""
-    get_job(appliance, name, ALARM)
-    return appliance.skip_slot(name, now=now).at
+def skip(appliance: Appliance, name: str, *, now: datetime, day: str | None = None) -> datetime:
+    """Skip the next ring of alarm `name`, and return its time.
+
+    Args:
+        appliance: The appliance.
+        name: The alarm.
+        now: The time.
+        day: The date of the ring, with or without a time of day; by default the next ring.
+    """
+    job = get_job(appliance, name, ALARM)
+    if day is None:
+        return appliance.skip_slot(name, now=now).at
+    zone, wanted = appliance.config.zone_of(job), day.strip().replace("T", " ")
+    for slot in islice(appliance.slots(name, now), _MAX_SLOTS):
+        if f"{slot.at.astimezone(zone):%Y-%m-%d %H:%M}".startswith(wanted):
+            return appliance.skip_slot(name, now=now, at=slot.at).at
+    raise Refused(f"{name} does not ring on {wanted}, so there is nothing to skip")
 
 
 def unskip(appliance: Appliance, name: str, *, now: datetime) -> datetime:
@@ -255,6 +303,31 @@ def _daily_cron(at: str) -> Cron:
     if not (colon and is_number and int(hour) < 24 and int(minute) < 60):
         raise InvalidOption(f'{at!r} is not a valid time of day; write a time such as "06:45"')
     return Cron((f"{int(minute)} {int(hour)} * * *",))
+
+
+def set_enabled(appliance: Appliance, name: str, enabled: bool, *, now: datetime) -> None:
+    """Switch alarm `name` on or off: an alarm that is off is a paused job."""
+    job = get_job(appliance, name, ALARM)
+    pause = appliance.store.slots.pauses().get(name)
+    if not enabled:
+        appliance.pause(job.name, now=now)
+    elif pause is not None and pause.is_active(now):
+        appliance.resume(job.name, now=now)
+
+
+def require_silent(appliance: Appliance, name: str) -> None:
+    """Raise Refused if alarm `name` rings or snoozes."""
+    if active_session(appliance, get_job(appliance, name, ALARM)):
+        raise Refused(f"{name} is ringing; stop it first")
+
+
+def forget(appliance: Appliance, name: str) -> None:
+    """Delete the pause, the skipped time and the one-off rings of the removed alarm `name`."""
+    requests = appliance.store.requests
+    appliance.store.slots.delete_pause(name)
+    requests.set_skipped_slot(name, None)
+    for request in requests.pending(name):
+        requests.remove(request.id)
 
 
 def cancel_rings(appliance: Appliance, name: str) -> int:
@@ -299,12 +372,15 @@ def alarm_values(alarm: Alarm) -> dict[str, Any]:
         "skipped": model.iso_time(alarm.skipped),
         "paused": alarm.pause is not None,
         "paused_until": model.iso_time(alarm.pause.until) if alarm.pause else None,
-        "one_shot": alarm.one_shot,
         "one_off_rings": [model.iso_time(request.run_at) for request in alarm.requests],
+        "rings": [{"at": model.iso_time(slot.starts_at), "skipped": slot.skipped} for slot in alarm.rings],
         "ringing": session is not None and session.phase != SNOOZING,
         "snoozed_until": model.iso_time(session.ends_at) if session and session.phase == SNOOZING else None,
         "run": session.run.id if session and session.run else None,
         "description": alarm.description,
+        **settings_values(alarm.settings),
+        "limit": alarm.limit,
+        "version": alarm.version,
     }
 
 

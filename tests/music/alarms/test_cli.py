@@ -150,5 +150,7 @@ def test_without_such_a_job_the_needed_configuration_is_shown(installation):
         "no music job has action: sleep; add to appliance.yaml, under jobs:  "
         "sleep: {kind: music, with: {action: sleep}}"
     )
-    assert said(installation, "alarms") == "there are no alarms; docs/alarms.md shows how to add one"
+    assert said(installation, "alarms").startswith(
+        "there are no alarms; add one with: pi-appliance music alarm add 06:45"
+    )
     assert refused(installation, 1, "alarm", "skip").startswith("no music job has action: alarm; add to")

@@ -65,7 +65,7 @@ def test_an_alarm_lists_its_time_and_sources(home):
     alarm = the(home)
     assert (alarm.job, alarm.next_ring, alarm.next) == ("wake", MONDAY, MONDAY)
     assert alarm.description == "fip, else album Blue; up to volume 35 in 5m"
-    assert (alarm.session, alarm.skipped, alarm.pause, alarm.one_shot) == (None, None, None, False)
+    assert (alarm.session, alarm.skipped, alarm.pause, alarm.settings.one_shot) == (None, None, None, False)
 
 
 def test_a_skipped_alarm_rings_the_next_day(home):

@@ -1,0 +1,242 @@
+"""The fields of an alarm that can be edited, and their change in the configuration file.
+
+An alarm is a job of kind music. Only fields that differ are written, so that an entry in another
+form, such as a cron expression, stays as its owner wrote it.
+"""
+
+import hashlib
+import re
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+from pi_appliance.config import editing, loader, units
+from pi_appliance.config.config_file import ConfigFile
+from pi_appliance.config.model import Config, Job
+from pi_appliance.config.units import EVERY_DAY, Days
+from pi_appliance.errors import InvalidOption, Refused, UnknownName
+from pi_appliance.music.alarms.music_job import Action, Options
+from pi_appliance.music.context import is_alarm
+from pi_appliance.music.model import describe_text
+from pi_appliance.operations import Values
+from pi_appliance.scheduling.explanation import describe_days, describe_times
+from pi_appliance.scheduling.schedule import group_days, parse_days, weekly_times
+
+RESERVED_NAMES = ("new", "off", "on", "once", "skip", "snooze", "stop", "unskip")
+"""Parts of paths of the page and the API."""
+_DEFAULTS = Options(action=Action.ALARM)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AlarmSettings:
+    """The fields of an alarm.
+
+    If the schedule is not one of times of day on days of the week, `times` is empty. `schedule`
+    describes every schedule.
+    """
+
+    times: tuple[str, ...]
+    days: Days
+    schedule: str
+    play: tuple[str, ...]
+    volume: int
+    fade: timedelta
+    snooze: timedelta
+    one_shot: bool
+
+    @property
+    def sources(self) -> list[str]:
+        """The names of the sources."""
+        return [describe_text(each) for each in self.play]
+
+    @property
+    def day_names(self) -> str:
+        """The days in words."""
+        return describe_days(self.days)
+
+
+def settings_of(job: Job) -> AlarmSettings:
+    """Return the fields of the alarm `job`."""
+    options: Options = job.options
+    times, days = weekly_times(job.schedule) or ((), EVERY_DAY)
+    return AlarmSettings(
+        times=times,
+        days=days,
+        schedule=describe_times(job.schedule),
+        play=tuple(options.play or ()),
+        volume=options.final_volume,
+        fade=options.fade_time,
+        snooze=options.snooze,
+        one_shot=options.one_shot,
+    )
+
+
+def version_of(job: Job) -> str:
+    """Return a text that changes whenever the entry of `job` changes."""
+    return hashlib.sha256(repr(job).encode()).hexdigest()[:12]
+
+
+def settings_values(settings: AlarmSettings) -> dict[str, Any]:
+    """Convert `settings` to JSON."""
+    return {
+        "schedule": settings.schedule,
+        "times": list(settings.times),
+        "days": group_days(settings.days) if settings.times else [],
+        "play": list(settings.play),
+        "sources": settings.sources,
+        "volume": settings.volume,
+        "fade": units.format_duration(settings.fade),
+        "snooze": units.format_duration(settings.snooze),
+        "one_shot": settings.one_shot,
+    }
+
+
+def add_alarm(file: ConfigFile, values: Values) -> str:
+    """Add an alarm, and return its name. Raises as `ConfigFile.edit` does."""
+    before = AlarmSettings(
+        times=(),
+        days=EVERY_DAY,
+        schedule="",
+        play=(),
+        volume=_DEFAULTS.final_volume,
+        fade=_DEFAULTS.fade_time,
+        snooze=_DEFAULTS.snooze,
+        one_shot=False,
+    )
+    name = ""
+
+    def add(data: Any, config: Config) -> object:
+        nonlocal name
+        name = _new_name(values["name"], f"alarm-{values['time'].zfill(5).replace(':', '-')}", config.jobs)
+        new = {"kind": "music", "schedule": None, "with": {"action": "alarm"}}
+        entry = _changed_entry(config, Job(name=name, kind="music"), new, before, values)
+        return editing.set_value(data, ("jobs", name), entry)
+
+    _edit(file, add)
+    return name
+
+
+def edit_alarm(file: ConfigFile, name: str, values: Values) -> None:
+    """Change the fields of alarm `name` that are not None and differ.
+
+    Raises:
+        UnknownName: There is no such alarm.
+        Refused: The alarm has changed since `version`.
+    """
+
+    def edit(data: Any, config: Config) -> object:
+        job = _get_alarm(config, name)
+        if values["version"] not in (None, version_of(job)):
+            raise Refused(f"{name} was changed by somebody else in the meantime; look at it again, then change it")
+        entry = _changed_entry(config, job, data["jobs"][name], settings_of(job), values)
+        return editing.set_value(data, ("jobs", name), entry)
+
+    _edit(file, edit)
+
+
+def copy_alarm(file: ConfigFile, name: str, new_name: str | None) -> str:
+    """Add a copy of alarm `name`, and return its name."""
+    copy = ""
+
+    def add(data: Any, config: Config) -> object:
+        nonlocal copy
+        _get_alarm(config, name)
+        copy = _new_name(new_name, re.sub(r"-\d$", "", name), config.jobs)
+        return editing.set_value(data, ("jobs", copy), data["jobs"][name])
+
+    _edit(file, add)
+    return copy
+
+
+def remove_alarm(file: ConfigFile, name: str) -> None:
+    """Remove alarm `name` from the file."""
+
+    def remove(data: Any, config: Config) -> object:
+        _get_alarm(config, name)
+        return editing.remove_value(data, ("jobs", name))
+
+    _edit(file, remove)
+
+
+def _edit(file: ConfigFile, change: Callable[[Any, Config], object]) -> None:
+    """Change the data of `file` by `change`, which gets the configuration in it as well."""
+    file.edit(lambda data: change(data, loader.load_config(file.path)))
+
+
+def _get_alarm(config: Config, name: str) -> Job:
+    alarms = {job.name: job for job in config.jobs.values() if is_alarm(job)}
+    if name not in alarms:
+        raise UnknownName("alarm", name, tuple(alarms))
+    return alarms[name]
+
+
+def _new_name(text: str | None, base: str, jobs: Collection[str]) -> str:
+    """Return `text` as the name of a job, or `base` with a number if it is taken."""
+    if text is None:
+        names = [base, *(f"{base}-{number}" for number in range(2, len(jobs) + 3))]
+        return next(each for each in names if each not in jobs)
+    name = re.sub(r"[^a-z0-9]+", "-", text.casefold()).strip("-")[:60].strip("-")
+    if not name or name in RESERVED_NAMES:
+        raise InvalidOption(f"{text!r} cannot be the name of an alarm; write another one, such as wake-up")
+    if name in jobs:
+        raise InvalidOption(f"there is already a job called {name}; choose another name")
+    return name
+
+
+def _changed_entry(config: Config, job: Job, entry: Mapping[str, Any], before: AlarmSettings, values: Values) -> object:
+    """Return `entry`, the data of `job`, with the fields of `values` that differ from `before`."""
+    if not (before.play if values["play"] is None else values["play"]):
+        raise InvalidOption("an alarm needs something to play; choose a station, a playlist or an album")
+    options = _changed_options(entry["with"], before, values)
+    loader.override_options(config, job, {**entry["with"], **options})  # raises InvalidOption
+    result: object = entry
+    for key, value in options.items():
+        result = editing.set_value(result, ("with", key), value)
+    times = (values["time"].zfill(5),) if values["time"] else before.times
+    days = before.days if values["days"] is None else _parse_days(values["days"])
+    if (times, days) == (before.times, before.days) or (not times and days == EVERY_DAY):
+        return result
+    if not times:
+        raise InvalidOption(f"the schedule of {job.name} has no times of day; write a time as well to replace it")
+    schedule = _changed_schedule(entry.get("schedule"), before, times, days)
+    return editing.set_value(result, ("schedule",), schedule)
+
+
+def _changed_options(written: Mapping[str, Any], before: AlarmSettings, values: Values) -> dict[str, object]:
+    options: dict[str, object] = {}
+    if values["play"] is not None and tuple(dict.fromkeys(values["play"])) != before.play:
+        is_single = isinstance(written.get("play"), str) and len(values["play"]) == 1
+        options["play"] = values["play"][0] if is_single else list(dict.fromkeys(values["play"]))
+    if values["volume"] is not None and values["volume"] != before.volume:
+        options["volume"] = values["volume"]
+        if 0 < values["volume"] < written.get("start-volume", _DEFAULTS.start_volume):
+            options["start-volume"] = values["volume"]
+    for key, length in (("fade", before.fade), ("snooze", before.snooze)):
+        if values[key] is not None and units.parse_duration(values[key]) != length:
+            options[key] = units.format_duration(units.parse_duration(values[key]))
+    if values["one_shot"] is not None and values["one_shot"] != before.one_shot:
+        options["one-shot"] = values["one_shot"]
+    return options
+
+
+def _parse_days(names: list[str]) -> Days:
+    if not names:
+        return EVERY_DAY
+    try:
+        return parse_days(names)
+    except ValueError as error:
+        raise InvalidOption(str(error)) from None
+
+
+def _changed_schedule(written: object, before: AlarmSettings, times: tuple[str, ...], days: Days) -> object:
+    """Return `written`, the data of a schedule, with other `times` and `days`."""
+    can_stay = isinstance(written, Mapping) and "times" in written
+    schedule: dict[str, object] = {**written} if isinstance(written, Mapping) and can_stay else {}
+    if not can_stay or times != before.times:
+        schedule["times"] = list(times)
+    if not can_stay or days != before.days:
+        schedule.pop("days", None)
+        if days != EVERY_DAY:
+            schedule["days"] = group_days(days)
+    return schedule
