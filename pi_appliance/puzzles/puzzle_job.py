@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import islice
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 from pi_appliance.config.model import Issues
 from pi_appliance.config.units import format_size
@@ -372,7 +372,7 @@ class PuzzleBatch:
             **({"generated": generated} if self.options.generate else {}),
         }
 
-    def _to_json(self, summary: str, ended: datetime) -> dict[str, Any]:
+    def _to_json(self, summary: str, ended: datetime) -> dict[str, object]:
         return {
             "format": JSON_FORMAT,
             "puzzle": self.options.puzzle,

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import islice, takewhile
-from typing import Any, TypeVar
+from typing import TypeVar
 from xml.sax.saxutils import escape
 
 from pi_appliance.errors import ApplianceError, ConfigError, Problem, Refused, Unavailable
@@ -307,7 +307,7 @@ def summarize(report: BoardReport) -> str:
     return f"{result}; {end}." if end else f"{result}."
 
 
-def report_to_json(puzzle: Puzzle, report: BoardReport) -> dict[str, Any]:
+def report_to_json(puzzle: Puzzle, report: BoardReport) -> dict[str, object]:
     """Return the object of a board in result.json."""
     answer = report.answer
     return {
@@ -326,7 +326,7 @@ def report_to_json(puzzle: Puzzle, report: BoardReport) -> dict[str, Any]:
     }
 
 
-def answer_to_json(answer: Answer[object]) -> dict[str, Any]:
+def answer_to_json(answer: Answer[object]) -> dict[str, object]:
     """Return the result without its solutions."""
     return {
         "solved": answer.proof is None,

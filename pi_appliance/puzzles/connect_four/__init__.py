@@ -4,18 +4,7 @@ Perfect play from any position.
 """
 
 from pi_appliance.puzzles import SolveMode
-from pi_appliance.puzzles.connect_four.board import (
-    BOARDS,
-    RULES,
-    Board,
-    Colour,
-    End,
-    Solution,
-    Square,
-    check,
-    describe,
-    with_rules,
-)
+from pi_appliance.puzzles.connect_four.board import BOARDS, RULES, Board, End, Solution, check, describe, with_rules
 from pi_appliance.puzzles.connect_four.book import precompute
 from pi_appliance.puzzles.connect_four.notation import (
     notate,
@@ -34,7 +23,7 @@ NODE_UNIT = "positions"
 MODES = (SolveMode.FIRST, SolveMode.ALL)
 
 __all__ = [
-    "BOARDS", "MODES", "NODE_UNIT", "RULES", "TITLE", "Board", "Colour", "End", "Solution", "Square", "check",
+    "BOARDS", "MODES", "NODE_UNIT", "RULES", "TITLE", "Board", "End", "Solution", "check",
     "describe", "generate", "hint", "notate", "parse", "parse_listing", "parse_solution", "precompute", "render",
     "render_solution", "render_svg", "solve", "steps", "with_rules",
 ]  # fmt: skip

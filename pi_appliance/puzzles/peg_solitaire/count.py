@@ -128,7 +128,7 @@ class Frontier:
     def _merge(self, cells: "array[int]") -> None:
         kernel.merge(cells, 0, len(cells) // 3, self.after)
 
-    def state(self) -> tuple[dict[str, Any], list[Buffer]]:
+    def state(self) -> tuple[dict[str, object], list[Buffer]]:
         """Return the values and buffers of a checkpoint. The numbers are not copied."""
         values = {name: getattr(self, name) for name in ("level", "rows", "stuck", "tried", "done", "positions")}
         return values, [self.cells, self.before, compact_table(self.after)]
@@ -395,10 +395,10 @@ class SolutionCounter:
             report()
         return total
 
-    def _state(self) -> tuple[dict[str, Any], list[Buffer]]:
+    def _state(self) -> tuple[dict[str, object], list[Buffer]]:
         forward, buffers = self.forward.state()
         back, back_buffers = self.back.state() if self.back else (None, [])
-        values: dict[str, Any] = {"forward": forward, "proofs": self.proofs, "into": self.into, "back": back}
+        values: dict[str, object] = {"forward": forward, "proofs": self.proofs, "into": self.into, "back": back}
         values |= {"back_rows": self.back_rows, "back_tried": self.back_tried, "back_proofs": self.back_proofs}
         return values, buffers + back_buffers
 

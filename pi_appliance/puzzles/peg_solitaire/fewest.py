@@ -54,7 +54,7 @@ class Layers(Frontier):
     def _merge(self, cells: "array[int]") -> None:
         kernel.merge_new(cells, 0, len(cells) // 3, self.seen, self.after)
 
-    def state(self) -> tuple[dict[str, Any], list[Buffer]]:
+    def state(self) -> tuple[dict[str, object], list[Buffer]]:
         """Return the state of the frontier, then the layers."""
         values, buffers = super().state()
         return values | {"most": self.most}, [*buffers, *self.layers]
@@ -119,7 +119,7 @@ class MinMoveSearch:
         self._add_totals()
         return self.layers.level
 
-    def _state(self) -> tuple[dict[str, Any], list[Buffer]]:
+    def _state(self) -> tuple[dict[str, object], list[Buffer]]:
         values, buffers = self.layers.state()
         return values | {"spent": [self.classes_seen, self.tried]}, buffers
 

@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain, permutations
-from typing import Any
 
 from pi_appliance.puzzles import kernel_mode
 from pi_appliance.puzzles.rubiks_cube import coordinates as c
@@ -122,7 +121,7 @@ class LargeTableBuild:
     depth: int = 0
     row: int = 0
 
-    def state(self) -> tuple[dict[str, Any], list[Buffer]]:
+    def state(self) -> tuple[dict[str, object], list[Buffer]]:
         """Return the values and a copy of the table: workers may be writing into it."""
         return {"counts": self.counts, "depth": self.depth, "row": self.row}, [bytes(self.large)]
 
