@@ -179,7 +179,8 @@ keep_to_the_user() {
     source=$clone/config/secrets.env
     [ -e "$source" ] || source=$clone/config/secrets.env.example
     [ -e "$root$etc/secrets.env" ] || step "write $root$etc/secrets.env" -- put_file "$source" "$etc/secrets.env" 600
-    for path in "$root$etc/secrets.env" "$root$state"; do
+    # The page changes the configuration, so the folder belongs to the service, too.
+    for path in "$root$etc" "$root$etc/secrets.env" "$root$state"; do
         if [ -z "$root" ] && [ -e "$path" ] && [ "$(stat -c %U "$path")" != "$user" ]; then
             step "give $path to $user" -- chown -R "$user:$user" "$path"
         fi
