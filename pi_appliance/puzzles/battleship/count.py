@@ -109,13 +109,6 @@ class Marginals(NamedTuple):
     water: tuple[tuple[int, ...], ...]  # by row and column
 
 
-class MemoryEstimate(NamedTuple):
-    """Upper bounds of the peak memory, in bytes."""
-
-    total: int
-    marginals: int
-
-
 def label_factor(board: Board) -> int:
     """Return how many solutions one placement counts for: 1 if equal ships are identical."""
     return 1 if board.ships == "identical" else count_relabelings(board)
@@ -209,12 +202,12 @@ class ProfileCount:
     ) -> None:
         self.board, self.runtime, self.backend = board, runtime, backend
         self.places, self.size = places, polynomial_size(board, places)
-        self.memory = estimate_memory(board, places, self.size)
+        self.total_memory, self.marginals_memory = estimate_memory(board, places, self.size)
         self.states = 0
 
     def count_total(self) -> int:
         """Count the placements. Raises Interrupted, or Refused if memory is too small."""
-        rows = self._plan_rows(self.memory.total, "counting the placements")
+        rows = self._plan_rows(self.total_memory, "counting the placements")
         layer: Layer = {0: 1}
         try:
             for number, row in enumerate(rows):
@@ -226,24 +219,21 @@ class ProfileCount:
 
     def count_marginals(self) -> Marginals:
         """Count the placements, in all and by empty square. Raises Interrupted or Refused."""
-        rows = self._plan_rows(self.memory.marginals, "a map of all squares")
+        rows = self._plan_rows(self.marginals_memory, "a map of all squares")
         checkpoint = CountCheckpoint(self.board, len(rows), self.runtime)
         try:
-            return self._run_both_sweeps(rows, checkpoint)
+            if checkpoint.rows_mapped < len(rows):
+                self._map_rows(rows, checkpoint)
         except Interrupted as error:
             mapped = f", and {checkpoint.rows_mapped} rows are mapped" if checkpoint.rows_mapped else ""
             error.partial_result = (
                 f"the placements are counted up to row {checkpoint.rows_counted} of {len(rows)}{mapped}"
             )
             raise
-
-    def _run_both_sweeps(self, rows: CellRows, checkpoint: CountCheckpoint) -> Marginals:
-        factor, transposed = label_factor(self.board), is_transposed(self.board)
-        if checkpoint.rows_mapped < len(rows):
-            self._map_rows(rows, checkpoint)
+        factor = label_factor(self.board)
         total = kernel.combine_ways(1, checkpoint.completions.get(0, 0), self.size)
         water = checkpoint.finish()
-        by_row = zip(*water, strict=True) if transposed else water
+        by_row = zip(*water, strict=True) if is_transposed(self.board) else water
         return Marginals(total * factor, tuple(tuple(factor * number for number in row) for row in by_row))
 
     def _map_rows(self, rows: CellRows, checkpoint: CountCheckpoint) -> None:
@@ -376,16 +366,14 @@ def _key_bits(touching: str, x: int, width: int, length: int, across: bool) -> t
     return (clear | CORNER_BIT if touching == "never" else clear), sets, cells
 
 
-def estimate_memory(board: Board, places: Sequence[Placement], size: PolynomialSize) -> MemoryEstimate:
-    """Estimate the peak memory of a sweep over `places` with polynomials of `size`."""
+def estimate_memory(board: Board, places: Sequence[Placement], size: PolynomialSize) -> tuple[int, int]:
+    """Return upper bounds of the peak memory of a count and of marginals, in bytes."""
     keys, ways = _max_row_keys(board, places), 8 * size.slots * size.words
     # Marginals need a packed layer per row and per cell of one row, and unpacked layers within
     # reach of a ship.
     packed, unpacked = board.width + board.height, max(board.fleet) + 2
-    return MemoryEstimate(
-        PEAK_LAYERS * keys * (KEY_BYTES + ways),
-        keys * (packed * (PACKED_KEY_BYTES + ways) + unpacked * (KEY_BYTES + ways)),
-    )
+    marginals = keys * (packed * (PACKED_KEY_BYTES + ways) + unpacked * (KEY_BYTES + ways))
+    return PEAK_LAYERS * keys * (KEY_BYTES + ways), marginals
 
 
 def _max_row_keys(board: Board, places: Sequence[Placement]) -> int:

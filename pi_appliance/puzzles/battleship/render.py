@@ -52,13 +52,9 @@ _HEATMAP_STYLE = (
 
 def render(board: Board) -> str:
     """Draw `board` in the format that `parse` reads: non-default rules, then one line per row."""
-    rules = {
-        "fleet": ",".join(map(str, board.fleet)),
-        "touching": board.touching,
-        "ships": board.ships,
-        "sinking": board.sinking,
-    }
-    headers = [f"{name}: {value}\n" for name, value in rules.items() if value != RULES[name].default]
+    values = ",".join(map(str, board.fleet)), board.touching, board.ships, board.sinking
+    rules = zip(RULES.items(), values, strict=True)
+    headers = [f"{name}: {value}\n" for (name, rule), value in rules if value != rule.default]
     headers += [f"whole: {', '.join(map(str, board.sunk_ships))}\n"] if board.sunk_ships else []
     return "".join(headers) + "".join(f"{row}\n" for row in board.rows)
 
@@ -108,7 +104,7 @@ def render_svg(board: Board) -> str:
     marks = {"hit": HIT, "missed": MISS, "sunk": SUNK, "unknown": UNKNOWN}
     numbers = {name: len(board.find_marks(mark)) for name, mark in marks.items()}
     title = ", ".join(f"{number} {name}" for name, number in numbers.items() if number)
-    return draw_board(board, (), f"Battleship: {title}")
+    return _draw_board(board, (), f"Battleship: {title}")
 
 
 def steps(board: Board, line: Solution) -> Iterator[Step]:
@@ -116,11 +112,10 @@ def steps(board: Board, line: Solution) -> Iterator[Step]:
     yield Step("The marks", render_svg(board))
     for number, ship in enumerate(line, 1):
         caption = f"{ship}, {pluralize(len(ship.squares), 'square')}"
-        yield Step(caption, draw_board(board, line[:number], f"Battleship: {pluralize(number, 'ship')} placed"))
+        yield Step(caption, _draw_board(board, line[:number], f"Battleship: {pluralize(number, 'ship')} placed"))
 
 
-def draw_board(board: Board, fleet: Iterable[Ship], title: str) -> str:
-    """Draw `board` with the ships of `fleet`. Screen readers read `title`."""
+def _draw_board(board: Board, fleet: Iterable[Ship], title: str) -> str:
     parts = [*_draw_sea(board), *map(_draw_ship, dict.fromkeys([*fleet, *board.sunk_ships]))]
     for y, row in enumerate(board.rows):
         for x, mark in enumerate(row):

@@ -249,7 +249,8 @@ def parse(text: str, file: str = "board") -> Board:
             hint = f"the one in line {first[1]} is {first[0]}x{first[0]}: give each size its own file"
             problems.append(Problem(file, start, 1, f"this grid is {size}x{size}", hint))
         first = first or (size, start)
-        problems += _check_symbols(grid, size, file, line)
+        if wrong := grid.grid.strip(SYMBOLS[:size] + EMPTY)[:1]:
+            problems.append(_symbol_problem(wrong, size, file, line, grid.column + grid.grid.index(wrong)))
         grids.append(grid.grid)
         solutions.append(grid.solution)
     if rows:
@@ -349,22 +350,24 @@ def _read_row(
 ) -> list[_DrawnRow]:
     """Read a row of a drawing; return nothing for a table header or a bad size."""
     read = _read_cells(row, line) or _read_numbers(row, line) or _read_symbols(row, line)
-    size = len(above[0].cells) if above else len(read.cells)
-    bad = next((at for at, symbol in enumerate(read.cells) if symbol not in SYMBOLS[:size] + EMPTY), None)
-    if may_be_header and bad is not None and re.search("[,;]", row) and re.search("[a-z]{3}", row.casefold()):
+    width = len(read.cells)
+    size = len(above[0].cells) if above else width
+    wrong = read.cells.strip(SYMBOLS[:size] + EMPTY)[:1]
+    if may_be_header and wrong and re.search("[,;]", row) and re.search("[a-z]{3}", row.casefold()):
         return []
+    message, columns = f"this row has {pluralize(width, 'cell')}", read.columns or [1]
     if size not in BOXES:
         hint = _GRID_HELP if size != 0 else "draw its cells, or remove it"
-        problems.append(Problem(file, line, read.columns[0] if read.columns else 1, _describe_width(read), hint))
+        problems.append(Problem(file, line, columns[0], message, hint))
         return []
-    if bad is not None:
-        problems.append(_symbol_problem(read.cells[bad], size, file, line, read.columns[bad]))
-        return [read._replace(cells=EMPTY * size)]
-    if len(read.cells) != size:
-        column = read.columns[min(size, len(read.cells) - 1)] if read.columns else 1
-        problems.append(Problem(file, line, column, _describe_width(read), f"the rows above it have {size}"))
-        return [read._replace(cells=EMPTY * size)]
-    return [read]
+    if wrong:
+        problems.append(_symbol_problem(wrong, size, file, line, columns[read.cells.index(wrong)]))
+    elif width != size:
+        column = columns[min(size, len(columns) - 1)]
+        problems.append(Problem(file, line, column, message, f"the rows above it have {size}"))
+    else:
+        return [read]
+    return [read._replace(cells=EMPTY * size)]
 
 
 def _read_symbols(row: str, line: int) -> _DrawnRow:
@@ -402,17 +405,6 @@ def _read_numbers(row: str, line: int) -> _DrawnRow | None:
         else:
             return None
     return _DrawnRow(line, [field.start() + 1 for field in fields], "".join(symbols))
-
-
-def _check_symbols(grid: _LineGrid, size: int, file: str, line: int) -> Iterator[Problem]:
-    for at, symbol in enumerate(grid.grid):
-        if symbol not in SYMBOLS[:size] + EMPTY:
-            yield _symbol_problem(symbol, size, file, line, grid.column + at)
-            return
-
-
-def _describe_width(read: _DrawnRow) -> str:
-    return f"this row has {pluralize(len(read.cells), 'cell')}"
 
 
 def _unfinished_problem(rows: list[_DrawnRow], file: str) -> Problem:
