@@ -5,7 +5,7 @@ import secrets
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import timedelta
 from functools import cached_property, wraps
 from pathlib import Path
@@ -196,10 +196,7 @@ def _report_interruption(
 
 @contextmanager
 def _search(
-    limits: ComputeOptions,
-    partial_result: Callable[[Interrupted], str] = format_partial_result,
-    *,
-    cache_required: bool = False,
+    limits: ComputeOptions, report: BoardReport | None = None, *, cache_required: bool = False
 ) -> Iterator[tuple[SearchRuntime, ProgressLine]]:
     line = ProgressLine()
     seconds = None if limits.length is None else limits.length.total_seconds()
@@ -209,6 +206,9 @@ def _search(
         remaining = estimates[0].format_remaining(part)
         line.show(part, f"{remaining}: {note}" if remaining else note)
 
+    def describe_partial_result(error: Interrupted) -> str:
+        return (report and report.partial_result) or format_partial_result(error)
+
     def report_cache_error(error: Unavailable) -> None:
         if cache_required:
             raise error
@@ -216,7 +216,7 @@ def _search(
         click.echo(f"pi-appliance: nothing is saved for the next run: {error}", err=True)
 
     with (
-        _report_interruption(line, partial_result, limits.length),
+        _report_interruption(line, describe_partial_result, limits.length),
         local.open_runtime(Path(), show_progress, seconds=seconds, cores=limits.cores) as runtime,
     ):
         estimates.append(local.Estimate(runtime.monotonic))
@@ -277,16 +277,14 @@ def solve(
     if max_solutions and report.mode in (SolveMode.FIRST, SolveMode.COUNT):
         raise click.UsageError(f"--max-solutions needs --solutions all or fewest-moves, not {report.mode}")
     is_page = output is not None and output.suffix.lower() in (".html", ".htm")
-    with _search(limits, _partial_result(report)) as (runtime, line), _open_output(output, line) as write:
+    with _search(limits, report) as (runtime, line), _open_output(output, line) as write:
         listed = _discard if as_json or is_page else write
         answer_board(puzzle, report, max_solutions or DEFAULT_MAX_SOLUTIONS, runtime, listed)
         if report.refused:
             raise report.refused
         if as_json:
-            write(
-                json.dumps({"puzzle": request.name, **rendering.report_to_json(puzzle, report)}, ensure_ascii=False)
-                + "\n"
-            )
+            result = {"puzzle": request.name, **rendering.report_to_json(puzzle, report)}
+            write(json.dumps(result, ensure_ascii=False) + "\n")
         elif is_page:
             page = Page(puzzle, "by hand")
             page.add_board(report)
@@ -304,10 +302,6 @@ def _start_report(request: PuzzleRequest, solutions: str | None) -> tuple[Puzzle
     return puzzle, BoardReport(name=request.board_title(puzzle), board=board, mode=mode)
 
 
-def _partial_result(report: BoardReport) -> Callable[[Interrupted], str]:
-    return lambda interrupted: report.partial_result or format_partial_result(interrupted)
-
-
 @command.command("count", short_help="Count the solutions of one board.")
 @board_options
 @json_option
@@ -323,7 +317,7 @@ def count(request: PuzzleRequest, as_json: bool, limits: ComputeOptions) -> None
       130  stopped by Ctrl-C; the partial result is printed
     """
     puzzle, report = _start_report(request, SolveMode.COUNT)
-    with _search(limits, _partial_result(report)) as (runtime, _):
+    with _search(limits, report) as (runtime, _):
         answer_board(puzzle, report, 1, runtime, _discard)
     if report.refused:
         raise report.refused
@@ -557,10 +551,7 @@ def list_rules(name: str, as_json: bool) -> None:
     """
     puzzle = load_puzzle(name)
     if as_json:
-        keys = ("description", "default", "choices")
-        _print_json(
-            [{"rule": key, **{each: getattr(rule, each) for each in keys}} for key, rule in puzzle.RULES.items()]
-        )
+        _print_json([{"rule": key, **asdict(rule)} for key, rule in puzzle.RULES.items()])
         return
     for key, rule in puzzle.RULES.items():
         click.echo(f"{key}: {rule.description}")
