@@ -73,7 +73,7 @@ class PuzzleRequest:
     board: str | None
     rules: dict[str, str]
 
-    def load_board(self) -> tuple[Puzzle, Any]:
+    def load_board(self) -> tuple[Puzzle, object]:
         """Return the puzzle and the board. Raises UnknownName, InvalidOption or ConfigError."""
         line = ProgressLine()
         puzzle = load_puzzle(self.name)
@@ -224,7 +224,7 @@ def _search(
         yield runtime, line
 
 
-def _print_json(value: Any) -> None:
+def _print_json(value: object) -> None:
     click.echo(json.dumps(value, ensure_ascii=False))
 
 
@@ -496,7 +496,7 @@ def list_puzzles(as_json: bool) -> None:
         click.echo(f"{name:<16}{(getattr(puzzle, '__doc__', '') or puzzle.TITLE).splitlines()[0]}")
 
 
-def _describe_puzzle(name: str, puzzle: Puzzle) -> dict[str, Any]:
+def _describe_puzzle(name: str, puzzle: Puzzle) -> Mapping[str, object]:
     functions = [name for name in ("hint", "generate", "precompute") if hasattr(puzzle, name)]
     facts = {"puzzle": name, "title": puzzle.TITLE, "solutions": list(puzzle.MODES), "functions": functions}
     return facts | {"boards": list(puzzle.BOARDS), "rules": list(puzzle.RULES)}

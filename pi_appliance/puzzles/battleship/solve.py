@@ -235,14 +235,12 @@ def _find_clues(board: Board) -> Iterator[Clue]:
         yield Clue(ship.squares, SUNK, ship)
     sunk = {*board.find_marks(SUNK)} - {square for ship in board.sunk_ships for square in ship.squares}
     while sunk:
-        group, visited = [min(sunk)], 0
+        group = [min(sunk)]
         sunk.remove(group[0])
-        while visited < len(group):
-            x, y = group[visited]
+        for x, y in group:
             near = sunk & {Square(x + 1, y), Square(x - 1, y), Square(x, y + 1), Square(x, y - 1)}
             sunk -= near
             group += near
-            visited += 1
         yield Clue(tuple(sorted(group)), SUNK)
     for mark in (HIT, MISS):
         for square in board.find_marks(mark):
