@@ -45,6 +45,7 @@ from pi_appliance.operations import Operation, all_operations
 from pi_appliance.posting.api import SCHEMAS as POST_SCHEMAS
 from pi_appliance.posting.pages import PostPages
 from pi_appliance.settings.api import SCHEMAS as SETTINGS_SCHEMAS
+from pi_appliance.settings.pages import SettingsPages
 from pi_appliance.system import clock, network
 from pi_appliance.web import openapi, server, unix_socket
 from pi_appliance.web.pages import Pages
@@ -153,6 +154,7 @@ def build(
         *PostPages(services, pages).routes(),
         *MusicPages(services, pages, covers).routes(),
         *AlarmPages(services, pages).routes(),
+        *SettingsPages(services, pages).routes(),
         *form_routes(every, services),
         *api_routes(every, services),
         *feed.routes(),

@@ -56,6 +56,10 @@ class _ConfigOnly:
 
     config: Config
 
+    def reload(self) -> "_ConfigOnly":
+        """Return the configuration read again."""
+        return _ConfigOnly(load_config(self.config.path))
+
 
 class _LocalDaemon:
     """Stands for the daemon for the duration of one operation."""

@@ -5,7 +5,6 @@ is kept in the state folder, so that the owner can go back.
 """
 
 import contextlib
-import difflib
 import hashlib
 import os
 import stat
@@ -30,9 +29,10 @@ _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A change of the file: the lines that differ, and the version of the text after it."""
+    """A change of the file: the texts before and after it, and the version of the latter."""
 
-    diff: str
+    before: str
+    after: str
     version: str
 
 
@@ -114,11 +114,10 @@ class ConfigFile:
             raw = real.read_bytes()
             mark = _BYTE_ORDER_MARK if raw.startswith(_BYTE_ORDER_MARK) else b""
             content = mark + after.encode()
-            lines = difflib.unified_diff(before.splitlines(), after.splitlines(), "before", "after", lineterm="")
             if content != raw and not only_check:
                 self._keep(raw)
                 _replace_file(real, content)
-            return Change("\n".join(lines), _version(content))
+            return Change(before, after, _version(content))
 
     def _keep(self, raw: bytes) -> None:
         files.make_directory(self._folder, mode=0o700)

@@ -20,7 +20,7 @@ from pi_appliance.storage.model import iso_time
 
 async def read_config(services: Services, _: Values) -> object:
     """Return the text of the file and its version."""
-    text, version = await asyncio.to_thread(_file(services).read)
+    text, version = await asyncio.to_thread(config_file(services).read)
     return {"text": hidden_parts.hide_programs(text), "version": version}
 
 
@@ -54,16 +54,16 @@ def _problem_without_place(error: Exception) -> dict[str, object]:
     return {"line": 1, "column": 1, "message": str(error), "hint": ""}
 
 
-async def replace_config(services: Services, values: Values) -> object:
+async def replace_config(services: Services, values: Values) -> dict[str, str]:
     """Replace the text of the file."""
 
     def write() -> Change:
-        file = _file(services)
+        file = config_file(services)
         before, version = file.read()
         text = hidden_parts.restore_programs(values["text"], before)
         return file.replace(text, expected=values["version"] or version, only_check=values["only_check"])
 
-    return await _apply(services, await asyncio.to_thread(write), values)
+    return await apply_change(services, await asyncio.to_thread(write), only_check=values["only_check"])
 
 
 async def set_value(services: Services, values: Values) -> object:
@@ -75,20 +75,20 @@ async def set_value(services: Services, values: Values) -> object:
         wanted = (
             editing.remove_value(data, path)
             if values["value"] is None
-            else editing.set_value(data, path, _parse_value(path, values["value"]))
+            else editing.set_value(data, path, parse_value(path, values["value"]))
         )
         hidden_parts.require_same_programs(wanted, data)
         return wanted
 
     def write() -> Change:
-        return _file(services).edit(change, expected=values["version"], only_check=values["only_check"])
+        return config_file(services).edit(change, expected=values["version"], only_check=values["only_check"])
 
-    return await _apply(services, await asyncio.to_thread(write), values)
+    return await apply_change(services, await asyncio.to_thread(write), only_check=values["only_check"])
 
 
 async def list_history(services: Services, _: Values) -> object:
     """Return the earlier texts."""
-    texts = await asyncio.to_thread(_file(services).earlier_texts)
+    texts = await asyncio.to_thread(config_file(services).earlier_texts)
     return [{"name": each.name, "replaced_at": iso_time(each.replaced_at), "size": each.size} for each in texts]
 
 
@@ -96,21 +96,23 @@ async def restore_earlier(services: Services, values: Values) -> object:
     """Go back to an earlier text."""
 
     def write() -> Change:
-        file = _file(services)
+        file = config_file(services)
         return file.replace(file.earlier_text(values["name"]), only_check=values["only_check"])
 
-    return await _apply(services, await asyncio.to_thread(write), values)
+    return await apply_change(services, await asyncio.to_thread(write), only_check=values["only_check"])
 
 
-def _file(services: Services) -> ConfigFile:
+def config_file(services: Services) -> ConfigFile:
+    """Return the owner's file."""
     config = services.appliance.config
     return ConfigFile(config.path, config.state_dir, services.now)
 
 
-async def _apply(services: Services, change: Change, values: Values) -> object:
-    if change.diff and not values["only_check"]:
+async def apply_change(services: Services, change: Change, *, only_check: bool = False) -> dict[str, str]:
+    """Let the daemon use the changed file, and return the change."""
+    if change.before != change.after and not only_check:
         await services.daemon.apply_configuration()
-    return {"diff": change.diff, "version": change.version}
+    return {"diff": hidden_parts.difference(change.before, change.after), "version": change.version}
 
 
 def _existing_path(key: str) -> YamlPath:
@@ -120,7 +122,7 @@ def _existing_path(key: str) -> YamlPath:
     return path
 
 
-def _parse_value(path: YamlPath, text: str) -> object:
+def parse_value(path: YamlPath, text: str) -> object:
     """Return the value of `text`, which stays text where the schema wants one."""
     if _schema_of(path).get("type") == "string":
         return text

@@ -5,7 +5,7 @@ programs are neither shown nor changed there, only in the file itself.
 """
 
 from collections.abc import Iterator, Mapping
-from difflib import SequenceMatcher
+from difflib import SequenceMatcher, unified_diff
 
 from pi_appliance.config import editing
 from pi_appliance.config.binding import YamlPath, parse_yaml
@@ -69,6 +69,17 @@ def _replace(text: str, texts: Mapping[tuple[int, int], str]) -> str:
         pieces += [text[done:start], new]
         done = end
     return "".join([*pieces, text[done:]])
+
+
+def difference(before: str, after: str) -> str:
+    """Return the lines that differ, as `diff -u` prints them, with all programs hidden."""
+    if before == after:
+        return ""
+    try:
+        old, new = (hide_programs(text).splitlines() for text in (before, after))
+    except (ConfigError, Refused):
+        return "the text before it was not valid, so its lines are not shown"
+    return "\n".join(unified_diff(old, new, "before", "after", lineterm="")) or "a hidden program changed"
 
 
 def require_same_programs(data: object, before: object) -> None:

@@ -25,11 +25,12 @@ from pi_appliance.web.security import local_target
 _BODY_TIMEOUT = 30.0  # seconds for all of it, so that a slow client does not keep its connection
 
 
-async def form(request: Request) -> dict[str, str]:
+async def form(request: Request, max_bytes: int = MAX_BODY, max_fields: int = 20) -> dict[str, str]:
     """Return the fields of a form. Raises HTTPException if the body is not a form."""
-    body = await _read_body(request, MAX_BODY)
+    body = await _read_body(request, max_bytes)
+    strict = bool(body)
     try:
-        return dict(parse_qsl(body.decode(), keep_blank_values=True, strict_parsing=bool(body), max_num_fields=20))
+        return dict(parse_qsl(body.decode(), keep_blank_values=True, strict_parsing=strict, max_num_fields=max_fields))
     except ValueError:
         raise HTTPException(400, "the body is not a form; send fields as name=value&name=value") from None
 

@@ -1,0 +1,223 @@
+"""The pages of the settings: forms for the common keys, and the text of the file."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+from starlette.routing import Route
+
+from pi_appliance.config import editing
+from pi_appliance.config.binding import YamlPath, parse_yaml
+from pi_appliance.config.config_file import Change
+from pi_appliance.config.model import Config, Radio, Retention, VolumePolicy
+from pi_appliance.config.schema import option_rows
+from pi_appliance.errors import ApplianceError, ConfigError
+from pi_appliance.scheduling.interface import Services
+from pi_appliance.settings import api, hidden_parts
+from pi_appliance.web.pages import Pages
+from pi_appliance.web.params import form
+
+_MAX_FIELDS = 100
+_MAX_FORM = 2_000_000  # bytes: a form needs up to three for a character
+_QUIET: YamlPath = ("volume", "quiet")
+_QUIET_KEYS = ("from", "to", "maximum")
+
+
+@dataclass(frozen=True, slots=True)
+class SettingField:
+    """One key in a form. `choices` are its values if it has few; `help` comes from the schema."""
+
+    path: YamlPath
+    label: str
+    data_class: type
+    choices: Sequence[str] = ()
+
+    @property
+    def name(self) -> str:
+        """The name of the field in the form."""
+        return ".".join(map(str, self.path))
+
+    @property
+    def default(self) -> str:
+        """The default as it is written in YAML."""
+        return next((default or "" for key, default, _ in self._rows() if default != "-"), "")
+
+    @property
+    def help(self) -> str:
+        """The description of the key."""
+        return next((text for _, _, text in self._rows()), "")
+
+    def _rows(self) -> list[tuple[str, str | None, str]]:
+        return [row for row in option_rows(self.data_class) if row[0] == self.path[-1]]
+
+
+_YES_NO = ("true", "false")
+SECTIONS: Mapping[str, Sequence[SettingField]] = {
+    "General": (
+        SettingField(("time-zone",), "Time zone", Config),
+        SettingField(("resume",), "Play on after a power cut", Config, _YES_NO),
+        SettingField(("discovery",), "Announce the page at home", Config, _YES_NO),
+    ),
+    "Volume": (
+        SettingField(("volume", "maximum"), "Highest volume", VolumePolicy),
+        SettingField(("volume", "start"), "Highest volume after a start", VolumePolicy),
+    ),
+    "Web radio": (
+        SettingField(("radio", "auto-reconnect"), "Reconnect", Radio, _YES_NO),
+        SettingField(("radio", "silence-timeout"), "Silence before it reconnects", Radio),
+        SettingField(("radio", "retry-every"), "Time between attempts", Radio),
+    ),
+    "History": (
+        SettingField(("retention", "max-age"), "Runs are kept for", Retention),
+        SettingField(("retention", "max-runs"), "Runs kept of each job", Retention),
+    ),
+}
+
+
+class SettingsPages:
+    """The endpoints of the settings."""
+
+    def __init__(self, services: Services, pages: Pages) -> None:
+        self._services, self._pages = services, pages
+
+    def routes(self) -> list[Route]:
+        """Return the routes."""
+        return [
+            Route("/settings", self.show),
+            Route("/settings", self.save, methods=["POST"]),
+            Route("/settings/file", self.show_file),
+            Route("/settings/file", self.save_file, methods=["POST"]),
+        ]
+
+    async def show(self, request: Request) -> Response:
+        """Show the forms, and the change that was just saved."""
+        file = api.config_file(self._services)
+        text, version = await asyncio.to_thread(file.read)
+        data = parse_yaml(text, "").data
+        return await self._form_page(_shown_values(data), version, saved="saved" in request.query_params)
+
+    async def save(self, request: Request) -> Response:
+        """Change the keys whose fields differ; the others keep their text."""
+        fields = await form(request, max_fields=_MAX_FIELDS)
+        version = fields.pop("version", "")
+        try:
+            change = await asyncio.to_thread(self._write, fields, version)
+            await api.apply_change(self._services, change)
+        except ApplianceError as error:
+            return await self._form_page(fields, version, problems=_problems(error))
+        return RedirectResponse("/settings?saved", 303)
+
+    def _write(self, fields: Mapping[str, str], version: str) -> Change:
+        def change(data: object) -> object:
+            shown = _shown_values(data)
+            for path in _paths(data):
+                name = ".".join(map(str, path))
+                if name not in fields or fields[name].strip() == shown.get(name, ""):
+                    continue
+                text = fields[name].strip()
+                if text:
+                    data = editing.set_value(data, path, api.parse_value(path, text))
+                elif shown.get(name):
+                    data = editing.remove_value(data, path)
+            return _without_empty_quiet_hours(data)
+
+        return api.config_file(self._services).edit(change, expected=version or None)
+
+    async def _form_page(
+        self, values: Mapping[str, str], version: str, *, saved: bool = False, problems: Sequence[str] = ()
+    ) -> Response:
+        history = await asyncio.to_thread(api.config_file(self._services).earlier_texts)
+        return self._pages.page(
+            "settings/settings.html",
+            422 if problems else 200,
+            sections=SECTIONS,
+            values=values,
+            file_version=version,
+            quiet_rows=_quiet_rows(values),
+            quiet_keys=_QUIET_KEYS,
+            saved=saved,
+            problems=problems,
+            history=history,
+            notifiers=self._services.appliance.config.notifiers,
+        )
+
+    async def show_file(self, request: Request) -> Response:
+        """Show the text of the file."""
+        file = api.config_file(self._services)
+        text, version = await asyncio.to_thread(file.read)
+        return self._file_page(hidden_parts.hide_programs(text), version, saved="saved" in request.query_params)
+
+    async def save_file(self, request: Request) -> Response:
+        """Replace the text of the file, or show what would change."""
+        fields = await form(request, _MAX_FORM)
+        text, version = fields.get("text", "").replace("\r\n", "\n"), fields.get("version", "")
+        only_check = "check" in fields
+        values = {"text": text, "version": version or None, "only_check": only_check}
+        try:
+            result = await api.replace_config(self._services, values)
+        except ApplianceError as error:
+            return self._file_page(text, version, problems=_problems(error))
+        if only_check:
+            return self._file_page(text, version, diff=result["diff"] or "Nothing would change.")
+        return RedirectResponse("/settings/file?saved", 303)
+
+    def _file_page(
+        self, text: str, version: str, *, saved: bool = False, diff: str = "", problems: Sequence[str] = ()
+    ) -> Response:
+        return self._pages.page(
+            "settings/file.html",
+            422 if problems else 200,
+            text=text,
+            file_version=version,
+            saved=saved,
+            diff=diff,
+            problems=problems,
+        )
+
+
+def _problems(error: ApplianceError) -> list[str]:
+    if isinstance(error, ConfigError) and error.problems:
+        return [str(each) for each in error.problems]
+    return [str(error)]
+
+
+def _paths(data: object) -> list[YamlPath]:
+    fields = [field.path for section in SECTIONS.values() for field in section]
+    quiet = _at(data, _QUIET)
+    rows = len(quiet) if isinstance(quiet, list) else 0
+    return [*fields, *((*_QUIET, row, key) for row in range(rows + 1) for key in _QUIET_KEYS)]
+
+
+def _shown_values(data: object) -> dict[str, str]:
+    """Return the text of each field, '' for a key that is not in the file."""
+    return {".".join(map(str, path)): _as_text(_at(data, path)) for path in _paths(data)}
+
+
+def _quiet_rows(values: Mapping[str, str]) -> list[int]:
+    return [number for number in range(_MAX_FIELDS) if f"volume.quiet.{number}.from" in values]
+
+
+def _at(data: Any, path: YamlPath) -> Any:
+    for step in path:
+        known = data if isinstance(data, Mapping) else range(len(data)) if isinstance(data, list) else ()
+        if step not in known:
+            return None
+        data = data[step]
+    return data
+
+
+def _as_text(value: object) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    return "" if value is None else str(value)
+
+
+def _without_empty_quiet_hours(data: object) -> object:
+    quiet = _at(data, _QUIET)
+    if not isinstance(quiet, list):
+        return data
+    kept = [hours for hours in quiet if hours != {} and hours != {"days": _at(hours, ("days",))}]
+    return data if len(kept) == len(quiet) else editing.set_value(data, _QUIET, kept)

@@ -1,0 +1,106 @@
+"""The pages of the settings, as a browser without scripts uses them."""
+
+import html
+import re
+from pathlib import Path
+from urllib.parse import urlencode
+
+import pytest
+
+from tests.web.served_appliance import ServedAppliance, configuration, served
+
+REST = """volume:
+  maximum: 60  # the neighbours
+  quiet:
+  - {from: "22:00", to: "07:00", maximum: 20}
+"""
+JOBS = '\n  backup: {kind: command, with: {run: [sh, -c, "secret words"]}}\n'
+
+
+@pytest.fixture
+def appliance(tmp_path: Path):
+    config = configuration(tmp_path, jobs=JOBS)
+    config.write_text(REST + config.read_text("utf-8"), "utf-8")
+    with served(config) as result:
+        yield result
+
+
+def text_of(appliance: ServedAppliance) -> str:
+    return appliance.daemon.appliance.config.path.read_text("utf-8")
+
+
+def fields_of(page: str) -> dict[str, str]:
+    """Return the fields of the form of the settings with the values that a browser would send."""
+    form = re.search(r'<form class="settings".*?</form>', page, re.DOTALL)[0]
+    fields = dict.fromkeys(re.findall(r'<select name="([^"]*)"', form), "")
+    for name, value in re.findall(r'<input(?: type="hidden")? name="([^"]*)" value="([^"]*)"', form):
+        fields[name] = html.unescape(value)
+    return fields
+
+
+def save(appliance: ServedAppliance, **changes: str):
+    fields = fields_of(appliance.ask("/settings").text)
+    return appliance.ask("/settings", urlencode({**fields, **{k.replace("__", "."): v for k, v in changes.items()}}))
+
+
+def test_a_form_without_a_change_changes_nothing(appliance: ServedAppliance) -> None:
+    before = text_of(appliance)
+    assert save(appliance).status == 303
+    assert text_of(appliance) == before
+
+
+def test_a_changed_field_changes_its_value_only(appliance: ServedAppliance) -> None:
+    before = text_of(appliance)
+    answer = save(appliance, volume__maximum="70", radio__silence_timeout="")
+    assert (answer.status, answer.headers["location"]) == (303, "/settings?saved")
+    assert text_of(appliance) == before.replace("maximum: 60  # the", "maximum: 70  # the")
+    assert appliance.daemon.appliance.config.volume.maximum == 70
+    page = appliance.ask("/settings?saved").text
+    assert "Saved, and in use." in page
+    assert 'value="70"' in page
+
+
+def test_quiet_hours_are_added_and_removed(appliance: ServedAppliance) -> None:
+    new = {"volume.quiet.1.from": "13:00", "volume.quiet.1.to": "15:00", "volume.quiet.1.maximum": "30"}
+    assert save(appliance, **new).status == 303
+    assert [each.maximum for each in appliance.daemon.appliance.config.volume.quiet] == [20, 30]
+    old = {f"volume.quiet.0.{key}": "" for key in ("from", "to", "maximum")}
+    assert save(appliance, **old).status == 303
+    assert [each.maximum for each in appliance.daemon.appliance.config.volume.quiet] == [30]
+
+
+def test_a_wrong_value_is_shown_with_its_place_and_what_was_typed(appliance: ServedAppliance) -> None:
+    before = text_of(appliance)
+    answer = save(appliance, volume__maximum="loud", volume__start="30")
+    assert answer.status == 422
+    assert "appliance.yaml:2:12: &#39;loud&#39; is not a whole number" in answer.text
+    assert 'value="loud"' in answer.text
+    assert 'name="volume.start" value="30"' in answer.text
+    assert text_of(appliance) == before
+
+
+def test_the_text_is_shown_without_programs_checked_and_saved(appliance: ServedAppliance) -> None:
+    page = appliance.ask("/settings/file").text
+    assert "secret words" not in page
+    text = html.unescape(re.search(r"<textarea[^>]*>\n(.*?)</textarea>", page, re.DOTALL)[1])
+    version = re.search(r'name="version" value="(\w+)"', page)[1]
+    changed = text.replace("maximum: 60", "maximum: 55").replace("\n", "\r\n")
+    preview = appliance.ask("/settings/file", urlencode({"text": changed, "version": version, "check": "yes"}))
+    assert "+  maximum: 55" in preview.text
+    assert "secret words" not in preview.text
+    assert "maximum: 60" in text_of(appliance)
+    assert appliance.ask("/settings/file", urlencode({"text": changed, "version": version})).status == 303
+    assert "maximum: 55" in text_of(appliance)
+    assert "\r" not in text_of(appliance)
+    assert "secret words" in text_of(appliance)
+    late = appliance.ask("/settings/file", urlencode({"text": changed, "version": version}))
+    assert late.status == 422
+    assert "changed by somebody else" in late.text
+
+
+def test_the_owner_goes_back(appliance: ServedAppliance) -> None:
+    before = text_of(appliance)
+    save(appliance, volume__maximum="70")
+    action = re.search(r'action="(/do/config/history/[^"]*)"', appliance.ask("/settings").text)[1]
+    assert appliance.ask(action, urlencode({"return_to": "/settings?saved"})).status == 303
+    assert text_of(appliance) == before
