@@ -87,8 +87,9 @@ class _LocalDaemon:
 
     async def apply_configuration(self) -> None:
         """Read the changed configuration."""
-        with contextlib.suppress(Refused):  # another state folder: the next process uses it
-            self.appliance = self.appliance.reload()
+        if isinstance(self.appliance, Appliance):
+            with contextlib.suppress(Refused):  # another state folder: the next process uses it
+                self.appliance = self.appliance.reload()
 
     def wake(self) -> bool:
         """Wake a daemon of the same state, if one runs that listens nowhere else."""

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import parse_qsl, quote, unquote, urlsplit
+from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
 
 from starlette.convertors import Convertor, register_url_convertor
 from starlette.exceptions import HTTPException
@@ -18,19 +18,26 @@ from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from pi_appliance.errors import InvalidOption
+from pi_appliance.errors import ApplianceError, InvalidOption
 from pi_appliance.operations import MAX_BODY, Argument, Operation, parse_arguments
 from pi_appliance.web.security import local_target
 
+_MAX_FIELDS = 60  # of a form
 _BODY_TIMEOUT = 30.0  # seconds for all of it, so that a slow client does not keep its connection
 
 
-async def form(request: Request, max_bytes: int = MAX_BODY, max_fields: int = 20) -> dict[str, str]:
+async def form(request: Request, max_bytes: int = MAX_BODY, max_fields: int = _MAX_FIELDS) -> dict[str, str]:
     """Return the fields of a form. Raises HTTPException if the body is not a form."""
+    return dict(await _form_fields(request, max_bytes, max_fields))
+
+
+async def _form_fields(
+    request: Request, max_bytes: int = MAX_BODY, max_fields: int = _MAX_FIELDS
+) -> list[tuple[str, str]]:
     body = await _read_body(request, max_bytes)
     strict = bool(body)
     try:
-        return dict(parse_qsl(body.decode(), keep_blank_values=True, strict_parsing=strict, max_num_fields=max_fields))
+        return parse_qsl(body.decode(), keep_blank_values=True, strict_parsing=strict, max_num_fields=max_fields)
     except ValueError:
         raise HTTPException(400, "the body is not a form; send fields as name=value&name=value") from None
 
@@ -115,7 +122,8 @@ def form_routes(operations: Iterable[Operation], services: object) -> list[Route
     The fields are the arguments of the operation. They may also be in the query, so that each
     button of a form can have its own. The field `method` chooses among the operations of a path.
     The field `return_to` is the next page, by default the one with the form; `{name}` in it stands
-    for the field `name`.
+    for the field `name`. The field `form_page` is the address of the page with the form: after an
+    error, it is shown again with the fields and the `error` in its query.
     """
     choices: dict[str, dict[str, Operation]] = {}
     for operation in operations:
@@ -126,14 +134,24 @@ def form_routes(operations: Iterable[Operation], services: object) -> list[Route
 
 def _form_route(path: str, by_method: Mapping[str, Operation], services: object) -> Route:
     async def answer(request: Request) -> Response:
-        fields = {**request.query_params, **await form(request)}
+        pairs = [*request.query_params.multi_items(), *await _form_fields(request)]
+        fields = dict(pairs)
+        form_page = fields.pop("form_page", None)
         target = _fill_in(fields.pop("return_to", None), fields)
         method = fields.pop("method", "POST" if "POST" in by_method else next(iter(by_method)))
         if method not in by_method:
             raise InvalidOption(f"'method' must be one of {', '.join(by_method)}")
         operation = by_method[method]
-        values = operation.parse(_with_path(operation, request, _without_blanks(operation, fields)))
-        await operation.load_handler()(services, values)
+        lists = {argument.name for argument in operation.arguments if argument.many}
+        try:
+            given = {name: _values_of(name, pairs) if name in lists else value for name, value in fields.items()}
+            values = operation.parse(_with_path(operation, request, _without_blanks(operation, given)))
+            await operation.load_handler()(services, values)
+        except ApplianceError as error:
+            if form_page is None:
+                raise
+            again = [*((name, value) for name, value in pairs if name in fields), ("error", str(error))]
+            return RedirectResponse(f"{local_target(form_page)}?{urlencode(again)}", 303)
         return RedirectResponse(local_target(_referring_page(request) if target is None else target), 303)
 
     return Route(f"{FORMS}{path}", answer, methods=["POST"])
@@ -143,7 +161,13 @@ def _fill_in(target: str | None, fields: Mapping[str, str]) -> str | None:
     return target and re.sub(r"\{(\w+)\}", lambda match: quote(fields.get(match[1], ""), safe=""), target)
 
 
-def _without_blanks(operation: Operation, fields: Mapping[str, str]) -> dict[str, object]:
+def _values_of(name: str, pairs: Iterable[tuple[str, str]]) -> list[str] | str:
+    """Return the values of the field `name`; "" if all are blank."""
+    values = [value for key, value in pairs if key == name]
+    return values if any(values) else ""
+
+
+def _without_blanks(operation: Operation, fields: Mapping[str, object]) -> dict[str, object]:
     """Return `fields` without empty ones of optional arguments that do not take an empty text."""
     blanks = {each.name for each in operation.arguments if not each.required and not _takes_blank(each)}
     return {name: value for name, value in fields.items() if value or name not in blanks}

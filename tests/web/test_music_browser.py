@@ -35,6 +35,8 @@ PAGES = (
     "radio",
     "sound",
     "alarms",
+    "alarms/weekdays",
+    "alarms/new",
 )
 
 
@@ -58,7 +60,8 @@ def test_nothing_is_wider_than_a_phone_or_smaller_than_a_thumb(
     with phone(browser, appliance, script=script) as page:
         for path in PAGES:
             page.goto(f"{appliance.origin}/music/{path}")
-            expect(page.locator("#bar-title")).to_have_text("Blue Train")
+            if not path.startswith("alarms/"):
+                expect(page.locator("#bar-title")).to_have_text("Blue Train")
             page.evaluate("document.querySelectorAll('details').forEach((each) => (each.open = true))")
             width, window = page.evaluate(WIDTHS)
             assert width <= window, path
@@ -129,7 +132,7 @@ def test_a_station_is_added_and_the_sleep_timer_is_set(
         expect(page.get_by_text("Removed or changed")).to_be_visible()
         expect(page.locator(".entry")).to_have_count(19)
         page.goto(f"{appliance.origin}/music/alarms")
-        page.get_by_role("button", name="Skip next ring").tap()
+        page.get_by_role("button", name=re.compile("^Skip ")).tap()
         expect(page.get_by_text("is skipped")).to_be_visible()
         page.get_by_role("button", name="45 min").tap()
         expect(page.get_by_role("button", name="Cancel timer")).to_be_visible()

@@ -136,7 +136,7 @@ OPERATIONS: Sequence[Operation] = (
         "Add an alarm to the configuration file.",
         replace(_AT, name="time"),
         *_FIELDS,
-        text("name", "its name; without it, the name is made from the time", 100),
+        text("name", "its name; without it, the name is made from the time", 100, may_be_empty=False),
         status=201,
         example={"time": "06:45", "days": ["mon-fri"], "play": ["FIP", "playlist:Morning"], "volume": 40},
     ),
@@ -158,7 +158,9 @@ OPERATIONS: Sequence[Operation] = (
         _EXISTING,
         replace(_AT, name="time", required=False, positional=False),
         *_FIELDS,
-        text("version", "the `version` of the alarm that you have read; another one is refused", 100),
+        text(
+            "version", "the `version` of the alarm that you have read; another one is refused", 100, may_be_empty=False
+        ),
         method="PATCH",
         details="Omitted arguments stay unchanged, and so do comments and everything else in the file.",
         example={"job": "wake", "volume": 45},
@@ -168,7 +170,7 @@ OPERATIONS: Sequence[Operation] = (
         "/alarms/{job}/copy",
         "Add a copy of an alarm to the configuration file.",
         _EXISTING,
-        text("name", "the name of the copy", 100, positional=True),
+        text("name", "the name of the copy", 100, may_be_empty=False, positional=True),
         status=201,
         example={"job": "wake", "name": "wake-late"},
     ),

@@ -1,25 +1,97 @@
-"""The page of alarms and the sleep timer."""
+"""The pages of alarms and the sleep timer."""
+
+import contextlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from pi_appliance.config import units
+from pi_appliance.config.units import EVERY_DAY
+from pi_appliance.errors import ApplianceError
 from pi_appliance.music.alarms import service
+from pi_appliance.music.alarms.service import Alarm
 from pi_appliance.music.interface import MusicServices
+from pi_appliance.music.model import describe_text
+from pi_appliance.scheduling.appliance import Slot
+from pi_appliance.scheduling.schedule import WEEKDAYS
+from pi_appliance.storage.queues import RunRequest
 from pi_appliance.web.pages import Pages
 
 _SLEEP_MINUTES = (15, 30, 45, 60, 90)
+_FADES = ("0s", "5m", "10m", "20m")
+_SNOOZES = ("5m", "9m", "15m")
+_WEEK = (*WEEKDAYS[1:], WEEKDAYS[0])
+_MAX_CHOICES = 40  # stations and playlists each that are offered; others are found by search
+
+
+@dataclass(frozen=True, slots=True)
+class OneOffRing:
+    """A one-off ring of an alarm, and the scheduled ring of the same day that rings as well."""
+
+    request: RunRequest
+    scheduled: Slot | None
+
+
+@dataclass(frozen=True, slots=True)
+class AlarmForm:
+    """The fields of the form, as stored or as typed."""
+
+    time: str
+    days: Sequence[str]
+    play: Sequence[str]
+    volume: str
+    fade: str
+    snooze: str
+    one_shot: bool
+    name: str = ""
+    version: str = ""
+
+    @classmethod
+    def of_alarm(cls, alarm: Alarm) -> "AlarmForm":
+        """Return the form of a stored alarm."""
+        settings = alarm.settings
+        return cls(
+            time=settings.times[0] if len(settings.times) == 1 else "",
+            days=[] if settings.days == EVERY_DAY and not settings.times else [WEEKDAYS[day] for day in settings.days],
+            play=settings.play,
+            volume=str(settings.volume),
+            fade=units.format_duration(settings.fade),
+            snooze=units.format_duration(settings.snooze),
+            one_shot=settings.one_shot,
+            version=alarm.version,
+        )
+
+    @classmethod
+    def typed(cls, request: Request) -> "AlarmForm":
+        """Return the form that was sent and refused."""
+        query = request.query_params
+        names = ("time", "volume", "fade", "snooze", "name", "version")
+        lists = {name: [each for each in query.getlist(name) if each] for name in ("days", "play")}
+        texts = {name: query.get(name, "") for name in names}
+        return cls(**lists, **texts, one_shot=query.get("one_shot") == "true")  # type: ignore[arg-type]
+
+
+_NEW = AlarmForm(time="07:00", days=_WEEK[:5], play=(), volume="40", fade="5m", snooze="9m", one_shot=False)
 
 
 class AlarmPages:
-    """The endpoint that returns the page."""
+    """The endpoints that return the pages."""
 
     def __init__(self, services: MusicServices, pages: Pages) -> None:
         self._services, self._pages = services, pages
 
     def routes(self) -> list[Route]:
-        """Return the route."""
-        return [Route("/music/alarms", self.alarms)]
+        """Return the routes."""
+        return [
+            Route("/music/alarms", self.alarms),
+            Route("/music/alarms/new", self.new_alarm),
+            Route("/music/alarms/{job}", self.edit_alarm),
+        ]
 
     async def alarms(self, _: Request) -> Response:
         """Show the alarms and the sleep timer."""
@@ -29,9 +101,70 @@ class AlarmPages:
             "music/alarms.html",
             music=self._services.daemon.hub,
             alarms=alarms,
+            one_offs={alarm.job: self._one_offs(alarm) for alarm in alarms},
+            local_time=self._local_time,
             active=[each for each in alarms if each.session],
             sleep=service.sleep_timer(appliance),
             can_sleep=bool(service.jobs_with_action(appliance, service.SLEEP)),
             minutes=_SLEEP_MINUTES,
-            examples=service.EXAMPLE_JOBS,
+            example=service.EXAMPLE_JOBS[service.SLEEP],
         )
+
+    async def new_alarm(self, request: Request) -> Response:
+        """Show the form of a new alarm."""
+        return await self._form(None, AlarmForm.typed(request) if "error" in request.query_params else _NEW, request)
+
+    async def edit_alarm(self, request: Request) -> Response:
+        """Show the form of an alarm."""
+        alarm = service.get_alarm(self._services.appliance, request.path_params["job"], self._services.now())
+        is_typed = "error" in request.query_params
+        return await self._form(alarm, AlarmForm.typed(request) if is_typed else AlarmForm.of_alarm(alarm), request)
+
+    async def _form(self, alarm: Alarm | None, form: AlarmForm, request: Request) -> Response:
+        config = self._services.appliance.config
+        return self._pages.page(
+            "music/alarm.html",
+            alarm=alarm,
+            form=form,
+            error=request.query_params.get("error", ""),
+            week=_WEEK,
+            fades=sorted({*_FADES, form.fade} - {""}, key=_length),
+            snoozes=sorted({*_SNOOZES, form.snooze} - {""}, key=_length),
+            maximum=config.volume.maximum if config.volume else 100,
+            choices=await self._sources(),
+            describe=describe_text,
+            local_now=self._services.now().astimezone(
+                config.zone_of(config.jobs[alarm.job]) if alarm else config.time_zone
+            ),
+        )
+
+    async def _sources(self) -> Mapping[str, str]:
+        """Return the names of stations and playlists by their sources."""
+        sources: dict[str, str] = {}
+        with contextlib.suppress(ApplianceError):  # the file of stations is wrong, which the page of stations says
+            sources |= {each.name: each.name for each in self._services.stations.all()[:_MAX_CHOICES]}
+        if self._services.daemon.hub.state is not None:
+            with contextlib.suppress(ApplianceError):
+                playlists = await (await self._services.daemon.hub.player()).list_playlists()
+                sources |= {f"playlist:{each.name}": f"Playlist {each.name}" for each in playlists[:_MAX_CHOICES]}
+        return sources
+
+    def _one_offs(self, alarm: Alarm) -> list[OneOffRing]:
+        def day(when: datetime) -> str:
+            return self._local_time(alarm, when)[:10]
+
+        return [
+            OneOffRing(request, next((slot for slot in alarm.rings if day(slot.at) == day(request.run_at)), None))
+            for request in alarm.requests
+        ]
+
+    def _local_time(self, alarm: Alarm, when: datetime) -> str:
+        config = self._services.appliance.config
+        return f"{when.astimezone(config.zone_of(config.jobs[alarm.job])):%Y-%m-%d %H:%M}"
+
+
+def _length(text: str) -> Any:
+    try:
+        return units.parse_duration(text)
+    except ValueError:  # as it was typed
+        return units.parse_duration("0s")

@@ -1,0 +1,105 @@
+// The form of an alarm: choose sources, hear them, and see when it will ring. Without scripts, the form works as well.
+
+import { callApi } from "./api.js";
+
+const WEEK = ["sun", "mon", "tue", "wed", "thu", "fri", "sat"];
+const byId = (id) => document.getElementById(id);
+const form = byId("alarm");
+const rows = byId("sources");
+const emptyRow = rows.lastElementChild.cloneNode(true);
+const opened = Date.now();
+let search = null; // the newest search of albums
+
+form.addEventListener("input", show);
+form.addEventListener("submit", () => document.querySelector("button[form=alarm]").setAttribute("disabled", ""));
+addEventListener("pageshow", () => document.querySelector("button[form=alarm]").removeAttribute("disabled"));
+byId("find").addEventListener("input", find);
+byId("find").addEventListener("keydown", (event) => event.key === "Enter" && event.preventDefault());
+byId("hear").addEventListener("submit", (event) => {
+  event.preventDefault();
+  callApi("/player/play-now", { source: [event.submitter.value] });
+});
+document.addEventListener("click", ({ target }) => {
+  const button = target.closest("button");
+  const row = button?.closest(".source");
+  if (button?.dataset.source) addSource(button.dataset.source);
+  else if (row && "remove" in button.dataset) row.remove();
+  else if (row && "move" in button.dataset) row.previousElementSibling?.before(row);
+  show();
+});
+setInterval(show, 10_000);
+show();
+
+function addSource(source) {
+  const inputs = [...rows.querySelectorAll("input")];
+  if (inputs.some((input) => input.value === source)) return;
+  const empty = inputs.find((input) => !input.value) ?? addRow();
+  empty.value = source;
+}
+
+function addRow() {
+  rows.append(emptyRow.cloneNode(true));
+  return rows.lastElementChild.querySelector("input");
+}
+
+function show() {
+  if (!rows.children.length) addRow();
+  for (const row of rows.children) {
+    const source = row.querySelector("input").value.trim();
+    const hear = row.querySelector("[form=hear]");
+    hear.hidden = !source;
+    hear.value = source;
+    row.querySelector("[data-move]").hidden = !source || row === rows.firstElementChild;
+    row.querySelector("[data-remove]").hidden = rows.children.length === 1;
+  }
+  const volume = byId("volume");
+  byId("volume-shown").textContent = volume.value;
+  volume.style.setProperty("--filled", `${volume.value}%`);
+  const maximum = Number(byId("limit")?.dataset.maximum ?? 100);
+  if (maximum < 100) {
+    const more = Number(volume.value) > maximum ? ` ${volume.value} is limited to ${maximum}.` : "";
+    volume.parentElement.style.setProperty("--limit", maximum / 100);
+    byId("limit").textContent = `The highest allowed volume is ${maximum}.${more}`;
+  }
+  byId("rings-in").textContent = form.elements.time.value ? `Rings in ${untilRing()}` : byId("rings-in").textContent;
+}
+
+// The time at the appliance, whose time zone may be another one than that of the phone.
+function untilRing() {
+  const now = new Date(new Date(`${byId("rings-in").dataset.now}Z`).getTime() + Date.now() - opened);
+  const days = [...form.querySelectorAll("[name=days]:checked")].map((each) => each.value);
+  const [hours, minutes] = form.elements.time.value.split(":").map(Number);
+  for (let day = 0; day <= 7; day += 1) {
+    const ring = new Date(now);
+    ring.setUTCDate(now.getUTCDate() + day);
+    ring.setUTCHours(hours, minutes, 0, 0);
+    if (ring > now && (!days.length || days.includes(WEEK[ring.getUTCDay()]))) return duration(ring - now);
+  }
+  return "";
+}
+
+function duration(milliseconds) {
+  const minutes = Math.ceil(milliseconds / 60_000);
+  const parts = [[Math.floor(minutes / 1440), "d"], [Math.floor(minutes / 60) % 24, "h"], [minutes % 60, "min"]];
+  return parts.filter(([count]) => count).map(([count, unit]) => `${count} ${unit}`).join(" ");
+}
+
+// Filter the stations and playlists, and look for albums.
+async function find() {
+  const words = byId("find").value.trim().toLowerCase();
+  for (const button of byId("found").querySelectorAll("button")) {
+    button.hidden = !button.textContent.toLowerCase().includes(words);
+    if ("album" in button.dataset) button.remove();
+  }
+  if (words.length < 2) return;
+  search = words;
+  const answer = await fetch(`/api/v1/player/albums?${new URLSearchParams({ search: words, count: 12 })}`).catch(() => null);
+  if (!answer?.ok || search !== words) return;
+  for (const album of (await answer.json()).items) {
+    const button = document.createElement("button");
+    Object.assign(button.dataset, { source: `album:${album.name}`, album: "" });
+    button.type = "button";
+    button.textContent = `album ${album.name}`;
+    byId("found").append(button);
+  }
+}

@@ -1,0 +1,172 @@
+"""The pages of alarms in a real browser, with and without scripts."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from tests.web.list_player import SHELF, SONG, ListMusic, ListPlayer
+from tests.web.served_appliance import ServedAppliance, configuration, served
+from tests.web.test_browser import CHROMIUM, browser, phone
+
+pytestmark = pytest.mark.skipif(not CHROMIUM.exists(), reason="chromium is not installed: apt-get install chromium")
+__all__ = ["browser"]
+STATIONS = "".join(f'- {{name: {name}, url: "http://radio.example/{name}"}}\n' for name in ("FIP", "Groove"))
+JOBS = """\
+  # we get up early
+  wake:
+    kind: music
+    schedule: {times: ["06:45"], days: [mon-fri]}  # not on Saturdays
+    with: {action: alarm, play: [FIP], volume: 70}
+  monthly: {kind: music, schedule: "0 7 1 * *", with: {action: alarm, play: [FIP]}}
+"""
+BOTH = pytest.mark.parametrize("script", [True, False], ids=["script", "no script"])
+
+
+@pytest.fixture
+def appliance(tmp_path: Path) -> Iterator[ServedAppliance]:
+    music = ListMusic(ListPlayer([SONG]))
+    assert music.list_player is not None
+    music.list_player.saved = {"Morning": list(SHELF)}
+    path = configuration(tmp_path, stations=STATIONS, jobs=JOBS)
+    path.write_text(f"{path.read_text()}volume: {{maximum: 60}}\n")
+    with served(path, music) as result:
+        yield result
+
+
+def text_of(appliance: ServedAppliance) -> str:
+    return appliance.daemon.appliance.config.path.read_text()
+
+
+def go(page: Page, appliance: ServedAppliance, path: str = "") -> None:
+    page.goto(f"{appliance.origin}/music/alarms{path}")
+
+
+def save(page: Page) -> None:
+    page.get_by_role("button", name="Save").tap()
+
+
+@BOTH
+def test_an_alarm_is_added_edited_copied_and_deleted(
+    browser: Browser, appliance: ServedAppliance, script: bool
+) -> None:
+    before = text_of(appliance)
+    with phone(browser, appliance, script=script) as page:
+        go(page, appliance)
+        page.get_by_role("link", name="New").tap()
+        page.get_by_label("Time").fill("05:30")
+        page.get_by_role("checkbox", name="Tue").uncheck(force=True)
+        page.get_by_label("Plays").last.fill("Groove")
+        page.get_by_label("Name").fill("Sunrise")
+        save(page)
+        card = page.get_by_role("region", name="sunrise", exact=True)
+        expect(card).to_contain_text("05:30")
+        expect(card).to_contain_text("Mon, Wed - Fri · Groove")
+        expect(card).to_contain_text("gets louder to 40 of 60 in 5 min")
+        card.get_by_role("link").tap()
+        page.get_by_role("radio", name="20 min").check(force=True)
+        save(page)
+        expect(card).to_contain_text("in 20 min")
+        assert "fade: 20m" in text_of(appliance)
+        for name in ("sunrise", "sunrise-2"):
+            go(page, appliance, f"/{name}")
+            if name == "sunrise":
+                page.get_by_role("button", name="Copy").tap()
+                expect(page.get_by_role("region", name="sunrise-2")).to_be_visible()
+                go(page, appliance, f"/{name}")
+            page.get_by_text("Delete", exact=True).tap()
+            page.get_by_role("button", name="Delete it").tap()
+            expect(page).to_have_url(re.compile("/music/alarms$"))
+    assert text_of(appliance) == before, "comments, order and all other bytes stay"
+
+
+@BOTH
+def test_an_alarm_that_is_off_looks_off(browser: Browser, appliance: ServedAppliance, script: bool) -> None:
+    with phone(browser, appliance, script=script) as page:
+        go(page, appliance)
+        card = page.get_by_role("region", name="wake", exact=True)
+        expect(card).to_contain_text("gets louder to 60 in 5 min (limited to 60)")
+        card.get_by_role("switch").tap()
+        expect(card.get_by_role("switch")).to_have_attribute("aria-checked", "false")
+        expect(card).to_contain_text("Off")
+        card.get_by_role("switch").tap()
+        expect(card).to_contain_text("Next:")
+
+
+@BOTH
+def test_an_error_keeps_what_was_typed(browser: Browser, appliance: ServedAppliance, script: bool) -> None:
+    before = text_of(appliance)
+    with phone(browser, appliance, script=script) as page:
+        go(page, appliance, "/new")
+        page.get_by_label("Time").fill("05:30")
+        page.get_by_role("checkbox", name="Sun").check(force=True)
+        page.get_by_label("Name").fill("wake")
+        page.get_by_label("Plays").last.fill("Groove")
+        save(page)
+        expect(page.locator("#form-error")).to_have_text("there is already a job called wake; choose another name")
+        expect(page.get_by_label("Time")).to_have_value("05:30")
+        expect(page.get_by_role("checkbox", name="Sun")).to_be_checked()
+        expect(page.get_by_label("Plays").first).to_have_value("Groove")
+        assert text_of(appliance) == before
+        page.get_by_label("Name").fill("another")
+        save(page)
+        expect(page.get_by_role("region", name="another")).to_be_visible()
+
+
+def test_the_second_of_two_phones_is_told(browser: Browser, appliance: ServedAppliance) -> None:
+    with phone(browser, appliance) as page:
+        go(page, appliance, "/wake")
+        page.get_by_label("Time").fill("05:30")
+        appliance.ask("/api/v1/alarms/wake", {"volume": 20}, method="PATCH")
+        save(page)
+        expect(page.locator("#form-error")).to_contain_text("wake was changed by somebody else in the meantime")
+        expect(page.get_by_label("Time")).to_have_value("05:30")
+        page.get_by_role("link", name="Show the stored alarm").tap()
+        expect(page.get_by_label("Time")).to_have_value("06:45")
+        expect(page.locator("#volume-shown")).to_have_text("20")
+
+
+def test_a_schedule_in_another_form_stays(browser: Browser, appliance: ServedAppliance) -> None:
+    with phone(browser, appliance) as page:
+        go(page, appliance, "/monthly")
+        expect(page.get_by_text("Now: At 07:00 on the first day of every month.")).to_be_visible()
+        page.get_by_role("checkbox", name="Only once, then off").check(force=True)
+        save(page)
+        expect(page.get_by_role("region", name="monthly")).to_contain_text("rings once")
+    assert 'schedule: "0 7 1 * *", with: {action: alarm, play: [FIP], one-shot: true}' in text_of(appliance)
+
+
+def test_every_ring_is_shown_and_a_skip_names_its_ring(browser: Browser, appliance: ServedAppliance) -> None:
+    appliance.ask("/api/v1/alarms/wake", {"days": []}, method="PATCH")
+    with phone(browser, appliance) as page:
+        go(page, appliance)
+        card = page.get_by_role("region", name="wake", exact=True)
+        card.get_by_text("Ring once …").tap()
+        card.get_by_label("A time to ring once").fill("06:30")
+        card.get_by_role("button", name="Ring once").tap()
+        once = page.get_by_role("region", name="wake once")
+        expect(once).to_contain_text("The 06:45 alarm rings as well.")
+        expect(card).to_contain_text(re.compile(r"Next: (today|tomorrow) 06:45"))
+        once.get_by_role("button", name="Skip it that day").tap()
+        expect(once).to_contain_text("The 06:45 alarm is skipped that day.")
+        once.get_by_role("button", name="Cancel").tap()
+        expect(once).to_be_hidden()
+
+
+def test_sources_are_chosen_ordered_and_heard(browser: Browser, appliance: ServedAppliance) -> None:
+    with phone(browser, appliance) as page:
+        go(page, appliance, "/wake")
+        expect(page.locator("#rings-in")).to_have_text(re.compile(r"Rings in (\d+ d )?(\d+ h )?(\d+ min)?"))
+        page.get_by_text("Choose a station").tap()
+        page.get_by_role("button", name="Playlist Morning").tap()
+        page.get_by_label("Search").fill("kind")
+        page.get_by_role("button", name="album Kind of Blue").tap()
+        page.locator(".source").nth(2).get_by_label("Try it earlier").tap()
+        page.locator(".source").first.get_by_label("Remove").tap()
+        page.get_by_label(re.compile("^Hear")).first.tap()
+        appliance.eventually(lambda: [each.uri for each in appliance.player.tracks] == [each.uri for each in SHELF])
+        save(page)
+        expect(page.get_by_role("region", name="wake", exact=True)).to_contain_text("album Kind of Blue")
+    assert 'play: ["album:Kind of Blue", "playlist:Morning"]' in text_of(appliance)
