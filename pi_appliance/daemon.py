@@ -133,6 +133,7 @@ class Daemon:
                     music = await self._apply_configuration(music)
         finally:
             self._notifier.send("STOPPING=1", "STATUS=stopping")
+            self._applied.set()  # nothing is applied any more, and a request that waits for it would not end
             if tasks:  # otherwise a service could not start, and its error says so
                 self._say("stopping")
             await _cancel(usb_task)

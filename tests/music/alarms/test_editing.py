@@ -1,11 +1,13 @@
 """Alarms that are added, edited, copied and removed, with and without a daemon."""
 
 from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
-from tests.installation import Installation
+from tests.fakes.mpd_server import needs_mpd, running_mpd
+from tests.installation import Installation, wait_until
 from tests.test_daemon import up
 from tests.web.served_appliance import ServedAppliance, configuration, served
 
@@ -201,3 +203,22 @@ def test_a_ringing_alarm_is_not_removed(appliance):
     appliance.daemon.appliance.store.requests.save_checkpoint("wake", "ringing", now=appliance.daemon.started_at)
     answer = appliance.ask("/api/v1/alarms/wake", method="DELETE")
     assert (answer.status, answer.json["error"]) == (409, "wake is ringing; stop it first")
+
+
+@needs_mpd
+@pytest.mark.slow
+def test_an_alarm_for_the_next_minute_rings(home, tmp_path):
+    with running_mpd(tmp_path / "mpd", rate=44_100) as server:
+        home.write(JOBS, f"{REST}player: {{kind: mpd, with: {{address: '{server.address}'}}}}\n")
+        song = server.mpc("listall").splitlines()[0]
+        with up(home):
+            soon = datetime.now(UTC) + timedelta(seconds=65)
+            added = home.json("music", "alarm", "add", f"{soon:%H:%M}", "--play", song, "--name", "soon", "--one-shot")
+            assert added["next"] == f"{soon:%Y-%m-%dT%H:%M}:00Z"
+            wait_until(lambda: home.json("music", "alarm", "show", "soon")["ringing"], 90)
+            wait_until(lambda: "[playing]" in server.mpc("status"))
+            assert "stop it first" in home.run("music", "alarm", "remove", "soon").stderr
+            home.json("music", "alarm", "stop", "soon")
+            wait_until(lambda: not home.json("music", "alarm", "show", "soon")["ringing"])
+            assert home.json("music", "alarm", "show", "soon")["paused"], "it was to ring once"
+            assert home.run("music", "alarm", "remove", "soon").returncode == 0
