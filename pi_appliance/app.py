@@ -11,8 +11,7 @@ from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
-from starlette.routing import BaseRoute, Mount, Route
-from starlette.staticfiles import StaticFiles
+from starlette.routing import BaseRoute, Route
 
 from pi_appliance import web
 from pi_appliance.config import secrets
@@ -29,7 +28,7 @@ from pi_appliance.errors import (
     suggest,
 )
 from pi_appliance.home import SCHEMAS as HOME_SCHEMAS
-from pi_appliance.home import HomePage, StateFeed, state_operation
+from pi_appliance.home import HomePages, StateFeed, frame_values, state_operation
 from pi_appliance.jobs.pages import JobPages
 from pi_appliance.jobs.serializers import SCHEMAS as JOB_SCHEMAS
 from pi_appliance.json_schema import Schema
@@ -51,6 +50,7 @@ from pi_appliance.web import openapi, server, unix_socket
 from pi_appliance.web.pages import Pages
 from pi_appliance.web.params import BASE, api_routes, form_routes, keep_encoded_slashes
 from pi_appliance.web.security import METRICS, Authenticator, SecurityMiddleware
+from pi_appliance.web.static_files import StaticFiles
 
 SCHEMAS: Mapping[str, Schema] = {
     **HOME_SCHEMAS,
@@ -117,7 +117,15 @@ def build(
         monotonic: A clock in seconds that never goes back.
     """
     services = MusicServices(daemon, now)
-    pages = Pages(authenticator, machine, now, lambda: daemon.appliance.config.time_zone)
+    static_files = StaticFiles(Path(web.__file__).parent / "static")
+    pages = Pages(
+        authenticator,
+        machine,
+        now,
+        lambda: daemon.appliance.config.time_zone,
+        static_files,
+        lambda: frame_values(daemon),
+    )
     covers = Covers(lambda: daemon.hub, changes)
     jobs = JobPages(services, pages)
     every = operations(services, changes, covers)
@@ -149,7 +157,7 @@ def build(
 
     routes = [
         *pages.routes(),
-        *HomePage(services, pages, jobs).routes(),
+        *HomePages(services, pages, jobs).routes(),
         *jobs.routes(),
         *PostPages(services, pages).routes(),
         *MusicPages(services, pages, covers).routes(),
@@ -160,7 +168,7 @@ def build(
         *feed.routes(),
         Route("/health", HealthEndpoint(daemon, monotonic).answer),
         Route(METRICS, MetricsEndpoint(daemon, now).answer),
-        Mount("/static", _Static(directory=Path(web.__file__).parent / "static")),
+        *static_files.routes(),
     ]
     return Starlette(
         routes=routes,
@@ -169,16 +177,6 @@ def build(
 
 
 _ROUTER_MESSAGES = ("Not Found", "Method Not Allowed")
-
-
-class _Static(StaticFiles):
-    """Static files. Browsers ask each time whether they changed, so an update shows at once."""
-
-    def file_response(self, *args: object, **more: object) -> Response:
-        """Add the header that makes browsers ask."""
-        response = super().file_response(*args, **more)  # type: ignore[arg-type]
-        response.headers["Cache-Control"] = "no-cache"
-        return response
 
 
 _MONOTONIC = clock.SystemClock().monotonic

@@ -1,4 +1,4 @@
-"""The home page with its banner, and the state that its scripts follow."""
+"""The first pages of Music, Jobs and More, their banner, and the state of their scripts."""
 
 import asyncio
 import contextlib
@@ -9,16 +9,19 @@ from datetime import datetime
 from typing import Any
 
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
+from pi_appliance.cli import terminal
 from pi_appliance.errors import ApplianceError, ConfigError
 from pi_appliance.jobs import serializers
 from pi_appliance.jobs.pages import JobPages
 from pi_appliance.json_schema import ANY, INSTANT, TEXT, WHOLE, Schema, list_of, nullable, object_of, reference
 from pi_appliance.music.alarms.service import Alarm, alarms
 from pi_appliance.music.interface import MusicDaemon, MusicServices
-from pi_appliance.music.model import Station
+from pi_appliance.music.limited_player import max_volume
+from pi_appliance.music.model import Queue, Station
+from pi_appliance.music.player import NO_PLAYER
 from pi_appliance.music.schemas import MUSIC
 from pi_appliance.music.serializers import music
 from pi_appliance.operations import Operation
@@ -26,19 +29,22 @@ from pi_appliance.posting.preview import post_digest
 from pi_appliance.scheduling.appliance import JobView
 from pi_appliance.scheduling.interface import SchedulerState
 from pi_appliance.storage.model import Run
+from pi_appliance.system import machine
 from pi_appliance.system.clock import ClockState
 from pi_appliance.web.pages import Pages
-from pi_appliance.web.params import Call
+from pi_appliance.web.params import Call, query_number
 from pi_appliance.web.sse import EventStream, Listeners, ReplayBuffer
 
 _MAX_FAILURES = 3  # in the banner
+_MAX_NEXT_TRACKS = 8  # beside the player
+_PAGE_SIZE = 100  # jobs
 _POLL_INTERVAL = 1.0  # seconds between two looks at the version of the history
 _POLLS_PER_REFRESH = 30  # polls after which the jobs are read again, because slots pass without a change of the history
 _MAX_AGE = 0.5  # seconds for which one reading of the state serves all clients
 
 
 SCHEMAS: Mapping[str, Schema] = {
-    "State": object_of({**MUSIC, "scheduler": ANY, "jobs": list_of(reference("Job"))}),
+    "State": object_of({**MUSIC, "max_volume": WHOLE, "scheduler": ANY, "jobs": list_of(reference("Job"))}),
     "Status": object_of(
         {
             "version": TEXT,
@@ -62,47 +68,107 @@ SCHEMAS: Mapping[str, Schema] = {
 """The schemas of the state and of the results of the daemon itself."""
 
 
-class HomePage:
-    """The home page, and the parts of it that its scripts replace."""
+def frame_values(daemon: MusicDaemon) -> dict[str, Any]:
+    """Return the values that every page needs for the navigation and the mini player."""
+    return {"hub": daemon.hub, "has_music": daemon.hub.error != NO_PLAYER}
+
+
+class HomePages:
+    """The first pages of Music, Jobs and More, and the parts of them that their scripts replace."""
 
     def __init__(self, services: MusicServices, pages: Pages, jobs: JobPages) -> None:
         self._services, self._pages, self._jobs = services, pages, jobs
+        self._sensors = machine.Sensors()
 
     def routes(self) -> list[Route]:
         """Return the routes."""
-        return [Route("/", self.home), Route("/parts/banner", self.banner_part)]
+        return [
+            Route("/", self.music),
+            Route("/jobs", self.jobs),
+            Route("/more", self.more),
+            Route("/parts/banner", self.banner_part),
+            Route("/parts/queue", self.queue_part),
+        ]
 
-    async def home(self, request: Request) -> Response:
-        """Return the home page: music, jobs, posts, reports."""
-        appliance, now = self._services.appliance, self._services.now()
+    async def music(self, _: Request) -> Response:
+        """Return the player, the radio and the queue; without music, redirect to the jobs."""
+        services, now = self._services, self._services.now()
+        if not frame_values(services.daemon)["has_music"]:
+            return RedirectResponse("/jobs", 303)
         stations: Sequence[Station] = ()
         stations_error = ""
         try:
-            stations = self._services.stations.all()
+            stations = services.stations.all()
         except ConfigError as error:
             stations_error = str(error)
-        views = appliance.jobs(now)
-        started = request.query_params.get("started")
         return self._pages.page(
             "home/home.html",
-            music=self._services.daemon.hub,
             stations=stations,
             stations_error=stations_error,
-            banner=self._banner(views),
-            cards=[self._jobs.card(view, now) for view in views],
+            max_volume=_max_volume(services.daemon, now),
+            queue=await self._next_tracks(),
+            banner=create_banner(services.daemon, services.appliance.jobs(now), now),
+            brief=True,
+        )
+
+    async def jobs(self, request: Request) -> Response:
+        """Return the jobs, the posts and the newest reports."""
+        appliance, now = self._services.appliance, self._services.now()
+        views, start = appliance.jobs(now), query_number(request, "start") or 0
+        started = request.query_params.get("started")
+        return self._pages.page(
+            "home/jobs.html",
+            banner=create_banner(self._services.daemon, views, now),
+            cards=[self._jobs.card(view, now) for view in views[start : start + _PAGE_SIZE]],
+            start=start,
+            length=len(views),
             digest=post_digest(appliance, now),
             started=started if started in appliance.config.jobs else "",
             **self._jobs.newest_reports(),
         )
 
-    async def banner_part(self, _: Request) -> Response:
-        """Return the banner with the current problems."""
+    async def more(self, _: Request) -> Response:
+        """Return the state of the machine in one line, and links to the other pages."""
+        daemon, now = self._services.daemon, self._services.now()
+        banner = create_banner(daemon, daemon.appliance.jobs(now), now)
+        failing = len(banner.failing) + banner.more
+        if banner.problems:
+            headline = banner.problems[0]
+        else:
+            headline = f"{failing} job{'s' * (failing != 1)} failed" if failing else "All is well"
+        temperature = self._sensors.temperature()
+        facts = [f"{temperature:.0f} °C"] if temperature is not None else []
+        with contextlib.suppress(OSError):
+            facts.append(f"{machine.free_space(daemon.appliance.config.state_dir) / 1e9:.1f} GB free")
+        facts.append(f"running for {terminal.format_elapsed(now - daemon.started_at)}")
         return self._pages.page(
-            "home/_banner.html", banner=self._banner(self._services.appliance.jobs(self._services.now()))
+            "home/more.html", headline=headline, facts=facts, usb=daemon.appliance.config.usb is not None
         )
 
-    def _banner(self, views: Sequence[JobView]) -> "Banner":
-        return create_banner(self._services.daemon, views, self._services.now())
+    async def banner_part(self, request: Request) -> Response:
+        """Return the banner with the current problems."""
+        now = self._services.now()
+        banner = create_banner(self._services.daemon, self._services.appliance.jobs(now), now)
+        return self._pages.page("home/_banner.html", banner=banner, brief="brief" in request.query_params)
+
+    async def queue_part(self, _: Request) -> Response:
+        """Return the next tracks of the queue."""
+        return self._pages.page("home/_queue.html", queue=await self._next_tracks())
+
+    async def _next_tracks(self) -> Queue | None:
+        """Return the tracks after the current one; None if there is no player."""
+        hub = self._services.daemon.hub
+        track = hub.state.track if hub.state else None
+        start = track.position + 1 if track and track.position is not None else 0
+        try:
+            return await (await hub.player()).list_queue(start, _MAX_NEXT_TRACKS)
+        except ApplianceError:
+            return None
+
+
+def _max_volume(daemon: MusicDaemon, now: datetime) -> int:
+    config = daemon.appliance.config
+    return max_volume(config.volume, now.astimezone(config.time_zone))
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,6 +219,7 @@ def state_values(daemon: MusicDaemon, now: datetime) -> dict[str, Any]:
     """Return everything that the page updates live."""
     return {
         **music(daemon.hub),
+        "max_volume": _max_volume(daemon, now),
         "scheduler": _scheduler_values(daemon.scheduler),
         "jobs": serializers.jobs(daemon.appliance, now),
     }

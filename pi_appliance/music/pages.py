@@ -14,7 +14,7 @@ from pi_appliance.errors import ApplianceError, ConfigError, Unavailable
 from pi_appliance.music.covers import Covers
 from pi_appliance.music.interface import MusicServices
 from pi_appliance.music.model import Capability, Entry, EntryType, LibraryFilter, Page, Station, Track
-from pi_appliance.music.player import Player
+from pi_appliance.music.player import NO_PLAYER, Player
 from pi_appliance.music.usb.drives import UsbDrive
 from pi_appliance.web.pages import Pages
 from pi_appliance.web.params import BASE
@@ -54,8 +54,10 @@ class MusicPages:
         ]
 
     async def redirect_to_queue(self, _: Request) -> Response:
-        """Redirect to the queue."""
-        return RedirectResponse("/music/queue", 303)
+        """Redirect to the queue, or say how to set up the music."""
+        if self._services.daemon.hub.error != NO_PLAYER:
+            return RedirectResponse("/music/queue", 303)
+        return self._page("setup.html")
 
     async def queue(self, request: Request) -> Response:
         """Show the queue."""
@@ -172,9 +174,7 @@ class MusicPages:
 
     def _page(self, template: str, **values: Any) -> Response:
         hub = self._services.daemon.hub
-        return self._pages.page(
-            f"music/{template}", music=hub, state=hub.state, capabilities=hub.capabilities, **values
-        )
+        return self._pages.page(f"music/{template}", state=hub.state, capabilities=hub.capabilities, **values)
 
 
 def _start_of(request: Request) -> int:

@@ -3,7 +3,7 @@
 Pages are rendered on the server and work without scripts. Forms redirect with 303.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ from zoneinfo import ZoneInfo
 from jinja2 import Environment, FileSystemLoader
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, RedirectResponse, Response
+from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
 from pi_appliance import __version__, web
@@ -21,6 +21,17 @@ from pi_appliance.cli import terminal
 from pi_appliance.config import units
 from pi_appliance.web.params import form
 from pi_appliance.web.security import Authenticator, address_of, cookie, local_target
+from pi_appliance.web.static_files import CompressedPage, StaticFiles
+
+_PLACES = {  # in the navigation, by the beginning of the name of a template
+    "home/more": "more",
+    "home/jobs": "jobs",
+    "home/": "music",
+    "music/alarm": "alarms",
+    "music/": "music",
+    "jobs/report": "more",
+    "jobs/": "jobs",
+}
 
 
 class Pages:
@@ -31,6 +42,8 @@ class Pages:
         machine: The name of the machine, for titles.
         now: The wall clock.
         time_zone: The time zone of the configuration, which may be read again.
+        static_files: The style, scripts and icons.
+        frame: Returns the values that the frame of every page needs: `hub`, `has_music`.
 
     """
 
@@ -40,11 +53,18 @@ class Pages:
         machine: str,
         now: Callable[[], datetime],
         time_zone: Callable[[], ZoneInfo],
+        static_files: StaticFiles,
+        frame: Callable[[], Mapping[str, Any]],
     ) -> None:
-        self._authenticator = authenticator
+        self._authenticator, self._frame = authenticator, frame
         loader = FileSystemLoader(Path(web.__file__).parent / "templates")
         self._templates = Environment(loader=loader, autoescape=True, trim_blocks=True, lstrip_blocks=True)
-        self._templates.globals |= {"name": machine, "version": __version__, "locked": authenticator.has_password}
+        self._templates.globals |= {
+            "name": machine,
+            "version": __version__,
+            "locked": authenticator.has_password,
+            "static": static_files.address,
+        }
         self._templates.filters |= {
             "ago": lambda when: ago(when, now()),
             "soon": lambda when: day_and_time(when, now(), time_zone()),
@@ -95,7 +115,9 @@ class Pages:
 
     def page(self, template: str, status: int = 200, headers: dict[str, str] | None = None, **values: Any) -> Response:
         """Return `template` rendered with `values`."""
-        return HTMLResponse(self._templates.get_template(template).render(values), status, headers)
+        place = next((place for prefix, place in _PLACES.items() if template.startswith(prefix)), "more")
+        values = {"place": place, **self._frame(), **values}
+        return CompressedPage(self._templates.get_template(template).render(values), status, headers)
 
 
 # Times as text. static/time.js does the same in the browser.

@@ -73,7 +73,7 @@ def section(page: str, title: str) -> str:
 
 def test_without_networks_the_home_page_has_no_posts(tmp_path: Path) -> None:
     with served(configuration(tmp_path)) as appliance:
-        assert section(appliance.ask("/").text, "Posts") == ""
+        assert section(appliance.ask("/jobs").text, "Posts") == ""
         assert ask_posts(appliance) == {"posts": [], "counts": {}, "months": []}
         assert "Nothing was posted yet." in appliance.ask("/posts").text
 
@@ -154,7 +154,9 @@ def test_a_removed_network_still_shows_its_cost(tmp_path: Path) -> None:
 
 
 def test_the_home_page_has_one_line_of_posts(appliance: ServedAppliance) -> None:
-    assert line(section(appliance.ask("/").text, "Posts")).endswith("None posted yet This month: bird $0.00 of $0.50")
+    assert line(section(appliance.ask("/jobs").text, "Posts")).endswith(
+        "None posted yet This month: bird $0.00 of $0.50"
+    )
     add_post(appliance, "one", PostState.SENT, cost="0.015")
     add_post(appliance, "two", PostState.UNCERTAIN, cost="0.015")
     add_post(appliance, "three", PostState.WAITING)
@@ -163,7 +165,7 @@ def test_the_home_page_has_one_line_of_posts(appliance: ServedAppliance) -> None
         "1 posted 1 uncertain Only you can tell whether it is there. "
         "This month: bird $0.03 of $0.50 · 1 still to be sent"
     )
-    assert 'href="/posts"' in section(appliance.ask("/").text, "Posts")
+    assert 'href="/posts"' in section(appliance.ask("/jobs").text, "Posts")
 
 
 @pytest.mark.parametrize(

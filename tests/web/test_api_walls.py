@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from starlette.routing import Mount, Route
+from starlette.routing import Route
 
 from tests.web.served_appliance import ServedAppliance, configuration, served
 from tests.web.test_openapi import JOBS, STATIONS, document
@@ -18,9 +18,6 @@ HALF = "half a character: \ud800"
 def routes(appliance: ServedAppliance) -> Iterator[tuple[str, str]]:
     """Yield every method and address, with placeholders filled in."""
     for route in appliance.service.routes:
-        if isinstance(route, Mount):
-            assert route.path == "/static"
-            continue
         assert isinstance(route, Route)
         for method in route.methods or ():
             yield method, re.sub(r"{\w+(:\w+)?}", "1", route.path)
@@ -29,7 +26,7 @@ def routes(appliance: ServedAppliance) -> Iterator[tuple[str, str]]:
 def test_no_route_works_without_the_password(locked: ServedAppliance) -> None:
     before, looked = locked.player.now, 0
     for method, path in routes(locked):
-        if path in FREE:
+        if path in FREE or path.startswith("/static/"):
             continue
         looked += 1
         answer = locked.ask(path, None if method in ("GET", "HEAD") else {}, method=method)

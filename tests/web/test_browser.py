@@ -48,9 +48,14 @@ def served_appliance(tmp_path: Path) -> Iterator[ServedAppliance]:
 
 @contextlib.contextmanager
 def phone(
-    browser: Browser, served_appliance: ServedAppliance, *, script: bool = True, complaints: list[str] | None = None
+    browser: Browser,
+    served_appliance: ServedAppliance,
+    *,
+    script: bool = True,
+    complaints: list[str] | None = None,
+    path: str = "/",
 ) -> Iterator[Page]:
-    """Yield a phone page opened at /, with browser errors in `complaints`."""
+    """Yield a phone page opened at `path`, with browser errors in `complaints`."""
     heard = [] if complaints is None else complaints
     context = browser.new_context(
         viewport={"width": 393, "height": 727},
@@ -62,7 +67,7 @@ def phone(
     page = context.new_page()
     page.on("console", lambda message: heard.append(message.text) if message.type in ("error", "warning") else None)
     page.on("pageerror", lambda error: heard.append(str(error)))
-    page.goto(served_appliance.origin)
+    page.goto(served_appliance.origin + path)
     try:
         yield page
     finally:
@@ -156,7 +161,7 @@ def jobs(tmp_path: Path) -> Iterator[ServedAppliance]:
 
 
 def test_pause_and_resume_appear_by_their_event(browser: Browser, jobs: ServedAppliance) -> None:
-    with phone(browser, jobs) as page:
+    with phone(browser, jobs, path="/jobs") as page:
         card = page.locator("#job-daily")
         card.get_by_role("button", name="Pause").tap()
         expect(card.locator(".next")).to_contain_text("Paused since today")
@@ -167,7 +172,7 @@ def test_pause_and_resume_appear_by_their_event(browser: Browser, jobs: ServedAp
 
 
 def test_the_job_page_pauses_the_job_for_a_duration(browser: Browser, jobs: ServedAppliance) -> None:
-    with phone(browser, jobs) as page:
+    with phone(browser, jobs, path="/jobs") as page:
         page.goto(f"{jobs.origin}/jobs/daily")
         page.get_by_label("For how long").select_option("for a day")
         page.get_by_role("button", name="Pause").tap()
@@ -177,7 +182,7 @@ def test_the_job_page_pauses_the_job_for_a_duration(browser: Browser, jobs: Serv
         expect(page.get_by_role("button", name="Pause")).to_be_visible()  # it was loaded again by itself
 
 
-@pytest.mark.parametrize("path", ["/", "/jobs/slow"])
+@pytest.mark.parametrize("path", ["/jobs", "/jobs/slow"])
 def test_cancel_asks_first_and_ends_the_run(browser: Browser, jobs: ServedAppliance, path: str) -> None:
     asked = []
 
@@ -185,12 +190,12 @@ def test_cancel_asks_first_and_ends_the_run(browser: Browser, jobs: ServedApplia
         asked.append(dialog.message)
         dialog.accept() if len(asked) > 1 else dialog.dismiss()
 
-    with phone(browser, jobs) as page:
+    with phone(browser, jobs, path="/jobs") as page:
         page.on("dialog", answer)
         place = page.locator("#job-slow")
         place.get_by_role("button", name="Run now").tap()
         expect(place.get_by_role("button", name="Cancel")).to_be_visible()
-        if path != "/":
+        if path != "/jobs":
             page.goto(jobs.origin + path)
             place = page.locator("[data-watch]")
         jobs.eventually(lambda: jobs.ask("/api/v1/jobs").json[1]["last"]["status_text"])
@@ -204,7 +209,7 @@ def test_cancel_asks_first_and_ends_the_run(browser: Browser, jobs: ServedApplia
 
 def test_the_banner_follows_the_clock_and_the_jobs(browser: Browser, jobs: ServedAppliance) -> None:
     scheduler = jobs.daemon.scheduler
-    with phone(browser, jobs) as page:
+    with phone(browser, jobs, path="/jobs") as page:
         waiting, stepped = page.get_by_text("The clock is not set yet"), page.locator("#stepped")
         expect(waiting).to_be_visible()
         expect(page.locator(".failing")).to_contain_text("daily")
@@ -221,7 +226,7 @@ def test_the_banner_follows_the_clock_and_the_jobs(browser: Browser, jobs: Serve
 
 
 def test_without_scripts_a_job_is_paused_resumed_and_cancelled(browser: Browser, jobs: ServedAppliance) -> None:
-    with phone(browser, jobs, script=False) as page:
+    with phone(browser, jobs, script=False, path="/jobs") as page:
         card = page.locator("#job-slow")
         card.get_by_role("button", name="Pause").tap()
         expect(card.locator(".next")).to_contain_text("Paused since")
@@ -230,7 +235,7 @@ def test_without_scripts_a_job_is_paused_resumed_and_cancelled(browser: Browser,
         card.get_by_role("button", name="Run now").tap()
         page.wait_for_url("**started=slow**")
         jobs.eventually(lambda: (jobs.ask("/api/v1/jobs").json[1]["last"] or {}).get("status_text"))
-        page.goto(jobs.origin)
+        page.goto(f"{jobs.origin}/jobs")
         card.get_by_role("button", name="Cancel").tap()
         page.wait_for_load_state()
         jobs.eventually(lambda: jobs.ask("/api/v1/jobs").json[1]["last"]["outcome"] == "stopped")
@@ -238,9 +243,9 @@ def test_without_scripts_a_job_is_paused_resumed_and_cancelled(browser: Browser,
 
 @pytest.mark.parametrize("width", [320, 360, 393])
 def test_jobs_fit_a_phone_and_a_thumb(browser: Browser, jobs: ServedAppliance, width: int) -> None:
-    with phone(browser, jobs, script=False) as page:
+    with phone(browser, jobs, script=False, path="/jobs") as page:
         page.set_viewport_size({"width": width, "height": 727})
-        for path in ("/", "/jobs/slow", "/jobs/daily", "/jobs/copy"):
+        for path in ("/jobs", "/jobs/slow", "/jobs/daily", "/jobs/copy"):
             page.goto(jobs.origin + path)
             for summary in page.locator("summary").all():
                 summary.tap()
@@ -293,7 +298,7 @@ def test_the_page_survives_a_restart_of_the_appliance(browser: Browser, tmp_path
 @pytest.mark.parametrize("script", [True, False])
 def test_the_page_fits_a_phone_and_a_thumb(browser: Browser, served_appliance: ServedAppliance, script: bool) -> None:
     with phone(browser, served_appliance, script=script) as page:
-        for path in ("/", "/jobs/hello", "/runs/1", "/reports"):
+        for path in ("/", "/jobs", "/more", "/jobs/hello", "/runs/1", "/reports"):
             page.goto(served_appliance.origin + path)
             width, window = page.evaluate(WIDTHS)
             assert width <= window == 393
@@ -348,6 +353,7 @@ def test_without_scripts_everything_works_by_reloading(browser: Browser, served_
         page.get_by_role("button", name="Save").tap()
         page.wait_for_load_state()
         assert served_appliance.eventually(lambda: served_appliance.player.now.volume == 15)
+        page.goto(f"{served_appliance.origin}/jobs")
         page.locator("#job-hello").get_by_role("button", name="Run now").tap()
         expect(page.get_by_text("hello was started")).to_be_visible()
         served_appliance.eventually(lambda: served_appliance.daemon.appliance.store.find_run(2))
@@ -394,7 +400,7 @@ def test_the_owner_settles_a_post_on_a_phone(browser: Browser, tmp_path: Path, s
         add_post(served_appliance, "surely " + "w" * 200, PostState.SENT, link="https://x.example/1", cost="0.2")
         add_post(served_appliance, "perhaps", PostState.UNCERTAIN, "no answer came")
         page.on("dialog", answer)
-        page.reload()
+        page.goto(f"{served_appliance.origin}/jobs")
         page.get_by_role("link", name="Only you can tell").tap()
         expect(page).to_have_url(f"{served_appliance.origin}/posts")
         assert page.evaluate(WIDTHS) == [393, 393]

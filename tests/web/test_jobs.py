@@ -247,7 +247,7 @@ def test_without_problems_there_is_no_banner(served_appliance: ServedAppliance) 
     record(served_appliance, "daily", Outcome.SUCCEEDED, "")
     record(served_appliance, "plain", Outcome.STOPPED, "cancelled by a person")
     assert banner(served_appliance) == ""
-    assert '<div id="banner" role="status"></div>' in served_appliance.ask("/").text
+    assert '<div id="banner" data-part="/parts/banner" role="status"></div>' in served_appliance.ask("/jobs").text
 
 
 @pytest.mark.parametrize(

@@ -49,7 +49,7 @@ def appliance(tmp_path: Path) -> Iterator[ServedAppliance]:
 
 
 def bar(page: Page) -> str:
-    return page.locator("#bar-title").inner_text()
+    return page.locator("#mini-title").inner_text()
 
 
 @pytest.mark.parametrize("script", [True, False], ids=["script", "no script"])
@@ -60,8 +60,7 @@ def test_nothing_is_wider_than_a_phone_or_smaller_than_a_thumb(
     with phone(browser, appliance, script=script) as page:
         for path in PAGES:
             page.goto(f"{appliance.origin}/music/{path}")
-            if not path.startswith("alarms/"):
-                expect(page.locator("#bar-title")).to_have_text("Blue Train")
+            expect(page.locator("#mini-title")).to_have_text("Blue Train")
             page.evaluate("document.querySelectorAll('details').forEach((each) => (each.open = true))")
             width, window = page.evaluate(WIDTHS)
             assert width <= window, path
@@ -85,7 +84,7 @@ def test_changes_by_others_appear_in_the_queue(browser: Browser, appliance: Serv
         expect(page.locator('[aria-current="true"] .name')).to_have_text("Blue Train")
         appliance.in_loop(lambda: appliance.player.become(track=LONG, queue_version=9))
         expect(page.locator('[aria-current="true"] .name')).to_contain_text("WWW")
-        expect(page.locator("#bar-title")).to_contain_text("WWW")
+        expect(page.locator("#mini-title")).to_contain_text("WWW")
 
 
 def test_an_album_is_searched_and_played(browser: Browser, appliance: ServedAppliance) -> None:
@@ -96,7 +95,7 @@ def test_an_album_is_searched_and_played(browser: Browser, appliance: ServedAppl
         page.get_by_role("link", name="Kind of Blue").tap()
         expect(page.get_by_role("heading", level=1)).to_have_text("Kind of Blue")
         page.get_by_role("button", name="Play now").first.tap()
-        expect(page.locator("#bar-title")).to_have_text("So What")
+        expect(page.locator("#mini-title")).to_have_text("So What")
         assert [track.uri for track in appliance.player.tracks] == [track.uri for track in SHELF]
         page.get_by_role("link", name="Back").tap()
         expect(page.get_by_role("heading", level=1)).to_have_text("Miles Davis")

@@ -90,7 +90,7 @@ def test_without_a_player_the_page_shows_the_reason_and_the_jobs(tmp_path: Path)
         text = appliance.ask("/").text
         assert "MPD does not answer at localhost:6600" in text
         assert '<div id="player" hidden>' in text
-        assert "hello" in text
+        assert "hello" in appliance.ask("/jobs").text
         answer = appliance.ask("/do/player/play", "")
         assert (answer.status, "MPD does not answer" in answer.text) == (503, True)
 
@@ -107,15 +107,16 @@ def test_an_empty_queue_is_mentioned(appliance: ServedAppliance) -> None:
 
 
 def test_run_now_starts_a_run_that_appears_in_the_history(appliance: ServedAppliance) -> None:
-    target = "/?started=hello#job-hello"
+    target = "/jobs?started=hello#job-hello"
     assert (
-        f'action="/do/jobs/hello/run"><input type="hidden" name="return_to" value="{target}"' in appliance.ask("/").text
+        f'action="/do/jobs/hello/run"><input type="hidden" name="return_to" value="{target}"'
+        in appliance.ask("/jobs").text
     )
     answer = appliance.ask("/do/jobs/hello/run", urlencode({"return_to": target}))
     assert (answer.status, answer.headers["location"]) == (303, target)
-    assert "hello was started" in appliance.ask("/?started=hello").text
-    assert "was started" not in appliance.ask("/?started=other").text
-    appliance.eventually(lambda: "succeeded" in appliance.ask("/").text)
+    assert "hello was started" in appliance.ask("/jobs?started=hello").text
+    assert "was started" not in appliance.ask("/jobs?started=other").text
+    appliance.eventually(lambda: "succeeded" in appliance.ask("/jobs").text)
     assert "good morning" in appliance.ask("/runs/1").text
     page = appliance.ask("/jobs/hello").text
     assert "/runs/1" in page
@@ -127,13 +128,13 @@ def test_a_running_job_is_not_started_twice(tmp_path: Path) -> None:
     code = f"import os, time\nwhile not os.path.exists({str(gate)!r}): time.sleep(.02)"
     with served(configuration(tmp_path, jobs=job("slow", code))) as appliance:
         appliance.ask("/do/jobs/slow/run", "")
-        appliance.eventually(lambda: "running" in appliance.ask("/").text)
+        appliance.eventually(lambda: "running" in appliance.ask("/jobs").text)
         answer = appliance.ask("/do/jobs/slow/run", "")
         assert (answer.status, "slow is running already, as run 1" in answer.text) == (409, True)
-        assert 'action="/do/jobs/slow/run"' not in appliance.ask("/").text
-        assert 'action="/do/jobs/slow/cancel"' in appliance.ask("/").text
+        assert 'action="/do/jobs/slow/run"' not in appliance.ask("/jobs").text
+        assert 'action="/do/jobs/slow/cancel"' in appliance.ask("/jobs").text
         gate.touch()
-        appliance.eventually(lambda: "succeeded" in appliance.ask("/").text)
+        appliance.eventually(lambda: "succeeded" in appliance.ask("/jobs").text)
 
 
 def test_the_next_slot_shows_whether_the_chance_uses_it(tmp_path: Path) -> None:
@@ -141,7 +142,7 @@ def test_the_next_slot_shows_whether_the_chance_uses_it(tmp_path: Path) -> None:
         "rarely", "", "    schedule: 0 7 * * *\n    chance: 1/50\n"
     )
     with served(configuration(tmp_path, jobs=jobs)) as appliance:
-        text = appliance.ask("/").text
+        text = appliance.ask("/jobs").text
         assert "Next <b>to" in text
         assert "skipped by chance (1/50)" in text or "will run (chance 1/50)" in text
 
@@ -176,13 +177,13 @@ def test_the_job_page_shows_its_schedule(tmp_path: Path) -> None:
 def test_the_strip_describes_each_run(appliance: ServedAppliance) -> None:
     record(appliance, "hello", Outcome.SUCCEEDED, "fine & well")
     record(appliance, "hello", Outcome.FAILED, EVIL)
-    text = appliance.ask("/").text
+    text = appliance.ask("/jobs").text
     assert re.search(r"succeeded in \d\.\ds: fine &amp; well</title>", text)
     assert re.search(r"failed in \d\.\ds: &lt;script&gt;", text)
     assert text.count('<g class="none">') == 18
 
 
-@pytest.mark.parametrize("path", ["/", "/jobs/hello", "/runs/1", "/reports/hello/x.txt", "/parts/jobs/hello"])
+@pytest.mark.parametrize("path", ["/jobs", "/jobs/hello", "/runs/1", "/reports/hello/x.txt", "/parts/jobs/hello"])
 def test_job_output_is_never_markup(appliance: ServedAppliance, path: str) -> None:
     run = record(appliance, "hello", Outcome.SUCCEEDED, EVIL)
     log = appliance.daemon.appliance.log_path("hello", run)
@@ -211,7 +212,7 @@ def test_a_report_is_shown_by_its_kind(appliance: ServedAppliance) -> None:
         assert "default-src 'none'" in policy
         assert "sandbox" in policy
         assert "script-src" not in policy
-    assert "board.svg" in appliance.ask("/").text
+    assert "board.svg" in appliance.ask("/jobs").text
     assert "board.svg" in appliance.ask("/reports").text
     assert "board.svg" in appliance.ask("/parts/reports").text
     assert "board.svg" in appliance.ask("/jobs/hello").text
@@ -302,7 +303,7 @@ def listed(appliance: ServedAppliance, path: str) -> list[str]:
     return re.findall(r'href="/reports/([^"]+)"', appliance.ask(path).text)
 
 
-@pytest.mark.parametrize("path", ["/", "/parts/reports"])
+@pytest.mark.parametrize("path", ["/jobs", "/parts/reports"])
 def test_a_job_with_many_reports_leaves_room_for_others(appliance: ServedAppliance, path: str) -> None:
     os.utime(report(appliance, "preview/posts.txt", "x"), (1, 1))
     for number in range(8):
@@ -317,7 +318,7 @@ def test_with_many_jobs_each_shows_its_newest_report(appliance: ServedAppliance)
     for number in range(5):
         os.utime(report(appliance, f"job{number}/a.txt", "x"), (number, number))
         os.utime(report(appliance, f"job{number}/b.txt", "x"), (10 + number, 10 + number))
-    assert listed(appliance, "/") == [f"job{number}/b.txt" for number in (4, 3, 2, 1, 0)]
+    assert listed(appliance, "/jobs") == [f"job{number}/b.txt" for number in (4, 3, 2, 1, 0)]
 
 
 def test_preview_posts_are_on_the_job_page_with_a_link_back(tmp_path: Path) -> None:

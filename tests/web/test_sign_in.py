@@ -166,3 +166,9 @@ def _status(authenticator: Authenticator, password: str, address: str = "192.0.2
 def test_clients_of_one_household_count_as_one_guesser(host: str, known_as: str) -> None:
     scope = {"type": "http", "headers": [], "client": (host, 50_000)}
     assert address_of(HTTPConnection(scope)) == known_as
+
+
+def test_an_error_before_the_sign_in_does_not_say_what_plays(locked: ServedAppliance) -> None:
+    for answer in (locked.ask("/static/nothing.js"), locked.ask("/sign-in", "no form")):
+        assert answer.status in (400, 404)
+        assert "Blue Train" not in answer.text

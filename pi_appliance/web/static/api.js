@@ -50,7 +50,7 @@ export const apiPath = (action) => action.replace(/^\/do/, "");
 export function sendFormsToApi(onResult) {
   document.addEventListener("submit", async (event) => {
     const form = event.target;
-    if (form.getAttribute("method") !== "post" || "plain" in form.dataset) return;
+    if (event.defaultPrevented || form.getAttribute("method") !== "post" || "plain" in form.dataset) return;
     event.preventDefault();
     const button = event.submitter;
     const fields = Object.fromEntries(new FormData(form));

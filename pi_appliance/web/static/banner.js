@@ -23,7 +23,8 @@ export const isSnoozing = ({ last }) => /^snoozing/.test(last.status_text);
 
 async function draw(key) {
   drawnKey = key;
-  const answer = await fetch("/parts/banner").catch(() => null);
-  if (answer?.ok) document.getElementById("banner").innerHTML = await answer.text();
+  const banner = document.getElementById("banner");
+  const answer = await fetch(banner.dataset.part).catch(() => null);
+  if (answer?.ok) banner.innerHTML = await answer.text();
   else drawnKey = null; // the next state tries again
 }

@@ -1,11 +1,12 @@
 // The connection to the appliance: calls back with each new state, shows when it is lost, and connects again.
 
 import { hideNoAnswer, signIn } from "./api.js";
+import { showMiniPlayer } from "./mini.js";
 
 const MAX_SILENCE = 40_000; // milliseconds; the appliance sends something every 15 seconds
 const RETRY_DELAY = 2000; // milliseconds
 
-export function followState(onState) {
+export function followState(onState = () => {}) {
   const lost = document.getElementById("live");
   let source = null;
   let timer = null;
@@ -25,7 +26,9 @@ export function followState(onState) {
     source.addEventListener("ping", onEvent);
     source.addEventListener("state", (event) => {
       onEvent();
-      onState(JSON.parse(event.data));
+      const state = JSON.parse(event.data);
+      showMiniPlayer(state);
+      onState(state);
     });
   }
 

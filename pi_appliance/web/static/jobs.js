@@ -8,11 +8,13 @@ export const cardVersion = ({ last, paused }) =>
 
 export function showJobs(jobs) {
   const cards = [...document.querySelectorAll("[data-job]")];
-  if (cards.map((card) => card.dataset.job).join() !== jobs.map((each) => each.job).join()) {
+  const { start, length } = document.getElementById("jobs").dataset;
+  const shown = jobs.slice(Number(start), Number(start) + cards.length);
+  if (Number(length) !== jobs.length || cards.some((card, index) => card.dataset.job !== shown[index].job)) {
     location.reload(); // the configuration was read again
     return;
   }
-  for (const [index, each] of jobs.entries()) {
+  for (const [index, each] of shown.entries()) {
     const { job, last, next } = each;
     const card = cards[index];
     const version = cardVersion(each);

@@ -1,4 +1,4 @@
-// The pages of music without reloads: forms, the bar at the bottom, and lists that are drawn again when they change.
+// The pages of music without reloads: forms, and lists that are drawn again when they change.
 
 import { confirmForms, NO_ANSWER, showNotice, signIn } from "./api.js";
 import { isSnoozing } from "./banner.js";
@@ -11,7 +11,6 @@ confirmForms();
 document.addEventListener("submit", submit);
 document.addEventListener("toggle", closeOtherMenus, { capture: true });
 followState(({ player, jobs }) => {
-  showBar(player);
   const key = player && [player.queue_version, player.track?.id, player.updating, player.single, player.consume,
     player.repeat, player.random, player.crossfade, player.replay_gain, player.muted, alarmKey(jobs)].join();
   if (drawnKey !== null && drawnKey !== key && byId("live-part")) redraw(fetch(location.href), "#live-part");
@@ -61,16 +60,4 @@ window.addEventListener("popstate", () => location.reload());
 function closeOtherMenus({ target }) {
   if (!target.matches("details.menu") || !target.open) return;
   for (const each of document.querySelectorAll("details.menu[open]")) if (each !== target) each.open = false;
-}
-
-function showBar(player) {
-  if (!byId("bar")) return;
-  byId("bar").hidden = !player;
-  if (!player) return;
-  const { track } = player;
-  byId("bar-title").textContent = track ? track.label : "Nothing is playing";
-  byId("bar-artist").textContent = track ? [track.artist, track.album].filter(Boolean).join(" · ") : "";
-  const playing = player.play === "play";
-  byId("bar-toggle").setAttribute("aria-label", playing ? "Pause" : "Play");
-  byId("bar-toggle").querySelector("use").setAttribute("href", playing ? "#i-pause" : "#i-play");
 }

@@ -1,12 +1,14 @@
 // The card of the player: shows its state, advances the time, and sends the values of the sliders.
 
 import { apiPath, callApi } from "./api.js";
+import { showCover, showToggle } from "./mini.js";
 import { trackTime } from "./time.js";
 
 const byId = (id) => document.getElementById(id);
 let newest = null; // the last event
 let playing = null; // the player in it, with the moment of the event
 let isSliding = false; // a finger is on a slider
+let queueKey = null; // the state for which the queue was drawn
 
 export function showMusic(music) {
   newest = music;
@@ -18,14 +20,16 @@ export function showMusic(music) {
   const { track } = player;
   byId("title").textContent = track ? track.label : "Nothing is playing";
   byId("artist").textContent = track ? [track.artist, track.album].filter(Boolean).join(" · ") : "";
-  showCover(track, music.capabilities);
+  showCover(byId("cover"), track, music.capabilities);
+  showQueue(player);
   showText(byId("player-note"), music.status_text);
   showText(byId("player-error"), player.error);
-  const isPlaying = player.play === "play";
-  byId("toggle").setAttribute("aria-label", isPlaying ? "Pause" : "Play");
-  byId("toggle").querySelector("use").setAttribute("href", isPlaying ? "#i-pause" : "#i-play");
+  showToggle(byId("toggle"), player.play === "play");
   byId("volume").hidden = player.volume === null;
-  if (!isSliding && player.volume !== null) setSlider(byId("volume-line"), player.volume);
+  if (!isSliding && player.volume !== null) {
+    setSlider(byId("volume-line"), player.volume);
+    showVolume(player.volume);
+  }
   for (const station of document.querySelectorAll("#stations button")) {
     const on = player.play !== "stop" && track?.uri === station.dataset.url;
     station.setAttribute("aria-pressed", String(on));
@@ -42,6 +46,7 @@ export function startPlayer() {
       isSliding = true;
       setSlider(slider, slider.value);
       if (slider.name === "seconds") byId("elapsed").textContent = trackTime(slider.value);
+      else showVolume(slider.value);
     });
     slider.addEventListener("change", async () => {
       const path = apiPath(slider.form.getAttribute("action"));
@@ -53,13 +58,20 @@ export function startPlayer() {
   setInterval(() => document.visibilityState === "visible" && showTime(), 500);
 }
 
-function showCover(track, capabilities) {
-  const cover = byId("cover");
-  const uri = capabilities.includes("art") && track ? track.uri : "";
-  if (cover.dataset.uri === uri) return;
-  cover.dataset.uri = uri;
-  cover.hidden = !uri;
-  if (uri) cover.src = `/music/cover?uri=${encodeURIComponent(uri)}`;
+function showVolume(volume) {
+  const limit = newest?.max_volume ?? Number(byId("limit").dataset.max);
+  byId("limit").toggleAttribute("hidden", limit >= 100);
+  byId("limit").firstElementChild.setAttribute("x", `${limit}%`);
+  byId("volume-text").textContent = limit < 100 ? `${volume} of ${limit}` : volume;
+}
+
+async function showQueue({ queue_version, track }) {
+  const key = [queue_version, track?.id].join();
+  const before = queueKey;
+  queueKey = key;
+  if (before === null || before === key) return;
+  const answer = await fetch(byId("queue").dataset.part).catch(() => null);
+  if (answer?.ok) byId("queue").innerHTML = await answer.text();
 }
 
 function showTime() {

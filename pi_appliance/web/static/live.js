@@ -1,4 +1,4 @@
-// The home page without reloads.
+// The pages without a script of their own, and the first pages of Music and Jobs: no reloads.
 
 import { confirmForms, sendFormsToApi } from "./api.js";
 import { showBanner } from "./banner.js";
@@ -6,7 +6,9 @@ import { followState } from "./events.js";
 import { showJobs, startTimes } from "./jobs.js";
 import { showMusic, startPlayer } from "./player.js";
 
-startPlayer();
+const hasPlayer = document.getElementById("player");
+const hasBanner = document.getElementById("banner");
+if (hasPlayer) startPlayer();
 startTimes();
 confirmForms();
 // The effect on the player comes as an event. The result may be older than the last event, so it is not shown.
@@ -14,7 +16,7 @@ sendFormsToApi((path, button) => {
   if (path.startsWith("/jobs/")) button.disabled = true; // until the card is drawn again
 });
 followState((state) => {
-  showMusic(state);
-  showBanner(state);
-  showJobs(state.jobs);
+  if (hasPlayer) showMusic(state);
+  if (hasBanner) showBanner(state);
+  if (document.getElementById("jobs")) showJobs(state.jobs);
 });
