@@ -13,7 +13,7 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
 from pi_appliance.cli import terminal
-from pi_appliance.errors import ApplianceError, ConfigError
+from pi_appliance.errors import ApplianceError, ConfigError, Unavailable
 from pi_appliance.jobs import serializers
 from pi_appliance.jobs.pages import JobPages
 from pi_appliance.json_schema import ANY, INSTANT, TEXT, WHOLE, Schema, list_of, nullable, object_of, reference
@@ -26,11 +26,12 @@ from pi_appliance.music.schemas import MUSIC
 from pi_appliance.music.serializers import music
 from pi_appliance.operations import Operation
 from pi_appliance.posting.preview import post_digest
-from pi_appliance.scheduling.appliance import JobView
+from pi_appliance.scheduling.appliance import Appliance, JobView
 from pi_appliance.scheduling.interface import SchedulerState
 from pi_appliance.storage.model import Run
 from pi_appliance.system import machine
 from pi_appliance.system.clock import ClockState
+from pi_appliance.system.machine import Sensors
 from pi_appliance.web.pages import Pages
 from pi_appliance.web.params import Call, query_number
 from pi_appliance.web.sse import EventStream, Listeners, ReplayBuffer
@@ -186,7 +187,8 @@ def create_banner(daemon: MusicDaemon, views: Sequence[JobView], now: datetime) 
     runs = [run for view in views if (run := serializers.failed_run(daemon.appliance, view))]
     runs.sort(key=lambda run: (run.started, run.id), reverse=True)
     ringing = [alarm for alarm in alarms(daemon.appliance, now) if alarm.session]
-    return Banner(_describe_problems(daemon.scheduler), ringing, runs[:_MAX_FAILURES], len(runs[_MAX_FAILURES:]))
+    problems = [*_describe_problems(daemon.scheduler), *machine_problems(daemon.appliance, Sensors())]
+    return Banner(problems, ringing, runs[:_MAX_FAILURES], len(runs[_MAX_FAILURES:]))
 
 
 def _describe_problems(scheduler: SchedulerState) -> list[str]:
@@ -197,6 +199,27 @@ def _describe_problems(scheduler: SchedulerState) -> list[str]:
         problems.append(f"The clock is not set yet. Jobs at a time of day wait for it{most}.")
     if scheduler.error:
         problems.append(f"A job cannot be started or recorded: {scheduler.error}")
+    return problems
+
+
+_LOW_SPACE = 200_000_000  # bytes
+_HOT = 80.0  # degrees Celsius; there a Raspberry Pi slows down
+
+
+def machine_problems(appliance: Appliance, sensors: Sensors) -> list[str]:
+    """Return the problems of the machine, each with its correction."""
+    problems = []
+    try:
+        appliance.require_free_space()
+        if (free := machine.free_space(appliance.config.state_dir)) < _LOW_SPACE:
+            problems.append(f"Only {free // 1_000_000} MB are free on the card. Make room: no job runs on a full card.")
+    except Unavailable as error:
+        problems.append(f"No job can run: {error}.")
+    temperature = sensors.temperature()
+    if temperature is not None and temperature >= _HOT:
+        problems.append(f"The processor is at {temperature:.0f} °C and slows down. Give it more air.")
+    if sensors.power().under_voltage:
+        problems.append("The power supply is too weak. Use the one made for this Raspberry Pi, with a short cable.")
     return problems
 
 

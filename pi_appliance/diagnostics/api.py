@@ -190,6 +190,10 @@ class HealthEndpoint:
             self._daemon.appliance.store.history(limit=1)
         except ApplianceError:  # its text has the path, which is not public
             return "the history cannot be read; the log of the service says why"
+        try:
+            self._daemon.appliance.require_free_space()
+        except ApplianceError:
+            return "the disk of the state folder is full or cannot be written"
         return ""
 
 

@@ -123,10 +123,11 @@ async def start_run(services: Services, values: Values) -> asyncio.Future[int]:
     Raises:
         UnknownName: There is no such job.
         Refused: A run of it is active.
-        Unavailable: No process can be started.
+        Unavailable: No process can be started, or the disk is full.
     """
     appliance, runs, name = services.appliance, services.daemon.runs, values["name"]
     appliance.job(name)
+    appliance.require_free_space()
     appliance.sweep()
     if active := appliance.store.active_runs(name):
         raise Refused(f"{name} is running already, as run {active[0].id}; wait until it has ended")

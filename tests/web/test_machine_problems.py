@@ -1,0 +1,55 @@
+"""The page and /health say when the card is full, the processor too hot or the power too weak."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from pi_appliance.home import machine_problems
+from pi_appliance.scheduling.appliance import Appliance
+from pi_appliance.system.machine import Sensors
+from tests.installation import Installation
+from tests.storage.test_full_disk import fill, free, small_card
+from tests.web.served_appliance import ServedAppliance, configuration, served
+
+
+@pytest.fixture
+def on_small_card(tmp_path: Path) -> Iterator[ServedAppliance]:
+    installation = Installation(tmp_path)
+    installation.write("hello: {kind: command, with: {run: [echo, hello]}}", "web: {port: 0}")
+    with small_card(installation), served(installation.config) as appliance:
+        yield appliance
+
+
+def test_a_full_card_is_shown_and_refuses_runs(on_small_card: ServedAppliance) -> None:
+    state = on_small_card.daemon.appliance.config.state_dir
+    assert on_small_card.ask("/health").status == 200
+    fill(state)
+    health = on_small_card.ask("/health")
+    assert (health.status, health.json["why"]) == (503, "the disk of the state folder is full or cannot be written")
+    assert "is full: make room there" in on_small_card.ask("/").text
+    answer = on_small_card.ask("/api/v1/jobs/hello/run", {})
+    assert answer.status == 503
+    assert "is full: make room there" in answer.json["error"]
+    free(state)
+    assert on_small_card.ask("/health").status == 200
+    assert on_small_card.ask("/api/v1/jobs/hello/run", {}).status < 300
+
+
+def test_heat_and_weak_power_are_shown(tmp_path: Path) -> None:
+    sensors = tmp_path / "sys"
+    for file, content in (
+        ("class/thermal/thermal_zone0/temp", "84200"),
+        ("class/hwmon/hwmon0/name", "rpi_volt"),
+        ("class/hwmon/hwmon0/in0_lcrit_alarm", "1"),
+    ):
+        path = sensors / file
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(content)
+    with Appliance.open(configuration(tmp_path)) as appliance:
+        problems = machine_problems(appliance, Sensors(sys=sensors))
+        assert problems == [
+            "The processor is at 84 °C and slows down. Give it more air.",
+            "The power supply is too weak. Use the one made for this Raspberry Pi, with a short cable.",
+        ]
+        assert machine_problems(appliance, Sensors(sys=tmp_path)) == []
