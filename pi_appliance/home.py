@@ -18,6 +18,7 @@ from pi_appliance.jobs import serializers
 from pi_appliance.jobs.pages import JobPages
 from pi_appliance.json_schema import ANY, INSTANT, TEXT, WHOLE, Schema, list_of, nullable, object_of, reference
 from pi_appliance.music.alarms.service import Alarm, alarms
+from pi_appliance.music.context import action_of
 from pi_appliance.music.interface import MusicDaemon, MusicServices
 from pi_appliance.music.limited_player import max_volume
 from pi_appliance.music.model import Queue, Station
@@ -37,6 +38,7 @@ from pi_appliance.web.params import Call, query_number
 from pi_appliance.web.sse import EventStream, Listeners, ReplayBuffer
 
 _MAX_FAILURES = 3  # in the banner
+_ALARM_ACTIONS = ("alarm", "sleep", "announce")  # of music jobs that the page of alarms has
 _MAX_NEXT_TRACKS = 8  # beside the player
 _PAGE_SIZE = 100  # jobs
 _POLL_INTERVAL = 1.0  # seconds between two looks at the version of the history
@@ -115,11 +117,13 @@ class HomePages:
     async def jobs(self, request: Request) -> Response:
         """Return the jobs, the posts and the newest reports."""
         appliance, now = self._services.appliance, self._services.now()
-        views, start = appliance.jobs(now), query_number(request, "start") or 0
+        every, start = appliance.jobs(now), query_number(request, "start") or 0
+        views = [view for view in every if action_of(view.job) not in _ALARM_ACTIONS]
         started = request.query_params.get("started")
         return self._pages.page(
             "home/jobs.html",
-            banner=create_banner(self._services.daemon, views, now),
+            banner=create_banner(self._services.daemon, every, now),
+            hidden=[view.job.name for view in every if view not in views],
             cards=[self._jobs.card(view, now) for view in views[start : start + _PAGE_SIZE]],
             start=start,
             length=len(views),

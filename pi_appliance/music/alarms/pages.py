@@ -99,7 +99,6 @@ class AlarmPages:
         alarms = service.alarms(appliance, self._services.now())
         return self._pages.page(
             "music/alarms.html",
-            music=self._services.daemon.hub,
             alarms=alarms,
             one_offs={alarm.job: self._one_offs(alarm) for alarm in alarms},
             local_time=self._local_time,
@@ -107,6 +106,11 @@ class AlarmPages:
             sleep=service.sleep_timer(appliance),
             can_sleep=bool(service.jobs_with_action(appliance, service.SLEEP)),
             minutes=_SLEEP_MINUTES,
+            other_jobs=[
+                job.name
+                for action in (service.SLEEP, service.ANNOUNCE)
+                for job in service.jobs_with_action(appliance, action)
+            ],
             example=service.EXAMPLE_JOBS[service.SLEEP],
         )
 

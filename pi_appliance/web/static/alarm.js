@@ -1,6 +1,7 @@
 // The form of an alarm: choose sources, hear them, and see when it will ring. Without scripts, the form works as well.
 
 import { callApi } from "./api.js";
+import { followState } from "./events.js";
 
 const WEEK = ["sun", "mon", "tue", "wed", "thu", "fri", "sat"];
 const byId = (id) => document.getElementById(id);
@@ -10,6 +11,7 @@ const emptyRow = rows.lastElementChild.cloneNode(true);
 const opened = Date.now();
 let search = null; // the newest search of albums
 
+followState();
 form.addEventListener("input", show);
 form.addEventListener("submit", () => document.querySelector("button[form=alarm]").setAttribute("disabled", ""));
 addEventListener("pageshow", () => document.querySelector("button[form=alarm]").removeAttribute("disabled"));

@@ -6,9 +6,10 @@ import { ago } from "./time.js";
 export const cardVersion = ({ last, paused }) =>
   (last ? `${last.id}:${last.outcome ?? ""}` : "") + "|" + (paused ? `${paused.since}/${paused.until ?? ""}` : "");
 
-export function showJobs(jobs) {
+export function showJobs(every) {
   const cards = [...document.querySelectorAll("[data-job]")];
-  const { start, length } = document.getElementById("jobs").dataset;
+  const { start, length, hidden } = document.getElementById("jobs").dataset;
+  const jobs = every.filter(({ job }) => !hidden.split(" ").includes(job));
   const shown = jobs.slice(Number(start), Number(start) + cards.length);
   if (Number(length) !== jobs.length || cards.some((card, index) => card.dataset.job !== shown[index].job)) {
     location.reload(); // the configuration was read again

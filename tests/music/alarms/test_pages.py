@@ -58,7 +58,7 @@ def test_an_alarm_is_added_edited_copied_and_deleted(
         page.get_by_role("link", name="New").tap()
         page.get_by_label("Time").fill("05:30")
         page.get_by_role("checkbox", name="Tue").uncheck(force=True)
-        page.get_by_label("Plays").last.fill("Groove")
+        page.get_by_label("Plays", exact=True).last.fill("Groove")
         page.get_by_label("Name").fill("Sunrise")
         save(page)
         card = page.get_by_role("region", name="sunrise", exact=True)
@@ -103,12 +103,12 @@ def test_an_error_keeps_what_was_typed(browser: Browser, appliance: ServedApplia
         page.get_by_label("Time").fill("05:30")
         page.get_by_role("checkbox", name="Sun").check(force=True)
         page.get_by_label("Name").fill("wake")
-        page.get_by_label("Plays").last.fill("Groove")
+        page.get_by_label("Plays", exact=True).last.fill("Groove")
         save(page)
         expect(page.locator("#form-error")).to_have_text("there is already a job called wake; choose another name")
         expect(page.get_by_label("Time")).to_have_value("05:30")
         expect(page.get_by_role("checkbox", name="Sun")).to_be_checked()
-        expect(page.get_by_label("Plays").first).to_have_value("Groove")
+        expect(page.get_by_label("Plays", exact=True).first).to_have_value("Groove")
         assert text_of(appliance) == before
         page.get_by_label("Name").fill("another")
         save(page)
@@ -170,3 +170,13 @@ def test_sources_are_chosen_ordered_and_heard(browser: Browser, appliance: Serve
         save(page)
         expect(page.get_by_role("region", name="wake", exact=True)).to_contain_text("album Kind of Blue")
     assert 'play: ["album:Kind of Blue", "playlist:Morning"]' in text_of(appliance)
+
+
+def test_alarms_are_not_in_the_list_of_jobs(browser: Browser, appliance: ServedAppliance) -> None:
+    with phone(browser, appliance) as page:
+        page.goto(f"{appliance.origin}/jobs")
+        page.evaluate("window.here = true")
+        expect(page.get_by_text("There are no jobs yet")).to_be_visible()
+        go(page, appliance, "/wake")
+        page.get_by_role("link", name="History").tap()
+        expect(page).to_have_url(f"{appliance.origin}/jobs/wake")
