@@ -60,7 +60,7 @@ class ConfigFile:
         except OSError:
             read_yaml(self.path)  # raises with the reason
             raise
-        return decode_text(raw, display_path(self.path)), _version(raw)
+        return decode_text(raw, display_path(self.path)), content_version(raw)
 
     def edit(
         self, change: Callable[[object], object], *, expected: str | None = None, only_check: bool = False
@@ -116,8 +116,8 @@ class ConfigFile:
             content = mark + after.encode()
             if content != raw and not only_check:
                 self._keep(raw)
-                _replace_file(real, content)
-            return Change(before, after, _version(content))
+                replace_file(real, content)
+            return Change(before, after, content_version(content))
 
     def _keep(self, raw: bytes) -> None:
         files.make_directory(self._folder, mode=0o700)
@@ -135,8 +135,13 @@ class ConfigFile:
             yield
 
 
-def _replace_file(path: Path, content: bytes) -> None:
-    """Write `content` atomically with the owner and the rights of the file that it replaces."""
+def replace_file(path: Path, content: bytes) -> None:
+    """Write `content` atomically with the owner and the rights of the file that it replaces.
+
+    Raises:
+        Refused: This user may not change the file.
+        Unavailable: It cannot be written.
+    """
     status = path.stat()
     try:
         with files.atomic_write(path, mode=stat.S_IMODE(status.st_mode)) as file:
@@ -152,5 +157,6 @@ def _replace_file(path: Path, content: bytes) -> None:
         raise
 
 
-def _version(raw: bytes) -> str:
+def content_version(raw: bytes) -> str:
+    """Return 16 hexadecimal digits that identify the content of a file."""
     return hashlib.sha256(raw).hexdigest()[:16]

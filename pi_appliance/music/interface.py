@@ -11,7 +11,6 @@ from pi_appliance.music.player import Player
 from pi_appliance.music.stations.service import Stations
 from pi_appliance.scheduling.appliance import Appliance
 from pi_appliance.scheduling.interface import RunningDaemon, Services
-from pi_appliance.storage.queues import RunRequest
 
 if TYPE_CHECKING:
     from pi_appliance.music.usb.drives import UsbDrive
@@ -59,9 +58,6 @@ class MusicDaemon(RunningDaemon, Protocol):
     @property
     def usb_drives(self) -> UsbDriveService:
         """The USB drives."""
-
-    def start_request(self, request: RunRequest) -> None:
-        """Have the run `request` started now."""
 
 
 @dataclass(frozen=True, slots=True)

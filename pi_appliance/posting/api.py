@@ -1,16 +1,28 @@
 """Handlers of the operations on posts and networks, and the schemas of their results."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
 from pi_appliance.config.secrets import of_network
-from pi_appliance.json_schema import ANY, FLAG, TEXT, WHOLE, Schema, describe, list_of, nullable, object_of, reference
+from pi_appliance.json_schema import (
+    ANY,
+    FLAG,
+    INSTANT,
+    TEXT,
+    WHOLE,
+    Schema,
+    describe,
+    list_of,
+    nullable,
+    object_of,
+    reference,
+)
 from pi_appliance.operations import Values
-from pi_appliance.posting import connect
+from pi_appliance.posting import connect, line_file, tweet_lines
 from pi_appliance.posting.connect import load_secrets
 from pi_appliance.posting.model import OWNER_DECISIONS, PostLimits, PostState, record_json
 from pi_appliance.posting.preview import MonthlyForecast, PostPreview, UpcomingPost, month_json, month_spends
@@ -34,10 +46,47 @@ _NETWORK_TEST: Mapping[str, Schema] = {
     "exit_status": describe(WHOLE, "0: accepted, 75: not reached, else: rejected"),
     "needs_secrets": FLAG,
 }
+_COUNTS: Mapping[str, Schema] = {
+    "networks": list_of(object_of({"network": TEXT, "length": WHOLE, "max_length": WHOLE})),
+    "cost": describe(TEXT, "US dollars, without pictures"),
+    "problems": list_of(
+        object_of({"severity": TEXT, "network": nullable(TEXT), "message": TEXT, "parts": nullable(WHOLE)})
+    ),
+}
+_LINE_POST: Mapping[str, Schema] = {
+    **dict.fromkeys(("network", "state"), TEXT),
+    "at": INSTANT,
+    **dict.fromkeys(("link", "reason"), nullable(TEXT)),
+}
+_TWEET_LINE: Mapping[str, Schema] = {
+    "number": WHOLE,
+    "text": TEXT,
+    "state": describe(TEXT, "ready, posted, sending, uncertain, refused or invalid"),
+    "next": FLAG,
+    "posts": list_of(object_of(_LINE_POST)),
+    **_COUNTS,
+}
+_NEXT_POST: Mapping[str, Schema] = {
+    "number": WHOLE,
+    "text": TEXT,
+    "at": INSTANT,
+    "networks": list_of(TEXT),
+    "cost": TEXT,
+}
+_TWEET_LINES: Mapping[str, Schema] = {
+    **dict.fromkeys(("job", "file", "version"), TEXT),
+    "lines": list_of(object_of(_TWEET_LINE)),
+    "posted": describe(WHOLE, "lines that do not come again in this round"),
+    "problems": list_of(TEXT),
+    "next": nullable(object_of(_NEXT_POST)),
+}
 SCHEMAS: Mapping[str, Schema] = {
     "Post": object_of(_POST, more=True),
     "Posts": object_of({"posts": list_of(reference("Post")), "counts": ANY, "months": list_of(ANY)}),
     "PostPreview": object_of({"slots": list_of(ANY), "cost": TEXT, "month": ANY}),
+    "TweetLines": object_of(_TWEET_LINES),
+    "LineChange": object_of({"file": TEXT, "version": TEXT, "lines": WHOLE}),
+    "TextCheck": object_of({"text": TEXT, "good": FLAG, **_COUNTS}),
     "Networks": list_of(object_of({"network": TEXT, "kind": TEXT, "secrets": ANY})),
     "NetworkTests": list_of(object_of(_NETWORK_TEST)),
 }
@@ -122,6 +171,59 @@ def _upcoming_json(appliance: Appliance, upcoming: UpcomingPost, limits: Mapping
 def _forecast_json(forecast: MonthlyForecast) -> dict[str, Any]:
     cap = None if forecast.monthly_cap is None else str(forecast.monthly_cap)
     return {"posts": round(forecast.posts, 2), "cost": str(forecast.cost.quantize(_CENT)), "monthly_cap": cap}
+
+
+async def list_lines(services: Services, values: Values) -> Mapping[str, Any]:
+    """Return the lines of a job."""
+    return await asyncio.to_thread(tweet_lines.describe_lines, services.appliance, values["job"], services.now())
+
+
+async def add_line(services: Services, values: Values) -> object:
+    """Add a line at the end of the file."""
+    return await _change_lines(services, values, lambda text: line_file.add_line(text, values["text"]))
+
+
+async def edit_line(services: Services, values: Values) -> object:
+    """Change one line of the file."""
+    return await _change_lines(
+        services, values, lambda text: line_file.replace_line(text, values["number"], values["text"])
+    )
+
+
+async def delete_line(services: Services, values: Values) -> object:
+    """Delete one line of the file."""
+    return await _change_lines(services, values, lambda text: line_file.delete_line(text, values["number"]))
+
+
+async def move_line(services: Services, values: Values) -> object:
+    """Move one line of the file."""
+    return await _change_lines(services, values, lambda text: line_file.move_line(text, values["number"], values["to"]))
+
+
+async def _change_lines(services: Services, values: Values, edit: Callable[[str], str]) -> object:
+    config = services.appliance.config
+    file = tweet_lines.line_file(config, tweet_lines.tweet_job(config, values["job"]))
+    content = await asyncio.to_thread(file.change, edit, values["version"])
+    return {"file": str(file.path), "version": content.version, "lines": len(content.lines())}
+
+
+async def check_text(services: Services, values: Values) -> object:
+    """Return length, cost and problems of a text."""
+    return await asyncio.to_thread(tweet_lines.check_text, services.appliance.config, values["job"], values["text"])
+
+
+async def post_now(services: Services, values: Values) -> object:
+    """Request a run that posts a text or a line."""
+    request = tweet_lines.request_post(
+        services.appliance,
+        now=services.now(),
+        name=values["job"],
+        text=values["text"],
+        line=values["line"],
+        version=values["version"],
+    )
+    services.daemon.start_request(request)
+    return {"request": request.id, "job": request.job, "run_at": iso_time(request.run_at)}
 
 
 async def list_networks(services: Services, _: Values) -> object:

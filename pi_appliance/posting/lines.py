@@ -19,7 +19,8 @@ PLACEHOLDERS = {
 }
 """Placeholders that a line may use in braces, with their meaning."""
 
-_LINE_END = re.compile(r"\r\n|\r|\n")  # as editors count lines; str.splitlines() splits at more characters
+LINE_END = re.compile(r"\r\n|\r|\n")
+"""The end of a line, as editors count them; str.splitlines() splits at more characters."""
 _PICTURE = re.compile(r"\s*!\[([^\]]*)\]\(([^)]*)\)")
 _BRACES = re.compile(r"\{\{|\}\}|\{([A-Za-z][\w-]*)\}")
 
@@ -36,8 +37,8 @@ class PostLine:
 
 def parse_lines(text: str) -> list[PostLine]:
     """Parse a text file. Blank lines and lines that start with # are ignored."""
-    numbered = enumerate(_LINE_END.split(text.removeprefix("\ufeff")), start=1)
-    return [_parse_line(number, line) for number, raw in numbered if (line := raw.strip()) and not line.startswith("#")]
+    numbered = enumerate(LINE_END.split(text.removeprefix("\ufeff")), start=1)
+    return [parse_line(number, line) for number, raw in numbered if (line := raw.strip()) and not line.startswith("#")]
 
 
 def find_placeholders(line: PostLine) -> frozenset[str]:
@@ -54,7 +55,8 @@ def fill_placeholders(text: str, values: Mapping[str, str]) -> str:
     return _BRACES.sub(lambda match: values[match[1]] if match[1] else doubled[match[0]], text)
 
 
-def _parse_line(number: int, line: str) -> PostLine:
+def parse_line(number: int, line: str) -> PostLine:
+    """Parse one stripped line."""
     pictures = tuple((file.strip(), alt.strip()) for alt, file in _PICTURE.findall(line))
     text = _PICTURE.sub("", line).strip()
     return PostLine(number, text, pictures, _find_error(text, pictures))
@@ -102,6 +104,11 @@ def line_fingerprint(line: PostLine) -> str:
     """Return 16 hexadecimal digits, equal for lines with the same normalized content."""
     text, pictures = normalize_line(line)
     return hashlib.sha256("\n".join([text, *pictures]).encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
+def is_used(fingerprint: str, used: UsedLines, order: LineOrder) -> bool:
+    """Return whether the line does not come again: ever `in-order`, else in this round."""
+    return fingerprint in (used.by_last_use if order is LineOrder.IN_ORDER else used.current_round)
 
 
 def pick_line(fingerprints: Sequence[str], used: UsedLines, order: LineOrder, draw: float) -> int | None:

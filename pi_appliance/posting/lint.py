@@ -203,7 +203,7 @@ def check_source(source: LineSource) -> LintResult:
         return _file_error(source, line, f"byte 0x{data[error.start]:02x} is not UTF-8 text; save the file as UTF-8")
     if not parsed:
         return _file_error(source, None, "has no line to post; write one post per line")
-    notes = [note for line in parsed for note in _check_line(line, source)]
+    notes = [note for line in parsed for note in check_line(line, source)]
     refused = {
         (note.line, name)
         for note in notes
@@ -226,7 +226,8 @@ def _file_error(source: LineSource, line: int | None, message: str) -> LintResul
     return LintResult(source.path, 0, dict.fromkeys(source.limits, 0), [note])
 
 
-def _check_line(line: PostLine, source: LineSource) -> Iterator[LintNote]:
+def check_line(line: PostLine, source: LineSource) -> Iterator[LintNote]:
+    """Yield the notes about `line` alone."""
     folder = source.path.parent
     draft = draft_line(line, folder, {}, source.values)
     if isinstance(draft, RejectedLine):

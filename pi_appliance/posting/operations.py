@@ -1,13 +1,21 @@
 """The operations on posts and networks."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
-from pi_appliance.operations import Operation, array, choice, integer, text
+from pi_appliance.operations import Group, Operation, array, choice, integer, matching, text
 
 _API = "pi_appliance.posting.api"
 _TEXT = "pi_appliance.posting.text"
 _STATES = ("waiting", "sending", "sent", "uncertain", "refused", "abandoned")  # PostState
 _ANSWERS = ("there", "post", "drop")  # OWNER_DECISIONS
+_JOB = text("job", "the tweet job; not needed if there is only one", 100, example="tweets")
+_NUMBER = integer("number", "the number of the line in the file", 1, 2**31, required=True, positional=True)
+_LINE = text("text", "the text of the line", 4000, required=True, positional=True)
+_VERSION = matching(
+    "version", "the version of the file that was read; without it, any", "[0-9a-f]{16}", "16 hex digits"
+)
+_CHANGED = f"{_TEXT}:changed_line"
 
 OPERATIONS: Sequence[Operation] = (
     Operation(
@@ -56,6 +64,95 @@ OPERATIONS: Sequence[Operation] = (
         result="Post",
         show=f"{_TEXT}:resolved",
         example={"post": 1, "answer": "there"},
+    ),
+    Operation(
+        command="tweets lines",
+        method="GET",
+        path="/tweets/lines",
+        summary="List the lines of a job with their states, their length on each network, and the next post.",
+        details="The length counts placeholders with their longest value. Nothing is sent.",
+        handler=f"{_API}:list_lines",
+        arguments=(replace(_JOB, positional=True),),
+        result="TweetLines",
+        show=f"{_TEXT}:tweet_lines",
+    ),
+    Operation(
+        command="tweets add",
+        path="/tweets/lines",
+        summary="Add a line at the end of the file of a job.",
+        handler=f"{_API}:add_line",
+        arguments=(_LINE, _JOB, _VERSION),
+        result="LineChange",
+        show=_CHANGED,
+        status=201,
+        example={"text": "A watched pot never boils."},
+    ),
+    Operation(
+        command="tweets edit",
+        path="/tweets/lines/{number}",
+        summary="Change a line of the file. All other bytes stay.",
+        details="A line is identified by its text, so a changed one counts as new and can be posted again.",
+        handler=f"{_API}:edit_line",
+        arguments=(_NUMBER, _LINE, _JOB, _VERSION),
+        result="LineChange",
+        show=_CHANGED,
+        example={"number": 2, "text": "A watched Pi never crashes."},
+    ),
+    Operation(
+        command="tweets delete",
+        method="DELETE",
+        path="/tweets/lines/{number}",
+        summary="Delete a line of the file.",
+        handler=f"{_API}:delete_line",
+        arguments=(_NUMBER, _JOB, _VERSION),
+        result="LineChange",
+        show=_CHANGED,
+        example={"number": 2},
+    ),
+    Operation(
+        command="tweets move",
+        path="/tweets/lines/{number}/move",
+        summary="Move a line of the file to the place of another one.",
+        handler=f"{_API}:move_line",
+        arguments=(
+            _NUMBER,
+            integer("to", "the number of the other line", 1, 2**31, required=True, positional=True),
+            _JOB,
+            _VERSION,
+        ),
+        result="LineChange",
+        show=_CHANGED,
+        example={"number": 2, "to": 1},
+    ),
+    Operation(
+        command="tweets check-text",
+        path="/tweets/check",
+        summary="Count a text on each network of a job, and return its cost and its problems. Nothing is posted.",
+        handler=f"{_API}:check_text",
+        arguments=(_LINE, _JOB),
+        result="TextCheck",
+        show=f"{_TEXT}:text_check",
+        exit_status=f"{_TEXT}:text_check_exit_status",
+        needs_state=False,
+        example={"text": "A watched pot never boils."},
+    ),
+    Operation(
+        command="tweets post",
+        path="/tweets/post",
+        summary="Post a text, or a line of the file, now.",
+        details="It is a run of the job: on all of its networks, exactly once. The same text is refused for an hour.",
+        handler=f"{_API}:post_now",
+        arguments=(
+            text("text", "a text of your own", 4000, positional=True),
+            integer("line", "the number of a line of the file", 1, 2**31),
+            _JOB,
+            _VERSION,
+        ),
+        groups=(Group(("text", "line")),),
+        result="RunRequest",
+        done="the post starts; see: pi-appliance tweets list",
+        status=202,
+        example={"line": 2},
     ),
     Operation(
         command="networks list",

@@ -130,6 +130,35 @@ class PostDatabase:
         current = frozenset(row["fingerprint"] for row in rows if row["round"] == newest)
         return UsedLines(current, tuple(row["fingerprint"] for row in rows))
 
+    def posts_of_lines(self, job: str) -> dict[str, list[PostRecord]]:
+        """Return the newest post on each network by the fingerprint of its line."""
+        query = (
+            "WHERE id IN (SELECT max(id) FROM posts WHERE job = ? AND line != '' GROUP BY line, network) ORDER BY id"
+        )
+        posts: dict[str, list[PostRecord]] = {}
+        for record in _select_posts(self._db, query, (job,)):
+            posts.setdefault(record.line, []).append(record)
+        return posts
+
+    def has_post(self, job: str, *, since: datetime, text: str | None = None, line: str = "") -> bool:
+        """Return whether `job` has created a post since then that did not fail.
+
+        With `text`, only a post of this text or of the line with the fingerprint `line` counts.
+        """
+        rows = self._db.rows(
+            "SELECT 1 FROM posts WHERE job = :job AND created_at > :since AND state NOT IN (:refused, :abandoned)"
+            " AND (:text IS NULL OR text = :text OR line = :line) LIMIT 1",
+            {
+                "job": job,
+                "since": format_instant(since),
+                "text": text,
+                "line": line,
+                "refused": PostState.REFUSED,
+                "abandoned": PostState.ABANDONED,
+            },
+        )
+        return bool(rows)
+
     def resolve_post(self, number: int, state: PostState, reason: str, *, link: str = "", now: datetime) -> PostRecord:
         """Record the owner's decision about the uncertain post `number`.
 

@@ -122,6 +122,49 @@ def _forecast_line(job: str, network: str, month: Result) -> str:
     return f"average month: {count} posts of {job} on {network}, for {cost}{cap}"
 
 
+def tweet_lines(result: Any, _: Values) -> str:
+    """Return one row per line, and the next post."""
+    rows = [
+        (
+            str(line["number"]),
+            "next" if line["next"] else line["state"],
+            ", ".join(f"{each['network']} {each['length']}/{each['max_length']}" for each in line["networks"]),
+            _shorten(line["text"], _LIST_TEXT_WIDTH) + "".join(f"; {each}" for each in line_problems(line)),
+        )
+        for line in result["lines"]
+    ]
+    upcoming = result["next"]
+    last = "no slot posts a line"
+    if upcoming:
+        cost = units.format_money(Decimal(upcoming["cost"]))
+        last = f"next: line {upcoming['number']} at {format_local_time(upcoming['at'])}, for {cost}"
+    return "\n".join([format_table(("LINE", "STATE", "LENGTH", "TEXT, OR WHY NOT"), rows), *result["problems"], last])
+
+
+def line_problems(line: Result) -> list[str]:
+    """Return why a line cannot be posted, or was refused."""
+    refused = [f"{each['reason']} on {each['network']}" for each in line["posts"] if each["state"] == "refused"]
+    problems = [each["message"] for each in line["problems"] if each["severity"] == "refused"]
+    return problems or (refused if line["state"] == "refused" else [])
+
+
+def changed_line(result: Any, _: Values) -> str:
+    """Return how many lines there are now."""
+    return f"{result['file']} has {result['lines']} line{'s' * (result['lines'] != 1)} to post now"
+
+
+def text_check(result: Any, _: Values) -> str:
+    """Return the length on each network, the problems and the cost."""
+    rows = [f"{each['network']}: {each['length']} of {each['max_length']}" for each in result["networks"]]
+    cost = f"cost: {units.format_money(Decimal(result['cost']))}"
+    return "\n".join([*rows, cost, *(each["message"] for each in result["problems"])])
+
+
+def text_check_exit_status(result: Any) -> int:
+    """Return 1 if the text cannot be posted."""
+    return 0 if result["good"] else 1
+
+
 def networks(result: Any, _: Values) -> str:
     """Return the networks as a table."""
     rows = [(each["network"], each["kind"], *_describe_secrets(each["secrets"])) for each in result]

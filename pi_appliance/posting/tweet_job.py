@@ -11,7 +11,7 @@ from pi_appliance.config.units import Names, pluralize
 from pi_appliance.errors import Refused
 from pi_appliance.posting import lines, store
 from pi_appliance.posting.connect import PostingContext
-from pi_appliance.posting.lines import LineOrder, PostLine, line_fingerprint, pick_line
+from pi_appliance.posting.lines import LineOrder, PostLine, is_used, line_fingerprint, pick_line
 from pi_appliance.posting.model import Post, PostLimits
 from pi_appliance.posting.sender import RunPoster
 from pi_appliance.storage.model import Picture, Report, Result
@@ -53,6 +53,7 @@ class Options:
         OverlongPolicy.REFUSE
     )
     send_within: Annotated[timedelta, "how long to retry a post that could not be sent"] = timedelta(hours=6)
+    text: Annotated[str | None, "post this text in place of a line; `tweets post` sets it for one run"] = None
     attach: Annotated[Attach | None, "attach the picture or the text of the latest report of `report-from`"] = None
     report_from: Annotated[str | None, "the job whose latest report is attached and used for {last-report}"] = None
 
@@ -112,23 +113,29 @@ def _choose_line(
     with_picture = options.attach is Attach.PICTURE
     report = context.latest_report(options.report_from, picture=with_picture) if options.report_from else None
     limits = {name: context.limits(name) for name in options.network}
-    folder, parsed = options.lines.parent, read_lines(options.lines)
+    folder = options.lines.parent
+    parsed = read_lines(options.lines) if options.text is None else [lines.parse_line(0, options.text.strip())]
     names = frozenset[str]().union(*map(lines.find_placeholders, parsed))
     summary = report.summary if report else None
     values = placeholder_values(names, context.local_time(), context.hostname, context.temperature, summary)
     drafts = [draft_line(line, folder, limits, values, options.too_long) for line in parsed]
     postable = [each for each in drafts if isinstance(each, Draft)]
     rejected += [each for each in drafts if isinstance(each, RejectedLine)]
+    if options.text is not None and rejected:
+        raise Refused(f"this text cannot be posted: {rejected[0].reason}")
     if not postable:
         raise Refused(_no_line_message(options.lines, rejected))
     fingerprints = [line_fingerprint(each.line) for each in postable]
-    index = pick_line(fingerprints, context.posts.used_lines(), options.order, context.random_for("line"))
+    used = context.posts.used_lines()
+    index = pick_line(fingerprints, used, options.order, context.random_for("line")) if options.text is None else 0
     if index is None:
         raise Refused(f"every line of {options.lines} was posted; add lines, or write order: shuffle")
     posts = postable[index].posts
     if options.attach is not None:
         posts = {name: _attach(each[0], options, report, limits[name], each) for name, each in posts.items()}
-    return posts, fingerprints[index]
+    # A line posted again by hand stays used if that fails, and starts no new round.
+    is_repeated = options.text is not None and is_used(fingerprints[index], used, options.order)
+    return posts, "" if is_repeated else fingerprints[index]
 
 
 def placeholder_values(

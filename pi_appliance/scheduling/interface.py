@@ -7,6 +7,7 @@ from typing import Protocol
 
 from pi_appliance.scheduling.appliance import Appliance
 from pi_appliance.scheduling.child_runs import ChildRuns
+from pi_appliance.storage.queues import RunRequest
 from pi_appliance.system.clock import ClockState
 
 
@@ -70,6 +71,9 @@ class RunningDaemon(Protocol):
 
     def wake(self) -> None:
         """Have the scheduler tick now, because something it depends on changed."""
+
+    def start_request(self, request: RunRequest) -> None:
+        """Have the run `request` started now."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,7 +30,12 @@ MUSIC = """
   sleep: {kind: music, with: {action: sleep}}
   announce: {kind: music, with: {action: announce}}
 """
-JOBS = job("hello", "print('good morning')") + job("daily", "", "    schedule: '@daily'\n") + MUSIC
+TWEETS = """
+  tweets: {kind: tweet, with: {lines: tweets.txt, network: show}}
+networks:
+  show: {kind: preview}
+"""
+JOBS = job("hello", "print('good morning')") + job("daily", "", "    schedule: '@daily'\n") + MUSIC + TWEETS
 STREAM = "/player/events"
 
 
@@ -72,6 +77,7 @@ def test_every_route_is_documented(appliance: ServedAppliance, api_document: Any
 
 def prepare(appliance: ServedAppliance, path: str) -> None:
     """Create everything that the examples use."""
+    (appliance.daemon.appliance.config.path.parent / "tweets.txt").write_text("One.\nTwo.\n")
     player = appliance.player
     player.saved = {"Evening": list(player.tracks)}
     player.pictures["a.ogg"] = CoverArt(data=drawn(), mime="image/png")

@@ -1,0 +1,209 @@
+"""The lines of a tweet job: their states and problems, the check of a text, and posting now."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+from decimal import Decimal
+from typing import Any
+
+from pi_appliance.config.loader import override_options
+from pi_appliance.config.model import Config
+from pi_appliance.errors import Refused, UnknownName
+from pi_appliance.posting import lint
+from pi_appliance.posting.line_file import LineFile
+from pi_appliance.posting.lines import (
+    PostLine,
+    fill_placeholders,
+    find_placeholders,
+    is_used,
+    line_fingerprint,
+    parse_line,
+)
+from pi_appliance.posting.lint import LineSource, LintNote, Severity
+from pi_appliance.posting.model import FAILED_STATES, PENDING_STATES, Post, PostRecord, PostState
+from pi_appliance.posting.preview import PostPreview, UpcomingPost
+from pi_appliance.posting.store import PostDatabase
+from pi_appliance.posting.tweet_job import TWEET_KIND
+from pi_appliance.scheduling.appliance import Appliance
+from pi_appliance.storage.backup import open_history
+from pi_appliance.storage.model import iso_time
+from pi_appliance.storage.queues import RunRequest
+from pi_appliance.system import files
+
+_LOCK = "lines.lock"  # in the state folder
+_SLOTS_AHEAD = 200  # slots that are searched for the next post
+# A second press of a button must not post again, also if placeholders have changed the text.
+_PAUSE = timedelta(minutes=1)  # between any two posts that a person asks for
+_NO_REPEAT = timedelta(hours=1)  # between two equal ones
+
+
+def tweet_job(config: Config, name: str | None) -> str:
+    """Return the tweet job `name`, or the only one.
+
+    Raises:
+        UnknownName: There is no such job.
+        Refused: It does not post lines, or there is not just one.
+    """
+    names = [each for each, job in config.jobs.items() if job.kind == TWEET_KIND]
+    if name is not None and name not in config.jobs:
+        raise UnknownName("job", name, tuple(config.jobs))
+    if name is not None and name not in names:
+        raise Refused(f"{name} does not post lines of a file: its kind is {config.jobs[name].kind}, not {TWEET_KIND}")
+    if name is None and len(names) != 1:
+        known = ", ".join(names)
+        raise Refused(f"several jobs post lines; name one of {known}" if names else "no job posts lines of a file")
+    return name or names[0]
+
+
+def line_file(config: Config, job: str) -> LineFile:
+    """Return the text file of `job`."""
+    return LineFile(config.jobs[job].options.lines, files.make_directory(config.state_dir) / _LOCK)
+
+
+def describe_lines(shared: Appliance, name: str | None, now: datetime) -> Mapping[str, Any]:
+    """Return the lines of a job with their states, and its next post. Runs in any thread."""
+    with replace(shared, store=open_history(shared.config.state_dir)) as appliance:
+        config = appliance.config
+        job = tweet_job(config, name)
+        file = line_file(config, job)
+        content, source = file.read(), _source(config, job)
+        database, options = PostDatabase(appliance.store), config.jobs[job].options
+        used, posts = database.used_lines(job), database.posts_of_lines(job)
+        upcoming = _next_post(appliance, job, now)
+        notes: dict[int | None, list[LintNote]] = {}
+        for note in lint.check_source(source).notes:
+            notes.setdefault(note.line, []).append(note)
+        rows = []
+        for line, text in content.lines():
+            fingerprint = line_fingerprint(line)
+            records = posts.get(fingerprint, [])
+            problems = notes.get(line.number, [])
+            state = _state(problems, records, used=is_used(fingerprint, used, options.order))
+            rows.append(
+                {
+                    "number": line.number,
+                    "text": text,
+                    "state": state,
+                    "next": bool(upcoming and upcoming.line and upcoming.line.number == line.number),
+                    "posts": [_post_json(each) for each in records],
+                    **_counts(line, source, problems),
+                }
+            )
+        return {
+            "job": job,
+            "file": str(file.path),
+            "version": content.version,
+            "lines": rows,
+            "posted": sum(each["state"] in ("posted", "sending", "uncertain") for each in rows),
+            "problems": [each.message for each in notes.get(None, [])],
+            "next": _upcoming_json(upcoming) if upcoming else None,
+        }
+
+
+def check_text(config: Config, name: str | None, text: str) -> Mapping[str, Any]:
+    """Return length and cost of `text` on each network of a job, and its problems."""
+    source = _source(config, tweet_job(config, name))
+    line = parse_line(0, text.strip())
+    notes = list(lint.check_line(line, source))
+    return {"text": text, "good": _is_good(notes), **_counts(line, source, notes)}
+
+
+def request_post(
+    appliance: Appliance, name: str | None, text: str | None, line: int | None, version: str | None, *, now: datetime
+) -> RunRequest:
+    """Request a run that posts `text`, or a line of the file, at once.
+
+    Raises:
+        UnknownName: There is no such job or line.
+        Refused: The file was changed, the text does not fit, or the same post is on its way.
+    """
+    job = tweet_job(appliance.config, name)
+    with files.acquire_lock(appliance.config.state_dir / _LOCK) as lock:
+        if lock is None:
+            raise Refused("another program changes the lines or posts one just now; try again")
+        if line is not None:
+            content = line_file(appliance.config, job).read()
+            if version not in (None, content.version):
+                raise Refused("the lines were changed in the meantime; look at them again, then post one")
+            text = content.line(line)
+        text = (text or "").strip()
+        source = _source(appliance.config, job)
+        parsed = parse_line(0, text)
+        notes = list(lint.check_line(parsed, source))
+        if bad := next((each.message for each in notes if each.severity is Severity.REFUSED), ""):
+            raise Refused(f"this text cannot be posted: {bad}")
+        requests = appliance.store.requests
+        if requests.pending(job) or appliance.store.active_runs(job):
+            raise Refused(f"{job} is posting just now; wait until its run has ended")
+        posts, fingerprint = PostDatabase(appliance.store), line_fingerprint(parsed)
+        if posts.has_post(job, since=now - _PAUSE):
+            raise Refused(f"{job} has posted within the last minute; wait a moment")
+        if posts.has_post(job, since=now - _NO_REPEAT, text=parsed.text, line=fingerprint):
+            raise Refused("this text was posted within the last hour, or is on its way; see: pi-appliance tweets list")
+        override_options(appliance.config, appliance.config.jobs[job], {"text": text})
+        return requests.add(job, now, {"text": text}, now=now)
+
+
+def _source(config: Config, job: str) -> LineSource:
+    return lint.job_sources(config, job)[0]
+
+
+def _is_good(notes: Sequence[LintNote]) -> bool:
+    return all(each.severity is not Severity.REFUSED for each in notes)
+
+
+def _state(problems: Sequence[LintNote], records: Sequence[PostRecord], *, used: bool) -> str:
+    states = {each.state for each in records}
+    if PostState.UNCERTAIN in states:
+        return "uncertain"
+    if states & PENDING_STATES:
+        return "sending"
+    if used:
+        return "posted"
+    if not _is_good(problems):
+        return "invalid"
+    return "refused" if states & FAILED_STATES else "ready"
+
+
+def _post_json(record: PostRecord) -> Mapping[str, Any]:
+    return {
+        "network": record.network,
+        "state": record.state,
+        "at": iso_time(record.sent_at or record.created_at),
+        "link": record.remote.link if record.remote and record.remote.link else None,
+        "reason": record.reason or None,
+    }
+
+
+def _counts(line: PostLine, source: LineSource, notes: Sequence[LintNote]) -> Mapping[str, Any]:
+    """Return the length on each network, the cost in US dollars, and the problems of a line."""
+    values = {name: source.values.get(name, "") for name in find_placeholders(line)}
+    text = fill_placeholders(line.text, values)
+    price = sum((limits.post_price(Post(text)) for limits in source.limits.values()), Decimal(0))
+    return {
+        "networks": [
+            {"network": name, "length": limits.text_length(text), "max_length": limits.max_length}
+            for name, limits in source.limits.items()
+        ],
+        "cost": str(price),
+        "problems": [
+            {"severity": each.severity, "network": each.network, "message": each.message, "parts": each.parts}
+            for each in notes
+        ],
+    }
+
+
+def _next_post(appliance: Appliance, job: str, now: datetime) -> UpcomingPost | None:
+    slots = PostPreview(appliance, job, now).slots(_SLOTS_AHEAD)
+    return next((each for each in slots if each.line is not None), None)
+
+
+def _upcoming_json(upcoming: UpcomingPost) -> Mapping[str, Any]:
+    assert upcoming.line is not None
+    return {
+        "number": upcoming.line.number,
+        "text": next(iter(upcoming.posts.values()))[0].text,
+        "at": iso_time(upcoming.starts_at),
+        "networks": list(upcoming.posts),
+        "cost": str(upcoming.cost),
+    }

@@ -1,0 +1,123 @@
+"""The lines of a tweet job over the API and on the page: states, changes, checks, and posting now."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from random import SystemRandom
+from typing import Any
+
+import pytest
+
+from pi_appliance.jobs import runner
+from pi_appliance.storage.model import Trigger
+from tests.web.served_appliance import ServedAppliance, configuration, job, served
+
+LINES = "\ufeff# mine\r\nOne line.\r\n\r\n{temprature}\r\nTwo lines.\r\n"
+JOB = """  tweets:
+    kind: tweet
+    schedule: "@daily"
+    with: {lines: tweets.txt, network: show}
+"""
+
+
+def settings(folder: Path) -> Path:
+    config = configuration(folder, jobs=job("hello", "") + JOB)
+    text = config.read_text("utf-8").replace(
+        "jobs:\n", "networks:\n  show: {kind: preview, with: {limit: 40}}\njobs:\n"
+    )
+    config.write_text(text, "utf-8")
+    (folder / "tweets.txt").write_bytes(LINES.encode())
+    return config
+
+
+@pytest.fixture
+def appliance(tmp_path: Path) -> Iterator[ServedAppliance]:
+    with served(settings(tmp_path)) as served_appliance:
+        yield served_appliance
+
+
+def lines(appliance: ServedAppliance) -> Any:
+    answer = appliance.ask("/api/v1/tweets/lines")
+    assert answer.status == 200, answer.text
+    return answer.json
+
+
+def file_text(tmp_path: Path) -> str:
+    return (tmp_path / "tweets.txt").read_bytes().decode()
+
+
+def run_pending(appliance: ServedAppliance) -> None:
+    """Run the requested post to its end, as the daemon does."""
+    (request,) = appliance.daemon.appliance.store.requests.pending("tweets")
+    runner.run(appliance.daemon.appliance, "tweets", Trigger.MANUAL, due=request.slot_name, random=SystemRandom())
+
+
+def test_lines_have_their_state_length_and_problems(appliance: ServedAppliance) -> None:
+    result = lines(appliance)
+    assert [(each["number"], each["state"]) for each in result["lines"]] == [(2, "ready"), (4, "invalid"), (5, "ready")]
+    first, wrong, _ = result["lines"]
+    assert first["networks"] == [{"network": "show", "length": 9, "max_length": 40}]
+    assert "not a placeholder" in wrong["problems"][0]["message"]
+    assert result["next"]["number"] in (2, 5)
+    assert [each["number"] for each in result["lines"] if each["next"]] == [result["next"]["number"]]
+    assert result["next"]["networks"] == ["show"]
+
+
+def test_lines_are_added_edited_moved_and_deleted(appliance: ServedAppliance, tmp_path: Path) -> None:
+    version = lines(appliance)["version"]
+    result = appliance.ask("/api/v1/tweets/lines", {"text": "Three.", "version": version})
+    assert (result.status, result.json["lines"]) == (201, 4)
+    assert file_text(tmp_path) == LINES + "Three.\r\n"
+    assert appliance.ask("/api/v1/tweets/lines/4", {"text": "{temperature}"}).status == 200
+    assert appliance.ask("/api/v1/tweets/lines/5/move", {"to": 2}).status == 200
+    assert appliance.ask("/api/v1/tweets/lines/6?job=tweets", method="DELETE").status == 200
+    assert file_text(tmp_path) == "\ufeff# mine\r\nTwo lines.\r\n\r\nOne line.\r\n{temperature}\r\n"
+
+
+def test_the_second_of_two_editors_is_told(appliance: ServedAppliance, tmp_path: Path) -> None:
+    version = lines(appliance)["version"]
+    assert appliance.ask("/api/v1/tweets/lines/2", {"text": "Mine.", "version": version}).status == 200
+    result = appliance.ask("/api/v1/tweets/lines/2", {"text": "Yours.", "version": version})
+    assert (result.status, result.json["error"]) == (
+        409,
+        "tweets.txt was changed in the meantime; look at it again, then change it",
+    )
+    assert "Mine." in file_text(tmp_path)
+
+
+def test_a_text_is_checked_without_posting(appliance: ServedAppliance) -> None:
+    result = appliance.ask("/api/v1/tweets/check", {"text": "x" * 41}).json
+    assert (result["good"], result["networks"][0]["length"]) == (False, 41)
+    assert [each["message"] for each in result["problems"]] == ["41 of 40 on show"]
+    assert appliance.ask("/api/v1/tweets/check", {"text": "short"}).json["good"]
+    assert appliance.ask("/api/v1/posts").json["posts"] == []
+
+
+def test_a_line_is_posted_now_and_only_once(appliance: ServedAppliance) -> None:
+    assert appliance.ask("/api/v1/tweets/post", {"line": 5}).status == 202
+    assert "is posting just now" in appliance.ask("/api/v1/tweets/post", {"line": 5}).json["error"]
+    run_pending(appliance)
+    (post,) = appliance.ask("/api/v1/posts").json["posts"]
+    assert (post["text"], post["state"]) == ("Two lines.", "sent")
+    line = next(each for each in lines(appliance)["lines"] if each["number"] == 5)
+    assert (line["state"], line["next"]) == ("posted", False)
+    assert appliance.ask("/api/v1/tweets/post", {"line": 5}).status == 409
+    assert len(appliance.ask("/api/v1/posts").json["posts"]) == 1
+
+
+def test_a_text_of_your_own_is_posted_and_the_lines_stay(appliance: ServedAppliance, tmp_path: Path) -> None:
+    assert appliance.ask("/api/v1/tweets/post", {"text": "Hello there"}).status == 202
+    run_pending(appliance)
+    assert [each["text"] for each in appliance.ask("/api/v1/posts").json["posts"]] == ["Hello there"]
+    assert [each["state"] for each in lines(appliance)["lines"]] == ["ready", "invalid", "ready"]
+    assert file_text(tmp_path) == LINES
+
+
+@pytest.mark.parametrize(
+    ("body", "status"),
+    [({"line": 4}, 409), ({"line": 1}, 404), ({"text": "x" * 41}, 409), ({}, 400), ({"line": 2, "text": "a"}, 400)],
+)
+def test_what_cannot_be_posted_is_refused_before_a_run(
+    appliance: ServedAppliance, body: dict[str, object], status: int
+) -> None:
+    assert appliance.ask("/api/v1/tweets/post", body).status == status
+    assert appliance.daemon.appliance.store.requests.pending() == []
