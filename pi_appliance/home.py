@@ -17,8 +17,8 @@ from pi_appliance.errors import ApplianceError, ConfigError, Unavailable
 from pi_appliance.jobs import serializers
 from pi_appliance.jobs.pages import JobPages
 from pi_appliance.json_schema import ANY, INSTANT, TEXT, WHOLE, Schema, list_of, nullable, object_of, reference
+from pi_appliance.music.alarms.context import action_of
 from pi_appliance.music.alarms.service import Alarm, alarms
-from pi_appliance.music.context import action_of
 from pi_appliance.music.interface import MusicDaemon, MusicServices
 from pi_appliance.music.limited_player import max_volume
 from pi_appliance.music.model import Queue, Station

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, get_type_hints
 
 from pi_appliance.errors import Refused, Unavailable
-from pi_appliance.music.context import ActiveSessions
+from pi_appliance.music.alarms.context import ActiveSessions
 from pi_appliance.music.hub import CONNECTION, PlayerHub, Sleep
 from pi_appliance.music.model import Mode, PlaybackState, PlayerState, Track, Uri
 from pi_appliance.music.player import Player

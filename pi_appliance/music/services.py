@@ -13,7 +13,7 @@ from datetime import datetime
 from pi_appliance.config.model import Config
 from pi_appliance.errors import ApplianceError, ConfigError, Unavailable, UnknownName
 from pi_appliance.music import limited_player, model
-from pi_appliance.music.context import ActiveSessions
+from pi_appliance.music.alarms.context import ActiveSessions
 from pi_appliance.music.hub import CONNECTION, PlayerHub, Sleep
 from pi_appliance.music.limited_player import MUTE_KEY, PlayerPolicy
 from pi_appliance.music.model import Capability, PlaybackState, PlayerState, Source

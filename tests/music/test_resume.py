@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from pi_appliance.config.model import Config, QuietHours, VolumePolicy
-from pi_appliance.music.context import ActiveSessions
+from pi_appliance.music.alarms.context import ActiveSessions
 from pi_appliance.music.hub import PlayerHub
 from pi_appliance.music.limited_player import PlayerPolicy
 from pi_appliance.music.model import Mode, PlaybackState, Uri

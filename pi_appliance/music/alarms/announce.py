@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from pi_appliance.errors import Refused, Unavailable
 from pi_appliance.music.alarms import sounds
+from pi_appliance.music.alarms.context import MusicContext
 from pi_appliance.music.alarms.music_job import Options
 from pi_appliance.music.alarms.session import (
     MAX_AGE,
@@ -18,7 +19,6 @@ from pi_appliance.music.alarms.session import (
     with_retries,
 )
 from pi_appliance.music.alarms.sounds import SoundServer
-from pi_appliance.music.context import MusicContext
 from pi_appliance.music.model import Capability, Mode, PlaybackState, PlayerState, QueuePosition, Uri
 from pi_appliance.storage.model import Result
 

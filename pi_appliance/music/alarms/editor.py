@@ -16,8 +16,8 @@ from pi_appliance.config.config_file import ConfigFile
 from pi_appliance.config.model import Config, Job
 from pi_appliance.config.units import EVERY_DAY, Days
 from pi_appliance.errors import InvalidOption, Refused, UnknownName
+from pi_appliance.music.alarms.context import is_alarm
 from pi_appliance.music.alarms.music_job import Action, Options
-from pi_appliance.music.context import is_alarm
 from pi_appliance.music.model import describe_text
 from pi_appliance.operations import Values
 from pi_appliance.scheduling.explanation import describe_days, describe_times

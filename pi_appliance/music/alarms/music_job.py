@@ -9,7 +9,7 @@ from typing import Annotated
 from pi_appliance.config.units import Names
 from pi_appliance.errors import UnknownName
 from pi_appliance.music import model
-from pi_appliance.music.context import BLOCKS_ALARM, MusicContext, is_alarm, phase_of
+from pi_appliance.music.alarms.context import BLOCKS_ALARM, MusicContext, is_alarm, phase_of
 from pi_appliance.scheduling import schedule
 from pi_appliance.storage.model import Result
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pi_appliance.errors import ApplianceError, ConfigError, Refused, Unavailable, Uncertain
 from pi_appliance.music import model
 from pi_appliance.music.alarms import chime, sounds
+from pi_appliance.music.alarms.context import MusicContext
 from pi_appliance.music.alarms.music_job import Options
 from pi_appliance.music.alarms.session import (
     MAX_AGE,
@@ -22,7 +23,6 @@ from pi_appliance.music.alarms.session import (
     modes_of,
 )
 from pi_appliance.music.alarms.sounds import SoundServer
-from pi_appliance.music.context import MusicContext
 from pi_appliance.music.model import Mode, PlaybackState, PlayerState, QueuePosition, Source, Uri
 from pi_appliance.music.player import Player
 from pi_appliance.storage.model import PREEMPT, Result

@@ -15,8 +15,8 @@ from typing import Any, cast
 from pi_appliance.config import units
 from pi_appliance.config.units import Names
 from pi_appliance.errors import Refused, Unavailable
+from pi_appliance.music.alarms.context import MusicContext
 from pi_appliance.music.alarms.music_job import Action, Options, PlayOut
-from pi_appliance.music.context import MusicContext
 from pi_appliance.music.model import Mode, PlaybackState, PlayerState
 from pi_appliance.music.player import Player
 from pi_appliance.system.clock import Timestamp

@@ -7,6 +7,7 @@ import contextlib
 from datetime import datetime
 
 from pi_appliance.errors import Refused, Unavailable
+from pi_appliance.music.alarms.context import MusicContext
 from pi_appliance.music.alarms.music_job import Action, Options, PlayOut
 from pi_appliance.music.alarms.session import (
     MAX_AGE,
@@ -18,7 +19,6 @@ from pi_appliance.music.alarms.session import (
     Phase,
     format_seconds,
 )
-from pi_appliance.music.context import MusicContext
 from pi_appliance.music.model import PlaybackState, PlayerState, Track
 from pi_appliance.scheduling import schedule
 from pi_appliance.storage.model import PREEMPT, Result
