@@ -21,6 +21,7 @@ JOBS = """\
     schedule: {times: ["06:45"], days: [mon-fri]}  # not on Saturdays
     with: {action: alarm, play: [FIP], volume: 70}
   monthly: {kind: music, schedule: "0 7 1 * *", with: {action: alarm, play: [FIP]}}
+  hello: {kind: command, with: {run: ["true"]}}
 """
 BOTH = pytest.mark.parametrize("script", [True, False], ids=["script", "no script"])
 
@@ -176,7 +177,10 @@ def test_alarms_are_not_in_the_list_of_jobs(browser: Browser, appliance: ServedA
     with phone(browser, appliance) as page:
         page.goto(f"{appliance.origin}/jobs")
         page.evaluate("window.here = true")
-        expect(page.get_by_text("There are no jobs yet")).to_be_visible()
+        expect(page.locator("[data-job]")).to_have_count(1)
+        appliance.ask("/api/v1/jobs/hello/run", {})
+        expect(page.locator("#job-hello").get_by_role("img")).to_have_accessible_name(re.compile("succeeded|1"))
+        assert page.evaluate("window.here"), "it was not loaded again"
         go(page, appliance, "/wake")
         page.get_by_role("link", name="History").tap()
         expect(page).to_have_url(f"{appliance.origin}/jobs/wake")
