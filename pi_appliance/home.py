@@ -145,7 +145,8 @@ class HomePages:
         facts = [f"{temperature:.0f} °C"] if temperature is not None else []
         with contextlib.suppress(OSError):
             facts.append(f"{machine.free_space(daemon.appliance.config.state_dir) / 1e9:.1f} GB free")
-        facts.append(f"running for {terminal.format_elapsed(now - daemon.started_at)}")
+        uptime = now - daemon.started_at
+        facts.append(f"running for {f'{uptime.days} days' if uptime.days > 1 else terminal.format_elapsed(uptime)}")
         return self._pages.page(
             "home/more.html", headline=headline, facts=facts, usb=daemon.appliance.config.usb is not None
         )

@@ -119,6 +119,7 @@ _MAX_SLOT_BARS = 60
 _MAX_SLOT_ROWS = 20
 _MAX_RUN_BARS = 20
 _MAX_RUN_ROWS = 50
+_MAX_REPORT_ROWS = 100
 _MAX_NEW_REPORTS = 6  # on the home page
 _MAX_TEXT = 400_000  # characters of a report that are shown; more is too slow on a phone
 
@@ -227,9 +228,16 @@ class JobPages:
         newest = self._appliance.store.history(job=run.job, limit=1)[0]
         return self._pages.page("jobs/run.html", run=run, log=log, card_version=card_version(newest))
 
-    async def reports(self, _: Request) -> Response:
+    async def reports(self, request: Request) -> Response:
         """Return the list of all reports."""
-        return self._pages.page("jobs/reports.html", reports=report_files.list_reports(self._appliance), more_reports=0)
+        reports, start = report_files.list_reports(self._appliance), query_number(request, "start") or 0
+        return self._pages.page(
+            "jobs/reports.html",
+            reports=reports[start : start + _MAX_REPORT_ROWS],
+            start=start,
+            length=len(reports),
+            more_reports=0,
+        )
 
     async def report(self, request: Request) -> Response:
         """Return a report, within a page if possible, or as a file, or all reports of a date."""

@@ -13,6 +13,7 @@ The writer holds the lock of its job, so there is only one writer.
 import contextlib
 import errno
 import filecmp
+import html
 import os
 import re
 import shutil
@@ -261,6 +262,9 @@ def _latest_result(folder: Path, ended: datetime | None) -> Path:
 # All report files of an appliance
 
 
+_TITLE = re.compile(rb"<title>([^<]*)</title>")
+_TITLE_BYTES = 4096  # at the beginning of a file, which have its title
+_KINDS = {".html": "page", ".svg": "picture", ".png": "picture", ".csv": "table"}
 _RANKS = {".html": 0, ".svg": 2, ".png": 2}  # pages first, then texts, then pictures
 
 
@@ -275,6 +279,22 @@ class ReportFile:
     size: int
     date: str = ""
     """The name of its report set, or '' for the newest reports."""
+
+    @property
+    def title(self) -> str:
+        """The title in a page or drawing, else the file name as words."""
+        if self.path.suffix.lower() in (".html", ".svg"):
+            with contextlib.suppress(OSError), self.path.open("rb") as file:
+                match = _TITLE.search(file.read(_TITLE_BYTES))
+                if match and match[1].strip():
+                    return html.unescape(match[1].decode(errors="replace")).strip()
+        words = re.sub(r"[-_]+", " ", self.path.stem).strip()
+        return words[:1].upper() + words[1:]
+
+    @property
+    def kind(self) -> str:
+        """The kind of content, for people."""
+        return _KINDS.get(self.path.suffix.lower(), "text")
 
     @property
     def address(self) -> str:

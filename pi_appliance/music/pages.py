@@ -20,7 +20,7 @@ from pi_appliance.web.pages import Pages
 from pi_appliance.web.params import BASE
 
 PAGE_SIZE = 100  # entries
-COVER_SIZE = 512  # pixels of a side
+COVER_SIZE, THUMB_SIZE = 512, 128  # pixels of a side
 _MAX_MATCHES = 10  # artists and albums above the tracks that a search found
 _HEADINGS = {
     EntryType.ARTIST: "Artists",
@@ -129,13 +129,14 @@ class MusicPages:
     async def cover(self, request: Request) -> Response:
         """Redirect to the cover of a track, or answer 204, which is not an error in browsers."""
         uri = request.query_params.get("uri", "")
+        size = THUMB_SIZE if "small" in request.query_params else COVER_SIZE
         try:
-            cover = await self._covers.find(uri, COVER_SIZE)
+            cover = await self._covers.find(uri, size)
         except ApplianceError:
             cover = None
         if cover is None:
             return Response(status_code=204, headers={"Cache-Control": "private, max-age=300"})
-        return RedirectResponse(f"{BASE}/player/art?{urlencode({'uri': uri, 'size': COVER_SIZE})}", 303)
+        return RedirectResponse(f"{BASE}/player/art?{urlencode({'uri': uri, 'size': size})}", 303)
 
     async def sound(self, _: Request) -> Response:
         """Show modes, outputs, the size of the library and the USB drives."""

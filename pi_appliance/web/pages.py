@@ -31,6 +31,7 @@ _PLACES = {  # in the navigation, by the beginning of the name of a template
     "music/": "music",
     "jobs/report": "more",
     "jobs/": "jobs",
+    "error": "",
 }
 
 

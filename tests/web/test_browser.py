@@ -23,7 +23,7 @@ pytestmark = pytest.mark.skipif(not CHROMIUM.exists(), reason="chromium is not i
 MANY = "".join(f'- {{name: Station {number}, url: "http://radio.example/{number}"}}\n' for number in range(8))
 # The width of the page and of the window; each thing to press that is too small for a thumb.
 WIDTHS = "[document.documentElement.scrollWidth, window.innerWidth]"
-TOO_SMALL = """[...document.querySelectorAll("button, input, select, summary, .list a, .history, h3 a, .back")]
+TOO_SMALL = """[...document.querySelectorAll("button, input, select, summary, .list a, .history, h2 a, .back")]
     .filter((each) => each.checkVisibility()).map((each) => [each.outerHTML, each.getBoundingClientRect()])
     .filter(([, box]) => box.height < 44 || box.width < 44).map(([text]) => text)"""
 
@@ -135,7 +135,7 @@ def test_a_long_list_of_stations_is_folded(browser: Browser, served_appliance: S
 
 
 def test_run_now_shows_the_run_until_it_has_ended(browser: Browser, served_appliance: ServedAppliance) -> None:
-    with phone(browser, served_appliance) as page:
+    with phone(browser, served_appliance, path="/jobs") as page:
         card = page.locator("#job-hello")
         card.get_by_role("button", name="Run now").tap()
         expect(card.locator(".how")).to_have_text("succeeded", timeout=20_000)
@@ -175,11 +175,13 @@ def test_the_job_page_pauses_the_job_for_a_duration(browser: Browser, jobs: Serv
     with phone(browser, jobs, path="/jobs") as page:
         page.goto(f"{jobs.origin}/jobs/daily")
         page.get_by_label("For how long").select_option("for a day")
-        page.get_by_role("button", name="Pause").tap()
+        page.locator("main").get_by_role("button", name="Pause").tap()
         expect(page.locator(".next")).to_contain_text("until tomorrow")
         expect(page).to_have_url(f"{jobs.origin}/jobs/daily")
         jobs.in_loop(lambda: jobs.daemon.appliance.resume("daily", now=clock.now()))
-        expect(page.get_by_role("button", name="Pause")).to_be_visible()  # it was loaded again by itself
+        expect(
+            page.locator("main").get_by_role("button", name="Pause")
+        ).to_be_visible()  # it was loaded again by itself
 
 
 @pytest.mark.parametrize("path", ["/jobs", "/jobs/slow"])
@@ -337,7 +339,7 @@ def test_a_picture_fills_the_page(browser: Browser, served_appliance: ServedAppl
     )
     with phone(browser, served_appliance, script=script) as page:
         page.goto(f"{served_appliance.origin}/reports/hello/board.svg")
-        picture = page.get_by_role("img", name="board.svg")
+        picture = page.get_by_role("img", name="Board")
         expect(picture).to_have_js_property("naturalWidth", 9)  # it was let in
         expect(picture).to_have_js_property("clientWidth", 393 - 2 * 16 - 2 * 18)
         page.get_by_label("Back").tap()
@@ -415,3 +417,28 @@ def test_the_owner_settles_a_post_on_a_phone(browser: Browser, tmp_path: Path, s
         assert served_appliance.ask("/api/v1/posts").json["counts"] == {"sent": 1, "waiting": 1}
         page.get_by_role("link", name="sent 1").tap()
         expect(page.locator(".posts li")).to_have_count(1)
+
+
+@pytest.mark.parametrize("size", [(390, 844), (844, 390), (1280, 800)], ids=["portrait", "landscape", "desktop"])
+def test_the_play_button_is_on_the_first_screen(browser: Browser, jobs: ServedAppliance, size: tuple[int, int]) -> None:
+    for name in ("slow", "copy"):
+        record(jobs, name, Outcome.FAILED, "no space left on the device")
+    jobs.daemon.scheduler.error = "the history cannot be written: " + "w" * 60
+    with phone(browser, jobs) as page:
+        page.set_viewport_size({"width": size[0], "height": size[1]})
+        expect(page.locator("#banner")).to_contain_text("3 jobs failed")
+        toggle, places = page.locator("#toggle").bounding_box(), page.locator(".places").bounding_box()
+        assert toggle
+        assert places
+        assert toggle["y"] + toggle["height"] <= (size[1] if size[0] >= 900 else places["y"])
+
+
+def test_the_mini_player_works_on_a_page_without_its_own_script(
+    browser: Browser, served_appliance: ServedAppliance
+) -> None:
+    with phone(browser, served_appliance, path="/more") as page:
+        mini = page.get_by_label("What plays")
+        mini.get_by_role("button", name="Pause").tap()
+        expect(mini.get_by_role("button", name="Play")).to_be_visible()
+        assert served_appliance.player.now.playback is PlaybackState.PAUSED
+        expect(page.get_by_role("link", name="More", exact=True)).to_have_attribute("aria-current", "page")

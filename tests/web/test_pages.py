@@ -223,7 +223,7 @@ def test_a_picture_has_a_page_with_a_link_back(appliance: ServedAppliance, name:
     report(appliance, f"hello/{name}", "<svg xmlns='http://www.w3.org/2000/svg'/>")
     answer = appliance.ask(f"/reports/hello/{name}")
     assert answer.headers["content-type"].startswith("text/html")
-    assert f'<img src="?raw=1" alt="{name}">' in answer.text
+    assert '<img src="?raw=1" alt="Board">' in answer.text
     assert 'href="/jobs/hello" aria-label="Back"' in answer.text
 
 
@@ -231,7 +231,7 @@ def test_an_html_report_is_sandboxed_in_a_frame(appliance: ServedAppliance) -> N
     report(appliance, "hello/result.html", EVIL)
     answer = appliance.ask("/reports/hello/result.html")
     assert EVIL not in answer.text
-    assert '<iframe class="framed" src="?raw=1" sandbox title="result.html">' in answer.text
+    assert '<iframe class="framed" src="?raw=1" sandbox title="Result">' in answer.text
     assert 'href="/jobs/hello" aria-label="Back"' in answer.text
     raw = appliance.ask("/reports/hello/result.html?raw=1")
     assert raw.text == EVIL

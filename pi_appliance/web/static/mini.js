@@ -9,7 +9,11 @@ byId("mini")?.addEventListener("submit", (event) => {
   event.preventDefault();
   callApi(apiPath(event.submitter.getAttribute("formaction")));
 });
-byId("mini-cover")?.addEventListener("error", ({ target }) => (target.hidden = true));
+// A track without a cover is answered with nothing. Later covers may come before or after this script.
+const isCover = (image) => image.matches?.(".cover, .thumb");
+document.addEventListener("error", ({ target }) => isCover(target) && (target.hidden = true), { capture: true });
+document.addEventListener("load", ({ target }) => isCover(target) && (target.hidden = false), { capture: true });
+for (const image of document.images) if (isCover(image) && image.complete && !image.naturalWidth) image.hidden = true;
 
 export function showMiniPlayer({ player, capabilities }) {
   if (!byId("mini")) return;
@@ -32,5 +36,6 @@ export function showCover(image, track, capabilities) {
   if ((image.dataset.uri ?? "") === uri) return;
   image.dataset.uri = uri;
   image.hidden = !uri;
-  if (uri) image.src = `/music/cover?uri=${encodeURIComponent(uri)}`;
+  const size = image.matches(".thumb") ? "small=1&" : "";
+  if (uri) image.src = `/music/cover?${size}uri=${encodeURIComponent(uri)}`;
 }

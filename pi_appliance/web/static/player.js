@@ -38,8 +38,6 @@ export function showMusic(music) {
 }
 
 export function startPlayer() {
-  byId("cover").addEventListener("error", () => (byId("cover").hidden = true));
-  byId("cover").addEventListener("load", () => (byId("cover").hidden = false));
   for (const slider of document.querySelectorAll("input[type=range]")) {
     setSlider(slider, slider.value);
     slider.addEventListener("input", () => {
