@@ -67,6 +67,13 @@ def page(browser: Browser, daemon: Up) -> Iterator[Page]:
         yield result
 
 
+@pytest.fixture
+def jobs_page(page: Page) -> Page:
+    page.get_by_role("link", name="Jobs", exact=True).tap()
+    page.wait_for_url("**/jobs")
+    return page
+
+
 def paused(mpd: MpdServer) -> bool:
     return "[paused]" in mpd.mpc("status")
 
@@ -95,18 +102,18 @@ def test_an_mpd_outage_is_reported_and_mpd_works_again(page, mpd):
     wait_until(lambda: "35%" in mpd.mpc("volume"))
 
 
-def test_run_now_runs_the_job_and_its_report_can_be_opened(page, installation):
-    page.locator("#job-post").get_by_role("button", name="Run now").tap()
-    expect(page.locator("#job-post .how")).to_have_text("succeeded", timeout=15_000)
-    page.get_by_role("link", name="posts.txt").click()
-    expect(page.locator("body")).to_contain_text("Hello from the shelf")
+def test_run_now_runs_the_job_and_its_report_can_be_opened(jobs_page, installation):
+    jobs_page.locator("#job-post").get_by_role("button", name="Run now").tap()
+    expect(jobs_page.locator("#job-post .how")).to_have_text("succeeded", timeout=15_000)
+    jobs_page.locator("#reports").get_by_role("link", name="Posts").click()
+    expect(jobs_page.locator("body")).to_contain_text("Hello from the shelf")
     assert installation.last("post")["trigger"] == "manual"
 
 
-def test_a_cron_run_appears_automatically(page, installation):
-    expect(page.locator("#job-post .how")).to_have_text("not run yet")
+def test_a_cron_run_appears_automatically(jobs_page, installation):
+    expect(jobs_page.locator("#job-post .how")).to_have_text("not run yet")
     installation.run("jobs", "run", "post")
-    expect(page.locator("#job-post .how")).to_have_text("succeeded", timeout=15_000)
+    expect(jobs_page.locator("#job-post .how")).to_have_text("succeeded", timeout=15_000)
 
 
 def slots(installation: Installation) -> list[dict[str, Any]]:
@@ -145,12 +152,12 @@ def test_a_pause_on_the_page_skips_slots_until_it_is_resumed(ticking, installati
     assert sum(each["summary"].startswith("paused") for each in result) >= 3
     times = [datetime.fromisoformat(each["slot"]) for each in result]
     assert times == [times[0] - timedelta(seconds=place) for place in range(len(times))]  # not one is missing
-    page.goto(f"{page.url}jobs/tick")
+    page.goto(f"{page.url}/tick")
     expect(page.get_by_label("results of the last").locator(".paused")).not_to_have_count(0)
 
 
-def test_a_resume_on_the_page_takes_effect_at_once(page, installation):
-    card = page.locator("#job-post")
+def test_a_resume_on_the_page_takes_effect_at_once(jobs_page, installation):
+    card = jobs_page.locator("#job-post")
     card.get_by_role("button", name="Pause").tap()
     card.get_by_role("button", name="Resume").tap()
     expect(card.get_by_role("button", name="Pause")).to_be_visible()
@@ -158,9 +165,9 @@ def test_a_resume_on_the_page_takes_effect_at_once(page, installation):
         wait_until(lambda: not appliance.store.slots.pauses())
 
 
-def test_cancel_on_the_page_ends_a_long_run(page, installation):
-    page.on("dialog", lambda dialog: dialog.accept())
-    card = page.locator("#job-long")
+def test_cancel_on_the_page_ends_a_long_run(jobs_page, installation):
+    jobs_page.on("dialog", lambda dialog: dialog.accept())
+    card = jobs_page.locator("#job-long")
     card.get_by_role("button", name="Run now").tap()
     expect(card.locator(".doing")).not_to_be_empty()
     card.get_by_role("button", name="Cancel").tap()
