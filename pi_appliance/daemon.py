@@ -29,9 +29,9 @@ from pi_appliance.config.loader import display_path
 from pi_appliance.discovery import DiscoveryService
 from pi_appliance.errors import ApplianceError
 from pi_appliance.music import services as music_services
-from pi_appliance.music.hub import PlayerHub
 from pi_appliance.music.interface import MusicServices
 from pi_appliance.music.mpd.proxy import MpdProxyService
+from pi_appliance.music.player_hub import PlayerHub
 from pi_appliance.music.usb.drives import UsbDrives
 from pi_appliance.notify.worker import OutboxDispatcher
 from pi_appliance.operations import Values

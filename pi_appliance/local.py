@@ -12,10 +12,10 @@ from pi_appliance.config import find_config, secrets
 from pi_appliance.config.loader import load_config
 from pi_appliance.config.model import Config
 from pi_appliance.errors import Refused, Unavailable
-from pi_appliance.music.hub import open_player
 from pi_appliance.music.interface import MusicDaemon, MusicServices
 from pi_appliance.music.model import Capability, PlayerState
 from pi_appliance.music.player import Player
+from pi_appliance.music.player_hub import open_player
 from pi_appliance.operations import Operation, Values
 from pi_appliance.scheduling.appliance import Appliance
 from pi_appliance.scheduling.child_runs import ChildRuns, start_detached

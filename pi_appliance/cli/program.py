@@ -1,6 +1,7 @@
-"""The program `pi-appliance`: the list of commands, errors and exit statuses.
+"""The program `pi-appliance`: the list of commands, and errors in one line.
 
-Each command imports what it needs, so `--help` and wrong words are answered fast.
+The exit status of each error is in `errors.py`. Each command imports what it needs, so `--help` and
+wrong words are answered fast.
 """
 
 import os

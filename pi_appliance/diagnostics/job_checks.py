@@ -23,8 +23,8 @@ from pi_appliance.diagnostics.context import (
     warn,
 )
 from pi_appliance.errors import ApplianceError, ConfigError, Refused
-from pi_appliance.music.hub import open_player
 from pi_appliance.music.model import PlayerState
+from pi_appliance.music.player_hub import open_player
 from pi_appliance.music.stations.service import load_stations
 from pi_appliance.posting.model import PENDING_STATES, PostState
 from pi_appliance.posting.store import PostDatabase

@@ -7,10 +7,10 @@ from typing import Any
 
 from pi_appliance.errors import Refused, Unavailable, UnknownName
 from pi_appliance.music import serializers
-from pi_appliance.music.hub import DEFAULT_PARTITION, remember_partition
 from pi_appliance.music.interface import MusicServices
 from pi_appliance.music.model import Capability, Mode, Output, ReplayGainMode, Track, TrackRating
 from pi_appliance.music.player import Player
+from pi_appliance.music.player_hub import DEFAULT_PARTITION, remember_partition
 from pi_appliance.operations import Values
 
 Handler = Callable[[MusicServices, Values], Awaitable[Any]]

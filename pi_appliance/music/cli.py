@@ -249,7 +249,7 @@ async def _tick(view: View) -> None:
 async def _follow(settings: Config, view: View) -> None:
     import asyncio  # noqa: PLC0415 - not needed to print the help
 
-    from pi_appliance.music.hub import open_player  # noqa: PLC0415 - as above
+    from pi_appliance.music.player_hub import open_player  # noqa: PLC0415 - as above
 
     secrets = load_secrets(settings.path, os.environ)
     backoff, was_connected = Backoff(_FIRST_DELAY, _MAX_DELAY), False

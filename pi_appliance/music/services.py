@@ -14,10 +14,10 @@ from pi_appliance.config.model import Config
 from pi_appliance.errors import ApplianceError, ConfigError, Unavailable, UnknownName
 from pi_appliance.music import limited_player, model
 from pi_appliance.music.alarms.context import ActiveSessions
-from pi_appliance.music.hub import CONNECTION, PlayerHub, Sleep
 from pi_appliance.music.limited_player import MUTE_KEY, PlayerPolicy
 from pi_appliance.music.model import Capability, PlaybackState, PlayerState, Source
-from pi_appliance.music.reconnect import RadioWatchdog
+from pi_appliance.music.player_hub import CONNECTION, PlayerHub, Sleep
+from pi_appliance.music.radio_watchdog import RadioWatchdog
 from pi_appliance.music.resume import PlaybackResumer
 from pi_appliance.music.stations.service import Stations, resolve_source
 from pi_appliance.storage.history import Store

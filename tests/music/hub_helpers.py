@@ -5,7 +5,7 @@ import contextlib
 import selectors
 from collections.abc import AsyncIterator
 
-from pi_appliance.music.hub import PlayerHub
+from pi_appliance.music.player_hub import PlayerHub
 
 
 class CountingSelector(selectors.DefaultSelector):

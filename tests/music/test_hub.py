@@ -18,10 +18,10 @@ import pytest
 
 from pi_appliance.config.model import Config, PluginConfig, VolumePolicy
 from pi_appliance.errors import Refused, Unavailable
-from pi_appliance.music.hub import CONNECTION, PlayerHub, ReconnectPolicy, open_player
 from pi_appliance.music.model import Capability, PlaybackState, QueuePosition, Uri
 from pi_appliance.music.mpd import player as mpd
 from pi_appliance.music.player import Player
+from pi_appliance.music.player_hub import CONNECTION, PlayerHub, ReconnectPolicy, open_player
 from tests.fakes.mpd_server import MpdServer, free_port, make_music, needs_mpd, running_mpd
 from tests.installation import wait_until as eventually
 from tests.music.hub_helpers import CountingSelector, running_hub
@@ -223,7 +223,7 @@ def pids_of(folder: Path) -> list[int]:
 @needs_mpd
 def test_no_orphan_stays_when_the_appliance_is_killed(tmp_path: Path) -> None:
     program = (
-        "import asyncio, sys; from pathlib import Path; from pi_appliance.music.hub import PlayerHub\n"
+        "import asyncio, sys; from pathlib import Path; from pi_appliance.music.player_hub import PlayerHub\n"
         "from pi_appliance.config.model import PluginConfig; from pi_appliance.music.mpd import player as mpd\n"
         f"part = PluginConfig(kind='mpd', options=mpd.Options(address='127.0.0.1:{free_port()}'))\n"
         "async def main():\n"

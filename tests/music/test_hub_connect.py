@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from pi_appliance.errors import Unavailable
-from pi_appliance.music.hub import PlayerHub
 from pi_appliance.music.model import Capability
+from pi_appliance.music.player_hub import PlayerHub
 from tests.fakes.driven_time import DrivenTime
 from tests.fakes.soft_player import SoftPlayer, soft_part
 

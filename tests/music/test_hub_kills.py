@@ -20,10 +20,10 @@ import pytest
 from pi_appliance.config.model import Config, MpdProxy, PluginConfig, VolumePolicy
 from pi_appliance.errors import Unavailable, Uncertain
 from pi_appliance.music import services
-from pi_appliance.music.hub import PlayerHub
 from pi_appliance.music.model import Uri
 from pi_appliance.music.mpd import player
 from pi_appliance.music.mpd.proxy import Relay
+from pi_appliance.music.player_hub import PlayerHub
 from pi_appliance.storage.history import Store
 from tests.fakes.mpd_server import PICTURE, MpdServer, needs_mpd, running_mpd
 

@@ -12,9 +12,9 @@ import pytest
 
 from pi_appliance.config.model import Config, PluginConfig, Radio, VolumePolicy
 from pi_appliance.music import services
-from pi_appliance.music.hub import PlayerHub
 from pi_appliance.music.model import Mode, PlaybackState, PlayerState, QueuePosition, Uri
 from pi_appliance.music.mpd import player as mpd
+from pi_appliance.music.player_hub import PlayerHub
 from pi_appliance.storage.history import Store
 from tests.fakes.mpd_server import MpdServer, free_port, needs_mpd, running_mpd
 from tests.fakes.radio_server import on_air

@@ -6,12 +6,12 @@ from dataclasses import replace
 from pi_appliance.errors import Refused, Unavailable
 from pi_appliance.music.alarms import sounds
 from pi_appliance.music.alarms.context import MusicContext
+from pi_appliance.music.alarms.fade import Fade
 from pi_appliance.music.alarms.music_job import Options
-from pi_appliance.music.alarms.session import (
+from pi_appliance.music.alarms.music_session import (
     MAX_AGE,
     POLL_INTERVAL,
     Checkpoint,
-    Fade,
     MusicSession,
     Phase,
     PlaybackPosition,

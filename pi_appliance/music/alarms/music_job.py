@@ -197,21 +197,21 @@ def run(options: Options, context: MusicContext) -> Result:
 
 
 async def _run(options: Options, context: MusicContext) -> Result:
-    from pi_appliance.music.alarms import announce, ringing, session, sleep  # noqa: PLC0415  # they load asyncio
+    from pi_appliance.music.alarms import alarm_session, announce, music_session, sleep  # noqa: PLC0415  # they load asyncio
 
     actions = {
-        Action.ALARM: ringing.ring,
+        Action.ALARM: alarm_session.ring,
         Action.SLEEP: sleep.sleep,
         Action.STOP: sleep.sleep,
         Action.VOLUME: sleep.change_volume,
         Action.ANNOUNCE: announce.announce,
     }
-    checkpoint: session.Checkpoint | None = None
+    checkpoint: music_session.Checkpoint | None = None
     if context.resume_only:
         text = context.load_checkpoint()
         if text is None:
             return Result("there was no session to resume")
-        loaded = session.load(text)
+        loaded = music_session.load(text)
         if loaded is None:
             context.clear_checkpoint()
             return Result("the checkpoint of another release was deleted")

@@ -15,7 +15,7 @@ from pi_appliance.config.model import Job
 from pi_appliance.errors import InvalidOption, Refused, UnknownName
 from pi_appliance.music.alarms.context import action_of
 from pi_appliance.music.alarms.editor import AlarmSettings, settings_of, settings_values, version_of
-from pi_appliance.music.alarms.session import parse_timestamp
+from pi_appliance.music.alarms.music_session import parse_timestamp
 from pi_appliance.music.limited_player import max_volume
 from pi_appliance.music.model import describe_text
 from pi_appliance.scheduling import instants, schedule

@@ -15,8 +15,8 @@ from types import TracebackType
 from pi_appliance.errors import Refused, Unavailable
 from pi_appliance.music.alarms import chime
 from pi_appliance.music.alarms.chime import MIME
+from pi_appliance.music.alarms.fade import amplitude
 from pi_appliance.music.alarms.music_job import TTS_HINT, TTS_PROGRAMS
-from pi_appliance.music.alarms.session import amplitude
 
 _TEST_ADDRESS = ("192.0.2.1", 9)  # reserved for documentation; the kernel picks our address for it
 _RANGE_HEADER = re.compile(r"bytes=([0-9]{1,15})-([0-9]{0,15})")

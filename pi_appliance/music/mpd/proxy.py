@@ -16,7 +16,7 @@ from typing import Protocol
 
 from pi_appliance.config.model import MpdProxy
 from pi_appliance.errors import Refused, Unavailable
-from pi_appliance.music.hub import PlayerHub, Upstream
+from pi_appliance.music.player_hub import PlayerHub, Upstream
 from pi_appliance.scheduling.appliance import Appliance
 
 MAX_LINE_BYTES = 16_384  # MPD closes the connection if a line is longer

@@ -18,17 +18,15 @@ from hypothesis import strategies as st
 from pi_appliance.config.loader import load_config
 from pi_appliance.errors import ConfigError
 from pi_appliance.music.alarms import chime
-from pi_appliance.music.alarms import session as _music_session
-from pi_appliance.music.alarms.session import (
+from pi_appliance.music.alarms import music_session as _music_session
+from pi_appliance.music.alarms.fade import Fade, amplitude, decibels
+from pi_appliance.music.alarms.music_session import (
     Checkpoint,
-    Fade,
     Phase,
     PlaybackMonitor,
     PlaybackPosition,
     PlaybackStatus,
     QueueModes,
-    amplitude,
-    decibels,
 )
 from pi_appliance.music.alarms.sounds import SoundServer
 from pi_appliance.music.model import Mode, PlaybackState, PlayerState, Track

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from pi_appliance.errors import Unavailable
-from pi_appliance.music.alarms.session import Phase
+from pi_appliance.music.alarms.music_session import Phase
 from pi_appliance.music.model import PlaybackState, Station
 from pi_appliance.storage.model import PREEMPT
 from tests.fakes.timed_player import Sound

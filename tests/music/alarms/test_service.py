@@ -10,7 +10,7 @@ from pi_appliance.config.units import Names
 from pi_appliance.errors import InvalidOption, Refused, UnknownName
 from pi_appliance.music.alarms import service
 from pi_appliance.music.alarms.music_job import Action, Options
-from pi_appliance.music.alarms.session import Checkpoint, Phase, dump
+from pi_appliance.music.alarms.music_session import Checkpoint, Phase, dump
 from pi_appliance.scheduling.appliance import Appliance
 from pi_appliance.system import clock
 from pi_appliance.system.clock import Timestamp

@@ -11,8 +11,8 @@ import click
 import pytest
 
 from pi_appliance.cli.client import OperationGroup
-from pi_appliance.music.hub import FALLBACK_DIR
 from pi_appliance.music.mpd import private
+from pi_appliance.music.player_hub import FALLBACK_DIR
 from pi_appliance.operations import MODULES
 from tests.fakes.mpd_server import MpdServer, free_port, needs_mpd, running_mpd
 from tests.installation import PROGRAM
@@ -211,4 +211,4 @@ def test_help_imports_neither_asyncio_nor_a_player(empty_room: MusicCli, words: 
     done = subprocess.run(command, env=surroundings, capture_output=True, text=True, check=True, timeout=60)
     loaded = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
     assert "pi_appliance.cli.program" in loaded
-    assert loaded.isdisjoint({"asyncio", "mpd", "pi_appliance.music.hub"})
+    assert loaded.isdisjoint({"asyncio", "mpd", "pi_appliance.music.player_hub"})

@@ -11,10 +11,10 @@ import pytest
 
 from pi_appliance.config.model import MpdProxy, PluginConfig, VolumePolicy
 from pi_appliance.errors import Refused, Unavailable
-from pi_appliance.music.hub import PlayerHub, ReconnectPolicy
 from pi_appliance.music.limited_player import PlayerPolicy
 from pi_appliance.music.mpd import player
 from pi_appliance.music.mpd.proxy import MpdProxyService, Relay
+from pi_appliance.music.player_hub import PlayerHub, ReconnectPolicy
 from tests.fakes.mpd_server import PICTURE, MpdServer, free_port, needs_mpd, running_mpd
 
 HOST = "127.0.0.1"

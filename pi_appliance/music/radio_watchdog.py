@@ -15,7 +15,6 @@ from random import Random
 from pi_appliance.config.model import Radio
 from pi_appliance.config.units import format_duration
 from pi_appliance.errors import Refused, Uncertain
-from pi_appliance.music.hub import PlayerHub, Sleep, Subscription
 from pi_appliance.music.model import (
     Capability,
     PlaybackState,
@@ -27,6 +26,7 @@ from pi_appliance.music.model import (
     describe_source,
 )
 from pi_appliance.music.player import Player
+from pi_appliance.music.player_hub import PlayerHub, Sleep, Subscription
 from pi_appliance.system.clock import Backoff
 
 TRIES = 3  # before a fallback plays

@@ -9,12 +9,12 @@ from pi_appliance.errors import ApplianceError, ConfigError, Refused, Unavailabl
 from pi_appliance.music import model
 from pi_appliance.music.alarms import chime, sounds
 from pi_appliance.music.alarms.context import MusicContext
+from pi_appliance.music.alarms.fade import Fade
 from pi_appliance.music.alarms.music_job import Options
-from pi_appliance.music.alarms.session import (
+from pi_appliance.music.alarms.music_session import (
     MAX_AGE,
     POLL_INTERVAL,
     Checkpoint,
-    Fade,
     MusicSession,
     Phase,
     PlaybackMonitor,
