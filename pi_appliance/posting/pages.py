@@ -1,4 +1,10 @@
-"""The page of posts: their states, the owner's decisions, and the spending of the month."""
+"""The pages of posts and tweets: posts and their states, the lines of jobs, and the spending."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from decimal import Decimal
+from typing import Any
+from urllib.parse import quote
 
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -6,14 +12,17 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from pi_appliance.errors import suggest
-from pi_appliance.posting import preview
+from pi_appliance.posting import api, preview
 from pi_appliance.posting.model import PostRecord, PostState
 from pi_appliance.posting.store import PostDatabase
+from pi_appliance.posting.text import line_problems
+from pi_appliance.posting.tweet_job import TWEET_KIND
 from pi_appliance.scheduling.interface import Services
 from pi_appliance.web.pages import Pages
 from pi_appliance.web.params import query_number
 
 _PAGE_SIZE = 50  # posts
+_LINES = 100  # lines of a tweet job on a page, as in the links of the pager
 _MAX_QUESTIONS = 20  # uncertain posts shown at a time
 
 
@@ -25,7 +34,46 @@ class PostPages:
 
     def routes(self) -> list[Route]:
         """Return the routes."""
-        return [Route("/posts", self.posts), Route("/parts/posts", self.part)]
+        return [
+            Route("/posts", self.posts),
+            Route("/tweets", self.tweets),
+            Route("/parts/posts", self.part),
+        ]
+
+    async def tweets(self, request: Request) -> Response:
+        """Show the next post, the lines with their states, and forms to change them."""
+        appliance = self._services.appliance
+        jobs = [name for name, each in appliance.config.jobs.items() if each.kind == TWEET_KIND]
+        job = request.query_params.get("job") or next(iter(jobs), "")
+        if not job:
+            return self._pages.page("posting/tweets.html", jobs=jobs, job=job)
+        result = await api.list_lines(self._services, {"job": job})
+        upcoming = result["next"]
+        rows = [_row(each) for each in result["lines"]]
+        numbers = [each["number"] for each in rows]
+        for place, row in enumerate(rows):
+            row |= {
+                "start": place - place % _LINES,
+                "above": numbers[place - 1] if place else None,
+                "below": numbers[place + 1] if place + 1 < len(rows) else None,
+            }
+        start = query_number(request, "start") or 0
+        return self._pages.page(
+            "posting/tweets.html",
+            jobs=jobs,
+            job=job,
+            job_links=[(f"/tweets?job={quote(each, safe='')}", each) for each in jobs],
+            file_version=result["version"],
+            next=upcoming and {**upcoming, "at": _instant(upcoming["at"]), "cost": Decimal(upcoming["cost"])},
+            next_start=next((each["start"] for each in rows if each["next"]), 0),
+            problems=result["problems"],
+            refused=[each for each in rows if each["state"] in ("invalid", "refused")][:_MAX_QUESTIONS],
+            lines=rows[start : start + _LINES],
+            start=start,
+            total=len(rows),
+            posted=result["posted"],
+            line_problems=line_problems,
+        )
 
     async def posts(self, request: Request) -> Response:
         """Show the uncertain posts with buttons, the spending, and all posts, newest first."""
@@ -48,6 +96,16 @@ class PostPages:
         """Return the summary line of the home page."""
         digest = preview.post_digest(self._services.appliance, self._services.now())
         return self._pages.page("posting/_summary.html", digest=digest)
+
+
+def _row(line: Mapping[str, Any]) -> dict[str, Any]:
+    """Return `line` with times as such, for the page."""
+    posts = [{**each, "at": _instant(each["at"])} for each in line["posts"]]
+    return {**line, "posts": posts}
+
+
+def _instant(text: str) -> datetime:
+    return datetime.fromisoformat(text)
 
 
 def _web_link(post: PostRecord) -> str:

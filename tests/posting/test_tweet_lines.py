@@ -121,3 +121,27 @@ def test_what_cannot_be_posted_is_refused_before_a_run(
 ) -> None:
     assert appliance.ask("/api/v1/tweets/post", body).status == status
     assert appliance.daemon.appliance.store.requests.pending() == []
+
+
+def test_the_page_shows_the_next_post_the_refused_lines_and_all_lines(appliance: ServedAppliance) -> None:
+    page = appliance.ask("/tweets").text
+    assert "Next · tomorrow 00:00 · show" in page
+    assert "is not a placeholder" in page
+    assert "3 lines" in page
+    assert page.count('<li class="entry"') == 3
+    assert 'href="/tweets"' in appliance.ask("/more").text
+
+
+def test_the_forms_of_the_page_work_without_scripts(appliance: ServedAppliance, tmp_path: Path) -> None:
+    fields = f"job=tweets&version={lines(appliance)['version']}"
+    answer = appliance.ask("/do/tweets/lines", f"{fields}&text=Three.", Referer="http://127.0.0.1/tweets")
+    assert (answer.status, answer.headers["location"]) == (303, "/tweets")
+    assert appliance.ask("/do/tweets/lines/4", f"{fields}&method=DELETE").status == 409
+    version = lines(appliance)["version"]
+    assert appliance.ask("/do/tweets/lines/4", f"job=tweets&version={version}&method=DELETE").status == 303
+    assert file_text(tmp_path) == "\ufeff# mine\r\nOne line.\r\n\r\nTwo lines.\r\nThree.\r\n"
+
+
+def test_the_page_without_a_tweet_job_says_so(tmp_path: Path) -> None:
+    with served(configuration(tmp_path)) as appliance:
+        assert "No job posts lines" in appliance.ask("/tweets").text

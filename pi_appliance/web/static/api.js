@@ -30,12 +30,12 @@ export function hideNoAnswer() {
   if (document.getElementById("notice").textContent === NO_ANSWER) showNotice("");
 }
 
-// Ask for confirmation where a form has a question.
+// Ask for confirmation where a form or its button has a question.
 export function confirmForms() {
   document.addEventListener(
     "submit",
     (event) => {
-      const question = event.target.dataset.ask;
+      const question = event.submitter?.dataset.ask ?? event.target.dataset.ask;
       if (!question || confirm(question)) return;
       event.preventDefault();
       event.stopImmediatePropagation();
