@@ -17,11 +17,13 @@ from pi_appliance.config import schema as describe
 from pi_appliance.config.secrets import secret_names
 from pi_appliance.config.units import pluralize
 from pi_appliance.errors import ConfigError, Refused
+from pi_appliance.music.mpd.proxy import network_warning
 from pi_appliance.music.stations.service import load_stations
 from pi_appliance.operations import Values
 from pi_appliance.scheduling import crontab
 from pi_appliance.scheduling.interface import Services
 from pi_appliance.system import clock, files
+from pi_appliance.web.server import password_problem
 
 
 @click.group("config", short_help="Check, describe or create the configuration.")
@@ -56,6 +58,8 @@ def check_config(path: Path) -> dict[str, Any]:
     stations = load_stations(config.stations)
     known = secrets.load(config.path, os.environ, secret_names(config))
     loader.validate_notifiers(loader.read_yaml(config.path), config, known)
+    if problem := password_problem(config, known.get("WEB_PASSWORD", "")):
+        raise ConfigError([loader.read_yaml(config.path).problem(("web", "host"), *problem.split(": ", 1))])
     name = loader.display_path(config.path)
     counts = (
         pluralize(len(config.jobs), "job"),
@@ -68,6 +72,7 @@ def check_config(path: Path) -> dict[str, Any]:
         "problems": [],
         "warnings": [
             *map(str, loader.config_warnings(config, known, clock.now())),
+            *(f"{name}: {note}" for note in (network_warning(config),) if note),
             *(f"{name}: {note}" for note in crontab.missing_entry_notes(config)),
         ],
     }

@@ -17,17 +17,18 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 import click
 
 from pi_appliance import __version__
 from pi_appliance.app import WebService
 from pi_appliance.cli.terminal import format_instant, local_config_option
-from pi_appliance.config import secrets
+from pi_appliance.config import last_good, secrets
 from pi_appliance.config.loader import display_path
+from pi_appliance.config.model import Message
 from pi_appliance.discovery import DiscoveryService
-from pi_appliance.errors import ApplianceError
+from pi_appliance.errors import ApplianceError, ConfigError
 from pi_appliance.music import services as music_services
 from pi_appliance.music.interface import MusicServices
 from pi_appliance.music.mpd.proxy import MpdProxyService
@@ -48,6 +49,7 @@ from pi_appliance.system.systemd import ServiceNotifier
 
 log = logging.getLogger("pi_appliance.daemon")
 _MAX_MESSAGES = 500  # kept for `pi-appliance logs`
+_USED = "The last good configuration is used. Correct the file, then run: pi-appliance reload"
 
 
 class Service(Protocol):
@@ -72,7 +74,8 @@ class Daemon:
         self.runs = ChildRuns(appliance.config.path, on_end=self._wakeup.set)
         self.hub = self._create_hub()
         self.usb_drives = UsbDrives(lambda: self.appliance.config.usb, lambda: self.hub)
-        self._outbox = OutboxDispatcher(appliance.config.path, appliance.config.state_dir, Outbox(appliance.store))
+        self._outbox_queue = Outbox(appliance.store)
+        self._outbox = OutboxDispatcher(appliance.config.path, appliance.config.state_dir, self._outbox_queue)
         self._pending_posts = PendingPostsRunner(lambda: self.appliance, self.runs)
         self._requests = RequestRunner(
             lambda: self.appliance,
@@ -91,6 +94,7 @@ class Daemon:
         self.started_at = clock.now()
         self.addresses = list[str]()
         self.messages: deque[tuple[datetime, str]] = deque(maxlen=_MAX_MESSAGES)
+        self._config_error: ConfigError | None = None
         self._services_failed = False  # whether a configured service could not start
         self._notifier = ServiceNotifier(os.environ)
         os.environ.pop("NOTIFY_SOCKET", None)  # for this process, not for the runs
@@ -116,6 +120,7 @@ class Daemon:
         tasks: list[asyncio.Task[None]] = []
         try:
             await self._start_services()
+            self._report_configuration(self.appliance.config.error)
             tasks = [
                 asyncio.create_task(self.scheduler.run(self._report_alive)),
                 asyncio.create_task(self._wait_for_stop()),
@@ -147,8 +152,36 @@ class Daemon:
 
     def request_reload(self) -> None:
         """Read the configuration again. Raises ConfigError with every problem, changing nothing."""
-        self.appliance.reload()
+        try:
+            self.appliance.reload()
+        except ConfigError as error:
+            self._report_configuration(error)
+            raise
+        self._config_error = None
         self._reload.set()
+
+    @property
+    def config_error(self) -> dict[str, Any] | None:
+        """The problems of the file, and since when the configuration in use was the file."""
+        error = self._config_error
+        return None if error is None else last_good.describe(self.appliance.config, error)
+
+    def _report_configuration(self, error: ConfigError | None) -> None:
+        """Copy the configuration if the file is good; otherwise report its `error`."""
+        self._config_error, config = error, self.appliance.config
+        try:
+            if error is None:
+                last_good.save(config)
+                return
+            self._say(f"the configuration file is wrong, so the last good one stays in use:\n{error}")
+            if last_good.record_error(config, error):
+                title = f"the configuration of {network.host_name()} is wrong"
+                message = Message(title=title, body=f"{error}\n\n{_USED}")
+                for name in config.notify.on_failure or ():
+                    self._outbox_queue.put(name, message, now=clock.now())
+                self._wakeup.set()
+        except ApplianceError as failure:  # the jobs run nevertheless
+            self._say(f"the last good configuration cannot be recorded: {failure}")
 
     async def apply_configuration(self) -> None:
         """Read the configuration again, and return when it is in use. Raises ConfigError."""
@@ -197,11 +230,15 @@ class Daemon:
         try:
             appliance, self._secrets = self.appliance.reload(), secrets.load(before.path, os.environ)
         except ApplianceError as error:
-            self._say(f"the new configuration is wrong, so the old one stays in use:\n{error}")
+            if isinstance(error, ConfigError):
+                self._report_configuration(error)
+            else:
+                self._say(f"the new configuration is wrong, so the old one stays in use:\n{error}")
             self._applied.set()
             return music
         await self.scheduler.tick()  # slots until now follow the old schedules
         self.appliance = appliance
+        self._report_configuration(None)
         self.scheduler.reload(appliance)
         if not self._reload.is_set():  # otherwise the file has changed again
             self._applied.set()  # before the page restarts, which waits for the request that asked for this
@@ -278,7 +315,7 @@ async def _cancel(task: asyncio.Task[None]) -> None:
 async def status(services: MusicServices, _: Values) -> object:
     """Return which configuration the daemon reads, since when, what runs and what comes next."""
     daemon, appliance = services.daemon, services.appliance
-    upcoming = daemon.scheduler.next()
+    upcoming, config_error = daemon.scheduler.next(), daemon.config_error
     return {
         "version": __version__,
         "pid": os.getpid(),
@@ -291,6 +328,7 @@ async def status(services: MusicServices, _: Values) -> object:
         "next": {"job": upcoming[1], "at": iso_time(upcoming[0])} if upcoming else None,
         "player_error": daemon.hub.error or None,
         "scheduler_error": daemon.scheduler.error or None,
+        "config_error": config_error and {**config_error, "in_use_since": iso_time(config_error["in_use_since"])},
     }
 
 
@@ -319,11 +357,11 @@ def up(verbose: bool, config: Path) -> None:
     Exit status:
       0   it was stopped
       1   it could not start: another daemon uses the state, or the address is taken
-      2   the configuration is wrong
+      2   the configuration is wrong, and there is no copy of an earlier good one
       75  the state folder cannot be used
     """
     logging.basicConfig(level=logging.INFO if verbose else logging.WARNING, format="%(message)s")
-    with Appliance.open(config) as appliance:
+    with Appliance.open(config, or_last_good=True) as appliance:
         jobs = f"{len(appliance.config.jobs)} jobs"
         path = display_path(appliance.config.path)
         click.echo(f"pi-appliance {__version__}: {path}, {jobs}, state in {appliance.config.state_dir}")

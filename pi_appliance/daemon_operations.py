@@ -78,6 +78,10 @@ def show_status(result: Any, _: Values) -> str:
         *(("player", f"not reached: {result['player_error']}") for _ in [1] if result["player_error"]),
         *(("scheduler", result["scheduler_error"]) for _ in [1] if result["scheduler_error"]),
     ]
+    if error := result["config_error"]:
+        problems = ["{file}:{line}:{column}: {message}; {hint}".format(**each) for each in error["problems"]]
+        since = error["in_use_since"] or "an unknown time"
+        rows.append(("wrong file", "\n".join([f"the configuration of {since} is in use", *problems])))
     return "\n".join(f"{name + ':':<15} {value}" for name, value in rows)
 
 

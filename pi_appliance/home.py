@@ -59,6 +59,21 @@ SCHEMAS: Mapping[str, Schema] = {
             "running": list_of(object_of({"job": TEXT, "run": WHOLE})),
             "next": nullable(object_of({"job": TEXT, "at": INSTANT})),
             **dict.fromkeys(("player_error", "scheduler_error"), nullable(TEXT)),
+            "config_error": nullable(
+                object_of(
+                    {
+                        "in_use_since": nullable(INSTANT),
+                        "problems": list_of(
+                            object_of(
+                                {
+                                    **dict.fromkeys(("file", "message", "hint"), TEXT),
+                                    **dict.fromkeys(("line", "column"), WHOLE),
+                                }
+                            )
+                        ),
+                    }
+                )
+            ),
         }
     ),
     "Reloaded": object_of({"reloaded": TEXT}),
@@ -181,6 +196,7 @@ def _max_volume(daemon: MusicDaemon, now: datetime) -> int:
 class Banner:
     """The owner's to-do list: problems, active alarms, the newest failed runs, how many more."""
 
+    config_error: Mapping[str, Any] | None
     problems: Sequence[str]
     ringing: Sequence[Alarm]
     failing: Sequence[Run]
@@ -193,7 +209,7 @@ def create_banner(daemon: MusicDaemon, views: Sequence[JobView], now: datetime) 
     runs.sort(key=lambda run: (run.started, run.id), reverse=True)
     ringing = [alarm for alarm in alarms(daemon.appliance, now) if alarm.session]
     problems = [*_describe_problems(daemon.scheduler), *machine_problems(daemon.appliance, Sensors())]
-    return Banner(problems, ringing, runs[:_MAX_FAILURES], len(runs[_MAX_FAILURES:]))
+    return Banner(daemon.config_error, problems, ringing, runs[:_MAX_FAILURES], len(runs[_MAX_FAILURES:]))
 
 
 def _describe_problems(scheduler: SchedulerState) -> list[str]:

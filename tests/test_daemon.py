@@ -96,7 +96,7 @@ def test_a_new_configuration_is_adopted_and_an_invalid_one_reported(installation
         installation.write("old:\n  kind: nonsense", QUIET)
         daemon.hears(signal.SIGHUP)
         wait_until(lambda: "no kind of job is called 'nonsense'" in daemon.said)
-        assert "the old one stays" in daemon.said
+        assert "the last good one stays in use" in daemon.said
         installation.write(TICK, QUIET)
         daemon.hears(signal.SIGHUP)
         wait_until(lambda: "configuration was read again" in daemon.said)

@@ -26,7 +26,8 @@ def load_config(path: Path, text: str | None = None) -> Config:
         ConfigError: The configuration has problems. It contains all of them.
     """
     path = path.absolute()
-    tree = read_yaml(path) if text is None else binding.parse_yaml(text, display_path(path))
+    text = _read_text(path) if text is None else text
+    tree = binding.parse_yaml(text, display_path(path))
     problems = list(tree.problems)
     if not isinstance(tree.data, Mapping):
         raise ConfigError([tree.problem((), "the file has no keys", 'see "pi-appliance config init"')])
@@ -51,7 +52,7 @@ def load_config(path: Path, text: str | None = None) -> Config:
     problems += notifier_problems(tree, config)
     if problems:
         raise ConfigError(problems)
-    return replace(config, path=path, jobs=jobs, networks=networks, notifiers=notifiers, player=player)
+    return replace(config, path=path, text=text, jobs=jobs, networks=networks, notifiers=notifiers, player=player)
 
 
 def config_warnings(config: Config, secrets: Mapping[str, str], now: datetime) -> list[Problem]:
@@ -82,6 +83,10 @@ def _schedule_lints(tree: Tree, config: Config, now: datetime) -> Iterator[Probl
 
 def read_yaml(path: Path) -> Tree:
     """Read the YAML file `path`. Raises `ConfigError`."""
+    return binding.parse_yaml(_read_text(path), display_path(path))
+
+
+def _read_text(path: Path) -> str:
     file = display_path(path)
     try:
         raw = path.read_bytes()
@@ -89,7 +94,7 @@ def read_yaml(path: Path) -> Tree:
         missing = isinstance(error, (FileNotFoundError, IsADirectoryError, NotADirectoryError))
         hint = "check its name" if missing else "check its rights"
         raise ConfigError([Problem(file, 1, 1, f"cannot be read: {error.strerror}", hint)]) from None
-    return binding.parse_yaml(binding.decode_text(raw, file), file)
+    return binding.decode_text(raw, file)
 
 
 def display_path(path: Path) -> str:
@@ -319,7 +324,7 @@ def override_options(config: Config, job: Job, overrides: Mapping[str, object]) 
 
 
 def _configured_options(config: Config, job: Job) -> Mapping[str, object]:
-    data: Any = read_yaml(config.path).data
+    data: Any = binding.parse_yaml(config.text, display_path(config.path)).data
     try:
         return dict(data["jobs"][job.name]["with"] or {})
     except (KeyError, TypeError):

@@ -304,6 +304,10 @@ class Config:
     """The whole configuration file."""
 
     path: Annotated[Path, "the file itself"] = field(default=Path(), metadata={"key": None})
+    text: Annotated[str, "the text of the file"] = field(default="", metadata={"key": None}, repr=False)
+    error: Annotated[Any, "the ConfigError of the file, if this is its last good copy"] = field(
+        default=None, metadata={"key": None}
+    )
     time_zone: Annotated[ZoneInfo, "an IANA name such as Europe/London; without it, the machine's"] = field(
         default_factory=lambda: ZoneInfo("UTC")
     )

@@ -180,7 +180,11 @@ class HealthEndpoint:
     async def answer(self, _: Request) -> JSONResponse:
         """Answer 200 if the daemon is healthy, else 503 with the reason."""
         reason = self._find_problem()
-        return JSONResponse({"ok": False, "why": reason}, 503) if reason else JSONResponse({"ok": True})
+        if reason:
+            return JSONResponse({"ok": False, "why": reason}, 503)
+        # 200: a restart, which watchdogs answer to 503, would not correct the file
+        degraded = {"degraded": "the configuration file is wrong; the last good one is used"}
+        return JSONResponse({"ok": True, **(degraded if self._daemon.config_error else {})})
 
     def _find_problem(self) -> str:
         silent = self._monotonic() - self._daemon.scheduler.last_tick

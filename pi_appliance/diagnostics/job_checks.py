@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
-from pi_appliance.config import loader, secret_writer, secrets, units
+from pi_appliance.config import last_good, loader, secret_writer, secrets, units
 from pi_appliance.config.model import Config, Job, StartedBy
 from pi_appliance.diagnostics.context import (
     UNKNOWN,
@@ -24,6 +24,7 @@ from pi_appliance.diagnostics.context import (
 )
 from pi_appliance.errors import ApplianceError, ConfigError, Refused
 from pi_appliance.music.model import PlayerState
+from pi_appliance.music.mpd.proxy import network_warning
 from pi_appliance.music.player_hub import open_player
 from pi_appliance.music.stations.service import load_stations
 from pi_appliance.posting.model import PENDING_STATES, PostState
@@ -272,7 +273,9 @@ def check_configuration(context: DiagnosticContext) -> Iterator[CheckResult]:
     if isinstance(context.error, ConfigError):
         first, *more = map(str, context.error.problems)
         count = f" (and {len(more)} more)" if more else ""
-        yield fail(name, first + count, f"{_CHECK}{context.option}")
+        copy = context.config and last_good.copy_path(context.path, context.config.state_dir)
+        usable = "; the last good configuration is used meanwhile" if copy and os.access(copy, os.F_OK) else ""
+        yield fail(name, first + count + usable, f"{_CHECK}{context.option}")
         return
     assert context.config is not None
     config, fix = context.config, f"{_CHECK}{context.option}"
@@ -292,6 +295,8 @@ def check_configuration(context: DiagnosticContext) -> Iterator[CheckResult]:
 
 
 def _option_warnings(config: Config) -> Iterator[str]:
+    if warning := network_warning(config):
+        yield warning
     for job in config.jobs.values():
         for _, wrong, right in job.options.warnings() if hasattr(job.options, "warnings") else ():
             yield f"{job.name}: {wrong}; {right}"

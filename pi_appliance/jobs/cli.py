@@ -122,7 +122,8 @@ def run(
     if ended is not None:
         report(ended)
     else:
-        ended = _run_here(config, values, Trigger(trigger), listener, report)
+        or_last_good = not is_manual or is_child is not None  # a person rather corrects the file
+        ended = _run_here(config, values, Trigger(trigger), listener, report, or_last_good=or_last_good)
     if not is_good(ended):
         raise SystemExit(_TEMPORARY if ended["details"].get("unavailable") else 1)
 
@@ -133,10 +134,12 @@ def _run_here(
     trigger: Trigger,
     listener: runner.Listener,
     report: Callable[[Mapping[str, Any]], None],
+    *,
+    or_last_good: bool,
 ) -> Mapping[str, Any]:
     """Run the job in this process, report its end, and send the notifications."""
     name, slot = values["name"], RESUME if values["resume"] else values["slot"]
-    with Appliance.open(config) as appliance:
+    with Appliance.open(config, or_last_good=or_last_good) as appliance:
         ended = runner.run(
             appliance,
             name,

@@ -28,7 +28,7 @@ from typing import IO, Any
 
 from pi_appliance import plugins
 from pi_appliance.config import loader, secrets
-from pi_appliance.config.loader import load_config
+from pi_appliance.config.last_good import load_usable
 from pi_appliance.config.model import Config
 from pi_appliance.config.secrets import secret_names
 from pi_appliance.errors import ApplianceError, Refused, Unavailable, UnknownName
@@ -241,7 +241,7 @@ def main(argv: list[str]) -> None:
             limits.enter_limits(plan)
             # The state folder of the runner has the claims of this run, even if the configuration
             # changed since.
-            config = replace(load_config(Path(config_path)), state_dir=Path(state))
+            config = replace(load_usable(Path(config_path), Path(state)), state_dir=Path(state))
             parameters = RunParameters(
                 job=job,
                 run_id=int(run_id),

@@ -23,6 +23,7 @@ from zoneinfo import ZoneInfo
 from pi_appliance import plugins
 from pi_appliance.config import secrets, units
 from pi_appliance.config.binding import Tree, structure
+from pi_appliance.config.last_good import load_usable
 from pi_appliance.config.loader import load_config, local_zone, read_yaml
 from pi_appliance.config.model import Config, Event, Message, NotifierConfig, OutboxMessage, PluginConfig
 from pi_appliance.config.secrets import secret_names, secret_names_in
@@ -36,11 +37,14 @@ from pi_appliance.storage.queues import MAX_WAIT, SENT_WINDOW, Outbox
 from pi_appliance.system import clock, files, process
 
 
-def load_notifiers(path: Path) -> NotifierConfig:
-    """Load the notification settings of the file `path`; of an invalid file, the valid ones."""
+def load_notifiers(path: Path, state_dir: Path | None = None) -> NotifierConfig:
+    """Load the notification settings of the file `path`; of an invalid file, the valid ones.
+
+    With the `state_dir` of the daemon, an invalid file is replaced by its last good copy.
+    """
     path = path.absolute()
     try:
-        return _from_config(load_config(path))
+        return _from_config(load_usable(path, state_dir) if state_dir else load_config(path))
     except ConfigError:
         pass
     try:
@@ -312,7 +316,7 @@ def deliver_due(config: Path, state: Path, *, until: float) -> None:
             with files.acquire_lock(state / "outbox.lock") as lock:
                 if lock is None:
                     return
-                _deliver_batch(load_notifiers(config), store, until)
+                _deliver_batch(load_notifiers(config, state), store, until)
 
 
 def _deliver_batch(settings: NotifierConfig, store: Store, until: float) -> None:

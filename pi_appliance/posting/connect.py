@@ -17,7 +17,7 @@ from typing import Any
 
 from pi_appliance import plugins
 from pi_appliance.config import secret_writer, secrets
-from pi_appliance.config.loader import load_config
+from pi_appliance.config.last_good import load_usable
 from pi_appliance.config.model import Config, NetworkDirs, PluginConfig
 from pi_appliance.config.secrets import SHORTEST, Redactor, Secrets, missing, of_network, secret_names
 from pi_appliance.errors import ApplianceError, DeadlineExceeded, Refused, Unavailable, UnknownName
@@ -215,7 +215,7 @@ def _test_network(config: Config, name: str) -> Mapping[str, Any]:
 
 def main(path: str, names: list[str]) -> None:
     """Print the result of each of `names` as JSON."""
-    config = load_config(Path(path))
+    config = load_usable(Path(path))
     json.dump([_test_network(config, name) for name in names], sys.stdout)
 
 

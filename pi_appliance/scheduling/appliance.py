@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Self
 
 from pi_appliance.config import units
+from pi_appliance.config.last_good import load_usable
 from pi_appliance.config.loader import load_config
 from pi_appliance.config.model import Config, Job, NotifyTargets, StartedBy
 from pi_appliance.errors import Refused, Unavailable, UnknownName
@@ -63,15 +64,17 @@ class Appliance:
     """Key of the random draws: 32 bytes, created once for this installation."""
 
     @classmethod
-    def open(cls, path: Path) -> Self:
+    def open(cls, path: Path, *, or_last_good: bool = False) -> Self:
         """Read the configuration `path` and open its state directory.
+
+        With `or_last_good`, the last good copy is used instead of a wrong file.
 
         Raises:
             ConfigError: the configuration has problems. It contains all of them.
             Unavailable: the state directory cannot be used.
             Refused: root may not use the state of another user.
         """
-        config = load_config(path)
+        config = load_usable(path) if or_last_good else load_config(path)
         refuse_as_root(config.state_dir)
         folder = files.make_directory(config.state_dir, mode=0o750)
         files.make_directory(folder / "locks")

@@ -1,9 +1,9 @@
 """Protocols of the daemon and its scheduler, for the handlers of operations and the pages."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Protocol
+from typing import Any, Protocol
 
 from pi_appliance.scheduling.appliance import Appliance
 from pi_appliance.scheduling.child_runs import ChildRuns
@@ -50,6 +50,10 @@ class RunningDaemon(Protocol):
     @property
     def messages(self) -> Sequence[tuple[datetime, str]]:
         """Its newest messages, the oldest first."""
+
+    @property
+    def config_error(self) -> Mapping[str, Any] | None:
+        """The problems of the file, and since when the configuration in use was the file."""
 
     @property
     def appliance(self) -> Appliance:

@@ -15,6 +15,7 @@ from uvicorn.server import Server
 from pi_appliance.config import secrets
 from pi_appliance.config.model import Config
 from pi_appliance.errors import Refused
+from pi_appliance.system import network
 from pi_appliance.web import unix_socket
 
 _MIN_PASSWORD_LENGTH = 8  # characters, if the network may guess
@@ -99,6 +100,19 @@ def _protocol_with_timeout(seconds: float) -> type[H11Protocol]:
     return TimeoutProtocol
 
 
+def password_problem(config: Config, password: str) -> str:
+    """Return why the page may not listen on its host with `password`, and the correction; or ''."""
+    host = config.web.host
+    if len(password) >= _MIN_PASSWORD_LENGTH or network.is_loopback_only(host):
+        return ""
+    file = config.path.parent / secrets.NAME
+    requirement = f"a password of at least {_MIN_PASSWORD_LENGTH} characters" if password else "a password"
+    return (
+        f"the page may not listen on {host} without {requirement}: write WEB_PASSWORD=… into {file}"
+        " (chmod 600), or set `host: 127.0.0.1` under `web:`"
+    )
+
+
 def listen(config: Config, password: str) -> list[socket.socket]:
     """Return a listening socket for each address of the configured host.
 
@@ -112,13 +126,8 @@ def listen(config: Config, password: str) -> list[socket.socket]:
     except (OSError, UnicodeError, OverflowError) as error:
         raise _listen_error(host, port, error) from None
     addresses = dict.fromkeys((family, address) for family, _, _, _, address in results)
-    if len(password) < _MIN_PASSWORD_LENGTH and not all(_is_loopback(str(address[0])) for _, address in addresses):
-        file = config.path.parent / secrets.NAME
-        requirement = f"a password of at least {_MIN_PASSWORD_LENGTH} characters" if password else "a password"
-        raise Refused(
-            f"the page may not listen on {host} without {requirement}: write WEB_PASSWORD=… into {file}"
-            " (chmod 600), or set `host: 127.0.0.1` under `web:`"
-        )
+    if problem := password_problem(config, password):
+        raise Refused(problem)
     listeners: list[socket.socket] = []
     try:
         for family, address in addresses:
@@ -135,10 +144,6 @@ def listen(config: Config, password: str) -> list[socket.socket]:
             listener.close()
         raise _listen_error(host, port, error) from None
     return listeners
-
-
-def _is_loopback(address: str) -> bool:
-    return ipaddress.ip_address(address.partition("%")[0]).is_loopback
 
 
 def _listen_error(host: str, port: int, error: Exception) -> Refused:

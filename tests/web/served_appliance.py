@@ -51,6 +51,7 @@ class FakeDaemon:
     addresses: Sequence[str] = ()
     messages: Sequence[tuple[datetime, str]] = ()
     reloads: int = 0
+    config_error: Mapping[str, Any] | None = None
 
     def request_reload(self) -> None:
         self.reloads += 1

@@ -14,10 +14,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol
 
-from pi_appliance.config.model import MpdProxy
+from pi_appliance.config.model import Config, MpdProxy
 from pi_appliance.errors import Refused, Unavailable
 from pi_appliance.music.player_hub import PlayerHub, Upstream
 from pi_appliance.scheduling.appliance import Appliance
+from pi_appliance.system import network
 
 MAX_LINE_BYTES = 16_384  # MPD closes the connection if a line is longer
 MAX_CLIENTS = 60  # MPD allows 100 connections, including the appliance's own
@@ -110,6 +111,17 @@ class ProxyHost(Protocol):
         """The connection to the player."""
 
 
+def network_warning(config: Config) -> str:
+    """Return a warning if other machines can reach the proxy, which has no password; or ''."""
+    settings = config.mpd_proxy
+    if settings is None or network.is_loopback_only(settings.host):
+        return ""
+    return (
+        f"mpd-proxy: everyone in the network of {settings.host} can control the music, because MPD apps"
+        " send no password to it; set a password in mpd.conf, or write host: 127.0.0.1"
+    )
+
+
 class MpdProxyService:
     """The MPD proxy as a service of the daemon."""
 
@@ -129,7 +141,8 @@ class MpdProxyService:
         relay = Relay(daemon.hub, settings)
         port = await relay.start()
         self._relay = relay
-        return f"MPD apps: {settings.host}:{port}"
+        warning = network_warning(daemon.appliance.config)
+        return f"MPD apps: {settings.host}:{port}" + (f"; {warning}" if warning else "")
 
     async def stop(self) -> None:
         """Stop listening and close all connections."""
