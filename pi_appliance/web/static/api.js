@@ -25,6 +25,16 @@ export function signIn() {
   location.assign(`/sign-in?to=${encodeURIComponent(location.pathname)}`);
 }
 
+// The HTML of a part of the page, or null. After the session has ended, this leads to the sign-in.
+export async function fetchPart(path) {
+  const answer = await fetch(path).catch(() => null);
+  if (answer && new URL(answer.url).pathname === "/sign-in") {
+    signIn();
+    return null;
+  }
+  return answer?.ok ? answer.text() : null;
+}
+
 // Any other notice stays until it has been read.
 export function hideNoAnswer() {
   if (document.getElementById("notice").textContent === NO_ANSWER) showNotice("");

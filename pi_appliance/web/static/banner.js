@@ -1,5 +1,6 @@
 // The banner with the current problems, and the notice that the clock was set while the page was open.
 
+import { fetchPart } from "./api.js";
 import { cardVersion } from "./jobs.js";
 
 let firstSteps = null; // steps of the clock before the page was opened
@@ -24,7 +25,7 @@ export const isSnoozing = ({ last }) => /^snoozing/.test(last.status_text);
 async function draw(key) {
   drawnKey = key;
   const banner = document.getElementById("banner");
-  const answer = await fetch(banner.dataset.part).catch(() => null);
-  if (answer?.ok) banner.innerHTML = await answer.text();
+  const part = await fetchPart(banner.dataset.part);
+  if (part !== null) banner.innerHTML = part;
   else drawnKey = null; // the next state tries again
 }

@@ -1,5 +1,6 @@
 // The jobs: the server draws a card again when a run begins or ends. In between only its progress bar changes.
 
+import { fetchPart } from "./api.js";
 import { ago } from "./time.js";
 
 // jobs/pages.py does the same on the server.
@@ -38,23 +39,23 @@ async function drawCard(job, version, slot) {
   const [run] = version.split("|");
   const hasEnded = old.dataset.version.split("|")[0] !== run && !run.endsWith(":");
   Object.assign(old.dataset, { version, slot });
-  const answer = await fetch(`/parts/jobs/${job}`).catch(() => null);
+  const part = await fetchPart(`/parts/jobs/${job}`);
   const card = document.getElementById(`job-${job}`);
-  if (!answer?.ok) {
+  if (part === null) {
     card.dataset.version = "?"; // the next state tries again
     return;
   }
   const focused = [...card.querySelectorAll("a, button")].indexOf(document.activeElement);
-  card.outerHTML = await answer.text();
+  card.outerHTML = part;
   const drawn = document.getElementById(`job-${job}`);
   drawn.dataset.slot = slot;
   if (focused >= 0) drawn.querySelectorAll("a, button")[focused]?.focus({ preventScroll: true });
   if (hasEnded) for (const part of ["posts", "reports"]) drawPart(part);
 }
 
-async function drawPart(part) {
-  const answer = await fetch(`/parts/${part}`).catch(() => null);
-  if (answer?.ok) document.getElementById(part).innerHTML = await answer.text();
+async function drawPart(name) {
+  const part = await fetchPart(`/parts/${name}`);
+  if (part !== null) document.getElementById(name).innerHTML = part;
 }
 
 function showProgress(card, { progress, status_text }) {

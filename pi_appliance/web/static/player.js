@@ -1,6 +1,6 @@
 // The card of the player: shows its state, advances the time, and sends the values of the sliders.
 
-import { apiPath, callApi } from "./api.js";
+import { apiPath, callApi, fetchPart } from "./api.js";
 import { showCover, showToggle } from "./mini.js";
 import { trackTime } from "./time.js";
 
@@ -68,8 +68,8 @@ async function showQueue({ queue_version, track }) {
   const before = queueKey;
   queueKey = key;
   if (before === null || before === key) return;
-  const answer = await fetch(byId("queue").dataset.part).catch(() => null);
-  if (answer?.ok) byId("queue").innerHTML = await answer.text();
+  const part = await fetchPart(byId("queue").dataset.part);
+  if (part !== null) byId("queue").innerHTML = part;
 }
 
 function showTime() {
