@@ -187,6 +187,7 @@ class AlarmSession(MusicSession):
         state = await self.poll_player()
         if state is None:
             self._monitor = None  # start again after the announcement, at the volume of that moment
+            self.volume.accept_restored()
             return
         if self._player_restarted(state):
             self._monitor, self.volume = None, self.new_volume()

@@ -33,6 +33,7 @@ class VolumeControl:
     def __init__(self, player: Player, max_volume: Callable[[], int]) -> None:
         self._player, self._max_volume = player, max_volume
         self._requested: int | None = None
+        self._before_last: int | None = None  # the volume before our last change
         self._low, self._high = 0, 100
 
     async def set(self, volume: int) -> None:
@@ -46,7 +47,7 @@ class VolumeControl:
         except Refused:  # no mixer, or none before something plays
             self._requested = None
             return
-        self._requested = volume
+        self._requested, self._before_last = volume, previous
         current = (await self._player.state()).volume
         # A player that still reports another volume is on its way: all values between are ours.
         values = {volume} if current == volume else {volume, *(x for x in (previous, current) if x is not None)}
@@ -55,6 +56,15 @@ class VolumeControl:
     def assume(self, low: int, high: int) -> None:
         """Treat any volume from `low` to `high` as set by an earlier run."""
         self._requested, (self._low, self._high) = None, (low, high)
+
+    def accept_restored(self) -> None:
+        """Treat the volume before our last change as ours, too, and set the next one in any case.
+
+        An announcement that began while we changed the volume restores the one before.
+        """
+        self._requested = None
+        if self._before_last is not None:
+            self._low, self._high = min(self._low, self._before_last), max(self._high, self._before_last)
 
     def is_ours(self, state: PlayerState) -> bool:
         """Return whether the volume is the one that we set; otherwise the user changed it."""

@@ -44,6 +44,7 @@ class JobRunner:
     stations: Sequence[Station] = (Station(name="FIP", url=FIP),)
     words: list[str] = field(default_factory=list)
     notes: list[tuple[float | None, str]] = field(default_factory=list)
+    other_checkpoints: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.time = Timeline(self.wall)
@@ -95,6 +96,7 @@ class JobRunner:
             signals=self.words,
             zone=self.zone,
             progress_reports=self.notes,
+            other_checkpoints=self.other_checkpoints,
         )
         try:
             return music_job.run(wanted, context)

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from pi_appliance.errors import Unavailable
-from pi_appliance.music.alarms.music_session import Phase
+from pi_appliance.music.alarms.music_session import Checkpoint, Phase, dump
 from pi_appliance.music.model import PlaybackState, Station
 from pi_appliance.storage.model import PREEMPT
 from tests.fakes.timed_player import Sound
-from tests.music.alarms.job_runner import FIP, RADIO, JobRunner
+from tests.music.alarms.job_runner import FIP, RADIO, JobRunner, options
 
 
 @pytest.fixture
@@ -165,6 +165,28 @@ def test_stop_and_snooze_work_during_a_snooze(runner):
     result = runner.run("alarm", play="FIP", fade="1m", snooze="9m")
     assert result.summary == "FIP: stopped during the snooze"
     assert (runner.player.now.playback, runner.player.now.volume, runner.held) == (PlaybackState.STOPPED, 60, None)
+
+
+@pytest.mark.parametrize("seconds_left", [100, 296], ids=["in the middle", "at the last step"])
+def test_an_announcement_that_begins_within_a_step_of_the_volume_is_not_taken_for_the_user(runner, seconds_left):
+    volumes = []
+
+    def begin() -> None:
+        started = runner.time.moment()
+        announcement = Checkpoint(phase=Phase.ANNOUNCING, phase_started=started, session_started=started)
+        runner.other_checkpoints["announce"] = dump(options("announce", text="dinner"), announcement)
+        volumes.extend(volume for _, volume in runner.loud)
+
+    def end() -> None:
+        before = [volume for volume in volumes if volume < volumes[-1]][-1]
+        runner.player.hand(before)
+        runner.other_checkpoints.clear()
+
+    runner.time.at(seconds_left, begin)
+    runner.time.at(seconds_left + 3, end)
+    result = runner.run("alarm", play="FIP", volume=40, fade="5m")
+    assert result.details["user_took_volume"] is False
+    assert runner.loud[-1][1] == 40
 
 
 def test_stop_ends_it_and_restores_the_volume(runner):
