@@ -3,7 +3,7 @@
 import os
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -297,6 +297,37 @@ def _good_keys(section: str, path: Path) -> dict[str, object]:
         if part is not None and key not in _NEED_OPTIONS:
             good[key] = value
     return good
+
+
+def find_job_problems(name: str, entry: Mapping[str, object], base: Path) -> dict[binding.YamlPath, str]:
+    """Return the problems of the job `name` by the paths of the keys in its `entry`.
+
+    Only those of the entry itself are found: other parts of the file are not known here.
+
+    Args:
+        name: The name of the job.
+        entry: Its plain data.
+        base: The folder of relative file names.
+    """
+    tree, path = _PathTree(name), ("jobs", name)
+    data = {"jobs": {name: entry}}
+    structure(tree, path, entry, Job, base)
+    _plugin_options(tree, data, base)
+    list(_job_problems(tree, data))
+    return {where[len(path) :]: text for where, text in tree.found.items()}
+
+
+@dataclass(slots=True)
+class _PathTree(Tree):
+    """A tree without a file, which keeps its problems by their paths."""
+
+    found: dict[binding.YamlPath, str] = field(default_factory=dict)
+
+    def problem(self, path: binding.YamlPath, wrong: str, right: str = "", *, at_key: bool = False) -> Problem:
+        del at_key
+        problem = Problem(self.file, 0, 0, wrong, right)
+        self.found.setdefault(path, _problem_text(problem))
+        return problem
 
 
 def override_options(config: Config, job: Job, overrides: Mapping[str, object]) -> Any:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Annotated, Any
 from zoneinfo import ZoneInfo
 
-from pi_appliance.config.units import EVERY_DAY, Days, Percent, Size
+from pi_appliance.config.units import EVERY_DAY, Days, Limits, Percent, Size
 from pi_appliance.scheduling.schedule import Chance, Schedule
 
 Issues = list[tuple[tuple[str | int, ...], str, str]]
@@ -41,7 +41,7 @@ class CatchUp:
     max_age: Annotated[timedelta, "missed slots up to this old are run later; 0s: none after misfire-grace"] = (
         timedelta(0)
     )
-    max_runs: Annotated[int, "how many missed slots are run, the newest first; the others are skipped"] = 1
+    max_runs: Annotated[int, "how many missed slots are run, the newest first; the others are skipped", Limits(1)] = 1
     stagger: Annotated[timedelta, "late runs start at random within this time, so that jobs do not start together"] = (
         timedelta(0)
     )
@@ -81,7 +81,7 @@ class SuspendWhen:
 class Retry:
     """How often a run that certainly had no effect is tried again."""
 
-    max_retries: Annotated[int, "how many more attempts"] = 0
+    max_retries: Annotated[int, "how many more attempts", Limits(0)] = 0
     delay: Annotated[timedelta, "before the first retry; doubled each time"] = timedelta(seconds=30)
     max_delay: Annotated[timedelta, "the longest delay between two attempts"] = timedelta(minutes=30)
 
@@ -118,7 +118,7 @@ class Job:
     )
     conditions: Annotated[Conditions | None, "conditions for using a slot"] = None
     suspend_when: Annotated[SuspendWhen | None, "when an active run is suspended"] = None
-    nice: Annotated[int, "0 to 19: the higher, the more other processes come first"] = 0
+    nice: Annotated[int, "0 to 19: the higher, the more other processes come first", Limits(0, 19)] = 0
     memory: Annotated[Size | None, "the memory limit, such as 300MB"] = None
     cpu: Annotated[Percent | None, "the limit in percent of one processor, such as 50%"] = None
     notify: Annotated[Notify, "notifiers for this job; each key that is left out is that of the file"] = field(

@@ -30,7 +30,7 @@ from pi_appliance.config.model import (
     VolumePolicy,
     Web,
 )
-from pi_appliance.config.units import Days, Money, Names, Percent, Size
+from pi_appliance.config.units import Days, Limits, Money, Names, Percent, Size
 from pi_appliance.scheduling.schedule import AtBoot, Chance, Cron, Every
 
 _DURATION = {
@@ -90,6 +90,15 @@ def json_schema() -> dict[str, Any]:
     return schema
 
 
+def job_schema(kind: str) -> dict[str, Any]:
+    """Return the JSON Schema of a job of `kind`, with that of its options at `with`."""
+    schema, module = _object(Job), plugins.load("jobs", kind)
+    schema["properties"]["with"] = _object(module.Options)
+    if hasattr(module, "TIMEOUT"):
+        schema["properties"]["timeout"]["default"] = units.format_duration(module.TIMEOUT)
+    return schema
+
+
 def markdown_tables() -> str:
     """Return all keys as Markdown tables: those of the file, then those of each plug-in."""
     sections: list[tuple[str, type]] = [
@@ -145,7 +154,11 @@ def _object(cls: type) -> dict[str, Any]:
         "type": "object",
         "additionalProperties": False,
         "properties": {
-            yaml_key(each): {**_schema(hints[each.name]), "description": _description(hints[each.name])}
+            yaml_key(each): {
+                **_schema(hints[each.name]),
+                **_json_default(each),
+                "description": _description(hints[each.name]),
+            }
             for each in _keys(cls)
         },
         "required": [yaml_key(each) for each in _keys(cls) if _is_required(each)],
@@ -155,7 +168,8 @@ def _object(cls: type) -> dict[str, Any]:
 def _schema(hint: Any) -> dict[str, Any]:
     origin, inner = get_origin(hint), get_args(hint)
     if origin is Annotated:
-        return _schema(inner[0])
+        limits = [each.schema for each in inner[2:] if isinstance(each, Limits)]
+        return {**_schema(inner[0]), **(limits[0] if limits else {})}
     if hint in _PLAIN:
         return dict(_PLAIN[hint])
     if origin in (Union, UnionType):
@@ -183,6 +197,12 @@ def _is_required(each: Field[Any]) -> bool:
 
 def _description(hint: Any) -> str:
     return str(get_args(hint)[1]) if get_origin(hint) is Annotated else ""
+
+
+def _json_default(field: Field[Any]) -> dict[str, Any]:
+    """Return the default as a keyword of JSON Schema, if it is a plain value."""
+    value = _default(field) if isinstance(field.default, timedelta) else field.default
+    return {"default": value} if isinstance(value, (str, int, float)) and value != "" else {}
 
 
 def _default(field: Field[Any]) -> str | None:

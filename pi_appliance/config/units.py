@@ -1,6 +1,7 @@
 """Parsing and formatting of durations, sizes, percentages and dollar amounts."""
 
 import re
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
 from zoneinfo import ZoneInfo
@@ -55,6 +56,19 @@ class Days(frozenset[int]):
 
 
 EVERY_DAY = Days(range(7))
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """The smallest and the largest value of a key. The schema has them, and so do forms."""
+
+    minimum: int
+    maximum: int | None = None
+
+    @property
+    def schema(self) -> dict[str, int]:
+        """The limits as keywords of JSON Schema."""
+        return {"minimum": self.minimum} | ({} if self.maximum is None else {"maximum": self.maximum})
 
 
 _SIZE_UNITS = {"": 1, "kB": 10**3, "MB": 10**6, "GB": 10**9, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}

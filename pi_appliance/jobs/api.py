@@ -59,16 +59,17 @@ async def pause_job(services: Services, values: Values) -> object:
     if length is not None and not timedelta(0) < length <= _MAX_PAUSE:
         raise InvalidOption("'for' must be from 1s to 3650d; without it the job pauses until it is resumed")
     appliance.pause(name, now=now, until=now + length if length else None)
-    return _pause_changed(services, name, appliance.store.slots.pauses()[name])
+    return pause_changed(services, name, appliance.store.slots.pauses()[name])
 
 
 async def resume_job(services: Services, values: Values) -> object:
     """End the pause of a job."""
     services.appliance.resume(values["name"], now=services.now())
-    return _pause_changed(services, values["name"], None)
+    return pause_changed(services, values["name"], None)
 
 
-def _pause_changed(services: Services, name: str, pause: Pause | None) -> object:
+def pause_changed(services: Services, name: str, pause: Pause | None) -> object:
+    """Let the scheduler use the changed `pause`, and return it with the next slot."""
     services.daemon.wake()
     coming = None if pause else next(services.appliance.slots(name, services.now()), None)
     return {

@@ -1,8 +1,11 @@
 """The operations on jobs, their runs and their reports."""
 
 from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
 
 from pi_appliance.operations import (
+    Argument,
     Operation,
     array,
     boolean,
@@ -14,10 +17,18 @@ from pi_appliance.operations import (
 )
 
 _API = "pi_appliance.jobs.api"
+_EDITOR = "pi_appliance.jobs.api_editor"
 _TEXT = "pi_appliance.jobs.text"
 SLOT_PATTERN = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ|boot:[0-9a-f-]{36}|after:\d+(\+\d+)*|request:\d+"
 _NAME = text("name", "the job", 100, required=True, positional=True, example="daily")
 _ONE_JOB = text("job", "only this job", 100, positional=True, example="hello")
+_ENTRY = text("name", "the job", 100, required=True, positional=True, example="daily")
+_SET = array(
+    text("set", "a key and its value, such as with.network=preview; an empty value removes the key", 4000), 100
+)
+_SCHEDULE = text("schedule", "when it runs, as in YAML: a cron expression, every 15m, a list of times; empty for never")
+_CHANCE = text("chance", "the share of its slots that are used, such as 1/4; empty for all", 20)
+_NEW_NAME = text("new_name", "the name of the copy; without it, a number is added", 100, positional=True)
 _MAX_RUN = 2**63 - 1  # an SQLite row number
 
 
@@ -54,6 +65,100 @@ PAUSE = Operation(
     show=f"{_TEXT}:paused_job",
     example={"name": "daily", "for": "2h"},
 )
+
+
+def _entry_operation(command: str, path: str, summary: str, *arguments: Argument, **more: Any) -> Operation:
+    return Operation(
+        command=f"jobs {command}",
+        path=path,
+        summary=summary,
+        arguments=arguments,
+        **{
+            "handler": f"{_EDITOR}:{command}",
+            "result": "JobEntry",
+            "show": f"{_TEXT}:job_entry",
+            "max_body": 100_000,
+            **more,
+        },
+    )
+
+
+EDITING: Sequence[Operation] = (
+    _entry_operation(
+        "add",
+        "/jobs",
+        "Add a job to the configuration file.",
+        replace(_NAME, help="its name"),
+        text("kind", "its kind, such as tweet or puzzle", 60, required=True, positional=True),
+        _SCHEDULE,
+        _CHANCE,
+        _SET,
+        status=201,
+        details="A job that starts a program is added on the machine only, with an editor.",
+        example={
+            "name": "news",
+            "kind": "music",
+            "schedule": "every 1h",
+            "set": ["with.action=announce", "with.text=it is time"],
+        },
+    ),
+    _entry_operation(
+        "show",
+        "/jobs/{name}",
+        "Show the keys of a job in the configuration file.",
+        _ENTRY,
+        method="GET",
+        handler=f"{_EDITOR}:get_job",
+        details="Programs are not shown.",
+        example={"name": "daily"},
+    ),
+    _entry_operation(
+        "edit",
+        "/jobs/{name}",
+        "Change a job in the configuration file.",
+        _ENTRY,
+        _SCHEDULE,
+        _CHANCE,
+        _SET,
+        text("version", "the `version` of the job that you have read; another one is refused", 100, may_be_empty=False),
+        method="PATCH",
+        details="Omitted keys stay unchanged, and so do comments and everything else in the file.",
+        example={"name": "daily", "chance": "1/2"},
+    ),
+    _entry_operation(
+        "copy",
+        "/jobs/{name}/copy",
+        "Add a copy of a job to the configuration file.",
+        _ENTRY,
+        _NEW_NAME,
+        status=201,
+        example={"name": "daily", "new_name": "daily-late"},
+    ),
+    _entry_operation(
+        "remove",
+        "/jobs/{name}",
+        "Remove a job from the configuration file. Its history stays.",
+        _ENTRY,
+        method="DELETE",
+        result="Removed",
+        show="",
+        done="{job} is removed; its history stays",
+        example={"name": "daily"},
+    ),
+    *(
+        _entry_operation(
+            state,
+            f"/jobs/{{name}}/{state}",
+            f"Switch a job {state}. {effect}",
+            _ENTRY,
+            handler=f"{_EDITOR}:switch_{state}",
+            result="Pause",
+            show=f"{_TEXT}:switched_job",
+            example={"name": "daily"},
+        )
+        for state, effect in (("on", "It runs at its slots again."), ("off", "It is paused until it is switched on."))
+    ),
+)
 OPERATIONS: Sequence[Operation] = (
     Operation(
         command="jobs list",
@@ -64,6 +169,7 @@ OPERATIONS: Sequence[Operation] = (
         result="Jobs",
         show=f"{_TEXT}:job_list",
     ),
+    *EDITING,
     RUN,
     PAUSE,
     Operation(

@@ -148,6 +148,16 @@ SCHEMAS: Mapping[str, Schema] = {
         }
     ),
     "Skip": object_of({"job": TEXT, "skipped": nullable(INSTANT), "slot": object_of(_SLOT)}),
+    "JobEntry": object_of(
+        {
+            **dict.fromkeys(("job", "kind"), TEXT),
+            "when": describe(TEXT, "the schedule and the chance in words"),
+            "paused": FLAG,
+            "values": {"type": "object", "additionalProperties": TEXT, "description": "the keys that can be changed"},
+            "version": TEXT,
+        }
+    ),
+    "Removed": object_of({"job": TEXT}),
     "Explanation": object_of({"job": TEXT, "explanation": list_of(TEXT)}),
     "Slots": list_of(_SLOT_STATUS),
     "NextSlots": list_of(object_of({**_SLOT, "result": TEXT})),

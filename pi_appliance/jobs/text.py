@@ -97,6 +97,18 @@ def explanation(result: Any, _: Values) -> str:
     return "\n".join(result["explanation"])
 
 
+def job_entry(result: Any, _: Values) -> str:
+    """Return the keys of a job, one a line."""
+    head = f"{result['job']}: {result['when']}" + (" (off)" if result["paused"] else "")
+    values = [f"  {name}: {value}" for name, value in {"kind": result["kind"], **result["values"]}.items()]
+    return "\n".join([head, *values])
+
+
+def switched_job(result: Any, values: Values) -> str:
+    """Return whether the job is on."""
+    return f"{result['job']} is off" if result["paused"] else resumed_job(result, values).replace("resumed", "on")
+
+
 def paused_job(result: Any, _: Values) -> str:
     """Return how long the job pauses."""
     until = result["paused"]["until"]

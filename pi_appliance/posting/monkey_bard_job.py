@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Annotated
 
 from pi_appliance.config.loader import display_path
-from pi_appliance.config.units import Names
+from pi_appliance.config.units import Limits, Names
 from pi_appliance.errors import ConfigError, Problem
 from pi_appliance.posting import monkey_bard_state, store
 from pi_appliance.posting.connect import PostingContext
@@ -236,8 +236,10 @@ class Options:
         Keyboard,
         "its keys: letters (and the space; capitals and punctuation do not count) or typewriter (all of ASCII)",
     ] = Keyboard.LETTERS
-    keystrokes: Annotated[int, "how many keys it hits in a run"] = 100_000
-    seed: Annotated[int | None, "seed of its random keystrokes; without it, drawn once and shown in the report"] = None
+    keystrokes: Annotated[int, "how many keys it hits in a run", Limits(1)] = 100_000
+    seed: Annotated[
+        int | None, "seed of its random keystrokes; without it, drawn once and shown in the report", Limits(0)
+    ] = None
     network: Annotated[Names | None, "where news of it is posted: names from `networks:`; without it, nowhere"] = None
     announce: Annotated[Announce, "when: after each new record, or after every-run"] = Announce.RECORD
     min_interval: Annotated[

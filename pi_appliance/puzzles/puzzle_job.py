@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Annotated
 
 from pi_appliance.config.model import Issues
-from pi_appliance.config.units import format_size
+from pi_appliance.config.units import Limits, format_size
 from pi_appliance.errors import ApplianceError, DeadlineExceeded, Refused, Unavailable, UnknownName
 from pi_appliance.jobs.context import JobContext, read_slot
 from pi_appliance.puzzles import Answer, Puzzle, SolveMode, pluralize
@@ -122,13 +122,15 @@ class Options:
         SolveMode | None,
         "which solutions to find on each board; default: depends on the puzzle, mostly the first solution",
     ] = None
-    max_solutions: Annotated[int, "list at most this many solutions of each board"] = DEFAULT_MAX_SOLUTIONS
+    max_solutions: Annotated[int, "list at most this many solutions of each board", Limits(1)] = DEFAULT_MAX_SOLUTIONS
     rules: Annotated[dict[str, str], 'rules that differ from the default, such as {goal: "3,3"}'] = field(
         default_factory=dict
     )
     precompute: Annotated[bool, "first build the tables that make the puzzle fast; continues where it stopped"] = False
-    generate: Annotated[int, "number of new boards, like the first one named; the seed is the date"] = 0
-    keep_reports: Annotated[int, "number of dated report folders to keep"] = 14
+    generate: Annotated[
+        int, "number of new boards, like the first one named; the seed is the date", Limits(0, _MAX_GENERATED)
+    ] = 0
+    keep_reports: Annotated[int, "number of dated report folders to keep", Limits(1)] = 14
 
     def check(self) -> Issues:
         """Return problems between the keys: path, problem, remedy."""

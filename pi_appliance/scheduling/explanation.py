@@ -18,6 +18,7 @@ from pi_appliance.scheduling.schedule import (
     STEP_FIELD,
     WEEKDAYS,
     AtBoot,
+    Chance,
     Cron,
     CronFields,
     Every,
@@ -44,6 +45,9 @@ _OVERLAPS = {
     ConcurrencyPolicy.QUEUE: "A slot that comes during a run waits for its end",
     ConcurrencyPolicy.REPLACE: "A slot that comes during a run stops that run and replaces it",
 }
+
+_NUMBERS = dict(enumerate(("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"), 1))
+_DAY_GROUPS = {"every day": "every day", "Mon - Fri": "on weekdays", "Sat, Sun": "at weekends"}
 
 Lint = tuple[str, str]
 """An oddity and a better form."""
@@ -95,6 +99,43 @@ def describe_times(schedule: Schedule | None) -> str:
     if schedule is None:
         return "no schedule"
     return f"{join_words(weekly[0])}, {describe_days(weekly[1])}" if weekly else describe_schedule(schedule)
+
+
+def describe_when(schedule: Schedule | None, chance: Chance | None = None) -> str:
+    """Return when a job runs, such as "every day at 06:00, one time in four"."""
+    share = f", {describe_chance(chance)}" if chance else ""
+    weekly = weekly_times(schedule)
+    if schedule is None:
+        return "only when you start it"
+    if weekly:
+        days = describe_days(weekly[1])
+        return f"{_DAY_GROUPS.get(days, f'on {days}')} at {join_words(weekly[0])}{share}"
+    if isinstance(schedule, Every):
+        return f"every {_describe_interval(schedule.interval)}{share}"
+    text = describe_schedule(schedule)
+    return f"{text[:1].lower()}{text[1:]}{share}"
+
+
+def describe_job_times(job: Job) -> str:
+    """Return when `job` runs, also after which jobs."""
+    return f"after {_join_all(job.depends_on)}" if job.depends_on else describe_when(job.schedule, job.chance)
+
+
+def _describe_interval(interval: timedelta) -> str:
+    for unit, length in (("day", timedelta(days=1)), ("hour", timedelta(hours=1)), ("minute", timedelta(minutes=1))):
+        count, rest = divmod(interval, length)
+        if not rest:
+            return unit if count == 1 else f"{count} {unit}s"
+    return units.format_duration(interval)
+
+
+def describe_chance(chance: Chance) -> str:
+    """Return `chance` in words, such as "one time in four"."""
+    share = chance.fraction
+    if share.denominator == 1:
+        return "every time"
+    count, of = (_NUMBERS.get(each, str(each)) for each in (share.numerator, share.denominator))
+    return f"{count} {'time' if share.numerator == 1 else 'times'} in {of}"
 
 
 def join_words(words: Sequence[str], *, most: int = _MAX_LISTED) -> str:

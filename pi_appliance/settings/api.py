@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from pi_appliance.config import editing
+from pi_appliance.config import editing, hidden_parts
 from pi_appliance.config.binding import YamlPath, parse_yaml
 from pi_appliance.config.config_file import Change, ConfigFile
 from pi_appliance.config.loader import load_config
@@ -14,7 +14,6 @@ from pi_appliance.errors import ConfigError, InvalidOption, Refused
 from pi_appliance.json_schema import INSTANT, TEXT, WHOLE, Schema, list_of, object_of
 from pi_appliance.operations import Values
 from pi_appliance.scheduling.interface import Services
-from pi_appliance.settings import hidden_parts
 from pi_appliance.storage.model import iso_time
 
 

@@ -9,14 +9,14 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
-from pi_appliance.config import editing
+from pi_appliance.config import editing, hidden_parts
 from pi_appliance.config.binding import YamlPath, parse_yaml
 from pi_appliance.config.config_file import Change
 from pi_appliance.config.model import Config, Radio, Retention, VolumePolicy
 from pi_appliance.config.schema import option_rows
 from pi_appliance.errors import ApplianceError, ConfigError
 from pi_appliance.scheduling.interface import Services
-from pi_appliance.settings import api, hidden_parts
+from pi_appliance.settings import api
 from pi_appliance.web.pages import Pages
 from pi_appliance.web.params import form
 

@@ -3,6 +3,7 @@
 import asyncio
 
 from pi_appliance.config.config_file import ConfigFile
+from pi_appliance.jobs import editor as job_editor
 from pi_appliance.music.alarms import editor, service
 from pi_appliance.music.interface import MusicServices
 from pi_appliance.operations import Values
@@ -31,7 +32,7 @@ async def copy(services: MusicServices, values: Values) -> object:
 
 
 async def _added(services: MusicServices, name: str) -> object:
-    service.forget(services.appliance, name)  # an earlier alarm of that name may have been removed in an editor
+    job_editor.forget(services.appliance, name)  # an earlier alarm of that name may have been removed in an editor
     await services.daemon.apply_configuration()
     return await get_alarm(services, {"job": name})
 
@@ -47,7 +48,7 @@ async def remove(services: MusicServices, values: Values) -> object:
     """Remove an alarm from the configuration."""
     service.require_silent(services.appliance, values["job"])
     await asyncio.to_thread(editor.remove_alarm, _file(services), values["job"])
-    service.forget(services.appliance, values["job"])
+    job_editor.forget(services.appliance, values["job"])
     await services.daemon.apply_configuration()
     return await list_alarms(services, {})
 

@@ -4,9 +4,7 @@ An alarm is a job of kind music. Only fields that differ are written, so that an
 form, such as a cron expression, stays as its owner wrote it.
 """
 
-import hashlib
-import re
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
@@ -15,7 +13,8 @@ from pi_appliance.config import editing, loader, units
 from pi_appliance.config.config_file import ConfigFile
 from pi_appliance.config.model import Config, Job
 from pi_appliance.config.units import EVERY_DAY, Days
-from pi_appliance.errors import InvalidOption, Refused, UnknownName
+from pi_appliance.errors import InvalidOption, UnknownName
+from pi_appliance.jobs.editor import copy_job, edit_file, new_name, remove_job, require_version
 from pi_appliance.music.alarms.context import is_alarm
 from pi_appliance.music.alarms.music_job import Action, Options
 from pi_appliance.music.model import describe_text
@@ -72,11 +71,6 @@ def settings_of(job: Job) -> AlarmSettings:
     )
 
 
-def version_of(job: Job) -> str:
-    """Return a text that changes whenever the entry of `job` changes."""
-    return hashlib.sha256(repr(job).encode()).hexdigest()[:12]
-
-
 def settings_values(settings: AlarmSettings) -> dict[str, Any]:
     """Convert `settings` to JSON."""
     return {
@@ -108,12 +102,14 @@ def add_alarm(file: ConfigFile, values: Values) -> str:
 
     def add(data: Any, config: Config) -> object:
         nonlocal name
-        name = _new_name(values["name"], f"alarm-{values['time'].zfill(5).replace(':', '-')}", config.jobs)
+        name = new_name(
+            values["name"], f"alarm-{values['time'].zfill(5).replace(':', '-')}", config.jobs, RESERVED_NAMES
+        )
         new = {"kind": "music", "schedule": None, "with": {"action": "alarm"}}
         entry = _changed_entry(config, Job(name=name, kind="music"), new, before, values)
         return editing.set_value(data, ("jobs", name), entry)
 
-    _edit(file, add)
+    edit_file(file, add)
     return name
 
 
@@ -127,41 +123,23 @@ def edit_alarm(file: ConfigFile, name: str, values: Values) -> None:
 
     def edit(data: Any, config: Config) -> object:
         job = _get_alarm(config, name)
-        if values["version"] not in (None, version_of(job)):
-            raise Refused(f"{name} was changed by somebody else in the meantime; look at it again, then change it")
+        require_version(job, values["version"])
         entry = _changed_entry(config, job, data["jobs"][name], settings_of(job), values)
         return editing.set_value(data, ("jobs", name), entry)
 
-    _edit(file, edit)
+    edit_file(file, edit)
 
 
 def copy_alarm(file: ConfigFile, name: str, new_name: str | None) -> str:
     """Add a copy of alarm `name`, and return its name."""
-    copy = ""
-
-    def add(data: Any, config: Config) -> object:
-        nonlocal copy
-        _get_alarm(config, name)
-        copy = _new_name(new_name, re.sub(r"-\d$", "", name), config.jobs)
-        return editing.set_value(data, ("jobs", copy), data["jobs"][name])
-
-    _edit(file, add)
-    return copy
+    _get_alarm(loader.load_config(file.path), name)
+    return copy_job(file, name, new_name, RESERVED_NAMES)
 
 
 def remove_alarm(file: ConfigFile, name: str) -> None:
     """Remove alarm `name` from the file."""
-
-    def remove(data: Any, config: Config) -> object:
-        _get_alarm(config, name)
-        return editing.remove_value(data, ("jobs", name))
-
-    _edit(file, remove)
-
-
-def _edit(file: ConfigFile, change: Callable[[Any, Config], object]) -> None:
-    """Change the data of `file` by `change`, which gets the configuration in it as well."""
-    file.edit(lambda data: change(data, loader.load_config(file.path)))
+    _get_alarm(loader.load_config(file.path), name)
+    remove_job(file, name)
 
 
 def _get_alarm(config: Config, name: str) -> Job:
@@ -169,19 +147,6 @@ def _get_alarm(config: Config, name: str) -> Job:
     if name not in alarms:
         raise UnknownName("alarm", name, tuple(alarms))
     return alarms[name]
-
-
-def _new_name(text: str | None, base: str, jobs: Collection[str]) -> str:
-    """Return `text` as the name of a job, or `base` with a number if it is taken."""
-    if text is None:
-        names = [base, *(f"{base}-{number}" for number in range(2, len(jobs) + 3))]
-        return next(each for each in names if each not in jobs)
-    name = re.sub(r"[^a-z0-9]+", "-", text.casefold()).strip("-")[:60].strip("-")
-    if not name or name in RESERVED_NAMES:
-        raise InvalidOption(f"{text!r} cannot be the name of an alarm; write another one, such as wake-up")
-    if name in jobs:
-        raise InvalidOption(f"there is already a job called {name}; choose another name")
-    return name
 
 
 def _changed_entry(config: Config, job: Job, entry: Mapping[str, Any], before: AlarmSettings, values: Values) -> object:

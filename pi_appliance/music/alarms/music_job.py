@@ -6,7 +6,7 @@ from datetime import timedelta
 from enum import StrEnum
 from typing import Annotated
 
-from pi_appliance.config.units import Names
+from pi_appliance.config.units import Limits, Names
 from pi_appliance.errors import UnknownName
 from pi_appliance.music import model
 from pi_appliance.music.alarms.context import BLOCKS_ALARM, MusicContext, is_alarm, phase_of
@@ -54,9 +54,9 @@ class Options:
     action: Annotated[Action, "alarm, sleep, volume, stop or announce; the other keys belong to some of these actions"]
     play: Annotated[Names | None, f"alarm: the sources, tried in this order until one plays: {model.FORMS}"] = None
     volume: Annotated[
-        int | None, "alarm: the final volume, default 40; volume: the new volume; announce: its volume"
+        int | None, "alarm: the final volume, default 40; volume: the new volume; announce: its volume", Limits(0, 100)
     ] = None
-    start_volume: Annotated[int, "alarm: the volume at which the fade starts"] = 5
+    start_volume: Annotated[int, "alarm: the volume at which the fade starts", Limits(0, 100)] = 5
     fade: Annotated[
         timedelta | None,
         "how long the volume takes to change; default 5m for an alarm, the last 1m of a sleep timer, else 0s",

@@ -13,8 +13,9 @@ from typing import Any
 from pi_appliance.config import loader, units
 from pi_appliance.config.model import Job
 from pi_appliance.errors import InvalidOption, Refused, UnknownName
+from pi_appliance.jobs.editor import version_of
 from pi_appliance.music.alarms.context import action_of
-from pi_appliance.music.alarms.editor import AlarmSettings, settings_of, settings_values, version_of
+from pi_appliance.music.alarms.editor import AlarmSettings, settings_of, settings_values
 from pi_appliance.music.alarms.music_session import parse_timestamp
 from pi_appliance.music.limited_player import max_volume
 from pi_appliance.music.model import describe_text
@@ -319,15 +320,6 @@ def require_silent(appliance: Appliance, name: str) -> None:
     """Raise Refused if alarm `name` rings or snoozes."""
     if active_session(appliance, get_job(appliance, name, ALARM)):
         raise Refused(f"{name} is ringing; stop it first")
-
-
-def forget(appliance: Appliance, name: str) -> None:
-    """Delete the pause, the skipped time and the one-off rings of the removed alarm `name`."""
-    requests = appliance.store.requests
-    appliance.store.slots.delete_pause(name)
-    requests.set_skipped_slot(name, None)
-    for request in requests.pending(name):
-        requests.remove(request.id)
 
 
 def cancel_rings(appliance: Appliance, name: str) -> int:
