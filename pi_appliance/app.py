@@ -6,6 +6,7 @@ import socket
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
+from typing import Protocol
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -14,6 +15,8 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 
 from pi_appliance import web
+from pi_appliance.access.authenticator import AccessDaemon
+from pi_appliance.access.pages import AccessPages
 from pi_appliance.config import secrets
 from pi_appliance.diagnostics.api import HealthEndpoint, MetricsEndpoint
 from pi_appliance.errors import (
@@ -49,7 +52,7 @@ from pi_appliance.system import clock, network
 from pi_appliance.web import openapi, server, unix_socket
 from pi_appliance.web.pages import Pages
 from pi_appliance.web.params import BASE, api_routes, form_routes, keep_encoded_slashes
-from pi_appliance.web.security import METRICS, Authenticator, SecurityMiddleware
+from pi_appliance.web.security import METRICS, SecurityMiddleware
 from pi_appliance.web.static_files import StaticFiles
 
 SCHEMAS: Mapping[str, Schema] = {
@@ -96,9 +99,12 @@ _STATUSES: dict[type[ApplianceError], int] = {
 _MESSAGES = {404: "there is no such page", 405: "this address does not take that method; see docs/web.md"}
 
 
+class WebDaemon(MusicDaemon, AccessDaemon, Protocol):
+    """The daemon as the page uses it."""
+
+
 def build(
-    daemon: MusicDaemon,
-    authenticator: Authenticator,
+    daemon: WebDaemon,
     feed: StateFeed,
     changes: PlayerEvents,
     now: Callable[[], datetime],
@@ -109,7 +115,6 @@ def build(
 
     Args:
         daemon: The daemon.
-        authenticator: Checks the password.
         feed: The source of /events.
         changes: The source of the events of the player.
         now: The wall clock.
@@ -119,7 +124,6 @@ def build(
     services = MusicServices(daemon, now)
     static_files = StaticFiles(Path(web.__file__).parent / "static")
     pages = Pages(
-        authenticator,
         machine,
         now,
         lambda: daemon.appliance.config.time_zone,
@@ -156,7 +160,7 @@ def build(
         return respond(request, 500, "this is a bug in pi-appliance; the log of the service has the details", {})
 
     routes = [
-        *pages.routes(),
+        *AccessPages(daemon.authenticator, pages).routes(),
         *HomePages(services, pages, jobs).routes(),
         *jobs.routes(),
         *PostPages(services, pages).routes(),
@@ -170,10 +174,12 @@ def build(
         Route(METRICS, MetricsEndpoint(daemon, now).answer),
         *static_files.routes(),
     ]
-    return Starlette(
+    app = Starlette(
         routes=routes,
         exception_handlers={ApplianceError: application_error, HTTPException: http_error, Exception: bug},
     )
+    app.state.refuse = lambda request, status, message: respond(request, status, message, {})
+    return app
 
 
 _ROUTER_MESSAGES = ("Not Found", "Method Not Allowed")
@@ -212,7 +218,7 @@ class WebService:
         self.routes: list[BaseRoute] = []
         """The routes, once it listens."""
 
-    async def start(self, daemon: MusicDaemon) -> str:
+    async def start(self, daemon: WebDaemon) -> str:
         """Listen, and return where.
 
         Raises:
@@ -225,11 +231,11 @@ class WebService:
         feed, changes = StateFeed(daemon, self._now), PlayerEvents(daemon, self._monotonic)
         self._feeds = [feed, changes]
         names = dict.fromkeys([socket.gethostname(), config.web.host, network.mdns_name(network.host_name())])
-        authenticator = Authenticator(password, self._monotonic)
-        app = build(daemon, authenticator, feed, changes, self._now, next(iter(names)), self._monotonic)
+        daemon.authenticator.use_password(password)
+        app = build(daemon, feed, changes, self._now, next(iter(names)), self._monotonic)
         self.routes = app.routes
-        guarded = keep_encoded_slashes(SecurityMiddleware(app, authenticator, names))
-        self._server = server.EmbeddedServer(guarded, self._idle_timeout)
+        guarded = SecurityMiddleware(app, app.routes, daemon.authenticator, names, app.state.refuse)
+        self._server = server.EmbeddedServer(keep_encoded_slashes(guarded), self._idle_timeout)
         self._unix_socket = unix_socket.listen(config.path)
         self._serving = asyncio.create_task(self._server.serve([*listeners, self._unix_socket.listener]))
         started = asyncio.create_task(self._server.is_up.wait())

@@ -14,14 +14,17 @@ import os
 import signal
 import sys
 from collections import deque
-from collections.abc import Callable, Sequence
-from datetime import datetime
+from collections.abc import Callable, Mapping, Sequence
+from datetime import date, datetime
 from pathlib import Path
 from typing import Any, Protocol
 
 import click
 
 from pi_appliance import __version__
+from pi_appliance.access.authenticator import Authenticator
+from pi_appliance.access.devices import FILE as DEVICES_FILE
+from pi_appliance.access.devices import Devices
 from pi_appliance.app import WebService
 from pi_appliance.cli.terminal import format_instant, local_config_option
 from pi_appliance.config import last_good, secrets
@@ -74,6 +77,8 @@ class Daemon:
         self.runs = ChildRuns(appliance.config.path, on_end=self._wakeup.set)
         self.hub = self._create_hub()
         self.usb_drives = UsbDrives(lambda: self.appliance.config.usb, lambda: self.hub)
+        devices = Devices(appliance.config.state_dir / DEVICES_FILE, clock.now, self._today)
+        self.authenticator = Authenticator(devices, clock.SystemClock().monotonic)
         self._outbox_queue = Outbox(appliance.store)
         self._outbox = OutboxDispatcher(appliance.config.path, appliance.config.state_dir, self._outbox_queue)
         self._pending_posts = PendingPostsRunner(lambda: self.appliance, self.runs)
@@ -189,6 +194,9 @@ class Daemon:
         self.request_reload()
         await self._applied.wait()
 
+    def _today(self) -> date:
+        return clock.now().astimezone(self.appliance.config.time_zone).date()
+
     def wake(self) -> None:
         """Let the scheduler tick now, because something it depends on changed."""
         self._wakeup.set()
@@ -243,16 +251,16 @@ class Daemon:
         if not self._reload.is_set():  # otherwise the file has changed again
             self._applied.set()  # before the page restarts, which waits for the request that asked for this
         after = appliance.config
-        player_changed = (
-            music_services.music_settings(after) != music_services.music_settings(before)
-            or self._secrets != previous_secrets
-        )
+        player_changed = music_services.music_settings(after) != music_services.music_settings(
+            before
+        ) or _player_secrets(self._secrets) != _player_secrets(previous_secrets)
+        page_changed = not self.authenticator.accepts(self._secrets.get("WEB_PASSWORD", ""))
         if player_changed:
             await _cancel(music)
             self.hub = self._create_hub()
             music = asyncio.create_task(music_services.run_services(self.hub, self.appliance.config))
         sections = ((each.web, each.mpd_proxy, each.discovery) for each in (before, after))
-        if player_changed or self._services_failed or next(sections) != next(sections):
+        if player_changed or page_changed or self._services_failed or next(sections) != next(sections):
             await self._stop_services()
             try:
                 await self._start_services()
@@ -304,6 +312,11 @@ class Daemon:
 
     def _create_hub(self) -> PlayerHub:
         return music_services.create_hub(self.appliance.config, self.appliance.store, self._secrets)
+
+
+def _player_secrets(known: Mapping[str, str]) -> dict[str, str]:
+    """Return `known` without the password of the page, which the player does not use."""
+    return {name: value for name, value in known.items() if name != "WEB_PASSWORD"}
 
 
 async def _cancel(task: asyncio.Task[None]) -> None:

@@ -38,6 +38,22 @@ MAX_BODY = 16_384  # bytes
 PATH_ARGUMENT = re.compile(r"\{(\w+)(?::\w+)?\}")
 """A variable part of a path, as Starlette writes it."""
 
+
+class Role(StrEnum):
+    """What a person may do. Each role may also do everything of those before it."""
+
+    LISTEN = "listen"  # see what plays
+    GUEST = "guest"  # see the music, add to the queue
+    CONTROL = "control"  # music, alarms, announcements, sleep timer
+    OWNER = "owner"  # everything
+
+    def includes(self, other: "Role") -> bool:
+        """Return whether a person with this role may do what `other` may do."""
+        return _RANKS.index(self) >= _RANKS.index(other)
+
+
+_RANKS = tuple(Role)
+
 Values = Mapping[str, Any]
 """The parsed arguments of one call by name, with defaults for missing ones."""
 
@@ -280,6 +296,7 @@ class Operation:
         exit_status: `module:function` of the result, which returns a number; "" stands for 0.
         status: The HTTP status of a success.
         media: The media type of the answer, where it is not JSON.
+        role: The least role that may call it.
         needs_state: Whether the state is opened to run it without a daemon.
         needs_daemon: Whether it makes sense only while the daemon runs.
         example: Values for the arguments, used in the documentation and by tests.
@@ -300,6 +317,7 @@ class Operation:
     status: int = 200
     media: str = "application/json"
     max_body: int = MAX_BODY
+    role: Role = Role.OWNER
     needs_state: bool = True
     needs_daemon: bool = False
     example: Mapping[str, Any] = field(default_factory=dict)

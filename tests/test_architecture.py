@@ -28,6 +28,7 @@ MAY_IMPORT = {
     "diagnostics": PLATFORM | {"config", "storage", "scheduling", "jobs"} | FEATURES,
     "web": PLATFORM | {"config", "storage", "scheduling"},
     "cli": PLATFORM | {"config", "storage", "scheduling"},
+    "access": PLATFORM | {"config", "storage", "scheduling", "web"},
 }
 """What wires everything may import all: app, daemon and the other modules at the top of the package."""
 

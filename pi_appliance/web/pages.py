@@ -1,4 +1,4 @@
-"""The frame of the pages: templates and their filters, the sign-in, and errors.
+"""The frame of the pages: templates and their filters, and errors.
 
 Pages are rendered on the server and work without scripts. Forms redirect with 303.
 """
@@ -11,17 +11,13 @@ from urllib.parse import quote
 from zoneinfo import ZoneInfo
 
 from jinja2 import Environment, FileSystemLoader
-from starlette.exceptions import HTTPException
-from starlette.requests import Request
-from starlette.responses import RedirectResponse, Response
-from starlette.routing import Route
+from starlette.responses import Response
 
 from pi_appliance import __version__, web
 from pi_appliance.cli import terminal
 from pi_appliance.config import units
-from pi_appliance.web.params import form
-from pi_appliance.web.security import Authenticator, address_of, cookie, local_target
 from pi_appliance.web.static_files import CompressedPage, StaticFiles
+from pi_appliance.web.visitor import VISITOR
 
 _PLACES = {  # in the navigation, by the beginning of the name of a template
     "home/more": "more",
@@ -36,10 +32,9 @@ _PLACES = {  # in the navigation, by the beginning of the name of a template
 
 
 class Pages:
-    """Renders the templates, and answers the pages of the sign-in.
+    """Renders the templates.
 
     Args:
-        authenticator: Checks the password.
         machine: The name of the machine, for titles.
         now: The wall clock.
         time_zone: The time zone of the configuration, which may be read again.
@@ -50,20 +45,18 @@ class Pages:
 
     def __init__(
         self,
-        authenticator: Authenticator,
         machine: str,
         now: Callable[[], datetime],
         time_zone: Callable[[], ZoneInfo],
         static_files: StaticFiles,
         frame: Callable[[], Mapping[str, Any]],
     ) -> None:
-        self._authenticator, self._frame = authenticator, frame
+        self._frame = frame
         loader = FileSystemLoader(Path(web.__file__).parent / "templates")
         self._templates = Environment(loader=loader, autoescape=True, trim_blocks=True, lstrip_blocks=True)
         self._templates.globals |= {
             "name": machine,
             "version": __version__,
-            "locked": authenticator.has_password,
             "static": static_files.address,
         }
         self._templates.filters |= {
@@ -78,38 +71,6 @@ class Pages:
             "segment": lambda text: quote(str(text), safe=""),
         }
 
-    def routes(self) -> list[Route]:
-        """Return the routes of the sign-in."""
-        return [
-            Route("/sign-in", self.show_sign_in),
-            Route("/sign-in", self.sign_in, methods=["POST"]),
-            Route("/sign-out", self.sign_out, methods=["POST"]),
-        ]
-
-    async def show_sign_in(self, request: Request) -> Response:
-        """Return the form for the password."""
-        target = local_target(request.query_params.get("to", "/"))
-        if self._authenticator.is_authorized(request):
-            return RedirectResponse(target, 303)
-        return self.page("sign_in.html", error="", to=target)
-
-    async def sign_in(self, request: Request) -> Response:
-        """Check the password, and redirect to the requested page."""
-        fields = await form(request)
-        target = local_target(fields.get("to", "/"))
-        if self._authenticator.has_password:
-            try:
-                self._authenticator.check(fields.get("password", ""), address_of(request))
-            except HTTPException as error:
-                headers = dict(error.headers or {})
-                return self.page("sign_in.html", error.status_code, headers, error=error.detail, to=target)
-        return RedirectResponse(target, 303, {"Set-Cookie": cookie(self._authenticator.sign_in())})
-
-    async def sign_out(self, request: Request) -> Response:
-        """End the session."""
-        self._authenticator.sign_out(request)
-        return RedirectResponse("/sign-in", 303, {"Set-Cookie": cookie("")})
-
     def error(self, status: int, message: str) -> Response:
         """Return the error page."""
         return self.page("error.html", status, message=message)
@@ -117,7 +78,7 @@ class Pages:
     def page(self, template: str, status: int = 200, headers: dict[str, str] | None = None, **values: Any) -> Response:
         """Return `template` rendered with `values`."""
         place = next((place for prefix, place in _PLACES.items() if template.startswith(prefix)), "more")
-        values = {"place": place, **self._frame(), **values}
+        values = {"place": place, "visitor": VISITOR.get(), **self._frame(), **values}
         return CompressedPage(self._templates.get_template(template).render(values), status, headers)
 
 

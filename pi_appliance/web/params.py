@@ -19,8 +19,9 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from pi_appliance.errors import ApplianceError, InvalidOption
-from pi_appliance.operations import MAX_BODY, Argument, Operation, parse_arguments
+from pi_appliance.operations import MAX_BODY, Argument, Operation, Role, parse_arguments
 from pi_appliance.web.security import local_target
+from pi_appliance.web.visitor import RoleRoute
 
 _MAX_FIELDS = 60  # of a form
 _BODY_TIMEOUT = 30.0  # seconds for all of it, so that a slow client does not keep its connection
@@ -113,7 +114,8 @@ def _api_route(path: str, by_method: Mapping[str, Operation], services: object) 
             raise HTTPException(422, str(error)) from None
         return result if isinstance(result, Response) else JSONResponse(result, operation.status)
 
-    return Route(f"{BASE}{path}", answer, methods=list(by_method))
+    roles = {method: operation.role for method, operation in by_method.items()}
+    return RoleRoute(f"{BASE}{path}", answer, roles, by_method)
 
 
 def form_routes(operations: Iterable[Operation], services: object) -> list[Route]:
@@ -154,7 +156,9 @@ def _form_route(path: str, by_method: Mapping[str, Operation], services: object)
             return RedirectResponse(f"{local_target(form_page)}?{urlencode(again)}", 303)
         return RedirectResponse(local_target(_referring_page(request) if target is None else target), 303)
 
-    return Route(f"{FORMS}{path}", answer, methods=["POST"])
+    # The method is in the form, so the role is the greatest one of all methods.
+    role = max((operation.role for operation in by_method.values()), key=list(Role).index)
+    return RoleRoute(f"{FORMS}{path}", answer, role, ["POST"])
 
 
 def _fill_in(target: str | None, fields: Mapping[str, str]) -> str | None:

@@ -1,121 +1,23 @@
-"""Access control: password, sessions, a limit on failures, and checks of host and origin."""
+"""Checks before every request: the host name, the origin, the sign-in and the role."""
 
-import base64
-import hashlib
-import hmac
+import asyncio
 import ipaddress
-import math
-import secrets
-import time
-from collections.abc import Callable, Collection
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Sequence
 from email.utils import formatdate
+from typing import Protocol
 from urllib.parse import quote, urlsplit
 
 from starlette.datastructures import MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.requests import HTTPConnection, Request
 from starlette.responses import JSONResponse, PlainTextResponse, RedirectResponse, Response
+from starlette.routing import BaseRoute
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from pi_appliance.operations import Role
+from pi_appliance.web.visitor import VISITOR, Visitor, least_role
+
 COOKIE = "pi-appliance"
-_COOKIE_MAX_AGE = 180 * 86_400  # seconds; the session itself ends when the daemon does
-_MAX_SESSIONS = 64  # then the oldest is dropped: a daemon that runs for years must not grow
-_MAX_ADDRESSES = 1024
-_FREE_FAILURES = 3  # wrong passwords without a delay: people mistype
-_MAX_DELAY = 300.0  # seconds
-_FAILURES_MAX_AGE = 3600.0  # seconds after which the failures of an address are forgotten
-
-
-@dataclass(slots=True)
-class _FailedLogins:
-    count: int = 0
-    last_at: float = -math.inf
-    blocked_until: float = -math.inf
-
-
-class Authenticator:
-    """Checks the password and stores the sessions. Without a password, everyone may sign in.
-
-    `monotonic` is a clock in seconds that never goes back.
-    """
-
-    def __init__(self, password: str, monotonic: Callable[[], float] = time.monotonic) -> None:
-        self.has_password = bool(password)
-        self._key = secrets.token_bytes(32)
-        self._password = self._digest(password)
-        self._monotonic = monotonic
-        self._sessions: dict[bytes, None] = {}  # digests of the tokens, the oldest first
-        self._failures: dict[str, _FailedLogins] = {}
-
-    def is_authorized(self, request: HTTPConnection, *, basic: bool = False) -> bool:
-        """Return whether `request` belongs to a session or carries the password.
-
-        Args:
-            request: The request.
-            basic: Whether HTTP Basic is accepted besides Bearer. Browsers send Basic along with
-                requests that other sites cause, so it is off where a request changes something.
-
-        Raises:
-            HTTPException: 401 for a wrong password, 429 after too many.
-
-        """
-        if not self.has_password:
-            return True
-        scheme, _, credentials = request.headers.get("authorization", "").partition(" ")
-        if scheme.lower() == "bearer":
-            self.check(credentials.strip(), address_of(request))
-            return True
-        if basic and scheme.lower() == "basic":
-            self.check(_basic_password(credentials), address_of(request))
-            return True
-        token = request.cookies.get(COOKIE, "")
-        return bool(token) and _hash(token) in self._sessions
-
-    def check(self, password: str, address: str) -> None:
-        """Raise HTTPException if `password` is wrong (401) or after recent failures (429)."""
-        now = self._monotonic()
-        failures = self._failures.get(address, _FailedLogins())
-        if now < failures.blocked_until:
-            raise _too_many_failures(failures.blocked_until - now)
-        if hmac.compare_digest(self._digest(password), self._password):
-            self._failures.pop(address, None)
-            return
-        if now - failures.last_at > _FAILURES_MAX_AGE:
-            failures = _FailedLogins()
-        failures.count, failures.last_at = failures.count + 1, now
-        excess = failures.count - _FREE_FAILURES
-        if excess >= 0:
-            failures.blocked_until = now + min(2.0 ** (excess + 1), _MAX_DELAY)
-        self._save_failures(address, failures)
-        raise HTTPException(401, "that is not the password; it is WEB_PASSWORD in secrets.env on the machine")
-
-    def sign_in(self) -> str:
-        """Return the token of a new session."""
-        token = secrets.token_urlsafe(32)
-        self._sessions[_hash(token)] = None
-        if len(self._sessions) > _MAX_SESSIONS:
-            del self._sessions[next(iter(self._sessions))]
-        return token
-
-    def sign_out(self, request: HTTPConnection) -> None:
-        """End the session of `request`."""
-        self._sessions.pop(_hash(request.cookies.get(COOKIE, "")), None)
-
-    def _digest(self, password: str) -> bytes:
-        return hmac.digest(self._key, password.encode(), "sha256")
-
-    def _save_failures(self, address: str, failures: _FailedLogins) -> None:
-        self._failures.pop(address, None)  # the newest goes to the end
-        self._failures[address] = failures
-        if len(self._failures) > _MAX_ADDRESSES:
-            del self._failures[next(iter(self._failures))]
-
-
-def cookie(token: str) -> str:
-    """Return the value of the Set-Cookie header for `token`; an empty token deletes the cookie."""
-    age = _COOKIE_MAX_AGE if token else 0
-    return f"{COOKIE}={token}; Max-Age={age}; Path=/; HttpOnly; SameSite=Strict"
 
 
 def sign_in_address(path: str, query: str) -> str:
@@ -144,30 +46,10 @@ def address_of(request: HTTPConnection) -> str:
     return str(mapped) if mapped else str(ipaddress.ip_network((address, 64), strict=False))
 
 
-def _basic_password(credentials: str) -> str:
-    """Return the password of HTTP Basic credentials, or "" if they are malformed."""
-    try:
-        return base64.b64decode(credentials.strip(), validate=True).decode().partition(":")[2]
-    except ValueError:
-        return ""
-
-
-def _hash(token: str) -> bytes:
-    return hashlib.sha256(token.encode()).digest()
-
-
-def _too_many_failures(wait: float) -> HTTPException:
-    seconds = math.ceil(wait)
-    return HTTPException(
-        429,
-        f"too many wrong passwords from this address; try again in {seconds} s",
-        headers={"Retry-After": str(seconds)},
-    )
-
-
 METRICS = "/metrics"
 _BASIC_CHALLENGE = {"WWW-Authenticate": 'Basic realm="pi-appliance", charset="UTF-8"'}
 _PUBLIC_PATHS = ("/health", "/sign-in")
+_PUBLIC_FOLDERS = ("/static/", "/join/")
 _LOCAL_DOMAINS = (
     "local",
     "lan",
@@ -191,18 +73,41 @@ _HEADERS = {
 }
 
 
-class SecurityMiddleware:
-    """Passes requests addressed to this machine, from its own pages, and signed in.
+class Identifier(Protocol):
+    """Knows who sends a request."""
 
-    `names` are the names of this machine, besides localhost and its addresses.
+    has_password: bool
+
+    def identify(self, request: Request, *, basic: bool = False) -> Visitor | None:
+        """Return who sent `request`, or None. Raises HTTPException for a wrong password."""
+
+
+class SecurityMiddleware:
+    """Passes requests to this machine, from its own pages, of somebody who may send them.
+
+    Args:
+        app: The application.
+        routes: Its routes with their roles.
+        identifier: Knows who sends a request.
+        names: The names of this machine, besides localhost and its addresses.
+        refuse: Returns the answer to a request of somebody with too small a role.
     """
 
-    def __init__(self, app: ASGIApp, authenticator: Authenticator, names: Collection[str]) -> None:
-        self._app, self._authenticator, self._names = app, authenticator, all_names(names)
+    def __init__(
+        self,
+        app: ASGIApp,
+        routes: Sequence[BaseRoute],
+        identifier: Identifier,
+        names: Collection[str],
+        refuse: Callable[[Request, int, str], Response],
+    ) -> None:
+        self._app, self._routes, self._identifier, self._refuse = app, routes, identifier, refuse
+        self._names = all_names(names)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request that is rejected, and pass every other one on."""
         request = Request(scope, receive)
+        visitor = Visitor()
 
         async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
@@ -210,14 +115,28 @@ class SecurityMiddleware:
                 headers["Date"] = formatdate(usegmt=True)
                 for name, value in _HEADERS.items():
                     headers.setdefault(name, value)
+                if visitor.cookie:
+                    headers.setdefault("Set-Cookie", visitor.cookie)
             await send(message)
 
-        responder: ASGIApp = self._reject(request) or self._app
-        await responder(scope, receive, send_with_headers)
+        responder: ASGIApp = self._app
+        found = self._find_visitor(request)
+        if isinstance(found, Response):
+            responder = found
+        else:
+            visitor = found
+            VISITOR.set(visitor)
+            if not self._is_public(request):
+                needed = Role.LISTEN if visitor.role is Role.OWNER else least_role(self._routes, scope)
+                if needed is not None and not visitor.may(needed):
+                    responder = self._refuse(request, 403, _role_sentence(visitor, needed))
+        is_stream = visitor.ended is not None and request.method == "GET"
+        await responder(scope, _until(visitor.ended, receive) if is_stream else receive, send_with_headers)
 
-    def _reject(self, request: Request) -> Response | None:
+    def _find_visitor(self, request: Request) -> Visitor | Response:
+        """Return who sent `request`, or the answer to it if it is rejected."""
         if request.scope.get("server") is None:  # the unix socket, whose file mode says who may connect
-            return None
+            return Visitor(Role.OWNER)
         host = request.headers.get("host", "")
         if not self._is_own_name(host):
             return _error(
@@ -226,19 +145,25 @@ class SecurityMiddleware:
         if request.method not in ("GET", "HEAD") and not _is_same_origin(request, host):
             return _error(request, 403, "this came from another web site, so nothing was done")
         path = request.url.path
-        if path in _PUBLIC_PATHS or path.startswith("/static/"):
-            return None
+        if self._is_public(request):
+            return Visitor(None if self._identifier.has_password else Role.OWNER, address=address_of(request))
         try:
-            if self._authenticator.is_authorized(request, basic=path == METRICS):
-                return None
+            visitor = self._identifier.identify(request, basic=path == METRICS)
         except HTTPException as error:
             return _error(request, error.status_code, error.detail, dict(error.headers or {}))
+        if visitor is not None:
+            return visitor
         if path == METRICS:
             return _error(request, 401, "send the password, with any user name, as HTTP Basic", _BASIC_CHALLENGE)
         if path.startswith("/api/") or path == "/events":
             return _error(request, 401, "sign in at /sign-in, or send the header Authorization: Bearer PASSWORD")
         target = (request.scope["path"], request.url.query) if request.method in ("GET", "HEAD") else ("/", "")
         return RedirectResponse(sign_in_address(*target), 303)
+
+    @staticmethod
+    def _is_public(request: Request) -> bool:
+        path = request.url.path
+        return path in _PUBLIC_PATHS or path.startswith(_PUBLIC_FOLDERS)
 
     def _is_own_name(self, host: str) -> bool:
         name = urlsplit(f"//{host}").hostname if _is_valid_host(host) else None
@@ -249,6 +174,35 @@ class SecurityMiddleware:
         except ValueError:
             return name.rstrip(".") in self._names
         return True
+
+
+def _until(ended: asyncio.Event | None, receive: Receive) -> Receive:
+    """Return `receive` that also reports a disconnect when `ended` is set, which ends a stream."""
+
+    async def receive_until_ended() -> Message:
+        assert ended is not None
+        message, end = asyncio.ensure_future(receive()), asyncio.ensure_future(ended.wait())
+        try:
+            await asyncio.wait([message, end], return_when=asyncio.FIRST_COMPLETED)
+            return {"type": "http.disconnect"} if ended.is_set() else message.result()
+        finally:
+            message.cancel()
+            end.cancel()
+
+    return receive_until_ended
+
+
+_ROLE_TEXTS = {
+    Role.LISTEN: "this device may only see what plays",
+    Role.GUEST: "this device may only see the music and add to the queue",
+    Role.CONTROL: "this device may only control music and alarms",
+}
+
+
+def _role_sentence(visitor: Visitor, needed: Role) -> str:
+    if visitor.role is None:
+        return "sign in first"
+    return f"{_ROLE_TEXTS[visitor.role]}; that needs the role {needed}, which the owner can give it"
 
 
 def all_names(names: Collection[str]) -> frozenset[str]:

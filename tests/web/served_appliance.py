@@ -13,6 +13,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from pi_appliance.access.authenticator import Authenticator
+from pi_appliance.access.devices import Devices
 from pi_appliance.app import WebService
 from pi_appliance.scheduling.appliance import Appliance
 from pi_appliance.scheduling.child_runs import ChildRuns
@@ -44,6 +46,8 @@ class FakeDaemon:
     appliance: Appliance
     hub: ListMusic
     runs: ChildRuns
+    authenticator: Authenticator = field(init=False)
+    ticks: Callable[[], float] = lambda: 0.0
     scheduler: FakeScheduler = field(default_factory=FakeScheduler)
     woken: int = 0
     usb_drives: Any = field(default_factory=FakeUsbDrives)
@@ -52,6 +56,11 @@ class FakeDaemon:
     messages: Sequence[tuple[datetime, str]] = ()
     reloads: int = 0
     config_error: Mapping[str, Any] | None = None
+
+    def __post_init__(self) -> None:
+        path = self.appliance.config.state_dir / "devices.json"
+        devices = Devices(path, lambda: datetime.now(UTC), lambda: datetime.now(UTC).date())
+        self.authenticator = Authenticator(devices, self.ticks)
 
     def request_reload(self) -> None:
         self.reloads += 1
@@ -251,7 +260,7 @@ def served(config: Path, music: ListMusic | None = None, patience: float = 20.0)
         end = asyncio.Event()
         ticks = FakeClock()
         with Appliance.open(config) as appliance:
-            daemon = FakeDaemon(appliance, music or ListMusic(ListPlayer()), ChildRuns(config))
+            daemon = FakeDaemon(appliance, music or ListMusic(ListPlayer()), ChildRuns(config), ticks=ticks)
             service = WebService(monotonic=ticks, environment={}, idle_timeout=patience)
             said = await service.start(daemon)
             ready.append(ServedAppliance(daemon, service, asyncio.get_running_loop(), end, ticks, said, life))

@@ -1,12 +1,18 @@
 """The password: required everywhere, entered once, and protected from guessing."""
 
+from collections.abc import Callable
+from datetime import UTC, datetime
 from html import escape, unescape
+from pathlib import Path
 from urllib.parse import quote
 
 import pytest
 from starlette.requests import HTTPConnection
 
-from pi_appliance.web.security import Authenticator, address_of
+from pi_appliance.access.authenticator import Authenticator
+from pi_appliance.access.devices import Devices
+from pi_appliance.operations import Role
+from pi_appliance.web.security import address_of
 from tests.web.served_appliance import Response, ServedAppliance
 
 
@@ -122,9 +128,16 @@ def test_a_signed_in_user_is_not_delayed_by_a_guesser(locked: ServedAppliance) -
     assert locked.ask("/").status == 200
 
 
-def test_the_longest_delay_is_five_minutes_and_ends_after_an_hour() -> None:
+def authenticator_in(folder: Path, monotonic: Callable[[], float]) -> Authenticator:
+    now = datetime(2026, 5, 1, tzinfo=UTC)
+    authenticator = Authenticator(Devices(folder / "devices.json", lambda: now, now.date), monotonic)
+    authenticator.use_password("open sesame")
+    return authenticator
+
+
+def test_the_longest_delay_is_five_minutes_and_ends_after_an_hour(tmp_path: Path) -> None:
     now = [0.0]
-    authenticator = Authenticator("open sesame", lambda: now[0])
+    authenticator = authenticator_in(tmp_path, lambda: now[0])
     statuses = []
     for _ in range(30):
         statuses.append(_status(authenticator, "guess"))
@@ -136,13 +149,15 @@ def test_the_longest_delay_is_five_minutes_and_ends_after_an_hour() -> None:
     assert [_status(authenticator, "guess") for _ in range(3)] == [401, 401, 401]
 
 
-def test_ten_thousand_guessers_do_not_fill_the_memory() -> None:
-    authenticator = Authenticator("open sesame", lambda: 0.0)
+def test_ten_thousand_guessers_do_not_fill_the_memory(tmp_path: Path) -> None:
+    authenticator = authenticator_in(tmp_path, lambda: 0.0)
     for number in range(2000):
         _status(authenticator, "guess", f"10.0.{number // 256}.{number % 256}")
-        authenticator.sign_in()
     assert len(authenticator._failures) <= 1024
-    assert len(authenticator._sessions) <= 64
+    for number in range(70):
+        authenticator.devices.add(f"phone {number}", Role.GUEST)
+    names = [each.name for each in authenticator.devices.all()]
+    assert names == [f"phone {number}" for number in range(6, 70)], "the oldest ones are signed out"
 
 
 def _status(authenticator: Authenticator, password: str, address: str = "192.0.2.1") -> int:

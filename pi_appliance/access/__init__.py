@@ -1,0 +1,1 @@
+"""Who may use the page and the API: password, signed-in devices, their roles, and invitations."""

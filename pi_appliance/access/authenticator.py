@@ -1,0 +1,142 @@
+"""Checks passwords and session tokens, and delays addresses that guess."""
+
+import base64
+import hmac
+import math
+import secrets
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from starlette.exceptions import HTTPException
+from starlette.requests import HTTPConnection
+
+from pi_appliance.access.devices import MAX_AGE, Devices
+from pi_appliance.operations import Role
+from pi_appliance.scheduling.interface import RunningDaemon
+from pi_appliance.web.security import COOKIE, address_of
+from pi_appliance.web.visitor import Visitor
+
+_MAX_ADDRESSES = 1024
+_FREE_FAILURES = 3  # wrong passwords without a delay: people mistype
+_MAX_DELAY = 300.0  # seconds
+_FAILURES_MAX_AGE = 3600.0  # seconds after which the failures of an address are forgotten
+
+
+@dataclass(slots=True)
+class _Failures:
+    count: int = 0
+    last_at: float = -math.inf
+    blocked_until: float = -math.inf
+
+
+class Authenticator:
+    """Knows who sends a request. Without a password, everyone is the owner.
+
+    Args:
+        devices: The signed-in devices.
+        monotonic: A clock in seconds that never goes back.
+    """
+
+    def __init__(self, devices: Devices, monotonic: Callable[[], float] = time.monotonic) -> None:
+        self.devices, self._monotonic = devices, monotonic
+        self.has_password = False
+        self._key = secrets.token_bytes(32)
+        self._password = b""
+        self._failures: dict[str, _Failures] = {}
+
+    def use_password(self, password: str, *, keep: str = "") -> None:
+        """Accept `password` from now on. A new one signs out every device but `keep`."""
+        self.has_password, self._password = bool(password), self._digest(password)
+        self.devices.bind_password(password, keep=keep)
+
+    def accepts(self, password: str) -> bool:
+        """Return whether `password` is the one in use."""
+        return hmac.compare_digest(self._digest(password), self._password)
+
+    def identify(self, request: HTTPConnection, *, basic: bool = False) -> Visitor | None:
+        """Return who sent `request`; None if it has neither a session nor the password.
+
+        Args:
+            request: The request.
+            basic: Whether HTTP Basic is accepted besides Bearer. Browsers send Basic along with
+                requests that other sites cause, so it is off where a request changes something.
+
+        Raises:
+            HTTPException: 401 for a wrong password, 429 after too many.
+        """
+        owner = Visitor(Role.OWNER, address=address_of(request), host=request.headers.get("host", ""))
+        if not self.has_password:
+            return owner
+        scheme, _, credentials = request.headers.get("authorization", "").partition(" ")
+        if scheme.lower() == "bearer":
+            self.check(credentials.strip(), owner.address)
+            return owner
+        if basic and scheme.lower() == "basic":
+            self.check(_basic_password(credentials), owner.address)
+            return owner
+        token = request.cookies.get(COOKIE, "")
+        device = self.devices.find(token)
+        if device is None:
+            return None
+        # Once a day, so that a device that is used stays signed in.
+        renewed = cookie(token) if self.devices.see(device) else ""
+        return replace(
+            owner, role=device.role, device=device.id, device_name=device.name, cookie=renewed, ended=device.ended
+        )
+
+    def check(self, password: str, address: str) -> None:
+        """Raise HTTPException if `password` is wrong (401) or after recent failures (429)."""
+        self.require_patience(address)
+        if self.accepts(password):
+            self._failures.pop(address, None)
+            return
+        self.note_failure(address)
+        raise HTTPException(401, "that is not the password; it is WEB_PASSWORD in secrets.env on the machine")
+
+    def require_patience(self, address: str) -> None:
+        """Raise HTTPException 429 while `address` must wait after failures."""
+        wait = self._failures.get(address, _Failures()).blocked_until - self._monotonic()
+        if wait > 0:
+            seconds = math.ceil(wait)
+            sentence = f"too many wrong passwords from this address; try again in {seconds} s"
+            raise HTTPException(429, sentence, headers={"Retry-After": str(seconds)})
+
+    def note_failure(self, address: str) -> None:
+        """Let `address` wait longer after each wrong password or code."""
+        now, failures = self._monotonic(), self._failures.pop(address, _Failures())
+        if now - failures.last_at > _FAILURES_MAX_AGE:
+            failures = _Failures()
+        failures.count, failures.last_at = failures.count + 1, now
+        excess = failures.count - _FREE_FAILURES
+        if excess >= 0:
+            failures.blocked_until = now + min(2.0 ** (excess + 1), _MAX_DELAY)
+        self._failures[address] = failures  # the newest is at the end
+        if len(self._failures) > _MAX_ADDRESSES:
+            del self._failures[next(iter(self._failures))]
+
+    def _digest(self, password: str) -> bytes:
+        return hmac.digest(self._key, password.encode("utf-8", "surrogateescape"), "sha256")
+
+
+class AccessDaemon(RunningDaemon, Protocol):
+    """The daemon with its authenticator."""
+
+    @property
+    def authenticator(self) -> Authenticator:
+        """Knows who sends a request."""
+
+
+def cookie(token: str) -> str:
+    """Return the value of the Set-Cookie header for `token`; an empty token deletes the cookie."""
+    age = int(MAX_AGE.total_seconds()) if token else 0
+    return f"{COOKIE}={token}; Max-Age={age}; Path=/; HttpOnly; SameSite=Strict"
+
+
+def _basic_password(credentials: str) -> str:
+    """Return the password of HTTP Basic credentials, or "" if they are malformed."""
+    try:
+        return base64.b64decode(credentials.strip(), validate=True).decode().partition(":")[2]
+    except ValueError:
+        return ""

@@ -1,0 +1,1 @@
+"""Tests of the sign-in, the devices and the roles."""
