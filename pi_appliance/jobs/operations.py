@@ -132,7 +132,7 @@ EDITING: Sequence[Operation] = (
         _ENTRY,
         _NEW_NAME,
         status=201,
-        example={"name": "daily", "new_name": "daily-late"},
+        example={"name": "tweets", "new_name": "tweets-late"},
     ),
     _entry_operation(
         "remove",
@@ -140,7 +140,7 @@ EDITING: Sequence[Operation] = (
         "Remove a job from the configuration file. Its history stays.",
         _ENTRY,
         method="DELETE",
-        result="Removed",
+        result="RemovedJob",
         show="",
         done="{job} is removed; its history stays",
         example={"name": "daily"},

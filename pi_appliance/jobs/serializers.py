@@ -157,7 +157,7 @@ SCHEMAS: Mapping[str, Schema] = {
             "version": TEXT,
         }
     ),
-    "Removed": object_of({"job": TEXT}),
+    "RemovedJob": object_of({"job": TEXT}),
     "Explanation": object_of({"job": TEXT, "explanation": list_of(TEXT)}),
     "Slots": list_of(_SLOT_STATUS),
     "NextSlots": list_of(object_of({**_SLOT, "result": TEXT})),
