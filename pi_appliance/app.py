@@ -35,6 +35,7 @@ from pi_appliance.home import HomePages, StateFeed, frame_values, state_operatio
 from pi_appliance.jobs.pages import JobPages
 from pi_appliance.jobs.serializers import SCHEMAS as JOB_SCHEMAS
 from pi_appliance.json_schema import Schema
+from pi_appliance.maintenance.pages import SystemPages
 from pi_appliance.music.alarms.pages import AlarmPages
 from pi_appliance.music.api_covers import cover_operation
 from pi_appliance.music.api_events import PlayerEvents
@@ -167,6 +168,7 @@ def build(
         *MusicPages(services, pages, covers).routes(),
         *AlarmPages(services, pages).routes(),
         *SettingsPages(services, pages).routes(),
+        *SystemPages(services, pages).routes(),
         *form_routes(every, services),
         *api_routes(every, services),
         *feed.routes(),

@@ -15,7 +15,7 @@ import signal
 import sys
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from datetime import date, datetime
+from datetime import date
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -30,6 +30,7 @@ from pi_appliance.cli.terminal import format_instant, local_config_option
 from pi_appliance.config import last_good, secrets
 from pi_appliance.config.loader import display_path
 from pi_appliance.config.model import Message
+from pi_appliance.config.secrets import Redactor
 from pi_appliance.discovery import DiscoveryService
 from pi_appliance.errors import ApplianceError, ConfigError
 from pi_appliance.music import services as music_services
@@ -43,6 +44,7 @@ from pi_appliance.posting.sender import PendingPostsRunner
 from pi_appliance.scheduling import crontab
 from pi_appliance.scheduling.appliance import Appliance
 from pi_appliance.scheduling.child_runs import ChildRuns, RequestRunner
+from pi_appliance.scheduling.interface import LogEntry
 from pi_appliance.scheduling.scheduler import Scheduler, sleep_until_event
 from pi_appliance.storage.model import iso_time
 from pi_appliance.storage.queues import Outbox, RunRequest
@@ -73,6 +75,7 @@ class Daemon:
     ) -> None:
         self.appliance = appliance
         self._secrets = secrets.load(appliance.config.path, os.environ)
+        self._redactor = self._create_redactor()
         self._wakeup = asyncio.Event()
         self.runs = ChildRuns(appliance.config.path, on_end=self._wakeup.set)
         self.hub = self._create_hub()
@@ -98,7 +101,7 @@ class Daemon:
         self._service_types, self._services, self._print_line = services, list[Service](), print_line
         self.started_at = clock.now()
         self.addresses = list[str]()
-        self.messages: deque[tuple[datetime, str]] = deque(maxlen=_MAX_MESSAGES)
+        self.messages: deque[LogEntry] = deque(maxlen=_MAX_MESSAGES)
         self._config_error: ConfigError | None = None
         self._services_failed = False  # whether a configured service could not start
         self._notifier = ServiceNotifier(os.environ)
@@ -113,8 +116,13 @@ class Daemon:
             loop.add_signal_handler(number, self._request_stop)
         loop.add_signal_handler(signal.SIGHUP, self._reload.set)
         loop.add_signal_handler(files.WAKEUP_SIGNAL, self._wakeup.set)
-        with files.listen_for_wakeup(self.appliance.config.state_dir / files.WAKEUP_FILE):
-            await self._run()
+        handler = _WarningHandler(self._record)
+        logging.getLogger().addHandler(handler)
+        try:
+            with files.listen_for_wakeup(self.appliance.config.state_dir / files.WAKEUP_FILE):
+                await self._run()
+        finally:
+            logging.getLogger().removeHandler(handler)
 
     async def _run(self) -> None:
         self.appliance.store.ensure_intact()  # once, here: a power cut may have damaged what is read in a month
@@ -178,7 +186,7 @@ class Daemon:
             if error is None:
                 last_good.save(config)
                 return
-            self._say(f"the configuration file is wrong, so the last good one stays in use:\n{error}")
+            self._say(f"the configuration file is wrong, so the last good one stays in use:\n{error}", is_problem=True)
             if last_good.record_error(config, error):
                 title = f"the configuration of {network.host_name()} is wrong"
                 message = Message(title=title, body=f"{error}\n\n{_USED}")
@@ -186,7 +194,7 @@ class Daemon:
                     self._outbox_queue.put(name, message, now=clock.now())
                 self._wakeup.set()
         except ApplianceError as failure:  # the jobs run nevertheless
-            self._say(f"the last good configuration cannot be recorded: {failure}")
+            self._say(f"the last good configuration cannot be recorded: {failure}", is_problem=True)
 
     async def apply_configuration(self) -> None:
         """Read the configuration again, and return when it is in use. Raises ConfigError."""
@@ -241,9 +249,10 @@ class Daemon:
             if isinstance(error, ConfigError):
                 self._report_configuration(error)
             else:
-                self._say(f"the new configuration is wrong, so the old one stays in use:\n{error}")
+                self._say(f"the new configuration is wrong, so the old one stays in use:\n{error}", is_problem=True)
             self._applied.set()
             return music
+        self._redactor = self._create_redactor()
         await self.scheduler.tick()  # slots until now follow the old schedules
         self.appliance = appliance
         self._report_configuration(None)
@@ -267,7 +276,8 @@ class Daemon:
                 self._services_failed = False
             except ApplianceError as error:
                 self._services_failed = True
-                self._say(f"{error}; the page is not reachable until the file is corrected and read again")
+                unreachable = "the page is not reachable until the file is corrected and read again"
+                self._say(f"{error}; {unreachable}", is_problem=True)
         self._wakeup.set()
         self.usb_drives.wake()
         self._say("the configuration was read again")
@@ -305,10 +315,16 @@ class Daemon:
             return "STATUS=no job waits for its time"
         return f"STATUS=next: {upcoming[1]} at {format_instant(upcoming[0], self.appliance.config.time_zone)}"
 
-    def _say(self, text: str) -> None:
-        self.messages.append((clock.now(), text))
+    def _say(self, text: str, *, is_problem: bool = False) -> None:
+        self._record(text, is_problem=is_problem)
         with contextlib.suppress(OSError):  # the terminal is gone, the daemon goes on
             self._print_line(text)
+
+    def _record(self, text: str, *, is_problem: bool) -> None:
+        self.messages.append(LogEntry(clock.now(), self._redactor.redact_message(text), is_problem))
+
+    def _create_redactor(self) -> Redactor:
+        return Redactor(secrets.values(self.appliance.config.path, os.environ)[0])
 
     def _create_hub(self) -> PlayerHub:
         return music_services.create_hub(self.appliance.config, self.appliance.store, self._secrets)
@@ -317,6 +333,17 @@ class Daemon:
 def _player_secrets(known: Mapping[str, str]) -> dict[str, str]:
     """Return `known` without the password of the page, which the player does not use."""
     return {name: value for name, value in known.items() if name != "WEB_PASSWORD"}
+
+
+class _WarningHandler(logging.Handler):
+    """Record the warnings of all modules among the messages of the daemon."""
+
+    def __init__(self, record: Callable[..., None]) -> None:
+        super().__init__(logging.WARNING)
+        self._record = record
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self._record(record.getMessage(), is_problem=True)
 
 
 async def _cancel(task: asyncio.Task[None]) -> None:
@@ -353,8 +380,10 @@ async def reload(services: MusicServices, _: Values) -> object:
 
 async def logs(services: MusicServices, values: Values) -> object:
     """Return the newest messages of the daemon, the oldest first."""
+    wanted = [each for each in services.daemon.messages if each.is_problem or not values["problems"]]
     return [
-        {"at": iso_time(at), "message": message} for at, message in list(services.daemon.messages)[-values["lines"] :]
+        {"at": iso_time(each.at), "message": each.text, "problem": each.is_problem}
+        for each in wanted[-values["lines"] :]
     ]
 
 

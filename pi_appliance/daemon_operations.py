@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from pi_appliance.operations import Operation, Values, integer, text
+from pi_appliance.operations import Operation, Values, boolean, integer, text
 
 OPERATIONS: Sequence[Operation] = (
     Operation(
@@ -57,7 +57,10 @@ OPERATIONS: Sequence[Operation] = (
         path="/logs",
         summary="Print the newest messages of the daemon.",
         handler="pi_appliance.daemon:logs",
-        arguments=(integer("lines", "how many messages", 1, 500, default=50, example=10),),
+        arguments=(
+            integer("lines", "how many messages", 1, 500, default=50, example=10),
+            boolean("problems", "only problems", default=False),
+        ),
         result="Logs",
         show="pi_appliance.daemon_operations:show_logs",
         needs_daemon=True,

@@ -16,7 +16,7 @@ from pi_appliance.cli import terminal
 from pi_appliance.errors import ApplianceError, ConfigError, Unavailable
 from pi_appliance.jobs import serializers
 from pi_appliance.jobs.pages import JobPages
-from pi_appliance.json_schema import ANY, INSTANT, TEXT, WHOLE, Schema, list_of, nullable, object_of, reference
+from pi_appliance.json_schema import ANY, FLAG, INSTANT, TEXT, WHOLE, Schema, list_of, nullable, object_of, reference
 from pi_appliance.music.alarms.context import action_of
 from pi_appliance.music.alarms.service import Alarm, alarms
 from pi_appliance.music.interface import MusicDaemon, MusicServices
@@ -81,7 +81,7 @@ SCHEMAS: Mapping[str, Schema] = {
     "ConfigCheck": object_of(
         {"config": TEXT, **dict.fromkeys(("problems", "warnings"), list_of(TEXT)), "content": TEXT}
     ),
-    "Logs": list_of(object_of({"at": INSTANT, "message": TEXT})),
+    "Logs": list_of(object_of({"at": INSTANT, "message": TEXT, "problem": FLAG})),
 }
 """The schemas of the state and of the results of the daemon itself."""
 

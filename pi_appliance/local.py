@@ -114,6 +114,9 @@ class _LocalHub:
         self.capabilities: frozenset[Capability] = frozenset()
         self.state: PlayerState | None = None
 
+    def reconnect_now(self) -> None:
+        """Do nothing: there is no connection before it is needed."""
+
     async def player(self) -> Player:
         """Return the player. Raises Unavailable."""
         if self._player is None:

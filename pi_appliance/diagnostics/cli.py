@@ -14,15 +14,14 @@ from pi_appliance.cli.terminal import json_option, optional_config_option
 from pi_appliance.config import loader, secret_writer, secrets
 from pi_appliance.config.secrets import MARK, Redactor, secret_names
 from pi_appliance.diagnostics import job_checks, machine_checks
-from pi_appliance.diagnostics.context import CheckResult, DiagnosticContext, Skip, Status, skipped, warn
+from pi_appliance.diagnostics.context import Check, CheckResult, DiagnosticContext, Status, result_values, run_checks
 from pi_appliance.errors import ApplianceError, ConfigNotFound
 from pi_appliance.scheduling.crontab import OWN_MARK, SystemCrontab, UserCrontab
 from pi_appliance.storage import model
 from pi_appliance.storage.model import Outcome, Run
 from pi_appliance.system import files, machine, systemd
 
-_REPORT_HINT = "report this, with the output of: pi-appliance doctor --bundle doctor.tar.gz"
-CHECKS: tuple[tuple[str, Callable[[DiagnosticContext], Iterator[CheckResult]]], ...] = (
+CHECKS: tuple[tuple[str, Check], ...] = (
     ("configuration", job_checks.check_configuration),
     ("secrets", job_checks.check_secrets),
     ("networks", job_checks.check_networks),
@@ -45,17 +44,6 @@ CHECKS: tuple[tuple[str, Callable[[DiagnosticContext], Iterator[CheckResult]]], 
     ("posts", job_checks.check_posts),
     ("puzzles", job_checks.check_kernels),
 )
-
-
-def run_checks(context: DiagnosticContext) -> Iterator[CheckResult]:
-    """Yield the results of all checks. An exception in a check becomes a warning."""
-    for name, check in CHECKS:
-        try:
-            yield from check(context)
-        except Skip as reason:
-            yield skipped(name, str(reason))
-        except Exception as error:  # noqa: BLE001 - one error must not stop the other checks
-            yield warn(name, f"could not be checked: {type(error).__name__}: {error}", _REPORT_HINT)
 
 
 def has_failures(results: Sequence[CheckResult]) -> bool:
@@ -81,11 +69,6 @@ def summarize(results: Sequence[CheckResult]) -> str:
     return (
         f"{fails or 'nothing'} {'fails' if fails < 2 else 'fail'}, {warns or 'no'} warning{'' if warns == 1 else 's'}"
     )
-
-
-def result_values(result: CheckResult) -> dict[str, str]:
-    """Return `result` as plain values."""
-    return {"check": result.check, "status": result.status, "summary": result.summary, "fix": result.fix}
 
 
 _RUNS = 50
@@ -254,7 +237,7 @@ def command(bundle: Path | None, as_json: bool, config: Path | ConfigNotFound) -
     """
     context = DiagnosticContext.inspect(config, os.environ)
     results = []
-    for result in run_checks(context):
+    for result in run_checks(context, CHECKS):
         results.append(result)
         if not as_json:
             click.echo(format_result(result))

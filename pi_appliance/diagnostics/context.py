@@ -2,7 +2,7 @@
 
 import contextlib
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
@@ -160,6 +160,26 @@ def fail(check: str, summary: str, fix: str) -> CheckResult:
 def skipped(check: str, summary: str) -> CheckResult:
     """Return the reason for a skipped check."""
     return CheckResult(check, Status.SKIPPED, _one_line(summary))
+
+
+_REPORT_HINT = "report this, with the output of: pi-appliance doctor --bundle doctor.tar.gz"
+Check = Callable[[DiagnosticContext], Iterator[CheckResult]]
+
+
+def run_checks(context: DiagnosticContext, checks: Sequence[tuple[str, Check]]) -> Iterator[CheckResult]:
+    """Yield the results of `checks`. An exception in a check becomes a warning."""
+    for name, check in checks:
+        try:
+            yield from check(context)
+        except Skip as reason:
+            yield skipped(name, str(reason))
+        except Exception as error:  # noqa: BLE001 - one error must not stop the other checks
+            yield warn(name, f"could not be checked: {type(error).__name__}: {error}", _REPORT_HINT)
+
+
+def result_values(result: CheckResult) -> dict[str, str]:
+    """Return `result` as plain values."""
+    return {"check": result.check, "status": result.status, "summary": result.summary, "fix": result.fix}
 
 
 def error_result(error: object, otherwise: str) -> tuple[str, str]:

@@ -144,7 +144,8 @@ def check_sd_card(context: DiagnosticContext) -> Iterator[CheckResult]:
     elif not bad:
         facts = [f"{each.device} without an error" for each in counters]
         facts += [f"{life.device} has used {life.used} % of its life" for life in lives if life.used < _OLD]
-        yield ok(name, ", ".join(facts))
+        if facts:
+            yield ok(name, ", ".join(facts))
 
 
 def check_temperature(context: DiagnosticContext) -> Iterator[CheckResult]:

@@ -68,6 +68,12 @@ async def status(services: MusicServices, _: Values) -> Any:
     return {**serializers.music(hub), "rating": rating.rating, "favourite": rating.favourite}
 
 
+async def reconnect(services: MusicServices, _: Values) -> Any:
+    """Try to reach the configured player now."""
+    services.daemon.hub.reconnect_now()
+    return serializers.music(services.daemon.hub)
+
+
 async def capabilities(services: MusicServices, _: Values) -> Any:
     """Return every capability, and whether the player has it."""
     supported = await (await player_of(services)).capabilities()

@@ -34,6 +34,9 @@ class Music(Protocol):
     async def player(self) -> Player:
         """Return the player. Raises Unavailable with the reason if there is none."""
 
+    def reconnect_now(self) -> None:
+        """Try to reach the configured player now."""
+
     def watch_changes(self) -> AsyncIterator[frozenset[str]]:
         """Yield the names of the changed subsystems. The first item comes at once."""
 

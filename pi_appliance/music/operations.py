@@ -135,6 +135,12 @@ _PLAYER: Sequence[Operation] = (
         handler=f"{_API}:capabilities",
         result="Capabilities",
     ),
+    Operation(
+        path="/player/reconnect",
+        summary="Connect to the player again now, instead of waiting for the next attempt.",
+        handler=f"{_API}:reconnect",
+        needs_daemon=True,
+    ),
     _player_operation(
         "play",
         "Resume, or play a track of the queue.",

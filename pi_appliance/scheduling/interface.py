@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from pi_appliance.scheduling.appliance import Appliance
 from pi_appliance.scheduling.child_runs import ChildRuns
@@ -36,6 +36,14 @@ class SchedulerState(Protocol):
         """Return when a job will start next, and its name."""
 
 
+class LogEntry(NamedTuple):
+    """A message of the daemon, without secrets."""
+
+    at: datetime
+    text: str
+    is_problem: bool = False
+
+
 class RunningDaemon(Protocol):
     """The daemon. Its parts may be replaced while it runs, so they are read again each time."""
 
@@ -48,7 +56,7 @@ class RunningDaemon(Protocol):
         """Where it listens, in words."""
 
     @property
-    def messages(self) -> Sequence[tuple[datetime, str]]:
+    def messages(self) -> Sequence[LogEntry]:
         """Its newest messages, the oldest first."""
 
     @property

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from pi_appliance.diagnostics import cli, job_checks
-from pi_appliance.diagnostics.context import CheckResult, DiagnosticContext, Status
+from pi_appliance.diagnostics.context import CheckResult, DiagnosticContext, Status, run_checks
 from pi_appliance.posting.model import Post, PostState
 from pi_appliance.posting.store import PostDatabase
 from pi_appliance.storage.history import Store
@@ -124,7 +124,7 @@ def only(result: list[CheckResult], verdict: Status, *words: str) -> CheckResult
 
 def test_a_healthy_machine_has_no_failure(machine: Machine) -> None:
     machine.ran("greet", Outcome.SUCCEEDED, NOW.replace(hour=6), "2026-05-04T06:00:00Z")
-    result = list(cli.run_checks(machine.context()))
+    result = list(run_checks(machine.context(), cli.CHECKS))
     assert not cli.has_failures(result), result
     assert {each.check for each in result if each.status is NOT_HERE} >= {"unit", "temperature", "power", "player"}
     assert not [each for each in result if each.summary.startswith("could not be checked")]
@@ -132,7 +132,7 @@ def test_a_healthy_machine_has_no_failure(machine: Machine) -> None:
 
 def test_a_crashing_check_is_one_line_and_the_others_run(machine: Machine, tmp_path: Path) -> None:
     (machine.root / "proc/self/mountinfo").unlink()
-    result = list(cli.run_checks(machine.context()))
+    result = list(run_checks(machine.context(), cli.CHECKS))
     broken = [each for each in result if each.summary.startswith("could not be checked: FileNotFoundError")]
     assert [each.check for each in broken] == ["state is kept", "card"]
     assert all(each.status is WARN and "doctor --bundle" in each.fix for each in broken)

@@ -209,7 +209,7 @@ class ListMusic:
 
     def __init__(self, player: ListPlayer | None, error: str = "") -> None:
         self.error, self.status_text, self.uses_fallback = error, "", False
-        self.list_player = player
+        self.list_player, self.reconnects = player, 0
         self.watchers: dict[asyncio.Event, set[str]] = {}
         if player:
             player.on_change = self.tell
@@ -226,6 +226,9 @@ class ListMusic:
         if self.list_player is None:
             raise Unavailable(self.error)
         return self.list_player
+
+    def reconnect_now(self) -> None:
+        self.reconnects += 1
 
     def tell(self, names: frozenset[str] = frozenset({"connection"})) -> None:
         for event, heard in self.watchers.items():

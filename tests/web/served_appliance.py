@@ -18,6 +18,7 @@ from pi_appliance.access.devices import Devices
 from pi_appliance.app import WebService
 from pi_appliance.scheduling.appliance import Appliance
 from pi_appliance.scheduling.child_runs import ChildRuns
+from pi_appliance.scheduling.interface import LogEntry
 from pi_appliance.system.clock import ClockState
 from tests.music.usb.usb_fixtures import FakeUsbDrives
 from tests.web.list_player import ListMusic, ListPlayer
@@ -53,7 +54,7 @@ class FakeDaemon:
     usb_drives: Any = field(default_factory=FakeUsbDrives)
     started_at: datetime = datetime(2026, 5, 1, tzinfo=UTC)
     addresses: Sequence[str] = ()
-    messages: Sequence[tuple[datetime, str]] = ()
+    messages: Sequence[LogEntry] = ()
     reloads: int = 0
     config_error: Mapping[str, Any] | None = None
 

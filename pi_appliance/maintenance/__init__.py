@@ -1,0 +1,1 @@
+"""The system page: facts, the log, restarts, backups and restoring them."""

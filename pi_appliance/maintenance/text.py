@@ -1,0 +1,15 @@
+"""The results of the operations on the machine as text for a terminal."""
+
+from typing import Any
+
+_WORDS = {"ok": "", "warn": "look at it: ", "fail": "PROBLEM: ", "skipped": "not known: "}
+
+
+def facts(result: Any, _: object) -> str:
+    """Return one fact a line, with what to do about a problem below it."""
+    lines = []
+    for each in result:
+        lines.append(f"{each['check'] + ':':<15} {_WORDS[each['status']]}{each['summary']}")
+        if each["fix"]:
+            lines.append(f"{'':<15} fix: {each['fix']}")
+    return "\n".join(lines)
