@@ -17,7 +17,7 @@ from pi_appliance.config import schema as describe
 from pi_appliance.config.secrets import secret_names
 from pi_appliance.config.units import pluralize
 from pi_appliance.errors import ConfigError, Refused
-from pi_appliance.music.mpd.proxy import network_warning
+from pi_appliance.music.mpd.proxy import password_problem as proxy_problem
 from pi_appliance.music.stations.service import load_stations
 from pi_appliance.operations import Values
 from pi_appliance.scheduling import crontab
@@ -57,9 +57,14 @@ def check_config(path: Path) -> dict[str, Any]:
     config = loader.load_config(path)
     stations = load_stations(config.stations)
     known = secrets.load(config.path, os.environ, secret_names(config))
-    loader.validate_notifiers(loader.read_yaml(config.path), config, known)
-    if problem := password_problem(config, known.get("WEB_PASSWORD", "")):
-        raise ConfigError([loader.read_yaml(config.path).problem(("web", "host"), *problem.split(": ", 1))])
+    tree = loader.read_yaml(config.path)
+    loader.validate_notifiers(tree, config, known)
+    unsafe = {
+        "web": password_problem(config, known.get("WEB_PASSWORD", "")),
+        "mpd-proxy": proxy_problem(config, known.get("MPD_PROXY_PASSWORD", "")),
+    }
+    if any(unsafe.values()):
+        raise ConfigError([tree.problem((key, "host"), *each.split(": ", 1)) for key, each in unsafe.items() if each])
     name = loader.display_path(config.path)
     counts = (
         pluralize(len(config.jobs), "job"),
@@ -72,7 +77,6 @@ def check_config(path: Path) -> dict[str, Any]:
         "problems": [],
         "warnings": [
             *map(str, loader.config_warnings(config, known, clock.now())),
-            *(f"{name}: {note}" for note in (network_warning(config),) if note),
             *(f"{name}: {note}" for note in crontab.missing_entry_notes(config)),
         ],
     }

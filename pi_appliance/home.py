@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import math
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -13,6 +14,8 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
 from pi_appliance.cli import terminal
+from pi_appliance.config import secrets
+from pi_appliance.config.model import Config
 from pi_appliance.errors import ApplianceError, ConfigError, Unavailable
 from pi_appliance.jobs import serializers
 from pi_appliance.jobs.pages import JobPages
@@ -22,6 +25,7 @@ from pi_appliance.music.alarms.service import Alarm, alarms
 from pi_appliance.music.interface import MusicDaemon, MusicServices
 from pi_appliance.music.limited_player import max_volume
 from pi_appliance.music.model import Queue, Station
+from pi_appliance.music.mpd.proxy import password_problem
 from pi_appliance.music.player import NO_PLAYER
 from pi_appliance.music.schemas import MUSIC
 from pi_appliance.music.serializers import music
@@ -208,7 +212,11 @@ def create_banner(daemon: MusicDaemon, views: Sequence[JobView], now: datetime) 
     runs = [run for view in views if (run := serializers.failed_run(daemon.appliance, view))]
     runs.sort(key=lambda run: (run.started, run.id), reverse=True)
     ringing = [alarm for alarm in alarms(daemon.appliance, now) if alarm.session]
-    problems = [*_describe_problems(daemon.scheduler), *machine_problems(daemon.appliance, Sensors())]
+    problems = [
+        *_describe_problems(daemon.scheduler),
+        *_describe_closed_proxy(daemon.appliance.config),
+        *machine_problems(daemon.appliance, Sensors()),
+    ]
     return Banner(daemon.config_error, problems, ringing, runs[:_MAX_FAILURES], len(runs[_MAX_FAILURES:]))
 
 
@@ -221,6 +229,13 @@ def _describe_problems(scheduler: SchedulerState) -> list[str]:
     if scheduler.error:
         problems.append(f"A job cannot be started or recorded: {scheduler.error}")
     return problems
+
+
+def _describe_closed_proxy(config: Config) -> list[str]:
+    with contextlib.suppress(ApplianceError):  # secrets that cannot be read; the doctor names them
+        password = secrets.load(config.path, os.environ).get("MPD_PROXY_PASSWORD", "")
+        return [f"MPD apps are not served: {each}." for each in (password_problem(config, password),) if each]
+    return []
 
 
 _LOW_SPACE = 200_000_000  # bytes

@@ -199,7 +199,9 @@ class Web:
 class MpdProxy:
     """The port for MPD apps on phones. The volume policy applies to their commands too."""
 
-    host: Annotated[str, "the address to listen on; MPD knows no encryption, so 0.0.0.0 only at home"] = "127.0.0.1"
+    host: Annotated[
+        str, "the address to listen on; anything but 127.0.0.1 needs an MPD_PROXY_PASSWORD of 8 characters or more"
+    ] = "127.0.0.1"
     port: Annotated[int, "the port to listen on; not the one the player's own MPD has on this machine"] = 6601
 
     def check(self) -> Issues:

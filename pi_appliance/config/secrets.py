@@ -14,6 +14,7 @@ from urllib.parse import quote, quote_plus, urlsplit
 from pi_appliance import plugins
 from pi_appliance.config.model import Config, PluginConfig
 from pi_appliance.errors import ConfigError, Problem, Refused
+from pi_appliance.system import network
 
 _NAME = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 _SHAPE = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://\S+")
@@ -72,10 +73,11 @@ def _escape(text: str) -> str:
 
 
 NAME = "secrets.env"
-KNOWN = ("WEB_PASSWORD", "MPD_PASSWORD")
+KNOWN = ("WEB_PASSWORD", "MPD_PASSWORD", "MPD_PROXY_PASSWORD")
 """Secrets of the appliance itself. Networks, notifiers and pings name their own in the
 configuration.
 """
+MIN_PASSWORD_LENGTH = 8  # characters, if the network may guess
 
 
 class Secrets(Mapping[str, str]):
@@ -100,6 +102,21 @@ class Secrets(Mapping[str, str]):
     def origin(self, name: str) -> str:
         """Return the source of the secret `name`: a file, or the environment; '' if unknown."""
         return self._origins.get(name, "")
+
+
+def listen_problem(part: str, host: str, name: str, password: str) -> str:
+    """Return why `part` may not listen on `host` with `password`, and the correction; or ''.
+
+    Args:
+        part: The part of the appliance that listens.
+        host: The address to listen on.
+        name: The name of the secret.
+        password: Its value.
+    """
+    if len(password) >= MIN_PASSWORD_LENGTH or network.is_loopback_only(host):
+        return ""
+    requirement = f"a password of at least {MIN_PASSWORD_LENGTH} characters" if password else "a password"
+    return f"{part} may not listen on {host} without {requirement}: write {name}=… into {NAME}, or host: 127.0.0.1"
 
 
 def load(config: Path, environment: Mapping[str, str], named: Iterable[str] = ()) -> Secrets:

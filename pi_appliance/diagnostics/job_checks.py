@@ -24,7 +24,7 @@ from pi_appliance.diagnostics.context import (
 )
 from pi_appliance.errors import ApplianceError, ConfigError, Refused
 from pi_appliance.music.model import PlayerState
-from pi_appliance.music.mpd.proxy import network_warning
+from pi_appliance.music.mpd.proxy import password_problem as proxy_problem
 from pi_appliance.music.player_hub import open_player
 from pi_appliance.music.stations.service import load_stations
 from pi_appliance.posting.model import PENDING_STATES, PostState
@@ -295,8 +295,6 @@ def check_configuration(context: DiagnosticContext) -> Iterator[CheckResult]:
 
 
 def _option_warnings(config: Config) -> Iterator[str]:
-    if warning := network_warning(config):
-        yield warning
     for job in config.jobs.values():
         for _, wrong, right in job.options.warnings() if hasattr(job.options, "warnings") else ():
             yield f"{job.name}: {wrong}; {right}"
@@ -318,6 +316,8 @@ def check_secrets(context: DiagnosticContext) -> Iterator[CheckResult]:
         else:
             yield warn(name, f"{file} cannot be read by {files.user_name(os.geteuid())}", context.owner_command)
         return
+    if context.config and (problem := proxy_problem(context.config, known.get("MPD_PROXY_PASSWORD", ""))):
+        yield fail(name, *problem.split(": ", 1))
     about = f"{len(known)} known: {', '.join(sorted(known))}" if known else "there are none"
     owner = file.stat().st_uid if file.exists() and place is None else None
     if owner is not None and context.owner not in (None, owner):

@@ -135,7 +135,8 @@ class MpdServer:
             more or 'auto_update "yes"',
         ]
         if password:
-            lines += [f'password "{password}@read,add,control,admin"', 'default_permissions ""']
+            escaped = password.replace("\\", "\\\\").replace('"', '\\"')
+            lines += [f'password "{escaped}@read,add,control,admin"', 'default_permissions ""']
         (folder / "mpd.conf").write_text("\n".join(lines), "utf-8")
 
     @property

@@ -8,17 +8,19 @@ Only with a volume policy are the client's commands searched for volumes above t
 import asyncio
 import contextlib
 import logging
+import os
 import re
 import socket
 from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol
 
+from pi_appliance.config import secrets
 from pi_appliance.config.model import Config, MpdProxy
 from pi_appliance.errors import Refused, Unavailable
+from pi_appliance.music.mpd.proxy_password import PasswordGate
 from pi_appliance.music.player_hub import PlayerHub, Upstream
 from pi_appliance.scheduling.appliance import Appliance
-from pi_appliance.system import network
 
 MAX_LINE_BYTES = 16_384  # MPD closes the connection if a line is longer
 MAX_CLIENTS = 60  # MPD allows 100 connections, including the appliance's own
@@ -111,15 +113,11 @@ class ProxyHost(Protocol):
         """The connection to the player."""
 
 
-def network_warning(config: Config) -> str:
-    """Return a warning if other machines can reach the proxy, which has no password; or ''."""
-    settings = config.mpd_proxy
-    if settings is None or network.is_loopback_only(settings.host):
+def password_problem(config: Config, password: str) -> str:
+    """Return why the proxy may not listen with `password`, and the correction; or ''."""
+    if config.mpd_proxy is None:
         return ""
-    return (
-        f"mpd-proxy: everyone in the network of {settings.host} can control the music, because MPD apps"
-        " send no password to it; set a password in mpd.conf, or write host: 127.0.0.1"
-    )
+    return secrets.listen_problem("the MPD proxy", config.mpd_proxy.host, "MPD_PROXY_PASSWORD", password)
 
 
 class MpdProxyService:
@@ -131,18 +129,25 @@ class MpdProxyService:
     async def start(self, daemon: ProxyHost) -> str:
         """Listen, if it is configured, and return the address for the owner.
 
+        Without the password that its host needs, it does not listen.
+
         Raises Unavailable, Refused.
         """
-        settings = daemon.appliance.config.mpd_proxy
+        config = daemon.appliance.config
+        settings = config.mpd_proxy
         if settings is None:
             return ""
         if daemon.hub.kind and daemon.hub.mpd_address is None:
             return f"MPD apps: not available, because a player of kind {daemon.hub.kind} has no MPD; remove mpd-proxy:"
-        relay = Relay(daemon.hub, settings)
+        known = secrets.load(config.path, os.environ)
+        password = known.get("MPD_PROXY_PASSWORD", "")
+        if problem := password_problem(config, password):
+            return f"MPD apps: not available, because {problem}"
+        gate = PasswordGate(password) if password else None
+        relay = Relay(daemon.hub, settings, gate=gate, mpd_password=known.get("MPD_PASSWORD", ""))
         port = await relay.start()
         self._relay = relay
-        warning = network_warning(daemon.appliance.config)
-        return f"MPD apps: {settings.host}:{port}" + (f"; {warning}" if warning else "")
+        return f"MPD apps: {settings.host}:{port}"
 
     async def stop(self) -> None:
         """Stop listening and close all connections."""
@@ -160,8 +165,11 @@ class Relay:
         *,
         max_clients: int = MAX_CLIENTS,
         greeting_timeout: float = GREETING_TIMEOUT,
+        gate: PasswordGate | None = None,
+        mpd_password: str = "",
     ) -> None:
         self._hub, self._settings, self._max_clients, self._timeout = hub, settings, max_clients, greeting_timeout
+        self._gate, self._mpd_password = gate, mpd_password
         self._server: asyncio.Server | None = None
         self._clients: dict[asyncio.Task[None], asyncio.StreamWriter] = {}
 
@@ -222,6 +230,11 @@ class Relay:
         volume_filter = VolumeFilter(policy.max_volume) if policy.volume_policy is not None else None
         try:
             writer.write(greeting)
+            if self._gate is not None:
+                password = self._mpd_password if upstream == self._hub.mpd_address else ""  # the silent MPD has none
+                if not (first := await self._gate.admit(reader, writer, password)):
+                    return None
+                to_mpd.write(first if volume_filter is None else volume_filter.feed(first))
             await _copy_both_ways(reader, writer, from_mpd, to_mpd, volume_filter)
         finally:
             to_mpd.close()

@@ -2,11 +2,16 @@
 
 import asyncio
 import contextlib
+import html
+import json
 import socket
+import subprocess
+import time
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from types import SimpleNamespace
 
+import httpx
 import pytest
 
 from pi_appliance.config.model import MpdProxy, PluginConfig, VolumePolicy
@@ -14,8 +19,10 @@ from pi_appliance.errors import Refused, Unavailable
 from pi_appliance.music.limited_player import PlayerPolicy
 from pi_appliance.music.mpd import player
 from pi_appliance.music.mpd.proxy import MpdProxyService, Relay
+from pi_appliance.music.mpd.proxy_password import PasswordGate
 from pi_appliance.music.player_hub import PlayerHub, ReconnectPolicy
 from tests.fakes.mpd_server import PICTURE, MpdServer, free_port, needs_mpd, running_mpd
+from tests.installation import Installation
 
 HOST = "127.0.0.1"
 Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
@@ -34,12 +41,20 @@ def hub_for(address: str, policy: VolumePolicy | None = None) -> PlayerHub:
 
 @contextlib.asynccontextmanager
 async def relayed(
-    address: str, *, clients: int = 60, patience: float = 3, policy: VolumePolicy | None = None
+    address: str,
+    *,
+    clients: int = 60,
+    patience: float = 3,
+    policy: VolumePolicy | None = None,
+    gate: PasswordGate | None = None,
+    mpd_password: str = "",
 ) -> AsyncIterator[int]:
     """Yield the port of a proxy to the MPD at `address`, with a hub that does not run."""
     hub = hub_for(address, policy)
     hub.upstream = hub.mpd_address
-    relay = Relay(hub, MpdProxy(port=0), max_clients=clients, greeting_timeout=patience)
+    relay = Relay(
+        hub, MpdProxy(port=0), max_clients=clients, greeting_timeout=patience, gate=gate, mpd_password=mpd_password
+    )
     port = await relay.start()
     try:
         yield port
@@ -332,7 +347,7 @@ def test_it_follows_the_hub_to_the_private_mpd_and_back(tmp_path: Path) -> None:
         hub = PlayerHub(PluginConfig(kind="mpd", options=settings), tmp_path, {}, reconnect=ReconnectPolicy())
         running = asyncio.create_task(hub.run())
         service = MpdProxyService()
-        config = SimpleNamespace(mpd_proxy=MpdProxy(port=free_port()))
+        config = SimpleNamespace(mpd_proxy=MpdProxy(port=free_port()), path=tmp_path / "appliance.yaml")
         where = await service.start(SimpleNamespace(hub=hub, appliance=SimpleNamespace(config=config)))
         assert where == f"MPD apps: {HOST}:{config.mpd_proxy.port}"
         async with asyncio.timeout(10):
@@ -383,3 +398,107 @@ def test_a_proxy_to_itself_is_refused(address: str) -> None:
 
 def test_it_listens_on_loopback_by_default() -> None:
     assert MpdProxy().host == "127.0.0.1"
+
+
+PASSWORD = 'open "ses\\ame'
+QUOTED = 'password "open \\"ses\\\\ame"'
+
+
+@needs_mpd
+def test_with_a_password_the_proxy_answers_like_an_mpd_with_a_password(tmp_path: Path) -> None:
+    scenes = [
+        "status", "ping", "ping\r", "password", "password a b", "password wrong", "noidle\nping", "idle", "ping\0 x",
+        "clear\nsetvol 100", "Foo\nping", "GET / HTTP/1.1", "\nping", " ping", "close\nping",
+        "command_list_begin\nping\nstatus\nping\ncommand_list_end\nping",
+        "command_list_ok_begin\nping\nping\ncommand_list_end",
+        "command_list_ok_begin\nping\npassword bad\nclear\ncommand_list_end\nping",
+        f"{QUOTED}\nsetvol 42\nfoo\nping",
+        f"command_list_ok_begin\nping\n{QUOTED}\nsetvol 43\nfoo\ncommand_list_end\nsetvol 44",
+    ]  # fmt: skip
+
+    async def answer(port: int, request: str) -> bytes:
+        async with client(port) as (reader, writer):
+            writer.write(f"{request}\nclose\n".encode())
+            async with asyncio.timeout(15):
+                return await reader.read(-1)
+
+    async def scenario(protected: MpdServer, direct: MpdServer) -> None:
+        async with relayed(direct.address, gate=PasswordGate(PASSWORD, delay=0)) as port:
+            for request in scenes:
+                assert await answer(port, request) == await answer(protected.port, request), request
+            assert "volume: 44" in await asyncio.to_thread(direct.mpc, "volume")
+
+    with (
+        running_mpd(tmp_path / "one", music={}) as direct,
+        running_mpd(tmp_path / "two", music={}, password=PASSWORD) as protected,
+    ):
+        asyncio.run(scenario(protected, direct))
+
+
+@needs_mpd
+def test_mpc_needs_the_password_of_the_proxy_and_not_that_of_mpd(tmp_path: Path) -> None:
+    def mpc(port: int, host: str, *words: str) -> str:
+        command = ["mpc", "-h", host, "-p", str(port), *words]
+        done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=20)
+        return done.stdout + done.stderr
+
+    async def scenario(server: MpdServer) -> None:
+        policy = VolumePolicy(maximum=60)
+        gate = PasswordGate("open sesame", delay=0)
+        async with relayed(server.address, gate=gate, mpd_password=server.password, policy=policy) as port:
+            for host in (HOST, f"wrong@{HOST}", f"{server.password}@{HOST}"):
+                assert "permission" in (said := await asyncio.to_thread(mpc, port, host)) or "incorrect" in said
+            said = await asyncio.to_thread(mpc, port, f"open sesame@{HOST}", "volume", "95")
+            assert "volume: 60%" in said
+
+    with running_mpd(tmp_path, music={}, password="it's secret") as server:
+        asyncio.run(scenario(server))
+
+
+@needs_mpd
+def test_passwords_cannot_be_guessed_fast_and_clients_without_one_are_disconnected(server: MpdServer) -> None:
+    async def guess(port: int) -> None:
+        async with client(port) as (reader, writer):
+            writer.write(b"password guess\n" * 100)
+            await reader.readuntil(b"incorrect password\n")
+
+    async def scenario() -> None:
+        async with relayed(server.address, gate=PasswordGate("open sesame", delay=0.2)) as port:
+            start = time.monotonic()
+            await asyncio.gather(*(guess(port) for _ in range(5)))
+            assert time.monotonic() - start >= 1
+        async with relayed(server.address, gate=PasswordGate("open sesame", patience=0.2)) as port:
+            async with client(port) as (reader, writer), asyncio.timeout(15):
+                writer.write(b"ping\n")
+                assert (await reader.read(-1)).endswith(b"OK\n")
+            async with client(port) as (reader, writer), asyncio.timeout(15):
+                writer.write(b"password " + b"x" * 1_000_000)
+                with contextlib.suppress(ConnectionResetError):  # the rest of its line was not read
+                    assert (await reader.read(-1)).startswith(b"OK MPD")
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.parametrize(("secret", "problem"), [("", "a password"), ("short", "a password of at least 8 characters")])
+def test_for_the_network_a_good_password_is_required(installation: Installation, secret: str, problem: str) -> None:
+    port = free_port()
+    installation.write("", f"web: {{port: 0}}\nmpd-proxy: {{host: 0.0.0.0, port: {port}}}")
+    if secret:
+        (installation.folder / "secrets.env").write_text(f"MPD_PROXY_PASSWORD={secret}\n")
+        (installation.folder / "secrets.env").chmod(0o600)
+    expected = f"the MPD proxy may not listen on 0.0.0.0 without {problem}: write MPD_PROXY_PASSWORD=… into secrets.env"
+    checked = installation.run("config", "check")
+    assert checked.returncode == 2
+    assert expected in checked.stderr.replace("; write", ": write")
+    doctor = json.loads(installation.run("doctor", "--json").stdout)
+    assert any(each["summary"] == expected.partition(":")[0] and each["status"] == "fail" for each in doctor)
+    with installation.start("up") as daemon:
+        try:
+            assert daemon.stdout is not None
+            page = next(line for line in daemon.stdout if line.startswith("page: ")).split()[1]
+            assert expected in html.unescape(httpx.get(f"{page}/jobs").text)
+            with pytest.raises(OSError, match="efused"), socket.create_connection((HOST, port)):
+                pass
+        finally:
+            daemon.terminate()
+            daemon.communicate(timeout=20)
