@@ -8,7 +8,8 @@ ApplianceError             exit 1
 ├── Unavailable            exit 75   not reached, certainly not done: can be retried
 ├── Uncertain              exit 1    sent, no answer: perhaps done, never retried blindly
 ├── Refused                exit 1    rejected: not retried, reported to the owner
-│   └── Duplicate          exit 1    rejected, because it exists already
+│   ├── Duplicate          exit 1    rejected, because it exists already
+│   └── AccountBlocked     exit 1    rejected, because of the account and not of the text
 └── DeadlineExceeded       exit 1    a time limit passed
 """
 
@@ -101,6 +102,10 @@ class Refused(ApplianceError):
 
 class Duplicate(Refused):
     """Rejected because it exists already, from an earlier attempt or from someone else."""
+
+
+class AccountBlocked(Refused):
+    """Rejected because of the account, its keys or its credit: another text is rejected as well."""
 
 
 class DeadlineExceeded(ApplianceError):

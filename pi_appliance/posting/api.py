@@ -22,7 +22,7 @@ from pi_appliance.json_schema import (
     reference,
 )
 from pi_appliance.operations import Values
-from pi_appliance.posting import connect, line_file, tweet_lines
+from pi_appliance.posting import connect, line_file, refused_posts, tweet_lines
 from pi_appliance.posting.connect import load_secrets
 from pi_appliance.posting.model import OWNER_DECISIONS, PostLimits, PostState, record_json
 from pi_appliance.posting.preview import MonthlyForecast, PostPreview, UpcomingPost, month_json, month_spends
@@ -61,7 +61,7 @@ _LINE_POST: Mapping[str, Schema] = {
 _TWEET_LINE: Mapping[str, Schema] = {
     "number": WHOLE,
     "text": TEXT,
-    "state": describe(TEXT, "ready, posted, sending, uncertain, refused or invalid"),
+    "state": describe(TEXT, "ready, posted, sending, uncertain, refused, dropped or invalid"),
     "next": FLAG,
     "posts": list_of(object_of(_LINE_POST)),
     **_COUNTS,
@@ -80,9 +80,17 @@ _TWEET_LINES: Mapping[str, Schema] = {
     "problems": list_of(TEXT),
     "next": nullable(object_of(_NEXT_POST)),
 }
+_REFUSED: Mapping[str, Schema] = {
+    "post": describe(WHOLE, "the number for `resend` and `drop`"),
+    **dict.fromkeys(("job", "slot", "text"), TEXT),
+    "line": nullable(WHOLE),
+    "posts": list_of(reference("Post")),
+}
 SCHEMAS: Mapping[str, Schema] = {
     "Post": object_of(_POST, more=True),
     "Posts": object_of({"posts": list_of(reference("Post")), "counts": ANY, "months": list_of(ANY)}),
+    "RefusedPosts": object_of({"refused": list_of(object_of(_REFUSED))}),
+    "SentPosts": object_of({"posts": list_of(reference("Post"))}),
     "PostPreview": object_of({"slots": list_of(ANY), "cost": TEXT, "month": ANY}),
     "TweetLines": object_of(_TWEET_LINES),
     "LineChange": object_of({"file": TEXT, "version": TEXT, "lines": WHOLE}),
@@ -111,6 +119,25 @@ async def resolve_post(services: Services, values: Values) -> object:
     record = database.resolve_post(values["post"], state, reason, link=values["link"], now=services.now())
     services.daemon.wake()
     return record_json(record)
+
+
+async def list_refused(services: Services, values: Values) -> object:
+    """Return what networks did not take."""
+    return {"refused": refused_posts.describe_refused(services.appliance, values["job"])}
+
+
+async def resend_post(services: Services, values: Values) -> object:
+    """Send a refused post again."""
+    records = refused_posts.resend(
+        services.appliance, values["post"], values["text"], values["version"], now=services.now()
+    )
+    services.daemon.wake()
+    return {"posts": [record_json(each) for each in records]}
+
+
+async def drop_post(services: Services, values: Values) -> object:
+    """Record that a refused post is not wanted."""
+    return {"posts": [record_json(each) for each in refused_posts.drop(services.appliance, values["post"])]}
 
 
 async def preview_posts(services: Services, values: Values) -> object:

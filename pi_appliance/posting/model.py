@@ -34,20 +34,25 @@ class PostState(StrEnum):
     SENDING = "sending"  # a try has started and its result is not known
     SENT = "sent"
     UNCERTAIN = "uncertain"  # may be on the network; the owner has to check
-    REFUSED = "refused"  # the network rejected it
+    REFUSED = "refused"  # the network rejected the text
+    BLOCKED = "blocked"  # the account cannot post: its keys, its credit, or the monthly cap
     ABANDONED = "abandoned"  # not on the network, and its time is over
+    DROPPED = "dropped"  # not on the network, and the owner does not want it there
 
 
 PENDING_STATES = frozenset({PostState.WAITING, PostState.SENDING})
 """States in which the appliance still has work to do."""
 
-FAILED_STATES = frozenset({PostState.REFUSED, PostState.ABANDONED})
+RESENDABLE_STATES = frozenset({PostState.REFUSED, PostState.BLOCKED, PostState.ABANDONED})
+"""States of a post that is not on the network and that the owner can send again."""
+
+FAILED_STATES = RESENDABLE_STATES | {PostState.DROPPED}
 """Final states of a post that is not on the network."""
 
 OWNER_DECISIONS = {
     "there": (PostState.SENT, "you saw it there"),
     "post": (PostState.WAITING, "you saw that it is not there"),
-    "drop": (PostState.ABANDONED, "you saw that it is not there, and do not want it"),
+    "drop": (PostState.DROPPED, "you saw that it is not there, and do not want it"),
 }
 """Answers of the owner about an uncertain post: the resulting state and the recorded reason."""
 
@@ -240,3 +245,6 @@ class PostStore(Protocol):
 
     def used_lines(self) -> UsedLines:
         """Return the lines that the job has used."""
+
+    def resendable_posts(self) -> list[PostRecord]:
+        """Return the posts that a network did not take, newest first, unless posted since."""

@@ -7,7 +7,7 @@ from pi_appliance.operations import Group, Operation, array, choice, integer, ma
 
 _API = "pi_appliance.posting.api"
 _TEXT = "pi_appliance.posting.text"
-_STATES = ("waiting", "sending", "sent", "uncertain", "refused", "abandoned")  # PostState
+_STATES = ("waiting", "sending", "sent", "uncertain", "refused", "blocked", "abandoned", "dropped")  # PostState
 _ANSWERS = ("there", "post", "drop")  # OWNER_DECISIONS
 _JOB = text("job", "the tweet job; not needed if there is only one", 100, example="tweets")
 _NUMBER = integer("number", "the number of the line in the file", 1, 2**31, required=True, positional=True)
@@ -15,6 +15,7 @@ _LINE = text("text", "the text of the line", 4000, required=True, positional=Tru
 _VERSION = matching(
     "version", "the version of the file that was read; without it, any", "[0-9a-f]{16}", "16 hex digits"
 )
+_REFUSED_POST = integer("post", "the number of the post in `tweets refused`", 1, 2**53, required=True, positional=True)
 _CHANGED = f"{_TEXT}:changed_line"
 
 OPERATIONS: Sequence[Operation] = (
@@ -64,6 +65,38 @@ OPERATIONS: Sequence[Operation] = (
         result="Post",
         show=f"{_TEXT}:resolved",
         example={"post": 1, "answer": "there"},
+    ),
+    Operation(
+        command="tweets refused",
+        method="GET",
+        path="/posts/refused",
+        summary="List what networks did not take: per line, the networks with the reason.",
+        details="A line that was posted there since is not listed.",
+        handler=f"{_API}:list_refused",
+        arguments=(text("job", "only posts of this job", 100, positional=True),),
+        result="RefusedPosts",
+        show=f"{_TEXT}:refused_posts",
+    ),
+    Operation(
+        command="tweets resend",
+        path="/posts/{post}/resend",
+        summary="Send a refused post again, only on the networks that did not take it.",
+        details="With --text, the new text is sent there, and replaces the line in the file.",
+        handler=f"{_API}:resend_post",
+        arguments=(_REFUSED_POST, text("text", "a new text for the line", 4000), _VERSION),
+        result="SentPosts",
+        show=f"{_TEXT}:resent",
+        example={"post": 1},
+    ),
+    Operation(
+        command="tweets drop",
+        path="/posts/{post}/drop",
+        summary="Do not send a refused post again. The line stays in the file.",
+        handler=f"{_API}:drop_post",
+        arguments=(_REFUSED_POST,),
+        result="SentPosts",
+        done="post {post} is dropped",
+        example={"post": 1},
     ),
     Operation(
         command="tweets lines",

@@ -133,14 +133,27 @@ class PostPreview:
 
     def _drafts(self, at: datetime) -> list[Draft]:
         fixed, with_placeholders = self._lines
+        values = self._placeholder_values(at)
+        filled = [self._draft(line, values) for line in with_placeholders]
+        drafts = [*fixed, *(each for each in filled if isinstance(each, Draft))]
+        return sorted(drafts, key=lambda each: each.line.number)
+
+    def draft_text(self, text: str, limits: Mapping[str, PostLimits]) -> Mapping[str, Sequence[Post]]:
+        """Return the posts of `text` for each network in `limits`. Raises Refused."""
+        values = self._placeholder_values(self._now)
+        draft = draft_line(
+            lines.parse_line(0, text), self._options.lines.parent, limits, values, self._options.too_long
+        )
+        if isinstance(draft, RejectedLine):
+            raise Refused(f"this text cannot be posted: {draft.reason}")
+        return draft.posts
+
+    def _placeholder_values(self, at: datetime) -> dict[str, str]:
         source = self._options.report_from
         report = self._appliance.store.last_success(source) if source else None
         local = at.astimezone(self._appliance.config.zone_of(self._job))
         host, summary = os.uname().nodename, report.summary if report else None
-        values = placeholder_values(lines.PLACEHOLDERS, local, host, Sensors().temperature, summary)
-        filled = [self._draft(line, values) for line in with_placeholders]
-        drafts = [*fixed, *(each for each in filled if isinstance(each, Draft))]
-        return sorted(drafts, key=lambda each: each.line.number)
+        return placeholder_values(lines.PLACEHOLDERS, local, host, Sensors().temperature, summary)
 
     @cached_property
     def _lines(self) -> tuple[list[Draft], list[PostLine]]:

@@ -17,7 +17,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from pi_appliance.config import units
-from pi_appliance.errors import ApplianceError, Duplicate, Refused, Unavailable, Uncertain
+from pi_appliance.errors import AccountBlocked, ApplianceError, Duplicate, Refused, Unavailable, Uncertain
 from pi_appliance.posting.connect import PostingContext
 from pi_appliance.posting.model import (
     FAILED_STATES,
@@ -132,7 +132,7 @@ class PostSender:
             return self._postpone_search(record, error)
         if isinstance(error, Unavailable):
             return self._postpone(record, PostState.WAITING, error)
-        return self._store.update_state(record, PostState.REFUSED, str(error))
+        return self._store.update_state(record, PostState.BLOCKED, str(error))
 
     def _postpone_search(self, record: PostRecord, error: ApplianceError) -> PostRecord:
         """Search later for a post that may have been sent; after some days, ask the owner."""
@@ -150,9 +150,10 @@ class PostSender:
         if is_late:
             reason = "its time was over before it could be sent"
             return self._store.update_state(record, PostState.ABANDONED, reason, cost=-record.cost)
-        price = Decimal(0) if was_tried else _read_limits(network).post_price(self._store.load_post(record))
+        is_paid = was_tried and record.cost > 0
+        price = Decimal(0) if is_paid else _read_limits(network).post_price(self._store.load_post(record))
         if reason := self._over_budget(network, record, price):
-            return self._store.update_state(record, PostState.REFUSED, reason)
+            return self._store.update_state(record, PostState.BLOCKED, reason)
         # On the disk before anything is sent: after a power cut the post is searched.
         record = self._store.update_state(record, PostState.SENDING, cost=price)
         return self._send_now(network, record, thread, was_tried=was_tried)
@@ -168,7 +169,8 @@ class PostSender:
         except Refused as error:
             # The first search may have been too early: the network shows new posts with a delay.
             changed = self._search(network, record) if was_tried else None
-            return changed or self._store.update_state(record, PostState.REFUSED, str(error), cost=-record.cost)
+            state = PostState.BLOCKED if isinstance(error, AccountBlocked) else PostState.REFUSED
+            return changed or self._store.update_state(record, state, str(error), cost=-record.cost)
         except Uncertain as error:
             record = self._postpone(record, PostState.SENDING, error)
             return self._search(network, record) or self._postpone(record, PostState.SENDING, error)
@@ -315,10 +317,8 @@ def _describe_failure(record: PostRecord) -> str:
         PostState.WAITING: "not posted yet",
         PostState.SENDING: "may be posted and will be checked",
         PostState.UNCERTAIN: "may be posted",
-        PostState.REFUSED: "not posted",
-        PostState.ABANDONED: "not posted",
     }
-    return f"{record.network}: {states[record.state]}: {record.reason}"
+    return f"{record.network}: {states.get(record.state, 'not posted')}: {record.reason}"
 
 
 class PendingPostsRunner:

@@ -6,13 +6,20 @@ twice.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
-from pi_appliance.errors import Uncertain, UnknownName
-from pi_appliance.posting.model import FAILED_STATES, PENDING_STATES, Post, PostRecord, PostState, SentPost, UsedLines
+from pi_appliance.errors import Refused, Uncertain, UnknownName
+from pi_appliance.posting.model import (
+    FAILED_STATES,
+    Post,
+    PostRecord,
+    PostState,
+    SentPost,
+    UsedLines,
+)
 from pi_appliance.storage.database import (
     Database,
     DatabaseCorrupt,
@@ -30,6 +37,14 @@ MICRODOLLARS = 1_000_000  # amounts are stored in millionths of a dollar
 _PENDING = "state IN ('waiting', 'sending')"
 # A wait beyond the longest back-off was scheduled while the clock was ahead, so it is due as well.
 _DUE = f"{_PENDING} AND (next_attempt_at <= :now OR next_attempt_at > :latest)"
+# Not on the network, nothing to search for, and the line was not posted there since. An uncertain
+# part of its thread is resolved by the owner first.
+_RESENDABLE = (
+    "state IN ('refused', 'blocked', 'abandoned') AND NOT EXISTS (SELECT 1 FROM posts AS other"
+    " WHERE other.job = posts.job AND other.network = posts.network AND CASE WHEN other.slot = posts.slot"
+    " THEN other.state = 'uncertain' ELSE other.id > posts.id AND"
+    " (other.text = posts.text OR posts.line != '' AND other.line = posts.line) END)"
+)
 _KNOWN_POSTS = 1000  # newest posts of a network that a search is compared with
 _PLAIN_COLUMNS = (
     *("id", "job", "slot", "network", "part", "parts", "line", "text", "state", "reason", "attempts", "run"),
@@ -42,6 +57,7 @@ _NEWEST_REMOTE_ID = (
     " AND remote_id NOT GLOB 'resolved *' AND remote_id NOT GLOB 'duplicate *' ORDER BY id DESC LIMIT 1"
 )
 _DELETE_BATCH = 50  # rows
+_NOT_FAILED = f"state NOT IN ({', '.join(repr(str(each)) for each in sorted(FAILED_STATES))})"
 
 
 def to_dollars(microdollars: int) -> Decimal:
@@ -141,23 +157,75 @@ class PostDatabase:
         return posts
 
     def has_post(self, job: str, *, since: datetime, text: str | None = None, line: str = "") -> bool:
-        """Return whether `job` has created a post since then that did not fail.
+        """Return whether `job` has created or sent a post since then that did not fail.
 
-        With `text`, only a post of this text or of the line with the fingerprint `line` counts.
+        With `text`, only a post of this text or of the line with the fingerprint `line` counts. An
+        earlier one that is still to be sent counts, too.
         """
         rows = self._db.rows(
-            "SELECT 1 FROM posts WHERE job = :job AND created_at > :since AND state NOT IN (:refused, :abandoned)"
-            " AND (:text IS NULL OR text = :text OR line = :line) LIMIT 1",
-            {
-                "job": job,
-                "since": format_instant(since),
-                "text": text,
-                "line": line,
-                "refused": PostState.REFUSED,
-                "abandoned": PostState.ABANDONED,
-            },
+            f"SELECT 1 FROM posts WHERE job = :job AND {_NOT_FAILED}"  # noqa: S608
+            f" AND (:text IS NULL OR text = :text OR line = :line)"
+            f" AND (coalesce(sent_at, created_at) > :since OR :text IS NOT NULL AND {_PENDING}) LIMIT 1",
+            {"job": job, "since": format_instant(since), "text": text, "line": line},
         )
         return bool(rows)
+
+    def resendable_posts(self, job: str) -> list[PostRecord]:
+        """Return the posts that a network did not take, newest first, unless posted since."""
+        return _select_posts(self._db, f"WHERE job = ? AND {_RESENDABLE} ORDER BY id DESC", (job,))
+
+    def resend_posts(
+        self, number: int, *, now: datetime, posts: Mapping[str, Sequence[Post]] | None = None, line: str = ""
+    ) -> list[PostRecord]:
+        """Send the post `number` again, and the others of its slot that a network did not take.
+
+        Args:
+            number: The id of a resendable post.
+            now: The current time.
+            posts: New posts by network, in place of the old ones. Each network needs some.
+            line: The fingerprint of the line that the new posts were made of.
+
+        Raises:
+            UnknownName: There is no resendable post with this number.
+            Refused: A run of the job is active, or a part of the thread has the old text.
+        """
+        with self._db.writing(durable=True) as db:
+            records = _resendable_of_slot(db, number)
+            job, slot = records[0].job, records[0].slot
+            # A run that begins after this transaction finds the line used, and chooses another.
+            if db.execute("SELECT 1 FROM runs WHERE ended IS NULL AND job = ?", (job,)).fetchone():
+                raise Refused(f"{job} is posting just now; wait until its run has ended")
+            for network, parts in (posts or {}).items():
+                old = [each for each in records if each.network == network]
+                if len(old) < old[0].parts:
+                    raise Refused(
+                        f"a part of this thread is on {network} already; send the same text again, or drop it"
+                    )
+                _delete_posts(db, [each.id for each in old])
+                expires_at = now + (old[0].expires_at - old[0].created_at)
+                _insert_posts(db, replace(old[0], line=line, created_at=now, expires_at=expires_at), parts)
+                db.execute("UPDATE posts SET line = ? WHERE job = ? AND slot = ?", (line, job, slot))
+            for each in records if posts is None else ():
+                _resend_post(db, each, now)
+            used_line = line if posts is not None else records[0].line
+            query = "SELECT 1 FROM used_lines WHERE job = ? AND fingerprint = ?"
+            if used_line and not db.execute(query, (job, used_line)).fetchone():
+                _mark_line_used(db, job, used_line)
+            query = f"SELECT * FROM posts WHERE job = ? AND slot = ? AND {_PENDING} ORDER BY network, part"  # noqa: S608
+            return [record_from_row(row) for row in db.execute(query, (job, slot)).fetchall()]
+
+    def drop_posts(self, number: int, reason: str) -> list[PostRecord]:
+        """Record that the owner does not want the post `number` and the others of its slot.
+
+        Raises:
+            UnknownName: There is no resendable post with this number.
+        """
+        with self._db.writing(durable=True) as db:
+            records = _resendable_of_slot(db, number)
+            query = "UPDATE posts SET state = ?, reason = ? WHERE id = ?"
+            db.executemany(query, [(PostState.DROPPED, reason, each.id) for each in records])
+            db.executemany("DELETE FROM post_images WHERE post = ?", [(each.id,) for each in records])
+            return records
 
     def resolve_post(self, number: int, state: PostState, reason: str, *, link: str = "", now: datetime) -> PostRecord:
         """Record the owner's decision about the uncertain post `number`.
@@ -179,15 +247,15 @@ class PostDatabase:
                 "UPDATE posts SET expires_at = ?, next_attempt_at = ? WHERE id = ?",
                 (format_instant(expires_at), format_instant(now), number),
             )
-            if state is not PostState.ABANDONED:  # the rest of its thread can follow now
-                db.execute(
-                    "UPDATE posts SET state = ?, expires_at = ?, next_attempt_at = ?"
-                    " WHERE job = ? AND slot = ? AND network = ? AND part > ? AND state = ?",
-                    (
-                        *(PostState.WAITING, format_instant(expires_at), format_instant(now)),
-                        *(record.job, record.slot, record.network, record.part, PostState.ABANDONED),
-                    ),
-                )
+            rest = PostState.DROPPED if state is PostState.DROPPED else PostState.WAITING  # of its thread
+            db.execute(
+                "UPDATE posts SET state = ?, expires_at = ?, next_attempt_at = ?"
+                " WHERE job = ? AND slot = ? AND network = ? AND part > ? AND state = ?",
+                (
+                    *(rest, format_instant(expires_at), format_instant(now)),
+                    *(record.job, record.slot, record.network, record.part, PostState.ABANDONED),
+                ),
+            )
             refund = Decimal(0) if state is PostState.SENT else -record.cost
             return _update_state(db, record, _StateChange(state=state, reason=reason, remote=remote, cost=refund), now)
 
@@ -195,9 +263,7 @@ class PostDatabase:
         """Delete posts that are final and older than `age`, one batch at each call."""
         with self._db.writing() as db:
             query = f"SELECT id FROM posts WHERE created_at < ? AND NOT {_PENDING} ORDER BY id LIMIT {_DELETE_BATCH}"  # noqa: S608
-            rows = db.execute(query, (format_instant(now - age),)).fetchall()
-            for table, key in (("posts", "id"), ("post_images", "post")):
-                db.executemany(f"DELETE FROM {table} WHERE {key} = ?", [(row["id"],) for row in rows])  # noqa: S608
+            _delete_posts(db, [row["id"] for row in db.execute(query, (format_instant(now - age),)).fetchall()])
 
     def for_job(self, job: str, run: int, clock: Callable[[], datetime], installation: str = "") -> "JobPostStore":
         """Return the store that `run` of `job` works with."""
@@ -239,23 +305,23 @@ class JobPostStore:
         Raises:
             Uncertain: They were recorded before, and damage to the file has lost their result.
         """
-        now = format_instant(self._clock())
+        now = self._clock()
         with self._db.writing(durable=True) as db:
             for network, parts in posts.items():
-                _claim_post(db, f"{self._job} post {network} {slot}", slot, self._run, now)
-                newest = db.execute(_NEWEST_REMOTE_ID, (network,)).fetchone()
-                for part, post in enumerate(parts):
-                    row = db.execute(
-                        "INSERT INTO posts (job, slot, network, part, parts, line, text, state,"
-                        " created_at, expires_at, next_attempt_at, run, since_id)"
-                        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id",
-                        (
-                            *(self._job, slot, network, part, len(parts), line, post.text),
-                            *(PostState.WAITING, now, format_instant(expires_at), now, self._run),
-                            newest["remote_id"] if newest else "",
-                        ),
-                    ).fetchone()
-                    _insert_images(db, row["id"], post.pictures)
+                _claim_post(db, f"{self._job} post {network} {slot}", slot, self._run, format_instant(now))
+                shared = PostRecord(
+                    id=0,
+                    job=self._job,
+                    slot=slot,
+                    network=network,
+                    line=line,
+                    text="",
+                    created_at=now,
+                    expires_at=expires_at,
+                    next_attempt_at=now,
+                    run=self._run,
+                )
+                _insert_posts(db, shared, parts)
             if line:
                 _mark_line_used(db, self._job, line)
         return self.posts_for_slot(slot)
@@ -298,6 +364,10 @@ class JobPostStore:
         """Return the lines that the job has used."""
         return PostDatabase(self._db).used_lines(self._job)
 
+    def resendable_posts(self) -> list[PostRecord]:
+        """Return the posts that a network did not take, newest first, unless posted since."""
+        return PostDatabase(self._db).resendable_posts(self._job)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _StateChange:
@@ -317,6 +387,59 @@ def _claim_post(db: Transaction, key: str, slot: str, run: int, now: str) -> Non
     is_new = db.execute("INSERT OR IGNORE INTO claims (key, run, at) VALUES (?, ?, ?)", (key, run, now)).rowcount
     if not is_new or is_blocked(db, slot):
         raise Uncertain(f"the result of the post of {slot} was lost with damage to the history; check the account")
+
+
+def _newest_remote_id(db: Transaction, network: str) -> str:
+    newest = db.execute(_NEWEST_REMOTE_ID, (network,)).fetchone()
+    return newest["remote_id"] if newest else ""
+
+
+def _insert_posts(db: Transaction, shared: PostRecord, parts: Sequence[Post]) -> None:
+    """Insert one row for each of `parts`, waiting to be sent; `shared` has the other columns."""
+    now, since_id = format_instant(shared.created_at), _newest_remote_id(db, shared.network)
+    for part, post in enumerate(parts):
+        row = db.execute(
+            "INSERT INTO posts (job, slot, network, part, parts, line, text, state,"
+            " created_at, expires_at, next_attempt_at, run, since_id)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id",
+            (
+                *(shared.job, shared.slot, shared.network, part, len(parts), shared.line, post.text),
+                *(PostState.WAITING, now, format_instant(shared.expires_at), now, shared.run, since_id),
+            ),
+        ).fetchone()
+        _insert_images(db, row["id"], post.pictures)
+
+
+def _resendable_of_slot(db: Transaction, number: int) -> list[PostRecord]:
+    """Return the resendable posts of the slot of the post `number`. Raises UnknownName."""
+    query = f"SELECT * FROM posts WHERE {_RESENDABLE} ORDER BY id"  # noqa: S608
+    records = [record_from_row(row) for row in db.execute(query, ()).fetchall()]
+    first = next((each for each in records if each.id == number), None)
+    if first is None:
+        raise UnknownName("refused post", str(number), [str(each.id) for each in records])
+    return [each for each in records if (each.job, each.slot) == (first.job, first.slot)]
+
+
+def _resend_post(db: Transaction, record: PostRecord, now: datetime) -> None:
+    # A network that was tried more than once may have it in spite of its answers: search first.
+    was_unclear = record.attempts > 1
+    db.execute(
+        "UPDATE posts SET state = ?, reason = '', attempts = ?, next_attempt_at = ?, expires_at = ?, since_id = ?"
+        " WHERE id = ?",
+        (
+            PostState.SENDING if was_unclear else PostState.WAITING,
+            record.attempts if was_unclear else 0,
+            format_instant(now),
+            format_instant(max(record.expires_at, now + (record.expires_at - record.created_at))),
+            record.since_id if was_unclear else _newest_remote_id(db, record.network),
+            record.id,
+        ),
+    )
+
+
+def _delete_posts(db: Transaction, numbers: Sequence[int]) -> None:
+    for table, key in (("posts", "id"), ("post_images", "post")):
+        db.executemany(f"DELETE FROM {table} WHERE {key} = ?", [(each,) for each in numbers])  # noqa: S608
 
 
 def _insert_images(db: Transaction, post: int, pictures: Iterable[Picture]) -> None:
@@ -360,7 +483,7 @@ def _update_state(db: Transaction, record: PostRecord, change: _StateChange, now
         },
     ).fetchone()
     _add_spend(db, record.network, change.cost, now)
-    if change.state not in PENDING_STATES and change.state is not PostState.UNCERTAIN:
+    if change.state in (PostState.SENT, PostState.DROPPED):
         db.execute("DELETE FROM post_images WHERE post = ?", (record.id,))
     if change.state in FAILED_STATES:
         _release_line(db, record)
@@ -388,10 +511,13 @@ def _restore_row(db: Transaction, record: PostRecord) -> None:
 
 
 def _release_line(db: Transaction, record: PostRecord) -> None:
-    """Make the line of `record` unused again, unless it is on a network or may still get there."""
+    """Make the line of `record` unused again if no network could be asked to take it.
+
+    A line that a network has refused stays used: the next line comes, and the owner decides.
+    """
     others = db.execute(
         "SELECT 1 FROM posts WHERE job = ? AND slot = ? AND state NOT IN (?, ?)",
-        (record.job, record.slot, *sorted(FAILED_STATES)),
+        (record.job, record.slot, PostState.BLOCKED, PostState.ABANDONED),
     ).fetchone()
     if others is None and record.line:
         db.execute("DELETE FROM used_lines WHERE job = ? AND fingerprint = ?", (record.job, record.line))

@@ -61,6 +61,29 @@ def resolved(result: Any, _: Values) -> str:
     return f"post {result['id']} is {result['state']}"
 
 
+def refused_posts(result: Any, _: Values) -> str:
+    """Return one row per line and network, and how to send it again."""
+    rows = [
+        (
+            *(str(entry["post"]), entry["job"], str(entry["line"] or "-"), post["network"], post["state"]),
+            f"{_shorten(' '.join(entry['text'].split()), _LIST_TEXT_WIDTH)}: {post['reason']}",
+        )
+        for entry in result["refused"]
+        for post in entry["posts"]
+    ]
+    if not rows:
+        return "every post is on its networks, on its way, or dropped"
+    click.echo("send one again: pi-appliance tweets resend POST; or: pi-appliance tweets drop POST", err=True)
+    return format_table(("POST", "JOB", "LINE", "NETWORK", "STATE", "TEXT, AND WHY NOT"), rows)
+
+
+def resent(result: Any, _: Values) -> str:
+    """Return where the posts are sent again."""
+    names = " and ".join(dict.fromkeys(each["network"] for each in result["posts"]))
+    job = result["posts"][0]["job"]
+    return f"sent again to {names} within a minute; to send it without the daemon: pi-appliance jobs run {job} --resume"
+
+
 def preview(result: Any, _: Values) -> str:
     """Return one row per slot, the total cost, and the cost of an average month."""
     slots = result["slots"]
@@ -143,7 +166,8 @@ def tweet_lines(result: Any, _: Values) -> str:
 
 def line_problems(line: Result) -> list[str]:
     """Return why a line cannot be posted, or was refused."""
-    refused = [f"{each['reason']} on {each['network']}" for each in line["posts"] if each["state"] == "refused"]
+    states = ("refused", "blocked", "abandoned")
+    refused = [f"{each['network']}: {each['reason']}" for each in line["posts"] if each["state"] in states]
     problems = [each["message"] for each in line["problems"] if each["severity"] == "refused"]
     return problems or (refused if line["state"] == "refused" else [])
 

@@ -129,10 +129,10 @@ def _choose_line(
     used = context.posts.used_lines()
     index = pick_line(fingerprints, used, options.order, context.random_for("line")) if options.text is None else 0
     if index is None:
-        raise Refused(f"every line of {options.lines} was posted; add lines, or write order: shuffle")
+        raise Refused(_all_used_message(options.lines, fingerprints, postable, context))
     posts = postable[index].posts
     if options.attach is not None:
-        posts = {name: _attach(each[0], options, report, limits[name], each) for name, each in posts.items()}
+        posts = attach_report(posts, options, report, limits)
     # A line posted again by hand stays used if that fails, and starts no new round.
     is_repeated = options.text is not None and is_used(fingerprints[index], used, options.order)
     return posts, "" if is_repeated else fingerprints[index]
@@ -151,6 +151,13 @@ def placeholder_values(
     if summary is not None:
         values["last-report"] = summary
     return values
+
+
+def attach_report(
+    posts: Mapping[str, Sequence[Post]], options: Options, report: Report | None, limits: Mapping[str, PostLimits]
+) -> Mapping[str, Sequence[Post]]:
+    """Attach `report` to the posts of each network. Raises Refused."""
+    return {name: _attach(each[0], options, report, limits[name], each) for name, each in posts.items()}
 
 
 def _attach(
@@ -181,6 +188,22 @@ def _attach_text(post: Post, text: str, limits: PostLimits, too_long: OverlongPo
         if not limits.rejection_reason(shortened):
             return [shortened]
     return [post]
+
+
+def _all_used_message(path: Path, fingerprints: Sequence[str], drafts: Sequence[Draft], context: PostingContext) -> str:
+    """Return why no line of an ordered file is left, with the lines that a network did not take."""
+    missing = sorted(
+        {
+            (drafts[fingerprints.index(each.line)].line.number, each.network)
+            for each in context.posts.resendable_posts()
+            if each.line in fingerprints
+        }
+    )
+    if not missing:
+        return f"every line of {path} was posted; add lines, or write order: shuffle"
+    named = ", ".join(f"line {number} on {network}" for number, network in missing)
+    remedy = "send them again or drop them: pi-appliance tweets refused"
+    return f"every line of {path} was used, but these were not posted on every network: {named}; {remedy}"
 
 
 def _no_line_message(path: Path, rejected: Sequence[RejectedLine]) -> str:

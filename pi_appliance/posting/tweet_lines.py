@@ -1,6 +1,7 @@
 """The lines of a tweet job: their states and problems, the check of a text, and posting now."""
 
-from collections.abc import Mapping, Sequence
+import contextlib
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from decimal import Decimal
@@ -20,7 +21,7 @@ from pi_appliance.posting.lines import (
     parse_line,
 )
 from pi_appliance.posting.lint import LineSource, LintNote, Severity
-from pi_appliance.posting.model import FAILED_STATES, PENDING_STATES, Post, PostRecord, PostState
+from pi_appliance.posting.model import PENDING_STATES, RESENDABLE_STATES, Post, PostRecord, PostState
 from pi_appliance.posting.preview import PostPreview, UpcomingPost
 from pi_appliance.posting.store import PostDatabase
 from pi_appliance.posting.tweet_job import TWEET_KIND
@@ -30,7 +31,7 @@ from pi_appliance.storage.model import iso_time
 from pi_appliance.storage.queues import RunRequest
 from pi_appliance.system import files
 
-_LOCK = "lines.lock"  # in the state folder
+LOCK = "lines.lock"  # in the state folder
 _SLOTS_AHEAD = 200  # slots that are searched for the next post
 # A second press of a button must not post again, also if placeholders have changed the text.
 _PAUSE = timedelta(minutes=1)  # between any two posts that a person asks for
@@ -57,7 +58,16 @@ def tweet_job(config: Config, name: str | None) -> str:
 
 def line_file(config: Config, job: str) -> LineFile:
     """Return the text file of `job`."""
-    return LineFile(config.jobs[job].options.lines, files.make_directory(config.state_dir) / _LOCK)
+    return LineFile(config.jobs[job].options.lines, files.make_directory(config.state_dir) / LOCK)
+
+
+@contextlib.contextmanager
+def hold_lines(config: Config) -> Iterator[None]:
+    """Keep other programs from changing lines, and from posting by hand. Raises Refused."""
+    with files.acquire_lock(files.make_directory(config.state_dir) / LOCK) as lock:
+        if lock is None:
+            raise Refused("another program changes the lines or posts one just now; try again")
+        yield
 
 
 def describe_lines(shared: Appliance, name: str | None, now: datetime) -> Mapping[str, Any]:
@@ -118,9 +128,7 @@ def request_post(
         Refused: The file was changed, the text does not fit, or the same post is on its way.
     """
     job = tweet_job(appliance.config, name)
-    with files.acquire_lock(appliance.config.state_dir / _LOCK) as lock:
-        if lock is None:
-            raise Refused("another program changes the lines or posts one just now; try again")
+    with hold_lines(appliance.config):
         if line is not None:
             content = line_file(appliance.config, job).read()
             if version not in (None, content.version):
@@ -158,11 +166,11 @@ def _state(problems: Sequence[LintNote], records: Sequence[PostRecord], *, used:
         return "uncertain"
     if states & PENDING_STATES:
         return "sending"
+    if states & RESENDABLE_STATES:
+        return "refused"
     if used:
-        return "posted"
-    if not _is_good(problems):
-        return "invalid"
-    return "refused" if states & FAILED_STATES else "ready"
+        return "dropped" if states == {PostState.DROPPED} else "posted"
+    return "ready" if _is_good(problems) else "invalid"
 
 
 def _post_json(record: PostRecord) -> Mapping[str, Any]:

@@ -111,7 +111,7 @@ SCHEMA = """
         UNIQUE (job, slot, network, part)
     ) STRICT;
     CREATE INDEX posts_pending ON posts (job) WHERE state IN ('waiting', 'sending');
-    -- Pictures of posts, deleted when the state of the post is final.
+    -- Pictures of posts, deleted when the post is on its network, or not wanted.
     CREATE TABLE post_images (
         post INTEGER NOT NULL,
         number INTEGER NOT NULL,

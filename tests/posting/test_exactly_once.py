@@ -66,6 +66,7 @@ class EventCounts:
 
     faults: Counter[str] = field(default_factory=Counter)
     kills: int = 0
+    resent: int = 0
 
 
 @contextlib.contextmanager
@@ -115,7 +116,9 @@ def test_after_any_event_each_post_exists_at_most_once_and_the_ledger_is_true(
                     server.fail(fault)
                     counts.faults[f"{name} {fault}"] += 1
             slot = BEGIN + timedelta(days=number)
-            one_run(installation, random, counts, "--trigger", "cron", "--slot", f"{slot:%Y-%m-%dT%H:%M:%SZ}")
+            slot_words = ("--trigger", "cron", "--slot", f"{slot:%Y-%m-%dT%H:%M:%SZ}")
+            one_command(installation, random, counts, "jobs", "run", "bird", *slot_words)
+            resend_some(installation, random, counts, number)
             if number % 100 == 99:
                 print(f"{number + 1} runs, {counts.kills} kills, {sum(counts.faults.values())} faults")  # noqa: T201
         for server in known.values():
@@ -124,10 +127,21 @@ def test_after_any_event_each_post_exists_at_most_once_and_the_ledger_is_true(
         check(installation, known, counts)
 
 
-def one_run(installation: Installation, random: Random, counts: EventCounts, *words: str) -> None:
-    """Run the job; two of five runs are killed at a random time."""
+def resend_some(installation: Installation, random: Random, counts: EventCounts, number: int) -> None:
+    """Send refused posts again as the owner would, some with a new text, and run the job for some of them."""
+    refused = installation.json("tweets", "refused")["refused"]
+    for entry in random.sample(refused, min(len(refused), random.choice((0, 1, 2)))):
+        text = random.choice(((), ("--text", f"Second thought number {number} about {entry['post']}")))
+        one_command(installation, random, counts, "tweets", "resend", str(entry["post"]), *text)
+        counts.resent += 1
+    if random.random() < 0.5:
+        one_command(installation, random, counts, "jobs", "run", "bird", "--resume")
+
+
+def one_command(installation: Installation, random: Random, counts: EventCounts, *words: str) -> None:
+    """Run a command; two of five are killed at a random time."""
     with Process(
-        [*PROGRAM, "jobs", "run", "bird", *words, "--config", str(installation.config)],
+        [*PROGRAM, *words, "--config", str(installation.config)],
         env=installation.environment(SECRETS),
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
@@ -173,4 +187,7 @@ def check(installation: Installation, known: dict[str, Server], counts: EventCou
     slots = Counter(run["scheduled_for"] for run in runs if run["scheduled_for"])
     assert set(slots.values()) <= {1}, "a slot ran twice"
     assert {each.slot for each in posts} <= set(slots)
-    print(f"seed {SEED}: {len(slots)} runs, {counts.kills} kills, {sum(counts.faults.values())} faults; {dict(states)}")  # noqa: T201
+    print(  # noqa: T201
+        f"seed {SEED}: {len(slots)} runs, {counts.kills} kills, {sum(counts.faults.values())} faults, "
+        f"{counts.resent} sent again; {dict(states)}"
+    )

@@ -169,7 +169,7 @@ def test_the_home_page_has_one_line_of_posts(appliance: ServedAppliance) -> None
 
 
 @pytest.mark.parametrize(
-    ("answer", "state", "cost"), [("there", "sent", "0.2"), ("post", "waiting", "0"), ("drop", "abandoned", "0")]
+    ("answer", "state", "cost"), [("there", "sent", "0.2"), ("post", "waiting", "0"), ("drop", "dropped", "0")]
 )
 def test_the_owner_settles_an_uncertain_post(appliance: ServedAppliance, answer: str, state: str, cost: str) -> None:
     add_post(appliance, "other", PostState.SENT)

@@ -254,7 +254,7 @@ def test_the_cap_stops_posting_with_a_reason_until_the_next_month(posting):
     for number in range(3):
         posting.create_posts(f"slot {number}", {"x": [f"hello {number}"]})
     *_, third = posting.send()
-    assert (third.state, len(x.stored)) == (PostState.REFUSED, 2)
+    assert (third.state, len(x.stored)) == (PostState.BLOCKED, 2)
     assert "has used $0.03 of its $0.03 this month and the post costs $0.015; raise monthly-cap" in third.reason
     posting.now += timedelta(days=31)
     posting.create_posts("slot 4", {"x": ["hello 4"]})

@@ -39,13 +39,14 @@ def test_reusing_a_line_starts_a_new_round(store):
 def test_only_an_unpublished_line_is_free_again(store):
     desk = job_posts(store)
     for line, states in {
-        "gone": (PostState.REFUSED, PostState.ABANDONED),
+        "gone": (PostState.BLOCKED, PostState.ABANDONED),
+        "bad": (PostState.REFUSED, PostState.ABANDONED),
         "there": (PostState.SENT, PostState.REFUSED),
     }.items():
         posts = {"a": [Post("hello")], "b": [Post("hello")]}
         for record, state in zip(desk.create_posts(line, posts, expires_at=LATE, line=line), states, strict=True):
             desk.update_state(record, state, remote=SentPost("id", "") if state is PostState.SENT else None)
-    assert desk.used_lines().current_round == {"there"}
+    assert desk.used_lines().current_round == {"there", "bad"}, "a refused line steps back"
 
 
 def test_a_slot_is_planned_once(store):

@@ -98,7 +98,7 @@ def prepare(appliance: ServedAppliance, path: str) -> None:
 NOES = {
     ("POST", "/jobs/{name}/cancel"): 409,
     **{("POST", f"/jobs/{{name}}/{x}"): 409 for x in ("skip", "unskip")},
-    ("POST", "/posts/{post}/resolve"): 404,
+    **{("POST", f"/posts/{{post}}/{x}"): 404 for x in ("resolve", "resend", "drop")},
     ("DELETE", "/alarms/{job}"): 409,  # it rings
     ("POST", "/config/history/{name}"): 404,
 }

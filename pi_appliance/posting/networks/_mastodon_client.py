@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 import mastodon
 import requests
 
-from pi_appliance.errors import ApplianceError, Refused, Unavailable, Uncertain
+from pi_appliance.errors import AccountBlocked, ApplianceError, Refused, Unavailable, Uncertain
 from pi_appliance.posting.networks import CHECK_ACCOUNT
 from pi_appliance.posting.networks._requests_session import classify_connection_error
 
@@ -135,16 +135,16 @@ class MastodonClient:
         if isinstance(error, requests.ReadTimeout):
             return Uncertain(f"{self.who} did not answer within {self._seconds:g} seconds; {CHECK_ACCOUNT}")
         if isinstance(error, (requests.exceptions.InvalidURL, requests.exceptions.InvalidSchema)):
-            return Refused(f"{self.who} is not the address of a server; check `server:`")
+            return AccountBlocked(f"{self.who} is not the address of a server; check `server:`")
         return Uncertain(f"the connection to {self.who} broke before it answered; {CHECK_ACCOUNT}")
 
     def _rejection_error(self, answer: MastodonResponse) -> ApplianceError:
         detail = answer.short()
         match answer.status:
             case 401:
-                return Refused(f"{self.who} does not know the token ({detail}); {LOGIN}")
+                return AccountBlocked(f"{self.who} does not know the token ({detail}); {LOGIN}")
             case 403:
-                return Refused(
+                return AccountBlocked(
                     f"{self.who} does not allow it ({detail}); see whether the account is limited, or {LOGIN}"
                 )
             case 408:
@@ -155,7 +155,7 @@ class MastodonClient:
                 )
             case status if status < 400:
                 where = urlsplit(answer.headers.get("Location", "")).netloc or "elsewhere"
-                return Refused(f"{self.who} points to {where} ({detail}); check `server:`")
+                return AccountBlocked(f"{self.who} points to {where} ({detail}); check `server:`")
             case status if status >= 500:
                 return Uncertain(f"{self.who} reports an internal error ({detail}); {CHECK_ACCOUNT}")
         return Refused(f"{self.who} says no ({detail})")

@@ -21,7 +21,7 @@ import requests
 import tweepy
 from requests_oauthlib import OAuth1
 
-from pi_appliance.errors import ApplianceError, Duplicate, Refused, Unavailable, Uncertain
+from pi_appliance.errors import AccountBlocked, ApplianceError, Duplicate, Refused, Unavailable, Uncertain
 from pi_appliance.posting.model import Post, PostLimits, Prompt, SentPost
 from pi_appliance.posting.networks import CHECK_ACCOUNT, save_private
 from pi_appliance.posting.networks._requests_session import (
@@ -223,12 +223,11 @@ CONSOLE = "X's developer console, https://console.x.com"
 _MAX_MESSAGE = 200  # characters of X's message that are shown
 _MAX_WAIT = 86_400.0  # seconds; X has no limit that lasts longer
 
-# Patterns in a 403 response, and the remedy.
+# Patterns in a 403 response about the account, and the remedy.
 _REASONS = (
     ("spend ?cap", f"the spending limit at X is reached; raise it in {CONSOLE}, or wait for the next month"),
     ("not-enrolled|client-forbidden", f"this app belongs to no paid project at X; move it into one in {CONSOLE}"),
     ("oauth1", f"this app may not do that; give it the right to read and write in {CONSOLE}, then make new tokens"),
-    ("to reply|reply to", "X rejected the reply; check whether the post before it still exists"),
     ("suspended", "X has suspended this account or its app; log in at https://x.com to see why"),
     ("temporarily locked", "X has locked this account; log in at https://x.com to see why"),
 )
@@ -251,15 +250,15 @@ class ErrorResponses:
         detail = f"({status}: {message})"
         match status:
             case 401:
-                return Refused(
+                return AccountBlocked(
                     f"X does not know the keys {detail}; check the four {self._keys}_ secrets, and the clock of this Pi"
                 )
             case 402:
-                return Refused(f"the credit at X is used up {detail}; add credit in {CONSOLE}")
+                return AccountBlocked(f"the credit at X is used up {detail}; add credit in {CONSOLE}")
             case 403 if posting and "duplicate" in words.lower():
                 return Duplicate(f"X says that this was posted before {detail}")
             case 403:
-                return Refused(f"{_find_remedy(json.dumps(body), doing)} {detail}")
+                return _forbidden(json.dumps(body), doing, detail)
             case 429:
                 return Unavailable(f"X accepts no more requests now {detail}", after=_until_reset(response.headers))
             case _ if 400 <= status < 500 and status != 408:
@@ -299,10 +298,15 @@ def _messages(body: Any) -> Iterator[str]:
             yield from [word for word in words if isinstance(word, str) and word][:1]
 
 
-def _find_remedy(body: str, doing: str) -> str:
-    """Return the cause of a 403 response and the remedy."""
-    may_not = f"X does not allow this app {doing}; give it write permission in {CONSOLE}, then make new tokens"
-    return next((why for sign, why in _REASONS if re.search(sign, body, re.IGNORECASE)), may_not)
+def _forbidden(body: str, doing: str, detail: str) -> Refused:
+    """Return the error for a 403 response. X forbids accounts and apps, and also single texts."""
+    for sign, why in _REASONS:
+        if re.search(sign, body, re.IGNORECASE):
+            return AccountBlocked(f"{why} {detail}")
+    if re.search("to reply|reply to", body, re.IGNORECASE):
+        return Refused(f"X rejected the reply; check whether the post before it still exists {detail}")
+    remedy = f"give it write permission in {CONSOLE}, then make new tokens"
+    return Refused(f"X does not allow this app {doing}; {remedy} {detail}")
 
 
 def _until_reset(headers: Mapping[str, str]) -> float | None:

@@ -19,7 +19,7 @@ from typing import Annotated, Any
 from urllib.parse import quote, urlencode
 
 from pi_appliance.config.model import NetworkDirs
-from pi_appliance.errors import ApplianceError, Refused, Unavailable, Uncertain
+from pi_appliance.errors import AccountBlocked, ApplianceError, Refused, Unavailable, Uncertain
 from pi_appliance.posting import x_text
 from pi_appliance.posting.model import Post, PostLimits, Prompt, SentPost
 from pi_appliance.posting.networks import CHECK_ACCOUNT, save_private
@@ -58,9 +58,11 @@ class XrpcResponse:
         match self.error:
             case "AccountTakedown" | "AccountSuspended" | "AccountDeactivated" as state:
                 how = "has been deactivated" if state == "AccountDeactivated" else "was taken down by its moderators"
-                return Refused(f"the account at Bluesky {how} ({self.message}); sign in at bsky.app to see why")
+                return AccountBlocked(f"the account at Bluesky {how} ({self.message}); sign in at bsky.app to see why")
         if 300 <= self.status < 400:
-            return Refused(f"Bluesky answered {self.message}, which is a redirect; check server: in the configuration")
+            return AccountBlocked(
+                f"Bluesky answered {self.message}, which is a redirect; check server: in the configuration"
+            )
         return Refused(f"Bluesky refuses it ({self.message})")
 
 
@@ -227,12 +229,12 @@ class BlueskyAccount:
         if answer.good:
             return self._store_session(answer, server=self._sign_in_server)
         if answer.error == "AuthFactorTokenRequired":
-            raise Refused(
+            raise AccountBlocked(
                 f"Bluesky asks for a code sent by mail, so this is not an app password; make one at {APP_PASSWORDS}"
             )
         if answer.status == 401 and not answer.error.startswith("Account"):
             who = f"{self._handle} with this app password"
-            raise Refused(f"Bluesky does not know {who} ({answer.message}); make a new one at {APP_PASSWORDS}")
+            raise AccountBlocked(f"Bluesky does not know {who} ({answer.message}); make a new one at {APP_PASSWORDS}")
         raise answer.refusal()
 
     def _store_session(self, answer: XrpcResponse, *, server: str) -> BlueskySession:
@@ -240,7 +242,7 @@ class BlueskyAccount:
         fields = answer.body
         if fields.get("active") is False:
             state = fields.get("status") or "not active"
-            raise Refused(f"the account {self._handle} is {state}; sign in at bsky.app to see why")
+            raise AccountBlocked(f"the account {self._handle} is {state}; sign in at bsky.app to see why")
         server = self._find_server(fields.get("didDoc")) or server
         tokens = fields.get("accessJwt"), fields.get("refreshJwt")
         session = _session((self._handle, self._sign_in_server, fields.get("did"), server, *tokens))

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from pi_appliance.errors import Refused, Unavailable, Uncertain
+from pi_appliance.errors import AccountBlocked, Refused, Unavailable, Uncertain
 from pi_appliance.posting.model import Post, SentPost
 from pi_appliance.posting.networks import bluesky
 from pi_appliance.storage.model import Picture
@@ -184,7 +184,7 @@ def test_an_existing_but_unreadable_post_is_uncertain_and_not_refused(server, pl
         (400, Refused, "refuses it (400: told to fail)", False),
         (403, Refused, "403", False),
         (413, Refused, "413", False),
-        ("elsewhere", Refused, "check server", False),
+        ("elsewhere", AccountBlocked, "check server", False),
         (429, Unavailable, "429", False),
         (500, Uncertain, "internal error (500: told to fail)", False),
         (503, Uncertain, "internal error", False),

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pi_appliance.config.model import NetworkDirs
-from pi_appliance.errors import ApplianceError, Refused, Unavailable, Uncertain
+from pi_appliance.errors import AccountBlocked, ApplianceError, Refused, Unavailable, Uncertain
 from pi_appliance.posting.model import Post, SentPost
 from pi_appliance.posting.networks import mastodon
 from pi_appliance.storage.model import Picture
@@ -112,14 +112,14 @@ def test_a_picture_that_is_never_processed_fails_before_posting(server, account)
 @pytest.mark.parametrize(
     ("fault", "error", "says", "there"),
     [
-        (401, Refused, "log in again: pi-appliance networks login", False),
-        (403, Refused, "403: Your login is currently disabled", False),
+        (401, AccountBlocked, "log in again: pi-appliance networks login", False),
+        (403, AccountBlocked, "403: Your login is currently disabled", False),
         (404, Refused, "404: Record not found", False),
         (410, Refused, "410", False),
         (413, Refused, "413", False),
         (422, Refused, "Text character limit of 500 exceeded", False),
         (418, Refused, "418", False),
-        ("moved", Refused, "points to elsewhere.example", False),
+        ("moved", AccountBlocked, "points to elsewhere.example", False),
         ("half-422", Refused, "says no (422)", False),
         (429, Unavailable, "429: Too many requests", False),
         ("half-429", Unavailable, "429", False),
@@ -187,7 +187,7 @@ def test_a_rate_limit_ends_by_the_clock_of_the_server(server, account):
 @pytest.mark.parametrize(
     ("fault", "error"),
     [
-        (401, Refused),
+        (401, AccountBlocked),
         (422, Refused),
         (429, Unavailable),
         (500, Unavailable),
@@ -242,7 +242,7 @@ def test_whoami_checks_the_token_and_posts_nothing(server, account):
 
 
 @pytest.mark.parametrize(
-    ("fault", "error"), [(401, Refused), (403, Refused), (500, Unavailable), ("cut-after", Unavailable)]
+    ("fault", "error"), [(401, AccountBlocked), (403, AccountBlocked), (500, Unavailable), ("cut-after", Unavailable)]
 )
 def test_whoami_reports_problems(server, account, fault, error):
     server.elsewhere["verify_credentials"] = [fault]
@@ -352,8 +352,8 @@ def test_the_account_name_is_requested_once(server, account):
 @pytest.mark.parametrize(
     ("fault", "error"),
     [
-        (401, Refused),
-        (403, Refused),
+        (401, AccountBlocked),
+        (403, AccountBlocked),
         (404, Unavailable),
         (422, Unavailable),
         (429, Unavailable),
@@ -465,7 +465,7 @@ def test_a_failed_login_is_reported_in_one_line(server, where, fault):
     server.elsewhere[where] = [fault]
     with pytest.raises(ApplianceError) as raised:
         mastodon.login(mastodon.Options(server=server.address, timeout=timedelta(seconds=5)), Owner(server))
-    assert type(raised.value) is (Refused if fault == 403 else Unavailable)
+    assert type(raised.value) is ({"token": Refused}.get(where, AccountBlocked) if fault == 403 else Unavailable)
     assert "\n" not in str(raised.value)
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from pi_appliance.config.model import NetworkDirs
-from pi_appliance.errors import ApplianceError, Refused, Unavailable, Uncertain
+from pi_appliance.errors import AccountBlocked, ApplianceError, Refused, Unavailable, Uncertain
 from pi_appliance.posting.model import Post
 from pi_appliance.posting.networks import x
 from pi_appliance.storage.model import Picture
@@ -41,8 +41,8 @@ def test_pictures_are_uploaded_described_and_kept_in_order(server):
 @pytest.mark.parametrize(
     ("fault", "error", "says"),
     [
-        (401, Refused, "four X_ secrets"),
-        (402, Refused, "credit"),
+        (401, AccountBlocked, "four X_ secrets"),
+        (402, AccountBlocked, "credit"),
         (403, Refused, "does not allow this app to upload pictures; give it write permission"),
         (413, Refused, "413"),
         (429, Unavailable, "429"),

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from pi_appliance.errors import ApplianceError, Duplicate, Refused, Unavailable, Uncertain
+from pi_appliance.errors import AccountBlocked, ApplianceError, Duplicate, Refused, Unavailable, Uncertain
 from pi_appliance.posting.model import Post, SentPost
 from pi_appliance.posting.networks import x
 from tests.fakes.x_server import SECRETS, FakeX, Raw
@@ -44,8 +44,8 @@ def test_a_reply_to_a_deleted_post_is_refused_with_a_reason(server):
 @pytest.mark.parametrize(
     ("fault", "error", "says"),
     [
-        (401, Refused, "four X_ secrets, and the clock"),
-        (402, Refused, "credit"),
+        (401, AccountBlocked, "four X_ secrets, and the clock"),
+        (402, AccountBlocked, "credit"),
         (403, Refused, "write permission"),
         (429, Unavailable, "429"),
         (500, Uncertain, "internal error"),
@@ -70,13 +70,25 @@ def test_a_reply_to_a_deleted_post_is_refused_with_a_reason(server):
         # What tweepy stumbles over itself, but whose status is clear:
         (Raw(403, b"[]"), Refused, "403: Forbidden"),
         (Raw(403, b'{"errors": null, "detail": 7}'), Refused, "403: Forbidden"),
-        (Raw(402, b"null"), Refused, "credit"),
+        (Raw(402, b"null"), AccountBlocked, "credit"),
         (Raw(429, b"[1]", {"x-rate-limit-reset": "soon"}), Unavailable, "no more requests now"),
         (Raw(503, b"<html><body><h1>Over capacity</h1></body></html>"), Uncertain, "503: Service Unavailable"),
-        (Raw(403, PROBLEM % (b"SpendCapReached", b"has reached its spend cap", b"")), Refused, "spending limit"),
-        (Raw(403, PROBLEM % (b"Client Forbidden", b"", b"problems/client-forbidden")), Refused, "no paid project"),
-        (Raw(403, PROBLEM % (b"", b"not configured", b"problems/oauth1-permissions")), Refused, "make new tokens"),
-        (Raw(403, PROBLEM % (b"Forbidden", b"Your account is suspended", b"")), Refused, "suspended this account"),
+        (Raw(403, PROBLEM % (b"SpendCapReached", b"has reached its spend cap", b"")), AccountBlocked, "spending limit"),
+        (
+            Raw(403, PROBLEM % (b"Client Forbidden", b"", b"problems/client-forbidden")),
+            AccountBlocked,
+            "no paid project",
+        ),
+        (
+            Raw(403, PROBLEM % (b"", b"not configured", b"problems/oauth1-permissions")),
+            AccountBlocked,
+            "make new tokens",
+        ),
+        (
+            Raw(403, PROBLEM % (b"Forbidden", b"Your account is suspended", b"")),
+            AccountBlocked,
+            "suspended this account",
+        ),
         (Raw(400, b'{"errors": [{"message": "text is too long"}]}'), Refused, "400: text is too long"),
         (Raw(400, b'{"errors": ["so", 7, null, {"message": ""}], "detail": "why"}'), Refused, "400: why"),
     ],

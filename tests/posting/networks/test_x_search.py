@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from pi_appliance.errors import ApplianceError, Refused, Unavailable
+from pi_appliance.errors import AccountBlocked, ApplianceError, Refused, Unavailable
 from pi_appliance.posting.model import Post, SentPost
 from pi_appliance.storage.model import Picture
 from tests.fakes.x_server import SECRETS, Made, Raw
@@ -158,8 +158,8 @@ def test_a_picture_is_recognized_without_its_entity(server):
 @pytest.mark.parametrize(
     ("fault", "error", "says"),
     [
-        (401, Refused, "four X_ secrets"),
-        (402, Refused, "credit"),
+        (401, AccountBlocked, "four X_ secrets"),
+        (402, AccountBlocked, "credit"),
         (403, Refused, "does not allow this app to see"),
         (404, Refused, "404"),
         (429, Unavailable, "429"),
