@@ -33,6 +33,7 @@ from pi_appliance.errors import (
 from pi_appliance.home import SCHEMAS as HOME_SCHEMAS
 from pi_appliance.home import HomePages, StateFeed, frame_values, state_operation
 from pi_appliance.jobs.pages import JobPages
+from pi_appliance.jobs.pages_form import JobFormPages
 from pi_appliance.jobs.serializers import SCHEMAS as JOB_SCHEMAS
 from pi_appliance.json_schema import Schema
 from pi_appliance.maintenance.pages import SystemPages
@@ -164,6 +165,7 @@ def build(
         *AccessPages(daemon.authenticator, pages).routes(),
         *HomePages(services, pages, jobs).routes(),
         *jobs.routes(),
+        *JobFormPages(services, pages).routes(),
         *PostPages(services, pages).routes(),
         *MusicPages(services, pages, covers).routes(),
         *AlarmPages(services, pages).routes(),

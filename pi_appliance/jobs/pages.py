@@ -213,8 +213,9 @@ class JobPages:
         return self._pages.page(
             "jobs/job.html",
             job=name,
+            saved="saved" in request.query_params,
             card=self.card(view, now) if view else None,
-            schedule=explanation.describe_schedule(schedule) if schedule else "",
+            schedule=explanation.describe_when(schedule, view.job.chance) if view and schedule else "",
             slots=slot_overview(appliance, name, now) if view else None,
             runs=runs[:_MAX_RUN_ROWS],
             next_before=runs[_MAX_RUN_ROWS - 1].id if len(runs) > _MAX_RUN_ROWS else None,

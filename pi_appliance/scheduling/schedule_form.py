@@ -30,12 +30,12 @@ class Repeat(StrEnum):
 
 
 LABELS = {
-    Repeat.NONE: "only by hand",
-    Repeat.TIMES: "at times of the day",
-    Repeat.EVERY: "every … minutes or hours",
-    Repeat.MONTHLY: "once a month",
-    Repeat.BOOT: "when the machine starts",
-    Repeat.CRON: "by a cron expression",
+    Repeat.NONE: "by hand",
+    Repeat.TIMES: "at times",
+    Repeat.EVERY: "every …",
+    Repeat.MONTHLY: "monthly",
+    Repeat.BOOT: "at start",
+    Repeat.CRON: "cron",
 }
 
 
@@ -80,13 +80,13 @@ class ScheduleForm:
             days=[day for day in days if day],
         )
 
-    def changes(self, written: object, chance: object) -> dict[tuple[str, ...], object]:
+    def changes(self, written: object, chance: object) -> dict[tuple[str | int, ...], object]:
         """Return the keys whose values differ from those in the file, by their paths.
 
         Raises:
             FieldError: A field is wrong.
         """
-        changes: dict[tuple[str, ...], object] = {}
+        changes: dict[tuple[str | int, ...], object] = {}
         with _naming("schedule"):
             value = self.schedule_value()
             if not _is_same(value, written):

@@ -29,12 +29,13 @@ _BODY_TIMEOUT = 30.0  # seconds for all of it, so that a slow client does not ke
 
 async def form(request: Request, max_bytes: int = MAX_BODY, max_fields: int = _MAX_FIELDS) -> dict[str, str]:
     """Return the fields of a form. Raises HTTPException if the body is not a form."""
-    return dict(await _form_fields(request, max_bytes, max_fields))
+    return dict(await form_fields(request, max_bytes, max_fields))
 
 
-async def _form_fields(
+async def form_fields(
     request: Request, max_bytes: int = MAX_BODY, max_fields: int = _MAX_FIELDS
 ) -> list[tuple[str, str]]:
+    """Return the fields of a form in their order. Raises HTTPException if it is not a form."""
     body = await _read_body(request, max_bytes)
     strict = bool(body)
     try:
@@ -136,7 +137,7 @@ def form_routes(operations: Iterable[Operation], services: object) -> list[Route
 
 def _form_route(path: str, by_method: Mapping[str, Operation], services: object) -> Route:
     async def answer(request: Request) -> Response:
-        pairs = [*request.query_params.multi_items(), *await _form_fields(request)]
+        pairs = [*request.query_params.multi_items(), *await form_fields(request)]
         fields = dict(pairs)
         form_page = fields.pop("form_page", None)
         target = _fill_in(fields.pop("return_to", None), fields)

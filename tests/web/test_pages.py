@@ -159,7 +159,7 @@ def test_the_job_page_shows_its_schedule(tmp_path: Path) -> None:
     jobs = job("rare", "", RARE) + job("often", "", "    schedule: {every: 20m}\n") + job("plain", "")
     with served(configuration(tmp_path, jobs=jobs)) as appliance:
         rare = appliance.ask("/jobs/rare").text
-        assert "At 07:00 every day" in rare
+        assert "Every day at 07:00" in rare
         assert "<dt>Started by</dt><dd>cron, from the crontab, or by hand</dd>" in rare
         assert "<dt>Chance</dt><dd>1/50 of the slots, at random</dd>" in rare
         assert "<dt>Misfire grace</dt><dd>starts up to 7m late</dd>" in rare

@@ -1,0 +1,222 @@
+"""The form of a job: made of the schema, with the schedule in words, without and with scripts."""
+
+import re
+from collections.abc import Iterator
+from html import unescape
+from pathlib import Path
+from urllib.parse import quote, urlencode
+
+import pytest
+from playwright.sync_api import Browser, expect
+
+from tests.jobs.test_job_editing import JOBS, REST, text_of
+from tests.web.served_appliance import ServedAppliance, configuration, served
+from tests.web.test_browser import CHROMIUM, TOO_SMALL, WIDTHS, browser, phone
+
+__all__ = ["browser"]
+
+
+@pytest.fixture
+def appliance(tmp_path: Path) -> Iterator[ServedAppliance]:
+    indented = "".join(f"  {line}\n" for line in JOBS.splitlines())
+    path = configuration(tmp_path, jobs=indented)
+    path.write_text(path.read_text() + REST)
+    (tmp_path / "lines.txt").write_text("One.\nTwo.\n")
+    with served(path) as result:
+        yield result
+
+
+def fields(page: str) -> list[tuple[str, str]]:
+    """Return what a browser would send of the form #job in `page`."""
+    form = page[page.index('<form id="job"') : page.index("</form>", page.index('<form id="job"'))]
+    pairs = []
+    for match in re.finditer(r"<input\b([^>]*)>|<(select|textarea)\b([^>]*)>\n?(.*?)</\2>", form, re.DOTALL):
+        plain, tag, attributes, content = match.groups()
+        attributes = attributes or plain
+        found = dict(re.findall(r'(\w[\w-]*)="([^"]*)"', attributes))
+        if found.get("type") in ("checkbox", "radio") and not re.search(r"\bchecked\b", attributes):
+            continue
+        value = found.get("value", "")
+        if tag == "textarea":
+            value = content
+        elif tag == "select":
+            chosen = re.search(r"<option(?: value=\"([^\"]*)\")? selected>([^<]*)", content)
+            first = re.search(r'<option value="([^"]*)"', content)
+            value = (chosen[1] or chosen[2]) if chosen else first[1] if first else ""
+        if "name" in found:
+            pairs.append((unescape(found["name"]), unescape(value)))
+    return pairs
+
+
+def send(appliance: ServedAppliance, path: str, pairs: list[tuple[str, str]], **changed: str):
+    names = {name.replace("__", "."): value for name, value in changed.items()}
+    kept = [(name, value) for name, value in pairs if name not in names]
+    return appliance.ask(path, urlencode([*kept, *names.items()]))
+
+
+def test_the_form_sent_as_it_is_changes_nothing(appliance: ServedAppliance) -> None:
+    before = text_of(appliance)
+    for name in ("daily", "solve", "backup"):
+        page = appliance.ask(f"/jobs/{name}/edit")
+        assert page.status == 200
+        answer = send(appliance, f"/jobs/{name}/edit", fields(page.text))
+        assert (answer.status, answer.headers["location"]) == (303, f"/jobs/{name}?saved")
+        assert text_of(appliance) == before
+
+
+def test_only_what_was_changed_in_the_form_is_written(appliance: ServedAppliance) -> None:
+    before, page = text_of(appliance), appliance.ask("/jobs/daily/edit").text
+    assert "Every day at 18:00, one time in four" in page
+    sent = fields(page)
+    changed = send(appliance, "/jobs/daily/edit", sent, repeat="every", count="6", unit="h", one_in="2",
+                   with__too_long="", **{"with.too-long": "thread", "conditions.online": "true"})  # fmt: skip
+    assert changed.status == 303, changed.text
+    after = text_of(appliance)
+    for old, new in (
+        ('"0 18 * * *"  # evening', '"every 6h"  # evening'),
+        ("chance: 1/4", "chance: 1/2"),
+        ("send-within: 2h}  # and nowhere else", "send-within: 2h, too-long: thread}  # and nowhere else"),
+    ):
+        assert old in before
+        assert new in after
+    assert "    conditions:\n      online: true\n" in after
+    assert "Every 6 hours, one time in two" in appliance.ask("/jobs/daily").text
+    stale = send(appliance, "/jobs/daily/edit", sent, nice="5")
+    assert stale.status == 422
+    assert "changed by somebody else" in stale.text
+    assert text_of(appliance) == after
+
+
+def test_a_wrong_value_is_shown_at_its_field_and_nothing_is_lost(appliance: ServedAppliance) -> None:
+    before, sent = text_of(appliance), fields(appliance.ask("/jobs/daily/edit").text)
+    answer = send(appliance, "/jobs/daily/edit", sent, nice="99", cron="66 * * * *", repeat="cron")
+    assert answer.status == 422
+    assert "invalid minute" in answer.text
+    answer = send(appliance, "/jobs/daily/edit", sent, **{"with.lines": "", "nice": "99", "with.network": "zzz"})
+    assert re.search(r'id="error-with.lines">it is needed', answer.text)
+    answer = send(appliance, "/jobs/daily/edit", sent, nice="99")
+    assert re.search(r'id="error-nice">99 is not from 0 to 19', answer.text)
+    answer = send(appliance, "/jobs/daily/edit", sent, **{"retry.delay": "soon"})
+    assert re.search(r'id="error-retry.delay">write a duration', answer.text)
+    assert 'value="soon"' in answer.text
+    assert text_of(appliance) == before
+    unknown = send(appliance, "/jobs/daily/edit", sent, **{"with.network": "zzz"})
+    assert "no network is called" in unescape(unknown.text)
+
+
+def test_a_job_of_each_kind_can_be_added_but_not_one_that_starts_a_program(appliance: ServedAppliance) -> None:
+    kinds = appliance.ask("/new-job").text
+    assert "can be added on the machine only" in kinds
+    assert "kind=command" not in kinds
+    assert appliance.ask("/new-job?kind=command").text == kinds
+    for kind, options in (
+        ("tweet", {"with.lines": "lines.txt", "with.network": "here\r\nthere"}),
+        ("puzzle", {"with.puzzle": "sudoku", "with.generate": "2"}),
+        ("music", {"with.action": "volume", "with.volume": "30"}),
+    ):
+        sent = fields(appliance.ask(f"/new-job?kind={kind}").text)
+        answer = send(appliance, "/new-job", sent, name=f"my {kind}", **options)
+        assert (answer.status, answer.headers.get("location")) == (303, f"/jobs/my-{kind}?saved"), answer.text
+    jobs = appliance.daemon.appliance.config.jobs
+    assert jobs["my-tweet"].options.network == ("here", "there")
+    assert (jobs["my-puzzle"].options.generate, jobs["my-music"].options.volume) == (2, 30)
+    before = text_of(appliance)
+    taken = send(appliance, "/new-job", sent, name="daily", **options)
+    assert (taken.status, text_of(appliance)) == (422, before)
+    assert "already a job called daily" in taken.text
+    program = appliance.ask("/new-job", urlencode({"kind": "command", "name": "x", "with.run": "[id]"}))
+    assert program.status in (400, 422)
+    assert text_of(appliance) == before
+
+
+def test_a_program_is_neither_shown_nor_changed_in_the_form_or_the_text(appliance: ServedAppliance) -> None:
+    before, page = text_of(appliance), appliance.ask("/jobs/backup/edit").text
+    assert "secret" not in page
+    assert "can be changed on the machine only" in page
+    sent = fields(page)
+    send(appliance, "/jobs/backup/edit", sent, **{"with.run": "[id]", "with": "x", "conditions.command": "[id]"})
+    assert text_of(appliance) == before
+    text = unescape(re.search(r'<textarea class="file"[^>]*>\n(.*?)</textarea>', page, re.DOTALL)[1])
+    version = dict(sent)["version"]
+
+    def save(new: str):
+        return appliance.ask("/jobs/backup/text", urlencode({"text": new.replace("\n", "\r\n"), "version": version}))
+
+    placeholder = '"(hidden: change it on the machine)"'
+    refused = save(text.replace(placeholder, "{run: [id]}", 1))
+    assert (refused.status, text_of(appliance)) == (422, before)
+    assert "on the machine only" in refused.text
+    assert "{run: [id]}" in unescape(refused.text), "the typed text is not lost"
+    assert save(text.replace('"@daily"', '"@weekly"  # on Sundays') + "\nnice: 5\n").status == 303
+    assert text_of(appliance) == before.replace('"@daily"', '"@weekly"  # on Sundays').replace(
+        "[secret-check]}\n", "[secret-check]}\n    nice: 5\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("query", "words", "first"),
+    [
+        ("repeat=times&times=06:00&days=", "Every day at 06:00", "06:00"),
+        ("repeat=times&times=06:00&times=18:30&days=mon&days=tue&days=wed&days=thu&days=fri",
+         "On weekdays at 06:00 and 18:30", ""),
+        ("repeat=times&times=9:00&days=sat&days=sun&one_in=3", "At weekends at 09:00, one time in three", "09:00"),
+        ("repeat=every&count=90&unit=m", "Every 90 minutes", ""),
+        ("repeat=every&count=2&unit=h&one_in=12", "Every 2 hours, one time in 12", ""),
+        ("repeat=monthly&day=1&time=07:15", "At 07:15 on the first day of every month", "01"),
+        ("repeat=cron&cron=" + quote("*/45 * * * *"), "write a step that divides 60", ""),
+        ("repeat=boot", "Once each time the machine starts", ""),
+        ("repeat=none", "Only when you start it", ""),
+        ("repeat=times&times=&days=", "write a time of day, such as 06:00", ""),
+        ("repeat=monthly&day=31&time=x", "is not a valid time of day", ""),
+        ("repeat=every&count=x&unit=m", "write how many minutes or hours", ""),
+        ("repeat=times&times=06:00&one_in=0", "write how many times there are", ""),
+        ("repeat=times&times=06:00&time-zone=Mars", "no time zone is called 'Mars'", ""),
+    ],
+)  # fmt: skip
+def test_a_schedule_is_shown_in_words_while_one_types(
+    appliance: ServedAppliance, query: str, words: str, first: str
+) -> None:
+    part = unescape(appliance.ask(f"/parts/schedule?{query}").text)
+    assert words in part
+    times = re.findall(r"<li>(\w{3} \d\d \w{3} \d{4}, [\d:]+)", part)
+    assert len(times) in (0, 5)
+    assert bool(times) == bool(re.search(r"^(Every|On|At) ", words)) or "step" in words
+    assert first in "".join(times[:1])
+
+
+def test_check_shows_the_words_and_saves_nothing(appliance: ServedAppliance) -> None:
+    before, sent = text_of(appliance), fields(appliance.ask("/jobs/daily/edit").text)
+    answer = send(appliance, "/jobs/daily/edit", sent, repeat="every", count="3", unit="h", check="yes")
+    assert answer.status == 200
+    assert "Every 3 hours, one time in four" in answer.text
+    assert "Nothing was saved yet" in answer.text
+    assert text_of(appliance) == before
+
+
+@pytest.mark.skipif(not CHROMIUM.exists(), reason="chromium is not installed")
+def test_the_form_on_a_phone(browser: Browser, appliance: ServedAppliance) -> None:
+    with phone(browser, appliance, path="/jobs/daily/edit") as page:
+        expect(page.locator("#when")).to_contain_text("Every day at 18:00, one time in four")
+        page.get_by_text("every …").tap()
+        page.locator("#count").fill("20")
+        expect(page.locator("#when")).to_contain_text("Every 20 minutes, one time in four")
+        page.locator("#one_in").fill("")
+        expect(page.locator("#when strong")).to_have_text("Every 20 minutes")
+        page.get_by_text("More options", exact=True).tap()
+        page.get_by_label("Retry max retries").fill("7")
+        assert page.evaluate(WIDTHS) == [393, 393]
+        assert page.evaluate(TOO_SMALL) == []
+        page.get_by_role("button", name="Save", exact=True).tap()
+        expect(page.get_by_text("Saved, and in use.")).to_be_visible()
+    assert "retry: {max-retries: 7}" in text_of(appliance)
+    assert "chance" not in text_of(appliance)
+    with phone(browser, appliance, script=False, path="/jobs/daily/edit") as page:
+        page.get_by_role("switch", name="daily").tap()
+        expect(page.get_by_text("Off: it is paused")).to_be_visible()
+        page.get_by_text("Duplicate").first.tap()
+        page.get_by_role("button", name="Duplicate").tap()
+        expect(page.get_by_role("heading", name="daily-2")).to_be_visible()
+        page.get_by_text("Delete").first.tap()
+        page.get_by_role("button", name="Delete it").tap()
+        expect(page.get_by_role("heading", name="Jobs")).to_be_visible()
+    assert list(appliance.daemon.appliance.config.jobs) == ["daily", "solve", "backup"]
