@@ -73,12 +73,18 @@ _NEXT_POST: Mapping[str, Schema] = {
     "networks": list_of(TEXT),
     "cost": TEXT,
 }
+_MONTH: Mapping[str, Schema] = {
+    **dict.fromkeys(("network", "spent", "price", "price_with_link"), TEXT),
+    **dict.fromkeys(("monthly_cap", "left"), nullable(TEXT)),
+}
 _TWEET_LINES: Mapping[str, Schema] = {
     **dict.fromkeys(("job", "file", "version"), TEXT),
     "lines": list_of(object_of(_TWEET_LINE)),
     "posted": describe(WHOLE, "lines that do not come again in this round"),
     "problems": list_of(TEXT),
     "next": nullable(object_of(_NEXT_POST)),
+    "next_chance": nullable(object_of({"at": INSTANT, "chance": TEXT, "why_not": nullable(TEXT)})),
+    "costs": list_of(object_of(_MONTH)),
 }
 _REFUSED: Mapping[str, Schema] = {
     "post": describe(WHOLE, "the number for `resend` and `drop`"),
@@ -88,7 +94,7 @@ _REFUSED: Mapping[str, Schema] = {
 }
 SCHEMAS: Mapping[str, Schema] = {
     "Post": object_of(_POST, more=True),
-    "Posts": object_of({"posts": list_of(reference("Post")), "counts": ANY, "months": list_of(ANY)}),
+    "Posts": object_of({"posts": list_of(reference("Post")), "counts": ANY, "months": list_of(object_of(_MONTH))}),
     "RefusedPosts": object_of({"refused": list_of(object_of(_REFUSED))}),
     "SentPosts": object_of({"posts": list_of(reference("Post"))}),
     "PostPreview": object_of({"slots": list_of(ANY), "cost": TEXT, "month": ANY}),

@@ -12,7 +12,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from pi_appliance.errors import suggest
-from pi_appliance.posting import api, preview
+from pi_appliance.posting import api, preview, refused_posts
 from pi_appliance.posting.model import PostRecord, PostState
 from pi_appliance.posting.store import PostDatabase
 from pi_appliance.posting.text import line_problems
@@ -48,7 +48,8 @@ class PostPages:
         if not job:
             return self._pages.page("posting/tweets.html", jobs=jobs, job=job)
         result = await api.list_lines(self._services, {"job": job})
-        upcoming = result["next"]
+        upcoming, chance = result["next"], result["next_chance"]
+        networks = appliance.config.jobs[result["job"]].options.network
         rows = [_row(each) for each in result["lines"]]
         numbers = [each["number"] for each in rows]
         for place, row in enumerate(rows):
@@ -67,7 +68,10 @@ class PostPages:
             next=upcoming and {**upcoming, "at": _instant(upcoming["at"]), "cost": Decimal(upcoming["cost"])},
             next_start=next((each["start"] for each in rows if each["next"]), 0),
             problems=result["problems"],
-            refused=[each for each in rows if each["state"] in ("invalid", "refused")][:_MAX_QUESTIONS],
+            invalid=[each for each in rows if each["state"] == "invalid"][:_MAX_QUESTIONS],
+            refused=refused_posts.describe_refused(appliance, job)[:_MAX_QUESTIONS],
+            next_chance=chance and {**chance, "at": _instant(chance["at"])},
+            months=[each for each in preview.month_spends(appliance, self._services.now()) if each.network in networks],
             lines=rows[start : start + _LINES],
             start=start,
             total=len(rows),

@@ -178,6 +178,13 @@ class MonthSpend:
     network: str
     spent: Decimal
     monthly_cap: Decimal | None
+    price: Decimal  # of a short post
+    price_with_link: Decimal  # of one with a web address
+
+    @property
+    def left(self) -> Decimal | None:
+        """What may still be spent this month, if there is a cap."""
+        return None if self.monthly_cap is None else max(Decimal(0), self.monthly_cap - self.spent)
 
     @property
     def is_full(self) -> bool:
@@ -189,7 +196,7 @@ def month_spends(appliance: Appliance, now: datetime) -> list[MonthSpend]:
     """Return the spending on all configured networks, then on removed ones that have cost."""
     spent, config = PostDatabase(appliance.store).month_spend(now), appliance.config
     names = [*config.networks, *(name for name in spent if name not in config.networks)]
-    return [MonthSpend(name, spent.get(name, Decimal(0)), _monthly_cap(config, name)) for name in names]
+    return [_month_spend(config, name, spent.get(name, Decimal(0))) for name in names]
 
 
 def paid_months(appliance: Appliance, now: datetime) -> list[MonthSpend]:
@@ -200,16 +207,18 @@ def paid_months(appliance: Appliance, now: datetime) -> list[MonthSpend]:
 def month_json(month: MonthSpend) -> Mapping[str, Any]:
     """Convert `month` for JSON. Amounts are strings, so that they stay exact."""
     cap = None if month.monthly_cap is None else str(month.monthly_cap)
-    return {"network": month.network, "spent": str(month.spent), "monthly_cap": cap}
+    left = None if month.left is None else str(month.left)
+    prices = {"price": str(month.price), "price_with_link": str(month.price_with_link)}
+    return {"network": month.network, "spent": str(month.spent), "monthly_cap": cap, "left": left, **prices}
 
 
-def _monthly_cap(config: Config, name: str) -> Decimal | None:
-    if name not in config.networks:
-        return None
+def _month_spend(config: Config, name: str, spent: Decimal) -> MonthSpend:
     try:
-        return post_limits(config, name).monthly_cap
-    except ApplianceError:  # a network that has to be asked first is free
-        return None
+        limits = post_limits(config, name)
+    except ApplianceError:  # the network was removed, or it has to be asked first, and then it is free
+        return MonthSpend(name, spent, None, Decimal(0), Decimal(0))
+    prices = (limits.post_price(Post(text)) for text in ("a", "https://example.com"))
+    return MonthSpend(name, spent, limits.monthly_cap, *prices)
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from pi_appliance.errors import Refused, UnknownName
+from pi_appliance.errors import InvalidOption, Refused, UnknownName
 from pi_appliance.jobs.reports import latest_report
 from pi_appliance.posting.line_file import replace_line
 from pi_appliance.posting.lines import line_fingerprint, parse_line
@@ -68,6 +68,8 @@ def resend(
             return database.resend_posts(number, now=now)
     if appliance.config.jobs[job].kind != TWEET_KIND:
         raise Refused(f"the posts of {job} are not lines of a file, so their text cannot be changed")
+    if not text.strip():
+        raise InvalidOption("'text' must not be empty; drop the post if it is not wanted")
     posts = _make_posts(appliance, records, text, now)
     fingerprint = line_fingerprint(parse_line(0, text.strip()))
     place = _line_numbers(appliance, job).get(records[0].line)

@@ -21,11 +21,12 @@ from pi_appliance.posting.lines import (
     parse_line,
 )
 from pi_appliance.posting.lint import LineSource, LintNote, Severity
-from pi_appliance.posting.model import PENDING_STATES, RESENDABLE_STATES, Post, PostRecord, PostState
-from pi_appliance.posting.preview import PostPreview, UpcomingPost
+from pi_appliance.posting.model import FAILED_STATES, PENDING_STATES, RESENDABLE_STATES, Post, PostRecord, PostState
+from pi_appliance.posting.preview import PostPreview, UpcomingPost, month_json, month_spends
 from pi_appliance.posting.store import PostDatabase
 from pi_appliance.posting.tweet_job import TWEET_KIND
 from pi_appliance.scheduling.appliance import Appliance
+from pi_appliance.scheduling.explanation import describe_chance
 from pi_appliance.storage.backup import open_history
 from pi_appliance.storage.model import iso_time
 from pi_appliance.storage.queues import RunRequest
@@ -79,16 +80,19 @@ def describe_lines(shared: Appliance, name: str | None, now: datetime) -> Mappin
         content, source = file.read(), _source(config, job)
         database, options = PostDatabase(appliance.store), config.jobs[job].options
         used, posts = database.used_lines(job), database.posts_of_lines(job)
-        upcoming = _next_post(appliance, job, now)
+        slots = list(PostPreview(appliance, job, now).slots(_SLOTS_AHEAD))
+        upcoming = next((each for each in slots if each.line is not None), None)
         notes: dict[int | None, list[LintNote]] = {}
         for note in lint.check_source(source).notes:
             notes.setdefault(note.line, []).append(note)
-        rows = []
+        rows, posted = [], 0
         for line, text in content.lines():
             fingerprint = line_fingerprint(line)
             records = posts.get(fingerprint, [])
+            is_line_used = is_used(fingerprint, used, options.order)
+            posted += is_line_used and (not records or any(each.state not in FAILED_STATES for each in records))
             problems = notes.get(line.number, [])
-            state = _state(problems, records, used=is_used(fingerprint, used, options.order))
+            state = _state(problems, records, used=is_line_used)
             rows.append(
                 {
                     "number": line.number,
@@ -104,9 +108,11 @@ def describe_lines(shared: Appliance, name: str | None, now: datetime) -> Mappin
             "file": str(file.path),
             "version": content.version,
             "lines": rows,
-            "posted": sum(each["state"] in ("posted", "sending", "uncertain") for each in rows),
+            "posted": posted,
             "problems": [each.message for each in notes.get(None, [])],
             "next": _upcoming_json(upcoming) if upcoming else None,
+            "next_chance": _chance_json(config, job, slots),
+            "costs": [month_json(each) for each in month_spends(appliance, now) if each.network in options.network],
         }
 
 
@@ -201,9 +207,16 @@ def _counts(line: PostLine, source: LineSource, notes: Sequence[LintNote]) -> Ma
     }
 
 
-def _next_post(appliance: Appliance, job: str, now: datetime) -> UpcomingPost | None:
-    slots = PostPreview(appliance, job, now).slots(_SLOTS_AHEAD)
-    return next((each for each in slots if each.line is not None), None)
+def _chance_json(config: Config, job: str, slots: Sequence[UpcomingPost]) -> Mapping[str, Any] | None:
+    """Return the next slot of a job with a probability, and what will come of it."""
+    chance = config.jobs[job].chance
+    if chance is None or not slots:
+        return None
+    return {
+        "at": iso_time(slots[0].starts_at),
+        "chance": describe_chance(chance),
+        "why_not": slots[0].why_not or None,
+    }
 
 
 def _upcoming_json(upcoming: UpcomingPost) -> Mapping[str, Any]:

@@ -1,6 +1,8 @@
 """The lines of a tweet job over the API and on the page: states, changes, checks, and posting now."""
 
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 from pathlib import Path
 from random import SystemRandom
 from typing import Any
@@ -8,6 +10,9 @@ from typing import Any
 import pytest
 
 from pi_appliance.jobs import runner
+from pi_appliance.posting.lines import line_fingerprint, parse_line
+from pi_appliance.posting.model import Post, PostState, SentPost
+from pi_appliance.posting.store import PostDatabase
 from pi_appliance.storage.model import Trigger
 from tests.web.served_appliance import ServedAppliance, configuration, job, served
 
@@ -145,3 +150,78 @@ def test_the_forms_of_the_page_work_without_scripts(appliance: ServedAppliance, 
 def test_the_page_without_a_tweet_job_says_so(tmp_path: Path) -> None:
     with served(configuration(tmp_path)) as appliance:
         assert "No job posts lines" in appliance.ask("/tweets").text
+
+
+def refuse_line(appliance: ServedAppliance) -> int:
+    """Record that `other` took "One line." and `show` refused it; return the number of the refused post."""
+    store, now = appliance.daemon.appliance.store, datetime(2026, 5, 1, 6, tzinfo=UTC)
+    posts = PostDatabase(store).for_job("tweets", 1, lambda: now)
+    both = {name: [Post("One line.")] for name in ("other", "show")}
+    line = line_fingerprint(parse_line(2, "One line."))
+    taken, refused = posts.create_posts("2026-05-01T06:00:00Z", both, expires_at=now + timedelta(hours=6), line=line)
+    posts.update_state(taken, PostState.SENT, remote=SentPost("1", ""))
+    posts.update_state(refused, PostState.REFUSED, "show refuses it (400: too rude)")
+    return refused.id
+
+
+def test_a_refused_post_is_sent_again_edited_and_dropped_on_the_page(
+    appliance: ServedAppliance, tmp_path: Path
+) -> None:
+    number = refuse_line(appliance)
+    page = appliance.ask("/tweets").text
+    assert "Refused: “One line.”" in page
+    assert "show: show refuses it (400: too rude)" in page
+    assert f'action="/do/posts/{number}/drop"' in page
+    row = lines(appliance)["lines"][0]
+    assert (row["state"], [(each["network"], each["state"]) for each in row["posts"]]) == (
+        "refused",
+        [("other", "sent"), ("show", "refused")],
+    )
+
+    back = {"Referer": "http://127.0.0.1/tweets"}
+    assert appliance.ask(f"/do/posts/{number}/resend", "text=Uno.&version=" + "0" * 16, **back).status == 409
+    assert appliance.ask(f"/do/posts/{number}/resend", "text=", **back).status == 400
+    version = lines(appliance)["version"]
+    assert appliance.ask(f"/do/posts/{number}/resend", f"text=Uno.&version={version}", **back).status == 303
+    assert "Uno." in file_text(tmp_path)
+    assert [
+        (each["network"], each["text"], each["state"]) for each in appliance.ask("/api/v1/posts").json["posts"]
+    ] == [
+        ("show", "Uno.", "waiting"),
+        ("other", "One line.", "sent"),
+    ]
+    assert "Refused:" not in appliance.ask("/tweets").text
+    again = refuse_again(appliance)
+    assert appliance.ask(f"/do/posts/{again}/drop", "", **back).status == 303
+    assert "Refused:" not in appliance.ask("/tweets").text
+
+
+def refuse_again(appliance: ServedAppliance) -> int:
+    """Record that `show` refused the new text, too."""
+    database = PostDatabase(appliance.daemon.appliance.store)
+    posts = database.for_job("tweets", 1, lambda: datetime(2026, 5, 1, 6, tzinfo=UTC))
+    (waiting,) = posts.pending_posts()
+    posts.update_state(waiting, PostState.REFUSED, "no")
+    assert "Refused: “Uno.”" in appliance.ask("/tweets").text
+    return waiting.id
+
+
+def test_the_next_chance_and_the_cost_of_each_network_are_in_words(tmp_path: Path) -> None:
+    config = settings(tmp_path)
+    text = (
+        config.read_text("utf-8")
+        .replace("network: show", "network: [show, x]")
+        .replace('"@daily"', '"@daily"\n    chance: 1/4')
+    )
+    text = text.replace("networks:\n", "networks:\n  x: {kind: x, with: {monthly-cap: 5}}\n")
+    config.write_text(text, "utf-8")
+    with served(config) as appliance:
+        store = appliance.daemon.appliance.store
+        posts = PostDatabase(store).for_job("tweets", 1, lambda: datetime.now(UTC))
+        (post,) = posts.create_posts("s", {"x": [Post("a")]}, expires_at=datetime.now(UTC))
+        posts.add_cost(post, Decimal("0.12"))
+        page = appliance.ask("/tweets").text
+        assert "Next chance: tomorrow 00:00, one time in four" in page
+        assert "$0.015 a post, $0.20 with an address · $0.12 this month of $5.00, $4.88 left" in page
+        assert "free" in page
+        assert lines(appliance)["next_chance"]["chance"] == "one time in four"

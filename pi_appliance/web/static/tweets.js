@@ -18,7 +18,8 @@ async function count(form) {
     place.textContent = text ? "A line has no line break." : "";
     return;
   }
-  const result = await callApi("/tweets/check", { text, job: form.elements.job.value });
+  const job = document.querySelector("[name=job]").value;
+  const result = await callApi("/tweets/check", { text, job });
   if (!result || text !== field.value.trim()) return;
   const lengths = result.networks.map(({ network, length, max_length: max }) => `${network} ${length} of ${max}`);
   const cost = Number(result.cost) ? [`$${Number(result.cost).toFixed(3)}`] : [];
@@ -37,7 +38,7 @@ document.addEventListener("input", ({ target }) => {
 
 // A link to a line opens its menu.
 function openTarget() {
-  const menu = document.querySelector(":target > .menu");
+  const menu = document.querySelector(":target > :is(.menu, .edit)");
   if (menu) menu.open = true;
 }
 window.addEventListener("hashchange", openTarget);
