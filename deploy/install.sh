@@ -259,10 +259,11 @@ for name in $usb_units; do
     place "$clone/systemd/$name" "${unit%/*}/$name" 644
 done
 place "$clone/systemd/${usb_rule##*/}" "$usb_rule" 644
+place "$clone/systemd/${power_rule##*/}" "$power_rule" 644
 [ "$(readlink "$root$command" || true)" = "$home/current/bin/pi-appliance" ] || step "link $root$command" -- link_command
 [ "$previous" = "$release" ] || step "switch to $release" -- switch_to "$release"
 {
-    printf '%s\n' "$command" "$unit" "$failure_unit" "$usb_rule" "$cron"
+    printf '%s\n' "$command" "$unit" "$failure_unit" "$usb_rule" "$power_rule" "$cron"
     printf "${unit%/*}/%s\n" $usb_units
 } >"$drafts/manifest"
 place "$drafts/manifest" "$manifest" 644

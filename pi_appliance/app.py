@@ -36,6 +36,7 @@ from pi_appliance.jobs.pages import JobPages
 from pi_appliance.jobs.pages_form import JobFormPages
 from pi_appliance.jobs.serializers import SCHEMAS as JOB_SCHEMAS
 from pi_appliance.json_schema import Schema
+from pi_appliance.maintenance.api import SCHEMAS as MACHINE_SCHEMAS
 from pi_appliance.maintenance.pages import SystemPages
 from pi_appliance.music.alarms.pages import AlarmPages
 from pi_appliance.music.api_covers import cover_operation
@@ -64,6 +65,7 @@ SCHEMAS: Mapping[str, Schema] = {
     **POST_SCHEMAS,
     **NOTIFIER_SCHEMAS,
     **SETTINGS_SCHEMAS,
+    **MACHINE_SCHEMAS,
 }
 """The schemas of all results, by their names."""
 

@@ -2,7 +2,7 @@
 
 | signal | effect |
 | --- | --- |
-| SIGTERM, SIGINT | stop: no new runs, `shutdown-timeout` for the others; twice: at once |
+| SIGTERM, SIGINT | stop: no new runs, `stop-grace` for the others; twice: at once |
 | SIGHUP | read the configuration again; a wrong one is reported, and the old one stays |
 | SIGUSR1 | tick now (system/files.py) |
 """
@@ -50,10 +50,12 @@ from pi_appliance.storage.model import iso_time
 from pi_appliance.storage.queues import Outbox, RunRequest
 from pi_appliance.system import clock, files, network
 from pi_appliance.system.clock import ClockState, ClockStepWatcher
+from pi_appliance.system.power import MachinePower
 from pi_appliance.system.systemd import ServiceNotifier
 
 log = logging.getLogger("pi_appliance.daemon")
 _MAX_MESSAGES = 500  # kept for `pi-appliance logs`
+RESTART_STATUS = 100  # as in systemd/pi-appliance.service
 _USED = "The last good configuration is used. Correct the file, then run: pi-appliance reload"
 
 
@@ -99,7 +101,8 @@ class Daemon:
             on_tick=self._tick_services,
         )
         self._service_types, self._services, self._print_line = services, list[Service](), print_line
-        self.started_at = clock.now()
+        self.started_at, self.power = clock.now(), MachinePower()
+        self.restarts = False  # whether it starts again after it has stopped
         self.addresses = list[str]()
         self.messages: deque[LogEntry] = deque(maxlen=_MAX_MESSAGES)
         self._config_error: ConfigError | None = None
@@ -205,6 +208,12 @@ class Daemon:
     def _today(self) -> date:
         return clock.now().astimezone(self.appliance.config.time_zone).date()
 
+    def request_restart(self) -> None:
+        """Stop like on SIGTERM, and start again when all has stopped."""
+        self.restarts = True
+        self._say("restarting on request")
+        self._stop.set()
+
     def wake(self) -> None:
         """Let the scheduler tick now, because something it depends on changed."""
         self._wakeup.set()
@@ -218,6 +227,7 @@ class Daemon:
         await self._stop.wait()
 
     def _request_stop(self) -> None:
+        self.restarts = False
         if self._stop.is_set():
             self._stop_now.set()
         self._stop.set()
@@ -401,17 +411,29 @@ def up(verbose: bool, config: Path) -> None:
       1   it could not start: another daemon uses the state, or the address is taken
       2   the configuration is wrong, and there is no copy of an earlier good one
       75  the state folder cannot be used
+      100 the owner wants a restart of the service; systemd starts it again
     """
     logging.basicConfig(level=logging.INFO if verbose else logging.WARNING, format="%(message)s")
+    is_service = bool(os.environ.get("NOTIFY_SOCKET"))  # then systemd starts it again
     with Appliance.open(config, or_last_good=True) as appliance:
         jobs = f"{len(appliance.config.jobs)} jobs"
         path = display_path(appliance.config.path)
         click.echo(f"pi-appliance {__version__}: {path}, {jobs}, state in {appliance.config.state_dir}")
         if sys.stdout.isatty() and not network.is_loopback_only(appliance.config.web.host):
             click.echo("for the phone: `pi-appliance qr` shows the address as a QR code")
-        asyncio.run(_run_daemon(appliance))
-    click.echo("stopped")
+        restarts = asyncio.run(_run_daemon(appliance))
+    if not restarts:
+        click.echo("stopped")
+    elif is_service:
+        raise SystemExit(RESTART_STATUS)
+    else:
+        click.echo("starting again")
+        sys.stdout.flush()
+        os.execv(sys.executable, [sys.executable, "-m", "pi_appliance", *sys.argv[1:]])  # noqa: S606 - this program again
 
 
-async def _run_daemon(appliance: Appliance) -> None:
-    await Daemon(appliance, [WebService, MpdProxyService, DiscoveryService], click.echo).run()
+async def _run_daemon(appliance: Appliance) -> bool:
+    """Run the daemon, and return whether it is to start again."""
+    daemon = Daemon(appliance, [WebService, MpdProxyService, DiscoveryService], click.echo)
+    await daemon.run()
+    return daemon.restarts

@@ -85,6 +85,15 @@ class _LocalDaemon:
         """Only a daemon has one."""
         raise Unavailable("the appliance is not running, so there is no scheduler to ask")
 
+    @property
+    def power(self) -> NoReturn:
+        """Only a daemon restarts the machine."""
+        raise Unavailable("the appliance is not running")
+
+    def request_restart(self) -> None:
+        """Raise Unavailable: there is nothing to restart."""
+        raise Unavailable("the appliance is not running")
+
     async def apply_configuration(self) -> None:
         """Read the changed configuration."""
         if isinstance(self.appliance, Appliance):

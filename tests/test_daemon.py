@@ -1,6 +1,7 @@
 """`pi-appliance up`: start, signals, invalid reloads, and sudden death."""
 
 import contextlib
+import json
 import re
 import signal
 import socket
@@ -8,9 +9,11 @@ import urllib.error
 import urllib.request
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from pi_appliance.daemon import RESTART_STATUS
 from tests.installation import Installation, is_running, wait_until
 from tests.warm_program import Process
 
@@ -203,6 +206,36 @@ def test_systemd_is_notified_of_ready_watchdog_and_stopping(installation):
             while not heard[-1].startswith("STOPPING=1"):
                 heard.append(receiver.recv(4096).decode())
     assert any(message.startswith("READY=1\nSTATUS=next: tick at") for message in heard)
+
+
+def post(daemon: Up, path: str) -> Any:
+    request = urllib.request.Request(f"{daemon.page}/api/v1{path}", b"{}", method="POST")
+    with urllib.request.urlopen(request, timeout=5) as answer:
+        return json.load(answer)
+
+
+def test_a_restart_on_request_starts_the_same_process_again_with_the_grace_for_runs(installation):
+    program = ["sh", "-c", "echo $PPID > begun; sleep 1; echo done > ended"]
+    installation.write(f"slow:\n  kind: command\n  with: {{directory: ., run: {program}}}", QUIET)
+    with up(installation) as daemon:
+        post(daemon, "/jobs/slow/run")
+        wait_until((installation.folder / "begun").exists)
+        (run,) = post(daemon, "/system/restart")["running"]
+        assert run == "slow (run 1)"
+        wait_until(lambda: daemon.pages[1:])
+        assert (installation.folder / "ended").exists(), "the run had its grace"
+        wait_until(lambda: installation.run("status").returncode == 0)
+        assert installation.json("status")["pid"] == daemon.process.pid
+        assert "restarting on request" in daemon.said
+        daemon.hears(signal.SIGTERM)
+        assert daemon.status() == 0
+
+
+def test_as_a_service_a_restart_ends_it_with_the_status_on_which_systemd_starts_it_again(installation):
+    installation.write(TICK, QUIET)
+    with up(installation, {"NOTIFY_SOCKET": str(installation.folder / "nobody")}) as daemon:
+        post(daemon, "/system/restart")
+        assert daemon.status() == RESTART_STATUS
 
 
 def test_an_address_in_use_is_one_line_and_leaves_nothing(installation):

@@ -188,7 +188,7 @@ def test_an_install_creates_all_files(staged: Staged) -> None:
     program = staged.root / "opt" / "pi-appliance" / "current" / "bin" / "pi-appliance"
     assert str(staged.root) not in program.read_text(), "it runs on another machine"
     for unit in (ROOT / "systemd").iterdir():
-        place = "etc/udev/rules.d" if unit.suffix == ".rules" else "etc/systemd/system"
+        place = {"10": "etc/polkit-1/rules.d", "85": "etc/udev/rules.d"}.get(unit.name[:2], "etc/systemd/system")
         assert (staged.root / place / unit.name).read_text() == unit.read_text()
 
 

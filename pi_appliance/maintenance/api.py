@@ -2,12 +2,18 @@
 
 import asyncio
 import os
+from collections.abc import Mapping
 
+from pi_appliance.config import units
 from pi_appliance.diagnostics.context import CheckResult, DiagnosticContext, ok, result_values, warn
 from pi_appliance.diagnostics.machine_facts import describe_time, read_facts
+from pi_appliance.json_schema import TEXT, Schema, list_of, object_of
 from pi_appliance.operations import Values
 from pi_appliance.scheduling.interface import Services
 from pi_appliance.system.clock import ClockState
+from pi_appliance.system.power import PowerAction
+
+_DELAY = 0.5  # seconds until a restart, so that the answer and the page arrive
 
 
 async def show_facts(services: Services, _: Values) -> object:
@@ -26,3 +32,33 @@ async def machine_facts(services: Services) -> list[CheckResult]:
     running = ok("appliance", f"running for {describe_time(services.now() - services.daemon.started_at)}")
     place = next(number for number, each in enumerate(facts) if each.check == "uptime")
     return [*facts[: place + 1], running, *facts[place + 1 :]]
+
+
+async def restart(services: Services, _: Values) -> object:
+    """Let the daemon stop and start again."""
+    asyncio.get_running_loop().call_later(_DELAY, services.daemon.request_restart)
+    return describe_request(services, "restart")
+
+
+async def reboot(services: Services, _: Values) -> object:
+    """Restart the machine. Raises Refused without the right to do so."""
+    await asyncio.to_thread(services.daemon.power.request, PowerAction.REBOOT)
+    return describe_request(services, "reboot")
+
+
+async def shutdown(services: Services, _: Values) -> object:
+    """Shut down the machine. Raises Refused without the right to do so."""
+    await asyncio.to_thread(services.daemon.power.request, PowerAction.SHUTDOWN)
+    return describe_request(services, "shutdown")
+
+
+def describe_request(services: Services, request: str) -> dict[str, object]:
+    """Return `request` with the active runs and the time that they get to end."""
+    runs = services.appliance.store.active_runs()
+    grace = units.format_duration(services.appliance.config.stop_grace)
+    return {"request": request, "running": [f"{run.job} (run {run.id})" for run in runs], "grace": grace}
+
+
+SCHEMAS: Mapping[str, Schema] = {
+    "PowerRequest": object_of({"request": TEXT, "running": list_of(TEXT), "grace": TEXT}),
+}

@@ -1,6 +1,7 @@
 """The pages of the machine: facts, the doctor, the log."""
 
-from collections.abc import Mapping
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,12 +11,20 @@ from starlette.routing import Route
 
 from pi_appliance.diagnostics.api import run_doctor
 from pi_appliance.diagnostics.machine_facts import VERSIONS
+from pi_appliance.errors import InvalidOption, Refused
 from pi_appliance.maintenance import api
 from pi_appliance.scheduling.interface import Services
+from pi_appliance.storage.model import iso_time
+from pi_appliance.system.power import PowerAction
 from pi_appliance.web.pages import Pages
-from pi_appliance.web.params import query_number
+from pi_appliance.web.params import form, query_number
 
 _PAGE_SIZE = 100  # messages, as in the links of the pager
+_HANDLERS: Mapping[str, Callable[[Services, Mapping[str, Any]], Awaitable[Any]]] = {
+    "restart": api.restart,
+    "reboot": api.reboot,
+    "shutdown": api.shutdown,
+}
 _ORDER = ("fail", "warn", "ok", "skipped")
 
 
@@ -46,6 +55,8 @@ class SystemPages:
         return [
             Route("/system", self.show),
             Route("/system/log", self.log),
+            Route("/system/power", self.power),
+            Route("/system/power", self.request_power, methods=["POST"]),
             Route("/parts/doctor", self.doctor_part),
         ]
 
@@ -82,6 +93,37 @@ class SystemPages:
             only_problems=only_problems,
             started_at=self._services.daemon.started_at,
         )
+
+    async def power(self, _: Request) -> Response:
+        """Show what a restart, a reboot and a shutdown do, with a button for each."""
+        return await self._power_page()
+
+    async def request_power(self, request: Request) -> Response:
+        """Restart, reboot or shut down, and show the page that waits for the appliance."""
+        wanted = (await form(request)).get("request", "")
+        if wanted not in _HANDLERS:
+            raise InvalidOption(f"'request' must be one of {', '.join(_HANDLERS)}")
+        try:
+            result = await _HANDLERS[wanted](self._services, {})
+        except Refused as error:
+            return await self._power_page(409, str(error))
+        return waiting_page(self._services, self._pages, result)
+
+    async def _power_page(self, status: int = 200, problem: str = "") -> Response:
+        power = self._services.daemon.power
+        obstacles = [await asyncio.to_thread(power.find_obstacle, action) for action in PowerAction]
+        return self._pages.page(
+            "system/power.html",
+            status,
+            problem=problem,
+            obstacles=dict(zip(PowerAction, obstacles, strict=True)),
+            about=api.describe_request(self._services, ""),
+        )
+
+
+def waiting_page(services: Services, pages: Pages, about: Mapping[str, Any]) -> Response:
+    """Return the page that says what happens, and waits until the appliance answers again."""
+    return pages.page("system/waiting.html", about=about, started_at=iso_time(services.daemon.started_at))
 
 
 def _remedy(result: Mapping[str, str]) -> Remedy | None:

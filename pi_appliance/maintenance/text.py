@@ -13,3 +13,9 @@ def facts(result: Any, _: object) -> str:
         if each["fix"]:
             lines.append(f"{'':<15} fix: {each['fix']}")
     return "\n".join(lines)
+
+
+def power_request(result: Any, _: object) -> str:
+    """Return what happens now, and which runs are stopped."""
+    runs = ", ".join(result["running"])
+    return f"{result['request']} is on its way" + (f"; these runs get {result['grace']} to end: {runs}" if runs else "")

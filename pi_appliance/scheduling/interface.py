@@ -9,6 +9,7 @@ from pi_appliance.scheduling.appliance import Appliance
 from pi_appliance.scheduling.child_runs import ChildRuns
 from pi_appliance.storage.queues import RunRequest
 from pi_appliance.system.clock import ClockState
+from pi_appliance.system.power import MachinePower
 
 
 class SchedulerState(Protocol):
@@ -80,6 +81,13 @@ class RunningDaemon(Protocol):
 
     async def apply_configuration(self) -> None:
         """Have the configuration read again, and return when it is in use. Raises ConfigError."""
+
+    @property
+    def power(self) -> MachinePower:
+        """Restarts and shuts down the machine."""
+
+    def request_restart(self) -> None:
+        """Stop like on SIGTERM, then start again."""
 
     def wake(self) -> None:
         """Have the scheduler tick now, because something it depends on changed."""

@@ -42,7 +42,7 @@ class Systemd:
 
     def unit_state(self, name: str) -> UnitState | None:
         """Return the state of the unit `name`; None if systemd does not answer."""
-        output = self._run("systemctl", "show", name, *(f"--property={each}" for each in _PROPERTIES))
+        output = self.run("systemctl", "show", name, *(f"--property={each}" for each in _PROPERTIES))
         if output is None:
             return None
         values = dict(line.partition("=")[::2] for line in output.splitlines())
@@ -55,7 +55,7 @@ class Systemd:
 
     def failed_units(self) -> list[str]:
         """Return the names of all failed units."""
-        output = self._run("systemctl", "list-units", "--failed", "--plain", "--no-legend", "--no-pager", "--full")
+        output = self.run("systemctl", "list-units", "--failed", "--plain", "--no-legend", "--no-pager", "--full")
         return [line.split()[0] for line in (output or "").splitlines() if line.split()]
 
     def installed_unit(self, name: str) -> bytes | None:
@@ -67,14 +67,15 @@ class Systemd:
 
     def unit_text(self, name: str) -> str | None:
         """Return the unit `name` as systemd has read it, with drop-ins; None if unknown."""
-        return self._run("systemctl", "cat", "--no-pager", name)
+        return self.run("systemctl", "cat", "--no-pager", name)
 
     def journal(self, unit: str, lines: int) -> str:
         """Return the newest `lines` of the journal of `unit`; '' if it cannot be read."""
         words = ("--no-pager", "--quiet", "--no-hostname", "--output=short-iso", f"--lines={lines}", f"--unit={unit}")
-        return self._run("journalctl", *words) or ""
+        return self.run("journalctl", *words) or ""
 
-    def _run(self, program: str, *words: str) -> str | None:
+    def run(self, program: str, *words: str) -> str | None:
+        """Return the output of `program`; None if it is missing, fails or takes too long."""
         path = self._find_program(program)
         if path is None:
             return None

@@ -9,6 +9,7 @@ from pi_appliance.diagnostics.context import DiagnosticContext
 from pi_appliance.diagnostics.machine_facts import read_facts
 from pi_appliance.scheduling.interface import LogEntry
 from pi_appliance.system.clock import ClockState
+from pi_appliance.system.power import PowerAction
 from tests.installation import Installation
 from tests.web.served_appliance import ServedAppliance, configuration, served
 
@@ -95,3 +96,30 @@ def test_the_log_has_pages_the_newest_first_and_a_filter(with_log: ServedApplian
     assert problems.index("message 207.") < problems.index("message 7.")
     assert "5 problems" in with_log.ask("/system").text
     assert [each["message"] for each in with_log.ask("/api/v1/logs?problems=true&lines=1").json] == ["message 207."]
+
+
+def test_restart_reboot_and_shutdown_are_asked_twice_and_then_requested(appliance: ServedAppliance) -> None:
+    page = appliance.ask("/system/power").text
+    assert page.count("<details") == page.count('method="post" action="/system/power"') == 3
+    assert "No job is running." in page
+    assert appliance.daemon.power.requests == [], "to look changes nothing"
+    answer = appliance.ask("/system/power", "request=restart")
+    assert answer.status == 200
+    assert 'data-started="2026-05-01T00:00:00' in answer.text
+    assert "has not answered for 60 seconds" in answer.text
+    appliance.eventually(lambda: appliance.daemon.restarts == 1)
+    assert "Restarts" not in appliance.ask("/system/power", "request=shutdown").text
+    assert appliance.ask("/api/v1/system/reboot", {}).json["request"] == "reboot"
+    assert appliance.daemon.power.requests == [PowerAction.SHUTDOWN, PowerAction.REBOOT]
+    assert appliance.ask("/system/power", "request=explode").status == 400
+
+
+def test_without_the_right_the_page_names_the_command(appliance: ServedAppliance) -> None:
+    appliance.daemon.power.obstacle = "no right; type on the machine: sudo reboot"
+    page = appliance.ask("/system/power").text
+    assert page.count("type on the machine: sudo reboot") == 2
+    assert page.count("<details") == 1
+    answer = appliance.ask("/system/power", "request=reboot")
+    assert answer.status == 409
+    assert "type on the machine" in answer.text
+    assert appliance.daemon.power.requests == []

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from pi_appliance.daemon import RESTART_STATUS
 from pi_appliance.music.usb import root_helper
 from tests.installation import Installation
 
@@ -47,6 +48,25 @@ def test_the_exposure_of_a_unit_is_at_most_two_of_ten(unit: Path) -> None:
 
 def test_an_invalid_configuration_is_not_restarted_repeatedly() -> None:
     assert "RestartPreventExitStatus=2\n" in UNIT.read_text(), "2 is the exit status of a ConfigError"
+
+
+def test_a_requested_restart_is_clean_and_starts_it_again() -> None:
+    lines = UNIT.read_text().splitlines()
+    assert {f"RestartForceExitStatus={RESTART_STATUS}", f"SuccessExitStatus={RESTART_STATUS}"} <= set(lines)
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="node, which evaluates the rule like polkit, is not installed")
+def test_only_the_service_may_restart_the_machine_and_nothing_more() -> None:
+    rule = (UNITS / "10-pi-appliance-power.rules").read_text()
+    actions = [f"org.freedesktop.login1.{each}" for each in ("reboot", "power-off", "reboot-ignore-inhibit", "halt")]
+    actions += ["org.freedesktop.login1.power-off-multiple-sessions", "org.freedesktop.systemd1.manage-units"]
+    questions = f"{json.dumps(actions)}.map((id) => ['pi-appliance', 'pi'].map((user) => rule({{id}}, {{user}})))"
+    script = f"let rule; const polkit = {{Result: {{YES: 'yes'}}, addRule: (f) => {{rule = f}}}};\n{rule}\n"
+    shown = subprocess.run(
+        ["node", "-e", f"{script}console.log(JSON.stringify({questions}))"], capture_output=True, check=True
+    )
+    yes, no = ["yes", None], [None, None]
+    assert json.loads(shown.stdout) == [yes, yes, no, no, yes, no]
 
 
 def test_the_failure_unit_sends_the_end_of_the_journal(installation: Installation, tmp_path: Path) -> None:

@@ -16,10 +16,12 @@ from typing import Any
 from pi_appliance.access.authenticator import Authenticator
 from pi_appliance.access.devices import Devices
 from pi_appliance.app import WebService
+from pi_appliance.errors import Refused
 from pi_appliance.scheduling.appliance import Appliance
 from pi_appliance.scheduling.child_runs import ChildRuns
 from pi_appliance.scheduling.interface import LogEntry
 from pi_appliance.system.clock import ClockState
+from pi_appliance.system.power import PowerAction
 from tests.music.usb.usb_fixtures import FakeUsbDrives
 from tests.web.list_player import ListMusic, ListPlayer
 
@@ -41,6 +43,22 @@ class FakeScheduler:
 
 
 @dataclass
+class FakePower:
+    """A machine that is never restarted by a test, only asked to."""
+
+    obstacle: str = ""
+    requests: list[PowerAction] = field(default_factory=list)
+
+    def find_obstacle(self, _: PowerAction) -> str:
+        return self.obstacle
+
+    def request(self, action: PowerAction) -> None:
+        if self.obstacle:
+            raise Refused(self.obstacle)
+        self.requests.append(action)
+
+
+@dataclass
 class FakeDaemon:
     """The parts of the daemon that the page uses."""
 
@@ -56,6 +74,8 @@ class FakeDaemon:
     addresses: Sequence[str] = ()
     messages: Sequence[LogEntry] = ()
     reloads: int = 0
+    restarts: int = 0
+    power: Any = field(default_factory=FakePower)
     config_error: Mapping[str, Any] | None = None
 
     def __post_init__(self) -> None:
@@ -69,6 +89,9 @@ class FakeDaemon:
     async def apply_configuration(self) -> None:
         self.appliance = self.appliance.reload()
         self.request_reload()
+
+    def request_restart(self) -> None:
+        self.restarts += 1
 
     def wake(self) -> None:
         self.woken += 1
