@@ -4,7 +4,8 @@ What it does follows the server's own code (Mastodon 4.x): a key is remembered f
 characters are counted as by StatusLengthValidator, HTML is as by TextFormatter, and limits are told as by rack_attack.
 
 Faults are put into `faults` and used up one a POST of a status; those of `elsewhere[NAME]` one a request to NAME:
-"apps", "token", "instance", "media", "verify_credentials", or "look" for the posts of the account. A fault is
+"apps", "token", "instance", "nodeinfo", "media", "verify_credentials", or "look" for the posts of the account. A fault
+is
 
     an int            that HTTP status; nothing is done
     "after-503"       that HTTP status, but it is done
@@ -34,7 +35,7 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 from tests.fakes.loopback import serving
-from tests.fakes.mastodon_words import countable, shown
+from tests.fakes.mastodon_words import countable, graphemes, shown
 
 TOKEN = "token-of-the-shelf-7"
 SCOPES = "read:accounts read:statuses write:statuses write:media"
@@ -75,6 +76,8 @@ class FakeMastodon:
     elsewhere: dict[str, list[Fault]] = field(default_factory=dict)
     instance: dict[str, Any] | None = None  # what it says of itself, where that is odd
     old: bool = False  # knows no /api/v2/instance
+    software: str = "mastodon"  # in the nodeinfo; GoToSocial and Pleroma count addresses and mentions in full
+    version: str = "4.4.0"  # of the API
     strict: bool = False  # as GoToSocial: an address that ends in / is sent on to the one without
     polls: int = 0  # how often one has to ask for a picture until it is ready
     tokens: dict[str, str] = field(default_factory=lambda: {TOKEN: SCOPES})
@@ -166,7 +169,7 @@ class _Handler(BaseHTTPRequestHandler):
         self._send(fault, status, answer, headers)
 
     def _fault(self, path: str) -> Fault | None:
-        names = ("apps", "token", "instance", "media", "verify_credentials")
+        names = ("apps", "token", "instance", "nodeinfo", "media", "verify_credentials")
         name = next((name for name in names if name in path), "look" if "/accounts/" in path else "")
         with self.state.lock:
             waiting = self.state.elsewhere.get(name, [])
@@ -176,10 +179,13 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _answer(self, path: str, fields: dict[str, Any]) -> tuple[int, Any]:
         match self.command, path.split("/")[1:]:
-            case "GET", ["api", "v2", "instance"] if not self.state.old:
+            case "GET", ["api", "v1" | "v2" as version, "instance"] if version == "v1" or not self.state.old:
                 return 200, self.state.instance or self._instance()
-            case "GET", ["api", "v1", "instance"]:
-                return 200, self.state.instance or self._instance()
+            case "GET", [*_, "nodeinfo" | "2.0"] if self.state.software:
+                # A real server answers its two addresses with one part each.
+                kind = "http://nodeinfo.diaspora.software/ns/schema/2.0"
+                links = [{"rel": kind, "href": f"{self.state.address}/nodeinfo/2.0"}]
+                return 200, {"links": links, "software": {"name": self.state.software, "version": "1.2.3"}}
             case "POST", ["api", "v1", "apps"]:
                 return 200, self._app(fields)
             case "POST", ["oauth", "token"]:
@@ -212,7 +218,7 @@ class _Handler(BaseHTTPRequestHandler):
         statuses = {"max_characters": self.state.limit, "max_media_attachments": 4, "characters_reserved_per_url": 23}
         media = {"supported_mime_types": ["image/png", "image/jpeg", "image/gif"], "image_size_limit": 16_777_216}
         media["description_limit"] = 1500
-        return {"version": "4.4.0", "configuration": {"statuses": statuses, "media_attachments": media}}
+        return {"version": self.state.version, "configuration": {"statuses": statuses, "media_attachments": media}}
 
     def _app(self, fields: dict[str, Any]) -> dict[str, str]:
         number = len(self.state.apps) + 1
@@ -265,6 +271,10 @@ class _Handler(BaseHTTPRequestHandler):
         text, pictures = fields.get("status", "").strip(), fields.get("media_ids[]", [])
         if not text and not pictures:
             raise No(422, "Validation failed: Text can't be blank")
+        if state.software == "gotosocial" and len(text) > state.limit:
+            raise No(400, f"Bad Request: text with spoiler exceed max chars ({state.limit})")
+        if state.software in ("pleroma", "akkoma") and graphemes(text) > state.limit:
+            raise No(422, "The status is over the character limit")
         if countable(text) > state.limit:
             raise No(422, f"Validation failed: Text character limit of {state.limit} exceeded")
         if any(state.pictures[picture]["polls"] for picture in pictures):

@@ -17,6 +17,11 @@ def countable(text: str) -> int:
     return len(regex.findall(r"\X", _MENTION.sub(r"@\1", _ADDRESS.sub("x" * 23, text))))
 
 
+def graphemes(text: str) -> int:
+    """Return the number of graphemes of `text`, as Elixir's String.length does."""
+    return len(regex.findall(r"\X", text))
+
+
 def shown(text: str, people: Collection[str]) -> str:
     """Return `text` as HTML; a mention of one of `people` becomes a link with the name only."""
     pieces, last = [], 0

@@ -61,7 +61,7 @@ class MastodonClient:
     """Send each request once to `server`, with `seconds` to connect and `seconds` to answer."""
 
     def __init__(self, server: str, seconds: float, token: str | None = None) -> None:
-        self.who = urlsplit(server).netloc
+        self._server, self.who = server.rstrip("/"), urlsplit(server).netloc
         self._seconds = seconds
         self.session = _Session()
         self.api: Any = mastodon.Mastodon(
@@ -109,6 +109,22 @@ class MastodonClient:
             if posts:
                 raise
             raise Unavailable(str(error).removesuffix(f"; {CHECK_ACCOUNT}")) from None
+
+    def read_software(self) -> str:
+        """Return the name of the server's software in its nodeinfo, such as gotosocial, or ''."""
+        try:
+            links = self._read_json("/.well-known/nodeinfo")["links"]
+            paths = [urlsplit(each["href"]).path for each in links if "nodeinfo" in each["rel"]]
+            # Only at the server itself: the address of another one could be anything.
+            return str(self._read_json(paths[-1])["software"]["name"])
+        except (requests.RequestException, LookupError, TypeError, ValueError, AttributeError):
+            return ""
+
+    def _read_json(self, path: str) -> Any:
+        self.session.max_redirects = 5
+        response = self.session.get(f"{self._server}{path}", timeout=self._seconds)
+        response.raise_for_status()
+        return response.json()
 
     def invalid_response(self) -> Uncertain:
         """Return the error for an invalid response."""

@@ -13,7 +13,7 @@ import sys
 import time
 import unicodedata
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from enum import StrEnum
@@ -95,6 +95,37 @@ class _Reader(HTMLParser):
             self.parts.append("\n\n")
 
 
+class Counting(StrEnum):
+    """How a server counts the characters of a text."""
+
+    MASTODON = "mastodon"  # in graphemes; an address counts 23, a mention without its server
+    GRAPHEMES = "graphemes"  # no discount: String.length of Pleroma and Akkoma
+    CODE_POINTS = "code-points"  # no discount: the runes of GoToSocial; no server is known to count more
+
+
+_COUNTING_OF_SOFTWARE = {
+    **dict.fromkeys(("mastodon", "hometown", "fedibird", "kmyblue"), Counting.MASTODON),
+    **dict.fromkeys(("pleroma", "akkoma"), Counting.GRAPHEMES),
+}
+
+
+def find_counting(software: str, version: str) -> Counting | None:
+    """Return how a server counts, or None if that is not known.
+
+    Args:
+        software: The name in its nodeinfo, or ''.
+        version: The version of its API, which names some software that imitates Mastodon.
+    """
+    if software:
+        return _COUNTING_OF_SOFTWARE.get(software.lower(), Counting.CODE_POINTS)
+    if re.search("pleroma|akkoma", version, re.IGNORECASE):
+        return Counting.GRAPHEMES
+    # Mastodon has described itself since version 1, GoToSocial's own versions begin with 0.
+    if "gotosocial" in version.lower() or version.startswith("0."):
+        return Counting.CODE_POINTS
+    return None
+
+
 NAME = "limits.json"
 
 
@@ -111,10 +142,17 @@ class MastodonLimits:
     picture_bytes: int = 16 * 1024 * 1024
     alt: int = 1500  # characters of a picture's description
     kinds: tuple[str, ...] = ("image/jpeg", "image/png", "image/gif", "image/webp")
+    counting: Counting = Counting.MASTODON
 
     def text_length(self, text: str) -> int:
         """Return the length of `text` as the server counts it."""
-        return text_length(text, self.address)
+        match self.counting:
+            case Counting.MASTODON:
+                return text_length(text, self.address)
+            case Counting.GRAPHEMES:
+                return x_text.count_graphemes(text)
+            case Counting.CODE_POINTS:
+                return len(text)
 
     def rejection_reason(self, post: Post) -> str:
         """Return why the server would reject `post`, or an empty string."""
@@ -184,6 +222,8 @@ def _build_limits(values: Mapping[str, Any]) -> MastodonLimits:
     valid: dict[str, Any] = {name: value for name, value in values.items() if type(value) is int and value > 0}
     kinds = values.get("kinds")
     valid["kinds"] = tuple(map(str, kinds)) if isinstance(kinds, list) and kinds else MastodonLimits().kinds
+    if (counting := values.get("counting")) in list(Counting):
+        valid["counting"] = Counting(counting)
     return MastodonLimits(**valid)
 
 
@@ -410,11 +450,14 @@ class Mastodon:
             return remembered
         for question in (self._client.api.instance_v2, self._client.api.instance_v1):  # v1: before Mastodon 4
             try:
-                limits = parse_limits(self._client.ask(question))
+                instance = self._client.ask(question)
+                limits = parse_limits(instance)
             except (ApplianceError, ValueError):
                 if self._client.status is None:
                     break  # the server did not answer
             else:
+                counting = find_counting(self._client.read_software(), str(instance.get("version")))
+                limits = replace(limits, counting=counting or remembered.counting)
                 save_limits(self._place.private, server, limits, now)
                 return limits
         return remembered

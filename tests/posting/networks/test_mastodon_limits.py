@@ -158,7 +158,7 @@ def test_the_limit_is_requested_and_remembered_offline(server, tmp_path):
     ) == (1000, "", "1001 of 1000")
     assert limits.rejection_reason(Post("x", (picture("image/webp"),))) != "", "this server takes none"
     assert remembered(server, tmp_path) == limits
-    assert server.paths == ["GET /api/v2/instance"]
+    assert server.paths == ["GET /api/v2/instance", "GET /.well-known/nodeinfo", "GET /nodeinfo/2.0"]
 
 
 def test_the_limit_is_requested_once_a_day(server, tmp_path):
@@ -166,7 +166,7 @@ def test_the_limit_is_requested_once_a_day(server, tmp_path):
     server.limit = 1000
     assert asked(server, tmp_path, NOON + timedelta(hours=23, minutes=59)).max_length == 500
     assert asked(server, tmp_path, NOON + timedelta(days=1)).max_length == 1000
-    assert len(server.log) == 2
+    assert server.paths.count("GET /api/v2/instance") == 2
 
 
 def test_a_limit_stored_in_the_future_is_requested_again(server, tmp_path):
@@ -186,7 +186,7 @@ def test_one_run_asks_once_even_without_an_answer(server, tmp_path):
 def test_an_old_server_is_asked_by_the_old_api(server, tmp_path):
     server.old, server.limit = True, 700
     assert asked(server, tmp_path).max_length == 700
-    assert server.paths == ["GET /api/v2/instance", "GET /api/v1/instance"]
+    assert server.paths[:2] == ["GET /api/v2/instance", "GET /api/v1/instance"]
 
 
 def test_a_server_with_a_broken_new_api_is_asked_by_the_old_one_silently(server, tmp_path):
@@ -267,6 +267,59 @@ def test_a_full_disk_does_not_prevent_posting(server, tmp_path):
     server.limit = 1000
     assert asked(server, tmp_path).max_length == 1000
     assert remembered(server, tmp_path).max_length == 500
+
+
+LINK = "https://example.org/" + "a" * 40  # 60 characters, 23 at Mastodon
+MENTION = "@me@far.example"  # 15 characters, 3 at Mastodon
+COUNTS = {"mastodon": 1, "hometown": 1, "gotosocial": 2, "pleroma": 1, "akkoma": 1, "takahe": 2}
+
+
+@pytest.mark.parametrize("software", list(COUNTS))
+def test_a_text_counts_as_the_software_of_the_server_counts_it(server, tmp_path, software):
+    server.software = software
+    limits = asked(server, tmp_path)
+    discount = software in ("mastodon", "hometown")
+    assert limits.text_length(LINK) == (23 if discount else 60)
+    assert limits.text_length(MENTION) == (3 if discount else 15)
+    assert limits.text_length("e\u0301") == COUNTS[software]
+    assert remembered(server, tmp_path).text_length(LINK) == limits.text_length(LINK)
+
+
+@pytest.mark.parametrize("software", ["mastodon", "gotosocial", "akkoma"])
+@pytest.mark.parametrize("length", [440, 441, 477, 478])
+def test_the_server_takes_what_fits_and_nothing_else(server, tmp_path, software, length):
+    server.software = software
+    options = mastodon.Options(server=server.address)
+    network = mastodon.connect(options, {"MASTODON_TOKEN": TOKEN}, NetworkDirs(tmp_path, tmp_path))
+    post = Post("x" * (length - 1) + " " + LINK)
+    if network.limits.rejection_reason(post) == "":
+        network.post(post, key="one")
+    else:
+        with pytest.raises(Refused, match=r"40|42"):
+            network.post(post, key="one")
+
+
+@pytest.mark.parametrize(
+    ("version", "length"),
+    [
+        ("4.4.0", 23),
+        ("0.17.3 git-bb95055", 60),
+        ("4.1.1+gotosocial-0.15.0", 60),
+        ("2.7.2 (compatible; Pleroma 2.6.2)", 60),
+        ("2.7.2 (compatible; Akkoma 3.10.4)", 60),
+    ],
+)
+def test_without_nodeinfo_the_version_names_the_software(server, tmp_path, version, length):
+    server.software, server.version = "", version
+    assert asked(server, tmp_path).text_length(LINK) == length
+
+
+@pytest.mark.parametrize("fault", [404, 500, "not-an-object", "not-json", "no-id", "cut-in-answer", "hang", "moved"])
+def test_without_nodeinfo_the_remembered_software_counts(server, tmp_path, fault):
+    server.software = "gotosocial"
+    asked(server, tmp_path)
+    server.elsewhere["nodeinfo"] = [fault, fault]
+    assert asked(server, tmp_path, NOON + timedelta(days=2)).text_length(LINK) == 60
 
 
 @settings(deadline=None)  # a server each, and a busy machine
