@@ -15,6 +15,8 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 
 from pi_appliance import web
+from pi_appliance.access.api import SCHEMAS as ACCESS_SCHEMAS
+from pi_appliance.access.api import AccessServices
 from pi_appliance.access.authenticator import AccessDaemon
 from pi_appliance.access.pages import AccessPages
 from pi_appliance.config import secrets
@@ -60,6 +62,7 @@ from pi_appliance.web.static_files import StaticFiles
 
 SCHEMAS: Mapping[str, Schema] = {
     **HOME_SCHEMAS,
+    **ACCESS_SCHEMAS,
     **JOB_SCHEMAS,
     **MUSIC_SCHEMAS,
     **POST_SCHEMAS,
@@ -164,7 +167,7 @@ def build(
         return respond(request, 500, "this is a bug in pi-appliance; the log of the service has the details", {})
 
     routes = [
-        *AccessPages(daemon.authenticator, pages).routes(),
+        *AccessPages(AccessServices(daemon, now), pages).routes(),
         *HomePages(services, pages, jobs).routes(),
         *jobs.routes(),
         *JobFormPages(services, pages).routes(),

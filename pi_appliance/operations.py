@@ -18,6 +18,7 @@ from typing import Any
 from pi_appliance.errors import InvalidOption, suggest
 
 MODULES = {
+    "devices": ("pi_appliance.access.operations",),
     "config": ("pi_appliance.settings.operations",),
     "jobs": ("pi_appliance.jobs.operations",),
     "tweets": ("pi_appliance.posting.operations",),

@@ -1,22 +1,15 @@
 """Command `pi-appliance qr`: the address of the page as a QR code (optional library segno)."""
 
-import io
-from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 
 import click
 
 from pi_appliance.cli.terminal import config_option
 from pi_appliance.config.loader import load_config
-from pi_appliance.config.model import Web
-from pi_appliance.errors import Refused, Unavailable
-from pi_appliance.system import files, network
-
-_QUIET = 4  # modules of white border, as in the standard
-_HALVES = {(False, False): " ", (True, False): "▀", (False, True): "▄", (True, True): "█"}
-_BLACK_ON_WHITE, _RESET = "\x1b[38;5;16;48;5;231m", "\x1b[0m"  # of the 256 colours, which colour schemes do not change
+from pi_appliance.errors import Refused
+from pi_appliance.system import files
+from pi_appliance.web.qr_code import addresses, code_as_lines, code_as_svg
 
 
 @click.command("qr", short_help="Show the address of the page as a QR code.")
@@ -46,50 +39,3 @@ def command(svg: Path | None, config: Path) -> None:
         for line in code_as_lines(first):
             click.echo(line)
     click.echo(first + "".join(f"\nor {each}" for each in others))
-
-
-def addresses(web: Web) -> list[str]:
-    """Return the addresses of the page, the most reliable first.
-
-    Raises:
-        Refused: the page listens on this machine only.
-        Unavailable: there is no network.
-    """
-    if network.is_loopback_only(web.host):
-        raise Refused(
-            f"the page listens on {web.host}, so phones cannot reach it;"
-            " write host: 0.0.0.0 under web:, and WEB_PASSWORD=… into secrets.env"
-        )
-    if web.port == 0:
-        raise Refused("the page has another port at each start; write one under web:, such as port: 8080")
-    reachable = network.public_addresses(web.host)
-    if not reachable:
-        raise Unavailable(f"this machine has no address at which others reach {web.host}; is it on the network?")
-    port = "" if web.port == 80 else f":{web.port}"
-    # The host name is second: it does not change, but not every phone resolves it.
-    return [
-        f"http://{reachable[0]}{port}/",
-        f"http://{network.host_name()}.local{port}/",
-        *(f"http://{ip}{port}/" for ip in reachable[1:]),
-    ]
-
-
-def code_as_lines(text: str) -> Iterator[str]:
-    """Yield the code for `text` in lines of two rows each, black on white in every terminal."""
-    rows = [[bool(module) for module in row] for row in _make_code(text).matrix_iter(border=_QUIET)]
-    rows += [[False] * len(rows[0])] * (len(rows) % 2)
-    for upper, lower in zip(rows[::2], rows[1::2], strict=True):
-        yield _BLACK_ON_WHITE + "".join(_HALVES[pair] for pair in zip(upper, lower, strict=True)) + _RESET
-
-
-def code_as_svg(text: str) -> bytes:
-    """Return the code for `text` as an SVG picture."""
-    picture = io.BytesIO()
-    _make_code(text).save(picture, kind="svg", scale=8, border=_QUIET, light="white")
-    return picture.getvalue()
-
-
-def _make_code(text: str) -> Any:
-    import segno  # noqa: PLC0415 - an optional library
-
-    return segno.make_qr(text, error="m")  # readable if 15 % are covered

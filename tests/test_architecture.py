@@ -123,7 +123,7 @@ LIBRARIES = {
     "mpd": {"music.mpd.connection"},
     "prometheus_client": set(),  # tests only: it would cost the idle daemon 13 MB
     "pysat": {"puzzles.sudoku.sat"},
-    "segno": {"qr"},
+    "segno": {"web.qr_code"},
     "sqlite3": {"storage.backup", "storage.database"},
     "tweepy": {"posting.networks._x_client"},
     "wcwidth": {"posting.x_text"},

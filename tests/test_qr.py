@@ -7,10 +7,10 @@ import pytest
 import zxingcpp
 from PIL import Image
 
-from pi_appliance import qr
 from pi_appliance.config.model import Web
 from pi_appliance.errors import Refused, Unavailable
 from pi_appliance.system import network
+from pi_appliance.web import qr_code
 from tests.installation import Installation
 
 CELLS = {" ": (255, 255), "▀": (0, 255), "▄": (255, 0), "█": (0, 0)}
@@ -36,7 +36,7 @@ def seen(lines: list[str], scale: int = 6) -> str:
     "text", ["http://192.168.1.20:8080/", "http://a.local/", f"http://{'long-name-' * 6}.local:8080/"]
 )
 def test_a_camera_reads_the_code_on_the_terminal(text: str) -> None:
-    lines = list(qr.code_as_lines(text))
+    lines = list(qr_code.code_as_lines(text))
     assert seen(lines) == text
     for line in lines:
         plain = line.removeprefix("\x1b[38;5;16;48;5;231m").removesuffix("\x1b[0m")
@@ -47,7 +47,7 @@ def test_a_camera_reads_the_code_on_the_terminal(text: str) -> None:
 
 def test_a_camera_reads_the_picture() -> None:
     text = "http://192.168.1.20:8080/"
-    picture = qr.code_as_svg(text).decode()
+    picture = qr_code.code_as_svg(text).decode()
     (size,) = {int(each) for each in re.findall(r'(?:width|height)="(\d+)"', picture)}
     assert 'fill="#fff"' in picture
     seen = Image.new("L", (size, size), 255)
@@ -88,6 +88,6 @@ def test_an_unreachable_page_is_reported_with_a_remedy(installation: Installatio
     assert "listens on 127.0.0.1" in done.stderr
     assert "write host: 0.0.0.0 under web:, and WEB_PASSWORD=… into secrets.env" in done.stderr
     with pytest.raises(Refused, match="port: 8080"):
-        qr.addresses(Web(host=EVERYWHERE, port=0))
+        qr_code.addresses(Web(host=EVERYWHERE, port=0))
     with pytest.raises(Unavailable, match="no address"):
-        qr.addresses(Web(host="203.0.113.9"))
+        qr_code.addresses(Web(host="203.0.113.9"))

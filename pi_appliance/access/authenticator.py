@@ -13,6 +13,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import HTTPConnection
 
 from pi_appliance.access.devices import MAX_AGE, Devices
+from pi_appliance.access.invitations import Invitations
 from pi_appliance.operations import Role
 from pi_appliance.scheduling.interface import RunningDaemon
 from pi_appliance.web.security import COOKIE, address_of
@@ -41,6 +42,7 @@ class Authenticator:
 
     def __init__(self, devices: Devices, monotonic: Callable[[], float] = time.monotonic) -> None:
         self.devices, self._monotonic = devices, monotonic
+        self.invitations = Invitations(monotonic)
         self.has_password = False
         self._key = secrets.token_bytes(32)
         self._password = b""
@@ -48,6 +50,8 @@ class Authenticator:
 
     def use_password(self, password: str, *, keep: str = "") -> None:
         """Accept `password` from now on. A new one signs out every device but `keep`."""
+        if not self.accepts(password):
+            self.invitations.cancel_all()
         self.has_password, self._password = bool(password), self._digest(password)
         self.devices.bind_password(password, keep=keep)
 
@@ -100,7 +104,7 @@ class Authenticator:
         wait = self._failures.get(address, _Failures()).blocked_until - self._monotonic()
         if wait > 0:
             seconds = math.ceil(wait)
-            sentence = f"too many wrong passwords from this address; try again in {seconds} s"
+            sentence = f"too many wrong passwords or codes from this address; try again in {seconds} s"
             raise HTTPException(429, sentence, headers={"Retry-After": str(seconds)})
 
     def note_failure(self, address: str) -> None:

@@ -17,7 +17,7 @@ from datetime import date, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from pi_appliance.errors import Unavailable, UnknownName
+from pi_appliance.errors import Unavailable
 from pi_appliance.operations import Role
 from pi_appliance.storage.model import iso_time
 from pi_appliance.system import files
@@ -49,11 +49,11 @@ class Devices:
     Args:
         path: The file.
         now: The wall clock.
-        today: The date of the owner's time zone.
+        today: Returns the date in the owner's time zone.
     """
 
     def __init__(self, path: Path, now: Callable[[], datetime], today: Callable[[], date]) -> None:
-        self._path, self._now, self._today = path, now, today
+        self._path, self._now, self.today = path, now, today
         self._devices: dict[str, Device] = {}  # by the hash of the token
         self._password: str | None = None
         self._salt = self._mark = b""  # of the password with which the devices signed in
@@ -64,10 +64,7 @@ class Devices:
         return sorted(self._devices.values(), key=lambda each: each.signed_in_at, reverse=True)
 
     def bind_password(self, password: str, *, keep: str = "") -> None:
-        """Set the password. Devices that signed in with another one are signed out, except `keep`.
-
-        Raises Unavailable if the file cannot be written.
-        """
+        """Set the password. Another one than before signs out all devices but `keep`."""
         before, self._password = self._password, password
         if not self._devices:
             self._mark = b""
@@ -76,27 +73,18 @@ class Devices:
         if not is_same:
             self._end(each for each in self._devices.values() if each.id != keep)
             self._mark = b""
-            self._save()
+            with self._reporting_failure():
+                self._save()
 
     def find(self, token: str) -> Device | None:
         """Return the device that has `token`."""
         return self._devices.get(_hash(token)) if token else None
 
-    def get(self, device_id: str) -> Device:
-        """Return the device with this id, or the only one with this name. Raises UnknownName."""
-        by_id = {each.id: each for each in self._devices.values()}
-        named = [each for each in self._devices.values() if each.name == device_id]
-        if device_id in by_id:
-            return by_id[device_id]
-        if len(named) == 1:
-            return named[0]
-        raise UnknownName("device", device_id, sorted(by_id) if named else sorted(each.name for each in by_id.values()))
-
     def add(self, name: str, role: Role) -> str:
         """Sign in a device, even if the file cannot be written, and return its token."""
         token = secrets.token_urlsafe(32)
         plain = "".join(letter for letter in name if letter.isprintable()).strip()[:_MAX_NAME]
-        device = Device(secrets.token_hex(4), plain or "a device", role, _hash(token), self._now(), self._today())
+        device = Device(secrets.token_hex(4), plain or "a device", role, _hash(token), self._now(), self.today())
         self._devices[device.token_hash] = device
         oldest = sorted(self._devices.values(), key=lambda each: (each.last_seen, each.signed_in_at))
         self._end(oldest[: max(0, len(oldest) - _MAX_DEVICES)])
@@ -106,9 +94,9 @@ class Devices:
 
     def see(self, device: Device) -> bool:
         """Record that `device` is in use today, and return whether this was not recorded yet."""
-        if device.last_seen == self._today():
+        if device.last_seen == self.today():
             return False
-        self._devices[device.token_hash] = replace(device, last_seen=self._today())
+        self._devices[device.token_hash] = replace(device, last_seen=self.today())
         with self._reporting_failure():
             self._save()
         return True
@@ -137,7 +125,7 @@ class Devices:
             log.warning("the signed-in devices cannot be read, so all are signed out: error=%r", error)
             self._salt = self._mark = b""
             return
-        oldest = self._today() - MAX_AGE
+        oldest = self.today() - MAX_AGE
         self._devices = {each.token_hash: each for each in devices if each.last_seen >= oldest}
 
     def _save(self) -> None:

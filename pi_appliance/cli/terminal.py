@@ -1,5 +1,6 @@
 """Times and progress for a terminal, and options that many commands share."""
 
+import getpass
 import os
 import shutil
 import sys
@@ -110,3 +111,19 @@ class ProgressLine:
         if self._is_shown:
             click.echo("\r\x1b[K", err=True, nl=False)
             self._is_shown = False
+
+
+def read_secret(prompt: str) -> str:
+    """Return a line of standard input, which is not shown while it is typed. Raises EOFError."""
+    return getpass.getpass(prompt) if sys.stdin.isatty() else read_line(prompt)
+
+
+def read_line(prompt: str) -> str:
+    """Return a line of standard input, after `prompt` on standard error. Raises EOFError."""
+    click.echo(prompt, nl=False, err=True)
+    line = sys.stdin.readline()
+    if not sys.stdin.isatty():
+        click.echo(err=True)  # there was no Enter key to end the line
+    if not line:
+        raise EOFError
+    return line

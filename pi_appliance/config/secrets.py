@@ -73,6 +73,7 @@ def _escape(text: str) -> str:
 
 
 NAME = "secrets.env"
+MIN_PASSWORD_LENGTH = 8  # characters of WEB_PASSWORD, if the network may guess
 KNOWN = ("WEB_PASSWORD", "MPD_PASSWORD", "MPD_PROXY_PASSWORD")
 """Secrets of the appliance itself. Networks, notifiers and pings name their own in the
 configuration.
@@ -130,11 +131,17 @@ def load(config: Path, environment: Mapping[str, str], named: Iterable[str] = ()
         ConfigError: A line is not NAME=value.
     """
     beside = config.parent / NAME
-    credentials = Path(environment["CREDENTIALS_DIRECTORY"], NAME) if "CREDENTIALS_DIRECTORY" in environment else None
-    if credentials is not None and credentials.is_file():
+    credentials = credential_file(environment)
+    if credentials is not None:
         return with_environment(parse(read(credentials), credentials), str(credentials), environment, named)
     values = parse(read_closed(beside), beside) if beside.exists() else {}
     return with_environment(values, str(beside), environment, named)
+
+
+def credential_file(environment: Mapping[str, str]) -> Path | None:
+    """Return the file of secrets that systemd passed to this process, if it did."""
+    folder = environment.get("CREDENTIALS_DIRECTORY")
+    return Path(folder, NAME) if folder and Path(folder, NAME).is_file() else None
 
 
 def with_environment(

@@ -4,11 +4,9 @@ These two are click commands: `check` reads a file of this machine, and needs ne
 its state, while `login` asks at the terminal and writes a secret file.
 """
 
-import getpass
 import json
 import logging
 import os
-import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -16,6 +14,7 @@ from typing import Any
 import click
 
 from pi_appliance import plugins
+from pi_appliance.cli import terminal
 from pi_appliance.cli.terminal import config_option, json_option
 from pi_appliance.config import secret_writer
 from pi_appliance.config.loader import load_config
@@ -136,20 +135,10 @@ class TerminalPrompt:
         """Return the answer, stripped. A `secret` answer is not shown while it is typed."""
         prompt = f"{question} " if question.endswith("?") else f"{question.rstrip(': ')}: "
         if not secret:
-            return _read_line(prompt).strip()
-        answer = (getpass.getpass(prompt) if sys.stdin.isatty() else _read_line(prompt)).strip()
+            return terminal.read_line(prompt).strip()
+        answer = terminal.read_secret(prompt).strip()
         self._on_secret(answer)
         return answer
-
-
-def _read_line(prompt: str) -> str:
-    click.echo(prompt, nl=False, err=True)
-    line = sys.stdin.readline()
-    if not sys.stdin.isatty():
-        click.echo(err=True)  # there was no Enter key to end the line
-    if not line:
-        raise EOFError
-    return line
 
 
 @networks.command(short_help="Get the secrets of a network, and store them.")

@@ -192,17 +192,18 @@ def _until(ended: asyncio.Event | None, receive: Receive) -> Receive:
     return receive_until_ended
 
 
-_ROLE_TEXTS = {
-    Role.LISTEN: "this device may only see what plays",
-    Role.GUEST: "this device may only see the music and add to the queue",
-    Role.CONTROL: "this device may only control music and alarms",
+ROLE_TEXTS = {
+    Role.LISTEN: "see what plays",
+    Role.GUEST: "see the music and add to the queue",
+    Role.CONTROL: "control music, alarms, announcements and the sleep timer",
 }
+"""What each role may do, in words; the owner may do everything."""
 
 
 def _role_sentence(visitor: Visitor, needed: Role) -> str:
     if visitor.role is None:
         return "sign in first"
-    return f"{_ROLE_TEXTS[visitor.role]}; that needs the role {needed}, which the owner can give it"
+    return f"this device may only {ROLE_TEXTS[visitor.role]}; the owner can give it the role {needed} by an invitation"
 
 
 def all_names(names: Collection[str]) -> frozenset[str]:

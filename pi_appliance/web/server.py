@@ -18,7 +18,6 @@ from pi_appliance.errors import Refused
 from pi_appliance.system import network
 from pi_appliance.web import unix_socket
 
-_MIN_PASSWORD_LENGTH = 8  # characters, if the network may guess
 # A hundred phones, each with a stream and two short requests. A stream takes 25 KB
 # (docs/benchmarks.md), so all of them 8 MB, and far fewer files than a service may have open.
 # Further clients get status 503.
@@ -103,10 +102,10 @@ def _protocol_with_timeout(seconds: float) -> type[H11Protocol]:
 def password_problem(config: Config, password: str) -> str:
     """Return why the page may not listen on its host with `password`, and the correction; or ''."""
     host = config.web.host
-    if len(password) >= _MIN_PASSWORD_LENGTH or network.is_loopback_only(host):
+    if len(password) >= secrets.MIN_PASSWORD_LENGTH or network.is_loopback_only(host):
         return ""
     file = config.path.parent / secrets.NAME
-    requirement = f"a password of at least {_MIN_PASSWORD_LENGTH} characters" if password else "a password"
+    requirement = f"a password of at least {secrets.MIN_PASSWORD_LENGTH} characters" if password else "a password"
     return (
         f"the page may not listen on {host} without {requirement}: write WEB_PASSWORD=… into {file}"
         " (chmod 600), or set `host: 127.0.0.1` under `web:`"

@@ -6,24 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.web.served_appliance import ServedAppliance, configuration, served, set_password
-
-FIREFOX = "Mozilla/5.0 (Android 15; Mobile; rv:142.0) Gecko/142.0 Firefox/142.0"
-
-
-@pytest.fixture
-def config(tmp_path: Path) -> Path:
-    path = configuration(tmp_path)
-    set_password(path, "open sesame")
-    return path
-
-
-def sign_in(appliance: ServedAppliance, name: str = "") -> str:
-    """Sign in and return the cookie."""
-    answer = appliance.ask("/sign-in", f"password=open sesame&name={name}", User_Agent=FIREFOX)
-    assert answer.status == 303
-    appliance.cookie = answer.headers["set-cookie"].partition(";")[0]
-    return appliance.cookie
+from tests.access.conftest import sign_in
+from tests.web.served_appliance import served, set_password
 
 
 def test_a_session_survives_a_restart_and_its_token_is_not_stored(config: Path) -> None:

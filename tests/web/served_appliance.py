@@ -163,6 +163,11 @@ class ServedAppliance:
             answer = line.getresponse()
             return Response(answer.status, {k.lower(): v for k, v in answer.getheaders()}, answer.read())
 
+    def end_and_wait(self) -> None:
+        """Stop the service."""
+        self.in_loop(self.end.set)
+        self.life.join(20)
+
     @staticmethod
     def eventually(good: Callable[[], Any], seconds: float = 20.0) -> Any:
         """Return the result of `good` as soon as it is true."""

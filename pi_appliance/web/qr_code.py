@@ -1,0 +1,70 @@
+"""QR codes of addresses of the page (optional library segno)."""
+
+import io
+from collections.abc import Iterator
+from importlib.util import find_spec
+from typing import Any
+
+from pi_appliance.config.model import Web
+from pi_appliance.errors import Refused, Unavailable
+from pi_appliance.system import network
+
+_QUIET = 4  # modules of white border, as in the standard
+_HALVES = {(False, False): " ", (True, False): "▀", (False, True): "▄", (True, True): "█"}
+_BLACK_ON_WHITE, _RESET = "\x1b[38;5;16;48;5;231m", "\x1b[0m"  # of the 256 colours, which colour schemes do not change
+
+
+def addresses(web: Web) -> list[str]:
+    """Return the addresses of the page, the most reliable first.
+
+    Raises:
+        Refused: the page listens on this machine only.
+        Unavailable: there is no network.
+    """
+    if network.is_loopback_only(web.host):
+        raise Refused(
+            f"the page listens on {web.host}, so phones cannot reach it;"
+            " write host: 0.0.0.0 under web:, and WEB_PASSWORD=… into secrets.env"
+        )
+    if web.port == 0:
+        raise Refused("the page has another port at each start; write one under web:, such as port: 8080")
+    reachable = network.public_addresses(web.host)
+    if not reachable:
+        raise Unavailable(f"this machine has no address at which others reach {web.host}; is it on the network?")
+    port = "" if web.port == 80 else f":{web.port}"
+    # The host name is second: it does not change, but not every phone resolves it.
+    return [
+        f"http://{reachable[0]}{port}/",
+        f"http://{network.host_name()}.local{port}/",
+        *(f"http://{ip}{port}/" for ip in reachable[1:]),
+    ]
+
+
+def code_as_lines(text: str) -> Iterator[str]:
+    """Yield the code for `text` in lines of two rows each, black on white in every terminal."""
+    rows = [[bool(module) for module in row] for row in _make_code(text).matrix_iter(border=_QUIET)]
+    rows += [[False] * len(rows[0])] * (len(rows) % 2)
+    for upper, lower in zip(rows[::2], rows[1::2], strict=True):
+        yield _BLACK_ON_WHITE + "".join(_HALVES[pair] for pair in zip(upper, lower, strict=True)) + _RESET
+
+
+def code_as_svg(text: str) -> bytes:
+    """Return the code for `text` as an SVG picture."""
+    picture = io.BytesIO()
+    _make_code(text).save(picture, kind="svg", scale=8, border=_QUIET, light="white")
+    return picture.getvalue()
+
+
+def code_in_page(text: str) -> str:
+    """Return the code for `text` as an SVG element of a page; "" without segno."""
+    if find_spec("segno") is None:
+        return ""
+    picture = io.BytesIO()
+    _make_code(text).save(picture, kind="svg", scale=8, border=_QUIET, light="white", omitsize=True, xmldecl=False)
+    return picture.getvalue().decode()
+
+
+def _make_code(text: str) -> Any:
+    import segno  # noqa: PLC0415 - an optional library
+
+    return segno.make_qr(text, error="m")  # readable if 15 % are covered
