@@ -59,6 +59,7 @@ from pi_appliance.web.pages import Pages
 from pi_appliance.web.params import BASE, api_routes, form_routes, keep_encoded_slashes
 from pi_appliance.web.security import METRICS, SecurityMiddleware
 from pi_appliance.web.static_files import StaticFiles
+from pi_appliance.web.visitor import owner_text
 
 SCHEMAS: Mapping[str, Schema] = {
     **HOME_SCHEMAS,
@@ -150,7 +151,9 @@ def build(
 
     def application_error(request: Request, error: Exception) -> Response:
         assert isinstance(error, ApplianceError)
-        return respond(request, _STATUSES.get(type(error), 500), str(error), {})
+        is_public = isinstance(error, (InvalidOption, UnknownName, Refused))  # others may name files and servers
+        sentence = str(error) if is_public else owner_text(str(error), "it is not available now; the owner can see why")
+        return respond(request, _STATUSES.get(type(error), 500), sentence, {})
 
     def http_error(request: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)
@@ -166,7 +169,7 @@ def build(
         # The log has the traceback.
         return respond(request, 500, "this is a bug in pi-appliance; the log of the service has the details", {})
 
-    routes = [
+    routes: list[BaseRoute] = [
         *AccessPages(AccessServices(daemon, now), pages).routes(),
         *HomePages(services, pages, jobs).routes(),
         *jobs.routes(),
@@ -183,6 +186,7 @@ def build(
         Route(METRICS, MetricsEndpoint(daemon, now).answer),
         *static_files.routes(),
     ]
+    pages.use_roles(routes)
     app = Starlette(
         routes=routes,
         exception_handlers={ApplianceError: application_error, HTTPException: http_error, Exception: bug},

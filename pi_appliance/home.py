@@ -5,7 +5,7 @@ import contextlib
 import math
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
@@ -22,14 +22,14 @@ from pi_appliance.jobs.pages import JobPages
 from pi_appliance.json_schema import ANY, FLAG, INSTANT, TEXT, WHOLE, Schema, list_of, nullable, object_of, reference
 from pi_appliance.music.alarms.context import action_of
 from pi_appliance.music.alarms.service import Alarm, alarms
+from pi_appliance.music.api import visible_music
 from pi_appliance.music.interface import MusicDaemon, MusicServices
 from pi_appliance.music.limited_player import max_volume
 from pi_appliance.music.model import Queue, Station
 from pi_appliance.music.mpd.proxy import password_problem
 from pi_appliance.music.player import NO_PLAYER
 from pi_appliance.music.schemas import MUSIC
-from pi_appliance.music.serializers import music
-from pi_appliance.operations import Operation
+from pi_appliance.operations import Operation, Role
 from pi_appliance.posting.preview import post_digest
 from pi_appliance.scheduling.appliance import Appliance, JobView
 from pi_appliance.scheduling.interface import SchedulerState
@@ -40,6 +40,7 @@ from pi_appliance.system.machine import Sensors
 from pi_appliance.web.pages import Pages
 from pi_appliance.web.params import Call, query_number
 from pi_appliance.web.sse import EventStream, Listeners, ReplayBuffer
+from pi_appliance.web.visitor import VISITOR, RoleRoute
 
 _MAX_FAILURES = 3  # in the banner
 _ALARM_ACTIONS = ("alarm", "sleep", "announce")  # of music jobs that the page of alarms has
@@ -105,11 +106,11 @@ class HomePages:
     def routes(self) -> list[Route]:
         """Return the routes."""
         return [
-            Route("/", self.music),
+            RoleRoute("/", self.music, Role.LISTEN),
             Route("/jobs", self.jobs),
-            Route("/more", self.more),
-            Route("/parts/banner", self.banner_part),
-            Route("/parts/queue", self.queue_part),
+            RoleRoute("/more", self.more, Role.GUEST),
+            RoleRoute("/parts/banner", self.banner_part, Role.CONTROL),
+            RoleRoute("/parts/queue", self.queue_part, Role.GUEST),
         ]
 
     async def music(self, _: Request) -> Response:
@@ -275,13 +276,22 @@ def state_operation(services: MusicServices) -> Operation:
 
 
 def state_values(daemon: MusicDaemon, now: datetime) -> dict[str, Any]:
-    """Return everything that the page updates live."""
-    return {
-        **music(daemon.hub),
-        "max_volume": _max_volume(daemon, now),
-        "scheduler": _scheduler_values(daemon.scheduler),
-        "jobs": serializers.jobs(daemon.appliance, now),
-    }
+    """Return what the page updates live, as far as the sender of the request may see it."""
+    visitor = VISITOR.get()
+    values = {**visible_music(daemon.hub), "max_volume": _max_volume(daemon, now)}
+    if not visitor.may(Role.CONTROL):
+        return values
+    scheduler, jobs = _scheduler_values(daemon.scheduler), serializers.jobs(daemon.appliance, now)
+    if not visitor.may(Role.OWNER):
+        scheduler["error"] = ""
+        jobs = [_alarm_values(each) for each in jobs if each["kind"] == "music"]
+    return {**values, "scheduler": scheduler, "jobs": jobs}
+
+
+def _alarm_values(job: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what the page needs to draw alarms again."""
+    last = job["last"] and {name: job["last"][name] for name in ("id", "outcome", "status_text")}
+    return {**{name: job[name] for name in ("job", "kind", "paused", "running")}, "failing": False, "last": last}
 
 
 def _scheduler_values(scheduler: SchedulerState) -> dict[str, Any]:
@@ -295,6 +305,15 @@ def _scheduler_values(scheduler: SchedulerState) -> dict[str, Any]:
     }
 
 
+@dataclass(slots=True)
+class _State:
+    """The newest state as one event, its version, and when it was read."""
+
+    buffer: ReplayBuffer = field(default_factory=lambda: ReplayBuffer(1))
+    version: int = -1
+    read_at: float = 0.0
+
+
 class StateFeed:
     """The source of /events: the whole state whenever something changed."""
 
@@ -302,9 +321,7 @@ class StateFeed:
         self._daemon, self._now = daemon, now
         self._listeners = Listeners()
         self._tasks: list[asyncio.Task[None]] = []
-        self._buffer = ReplayBuffer(1)  # the newest state says everything
-        self._read_version = -1  # the version of the state in the buffer
-        self._read_at = 0.0
+        self._states: dict[Role | None, _State] = {}  # the newest state for each role
         self._version = 0
         self.closed = False
 
@@ -314,7 +331,7 @@ class StateFeed:
         async def events(_: Request) -> Response:
             return EventStream(self)
 
-        return [Route("/events", events)]
+        return [RoleRoute("/events", events, Role.LISTEN)]
 
     @contextlib.contextmanager
     def listening(self) -> Iterator[asyncio.Event]:
@@ -337,11 +354,12 @@ class StateFeed:
         """Return the state once for all streams, unless they have it. Raises ApplianceError."""
         if position == self._version:
             return b"", position
-        time = asyncio.get_running_loop().time()
-        if self._read_version != self._version or time - self._read_at > _MAX_AGE:
-            self._buffer.add("state", state_values(self._daemon, self._now()))
-            self._read_version, self._read_at = self._version, time
-        batch = self._buffer.events_after(self._buffer.number - 1)
+        time, role = asyncio.get_running_loop().time(), VISITOR.get().role
+        state = self._states.setdefault(role, _State())
+        if state.version != self._version or time - state.read_at > _MAX_AGE:
+            state.buffer.add("state", state_values(self._daemon, self._now()))
+            state.version, state.read_at = self._version, time
+        batch = state.buffer.events_after(state.buffer.number - 1)
         return batch[0] if batch else b"", self._version
 
     def close(self) -> None:

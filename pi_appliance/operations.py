@@ -66,8 +66,9 @@ class Argument:
 
     `parse` returns the value or raises ValueError; `expected` describes the accepted values;
     `schema` is the JSON Schema. On the command line an argument is an option `--name`, or a word in
-    its place if it is `positional`. `complete` is `module:function` of the beginning of a word,
-    which returns the values that a shell offers.
+    its place if it is `positional`. `role` is the least role that may give another value than the
+    default. `complete` is `module:function` of the beginning of a word, which returns the values
+    that a shell offers.
     """
 
     name: str
@@ -80,6 +81,7 @@ class Argument:
     many: bool = False  # in a query: may be given more than once
     example: Any = None
     positional: bool = False
+    role: Role = Role.LISTEN
     complete: str = ""
 
     def value_of(self, values: Mapping[str, object]) -> Any:

@@ -18,8 +18,8 @@ from pi_appliance.operations import Role
 from pi_appliance.web import qr_code
 from pi_appliance.web.pages import Pages
 from pi_appliance.web.params import form
-from pi_appliance.web.security import COOKIE, ROLE_TEXTS, address_of, local_target
-from pi_appliance.web.visitor import VISITOR, RoleRoute
+from pi_appliance.web.security import COOKIE, address_of, local_target
+from pi_appliance.web.visitor import ROLE_TEXTS, VISITOR, RoleRoute
 
 _BROWSERS = (  # in this order: each also names those below it
     ("Edg", "Edge"),

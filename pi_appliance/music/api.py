@@ -7,11 +7,12 @@ from typing import Any
 
 from pi_appliance.errors import Refused, Unavailable, UnknownName
 from pi_appliance.music import serializers
-from pi_appliance.music.interface import MusicServices
-from pi_appliance.music.model import Capability, Mode, Output, ReplayGainMode, Track, TrackRating
+from pi_appliance.music.interface import Music, MusicServices
+from pi_appliance.music.model import Capability, Mode, Output, PlayerState, ReplayGainMode, Track, TrackRating
 from pi_appliance.music.player import Player
 from pi_appliance.music.player_hub import DEFAULT_PARTITION, remember_partition
 from pi_appliance.operations import Values
+from pi_appliance.web.visitor import owner_text
 
 Handler = Callable[[MusicServices, Values], Awaitable[Any]]
 
@@ -27,9 +28,18 @@ def player_command(act: Callable[[Player, Values], Awaitable[object]]) -> Handle
     async def handle(services: MusicServices, values: Values) -> Any:
         player = await player_of(services)
         await act(player, values)
-        return serializers.music(services.daemon.hub, await player.state())
+        return visible_music(services.daemon.hub, await player.state())
 
     return handle
+
+
+def visible_music(hub: Music, after: PlayerState | None = None) -> dict[str, Any]:
+    """Return the player. Its errors, which may name servers and files, are for the owner."""
+    values = dict(serializers.music(hub, after))
+    values["error"] = owner_text(values["error"], "the player is not reached")
+    if values["player"]:
+        values["player"] = {**values["player"], "error": owner_text(values["player"]["error"], "it cannot be played")}
+    return values
 
 
 async def track_at(player: Player, number: int) -> Track:
@@ -65,13 +75,13 @@ async def status(services: MusicServices, _: Values) -> Any:
         if state.track:
             with contextlib.suppress(Refused):  # the player has no ratings
                 rating = (await player.ratings([state.track.uri])).get(state.track.uri, rating)
-    return {**serializers.music(hub), "rating": rating.rating, "favourite": rating.favourite}
+    return {**visible_music(hub), "rating": rating.rating, "favourite": rating.favourite}
 
 
 async def reconnect(services: MusicServices, _: Values) -> Any:
     """Try to reach the configured player now."""
     services.daemon.hub.reconnect_now()
-    return serializers.music(services.daemon.hub)
+    return visible_music(services.daemon.hub)
 
 
 async def capabilities(services: MusicServices, _: Values) -> Any:
@@ -211,7 +221,7 @@ async def use_partition(services: MusicServices, values: Values) -> Any:
     await _require_partition(player, name)
     await player.use_partition(name)
     remember_partition(services.appliance.config.state_dir, name)
-    return serializers.music(services.daemon.hub, await player.state())
+    return visible_music(services.daemon.hub, await player.state())
 
 
 async def delete_partition(services: MusicServices, values: Values) -> Any:

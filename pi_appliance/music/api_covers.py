@@ -6,7 +6,7 @@ from starlette.responses import Response
 
 from pi_appliance.music.covers import SIZES, Covers
 from pi_appliance.music.operations import URI
-from pi_appliance.operations import Argument, Operation
+from pi_appliance.operations import Argument, Operation, Role
 from pi_appliance.web.params import Call
 
 _MAX_AGE = 86_400  # seconds that a phone keeps a cover without asking again
@@ -49,6 +49,7 @@ def cover_operation(covers: Covers) -> Operation:
     return Operation(
         method="GET",
         path="/player/art",
+        role=Role.LISTEN,
         summary="Return the cover of a track with an ETag; 404 if there is none.",
         handler=answer,
         arguments=(URI, _SIZE),

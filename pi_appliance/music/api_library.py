@@ -9,7 +9,7 @@ from typing import Any
 
 from pi_appliance.errors import InvalidOption, Refused, suggest
 from pi_appliance.music import model, serializers
-from pi_appliance.music.api import find_track, player_command, player_of, track_at
+from pi_appliance.music.api import find_track, player_command, player_of, track_at, visible_music
 from pi_appliance.music.interface import MusicServices
 from pi_appliance.music.model import (
     EntryType,
@@ -116,7 +116,7 @@ async def move_track(services: MusicServices, values: Values) -> Any:
         await track_at(player, values["to_number"])
         target = values["to_number"] - 1
     await player.move_track(track_id, target)
-    return serializers.music(services.daemon.hub, await player.state())
+    return visible_music(services.daemon.hub, await player.state())
 
 
 async def remove_tracks(services: MusicServices, values: Values) -> Any:
@@ -125,14 +125,14 @@ async def remove_tracks(services: MusicServices, values: Values) -> Any:
     length = (await player.list_queue(0, 0)).length
     await player.remove_tracks(await _ids_in_spans(player, values["numbers"] or ()) | set(values["ids"] or ()))
     state = await player.state()
-    return {**serializers.music(services.daemon.hub, state), "removed": max(0, length - state.queue_length)}
+    return {**visible_music(services.daemon.hub, state), "removed": max(0, length - state.queue_length)}
 
 
 async def prioritize_tracks(services: MusicServices, values: Values) -> Any:
     """Set the priority of tracks of the queue."""
     player = await player_of(services)
     await player.set_priority(await _ids_in_spans(player, values["numbers"]), values["priority"])
-    return serializers.music(services.daemon.hub, await player.state())
+    return visible_music(services.daemon.hub, await player.state())
 
 
 async def _ids_in_spans(player: Player, spans: Sequence[str]) -> set[int]:

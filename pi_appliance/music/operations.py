@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from pi_appliance.operations import Argument, Group, Operation, array, choice, integer, text
+from pi_appliance.operations import Argument, Group, Operation, Role, array, choice, integer, text
 
 _API = "pi_appliance.music.api"
 _TEXT = "pi_appliance.music.text"
@@ -102,7 +102,7 @@ _MODES = (
 
 def _player_operation(name: str, summary: str, *arguments: Argument, **more: Any) -> Operation:
     handler = f"{_API}:{name.replace('-', '_')}"
-    settings = {"handler": handler, "show": f"{_TEXT}:player_line", **more}
+    settings = {"handler": handler, "show": f"{_TEXT}:player_line", "role": Role.CONTROL, **more}
     return Operation(command=f"music {name}", path=f"/player/{name}", summary=summary, arguments=arguments, **settings)
 
 
@@ -122,6 +122,7 @@ _PLAYER: Sequence[Operation] = (
         command="music status",
         method="GET",
         path="/player",
+        role=Role.LISTEN,
         summary="Show what plays, and how.",
         handler=f"{_API}:status",
         result="PlayerStatus",
@@ -131,6 +132,7 @@ _PLAYER: Sequence[Operation] = (
         command="music capabilities",
         method="GET",
         path="/player/capabilities",
+        role=Role.GUEST,
         summary="List the capabilities of this player.",
         handler=f"{_API}:capabilities",
         result="Capabilities",
@@ -222,6 +224,7 @@ _OUTPUTS: Sequence[Operation] = (
         command="music outputs list",
         method="GET",
         path="/player/outputs",
+        role=Role.CONTROL,
         summary="List the audio outputs.",
         handler=f"{_API}:list_outputs",
         result="Outputs",
@@ -229,6 +232,7 @@ _OUTPUTS: Sequence[Operation] = (
     ),
     Operation(
         path="/player/outputs/{id:run}",
+        role=Role.CONTROL,
         summary="Enable or disable an output.",
         handler=f"{_API}:set_output",
         arguments=(integer("id", "the output", 0, 2**31, required=True), _ON),
@@ -239,6 +243,7 @@ _OUTPUTS: Sequence[Operation] = (
         Operation(
             command=f"music outputs {word}",
             path=f"/player/outputs/{word}",
+            role=Role.CONTROL,
             summary=f"{verb} an output.",
             handler=f"{_API}:{handler}",
             arguments=(_OUTPUT,),
@@ -353,6 +358,7 @@ _RATINGS: Sequence[Operation] = (
     Operation(
         method="GET",
         path="/player/ratings",
+        role=Role.GUEST,
         summary="Return the ratings of tracks. Those without one are left out.",
         handler=f"{_API}:ratings",
         arguments=(array(URI, 20),),  # longer than that, an address is refused by web servers,

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from pi_appliance.music.operations import ID, NUMBER, words
-from pi_appliance.operations import Argument, Group, Operation, array, boolean, choice, integer, text
+from pi_appliance.operations import Argument, Group, Operation, Role, array, boolean, choice, integer, text
 
 _API = "pi_appliance.music.api_library"
 _TEXT = "pi_appliance.music.text"
@@ -64,7 +64,7 @@ _SOURCE_HELP = (
 
 
 def _queue_operation(command: str, path: str, summary: str, *arguments: Argument, **more: Any) -> Operation:
-    settings = {"show": f"{_TEXT}:player_line", **more}
+    settings = {"show": f"{_TEXT}:player_line", "role": Role.CONTROL, **more}
     return Operation(command=f"music {command}", path=path, summary=summary, arguments=arguments, **settings)
 
 
@@ -73,6 +73,7 @@ _QUEUE: Sequence[Operation] = (
         command="music queue",
         method="GET",
         path="/player/queue",
+        role=Role.GUEST,
         summary="List the queue.",
         handler=f"{_API}:list_queue",
         arguments=(START, COUNT),
@@ -82,6 +83,7 @@ _QUEUE: Sequence[Operation] = (
     Operation(
         command="music add",
         path="/player/queue/add",
+        role=Role.GUEST,
         summary="Add sources to the queue.",
         details=_SOURCE_HELP,
         handler=f"{_API}:add_to_queue",
@@ -92,8 +94,9 @@ _QUEUE: Sequence[Operation] = (
                 "end, next (after the current track), or replace (in place of the queue)",
                 ("end", "next", "replace"),
                 default="end",
+                role=Role.CONTROL,
             ),
-            boolean("play", "whether the first one is played at once", default=False),
+            boolean("play", "whether the first one is played at once", default=False, role=Role.CONTROL),
         ),
         groups=(_ONE_SOURCE,),
         result="Added",
@@ -103,6 +106,7 @@ _QUEUE: Sequence[Operation] = (
     Operation(
         command="music play-now",
         path="/player/play-now",
+        role=Role.CONTROL,
         summary="Play sources in place of the queue.",
         details=_SOURCE_HELP,
         handler=f"{_API}:play_now",
@@ -115,6 +119,7 @@ _QUEUE: Sequence[Operation] = (
     Operation(
         command="music move",
         path="/player/queue/move",
+        role=Role.CONTROL,
         summary="Move a track of the queue.",
         handler=f"{_API}:move_track",
         arguments=(NUMBER, _TO_NUMBER, ID, _TO),
@@ -125,6 +130,7 @@ _QUEUE: Sequence[Operation] = (
     Operation(
         command="music remove",
         path="/player/queue/remove",
+        role=Role.CONTROL,
         summary="Remove tracks from the queue.",
         details="Write 3, or 3-5 for several, or 3- for all from the third on.",
         handler=f"{_API}:remove_tracks",
@@ -141,6 +147,7 @@ _QUEUE: Sequence[Operation] = (
     Operation(
         command="music prioritize",
         path="/player/queue/prioritize",
+        role=Role.CONTROL,
         summary="Play tracks of the queue before the others while random is on.",
         handler=f"{_API}:prioritize_tracks",
         arguments=(
@@ -153,6 +160,7 @@ _QUEUE: Sequence[Operation] = (
     Operation(
         command="music clear",
         path="/player/queue/clear",
+        role=Role.CONTROL,
         summary="Empty the queue.",
         handler=f"{_API}:clear_queue",
         show=f"{_TEXT}:player_line",
@@ -160,6 +168,7 @@ _QUEUE: Sequence[Operation] = (
     Operation(
         command="music shuffle",
         path="/player/queue/shuffle",
+        role=Role.CONTROL,
         summary="Put the queue into a random order.",
         details="`random` leaves the order as it is and only plays it randomly.",
         handler=f"{_API}:shuffle_queue",
@@ -168,6 +177,7 @@ _QUEUE: Sequence[Operation] = (
     Operation(
         command="music save",
         path="/player/queue/save",
+        role=Role.CONTROL,
         summary="Save the queue as a playlist.",
         handler=f"{_API}:save_queue",
         arguments=(
@@ -187,6 +197,7 @@ def _list_operation(name: str, summary: str, *arguments: Argument, **more: Any) 
         "show": f"{_TEXT}:{name}",
         "path": f"/player/{name}",
         "result": "Entries",
+        "role": Role.GUEST,
         **more,
     }
     return Operation(
@@ -214,6 +225,7 @@ _LIBRARY: Sequence[Operation] = (
         command="music stats",
         method="GET",
         path="/player/stats",
+        role=Role.GUEST,
         summary="Show the size of the library, or of a folder of it.",
         handler=f"{_API}:stats",
         arguments=(_FOLDER,),
@@ -223,6 +235,7 @@ _LIBRARY: Sequence[Operation] = (
     Operation(
         method="GET",
         path="/player/update",
+        role=Role.GUEST,
         summary="Return whether the library is being updated, and how many tracks it has so far.",
         handler=f"{_API}:update_progress",
         arguments=(_FOLDER,),
@@ -230,6 +243,7 @@ _LIBRARY: Sequence[Operation] = (
     ),
     Operation(
         path="/player/update",
+        role=Role.CONTROL,
         summary="Start a scan of the library for new, changed and deleted files.",
         handler=f"{_API}:update",
         arguments=(_FOLDER,),
@@ -240,6 +254,7 @@ _LIBRARY: Sequence[Operation] = (
     Operation(
         method="GET",
         path="/player/picture",
+        role=Role.GUEST,
         summary="Return the picture of a track as it is in its file or folder, as base64.",
         handler=f"{_API}:picture",
         arguments=(text("track", "as for `like`", 2000, example="a.ogg"),),
@@ -254,6 +269,7 @@ def _playlist_operation(command: str, path: str, summary: str, *arguments: Argum
     settings = {
         "result": "Entries",
         "handler": f"{_API}:{command}_playlist",
+        "role": Role.CONTROL,
         **more,
     }
     return Operation(
@@ -270,6 +286,7 @@ _PLAYLISTS: Sequence[Operation] = (
         command="music playlists list",
         method="GET",
         path="/player/playlists",
+        role=Role.GUEST,
         summary="List the saved playlists.",
         handler=f"{_API}:list_playlists",
         arguments=(START, COUNT),
@@ -282,6 +299,7 @@ _PLAYLISTS: Sequence[Operation] = (
         "List the entries of a playlist.",
         START,
         COUNT,
+        role=Role.GUEST,
         method="GET",
         show=f"{_TEXT}:playlist",
         example={"name": "Evening"},

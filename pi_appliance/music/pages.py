@@ -16,8 +16,10 @@ from pi_appliance.music.interface import MusicServices
 from pi_appliance.music.model import Capability, Entry, EntryType, LibraryFilter, Page, Station, Track
 from pi_appliance.music.player import NO_PLAYER, Player
 from pi_appliance.music.usb.drives import UsbDrive
+from pi_appliance.operations import Role
 from pi_appliance.web.pages import Pages
 from pi_appliance.web.params import BASE
+from pi_appliance.web.visitor import RoleRoute
 
 PAGE_SIZE = 100  # entries
 COVER_SIZE, THUMB_SIZE = 512, 128  # pixels of a side
@@ -44,13 +46,13 @@ class MusicPages:
     def routes(self) -> list[Route]:
         """Return the routes."""
         return [
-            Route("/music", self.redirect_to_queue),
-            Route("/music/queue", self.queue),
-            Route("/music/library", self.library),
-            Route("/music/playlists", self.playlists),
-            Route("/music/cover", self.cover),
-            Route("/music/radio", self.radio),
-            Route("/music/sound", self.sound),
+            RoleRoute("/music", self.redirect_to_queue, Role.GUEST),
+            RoleRoute("/music/queue", self.queue, Role.GUEST),
+            RoleRoute("/music/library", self.library, Role.GUEST),
+            RoleRoute("/music/playlists", self.playlists, Role.GUEST),
+            RoleRoute("/music/cover", self.cover, Role.LISTEN),
+            RoleRoute("/music/radio", self.radio, Role.GUEST),
+            RoleRoute("/music/sound", self.sound, Role.CONTROL),
         ]
 
     async def redirect_to_queue(self, _: Request) -> Response:

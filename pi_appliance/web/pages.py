@@ -3,21 +3,25 @@
 Pages are rendered on the server and work without scripts. Forms redirect with 303.
 """
 
-from collections.abc import Callable, Mapping
+import functools
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit
 from zoneinfo import ZoneInfo
 
 from jinja2 import Environment, FileSystemLoader
 from starlette.responses import Response
+from starlette.routing import BaseRoute
 
 from pi_appliance import __version__, web
 from pi_appliance.cli import terminal
 from pi_appliance.config import units
+from pi_appliance.operations import Role
+from pi_appliance.web.params import FORMS
 from pi_appliance.web.static_files import CompressedPage, StaticFiles
-from pi_appliance.web.visitor import VISITOR
+from pi_appliance.web.visitor import VISITOR, least_role
 
 _PLACES = {  # in the navigation, by the beginning of the name of a template
     "home/more": "more",
@@ -52,12 +56,14 @@ class Pages:
         frame: Callable[[], Mapping[str, Any]],
     ) -> None:
         self._frame = frame
+        self._find_role: Callable[[str, str], Role | None] = lambda *_: Role.OWNER
         loader = FileSystemLoader(Path(web.__file__).parent / "templates")
         self._templates = Environment(loader=loader, autoescape=True, trim_blocks=True, lstrip_blocks=True)
         self._templates.globals |= {
             "name": machine,
             "version": __version__,
             "static": static_files.address,
+            "may": self.may,
         }
         self._templates.filters |= {
             "ago": lambda when: ago(when, now()),
@@ -70,6 +76,23 @@ class Pages:
             "money": units.format_money,
             "segment": lambda text: quote(str(text), safe=""),
         }
+
+    def use_roles(self, routes: Sequence[BaseRoute]) -> None:
+        """Let `may` answer by the roles of `routes`."""
+
+        @functools.lru_cache(maxsize=1000)
+        def find_role(method: str, path: str) -> Role | None:
+            return least_role(routes, {"type": "http", "method": method, "path": path, "root_path": ""})
+
+        self._find_role = find_role
+
+    def may(self, address: str) -> bool:
+        """Return whether the sender of the request may open a page or send a form."""
+        visitor = VISITOR.get()
+        if visitor.may(Role.OWNER):
+            return True
+        needed = self._find_role("POST" if address.startswith(FORMS) else "GET", urlsplit(address).path)
+        return needed is not None and visitor.may(needed)
 
     def error(self, status: int, message: str) -> Response:
         """Return the error page."""

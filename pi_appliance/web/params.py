@@ -21,7 +21,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from pi_appliance.errors import ApplianceError, InvalidOption
 from pi_appliance.operations import MAX_BODY, Argument, Operation, Role, parse_arguments
 from pi_appliance.web.security import local_target
-from pi_appliance.web.visitor import RoleRoute
+from pi_appliance.web.visitor import RoleRoute, require_roles
 
 _MAX_FIELDS = 60  # of a form
 _BODY_TIMEOUT = 30.0  # seconds for all of it, so that a slow client does not keep its connection
@@ -106,6 +106,7 @@ def _api_route(path: str, by_method: Mapping[str, Operation], services: object) 
     async def answer(request: Request) -> Response:
         operation = by_method["GET" if request.method == "HEAD" else request.method]
         values = operation.parse(await _api_arguments(operation, request))
+        require_roles(operation, values)
         try:
             if isinstance(operation.handler, str):
                 result = await operation.load_handler()(services, values)
@@ -149,6 +150,7 @@ def _form_route(path: str, by_method: Mapping[str, Operation], services: object)
         try:
             given = {name: _values_of(name, pairs) if name in lists else value for name, value in fields.items()}
             values = operation.parse(_with_path(operation, request, _without_blanks(operation, given)))
+            require_roles(operation, values)
             await operation.load_handler()(services, values)
         except ApplianceError as error:
             if form_page is None:

@@ -15,7 +15,7 @@ from starlette.routing import BaseRoute
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from pi_appliance.operations import Role
-from pi_appliance.web.visitor import VISITOR, Visitor, least_role
+from pi_appliance.web.visitor import VISITOR, Visitor, least_role, refusal
 
 COOKIE = "pi-appliance"
 
@@ -129,7 +129,7 @@ class SecurityMiddleware:
             if not self._is_public(request):
                 needed = Role.LISTEN if visitor.role is Role.OWNER else least_role(self._routes, scope)
                 if needed is not None and not visitor.may(needed):
-                    responder = self._refuse(request, 403, _role_sentence(visitor, needed))
+                    responder = self._refuse(request, 403, refusal(visitor, needed))
         is_stream = visitor.ended is not None and request.method == "GET"
         await responder(scope, _until(visitor.ended, receive) if is_stream else receive, send_with_headers)
 
@@ -190,20 +190,6 @@ def _until(ended: asyncio.Event | None, receive: Receive) -> Receive:
             end.cancel()
 
     return receive_until_ended
-
-
-ROLE_TEXTS = {
-    Role.LISTEN: "see what plays",
-    Role.GUEST: "see the music and add to the queue",
-    Role.CONTROL: "control music, alarms, announcements and the sleep timer",
-}
-"""What each role may do, in words; the owner may do everything."""
-
-
-def _role_sentence(visitor: Visitor, needed: Role) -> str:
-    if visitor.role is None:
-        return "sign in first"
-    return f"this device may only {ROLE_TEXTS[visitor.role]}; the owner can give it the role {needed} by an invitation"
 
 
 def all_names(names: Collection[str]) -> frozenset[str]:

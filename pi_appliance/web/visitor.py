@@ -6,10 +6,11 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
 
+from starlette.exceptions import HTTPException
 from starlette.routing import BaseRoute, Match, Route
 from starlette.types import Scope
 
-from pi_appliance.operations import Role
+from pi_appliance.operations import Operation, Role, Values
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,3 +76,34 @@ def least_role(routes: Sequence[BaseRoute], scope: Scope) -> Role | None:
         if route.matches(scope)[0] is Match.FULL:
             return route.role_for(scope["method"]) if isinstance(route, RoleRoute) else Role.OWNER
     return None
+
+
+ROLE_TEXTS = {
+    Role.LISTEN: "see what plays",
+    Role.GUEST: "see the music and add to the queue",
+    Role.CONTROL: "control music, alarms, announcements and the sleep timer",
+}
+"""What each role may do, in words; the owner may do everything."""
+
+
+def refusal(visitor: Visitor, needed: Role) -> str:
+    """Return why `visitor` may not do what needs the role `needed`."""
+    if visitor.role is None:
+        return "sign in first"
+    return f"this device may only {ROLE_TEXTS[visitor.role]}; the owner can give it the role {needed} by an invitation"
+
+
+def require_roles(operation: Operation, values: Values) -> None:
+    """Raise HTTPException 403 if the sender may not give one of the `values` of `operation`.
+
+    Whether the sender may call the operation at all was checked by its route.
+    """
+    visitor = VISITOR.get()
+    for argument in operation.arguments:
+        if values[argument.name] != argument.default and not visitor.may(argument.role):
+            raise HTTPException(403, f"{argument.name!r} cannot be chosen: {refusal(visitor, argument.role)}")
+
+
+def owner_text(text: str, instead: str) -> str:
+    """Return `text`, which may name files or servers, to the owner, and `instead` to others."""
+    return text if not text or VISITOR.get().may(Role.OWNER) else instead

@@ -101,6 +101,8 @@ NOES = {
     **{("POST", f"/posts/{{post}}/{x}"): 404 for x in ("resolve", "resend", "drop")},
     ("DELETE", "/alarms/{job}"): 409,  # it rings
     ("POST", "/config/history/{name}"): 404,
+    ("DELETE", "/devices/{device}"): 404,
+    ("POST", "/invitations"): 409,  # there is no password
 }
 
 

@@ -9,6 +9,7 @@ from pi_appliance.operations import (
     Argument,
     Group,
     Operation,
+    Role,
     array,
     boolean,
     choice,
@@ -73,7 +74,7 @@ def _editing_operation(command: str, path: str, summary: str, *arguments: Argume
         summary=summary,
         handler=f"{_API}:{command}",
         arguments=arguments,
-        **{"result": "Alarm", "show": f"{_TEXT}:alarm", **more},
+        **{"result": "Alarm", "show": f"{_TEXT}:alarm", "role": Role.CONTROL, **more},
     )
 
 
@@ -89,6 +90,7 @@ def _alarm_operation(
         handler=f"{_API}:{name}",
         arguments=(argument, *more),
         result="Alarms",
+        role=Role.CONTROL,
         show=f"{_TEXT}:alarms",
     )
 
@@ -98,6 +100,7 @@ OPERATIONS: Sequence[Operation] = (
         command="music alarms",
         method="GET",
         path="/alarms",
+        role=Role.CONTROL,
         summary="List the alarms: when each rings next, and which one rings now.",
         handler=f"{_API}:list_alarms",
         result="Alarms",
@@ -118,6 +121,7 @@ OPERATIONS: Sequence[Operation] = (
     Operation(
         command="music alarm once",
         path="/alarms/once",
+        role=Role.CONTROL,
         summary="Let an alarm ring once at another time.",
         details="It rings the next time the clock shows that time. Its schedule stays as it is.",
         handler=f"{_API}:once",
@@ -144,6 +148,7 @@ OPERATIONS: Sequence[Operation] = (
         command="music alarm show",
         method="GET",
         path="/alarms/{job}",
+        role=Role.CONTROL,
         summary="Show one alarm.",
         handler=f"{_API}:get_alarm",
         arguments=(_EXISTING,),
@@ -187,6 +192,7 @@ OPERATIONS: Sequence[Operation] = (
     Operation(
         method="GET",
         path="/sleep",
+        role=Role.CONTROL,
         summary="Return the sleep timer.",
         handler=f"{_API}:get_sleep_timer",
         result="Sleep",
@@ -194,6 +200,7 @@ OPERATIONS: Sequence[Operation] = (
     Operation(
         command="music sleep",
         path="/sleep",
+        role=Role.CONTROL,
         summary="Set or show the sleep timer, which fades the music out and stops it.",
         details="Without arguments, show the timer. A new timer replaces the active one.",
         handler=f"{_API}:set_sleep_timer",
@@ -213,6 +220,7 @@ OPERATIONS: Sequence[Operation] = (
         command="music cancel-sleep",
         method="DELETE",
         path="/sleep",
+        role=Role.CONTROL,
         summary="Cancel the sleep timer. The music continues.",
         handler=f"{_API}:cancel_sleep_timer",
         result="Sleep",
@@ -221,6 +229,7 @@ OPERATIONS: Sequence[Operation] = (
     Operation(
         command="music announce",
         path="/announce",
+        role=Role.CONTROL,
         summary="Speak a text or play a sound while the music is paused.",
         handler=f"{_API}:announce",
         arguments=(

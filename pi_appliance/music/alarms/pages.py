@@ -17,10 +17,12 @@ from pi_appliance.music.alarms import service
 from pi_appliance.music.alarms.service import Alarm
 from pi_appliance.music.interface import MusicServices
 from pi_appliance.music.model import describe_text
+from pi_appliance.operations import Role
 from pi_appliance.scheduling.appliance import Slot
 from pi_appliance.scheduling.schedule import WEEKDAYS
 from pi_appliance.storage.queues import RunRequest
 from pi_appliance.web.pages import Pages
+from pi_appliance.web.visitor import RoleRoute
 
 _SLEEP_MINUTES = (15, 30, 45, 60, 90)
 _FADES = ("0s", "5m", "10m", "20m")
@@ -88,9 +90,9 @@ class AlarmPages:
     def routes(self) -> list[Route]:
         """Return the routes."""
         return [
-            Route("/music/alarms", self.alarms),
-            Route("/music/alarms/new", self.new_alarm),
-            Route("/music/alarms/{job}", self.edit_alarm),
+            RoleRoute("/music/alarms", self.alarms, Role.CONTROL),
+            RoleRoute("/music/alarms/new", self.new_alarm, Role.CONTROL),
+            RoleRoute("/music/alarms/{job}", self.edit_alarm, Role.CONTROL),
         ]
 
     async def alarms(self, _: Request) -> Response:

@@ -4,6 +4,7 @@ import asyncio
 from dataclasses import asdict, fields, replace
 
 from pi_appliance.music import serializers
+from pi_appliance.music.api import visible_music
 from pi_appliance.music.interface import MusicServices
 from pi_appliance.music.model import QueuePosition, Station, Uri
 from pi_appliance.operations import Values
@@ -55,4 +56,4 @@ async def play_station(services: MusicServices, values: Values) -> object:
     station = await asyncio.to_thread(lambda: stations.resolved(stations.find(values["station"]).name))
     player = await services.daemon.hub.player()
     await player.add_source(Uri(uri=station.url, title=station.name), QueuePosition.REPLACE, play=True)
-    return serializers.music(services.daemon.hub, await player.state())
+    return visible_music(services.daemon.hub, await player.state())

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from pi_appliance.operations import Group, Operation, boolean, integer, text
+from pi_appliance.operations import Group, Operation, Role, boolean, integer, text
 
 _API = "pi_appliance.music.stations.api"
 _TEXT = "pi_appliance.music.text"
@@ -17,6 +17,7 @@ OPERATIONS: Sequence[Operation] = (
         command="music stations list",
         method="GET",
         path="/stations",
+        role=Role.GUEST,
         summary="List the web radio stations, custom ones first.",
         handler=f"{_API}:list_stations",
         arguments=(
@@ -30,6 +31,7 @@ OPERATIONS: Sequence[Operation] = (
         command="music stations removed",
         method="GET",
         path="/stations/removed",
+        role=Role.CONTROL,
         summary="List the stations of your file that were removed or edited.",
         handler=f"{_API}:list_removed",
         result="RemovedStations",
@@ -38,6 +40,7 @@ OPERATIONS: Sequence[Operation] = (
     Operation(
         command="music stations add",
         path="/stations",
+        role=Role.CONTROL,
         summary="Add a station.",
         details="It is stored in the state folder. Your own file of stations stays as it is.",
         handler=f"{_API}:add_station",
@@ -56,6 +59,7 @@ OPERATIONS: Sequence[Operation] = (
         command="music stations edit",
         method="PATCH",
         path="/stations/{station}",
+        role=Role.CONTROL,
         summary="Change a station.",
         details="Omitted arguments stay unchanged. A station of your file is overridden by a custom one.",
         handler=f"{_API}:edit_station",
@@ -69,6 +73,7 @@ OPERATIONS: Sequence[Operation] = (
         command="music stations remove",
         method="DELETE",
         path="/stations/{station}",
+        role=Role.CONTROL,
         summary="Remove a station. One of your file is hidden.",
         handler=f"{_API}:remove_station",
         arguments=(_STATION,),
@@ -79,6 +84,7 @@ OPERATIONS: Sequence[Operation] = (
     Operation(
         command="music stations restore",
         path="/stations/{station}/restore",
+        role=Role.CONTROL,
         summary="Restore a station of your file that was removed or edited.",
         handler=f"{_API}:restore_station",
         arguments=(_STATION,),
@@ -89,6 +95,7 @@ OPERATIONS: Sequence[Operation] = (
     Operation(
         command="music play-station",
         path="/player/play-station",
+        role=Role.CONTROL,
         summary="Play a station in place of the queue.",
         details="A part of its name is enough if no other station has it.",
         handler=f"{_API}:play_station",

@@ -22,7 +22,7 @@ export function showMiniPlayer({ player, capabilities }) {
   const { track } = player;
   byId("mini-title").textContent = track ? track.label : "Nothing is playing";
   byId("mini-artist").textContent = track ? [track.artist, track.album].filter(Boolean).join(" · ") : "";
-  showToggle(byId("mini-toggle"), player.play === "play");
+  if (byId("mini-toggle")) showToggle(byId("mini-toggle"), player.play === "play");
   showCover(byId("mini-cover"), track, capabilities);
 }
 

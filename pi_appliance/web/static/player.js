@@ -24,17 +24,20 @@ export function showMusic(music) {
   showQueue(player);
   showText(byId("player-note"), music.status_text);
   showText(byId("player-error"), player.error);
-  showToggle(byId("toggle"), player.play === "play");
-  byId("volume").hidden = player.volume === null;
-  if (!isSliding && player.volume !== null) {
-    setSlider(byId("volume-line"), player.volume);
-    showVolume(player.volume);
-  }
+  if (byId("transport")) showControls(player); // a guest has none
   for (const station of document.querySelectorAll("#stations button")) {
     const on = player.play !== "stop" && track?.uri === station.dataset.url;
     station.setAttribute("aria-pressed", String(on));
   }
   showTime();
+}
+
+function showControls({ play, volume }) {
+  showToggle(byId("toggle"), play === "play");
+  byId("volume").hidden = volume === null;
+  if (isSliding || volume === null) return;
+  setSlider(byId("volume-line"), volume);
+  showVolume(volume);
 }
 
 export function startPlayer() {
@@ -67,7 +70,7 @@ async function showQueue({ queue_version, track }) {
   const key = [queue_version, track?.id].join();
   const before = queueKey;
   queueKey = key;
-  if (before === null || before === key) return;
+  if (before === null || before === key || !byId("queue")) return;
   const part = await fetchPart(byId("queue").dataset.part);
   if (part !== null) byId("queue").innerHTML = part;
 }
@@ -75,7 +78,7 @@ async function showQueue({ queue_version, track }) {
 function showTime() {
   if (!playing) return;
   const duration = playing.track?.duration;
-  byId("seek").hidden = !duration;
+  byId("seek")?.toggleAttribute("hidden", !duration);
   byId("duration").textContent = duration ? trackTime(duration) : "";
   if (isSliding) return;
   if (playing.elapsed === null || !playing.track) {
@@ -85,7 +88,7 @@ function showTime() {
   const since = playing.play === "play" ? (performance.now() - playing.receivedAt) / 1000 : 0;
   const elapsed = Math.min(playing.elapsed + since, duration || Infinity);
   byId("elapsed").textContent = trackTime(elapsed);
-  if (duration) {
+  if (duration && byId("seek")) {
     byId("elapsed-line").max = Math.ceil(duration);
     setSlider(byId("elapsed-line"), elapsed);
   }

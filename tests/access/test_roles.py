@@ -1,0 +1,225 @@
+"""The roles: what each may do, checked for every operation, page and stream."""
+
+import contextlib
+import re
+from collections.abc import Iterator
+from html import unescape
+from pathlib import Path
+from typing import Any
+
+import pytest
+from starlette.routing import Route
+
+from pi_appliance.operations import Operation, Role, all_operations
+from pi_appliance.web.visitor import least_role
+from tests.access.conftest import invite, join, sign_in
+from tests.web.served_appliance import ServedAppliance, configuration, job, served, set_password
+
+STATIONS = "stations:\n  - {name: FIP, url: 'http://radio.example/fip'}\n"
+JOBS = (
+    job("hello", "print('good morning')")
+    + "  wake: {kind: music, schedule: '@daily', with: {action: alarm, play: FIP}}\n"
+    + "  nap: {kind: music, with: {action: sleep}}\n"
+)
+PAGES = {  # every page that not only the owner may open
+    "GET /": Role.LISTEN,
+    "GET /events": Role.LISTEN,
+    "GET /music/cover": Role.LISTEN,
+    "POST /sign-out": Role.LISTEN,
+    "GET /more": Role.GUEST,
+    "GET /music": Role.GUEST,
+    "GET /music/library": Role.GUEST,
+    "GET /music/playlists": Role.GUEST,
+    "GET /music/queue": Role.GUEST,
+    "GET /music/radio": Role.GUEST,
+    "GET /parts/queue": Role.GUEST,
+    "GET /music/alarms": Role.CONTROL,
+    "GET /music/alarms/new": Role.CONTROL,
+    "GET /music/alarms/{job}": Role.CONTROL,
+    "GET /music/sound": Role.CONTROL,
+    "GET /parts/banner": Role.CONTROL,
+}
+PUBLIC = ("/health", "/sign-in", "/static/", "/join/")
+LISTENERS = {"GET /player", "GET /player/art"}
+GUESTS = {
+    *(f"GET /player/{name}" for name in ("queue", "browse", "artists", "albums", "genres", "tracks", "search")),
+    *(f"GET /player/{name}" for name in ("favourites", "stats", "update", "picture", "playlists", "playlists/{name}")),
+    *("GET /player/capabilities", "GET /player/ratings", "GET /stations", "POST /player/queue/add"),
+}
+CONTROLLED = ("/player", "/alarms", "/sleep", "/announce", "/stations", "/usb")
+OTHERS = (Role.LISTEN, Role.GUEST, Role.CONTROL)
+
+
+@contextlib.contextmanager
+def household(folder: Path) -> Iterator[tuple[ServedAppliance, dict[Role, str]]]:
+    """Serve a page with a signed-in device of each role, and yield their cookies."""
+    config = configuration(folder, jobs=JOBS, stations=STATIONS)
+    set_password(config, "open sesame")
+    with served(config) as appliance:
+        owner = sign_in(appliance)
+        others = {role: join(appliance, invite(appliance, f"a {role}", role)) for role in OTHERS}
+        yield appliance, {Role.OWNER: owner, **others}
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[ServedAppliance, dict[Role, str]]]:
+    with household(tmp_path_factory.mktemp("roles")) as both:
+        yield both
+
+
+@pytest.fixture
+def home(shared: tuple[ServedAppliance, dict[Role, str]]) -> ServedAppliance:
+    return shared[0]
+
+
+@pytest.fixture
+def cookies(shared: tuple[ServedAppliance, dict[Role, str]]) -> dict[Role, str]:
+    return shared[1]
+
+
+def needed_role(route: Route, method: str) -> Role:
+    """Return the role that the tables above and the operations name for a route."""
+    name = f"{method} {route.path}"
+    if route.path.startswith(("/api/v1/", "/do/")):
+        path = route.path.removeprefix("/do").removeprefix("/api/v1")
+        among = [each for each in all_operations() if each.path == path]
+        if route.path.startswith("/do/"):
+            return max((each.role for each in among if each.method != "GET"), key=list(Role).index)
+        named = [each.role for each in among if each.method == method]
+        return named[0] if named else Role.LISTEN if path == "/player/art" else Role.OWNER
+    return PAGES.get(name, Role.OWNER)
+
+
+@pytest.mark.parametrize("role", OTHERS)
+def test_each_role_is_refused_exactly_what_it_may_not_do(tmp_path: Path, role: Role) -> None:
+    with household(tmp_path) as (home, cookies):  # of its own: what is allowed is done
+        home.cookie = cookies[role]
+        check_every_route(home, role)
+
+
+def check_every_route(home: ServedAppliance, role: Role) -> None:
+    wrong, refused = [], 0
+    for route in home.service.routes:
+        assert isinstance(route, Route)
+        for method in sorted((route.methods or set()) - {"HEAD"}):
+            if route.path.startswith(PUBLIC) or route.path in ("/events", "/sign-out"):
+                continue  # no role, a stream, the end of this session
+            path = re.sub(r"{\w+:run}", "1", re.sub(r"{\w+}", "x", route.path))
+            body = None if method == "GET" else ""
+            answer = home.ask(path, body, method=method)
+            should_pass = role.includes(needed_role(route, method))
+            refused += answer.status == 403
+            if (answer.status != 403) != should_pass:
+                wrong.append(f"{method} {route.path}: {answer.status}")
+            if answer.status == 403:
+                assert "this device may only " in answer.text, path
+    assert wrong == []
+    assert refused > 60
+
+
+def test_only_thought_of_operations_are_open_to_others() -> None:
+    def named(role: Role) -> set[str]:
+        return {f"{each.method} {each.path}" for each in all_operations() if each.role is role}
+
+    assert named(Role.LISTEN) == LISTENERS - {"GET /player/art"}
+    assert named(Role.GUEST) == GUESTS
+    assert [each for each in named(Role.CONTROL) if not each.partition(" ")[2].startswith(CONTROLLED)] == []
+
+
+def test_a_new_operation_or_page_is_for_the_owner() -> None:
+    assert Operation(path="/new", summary="", handler="").role is Role.OWNER
+    new = Route("/new", lambda _: None)
+    assert least_role([new], {"type": "http", "method": "GET", "path": "/new", "root_path": ""}) is Role.OWNER
+
+
+def test_a_guest_adds_to_the_end_of_the_queue_and_nowhere_else(home: ServedAppliance, cookies: dict[Role, str]) -> None:
+    home.cookie = cookies[Role.GUEST]
+    uri = home.player.tracks[0].uri
+    before = [each.uri for each in home.player.tracks]
+    playing = home.player.now.track
+    for refused in ({"where": "next"}, {"where": "replace"}, {"play": True}):
+        answer = home.ask("/api/v1/player/queue/add", {"uri": uri, **refused})
+        assert (answer.status, "cannot be chosen" in answer.json["error"]) == (403, True)
+    assert home.ask("/do/player/queue/add?play=true", f"uri={uri}").status == 403
+    assert [each.uri for each in home.player.tracks] == before
+    assert home.ask("/do/player/queue/add", f"uri={uri}&where=end").status == 303
+    assert [each.uri for each in home.player.tracks] == [*before, uri]
+    assert home.player.now.track == playing
+
+
+@pytest.mark.parametrize("role", OTHERS)
+def test_a_stream_has_nothing_of_the_owner(home: ServedAppliance, cookies: dict[Role, str], role: Role) -> None:
+    home.cookie = cookies[role]
+    with home.events() as events:
+        _, state = events.next()
+    assert state["player"]["track"]["label"]
+    jobs = [each["job"] for each in state.get("jobs", ())]
+    assert jobs == (["wake", "nap"] if role is Role.CONTROL else [])
+    assert ("scheduler" in state) == (role is Role.CONTROL)
+    assert "hello" not in str(state)
+
+
+def test_a_stream_of_the_owner_has_all_jobs(home: ServedAppliance, cookies: dict[Role, str]) -> None:
+    home.cookie = cookies[Role.OWNER]
+    with home.events() as events:
+        assert "hello" in [each["job"] for each in events.next()[1]["jobs"]]
+
+
+@pytest.mark.parametrize("role", OTHERS)
+def test_pages_show_only_what_the_role_may_do(home: ServedAppliance, cookies: dict[Role, str], role: Role) -> None:
+    home.cookie = cookies[role]
+    seen, waiting, controls = set[str](), ["/", "/more", "/music/queue", "/music/alarms"], set[str]()
+    waiting = [path for path in waiting if home.ask(path).status == 200]
+    while waiting:
+        path = waiting.pop()
+        seen.add(path)
+        answer = home.ask(path)
+        assert answer.status in (200, 204, 303), f"{path} is linked"
+        text = unescape(answer.text)
+        links = {link.partition("#")[0] for link in re.findall(r'(?:href|src)="(/[^"]*)"', text)}
+        waiting += [
+            each for each in links if each not in seen and each not in waiting and not each.startswith("/static")
+        ]
+        controls |= set(re.findall(r'(?:form)?action="(/do[^"?]*)', text))
+        for word in ("hello", "/settings", "/reports", str(home.daemon.appliance.config.path.parent)):
+            assert word not in text, path
+    for address in controls:
+        scope: dict[str, Any] = {"type": "http", "method": "POST", "path": address, "root_path": ""}
+        needed = least_role(home.service.routes, scope)
+        assert needed is not None, address
+        assert role.includes(needed), address
+    assert bool(controls) == (role is not Role.LISTEN)
+    assert ("/do/player/toggle" in controls) == (role is Role.CONTROL)
+
+
+def test_an_error_names_no_file_or_server_to_others(home: ServedAppliance, cookies: dict[Role, str]) -> None:
+    path = home.daemon.appliance.config.path
+    text = path.read_text()
+    hub = home.daemon.hub
+    kept, hub.error = hub.error, "MPD at /run/mpd/socket is not reached"
+    try:
+        for role, told in ((Role.OWNER, True), (Role.CONTROL, False), (Role.LISTEN, False)):
+            home.cookie = cookies[role]
+            assert ("/run/mpd" in home.ask("/api/v1/player").text) == told
+            assert ("/run/mpd" in home.ask("/").text) == told
+            with home.events() as events:
+                assert ("/run/mpd" in events.next()[1]["error"]) == told
+    finally:
+        hub.error = kept
+    path.write_text("time-zone: [\n")
+    try:
+        home.cookie = cookies[Role.CONTROL]
+        answer = home.ask("/api/v1/alarms", {"time": "06:45", "days": ["mon-fri"], "play": ["FIP"]})
+        assert answer.status == 400
+        assert str(path.parent) not in answer.text
+    finally:
+        path.write_text(text)
+
+
+def test_programs_with_the_password_are_the_owner(home: ServedAppliance) -> None:
+    home.cookie = ""
+    assert home.ask("/api/v1/config", Authorization="Bearer open sesame").status == 200
+    assert (
+        Path(home.daemon.appliance.config.path).name
+        in home.ask("/api/v1/status", Authorization="Bearer open sesame").text
+    )
