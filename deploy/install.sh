@@ -285,3 +285,5 @@ elif [ -n "$dry" ]; then
 else
     say "release $release is installed"
 fi
+# Show where the page is. Before the set-up, with its code.
+[ -n "$root$dry" ] || "$command" qr --config "$etc/appliance.yaml" || true

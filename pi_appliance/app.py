@@ -19,6 +19,7 @@ from pi_appliance.access.api import SCHEMAS as ACCESS_SCHEMAS
 from pi_appliance.access.api import AccessServices
 from pi_appliance.access.authenticator import AccessDaemon
 from pi_appliance.access.pages import AccessPages
+from pi_appliance.access.setup_code import SetupFile
 from pi_appliance.config import secrets
 from pi_appliance.diagnostics.api import HealthEndpoint, MetricsEndpoint
 from pi_appliance.errors import (
@@ -53,6 +54,7 @@ from pi_appliance.posting.api import SCHEMAS as POST_SCHEMAS
 from pi_appliance.posting.pages import PostPages
 from pi_appliance.settings.api import SCHEMAS as SETTINGS_SCHEMAS
 from pi_appliance.settings.pages import SettingsPages
+from pi_appliance.setup_pages import SetupPages
 from pi_appliance.system import clock, network
 from pi_appliance.web import openapi, server, unix_socket
 from pi_appliance.web.pages import Pages
@@ -110,6 +112,10 @@ _MESSAGES = {404: "there is no such page", 405: "this address does not take that
 class WebDaemon(MusicDaemon, AccessDaemon, Protocol):
     """The daemon as the page uses it."""
 
+    @property
+    def listeners(self) -> server.Listeners:
+        """The listening sockets."""
+
 
 def build(
     daemon: WebDaemon,
@@ -126,13 +132,13 @@ def build(
         feed: The source of /events.
         changes: The source of the events of the player.
         now: The wall clock.
-        machine: The name of the machine.
+        machine: The host name of the machine.
         monotonic: A clock in seconds that never goes back.
     """
     services = MusicServices(daemon, now)
     static_files = StaticFiles(Path(web.__file__).parent / "static")
     pages = Pages(
-        machine,
+        lambda: daemon.appliance.config.name or machine,
         now,
         lambda: daemon.appliance.config.time_zone,
         static_files,
@@ -179,6 +185,7 @@ def build(
         *AlarmPages(services, pages).routes(),
         *SettingsPages(services, pages).routes(),
         *SystemPages(services, pages).routes(),
+        *SetupPages(services, daemon.authenticator, pages).routes(),
         *form_routes(every, services),
         *api_routes(every, services),
         *feed.routes(),
@@ -235,16 +242,22 @@ class WebService:
         """Listen, and return where.
 
         Raises:
-            Refused: the address cannot be used, or it is public without a good password.
+            Refused: the address cannot be used, or it is public with a short password.
         """
         config = daemon.appliance.config
-        password = secrets.load(config.path, self._environment).get("WEB_PASSWORD", "")
-        listeners = server.listen(config, password)
+        known = secrets.load(config.path, self._environment)
+        password = known.get("WEB_PASSWORD", "")
+        listeners = daemon.listeners.open(config, password)
         self.port = listeners[0].getsockname()[1]
         feed, changes = StateFeed(daemon, self._now), PlayerEvents(daemon, self._monotonic)
         self._feeds = [feed, changes]
         names = dict.fromkeys([socket.gethostname(), config.web.host, network.mdns_name(network.host_name())])
         daemon.authenticator.use_password(password)
+        setup = SetupFile(config.state_dir)
+        if secrets.needs_setup(config, known):
+            daemon.authenticator.setup_code = setup.start()
+        else:
+            setup.drop_code()
         app = build(daemon, feed, changes, self._now, next(iter(names)), self._monotonic)
         self.routes = app.routes
         guarded = SecurityMiddleware(app, app.routes, daemon.authenticator, names, app.state.refuse)

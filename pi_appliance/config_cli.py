@@ -23,7 +23,6 @@ from pi_appliance.operations import Values
 from pi_appliance.scheduling import crontab
 from pi_appliance.scheduling.interface import Services
 from pi_appliance.system import clock, files
-from pi_appliance.web.server import password_problem
 
 
 @click.group("config", short_help="Check, describe or create the configuration.")
@@ -60,7 +59,7 @@ def check_config(path: Path) -> dict[str, Any]:
     tree = loader.read_yaml(config.path)
     loader.validate_notifiers(tree, config, known)
     unsafe = {
-        "web": password_problem(config, known.get("WEB_PASSWORD", "")),
+        "web": secrets.page_problem(config, known.get("WEB_PASSWORD", "")),
         "mpd-proxy": proxy_problem(config, known.get("MPD_PROXY_PASSWORD", "")),
     }
     if any(unsafe.values()):
@@ -77,6 +76,7 @@ def check_config(path: Path) -> dict[str, Any]:
         "problems": [],
         "warnings": [
             *map(str, loader.config_warnings(config, known, clock.now())),
+            *([f"{name}: {secrets.NOT_SET_UP}; run: pi-appliance qr"] if secrets.needs_setup(config, known) else []),
             *(f"{name}: {note}" for note in crontab.missing_entry_notes(config)),
         ],
     }

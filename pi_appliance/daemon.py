@@ -41,6 +41,7 @@ from pi_appliance.music.usb.drives import UsbDrives
 from pi_appliance.notify.worker import OutboxDispatcher
 from pi_appliance.operations import Values
 from pi_appliance.posting.sender import PendingPostsRunner
+from pi_appliance.qr import describe_setup
 from pi_appliance.scheduling import crontab
 from pi_appliance.scheduling.appliance import Appliance
 from pi_appliance.scheduling.child_runs import ChildRuns, RequestRunner
@@ -52,6 +53,7 @@ from pi_appliance.system import clock, files, network
 from pi_appliance.system.clock import ClockState, ClockStepWatcher
 from pi_appliance.system.power import MachinePower
 from pi_appliance.system.systemd import ServiceNotifier
+from pi_appliance.web.server import Listeners
 
 log = logging.getLogger("pi_appliance.daemon")
 _MAX_MESSAGES = 500  # kept for `pi-appliance logs`
@@ -84,6 +86,7 @@ class Daemon:
         self.usb_drives = UsbDrives(lambda: self.appliance.config.usb, lambda: self.hub)
         devices = Devices(appliance.config.state_dir / DEVICES_FILE, clock.now, self._today)
         self.authenticator = Authenticator(devices, clock.SystemClock().monotonic)
+        self.listeners = Listeners()
         self._outbox_queue = Outbox(appliance.store)
         self._outbox = OutboxDispatcher(appliance.config.path, appliance.config.state_dir, self._outbox_queue)
         self._pending_posts = PendingPostsRunner(lambda: self.appliance, self.runs)
@@ -240,6 +243,14 @@ class Daemon:
             if address:
                 self.addresses.append(address)
                 self._say(address)
+        self._print_setup()
+
+    def _print_setup(self) -> None:
+        """Print how to set up the appliance, if it is new. The code is not kept in the log."""
+        if code := self.authenticator.setup_code:
+            with contextlib.suppress(OSError):
+                for line in describe_setup(self.appliance.config.web, code, with_picture=sys.stdout.isatty()):
+                    self._print_line(line)
 
     async def _stop_services(self) -> None:
         self.addresses.clear()
@@ -286,8 +297,14 @@ class Daemon:
                 self._services_failed = False
             except ApplianceError as error:
                 self._services_failed = True
+                self.listeners.close()
                 unreachable = "the page is not reachable until the file is corrected and read again"
                 self._say(f"{error}; {unreachable}", is_problem=True)
+        elif before.name != after.name:
+            for service in self._services:
+                if isinstance(service, DiscoveryService):
+                    await service.stop()
+                    await service.start(self)
         self._wakeup.set()
         self.usb_drives.wake()
         self._say("the configuration was read again")
@@ -314,6 +331,7 @@ class Daemon:
             await self.runs.stop(0)
         stop_now.cancel()
         await self._stop_services()
+        self.listeners.close()
         await _cancel(music)
 
     def _report_alive(self) -> None:

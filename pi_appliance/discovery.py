@@ -137,9 +137,9 @@ class DiscoveryService:
         try:
             while True:
                 offer = reachable_services(config, self._own)
-                async with contextlib.aclosing(
-                    Announcer(self._name, network.mdns_name(self._name), offer[0])
-                ) as announcer:
+                # A dot would end the name of the service.
+                shown = (config.name or self._name).replace(".", " ")
+                async with contextlib.aclosing(Announcer(shown, network.mdns_name(self._name), offer[0])) as announcer:
                     await self._announce(announcer, offer, config)
                     while reachable_services(config, self._own) == offer:  # also if an address was lost and came back
                         await self._changed.wait()

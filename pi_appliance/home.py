@@ -13,6 +13,7 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
+from pi_appliance.access.setup_code import SetupFile
 from pi_appliance.cli import terminal
 from pi_appliance.config import secrets
 from pi_appliance.config.model import Config
@@ -202,6 +203,7 @@ class Banner:
     """The owner's to-do list: problems, active alarms, the newest failed runs, how many more."""
 
     config_error: Mapping[str, Any] | None
+    setup_interrupted: bool
     problems: Sequence[str]
     ringing: Sequence[Alarm]
     failing: Sequence[Run]
@@ -218,7 +220,8 @@ def create_banner(daemon: MusicDaemon, views: Sequence[JobView], now: datetime) 
         *_describe_closed_proxy(daemon.appliance.config),
         *machine_problems(daemon.appliance, Sensors()),
     ]
-    return Banner(daemon.config_error, problems, ringing, runs[:_MAX_FAILURES], len(runs[_MAX_FAILURES:]))
+    interrupted = SetupFile(daemon.appliance.config.state_dir).is_interrupted()
+    return Banner(daemon.config_error, interrupted, problems, ringing, runs[:_MAX_FAILURES], len(runs[_MAX_FAILURES:]))
 
 
 def _describe_problems(scheduler: SchedulerState) -> list[str]:

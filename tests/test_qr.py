@@ -86,7 +86,7 @@ def test_an_unreachable_page_is_reported_with_a_remedy(installation: Installatio
     done = installation.run("qr")
     assert (done.returncode, done.stdout) == (1, "")
     assert "listens on 127.0.0.1" in done.stderr
-    assert "write host: 0.0.0.0 under web:, and WEB_PASSWORD=… into secrets.env" in done.stderr
+    assert "write host: 0.0.0.0 under web:; then the page asks for a password" in done.stderr
     with pytest.raises(Refused, match="port: 8080"):
         qr_code.addresses(Web(host=EVERYWHERE, port=0))
     with pytest.raises(Unavailable, match="no address"):

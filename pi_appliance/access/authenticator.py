@@ -14,6 +14,7 @@ from starlette.requests import HTTPConnection
 
 from pi_appliance.access.devices import MAX_AGE, Devices
 from pi_appliance.access.invitations import Invitations
+from pi_appliance.access.setup_code import same_code
 from pi_appliance.operations import Role
 from pi_appliance.scheduling.interface import RunningDaemon
 from pi_appliance.web.security import COOKIE, address_of
@@ -44,6 +45,8 @@ class Authenticator:
         self.devices, self._monotonic = devices, monotonic
         self.invitations = Invitations(monotonic)
         self.has_password = False
+        self.setup_code = ""
+        """While it is set, only this code opens the page, and only to set a password."""
         self._key = secrets.token_bytes(32)
         self._password = b""
         self._failures: dict[str, _Failures] = {}
@@ -53,6 +56,7 @@ class Authenticator:
         if not self.accepts(password):
             self.invitations.cancel_all()
         self.has_password, self._password = bool(password), self._digest(password)
+        self.setup_code = ""
         self.devices.bind_password(password, keep=keep)
 
     def accepts(self, password: str) -> bool:
@@ -71,6 +75,8 @@ class Authenticator:
             HTTPException: 401 for a wrong password, 429 after too many.
         """
         owner = Visitor(Role.OWNER, address=address_of(request), host=request.headers.get("host", ""))
+        if self.setup_code:
+            return None
         if not self.has_password:
             return owner
         scheme, _, credentials = request.headers.get("authorization", "").partition(" ")
@@ -98,6 +104,13 @@ class Authenticator:
             return
         self.note_failure(address)
         raise HTTPException(401, "that is not the password; it is WEB_PASSWORD in secrets.env on the machine")
+
+    def check_code(self, code: str, address: str) -> None:
+        """Raise HTTPException if `code` is not that of the set-up, or after recent failures."""
+        self.require_patience(address)
+        if not same_code(code, self.setup_code):
+            self.note_failure(address)
+            raise HTTPException(401, "that is not the code; on the machine, `pi-appliance qr` shows it")
 
     def require_patience(self, address: str) -> None:
         """Raise HTTPException 429 while `address` must wait after failures."""

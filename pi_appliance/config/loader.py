@@ -36,6 +36,7 @@ def load_config(path: Path, text: str | None = None) -> Config:
     parts, more = _plugin_options(tree, tree.data, path.parent)
     problems += more
     problems += _job_problems(tree, tree.data)
+    problems += [tree.problem(*issue) for issue in (config.check() if config else ())]
     for name, section in _checked_sections(config):
         if section is not None:
             problems += [tree.problem((name, *where), wrong, right) for where, wrong, right in section.check()]

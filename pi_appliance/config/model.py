@@ -186,7 +186,7 @@ class Web:
     """The web page."""
 
     host: Annotated[
-        str, "the address to listen on; anything but 127.0.0.1 needs a WEB_PASSWORD of 8 characters or more"
+        str, "the address to listen on; for anything but 127.0.0.1 the page asks for a password, at first for a new one"
     ] = "127.0.0.1"
     port: Annotated[int, "the port to listen on"] = 8080
 
@@ -310,6 +310,7 @@ class Config:
     error: Annotated[Any, "the ConfigError of the file, if this is its last good copy"] = field(
         default=None, metadata={"key": None}
     )
+    name: Annotated[str, "the name on the page and in the network, such as Kitchen; without it, the host name"] = ""
     time_zone: Annotated[ZoneInfo, "an IANA name such as Europe/London; without it, the machine's"] = field(
         default_factory=lambda: ZoneInfo("UTC")
     )
@@ -334,6 +335,13 @@ class Config:
     )
     notify: Annotated[Notify, "the notifiers for every job that names no others"] = field(default_factory=Notify)
     jobs: Annotated[Mapping[str, Job], "the jobs, by names of your own"] = field(default_factory=dict)
+
+    def check(self) -> Issues:
+        """Return the problems of the values that belong to no section."""
+        # It is also the name of a service in multicast DNS, which has 63 bytes for it.
+        if len(self.name) > 40 or len(self.name.encode()) > 60 or not self.name.isprintable():
+            return [(("name",), f"{self.name!r} cannot be a name", "write up to 40 letters, such as Kitchen")]
+        return []
 
     def zone_of(self, job: Job) -> ZoneInfo:
         """Return the time zone of `job`, which defaults to that of the file."""

@@ -120,6 +120,22 @@ def listen_problem(part: str, host: str, name: str, password: str) -> str:
     return f"{part} may not listen on {host} without {requirement}: write {name}=… into {NAME}, or host: 127.0.0.1"
 
 
+NOT_SET_UP = "the set-up is not finished: the page has no password yet"
+
+
+def page_problem(config: Config, password: str) -> str:
+    """Return why the page may not listen with `password`, and the correction; or ''.
+
+    Without a password, it listens and asks for the code of the set-up.
+    """
+    return listen_problem("the page", config.web.host, "WEB_PASSWORD", password) if password else ""
+
+
+def needs_setup(config: Config, known: Mapping[str, str]) -> bool:
+    """Return whether the page asks for the code of the set-up, because `known` has no password."""
+    return not known.get("WEB_PASSWORD") and not network.is_loopback_only(config.web.host)
+
+
 def load(config: Path, environment: Mapping[str, str], named: Iterable[str] = ()) -> Secrets:
     """Return the secrets for the configuration file `config`.
 

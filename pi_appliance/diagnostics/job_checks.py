@@ -316,8 +316,13 @@ def check_secrets(context: DiagnosticContext) -> Iterator[CheckResult]:
         else:
             yield warn(name, f"{file} cannot be read by {files.user_name(os.geteuid())}", context.owner_command)
         return
-    if context.config and (problem := proxy_problem(context.config, known.get("MPD_PROXY_PASSWORD", ""))):
-        yield fail(name, *problem.split(": ", 1))
+    if context.config is not None:
+        password, proxy_password = known.get("WEB_PASSWORD", ""), known.get("MPD_PROXY_PASSWORD", "")
+        for problem in (secrets.page_problem(context.config, password), proxy_problem(context.config, proxy_password)):
+            if problem:
+                yield fail(name, *problem.split(": ", 1))
+        if secrets.needs_setup(context.config, known):
+            yield warn(name, secrets.NOT_SET_UP, f"pi-appliance qr{context.option}")
     about = f"{len(known)} known: {', '.join(sorted(known))}" if known else "there are none"
     owner = file.stat().st_uid if file.exists() and place is None else None
     if owner is not None and context.owner not in (None, owner):

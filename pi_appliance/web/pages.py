@@ -39,7 +39,7 @@ class Pages:
     """Renders the templates.
 
     Args:
-        machine: The name of the machine, for titles.
+        machine: Returns the name of the machine, for titles.
         now: The wall clock.
         time_zone: The time zone of the configuration, which may be read again.
         static_files: The style, scripts and icons.
@@ -49,18 +49,17 @@ class Pages:
 
     def __init__(
         self,
-        machine: str,
+        machine: Callable[[], str],
         now: Callable[[], datetime],
         time_zone: Callable[[], ZoneInfo],
         static_files: StaticFiles,
         frame: Callable[[], Mapping[str, Any]],
     ) -> None:
-        self._frame = frame
+        self._frame, self._machine = frame, machine
         self._find_role: Callable[[str, str], Role | None] = lambda *_: Role.OWNER
         loader = FileSystemLoader(Path(web.__file__).parent / "templates")
         self._templates = Environment(loader=loader, autoescape=True, trim_blocks=True, lstrip_blocks=True)
         self._templates.globals |= {
-            "name": machine,
             "version": __version__,
             "static": static_files.address,
             "may": self.may,
@@ -101,7 +100,7 @@ class Pages:
     def page(self, template: str, status: int = 200, headers: dict[str, str] | None = None, **values: Any) -> Response:
         """Return `template` rendered with `values`."""
         place = next((place for prefix, place in _PLACES.items() if template.startswith(prefix)), "more")
-        values = {"place": place, "visitor": VISITOR.get(), **self._frame(), **values}
+        values = {"place": place, "visitor": VISITOR.get(), "name": self._machine(), **self._frame(), **values}
         return CompressedPage(self._templates.get_template(template).render(values), status, headers)
 
 

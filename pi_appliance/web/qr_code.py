@@ -24,7 +24,7 @@ def addresses(web: Web) -> list[str]:
     if network.is_loopback_only(web.host):
         raise Refused(
             f"the page listens on {web.host}, so phones cannot reach it;"
-            " write host: 0.0.0.0 under web:, and WEB_PASSWORD=… into secrets.env"
+            " write host: 0.0.0.0 under web:; then the page asks for a password"
         )
     if web.port == 0:
         raise Refused("the page has another port at each start; write one under web:, such as port: 8080")

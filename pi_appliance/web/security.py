@@ -50,6 +50,9 @@ METRICS = "/metrics"
 _BASIC_CHALLENGE = {"WWW-Authenticate": 'Basic realm="pi-appliance", charset="UTF-8"'}
 _PUBLIC_PATHS = ("/health", "/sign-in")
 _PUBLIC_FOLDERS = ("/static/", "/join/")
+SETUP = "/setup"
+_SETUP_PATHS = ("/health", SETUP, "/setup/password")  # the only ones while there is no password yet
+_NOT_SET_UP = "the set-up of this machine is not finished; open /setup in a browser"
 _LOCAL_DOMAINS = (
     "local",
     "lan",
@@ -77,6 +80,7 @@ class Identifier(Protocol):
     """Knows who sends a request."""
 
     has_password: bool
+    setup_code: str
 
     def identify(self, request: Request, *, basic: bool = False) -> Visitor | None:
         """Return who sent `request`, or None. Raises HTTPException for a wrong password."""
@@ -145,6 +149,8 @@ class SecurityMiddleware:
         if request.method not in ("GET", "HEAD") and not _is_same_origin(request, host):
             return _error(request, 403, "this came from another web site, so nothing was done")
         path = request.url.path
+        if self._identifier.setup_code:
+            return self._find_in_setup(request)
         if self._is_public(request):
             return Visitor(None if self._identifier.has_password else Role.OWNER, address=address_of(request))
         try:
@@ -161,8 +167,19 @@ class SecurityMiddleware:
         return RedirectResponse(sign_in_address(*target), 303)
 
     @staticmethod
-    def _is_public(request: Request) -> bool:
+    def _find_in_setup(request: Request) -> Visitor | Response:
+        """Return a visitor without a role for the pages of the set-up. They ask for the code."""
         path = request.url.path
+        if path in _SETUP_PATHS or path.startswith("/static/"):
+            return Visitor(address=address_of(request), host=request.headers.get("host", ""))
+        if path.startswith("/api/") or path in ("/events", METRICS):
+            return _error(request, 401, _NOT_SET_UP)
+        return RedirectResponse(SETUP, 303)
+
+    def _is_public(self, request: Request) -> bool:
+        path = request.url.path
+        if self._identifier.setup_code:
+            return True  # _find_in_setup has rejected the others
         return path in _PUBLIC_PATHS or path.startswith(_PUBLIC_FOLDERS)
 
     def _is_own_name(self, host: str) -> bool:

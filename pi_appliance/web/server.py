@@ -15,7 +15,6 @@ from uvicorn.server import Server
 from pi_appliance.config import secrets
 from pi_appliance.config.model import Config
 from pi_appliance.errors import Refused
-from pi_appliance.system import network
 from pi_appliance.web import unix_socket
 
 # A hundred phones, each with a stream and two short requests. A stream takes 25 KB
@@ -99,24 +98,11 @@ def _protocol_with_timeout(seconds: float) -> type[H11Protocol]:
     return TimeoutProtocol
 
 
-def password_problem(config: Config, password: str) -> str:
-    """Return why the page may not listen on its host with `password`, and the correction; or ''."""
-    host = config.web.host
-    if len(password) >= secrets.MIN_PASSWORD_LENGTH or network.is_loopback_only(host):
-        return ""
-    file = config.path.parent / secrets.NAME
-    requirement = f"a password of at least {secrets.MIN_PASSWORD_LENGTH} characters" if password else "a password"
-    return (
-        f"the page may not listen on {host} without {requirement}: write WEB_PASSWORD=… into {file}"
-        " (chmod 600), or set `host: 127.0.0.1` under `web:`"
-    )
-
-
-def listen(config: Config, password: str) -> list[socket.socket]:
+def listen(config: Config) -> list[socket.socket]:
     """Return a listening socket for each address of the configured host.
 
     Raises:
-        Refused: the address cannot be used, or it is open to the network without a good password.
+        Refused: the address cannot be used.
 
     """
     host, port = config.web.host, config.web.port
@@ -125,8 +111,6 @@ def listen(config: Config, password: str) -> list[socket.socket]:
     except (OSError, UnicodeError, OverflowError) as error:
         raise _listen_error(host, port, error) from None
     addresses = dict.fromkeys((family, address) for family, _, _, _, address in results)
-    if problem := password_problem(config, password):
-        raise Refused(problem)
     listeners: list[socket.socket] = []
     try:
         for family, address in addresses:
@@ -143,6 +127,34 @@ def listen(config: Config, password: str) -> list[socket.socket]:
             listener.close()
         raise _listen_error(host, port, error) from None
     return listeners
+
+
+class Listeners:
+    """The listening sockets of the page, which stay open while the page restarts.
+
+    A browser that comes meanwhile waits, and is not refused.
+    """
+
+    def __init__(self) -> None:
+        self._place: tuple[str, int] | None = None
+        self._open: list[socket.socket] = []
+
+    def open(self, config: Config, password: str) -> list[socket.socket]:
+        """Return copies of the sockets for `config`. Raises Refused as `listen`."""
+        if problem := secrets.page_problem(config, password):
+            raise Refused(problem)
+        place = (config.web.host, config.web.port)
+        if place != self._place:
+            self.close()
+            self._open = listen(config)
+            self._place = place
+        return [each.dup() for each in self._open]
+
+    def close(self) -> None:
+        """Stop listening."""
+        self._place = None
+        while self._open:
+            self._open.pop().close()
 
 
 def _listen_error(host: str, port: int, error: Exception) -> Refused:

@@ -22,6 +22,7 @@ from pi_appliance.scheduling.child_runs import ChildRuns
 from pi_appliance.scheduling.interface import LogEntry
 from pi_appliance.system.clock import ClockState
 from pi_appliance.system.power import PowerAction
+from pi_appliance.web.server import Listeners
 from tests.music.usb.usb_fixtures import FakeUsbDrives
 from tests.web.list_player import ListMusic, ListPlayer
 
@@ -67,6 +68,7 @@ class FakeDaemon:
     runs: ChildRuns
     authenticator: Authenticator = field(init=False)
     ticks: Callable[[], float] = lambda: 0.0
+    listeners: Listeners = field(default_factory=Listeners)
     scheduler: FakeScheduler = field(default_factory=FakeScheduler)
     woken: int = 0
     usb_drives: Any = field(default_factory=FakeUsbDrives)
@@ -298,6 +300,7 @@ def served(config: Path, music: ListMusic | None = None, patience: float = 20.0)
                 await end.wait()
             finally:
                 await service.stop()
+                daemon.listeners.close()
                 await daemon.runs.stop(10)
 
     def thread() -> None:

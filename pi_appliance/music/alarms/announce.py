@@ -1,10 +1,11 @@
 """Announcement session: fade the music out, play a text or sound, and restore everything."""
 
+import asyncio
 from contextlib import ExitStack
 from dataclasses import replace
 
 from pi_appliance.errors import Refused, Unavailable
-from pi_appliance.music.alarms import sounds
+from pi_appliance.music.alarms import chime, sounds
 from pi_appliance.music.alarms.context import MusicContext
 from pi_appliance.music.alarms.fade import Fade
 from pi_appliance.music.alarms.music_job import Options
@@ -22,6 +23,9 @@ from pi_appliance.music.alarms.sounds import SoundServer
 from pi_appliance.music.model import Capability, Mode, PlaybackState, PlayerState, QueuePosition, Uri
 from pi_appliance.storage.model import Result
 
+CHIME = "chime"
+"""The source that stands for a part of the built-in sound of alarms."""
+_CHIME_SECONDS = 7.2
 _FADE_TIME = 1.0  # seconds, out before the announcement and in after it
 _FADE_STEP = 0.25  # seconds
 _POLL_INTERVAL = 0.25  # seconds
@@ -59,6 +63,8 @@ class AnnouncementSession(MusicSession):
         if Capability.REMOVE not in await self.player.capabilities():
             raise Refused("this player cannot remove tracks from its queue, so an announcement would destroy the queue")
         wav = None if self.options.text is None else await sounds.synthesize(self.options.text)
+        if self.options.source == CHIME:
+            wav = await asyncio.to_thread(lambda: chime.wav(chime.chime(seconds=_CHIME_SECONDS)))
         uris = [self.options.source or ""]
         if wav is not None:
             server = stack.enter_context(SoundServer(wav, "announcement"))

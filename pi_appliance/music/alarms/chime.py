@@ -14,15 +14,18 @@ _BELLS = ((0.0, 293.66), (1.2, 369.99), (2.4, 440.0), (3.6, 587.33), (6.0, 587.3
 _PARTIALS = ((1.0, 0.6, 0.9), (2.0, 0.25, 0.45), (3.01, 0.1, 0.2), (4.2, 0.05, 0.1))
 _ATTACK = 0.02  # seconds; without it each bell would start with a click
 _BELL_SECONDS = 5.0
+_FADE_SECONDS = 3.6  # after which a bell is quiet enough to be cut off
 _PEAK = 0.8  # of the range of a sample
 
 
 @lru_cache(maxsize=1)
-def chime(amplitude: float = 1.0) -> bytes:
-    """Return the pattern as mono 16-bit samples. `amplitude` is 0 to 1."""
-    length = SAMPLE_RATE * SECONDS
+def chime(amplitude: float = 1.0, seconds: float = SECONDS) -> bytes:
+    """Return the pattern, or its first `seconds`, as mono 16-bit samples. `amplitude` is 0 to 1."""
+    length = int(SAMPLE_RATE * seconds)
     wave = [0.0] * length
     for start, pitch in _BELLS:
+        if start + _FADE_SECONDS > seconds:
+            break  # it would be cut off with a click
         first = int(start * SAMPLE_RATE)
         for offset, value in enumerate(_bell(pitch)):
             if first + offset >= length:

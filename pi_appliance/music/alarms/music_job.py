@@ -68,7 +68,7 @@ class Options:
     at: Annotated[str | None, 'sleep: the time of day at which the music stops, such as "23:30"'] = None
     play_out: Annotated[PlayOut | None, "sleep: at that time, first play the track, album or queue to its end"] = None
     text: Annotated[str | None, "announce: the text to speak"] = None
-    source: Annotated[str | None, "announce: the sound to play: a file of the library or an address"] = None
+    source: Annotated[str | None, "announce: the sound to play: a file of the library, an address, or chime"] = None
 
     def check(self) -> Problems:
         """Return the problems of the options."""

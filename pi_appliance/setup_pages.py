@@ -1,0 +1,227 @@
+"""The pages of the set-up: password, name, time zone and music, in this order.
+
+Each step is saved at once. Before there is a password, only the one-time code opens the first step.
+After it, the pages are those of the owner, who may come back to them.
+"""
+
+import asyncio
+import contextlib
+import os
+import shutil
+import zoneinfo
+from collections.abc import Callable, Collection
+
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+from starlette.routing import Route
+
+from pi_appliance.access.authenticator import Authenticator, cookie
+from pi_appliance.access.pages import browser_name
+from pi_appliance.access.password import store_password
+from pi_appliance.access.setup_code import SetupFile
+from pi_appliance.config import editing
+from pi_appliance.config.binding import parse_yaml
+from pi_appliance.config.config_file import ConfigFile
+from pi_appliance.errors import ApplianceError, InvalidOption
+from pi_appliance.music.alarms import service
+from pi_appliance.music.alarms.announce import CHIME
+from pi_appliance.music.interface import MusicServices
+from pi_appliance.music.limited_player import max_volume
+from pi_appliance.operations import Role
+from pi_appliance.system import network
+from pi_appliance.web.pages import Pages
+from pi_appliance.web.params import form
+from pi_appliance.web.security import SETUP, address_of
+
+_NAME, _ZONE, _MUSIC, _DONE = (f"{SETUP}/{step}" for step in ("name", "time-zone", "music", "done"))
+_FIRST_VOLUME = 30  # of the test sound, at most: nobody knows yet how loud that is
+_PLAYER_TIMEOUT = 3.0  # seconds
+
+
+class SetupPages:
+    """The endpoints of the set-up."""
+
+    def __init__(self, services: MusicServices, authenticator: Authenticator, pages: Pages) -> None:
+        self._services, self._authenticator, self._pages = services, authenticator, pages
+        self._setting_password = asyncio.Lock()
+
+    def routes(self) -> list[Route]:
+        """Return the routes."""
+        return [
+            Route(SETUP, self.start),
+            Route(f"{SETUP}/password", self.set_password, methods=["POST"]),
+            Route(_NAME, self.show_name),
+            Route(_NAME, self.set_name, methods=["POST"]),
+            Route(_ZONE, self.show_zone),
+            Route(_ZONE, self.set_zone, methods=["POST"]),
+            Route(_MUSIC, self.show_music),
+            Route(_MUSIC, self.set_music, methods=["POST"]),
+            Route(f"{SETUP}/sound", self.play_sound, methods=["POST"]),
+            Route(_DONE, self.show_done),
+            Route(_DONE, self.finish, methods=["POST"]),
+        ]
+
+    @property
+    def _setup_file(self) -> SetupFile:
+        return SetupFile(self._services.appliance.config.state_dir)
+
+    async def start(self, request: Request) -> Response:
+        """Return the form for the code, or with the code that for the password.
+
+        Reading the page does not use up the code, so a preview of the link in a messenger does no
+        harm.
+        """
+        if not self._authenticator.setup_code:
+            return RedirectResponse(_NAME, 303)
+        code = request.query_params.get("code", "")
+        if not code:
+            return self._pages.page("setup/code.html")
+        try:
+            self._authenticator.check_code(code, address_of(request))
+        except HTTPException as error:
+            return self._refuse_code(error)
+        return self._pages.page("setup/password.html", code=code)
+
+    async def set_password(self, request: Request) -> Response:
+        """Store the first password, and sign in the device that sent it."""
+        fields = await form(request)
+        async with self._setting_password:
+            if not self._authenticator.setup_code:
+                return RedirectResponse(_NAME, 303)
+            code, password = fields.get("code", ""), fields.get("password", "")
+            try:
+                self._authenticator.check_code(code, address_of(request))
+                if password != fields.get("again", ""):
+                    raise InvalidOption("the two passwords differ; type the same one twice")
+                await asyncio.to_thread(store_password, self._services.appliance.config.path, password, os.environ)
+                self._setup_file.note_password()
+            except HTTPException as error:
+                return self._refuse_code(error)
+            except ApplianceError as error:
+                return self._pages.page("setup/password.html", 422, code=code, error=str(error))
+            self._authenticator.use_password(password)
+            device = browser_name(request.headers.get("user-agent", ""))
+            token = self._authenticator.devices.add(device, Role.OWNER)
+        return RedirectResponse(_NAME, 303, {"Set-Cookie": cookie(token)})
+
+    def _refuse_code(self, error: HTTPException) -> Response:
+        return self._pages.page("setup/code.html", error.status_code, dict(error.headers or {}), error=error.detail)
+
+    async def show_name(self, _: Request) -> Response:
+        """Return the form for the name."""
+        return self._name_page(self._services.appliance.config.name or network.host_name())
+
+    async def set_name(self, request: Request) -> Response:
+        """Save the name."""
+        name = (await form(request)).get("name", "").strip()
+        try:
+            if name != (self._services.appliance.config.name or network.host_name()):
+                await self._change(lambda data: _with(data, "name", name))
+        except ApplianceError as error:
+            return self._name_page(name, str(error))
+        return RedirectResponse(_ZONE, 303)
+
+    def _name_page(self, value: str, error: str = "") -> Response:
+        return self._pages.page("setup/name.html", 422 if error else 200, value=value, error=error)
+
+    async def show_zone(self, _: Request) -> Response:
+        """Return the form for the time zone."""
+        return self._zone_page(self._services.appliance.config.time_zone.key)
+
+    async def set_zone(self, request: Request) -> Response:
+        """Save the time zone, also if it is that of the machine: the machine's may change."""
+        zone = (await form(request)).get("zone", "").strip()
+        try:
+            await self._change(lambda data: _with(data, "time-zone", zone))
+        except ApplianceError as error:
+            return self._zone_page(zone, str(error))
+        return RedirectResponse(_MUSIC, 303)
+
+    def _zone_page(self, value: str, error: str = "") -> Response:
+        return self._pages.page(
+            "setup/time_zone.html",
+            422 if error else 200,
+            value=value,
+            error=error,
+            zones=sorted(zoneinfo.available_timezones()),
+            is_chosen="time-zone" in _keys(self._services),
+            now=self._services.now(),
+        )
+
+    async def show_music(self, request: Request) -> Response:
+        """Return whether the player is reached, and the test sound."""
+        hub = self._services.daemon.hub
+        with contextlib.suppress(TimeoutError):  # the step before may have restarted the connection
+            async with asyncio.timeout(_PLAYER_TIMEOUT if self._services.appliance.config.player else 0):
+                async for _ in hub.watch_changes():
+                    if hub.state is not None:
+                        break
+        return self._music_page(played="played" in request.query_params)
+
+    async def set_music(self, request: Request) -> Response:
+        """Add or remove the player."""
+        wanted = (await form(request)).get("music") == "yes"
+        has_player = self._services.appliance.config.player is not None
+        try:
+            if wanted != has_player:
+                await self._change(lambda data: _with(data, "player", {"kind": "mpd"} if wanted else None))
+        except ApplianceError as error:
+            return self._music_page(error=str(error))
+        return RedirectResponse(_MUSIC if wanted else _DONE, 303)
+
+    async def play_sound(self, request: Request) -> Response:
+        """Set the volume, and play the chime of the alarms over the music."""
+        text = (await form(request)).get("volume", "")
+        try:
+            if text.isdecimal() and len(text) <= 3:
+                await (await self._services.daemon.hub.player()).set_volume(min(int(text), 100))
+            sound = service.announce(self._services.appliance, now=self._services.now(), source=CHIME)
+        except ApplianceError as error:
+            return self._music_page(error=str(error))
+        self._services.daemon.start_request(sound)
+        return RedirectResponse(f"{_MUSIC}?played", 303)
+
+    def _music_page(self, *, played: bool = False, error: str = "") -> Response:
+        hub, config = self._services.daemon.hub, self._services.appliance.config
+        now = self._services.now().astimezone(config.time_zone)
+        limit = max_volume(config.volume, now)
+        current = hub.state.volume if hub.state else None
+        return self._pages.page(
+            "setup/music.html",
+            422 if error else 200,
+            player=config.player,
+            is_reached=hub.state is not None and not hub.uses_fallback,
+            reason=hub.error,
+            mpd_is_missing=shutil.which("mpd") is None,
+            volume=current if played and current is not None else min(_FIRST_VOLUME, limit),
+            limit=limit,
+            played=played,
+            error=error,
+        )
+
+    async def show_done(self, _: Request) -> Response:
+        """Return the last page."""
+        return self._pages.page("setup/done.html")
+
+    async def finish(self, _: Request) -> Response:
+        """End the set-up, and go to the first page."""
+        self._setup_file.finish()
+        return RedirectResponse("/", 303)
+
+    async def _change(self, change: Callable[[object], object]) -> None:
+        config = self._services.appliance.config
+        file = ConfigFile(config.path, config.state_dir, self._services.now)
+        done = await asyncio.to_thread(file.edit, change)
+        if done.before != done.after:
+            await self._services.daemon.apply_configuration()
+
+
+def _with(data: object, key: str, value: object) -> object:
+    """Return the settings `data` with `value` at `key`; None removes it."""
+    return editing.remove_value(data, (key,)) if value is None else editing.set_value(data, (key,), value)
+
+
+def _keys(services: MusicServices) -> Collection[str]:
+    data = parse_yaml(services.appliance.config.text, "").data
+    return data if isinstance(data, dict) else ()
