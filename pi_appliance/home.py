@@ -20,8 +20,8 @@ from pi_appliance.config.model import Config
 from pi_appliance.errors import ApplianceError, ConfigError, Unavailable
 from pi_appliance.jobs import serializers
 from pi_appliance.jobs.pages import JobPages
+from pi_appliance.jobs.run_options import own_page
 from pi_appliance.json_schema import ANY, FLAG, INSTANT, TEXT, WHOLE, Schema, list_of, nullable, object_of, reference
-from pi_appliance.music.alarms.context import action_of
 from pi_appliance.music.alarms.service import Alarm, alarms
 from pi_appliance.music.api import visible_music
 from pi_appliance.music.interface import MusicDaemon, MusicServices
@@ -44,7 +44,6 @@ from pi_appliance.web.sse import EventStream, Listeners, ReplayBuffer
 from pi_appliance.web.visitor import VISITOR, RoleRoute
 
 _MAX_FAILURES = 3  # in the banner
-_ALARM_ACTIONS = ("alarm", "sleep", "announce")  # of music jobs that the page of alarms has
 _MAX_NEXT_TRACKS = 8  # beside the player
 _PAGE_SIZE = 100  # jobs
 _POLL_INTERVAL = 1.0  # seconds between two looks at the version of the history
@@ -139,7 +138,7 @@ class HomePages:
         """Return the jobs, the posts and the newest reports."""
         appliance, now = self._services.appliance, self._services.now()
         every, start = appliance.jobs(now), query_number(request, "start") or 0
-        views = [view for view in every if action_of(view.job) not in _ALARM_ACTIONS]
+        views = [view for view in every if not own_page(view.job)]
         started = request.query_params.get("started")
         return self._pages.page(
             "home/jobs.html",

@@ -13,7 +13,7 @@ from zoneinfo import ZoneInfo, available_timezones
 from pi_appliance.config import loader, units
 from pi_appliance.config.model import Config, Job
 from pi_appliance.errors import InvalidOption, Refused, Uncertain, UnknownName, suggest
-from pi_appliance.jobs import reports, runner, serializers, text
+from pi_appliance.jobs import reports, run_options, runner, serializers, text
 from pi_appliance.operations import Values
 from pi_appliance.scheduling import crontab, due, explanation, instants, slot_ledger
 from pi_appliance.scheduling.appliance import Appliance, Slot
@@ -22,6 +22,7 @@ from pi_appliance.scheduling.interface import Services
 from pi_appliance.scheduling.schedule import AtBoot
 from pi_appliance.scheduling.slot_ledger import SlotStatus
 from pi_appliance.storage import model
+from pi_appliance.storage.database import KeyValueStore
 from pi_appliance.storage.history import Pause
 from pi_appliance.storage.model import RESUME, Trigger, iso_time
 
@@ -96,7 +97,7 @@ async def unskip_slot(services: Services, values: Values) -> object:
 # Runs
 
 
-async def run_job(services: Services, values: Values) -> object:
+async def run_job(services: Services, values: Values) -> dict[str, Any]:
     """Start a run and return its number.
 
     Raises:
@@ -105,7 +106,7 @@ async def run_job(services: Services, values: Values) -> object:
     """
     appliance, name = services.appliance, values["name"]
     newest = appliance.store.history(job=name, limit=1)
-    ended = await start_run(services, values)
+    ended = await _start_any_run(services, values)
     for _ in range(int(_MAX_START / _POLL_INTERVAL)):
         has_ended = ended.done()
         runs = appliance.store.history(job=name, limit=10)
@@ -116,6 +117,23 @@ async def run_job(services: Services, values: Values) -> object:
             raise Refused(f"the run of {name} could not be started; see: pi-appliance jobs run {name}")
         await asyncio.wait([ended], timeout=_POLL_INTERVAL)
     raise Uncertain(f"the run of {name} has not begun yet; see: pi-appliance jobs history {name}")
+
+
+async def _start_any_run(services: Services, values: Values) -> asyncio.Future[int]:
+    """Start a run as `start_run` does, or request one that has options of its own."""
+    appliance, job = services.appliance, services.appliance.job(values["name"])
+    options = run_options.parse_run_options(appliance.config, job, values["with"] or ())
+    if not options:
+        if not values["resume"]:
+            run_options.require_possible(appliance.config, job, {})
+        return await start_run(services, values)
+    if values["slot"] or values["resume"] or values["as_scheduled"]:
+        raise InvalidOption("'with' is for a run of its own; leave out 'slot', 'resume' and 'as_scheduled'")
+    appliance.require_free_space()
+    _require_idle(services, job.name)
+    now = services.now()
+    services.daemon.start_request(run_options.request_run(appliance, job, now, options, now=now))
+    return asyncio.get_running_loop().create_future()  # the scheduler starts the run
 
 
 async def start_run(services: Services, values: Values) -> asyncio.Future[int]:
@@ -129,15 +147,19 @@ async def start_run(services: Services, values: Values) -> asyncio.Future[int]:
     appliance, runs, name = services.appliance, services.daemon.runs, values["name"]
     appliance.job(name)
     appliance.require_free_space()
-    appliance.sweep()
-    if active := appliance.store.active_runs(name):
-        raise Refused(f"{name} is running already, as run {active[0].id}; wait until it has ended")
-    if runs.is_running(name):
-        raise Refused(f"{name} is being started already; wait until it has ended")
+    _require_idle(services, name)
     ended: asyncio.Future[int] = asyncio.get_running_loop().create_future()
     slot = RESUME if values["resume"] else values["slot"]
     await runs.start(name, Trigger.MANUAL, due=slot, as_scheduled=values["as_scheduled"], ended=ended.set_result)
     return ended
+
+
+def _require_idle(services: Services, name: str) -> None:
+    services.appliance.sweep()
+    if active := services.appliance.store.active_runs(name):
+        raise Refused(f"{name} is running already, as run {active[0].id}; wait until it has ended")
+    if services.daemon.runs.is_running(name):
+        raise Refused(f"{name} is being started already; wait until it has ended")
 
 
 async def run_scheduled(services: Services, values: Values) -> object:
@@ -173,6 +195,19 @@ async def cancel_job(services: Services, values: Values) -> object:
     run = services.appliance.cancel(values["name"])
     services.daemon.wake()
     return {"job": run.job, "cancelled": run.id}
+
+
+async def dismiss_failure(services: Services, values: Values) -> object:
+    """Dismiss the failure of a job until it fails again."""
+    appliance, name = services.appliance, values["name"]
+    appliance.job(name)
+    view = next(view for view in appliance.jobs(services.now()) if view.job.name == name)
+    failed = serializers.failed_run(appliance, view)
+    if failed is None:
+        raise Refused(f"{name} shows no failure, so there is nothing to dismiss")
+    KeyValueStore(appliance.store).put(serializers.dismissed_key(name), str(failed.id))
+    services.daemon.wake()
+    return {"job": name, "dismissed": failed.id}
 
 
 async def list_runs(services: Services, values: Values) -> object:

@@ -27,6 +27,7 @@ from pi_appliance.config import loader
 from pi_appliance.errors import ApplianceError, ConfigError, Refused, Unavailable
 from pi_appliance.jobs import notifications, runner
 from pi_appliance.jobs.operations import OPERATIONS, RUN, SLOT_PATTERN
+from pi_appliance.jobs.run_options import parse_run_options, request_run
 from pi_appliance.jobs.text import is_good, one_run
 from pi_appliance.operations import Values
 from pi_appliance.scheduling import crontab
@@ -72,10 +73,24 @@ def _check_slot(_: click.Context, __: click.Parameter, value: str | None) -> str
 )
 @click.option("--as-scheduled", is_flag=True, help="Use the current slot, or the next one, and let the chance decide.")
 @click.option("--resume", is_flag=True, help="Only complete work that earlier runs left unfinished.")
+@click.option(
+    "--with",
+    "options",
+    metavar="KEY=VALUE",
+    multiple=True,
+    help="An option for this run only, such as text=hello; give it again for more.",
+)
 @json_option
 @config_option
-def run(
-    name: str, trigger: str, slot: str | None, as_scheduled: bool, resume: bool, as_json: bool, config: Path
+def run(  # noqa: PLR0913, PLR0917 - click passes each option
+    name: str,
+    trigger: str,
+    slot: str | None,
+    as_scheduled: bool,
+    resume: bool,
+    options: tuple[str, ...],
+    as_json: bool,
+    config: Path,
 ) -> None:
     """Run the job NAME now and show how it ends. The chance applies to scheduled runs only.
 
@@ -114,7 +129,13 @@ def run(
             click.echo(one_run(ended))
 
     values = RUN.parse(
-        {"name": name, "as_scheduled": as_scheduled, "resume": resume, **({"slot": slot} if slot else {})}
+        {
+            "name": name,
+            "as_scheduled": as_scheduled,
+            "resume": resume,
+            **({"slot": slot} if slot else {}),
+            **({"with": options} if options else {}),
+        }
     )
     ended = None
     if is_manual and not is_child:
@@ -140,6 +161,10 @@ def _run_here(
     """Run the job in this process, report its end, and send the notifications."""
     name, slot = values["name"], RESUME if values["resume"] else values["slot"]
     with Appliance.open(config, or_last_good=or_last_good) as appliance:
+        if values["with"]:
+            job = appliance.job(name)
+            own_options = parse_run_options(appliance.config, job, values["with"])
+            slot = request_run(appliance, job, clock.now(), own_options, now=clock.now()).slot_name
         ended = runner.run(
             appliance,
             name,

@@ -1,6 +1,6 @@
 """The pages of jobs, runs and reports."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from html import escape
@@ -11,13 +11,15 @@ from zoneinfo import ZoneInfo
 
 from markupsafe import Markup
 from starlette.requests import Request
-from starlette.responses import FileResponse, Response
+from starlette.responses import FileResponse, RedirectResponse, Response
 from starlette.routing import Route
 
 from pi_appliance.cli import terminal
-from pi_appliance.jobs import api, text
+from pi_appliance.errors import ApplianceError
+from pi_appliance.jobs import api, run_options, text
 from pi_appliance.jobs import reports as report_files
-from pi_appliance.jobs.serializers import next_selected_slot
+from pi_appliance.jobs.operations import RUN
+from pi_appliance.jobs.serializers import BAD_OUTCOMES, failed_run, next_selected_slot
 from pi_appliance.scheduling import explanation
 from pi_appliance.scheduling.appliance import Appliance, JobView, Slot
 from pi_appliance.scheduling.interface import Services
@@ -26,7 +28,7 @@ from pi_appliance.storage import model
 from pi_appliance.storage.history import Pause
 from pi_appliance.storage.model import Run, run_fields
 from pi_appliance.web.pages import Pages
-from pi_appliance.web.params import NUMBER, query_number
+from pi_appliance.web.params import NUMBER, form, query_number
 
 _WIDTH, _GAP, _HEIGHT = 8, 4, 24
 _SHAPES = {  # rectangles one below the other: where each begins, and how high it is
@@ -120,6 +122,7 @@ _MAX_SLOT_ROWS = 20
 _MAX_RUN_BARS = 20
 _MAX_RUN_ROWS = 50
 _MAX_REPORT_ROWS = 100
+_MAX_LOG = 64_000  # characters of the output of a run that are shown at once
 _MAX_NEW_REPORTS = 6  # on the home page
 _MAX_TEXT = 400_000  # characters of a report that are shown; more is too slow on a phone
 
@@ -131,17 +134,29 @@ class JobCard:
     view: JobView
     next_selected: Slot | None
     strip: Markup
+    failing: bool
 
     @property
     def version(self) -> str:
         """The page draws the card again when it changes."""
-        return card_version(self.view.last, self.view.pause)
+        return card_version(self.view.last, self.view.pause, failing=self.failing)
+
+    @property
+    def dismissed(self) -> bool:
+        """Whether its failure was dismissed."""
+        last = self.view.last
+        return last is not None and last.outcome in BAD_OUTCOMES and not self.failing
+
+    @property
+    def missing(self) -> str:
+        """What a run would lack, '' for nothing."""
+        return run_options.missing_for_run(self.view.job)
 
 
-def card_version(run: Run | None, pause: Pause | None = None) -> str:
-    """Return the run, its state and the pause as text. static/jobs.js does the same."""
+def card_version(run: Run | None, pause: Pause | None = None, *, failing: bool = False) -> str:
+    """Return the run, its state, the pause and a failure as text. static/jobs.js does the same."""
     pause_text = f"{model.iso_time(pause.since)}/{model.iso_time(pause.until) or ''}" if pause else ""
-    return (f"{run.id}:{run.outcome or ''}" if run else "") + f"|{pause_text}"
+    return (f"{run.id}:{run.outcome or ''}" if run else "") + f"|{pause_text}" + "|failing" * failing
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,7 +201,9 @@ class JobPages:
         return [
             Route("/parts/jobs/{name}", self.job_part),
             Route("/parts/reports", self.reports_part),
+            Route(f"/parts/runs/{NUMBER}", self.run_part),
             Route("/jobs/{name}", self.job),
+            Route("/jobs/{name}/run", self.run_now, methods=["POST"]),
             Route(f"/runs/{NUMBER}", self.run),
             Route("/reports", self.reports),
             Route("/reports/{job}/{file}", self.report),
@@ -206,13 +223,36 @@ class JobPages:
 
     async def job(self, request: Request) -> Response:
         """Return the page of a job: its schedule, its history, its reports."""
+        return self._job_page(request)
+
+    async def run_now(self, request: Request) -> Response:
+        """Start a run, with the options of the form that are filled in, and lead to its page."""
+        name = str(request.path_params["name"])
+        typed = {key: text.strip() for key, text in (await form(request)).items()}
+        config, job = self._appliance.config, self._appliance.job(name)
+        own = [f"{each.path[-1]}={typed[each.name]}" for each in run_options.run_fields(config, job)
+               if typed.get(each.name)]  # fmt: skip
+        try:
+            values = RUN.parse({"name": name, **({"with": own} if own else {})})
+            started = await api.run_job(self._services, values)
+        except ApplianceError as error:
+            return self._job_page(request, typed, str(error))
+        return RedirectResponse(f"/runs/{started['run']}", 303)
+
+    def _job_page(self, request: Request, typed: Mapping[str, str] | None = None, error: str = "") -> Response:
         name, appliance, now = request.path_params["name"], self._appliance, self._services.now()
         runs = appliance.history(job=name, limit=_MAX_RUN_ROWS + 1, before=query_number(request, "before"))
         view = next((view for view in appliance.jobs(now) if view.job.name == name), None)
         schedule = view.job.schedule if view else None
         return self._pages.page(
             "jobs/job.html",
+            409 if error else 200,
             job=name,
+            error=error,
+            typed=typed or {},
+            own_page=run_options.own_page(view.job) if view else "",
+            hints=run_options.configured_texts(appliance.config, view.job) if view else {},
+            run_fields=run_options.run_fields(appliance.config, view.job) if view else (),
             saved="saved" in request.query_params,
             card=self.card(view, now) if view else None,
             schedule=explanation.describe_when(schedule, view.job.chance) if view and schedule else "",
@@ -225,9 +265,22 @@ class JobPages:
 
     async def run(self, request: Request) -> Response:
         """Return the page of a run with its output."""
+        self._appliance.sweep()
         run, log = self._appliance.log(request.path_params["number"])
-        newest = self._appliance.store.history(job=run.job, limit=1)[0]
-        return self._pages.page("jobs/run.html", run=run, log=log, card_version=card_version(newest))
+        is_cut = len(log) > _MAX_LOG and "all" not in request.query_params
+        return self._pages.page(
+            "jobs/run.html",
+            run=run,
+            log=log[-_MAX_LOG:] if is_cut else log,
+            length=len(log),
+            is_cut=is_cut,
+            max_log=_MAX_LOG,
+        )
+
+    async def run_part(self, request: Request) -> Response:
+        """Return the facts of a run."""
+        run, _ = self._appliance.log(request.path_params["number"])
+        return self._pages.page("jobs/_run.html", run=run)
 
     async def reports(self, request: Request) -> Response:
         """Return the list of all reports."""
@@ -266,7 +319,8 @@ class JobPages:
         """Return the card of a job."""
         runs = self._appliance.store.history(job=view.job.name, limit=_MAX_RUN_BARS)
         strip = history_bars(runs, self._appliance.config.time_zone, places=_MAX_RUN_BARS)
-        return JobCard(view, next_selected_slot(self._appliance, view, now), _to_markup(strip))
+        failing = failed_run(self._appliance, view) is not None
+        return JobCard(view, next_selected_slot(self._appliance, view, now), _to_markup(strip), failing)
 
     def newest_reports(self) -> dict[str, Any]:
         """Return the values of the template for the newest reports."""

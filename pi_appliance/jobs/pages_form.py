@@ -230,7 +230,6 @@ class JobFormPages:
             "jobs/form.html",
             422 if form.errors else 200,
             form=form,
-            controls=Control,
             repeats=LABELS,
             week=WEEK,
             kind_text=job_fields.kinds().get(form.kind, ""),

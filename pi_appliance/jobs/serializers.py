@@ -22,6 +22,7 @@ from pi_appliance.json_schema import (
 from pi_appliance.scheduling.appliance import Appliance, JobView, Slot
 from pi_appliance.scheduling.slot_ledger import SlotStatus
 from pi_appliance.storage import model
+from pi_appliance.storage.database import KeyValueStore
 from pi_appliance.storage.history import Pause
 from pi_appliance.storage.model import Outcome, Run, iso_time
 
@@ -61,11 +62,19 @@ def next_selected_slot(appliance: Appliance, view: JobView, now: datetime) -> Sl
 
 
 def failed_run(appliance: Appliance, view: JobView) -> Run | None:
-    """Return the newest run that was not skipped, if its outcome is bad."""
+    """Return the newest run that was not skipped, if its outcome is bad and not dismissed."""
     newest = view.last
     if newest is not None and newest.outcome is Outcome.SKIPPED:
         newest = appliance.store.last_unskipped_run(view.job.name)
-    return newest if newest is not None and newest.outcome in BAD_OUTCOMES else None
+    if newest is None or newest.outcome not in BAD_OUTCOMES:
+        return None
+    dismissed = KeyValueStore(appliance.store).get(dismissed_key(view.job.name))
+    return newest if dismissed is None or int(dismissed) < newest.id else None
+
+
+def dismissed_key(job: str) -> str:
+    """Return the key of the last run of `job` whose failure was dismissed."""
+    return f"dismissed failure of {job}"
 
 
 def pause(pause: Pause | None) -> dict[str, Any] | None:
@@ -139,6 +148,7 @@ SCHEMAS: Mapping[str, Schema] = {
     "Jobs": list_of(reference("Job")),
     "Started": object_of({"job": TEXT, "run": WHOLE}),
     "ScheduledRun": object_of({"run": WHOLE, "outcome": nullable(TEXT), "message": TEXT, "exit_status": WHOLE}),
+    "Dismissed": object_of({"job": TEXT, "dismissed": WHOLE}),
     "Cancelled": object_of({"job": TEXT, "cancelled": WHOLE}),
     "Pause": object_of(
         {

@@ -266,6 +266,11 @@ class Options:
         return []
 
 
+def run_options(_: Options) -> Sequence[str]:
+    """Return the keys that may differ for one run."""
+    return ("keystrokes", "seed")
+
+
 def run(options: Options, context: PostingContext) -> Result:
     """Type, then post the progress if there is news.
 

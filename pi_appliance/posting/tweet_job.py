@@ -89,6 +89,11 @@ class RejectedLine:
     reason: str
 
 
+def run_options(_: Options) -> Sequence[str]:
+    """Return the keys that may differ for one run."""
+    return ("text",)
+
+
 def run(options: Options, context: PostingContext) -> Result:
     """Post one line.
 

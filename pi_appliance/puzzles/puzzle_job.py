@@ -7,7 +7,7 @@ import json
 import resource
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -404,6 +404,11 @@ def report_picture(lines: Iterable[str]) -> Picture | None:
     from pi_appliance.puzzles.picture import draw_listing  # noqa: PLC0415 - only posts with a picture need it
 
     return draw_listing(lines)
+
+
+def run_options(_: Options) -> Sequence[str]:
+    """Return the keys that may differ for one run."""
+    return ("boards", "solutions", "max-solutions", "generate")
 
 
 def run(options: Options, context: PuzzleContext) -> Result:

@@ -239,7 +239,9 @@ class RequestRunner:
         self._record_start(name)
         self._starting.add(name)
         try:
-            await self._runs.start(request.job, Trigger.DAEMON, due=name, ended=lambda _: self._starting.discard(name))
+            # A person waits for a request for now. One for later is like a slot.
+            trigger = Trigger.MANUAL if request.immediate else Trigger.DAEMON
+            await self._runs.start(request.job, trigger, due=name, ended=lambda _: self._starting.discard(name))
         except BaseException:
             self._starting.discard(name)
             raise

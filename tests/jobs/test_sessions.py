@@ -90,7 +90,7 @@ def test_a_request_starts_at_once_with_its_options_and_receives_signals(home):
     assert home.diary[0].startswith("begins: asked 7 in")
     run = home.last("one")
     assert (run["scheduled_for"], run["trigger"], run["outcome"], run["summary"]) == (
-        *("request:1", "daemon", "succeeded"),
+        *("request:1", "manual", "succeeded"),
         "asked 7 was told to stop",
     )
 

@@ -97,7 +97,7 @@ def prepare(appliance: ServedAppliance, path: str) -> None:
 # What cannot be done to this installation without more ado, and the no that it gets.
 NOES = {
     ("POST", "/jobs/{name}/cancel"): 409,
-    **{("POST", f"/jobs/{{name}}/{x}"): 409 for x in ("skip", "unskip")},
+    **{("POST", f"/jobs/{{name}}/{x}"): 409 for x in ("skip", "unskip", "dismiss")},
     **{("POST", f"/posts/{{post}}/{x}"): 404 for x in ("resolve", "resend", "drop")},
     ("DELETE", "/alarms/{job}"): 409,  # it rings
     ("POST", "/config/history/{name}"): 404,

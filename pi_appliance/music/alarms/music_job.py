@@ -1,6 +1,7 @@
 """Job kind `music`: alarm, sleep timer, stop, volume change and announcement; its options."""
 
 import shutil
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from datetime import timedelta
 from enum import StrEnum
@@ -43,6 +44,13 @@ _KEYS = {
     Action.VOLUME: {"volume", "fade"},
     Action.STOP: {"fade"},
     Action.ANNOUNCE: {"text", "source", "volume"},
+}
+_RUN_OPTIONS = {
+    Action.ALARM: ("play", "volume", "fade"),
+    Action.SLEEP: ("in", "at", "play-out", "fade"),
+    Action.VOLUME: ("volume", "fade"),
+    Action.STOP: ("fade",),
+    Action.ANNOUNCE: ("text", "source", "volume"),
 }
 _DEFAULT_FADES = {Action.ALARM: timedelta(minutes=5), Action.SLEEP: timedelta(minutes=1)}
 
@@ -167,7 +175,20 @@ def _source_errors(text: str) -> list[str]:
     return []
 
 
-__all__ = ["RESUMABLE", "TIMEOUT", "Action", "Context", "Options", "PlayOut", "is_preemptible", "preempts", "run"]
+__all__ = [
+    "RESUMABLE",
+    "TIMEOUT",
+    "Action",
+    "Context",
+    "Options",
+    "PlayOut",
+    "is_preemptible",
+    "missing_for_run",
+    "own_page",
+    "preempts",
+    "run",
+    "run_options",
+]
 
 TIMEOUT = timedelta(hours=25)
 """Long, because a sleep timer may be set a day ahead."""
@@ -181,6 +202,24 @@ preempts = is_alarm
 def is_preemptible(checkpoint: str) -> bool:
     """Return whether the session of `checkpoint` must end before an alarm can ring."""
     return phase_of(checkpoint) in BLOCKS_ALARM
+
+
+def run_options(options: Options) -> Sequence[str]:
+    """Return the keys that may differ for one run, the usual one first."""
+    return _RUN_OPTIONS[options.action]
+
+
+def missing_for_run(options: Options) -> str:
+    """Return what a run would lack, '' for nothing."""
+    is_silent = options.action is Action.ANNOUNCE and not (options.text or options.source)
+    return "nothing to announce; give a text or a source" if is_silent else ""
+
+
+def own_page(options: Options) -> str:
+    """Return the page that has these jobs; those that set the volume or stop are like any job."""
+    if options.action is Action.ALARM:
+        return "/music/alarms/{job}"
+    return "/music/alarms" if options.action in (Action.SLEEP, Action.ANNOUNCE) else ""
 
 
 def run(options: Options, context: MusicContext) -> Result:

@@ -95,7 +95,7 @@ class AlarmPages:
             RoleRoute("/music/alarms/{job}", self.edit_alarm, Role.CONTROL),
         ]
 
-    async def alarms(self, _: Request) -> Response:
+    async def alarms(self, request: Request) -> Response:
         """Show the alarms and the sleep timer."""
         appliance = self._services.appliance
         alarms = service.alarms(appliance, self._services.now())
@@ -113,7 +113,8 @@ class AlarmPages:
                 for action in (service.SLEEP, service.ANNOUNCE)
                 for job in service.jobs_with_action(appliance, action)
             ],
-            example=service.EXAMPLE_JOBS[service.SLEEP],
+            can_announce=bool(service.jobs_with_action(appliance, service.ANNOUNCE)),
+            announced="announced" in request.query_params,
         )
 
     async def new_alarm(self, request: Request) -> Response:

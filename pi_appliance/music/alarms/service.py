@@ -14,6 +14,7 @@ from pi_appliance.config import loader, units
 from pi_appliance.config.model import Job
 from pi_appliance.errors import InvalidOption, Refused, UnknownName
 from pi_appliance.jobs.editor import version_of
+from pi_appliance.jobs.run_options import request_run
 from pi_appliance.music.alarms.context import action_of
 from pi_appliance.music.alarms.editor import AlarmSettings, settings_of, settings_values
 from pi_appliance.music.alarms.music_session import parse_timestamp
@@ -37,7 +38,6 @@ EXAMPLE_JOBS = {
     SLEEP: "sleep: {kind: music, with: {action: sleep}}",
     ANNOUNCE: "announce: {kind: music, with: {action: announce}}",
 }
-_MAX_REQUESTS = 20  # per job: each starts a process, and a stuck button must not start hundreds
 _MAX_SLOTS = 200  # scheduled times searched for the next one that is selected
 _MAX_SLEEP = timedelta(hours=24)
 
@@ -147,24 +147,6 @@ def _require_jobs(appliance: Appliance, action: str) -> list[Job]:
         file = appliance.config.path.name
         raise Refused(f"no music job has action: {action}; add to {file}, under jobs:  {EXAMPLE_JOBS[action]}")
     return jobs
-
-
-def request_run(
-    appliance: Appliance, job: Job, due: datetime, arguments: Mapping[str, object], *, now: datetime
-) -> RunRequest:
-    """Request a run of `job` at `due` with `arguments` instead of its own options.
-
-    Raises:
-        InvalidOption: The job does not take the arguments.
-        Refused: Too many runs are requested already.
-
-    """
-    validate_arguments(appliance, job, arguments)
-    if len(appliance.store.requests.pending(job.name)) >= _MAX_REQUESTS:
-        raise Refused(
-            f"{_MAX_REQUESTS} runs of {job.name} are requested already; wait until they have started, or cancel some"
-        )
-    return appliance.store.requests.add(job.name, due, arguments, now=now)
 
 
 def validate_arguments(appliance: Appliance, job: Job, arguments: Mapping[str, object]) -> None:

@@ -57,6 +57,37 @@ export function confirmForms() {
 // The operation of a form: the same path as in the API, below /do.
 export const apiPath = (action) => action.replace(/^\/do/, "");
 
+// A press is answered at once, before the appliance answers. Returns how to undo that.
+export function showBusy(button) {
+  if (!button?.dataset.busy) return () => {};
+  const text = button.textContent;
+  button.textContent = button.dataset.busy;
+  button.setAttribute("aria-busy", "true");
+  return () => {
+    button.textContent = text;
+    button.removeAttribute("aria-busy");
+  };
+}
+
+// The same for forms that lead to another page. A refusal is shown on this one.
+export function sendBusyForms() {
+  document.addEventListener("submit", async (event) => {
+    const { target, submitter } = event;
+    if (event.defaultPrevented || !submitter?.dataset.busy) return;
+    event.preventDefault();
+    if (submitter.ariaBusy === "true") return;
+    const endBusy = showBusy(submitter);
+    const body = new URLSearchParams(new FormData(target));
+    const answer = await fetch(target.action, { method: "POST", body }).catch(() => null);
+    if (answer?.redirected) return location.assign(answer.url);
+    endBusy();
+    if (answer?.status === 401) return signIn();
+    const page = answer && new DOMParser().parseFromString(await answer.text(), "text/html");
+    const message = page?.querySelector("main [role=alert]") ?? page?.querySelector("main");
+    showNotice(message?.textContent.trim() ?? NO_ANSWER);
+  });
+}
+
 export function sendFormsToApi(onResult) {
   document.addEventListener("submit", async (event) => {
     const form = event.target;
@@ -67,7 +98,10 @@ export function sendFormsToApi(onResult) {
     if (button?.name) fields[button.name] = button.value;
     const path = apiPath(button?.getAttribute("formaction") ?? form.getAttribute("action"));
     const values = Object.fromEntries(Object.entries(fields).filter(([name]) => !FORM_FIELDS.includes(name)));
+    if (button?.ariaBusy === "true") return;
+    const endBusy = showBusy(button);
     if (await callApi(path, values, fields.method)) onResult(path, button);
+    else endBusy();
   });
 }
 

@@ -4,8 +4,9 @@ import { fetchPart } from "./api.js";
 import { ago } from "./time.js";
 
 // jobs/pages.py does the same on the server.
-export const cardVersion = ({ last, paused }) =>
-  (last ? `${last.id}:${last.outcome ?? ""}` : "") + "|" + (paused ? `${paused.since}/${paused.until ?? ""}` : "");
+export const cardVersion = ({ last, paused, failing }) =>
+  (last ? `${last.id}:${last.outcome ?? ""}` : "") + "|" + (paused ? `${paused.since}/${paused.until ?? ""}` : "")
+  + (failing ? "|failing" : "");
 
 export function showJobs(every) {
   const cards = [...document.querySelectorAll("[data-job]")];

@@ -1,6 +1,6 @@
 // The pages of music without reloads: forms, and lists that are drawn again when they change.
 
-import { confirmForms, NO_ANSWER, showNotice, signIn } from "./api.js";
+import { confirmForms, NO_ANSWER, showBusy, showNotice, signIn } from "./api.js";
 import { isSnoozing } from "./banner.js";
 import { followState } from "./events.js";
 
@@ -34,8 +34,11 @@ async function submit(event) {
   if (event.defaultPrevented || form.getAttribute("method") !== "post" || "plain" in form.dataset) return;
   event.preventDefault();
   const body = new URLSearchParams(new FormData(form, event.submitter));
+  if (event.submitter?.ariaBusy === "true") return;
+  const endBusy = showBusy(event.submitter);
   const action = event.submitter?.getAttribute("formaction") ?? form.getAttribute("action");
   if (await redraw(fetch(action, { method: "POST", body }), "main")) showNotice("");
+  else endBusy();
 }
 
 async function redraw(request, part) {

@@ -1,16 +1,17 @@
-// The page of a job or a run: loaded again when a run of the job begins or ends, or its pause changes.
+// The page of a job: loaded again when a run of it begins or ends, or its pause or its failure changes.
 
-import { confirmForms } from "./api.js";
+import { confirmForms, sendBusyForms } from "./api.js";
 import { followState } from "./events.js";
 import { cardVersion } from "./jobs.js";
 
 const watched = document.querySelector("[data-watch]");
 confirmForms();
+sendBusyForms();
 if (watched) {
   followState(({ jobs }) => {
     const job = jobs.find((each) => each.job === watched.dataset.watch);
     if (!job) return;
-    const version = cardVersion("run" in watched.dataset ? { last: job.last } : job);
-    if (version !== watched.dataset.version) location.reload();
+    const isTyping = document.querySelector("details[open] form :focus") !== null;
+    if (cardVersion(job) !== watched.dataset.version && !isTyping) location.reload();
   });
 }

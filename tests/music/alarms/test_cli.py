@@ -52,7 +52,7 @@ def test_a_sleep_timer_is_set_shown_replaced_and_cancelled(home):
         assert not home.json("music", "sleep")["set"]
         runs = home.json("jobs", "history", "sleep")
         assert [run["summary"] for run in runs] == ["cancelled; the music continues"] * 2
-        assert {run["trigger"] for run in runs} == {"daemon"}
+        assert {run["trigger"] for run in runs} == {"manual"}
     assert refused(home, 1, "cancel-sleep") == "no sleep timer is set"
 
 

@@ -1,0 +1,102 @@
+"""What the kind of a job says about its runs and its page.
+
+Data of a kind, next to `Options` and `run`; each part may be missing:
+
+| name | what it is |
+| --- | --- |
+| `run_options(options)` | the keys under `with:` that may differ for one run |
+| `missing_for_run(options)` | what a run of a job with these options would lack, '' for nothing |
+| `own_page(options)` | their page, with `{job}` for the name; '' for the list of jobs |
+
+A kind without `run_options` takes none, above all `command`: a run never starts another program.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+
+from pi_appliance import plugins
+from pi_appliance.config import loader
+from pi_appliance.config.model import Config, Job
+from pi_appliance.errors import InvalidOption, Refused, suggest
+from pi_appliance.jobs.editor import entry_of
+from pi_appliance.jobs.job_fields import OPTIONS, JobField, fields_of
+from pi_appliance.scheduling.appliance import Appliance
+from pi_appliance.storage.queues import RunRequest
+
+_MAX_REQUESTS = 20  # per job: each starts a process, and a stuck button must not start hundreds
+
+
+def _ask_kind(job: Job, question: str) -> Any:
+    function = getattr(plugins.load("jobs", job.kind), question, None)
+    return function(job.options) if function else ""
+
+
+def run_options(job: Job) -> Sequence[str]:
+    """Return the keys under `with:` that may differ for one run of `job`."""
+    return tuple(_ask_kind(job, "run_options"))
+
+
+def missing_for_run(job: Job) -> str:
+    """Return what a run of `job` would lack, '' for nothing."""
+    return str(_ask_kind(job, "missing_for_run"))
+
+
+def own_page(job: Job) -> str:
+    """Return the address of the page that has `job` in place of the list of jobs, or ''."""
+    return str(_ask_kind(job, "own_page")).format(job=job.name)
+
+
+def run_fields(config: Config, job: Job) -> list[JobField]:
+    """Return the fields of the options that may differ for one run of `job`."""
+    known = run_options(job)
+    fields = [each for each in fields_of(job.kind, config) if each.path[0] == OPTIONS] if known else []
+    return [replace(each, required=False) for key in known for each in fields if each.path[-1] == key]
+
+
+def configured_texts(config: Config, job: Job) -> dict[str, str]:
+    """Return the options of `job` in the file, by the names of the fields of `run_fields`."""
+    fields = run_fields(config, job)
+    entry = entry_of(config, job.name) if fields else {}
+    return {each.name: each.text_of(entry) for each in fields}
+
+
+def parse_run_options(config: Config, job: Job, texts: Sequence[str]) -> dict[str, object]:
+    """Return the options of `texts` such as text=hello. Raises InvalidOption."""
+    fields = {each.path[-1]: each for each in run_fields(config, job)}
+    if texts and not fields:
+        raise InvalidOption(f"{job.name} takes no options for one run: its kind, {job.kind}, has none")
+    options: dict[str, object] = {}
+    for text in texts:
+        key, equals, value = text.partition("=")
+        if key not in fields or not equals:
+            hint = suggest(key, tuple(fields)) if equals else "write KEY=VALUE"
+            raise InvalidOption(f"{key!r} is not an option for one run of {job.name}; {hint}")
+        options[key] = fields[key].parse(value)
+    return {key: value for key, value in options.items() if value is not None}
+
+
+def request_run(
+    appliance: Appliance, job: Job, due: datetime, options: Mapping[str, object], *, now: datetime
+) -> RunRequest:
+    """Request a run of `job` at `due` with `options` in place of its own.
+
+    Raises:
+        InvalidOption: The job does not take them.
+        Refused: Too many runs are requested already.
+    """
+    require_possible(appliance.config, job, options)
+    if len(appliance.store.requests.pending(job.name)) >= _MAX_REQUESTS:
+        raise Refused(
+            f"{_MAX_REQUESTS} runs of {job.name} are requested already; wait until they have started, or cancel some"
+        )
+    return appliance.store.requests.add(job.name, due, options, now=now)
+
+
+def require_possible(config: Config, job: Job, options: Mapping[str, object]) -> None:
+    """Raise InvalidOption if a run of `job` with `options` could only fail."""
+    merged = loader.override_options(config, job, options)
+    module = plugins.load("jobs", job.kind)
+    if hasattr(module, "missing_for_run") and (missing := module.missing_for_run(merged)):
+        raise InvalidOption(f"{job.name} cannot run: {missing}")
