@@ -9,7 +9,8 @@ from pi_appliance.cli.terminal import config_option
 from pi_appliance.config.loader import load_config
 from pi_appliance.errors import Refused
 from pi_appliance.scheduling.appliance import refuse_as_root
-from pi_appliance.storage.backup import open_history, restore_state, write_archive
+from pi_appliance.storage.archive import restore_state, write_archive
+from pi_appliance.storage.backup import open_history
 from pi_appliance.system import files
 
 _FILE = click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
@@ -33,8 +34,8 @@ def backup(file: Path, config: Path) -> None:
     """
     state_dir = load_config(config).state_dir
     refuse_as_root(state_dir)
-    with open_history(files.make_directory(state_dir, mode=0o750)) as store:
-        write_archive(store, file)
+    open_history(files.make_directory(state_dir, mode=0o750)).close()
+    write_archive(state_dir, file)
     click.echo(f"{file}: database and state of {state_dir}")
 
 
@@ -45,7 +46,8 @@ def restore(file: Path, config: Path) -> None:
     """Replace database and state by those of the archive FILE, which `pi-appliance backup` wrote.
 
     Stop the appliance first. The present database is kept beside the restored one. Runs since FILE
-    was written are unknown then, so no slot up to now is used again.
+    was written are unknown then, so no slot up to now is used again. Posts and used lines of the
+    present database are kept, so that nothing is posted again.
 
     \b
     Exit status:
@@ -60,8 +62,5 @@ def restore(file: Path, config: Path) -> None:
     if connection is not None:
         connection.close()
         raise Refused("the appliance is running; stop it first: sudo systemctl stop pi-appliance")
-    for path in (state_dir / "locks").glob("*.lock"):
-        if files.is_locked(path):
-            raise Refused(f"a run of {path.stem} is active; end it first: pi-appliance jobs cancel {path.stem}")
     restore_state(file, state_dir)
     click.echo(f"{state_dir}: restored from {file}")

@@ -33,6 +33,7 @@ from pi_appliance.config.model import Message
 from pi_appliance.config.secrets import Redactor
 from pi_appliance.discovery import DiscoveryService
 from pi_appliance.errors import ApplianceError, ConfigError
+from pi_appliance.maintenance.backups import restore_pending
 from pi_appliance.music import services as music_services
 from pi_appliance.music.interface import MusicServices
 from pi_appliance.music.mpd.proxy import MpdProxyService
@@ -159,7 +160,7 @@ class Daemon:
             self._notifier.send("STOPPING=1", "STATUS=stopping")
             self._applied.set()  # nothing is applied any more, and a request that waits for it would not end
             if tasks:  # otherwise a service could not start, and its error says so
-                self._say("stopping")
+                self.say("stopping")
             await _cancel(usb_task)
             await self._shut_down(music, tasks)
             clock_steps.close()
@@ -192,7 +193,7 @@ class Daemon:
             if error is None:
                 last_good.save(config)
                 return
-            self._say(f"the configuration file is wrong, so the last good one stays in use:\n{error}", is_problem=True)
+            self.say(f"the configuration file is wrong, so the last good one stays in use:\n{error}", is_problem=True)
             if last_good.record_error(config, error):
                 title = f"the configuration of {network.host_name()} is wrong"
                 message = Message(title=title, body=f"{error}\n\n{_USED}")
@@ -200,7 +201,7 @@ class Daemon:
                     self._outbox_queue.put(name, message, now=clock.now())
                 self._wakeup.set()
         except ApplianceError as failure:  # the jobs run nevertheless
-            self._say(f"the last good configuration cannot be recorded: {failure}", is_problem=True)
+            self.say(f"the last good configuration cannot be recorded: {failure}", is_problem=True)
 
     async def apply_configuration(self) -> None:
         """Read the configuration again, and return when it is in use. Raises ConfigError."""
@@ -214,7 +215,7 @@ class Daemon:
     def request_restart(self) -> None:
         """Stop like on SIGTERM, and start again when all has stopped."""
         self.restarts = True
-        self._say("restarting on request")
+        self.say("restarting on request")
         self._stop.set()
 
     def wake(self) -> None:
@@ -242,7 +243,7 @@ class Daemon:
             self._services.append(service)
             if address:
                 self.addresses.append(address)
-                self._say(address)
+                self.say(address)
         self._print_setup()
 
     def _print_setup(self) -> None:
@@ -270,7 +271,7 @@ class Daemon:
             if isinstance(error, ConfigError):
                 self._report_configuration(error)
             else:
-                self._say(f"the new configuration is wrong, so the old one stays in use:\n{error}", is_problem=True)
+                self.say(f"the new configuration is wrong, so the old one stays in use:\n{error}", is_problem=True)
             self._applied.set()
             return music
         self._redactor = self._create_redactor()
@@ -299,7 +300,7 @@ class Daemon:
                 self._services_failed = True
                 self.listeners.close()
                 unreachable = "the page is not reachable until the file is corrected and read again"
-                self._say(f"{error}; {unreachable}", is_problem=True)
+                self.say(f"{error}; {unreachable}", is_problem=True)
         elif before.name != after.name:
             for service in self._services:
                 if isinstance(service, DiscoveryService):
@@ -307,14 +308,14 @@ class Daemon:
                     await service.start(self)
         self._wakeup.set()
         self.usb_drives.wake()
-        self._say("the configuration was read again")
+        self.say("the configuration was read again")
         self._say_next_job()
         return music
 
     def _say_next_job(self) -> None:
         for note in crontab.missing_entry_notes(self.appliance.config):
-            self._say(note)
-        self._say(self._status().removeprefix("STATUS="))
+            self.say(note)
+        self.say(self._status().removeprefix("STATUS="))
 
     async def _shut_down(self, music: asyncio.Task[None], tasks: Sequence[asyncio.Task[None]]) -> None:
         await self.runs.close()
@@ -343,7 +344,8 @@ class Daemon:
             return "STATUS=no job waits for its time"
         return f"STATUS=next: {upcoming[1]} at {format_instant(upcoming[0], self.appliance.config.time_zone)}"
 
-    def _say(self, text: str, *, is_problem: bool = False) -> None:
+    def say(self, text: str, *, is_problem: bool = False) -> None:
+        """Print `text` and keep it for the log."""
         self._record(text, is_problem=is_problem)
         with contextlib.suppress(OSError):  # the terminal is gone, the daemon goes on
             self._print_line(text)
@@ -433,13 +435,16 @@ def up(verbose: bool, config: Path) -> None:
     """
     logging.basicConfig(level=logging.INFO if verbose else logging.WARNING, format="%(message)s")
     is_service = bool(os.environ.get("NOTIFY_SOCKET"))  # then systemd starts it again
-    with Appliance.open(config, or_last_good=True) as appliance:
+    notes: list[str] = []
+    with Appliance.open(
+        config, or_last_good=True, prepare=lambda state: notes.append(restore_pending(state))
+    ) as appliance:
         jobs = f"{len(appliance.config.jobs)} jobs"
         path = display_path(appliance.config.path)
         click.echo(f"pi-appliance {__version__}: {path}, {jobs}, state in {appliance.config.state_dir}")
         if sys.stdout.isatty() and not network.is_loopback_only(appliance.config.web.host):
             click.echo("for the phone: `pi-appliance qr` shows the address as a QR code")
-        restarts = asyncio.run(_run_daemon(appliance))
+        restarts = asyncio.run(_run_daemon(appliance, *filter(None, notes)))
     if not restarts:
         click.echo("stopped")
     elif is_service:
@@ -450,8 +455,10 @@ def up(verbose: bool, config: Path) -> None:
         os.execv(sys.executable, [sys.executable, "-m", "pi_appliance", *sys.argv[1:]])  # noqa: S606 - this program again
 
 
-async def _run_daemon(appliance: Appliance) -> bool:
-    """Run the daemon, and return whether it is to start again."""
+async def _run_daemon(appliance: Appliance, *notes: str) -> bool:
+    """Run the daemon with `notes` in its log, and return whether it is to start again."""
     daemon = Daemon(appliance, [WebService, MpdProxyService, DiscoveryService], click.echo)
+    for note in notes:
+        daemon.say(note)
     await daemon.run()
     return daemon.restarts

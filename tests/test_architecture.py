@@ -26,7 +26,7 @@ MAY_IMPORT = {
     "jobs": PLATFORM | {"config", "storage", "scheduling"},
     **{feature: PLATFORM | {"config", "storage", "scheduling", "jobs"} for feature in FEATURES},
     "diagnostics": PLATFORM | {"config", "storage", "scheduling", "jobs"} | FEATURES,
-    "maintenance": PLATFORM | {"config", "storage", "scheduling", "jobs", "diagnostics", "settings"},
+    "maintenance": PLATFORM | {"config", "storage", "scheduling", "jobs", "diagnostics"},
     "web": PLATFORM | {"config", "storage", "scheduling"},
     "cli": PLATFORM | {"config", "storage", "scheduling"},
     "access": PLATFORM | {"config", "storage", "scheduling", "web"},

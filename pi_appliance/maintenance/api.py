@@ -34,19 +34,19 @@ async def machine_facts(services: Services) -> list[CheckResult]:
     return [*facts[: place + 1], running, *facts[place + 1 :]]
 
 
-async def restart(services: Services, _: Values) -> object:
+async def restart(services: Services, _: Values) -> dict[str, object]:
     """Let the daemon stop and start again."""
     asyncio.get_running_loop().call_later(_DELAY, services.daemon.request_restart)
     return describe_request(services, "restart")
 
 
-async def reboot(services: Services, _: Values) -> object:
+async def reboot(services: Services, _: Values) -> dict[str, object]:
     """Restart the machine. Raises Refused without the right to do so."""
     await asyncio.to_thread(services.daemon.power.request, PowerAction.REBOOT)
     return describe_request(services, "reboot")
 
 
-async def shutdown(services: Services, _: Values) -> object:
+async def shutdown(services: Services, _: Values) -> dict[str, object]:
     """Shut down the machine. Raises Refused without the right to do so."""
     await asyncio.to_thread(services.daemon.power.request, PowerAction.SHUTDOWN)
     return describe_request(services, "shutdown")

@@ -121,9 +121,9 @@ class SystemPages:
         )
 
 
-def waiting_page(services: Services, pages: Pages, about: Mapping[str, Any]) -> Response:
-    """Return the page that says what happens, and waits until the appliance answers again."""
-    return pages.page("system/waiting.html", about=about, started_at=iso_time(services.daemon.started_at))
+def waiting_page(services: Services, pages: Pages, about: Mapping[str, Any], then: str = "/system") -> Response:
+    """Return the page that waits until the appliance answers again, and then shows `then`."""
+    return pages.page("system/waiting.html", about=about, then=then, started_at=iso_time(services.daemon.started_at))
 
 
 def _remedy(result: Mapping[str, str]) -> Remedy | None:

@@ -6,7 +6,7 @@ import os
 import pwd
 import secrets as random_source
 import shlex
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import islice
@@ -64,10 +64,13 @@ class Appliance:
     """Key of the random draws: 32 bytes, created once for this installation."""
 
     @classmethod
-    def open(cls, path: Path, *, or_last_good: bool = False) -> Self:
+    def open(cls, path: Path, *, or_last_good: bool = False, prepare: Callable[[Path], None] = lambda _: None) -> Self:
         """Read the configuration `path` and open its state directory.
 
-        With `or_last_good`, the last good copy is used instead of a wrong file.
+        Args:
+            path: The file.
+            or_last_good: Use the last good copy instead of a wrong file.
+            prepare: Called with the state directory before anything in it is opened.
 
         Raises:
             ConfigError: the configuration has problems. It contains all of them.
@@ -76,6 +79,7 @@ class Appliance:
         """
         config = load_usable(path) if or_last_good else load_config(path)
         refuse_as_root(config.state_dir)
+        prepare(config.state_dir)
         folder = files.make_directory(config.state_dir, mode=0o750)
         files.make_directory(folder / "locks")
         return cls(config, open_history(folder), _load_secret(folder / "secret.key"))

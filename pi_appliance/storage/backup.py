@@ -7,22 +7,19 @@ database continues from there.
 """
 
 import contextlib
-import fcntl
 import logging
 import os
 import shutil
 import sqlite3
-import tarfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
 
-from pi_appliance.errors import ApplianceError, Refused, Unavailable
+from pi_appliance.errors import ApplianceError
 from pi_appliance.storage.database import (
     Database,
-    SchemaMismatch,
     Transaction,
     format_instant,
     parse_instant,
@@ -32,12 +29,10 @@ from pi_appliance.storage.history import Store, block_unknown_slots, insert_clai
 from pi_appliance.system import clock, files
 
 FOLDER = "backup"
-_DATABASE = "history.db"
+DATABASE = "history.db"
 _KEPT = 7
 _INTERVAL = timedelta(hours=20)  # less than a day, so that a job that runs once a day makes a backup each day
 _FREE_FACTOR = 4  # a backup is made only with so many times its size free
-_LEFT_OUT = {FOLDER, "locks", "logs", "reports"}
-"""Folders of the state directory that are not part of an archive."""
 
 
 def list_backups(state_dir: Path) -> list[Path]:
@@ -63,13 +58,14 @@ def back_up_daily(database: Database, *, now: datetime | None = None) -> Path | 
     if shutil.disk_usage(folder).free < _FREE_FACTOR * database.path.stat().st_size:
         return None
     target = folder / f"history-{now.astimezone(UTC):%Y%m%dT%H%M%SZ}.db"
-    _copy_database(database, target)
+    copy_database(database, target)
     for old in list_backups(state_dir)[_KEPT:]:
         old.unlink(missing_ok=True)
     return target
 
 
-def _copy_database(database: Database, target: Path) -> None:
+def copy_database(database: Database, target: Path) -> None:
+    """Copy `database` to the file `target`. Raises Unavailable."""
     draft = target.with_name(f".{target.name}.new")
     draft.unlink(missing_ok=True)
     try:
@@ -80,74 +76,6 @@ def _copy_database(database: Database, target: Path) -> None:
         files.sync_directory(target.parent)
     finally:
         draft.unlink(missing_ok=True)
-
-
-def write_archive(database: Database, path: Path) -> None:
-    """Write database and state to the archive `path`, a .tar.gz.
-
-    Only its owner can read it, because it contains a key.
-
-    Raises:
-        Unavailable: it cannot be written.
-    """
-    state_dir = database.path.parent
-    copy = state_dir / f".{_DATABASE}.archive"
-    try:
-        _copy_database(database, copy)
-        with files.atomic_write(path, mode=0o600) as file, tarfile.open(fileobj=file, mode="w:gz") as archive:
-            archive.add(copy, _DATABASE)
-            for item in sorted(state_dir.iterdir()):
-                if not _is_left_out(item):
-                    archive.add(item, item.name)
-    except OSError as error:
-        raise files.write_error(path, error) from None
-    finally:
-        copy.unlink(missing_ok=True)
-
-
-def _is_left_out(item: Path) -> bool:
-    special = not (item.is_file() or item.is_dir())
-    return special or item.name in _LEFT_OUT or item.name.startswith((_DATABASE, "history.lock", "."))
-
-
-def restore_archive(path: Path, state_dir: Path) -> None:
-    """Replace the state by the archive `path`, and make its database the newest backup.
-
-    No other process may use the state meanwhile. `restore_state` then puts the
-    database in place.
-
-    Raises:
-        Refused: the file is not such an archive.
-        Unavailable: the state cannot be written.
-    """
-    files.make_directory(state_dir, mode=0o750)
-    folder = state_dir / ".restore"
-    shutil.rmtree(folder, ignore_errors=True)
-    try:
-        with tarfile.open(path) as archive:
-            archive.extractall(folder, filter="data")
-        if not (folder / _DATABASE).is_file():
-            raise Refused(f"{path} is not a backup of pi-appliance: it has no {_DATABASE}")
-        try:
-            with Database(folder / _DATABASE) as database:
-                database.ensure_intact()
-        except SchemaMismatch as error:
-            raise Refused(f"{path} cannot be restored: {error.reason}") from None
-        for name in ("history.lock", f"{_DATABASE}-wal", f"{_DATABASE}-shm"):
-            (folder / name).unlink(missing_ok=True)
-        backups = files.make_directory(state_dir / FOLDER, mode=0o750)
-        (folder / _DATABASE).rename(backups / f"history-{clock.now():%Y%m%dT%H%M%SZ}.db")
-        for item in folder.iterdir():
-            target = state_dir / item.name
-            if target.is_dir():
-                shutil.rmtree(target)
-            item.rename(target)
-    except (tarfile.TarError, EOFError) as error:
-        raise Refused(f"{path} is not a backup of pi-appliance: {error}") from None
-    except OSError as error:
-        raise Unavailable(f"{path} cannot be restored: {error}") from None
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 log = logging.getLogger("pi_appliance.history")
@@ -163,14 +91,17 @@ class RecoveryResult:
     backup: Path | None = None
 
 
-def replace_damaged(path: Path, *, now: datetime, boot: str, known: Mapping[str, int]) -> RecoveryResult:
-    """Replace the damaged database `path`. The caller holds its exclusive lock.
+def replace_damaged(
+    path: Path, *, now: datetime, boot: str, known: Mapping[str, int], keeps_posts: bool = False
+) -> RecoveryResult:
+    """Replace the database `path`, which is damaged or old. The caller holds its exclusive lock.
 
     Args:
         path: the database.
         now: the current time.
         boot: the name of this boot. Slots until `now` and of this boot are not used again.
         known: claims known from the locks, with the ids of their runs.
+        keeps_posts: whether `path` is intact, so that its posts are kept.
 
     Raises:
         Unavailable: the replacement cannot be written. Nothing has changed then. So with `OSError`.
@@ -184,11 +115,13 @@ def replace_damaged(path: Path, *, now: datetime, boot: str, known: Mapping[str,
         source = _copy_backup(path.parent, draft)
         with Database(draft) as database:
             _block_slots(database, damaged, until=max(now, _modified_at(path)), boot=boot, known=known)
+            if keeps_posts:
+                _keep_posts(database, damaged)
         _make_durable(draft)
         draft.rename(replacement_path(path))
     except BaseException:
-        _delete_database(draft)
-        _delete_database(damaged)
+        delete_database(draft)
+        delete_database(damaged)
         raise
     _put_in_place(path)
     return RecoveryResult(damaged, source)
@@ -212,13 +145,13 @@ def _set_aside(path: Path, now: datetime) -> Path:
 def _copy_backup(state_dir: Path, draft: Path) -> Path | None:
     """Copy the newest intact backup to `draft` and return it; None without one."""
     for source in list_backups(state_dir):
-        _delete_database(draft)
+        delete_database(draft)
         with contextlib.suppress(ApplianceError, OSError):
             shutil.copyfile(source, draft)
             with Database(draft) as database:
                 if not database.check():
                     return source
-    _delete_database(draft)
+    delete_database(draft)
     return None
 
 
@@ -236,6 +169,40 @@ def _block_slots(database: Database, damaged: Path, *, until: datetime, boot: st
         db.execute("DELETE FROM job_checkpoints")
         db.execute("DELETE FROM run_signals")
         db.execute("DELETE FROM run_requests WHERE run_at <= ?", (format_instant(until),))
+
+
+def _keep_posts(database: Database, previous: Path) -> None:
+    """Add the posts, used lines and spending of `previous`, so that nothing is posted again."""
+    with contextlib.closing(sqlite3.connect(f"{previous.absolute().as_uri()}?mode=ro", uri=True)) as old:
+        old.row_factory = sqlite3.Row
+        with database.writing(durable=True) as db:
+            for row in old.execute("SELECT * FROM posts ORDER BY id"):
+                _replace_post(db, dict(row), old)
+            for row in old.execute("SELECT * FROM used_lines"):
+                _insert(db, "INSERT OR REPLACE", "used_lines", dict(row))
+            for row in old.execute("SELECT * FROM network_spend"):
+                db.execute(
+                    "INSERT INTO network_spend VALUES (?, ?, ?) ON CONFLICT DO UPDATE"
+                    " SET microdollars = max(microdollars, excluded.microdollars)",
+                    tuple(row),
+                )
+
+
+def _replace_post(db: Transaction, post: dict[str, object], old: sqlite3.Connection) -> None:
+    number, key = post["id"], tuple(post[name] for name in ("job", "slot", "network", "part"))
+    where = "job = ? AND slot = ? AND network = ? AND part = ?"
+    db.execute(f"DELETE FROM post_images WHERE post IN (SELECT id FROM posts WHERE {where})", key)  # noqa: S608 - ours
+    db.execute(f"DELETE FROM posts WHERE {where}", key)  # noqa: S608
+    if db.execute("SELECT 1 FROM posts WHERE id = ?", (number,)).fetchone():
+        post["id"] = None  # another post of another installation
+    new = _insert(db, "INSERT", "posts", post)
+    for row in old.execute("SELECT * FROM post_images WHERE post = ?", (number,)):
+        _insert(db, "INSERT", "post_images", {**dict(row), "post": new})
+
+
+def _insert(db: Transaction, verb: str, table: str, row: Mapping[str, object]) -> int | None:
+    names = ", ".join(f":{name}" for name in row)
+    return db.execute(f"{verb} INTO {table} ({', '.join(row)}) VALUES ({names})", row).lastrowid
 
 
 _LAST_IDS = (
@@ -286,7 +253,7 @@ def _make_durable(draft: Path) -> None:
         os.close(number)
 
 
-def _delete_database(path: Path) -> None:
+def delete_database(path: Path) -> None:
     """Delete the database `path` and its journal, lock and shared memory."""
     for name in (str(path), f"{path}-wal", f"{path}-shm", str(path.with_suffix(".lock"))):
         Path(name).unlink(missing_ok=True)
@@ -313,12 +280,17 @@ def _read_lock_claims(state: Path) -> list[tuple[str, int, str | None]]:
     return [(job, *claim) for job, claim in claims if claim]
 
 
+def claims_of_locks(state: Path) -> dict[str, int]:
+    """Return the slots that the lock files in `state` remember, with the ids of their runs."""
+    return _claimed_slots(_read_lock_claims(state))
+
+
 def _claimed_slots(claims: list[tuple[str, int, str | None]]) -> dict[str, int]:
     return {slot_key(job, slot): run for job, run, slot in claims if slot}
 
 
 def _replace_and_warn(state: Path, path: Path, damage: str) -> None:
-    known = _claimed_slots(_read_lock_claims(state))
+    known = claims_of_locks(state)
     result = replace_damaged(path, now=clock.now(), boot=clock.boot_id(), known=known)
     if result.damaged is None:
         log.warning("%s: the interrupted replacement is complete", damage)
@@ -328,22 +300,6 @@ def _replace_and_warn(state: Path, path: Path, damage: str) -> None:
         "%s; set aside as %s; %s; no earlier slot is run again",
         *(" ".join(damage.split()), result.damaged.name, backup_note),
     )
-
-
-def restore_state(archive: Path, state_dir: Path) -> None:
-    """Restore database and state from `archive`. Slots since it was written are not run again.
-
-    Raises:
-        Refused: `archive` is not an archive of `backup`.
-        Unavailable: the state cannot be written.
-    """
-    path = state_dir / "history.db"
-    restore_archive(archive, state_dir)
-    with path.with_suffix(".lock").open("a") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        replacement_path(path).unlink(missing_ok=True)
-        known = _claimed_slots(_read_lock_claims(state_dir))
-        replace_damaged(path, now=clock.now(), boot=clock.boot_id(), known=known)
 
 
 class LazyStore:

@@ -22,9 +22,19 @@ async function ask(delay) {
   const answer = await fetch("/api/v1/status", { signal: AbortSignal.timeout(MAX_DELAY) }).catch(() => null);
   const status = answer?.ok ? await answer.json().catch(() => null) : null;
   const isBack = answer?.status === 401 || (status && status.started_at !== waiting.dataset.started);
-  if (isBack) location.replace(waiting.dataset.then ?? "/system");
+  if (isBack) location.replace(waiting.dataset.then);
   else setTimeout(ask, delay, Math.min(delay * 1.5, MAX_DELAY));
 }
+
+const preparing = document.getElementById("preparing");
+document.getElementById("download")?.addEventListener("click", () => {
+  preparing.textContent = "Preparing … the download starts by itself.";
+  setTimeout(() => (preparing.textContent = ""), 15_000);
+});
+document.getElementById("upload")?.addEventListener("submit", (event) => {
+  event.submitter.disabled = true;
+  event.target.querySelector("[role=status]").textContent = "Uploading and checking …";
+});
 
 document.getElementById("doctor-form")?.addEventListener("submit", async (event) => {
   event.preventDefault();

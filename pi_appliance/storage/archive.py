@@ -1,0 +1,279 @@
+"""Archives of the state: made in chunks, checked, and restored."""
+
+import contextlib
+import fcntl
+import gzip
+import io
+import json
+import os
+import shutil
+import tarfile
+import threading
+import zlib
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import BinaryIO
+
+from pi_appliance import __version__
+from pi_appliance.errors import ApplianceError, Refused, Unavailable
+from pi_appliance.storage.backup import (
+    DATABASE,
+    FOLDER,
+    claims_of_locks,
+    copy_database,
+    delete_database,
+    replace_damaged,
+)
+from pi_appliance.storage.database import (
+    Database,
+    DatabaseCorrupt,
+    SchemaMismatch,
+    format_instant,
+    parse_instant,
+    replacement_path,
+)
+from pi_appliance.system import clock, files
+
+_LEFT_OUT = {FOLDER, "locks", "logs", "reports", files.WAKEUP_FILE}
+"""Files and folders of the state directory that are not part of an archive."""
+ABOUT = "about.json"
+"""The file of an archive with its version and its date."""
+CONFIGURATION = "configuration"
+"""The folder of an archive with the configuration, for people. It is not restored."""
+_ARCHIVE_FREE_FACTOR = 2  # an archive is made only with so many times the size of the database free
+_CHUNK = 256 * 1024  # bytes
+_MAX_ABOUT = 10_000  # bytes
+_copy_lock = threading.Lock()
+
+
+def write_archive(state_dir: Path, path: Path) -> None:
+    """Write database and state to the archive `path`, a .tar.gz.
+
+    Only its owner can read it, because it contains a key.
+
+    Raises:
+        Unavailable: it cannot be written.
+    """
+    try:
+        with files.atomic_write(path, mode=0o600) as file:
+            file.writelines(archive_chunks(state_dir))
+    except OSError as error:
+        raise files.write_error(path, error) from None
+
+
+def archive_chunks(
+    state_dir: Path, *, names: Collection[str] | None = None, more: Mapping[str, bytes] | None = None
+) -> Iterator[bytes]:
+    """Copy the database, and return the archive in chunks. It needs little memory.
+
+    Args:
+        state_dir: The folder of the state.
+        names: The only files and folders of the state in it; by default all but logs and reports.
+        more: Further files by their names in the archive.
+
+    Raises:
+        Unavailable: The database cannot be copied, or there is no space for a copy of it.
+    """
+    path, copy = state_dir / DATABASE, state_dir / f".{DATABASE}.archive"
+    with Database(path) as database, _copy_lock:
+        if shutil.disk_usage(state_dir).free < _ARCHIVE_FREE_FACTOR * path.stat().st_size:
+            raise Unavailable(f"{state_dir} has no space for a copy of {DATABASE}: make room there")
+        copy_database(database, copy)
+        opened = copy.open("rb")
+        copy.unlink()  # so that nothing is left, even if this process is killed
+    about = {"version": __version__, "created_at": format_instant(clock.now())}
+    sources: list[tuple[str, BinaryIO | bytes | Path]] = [
+        (ABOUT, json.dumps(about).encode()),
+        (DATABASE, opened),
+        *(more or {}).items(),
+    ]
+    for item in sorted(state_dir.iterdir()):
+        if not _is_left_out(item) and (names is None or item.name in names):
+            found = [item] if item.is_file() else sorted(item.rglob("*"))
+            sources += [(str(each.relative_to(state_dir)), each) for each in found if _is_plain_file(each)]
+    return _compress(sources)
+
+
+def _compress(sources: Sequence[tuple[str, BinaryIO | bytes | Path]]) -> Iterator[bytes]:
+    """Yield a .tar.gz of `sources`. `tarfile` would need memory for the largest of them."""
+    zipper = zlib.compressobj(wbits=31)
+    for name, source in sources:
+        try:
+            file = io.BytesIO(source) if isinstance(source, bytes) else source
+            file = file.open("rb") if isinstance(file, Path) else file
+        except FileNotFoundError:  # deleted meanwhile
+            continue
+        with file:
+            info = tarfile.TarInfo(name)
+            info.size, info.mode = file.seek(0, os.SEEK_END), 0o600
+            info.mtime = clock.now().timestamp() if isinstance(source, bytes) else os.fstat(file.fileno()).st_mtime
+            file.seek(0)
+            yield zipper.compress(info.tobuf(tarfile.PAX_FORMAT, "utf-8", "surrogateescape"))
+            missing = info.size
+            while missing:  # a file that got shorter meanwhile is filled up
+                chunk = file.read(min(_CHUNK, missing)) or bytes(min(_CHUNK, missing))
+                missing -= len(chunk)
+                yield zipper.compress(chunk)
+            yield zipper.compress(bytes(-info.size % tarfile.BLOCKSIZE))
+    yield zipper.compress(bytes(2 * tarfile.BLOCKSIZE)) + zipper.flush()
+
+
+def _is_plain_file(path: Path) -> bool:
+    return path.is_file() and not path.is_symlink()
+
+
+def _is_left_out(item: Path) -> bool:
+    special = not (item.is_file() or item.is_dir())
+    return special or item.name in _LEFT_OUT or item.name.startswith((DATABASE, "history.lock", "."))
+
+
+@dataclass(frozen=True, slots=True)
+class ArchiveSummary:
+    """What an archive holds."""
+
+    version: str
+    created_at: datetime | None
+    names: Sequence[str]  # files and folders of the state besides the database
+    size: int  # bytes, unpacked
+    runs: int
+    posts: int
+    newest_run: datetime | None
+
+
+def check_archive(path: Path, folder: Path, *, max_size: int) -> ArchiveSummary:
+    """Read the whole archive `path`, check its database, and return what it holds.
+
+    Args:
+        path: The archive.
+        folder: An existing folder for the unpacked database, which is deleted at the end.
+        max_size: The largest size of its unpacked content in bytes.
+
+    Raises:
+        Refused: It is not such an archive, damaged, of another version, or too large.
+        Unavailable: It cannot be unpacked.
+    """
+    draft, about, names, size = folder / ".archive-check.db", b"", set[str](), 0
+    try:
+        with tarfile.open(path, "r:gz") as archive:
+            for member in archive:
+                size += member.size
+                if size > max_size:
+                    raise Refused(f"it holds more than {max_size // 1_000_000} MB, for which there is no space")
+                file = archive.extractfile(member) if member.isreg() else None
+                if file is not None and member.name == ABOUT:
+                    about = file.read(_MAX_ABOUT)
+                elif file is not None and member.name == DATABASE:
+                    with draft.open("wb") as target:
+                        shutil.copyfileobj(file, target)
+                else:
+                    names.add(member.name.partition("/")[0])
+        if not draft.exists() or not draft.stat().st_size:
+            raise Refused(f"it is not a backup of pi-appliance: it has no {DATABASE}")
+        with Database(draft) as database:
+            database.ensure_intact()
+            counted = database.rows("SELECT count(*), max(started) FROM runs", ())[0]
+            posts = database.rows("SELECT count(*) FROM posts", ())[0][0]
+    except (tarfile.TarError, EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise Refused(f"it is not a backup of pi-appliance, or not all of it arrived: {error}") from None
+    except SchemaMismatch as error:
+        raise Refused(f"it cannot be used: {error.reason}") from None
+    except DatabaseCorrupt as error:
+        raise Refused(f"its database is damaged: {error}") from None
+    except OSError as error:
+        raise Unavailable(f"it cannot be unpacked: {error}") from None
+    finally:
+        delete_database(draft)
+    version, created_at = _parse_about(about)
+    newest = parse_instant(counted[1]) if counted[1] else None
+    return ArchiveSummary(version, created_at, sorted(names), size, counted[0], posts, newest)
+
+
+def _parse_about(content: bytes) -> tuple[str, datetime | None]:
+    with contextlib.suppress(ValueError, TypeError, KeyError):
+        values = json.loads(content)
+        return str(values["version"])[:40], parse_instant(values["created_at"])
+    return "", None
+
+
+def restore_archive(path: Path, state_dir: Path, names: Collection[str] | None = None) -> None:
+    """Replace the state by the archive `path`, and make its database the newest backup.
+
+    No other process may use the state meanwhile. `restore_state` then puts the
+    database in place.
+
+    Raises:
+        Refused: the file is not such an archive.
+        Unavailable: the state cannot be written.
+    """
+    files.make_directory(state_dir, mode=0o750)
+    folder = state_dir / ".restore"
+    shutil.rmtree(folder, ignore_errors=True)
+    try:
+        with tarfile.open(path) as archive:
+            members = [each for each in archive if names is None or _is_wanted(each, names)]
+            archive.extractall(folder, members, filter="data")
+        if not (folder / DATABASE).is_file():
+            raise Refused(f"{path} is not a backup of pi-appliance: it has no {DATABASE}")
+        try:
+            with Database(folder / DATABASE) as database:
+                database.ensure_intact()
+        except SchemaMismatch as error:
+            raise Refused(f"{path} cannot be restored: {error.reason}") from None
+        for name in ("history.lock", f"{DATABASE}-wal", f"{DATABASE}-shm", ABOUT):
+            (folder / name).unlink(missing_ok=True)
+        shutil.rmtree(folder / CONFIGURATION, ignore_errors=True)  # for people, not a part of the state
+        backups = files.make_directory(state_dir / FOLDER, mode=0o750)
+        (folder / DATABASE).rename(backups / f"history-{clock.now():%Y%m%dT%H%M%SZ}.db")
+        for item in folder.iterdir():
+            target = state_dir / item.name
+            if target.is_dir():
+                shutil.rmtree(target)
+            item.rename(target)
+    except (tarfile.TarError, EOFError) as error:
+        raise Refused(f"{path} is not a backup of pi-appliance: {error}") from None
+    except OSError as error:
+        raise Unavailable(f"{path} cannot be restored: {error}") from None
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _is_wanted(member: tarfile.TarInfo, names: Collection[str]) -> bool:
+    return member.isreg() and member.name.partition("/")[0] in {DATABASE, *names}
+
+
+def restore_state(archive: Path, state_dir: Path, names: Collection[str] | None = None) -> None:
+    """Restore database and state from `archive`. Nothing since it was written is done again.
+
+    Slots until now are not run. Posts, used lines and spending of the present database are kept.
+
+    Args:
+        archive: The archive.
+        state_dir: The folder of the state.
+        names: The only files and folders of the archive that are used besides the database.
+
+    Raises:
+        Refused: `archive` is not an archive of `backup`, or a run is active.
+        Unavailable: the state cannot be written.
+    """
+    for lock_path in (state_dir / "locks").glob("*.lock"):
+        if files.is_locked(lock_path):
+            job = lock_path.stem
+            raise Refused(f"a run of {job} is active; end it first: pi-appliance jobs cancel {job}")
+    path = state_dir / DATABASE
+    restore_archive(archive, state_dir, names)
+    with path.with_suffix(".lock").open("a") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        replacement_path(path).unlink(missing_ok=True)
+        known = claims_of_locks(state_dir)
+        replace_damaged(path, now=clock.now(), boot=clock.boot_id(), known=known, keeps_posts=_is_usable(path))
+
+
+def _is_usable(path: Path) -> bool:
+    """Return whether the database `path` exists, is intact and of this version."""
+    try:
+        with Database(path, read_only=True) as database:
+            return not database.check()
+    except (ApplianceError, OSError):
+        return False

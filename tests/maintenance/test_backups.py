@@ -1,0 +1,169 @@
+"""Backups on the page: download, upload, check, restore."""
+
+import io
+import re
+import sqlite3
+import tarfile
+import urllib.error
+import urllib.request
+from pathlib import Path
+
+import pytest
+
+from pi_appliance.errors import Refused
+from pi_appliance.storage.archive import check_archive
+from pi_appliance.storage.backup import back_up_daily
+from tests.installation import Installation, wait_until
+from tests.test_daemon import up
+from tests.web.served_appliance import configuration, served
+
+JOBS = """greet: {kind: command, with: {run: [echo, hidden words]}}
+tweets: {kind: tweet, with: {lines: tweets.txt, network: show, order: in-order}}"""
+NETWORKS = "networks: {show: {kind: preview}}\nweb: {port: 0}"
+
+
+@pytest.fixture
+def ready(installation: Installation) -> Installation:
+    installation.write(JOBS, NETWORKS)
+    (installation.folder / "tweets.txt").write_text("One.\nTwo.\nThree.\n")
+    installation.run("jobs", "run", "tweets")
+    for secret in ("devices.json", "last-good-0123.yaml", "configurations/earlier.yaml", "networks/x/session.json"):
+        path = installation.state / secret
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("top secret")
+    (installation.state / "stations.json").write_text("[]")
+    return installation
+
+
+def ask(origin: str, path: str, body: bytes | None = None, **headers: str) -> tuple[int, bytes]:
+    request = urllib.request.Request(origin + path, body, {k.replace("_", "-"): v for k, v in headers.items()})
+    try:
+        with urllib.request.urlopen(request, timeout=20) as answer:
+            return answer.status, answer.read()
+    except urllib.error.HTTPError as error:
+        return error.code, error.read()
+
+
+def upload(origin: str, content: bytes) -> str:
+    """Send `content` as a browser without scripts does, and return the page that follows."""
+    head = b'--xyz\r\nContent-Disposition: form-data; name="file"; filename="a.tar.gz"\r\n\r\n'
+    return ask(origin, "/system/backup", head + content + b"\r\n--xyz--\r\n", Content_Type=FORM)[1].decode()
+
+
+FORM = "multipart/form-data; boundary=xyz"
+
+
+def posted(installation: Installation) -> list[str]:
+    return [post["text"] for post in installation.json("tweets", "list")["posts"]]
+
+
+def test_a_download_is_restored_and_nothing_is_posted_twice(ready: Installation) -> None:
+    with up(ready) as daemon:
+        _, archive = ask(daemon.page, "/system/backup/download")
+        with tarfile.open(fileobj=io.BytesIO(archive)) as file:
+            names, text = set(file.getnames()), file.extractfile("configuration/appliance.yaml").read().decode()
+            assert b"".join(file.extractfile(name).read() for name in names).count(b"secret") == 0
+        assert names == {
+            *("about.json", "history.db", "stations.json"),
+            *("configuration/appliance.yaml", "configuration/tweets.txt"),
+        }
+        assert "hidden words" not in text
+        assert list(ready.state.glob(".*archive*")) == [], "no temporary file is left"
+
+        ready.run("jobs", "run", "tweets")
+        ready.run("jobs", "run", "greet")
+        assert posted(ready) == ["Two.", "One."]
+        (ready.state / "stations.json").write_text("[changed]")
+        page = upload(daemon.page, archive)
+        assert "1 run, 1 post" in page
+        assert len(ready.json("jobs", "history")) == 3, "nothing changes before the confirmation"
+        token = page.partition('name="token" value="')[2][:16]
+        assert ask(daemon.page, "/system/backup/restore", b"token=another")[0] == 409
+        status, waiting = ask(daemon.page, "/system/backup/restore", f"token={token}".encode())
+        assert status == 200
+        assert b'data-then="/system/backup"' in waiting
+        wait_until(lambda: daemon.pages[1:])
+        wait_until(lambda: ready.run("status").returncode == 0)
+        assert [run["job"] for run in ready.json("jobs", "history")] == ["tweets"]
+        assert (ready.state / "stations.json").read_text() == "[]"
+        assert (ready.state / "devices.json").read_text() == "top secret"
+        assert posted(ready) == ["Two.", "One."], "posts since the backup stay recorded"
+        ready.run("jobs", "run", "tweets")
+        assert posted(ready) == ["Three.", "Two.", "One."], "and their lines stay used"
+        assert "restore: database and state are those of the uploaded backup" in daemon.said
+        assert list(ready.state.glob(".*.tar.gz")) == []
+
+
+def packed(members: dict[str, bytes]) -> bytes:
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w:gz") as archive:
+        for name, content in members.items():
+            info = tarfile.TarInfo(name)
+            info.size = len(content)
+            archive.addfile(info, io.BytesIO(content))
+    return buffer.getvalue()
+
+
+def test_what_cannot_be_restored_is_refused_and_leaves_nothing(ready: Installation) -> None:
+    with served(ready.config) as appliance:
+        good = appliance.ask("/system/backup/download").body
+        database = (ready.state / "history.db").read_bytes()
+        with tarfile.open(fileobj=io.BytesIO(good)) as file:
+            database = file.extractfile("history.db").read()
+        old = ready.folder / "old.db"
+        old.write_bytes(database)
+        with sqlite3.connect(old) as db:
+            db.execute("PRAGMA user_version = 1")
+        db.close()
+        spoilt = database[:4096] + b"x" * 4096 + database[8192:]
+        for content, reason in (
+            (b"no archive", "not a backup of pi-appliance"),
+            (good[: len(good) // 2], "not all of it arrived"),
+            (packed({"photo.jpg": b"1"}), "it has no history.db"),
+            (packed({"history.db": old.read_bytes()}), "written by an older pi-appliance"),
+            (packed({"history.db": spoilt}), "its database is damaged"),
+            (packed({"history.db": b""}), "it has no history.db"),
+        ):
+            status, page = ask(appliance.origin, "/system/backup", content, Content_Type="application/gzip")
+            assert (status, reason) == (409, next((each for each in [reason] if each in page.decode()), page.decode()))
+            assert b"Nothing was changed" in page
+            assert b"token" not in page
+        too_large = appliance.ask("/system/backup", "x", Content_Length="900000000000")
+        assert too_large.status == 413
+        assert "the file is too large: there is space for" in too_large.text
+        cut = ask(appliance.origin, "/system/backup", b"--xyz\r\n\r\n" + good, Content_Type=FORM)
+        assert (cut[0], b"ended too early" in cut[1]) == (400, True)
+        assert list(ready.state.glob(".*upload*")) + list(ready.state.glob(".archive-check*")) == []
+
+
+def test_an_archive_that_unpacks_to_too_much_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "bomb.tar.gz"
+    path.write_bytes(packed({"memory/zeros": bytes(5_000_000)}))
+    assert path.stat().st_size < 10_000
+    with pytest.raises(Refused, match="it holds more than 1 MB, for which there is no space"):
+        check_archive(path, tmp_path, max_size=1_000_000)
+
+
+def test_an_unconfirmed_upload_is_discarded_and_nightly_backups_are_listed(tmp_path: Path) -> None:
+    with served(configuration(tmp_path)) as appliance:
+        state = appliance.daemon.appliance.config.state_dir
+        assert back_up_daily(appliance.daemon.appliance.store) is not None
+        (name,) = re.findall(r"/system/backup/nightly/(history-\w+\.db)", appliance.ask("/system/backup").text)
+        nightly = appliance.ask(f"/system/backup/nightly/{name}")
+        assert nightly.body.startswith(b"SQLite format 3")
+        assert nightly.headers["content-disposition"] == f'attachment; filename="{name}"'
+        assert appliance.ask("/system/backup/nightly/..%2Fsecret.key").status == 404
+        assert "Restore and restart" in upload(appliance.origin, appliance.ask("/system/backup/download").body)
+        assert appliance.ask("/system/backup/restore", "discard=1").status == 303
+        assert "Restore and restart" not in appliance.ask("/system/backup").text
+        assert list(state.glob(".*.tar.gz")) == []
+        assert appliance.daemon.restarts == 0
+
+
+def test_a_restore_that_fails_at_the_start_changes_nothing_and_says_so(ready: Installation) -> None:
+    (ready.state / ".restore.tar.gz").write_bytes(b"spoilt after the check")
+    with up(ready) as daemon:
+        assert "restore: the uploaded backup was not used, and nothing was changed: the file is not a" in daemon.said
+        assert [run["job"] for run in ready.json("jobs", "history")] == ["tweets"]
+        assert "the uploaded backup was not used" in ask(daemon.page, "/system/backup")[1].decode()
+        assert list(ready.state.glob(".*.tar.gz")) == []
