@@ -109,7 +109,12 @@ class AccessPages:
         invitation = self._find_invitation(request)
         current = self._authenticator.devices.find(request.cookies.get(COOKIE, ""))
         return self._pages.page(
-            "access/join.html", 200 if invitation else 404, invitation=invitation, current=current, error=_NOT_INVITED
+            "access/join.html",
+            200 if invitation else 404,
+            invitation=invitation,
+            role_text=ROLE_TEXTS[invitation.role] if invitation else "",
+            current=current,
+            error=_NOT_INVITED,
         )
 
     async def accept_invitation(self, request: Request) -> Response:

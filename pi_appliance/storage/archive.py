@@ -36,7 +36,8 @@ from pi_appliance.storage.database import (
 )
 from pi_appliance.system import clock, files
 
-_LEFT_OUT = {FOLDER, "locks", "logs", "reports", files.WAKEUP_FILE}
+# A restored list of devices would sign in those that were signed out since.
+_LEFT_OUT = {FOLDER, "locks", "logs", "reports", "devices.json", files.WAKEUP_FILE}
 """Files and folders of the state directory that are not part of an archive."""
 ABOUT = "about.json"
 """The file of an archive with its version and its date."""

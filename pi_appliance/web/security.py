@@ -139,7 +139,8 @@ class SecurityMiddleware:
 
     def _find_visitor(self, request: Request) -> Visitor | Response:
         """Return who sent `request`, or the answer to it if it is rejected."""
-        if request.scope.get("server") is None:  # the unix socket, whose file mode says who may connect
+        server = request.scope.get("server")  # without a port: the unix socket, whose file mode says who may connect
+        if server is None or server[1] is None:
             return Visitor(Role.OWNER)
         host = request.headers.get("host", "")
         if not self._is_own_name(host):

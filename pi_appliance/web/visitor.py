@@ -90,7 +90,8 @@ def refusal(visitor: Visitor, needed: Role) -> str:
     """Return why `visitor` may not do what needs the role `needed`."""
     if visitor.role is None:
         return "sign in first"
-    return f"this device may only {ROLE_TEXTS[visitor.role]}; the owner can give it the role {needed} by an invitation"
+    remedy = "only the owner may do that" if needed is Role.OWNER else f"ask the owner to invite it as {needed}"
+    return f"this device may only {ROLE_TEXTS[visitor.role]}; {remedy}"
 
 
 def require_roles(operation: Operation, values: Values) -> None:

@@ -15,7 +15,7 @@ from pi_appliance.web.visitor import least_role
 from tests.access.conftest import invite, join, sign_in
 from tests.web.served_appliance import ServedAppliance, configuration, job, served, set_password
 
-STATIONS = "stations:\n  - {name: FIP, url: 'http://radio.example/fip'}\n"
+STATIONS = "- {name: FIP, url: 'http://radio.example/fip'}\n"
 JOBS = (
     job("hello", "print('good morning')")
     + "  wake: {kind: music, schedule: '@daily', with: {action: alarm, play: FIP}}\n"

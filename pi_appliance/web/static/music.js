@@ -5,6 +5,8 @@ import { isSnoozing } from "./banner.js";
 import { followState } from "./events.js";
 
 const byId = (id) => document.getElementById(id);
+const ADDED_TIME = 2500; // milliseconds
+let addedTimer = 0;
 let drawnKey = null; // the state for which the list on the page was drawn
 
 confirmForms();
@@ -37,8 +39,11 @@ async function submit(event) {
   if (event.submitter?.ariaBusy === "true") return;
   const endBusy = showBusy(event.submitter);
   const action = event.submitter?.getAttribute("formaction") ?? form.getAttribute("action");
-  if (await redraw(fetch(action, { method: "POST", body }), "main")) showNotice("");
-  else endBusy();
+  if (!(await redraw(fetch(action, { method: "POST", body }), "main"))) return endBusy();
+  if (!/^\/do\/player\/queue\/add(?!.*play=true)/.test(action)) return showNotice("");
+  showNotice("Added to the queue.", "added");
+  clearTimeout(addedTimer);
+  addedTimer = setTimeout(() => showNotice(""), ADDED_TIME);
 }
 
 async function redraw(request, part) {

@@ -1,0 +1,45 @@
+"""The devices in a real browser: what a guest sees, and the end of a session."""
+
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import BrowserContext, expect
+
+from pi_appliance.operations import Role
+from tests.access.test_roles import household
+from tests.web.served_appliance import ServedAppliance
+from tests.web.test_browser import CHROMIUM, browser
+
+__all__ = ["browser"]
+pytestmark = pytest.mark.skipif(not CHROMIUM.exists(), reason="chromium is not installed: apt-get install chromium")
+
+
+def sign_in(context: BrowserContext, home: ServedAppliance, cookie: str) -> None:
+    name, _, value = cookie.partition("=")
+    context.clear_cookies()
+    context.add_cookies([{"name": name, "value": value, "url": home.origin}])
+
+
+def test_devices_in_a_browser(browser, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    with household(tmp_path) as (home, cookies):
+        context = browser.new_context(viewport={"width": 390, "height": 844})
+        page, heard = context.new_page(), list[str]()
+        page.on("pageerror", lambda error: heard.append(str(error)))
+
+        sign_in(context, home, cookies[Role.LISTEN])
+        page.goto(home.origin)
+        expect(page.locator("#title")).to_have_text("Blue Train")
+        expect(page.locator("main button, main a")).to_have_count(0)
+        home.in_loop(lambda: home.player.become(track=home.player.tracks[1]))
+        expect(page.locator("#title")).to_have_text("Moment's Notice")
+
+        sign_in(context, home, cookies[Role.GUEST])
+        page.goto(f"{home.origin}/music/radio")
+        count = len(home.player.tracks)
+        page.get_by_role("button", name="FIP").click()
+        expect(page.locator("#notice")).to_have_text("Added to the queue.")
+        assert len(home.player.tracks) == count + 1
+        home.in_loop(lambda: home.daemon.authenticator.devices.remove(*home.daemon.authenticator.devices.all()))
+        page.wait_for_url("**/sign-in?to=**")
+        assert heard == []
+        context.close()
