@@ -17,7 +17,8 @@ from pi_appliance.access.setup_code import SetupFile
 from pi_appliance.cli import terminal
 from pi_appliance.config import secrets
 from pi_appliance.config.model import Config
-from pi_appliance.errors import ApplianceError, ConfigError, Unavailable
+from pi_appliance.diagnostics.problems import find_player_problem, find_problems
+from pi_appliance.errors import ApplianceError, ConfigError
 from pi_appliance.jobs import serializers
 from pi_appliance.jobs.pages import JobPages
 from pi_appliance.jobs.run_options import own_page
@@ -32,11 +33,10 @@ from pi_appliance.music.player import NO_PLAYER
 from pi_appliance.music.schemas import MUSIC
 from pi_appliance.operations import Operation, Role
 from pi_appliance.posting.preview import post_digest
-from pi_appliance.scheduling.appliance import Appliance, JobView
+from pi_appliance.scheduling.appliance import JobView
 from pi_appliance.scheduling.interface import SchedulerState
 from pi_appliance.storage.model import Run
 from pi_appliance.system import machine
-from pi_appliance.system.clock import ClockState
 from pi_appliance.system.machine import Sensors
 from pi_appliance.web.pages import Pages
 from pi_appliance.web.params import Call, query_number
@@ -157,8 +157,8 @@ class HomePages:
         daemon, now = self._services.daemon, self._services.now()
         banner = create_banner(daemon, daemon.appliance.jobs(now), now)
         failing = len(banner.failing) + banner.more
-        if banner.problems:
-            headline = banner.problems[0]
+        if problems := [*banner.problems, *filter(None, [banner.player])]:
+            headline = problems[0]
         else:
             headline = f"{failing} job{'s' * (failing != 1)} failed" if failing else "All is well"
         temperature = self._sensors.temperature()
@@ -204,6 +204,7 @@ class Banner:
     config_error: Mapping[str, Any] | None
     setup_interrupted: bool
     problems: Sequence[str]
+    player: str  # why it is not reached; the page of the music shows it at the player
     ringing: Sequence[Alarm]
     failing: Sequence[Run]
     more: int
@@ -215,23 +216,20 @@ def create_banner(daemon: MusicDaemon, views: Sequence[JobView], now: datetime) 
     runs.sort(key=lambda run: (run.started, run.id), reverse=True)
     ringing = [alarm for alarm in alarms(daemon.appliance, now) if alarm.session]
     problems = [
-        *_describe_problems(daemon.scheduler),
+        *(each.text for each in find_problems(daemon, Sensors())),
         *_describe_closed_proxy(daemon.appliance.config),
-        *machine_problems(daemon.appliance, Sensors()),
     ]
+    away = find_player_problem(daemon)
     interrupted = SetupFile(daemon.appliance.config.state_dir).is_interrupted()
-    return Banner(daemon.config_error, interrupted, problems, ringing, runs[:_MAX_FAILURES], len(runs[_MAX_FAILURES:]))
-
-
-def _describe_problems(scheduler: SchedulerState) -> list[str]:
-    problems = []
-    if scheduler.clock_state is ClockState.UNTRUSTED:
-        minutes = math.ceil(scheduler.clock_wait / 60)
-        most = f", at most {minutes} minute{'s' * (minutes != 1)} more" if minutes else ""
-        problems.append(f"The clock is not set yet. Jobs at a time of day wait for it{most}.")
-    if scheduler.error:
-        problems.append(f"A job cannot be started or recorded: {scheduler.error}")
-    return problems
+    return Banner(
+        daemon.config_error,
+        interrupted,
+        problems,
+        away.text if away else "",
+        ringing,
+        runs[:_MAX_FAILURES],
+        len(runs[_MAX_FAILURES:]),
+    )
 
 
 def _describe_closed_proxy(config: Config) -> list[str]:
@@ -239,27 +237,6 @@ def _describe_closed_proxy(config: Config) -> list[str]:
         password = secrets.load(config.path, os.environ).get("MPD_PROXY_PASSWORD", "")
         return [f"MPD apps are not served: {each}." for each in (password_problem(config, password),) if each]
     return []
-
-
-_LOW_SPACE = 200_000_000  # bytes
-_HOT = 80.0  # degrees Celsius; there a Raspberry Pi slows down
-
-
-def machine_problems(appliance: Appliance, sensors: Sensors) -> list[str]:
-    """Return the problems of the machine, each with its correction."""
-    problems = []
-    try:
-        appliance.require_free_space()
-        if (free := machine.free_space(appliance.config.state_dir)) < _LOW_SPACE:
-            problems.append(f"Only {free // 1_000_000} MB are free on the card. Make room: no job runs on a full card.")
-    except Unavailable as error:
-        problems.append(f"No job can run: {error}.")
-    temperature = sensors.temperature()
-    if temperature is not None and temperature >= _HOT:
-        problems.append(f"The processor is at {temperature:.0f} °C and slows down. Give it more air.")
-    if sensors.power().under_voltage:
-        problems.append("The power supply is too weak. Use the one made for this Raspberry Pi, with a short cable.")
-    return problems
 
 
 def state_operation(services: MusicServices) -> Operation:

@@ -14,7 +14,9 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from pi_appliance import __version__
+from pi_appliance.diagnostics.problems import find_player_problem, find_problems
 from pi_appliance.errors import ApplianceError
+from pi_appliance.music.interface import MusicDaemon
 from pi_appliance.operations import Values
 from pi_appliance.scheduling import instants
 from pi_appliance.scheduling.child_runs import run_module
@@ -174,17 +176,19 @@ _MAX_SILENCE = 180.0  # seconds; the scheduler reads the clock at least once a m
 class HealthEndpoint:
     """The endpoint /health. `monotonic` is the clock of the scheduler."""
 
-    def __init__(self, daemon: RunningDaemon, monotonic: Callable[[], float]) -> None:
-        self._daemon, self._monotonic = daemon, monotonic
+    def __init__(self, daemon: MusicDaemon, monotonic: Callable[[], float]) -> None:
+        self._daemon, self._monotonic, self._sensors = daemon, monotonic, Sensors()
 
     async def answer(self, _: Request) -> JSONResponse:
         """Answer 200 if the daemon is healthy, else 503 with the reason."""
         reason = self._find_problem()
         if reason:
             return JSONResponse({"ok": False, "why": reason}, 503)
-        # 200: a restart, which watchdogs answer to 503, would not correct the file
-        degraded = {"degraded": "the configuration file is wrong; the last good one is used"}
-        return JSONResponse({"ok": True, **(degraded if self._daemon.config_error else {})})
+        # 200: a restart, which watchdogs answer to 503, would not correct these.
+        names = ["the configuration file is wrong; the last good one is used"] if self._daemon.config_error else []
+        names += [each.name for each in find_problems(self._daemon, self._sensors)]
+        names += [each.name for each in (find_player_problem(self._daemon),) if each]
+        return JSONResponse({"ok": True, **({"degraded": "; ".join(names)} if names else {})})
 
     def _find_problem(self) -> str:
         silent = self._monotonic() - self._daemon.scheduler.last_tick

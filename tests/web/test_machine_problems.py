@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from pi_appliance.home import machine_problems
-from pi_appliance.scheduling.appliance import Appliance
+from pi_appliance.diagnostics.problems import find_problems
+from pi_appliance.music.player import NO_PLAYER
+from pi_appliance.system.clock import ClockState
 from pi_appliance.system.machine import Sensors
 from tests.installation import Installation
 from tests.storage.test_full_disk import fill, free, small_card
@@ -46,10 +47,35 @@ def test_heat_and_weak_power_are_shown(tmp_path: Path) -> None:
         path = sensors / file
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(content)
-    with Appliance.open(configuration(tmp_path)) as appliance:
-        problems = machine_problems(appliance, Sensors(sys=sensors))
-        assert problems == [
+    with served(configuration(tmp_path)) as appliance:
+        problems = list(find_problems(appliance.daemon, Sensors(sys=sensors)))
+        assert [each.text for each in problems] == [
             "The processor is at 84 °C and slows down. Give it more air.",
             "The power supply is too weak. Use the one made for this Raspberry Pi, with a short cable.",
         ]
-        assert machine_problems(appliance, Sensors(sys=tmp_path)) == []
+        assert [each.name for each in problems] == ["the processor is too hot", "the power supply is too weak"]
+        assert list(find_problems(appliance.daemon, Sensors(sys=tmp_path))) == []
+
+
+def test_a_clock_that_is_not_set_a_player_away_and_a_wrong_file_are_shown(appliance: ServedAppliance) -> None:
+    daemon = appliance.daemon
+    daemon.hub.error = NO_PLAYER
+    assert appliance.ask("/health").json == {"ok": True}, "no player is configured, and none is missed"
+    daemon.scheduler.clock_state, daemon.scheduler.clock_wait = ClockState.UNTRUSTED, 90.0
+    daemon.hub.error = "MPD at /secret/place is not reached: start it (sudo systemctl start mpd)"
+    daemon.config_error = {"in_use_since": None, "problems": []}
+    health = appliance.ask("/health")
+    assert (health.status, health.json) == (
+        200,
+        {
+            "ok": True,
+            "degraded": "the configuration file is wrong; the last good one is used; the clock is not set; "
+            "the player is not reached",
+        },
+    )
+    page = appliance.ask("/jobs").text
+    assert "wait for it, at most 2 minutes more. Connect the machine to the internet." in page
+    assert "start it (sudo systemctl start mpd)" in page
+    assert 'action="/do/player/reconnect"' in page
+    assert "The configuration file is wrong." in page
+    assert "The clock is not set yet" in appliance.ask("/more").text

@@ -6,7 +6,7 @@ import { cardVersion } from "./jobs.js";
 let firstSteps = null; // steps of the clock before the page was opened
 let drawnKey = null; // the state for which the banner was drawn
 
-export function showBanner({ scheduler, jobs }) {
+export function showBanner({ scheduler, jobs, error: playerError }) {
   firstSteps = Math.min(firstSteps ?? scheduler.steps, scheduler.steps); // a restarted appliance counts from 0
   const stepped = document.getElementById("stepped");
   stepped.hidden = scheduler.steps === firstSteps;
@@ -16,7 +16,7 @@ export function showBanner({ scheduler, jobs }) {
     .filter((job) => job.kind === "music" && job.running)
     .map((job) => [cardVersion(job), isSnoozing(job)]);
   const failing = jobs.filter((job) => job.failing).map(cardVersion);
-  const key = JSON.stringify([ringing, clock, clock_wait, error, failing]);
+  const key = JSON.stringify([ringing, clock, clock_wait, error, playerError, failing]);
   if (key !== drawnKey) draw(key);
 }
 

@@ -1,0 +1,61 @@
+"""The current problems of the appliance: in words for the owner, and by name for /health."""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from pi_appliance.errors import Unavailable
+from pi_appliance.music.interface import MusicDaemon
+from pi_appliance.music.player import NO_PLAYER
+from pi_appliance.system import machine
+from pi_appliance.system.clock import ClockState
+from pi_appliance.system.machine import Sensors
+
+_LOW_SPACE = 200_000_000  # bytes
+_HOT = 80.0  # degrees Celsius; there a Raspberry Pi slows down
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """A problem. `text` is for the owner and says what to do, `name` is for everybody."""
+
+    name: str
+    text: str
+
+
+def find_problems(daemon: MusicDaemon, sensors: Sensors) -> Iterator[Problem]:
+    """Yield the problems of clock, scheduler, card, processor and power supply."""
+    scheduler, appliance = daemon.scheduler, daemon.appliance
+    if scheduler.clock_state is ClockState.UNTRUSTED:
+        minutes = math.ceil(scheduler.clock_wait / 60)
+        most = f", at most {minutes} minute{'s' * (minutes != 1)} more" if minutes else ""
+        text = (
+            f"The clock is not set yet. Jobs at a time of day wait for it{most}. Connect the machine to the internet."
+        )
+        yield Problem("the clock is not set", text)
+    if scheduler.error:
+        yield Problem("a job cannot be started", f"A job cannot be started or recorded: {scheduler.error}")
+    try:
+        appliance.require_free_space()
+        if (free := machine.free_space(appliance.config.state_dir)) < _LOW_SPACE:
+            text = f"Only {free // 1_000_000} MB are free on the card. Make room: no job runs on a full card."
+            yield Problem("the card is almost full", text)
+    except Unavailable as error:
+        yield Problem("the card is full or cannot be written", f"No job can run: {error}.")
+    temperature = sensors.temperature()
+    if temperature is not None and temperature >= _HOT:
+        text = f"The processor is at {temperature:.0f} °C and slows down. Give it more air."
+        yield Problem("the processor is too hot", text)
+    if sensors.power().under_voltage:
+        text = "The power supply is too weak. Use the one made for this Raspberry Pi, with a short cable."
+        yield Problem("the power supply is too weak", text)
+
+
+def find_player_problem(daemon: MusicDaemon) -> Problem | None:
+    """Return the reason why the configured player is not reached, if there is one."""
+    error = daemon.hub.error
+    return (
+        Problem("the player is not reached", f"{error[:1].upper()}{error[1:]}.")
+        if error and error != NO_PLAYER
+        else None
+    )
