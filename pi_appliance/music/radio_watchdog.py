@@ -1,8 +1,9 @@
 """Reconnect web radio that breaks off, or play a fallback and return to the station later.
 
-A stream has broken off if playback stopped with an error or at the end of the stream, or if the
-time does not advance. A user's stop or pause causes neither and is respected. The watchdog also
-yields to any other user command and to music jobs, because an alarm handles its own music.
+A stream has broken off if playback stopped with an error or at the end of the stream, also right
+after it was chosen, or if the time does not advance. A user's stop or pause causes neither and is
+respected. The watchdog also yields to any other user command and to music jobs, because an alarm
+handles its own music.
 """
 
 import asyncio
@@ -26,7 +27,7 @@ from pi_appliance.music.model import (
     describe_source,
 )
 from pi_appliance.music.player import Player
-from pi_appliance.music.player_hub import PlayerHub, Sleep, Subscription
+from pi_appliance.music.player_hub import CONNECTION, PlayerHub, Sleep, Subscription
 from pi_appliance.system.clock import Backoff
 
 TRIES = 3  # before a fallback plays
@@ -85,22 +86,30 @@ class RadioWatchdog:
         """Watch until cancelled. Raises the player's errors."""
         with self._hub.subscribe() as changes:
             while True:
-                stream = await self._wait_for_stream(changes)
+                stream, reason = await self._wait_for_stream(changes)
                 try:
-                    reason = await self._wait_for_silence(stream, changes)
+                    if not reason:
+                        reason = await self._wait_for_silence(stream, changes)
                     await self._repair(stream, reason, changes)
                 except _Superseded:
                     pass
                 finally:
                     self._hub.set_status_text("")
 
-    async def _wait_for_stream(self, changes: Subscription) -> Track:
+    async def _wait_for_stream(self, changes: Subscription) -> tuple[Track, str]:
+        """Return a stream that plays and "", or one that failed at once and the reason."""
+        names = frozenset({CONNECTION})
+        seen: PlayerState | None = None
         while True:
             state = self._hub.state
-            is_playing = state is not None and state.playback is PlaybackState.PLAYING
-            if state is not None and is_playing and state.track and _is_stream(state.track):
-                return state.track
-            await changes.changes()
+            if state is not None and state.track and _is_stream(state.track):
+                if state.playback is PlaybackState.PLAYING:
+                    return state.track, ""
+                # A new state of the player, not an error that it remembers from before.
+                if state is not seen and "player" in names and CONNECTION not in names and _has_broken_off(state):
+                    return state.track, state.error or "it ended"
+            seen = state
+            names = await changes.changes()
 
     async def _wait_for_silence(self, stream: Track, changes: Subscription) -> str:
         """Return the reason why `stream` broke off. Raises _Superseded if a user stopped it."""

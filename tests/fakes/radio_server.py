@@ -10,10 +10,13 @@ _TICK = 0.1
 
 
 class RadioServer:
-    """One station. `mute` sends no data, `hang_up` ends all streams, `gone` refuses clients."""
+    """One station. `mute` sends no data, `hang_up` ends all streams, `gone` refuses clients.
+
+    With `is_web_page` it sends a page, as stations do that have moved.
+    """
 
     def __init__(self) -> None:
-        self.mute = self.gone = False
+        self.mute = self.gone = self.is_web_page = False
         self.listeners = 0  # that there ever were
         self.address = ""
         self._tasks = set[asyncio.Task[None]]()
@@ -30,7 +33,10 @@ class RadioServer:
         self._tasks.add(task)
         try:
             await reader.readuntil(b"\r\n\r\n")
-            if not self.gone:
+            if self.is_web_page:
+                writer.write(b"HTTP/1.0 200 OK\r\nContent-Type: text/html\r\n\r\n<h1>Moved</h1>")
+                await writer.drain()
+            elif not self.gone:
                 self.listeners += 1
                 await self._play(writer)
         except (OSError, EOFError, asyncio.CancelledError):

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from pi_appliance.config.model import Config, PluginConfig, Radio, VolumePolicy
+from pi_appliance.errors import Refused
 from pi_appliance.music import services
 from pi_appliance.music.model import Mode, PlaybackState, PlayerState, QueuePosition, Uri
 from pi_appliance.music.mpd import player as mpd
@@ -115,6 +116,27 @@ def test_a_dead_radio_is_replaced_and_restored(server: MpdServer, tmp_path: Path
             radio.gone = False
             await until(hub, lambda state: plays(radio.address)(state) and not hub.status_text)
             assert await asyncio.to_thread(server.mpc, "playlist", "-f", "%file%") == radio.address
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.parametrize("how", ["nothing listens", "hangs up", "web page"])
+def test_a_radio_that_is_dead_when_chosen_is_replaced_and_restored(how: str, server: MpdServer, tmp_path: Path) -> None:
+    async def scenario() -> None:
+        settings = Radio(silence_timeout=timedelta(seconds=2), fallback=["one.wav"], retry_every=timedelta(seconds=3))
+        async with on_air() as radio, living(config_of(server, tmp_path / "state", radio=settings)) as hub:
+            radio.gone, radio.is_web_page = how == "hangs up", how == "web page"
+            uri = f"http://127.0.0.1:{free_port()}/live" if how == "nothing listens" else radio.address
+            for _ in range(2):  # the second time MPD's state is as before
+                with contextlib.suppress(Refused):
+                    player = await hub.player()
+                    await player.add_source(Uri(uri=uri, title="Two"), QueuePosition.REPLACE, play=True)
+                await until(hub, lambda _: hub.status_text.startswith("Two broke off"))
+                await until(hub, lambda state: plays("one.wav")(state) and "instead of Two" in hub.status_text)
+            await (await hub.player()).stop()
+            await until(hub, lambda state: state.playback is PlaybackState.STOPPED and not hub.status_text)
+            with pytest.raises(TimeoutError):
+                await until(hub, lambda state: state.playback is PlaybackState.PLAYING or hub.status_text, seconds=2)
 
     asyncio.run(scenario())
 
