@@ -1,6 +1,7 @@
 """`pi-appliance up`: start, signals, invalid reloads, and sudden death."""
 
 import contextlib
+import http.client
 import json
 import re
 import signal
@@ -147,6 +148,20 @@ def test_invalid_secrets_at_a_reload_are_reported_and_the_daemon_continues(insta
         wait_until(lambda: "configuration was read again" in daemon.said)
         with pytest.raises(urllib.error.HTTPError, match="401"):
             urllib.request.urlopen(f"{wait_until(lambda: daemon.pages[1:])[0]}/api/v1/state", timeout=5)
+        daemon.hears(signal.SIGTERM)
+        assert daemon.status() == 0
+
+
+def test_no_request_is_refused_while_the_page_restarts(installation):
+    installation.write(TICK, QUIET)
+    with up(installation) as daemon:
+        for number in range(4):
+            installation.write(TICK, f"{QUIET}\ndiscovery: {str(bool(number % 2)).lower()}")
+            daemon.hears(signal.SIGHUP)
+            while len(daemon.pages) < number + 2:
+                with contextlib.suppress(ConnectionResetError, http.client.RemoteDisconnected):  # it was being answered
+                    urllib.request.urlopen(f"{daemon.page}/health", timeout=10).close()
+        assert len(set(daemon.pages)) == 1
         daemon.hears(signal.SIGTERM)
         assert daemon.status() == 0
 
