@@ -5,9 +5,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
+from pi_appliance.config.model import Config
 from pi_appliance.config.secrets import of_network
+from pi_appliance.errors import Refused
 from pi_appliance.json_schema import (
     ANY,
     FLAG,
@@ -25,6 +28,7 @@ from pi_appliance.operations import Values
 from pi_appliance.posting import connect, line_file, refused_posts, tweet_lines
 from pi_appliance.posting.connect import load_secrets
 from pi_appliance.posting.model import OWNER_DECISIONS, PostLimits, PostState, record_json
+from pi_appliance.posting.network_login import NetworkLogin
 from pi_appliance.posting.preview import MonthlyForecast, PostPreview, UpcomingPost, month_json, month_spends
 from pi_appliance.posting.store import PostDatabase
 from pi_appliance.posting.tweet_job import TWEET_KIND
@@ -45,6 +49,15 @@ _NETWORK_TEST: Mapping[str, Schema] = {
     "error": nullable(TEXT),
     "exit_status": describe(WHOLE, "0: accepted, 75: not reached, else: rejected"),
     "needs_secrets": FLAG,
+}
+_NETWORK_LOGIN: Mapping[str, Schema] = {
+    "network": TEXT,
+    "messages": describe(list_of(TEXT), "what to do before the answer, with the address to open"),
+    "question": nullable(TEXT),
+    "secret": describe(FLAG, "whether the answer is to be hidden while it is typed"),
+    "step": describe(WHOLE, "the number of the question, for the answer"),
+    "account": describe(nullable(TEXT), "the account, after the secrets were checked and stored"),
+    "error": nullable(TEXT),
 }
 _COUNTS: Mapping[str, Schema] = {
     "networks": list_of(object_of({"network": TEXT, "length": WHOLE, "max_length": WHOLE})),
@@ -102,6 +115,7 @@ SCHEMAS: Mapping[str, Schema] = {
     "LineChange": object_of({"file": TEXT, "version": TEXT, "lines": WHOLE}),
     "TextCheck": object_of({"text": TEXT, "good": FLAG, **_COUNTS}),
     "Networks": list_of(object_of({"network": TEXT, "kind": TEXT, "secrets": ANY})),
+    "NetworkLogin": object_of(_NETWORK_LOGIN),
     "NetworkTests": list_of(object_of(_NETWORK_TEST)),
 }
 
@@ -259,7 +273,7 @@ async def post_now(services: Services, values: Values) -> object:
     return {"request": request.id, "job": request.job, "run_at": iso_time(request.run_at)}
 
 
-async def list_networks(services: Services, _: Values) -> object:
+async def list_networks(services: Services, _: Values) -> Sequence[Mapping[str, Any]]:
     """Return the networks, with the origin of each secret, or null if it is missing."""
     config = services.appliance.config
     secrets = load_secrets(config)
@@ -273,6 +287,52 @@ async def list_networks(services: Services, _: Values) -> object:
     ]
 
 
+_LOGINS: dict[tuple[Path, str], NetworkLogin] = {}
+"""The newest login to each network since the start, by configuration file and name."""
+_TESTS: dict[tuple[Path, str], Mapping[str, Any]] = {}
+"""The newest result of `test_networks` in the same way, with its time under `at`."""
+
+
+def last_login(config: Config, network: str) -> NetworkLogin | None:
+    """Return the newest login to `network` on the page."""
+    return _LOGINS.get((config.path, network))
+
+
+def last_test(config: Config, network: str) -> Mapping[str, Any] | None:
+    """Return the newest check of the secrets of `network` since the start of the daemon."""
+    return _TESTS.get((config.path, network))
+
+
+async def log_in(services: Services, values: Values) -> object:
+    """Begin a login, or answer its question, and return the next question or the result."""
+    config, name = services.appliance.config, values["network"]
+    part = connect.network_config(config, name)
+    if not of_network(part):
+        raise Refused(f"{name} needs no secrets: its kind is {part.kind}")
+    login = last_login(config, name)
+    if values["answer"] is None:
+        if login is not None:
+            login.close()
+        login = _LOGINS[config.path, name] = NetworkLogin()
+        await login.start(config.path, name)
+    elif login is None:
+        raise Refused("no login has begun; begin with Connect")
+    else:
+        await login.answer(values["answer"], values["step"] or 0)
+    if login.account:
+        test = {"network": name, "account": login.account, "error": None, "exit_status": 0, "needs_secrets": True}
+        _TESTS[config.path, name] = {**test, "at": services.now()}
+    return {
+        "network": name,
+        "messages": login.messages,
+        "question": login.question or None,
+        "secret": login.is_secret,
+        "step": login.step,
+        "account": login.account or None,
+        "error": login.error or None,
+    }
+
+
 async def test_networks(services: Services, values: Values) -> object:
     """Return the account of each network, or the error."""
     config = services.appliance.config
@@ -280,4 +340,6 @@ async def test_networks(services: Services, values: Values) -> object:
     for name in names:
         connect.network_config(config, name)
     # The daemon does not import the networks' libraries, which take up to 19 MB.
-    return await run_module("pi_appliance.posting.connect", str(config.path), *names)
+    results: Sequence[Mapping[str, Any]] = await run_module("pi_appliance.posting.connect", str(config.path), *names)
+    _TESTS.update({(config.path, each["network"]): {**each, "at": services.now()} for each in results})
+    return results

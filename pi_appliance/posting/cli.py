@@ -5,29 +5,23 @@ its state, while `login` asks at the terminal and writes a secret file.
 """
 
 import json
-import logging
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import click
 
-from pi_appliance import plugins
 from pi_appliance.cli import terminal
 from pi_appliance.cli.terminal import config_option, json_option
-from pi_appliance.config import secret_writer
 from pi_appliance.config.loader import load_config
-from pi_appliance.config.model import Config
 from pi_appliance.config.secret_writer import SecretFile
-from pi_appliance.config.secrets import SHORTEST, Redactor, of_network
+from pi_appliance.config.secrets import of_network
 from pi_appliance.config.units import pluralize
-from pi_appliance.errors import ApplianceError, Refused
 from pi_appliance.posting import connect, lint
-from pi_appliance.posting.connect import check_account, load_secrets
 from pi_appliance.posting.lint import LintNote, LintResult, Severity
+from pi_appliance.posting.network_login import log_in
 from pi_appliance.system import files
-from pi_appliance.system.systemd import Systemd
 
 
 @click.group("tweets", short_help="Check, preview and review posts.")
@@ -134,10 +128,13 @@ class TerminalPrompt:
     def ask(self, question: str, *, secret: bool = False) -> str:
         """Return the answer, stripped. A `secret` answer is not shown while it is typed."""
         prompt = f"{question} " if question.endswith("?") else f"{question.rstrip(': ')}: "
-        if not secret:
-            return terminal.read_line(prompt).strip()
-        answer = terminal.read_secret(prompt).strip()
-        self._on_secret(answer)
+        try:
+            answer = (terminal.read_secret(prompt) if secret else terminal.read_line(prompt)).strip()
+        except (KeyboardInterrupt, EOFError):
+            click.echo(err=True)  # the message of the error begins a new line
+            raise
+        if secret:
+            self._on_secret(answer)
         return answer
 
 
@@ -163,42 +160,11 @@ def login(name: str, config: Path) -> None:
     if not required:
         click.echo(f"{name}: {part.kind} needs no secrets")
         return
-    file = secret_writer.place(loaded.path, Systemd())
-    file.require_writable()
-    secrets, account = _log_in(loaded, name)
-    file.store(secrets, owner=_owner_path(loaded, file))
+    account, file = log_in(loaded, name, TerminalPrompt)
     click.echo(f"{name}: {account} (the secrets are right); {_describe_storage(file)}")
     for each in required:
         if os.environ.get(each):
             click.echo(f"{each} is also set in the environment and takes precedence there", err=True)
-
-
-def _log_in(config: Config, name: str) -> tuple[Mapping[str, str], str]:
-    """Return the secrets of the network and its account; errors say that nothing was stored."""
-    part, stored = config.networks[name], load_secrets(config)
-    redactor = Redactor(())
-    logging.disable()  # libraries could log secrets that the redactor does not know yet
-    try:
-        with connect.require_installed(part.kind), connect.redact_errors(redactor):
-            prompt = TerminalPrompt(lambda answer: redactor.learn(answer) if len(answer) >= SHORTEST else None)
-            secrets: Mapping[str, str] = plugins.load("networks", part.kind).login(part.options, prompt)
-        return secrets, check_account(config, name, {**stored, **secrets})
-    except (KeyboardInterrupt, EOFError):
-        click.echo(err=True)
-        raise Refused("stopped; nothing was stored") from None
-    except UnicodeDecodeError:
-        raise Refused("the input is not UTF-8 text; nothing was stored") from None
-    except ApplianceError as error:
-        reason = str(error)
-        error.args = (reason if "nothing" in reason else f"{reason}; nothing was stored",)  # some say it already
-        raise
-
-
-def _owner_path(config: Config, file: SecretFile) -> Path:
-    """Return a file or directory of the user who has to read `file`."""
-    if file.credential:
-        return file.path.parent
-    return config.state_dir if os.geteuid() == 0 and config.state_dir.exists() else config.path
 
 
 def _describe_storage(file: SecretFile) -> str:

@@ -198,6 +198,21 @@ OPERATIONS: Sequence[Operation] = (
         needs_state=False,
     ),
     Operation(
+        path="/networks/{network}/login",
+        summary="Begin or continue the login to a network, one question at a time. At the end, the secrets are stored.",
+        details="Without an answer, it begins. No answer, page or log shows a secret.",
+        handler=f"{_API}:log_in",
+        arguments=(
+            text("network", "the network", 100, required=True),
+            text("answer", "the answer to the question", 1000),
+            integer("step", "the number of the question", 1, 100),
+        ),
+        result="NetworkLogin",
+        needs_state=False,
+        needs_daemon=True,
+        example={"network": "show"},
+    ),
+    Operation(
         command="networks test",
         path="/networks/test",
         summary="Check the secrets of networks: each is asked for its account. Nothing is posted.",

@@ -13,6 +13,7 @@ from starlette.routing import Route
 
 from pi_appliance.errors import suggest
 from pi_appliance.posting import api, preview, refused_posts
+from pi_appliance.posting.connect import network_config
 from pi_appliance.posting.model import PostRecord, PostState
 from pi_appliance.posting.store import PostDatabase
 from pi_appliance.posting.text import line_problems
@@ -35,6 +36,8 @@ class PostPages:
     def routes(self) -> list[Route]:
         """Return the routes."""
         return [
+            Route("/networks", self.networks),
+            Route("/networks/{network}", self.network),
             Route("/posts", self.posts),
             Route("/tweets", self.tweets),
             Route("/parts/posts", self.part),
@@ -78,6 +81,34 @@ class PostPages:
             posted=result["posted"],
             line_problems=line_problems,
         )
+
+    async def networks(self, _: Request) -> Response:
+        """Show each network with its account, what a post costs, and how to connect it."""
+        return self._pages.page("posting/networks.html", networks=await self._describe_networks())
+
+    async def network(self, request: Request) -> Response:
+        """Show one network, and the question of its login."""
+        name = request.path_params["network"]
+        network_config(self._services.appliance.config, name)  # raises UnknownName
+        (network,) = (each for each in await self._describe_networks() if each["network"] == name)
+        login = api.last_login(self._services.appliance.config, name)
+        return self._pages.page("posting/network.html", network=network, login=login)
+
+    async def _describe_networks(self) -> list[Mapping[str, Any]]:
+        services = self._services
+        config = services.appliance.config
+        months = {each.network: each for each in preview.month_spends(services.appliance, services.now())}
+        jobs = {name: getattr(each.options, "network", ()) for name, each in config.jobs.items()}
+        return [
+            {
+                **each,
+                "cost": months[each["network"]],
+                "test": api.last_test(config, each["network"]),
+                "is_connected": None not in each["secrets"].values(),
+                "jobs": [job for job, networks in jobs.items() if each["network"] in networks],
+            }
+            for each in await api.list_networks(services, {})
+        ]
 
     async def posts(self, request: Request) -> Response:
         """Show the uncertain posts with buttons, the spending, and all posts, newest first."""

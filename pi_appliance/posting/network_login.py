@@ -1,0 +1,187 @@
+"""Log in to a network: ask the questions of its login, check the account, and store the secrets.
+
+At the terminal, `posting/cli.py` asks. For the page, the daemon starts `python -m
+pi_appliance.posting.network_login CONFIG NAME`, which asks over pipes, one JSON object per line. So
+the daemon imports no library of a network, and secrets that are not stored end with the process.
+"""
+
+import asyncio
+import contextlib
+import json
+import logging
+import os
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from pi_appliance import plugins
+from pi_appliance.config import secret_writer
+from pi_appliance.config.last_good import load_usable
+from pi_appliance.config.model import Config
+from pi_appliance.config.secret_writer import SecretFile
+from pi_appliance.config.secrets import SHORTEST, Redactor
+from pi_appliance.errors import ApplianceError, Refused
+from pi_appliance.posting import connect
+from pi_appliance.posting.connect import check_account, load_secrets
+from pi_appliance.posting.model import Prompt
+from pi_appliance.system.systemd import Systemd
+
+_STEP_TIMEOUT = 120.0  # seconds; longer than the check of an account
+_ANSWER_TIMEOUT = 900.0  # seconds until an unanswered question is given up
+_MAX_LINE = 65_536  # bytes of one message of the process
+
+PromptFactory = Callable[[Callable[[str], None]], Prompt]
+"""Makes a prompt; its argument is to be called with each secret answer."""
+
+
+def log_in(config: Config, name: str, make_prompt: PromptFactory) -> tuple[str, SecretFile]:
+    """Ask for the secrets of the network `name`, check them, and store them.
+
+    Returns:
+        The account, and the file of the secrets.
+
+    Raises:
+        ApplianceError: The login failed. Nothing was stored, and the message says so.
+    """
+    part = connect.network_config(config, name)
+    file = secret_writer.place(config.path, Systemd())
+    file.require_writable()
+    redactor = Redactor(())
+    logging.disable()  # libraries could log secrets that the redactor does not know yet
+    try:
+        with connect.require_installed(part.kind), connect.redact_errors(redactor):
+            prompt = make_prompt(lambda answer: redactor.learn(answer) if len(answer) >= SHORTEST else None)
+            secrets: Mapping[str, str] = plugins.load("networks", part.kind).login(part.options, prompt)
+        account = check_account(config, name, {**load_secrets(config), **secrets})
+    except (KeyboardInterrupt, EOFError):
+        raise Refused("stopped; nothing was stored") from None
+    except UnicodeDecodeError:
+        raise Refused("the input is not UTF-8 text; nothing was stored") from None
+    except ApplianceError as error:
+        reason = str(error)
+        error.args = (reason if "nothing" in reason else f"{reason}; nothing was stored",)  # some say it already
+        raise
+    file.store(secrets, owner=_owner_path(config, file))
+    return account, file
+
+
+def _owner_path(config: Config, file: SecretFile) -> Path:
+    """Return a file or directory of the user who has to read `file`."""
+    if file.credential:
+        return file.path.parent
+    return config.state_dir if os.geteuid() == 0 and config.state_dir.exists() else config.path
+
+
+class NetworkLogin:
+    """A login on the page: the process that asks, its current question, and its result."""
+
+    def __init__(self) -> None:
+        self.messages: list[str] = []
+        self.question = ""  # empty while there is none
+        self.is_secret = False
+        self.step = 0  # the number of the question
+        self.account = ""  # after a success
+        self.error = ""
+        self._process: asyncio.subprocess.Process | None = None
+        self._timer: asyncio.TimerHandle | None = None
+
+    async def start(self, config: Path, name: str) -> None:
+        """Start the process, and wait for its first question."""
+        self._process = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", "pi_appliance.posting.network_login", str(config), name),
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            limit=_MAX_LINE,
+        )
+        await self._read()
+
+    async def answer(self, text: str, step: int) -> None:
+        """Answer the question number `step`, and wait for the next one or the result.
+
+        Raises:
+            Refused: This question is not open any more.
+        """
+        if not self.question or step != self.step or self._process is None or self._process.stdin is None:
+            raise Refused("this question is not open any more; begin again with Connect")
+        self.question, self.messages = "", []
+        self._process.stdin.write(json.dumps({"answer": text}).encode() + b"\n")
+        await self._read()
+
+    def close(self) -> None:
+        """End the process, if it still runs."""
+        if self._timer is not None:
+            self._timer.cancel()
+        if self._process is not None and self._process.returncode is None:
+            self._process.kill()
+        if self.question:
+            self.question, self.error = "", "the login took too long; nothing was stored"
+
+    async def _read(self) -> None:
+        """Read messages up to the next question or the result."""
+        if self._timer is not None:
+            self._timer.cancel()
+        try:
+            async with asyncio.timeout(_STEP_TIMEOUT):
+                while not (self.question or self.account or self.error):
+                    await self._read_message()
+        except TimeoutError:
+            self.error = "the network did not answer in time; nothing was stored"
+        if self.question:
+            self._timer = asyncio.get_running_loop().call_later(_ANSWER_TIMEOUT, self.close)
+        else:
+            self.close()
+
+    async def _read_message(self) -> None:
+        assert self._process is not None
+        assert self._process.stdout is not None
+        line = await self._process.stdout.readline()
+        message = json.loads(line) if line else {"error": "the login ended without a result; see the log"}
+        self.messages += message.get("show", "").splitlines()
+        self.question, self.is_secret = message.get("ask", ""), bool(message.get("secret"))
+        self.step += bool(self.question)
+        self.account, self.error = message.get("account", ""), message.get("error", "")
+
+
+class _PipePrompt:
+    """A prompt over pipes: each message is one JSON object per line."""
+
+    def __init__(self, send: Callable[[Mapping[str, Any]], None], on_secret: Callable[[str], None]) -> None:
+        self._send, self._on_secret = send, on_secret
+
+    def show(self, text: str) -> None:
+        self._send({"show": text})
+
+    def ask(self, question: str, *, secret: bool = False) -> str:
+        self._send({"ask": question, "secret": secret})
+        line = sys.stdin.readline()
+        if not line:  # the daemon has ended, or the owner has begun another login
+            raise EOFError
+        answer = str(json.loads(line)["answer"]).strip()
+        if secret:
+            self._on_secret(answer)
+        return answer
+
+
+def main(path: str, name: str) -> None:
+    """Log in to the network `name` over standard input and output."""
+    output = os.fdopen(os.dup(sys.stdout.fileno()), "w", encoding="utf-8")
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # what a library prints is not a message
+
+    def send(message: Mapping[str, Any]) -> None:
+        output.write(json.dumps(message) + "\n")
+        output.flush()
+
+    try:
+        config = load_usable(Path(path))
+        account, file = log_in(config, name, lambda on_secret: _PipePrompt(send, on_secret))
+        with contextlib.suppress(ApplianceError):  # `tweets check` counts by the limits of the server
+            _ = connect.connect(config, name, {**load_secrets(config), **file.values()}).limits
+        restart = "; restart the service to use them" if file.credential else ""
+        send({"account": f"{account}{restart}"})
+    except ApplianceError as error:
+        send({"error": str(error)})
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], sys.argv[2])
