@@ -253,6 +253,18 @@ def test_as_a_service_a_restart_ends_it_with_the_status_on_which_systemd_starts_
         assert daemon.status() == RESTART_STATUS
 
 
+def test_the_log_has_warnings_of_all_modules_and_no_secret(installation):
+    secrets = installation.folder / "secrets.env"
+    secrets.write_text("MY_TOKEN=radio.example.invalid\n")
+    secrets.chmod(0o600)
+    installation.write("", f"{QUIET}\nplayer: {{kind: mpd, with: {{address: 'radio.example.invalid:6600'}}}}")
+    with up(installation):
+        wait_until(lambda: "[redacted]" in installation.run("logs", "--problems").stdout)
+        assert "radio.example" not in installation.run("logs").stdout
+        assert "no job waits for its time" in installation.run("logs").stdout
+        assert "no job waits for its time" not in installation.run("logs", "--problems").stdout
+
+
 def test_an_address_in_use_is_one_line_and_leaves_nothing(installation):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         installation.write(TICK, f"web: {{port: {taken.getsockname()[1]}}}")

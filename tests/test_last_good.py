@@ -169,3 +169,21 @@ for number in range(10**9):
         installation.config.write_bytes(b"")
         assert last_good.load_usable(installation.config).jobs.keys() == {"tick"}
         installation.config.write_bytes(good)
+
+
+@pytest.mark.parametrize("content", WRONG.values(), ids=WRONG)
+def test_the_owner_goes_back_to_the_last_good_file(installation, content):
+    learn(installation)
+    good = installation.config.read_bytes()
+    make_wrong(installation, content)
+    with up(installation) as daemon:
+        with urllib.request.urlopen(f"{daemon.page}/jobs", timeout=5) as answer:
+            assert 'action="/do/config/history/last-good"' in answer.read().decode()
+        request = urllib.request.Request(
+            f"{daemon.page}/do/config/history/last-good", b"return_to=/jobs", method="POST"
+        )
+        with urllib.request.urlopen(request, timeout=5) as answer:
+            assert "The configuration file is wrong." not in answer.read().decode()
+        assert installation.config.read_bytes() == good
+        assert status(daemon)["config_error"] is None
+        assert bool(installation.json("config", "history")) is bool(content), "the wrong text is kept"

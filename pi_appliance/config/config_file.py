@@ -87,6 +87,24 @@ class ConfigFile:
         """Replace the whole text. Arguments and errors are those of `edit`."""
         return self._write(lambda _: text, expected, only_check)
 
+    def rescue(self, text: str, *, only_check: bool = False) -> Change:
+        """Write `text` in place of a file that is wrong, unreadable or missing.
+
+        What can be read of the file becomes an earlier text. Errors are those of `edit`.
+        """
+        with self._lock():
+            load_config(self.path, text)
+            real, content = Path(os.path.realpath(self.path)), text.encode()
+            raw = real.read_bytes() if real.exists() else b""
+            if content != raw and not only_check:
+                if raw:
+                    self._keep(raw)
+                if real.exists():
+                    replace_file(real, content)
+                else:
+                    files.write_file(real, content)
+            return Change(raw.decode("utf-8", "replace"), text, content_version(content))
+
     def earlier_texts(self) -> list[EarlierText]:
         """Return the earlier texts, the newest first."""
         found = []

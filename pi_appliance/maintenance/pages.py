@@ -1,7 +1,7 @@
 """The pages of the machine: facts, the doctor, the log."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -37,11 +37,17 @@ class Remedy:
     page: str = ""
 
 
-_REMEDIES: Mapping[str, Remedy] = {
-    "configuration": Remedy("Read again", operation="/do/reload"),
-    "player": Remedy("Connect again", operation="/do/player/reconnect"),
-    "posts": Remedy("Show the posts", page="/posts"),
+_REMEDIES: Mapping[str, Sequence[Remedy]] = {
+    "player": [Remedy("Connect again", operation="/do/player/reconnect")],
+    "posts": [Remedy("Show the posts", page="/posts")],
+    "space": [Remedy("Keep less history", page="/settings")],
+    "history": [Remedy("Show the backups", page="/system/backup")],
 }
+_WRONG_FILE = (
+    Remedy("Correct it", page="/settings/file"),
+    Remedy("Read again", operation="/do/reload"),
+    Remedy("Go back to the last good file", operation="/do/config/history/last-good"),
+)
 
 
 class SystemPages:
@@ -76,10 +82,11 @@ class SystemPages:
         return self._pages.page("system/_doctor.html", results=await self._check_everything())
 
     async def _check_everything(self) -> list[dict[str, Any]]:
-        """Return the results of the doctor, failures first, each with its remedy."""
+        """Return the results of the doctor, failures first, each with its remedies."""
         results: Any = await run_doctor(self._services, {})
         results.sort(key=lambda each: _ORDER.index(each["status"]))
-        return [{**each, "remedy": _remedy(each)} for each in results]
+        is_wrong = self._services.daemon.config_error is not None
+        return [{**each, "remedies": _remedies(each, is_wrong=is_wrong)} for each in results]
 
     async def log(self, request: Request) -> Response:
         """Show the messages of the daemon, the newest first."""
@@ -126,9 +133,12 @@ def waiting_page(services: Services, pages: Pages, about: Mapping[str, Any], the
     return pages.page("system/waiting.html", about=about, then=then, started_at=iso_time(services.daemon.started_at))
 
 
-def _remedy(result: Mapping[str, str]) -> Remedy | None:
+def _remedies(result: Mapping[str, str], *, is_wrong: bool) -> Sequence[Remedy]:
+    """Return what to do about `result`. `is_wrong`: the file is, so the last good one is used."""
     if result["status"] not in ("warn", "fail"):
-        return None
+        return ()
     if result["check"].startswith("job "):
-        return Remedy("Show the job", page=f"/jobs/{result['check'].removeprefix('job ')}")
-    return _REMEDIES.get(result["check"])
+        return [Remedy("Show the job", page=f"/jobs/{result['check'].removeprefix('job ')}")]
+    if result["check"] == "configuration":
+        return _WRONG_FILE if is_wrong else _WRONG_FILE[:1]
+    return _REMEDIES.get(result["check"], ())

@@ -16,6 +16,9 @@ from pi_appliance.operations import Values
 from pi_appliance.scheduling.interface import Services
 from pi_appliance.storage.model import iso_time
 
+LAST_GOOD = "last-good"
+"""The name of the text in use, for `restore_earlier`."""
+
 
 async def read_config(services: Services, _: Values) -> object:
     """Return the text of the file and its version."""
@@ -92,10 +95,12 @@ async def list_history(services: Services, _: Values) -> object:
 
 
 async def restore_earlier(services: Services, values: Values) -> object:
-    """Go back to an earlier text."""
+    """Go back to an earlier text, or from a wrong file to the text in use."""
 
     def write() -> Change:
         file = config_file(services)
+        if values["name"] == LAST_GOOD:
+            return file.rescue(services.appliance.config.text, only_check=values["only_check"])
         return file.replace(file.earlier_text(values["name"]), only_check=values["only_check"])
 
     return await apply_change(services, await asyncio.to_thread(write), only_check=values["only_check"])

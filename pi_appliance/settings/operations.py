@@ -13,7 +13,9 @@ _EXAMPLE = {"text": "state-dir: state\n"}
 _VERSION = matching("version", "the version of the text that the change is based on", "[0-9a-f]{16}", "16 hex digits")
 _ONLY_CHECK = boolean("only_check", "only return what would change", default=False)
 _EARLIER = "2026-11-22T20-15-00.000000Z"
-_NAME = text("name", "the name of the earlier text", 60, required=True, positional=True)
+_NAME = text(
+    "name", 'the name of the earlier text, or "last-good" for the one in use', 60, required=True, positional=True
+)
 
 OPERATIONS: Sequence[Operation] = (
     Operation(
