@@ -45,7 +45,7 @@ from pi_appliance.web.visitor import VISITOR, RoleRoute
 
 _MAX_FAILURES = 3  # in the banner
 _MAX_NEXT_TRACKS = 8  # beside the player
-_PAGE_SIZE = 100  # jobs
+_PAGE_SIZE = 24  # jobs: a page that a thumb can scroll
 _POLL_INTERVAL = 1.0  # seconds between two looks at the version of the history
 _POLLS_PER_REFRESH = 30  # polls after which the jobs are read again, because slots pass without a change of the history
 _MAX_AGE = 0.5  # seconds for which one reading of the state serves all clients
@@ -143,7 +143,8 @@ class HomePages:
         return self._pages.page(
             "home/jobs.html",
             banner=create_banner(self._services.daemon, every, now),
-            hidden=[view.job.name for view in every if view not in views],
+            hidden=[view.job.name for view in every if own_page(view.job)],
+            page_size=_PAGE_SIZE,
             cards=[self._jobs.card(view, now) for view in views[start : start + _PAGE_SIZE]],
             start=start,
             length=len(views),

@@ -7,7 +7,7 @@ written in an unusual way is refused and never damaged.
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -89,25 +89,24 @@ def rewrite(text: str, data: object) -> str:
 
 
 def value_span(text: str, path: YamlPath) -> tuple[int, int]:
-    """Return where the text of the value at `path`, whose last step is a key, begins and ends.
+    """Return where the text of the value at `path` begins and ends, as `value_spans` does."""
+    return value_spans(text, [path])[path]
 
-    It begins after the colon of the key.
+
+def value_spans(text: str, paths: Iterable[YamlPath]) -> dict[YamlPath, tuple[int, int]]:
+    """Return where the text of the value at each of `paths` begins and ends.
+
+    The last step of a path is a key. The text begins after its colon. The file is parsed once,
+    because that takes long.
 
     Raises:
         Refused: There is no such key, or an alias stands for a part of it.
     """
-    edit, node = _Edit(text), yaml.compose(text, Loader=yaml.SafeLoader)
-    if node is not None:
-        edit.count_references(node)
-    span = (0, 0)
-    for step in path:
-        pairs = node.value if isinstance(node, yaml.MappingNode) else []
-        found = [pair for pair in pairs if pair[0].value == step]
-        if not found or edit.references[id(found[0][1])] > 1:
-            raise Refused(_CANNOT)
-        key, node = found[0]
-        span = (text.index(":", key.end_mark.index) + 1, edit.pair_end(key, node))
-    return span
+    paths = list(paths)
+    edit, root = _Edit(text), yaml.compose(text, Loader=yaml.SafeLoader) if paths else None
+    if root is not None:
+        edit.count_references(root)
+    return {path: edit.span(root, path) for path in paths}
 
 
 _CANNOT = "this part of the file is written in a way that only a text editor can change"
@@ -148,6 +147,18 @@ class _Edit:
             done = end
         edited = "".join([*pieces, self.text[done:]])
         return edited.replace("\r\n", "\n").replace("\n", "\r\n") if "\r\n" in self.text else edited
+
+    def span(self, node: Any, path: YamlPath) -> tuple[int, int]:
+        """Return where the text of the value at `path` below `node` begins and ends."""
+        span = (0, 0)
+        for step in path:
+            pairs = node.value if isinstance(node, yaml.MappingNode) else []
+            found = [pair for pair in pairs if pair[0].value == step]
+            if not found or self.references[id(found[0][1])] > 1:
+                raise Refused(_CANNOT)
+            key, node = found[0]
+            span = (self.text.index(":", key.end_mark.index) + 1, self.pair_end(key, node))
+        return span
 
     def count_references(self, node: Any) -> None:
         """Count how often each node is used: an anchor with aliases more than once."""

@@ -22,8 +22,8 @@ def hide_programs(text: str) -> str:
         ConfigError: `text` is not YAML.
         Refused: A program is written in a way that cannot be hidden.
     """
-    spans = [editing.value_span(text, path) for path, _ in _programs(parse_yaml(text, "").data)]
-    return _replace(text, dict.fromkeys(spans, f' "{PLACEHOLDER}"'))
+    spans = editing.value_spans(text, (path for path, _ in _programs(parse_yaml(text, "").data)))
+    return _replace(text, dict.fromkeys(spans.values(), f' "{PLACEHOLDER}"'))
 
 
 def restore_programs(text: str, before: str) -> str:
@@ -35,13 +35,12 @@ def restore_programs(text: str, before: str) -> str:
     """
     known, data = parse_yaml(before, "").data, parse_yaml(text, "").data
     wanted = data
-    texts = {}
     programs = dict(_programs(known))
-    for path, value in _programs(data):
-        if value == PLACEHOLDER and path in programs:
-            start, end = editing.value_span(before, path)
-            texts[editing.value_span(text, path)] = before[start:end]
-            wanted = editing.set_value(wanted, path, programs[path])
+    hidden = [path for path, value in _programs(data) if value == PLACEHOLDER and path in programs]
+    old, new = editing.value_spans(before, hidden), editing.value_spans(text, hidden)
+    texts = {new[path]: before[slice(*old[path])] for path in hidden}
+    for path in hidden:
+        wanted = editing.set_value(wanted, path, programs[path])
     require_same_programs(wanted, known)
     restored = _replace(text, texts)
     try:

@@ -66,8 +66,9 @@ class JobForm:
         ]
 
     def _is_shown(self, each: JobField) -> bool:
-        is_set = bool(self.values.get(each.name)) and each.path[0] == OPTIONS
-        return each.common or is_set or each.name in self.errors or each.path == ("depends-on",)
+        may_be_shown = each.path[0] == OPTIONS or each.path == ("depends-on",)
+        is_set = may_be_shown and bool(self.values.get(each.name))
+        return each.common or is_set or each.name in self.errors
 
 
 class JobFormPages:
@@ -96,14 +97,14 @@ class JobFormPages:
         kind = request.query_params.get("kind", "")
         if kind not in job_fields.kinds():
             return self._pages.page("jobs/new.html", kinds=job_fields.kinds())
-        return self._form_page(self._form(kind, None, {}, ScheduleForm(repeat=Repeat.TIMES), {}))
+        return await self._form_page(self._form(kind, None, {}, ScheduleForm(repeat=Repeat.TIMES), {}))
 
     async def edit(self, request: Request) -> Response:
         """Show the form of a job."""
         name = str(request.path_params["name"])
         job, entry = self._appliance.job(name), editor.entry_of(self._appliance.config, name)
         form = ScheduleForm.of_values(entry.get("schedule"), entry.get("chance"))
-        return self._form_page(self._form(job.kind, job, entry, form, {}))
+        return await self._form_page(self._form(job.kind, job, entry, form, {}))
 
     async def add(self, request: Request) -> Response:
         """Add a job, or show what is wrong."""
@@ -155,7 +156,7 @@ class JobFormPages:
             except ApplianceError as error:
                 errors[""] = "\n".join(problem_texts(error))
         if errors or is_check:
-            return self._form_page(_with_errors(form, errors), checked=is_check and not errors)
+            return await self._form_page(_with_errors(form, errors), checked=is_check and not errors)
         return RedirectResponse(f"/jobs/{name}?saved", 303)
 
     async def save_text(self, request: Request) -> Response:
@@ -171,7 +172,7 @@ class JobFormPages:
         except ApplianceError as error:
             form = ScheduleForm.of_values(entry.get("schedule"), entry.get("chance"))
             problems = {"text": "\n".join(problem_texts(error))}
-            return self._form_page(_with_errors(self._form(job.kind, job, entry, form, {}), problems), text=text)
+            return await self._form_page(_with_errors(self._form(job.kind, job, entry, form, {}), problems), text=text)
         return RedirectResponse(f"/jobs/{name}?saved", 303)
 
     async def schedule_part(self, request: Request) -> Response:
@@ -222,10 +223,12 @@ class JobFormPages:
         due = instants.format_slot(slot)
         return is_selected(chance, secret=self._appliance.secret, job=job.name, due=due)
 
-    def _form_page(self, form: JobForm, *, text: str | None = None, checked: bool = False) -> Response:
+    async def _form_page(self, form: JobForm, *, text: str | None = None, checked: bool = False) -> Response:
         config = self._appliance.config
         name = form.job.name if form.job else ""
         paused = self._appliance.store.slots.pauses().get(name)
+        if text is None and form.job is not None:  # it parses the whole file, which may be long
+            text = await asyncio.to_thread(editor.block_text, config.text, name)
         return self._pages.page(
             "jobs/form.html",
             422 if form.errors else 200,
@@ -234,7 +237,7 @@ class JobFormPages:
             week=WEEK,
             kind_text=job_fields.kinds().get(form.kind, ""),
             paused=paused is not None and paused.is_active(self._services.now()),
-            text=text if text is not None or form.job is None else editor.block_text(config.text, name),
+            text=text,
             copy_name=editor.new_name(None, f"{name}-2", config.jobs) if form.job and not form.is_program else "",
             checked=checked,
         )

@@ -105,3 +105,19 @@ def test_a_failure_is_dismissed_where_it_is_shown(browser: Browser, appliance: S
         page.get_by_role("button", name="Dismiss the failure").tap()
         expect(page.get_by_role("button", name="Dismiss the failure")).to_have_count(0)
     assert "failing" not in appliance.ask("/parts/banner").text
+
+
+def test_a_long_list_of_jobs_comes_in_pages(browser: Browser, tmp_path: Path) -> None:
+    jobs = "".join(job(f"job-{number:02}", "", "    schedule: '@daily'\n") for number in range(56))
+    with served(configuration(tmp_path, jobs=jobs)) as appliance:
+        page = appliance.ask("/jobs", Accept_Encoding="gzip")
+        assert len(page.body) < 10_000, "bytes, compressed"
+        with phone(browser, appliance, path="/jobs") as page:
+            expect(page.locator(".job")).to_have_count(24)
+            assert page.evaluate("document.documentElement.scrollHeight") < 8000
+            page.get_by_role("link", name="On", exact=True).tap()
+            expect(page.locator(".job").first).to_have_attribute("data-job", "job-24")
+            page.get_by_role("link", name="On", exact=True).tap()
+            expect(page.locator(".job")).to_have_count(8)
+            page.get_by_role("link", name="Back", exact=True).tap()
+            expect(page.locator(".job").first).to_have_attribute("data-job", "job-24")
