@@ -165,7 +165,9 @@ def _read_moves(text: str, side: int, file: str, *, faces_only: bool) -> list[st
     moves: list[str] = []
     for line, row in enumerate(text.splitlines(), 1):
         plain = re.sub(f"[{_PRIMES}]", "'", row)
-        plain = re.sub(r"[(),]", " ", plain) if not faces_only else plain
+        if not faces_only:
+            problems += [Problem(file, line, column, *fault) for column, fault in _bracket_faults(row)]
+            plain = re.sub(r"[(),]", " ", plain)
         for match in re.finditer(r"\S+", plain):
             parts = list(_split_moves(match[0]))
             moves += parts
@@ -176,6 +178,20 @@ def _read_moves(text: str, side: int, file: str, *, faces_only: bool) -> list[st
     if problems:
         raise ConfigError(problems)
     return moves
+
+
+def _bracket_faults(row: str) -> Iterator[tuple[int, tuple[str, str]]]:
+    """Yield the column of each unmatched bracket, what is wrong, and the correction."""
+    opened: list[int] = []
+    for column, sign in enumerate(row, 1):
+        if sign == "(":
+            opened.append(column)
+        elif sign == ")" and not opened:
+            yield column, ("')' closes no bracket", "write ( before the first move of the group, or leave it out")
+        elif sign == ")":
+            opened.pop()
+    for column in opened:
+        yield column, ("'(' is not closed", "write ) after the last move of the group, or leave it out")
 
 
 def _split_moves(word: str) -> Iterator[str]:

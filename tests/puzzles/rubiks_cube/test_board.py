@@ -114,6 +114,8 @@ def test_a_rotated_cube_is_solved_in_its_orientation() -> None:
     ("text", "message"),
     [
         ("R U Q F", "mine.txt:1:5: 'Q' is not a move"),
+        ("R (U F", "mine.txt:1:3: '(' is not closed; write )"),
+        ("(R U) F)", "mine.txt:1:8: ')' closes no bracket; write ("),
         ("R U\n  F7 L", "mine.txt:2:3: 'F7' is not a move"),
         ("2x2x2: R M U", "mine.txt:1:10: 'M' is not a move of a 2x2x2; it has no middle layer"),
         ("UUU RRR", "mine.txt:1:7: there are 6 stickers"),
