@@ -6,6 +6,7 @@ from urllib.parse import urlencode
 
 import pytest
 
+from pi_appliance.access.pages import browser_name
 from tests.access.conftest import HOST, invite, join, sign_in
 from tests.web.served_appliance import ServedAppliance, configuration, served
 
@@ -110,6 +111,34 @@ def test_all_other_devices_can_be_signed_out(page: ServedAppliance) -> None:
     assert page.ask(path).status == 404
     page.cookie = guest
     assert page.ask("/api/v1/player").status == 401
+
+
+@pytest.mark.parametrize(
+    ("user_agent", "name"),
+    [
+        (
+            "Mozilla/5.0 (iPhone; CPU iPhone OS 19_0 like Mac OS X) Version/19.0 Mobile/15E148 Safari/604.1",
+            "Safari on iPhone",
+        ),
+        ("Mozilla/5.0 (Linux; Android 15; K) Chrome/140.0.0.0 Mobile Safari/537.36", "Chrome on Android"),
+        (
+            "Mozilla/5.0 (Linux; Android 15) SamsungBrowser/28.0 Chrome/130.0.0.0 Safari/537.36",
+            "Samsung Internet on Android",
+        ),
+        ("Mozilla/5.0 (Windows NT 10.0) Chrome/140.0.0.0 Safari/537.36 Edg/140.0.0.0", "Edge on Windows"),
+        ("curl/8.14.1", "curl"),
+        ("", "a device"),
+        ("<b>x</b>", "<b>x<"),
+    ],
+)
+def test_a_device_without_a_name_is_called_after_its_browser(user_agent: str, name: str) -> None:
+    assert browser_name(user_agent) == name
+
+
+def test_a_name_is_shown_as_text(page: ServedAppliance) -> None:
+    join(page, invite(page, "<script>x</script>", "guest"))
+    assert "<script>x" not in page.ask("/devices").text
+    assert "&lt;script&gt;x" in page.ask("/devices").text
 
 
 def test_an_unknown_device_is_refused(page: ServedAppliance) -> None:
