@@ -55,6 +55,7 @@ class SystemPages:
 
     def __init__(self, services: Services, pages: Pages) -> None:
         self._services, self._pages = services, pages
+        self._doctor_lock = asyncio.Lock()  # one process at a time, also if the button is pressed often
 
     def routes(self) -> list[Route]:
         """Return the routes."""
@@ -83,7 +84,8 @@ class SystemPages:
 
     async def _check_everything(self) -> list[dict[str, Any]]:
         """Return the results of the doctor, failures first, each with its remedies."""
-        results: Any = await run_doctor(self._services, {})
+        async with self._doctor_lock:
+            results: Any = await run_doctor(self._services, {})
         results.sort(key=lambda each: _ORDER.index(each["status"]))
         is_wrong = self._services.daemon.config_error is not None
         return [{**each, "remedies": _remedies(each, is_wrong=is_wrong)} for each in results]
