@@ -125,6 +125,7 @@ class PostPages:
             posts=records[:_PAGE_SIZE],
             next_before=records[_PAGE_SIZE - 1].id if len(records) > _PAGE_SIZE else None,
             web_link=_web_link,
+            resendable={each.id for job in appliance.config.jobs for each in database.resendable_posts(job)},
         )
 
     async def part(self, _: Request) -> Response:

@@ -172,6 +172,7 @@ def test_a_refused_post_is_sent_again_edited_and_dropped_on_the_page(
     assert "Refused: “One line.”" in page
     assert "show: show refuses it (400: too rude)" in page
     assert f'action="/do/posts/{number}/drop"' in page
+    assert appliance.ask("/posts").text.count(f'action="/do/posts/{number}/resend"') == 1
     row = lines(appliance)["lines"][0]
     assert (row["state"], [(each["network"], each["state"]) for each in row["posts"]]) == (
         "refused",
