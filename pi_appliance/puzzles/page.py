@@ -27,7 +27,7 @@ PLAYER_STYLE = """\
 .frame{grid-area:1/1;visibility:hidden;margin:0;min-width:0}
 .frame svg{display:block;margin:0 auto;max-width:100%;height:auto;max-height:70vh}
 .player>input:checked+.frame{visibility:visible}
-.player>input:focus-visible+.frame .bar{outline:3px solid #1f6feb}
+.player>input:focus-visible+.frame .bar,.player>.play:focus-visible~.frame .bar{outline:3px solid var(--focus)}
 .player>.play:checked~.frame{animation:var(--seen) var(--all) step-end infinite;animation-delay:var(--from)}
 .player>.play:checked~.frame .go,.player>.play:not(:checked)~.frame .hold{display:none}
 .frame p{margin:.5rem 0 0;min-height:3rem;text-align:center;overflow-wrap:anywhere}
@@ -52,6 +52,7 @@ class Player(NamedTuple):
 
 class _Picture(NamedTuple):
     box: str
+    title: str
     parts: tuple[str, ...]
     styles: tuple[str, ...]
 
@@ -92,14 +93,16 @@ def _player_frame(svg: str) -> _Picture:
     parts = tuple(
         ElementTree.tostring(each, "unicode").strip() for each in root if each.tag not in ("style", "title", "desc")
     )
-    return _Picture(root.get("viewBox", "0 0 100 100"), parts, styles)
+    title = root.findtext("title") or ""
+    return _Picture(root.get("viewBox", "0 0 100 100"), title, parts, styles)
 
 
 def _reuse_parts(name: str, picture: _Picture, common: int, shared: dict[str, str]) -> str:
     parts = (f'<use href="#{shared[part]}"/>' if part in shared else part for part in picture.parts[common:])
     _, _, width, height = picture.box.split()
     size = f'viewBox="{picture.box}" width="{width}" height="{height}"'
-    return f'<svg {size} role="img"><use href="#{name}-b"/>{"".join(parts)}</svg>'
+    title = escape(picture.title)
+    return f'<svg {size} role="img" aria-label="{title}"><use href="#{name}-b"/>{"".join(parts)}</svg>'
 
 
 def _render_keyframes(name: str, steps: int) -> str:
@@ -130,7 +133,7 @@ def _render_step_list(name: str, steps: Sequence[Step]) -> str:
         f'<li value="{number}"><label for="{name}{number}">{escape(step.caption)}</label></li>'
         for number, step in enumerate(steps)
     )
-    return f'<details class="all"><summary>All steps</summary><ol>{rows}</ol></details>'
+    return f'<details class="all"><summary>All steps</summary><ol tabindex="0">{rows}</ol></details>'
 
 
 MAX_ANIMATION_LENGTH = 700_000  # characters of animations; beyond, only the last step is shown
@@ -139,9 +142,10 @@ _TEXT_CLASS = ' class="words"'
 _MAX_NOTATION_LENGTH = 2_000  # characters of a notation
 
 STYLE = """\
-:root{color-scheme:light dark;--ink:#1d2124;--quiet:#5f666b;--paper:#f4f3ef;--card:#fff;--edge:#e2e0da;--key:#eae8e2}
+:root{color-scheme:light dark;--ink:#1d2124;--quiet:#5f666b;--paper:#f4f3ef;--card:#fff;--edge:#e2e0da;
+--key:#eae8e2;--focus:#0f6b5c}
 @media (prefers-color-scheme:dark){:root{--ink:#eceae5;--quiet:#a3a9ad;--paper:#14171a;--card:#1f2326;--edge:#33393d;
---key:#2c3135}}
+--key:#2c3135;--focus:#5fc9b2}}
 *{box-sizing:border-box}
 body{margin:0 auto;padding:1rem;max-width:46rem;background:var(--paper);color:var(--ink);
 font:1rem/1.5 system-ui,-apple-system,"Segoe UI",Roboto,sans-serif}
@@ -155,6 +159,7 @@ nav a{padding:.5rem .8rem;min-height:44px;background:var(--key);border-radius:10
 dl{display:grid;grid-template-columns:fit-content(48%) 1fr;gap:.1rem 1rem;margin:.6rem 0}dt{color:var(--quiet)}
 dd{margin:0;overflow-wrap:anywhere}
 .wide{overflow-x:auto}
+:focus-visible{outline:3px solid var(--focus);outline-offset:2px}
 table{border-collapse:collapse;font-variant-numeric:tabular-nums}
 th,td{padding:.2rem .5rem .2rem 0;text-align:right;white-space:nowrap}
 th:first-child,td:first-child,.words{text-align:left}.words{white-space:normal}th{color:var(--quiet);font-weight:normal;white-space:normal;vertical-align:bottom}
@@ -210,9 +215,9 @@ class Page:
             '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
             '<meta name="viewport" content="width=device-width, initial-scale=1">'
             f"<title>{escape(title)}</title>\n<style>{styles}</style></head>\n"
-            f'<body><h1>{escape(title)}</h1><p>{escape(summary)}.</p><p class="quiet">{escape(times)}</p>{nav}\n'
+            f'<body><main><h1>{escape(title)}</h1><p>{escape(summary)}.</p><p class="quiet">{escape(times)}</p>{nav}\n'
             + "\n".join(self._sections)
-            + "\n</body></html>\n"
+            + "\n</main></body></html>\n"
         )
 
     def _add_section(self, name: str, parts: Sequence[str]) -> None:
@@ -277,9 +282,10 @@ def _render_table(table: Table) -> str:
     rows = "".join(f"<tr>{''.join(map(_render_cell, row))}</tr>" for row in islice(table.rows, _MAX_ROWS))
     more = len(table.rows) - _MAX_ROWS
     note = f'<p class="quiet">and {more:,} more rows in result.txt</p>' if more > 0 else ""
+    title = escape(table.title)
     return (
-        f'<details open><summary>{escape(table.title)}</summary><div class="wide"><table><tr>{headers}</tr>{rows}'
-        f"</table></div>{note}</details>"
+        f'<details open><summary>{title}</summary><div class="wide" role="group" aria-label="{title}" tabindex="0">'
+        f"<table><tr>{headers}</tr>{rows}</table></div>{note}</details>"
     )
 
 

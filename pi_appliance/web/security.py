@@ -4,13 +4,14 @@ import asyncio
 import ipaddress
 from collections.abc import Callable, Collection, Sequence
 from email.utils import formatdate
+from html import escape
 from typing import Protocol
 from urllib.parse import quote, urlsplit
 
 from starlette.datastructures import MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.requests import HTTPConnection, Request
-from starlette.responses import JSONResponse, PlainTextResponse, RedirectResponse, Response
+from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.routing import BaseRoute
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -234,7 +235,18 @@ def _is_same_origin(request: Request, host: str) -> bool:
         return False
 
 
+# The sender may be a stranger, so the page does not name the machine.
+_ERROR_PAGE = """<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><title>That did not work</title>
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark"></head>
+<body><main><h1>That did not work</h1><p>{}</p></main></body></html>
+"""
+
+
 def _error(request: Request, status: int, sentence: str, headers: dict[str, str] | None = None) -> Response:
     if request.url.path.startswith("/api/"):
         return JSONResponse({"error": sentence}, status, headers)
+    if "text/html" in request.headers.get("accept", ""):
+        return HTMLResponse(_ERROR_PAGE.format(escape(sentence)), status, headers)
     return PlainTextResponse(f"{sentence}\n", status, headers)

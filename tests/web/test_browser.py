@@ -31,7 +31,7 @@ TOO_SMALL = """[...document.querySelectorAll("button, input, select, summary, .l
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     with sync_playwright() as playwright:
-        flags = ["--no-sandbox", "--disable-background-networking"]
+        flags = ["--no-sandbox", "--disable-background-networking", "--host-resolver-rules=MAP * 127.0.0.1"]
         result = playwright.chromium.launch(executable_path=CHROMIUM, args=flags)
         yield result
         result.close()

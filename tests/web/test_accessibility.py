@@ -1,0 +1,83 @@
+"""Every page meets WCAG 2.2 AA as far as axe-core can tell, fits a window of 320 pixels, and shows the focus."""
+
+from collections.abc import Iterator
+
+import pytest
+from axe_playwright_python.base import AXE_SCRIPT
+from playwright.sync_api import Browser, Page
+
+from tests.web.every_page import open_every_page, served_with_everything
+from tests.web.served_appliance import ServedAppliance
+from tests.web.test_browser import CHROMIUM, WIDTHS, browser
+
+pytestmark = pytest.mark.skipif(not CHROMIUM.exists(), reason="chromium is not installed: apt-get install chromium")
+__all__ = ["browser"]
+_RUN_AXE = """async (rules) => {
+    const chosen = rules.length ? {type: "rule", values: rules}
+        : ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"];
+    const result = await axe.run(document, {iframes: false, resultTypes: ["violations"], runOnly: chosen,
+        rules: rules.length ? {} : {"target-size": {enabled: true}}});
+    return result.violations.flatMap((rule) => rule.nodes.map((node) =>
+        `${rule.id}: ${node.html.slice(0, 200)} (${node.failureSummary.replaceAll("\\n", " ")})`));
+}"""
+_OPEN_ALL = "document.querySelectorAll('details').forEach((each) => (each.open = true))"
+# Elements with the focus that look as before: no outline at the element, its label, or the bar of its player. And
+# those that are below the places or the small player.
+_HIDDEN_FOCUS = """() => {
+    const hasOutline = (each) => {
+        const style = getComputedStyle(each);
+        return style.outlineStyle !== "none" && parseFloat(style.outlineWidth) >= 2;
+    };
+    const isCovered = (each) => {
+        const box = each.getBoundingClientRect();
+        const top = document.elementFromPoint(box.left + box.width / 2, box.top + Math.min(box.height / 2, 20));
+        return top?.closest(".places, .mini") && !each.closest(".places, .mini");
+    };
+    const all = [...document.querySelectorAll("a[href], button, input, select, textarea, summary, [tabindex='0']")];
+    return all.filter((each) => each.checkVisibility({visibilityProperty: true}) && !each.disabled).flatMap((each) => {
+        each.focus();
+        if (document.activeElement !== each) return [];
+        const near = [each, each.closest("label"), ...each.parentElement.querySelectorAll(":scope.player .bar")];
+        if (!near.some((other) => other && hasOutline(other))) return [`no focus: ${each.outerHTML.slice(0, 200)}`];
+        return isCovered(each) ? [`covered: ${each.outerHTML.slice(0, 200)}`] : [];
+    });
+}"""
+
+
+@pytest.fixture(scope="module")
+def appliance(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServedAppliance]:
+    with served_with_everything(tmp_path_factory.mktemp("everything")) as result:
+        yield result
+
+
+def violations(page: Page, *rules: str) -> list[str]:
+    """Return the violations in the open page of `rules`, or of WCAG 2.2 AA."""
+    page.evaluate(AXE_SCRIPT)
+    result: list[str] = page.evaluate(_RUN_AXE, rules)
+    return result
+
+
+def faults(page: Page, width: int) -> list[str]:
+    """Return all faults of the open page, also in its folds, light and dark."""
+    page.evaluate(_OPEN_ALL)
+    shown, window = page.evaluate(WIDTHS)
+    assert window == width
+    result = [f"{shown} pixels wide"] if shown > window else []
+    result += violations(page)
+    page.emulate_media(color_scheme="dark")
+    result += [f"dark: {each}" for each in violations(page, "color-contrast")]
+    page.emulate_media(color_scheme="light")
+    page.keyboard.press("Tab")
+    result += page.evaluate(_HIDDEN_FOCUS)
+    return result
+
+
+@pytest.mark.parametrize("width", [320, *(pytest.param(each, marks=pytest.mark.slow) for each in (390, 1280, 1920))])
+def test_every_page_is_accessible(browser: Browser, appliance: ServedAppliance, width: int) -> None:
+    context = browser.new_context(
+        viewport={"width": width, "height": 844}, color_scheme="light", reduced_motion="reduce", bypass_csp=True
+    )
+    page = context.new_page()
+    result = {path: found for path in open_every_page(page, appliance) if (found := faults(page, width))}
+    context.close()
+    assert not result, "\n".join(f"{path}: {each}" for path, found in result.items() for each in found)
