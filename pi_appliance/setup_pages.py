@@ -23,7 +23,7 @@ from pi_appliance.access.setup_code import SetupFile
 from pi_appliance.config import editing
 from pi_appliance.config.binding import parse_yaml
 from pi_appliance.config.config_file import ConfigFile
-from pi_appliance.errors import ApplianceError, InvalidOption
+from pi_appliance.errors import ApplianceError, ConfigError, InvalidOption
 from pi_appliance.music.alarms import service
 from pi_appliance.music.alarms.announce import CHIME
 from pi_appliance.music.interface import MusicServices
@@ -119,7 +119,7 @@ class SetupPages:
             if name != (self._services.appliance.config.name or network.host_name()):
                 await self._change(lambda data: _with(data, "name", name))
         except ApplianceError as error:
-            return self._name_page(name, str(error))
+            return self._name_page(name, _sentence(error))
         return RedirectResponse(_ZONE, 303)
 
     def _name_page(self, value: str, error: str = "") -> Response:
@@ -135,7 +135,7 @@ class SetupPages:
         try:
             await self._change(lambda data: _with(data, "time-zone", zone))
         except ApplianceError as error:
-            return self._zone_page(zone, str(error))
+            return self._zone_page(zone, _sentence(error))
         return RedirectResponse(_MUSIC, 303)
 
     def _zone_page(self, value: str, error: str = "") -> Response:
@@ -157,7 +157,7 @@ class SetupPages:
                 async for _ in hub.watch_changes():
                     if hub.state is not None:
                         break
-        return self._music_page(played="played" in request.query_params)
+        return self._music_page(_volume(request.query_params.get("played", "")))
 
     async def set_music(self, request: Request) -> Response:
         """Add or remove the player."""
@@ -167,26 +167,26 @@ class SetupPages:
             if wanted != has_player:
                 await self._change(lambda data: _with(data, "player", {"kind": "mpd"} if wanted else None))
         except ApplianceError as error:
-            return self._music_page(error=str(error))
+            return self._music_page(error=_sentence(error))
         return RedirectResponse(_MUSIC if wanted else _DONE, 303)
 
     async def play_sound(self, request: Request) -> Response:
         """Set the volume, and play the chime of the alarms over the music."""
-        text = (await form(request)).get("volume", "")
+        volume = _volume((await form(request)).get("volume", ""))
         try:
-            if text.isdecimal() and len(text) <= 3:
-                await (await self._services.daemon.hub.player()).set_volume(min(int(text), 100))
+            if volume is None:
+                raise InvalidOption("the volume is a number from 0 to 100")
+            await (await self._services.daemon.hub.player()).set_volume(volume)
             sound = service.announce(self._services.appliance, now=self._services.now(), source=CHIME)
         except ApplianceError as error:
-            return self._music_page(error=str(error))
+            return self._music_page(error=_sentence(error))
         self._services.daemon.start_request(sound)
-        return RedirectResponse(f"{_MUSIC}?played", 303)
+        return RedirectResponse(f"{_MUSIC}?played={volume}", 303)
 
-    def _music_page(self, *, played: bool = False, error: str = "") -> Response:
+    def _music_page(self, played: int | None = None, error: str = "") -> Response:
         hub, config = self._services.daemon.hub, self._services.appliance.config
         now = self._services.now().astimezone(config.time_zone)
         limit = max_volume(config.volume, now)
-        current = hub.state.volume if hub.state else None
         return self._pages.page(
             "setup/music.html",
             422 if error else 200,
@@ -194,9 +194,9 @@ class SetupPages:
             is_reached=hub.state is not None and not hub.uses_fallback,
             reason=hub.error,
             mpd_is_missing=shutil.which("mpd") is None,
-            volume=current if played and current is not None else min(_FIRST_VOLUME, limit),
+            volume=min(_FIRST_VOLUME if played is None else played, limit),
             limit=limit,
-            played=played,
+            played=played is not None,
             error=error,
         )
 
@@ -215,6 +215,19 @@ class SetupPages:
         done = await asyncio.to_thread(file.edit, change)
         if done.before != done.after:
             await self._services.daemon.apply_configuration()
+
+
+def _volume(text: str) -> int | None:
+    """Return the volume in `text`; None if it is not a number from 0 to 100."""
+    return int(text) if text.isdecimal() and len(text) <= 3 and int(text) <= 100 else None
+
+
+def _sentence(error: ApplianceError) -> str:
+    """Return `error` without the place in the file, which the owner does not see here."""
+    if isinstance(error, ConfigError) and error.problems:
+        first = error.problems[0]
+        return f"{first.message}; {first.hint}" if first.hint else first.message
+    return str(error)
 
 
 def _with(data: object, key: str, value: object) -> object:

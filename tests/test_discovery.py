@@ -5,7 +5,7 @@ import contextlib
 import gc
 import uuid
 from collections.abc import AsyncIterator, Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -96,6 +96,14 @@ def test_a_phone_finds_the_page_and_the_mpd_proxy_and_their_end(name: str) -> No
                 assert page.decoded_properties == {"path": "/"}
                 assert (mpd.port, mpd.decoded_properties) == (6601, {})
             await result.until(ServiceStateChange.Removed, *both)
+
+    asyncio.run(scenario())
+
+
+def test_it_is_announced_under_the_name_of_the_file(name: str) -> None:
+    async def scenario() -> None:
+        async with phone() as result, announced(name, replace(config(), name=f"{name} 2.0")):
+            await result.until(ServiceStateChange.Added, *(f"{name} 2 0.{kind}" for kind in KINDS))
 
     asyncio.run(scenario())
 

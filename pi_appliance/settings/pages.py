@@ -57,6 +57,7 @@ class SettingField:
 _YES_NO = ("true", "false")
 SECTIONS: Mapping[str, Sequence[SettingField]] = {
     "General": (
+        SettingField(("name",), "Name", Config),
         SettingField(("time-zone",), "Time zone", Config),
         SettingField(("resume",), "Play on after a power cut", Config, _YES_NO),
         SettingField(("discovery",), "Announce the page at home", Config, _YES_NO),

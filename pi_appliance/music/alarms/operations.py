@@ -234,7 +234,7 @@ OPERATIONS: Sequence[Operation] = (
         handler=f"{_API}:announce",
         arguments=(
             words("text", "the text to speak", positional=True),
-            text("source", "the sound to play: a file of the library or an address"),
+            text("source", "the sound to play: a file of the library, an address, or chime"),
             integer("volume", "the volume of the announcement", 0, 100),
         ),
         result="RunRequest",
