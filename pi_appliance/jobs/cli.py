@@ -226,6 +226,8 @@ def _run_by_daemon(config: Path, values: Values, listener: runner.Listener) -> M
         try:
             started: Any = client.call_daemon(connection, RUN, values)
         except Refused:
+            if values["with"]:  # its request would be started by the daemon as well
+                raise
             return None
         printed, interval, is_cancelled = 0, _POLL_INTERVALS[0], False
         while True:

@@ -59,6 +59,12 @@ class JobForm:
         """Whether its options can be changed on the machine only."""
         return self.kind == COMMAND
 
+    @property
+    def can_copy(self) -> bool:
+        """Whether a copy would start no program."""
+        conditions = self.job.conditions if self.job else None
+        return self.job is not None and not self.is_program and not (conditions and conditions.command)
+
     def group(self, *, options: bool, common: bool) -> list[JobField]:
         """Return the fields of the kind or of every job; the common ones, set ones or the rest."""
         return [
@@ -238,7 +244,7 @@ class JobFormPages:
             kind_text=job_fields.kinds().get(form.kind, ""),
             paused=paused is not None and paused.is_active(self._services.now()),
             text=text,
-            copy_name=editor.new_name(None, f"{name}-2", config.jobs) if form.job and not form.is_program else "",
+            copy_name=editor.new_name(None, f"{name}-2", config.jobs) if form.can_copy else "",
             checked=checked,
         )
 

@@ -10,6 +10,7 @@ from pi_appliance.cli.client import format_local_time, format_table
 from pi_appliance.operations import Values
 
 Result = Mapping[str, Any]
+_FAILURES = ("failed", "timed-out", "misfired", "uncertain", "abandoned")
 
 
 def _slot_time(local: str, *, offset: bool = False) -> str:
@@ -44,6 +45,11 @@ def is_good(run: Result) -> bool:
     return run["outcome"] in ("succeeded", "skipped")
 
 
+def is_dismissed(job: Result) -> bool:
+    """Return whether the newest run of `job` failed, and its failure was dismissed."""
+    return not job["failing"] and job["last"] is not None and job["last"]["outcome"] in _FAILURES
+
+
 def one_run(run: Result) -> str:
     """Return `run` in one line."""
     elapsed = f" in {_format_elapsed(run)}" if run["attempts"] else ""
@@ -72,7 +78,7 @@ def job_list(result: Any, _: Values) -> str:
             job["started_by"] or "manual",
             _next_slot(job),
             job["chance"] or "-",
-            outcome(job["last"]),
+            outcome(job["last"]) + (" (dismissed)" if is_dismissed(job) else ""),
             (job["last"]["summary"] or job["last"]["status_text"]) if job["last"] else "",
         )
         for job in result

@@ -80,6 +80,7 @@ def test_a_dismissed_failure_is_hidden_until_the_job_fails_again(home: Installat
     assert is_failing()
     assert home.run("jobs", "dismiss", "fail").stdout == "the failure of fail in run 1 is dismissed\n"
     assert not is_failing()
+    assert "failed (dismissed)" in home.run("jobs", "list").stdout
     assert home.run("jobs", "dismiss", "fail").returncode == 1
     assert home.last("fail")["outcome"] == "failed", "the history still has it"
     home.run("jobs", "run", "fail")

@@ -222,3 +222,22 @@ def test_an_alarm_for_the_next_minute_rings(home, tmp_path):
             wait_until(lambda: not home.json("music", "alarm", "show", "soon")["ringing"])
             assert home.json("music", "alarm", "show", "soon")["paused"], "it was to ring once"
             assert home.run("music", "alarm", "remove", "soon").returncode == 0
+
+
+def test_the_page_adds_the_jobs_of_announcements_and_sleep_timers_and_speaks(appliance):
+    page = appliance.ask("/music/alarms").text
+    assert "No job announces yet" in page
+    assert "No job is a sleep timer yet" in page
+    for action in ("announce", "sleep"):
+        sent = f"name={action}&kind=music&set=with.action%3D{action}&return_to=/music/alarms"
+        assert appliance.ask("/do/jobs", sent).status == 303
+    page = appliance.ask("/music/alarms").text
+    assert 'href="/jobs/announce"' in page, "its history can be reached"
+    assert 'name="text"' in page
+    answer = appliance.ask("/do/announce", "text=dinner+is+ready&return_to=/music/alarms?announced")
+    assert "The announcement starts" in appliance.ask(answer.headers["location"]).text
+    (request,) = appliance.daemon.appliance.store.requests.pending("announce")
+    assert request.arguments["text"] == "dinner is ready"
+    jobs = appliance.ask("/jobs").text
+    for name in ("announce", "sleep", "wake"):
+        assert f'id="job-{name}"' not in jobs
