@@ -169,8 +169,8 @@ def main(path: str, name: str) -> None:
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # what a library prints is not a message
 
     def send(message: Mapping[str, Any]) -> None:
-        output.write(json.dumps(message) + "\n")
-        output.flush()
+        with contextlib.suppress(BrokenPipeError):  # the daemon has ended
+            print(json.dumps(message), file=output, flush=True)
 
     try:
         config = load_usable(Path(path))

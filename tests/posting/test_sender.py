@@ -14,8 +14,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pi_appliance.errors import Refused
 from pi_appliance.posting.model import PENDING_STATES, Post, PostState, SentPost
 from pi_appliance.posting.store import PostDatabase
+from pi_appliance.storage.database import format_instant
 from pi_appliance.storage.model import Picture
 from tests.examples import examples
 from tests.installation import in_memory
@@ -328,3 +330,38 @@ def _check(posting: PostingEnvironment) -> None:
             "it is said not to be"
         )
         assert each.state is not PostState.UNCERTAIN or not network.lookup_allowed, "a look would have told"
+
+
+def test_a_post_that_was_refused_after_an_unclear_answer_is_searched_before_it_is_sent_again(posting):
+    x = add_network(posting, refuses_twice=False)
+    x.faults = ["lost before", "no"]
+    posting.send()
+    posting.now += timedelta(minutes=5)
+    (refused,) = posting.send()
+    assert (refused.state, refused.attempts, refused.cost) == (PostState.REFUSED, 2, 0)
+    x.stored.append(("id0", "hello"))  # the first attempt shows up late
+    PostDatabase(posting.database).resend_posts(refused.id, now=posting.now)
+    (sent,) = posting.send()
+    assert (sent.state, len(x.stored)) == (PostState.SENT, 1)
+
+
+def test_a_refused_post_is_charged_when_it_is_sent_again(posting):
+    x = add_network(posting)
+    x.faults = ["no"]
+    (refused,) = posting.send()
+    PostDatabase(posting.database).resend_posts(refused.id, now=posting.now)
+    (sent,) = posting.send()
+    assert (sent.state, sent.cost) == (PostState.SENT, Decimal("0.015"))
+    assert PostDatabase(posting.database).month_spend(posting.now) == {"x": Decimal("0.015")}
+
+
+def test_nothing_is_sent_again_while_a_run_could_choose_the_same_line(posting):
+    x = add_network(posting)
+    x.faults = ["no"]
+    (refused,) = posting.send()
+    with posting.database.writing() as db:
+        query = "INSERT INTO runs (job, kind, trigger, started) VALUES ('bird', 'tweet', 'daemon', ?)"
+        db.execute(query, (format_instant(posting.now),))
+    with pytest.raises(Refused, match="posting just now"):
+        PostDatabase(posting.database).resend_posts(refused.id, now=posting.now)
+    assert posting.send() == []
