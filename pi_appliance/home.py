@@ -116,7 +116,7 @@ class HomePages:
     async def music(self, _: Request) -> Response:
         """Return the player, the radio and the queue; without music, redirect to the jobs."""
         services, now = self._services, self._services.now()
-        if not frame_values(services.daemon)["has_music"]:
+        if not frame_values(services.daemon)["has_music"] and VISITOR.get().may(Role.OWNER):
             return RedirectResponse("/jobs", 303)
         stations: Sequence[Station] = ()
         stations_error = ""

@@ -10,9 +10,11 @@ from typing import Any
 import pytest
 from starlette.routing import Route
 
+from pi_appliance.music.player import NO_PLAYER
 from pi_appliance.operations import Operation, Role, all_operations
 from pi_appliance.web.visitor import least_role
 from tests.access.conftest import invite, join, sign_in
+from tests.web.list_player import ListMusic
 from tests.web.served_appliance import ServedAppliance, configuration, job, served, set_password
 
 STATIONS = "- {name: FIP, url: 'http://radio.example/fip'}\n"
@@ -214,6 +216,16 @@ def test_an_error_names_no_file_or_server_to_others(home: ServedAppliance, cooki
         assert str(path.parent) not in answer.text
     finally:
         path.write_text(text)
+
+
+def test_without_a_player_a_guest_reaches_the_first_page(tmp_path: Path) -> None:
+    config = configuration(tmp_path)
+    set_password(config, "open sesame")
+    with served(config, ListMusic(None, NO_PLAYER)) as home:
+        sign_in(home)
+        home.cookie = join(home, invite(home, "Anna", "guest"))
+        answer = home.ask("/")
+        assert (answer.status, "The player is not reached." in answer.text) == (200, True)
 
 
 def test_programs_with_the_password_are_the_owner(home: ServedAppliance) -> None:
