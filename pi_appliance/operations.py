@@ -297,6 +297,8 @@ class Operation:
         result: The name of the result in the schema of the API.
         show: `module:function` of (result, values), which returns text; "" prints a table.
         done: The text in place of `show`, with arguments and fields of the result in braces.
+        answer: The line with which the page answers a press: a text as in `done`, which is the
+            default, or `module:function` of (result, values). "" if the page shows the effect.
         exit_status: `module:function` of the result, which returns a number; "" stands for 0.
         status: The HTTP status of a success.
         media: The media type of the answer, where it is not JSON.
@@ -317,6 +319,7 @@ class Operation:
     result: str = "Music"
     show: str = ""
     done: str = ""
+    answer: str = ""
     exit_status: str = ""
     status: int = 200
     media: str = "application/json"
@@ -357,6 +360,15 @@ class Operation:
         for group in self.groups:
             group.check(given)
         return values
+
+    def answer_to(self, result: Any, values: Values) -> str:
+        """Return the line with which the page answers a press, or ""."""
+        text = self.answer or self.done
+        if re.fullmatch(r"[\w.]+:\w+", text):
+            text = str(load_function(text)(result, values))
+        else:
+            text = text.format_map({**values, **(result if isinstance(result, dict) else {})})
+        return text[:1].upper() + text[1:]
 
     def load_handler(self) -> Callable[..., Any]:
         """Import the handler."""

@@ -331,6 +331,7 @@ def _rating_operation(name: str, summary: str, *arguments: Argument, **more: Any
     settings = {
         "handler": f"{_API}:{name}",
         "show": f"{_TEXT}:rating",
+        "answer": f"{_TEXT}:rating",
         "result": "Rating",
         "groups": (Group(("track", "uri"), required=False),),
         **more,

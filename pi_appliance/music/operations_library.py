@@ -101,6 +101,7 @@ _QUEUE: Sequence[Operation] = (
         groups=(_ONE_SOURCE,),
         result="Added",
         show=f"{_TEXT}:added",
+        answer=f"{_TEXT}:added_answer",
         example={"source": ["artist:Miles Davis"], "where": "next"},
     ),
     Operation(
@@ -114,6 +115,7 @@ _QUEUE: Sequence[Operation] = (
         groups=(_ONE_SOURCE,),
         result="Added",
         show=f"{_TEXT}:playing",
+        answer=f"{_TEXT}:playing_answer",
         example={"album": "Kind of Blue"},
     ),
     Operation(
@@ -142,6 +144,7 @@ _QUEUE: Sequence[Operation] = (
         max_body=_LONG_BODY,
         result="RemovedTracks",
         show=f"{_TEXT}:removed",
+        answer=f"{_TEXT}:removed",
         example={"ids": [2]},
     ),
     Operation(
@@ -163,6 +166,7 @@ _QUEUE: Sequence[Operation] = (
         role=Role.CONTROL,
         summary="Empty the queue.",
         handler=f"{_API}:clear_queue",
+        answer="the queue is empty",
         show=f"{_TEXT}:player_line",
     ),
     Operation(
@@ -172,6 +176,7 @@ _QUEUE: Sequence[Operation] = (
         summary="Put the queue into a random order.",
         details="`random` leaves the order as it is and only plays it randomly.",
         handler=f"{_API}:shuffle_queue",
+        answer="shuffled the queue",
         show=f"{_TEXT}:player_line",
     ),
     Operation(

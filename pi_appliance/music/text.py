@@ -259,6 +259,21 @@ def _describe_added(result: Mapping[str, Any], *, is_next: bool, plays: bool) ->
     return f"{'playing' if plays else 'added'} {printable(result['name'])}, {place}"
 
 
+def added_answer(result: Any, values: Values) -> str:
+    """Return what was added to the queue, in one line for the page."""
+    label = "starting" if values["play"] else "plays next" if values["where"] == "next" else "added"
+    count = sum(each["count"] for each in result)
+    length = "" if count == 1 else f", {count:,} tracks"
+    chosen = [values[name] for name in ("playlist", "album", "artist", "genre") if values.get(name)]
+    names = chosen[:1] or [each["name"] for each in result]
+    return f"{label}: {', '.join(names)}{length}"
+
+
+def playing_answer(result: Any, values: Values) -> str:
+    """Return what replaced the queue, in one line for the page."""
+    return added_answer(result, {**values, "play": True})
+
+
 def moved(result: Any, values: Values) -> str:
     """Return which track was moved."""
     if values["number"] is None or values["to_number"] is None:

@@ -128,6 +128,8 @@ def form_routes(operations: Iterable[Operation], services: object) -> list[Route
     The field `return_to` is the next page, by default the one with the form; `{name}` in it stands
     for the field `name`. The field `form_page` is the address of the page with the form: after an
     error, it is shown again with the fields and the `error` in its query.
+
+    A script gets JSON in place of the redirect: the `next_page`, and the line of the answer.
     """
     choices: dict[str, dict[str, Operation]] = {}
     for operation in operations:
@@ -151,13 +153,16 @@ def _form_route(path: str, by_method: Mapping[str, Operation], services: object)
             given = {name: _values_of(name, pairs) if name in lists else value for name, value in fields.items()}
             values = operation.parse(_with_path(operation, request, _without_blanks(operation, given)))
             require_roles(operation, values)
-            await operation.load_handler()(services, values)
+            result = await operation.load_handler()(services, values)
         except ApplianceError as error:
             if form_page is None:
                 raise
             again = [*((name, value) for name, value in pairs if name in fields), ("error", str(error))]
             return RedirectResponse(f"{local_target(form_page)}?{urlencode(again)}", 303)
-        return RedirectResponse(local_target(_referring_page(request) if target is None else target), 303)
+        next_page = local_target(_referring_page(request) if target is None else target)
+        if request.headers.get("accept") == "application/json":  # a script
+            return JSONResponse({"answer": operation.answer_to(result, values), "next_page": next_page})
+        return RedirectResponse(next_page, 303)
 
     # The method is in the form, so the role is the greatest one of all methods.
     role = max((operation.role for operation in by_method.values()), key=list(Role).index)

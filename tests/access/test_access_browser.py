@@ -37,7 +37,7 @@ def test_devices_in_a_browser(browser, tmp_path: Path) -> None:  # type: ignore[
         page.goto(f"{home.origin}/music/radio")
         count = len(home.player.tracks)
         page.get_by_role("button", name="FIP").click()
-        expect(page.locator("#notice")).to_have_text("Added to the queue.")
+        expect(page.locator("#answer")).to_have_text("Added: FIP")
         assert len(home.player.tracks) == count + 1
         home.in_loop(lambda: home.daemon.authenticator.devices.remove(*home.daemon.authenticator.devices.all()))
         page.wait_for_url("**/sign-in?to=**")

@@ -101,6 +101,7 @@ OPERATIONS: Sequence[Operation] = (
         handler=f"{_API}:play_station",
         arguments=(_STATION,),
         show=f"{_TEXT}:player_line",
+        answer="starting {station} …",
         example={"station": "Groove"},
     ),
 )

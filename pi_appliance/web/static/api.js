@@ -1,6 +1,8 @@
 // Calls of the JSON API, and forms that use it without a reload. Errors are shown at the top of the page.
 
 export const NO_ANSWER = "The appliance does not answer. Is this phone in its network?";
+const PATIENCE = 250; // milliseconds without an effect after a press
+const ANSWER_TIME = 6000; // milliseconds
 const FORM_FIELDS = ["return_to", "method"]; // these are for the server's forms, not for the API
 
 export async function callApi(path, values = {}, method = "POST") {
@@ -100,7 +102,10 @@ export function sendFormsToApi(onResult) {
     const values = Object.fromEntries(Object.entries(fields).filter(([name]) => !FORM_FIELDS.includes(name)));
     if (button?.ariaBusy === "true") return;
     const endBusy = showBusy(button);
-    if (await callApi(path, values, fields.method)) onResult(path, button);
+    answerPress(button);
+    const result = await callApi(path, values, fields.method);
+    showAnswer(result ? (button?.dataset.doing ?? "") : "");
+    if (result) onResult(path, button);
     else endBusy();
   });
 }
@@ -111,4 +116,23 @@ export function showNotice(sentence, kind = "") {
   notice.textContent = sentence;
   notice.className = `notice ${kind}`;
   if (sentence) notice.scrollIntoView({ block: "nearest" });
+}
+
+let answering = 0; // the timer of the line at the bottom
+
+// Answer a press at once with what the button does, or after a moment if its effect does not show sooner.
+export function answerPress(button) {
+  clearTimeout(answering);
+  const show = (line) => (document.getElementById("answer").textContent = line);
+  const { busy, doing } = button?.dataset ?? {};
+  if (doing) show(doing);
+  else if (!busy) answering = setTimeout(() => show("One moment …"), PATIENCE);
+}
+
+// Show the line that answers a press for a while, or remove it.
+export function showAnswer(line) {
+  clearTimeout(answering);
+  const answer = document.getElementById("answer");
+  answer.textContent = line;
+  if (line) answering = setTimeout(() => (answer.textContent = ""), ANSWER_TIME);
 }

@@ -1,12 +1,10 @@
 // The pages of music without reloads: forms, and lists that are drawn again when they change.
 
-import { confirmForms, NO_ANSWER, showBusy, showNotice, signIn } from "./api.js";
+import { answerPress, confirmForms, NO_ANSWER, showAnswer, showBusy, showNotice, signIn } from "./api.js";
 import { isSnoozing } from "./banner.js";
 import { followState } from "./events.js";
 
 const byId = (id) => document.getElementById(id);
-const ADDED_TIME = 2500; // milliseconds
-let addedTimer = 0;
 let drawnKey = null; // the state for which the list on the page was drawn
 
 confirmForms();
@@ -30,7 +28,7 @@ function alarmKey(jobs) {
   return music.map((job) => [job.last?.id, job.running, job.running && isSnoozing(job)]).join();
 }
 
-// The server answers with the next page. It replaces this one, which stays scrolled as it is.
+// The server answers with a line and the next page. It replaces this one, which stays scrolled as it is.
 async function submit(event) {
   const form = event.target;
   if (event.defaultPrevented || form.getAttribute("method") !== "post" || "plain" in form.dataset) return;
@@ -39,26 +37,38 @@ async function submit(event) {
   if (event.submitter?.ariaBusy === "true") return;
   const endBusy = showBusy(event.submitter);
   const action = event.submitter?.getAttribute("formaction") ?? form.getAttribute("action");
-  if (!(await redraw(fetch(action, { method: "POST", body }), "main"))) return endBusy();
-  if (!/^\/do\/player\/queue\/add(?!.*play=true)/.test(action)) return showNotice("");
-  showNotice("Added to the queue.", "added");
-  clearTimeout(addedTimer);
-  addedTimer = setTimeout(() => showNotice(""), ADDED_TIME);
+  answerPress(event.submitter);
+  const result = await request(fetch(action, { method: "POST", body, headers: { Accept: "application/json" } }));
+  const { answer, next_page } = (await result?.json()) ?? { answer: "" };
+  showAnswer(next_page ? (event.submitter?.dataset.done ?? answer) : "");
+  if (next_page && (await redraw(fetch(next_page), "main"))) showNotice("");
+  else endBusy();
 }
 
-async function redraw(request, part) {
-  const answer = await request.catch(() => null);
-  if (answer === null) return showNotice(NO_ANSWER);
-  if (answer.status === 401 || new URL(answer.url).pathname === "/sign-in") return signIn();
+// The answer to a request, or null after its error was shown.
+async function request(sent) {
+  const answer = await sent.catch(() => null);
+  if (answer?.status === 401 || (answer && new URL(answer.url).pathname === "/sign-in")) signIn();
+  else if (answer === null) showNotice(NO_ANSWER);
+  else if (answer.ok) return answer;
+  else {
+    const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+    showNotice(page.querySelector("main")?.textContent.trim() || page.body.textContent);
+  }
+  return null;
+}
+
+async function redraw(sent, part) {
+  const answer = await request(sent);
+  if (!answer) return false;
   const page = new DOMParser().parseFromString(await answer.text(), "text/html");
-  if (!answer.ok) return showNotice(page.querySelector("main")?.textContent.trim() || page.body.textContent);
   const open = [...document.querySelectorAll("details[open]")].map((each) => each.id).filter(Boolean);
   document.querySelector(part)?.replaceWith(document.adoptNode(page.querySelector(part)));
   for (const id of open) byId(id)?.setAttribute("open", "");
   if (part === "main") {
     document.querySelector("h1").replaceWith(page.querySelector("h1"));
     document.title = page.title;
-    if (answer.redirected && answer.url !== location.href) history.pushState(null, "", answer.url);
+    if (answer.url !== location.href.split("#")[0]) history.pushState(null, "", answer.url);
   }
   return true;
 }
