@@ -450,6 +450,11 @@ def test_mpc_needs_the_password_of_the_proxy_and_not_that_of_mpd(tmp_path: Path)
                 assert "permission" in (said := await asyncio.to_thread(mpc, port, host)) or "incorrect" in said
             said = await asyncio.to_thread(mpc, port, f"open sesame@{HOST}", "volume", "95")
             assert "volume: 60%" in said
+            async with client(port) as streams:
+                await streams[0].readline()
+                sent = ("command_list_begin", 'password "open sesame"', "setvol 95", "command_list_end")
+                assert await says(streams, *sent) == b"OK\n"
+                assert b"volume: 60\n" in await says(streams, "status"), "the limit holds in the same list"
 
     with running_mpd(tmp_path, music={}, password="it's secret") as server:
         asyncio.run(scenario(server))
