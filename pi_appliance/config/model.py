@@ -265,6 +265,9 @@ class Radio:
     retry_every: Annotated[timedelta, "how often the station is tried meanwhile; the interval doubles each time"] = (
         timedelta(minutes=5)
     )
+    local_hosts: Annotated[
+        list[str], "hosts on this machine whose streams may be added on the page, such as localhost:8000"
+    ] = field(default_factory=list)
 
     def check(self) -> Issues:
         """Return the problems of the values."""

@@ -11,10 +11,17 @@ from pi_appliance.music.interface import Music, MusicServices
 from pi_appliance.music.model import Capability, Mode, Output, PlayerState, ReplayGainMode, Track, TrackRating
 from pi_appliance.music.player import Player
 from pi_appliance.music.player_hub import DEFAULT_PARTITION, remember_partition
+from pi_appliance.music.stations.stream_hosts import require_public_host
 from pi_appliance.operations import Values
-from pi_appliance.web.visitor import owner_text
+from pi_appliance.web.visitor import VISITOR, owner_text
 
 Handler = Callable[[MusicServices, Values], Awaitable[Any]]
+
+
+def check_address(services: MusicServices, uri: str) -> None:
+    """Refuse an address of this machine from the network. It may wait for the name service."""
+    if VISITOR.get().address:
+        require_public_host(uri, services.appliance.config.radio.local_hosts)
 
 
 async def player_of(services: MusicServices) -> Player:

@@ -9,7 +9,7 @@ from typing import Any
 
 from pi_appliance.errors import InvalidOption, Refused, suggest
 from pi_appliance.music import model, serializers
-from pi_appliance.music.api import find_track, player_command, player_of, track_at, visible_music
+from pi_appliance.music.api import check_address, find_track, player_command, player_of, track_at, visible_music
 from pi_appliance.music.interface import MusicServices
 from pi_appliance.music.model import (
     EntryType,
@@ -52,7 +52,7 @@ async def play_now(services: MusicServices, values: Values) -> Any:
 
 async def _add(services: MusicServices, values: Values, where: QueuePosition, *, play: bool) -> Any:
     stations = services.stations
-    first, *others = await asyncio.to_thread(_parse_sources, values, stations)
+    first, *others = await asyncio.to_thread(_parse_sources, values, services)
     player, results = await player_of(services), []
     # The first source replaces the queue and the others follow; those after the current track are
     # added backwards.
@@ -67,18 +67,20 @@ async def _add(services: MusicServices, values: Values, where: QueuePosition, *,
     return [{"name": each.name, "position": each.position, "count": each.count} for each in results]
 
 
-def _parse_sources(values: Values, stations: Stations) -> list[Source]:
+def _parse_sources(values: Values, services: MusicServices) -> list[Source]:
     """Return the sources that the arguments name; it may read files and wait for the network.
 
     Raises:
         InvalidOption: one is not valid.
         UnknownName: there is no such station.
+        Refused: an address is one of this machine.
 
     """
     if values["title"] and not values["uri"]:
         raise InvalidOption("'title' needs 'uri'")
-    found: list[Source] = [_parse_source(each, stations) for each in values["source"] or ()]
+    found: list[Source] = [_parse_source(each, services) for each in values["source"] or ()]
     if values["uri"]:
+        check_address(services, values["uri"])
         found.append(Uri(uri=values["uri"], title=values["title"] or ""))
     if values["playlist"]:
         found.append(SavedPlaylist(playlist=values["playlist"]))
@@ -87,11 +89,19 @@ def _parse_sources(values: Values, stations: Stations) -> list[Source]:
     return found
 
 
-def _parse_source(text: str, stations: Stations) -> Source:
+def _parse_source(text: str, services: MusicServices) -> Source:
+    stations = services.stations
     try:
-        return resolve_source(stations, model.parse_source(text, stations.all()))
+        source = model.parse_source(text, stations.all())
     except ValueError as error:
         raise InvalidOption(str(error)) from None
+    if not isinstance(source, Uri) or source.title:  # stations were checked when they were added
+        return resolve_source(stations, source)
+    check_address(services, source.uri)
+    resolved = resolve_source(stations, source)
+    if isinstance(resolved, Uri):
+        check_address(services, resolved.uri)
+    return resolved
 
 
 @contextlib.contextmanager
@@ -285,7 +295,7 @@ async def play_playlist(services: MusicServices, values: Values) -> Any:
 async def add_to_playlist(services: MusicServices, values: Values) -> Any:
     """Append sources to a playlist."""
     stations = services.stations
-    found: Sequence[Source] = await asyncio.to_thread(_parse_sources, values, stations)
+    found: Sequence[Source] = await asyncio.to_thread(_parse_sources, values, services)
     player = await player_of(services)
     for source in found:
         with _hints(source, stations):

@@ -1,10 +1,12 @@
 """Handlers of the operations on alarms, the sleep timer and announcements."""
 
 import asyncio
+from collections.abc import Sequence
 
 from pi_appliance.config.config_file import ConfigFile
 from pi_appliance.jobs import editor as job_editor
 from pi_appliance.music.alarms import editor, service
+from pi_appliance.music.api import check_address
 from pi_appliance.music.interface import MusicServices
 from pi_appliance.operations import Values
 from pi_appliance.storage import model
@@ -22,6 +24,7 @@ async def get_alarm(services: MusicServices, values: Values) -> object:
 
 async def add(services: MusicServices, values: Values) -> object:
     """Add an alarm to the configuration."""
+    await _check_addresses(services, values["play"] or (), ())
     return await _added(services, await asyncio.to_thread(editor.add_alarm, _file(services), values))
 
 
@@ -39,9 +42,17 @@ async def _added(services: MusicServices, name: str) -> object:
 
 async def edit(services: MusicServices, values: Values) -> object:
     """Change fields of an alarm in the configuration."""
+    current = service.get_alarm(services.appliance, values["job"], services.now())
+    await _check_addresses(services, values["play"] or (), current.settings.play)
     await asyncio.to_thread(editor.edit_alarm, _file(services), values["job"], values)
     await services.daemon.apply_configuration()
     return await get_alarm(services, values)
+
+
+async def _check_addresses(services: MusicServices, sources: Sequence[str], current: Sequence[str]) -> None:
+    for source in sources:
+        if source not in current:
+            await asyncio.to_thread(check_address, services, source)
 
 
 async def remove(services: MusicServices, values: Values) -> object:

@@ -4,7 +4,7 @@ import asyncio
 from dataclasses import asdict, fields, replace
 
 from pi_appliance.music import serializers
-from pi_appliance.music.api import visible_music
+from pi_appliance.music.api import check_address, visible_music
 from pi_appliance.music.interface import MusicServices
 from pi_appliance.music.model import QueuePosition, Station, Uri
 from pi_appliance.operations import Values
@@ -27,6 +27,7 @@ async def list_removed(services: MusicServices, _: Values) -> object:
 async def add_station(services: MusicServices, values: Values) -> object:
     """Add a custom station."""
     station = Station(**{name: values[name] or "" for name in _FIELDS})
+    await asyncio.to_thread(check_address, services, station.url)
     return asdict(await asyncio.to_thread(services.stations.add, station, check=values["check"]))
 
 
@@ -36,6 +37,8 @@ async def edit_station(services: MusicServices, values: Values) -> object:
     stations, name = services.stations, values["station"]
     current = await asyncio.to_thread(stations.get, name)
     station = replace(current, **changes)
+    if station.url != current.url:
+        await asyncio.to_thread(check_address, services, station.url)
     return asdict(await asyncio.to_thread(stations.edit, name, station, check=values["check"]))
 
 
