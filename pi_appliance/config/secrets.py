@@ -78,7 +78,6 @@ KNOWN = ("WEB_PASSWORD", "MPD_PASSWORD", "MPD_PROXY_PASSWORD")
 """Secrets of the appliance itself. Networks, notifiers and pings name their own in the
 configuration.
 """
-MIN_PASSWORD_LENGTH = 8  # characters, if the network may guess
 
 
 class Secrets(Mapping[str, str]):

@@ -1,6 +1,5 @@
 """The addresses of this machine in the local network, and a watcher for changes."""
 
-import asyncio
 import contextlib
 import fcntl
 import ipaddress
@@ -58,6 +57,8 @@ class AddressWatcher:
     """Call `on_change` in the event loop when this machine gains or loses an address."""
 
     def __init__(self, on_change: Callable[[], None]) -> None:
+        import asyncio  # noqa: PLC0415 - slow to import, and commands read addresses, too
+
         self._on_change, self._loop = on_change, asyncio.get_running_loop()
         self._socket: socket.socket | None = None
         netlink = None
