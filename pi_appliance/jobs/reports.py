@@ -264,7 +264,7 @@ def _latest_result(folder: Path, ended: datetime | None) -> Path:
 
 _TITLE = re.compile(rb"<title>([^<]*)</title>")
 _TITLE_BYTES = 4096  # at the beginning of a file, which have its title
-_KINDS = {".html": "page", ".svg": "picture", ".png": "picture", ".csv": "table"}
+_KINDS = {".html": "page", ".svg": "picture", ".png": "picture", ".csv": "table", ".json": "data"}
 _RANKS = {".html": 0, ".svg": 2, ".png": 2}  # pages first, then texts, then pictures
 
 

@@ -130,7 +130,7 @@ class MusicPages:
 
     async def cover(self, request: Request) -> Response:
         """Redirect to the cover of a track, or answer 204, which is not an error in browsers."""
-        uri = request.query_params.get("uri", "")
+        uri = request.query_params.get("uri", "") or await self._first_track(request)
         size = THUMB_SIZE if "small" in request.query_params else COVER_SIZE
         try:
             cover = await self._covers.find(uri, size)
@@ -139,6 +139,14 @@ class MusicPages:
         if cover is None:
             return Response(status_code=204, headers={"Cache-Control": "private, max-age=300"})
         return RedirectResponse(f"{BASE}/player/art?{urlencode({'uri': uri, 'size': size})}", 303)
+
+    async def _first_track(self, request: Request) -> str:
+        """Return the address of a track of the requested album, or ''."""
+        wanted = LibraryFilter(**{key: request.query_params.get(key, "") for key in ("album", "artist")})
+        with contextlib.suppress(ApplianceError):
+            page = await (await self._player()).list_library(EntryType.TRACK, wanted, 0, 1)
+            return next((each.track.uri for each in page.items if each.track), "")
+        return ""
 
     async def sound(self, _: Request) -> Response:
         """Show modes, outputs, the size of the library and the USB drives."""

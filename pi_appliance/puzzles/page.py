@@ -214,6 +214,7 @@ class Page:
         return (
             '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
             '<meta name="viewport" content="width=device-width, initial-scale=1">'
+            '<link rel="icon" href="data:,">'
             f"<title>{escape(title)}</title>\n<style>{styles}</style></head>\n"
             f'<body><main><h1>{escape(title)}</h1><p>{escape(summary)}.</p><p class="quiet">{escape(times)}</p>{nav}\n'
             + "\n".join(self._sections)

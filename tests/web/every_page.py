@@ -2,11 +2,11 @@
 
 import contextlib
 import socket
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from playwright.sync_api import Page
-from starlette.routing import Route
+from starlette.routing import BaseRoute, Route
 
 from pi_appliance.music.model import Track
 from pi_appliance.operations import Role
@@ -65,7 +65,7 @@ EXAMPLES: Mapping[str, Sequence[str]] = {
     "/music/playlists": ("/music/playlists", "/music/playlists?name=Evening"),
     "/music/alarms/{job}": ("/music/alarms/weekdays",),
     "/networks/{network}": ("/networks/bird", "/networks/dear", "/networks/show"),
-    "/join/{code}": (NOT_INVITED, "/join/{code}"),
+    "/join/{code}": ("/join/{code}",),
     "/devices/invite/{id}": ("/devices/invite/{id}",),
     "/system/log": ("/system/log", "/system/log?problems=true"),
 }
@@ -121,20 +121,24 @@ def _fill(appliance: ServedAppliance) -> None:
     authenticator.invitations.create("Guest phone", Role.GUEST, 86400.0)
 
 
-def page_addresses(appliance: ServedAppliance) -> list[str]:
-    """Return the address of every page of `appliance`.
+def page_addresses(routes: Iterable[BaseRoute], invitation: str, code: str) -> list[str]:
+    """Return the address of every page among `routes`.
 
     A new route is in it without a change here. One with parameters needs an example above.
+
+    Args:
+        routes: All routes of the service.
+        invitation: The id of an open invitation.
+        code: The code of that invitation.
     """
     result: list[str] = []
-    for route in appliance.service.routes:
+    for route in routes:
         assert isinstance(route, Route)
         if "GET" not in (route.methods or ()) or route.path.startswith(NOT_PAGES):
             continue
         assert route.path in EXAMPLES or "{" not in route.path, f"{route.path} needs an example in {__name__}"
         result += EXAMPLES.get(route.path, (route.path,))
-    invitation = appliance.daemon.authenticator.invitations.all()[0]
-    return [each.format(id=invitation.id, code=invitation.code) for each in result]
+    return [each.format(id=invitation, code=code) for each in result]
 
 
 def open_every_page(page: Page, appliance: ServedAppliance) -> Iterator[str]:
@@ -143,10 +147,9 @@ def open_every_page(page: Page, appliance: ServedAppliance) -> Iterator[str]:
     appliance.ticks.now += 600.0  # the codes that were wrong in an earlier run are forgiven
     name, _, token = appliance.cookie.partition("=")
     page.context.add_cookies([{"name": name, "value": token, "url": origin}])
-    for path in page_addresses(appliance):
-        yield _open(page, origin, path, 404 if path == NOT_INVITED else 200)
-    for path in ERRORS:
-        yield _open(page, origin, path, 404)
+    invitation = appliance.daemon.authenticator.invitations.all()[0]
+    yield from open_pages(page, origin, page_addresses(appliance.service.routes, invitation.id, invitation.code))
+    yield _open(page, origin, NOT_INVITED, 404)
     yield _open(page, origin.replace(socket.gethostname(), "evil.example"), "/", 421)
     page.context.clear_cookies()
     yield _open(page, origin, "/sign-in")
@@ -157,6 +160,12 @@ def open_every_page(page: Page, appliance: ServedAppliance) -> Iterator[str]:
             yield _open(page, origin, path)
     finally:
         authenticator.setup_code = ""
+
+
+def open_pages(page: Page, origin: str, paths: Iterable[str]) -> Iterator[str]:
+    """Open `paths` and pages of errors, and yield each."""
+    for path in (*paths, *ERRORS):
+        yield _open(page, origin, path, 404 if path in ERRORS else 200)
 
 
 def _open(page: Page, origin: str, path: str, status: int = 200) -> str:

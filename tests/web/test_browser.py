@@ -420,20 +420,6 @@ def test_the_owner_settles_a_post_on_a_phone(browser: Browser, tmp_path: Path, s
         expect(page.locator(".posts li")).to_have_count(1)
 
 
-@pytest.mark.parametrize("size", [(390, 844), (844, 390), (1280, 800)], ids=["portrait", "landscape", "desktop"])
-def test_the_play_button_is_on_the_first_screen(browser: Browser, jobs: ServedAppliance, size: tuple[int, int]) -> None:
-    for name in ("slow", "copy"):
-        record(jobs, name, Outcome.FAILED, "no space left on the device")
-    jobs.daemon.scheduler.error = "the history cannot be written: " + "w" * 60
-    with phone(browser, jobs) as page:
-        page.set_viewport_size({"width": size[0], "height": size[1]})
-        expect(page.locator("#banner")).to_contain_text("3 jobs failed")
-        toggle, places = page.locator("#toggle").bounding_box(), page.locator(".places").bounding_box()
-        assert toggle
-        assert places
-        assert toggle["y"] + toggle["height"] <= (size[1] if size[0] >= 900 else places["y"])
-
-
 def test_the_mini_player_works_on_a_page_without_its_own_script(
     browser: Browser, served_appliance: ServedAppliance
 ) -> None:
