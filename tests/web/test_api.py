@@ -72,7 +72,7 @@ WRONG = [
     ("/api/v1/player/play", {"position": 9}, 409, "there is nothing at position 9; the queue holds 2"),
     ("/api/v1/player/paus", {}, 404, "there is no such address; did you mean '/player/pause'?"),
     ("/api/v1/jobs/helo/run", {}, 404, "no job is called 'helo'; did you mean 'hello'?"),
-    ("/api/v1/jobs/hello/run", {"rm": "-rf"}, 400, "run takes no 'rm'; known: as_scheduled, name, resume, slot"),
+    ("/api/v1/jobs/hello/run", {"rm": "-rf"}, 400, "run takes no 'rm'; known: as_scheduled, name, resume, slot, with"),
     ("/api/v1/runs?count=0", None, 400, "'count' must be a whole number from 1 to 10000"),
     ("/api/v1/runs?job=helo", None, 404, "no job is called 'helo'; did you mean 'hello'?"),
     ("/api/v1/runs?jobs=hello", None, 400, "runs takes no 'jobs'; did you mean 'job'?"),

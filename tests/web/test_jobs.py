@@ -258,7 +258,7 @@ def test_an_unsynchronized_clock_is_reported(served_appliance: ServedAppliance, 
     served_appliance.daemon.scheduler.clock_state = ClockState.UNTRUSTED
     served_appliance.daemon.scheduler.clock_wait = seconds
     assert "The clock is not set yet. Jobs at a time of day wait for it" in banner(served_appliance)
-    assert f"{said}</p>" in banner(served_appliance)
+    assert f"{said} Connect the machine to the internet.</p>" in banner(served_appliance)
 
 
 def test_a_scheduler_problem_is_reported(served_appliance: ServedAppliance) -> None:
