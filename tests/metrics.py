@@ -12,7 +12,7 @@ from statistics import median
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "pi_appliance"
-FEATURES = {"posting", "music", "puzzles", "notify", "settings"}
+FEATURES = {"posting", "music", "puzzles", "notify", "settings", "access", "maintenance"}
 _WHAT = re.compile(r"\bwhat\b", re.IGNORECASE)
 
 
