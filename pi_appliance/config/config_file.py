@@ -7,6 +7,7 @@ is kept in the state folder, so that the owner can go back.
 import contextlib
 import hashlib
 import os
+import re
 import stat
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -14,7 +15,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from pi_appliance.config import editing
-from pi_appliance.config.binding import decode_text, parse_yaml
+from pi_appliance.config.binding import YamlPath, decode_text, parse_yaml
 from pi_appliance.config.loader import display_path, load_config, read_yaml
 from pi_appliance.errors import Refused, Unavailable, UnknownName
 from pi_appliance.system import files
@@ -104,6 +105,18 @@ class ConfigFile:
                 else:
                     files.write_file(real, content)
             return Change(raw.decode("utf-8", "replace"), text, content_version(content))
+
+    def rename_key(self, path: YamlPath, name: str) -> Change:
+        """Rename the last key of `path`; all other bytes stay. Errors are those of `edit`."""
+
+        def renamed(text: str) -> str:
+            start, _ = editing.value_span(text, path)
+            key = re.search(rf"(['\"]?){re.escape(str(path[-1]))}\1(\s*:)$", text[:start])
+            if key is None:
+                raise Refused(f"the name {path[-1]} is written in a way that only a text editor can change")
+            return text[: key.start()] + name + key[2] + text[start:]
+
+        return self._write(renamed, None, only_check=False)
 
     def earlier_texts(self) -> list[EarlierText]:
         """Return the earlier texts, the newest first."""

@@ -167,6 +167,18 @@ def forget(appliance: Appliance, name: str) -> None:
         requests.remove(request.id)
 
 
+def move_state(appliance: Appliance, old: str, new: str) -> None:
+    """Give the job `new` the pause, the skipped slot and the requests of the renamed job `old`."""
+    slots, requests = appliance.store.slots, appliance.store.requests
+    forget(appliance, new)  # an earlier job of that name may have been removed in an editor
+    if pause := slots.pauses().get(old):
+        slots.pause(new, since=pause.since, until=pause.until)
+    requests.set_skipped_slot(new, requests.skipped_slot(old))
+    for request in requests.pending(old):
+        requests.add(new, request.run_at, request.arguments, now=request.created_at)
+    forget(appliance, old)
+
+
 def require_version(job: Job, version: str | None) -> None:
     """Raise Refused if `job` has changed since `version`; None accepts any."""
     if version not in (None, version_of(job)):

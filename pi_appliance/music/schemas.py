@@ -131,6 +131,8 @@ SCHEMAS: Mapping[str, Schema] = {
             "play": describe(list_of(TEXT), "the sources, in the order in which they are tried"),
             "sources": describe(list_of(TEXT), "their names"),
             "volume": WHOLE,
+            "start_volume": describe(WHOLE, "the volume at which the fade starts"),
+            "duration": describe(TEXT, "how long it plays; 0s: until somebody stops it"),
             "fade": TEXT,
             "snooze": TEXT,
             "one_shot": describe(FLAG, "the job pauses after its next scheduled time"),

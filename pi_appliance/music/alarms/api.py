@@ -42,11 +42,16 @@ async def _added(services: MusicServices, name: str) -> object:
 
 async def edit(services: MusicServices, values: Values) -> object:
     """Change fields of an alarm in the configuration."""
-    current = service.get_alarm(services.appliance, values["job"], services.now())
+    appliance, old = services.appliance, values["job"]
+    current = service.get_alarm(appliance, old, services.now())
     await _check_addresses(services, values["play"] or (), current.settings.play)
-    await asyncio.to_thread(editor.edit_alarm, _file(services), values["job"], values)
+    if values["name"] not in (None, old):
+        service.require_silent(appliance, old)
+    name = await asyncio.to_thread(editor.edit_alarm, _file(services), old, values)
+    if name != old:
+        job_editor.move_state(appliance, old, name)
     await services.daemon.apply_configuration()
-    return await get_alarm(services, values)
+    return await get_alarm(services, {"job": name})
 
 
 async def _check_addresses(services: MusicServices, sources: Sequence[str], current: Sequence[str]) -> None:

@@ -32,7 +32,7 @@ class AlarmSettings:
     """The fields of an alarm.
 
     If the schedule is not one of times of day on days of the week, `times` is empty. `schedule`
-    describes every schedule.
+    describes every schedule. A `duration` of zero has no end: the music continues.
     """
 
     times: tuple[str, ...]
@@ -40,7 +40,9 @@ class AlarmSettings:
     schedule: str
     play: tuple[str, ...]
     volume: int
+    start_volume: int
     fade: timedelta
+    duration: timedelta
     snooze: timedelta
     one_shot: bool
 
@@ -65,7 +67,9 @@ def settings_of(job: Job) -> AlarmSettings:
         schedule=describe_times(job.schedule),
         play=tuple(options.play or ()),
         volume=options.final_volume,
+        start_volume=options.start_volume,
         fade=options.fade_time,
+        duration=options.duration or timedelta(0),
         snooze=options.snooze,
         one_shot=options.one_shot,
     )
@@ -80,6 +84,8 @@ def settings_values(settings: AlarmSettings) -> dict[str, Any]:
         "play": list(settings.play),
         "sources": settings.sources,
         "volume": settings.volume,
+        "start_volume": settings.start_volume,
+        "duration": units.format_duration(settings.duration),
         "fade": units.format_duration(settings.fade),
         "snooze": units.format_duration(settings.snooze),
         "one_shot": settings.one_shot,
@@ -94,6 +100,8 @@ def add_alarm(file: ConfigFile, values: Values) -> str:
         schedule="",
         play=(),
         volume=_DEFAULTS.final_volume,
+        start_volume=_DEFAULTS.start_volume,
+        duration=timedelta(0),
         fade=_DEFAULTS.fade_time,
         snooze=_DEFAULTS.snooze,
         one_shot=False,
@@ -113,21 +121,28 @@ def add_alarm(file: ConfigFile, values: Values) -> str:
     return name
 
 
-def edit_alarm(file: ConfigFile, name: str, values: Values) -> None:
-    """Change the fields of alarm `name` that are not None and differ.
+def edit_alarm(file: ConfigFile, name: str, values: Values) -> str:
+    """Change the fields of alarm `name` that are not None and differ, and return its name.
 
     Raises:
         UnknownName: There is no such alarm.
         Refused: The alarm has changed since `version`.
     """
+    after = name
 
     def edit(data: Any, config: Config) -> object:
+        nonlocal after
         job = _get_alarm(config, name)
         require_version(job, values["version"])
+        if values["name"] not in (None, name):
+            after = new_name(values["name"], name, config.jobs, RESERVED_NAMES)
         entry = _changed_entry(config, job, data["jobs"][name], settings_of(job), values)
         return editing.set_value(data, ("jobs", name), entry)
 
     edit_file(file, edit)
+    if after != name:
+        file.rename_key(("jobs", name), after)
+    return after
 
 
 def copy_alarm(file: ConfigFile, name: str, new_name: str | None) -> str:
@@ -154,10 +169,15 @@ def _changed_entry(config: Config, job: Job, entry: Mapping[str, Any], before: A
     if not (before.play if values["play"] is None else values["play"]):
         raise InvalidOption("an alarm needs something to play; choose a station, a playlist or an album")
     options = _changed_options(entry["with"], before, values)
-    loader.override_options(config, job, {**entry["with"], **options})  # raises InvalidOption
+    wanted = {key: value for key, value in {**entry["with"], **options}.items() if value is not None}
+    loader.override_options(config, job, wanted)  # raises InvalidOption
     result: object = entry
     for key, value in options.items():
-        result = editing.set_value(result, ("with", key), value)
+        result = (
+            editing.remove_value(result, ("with", key))
+            if value is None
+            else editing.set_value(result, ("with", key), value)
+        )
     times = (values["time"].zfill(5),) if values["time"] else before.times
     days = before.days if values["days"] is None else _parse_days(values["days"])
     if (times, days) == (before.times, before.days) or (not times and days == EVERY_DAY):
@@ -169,14 +189,20 @@ def _changed_entry(config: Config, job: Job, entry: Mapping[str, Any], before: A
 
 
 def _changed_options(written: Mapping[str, Any], before: AlarmSettings, values: Values) -> dict[str, object]:
+    """Return the changed options; None for one that is removed."""
     options: dict[str, object] = {}
     if values["play"] is not None and tuple(dict.fromkeys(values["play"])) != before.play:
         is_single = isinstance(written.get("play"), str) and len(values["play"]) == 1
         options["play"] = values["play"][0] if is_single else list(dict.fromkeys(values["play"]))
     if values["volume"] is not None and values["volume"] != before.volume:
         options["volume"] = values["volume"]
-        if 0 < values["volume"] < written.get("start-volume", _DEFAULTS.start_volume):
+        if 0 < values["volume"] < before.start_volume:
             options["start-volume"] = values["volume"]
+    if values["start_volume"] not in (None, before.start_volume):
+        options["start-volume"] = values["start_volume"]
+    duration = None if values["duration"] is None else units.parse_duration(values["duration"])
+    if duration not in (None, before.duration):
+        options["duration"] = units.format_duration(duration) if duration else None
     for key, length in (("fade", before.fade), ("snooze", before.snooze)):
         if values[key] is not None and units.parse_duration(values[key]) != length:
             options[key] = units.format_duration(units.parse_duration(values[key]))

@@ -61,6 +61,8 @@ _FIELDS = (
     _list_without_blanks(_DAY, 7, example=["mon-fri"]),
     _list_without_blanks(_SOURCE, 20, example=["FIP", "playlist:Morning"]),
     integer("volume", "the volume at the end of the fade", 1, 100),
+    integer("start_volume", "the volume at which the fade starts", 0, 100),
+    duration("duration", "how long it plays, such as 1h; 0s: until somebody stops it"),
     duration("fade", "how long it gets louder, such as 5m"),
     duration("snooze", "how long a snooze is silent, such as 9m"),
     boolean("one_shot", "whether it rings once and is off then"),
@@ -163,6 +165,7 @@ OPERATIONS: Sequence[Operation] = (
         _EXISTING,
         replace(_AT, name="time", required=False, positional=False),
         *_FIELDS,
+        text("name", "a new name", 100, may_be_empty=False),
         text(
             "version", "the `version` of the alarm that you have read; another one is refused", 100, may_be_empty=False
         ),

@@ -26,6 +26,8 @@ from pi_appliance.web.visitor import RoleRoute
 
 _SLEEP_MINUTES = (15, 30, 45, 60, 90)
 _FADES = ("0s", "5m", "10m", "20m")
+_DURATIONS = ("0s", "30m", "1h", "2h")
+_STARTS = ("1", "5", "10", "20")
 _SNOOZES = ("5m", "9m", "15m")
 _WEEK = (*WEEKDAYS[1:], WEEKDAYS[0])
 _MAX_CHOICES = 40  # stations and playlists each that are offered; others are found by search
@@ -47,6 +49,8 @@ class AlarmForm:
     days: Sequence[str]
     play: Sequence[str]
     volume: str
+    start_volume: str
+    duration: str
     fade: str
     snooze: str
     one_shot: bool
@@ -62,9 +66,12 @@ class AlarmForm:
             days=[] if settings.days == EVERY_DAY and not settings.times else [WEEKDAYS[day] for day in settings.days],
             play=settings.play,
             volume=str(settings.volume),
+            start_volume=str(settings.start_volume),
+            duration=units.format_duration(settings.duration),
             fade=units.format_duration(settings.fade),
             snooze=units.format_duration(settings.snooze),
             one_shot=settings.one_shot,
+            name=alarm.job,
             version=alarm.version,
         )
 
@@ -72,13 +79,23 @@ class AlarmForm:
     def typed(cls, request: Request) -> "AlarmForm":
         """Return the form that was sent and refused."""
         query = request.query_params
-        names = ("time", "volume", "fade", "snooze", "name", "version")
+        names = ("time", "volume", "start_volume", "duration", "fade", "snooze", "name", "version")
         lists = {name: [each for each in query.getlist(name) if each] for name in ("days", "play")}
         texts = {name: query.get(name, "") for name in names}
         return cls(**lists, **texts, one_shot=query.get("one_shot") == "true")  # type: ignore[arg-type]
 
 
-_NEW = AlarmForm(time="07:00", days=_WEEK[:5], play=(), volume="40", fade="5m", snooze="9m", one_shot=False)
+_NEW = AlarmForm(
+    time="07:00",
+    days=_WEEK[:5],
+    play=(),
+    volume="40",
+    start_volume="5",
+    duration="0s",
+    fade="5m",
+    snooze="9m",
+    one_shot=False,
+)
 
 
 class AlarmPages:
@@ -136,8 +153,11 @@ class AlarmPages:
             error=request.query_params.get("error", ""),
             week=_WEEK,
             fades=sorted({*_FADES, form.fade} - {""}, key=_length),
+            durations=sorted({*_DURATIONS, form.duration} - {""}, key=_length),
+            starts=sorted({*_STARTS, form.start_volume} - {""}, key=lambda text: int(text) if text.isdecimal() else 0),
+            quiet_hours=config.volume.quiet if config.volume else (),
             snoozes=sorted({*_SNOOZES, form.snooze} - {""}, key=_length),
-            maximum=config.volume.maximum if config.volume else 100,
+            maximum=alarm.limit if alarm else config.volume.maximum if config.volume else 100,
             choices=await self._sources(),
             describe=describe_text,
             local_now=self._services.now().astimezone(

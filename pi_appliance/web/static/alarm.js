@@ -1,6 +1,6 @@
 // The form of an alarm: choose sources, hear them, and see when it will ring. Without scripts, the form works as well.
 
-import { callApi } from "./api.js";
+import { answerPress, callApi, showAnswer } from "./api.js";
 import { followState } from "./events.js";
 
 const WEEK = ["sun", "mon", "tue", "wed", "thu", "fri", "sat"];
@@ -17,9 +17,12 @@ form.addEventListener("submit", () => document.querySelector("button[form=alarm]
 addEventListener("pageshow", () => document.querySelector("button[form=alarm]").removeAttribute("disabled"));
 byId("find").addEventListener("input", find);
 byId("find").addEventListener("keydown", (event) => event.key === "Enter" && event.preventDefault());
-byId("hear").addEventListener("submit", (event) => {
+byId("hear").addEventListener("submit", async (event) => {
   event.preventDefault();
-  callApi("/player/play-now", { source: [event.submitter.value] });
+  const { submitter } = event;
+  answerPress(submitter);
+  const result = await callApi("/player/play-now", { source: [submitter.value] });
+  showAnswer(result ? submitter.dataset.doing : "");
 });
 document.addEventListener("click", ({ target }) => {
   const button = target.closest("button");
@@ -51,17 +54,19 @@ function show() {
     const hear = row.querySelector("[form=hear]");
     hear.hidden = !source;
     hear.value = source;
+    hear.dataset.doing = `Starting ${source} …`;
+    hear.ariaLabel = `Hear ${source}`;
     row.querySelector("[data-move]").hidden = !source || row === rows.firstElementChild;
     row.querySelector("[data-remove]").hidden = rows.children.length === 1;
   }
   const volume = byId("volume");
-  byId("volume-shown").textContent = volume.value;
   volume.style.setProperty("--filled", `${volume.value}%`);
   const maximum = Number(byId("limit")?.dataset.maximum ?? 100);
+  byId("volume-shown").textContent = Math.min(volume.value, maximum);
   if (maximum < 100) {
-    const more = Number(volume.value) > maximum ? ` ${volume.value} is limited to ${maximum}.` : "";
+    const more = Number(volume.value) > maximum ? ` It will be ${maximum}, not ${volume.value}.` : "";
     volume.parentElement.style.setProperty("--limit", maximum / 100);
-    byId("limit").textContent = `The highest allowed volume is ${maximum}.${more}`;
+    byId("limit").textContent = `${byId("limit").textContent.split(".")[0]}.${more}`;
   }
   byId("rings-in").textContent = form.elements.time.value ? `Rings in ${untilRing()}` : byId("rings-in").textContent;
 }

@@ -47,7 +47,7 @@ def alarm(appliance: ServedAppliance, name: str) -> dict:
     return appliance.ask(f"/api/v1/alarms/{name}").json
 
 
-def edit(appliance: ServedAppliance, name: str, **values: object):
+def edit(appliance: ServedAppliance, name: str, /, **values: object):
     return appliance.ask(f"/api/v1/alarms/{name}", values, method="PATCH")
 
 
@@ -101,7 +101,10 @@ def test_equal_values_change_nothing(appliance):
     before = text_of(appliance)
     for name in ("wake", "cron", "two", "monthly"):
         shown = alarm(appliance, name)
-        fields = {key: shown[key] for key in ("days", "play", "volume", "fade", "snooze", "one_shot", "version")}
+        fields = {
+            key: shown[key]
+            for key in ("days", "play", "volume", "start_volume", "duration", "fade", "snooze", "one_shot", "version")
+        }
         if len(shown["times"]) == 1:
             fields["time"] = shown["times"][0]
         assert edit(appliance, name, **fields).json == shown
@@ -197,6 +200,37 @@ def test_a_volume_above_the_maximum_is_shown_as_it_will_be(home):
     assert (shown["volume"], shown["limit"]) == (70, 60)
     assert shown["description"] == "FIP; up to volume 70 (limited to 60) in 5m"
     assert "limited" not in home.json("music", "alarms")[1]["description"]
+
+
+def test_a_renamed_alarm_keeps_its_place_comments_and_state(appliance):
+    before, store = text_of(appliance), appliance.daemon.appliance.store
+    appliance.ask("/api/v1/alarms/skip", {"job": "wake"})
+    appliance.ask("/api/v1/alarms/once", {"job": "wake", "at": "05:00"})
+    appliance.ask("/api/v1/alarms/off", {"job": "wake"})
+    old = alarm(appliance, "wake")
+    renamed = edit(appliance, "wake", name="Early bird", volume=50).json
+    assert text_of(appliance) == before.replace("  wake:", "  early-bird:").replace("volume: 70", "volume: 50")
+    assert (renamed["job"], renamed["paused"]) == ("early-bird", True)
+    assert (renamed["skipped"], renamed["one_off_rings"]) == (old["skipped"], old["one_off_rings"])
+    assert not store.requests.pending("wake")
+    assert "wake" not in store.slots.pauses()
+    taken = edit(appliance, "early-bird", name="cron", volume=60)
+    assert (taken.status, taken.json["error"]) == (422, "there is already a job called cron; choose another name")
+    assert alarm(appliance, "early-bird")["volume"] == 50
+
+
+def test_duration_and_start_volume_are_set_and_removed(appliance):
+    before = text_of(appliance)
+    assert edit(appliance, "two", duration="1h", start_volume=10).status == 200
+    assert "play: [FIP], start-volume: 10, duration: 1h}" in text_of(appliance)
+    shown = alarm(appliance, "two")
+    assert (shown["duration"], shown["start_volume"]) == ("1h", 10)
+    assert edit(appliance, "two", duration="0s").status == 200
+    assert text_of(appliance) == before.replace(
+        "sat]}, with: {action: alarm, play: [FIP]", "sat]}, with: {action: alarm, play: [FIP], start-volume: 10"
+    )
+    answer = edit(appliance, "two", start_volume=80)
+    assert (answer.status, "80 is louder than volume: 40" in answer.json["error"]) == (422, True)
 
 
 def test_a_ringing_alarm_is_not_removed(appliance):

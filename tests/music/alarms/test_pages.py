@@ -116,6 +116,26 @@ def test_an_error_keeps_what_was_typed(browser: Browser, appliance: ServedApplia
         expect(page.get_by_role("region", name="another")).to_be_visible()
 
 
+@BOTH
+def test_an_alarm_is_renamed_and_gets_an_end(browser: Browser, appliance: ServedAppliance, script: bool) -> None:
+    with phone(browser, appliance, script=script) as page:
+        go(page, appliance, "/wake")
+        expect(page.locator("#limit")).to_contain_text("It will be 60, not 70.")
+        page.get_by_label("Name").fill("Early bird")
+        page.get_by_role("group", name="Plays for").get_by_role("radio", name="30 min").check(force=True)
+        page.get_by_role("group", name="Starts at volume").get_by_role("radio", name="10").check(force=True)
+        save(page)
+        expect(page.get_by_role("region", name="early-bird", exact=True)).to_be_visible()
+        assert "volume: 70, start-volume: 10, duration: 30m}" in text_of(appliance)
+        go(page, appliance, "/early-bird")
+        expect(page.get_by_role("group", name="Plays for").get_by_role("radio", name="30 min")).to_be_checked()
+        page.get_by_role("button", name="Hear FIP").tap()
+        appliance.eventually(lambda: [track.uri for track in appliance.player.tracks] == ["http://radio.example/FIP"])
+        if script:
+            expect(page.locator("#answer")).to_have_text("Starting FIP …")
+        expect(page.get_by_label("Name")).to_have_value("early-bird")
+
+
 def test_the_second_of_two_phones_is_told(browser: Browser, appliance: ServedAppliance) -> None:
     with phone(browser, appliance) as page:
         go(page, appliance, "/wake")
