@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn, cast
 
 from pi_appliance.config import find_config, secrets
+from pi_appliance.config.last_good import load_for_history
 from pi_appliance.config.loader import load_config
 from pi_appliance.config.model import Config
 from pi_appliance.errors import Refused, Unavailable
@@ -34,6 +35,8 @@ def run_locally(operation: Operation, values: Values, config: str | None) -> obj
         ApplianceError: as the handler does, and where the configuration is wrong.
     """
     path = find_config(Path(config) if config else None, os.environ)
+    if operation.path.startswith("/config/history"):  # to go back from a wrong file as well
+        return asyncio.run(_run(operation, values, cast("Appliance", _ConfigOnly(load_for_history(path)))))
     if not operation.needs_state:
         return asyncio.run(_run(operation, values, cast("Appliance", _ConfigOnly(load_config(path)))))
     with Appliance.open(path) as appliance:

@@ -4,15 +4,23 @@ A page that can add a program would let everybody with its password run anything
 programs are neither shown nor changed there, only in the file itself.
 """
 
+import re
 from collections.abc import Iterator, Mapping
+from dataclasses import fields
 from difflib import SequenceMatcher, unified_diff
 
 from pi_appliance.config import editing
-from pi_appliance.config.binding import YamlPath, parse_yaml
+from pi_appliance.config.binding import YamlPath, parse_yaml, yaml_key
+from pi_appliance.config.model import Config
 from pi_appliance.errors import ConfigError, Refused
 
 PLACEHOLDER = "(hidden: change it on the machine)"
 _KIND = "command"
+_SECTIONS = ("jobs", "notifiers")
+_TOP_KEY = re.compile(r"([\w-]+)\s*:(?=\s|$)")
+_SHOWN_KIND = re.compile(r"^\s+kind\s*:\s*(?!command\b)[\w-]+\s*(#.*)?$", re.MULTILINE)
+_SUSPECT = re.compile(r"command|\brun\b|<<|(^|[\s:\[{,])[&*]\w", re.MULTILINE)
+_HIDDEN_LINE = re.compile(r"^ *# (\d+) hidden lines?: change (?:it|them) on the machine$")
 
 
 def hide_programs(text: str) -> str:
@@ -26,6 +34,85 @@ def hide_programs(text: str) -> str:
     return _replace(text, dict.fromkeys(spans.values(), f' "{PLACEHOLDER}"'))
 
 
+def hide_lines(text: str) -> str:
+    """Return `text`, which need not be YAML, with one line in place of what may name a program.
+
+    Without a tree, programs are known by their looks only. A job or notifier is shown if it has a
+    kind on a line of its own, another section if its key is known, and each of them only if nothing
+    in it looks like a program or an anchor.
+    """
+    return "\n".join(line for lines, shown in _parts(text) for line in ([_cover(lines)] if not shown else lines))
+
+
+def _cover(lines: list[str]) -> str:
+    return f"{' ' * (len(lines[0]) - len(lines[0].lstrip()))}# {len(lines)} hidden lines: change them on the machine"
+
+
+def _restore_lines(text: str, before: str) -> str:
+    """Return `text` with the lines of `before` in place of those of `hide_lines`.
+
+    Raises:
+        Refused: A program was added, or hidden lines were copied or moved.
+    """
+    hidden = [lines for lines, shown in _parts(before) if not shown]
+    result: list[str] = []
+    spans, length = [], 0
+    for line in text.split("\n"):
+        lines = [line]
+        if _HIDDEN_LINE.match(line):
+            while hidden and _cover(hidden[0]) != line:
+                hidden.pop(0)  # it was removed
+            if not hidden:
+                raise Refused("hidden lines were copied or moved; that can be done on the machine only")
+            lines = hidden.pop(0)
+            spans.append((length, length + len("\n".join(lines)) + 1))
+        result += lines
+        length += len("\n".join(lines)) + 1
+    restored = "\n".join(result)
+    try:
+        data = parse_yaml(restored, "").data
+    except ConfigError:
+        return restored  # nobody runs it
+    for path, _ in _programs(data):
+        start, end = editing.value_span(restored, path)
+        if not any(first <= start and end <= last for first, last in spans):
+            raise Refused(f"{'.'.join(map(str, path))} would start a program; programs are added on the machine only")
+    return restored
+
+
+def _parts(text: str) -> Iterator[tuple[list[str], bool]]:
+    """Yield the lines of each section, job and notifier, and whether they are shown."""
+    known = {yaml_key(each) for each in fields(Config)}
+    sections: list[list[str]] = [[]]
+    for line in text.split("\n"):
+        if _TOP_KEY.match(line):
+            sections.append([])
+        sections[-1].append(line)
+    for lines in sections:
+        key = _TOP_KEY.match(lines[0]) if lines else None
+        if key is None:  # only comments may stand before the first section
+            yield from ([([line], not line.strip() or line.startswith("#")) for line in lines])
+        elif key[1] in _SECTIONS:
+            yield from _entries(lines)
+        else:
+            yield lines, key[1] in known and not _SUSPECT.search("\n".join(lines))
+
+
+def _entries(lines: list[str]) -> Iterator[tuple[list[str], bool]]:
+    yield [lines[0]], lines[0].partition(":")[2].strip()[:1] in ("", "#")
+    indents = [len(line) - len(line.lstrip()) for line in lines[1:] if line.strip() and line.lstrip()[:1] != "#"]
+    start = re.compile(rf"^ {{{indents[0]}}}[\w-]+\s*:(?=\s|$)") if indents else None
+    entries: list[list[str]] = [[]]
+    for line in lines[1:]:
+        if start and start.match(line):
+            entries.append([])
+        entries[-1].append(line)
+    for entry in filter(None, entries):
+        text = "\n".join(entry)
+        is_comment = all(not line.strip() or line.lstrip().startswith("#") for line in entry)
+        yield entry, is_comment or bool(_SHOWN_KIND.search(text) and not _SUSPECT.search(text))
+
+
 def restore_programs(text: str, before: str) -> str:
     """Return the edited `text` with the programs of `before` in place of the placeholders.
 
@@ -33,7 +120,11 @@ def restore_programs(text: str, before: str) -> str:
         ConfigError: One of the texts is not YAML.
         Refused: A program was added, changed or copied.
     """
-    known, data = parse_yaml(before, "").data, parse_yaml(text, "").data
+    try:
+        known = parse_yaml(before, "").data
+    except ConfigError:
+        return _restore_lines(text, before)
+    data = parse_yaml(text, "").data
     wanted = data
     programs = dict(_programs(known))
     hidden = [path for path, value in _programs(data) if value == PLACEHOLDER and path in programs]
@@ -49,6 +140,14 @@ def restore_programs(text: str, before: str) -> str:
         is_same = False
     # A program whose job was indented anew does not fit with its old indentation.
     return restored if is_same else editing.rewrite(text, wanted)
+
+
+def shown_text(text: str) -> str:
+    """Return the text of a file for the page and the API, whether it is YAML or not."""
+    try:
+        return hide_programs(text)
+    except (ConfigError, Refused):
+        return hide_lines(text)
 
 
 def shown_line(line: int, text: str, restored: str) -> int:

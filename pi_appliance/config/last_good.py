@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from pi_appliance.config import loader
+from pi_appliance.config.config_file import FOLDER
 from pi_appliance.config.model import Config
 from pi_appliance.errors import ConfigError
 from pi_appliance.system import files
@@ -38,6 +39,22 @@ def load_usable(path: Path, state_dir: Path | None = None) -> Config:
             with contextlib.suppress(OSError, UnicodeError, ConfigError):
                 config = loader.load_config(path, copy_path(path, folder).read_text("utf-8"))
                 return replace(config, state_dir=folder, error=error)
+        raise
+
+
+def load_for_history(path: Path) -> Config:
+    """Read as `load_usable`; without a good copy, return only where the earlier texts are.
+
+    Raises:
+        ConfigError: The file is wrong, and no state folder has earlier texts.
+    """
+    path = path.absolute()
+    try:
+        return load_usable(path)
+    except ConfigError:
+        for folder in _state_dirs(path):
+            if (folder / FOLDER).is_dir():
+                return Config(path=path, state_dir=folder)
         raise
 
 

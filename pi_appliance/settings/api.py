@@ -23,21 +23,22 @@ LAST_GOOD = "last-good"
 async def read_config(services: Services, _: Values) -> object:
     """Return the text of the file and its version."""
     text, version = await asyncio.to_thread(config_file(services).read)
-    return {"text": hidden_parts.hide_programs(text), "version": version}
+    return {"text": hidden_parts.shown_text(text), "version": version}
 
 
 async def check_text(services: Services, values: Values) -> object:
     """Return the problems of a text."""
-    return await asyncio.to_thread(_check_text, services.appliance.config.path, values["text"])
+    return {"problems": await asyncio.to_thread(find_problems, services.appliance.config.path, values["text"])}
 
 
-def _check_text(path: Path, text: str) -> object:
+def find_problems(path: Path, text: str) -> list[dict[str, object]]:
+    """Return the problems of the edited `text` of the file `path`, with their lines in it."""
     restored = text
     try:
-        restored = hidden_parts.restore_programs(text, path.read_text("utf-8-sig"))
+        restored = hidden_parts.restore_programs(text, path.read_bytes().decode("utf-8-sig", "replace"))
         load_config(path, restored)
     except ConfigError as error:
-        problems = [
+        return [
             {
                 "line": hidden_parts.shown_line(each.line, text, restored),
                 "column": each.column,
@@ -45,11 +46,10 @@ def _check_text(path: Path, text: str) -> object:
                 "hint": each.hint,
             }
             for each in error.problems
-        ]
-        return {"problems": problems or [_problem_without_place(error)]}
+        ] or [_problem_without_place(error)]
     except Refused as error:
-        return {"problems": [_problem_without_place(error)]}
-    return {"problems": []}
+        return [_problem_without_place(error)]
+    return []
 
 
 def _problem_without_place(error: Exception) -> dict[str, object]:
@@ -99,9 +99,9 @@ async def restore_earlier(services: Services, values: Values) -> object:
 
     def write() -> Change:
         file = config_file(services)
-        if values["name"] == LAST_GOOD:
-            return file.rescue(services.appliance.config.text, only_check=values["only_check"])
-        return file.replace(file.earlier_text(values["name"]), only_check=values["only_check"])
+        is_last_good = values["name"] == LAST_GOOD
+        text = services.appliance.config.text if is_last_good else file.earlier_text(values["name"])
+        return file.rescue(text, only_check=values["only_check"])
 
     return await apply_change(services, await asyncio.to_thread(write), only_check=values["only_check"])
 

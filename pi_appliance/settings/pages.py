@@ -12,6 +12,7 @@ from starlette.routing import Route
 from pi_appliance.config import editing, hidden_parts
 from pi_appliance.config.binding import YamlPath, parse_yaml
 from pi_appliance.config.config_file import Change
+from pi_appliance.config.loader import display_path
 from pi_appliance.config.model import Config, Radio, Retention, VolumePolicy
 from pi_appliance.config.schema import option_rows
 from pi_appliance.errors import ApplianceError, ConfigError
@@ -96,8 +97,11 @@ class SettingsPages:
     async def show(self, request: Request) -> Response:
         """Show the forms, and the change that was just saved."""
         file = api.config_file(self._services)
-        text, version = await asyncio.to_thread(file.read)
-        data = parse_yaml(text, "").data
+        try:
+            text, version = await asyncio.to_thread(file.read)
+            data = parse_yaml(text, display_path(file.path)).data
+        except ConfigError as error:
+            return await self._form_page({}, "", problems=_problems(error), is_broken=True)
         return await self._form_page(_shown_values(data), version, saved="saved" in request.query_params)
 
     async def save(self, request: Request) -> Response:
@@ -128,12 +132,19 @@ class SettingsPages:
         return api.config_file(self._services).edit(change, expected=version or None)
 
     async def _form_page(
-        self, values: Mapping[str, str], version: str, *, saved: bool = False, problems: Sequence[str] = ()
+        self,
+        values: Mapping[str, str],
+        version: str,
+        *,
+        saved: bool = False,
+        problems: Sequence[str] = (),
+        is_broken: bool = False,
     ) -> Response:
         history = await asyncio.to_thread(api.config_file(self._services).earlier_texts)
         return self._pages.page(
             "settings/settings.html",
-            422 if problems else 200,
+            422 if problems and not is_broken else 200,
+            is_broken=is_broken,
             sections=SECTIONS,
             values=values,
             file_version=version,
@@ -148,8 +159,13 @@ class SettingsPages:
     async def show_file(self, request: Request) -> Response:
         """Show the text of the file."""
         file = api.config_file(self._services)
-        text, version = await asyncio.to_thread(file.read)
-        return self._file_page(hidden_parts.hide_programs(text), version, saved="saved" in request.query_params)
+        try:
+            text, version = await asyncio.to_thread(file.read)
+        except ConfigError as error:  # not even text
+            return await self._form_page({}, "", problems=_problems(error), is_broken=True)
+        shown = hidden_parts.shown_text(text)
+        problems = await asyncio.to_thread(api.find_problems, file.path, shown)
+        return await self._file_page(shown, version, saved="saved" in request.query_params, problems=problems)
 
     async def save_file(self, request: Request) -> Response:
         """Replace the text of the file, or show what would change."""
@@ -160,17 +176,29 @@ class SettingsPages:
         try:
             result = await api.replace_config(self._services, values)
         except ApplianceError as error:
-            return self._file_page(text, version, problems=_problems(error))
+            problems = await asyncio.to_thread(api.find_problems, self._services.appliance.config.path, text)
+            problems = problems or [{"line": 0, "message": str(error), "hint": ""}]
+            return await self._file_page(text, version, 422, problems=problems)
         if only_check:
-            return self._file_page(text, version, diff=result["diff"] or "Nothing would change.")
+            return await self._file_page(text, version, diff=result["diff"] or "Nothing would change.")
         return RedirectResponse("/settings/file?saved", 303)
 
-    def _file_page(
-        self, text: str, version: str, *, saved: bool = False, diff: str = "", problems: Sequence[str] = ()
+    async def _file_page(
+        self,
+        text: str,
+        version: str,
+        status: int = 200,
+        *,
+        saved: bool = False,
+        diff: str = "",
+        problems: Sequence[Mapping[str, object]] = (),
     ) -> Response:
         return self._pages.page(
             "settings/file.html",
-            422 if problems else 200,
+            status,
+            is_broken=bool(problems) and status == 200,  # not what was typed: the file itself
+            history=await asyncio.to_thread(api.config_file(self._services).earlier_texts),
+            lines=["", *text.split("\n")],
             text=text,
             file_version=version,
             saved=saved,

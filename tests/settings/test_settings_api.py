@@ -109,6 +109,7 @@ def test_the_command_line_sets_a_value_and_goes_back(tmp_path: Path) -> None:
     assert (status, errors) == (0, "")
     assert b"-volume: {maximum: 60}  # not louder\n+volume: {maximum: 70}  # not louder" in output
     assert installation.config.read_text() == before.replace("60}", "70}")
+    installation.config.write_bytes(b"\xff volume: {maximum: [\n")
     [earlier] = installation.json("config", "history")
     status, output, _ = installation.call("config", "restore", earlier["name"])
     assert status == 0

@@ -6,8 +6,12 @@ from pathlib import Path
 from urllib.parse import urlencode
 
 import pytest
+from playwright.sync_api import Browser, expect
 
 from tests.web.served_appliance import ServedAppliance, configuration, served
+from tests.web.test_browser import CHROMIUM, browser, phone
+
+__all__ = ["browser"]
 
 REST = """volume:
   maximum: 60  # the neighbours
@@ -98,9 +102,82 @@ def test_the_text_is_shown_without_programs_checked_and_saved(appliance: ServedA
     assert "changed by somebody else" in late.text
 
 
+BROKEN = """time-zone: Europe/London
+volume: {maximum: 55
+jobs:
+  tidy:
+    kind: tweets
+    schedule: "0 6 * * *"
+    with: {lines: [a]}
+  backup: {kind: command, with: {run: [sh, -c, "secret words"]}}
+  later:
+    kind: command
+    with:
+      run: |
+  more secret words
+  - even more secret words
+retention: {max-runs: 9}
+"notifiers":
+  shell: {kind: command, with: {run: secret}}
+"""
+
+
+def test_a_file_that_is_not_yaml_is_corrected_without_showing_programs(appliance: ServedAppliance) -> None:
+    path = appliance.daemon.appliance.config.path
+    good = text_of(appliance)
+    path.write_text(good.replace("  maximum: 60", "  maximum: {60"))
+    settings = appliance.ask("/settings")
+    assert (settings.status, "/settings/file" in settings.text) == (200, True)
+    page = appliance.ask("/settings/file").text
+    assert "secret" not in page
+    assert re.search(r'data-line="(\d+)"', page)
+    text = html.unescape(re.search(r"<textarea[^>]*>\n(.*?)</textarea>", page, re.DOTALL)[1])
+    version = re.search(r'name="version" value="(\w+)"', page)[1]
+    fixed = text.replace("{60", "61")
+    added = fixed.replace("jobs:\n", "jobs:\n  mine: {kind: command, with: {run: [id]}}\n")
+    refused = appliance.ask("/settings/file", urlencode({"text": added, "version": version}))
+    assert (refused.status, "would start a program" in refused.text) == (422, True)
+    assert appliance.ask("/settings/file", urlencode({"text": fixed, "version": version})).status == 303
+    assert text_of(appliance) == good.replace("maximum: 60", "maximum: 61")
+
+
+def test_programs_stay_hidden_in_every_part_of_a_broken_file(appliance: ServedAppliance) -> None:
+    appliance.daemon.appliance.config.path.write_text(BROKEN)
+    shown = appliance.ask("/api/v1/config").json["text"]
+    assert "secret" not in shown
+    assert "kind: tweets" in shown
+    assert "0 6 * * *" in shown
+    assert "{maximum: 55" in shown
+
+
+def test_the_owner_goes_back_from_a_file_that_is_not_even_text(appliance: ServedAppliance) -> None:
+    path = appliance.daemon.appliance.config.path
+    before = text_of(appliance)
+    save(appliance, volume__maximum="70")
+    path.write_bytes(b"\xff\xfe: [")
+    page = appliance.ask("/settings/file").text
+    assert "is not UTF-8" in page
+    action = re.search(r'action="(/do/config/history/2[^"]*)"', page)[1]
+    assert appliance.ask(action, urlencode({"return_to": "/settings?saved"})).status == 303
+    assert text_of(appliance) == before
+
+
 def test_the_owner_goes_back(appliance: ServedAppliance) -> None:
     before = text_of(appliance)
     save(appliance, volume__maximum="70")
     action = re.search(r'action="(/do/config/history/[^"]*)"', appliance.ask("/settings").text)[1]
     assert appliance.ask(action, urlencode({"return_to": "/settings?saved"})).status == 303
     assert text_of(appliance) == before
+
+
+@pytest.mark.skipif(not CHROMIUM.exists(), reason="chromium is not installed: apt-get install chromium")
+def test_a_problem_leads_to_its_line_while_one_types(browser: Browser, appliance: ServedAppliance) -> None:
+    with phone(browser, appliance, path="/settings/file") as page:
+        expect(page.locator("#mini-title")).to_have_text("Blue Train")
+        field = page.locator("#file")
+        field.fill(field.input_value().replace("maximum: 60", "maximum: [60"))
+        page.get_by_role("alert").get_by_role("link").first.tap()
+        expect(page.locator("#numbers .wrong")).not_to_have_count(0)
+        marked = page.locator("#numbers .wrong").first.text_content()
+        chosen = field.evaluate("(each) => each.value.slice(each.selectionStart, each.selectionEnd)")
+        assert field.input_value().split("\n")[int(marked or 0) - 1] == chosen
