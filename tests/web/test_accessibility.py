@@ -44,6 +44,14 @@ _HIDDEN_FOCUS = """() => {
 }"""
 
 
+# Links and buttons within a line of text, without a space before them.
+_GLUED = r"""() => [...document.querySelectorAll("main a, main button")].filter((each) => {
+    const before = each.previousSibling;
+    return before?.nodeType === Node.TEXT_NODE && getComputedStyle(each).display.startsWith("inline")
+        && /[^\s(“"]$/.test(before.textContent) && !getComputedStyle(each.parentElement).display.includes("flex");
+}).map((each) => `no space before ${each.outerHTML.slice(0, 200)}`)"""
+
+
 @pytest.fixture(scope="module")
 def appliance(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServedAppliance]:
     with served_with_everything(tmp_path_factory.mktemp("everything")) as result:
@@ -63,6 +71,7 @@ def faults(page: Page, width: int) -> list[str]:
     shown, window = page.evaluate(WIDTHS)
     assert window == width
     result = [f"{shown} pixels wide"] if shown > window else []
+    result += page.evaluate(_GLUED)
     result += violations(page)
     page.emulate_media(color_scheme="dark")
     result += [f"dark: {each}" for each in violations(page, "color-contrast")]

@@ -92,6 +92,14 @@ def test_a_desktop_has_two_columns(browser: Browser, appliance: ServedAppliance)
     assert player
     assert queue
     assert player["x"] + player["width"] < queue["x"]
+    page.goto(f"{appliance.origin}/music/alarms")
+    alarm, sleep = (
+        page.get_by_label("weekdays").first.bounding_box(),
+        page.get_by_role("heading", name="Sleep timer").bounding_box(),
+    )
+    assert alarm
+    assert sleep
+    assert alarm["x"] + alarm["width"] < sleep["x"]
     page.goto(f"{appliance.origin}/jobs")
     first, second = (page.locator(f"#job-{name}").bounding_box() for name in ("one", "two"))
     assert first
@@ -133,7 +141,7 @@ def test_covers_load_when_they_are_seen_and_move_nothing(browser: Browser, appli
 
 def test_an_album_has_the_cover_of_its_first_track(browser: Browser, appliance: ServedAppliance) -> None:
     page = opened(browser, appliance, "/music/library?by=album", SIZES["portrait"])
-    expect(page.locator(".list .thumb img").first).to_have_js_property("naturalWidth", 128)
+    expect(page.locator(".albums .thumb img").first).to_have_js_property("naturalWidth", 300)
     page.context.close()
 
 
