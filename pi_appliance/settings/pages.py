@@ -116,6 +116,9 @@ class SettingsPages:
         return RedirectResponse("/settings?saved", 303)
 
     def _write(self, fields: Mapping[str, str], version: str) -> Change:
+        removed = tuple(name.removesuffix("remove") for name in fields if name.endswith(".remove"))
+        fields = {name: "" if removed and name.startswith(removed) else text for name, text in fields.items()}
+
         def change(data: object) -> object:
             shown = _shown_values(data)
             for path in _paths(data):

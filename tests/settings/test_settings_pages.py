@@ -181,3 +181,27 @@ def test_a_problem_leads_to_its_line_while_one_types(browser: Browser, appliance
         marked = page.locator("#numbers .wrong").first.text_content()
         chosen = field.evaluate("(each) => each.value.slice(each.selectionStart, each.selectionEnd)")
         assert field.input_value().split("\n")[int(marked or 0) - 1] == chosen
+
+
+@pytest.mark.skipif(not CHROMIUM.exists(), reason="chromium is not installed: apt-get install chromium")
+@pytest.mark.parametrize("script", [True, False], ids=["script", "no script"])
+def test_quiet_hours_are_added_and_removed_and_the_file_saved(
+    browser: Browser, appliance: ServedAppliance, script: bool
+) -> None:
+    with phone(browser, appliance, script=script, path="/settings") as page:
+        for field, value in zip(("from", "to", "maximum"), ("13:00", "15:00", "30"), strict=True):
+            page.locator(f'[name="volume.quiet.1.{field}"]').fill(value)
+        page.get_by_role("button", name="Save").tap()
+        expect(page.get_by_text("Saved, and in use.")).to_be_visible()
+        expect(page.locator('[name="volume.quiet.1.from"]')).to_have_value("13:00")
+        page.get_by_role("checkbox", name="Remove 22:00 to 07:00").check(force=True)
+        page.get_by_role("button", name="Save").tap()
+        expect(page.get_by_text("Saved, and in use.")).to_be_visible()
+        [hours] = appliance.daemon.appliance.config.volume.quiet
+        assert hours.maximum == 30
+        page.get_by_role("link", name="Edit appliance.yaml").tap()
+        field = page.locator("#file")
+        field.fill(field.input_value().replace("maximum: 60", "maximum: 65"))
+        page.get_by_role("button", name="Save").tap()
+        expect(page.get_by_text("Saved, and in use.")).to_be_visible()
+        assert appliance.daemon.appliance.config.volume.maximum == 65
