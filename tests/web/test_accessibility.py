@@ -1,11 +1,15 @@
 """Every page meets WCAG 2.2 AA as far as axe-core can tell, fits a window of 320 pixels, and shows the focus."""
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from axe_playwright_python.base import AXE_SCRIPT
 from playwright.sync_api import Browser, Page
 
+from pi_appliance import plugins
+from pi_appliance.puzzles.puzzle_job import Options, run
+from tests.fakes.context import FakeContext
 from tests.web.every_page import open_every_page, served_with_everything
 from tests.web.served_appliance import ServedAppliance
 from tests.web.test_browser import CHROMIUM, WIDTHS, browser
@@ -90,3 +94,16 @@ def test_every_page_is_accessible(browser: Browser, appliance: ServedAppliance, 
     result = {path: found for path in open_every_page(page, appliance) if (found := faults(page, width))}
     context.close()
     assert not result, "\n".join(f"{path}: {each}" for path, found in result.items() for each in found)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", plugins.names("puzzles"))
+def test_the_report_of_each_puzzle_is_accessible(browser: Browser, tmp_path: Path, name: str) -> None:
+    board = Path(next(iter(plugins.load("puzzles", name).BOARDS)))
+    run(Options(puzzle=name, boards=[board]), FakeContext(tmp_path, job=name))
+    context = browser.new_context(viewport={"width": 320, "height": 844}, reduced_motion="reduce")
+    page = context.new_page()
+    page.goto((tmp_path / "result.html").as_uri())
+    found = faults(page, 320)
+    context.close()
+    assert not found, "\n".join(found)
