@@ -45,10 +45,11 @@ failed=
 "$bin/ruff" format --check . || failed="$failed format"
 "$bin/ruff" check . || failed="$failed rules"
 "$bin/mypy" || failed="$failed types"
-"$bin/python" -m pytest --numprocesses auto --maxprocesses 4 --hypothesis-profile "$profile" -m "$selection" "$@" || failed="$failed tests"
+workers=4 # the tests wait half of their time, so two cores are busy with four of them
+"$bin/python" -m pytest --numprocesses $workers --hypothesis-profile "$profile" -m "$selection" "$@" || failed="$failed tests"
 # The tests above compare compiled and plain kernels; this runs all puzzle tests on plain Python (minutes).
 if [ "${PI_APPLIANCE_BOTH:-}" = 1 ]; then
-    PI_APPLIANCE_PLAIN=1 "$bin/python" -m pytest --numprocesses auto --maxprocesses 4 tests/puzzles ||
+    PI_APPLIANCE_PLAIN=1 "$bin/python" -m pytest --numprocesses $workers tests/puzzles ||
         failed="$failed plain-puzzles"
 fi
 [ -z "$failed" ] || die "failed:$failed"
