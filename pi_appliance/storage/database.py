@@ -17,7 +17,7 @@ from typing import Any, Concatenate, ParamSpec, Protocol, Self, TypeVar
 
 from pi_appliance.errors import ApplianceError, Unavailable
 
-SCHEMA_VERSION = 5
+SCHEMA_VERSION = 6
 """Increase it with every change of `SCHEMA`. A file of another version is refused, not migrated."""
 SCHEMA = """
     CREATE TABLE runs (
