@@ -23,6 +23,7 @@ from pi_appliance.web.visitor import RoleRoute
 
 PAGE_SIZE = 100  # entries
 COVER_SIZE, THUMB_SIZE = 512, 128  # pixels of a side
+_TRANSPARENT = b"GIF89a\1\0\1\0\x80\0\0\0\0\0\0\0\0!\xf9\4\1\0\0\0\0,\0\0\0\0\1\0\1\0\0\2\2D\1\0;"
 _MAX_MATCHES = 10  # artists and albums above the tracks that a search found
 _HEADINGS = {
     EntryType.ARTIST: "Artists",
@@ -129,7 +130,11 @@ class MusicPages:
         )
 
     async def cover(self, request: Request) -> Response:
-        """Redirect to the cover of a track, or answer 204, which is not an error in browsers."""
+        """Redirect to the cover of a track or of an album.
+
+        Without one, a list gets a transparent picture, and the player 204, which is not an error
+        in browsers.
+        """
         uri = request.query_params.get("uri", "") or await self._first_track(request)
         size = THUMB_SIZE if "small" in request.query_params else COVER_SIZE
         try:
@@ -137,7 +142,10 @@ class MusicPages:
         except ApplianceError:
             cover = None
         if cover is None:
-            return Response(status_code=204, headers={"Cache-Control": "private, max-age=300"})
+            headers = {"Cache-Control": "private, max-age=300"}
+            if "small" in request.query_params or "album" in request.query_params:
+                return Response(_TRANSPARENT, 200, headers, "image/gif")
+            return Response(None, 204, headers)
         return RedirectResponse(f"{BASE}/player/art?{urlencode({'uri': uri, 'size': size})}", 303)
 
     async def _first_track(self, request: Request) -> str:

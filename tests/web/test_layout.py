@@ -145,6 +145,20 @@ def test_an_album_has_the_cover_of_its_first_track(browser: Browser, appliance: 
     page.context.close()
 
 
+@pytest.mark.parametrize("path", ["/music/queue", "/more", "/tweets", "/music/library?by=album"])
+def test_no_list_shows_a_broken_picture(browser: Browser, appliance: ServedAppliance, path: str) -> None:
+    appliance.in_loop(lambda: appliance.player.become(track=TRACKS[1]))  # it has no cover
+    context = browser.new_context(viewport={"width": 390, "height": 844}, java_script_enabled=False)
+    page = context.new_page()
+    page.goto(appliance.origin + path, wait_until="networkidle")
+    broken = page.locator("img").evaluate_all(
+        "(all) => all.filter((each) => each.complete && !each.naturalWidth).map((each) => each.outerHTML)"
+    )
+    context.close()
+    appliance.in_loop(lambda: appliance.player.become(track=TRACKS[0]))
+    assert broken == []
+
+
 def test_long_titles_are_cut(browser: Browser, appliance: ServedAppliance) -> None:
     page = opened(browser, appliance, "/music/queue", SIZES["portrait"])
     name = page.locator(".entry .name").nth(2)

@@ -10,7 +10,7 @@ byId("mini")?.addEventListener("submit", (event) => {
   callApi(apiPath(event.submitter.getAttribute("formaction")));
 });
 // A track without a cover is answered with nothing. Later covers may come before or after this script.
-const isCover = (image) => image.matches?.(".cover, #mini-cover, .thumb img");
+const isCover = (image) => image.matches?.(".cover");
 document.addEventListener("error", ({ target }) => isCover(target) && (target.hidden = true), { capture: true });
 document.addEventListener("load", ({ target }) => isCover(target) && (target.hidden = false), { capture: true });
 for (const image of document.images) if (isCover(image) && image.complete && !image.naturalWidth) image.hidden = true;
@@ -36,6 +36,6 @@ export function showCover(image, track, capabilities) {
   if ((image.dataset.uri ?? "") === uri) return;
   image.dataset.uri = uri;
   image.hidden = !uri;
-  const size = image.matches(".thumb") ? "small=1&" : "";
+  const size = image.closest(".thumb") ? "small=1&" : "";
   if (uri) image.src = `/music/cover?${size}uri=${encodeURIComponent(uri)}`;
 }
