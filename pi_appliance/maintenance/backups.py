@@ -5,6 +5,7 @@ signed-in devices, the sessions of networks, and the copies of the configuration
 """
 
 import asyncio
+import contextlib
 import re
 import shutil
 from collections.abc import Iterator
@@ -149,7 +150,8 @@ def restore_pending(state_dir: Path) -> str:
     pending = state_dir / _PENDING
     if not state_dir.is_dir() or files.is_locked(state_dir / files.WAKEUP_FILE):
         return ""  # nothing has run yet, or another daemon runs
-    (state_dir / _UPLOAD).unlink(missing_ok=True)
+    with contextlib.suppress(OSError):  # a read-only card is reported by what needs it
+        (state_dir / _UPLOAD).unlink(missing_ok=True)
     if not pending.exists():
         return ""
     try:

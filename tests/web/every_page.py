@@ -171,5 +171,5 @@ def open_pages(page: Page, origin: str, paths: Iterable[str]) -> Iterator[str]:
 def _open(page: Page, origin: str, path: str, status: int = 200) -> str:
     answer = page.goto(origin + path)
     assert answer
-    assert (answer.status, path) == (status, path)
+    assert answer.status == status, (path, answer.status, answer.text()[-500:])
     return path
