@@ -9,8 +9,9 @@ unset PYTHONDONTWRITEBYTECODE # or each of some thousand processes would compile
 . "$clone/deploy/lib.sh"
 
 selection="not slow and not faults" profile=daily
+workers=4 # the tests wait half of their time, so two cores are busy with four of them
 if [ "${1:-}" = --all ]; then
-    selection="" profile=all
+    selection="" profile=all workers=2 # kills and time limits want a machine that is not busy
     export PI_APPLIANCE_COLD=1 # each process of the tests starts Python, as in real life
     shift
 fi
@@ -45,7 +46,6 @@ failed=
 "$bin/ruff" format --check . || failed="$failed format"
 "$bin/ruff" check . || failed="$failed rules"
 "$bin/mypy" || failed="$failed types"
-workers=4 # the tests wait half of their time, so two cores are busy with four of them
 "$bin/python" -m pytest --numprocesses $workers --hypothesis-profile "$profile" -m "$selection" "$@" || failed="$failed tests"
 # The tests above compare compiled and plain kernels; this runs all puzzle tests on plain Python (minutes).
 if [ "${PI_APPLIANCE_BOTH:-}" = 1 ]; then

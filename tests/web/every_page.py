@@ -144,7 +144,7 @@ def page_addresses(routes: Iterable[BaseRoute], invitation: str, code: str) -> l
 def open_every_page(page: Page, appliance: ServedAppliance) -> Iterator[str]:
     """Open every page, and yield its address: of the owner, of errors, before the sign-in, and of the set-up."""
     origin = appliance.origin.replace("127.0.0.1", socket.gethostname())  # an invitation is for other devices
-    appliance.ticks.now += 600.0  # the codes that were wrong in an earlier run are forgiven
+    appliance.ticks.now += 4000.0  # the codes that were wrong in an earlier run are forgotten after an hour
     name, _, token = appliance.cookie.partition("=")
     page.context.add_cookies([{"name": name, "value": token, "url": origin}])
     invitation = appliance.daemon.authenticator.invitations.all()[0]
