@@ -177,6 +177,8 @@ def test_pages_show_only_what_the_role_may_do(home: ServedAppliance, cookies: di
         seen.add(path)
         answer = home.ask(path)
         assert answer.status in (200, 204, 303), f"{path} is linked"
+        if answer.headers.get("content-type", "").startswith("image/"):
+            continue
         text = unescape(answer.text)
         links = {link.partition("#")[0] for link in re.findall(r'(?:href|src)="(/[^"]*)"', text)}
         waiting += [
@@ -205,7 +207,10 @@ def test_an_error_names_no_file_or_server_to_others(home: ServedAppliance, cooki
             assert ("/run/mpd" in home.ask("/api/v1/player").text) == told
             assert ("/run/mpd" in home.ask("/").text) == told
             with home.events() as events:
-                assert ("/run/mpd" in events.next()[1]["error"]) == told
+                error = events.next()[1]["error"]
+                if told and not error:  # the state that a stream of another test has read just before
+                    error = events.next()[1]["error"]
+                assert ("/run/mpd" in error) == told
     finally:
         hub.error = kept
     path.write_text("time-zone: [\n")

@@ -117,6 +117,7 @@ def test_each_press_is_answered(page: Page, appliance: ServedAppliance) -> None:
     page.locator(".entry").nth(1).locator("summary").click()
     page.locator(".menu[open]").get_by_role("button", name="Remove").click()
     expect(answer).to_have_text("Removed 1 track; 2 left in the queue")
+    expect(page.locator(".entry")).to_have_count(2)  # drawn again
     page.get_by_role("textbox", name="Keep it as a playlist").fill("Evening")
     page.get_by_role("button", name="Save").click()
     expect(answer).to_have_text("Saved Evening, 2 tracks")

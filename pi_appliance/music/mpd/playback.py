@@ -129,13 +129,17 @@ async def _has_playable_entry(mpd: MpdConnection, playlist: str) -> bool:
 async def _replace_queue(mpd: MpdConnection, source: Source, command: Command, *, play: bool) -> tuple[int, int]:
     """Replace the queue with the tracks that `command` adds, as many as MPD's limit allows."""
     play_commands: Sequence[Command] = [("play", 0)] if play else []
+    # A stream gets its title before it plays: one that fails at once has its name in the error.
+    later = play_commands if isinstance(source, Uri) and source.title else []
     try:
-        _, reply, status, *_ = await mpd.mutate("add", ("clear",), command, ("status",), *play_commands)
+        _, reply, status, *_ = await mpd.mutate(
+            "add", ("clear",), command, ("status",), *([] if later else play_commands)
+        )
     except MpdAckError as error:
         if error.code != ACK_PLAYLIST_MAX:
             raise
-        reply, status = None, (await mpd.mutate("add", ("status",), *play_commands))[0]
-    if commands := _title_commands(source, reply):
+        reply, status, later = None, (await mpd.mutate("add", ("status",), *play_commands))[0], []
+    if commands := [*_title_commands(source, reply), *later]:
         await mpd.mutate("add", *commands)
     return 0, int(status["playlistlength"])
 

@@ -58,13 +58,23 @@ async function request(sent) {
   return null;
 }
 
+function typedTexts(part) {
+  const fields = [...document.querySelectorAll(`${part} input[type=text][id]`)];
+  return fields.filter((each) => each.value !== each.defaultValue).map((each) => [each.id, each.value]);
+}
+
 async function redraw(sent, part) {
   const answer = await request(sent);
   if (!answer) return false;
   const page = new DOMParser().parseFromString(await answer.text(), "text/html");
   const open = [...document.querySelectorAll("details[open]")].map((each) => each.id).filter(Boolean);
+  // A list may change while somebody types below it. After a press, the form is done.
+  const typed = part === "main" ? [] : typedTexts(part);
+  const focus = part === "main" ? "" : document.activeElement?.id;
   document.querySelector(part)?.replaceWith(document.adoptNode(page.querySelector(part)));
   for (const id of open) byId(id)?.setAttribute("open", "");
+  for (const [id, text] of typed) if (byId(id)) byId(id).value = text;
+  if (focus) byId(focus)?.focus({ preventScroll: true });
   if (part === "main") {
     document.querySelector("h1").replaceWith(page.querySelector("h1"));
     document.title = page.title;
