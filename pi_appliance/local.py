@@ -127,7 +127,7 @@ class _LocalHub:
         self.state: PlayerState | None = None
 
     def reconnect_now(self) -> None:
-        """Do nothing: there is no connection before it is needed."""
+        """Do nothing: each command connects when it needs the player."""
 
     async def player(self) -> Player:
         """Return the player. Raises Unavailable."""

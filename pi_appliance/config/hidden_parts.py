@@ -72,7 +72,7 @@ def _restore_lines(text: str, before: str) -> str:
     try:
         data = parse_yaml(restored, "").data
     except ConfigError:
-        return restored  # nobody runs it
+        return restored  # a file that cannot be read starts no program
     for path, _ in _programs(data):
         start, end = editing.value_span(restored, path)
         if not any(first <= start and end <= last for first, last in spans):
@@ -138,7 +138,7 @@ def restore_programs(text: str, before: str) -> str:
         is_same = editing.same(parse_yaml(restored, "").data, wanted)
     except ConfigError:
         is_same = False
-    # A program whose job was indented anew does not fit with its old indentation.
+    # If the indentation of a job was changed, its hidden program has the old one.
     return restored if is_same else editing.rewrite(text, wanted)
 
 

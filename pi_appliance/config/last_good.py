@@ -62,7 +62,7 @@ def _state_dirs(path: Path) -> list[Path]:
     """Return the folders in which the copy of the wrong file `path` may be."""
     partial = loader.load_partial(path)
     places = [*os.environ.get("STATE_DIRECTORY", "").split(":"), *_PLACES]
-    usual = [path.parent / os.path.expanduser(each) for each in places if each]  # noqa: PTH111 - a missing home is no error
+    usual = [path.parent / os.path.expanduser(each) for each in places if each]  # noqa: PTH111 - pathlib raises without a home
     return [*([partial.state_dir] if partial else []), *usual]
 
 

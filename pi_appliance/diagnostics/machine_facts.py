@@ -87,7 +87,7 @@ VERSIONS = ("pi-appliance", "Python", "system", "kernel", "MPD", "model")
 
 
 def check_versions(context: DiagnosticContext) -> Iterator[CheckResult]:
-    """Report the versions of the program and of what it runs on."""
+    """Report the versions of the program, Python, the system and MPD."""
     known = machine.system_versions(context.root)
     values = (
         *(known["pi-appliance"], known["python"], known["system"], known["kernel"].split()[1]),

@@ -103,7 +103,7 @@ def edit_job(file: ConfigFile, name: str, changes: Changes, version: str | None 
         require_version(job, version)
         entry: Any = data["jobs"][name]
         for path, value in changes.items():
-            before = value_at(entry, path)  # type: ignore[arg-type]
+            before = value_at(entry, path)
             if value is None and before is not None:
                 entry = _without(entry, path)
             elif value is not None and not editing.same(before, value):
@@ -123,7 +123,7 @@ def _without(entry: object, path: YamlPath) -> object:
     """Return `entry` without the key at `path`, and without the section that is empty then."""
     entry = editing.remove_value(entry, path)
     section = path[:-1]
-    return editing.remove_value(entry, section) if section and value_at(entry, section) == {} else entry  # type: ignore[arg-type]
+    return editing.remove_value(entry, section) if section and value_at(entry, section) == {} else entry
 
 
 def copy_job(file: ConfigFile, name: str, copy_name: str | None, reserved: Collection[str] = ()) -> str:

@@ -189,7 +189,7 @@ def yaml_text(value: object) -> str:
     return dedent(editing.rewrite("", {"value": value}).removeprefix("value:").lstrip(" ")).strip()
 
 
-def value_at(data: object, path: Sequence[str]) -> Any:
+def value_at(data: object, path: Sequence[str | int]) -> Any:
     """Return the value at `path` of plain data, or None."""
     for step in path:
         if not isinstance(data, Mapping) or step not in data:

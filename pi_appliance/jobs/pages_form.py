@@ -113,7 +113,7 @@ class JobFormPages:
         return await self._form_page(self._form(job.kind, job, entry, form, {}))
 
     async def add(self, request: Request) -> Response:
-        """Add a job, or show what is wrong."""
+        """Add a job, or show the form again with its errors."""
         sent = _Sent(await form_fields(request, _MAX_FORM, _MAX_FIELDS))
         kind, name = sent.values.get("kind", ""), sent.values.get("name", "").strip()
         if kind not in job_fields.kinds():

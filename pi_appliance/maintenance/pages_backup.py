@@ -80,7 +80,7 @@ class BackupPages:
         return FileResponse(path, media_type="application/vnd.sqlite3", filename=name)
 
     async def upload(self, request: Request) -> Response:
-        """Store and check a backup, and show what it holds."""
+        """Store and check a backup, and show its contents."""
         try:
             await self._uploads.receive(request, self._services.appliance.config.state_dir)
         except HTTPException as error:

@@ -260,7 +260,7 @@ def _describe_added(result: Mapping[str, Any], *, is_next: bool, plays: bool) ->
 
 
 def added_answer(result: Any, values: Values) -> str:
-    """Return what was added to the queue, in one line for the page."""
+    """Return the line for the page that names the music added to the queue."""
     label = "starting" if values["play"] else "plays next" if values["where"] == "next" else "added"
     count = sum(each["count"] for each in result)
     length = "" if count == 1 else f", {count:,} tracks"
