@@ -83,6 +83,8 @@ sources() {
 
 name_release() {
     version=$(sed -n 's/^__version__ = "\(.*\)"$/\1/p' "$clone/pi_appliance/__init__.py")
+    release=$version
+    [ -n "$python" ] || return 0 # a dry run without Python, whose version is a part of the name
     what=$({
         "$python" -c 'import sys; print(sys.version, sys.base_prefix)'
         cd "$clone"
@@ -241,7 +243,7 @@ fi
 if [ -z "$dry" ]; then
     need_python
 else
-    python=$(find_python) || python=python3
+    python=$(find_python) || would_need_python
 fi
 drafts=$(mktemp -d)
 list=$drafts/list
@@ -249,7 +251,7 @@ trap 'rm -rf "$drafts"' EXIT
 
 name_release
 previous=$(readlink "$root$home/current" 2>/dev/null | sed 's|^releases/||' || true)
-[ -e "$root$home/releases/$release/.whole" ] || step "build the release $release with $python" -- build_release
+[ -e "$root$home/releases/$release/.whole" ] || step "build the release $release with ${python:-python3}" -- build_release
 [ -d "$root$state" ] || step "make $root$state" -- install -d -m 0750 "$root$state"
 configure
 keep_to_the_user

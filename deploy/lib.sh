@@ -72,15 +72,29 @@ install_packages() {
     apt-get update -qq && apt-get install -qq -y --no-install-recommends "$@" >/dev/null
 }
 
+wrong_python() {
+    echo "$PYTHON is not a Python 3.11 or newer that can create environments; unset PYTHON or name another"
+}
+
 # Set `python` to a usable Python. As root install it, else print what to install.
 need_python() {
     python=$(find_python) && return
-    [ -z "${PYTHON:-}" ] || die "$PYTHON is not a Python 3.11 or newer that can create environments; unset PYTHON or name another"
+    [ -z "${PYTHON:-}" ] || die "$(wrong_python)"
     if can_install; then
         install_packages python3 python3-venv || true
         python=$(find_python) && return
     fi
     die "$(why_no_python)"
+}
+
+# The same for a dry run, which only says what would be done. Sets `python` to nothing.
+would_need_python() {
+    python=
+    if [ -z "${PYTHON:-}" ] && command -v apt-get >/dev/null 2>&1; then
+        step "install the packages python3 and python3-venv" --
+    else
+        refuse "$(if [ -n "${PYTHON:-}" ]; then wrong_python; else why_no_python; fi)"
+    fi
 }
 
 # The interpreter of an environment. If it changes, the environment is created again.

@@ -26,7 +26,8 @@ from pi_appliance.access.authenticator import Authenticator
 from pi_appliance.access.devices import FILE as DEVICES_FILE
 from pi_appliance.access.devices import Devices
 from pi_appliance.app import WebService
-from pi_appliance.cli.terminal import format_instant, local_config_option
+from pi_appliance.cli.client import visible
+from pi_appliance.cli.terminal import VisibleFormatter, format_instant, local_config_option
 from pi_appliance.config import last_good, secrets
 from pi_appliance.config.loader import display_path
 from pi_appliance.config.model import Message
@@ -113,6 +114,7 @@ class Daemon:
         self._services_failed = False  # whether a configured service could not start
         self._notifier = ServiceNotifier(os.environ)
         os.environ.pop("NOTIFY_SOCKET", None)  # for this process, not for the runs
+        self._lock: files.Lock | None = None
         self._stop, self._stop_now, self._reload = asyncio.Event(), asyncio.Event(), asyncio.Event()
         self._applied = asyncio.Event()
 
@@ -126,7 +128,7 @@ class Daemon:
         handler = _WarningHandler(self._record)
         logging.getLogger().addHandler(handler)
         try:
-            with files.listen_for_wakeup(self.appliance.config.state_dir / files.WAKEUP_FILE):
+            with files.listen_for_wakeup(self.appliance.config.state_dir / files.WAKEUP_FILE) as self._lock:
                 await self._run()
         finally:
             logging.getLogger().removeHandler(handler)
@@ -244,6 +246,8 @@ class Daemon:
             if address:
                 self.addresses.append(address)
                 self.say(address)
+        if self._lock is not None:
+            self._lock.write_status(0, None, ", ".join(self.addresses))
         self._print_setup()
 
     def _print_setup(self) -> None:
@@ -348,7 +352,7 @@ class Daemon:
         """Print `text` and keep it for the log."""
         self._record(text, is_problem=is_problem)
         with contextlib.suppress(OSError):  # the terminal is gone, the daemon goes on
-            self._print_line(text)
+            self._print_line(visible(text))
 
     def _record(self, text: str, *, is_problem: bool) -> None:
         self.messages.append(LogEntry(clock.now(), self._redactor.redact_message(text), is_problem))
@@ -433,7 +437,9 @@ def up(verbose: bool, config: Path) -> None:
       75  the state folder cannot be used
       100 the owner wants a restart of the service; systemd starts it again
     """
-    logging.basicConfig(level=logging.INFO if verbose else logging.WARNING, format="%(message)s")
+    handler = logging.StreamHandler()
+    handler.setFormatter(VisibleFormatter("%(message)s"))
+    logging.basicConfig(level=logging.INFO if verbose else logging.WARNING, handlers=[handler])
     is_service = bool(os.environ.get("NOTIFY_SOCKET"))  # then systemd starts it again
     notes: list[str] = []
     with Appliance.open(

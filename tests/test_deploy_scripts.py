@@ -153,6 +153,23 @@ def test_a_dry_run_prints_every_step_and_does_none(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize("has_apt", [True, False])
+def test_a_dry_run_without_python_says_what_would_be_installed(clone: Path, tmp_path: Path, has_apt: bool) -> None:
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    for program in Path("/usr/bin").iterdir():
+        if not program.name.startswith(("python", "apt-get")[: 1 + (not has_apt)]):
+            (programs / program.name).symlink_to(program)
+    (programs / "apt-get").touch(mode=0o755) if has_apt else None
+    script = clone / "deploy" / f"install-{has_apt}.sh"
+    script.write_text(INSTALL.read_text().replace("\nPATH=", f"\nPATH={programs} #"))
+    ended = sh(script, "--dry-run", "--prefix", tmp_path / "root", status=0 if has_apt else 1)
+    assert "would: build the release 0.1.0 with python3\n" in ended.stdout
+    assert ("would: install the packages python3 and python3-venv\n" in ended.stdout) == has_apt
+    assert ended.stderr.count("\n") == (0 if has_apt else 1), ended.stderr
+    assert has_apt or "sudo apt install python3-venv" in ended.stderr
+
+
 @pytest.mark.skipif(Path("/run/systemd/system").exists(), reason="systemd runs this machine")
 def test_a_dry_run_fails_for_the_same_reason_as_a_real_one() -> None:
     ended = sh(INSTALL, "--dry-run", status=1)

@@ -30,7 +30,7 @@ from pi_appliance.operations import (
     operations_in,
 )
 from pi_appliance.system import runtime_socket
-from pi_appliance.system.runtime_socket import DEFAULT_NAME, GROUP, socket_name
+from pi_appliance.system.runtime_socket import DEFAULT_NAME, GROUP, JOIN_GROUP, socket_name
 
 EXIT_STATUSES = """
 \b
@@ -55,10 +55,7 @@ def connect(config: str | None = None) -> socket.socket | None:
     except PermissionError:
         if config is not None:
             return None
-        raise Refused(
-            f"only root and the group {GROUP} may use the running appliance; "
-            f"run `sudo usermod -aG {GROUP} $USER`, then sign out and in again"
-        ) from None
+        raise Refused(f"only root and the group {GROUP} may use the running appliance; {JOIN_GROUP}") from None
 
 
 def call_daemon(connection: socket.socket, operation: Operation, values: Mapping[str, object]) -> object:
@@ -206,7 +203,7 @@ class UsageProblem(click.ClickException):
 
     def show(self, file: Any = None) -> None:
         """Print the error."""
-        click.echo(f"{self._command}: {self.message}", file=file, err=True)
+        click.echo(visible(f"{self._command}: {self.message}"), file=file, err=True)
 
 
 class _OperationCommands(SuggestingGroup):
@@ -306,7 +303,7 @@ def command_of(operation: Operation) -> click.Command:
         fetch = fetch_all_pages if all_pages else run_operation
         result = fetch(operation, values, select_config(config))
         if text := json.dumps(result) if as_json else _text_of(operation, result, values):
-            click.echo(text)
+            click.echo(text if as_json else visible(text))
         if operation.exit_status:
             raise SystemExit(load_function(operation.exit_status)(result))
 
@@ -409,6 +406,14 @@ def format_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     lines = [tuple(head), *(tuple(map(printable, row)) for row in rows)]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     return "\n".join("  ".join(map(str.ljust, line, widths)).rstrip() for line in lines)
+
+
+_CONTROLS = {code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160)) if chr(code) not in "\n\t"}
+
+
+def visible(text: str) -> str:
+    """Return `text` with its control characters written as \\x1b: a terminal would obey them."""
+    return text.replace("\r\n", "\n").replace("\r", "\n").translate(_CONTROLS)
 
 
 def printable(text: str) -> str:

@@ -94,7 +94,7 @@ def run(argv: list[str] | None = None) -> None:
         cli.main(args=argv, prog_name="pi-appliance")
     except OSError as error:  # the output cannot be written, or a file cannot be used
         where = f"{error.filename}: " if error.filename else ""
-        fix = "check its name" if isinstance(error, FileNotFoundError) else "check the rights, and the free space"
+        fix = "check its name" if isinstance(error, FileNotFoundError) else _write_advice(error)
         click.echo(f"pi-appliance: {where}{error.strerror}; {fix}", err=True)
         _detach_stdout()
         sys.exit(1)
@@ -102,15 +102,26 @@ def run(argv: list[str] | None = None) -> None:
         sys.exit(_report_error(error))
 
 
+def _write_advice(error: OSError) -> str:
+    from pathlib import Path
+
+    from pi_appliance.system import files
+
+    if isinstance(error, PermissionError) and error.filename:
+        return files.access_advice(Path(os.fsdecode(error.filename)))
+    return "check the rights, and the free space"
+
+
 def _report_error(error: Exception) -> int:
     """Print an expected error, and return the exit status. Raises any other."""
+    from pi_appliance.cli.client import visible
     from pi_appliance.errors import ApplianceError, ConfigError
 
     if not isinstance(error, ApplianceError):
         raise error
     # file:line:column first, so that an editor can jump there
     has_places = isinstance(error, ConfigError) and error.problems
-    click.echo(str(error) if has_places else f"pi-appliance: {error}", err=True)
+    click.echo(visible(str(error) if has_places else f"pi-appliance: {error}"), err=True)
     return error.exit_status
 
 

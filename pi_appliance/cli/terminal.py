@@ -1,6 +1,7 @@
 """Times and progress for a terminal, and options that many commands share."""
 
 import getpass
+import logging
 import os
 import shutil
 import sys
@@ -15,6 +16,14 @@ import click
 from pi_appliance.cli import client
 from pi_appliance.config import find_config, units
 from pi_appliance.errors import ConfigNotFound
+
+
+class VisibleFormatter(logging.Formatter):
+    """Format log records without characters that a terminal would obey."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return the message of `record`."""
+        return client.visible(super().format(record))
 
 
 def format_instant(when: datetime | None, zone: ZoneInfo) -> str:
@@ -102,7 +111,7 @@ class ProgressLine:
             return
         filled = round(_BAR * min(1.0, done or 0.0))
         bar = f"[{'#' * filled}{'.' * (_BAR - filled)}] {done:4.0%} " if done is not None else ""
-        line = f"{bar}{note}"[: shutil.get_terminal_size().columns - 1]
+        line = f"{bar}{client.printable(note)}"[: shutil.get_terminal_size().columns - 1]
         self._is_shown = True  # first, as Ctrl-C may come while it is drawn
         click.echo(f"\r\x1b[K{line}", err=True, nl=False)
 

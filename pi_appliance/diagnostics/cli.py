@@ -10,6 +10,7 @@ from pathlib import Path
 
 import click
 
+from pi_appliance.cli.client import visible
 from pi_appliance.cli.terminal import json_option, optional_config_option
 from pi_appliance.config import loader, secret_writer, secrets
 from pi_appliance.config.secrets import MARK, Redactor, secret_names
@@ -240,7 +241,7 @@ def command(bundle: Path | None, as_json: bool, config: Path | ConfigNotFound) -
     for result in run_checks(context, CHECKS):
         results.append(result)
         if not as_json:
-            click.echo(format_result(result))
+            click.echo(visible(format_result(result)))
     click.echo(json.dumps([result_values(each) for each in results]) if as_json else summarize(results))
     if bundle is not None:
         for name in write_bundle(bundle, context, results):

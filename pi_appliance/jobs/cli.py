@@ -4,6 +4,7 @@
 and `uninstall` edit the crontab of the user who calls them, which the daemon cannot.
 """
 
+import codecs
 import json
 import logging
 import os
@@ -107,9 +108,11 @@ def run(  # noqa: PLR0913, PLR0917 - click passes each option
     is_manual = trigger == Trigger.MANUAL
     line = ProgressLine()
 
+    decode = codecs.getincrementaldecoder("utf-8")("replace").decode
+
     def write_output(chunk: bytes) -> None:
         line.clear()
-        sys.stdout.buffer.write(chunk)
+        sys.stdout.buffer.write(client.visible(decode(chunk)).encode())
         sys.stdout.buffer.flush()
 
     listener = runner.Listener()
@@ -124,9 +127,9 @@ def run(  # noqa: PLR0913, PLR0917 - click passes each option
             click.echo(json.dumps(ended))
         elif not is_good(ended):  # cron mails all output, so there is output only about trouble
             log_hint = f"; see: pi-appliance jobs log {ended['id']}" if ended["attempts"] else ""
-            click.echo(one_run(ended) + log_hint, err=True)
+            click.echo(client.visible(one_run(ended)) + log_hint, err=True)
         elif is_manual:
-            click.echo(one_run(ended))
+            click.echo(client.visible(one_run(ended)))
 
     values = RUN.parse(
         {

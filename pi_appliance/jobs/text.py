@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from pi_appliance.cli.client import format_local_time, format_table
+from pi_appliance.cli.client import format_local_time, format_table, visible
 from pi_appliance.operations import Values
 
 Result = Mapping[str, Any]
@@ -59,8 +59,8 @@ def one_run(run: Result) -> str:
 
 def run_with_log(result: Any, _: Values) -> None:
     """Print a run and its output."""
-    click.echo(one_run(result))
-    click.echo(result["log"], nl=not result["log"].endswith("\n"))
+    click.echo(visible(one_run(result)))
+    click.echo(visible(result["log"]), nl=not result["log"].endswith("\n"))
 
 
 # Jobs

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import click
 
+from pi_appliance.cli.client import visible
 from pi_appliance.cli.terminal import config_option
 from pi_appliance.errors import Refused
 from pi_appliance.notify import messages, worker
@@ -51,6 +52,6 @@ def send(title: str, names: tuple[str, ...], config: Path) -> None:
         if error is None:
             click.echo(f"{name}: sent")
             continue
-        click.echo(f"{name}: not sent: {error}", err=True)
+        click.echo(visible(f"{name}: not sent: {error}"), err=True)
         worker.enqueue(settings, name, message)
         click.echo(f"{name}: it will be sent later; see: pi-appliance notifiers list", err=True)

@@ -13,6 +13,7 @@ from typing import Any
 import click
 
 from pi_appliance.cli import terminal
+from pi_appliance.cli.client import visible
 from pi_appliance.cli.terminal import config_option, json_option
 from pi_appliance.config.loader import load_config
 from pi_appliance.config.secret_writer import SecretFile
@@ -63,7 +64,7 @@ def check(job: str | None, file: Path | None, networks: tuple[str, ...], as_json
     elif not results:
         click.echo("no job posts lines; to check a file: --lines FILE")
     else:
-        click.echo("\n".join(line for each in results for line in _result_lines(each)))
+        click.echo(visible("\n".join(line for each in results for line in _result_lines(each))))
     if not all(each.is_good for each in results):
         raise SystemExit(1)
 
@@ -161,7 +162,7 @@ def login(name: str, config: Path) -> None:
         click.echo(f"{name}: {part.kind} needs no secrets")
         return
     account, file = log_in(loaded, name, TerminalPrompt)
-    click.echo(f"{name}: {account} (the secrets are right); {_describe_storage(file)}")
+    click.echo(visible(f"{name}: {account} (the secrets are right); {_describe_storage(file)}"))
     for each in required:
         if os.environ.get(each):
             click.echo(f"{each} is also set in the environment and takes precedence there", err=True)

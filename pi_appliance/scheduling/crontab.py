@@ -244,6 +244,8 @@ class UserCrontab:
     def plan(self, entries: Sequence[str]) -> CrontabChange:
         """Return the change that `install` would make."""
         before = self.read()
+        if match := _find_block(before or b"", self.owner):
+            _refuse_foreign_lines(self.name, match[0].splitlines()[1:-1])
         block = [os.fsencode(line) for line in (NOTICE, *entries)]
         after = set_block(before, self.owner, block) if entries else remove_block(before, self.owner)
         return CrontabChange(self.name, before, after)
@@ -332,6 +334,7 @@ class SystemCrontab:
                 f"{self.path} belongs to something else (it begins with {first!r}) and stays as it is; "
                 "uninstall that first, or remove the file"
             )
+        _refuse_foreign_lines(self.name, (before or b"").removeprefix(os.fsencode(self.head)).splitlines())
         text = self.head + "".join(f"{line}\n" for line in entries)
         return CrontabChange(self.name, before, os.fsencode(text) if entries else None)
 
@@ -354,6 +357,17 @@ class SystemCrontab:
     def uninstall(self) -> CrontabChange:
         """Delete the file and return the change."""
         return self.install([])
+
+
+def _refuse_foreign_lines(name: str, lines: Sequence[bytes]) -> None:
+    """Raise Refused if one of `lines`, which are about to be replaced, is not ours."""
+    texts = [line.decode("utf-8", "backslashreplace").strip() for line in lines]
+    foreign = [text for text in texts if text and text != NOTICE and OWN_MARK not in f"{text} "]
+    if foreign:
+        raise Refused(
+            f"the {name} has lines of yours among the entries of pi-appliance: {'; '.join(map(repr, foreign))}; "
+            "nothing was changed: move them out of there, because they would be lost"
+        )
 
 
 def current_user() -> str:

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, Protocol, Self, TypeVar
 
 from pi_appliance.errors import ApplianceError, Unavailable
+from pi_appliance.system import files
 
 SCHEMA_VERSION = 6
 """Increase it with every change of `SCHEMA`. A file of another version is refused, not migrated."""
@@ -458,6 +459,8 @@ def _disk_advice(folder: Path) -> str:
             return f"{folder} is read-only: mount it so that it can be written, and check whether the card is worn out"
         if disk.f_bavail * disk.f_frsize < _MIN_FREE:
             return f"{folder} is full: make room there"
+        if not os.access(folder, os.W_OK):
+            return files.access_advice(folder)
     return "check its rights and the free space"
 
 

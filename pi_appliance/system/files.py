@@ -3,6 +3,7 @@
 import contextlib
 import errno
 import fcntl
+import grp
 import io
 import json
 import os
@@ -18,6 +19,7 @@ from pathlib import Path
 from typing import IO
 
 from pi_appliance.errors import DeadlineExceeded, Refused, Unavailable
+from pi_appliance.system.runtime_socket import GROUP, JOIN_GROUP
 
 _POLL_INTERVAL = 0.05  # seconds; flock has no timeout
 _MAX_POLL_INTERVAL = 1.0  # seconds
@@ -109,7 +111,7 @@ def require_free_space(folder: Path) -> None:
     if disk.f_flag & os.ST_RDONLY:
         raise Unavailable(f"{folder} is read-only: mount it so that it can be written; is the card worn out?")
     if not os.access(folder, os.W_OK):
-        raise Unavailable(f"{folder} cannot be written; check its rights")
+        raise Unavailable(f"{folder} cannot be written; {access_advice(folder)}")
     if disk.f_bavail * disk.f_frsize < _MIN_FREE:
         raise Unavailable(f"{folder} is full: make room there")
 
@@ -124,10 +126,35 @@ def sync_directory(folder: Path) -> None:
 
 
 def write_error(path: Path, error: OSError) -> Unavailable:
-    """Return the error for a failed write to `path`."""
-    return Unavailable(
-        f"{path} cannot be written: {error.strerror}; check the rights and the free space of {path.parent}"
-    )
+    """Return the error for a failed write to `path`, with its remedy."""
+    if isinstance(error, PermissionError):
+        advice = access_advice(path.parent)
+    elif error.errno in (errno.ENOSPC, errno.EDQUOT):
+        advice = f"make room in {path.parent}"
+    else:
+        advice = f"check the rights and the free space of {path.parent}"
+    return Unavailable(f"{path} cannot be written: {error.strerror}; {advice}")
+
+
+def access_advice(folder: Path) -> str:
+    """Return how this user gets the right to write in `folder`."""
+    place = nearest_existing(folder)
+    owner = place.stat().st_uid
+    name = user_name(owner)
+    if owner == os.geteuid() or os.geteuid() == 0:
+        return f"check the rights of {place}"
+    if name != GROUP:
+        return f"{place} belongs to {name}; run this as that user: sudo -u {name} …"
+    if _is_in_group(GROUP):
+        return f"only the appliance writes to {place}; start it with `sudo systemctl start {GROUP}`"
+    return f"only the appliance writes to {place}, and only the group {GROUP} may use it; {JOIN_GROUP}"
+
+
+def _is_in_group(name: str) -> bool:
+    try:
+        return grp.getgrnam(name).gr_gid in (os.getegid(), *os.getgroups())
+    except KeyError:
+        return False
 
 
 def probe_write(folder: Path) -> str:
@@ -446,8 +473,10 @@ WAKEUP_SIGNAL = signal.SIGUSR1
 
 
 @contextlib.contextmanager
-def listen_for_wakeup(path: Path) -> Iterator[None]:
+def listen_for_wakeup(path: Path) -> Iterator[Lock]:
     """Let other processes wake this daemon by the file `path` for the duration of the block.
+
+    Yields the lock. A second daemon reports the note of its status, the addresses of the first.
 
     The caller must handle `WAKEUP_SIGNAL` before it enters.
 
@@ -458,10 +487,21 @@ def listen_for_wakeup(path: Path) -> Iterator[None]:
     with acquire_lock(path) as lock:
         if lock is None:
             raise Refused(
-                f"another daemon uses {path.parent}; stop it first, or give this one a state folder of its own"
+                f"another daemon{_describe_holder(path)} uses {path.parent}; stop it first: "
+                "two would start the same jobs twice"
             )
         lock.write_status(0, None, "")
-        yield
+        yield lock
+
+
+def _describe_holder(path: Path) -> str:
+    """Return process and addresses of the daemon that holds the lock `path`, in brackets."""
+    try:
+        status = json.loads(path.read_bytes()[:_BLOCK])
+        names = [f"process {status['pid']}", status["note"]]
+        return f" ({', '.join(filter(None, names))})"
+    except (OSError, ValueError, KeyError, TypeError):
+        return ""  # it is starting at this moment
 
 
 def wake_daemon(path: Path) -> bool:

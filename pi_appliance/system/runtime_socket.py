@@ -19,6 +19,7 @@ from zlib import crc32
 
 GROUP = "pi-appliance"
 """The group whose members may give commands to the system service."""
+JOIN_GROUP = f"run `sudo usermod -aG {GROUP} $USER`, then sign out and in again"
 SYSTEM_DIR = "/run/pi-appliance"
 DEFAULT_NAME = "api.sock"
 NO_HANDOVER = "PI_APPLIANCE_NO_HANDOVER"

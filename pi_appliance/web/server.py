@@ -160,7 +160,10 @@ class Listeners:
 def _listen_error(host: str, port: int, error: Exception) -> Refused:
     match getattr(error, "errno", None):
         case errno.EADDRINUSE:
-            reason = "another program listens there; stop it, or choose another port under web"
+            reason = (
+                "another program listens there; if that is an appliance already (pi-appliance status), use that one, "
+                "otherwise stop the program, or choose another port under web"
+            )
         case errno.EACCES | errno.EPERM:
             reason = "this user may not; choose a port above 1023 under web"
         case errno.EADDRNOTAVAIL:

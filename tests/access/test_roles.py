@@ -113,6 +113,8 @@ def check_every_route(home: ServedAppliance, role: Role) -> None:
             refused += answer.status == 403
             if (answer.status != 403) != should_pass:
                 wrong.append(f"{method} {route.path}: {answer.status}")
+            if str(home.daemon.appliance.config.path.parent) in answer.text:
+                wrong.append(f"{method} {route.path} names a folder of the machine")
             if answer.status == 403:
                 assert "this device may only " in answer.text, path
     assert wrong == []

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -13,7 +14,7 @@ import pytest
 
 from pi_appliance.storage.model import Outcome, Trigger
 from pi_appliance.system import runtime_socket
-from tests.installation import PROGRAM, Installation, wait_until
+from tests.installation import PROGRAM, ROOT, Installation, wait_until
 from tests.warm_program import Process, run_process
 
 JOBS = """
@@ -141,12 +142,30 @@ def test_an_unknown_job_in_a_cron_entry_is_an_error(appliance: Installation) -> 
 
 
 def test_a_second_daemon_on_the_same_state_is_refused(appliance: Installation, tmp_path: Path) -> None:
-    done = appliance.run("up")
-    assert done.returncode == 1
-    assert "another daemon uses" in done.stderr
+    status = appliance.json("status")
+    expected = (
+        f"another daemon (process {status['pid']}, {status['addresses'][0]}) uses {appliance.state}; stop it first"
+    )
     twin = Installation(tmp_path)
     twin.config.write_text(appliance.config.read_text("utf-8"), "utf-8")
-    assert "another daemon uses" in twin.run("up").stderr
+    slots = len(appliance.json("jobs", "history"))
+    for each in (appliance, twin):
+        done = each.run("up")
+        assert (done.returncode, done.stderr.count("\n")) == (1, 1)
+        assert expected in done.stderr
+    assert len(appliance.json("jobs", "history")) == slots
+
+
+def test_the_reload_of_the_unit_fails_with_the_problems_of_a_wrong_file(appliance: Installation) -> None:
+    unit = (ROOT / "systemd" / "pi-appliance.service").read_text("utf-8")
+    start, reload = (re.search(rf"^Exec{each}=(.*)", unit, re.MULTILINE)[1].split() for each in ("Start", "Reload"))
+    assert (reload[0], reload[-2:]) == (start[0], start[-2:])
+    assert appliance.run(*reload[1:-2]).returncode == 0
+    with appliance.config.open("a") as file:
+        file.write("\nbogus: 1\n")
+    done = appliance.run(*reload[1:-2])
+    assert done.returncode == 2
+    assert "unknown key 'bogus'" in done.stderr
 
 
 def test_the_socket_is_for_the_owner_and_the_group(appliance: Installation) -> None:

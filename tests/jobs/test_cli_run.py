@@ -46,6 +46,17 @@ def test_a_manual_run_prints_output_and_outcome(installation):
     assert "grüß dich" in installation.run("jobs", "log", "1").stdout
 
 
+def test_control_characters_are_shown_instead_of_sent_to_the_terminal(installation):
+    installation.write(r"""evil:
+  kind: command
+  with: {run: [printf, 'a\033]0;title\007b\r\nc\302\2332J']}""")
+    expected = r"a\x1b]0;title\x07b" + "\n" + r"c\x9b2J"
+    for words in (("jobs", "run", "evil"), ("jobs", "log", "1")):
+        assert expected in installation.run(*words).stdout
+    installation.config.write_text("\033[31m: [", "utf-8")
+    assert "\033" not in installation.run("jobs", "list").stderr
+
+
 def test_a_failing_program_fails_the_run_and_its_output_is_stored(installation):
     installation.write(
         "bad:\n  kind: command\n  schedule: '* * * * *'\n  with: {run: [sh, -c, 'echo why it failed; exit 7']}"

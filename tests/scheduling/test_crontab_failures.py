@@ -109,10 +109,10 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 
 def test_a_full_disk_keeps_the_system_file(small_disk: Path) -> None:
     place = SystemCrontab(CONFIG, path=small_disk / "pi-appliance")
-    place.install(["0 6 * * * pi true"])
+    place.install(["0 6 * * * pi true --trigger cron --config x"])
     before = place.path.read_bytes()
     with pytest.raises(Unavailable, match="No space left"):
-        place.install(["0 6 * * * pi true"] * 1000)
+        place.install(["0 6 * * * pi true --trigger cron --config x"] * 1000)
     assert place.path.read_bytes() == before
     assert [path.name for path in small_disk.iterdir()] == ["pi-appliance"]
 

@@ -1,6 +1,7 @@
 """Entries in the real crontab and in /etc/cron.d, installed and removed without a trace."""
 
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -16,7 +17,7 @@ from tests.examples import examples
 from tests.scheduling.scratch_crontab import Crontab, scratch_crontab
 
 CONFIG = Path("/home/pi/my appliance/appliance.yaml")
-ENTRIES = ["0 6 * * * true one", "@reboot true two"]
+ENTRIES = ["0 6 * * * true one --trigger cron --config x", "@reboot true two --trigger cron --config x"]
 
 
 @pytest.fixture(scope="module")
@@ -44,7 +45,7 @@ def test_a_second_install_changes_nothing_and_says_so(crontab: Crontab) -> None:
 def test_a_plan_shows_the_change_without_making_it(crontab: Crontab) -> None:
     crontab.set(b"0 1 * * * backup\n")
     plan = UserCrontab(CONFIG, user=crontab.user).plan(ENTRIES)
-    assert "+0 6 * * * true one" in plan.diff().splitlines()
+    assert f"+{ENTRIES[0]}" in plan.diff().splitlines()
     assert "-0 1 * * * backup" not in plan.diff()
     assert crontab.get() == b"0 1 * * * backup\n"
 
@@ -56,6 +57,24 @@ def test_an_uninstall_restores_the_former_crontab(crontab: Crontab, before: byte
     place.install(ENTRIES)
     place.uninstall()
     assert crontab.get() == before
+
+
+@pytest.mark.parametrize("own", ["0 7 * * * backup", "MAILTO=me@example.org", "# mine"])
+def test_a_line_of_the_owner_inside_the_block_is_shown_and_kept(crontab: Crontab, tmp_path: Path, own: str) -> None:
+    crontab.set(None)
+    places = UserCrontab(CONFIG, user=crontab.user), SystemCrontab(CONFIG, path=tmp_path / "pi-appliance")
+    for place in places:
+        place.install(ENTRIES)
+    edited = (crontab.get() or b"").replace(ENTRIES[1].encode(), f"{own}\n{ENTRIES[1]}".encode())
+    crontab.set(edited)
+    with places[1].path.open("a") as file:
+        file.write(f"{own}\n")
+    for place in places:
+        for change in (place.plan, place.install, lambda _, place=place: place.uninstall()):
+            with pytest.raises(Refused, match=f"lines of yours.*{re.escape(repr(own))}"):
+                change(ENTRIES)
+    assert crontab.get() == edited
+    assert own in places[1].path.read_text()
 
 
 def test_without_cron_jobs_the_block_is_removed(crontab: Crontab) -> None:
@@ -128,13 +147,14 @@ def test_concurrent_installs_lose_nothing(crontab: Crontab) -> None:
     crontab.set(b"# mine\n")
     code = (
         "import sys; from pathlib import Path; from pi_appliance.scheduling.crontab import UserCrontab\n"
-        "UserCrontab(Path(sys.argv[1]), user=sys.argv[2] or None).install([f'0 6 * * * true {sys.argv[1]}'])"
+        "entry = f'0 6 * * * true --trigger cron --config {sys.argv[1]}'\n"
+        "UserCrontab(Path(sys.argv[1]), user=sys.argv[2] or None).install([entry])"
     )
     configs = [f"/home/pi/{number}.yaml" for number in range(6)]
     running = [subprocess.Popen([sys.executable, "-c", code, config, crontab.user or ""]) for config in configs]
     assert [process.wait(60) for process in running] == [0] * 6
     text = (crontab.get() or b"").decode()
-    assert all(text.count(f"0 6 * * * true {config}\n") == 1 for config in configs)
+    assert all(text.count(f"0 6 * * * true --trigger cron --config {config}\n") == 1 for config in configs)
     for config in configs:
         UserCrontab(Path(config), user=crontab.user).uninstall()
     assert crontab.get() == b"# mine\n"
@@ -147,9 +167,9 @@ def test_a_crontab_of_an_unknown_user_is_refused_in_one_line() -> None:
 
 def test_the_system_file_is_created_and_removed_with_its_entries(tmp_path: Path) -> None:
     place = SystemCrontab(CONFIG, path=tmp_path / "pi-appliance")
-    assert place.install(["0 6 * * * pi true"]).has_changes
-    assert not place.install(["0 6 * * * pi true"]).has_changes
-    assert place.path.read_text().splitlines()[-1] == "0 6 * * * pi true"
+    assert place.install(ENTRIES).has_changes
+    assert not place.install(ENTRIES).has_changes
+    assert place.path.read_text().splitlines()[-1] == ENTRIES[1]
     assert place.path.stat().st_mode & 0o777 == 0o644
     assert [path.name for path in tmp_path.iterdir()] == ["pi-appliance"]
     assert place.uninstall().has_changes

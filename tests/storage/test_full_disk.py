@@ -186,7 +186,7 @@ def test_the_daemon_survives_an_unwritable_folder_and_reports_it_once(public_ins
         with up(public_installation) as daemon:
             wait_until(lambda: "mark ended status=0" in daemon.said, 20)
             card.chmod(0o555)
-            line = f"{card} cannot be written; check its rights"
+            line = f"{card} cannot be written; check the rights of {card}"
             wait_until(lambda: line in daemon.said, 20)
             with urllib.request.urlopen(f"{daemon.page}/", timeout=5) as page:
                 assert page.status == 200

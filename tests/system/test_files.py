@@ -1,9 +1,11 @@
 """Atomic files: on a full disk, after an error, and after kill -9."""
 
 import os
+import pwd
 import signal
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -115,3 +117,22 @@ def shown(folder: Path) -> dict[str, bytes]:
     files = (path for path in folder.rglob("*") if path.is_file())
     result = {str(path.relative_to(folder)): path.read_bytes() for path in files}
     return {name: content for name, content in result.items() if not name.startswith(".")}
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root becomes somebody else")
+@pytest.mark.parametrize(
+    ("owner", "advice"),
+    [
+        ("pi-appliance", "only the group pi-appliance may use it; run `sudo usermod -aG pi-appliance $USER`"),
+        ("anna", "belongs to anna; run this as that user: sudo -u anna"),
+    ],
+)
+def test_who_may_not_write_gets_the_way_in(monkeypatch, owner, advice):
+    account = pwd.struct_passwd((owner, "x", 65534, 65534, "", "/", ""))
+    monkeypatch.setattr(pwd, "getpwuid", lambda _: account)  # the machine of the test has no such users
+    with tempfile.TemporaryDirectory() as folder:  # pytest's own may not be entered by others
+        Path(folder).chmod(0o755)
+        with files.as_user(65534), pytest.raises(Unavailable, match=r"locks cannot be written: Permission") as raised:
+            files.make_directory(Path(folder, "state", "locks"))
+    assert advice in str(raised.value)
+    assert "free space" not in str(raised.value)
