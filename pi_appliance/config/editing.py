@@ -210,7 +210,7 @@ class _Edit:
         last_key, last = [pair for pair, keep in zip(pairs, kept, strict=True) if keep][-1]
         end = self.pair_end(last_key, last)
         if node.flow_style:
-            entries = "".join(f", {_scalar(key)}: {_flow(value)}" for key, value in added.items())
+            entries = "".join(f", {_scalar(key)}: {flow_text(value)}" for key, value in added.items())
             self.splices.append((end, end, entries))
         else:
             column = last_key.start_mark.column
@@ -242,7 +242,7 @@ class _Edit:
     def _insert_items(self, node: Any, place: int, values: list[Any]) -> None:
         items = node.value
         if node.flow_style:
-            texts = [_flow(value) for value in values]
+            texts = [flow_text(value) for value in values]
             at = self.end(items[place - 1]) if place else items[0].start_mark.index
             new = "".join(f", {text}" for text in texts) if place else "".join(f"{text}, " for text in texts)
             self.splices.append((at, at, new))
@@ -403,11 +403,11 @@ def _block_value(value: Any, column: int) -> list[str]:
 def _item_text(value: Any, column: int, flow: bool) -> str:
     """Return the text of an item of a list; further lines of it stand in `column`."""
     if flow:
-        return _flow(value)
+        return flow_text(value)
     if isinstance(value, Mapping) and value:
         return "\n".join(_block_lines(value, column))[column:]
     inline = _inline(value, column)
-    return inline if inline is not None else _flow(value)
+    return inline if inline is not None else flow_text(value)
 
 
 def _inline(value: Any, column: int, style: str | None = None) -> str | None:
@@ -416,16 +416,17 @@ def _inline(value: Any, column: int, style: str | None = None) -> str | None:
         return None if value else "{}"
     if isinstance(value, list):
         plain = not any(isinstance(each, (Mapping, list)) for each in value)
-        text = _flow(value)
+        text = flow_text(value)
         return text if (plain and column + len(text) < _MAX_LINE) or not value else None
     return _scalar(value, style)
 
 
-def _flow(value: Any) -> str:
+def flow_text(value: Any) -> str:
+    """Return `value` as YAML on one line, with brackets and quotes where they are needed."""
     if isinstance(value, Mapping):
-        return "{" + ", ".join(f"{_scalar(key)}: {_flow(each)}" for key, each in value.items()) + "}"
+        return "{" + ", ".join(f"{_scalar(key)}: {flow_text(each)}" for key, each in value.items()) + "}"
     if isinstance(value, list):
-        return "[" + ", ".join(_flow(each) for each in value) + "]"
+        return "[" + ", ".join(flow_text(each) for each in value) + "]"
     return _scalar(value)
 
 

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from pi_appliance.errors import ConfigError, InvalidOption, Refused
 from pi_appliance.json_schema import INSTANT, TEXT, WHOLE, Schema, list_of, object_of
 from pi_appliance.operations import Values
 from pi_appliance.scheduling.interface import Services
+from pi_appliance.settings.completion import complete
 from pi_appliance.storage.model import iso_time
 
 LAST_GOOD = "last-good"
@@ -29,6 +31,12 @@ async def read_config(services: Services, _: Values) -> object:
 async def check_text(services: Services, values: Values) -> object:
     """Return the problems of a text."""
     return {"problems": await asyncio.to_thread(find_problems, services.appliance.config.path, values["text"])}
+
+
+async def complete_text(_: Services, values: Values) -> object:
+    """Return the keys or values that fit at a place of a text."""
+    found = await asyncio.to_thread(lambda: complete(json_schema(), values["text"], values["line"], values["column"]))
+    return asdict(found)
 
 
 def find_problems(path: Path, text: str) -> list[dict[str, object]]:
@@ -151,6 +159,13 @@ SCHEMAS: Mapping[str, Schema] = {
     "ConfigChange": object_of({"diff": TEXT, "version": TEXT}),
     "ConfigProblems": object_of(
         {"problems": list_of(object_of({"line": WHOLE, "column": WHOLE, "message": TEXT, "hint": TEXT}))}
+    ),
+    "ConfigCompletion": object_of(
+        {
+            "column": WHOLE,
+            "help": TEXT,
+            "candidates": list_of(object_of({"text": TEXT, "insert": TEXT, "help": TEXT})),
+        }
     ),
     "ConfigHistory": list_of(object_of({"name": TEXT, "replaced_at": INSTANT, "size": WHOLE})),
 }

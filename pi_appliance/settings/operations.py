@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from pi_appliance.operations import Operation, boolean, document, matching, text
+from pi_appliance.operations import Operation, boolean, document, integer, matching, text
 
 _API = "pi_appliance.settings.api"
 _TEXT = "pi_appliance.settings.text"
@@ -44,6 +44,20 @@ OPERATIONS: Sequence[Operation] = (
         result="ConfigProblems",
         needs_state=False,
         example=_EXAMPLE,
+        max_body=_MAX_BODY,
+    ),
+    Operation(
+        path="/config/complete",
+        summary="Return the keys and values that can be written at a place of a text of the configuration file.",
+        handler=f"{_API}:complete_text",
+        arguments=(
+            _FILE,
+            integer("line", "the line of the cursor, from 1", 1, _MAX_TEXT, required=True),
+            integer("column", "the column of the cursor, from 1", 1, _MAX_TEXT, required=True),
+        ),
+        result="ConfigCompletion",
+        needs_state=False,
+        example={**_EXAMPLE, "line": 2, "column": 1},
         max_body=_MAX_BODY,
     ),
     Operation(
