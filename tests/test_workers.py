@@ -5,9 +5,12 @@ import re
 import subprocess
 import sys
 
+import pytest
+
 from tests.installation import ROOT
 
 
+@pytest.mark.slow
 def test_one_worker_runs_the_tests_that_change_the_machine() -> None:
     words = [
         "-n",

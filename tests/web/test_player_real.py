@@ -105,7 +105,7 @@ def queue(home: Home) -> list[str]:
         ("/next", {}, ["play 1"], "[playing] #2/3"),
         ("/previous", {}, ["play 3"], "[playing] #2/3"),
         ("/seek", {"seconds": 7}, ["play 2", "pause"], "0:07/0:20"),
-        ("/seek", {"seconds": "-3"}, ["play 2", "seek 0:09", "pause"], "0:06/0:20"),
+        ("/seek", {"seconds": "-3"}, ["play 2", "pause", "seek 0:09"], "0:06/0:20"),
         ("/volume", {"volume": 42}, [], "volume: 42%"),
         ("/volume", {"volume": "-5"}, [], "volume: 45%"),
         ("/modes", {"random": True, "single": "on"}, [], "repeat: off   random: on    single: on    consume: off"),
