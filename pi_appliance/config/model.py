@@ -150,7 +150,7 @@ class Job:
 class PluginConfig:
     """The kind of a plug-in and its options."""
 
-    kind: Annotated[str, "which one: the name of a file in the folder of that family"]
+    kind: Annotated[str, "the kind, such as mpd, mastodon or apprise"]
     options: Annotated[Any, "the options of the kind"] = field(default=None, metadata={"key": "with"})
 
 

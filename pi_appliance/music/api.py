@@ -1,11 +1,16 @@
 """Handlers of the operations on the player: playback, volume, modes, outputs, ratings."""
 
+import asyncio
 import contextlib
+import os
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from pi_appliance.errors import Refused, Unavailable, UnknownName
+from pi_appliance import plugins
+from pi_appliance.config import secrets
+from pi_appliance.config.secrets import secret_names
+from pi_appliance.errors import InvalidOption, Refused, Unavailable, UnknownName
 from pi_appliance.music import serializers
 from pi_appliance.music.interface import Music, MusicServices
 from pi_appliance.music.model import Capability, Mode, Output, PlayerState, ReplayGainMode, Track, TrackRating
@@ -14,6 +19,8 @@ from pi_appliance.music.player_hub import DEFAULT_PARTITION, remember_partition
 from pi_appliance.music.stations.stream_hosts import require_public_host
 from pi_appliance.operations import Values
 from pi_appliance.web.visitor import VISITOR, owner_text
+
+_CHECK_TIMEOUT = 6.0  # seconds
 
 Handler = Callable[[MusicServices, Values], Awaitable[Any]]
 
@@ -89,6 +96,35 @@ async def reconnect(services: MusicServices, _: Values) -> Any:
     """Try to reach the configured player now."""
     services.daemon.hub.reconnect_now()
     return visible_music(services.daemon.hub)
+
+
+async def check_player(services: MusicServices, values: Values) -> Any:
+    """Ask a player for its state. Raises Unavailable with the reason if it does not answer.
+
+    The password is sent to the configured player only, and not to an address that is just tried.
+    """
+    config = services.appliance.config
+    kind = values["kind"] or (config.player.kind if config.player else "mpd")
+    plugin = plugins.load("players", kind)
+    is_known = config.player is not None and config.player.kind == kind
+    options = config.player.options if config.player and is_known else plugin.Options()
+    known = secrets.load(config.path, os.environ, secret_names(config)) if is_known else {}
+    if values["address"] and values["address"] != options.address:
+        options, known = replace(options, address=values["address"]), {}
+        for _, wrong, hint in options.check():
+            raise InvalidOption(f"{wrong}; {hint}")
+    player: Player = plugin.connect(options, known)
+    try:
+        async with asyncio.timeout(_CHECK_TIMEOUT):
+            capabilities = await player.capabilities()
+            outputs = await player.list_outputs() if Capability.OUTPUTS in capabilities else ()
+    except TimeoutError:
+        raise Unavailable(f"{options.address} does not answer within {_CHECK_TIMEOUT:.0f} seconds") from None
+    finally:
+        await player.close()
+    names = ", ".join(each.name for each in outputs if each.enabled)
+    mixer = "the volume can be set" if Capability.VOLUME in capabilities else "it has no mixer"
+    return {"text": f"{options.address} answers; {mixer}{f'; output: {names}' if names else ''}"}
 
 
 async def capabilities(services: MusicServices, _: Values) -> Any:

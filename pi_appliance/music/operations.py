@@ -143,6 +143,20 @@ _PLAYER: Sequence[Operation] = (
         handler=f"{_API}:reconnect",
         needs_daemon=True,
     ),
+    Operation(
+        command="music check",
+        path="/player/check",
+        summary="Say whether a player answers, without using it: the configured one, or one at another address.",
+        handler=f"{_API}:check_player",
+        arguments=(
+            text("kind", "the kind of player; without it, that of the configuration", 60),
+            text("address", "the address as in the configuration; without it, the one there", 300),
+        ),
+        result="PlayerCheck",
+        done="{text}",
+        needs_state=False,
+        example={"kind": "mpd", "address": "localhost:1"},
+    ),
     _player_operation(
         "play",
         "Resume, or play a track of the queue.",

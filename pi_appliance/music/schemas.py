@@ -69,6 +69,7 @@ SCHEMAS: Mapping[str, Schema] = {
     "Player": object_of(_PLAYER),
     "Music": object_of(MUSIC),
     "PlayerStatus": object_of({**MUSIC, **_RATING}),
+    "PlayerCheck": object_of({"text": TEXT}),
     "Volume": object_of({**MUSIC, "requested": nullable(WHOLE, "before the volume policy")}),
     "RemovedTracks": object_of({**MUSIC, "removed": WHOLE}),
     "Capabilities": list_of(

@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 from pi_appliance.config import editing, hidden_parts
 from pi_appliance.config.binding import YamlPath, parse_yaml
@@ -15,7 +14,7 @@ from pi_appliance.errors import ConfigError, InvalidOption, Refused
 from pi_appliance.json_schema import INSTANT, TEXT, WHOLE, Schema, list_of, object_of
 from pi_appliance.operations import Values
 from pi_appliance.scheduling.interface import Services
-from pi_appliance.settings.completion import complete
+from pi_appliance.settings.completion import complete, schema_at
 from pi_appliance.storage.model import iso_time
 
 LAST_GOOD = "last-good"
@@ -85,7 +84,7 @@ async def set_value(services: Services, values: Values) -> object:
         wanted = (
             editing.remove_value(data, path)
             if values["value"] is None
-            else editing.set_value(data, path, parse_value(path, values["value"]))
+            else editing.set_value(data, path, parse_value(data, path, values["value"]))
         )
         hidden_parts.require_same_programs(wanted, data)
         return wanted
@@ -134,24 +133,19 @@ def _existing_path(key: str) -> YamlPath:
     return path
 
 
-def parse_value(path: YamlPath, text: str) -> object:
-    """Return the value of `text`, which stays text where the schema wants one."""
-    if _schema_of(path).get("type") == "string":
+def parse_value(data: object, path: YamlPath, text: str) -> object:
+    """Return the value of `text` for `path` of `data`; it stays text where the schema wants one."""
+    kinds: dict[YamlPath, str] = {}
+    for place, step in enumerate(path):
+        if isinstance(data, Mapping):
+            kinds[(*path[:place], "kind")] = str(data.get("kind", ""))
+            data = data.get(step)
+    if schema_at(json_schema(), path, kinds).get("type") == "string":
         return text
     try:
         return parse_yaml(text, "value").data
     except ConfigError:
         return text  # the check of the whole file says what is expected
-
-
-def _schema_of(path: YamlPath) -> Mapping[str, Any]:
-    schema: Mapping[str, Any] = json_schema()
-    for step in path:
-        properties = schema.get("properties", {})
-        schema = properties.get(step) or schema.get("additionalProperties") or {}
-        if not isinstance(schema, Mapping):
-            return {}
-    return schema
 
 
 SCHEMAS: Mapping[str, Schema] = {

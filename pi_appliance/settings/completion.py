@@ -145,7 +145,7 @@ def complete(schema: Mapping[str, Any], text: str, line: int, column: int) -> Co
         here.read(each)
     last = (lines[line - 1] if line <= len(lines) else "")[: column - 1]
     here.read(last, is_last=True)
-    place = _at(schema, here.path, whole.values)
+    place = schema_at(schema, here.path, whole.values)
     if here.in_comment or not place:
         return Completion(column, "", ())
     if here.at_value and here.frames[-1].bracket == "[" and "items" in place:
@@ -166,7 +166,7 @@ def complete(schema: Mapping[str, Any], text: str, line: int, column: int) -> Co
     )
 
 
-def _at(schema: Mapping[str, Any], path: YamlPath, values: Mapping[YamlPath, str]) -> Mapping[str, Any]:
+def schema_at(schema: Mapping[str, Any], path: YamlPath, values: Mapping[YamlPath, str]) -> Mapping[str, Any]:
     """Return the schema of the value at `path`, or {}."""
     for place, step in enumerate(path):
         schema = _with_kind(schema, values.get((*path[:place], "kind"), ""))

@@ -9,11 +9,12 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
+from pi_appliance import plugins
 from pi_appliance.config import editing, hidden_parts
 from pi_appliance.config.binding import YamlPath, parse_yaml
 from pi_appliance.config.config_file import Change
 from pi_appliance.config.loader import display_path
-from pi_appliance.config.model import Config, Radio, Retention, VolumePolicy
+from pi_appliance.config.model import Config, PluginConfig, Radio, Retention, VolumePolicy
 from pi_appliance.config.schema import option_rows
 from pi_appliance.errors import ApplianceError, ConfigError
 from pi_appliance.scheduling.interface import Services
@@ -39,12 +40,17 @@ class SettingField:
     @property
     def name(self) -> str:
         """The name of the field in the form."""
-        return ".".join(map(str, self.path))
+        return _name(self.path)
 
     @property
     def default(self) -> str:
         """The default as it is written in YAML."""
         return next((default or "" for key, default, _ in self._rows() if default != "-"), "")
+
+    @property
+    def empty(self) -> str:
+        """The choice of a key that is not in the file."""
+        return "none" if self.path == _KIND else f"default ({'yes' if self.default == 'true' else 'no'})"
 
     @property
     def help(self) -> str:
@@ -55,6 +61,16 @@ class SettingField:
         return [row for row in option_rows(self.data_class) if row[0] == self.path[-1]]
 
 
+_KIND: YamlPath = ("player", "kind")
+_ADDRESS: YamlPath = ("player", "with", "address")
+_PLAYER_LABELS = {
+    "address": "Address",
+    "fallback-mpd": "Silent player while none answers",
+    "music": "Music folder of the silent player",
+    "partition": "Partition",
+    "listen": "Port for its messages",
+    "poll": "Time between readings",
+}
 _YES_NO = ("true", "false")
 SECTIONS: Mapping[str, Sequence[SettingField]] = {
     "General": (
@@ -102,7 +118,12 @@ class SettingsPages:
             data = parse_yaml(text, display_path(file.path)).data
         except ConfigError as error:
             return await self._form_page({}, "", problems=_problems(error), is_broken=True)
-        return await self._form_page(_shown_values(data), version, saved="saved" in request.query_params)
+        return await self._form_page(
+            _shown_values(data),
+            version,
+            saved="saved" in request.query_params,
+            answers="answers" in request.query_params,
+        )
 
     async def save(self, request: Request) -> Response:
         """Change the keys whose fields differ; the others keep their text."""
@@ -121,13 +142,16 @@ class SettingsPages:
 
         def change(data: object) -> object:
             shown = _shown_values(data)
+            data, has_new_player = _with_player(data, fields)
             for path in _paths(data):
-                name = ".".join(map(str, path))
+                if has_new_player and path[0] == "player":
+                    continue
+                name = _name(path)
                 if name not in fields or fields[name].strip() == shown.get(name, ""):
                     continue
                 text = fields[name].strip()
                 if text:
-                    data = editing.set_value(data, path, api.parse_value(path, text))
+                    data = editing.set_value(data, path, api.parse_value(data, path, text))
                 elif shown.get(name):
                     data = editing.remove_value(data, path)
             return _without_empty_quiet_hours(data)
@@ -140,6 +164,7 @@ class SettingsPages:
         version: str,
         *,
         saved: bool = False,
+        answers: bool = False,
         problems: Sequence[str] = (),
         is_broken: bool = False,
     ) -> Response:
@@ -148,12 +173,13 @@ class SettingsPages:
             "settings/settings.html",
             422 if problems and not is_broken else 200,
             is_broken=is_broken,
-            sections=SECTIONS,
+            sections=_sections(values.get(_name(_KIND), "")),
             values=values,
             file_version=version,
             quiet_rows=_quiet_rows(values),
             quiet_keys=_QUIET_KEYS,
             saved=saved,
+            answers=answers,
             problems=problems,
             history=history,
             notifiers=self._services.appliance.config.notifiers,
@@ -216,8 +242,49 @@ def _problems(error: ApplianceError) -> list[str]:
     return [str(error)]
 
 
+def _name(path: YamlPath) -> str:
+    """Return the name of the field of `path` in the form."""
+    return ".".join(map(str, path))
+
+
+def _sections(kind: str) -> Mapping[str, Sequence[SettingField]]:
+    """Return the sections, with the options of a player of `kind`."""
+    kinds = plugins.names("players")
+    player = [SettingField(_KIND, "Kind", PluginConfig, kinds)]
+    if kind in kinds:
+        options = plugins.load("players", kind).Options
+        defaults = {key: default for key, default, _ in option_rows(options)}
+        player += [
+            SettingField(
+                (*_ADDRESS[:-1], key),
+                _PLAYER_LABELS.get(key, key),
+                options,
+                _YES_NO if default in _YES_NO else (),
+            )
+            for key, default in defaults.items()
+        ]
+    return {"General": SECTIONS["General"], "Player": player, **SECTIONS}
+
+
+def _with_player(data: object, fields: Mapping[str, str]) -> tuple[object, bool]:
+    """Return `data` with the kind of player in `fields`, and whether that is another one.
+
+    Another kind has other options, so only an address that was typed for it is used.
+    """
+    kind, address = (fields.get(_name(path), "").strip() for path in (_KIND, _ADDRESS))
+    if _name(_KIND) not in fields or kind == _as_text(_at(data, _KIND)):
+        return data, False
+    if not kind:
+        return editing.remove_value(data, _KIND[:1]), True
+    player: dict[str, object] = {"kind": kind}
+    if address and address != _as_text(_at(data, _ADDRESS)):
+        player["with"] = {"address": address}
+    return editing.set_value(data, _KIND[:1], player), True
+
+
 def _paths(data: object) -> list[YamlPath]:
-    fields = [field.path for section in SECTIONS.values() for field in section]
+    sections = _sections(_as_text(_at(data, _KIND)))
+    fields = [field.path for section in sections.values() for field in section]
     quiet = _at(data, _QUIET)
     rows = len(quiet) if isinstance(quiet, list) else 0
     return [*fields, *((*_QUIET, row, key) for row in range(rows + 1) for key in _QUIET_KEYS)]
@@ -225,7 +292,7 @@ def _paths(data: object) -> list[YamlPath]:
 
 def _shown_values(data: object) -> dict[str, str]:
     """Return the text of each field, '' for a key that is not in the file."""
-    return {".".join(map(str, path)): _as_text(_at(data, path)) for path in _paths(data)}
+    return {_name(path): _as_text(_at(data, path)) for path in _paths(data)}
 
 
 def _quiet_rows(values: Mapping[str, str]) -> list[int]:

@@ -36,7 +36,9 @@ def text_of(appliance: ServedAppliance) -> str:
 def fields_of(page: str) -> dict[str, str]:
     """Return the fields of the form of the settings with the values that a browser would send."""
     form = re.search(r'<form class="settings".*?</form>', page, re.DOTALL)[0]
-    fields = dict.fromkeys(re.findall(r'<select name="([^"]*)"', form), "")
+    fields = {}
+    for name, options in re.findall(r'<select name="([^"]*)"(.*?)</select>', form, re.DOTALL):
+        fields[name] = next(iter(re.findall(r'value="([^"]*)" selected', options)), "")
     for name, value in re.findall(r'<input(?: type="hidden")? name="([^"]*)" value="([^"]*)"', form):
         fields[name] = html.unescape(value)
     return fields
@@ -100,6 +102,28 @@ def test_the_text_is_shown_without_programs_checked_and_saved(appliance: ServedA
     late = appliance.ask("/settings/file", urlencode({"text": changed, "version": version}))
     assert late.status == 422
     assert "changed by somebody else" in late.text
+
+
+def test_the_player_is_chosen_and_asked(appliance: ServedAppliance) -> None:
+    before = text_of(appliance)
+    assert save(appliance, player__kind="mpd").status == 303
+    assert text_of(appliance) == f"{before}player:\n  kind: mpd\n"
+    page = appliance.ask("/settings").text
+    assert 'name="player.with.address" value="" placeholder="localhost:6600"' in page
+    changes = {"player.with.address": "127.0.0.1:1", "player.with.music": "~", "player.with.fallback-mpd": "false"}
+    assert save(appliance, **changes).status == 303
+    options = appliance.daemon.appliance.config.player.options
+    assert (options.address, options.fallback_mpd, options.music) == ("127.0.0.1:1", False, Path.home())
+    asked = appliance.ask("/api/v1/player/check", {})
+    assert (asked.status, "127.0.0.1:1" in asked.text) == (503, True)
+    refused = appliance.ask("/api/v1/player/check", {"address": "nowhere"})
+    assert (refused.status, "'nowhere' is not an address of MPD" in refused.text) == (422, True)
+    assert save(appliance, player__kind="volumio").status == 303  # the address was that of the MPD
+    assert "player:\n  kind: volumio\n" in text_of(appliance)
+    assert "127.0.0.1:1" not in text_of(appliance)
+    assert 'name="player.with.poll" value="" placeholder="5s"' in appliance.ask("/settings").text
+    assert save(appliance, player__kind="").status == 303
+    assert text_of(appliance) == before
 
 
 BROKEN = """time-zone: Europe/London

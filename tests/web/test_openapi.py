@@ -100,6 +100,7 @@ NOES = {
     **{("POST", f"/jobs/{{name}}/{x}"): 409 for x in ("skip", "unskip", "dismiss")},
     **{("POST", f"/posts/{{post}}/{x}"): 404 for x in ("resolve", "resend", "drop")},
     ("POST", "/networks/{network}/login"): 409,  # it needs no secrets
+    ("POST", "/player/check"): 503,
     ("DELETE", "/alarms/{job}"): 409,  # it rings
     ("POST", "/config/history/{name}"): 404,
     ("DELETE", "/devices/{device}"): 404,

@@ -146,6 +146,8 @@ class AlarmPages:
 
     async def _form(self, alarm: Alarm | None, form: AlarmForm, request: Request) -> Response:
         config = self._services.appliance.config
+        always = config.volume.maximum if config.volume else 100
+        zone = config.zone_of(config.jobs[alarm.job]) if alarm else config.time_zone
         return self._pages.page(
             "music/alarm.html",
             alarm=alarm,
@@ -157,12 +159,12 @@ class AlarmPages:
             starts=sorted({*_STARTS, form.start_volume} - {""}, key=lambda text: int(text) if text.isdecimal() else 0),
             quiet_hours=config.volume.quiet if config.volume else (),
             snoozes=sorted({*_SNOOZES, form.snooze} - {""}, key=_length),
-            maximum=alarm.limit if alarm else config.volume.maximum if config.volume else 100,
+            maximum=alarm.limit if alarm else always,
+            always=always,
+            hours_apply=zone.key == config.time_zone.key,  # alarm.js knows the time of day of the alarm only
             choices=await self._sources(),
             describe=describe_text,
-            local_now=self._services.now().astimezone(
-                config.zone_of(config.jobs[alarm.job]) if alarm else config.time_zone
-            ),
+            local_now=self._services.now().astimezone(zone),
         )
 
     async def _sources(self) -> Mapping[str, str]:

@@ -8,6 +8,7 @@ const byId = (id) => document.getElementById(id);
 const form = byId("alarm");
 const rows = byId("sources");
 const emptyRow = rows.lastElementChild.cloneNode(true);
+const quietHours = [...document.querySelectorAll("[data-quiet]")];
 const opened = Date.now();
 let search = null; // the newest search of albums
 
@@ -61,32 +62,55 @@ function show() {
   }
   const volume = byId("volume");
   volume.style.setProperty("--filled", `${volume.value}%`);
-  const maximum = Number(byId("limit")?.dataset.maximum ?? 100);
+  const ring = nextRing();
+  const limit = byId("limit");
+  const maximum = ring && limit.dataset.always ? allowedAt(ring) : Number(limit.dataset.maximum);
   byId("volume-shown").textContent = Math.min(volume.value, maximum);
-  if (maximum < 100) {
-    const more = Number(volume.value) > maximum ? ` It will be ${maximum}, not ${volume.value}.` : "";
-    volume.parentElement.style.setProperty("--limit", maximum / 100);
-    byId("limit").textContent = `${byId("limit").textContent.split(".")[0]}.${more}`;
-  }
-  byId("rings-in").textContent = form.elements.time.value ? `Rings in ${untilRing()}` : byId("rings-in").textContent;
+  const more = Number(volume.value) > maximum ? ` It will be ${maximum}, not ${volume.value}.` : "";
+  volume.parentElement.style.setProperty("--limit", maximum / 100);
+  limit.textContent = `The highest allowed volume${quietHours.length ? " at that time" : ""} is ${maximum}.${more}`;
+  limit.hidden = maximum === 100;
+  if (ring) byId("rings-in").textContent = `Rings in ${duration(ring - now())}`;
 }
 
 // The time at the appliance, whose time zone may be another one than that of the phone.
-function untilRing() {
-  const now = new Date(new Date(`${byId("rings-in").dataset.now}Z`).getTime() + Date.now() - opened);
+function now() {
+  return new Date(new Date(`${byId("rings-in").dataset.now}Z`).getTime() + Date.now() - opened);
+}
+
+function nextRing() {
+  if (!form.elements.time.value) return null;
   const days = [...form.querySelectorAll("[name=days]:checked")].map((each) => each.value);
   const [hours, minutes] = form.elements.time.value.split(":").map(Number);
   for (let day = 0; day <= 7; day += 1) {
-    const ring = new Date(now);
-    ring.setUTCDate(now.getUTCDate() + day);
+    const ring = now();
+    ring.setUTCDate(ring.getUTCDate() + day);
     ring.setUTCHours(hours, minutes, 0, 0);
-    if (ring > now && (!days.length || days.includes(WEEK[ring.getUTCDay()]))) return duration(ring - now);
+    if (ring > now() && (!days.length || days.includes(WEEK[ring.getUTCDay()]))) return ring;
   }
-  return "";
+  return null;
 }
 
-function duration(milliseconds) {
-  const minutes = Math.ceil(milliseconds / 60_000);
+// The highest volume when it is at its loudest. Quiet hours may begin on the day before.
+function allowedAt(ring) {
+  const loudest = new Date(ring.getTime() + milliseconds(form.elements.fade.value));
+  const time = loudest.toISOString().slice(11, 16);
+  const today = loudest.getUTCDay();
+  const limits = quietHours.filter(({ dataset: { from, to, days } }) => {
+    const [isToday, isYesterday] = [today, (today + 6) % 7].map((day) => days.includes(day));
+    return from < to ? isToday && from <= time && time < to : (isToday && time >= from) || (isYesterday && time < to);
+  });
+  return Math.min(byId("limit").dataset.always, ...limits.map(({ dataset }) => dataset.quiet));
+}
+
+// The milliseconds of a duration such as 1h30m.
+function milliseconds(text) {
+  const units = { d: 86_400_000, h: 3_600_000, m: 60_000, s: 1000 };
+  return [...text.matchAll(/(\d+)([dhms])/g)].reduce((sum, [, count, unit]) => sum + count * units[unit], 0);
+}
+
+function duration(length) {
+  const minutes = Math.ceil(length / 60_000);
   const parts = [[Math.floor(minutes / 1440), "d"], [Math.floor(minutes / 60) % 24, "h"], [minutes % 60, "min"]];
   return parts.filter(([count]) => count).map(([count, unit]) => `${count} ${unit}`).join(" ");
 }

@@ -116,6 +116,33 @@ def test_an_error_keeps_what_was_typed(browser: Browser, appliance: ServedApplia
         expect(page.get_by_role("region", name="another")).to_be_visible()
 
 
+def test_the_limit_follows_the_time_that_is_typed(browser: Browser, tmp_path: Path) -> None:
+    path = configuration(tmp_path, jobs=JOBS)
+    quiet = "[{from: '22:00', to: '06:45', maximum: 20}, {from: '12:00', to: '13:00', maximum: 30, days: [sun]}]"
+    path.write_text(f"{path.read_text()}volume: {{quiet: {quiet}}}\n")
+    with served(path, ListMusic(ListPlayer([SONG]))) as appliance, phone(browser, appliance) as page:
+        go(page, appliance, "/wake")
+        limit, time = page.locator("#limit"), page.get_by_label("Time")
+        expect(limit).to_be_hidden()
+        for text, maximum in (("23:00", 20), ("06:30", 20), ("12:30", 100), ("06:40", 100)):
+            time.fill(text)  # at 06:40 it fades in until the quiet hours are over
+            if maximum == 100:
+                expect(limit).to_be_hidden()
+            else:
+                expect(limit).to_have_text(
+                    f"The highest allowed volume at that time is {maximum}. It will be {maximum}, not 70."
+                )
+            expect(page.locator("#volume-shown")).to_have_text(str(min(maximum, 70)))
+        page.get_by_role("group", name="Gets louder over").get_by_role("radio", name="at once").check(force=True)
+        expect(limit).to_contain_text("It will be 20, not 70.")
+        time.fill("12:30")
+        for day in ("Mon", "Tue", "Wed", "Thu", "Fri", "Sun"):
+            page.get_by_role("checkbox", name=day).set_checked(day == "Sun", force=True)
+        expect(limit).to_contain_text("It will be 30, not 70.")
+        time.fill("")
+        expect(limit).to_be_hidden()  # as it is stored
+
+
 @BOTH
 def test_an_alarm_is_renamed_and_gets_an_end(browser: Browser, appliance: ServedAppliance, script: bool) -> None:
     with phone(browser, appliance, script=script) as page:

@@ -151,3 +151,12 @@ def test_wrong_use_is_one_line_before_the_player_is_asked(tmp_path: Path, words:
     said = MusicCli(tmp_path, NOWHERE).music(*words.split())
     assert (said.status, said.out, "\n" in said.err) == (2, "", False)
     assert output in said.err
+
+
+@needs_mpd
+def test_check_says_whether_a_player_answers(server: MpdServer, cli: MusicCli) -> None:
+    answers = f"{server.address} answers; the volume can be set; output: silence, Küche"
+    assert cli.output("check") == answers
+    assert cli.output("check", "--kind", "mpd", "--address", server.address) == answers
+    refused = cli.music("check", "--address", NOWHERE)
+    assert (refused.status, NOWHERE in refused.err, len(refused.err.splitlines())) == (75, True, 1)
