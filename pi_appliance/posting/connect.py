@@ -11,6 +11,7 @@ import os
 import sys
 import tempfile
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from datetime import timedelta
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -121,6 +122,10 @@ class _RedactingNetwork:
     @property
     def idempotent(self) -> bool:
         return self._network.idempotent
+
+    @property
+    def search_lag(self) -> timedelta:
+        return self._network.search_lag
 
     def post(self, post: Post, *, key: str, thread: Sequence[SentPost] = ()) -> SentPost:
         with redact_errors(self._redactor):

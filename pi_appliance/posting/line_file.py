@@ -7,7 +7,15 @@ from pathlib import Path
 
 from pi_appliance.config.config_file import content_version, replace_file
 from pi_appliance.errors import InvalidOption, Refused, Unavailable, UnknownName
-from pi_appliance.posting.lines import LINE_END, PostLine, line_fingerprint, parse_line, parse_lines
+from pi_appliance.posting.lines import (
+    LINE_END,
+    PostLine,
+    decode_text,
+    escape_line,
+    line_fingerprint,
+    parse_line,
+    parse_lines,
+)
 from pi_appliance.system import files
 
 _LOCK_TIMEOUT = 5.0  # seconds
@@ -41,7 +49,7 @@ class LineFile:
         """Read the file. Raises Refused if that is not possible."""
         try:
             data = self.path.read_bytes()
-            return FileText(data.decode(), content_version(data))
+            return FileText(decode_text(data), content_version(data))
         except FileNotFoundError:
             return FileText("", content_version(b""))
         except (OSError, UnicodeDecodeError) as error:
@@ -78,7 +86,9 @@ class LineFile:
 
 
 def add_line(text: str, line: str) -> str:
-    """Return `text` with `line` at its end, with the line ends that it has.
+    r"""Return `text` with `line` at its end, with the line ends that it has.
+
+    A line that would be a comment gets a backslash: \# is a # at the beginning of a post.
 
     Raises:
         InvalidOption: The line is not valid, or it is there already.
@@ -143,9 +153,9 @@ def _place(text: str, number: int) -> int:
 
 
 def _valid_line(text: str, line: str, number: int = 0) -> str:
-    line = line.replace(_MARK, "").strip()
-    if not line or line.startswith("#") or LINE_END.search(line):
-        raise InvalidOption("a line to post is not empty, has no line break, and does not begin with #")
+    line = escape_line(line.replace(_MARK, "").strip())
+    if not line or LINE_END.search(line) or "\0" in line:
+        raise InvalidOption("a line to post is not empty, and has no line break and no NUL")
     fingerprint = line_fingerprint(parse_line(number, line))
     for other in parse_lines(text):
         if other.number != number and line_fingerprint(other) == fingerprint:

@@ -22,6 +22,8 @@ PLACEHOLDERS = {
 LINE_END = re.compile(r"\r\n|\r|\n")
 """The end of a line, as editors count them; str.splitlines() splits at more characters."""
 _PICTURE = re.compile(r"\s*!\[([^\]]*)\]\(([^)]*)\)")
+_COMMENT = re.compile(r"#+(?:\s|$)")
+_ESCAPED_HASH = re.compile(r"\\+#")
 _BRACES = re.compile(r"\{\{|\}\}|\{([A-Za-z][\w-]*)\}")
 
 
@@ -36,9 +38,27 @@ class PostLine:
 
 
 def parse_lines(text: str) -> list[PostLine]:
-    """Parse a text file. Blank lines and lines that start with # are ignored."""
+    """Parse a text file. Blank lines and comments are ignored."""
     numbered = enumerate(LINE_END.split(text.removeprefix("\ufeff")), start=1)
-    return [parse_line(number, line) for number, raw in numbered if (line := raw.strip()) and not line.startswith("#")]
+    return [parse_line(number, line) for number, raw in numbered if (line := raw.strip()) and not is_comment(line)]
+
+
+def decode_text(data: bytes) -> str:
+    """Decode the content of a text file. Raises UnicodeDecodeError, also for a NUL."""
+    text = data.decode("utf-8")
+    if (place := data.find(b"\0")) >= 0:  # such as UTF-16 without a byte order mark
+        raise UnicodeDecodeError("utf-8", data, place, place + 1, "NUL")
+    return text
+
+
+def is_comment(line: str) -> bool:
+    """Return whether a stripped line is a comment: # alone or before a space. #word is a post."""
+    return _COMMENT.match(line) is not None
+
+
+def escape_line(line: str) -> str:
+    """Return the stripped line that posts `line`, even if it looks like a comment."""
+    return f"\\{line}" if is_comment(line) else line
 
 
 def find_placeholders(line: PostLine) -> frozenset[str]:
@@ -59,6 +79,8 @@ def parse_line(number: int, line: str) -> PostLine:
     """Parse one stripped line."""
     pictures = tuple((file.strip(), alt.strip()) for alt, file in _PICTURE.findall(line))
     text = _PICTURE.sub("", line).strip()
+    if _ESCAPED_HASH.match(text):
+        text = text[1:]
     return PostLine(number, text, pictures, _find_error(text, pictures))
 
 
@@ -70,6 +92,8 @@ def _find_error(text: str, pictures: tuple[tuple[str, str], ...]) -> str:
     for name in _iter_placeholders(text):
         if name not in PLACEHOLDERS:
             return f"{{{name}}} is not a placeholder; {_suggest_placeholder(name)}"
+    if "\0" in text:
+        return "it contains the character NUL; remove it"
     if any(not file for file, _ in pictures):
         return "a picture has no file; write ![description](sky.png)"
     return ""

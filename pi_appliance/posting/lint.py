@@ -197,10 +197,11 @@ def check_source(source: LineSource) -> LintResult:
     except OSError as error:
         return _file_error(source, None, f"cannot be read: {error.strerror}; create it with one post per line")
     try:
-        parsed = lines.parse_lines(data.decode("utf-8"))
+        text = lines.decode_text(data)
     except UnicodeDecodeError as error:
         line = len(_LINE_END.findall(data[: error.start])) + 1
         return _file_error(source, line, f"byte 0x{data[error.start]:02x} is not UTF-8 text; save the file as UTF-8")
+    parsed = lines.parse_lines(text)
     if not parsed:
         return _file_error(source, None, "has no line to post; write one post per line")
     notes = [note for line in parsed for note in check_line(line, source)]
@@ -212,7 +213,7 @@ def check_source(source: LineSource) -> LintResult:
         if note.network in (None, name)
     }
     fit = {name: sum((line.number, name) not in refused for line in parsed) for name in source.limits}
-    notes = sorted([*notes, *_duplicate_notes(parsed)], key=lambda note: note.line or 0)
+    notes = sorted([*notes, *_hash_notes(text), *_duplicate_notes(parsed)], key=lambda note: note.line or 0)
     return LintResult(source.path, len(parsed), fit, notes)
 
 
@@ -255,6 +256,15 @@ def check_line(line: PostLine, source: LineSource) -> Iterator[LintNote]:
                 max_length=limits.max_length,
                 parts=parts,
             )
+
+
+def _hash_notes(text: str) -> Iterator[LintNote]:
+    """Yield a warning for each line that is posted with its # and may be meant as a comment."""
+    for number, row in enumerate(lines.LINE_END.split(text.removeprefix("\ufeff")), start=1):
+        line = row.strip()
+        if line.startswith("#") and not lines.is_comment(line):
+            message = "it is posted, with its #; write a space after the # for a comment, or \\# if it is a post"
+            yield LintNote(line=number, severity=Severity.WARNING, message=message)
 
 
 def _duplicate_notes(parsed: Sequence[PostLine]) -> Iterator[LintNote]:

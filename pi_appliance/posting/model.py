@@ -40,6 +40,12 @@ class PostState(StrEnum):
     DROPPED = "dropped"  # not on the network, and the owner does not want it there
 
 
+NOT_FOUND = "no answer came, and a search did not find it yet"
+"""Reason of a post that is searched once more after the lag of its network."""
+
+RESENT = "the owner sends it again; it is searched first"
+"""Reason of a post that was tried more than once, failed, and is sent again."""
+
 PENDING_STATES = frozenset({PostState.WAITING, PostState.SENDING})
 """States in which the appliance still has work to do."""
 
@@ -153,6 +159,13 @@ class Network(Protocol):
     @property
     def idempotent(self) -> bool:
         """Whether sending a post again with the same key never creates a second post."""
+
+    @property
+    def search_lag(self) -> timedelta:
+        """How late a search may show a new post.
+
+        Zero: a post that a search does not find is not there.
+        """
 
     def post(self, post: Post, *, key: str, thread: Sequence[SentPost] = ()) -> SentPost:
         """Send `post` once.

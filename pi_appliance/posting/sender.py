@@ -3,7 +3,8 @@
 A post is recorded, marked SENDING, sent, and marked SENT. Each state is on the disk before the next
 step. After an interruption the state shows how far the post got: WAITING is certainly not on the
 network, SENDING may be. Such a post is searched among the account's posts, and sent again only if
-it is not there. Networks with idempotency keys do not need the search.
+it is not there. Where a new post may be shown late, it is searched twice; then the owner decides.
+Networks with idempotency keys do not need the search.
 """
 
 import contextlib
@@ -21,7 +22,9 @@ from pi_appliance.errors import AccountBlocked, ApplianceError, Duplicate, Refus
 from pi_appliance.posting.connect import PostingContext
 from pi_appliance.posting.model import (
     FAILED_STATES,
+    NOT_FOUND,
     PENDING_STATES,
+    RESENT,
     Network,
     Post,
     PostLimits,
@@ -147,6 +150,7 @@ class PostSender:
             changed = self._search(network, record)
             if changed:
                 return changed
+            was_tried = not network.search_lag  # otherwise no answer was unclear: those wait for the owner
         if is_late:
             reason = "its time was over before it could be sent"
             return self._store.update_state(record, PostState.ABANDONED, reason, cost=-record.cost)
@@ -191,9 +195,19 @@ class PostSender:
         if remote_post is None:
             if price:
                 self._store.add_cost(record, price)
-            return None
+            return self._record_not_found(network.search_lag, record)
         reason = "no answer came; found on the account"
         return self._store.update_state(record, PostState.SENT, reason, remote=remote_post, cost=price)
+
+    def _record_not_found(self, lag: timedelta, record: PostRecord) -> PostRecord | None:
+        """Decide about a post that a search did not find. None: it is not there."""
+        if not lag or record.reason == RESENT:
+            return None
+        wait = record.next_attempt_at - self._clock() if record.reason == NOT_FOUND else lag
+        if wait > timedelta(0):
+            return self._store.update_state(record, PostState.SENDING, NOT_FOUND, delay=min(wait, lag))
+        reason = "no answer came, and two searches did not find it; check the account"
+        return self._store.update_state(record, PostState.UNCERTAIN, reason)
 
     def _record_duplicate(
         self, network: Network, record: PostRecord, error: Duplicate, *, was_tried: bool

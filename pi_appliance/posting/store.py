@@ -14,6 +14,7 @@ from typing import Any
 from pi_appliance.errors import Refused, Uncertain, UnknownName
 from pi_appliance.posting.model import (
     FAILED_STATES,
+    RESENT,
     Post,
     PostRecord,
     PostState,
@@ -429,10 +430,10 @@ def _resend_post(db: Transaction, record: PostRecord, now: datetime) -> None:
     # A network that was tried more than once may have it in spite of its answers: search first.
     was_unclear = record.attempts > 1
     db.execute(
-        "UPDATE posts SET state = ?, reason = '', attempts = ?, next_attempt_at = ?, expires_at = ?, since_id = ?"
+        "UPDATE posts SET state = ?, reason = ?, attempts = ?, next_attempt_at = ?, expires_at = ?, since_id = ?"
         " WHERE id = ?",
         (
-            PostState.SENDING if was_unclear else PostState.WAITING,
+            *((PostState.SENDING, RESENT) if was_unclear else (PostState.WAITING, "")),
             record.attempts if was_unclear else 0,
             format_instant(now),
             format_instant(max(record.expires_at, now + (record.expires_at - record.created_at))),

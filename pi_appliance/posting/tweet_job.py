@@ -44,7 +44,7 @@ class Attach(StrEnum):
 class Options:
     """The keys of this kind under `with:`."""
 
-    lines: Annotated[Path, "a text file, one post per line; blank lines and lines that start with # do not count"]
+    lines: Annotated[Path, "a text file, one post per line; blank lines and comments, # and a space, do not count"]
     network: Annotated[Names, "where to post: a name from `networks:`, or several in [brackets]"]
     order: Annotated[
         LineOrder, "which line: shuffle (none again before all were used), random, or in-order (once through)"
@@ -221,7 +221,7 @@ def _no_line_message(path: Path, rejected: Sequence[RejectedLine]) -> str:
 def read_lines(path: Path) -> list[PostLine]:
     """Read the text file `path`. Raises Refused if that is not possible."""
     try:
-        return lines.parse_lines(path.read_text("utf-8"))
+        return lines.parse_lines(lines.decode_text(path.read_bytes()))
     except FileNotFoundError:
         raise Refused(f"{path} does not exist; create it with one post per line") from None
     except (OSError, UnicodeDecodeError) as error:

@@ -126,9 +126,9 @@ class _Handler(BaseHTTPRequestHandler):
             return _problem(400, "Your media IDs are invalid.")
         if above is not None and above not in {made.id for made in state.made}:
             return _problem(403, "You attempted to reply to a Tweet that is deleted or not visible to you.")
-        if text and text in state.posts:
+        if text and text in state.posts and state.refuses_twice:
             return _problem(403, "You are not allowed to create a Tweet with duplicate content.")
-        made = Made(str(1001 + len(state.made)), text, above, shown, state.looks)
+        made = Made(str(1001 + len(state.made)), text, above, shown, state.looks, state.clock())
         state.made.append(made)
         state.posts.append(text)
         for each in shown:
@@ -166,7 +166,8 @@ class _Handler(BaseHTTPRequestHandler):
         state, count = self.state, int(asked.get("max_results", 10))
         if not 5 <= count <= 100:
             return _problem(400, "The `max_results` query parameter value is not between 5 and 100.")
-        there = [made for made in state.made if state.looks - made.looks >= state.lag]
+        since = state.clock() - state.lag_seconds
+        there = [made for made in state.made if state.looks - made.looks >= state.lag and made.at <= since]
         state.looks += 1
         there = [made for made in reversed(there) if int(made.id) > int(asked.get("since_id", 0))]
         begin = int(asked.get("pagination_token", 0))

@@ -1,6 +1,8 @@
 """The state of a fake X: one account, its log, and the faults to come."""
 
 import threading
+import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from tests.fakes.x_oauth import Keys
@@ -52,6 +54,7 @@ class Made:
     above: str | None  # the id of the post that it replies to
     pictures: tuple[str, ...]
     looks: int  # how many looks there were before
+    at: float = 0.0  # when, by the clock of the server
 
 
 @dataclass
@@ -69,6 +72,9 @@ class FakeX:
     headers: dict[str, str] = field(default_factory=dict)  # with every answer
     lag: int = 0  # looks that miss a new post
     looks: int = 0
+    lag_seconds: float = 0.0  # that a new post is missing from the timeline
+    clock: Callable[[], float] = time.monotonic
+    refuses_twice: bool = True  # the same text
     pin_allowed: bool = True
     over: threading.Event = field(default_factory=threading.Event)
     keys: Keys = field(default_factory=lambda: Keys(*SECRETS.values()))

@@ -1,6 +1,6 @@
 """Networks in memory that accept, lose, refuse and forget posts, over a real store."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
@@ -58,6 +58,9 @@ class InMemoryNetwork:
     idempotent: bool = False
     refuses_twice: bool = True  # the same text, as X does
     lookup_allowed: bool = True
+    search_lag: timedelta = timedelta(0)
+    clock: Callable[[], datetime] = lambda: BEGIN
+    stored_at: dict[str, datetime] = field(default_factory=dict)
     limits: PaidLimits = field(default_factory=PaidLimits)
     stored: list[tuple[str, str]] = field(default_factory=list)  # id, text
     by_key: dict[str, str] = field(default_factory=dict)
@@ -86,6 +89,7 @@ class InMemoryNetwork:
         number = f"id{len(self.stored)}"
         self.stored.append((number, post.text))
         self.by_key[key] = number
+        self.stored_at[number] = self.clock()
         self.posted.append((post.text, tuple(each.id for each in thread)))
         self.steps.count_step()
         if fault == "lost after":
@@ -104,7 +108,13 @@ class InMemoryNetwork:
             newest += page
             if not any(number in known_ids for number, _ in page):
                 break
-        result = [number for number, text in newest if text == post.text and number not in known_ids]
+        result = [
+            number
+            for number, text in newest
+            if text == post.text
+            and number not in known_ids
+            and self.stored_at.get(number, BEGIN) + self.search_lag <= self.clock()
+        ]
         return SentPost(result[0], "link") if result else None
 
     def whoami(self) -> str:

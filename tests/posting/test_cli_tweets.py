@@ -93,6 +93,15 @@ def test_a_missing_description_and_duplicates_are_warnings_only(installation):
     ]
 
 
+def test_a_line_that_may_be_meant_as_a_comment_is_a_warning(installation):
+    write(installation, "# a comment\n#MondayMotivation helps.\n\\#TuesdayThoughts too.\nIt is Wednesday.\n")
+    assert check(installation) == [
+        "tweets.txt:2: warning: it is posted, with its #; "
+        "write a space after the # for a comment, or \\# if it is a post",
+        "tweets.txt: 3 lines, 3 fit x",
+    ]
+
+
 def test_placeholders_count_with_their_maximum_length(installation):
     rest = 280 - len("30 September 2026") - len(" 23:59 100 °C ") - len(os.uname().nodename)
     write(installation, f"{{date}} {{time}} {{temperature}} {{hostname}}{'x' * rest}\n")
@@ -113,6 +122,7 @@ def test_a_report_placeholder_needs_the_job_that_writes_the_report(installation)
     [
         (b"one\r\ntwo\r\ncaf\xe9\r\n", "tweets.txt:3: byte 0xe9 is not UTF-8 text; save the file as UTF-8"),
         (b"\xff\xfeo\x00n\x00e\x00", "tweets.txt:1: byte 0xff is not UTF-8 text; save the file as UTF-8"),
+        (b"one\nt\0w\0o\0", "tweets.txt:2: byte 0x00 is not UTF-8 text; save the file as UTF-8"),
         (b"", "tweets.txt: has no line to post; write one post per line"),
         (b"\xef\xbb\xbf# only this\n", "tweets.txt: has no line to post; write one post per line"),
     ],

@@ -78,10 +78,17 @@ def test_a_moved_line_changes_the_order_only(text: str, data: st.DataObject) -> 
     assert move_line(result, to, number) == text
 
 
-@pytest.mark.parametrize("text", ["", "  ", "# a note", "a\nb", "a\rb"])
+@pytest.mark.parametrize("text", ["", "  ", "a\nb", "a\rb", "a\0b"])
 def test_only_a_line_to_post_is_added(text: str) -> None:
     with pytest.raises(InvalidOption, match="a line to post is not empty"):
         add_line("one\n", text)
+
+
+@pytest.mark.parametrize("text", ["# 1 tip", "#", "## heading", "#tag", "\\# 1 tip", "\\\\# x"])
+def test_a_text_with_a_hash_is_posted_as_it_was_given(text: str) -> None:
+    wanted = text.removeprefix("\\") if text.startswith("\\") else text
+    assert [each.text for each in parse_lines(add_line("one\n# two\n", text))] == ["one", wanted]
+    assert [each.text for each in parse_lines(replace_line("one\n# two\n", 1, text))] == [wanted]
 
 
 @pytest.mark.parametrize(

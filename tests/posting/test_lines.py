@@ -17,6 +17,26 @@ def test_blank_lines_comments_and_a_byte_order_mark_are_not_posts():
     assert [(line.number, line.text) for line in parse_lines(text)] == [(3, "first"), (6, "second # with a hash")]
 
 
+@pytest.mark.parametrize(
+    ("written", "posted"),
+    [
+        ("# a comment", []),
+        ("#", []),
+        ("  #\tindented", []),
+        ("## a heading", []),
+        ("#####", []),
+        ("#MondayMotivation is here", ["#MondayMotivation is here"]),
+        ("#1 of the list", ["#1 of the list"]),
+        ("\\# 1 tip", ["# 1 tip"]),
+        ("\\#tag", ["#tag"]),
+        ("\\\\# a backslash", ["\\# a backslash"]),
+        ("\\n is a newline", ["\\n is a newline"]),
+    ],
+)
+def test_a_comment_is_a_hash_before_a_space(written, posted):
+    assert [line.text for line in parse_lines(written)] == posted
+
+
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
 def test_lines_are_numbered_like_in_an_editor(end):
     text = end.join(["one", "two\x0b\x0c\x1c\u2028\x85still two", "", "four"])

@@ -133,6 +133,33 @@ def test_a_lost_answer_is_resent_only_after_a_lookup_without_a_match(posting):
     assert len(x.stored) == 1
 
 
+@pytest.mark.parametrize("is_there", [True, False])
+def test_a_network_that_shows_posts_late_is_searched_twice_and_then_the_owner_decides(posting, is_there):
+    x = add_network(posting, refuses_twice=False, search_lag=timedelta(minutes=5), clock=lambda: posting.now)
+    x.faults = ["lost after" if is_there else "lost before"]
+    (first,) = posting.send()
+    posting.now += timedelta(seconds=45)
+    (early,) = posting.send()
+    assert (first.state, early.state, len(x.stored)) == (PostState.SENDING, PostState.SENDING, int(is_there))
+    assert early.next_attempt_at == first.next_attempt_at
+    posting.now = early.next_attempt_at
+    (last,) = posting.send()
+    assert last.state is (PostState.SENT if is_there else PostState.UNCERTAIN)
+    posting.now += timedelta(hours=1)
+    assert (posting.send(), len(x.stored)) == ([], int(is_there)), "it is never sent a second time on its own"
+
+
+def test_a_post_that_the_owner_sends_again_waits_for_no_second_search(posting):
+    x = add_network(posting, search_lag=timedelta(minutes=5), clock=lambda: posting.now)
+    x.faults = ["away", "no"]
+    posting.send()
+    posting.now += timedelta(minutes=5)
+    (refused,) = posting.send()
+    assert (refused.state, refused.attempts) == (PostState.REFUSED, 2)
+    PostDatabase(posting.database).resend_posts(refused.id, now=posting.now)
+    assert posting.send()[0].state is PostState.SENT
+
+
 def test_a_post_is_found_among_any_number_of_newer_ones(posting):
     x = add_network(posting)
     posting.send()
@@ -282,6 +309,7 @@ WORLDS = st.fixed_dictionaries(
         "idempotent": st.booleans(),
         "refuses_twice": st.booleans(),
         "lookup_allowed": st.sampled_from([True, True, False]),
+        "search_lag": st.sampled_from([timedelta(0), timedelta(minutes=10)]),
     }
 )
 
@@ -301,7 +329,7 @@ WORLDS = st.fixed_dictionaries(
 def test_after_any_accident_each_post_exists_at_most_once_and_the_ledger_is_true(worlds, rounds, parts):
     with open_posting() as posting:
         for number, network in enumerate(worlds):
-            posting.networks[f"net{number}"] = InMemoryNetwork(posting.steps, **network)
+            posting.networks[f"net{number}"] = InMemoryNetwork(posting.steps, clock=lambda: posting.now, **network)
         for number, (fresh, power, faults, blind) in enumerate(rounds):
             if fresh:
                 texts = [f"slot {number} part {part}" for part in range(parts)]
@@ -329,7 +357,8 @@ def _check(posting: PostingEnvironment) -> None:
         assert each.state not in (PostState.WAITING, PostState.REFUSED, PostState.ABANDONED) or times == 0, (
             "it is said not to be"
         )
-        assert each.state is not PostState.UNCERTAIN or not network.lookup_allowed, "a look would have told"
+        can_tell = network.lookup_allowed and not network.search_lag
+        assert each.state is not PostState.UNCERTAIN or not can_tell, "a look would have told"
 
 
 def test_a_post_that_was_refused_after_an_unclear_answer_is_searched_before_it_is_sent_again(posting):

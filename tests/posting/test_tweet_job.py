@@ -1,5 +1,6 @@
 """A tweet job run by cron: real processes, the preview file, and a fake X."""
 
+import json
 import os
 import signal
 import subprocess
@@ -52,6 +53,7 @@ def test_every_line_is_used_once_per_round(installation):
         ("", "has no line to post"),
         ("# only\n\n# comments\n", "has no line to post"),
         (b"caf\xe9\n", "it is not UTF-8 text"),
+        (b"a\0b\0", "it is not UTF-8 text"),
         ("x" * 281 + "\n", "(line 1: 281 of 280 on net)"),
     ],
 )
@@ -105,6 +107,27 @@ def test_a_lost_answer_is_looked_up_and_found(installation):
     (post,) = installation.json("tweets", "list")["posts"]
     assert (post["state"], post["reason"]) == ("sent", "no answer came; found on the account")
     assert server.posts == ["perhaps"]
+
+
+@pytest.mark.parametrize("shown_after", [45, 1e9])
+def test_a_post_that_x_shows_late_is_not_posted_twice(installation, shown_after):
+    with fake_x() as server:
+        now, server.lag_seconds, server.refuses_twice = [0.0], shown_after, False
+        server.clock = lambda: now[0]
+        write(installation, "perhaps\n", f"kind: x, with: {{server: '{server.address}', search-lag: 1s}}")
+        server.faults.append("cut-after")
+        assert on_slot(installation).returncode == 75
+        (post,) = installation.json("tweets", "list")["posts"]
+        assert (post["state"], post["reason"]) == ("sending", "no answer came, and a search did not find it yet")
+        now[0] = 46
+
+        def settled():
+            installation.run("jobs", "run", "bird", "--resume", environment=SECRETS)
+            (post,) = json.loads(installation.run("tweets", "list", "--json").stdout)["posts"]
+            return post["state"] != "sending" and post
+
+        assert wait_until(settled)["state"] == ("sent" if shown_after == 45 else "uncertain")
+        assert server.posts == ["perhaps"]
 
 
 @pytest.mark.parametrize(("saw", "then"), [("there", 0), ("post", 1), ("drop", 0)])
@@ -258,7 +281,7 @@ def test_a_cron_slot_unused_by_chance_still_sends_pending_posts(installation):
                 "    kind: tweet\n", "    kind: tweet\n    chance: 1/1000000\n"
             )
         )
-        server.faults.append(503)
+        server.faults.append(429)
         assert installation.run("jobs", "run", "bird", environment=SECRETS).returncode == 75
         assert server.posts == []
         with Store(installation.state / "history.db") as store, store.writing() as db:

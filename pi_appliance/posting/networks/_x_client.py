@@ -80,6 +80,7 @@ class XAccount:
         silence_library_logs()
         self.limits: PostLimits = XLimits(options)
         self._verify = options.verify_uncertain
+        self.search_lag = options.search_lag
         self._session = _open_session(options)
         self._client = tweepy.Client(None, *keys, return_type=requests.Response, wait_on_rate_limit=False)
         self._client.session = self._session

@@ -478,6 +478,7 @@ class Bluesky:
     """One account. `now` returns the time that is written into posts."""
 
     idempotent = True
+    search_lag = timedelta(0)
 
     def __init__(
         self, options: Options, password: str, folder: Path, now: Callable[[], datetime] = lambda: datetime.now(UTC)

@@ -337,6 +337,7 @@ class Mastodon:
     """One account on one server."""
 
     idempotent = False
+    search_lag = timedelta(0)
 
     def __init__(
         self,

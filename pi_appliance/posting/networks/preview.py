@@ -3,6 +3,7 @@
 import os
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from decimal import Decimal
 from pathlib import Path
 from typing import Annotated
@@ -63,6 +64,7 @@ class Preview:
     """Posts as blocks of text: a heading with the slot, then the post."""
 
     idempotent = True
+    search_lag = timedelta(0)
 
     def __init__(self, limits: PreviewLimits, path: Path) -> None:
         self.limits = limits

@@ -44,6 +44,9 @@ class Options:
         Money | None, "dollars; when a post would cost more than is left of them, it is not sent"
     ] = None
     verify_uncertain: Annotated[bool, "after a lost response, search for the post; costs two cents at most"] = True
+    search_lag: Annotated[timedelta, "how late X may show a new post; it is searched once more then"] = timedelta(
+        minutes=5
+    )
     server: Annotated[str, "where X's API is; another address to try things out"] = HOME
 
     def check(self) -> list[tuple[tuple[str | int, ...], str, str]]:
@@ -61,6 +64,8 @@ class Options:
             )
         if not self.timeout:
             problems.append((("timeout",), "the timeout is zero", "write 30s"))
+        if not self.search_lag:
+            problems.append((("search-lag",), "X may show a new post late", "write 5m"))
         return problems
 
 

@@ -81,6 +81,7 @@ class Wall:
     """A network that stores its posts in a list and can be unavailable."""
 
     idempotent = True
+    search_lag = timedelta(0)
 
     def __init__(self, limit: int = 280) -> None:
         self.posts: dict[str, str] = {}
