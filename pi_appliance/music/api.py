@@ -13,9 +13,18 @@ from pi_appliance.config.secrets import secret_names
 from pi_appliance.errors import InvalidOption, Refused, Unavailable, UnknownName
 from pi_appliance.music import serializers
 from pi_appliance.music.interface import Music, MusicServices
-from pi_appliance.music.model import Capability, Mode, Output, PlayerState, ReplayGainMode, Track, TrackRating
+from pi_appliance.music.model import (
+    DEFAULT_PARTITION,
+    Capability,
+    Mode,
+    Output,
+    PlayerState,
+    ReplayGainMode,
+    Track,
+    TrackRating,
+)
 from pi_appliance.music.player import Player
-from pi_appliance.music.player_hub import DEFAULT_PARTITION, remember_partition
+from pi_appliance.music.player_hub import remember_partition
 from pi_appliance.music.stations.stream_hosts import require_public_host
 from pi_appliance.operations import Values
 from pi_appliance.web.visitor import VISITOR, owner_text

@@ -8,6 +8,7 @@ from typing import Generic, TypeVar
 from pi_appliance.errors import UnknownName
 
 T = TypeVar("T")
+DEFAULT_PARTITION = "default"  # MPD has it always
 
 
 class PlaybackState(StrEnum):

@@ -208,6 +208,9 @@ class Player(Protocol):
     async def delete_partition(self, name: str) -> None:
         """Delete a partition. Raises Refused if it has outputs or clients."""
 
+    async def limit_other_partitions(self, limit: int) -> Sequence[str]:
+        """Lower the volume of all partitions but the current one; return their names."""
+
     async def move_output(self, name: str) -> None:
         """Move the output `name` into the current partition."""
 

@@ -22,7 +22,7 @@ from pi_appliance import plugins
 from pi_appliance.config.model import Config, PluginConfig
 from pi_appliance.errors import ApplianceError, Refused, Unavailable
 from pi_appliance.music.limited_player import PlayerPolicy, apply_policy
-from pi_appliance.music.model import Capability, PlaybackState, PlayerState
+from pi_appliance.music.model import DEFAULT_PARTITION, Capability, PlaybackState, PlayerState
 from pi_appliance.music.mpd import private
 from pi_appliance.music.player import NO_PLAYER, Player
 from pi_appliance.storage.backup import LazyStore
@@ -33,7 +33,6 @@ CONNECTION = "connection"  # among the changed subsystems: the player appeared, 
 Sleep = Callable[[float], Awaitable[None]]
 Upstream = Path | tuple[str, int]
 FALLBACK_DIR = "mpd"  # in the state folder: files of the built-in silent player
-DEFAULT_PARTITION = "default"
 _PARTITION_FILE = "partition"  # in the state folder: the name of the partition in use
 FALLBACK_NOTICE = ". Until then the built-in silent player is used"
 _log = logging.getLogger(__name__)

@@ -1,7 +1,8 @@
 """Lower the volume to the limit whenever a knob or another program turns it up.
 
-A timer runs only if quiet hours are configured. While music plays it checks twice a minute, because
-the wall clock may be changed. Otherwise it sleeps until the limit changes.
+A timer runs only if quiet hours are configured, or while MPD has other partitions. While music
+plays it checks twice a minute, because the wall clock may be changed. Otherwise it sleeps until the
+limit changes. MPD reports no changes of other partitions, so they are checked every few seconds.
 """
 
 import asyncio
@@ -24,6 +25,7 @@ from pi_appliance.storage.history import Store
 from pi_appliance.system import clock
 
 POLL_INTERVAL = 30.0  # seconds, while music plays and quiet hours are configured
+PARTITION_INTERVAL = 5.0  # seconds between two checks of other partitions, while there are any
 FADE_SECONDS = 4.0  # duration of the fade at the start of quiet hours
 FADE_STEPS = 8
 BOOT_KEY = "start of the machine whose start volume is set"  # in the key-value store
@@ -39,6 +41,7 @@ class VolumeLimiter:
         self._last_volume: int | None = None
         self._was_muted, self._boot_unsaved = False, False
         self._last_limit = limited_player.FULL_VOLUME
+        self._has_other_partitions = False
         self._closest: tuple[int, int] = (0, 0)  # a limit and the closest volume that the mixer supports
 
     async def run(self) -> None:
@@ -65,6 +68,14 @@ class VolumeLimiter:
         if self._is_too_loud(state, limit):
             is_playing = state.playback is PlaybackState.PLAYING
             await self._lower(limit, fade=limit_fell and is_playing and CONNECTION not in names)
+        if self._has_other_partitions or names & {CONNECTION, "partition"}:
+            self._has_other_partitions = await self._limit_other_partitions()
+
+    async def _limit_other_partitions(self) -> bool:
+        """Lower the volume of other partitions to the limit; return whether there are any."""
+        if self._policy.volume_policy is None or Capability.PARTITIONS not in self._hub.capabilities:
+            return False
+        return bool(await self._hub.raw_player().limit_other_partitions(self._policy.max_volume()))
 
     async def _apply_start_volume(self, state: PlayerState) -> PlayerState:
         """Lower a newly started player to the start volume unless it plays."""
@@ -121,11 +132,14 @@ class VolumeLimiter:
     def _timeout(self) -> float | None:
         """Return the seconds until the next check if no change is reported; `None`: not needed."""
         state, policy = self._hub.state, self._policy
+        longest = PARTITION_INTERVAL if state is not None and self._has_other_partitions else None
         change = limited_player.next_limit_change(policy.volume_policy, now := policy.now(), policy.time_zone)
         if state is None or state.volume is None or change is None:
-            return None
+            return longest
+        if state.playback is PlaybackState.PLAYING:
+            longest = longest or POLL_INTERVAL
         seconds = _seconds_until(change, now)
-        return min(POLL_INTERVAL, seconds) if state.playback is PlaybackState.PLAYING else seconds
+        return seconds if longest is None else min(longest, seconds)
 
 
 def _fade_steps(volume: int, limit: int) -> Sequence[int]:

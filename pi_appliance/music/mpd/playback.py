@@ -372,6 +372,19 @@ class MpdPlayer(LibraryCommands):
             except MpdAckError as error:
                 raise self._no_partition(name) if error.code == ACK_NO_EXIST else error from None
 
+    async def limit_other_partitions(self, limit: int) -> Sequence[str]:
+        async with self._session(partition=False) as mpd:
+            partitions = [each["partition"] for each in await mpd.command("listpartitions")]
+            others = [name for name in partitions if name != (self._partition or model.DEFAULT_PARTITION)]
+            for name in others:
+                with contextlib.suppress(MpdAckError):  # it was deleted meanwhile
+                    # Only within a command list: MPD does not delete a partition that has clients.
+                    enter, leave = ("partition", name), ("partition", model.DEFAULT_PARTITION)
+                    _, status, _ = await mpd.command_list(enter, ("status",), leave)
+                    if int(status.get("volume", "-1")) > limit:
+                        await mpd.command_list(enter, ("setvol", limit), leave)
+            return others
+
     async def watch_changes(self) -> AsyncIterator[frozenset[str]]:
         """Yield the changed subsystems, first all of them. Raises Unavailable when lost."""
         async with self._session() as mpd:

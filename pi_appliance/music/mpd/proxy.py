@@ -7,11 +7,10 @@ Only with a volume policy are the client's commands searched for volumes above t
 
 import asyncio
 import contextlib
+import functools
 import logging
 import os
-import re
 import socket
-from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol
 
@@ -19,86 +18,16 @@ from pi_appliance.config import secrets
 from pi_appliance.config.model import Config, MpdProxy
 from pi_appliance.errors import Refused, Unavailable
 from pi_appliance.music.mpd.proxy_password import PasswordGate
+from pi_appliance.music.mpd.volume_filter import VolumeFilter, read_partition_volume
 from pi_appliance.music.player_hub import PlayerHub, Upstream
 from pi_appliance.scheduling.appliance import Appliance
 
-MAX_LINE_BYTES = 16_384  # MPD closes the connection if a line is longer
 MAX_CLIENTS = 60  # MPD allows 100 connections, including the appliance's own
 CONNECT_ATTEMPTS = 3  # per client
 GREETING_TIMEOUT = 3.0  # seconds for a connection to MPD and its greeting
 BLOCK_BYTES = 65_536
 _LOCAL_NAMES = {"localhost", "127.0.0.1", "::1"}
-_MAX_VOLUME = 100
-_COMMAND = b"setvol"
-# A command line as MPD parses it: words separated by bytes up to the space, the argument perhaps
-# quoted with \ escapes.
-_SETVOL_LINE = re.compile(
-    rb'(?P<before>setvol[\x01-\x20]+)(?:"(?P<quoted>(?:[^"\\]|\\.)*)"|(?P<plain>[^\x00-\x20"\']+))(?P<after>[\x01-\x20]*)',
-    re.DOTALL,
-)
-_ESCAPED = re.compile(rb"\\(.)", re.DOTALL)
-# MPD parses numbers like C's strtoul: leading zeros are ignored and a minus wraps around at the
-# word size.
-_NUMBER = re.compile(rb"[\t-\r ]*(?P<sign>[+-]?)0*(?P<digits>[0-9]{1,20})")
-_WORD_SIZES = (1 << 32, 1 << 64)
 _log = logging.getLogger(__name__)
-
-
-class VolumeFilter:
-    """Lower the volumes in the commands of one client to `max_volume()` at that time."""
-
-    def __init__(self, max_volume: Callable[[], int]) -> None:
-        self._max_volume, self._buffer, self._at_line_start = max_volume, b"", True
-
-    def feed(self, data: bytes) -> bytes:
-        """Take the next bytes from the client and return the bytes to send to MPD."""
-        out, data, self._buffer = bytearray(), self._buffer + data, b""
-        position = 0
-        while position < len(data):
-            end = data.find(b"\n", position)
-            if self._at_line_start and _may_be_setvol(data, position):
-                if end < 0 and len(data) - position <= MAX_LINE_BYTES:
-                    self._buffer = data[position:]
-                    break
-                if end >= 0:
-                    out += self._limit(data[position:end])
-                    position = end
-            # The rest of another line, with its end if it has arrived.
-            stop = len(data) if end < 0 else end + 1
-            out += data[position:stop]
-            position, self._at_line_start = stop, end >= 0
-        return bytes(out)
-
-    def flush(self) -> bytes:
-        """Return the buffered bytes at the end of the client's data."""
-        buffer, self._buffer = self._buffer, b""
-        return buffer
-
-    def _limit(self, line: bytes) -> bytes:
-        text, nul, rest = line.partition(b"\0")  # MPD reads up to the first NUL
-        match = _SETVOL_LINE.fullmatch(text)
-        if match is None:
-            return line
-        is_quoted = match["quoted"] is not None
-        number = _ESCAPED.sub(rb"\1", match["quoted"]) if is_quoted else match["plain"]
-        if (limit := self._max_volume()) >= _parse_volume(number):
-            return line
-        lowered = b'"%d"' % limit if is_quoted else b"%d" % limit
-        return match["before"] + lowered + match["after"] + nul + rest
-
-
-def _parse_volume(number: bytes) -> int:
-    """Return the volume as MPD parses `number`; 0 if MPD rejects it."""
-    match = _NUMBER.fullmatch(number)
-    if match is None:
-        return 0
-    value = int(match["digits"])
-    candidates = [value] if match["sign"] != b"-" else [size - value for size in _WORD_SIZES]
-    return next((each for each in candidates if 0 <= each <= _MAX_VOLUME), 0)
-
-
-def _may_be_setvol(data: bytes, position: int) -> bool:
-    return _COMMAND.startswith(data[position : position + len(_COMMAND)])
 
 
 class ProxyHost(Protocol):
@@ -227,14 +156,17 @@ class Relay:
         except OSError as error:
             return _log.info("mpd-proxy client rejected client=%s reason=MPD is not reached: %s", client, error)
         policy = self._hub.policy
-        volume_filter = VolumeFilter(policy.max_volume) if policy.volume_policy is not None else None
+        password = self._mpd_password if upstream == self._hub.mpd_address else ""  # the silent MPD has none
+        volume_filter = None
+        if policy.volume_policy is not None:
+            read_volume = functools.partial(read_partition_volume, upstream, password)
+            volume_filter = VolumeFilter(policy.max_volume, read_volume)
         try:
             writer.write(greeting)
             if self._gate is not None:
-                password = self._mpd_password if upstream == self._hub.mpd_address else ""  # the silent MPD has none
                 if not (first := await self._gate.admit(reader, writer, password)):
                     return None
-                to_mpd.write(first if volume_filter is None else volume_filter.feed(first))
+                await _pass_on(first, to_mpd, volume_filter)
             await _copy_both_ways(reader, writer, from_mpd, to_mpd, volume_filter)
         finally:
             to_mpd.close()
@@ -291,7 +223,7 @@ async def _copy(
     """Copy until `reader` ends and pass the end on; return False if either side breaks."""
     try:
         while data := await reader.read(BLOCK_BYTES):
-            writer.write(data if volume_filter is None else volume_filter.feed(data))
+            await _pass_on(data, writer, volume_filter)
             await writer.drain()  # the slower side limits the buffer
         if volume_filter is not None:
             writer.write(volume_filter.flush())
@@ -299,6 +231,13 @@ async def _copy(
     except OSError:
         return False
     return True
+
+
+async def _pass_on(data: bytes, writer: asyncio.StreamWriter, volume_filter: VolumeFilter | None) -> None:
+    if volume_filter is None:
+        writer.write(data)
+    else:
+        await volume_filter.feed(data, writer.write)
 
 
 async def _open_connection(upstream: Upstream) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:

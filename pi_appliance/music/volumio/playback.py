@@ -405,6 +405,9 @@ class VolumioPlayer(Player):
     async def delete_partition(self, name: str) -> None:  # noqa: ARG002
         await self.list_partitions()
 
+    async def limit_other_partitions(self, limit: int) -> Sequence[str]:  # noqa: ARG002
+        return []
+
     async def move_output(self, name: str) -> None:  # noqa: ARG002
         await self.list_partitions()
 

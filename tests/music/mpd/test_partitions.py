@@ -7,10 +7,14 @@ from pathlib import Path
 
 import pytest
 
+from pi_appliance.config.model import PluginConfig, VolumePolicy
 from pi_appliance.errors import Refused
+from pi_appliance.music.limited_player import PlayerPolicy
 from pi_appliance.music.model import Uri
 from pi_appliance.music.mpd import player as mpd
 from pi_appliance.music.player import Player
+from pi_appliance.music.player_hub import PlayerHub
+from pi_appliance.music.services import VolumeLimiter
 from tests.fakes.mpd_server import MpdServer, needs_mpd, running_mpd
 from tests.music.mpd.mpd_helpers import EINS, ONE, ask
 
@@ -93,6 +97,44 @@ def test_partitions_are_created_and_deleted(installation: MpdServer) -> None:
     assert names(installation) == ["default", "kitchen", "bath"]
     ask(installation, lambda player: player.delete_partition("bath"), MPD_PASSWORD="sécret")
     assert names(installation) == ["default", "kitchen"]
+
+
+def test_the_volume_limit_holds_in_other_partitions_which_can_be_deleted(tmp_path: Path) -> None:
+    """MPD reports nothing from there, and does not delete a partition in which a client waits."""
+    checks = list[float]()
+
+    async def sleep(seconds: float) -> None:
+        checks.append(seconds)
+        await asyncio.sleep(0.02)
+
+    async def scenario(server: MpdServer) -> None:
+        options = mpd.Options(address=server.address, fallback_mpd=False)
+        policy = PlayerPolicy(volume_policy=VolumePolicy(maximum=60))
+        hub = PlayerHub(PluginConfig(kind="mpd", options=options), tmp_path, {"MPD_PASSWORD": "sécret"}, policy=policy)
+        work = [hub.run(), VolumeLimiter(hub, boot="", sleep=sleep).run()]
+        tasks = [asyncio.ensure_future(each) for each in work]
+        try:
+            for _ in range(3):
+                await asyncio.to_thread(kitchen, server, "setvol 100")
+                async with asyncio.timeout(10):
+                    while "volume: 60\n" not in await asyncio.to_thread(kitchen, server, "status"):
+                        await asyncio.sleep(0.02)
+            player = await hub.player()
+            await player.move_output("oven")
+            await player.delete_partition("kitchen")
+            async with asyncio.timeout(10):
+                while checks[-1:]:  # without other partitions it sleeps
+                    checks.clear()
+                    await asyncio.sleep(0.2)
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+    with running_mpd(tmp_path, outputs=("silence", "oven"), password="sécret") as server:
+        ask(server, lambda player: player.create_partition("kitchen"), MPD_PASSWORD="sécret")
+        ask(server, lambda player: player.move_output("oven"), "kitchen", MPD_PASSWORD="sécret")
+        asyncio.run(scenario(server))
 
 
 def test_partition_errors_are_described(installation: MpdServer) -> None:

@@ -178,6 +178,39 @@ def test_no_app_exceeds_the_volume_limit(server: MpdServer) -> None:
     asyncio.run(scenario())
 
 
+@needs_mpd
+def test_a_relative_volume_never_exceeds_the_limit_in_any_partition(tmp_path: Path) -> None:
+    async def scenario(server: MpdServer) -> None:
+        async with (
+            relayed(server.address, policy=VolumePolicy(maximum=60), mpd_password=server.password) as port,
+            client(port) as streams,
+            client(port) as watcher,
+        ):
+            for each in (streams, watcher):
+                await says(each, f"password {server.password}")
+            await says(streams, "newpartition attic")
+            await says(watcher, "partition attic")
+            await says(streams, "partition attic")
+            await says(streams, "moveoutput oven")
+            for command, expected in (
+                ("setvol 100", 60),
+                ("volume 30", 60),
+                ("setvol 20", 20),
+                ("volume +15", 35),
+                ('volume "-5"', 30),
+                ("volume 1\nvolume 1\nvolume 1", 33),
+                ("partition none\nvolume 2", 35),
+            ):
+                streams[1].write(f"{command}\nend\n".encode())
+                async with asyncio.timeout(15):
+                    await streams[0].readuntil(b'unknown command "end"\n')
+                status = await says(watcher, "status")
+                assert f"volume: {expected}\n".encode() in status, command
+
+    with running_mpd(tmp_path, outputs=("silence", "oven"), password="secret") as server:
+        asyncio.run(scenario(server))
+
+
 def test_a_player_that_is_not_mpd_is_reported_and_delays_nothing() -> None:
     async def scenario() -> None:
         service = MpdProxyService()

@@ -1,18 +1,35 @@
-"""The volume policy on the MPD proxy: only `setvol` is limited, in every form."""
+"""The volume policy on the MPD proxy: `setvol` is limited in every form, a relative `volume` too."""
 
 import random
+from collections.abc import Sequence
 from itertools import pairwise
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pi_appliance.music.mpd.proxy import MAX_LINE_BYTES, VolumeFilter
+from pi_appliance.music.mpd.volume_filter import MAX_LINE_BYTES, VolumeFilter
+
+
+class Lines(VolumeFilter):
+    """A filter with `volumes` by partition; others do not exist. `fed()` returns what is sent."""
+
+    def __init__(self, allowed: int = 30, **volumes: int) -> None:
+        async def read_volume(partitions: Sequence[str]) -> int | None:
+            return next((volumes[name] for name in reversed(partitions) if name in volumes), None)
+
+        super().__init__(lambda: allowed, read_volume)
+
+    def fed(self, data: bytes) -> bytes:
+        out = list[bytes]()
+        with pytest.raises(StopIteration):  # it has nothing to wait for
+            self.feed(data, out.append).send(None)
+        return b"".join(out)
 
 
 def passed(data: bytes, allowed: int = 30) -> bytes:
-    lines = VolumeFilter(lambda: allowed)
-    return lines.feed(data) + lines.flush()
+    lines = Lines(allowed)
+    return lines.fed(data) + lines.flush()
 
 
 @pytest.mark.parametrize(
@@ -36,8 +53,8 @@ def passed(data: bytes, allowed: int = 30) -> bytes:
 )
 def test_a_volume_above_the_limit_is_lowered(sent: bytes, goes_on: bytes) -> None:
     assert passed(sent) == goes_on
-    lines = VolumeFilter(lambda: 30)
-    one_by_one = b"".join(lines.feed(bytes([byte])) for byte in sent)
+    lines = Lines()
+    one_by_one = b"".join(lines.fed(bytes([byte])) for byte in sent)
     assert one_by_one == goes_on, "the same where each byte comes by itself"
 
 
@@ -55,6 +72,12 @@ def test_a_volume_above_the_limit_is_lowered(sent: bytes, goes_on: bytes) -> Non
         b"setvol 'a' 100\n",
         b" setvol 100\n",  # MPD closes the connection
         b"setvolume 100\n",
+        b"volume -5\n",  # quieter, so nothing needs to be known
+        b"volume +0\n",
+        b"volume 101\n",
+        b"volume x\n",
+        b"volume\n",
+        b"volumes 5\n",
         b'add "setvol 100"\n',
         b"set",
         b"setvol 100",  # without an end it is none
@@ -65,43 +88,84 @@ def test_other_commands_stay_unchanged(sent: bytes) -> None:
     assert passed(sent) == sent
 
 
+@pytest.mark.parametrize(
+    ("sent", "goes_on"),
+    [
+        (b"volume 3\n", b"setvol 23\n"),
+        (b'volume\t"+90" \r\n', b'setvol\t"30" \r\n'),
+        (b"partition attic\nvolume 3\n", b"partition attic\nsetvol 8\n"),
+        (b'partition "attic"\npartition nowhere\nvolume 3\n', b'partition "attic"\npartition nowhere\nsetvol 8\n'),
+        (b"partition attic\npartition default\nvolume 3\n", b"partition attic\npartition default\nsetvol 23\n"),
+        (
+            b"command_list_begin\nsetvol 7\nvolume 3\nvolume -20\nvolume 1\ncommand_list_end\nvolume 3\n",
+            b"command_list_begin\nsetvol 7\nsetvol 10\nsetvol 0\nsetvol 1\ncommand_list_end\nsetvol 23\n",
+        ),
+    ],
+)
+def test_a_relative_volume_becomes_an_absolute_one_within_the_limit(sent: bytes, goes_on: bytes) -> None:
+    assert Lines(default=20, attic=5).fed(sent) == goes_on
+    lines = Lines(default=20, attic=5)
+    assert b"".join(lines.fed(bytes([byte])) for byte in sent) == goes_on
+
+
+def test_where_the_volume_is_not_known_it_does_not_rise() -> None:
+    assert passed(b"volume 3\n") == b"volume 0\n"
+
+
 def test_a_command_without_a_volume_is_passed_on_before_its_line_ends() -> None:
-    lines = VolumeFilter(lambda: 30)
-    assert lines.feed(b'add "a very lo') == b'add "a very lo'
-    assert lines.feed(b"se") == b"se", "in the middle of a line"
-    assert lines.feed(b'ng name"\nse') == b'ng name"\n'
-    assert lines.feed(b"ek 1 2\n") == b"seek 1 2\n"
+    lines = Lines()
+    assert lines.fed(b'add "a very lo') == b'add "a very lo'
+    assert lines.fed(b"se") == b"se", "in the middle of a line"
+    assert lines.fed(b'ng name"\nse') == b'ng name"\n'
+    assert lines.fed(b"ek 1 2\n") == b"seek 1 2\n"
 
 
 def test_a_line_without_end_is_not_buffered() -> None:
-    lines = VolumeFilter(lambda: 30)
+    lines = Lines()
     sent, out = b"setvol " + b" " * (MAX_LINE_BYTES + 70_000) + b"100\n", b""
     for start in range(0, len(sent), 1000):
-        out += lines.feed(sent[start : start + 1000])
+        out += lines.fed(sent[start : start + 1000])
         assert start + 1000 - len(out) <= MAX_LINE_BYTES + 1000
     assert out == sent, "MPD does not take so long a line"
-    assert lines.feed(b"setvol 99\n") == b"setvol 30\n"
+    assert lines.fed(b"setvol 99\n") == b"setvol 30\n"
 
 
 def test_two_million_bytes_pass_unchanged() -> None:
     random_source = random.Random(5)
     sent = b"command_list_begin\n" + b"".join(b'add "%d"\n' % random_source.randrange(10**12) for _ in range(150_000))
-    lines, out = VolumeFilter(lambda: 0), bytearray()
+    lines, out = Lines(0), bytearray()
     for start in range(0, len(sent), 65_536):
-        out += lines.feed(sent[start : start + 65_536])
+        out += lines.fed(sent[start : start + 65_536])
     assert bytes(out) == sent
 
 
 WORDS = st.sampled_from(
-    [b"setvol", b" ", b"\t", b'"', b"\\", b"5", b"100", b"77", b"\n", b"\r\n", b"play", b"s", b"\0", b"'"]
+    [
+        b"setvol",
+        b"volume",
+        b"partition",
+        b" ",
+        b"\t",
+        b'"',
+        b"\\",
+        b"5",
+        b"100",
+        b"77",
+        b"\n",
+        b"\r\n",
+        b"play",
+        b"s",
+        b"\0",
+        b"'",
+    ]
 )
 
 
 @given(st.lists(WORDS, max_size=30).map(b"".join), st.lists(st.integers(0, 60), max_size=6))
 def test_packet_boundaries_do_not_matter(sent: bytes, cuts: list[int]) -> None:
     edges = [0, *sorted(cut for cut in cuts if cut < len(sent)), len(sent)]
-    lines = VolumeFilter(lambda: 10)
-    pieces = b"".join(lines.feed(sent[low:high]) for low, high in pairwise(edges))
+    lines = Lines(10)
+    pieces = b"".join(lines.fed(sent[low:high]) for low, high in pairwise(edges))
     assert pieces + lines.flush() == passed(sent, 10)
 
 

@@ -1,0 +1,169 @@
+"""The volume policy in the commands of a client of the MPD proxy.
+
+`setvol` is lowered to the limit. A relative `volume` becomes a `setvol`, for which the volume in
+the client's partition is read first. All other bytes stay as they are.
+"""
+
+import asyncio
+import logging
+import re
+from collections.abc import Awaitable, Callable, Sequence
+
+from mpd.base import ProtocolError
+
+from pi_appliance.music.model import DEFAULT_PARTITION
+from pi_appliance.music.mpd.connection import CONNECT_TIMEOUT, Command, ConnectionClosed, MpdAckError, MpdConnection
+from pi_appliance.music.mpd.player import MpdAddress
+
+MAX_LINE_BYTES = 16_384  # MPD closes the connection if a line is longer
+_MAX_VOLUME = 100
+_MAX_PARTITIONS = 8  # names that a client sent and that are remembered
+_COMMANDS = (b"setvol", b"volume", b"partition", b"command_list_")
+# A command line as MPD parses it: words separated by bytes up to the space, the argument perhaps
+# quoted with \ escapes.
+_LINE = re.compile(
+    rb"(?P<command>setvol|volume|partition)(?P<space>[\x01-\x20]+)"
+    rb'(?:"(?P<quoted>(?:[^"\\]|\\.)*)"|(?P<plain>[^\x00-\x20"\']+))(?P<after>[\x01-\x20]*)',
+    re.DOTALL,
+)
+_ESCAPED = re.compile(rb"\\(.)", re.DOTALL)
+# MPD parses numbers like C's strtoul: leading zeros are ignored and a minus wraps around at the
+# word size.
+_NUMBER = re.compile(rb"[\t-\r ]*(?P<sign>[+-]?)0*(?P<digits>[0-9]{1,20})")
+_WORD_SIZES = (1 << 32, 1 << 64)
+_log = logging.getLogger(__name__)
+
+ReadVolume = Callable[[Sequence[str]], Awaitable[int | None]]
+
+
+class VolumeFilter:
+    """Lower the volumes in the commands of one client to `max_volume()` at that time.
+
+    `read_volume()` gets the partitions that the client entered, the last one last. It returns the
+    volume there, or `None` if it is not known.
+    """
+
+    def __init__(self, max_volume: Callable[[], int], read_volume: ReadVolume) -> None:
+        self._max_volume, self._read_volume = max_volume, read_volume
+        self._buffer, self._at_line_start = b"", True
+        # MPD may refuse the last one, which cannot be seen here.
+        self._partitions = [DEFAULT_PARTITION]
+        self._volumes: dict[str, int] | None = None  # by partition, set earlier in the same command list
+
+    async def feed(self, data: bytes, send: Callable[[bytes], None]) -> None:
+        """Take the next bytes from the client and `send` bytes to MPD."""
+        out, data, self._buffer = bytearray(), self._buffer + data, b""
+        position = 0
+        while position < len(data):
+            end = data.find(b"\n", position)
+            if self._at_line_start and _may_matter(data, position):
+                if end < 0 and len(data) - position <= MAX_LINE_BYTES:
+                    self._buffer = data[position:]
+                    break
+                if end >= 0:
+                    line = data[position:end]
+                    if line.startswith(b"volume"):
+                        send(bytes(out))  # so that MPD executes it before the volume is read
+                        out.clear()
+                    out += await self._limit(line)
+                    position = end
+            # The rest of another line, with its end if it has arrived.
+            stop = len(data) if end < 0 else end + 1
+            out += data[position:stop]
+            position, self._at_line_start = stop, end >= 0
+        send(bytes(out))
+
+    def flush(self) -> bytes:
+        """Return the buffered bytes at the end of the client's data."""
+        buffer, self._buffer = self._buffer, b""
+        return buffer
+
+    async def _limit(self, line: bytes) -> bytes:
+        if line.startswith(b"command_list_"):
+            self._volumes = None if line.startswith(b"command_list_end") else {}
+            return line
+        text, nul, rest = line.partition(b"\0")  # MPD reads up to the first NUL
+        match = _LINE.fullmatch(text)
+        if match is None:
+            return line
+        is_quoted = match["quoted"] is not None
+        argument = _ESCAPED.sub(rb"\1", match["quoted"]) if is_quoted else match["plain"]
+        if match["command"] == b"partition":
+            self._partitions = [*self._partitions[1 - _MAX_PARTITIONS :], argument.decode("utf-8", "replace")]
+            return line
+        if match["command"] == b"setvol":
+            volume: int | None = self._lower(requested := _parse_volume(argument))
+            if volume == requested:
+                return line
+        else:
+            change = _parse_change(argument)
+            if change is None or (change <= 0 and self._volumes is None):
+                return line
+            volume = await self._change(change)
+        command, number = (b"volume", b"0") if volume is None else (b"setvol", b"%d" % volume)
+        return command + match["space"] + (b'"%s"' % number if is_quoted else number) + match["after"] + nul + rest
+
+    async def _change(self, change: int) -> int | None:
+        """Return the volume after a relative change; `None` if it is not known."""
+        volume = (self._volumes or {}).get(self._partitions[-1])
+        if volume is None:
+            volume = await self._read_volume(self._partitions)
+        return None if volume is None else self._lower(max(0, volume + change))
+
+    def _lower(self, volume: int) -> int:
+        volume = min(volume, self._max_volume())
+        if self._volumes is not None:
+            self._volumes[self._partitions[-1]] = volume
+        return volume
+
+
+async def read_partition_volume(address: MpdAddress, password: str, partitions: Sequence[str]) -> int | None:
+    """Return the volume in the last of `partitions` that exists; `None` if it is not known."""
+    try:
+        async with asyncio.timeout(CONNECT_TIMEOUT):
+            mpd = await MpdConnection.open(address)
+            try:
+                if password:
+                    await mpd.command("password", password)
+                return await _read_volume(mpd, partitions)
+            finally:
+                mpd.close()
+    except (OSError, ValueError, LookupError, MpdAckError, ConnectionClosed, ProtocolError) as error:
+        _log.warning("mpd-proxy volume not read, relative change ignored: %s", error)
+        return None
+
+
+async def _read_volume(mpd: MpdConnection, partitions: Sequence[str]) -> int | None:
+    for name in reversed(partitions):
+        # Only within a command list: MPD does not delete a partition that has clients.
+        there: list[Command] = [("partition", name), ("status",), ("partition", DEFAULT_PARTITION)]
+        try:
+            replies = await mpd.command_list(*(there if name != DEFAULT_PARTITION else [there[1]]))
+        except MpdAckError:
+            continue  # MPD refused this one, so the client is still in the one before
+        status = next(reply for reply in replies if reply)
+        volume = int(status.get("volume", "-1"))
+        return None if volume < 0 else volume
+    return None
+
+
+def _parse_volume(number: bytes) -> int:
+    """Return the volume as MPD parses `number`; 0 if MPD rejects it."""
+    match = _NUMBER.fullmatch(number)
+    if match is None:
+        return 0
+    value = int(match["digits"])
+    candidates = [value] if match["sign"] != b"-" else [size - value for size in _WORD_SIZES]
+    return next((each for each in candidates if 0 <= each <= _MAX_VOLUME), 0)
+
+
+def _parse_change(number: bytes) -> int | None:
+    """Return the relative change as MPD parses `number`; `None` if MPD rejects it."""
+    match = _NUMBER.fullmatch(number)
+    if match is None or int(match["digits"]) > _MAX_VOLUME:
+        return None
+    return int(match["digits"]) * (-1 if match["sign"] == b"-" else 1)
+
+
+def _may_matter(data: bytes, position: int) -> bool:
+    return any(each.startswith(data[position : position + len(each)]) for each in _COMMANDS)
