@@ -54,6 +54,7 @@ class ListPlayer(ListLibrary):
         )
         self.on_change: Callable[[frozenset[str]], None] = lambda _: None
         self.priorities: dict[int, int] = {}
+        self.loudest = 100
 
     def become(self, **changes: Any) -> None:
         """Change the state and notify."""
@@ -100,7 +101,8 @@ class ListPlayer(ListLibrary):
     async def set_volume(self, volume: int) -> None:
         if self.now.volume is None:
             raise Refused("this player has no volume to set; set it on the amplifier")
-        self.changed("mixer", volume=volume)
+        if (volume := min(volume, self.loudest)) != self.now.volume:
+            self.changed("mixer", volume=volume)
 
     async def set_mute(self, on: bool) -> None:
         self.need(Capability.MUTE)

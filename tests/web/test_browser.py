@@ -115,6 +115,11 @@ def test_the_volume_is_set_by_button_and_by_slider(browser: Browser, served_appl
         expect(page.locator("#volume-line")).to_have_value("45")
         page.locator("#volume-line").fill("60")
         served_appliance.eventually(lambda: served_appliance.player.now.volume == 60)
+        expect(page.locator("#volume-line")).to_have_value("60")
+        served_appliance.player.loudest = 60  # nothing changes now, so there is no event
+        page.locator("#volume-line").fill("99")
+        expect(page.locator("#volume-text")).to_have_text("60")
+        expect(page.locator("#volume-line")).to_have_value("60")
 
 
 def test_a_station_starts_with_one_tap(browser: Browser, served_appliance: ServedAppliance) -> None:

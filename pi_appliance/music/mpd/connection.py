@@ -67,6 +67,10 @@ class MpdAckError(Exception):
         super().__init__(line)
 
 
+CONNECTION_ERRORS = (OSError, ValueError, LookupError, EOFError, TypeError, MpdProtocolError, ConnectionClosed)
+"""The errors of a connection that is lost, or whose other side is not an MPD."""
+
+
 @mpd_command_provider
 class ReplyParser(MPDClientBase):  # type: ignore[misc]
     """python-mpd2's table of commands and the parsers of their replies."""
@@ -324,7 +328,7 @@ class MpdClient:
             yield connection
         except MpdAckError as error:
             raise self._refused(error) from None
-        except (OSError, ValueError, LookupError, EOFError, TypeError, MpdProtocolError, ConnectionClosed) as error:
+        except CONNECTION_ERRORS as error:
             if connection is not None and connection.pending_mutation:
                 raise Uncertain(
                     f"MPD at {self._name} did not answer {connection.pending_mutation!r}; "

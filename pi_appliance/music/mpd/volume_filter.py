@@ -9,10 +9,8 @@ import logging
 import re
 from collections.abc import Awaitable, Callable, Sequence
 
-from mpd.base import ProtocolError
-
 from pi_appliance.music.model import DEFAULT_PARTITION
-from pi_appliance.music.mpd.connection import CONNECT_TIMEOUT, Command, ConnectionClosed, MpdAckError, MpdConnection
+from pi_appliance.music.mpd.connection import CONNECT_TIMEOUT, CONNECTION_ERRORS, Command, MpdAckError, MpdConnection
 from pi_appliance.music.mpd.player import MpdAddress
 
 MAX_LINE_BYTES = 16_384  # MPD closes the connection if a line is longer
@@ -128,7 +126,7 @@ async def read_partition_volume(address: MpdAddress, password: str, partitions: 
                 return await _read_volume(mpd, partitions)
             finally:
                 mpd.close()
-    except (OSError, ValueError, LookupError, MpdAckError, ConnectionClosed, ProtocolError) as error:
+    except (MpdAckError, *CONNECTION_ERRORS) as error:
         _log.warning("mpd-proxy volume not read, relative change ignored: %s", error)
         return None
 

@@ -51,9 +51,11 @@ export function startPlayer() {
     });
     slider.addEventListener("change", async () => {
       const path = apiPath(slider.form.getAttribute("action"));
+      const before = newest;
       const result = await callApi(path, { [slider.name]: Number(slider.value) });
       isSliding = false;
-      if (!result && newest) showMusic(newest); // the slider goes back
+      // Without an event since then, the answer is newest: it may be that nothing has changed.
+      if (newest) showMusic(newest === before ? { ...newest, ...result } : newest);
     });
   }
   setInterval(() => document.visibilityState === "visible" && showTime(), 500);
