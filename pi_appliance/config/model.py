@@ -296,6 +296,18 @@ class Usb:
         return self.library_path.strip("/") or self.mount_dir.name
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BackupFolder:
+    """A further folder for backups, such as one on a USB drive."""
+
+    folder: Annotated[Path, "an existing folder, such as /mnt/usb/backups; it is never created"]
+    keep: Annotated[int, "how many backups are kept there", Limits(1)] = 7
+
+    def check(self) -> Issues:
+        """Return the problems of the values."""
+        return [] if self.keep >= 1 else [(("keep",), f"{self.keep} keeps nothing", "write 1 or more")]
+
+
 @dataclass(frozen=True, slots=True)
 class NetworkDirs:
     """The two directories of a network. They need not exist."""
@@ -321,6 +333,7 @@ class Config:
     stations: Annotated[Path | None, "the file of web radio stations"] = None
     clock: Annotated[ClockConfig, "when the machine's clock is trusted"] = field(default_factory=ClockConfig)
     retention: Annotated[Retention, "how many runs are kept"] = field(default_factory=Retention)
+    backup: Annotated[BackupFolder | None, "a folder for a further backup each day; without it, there is none"] = None
     stop_grace: Annotated[timedelta, "how long running jobs may go on when the appliance stops"] = timedelta(seconds=10)
     web: Annotated[Web, "the page on the phone"] = field(default_factory=Web)
     player: Annotated[PluginConfig | None, "the music player"] = None

@@ -13,6 +13,7 @@ from pi_appliance import plugins
 from pi_appliance.config import units
 from pi_appliance.config.binding import is_in_yaml, yaml_key
 from pi_appliance.config.model import (
+    BackupFolder,
     CatchUp,
     ClockConfig,
     Conditions,
@@ -104,7 +105,14 @@ def markdown_tables() -> str:
     sections: list[tuple[str, type]] = [
         *(("The file", Config), ("web", Web), ("mpd-proxy", MpdProxy), ("clock", ClockConfig)),
         *(("volume", VolumePolicy), ("volume: quiet", QuietHours), ("radio", Radio), ("usb", Usb)),
-        *(("retention", Retention), ("notify", Notify), ("jobs: NAME", Job), ("retry", Retry), ("catch-up", CatchUp)),
+        *(
+            ("retention", Retention),
+            ("backup", BackupFolder),
+            ("notify", Notify),
+            ("jobs: NAME", Job),
+            ("retry", Retry),
+            ("catch-up", CatchUp),
+        ),
         *(("conditions", Conditions), ("suspend-when", SuspendWhen)),
     ]
     families = (("jobs", "jobs"), ("networks", "networks"), ("notifiers", "notifiers"), ("players", "player"))

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pi_appliance.errors import Unavailable
 from pi_appliance.music.interface import MusicDaemon
 from pi_appliance.music.player import NO_PLAYER
+from pi_appliance.storage.backup_folder import find_problem
 from pi_appliance.system import machine
 from pi_appliance.system.clock import ClockState
 from pi_appliance.system.machine import Sensors
@@ -42,6 +43,8 @@ def find_problems(daemon: MusicDaemon, sensors: Sensors) -> Iterator[Problem]:
             yield Problem("the card is almost full", text)
     except Unavailable as error:
         yield Problem("the card is full or cannot be written", f"No job can run: {error}.")
+    if problem := find_problem(appliance.config):
+        yield Problem("no backup can be written to its folder", f"{problem[:1].upper()}{problem[1:]}.")
     temperature = sensors.temperature()
     if temperature is not None and temperature >= _HOT:
         text = f"The processor is at {temperature:.0f} °C and slows down. Give it more air."

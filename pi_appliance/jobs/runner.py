@@ -247,9 +247,18 @@ def _delete_old_data(appliance: Appliance, name: str) -> None:
         for job, number in appliance.store.prune(name, appliance.config.retention, now=clock.now()):
             appliance.log_path(job, number).unlink(missing_ok=True)
         backup.back_up_daily(appliance.store)
+        _back_up_to_folder(appliance)
         prune = getattr(plugins.load("jobs", appliance.job(name).kind), "prune", None)
         if prune is not None:
             prune(appliance.store, appliance.config.retention.max_age, now=clock.now())
+
+
+def _back_up_to_folder(appliance: Appliance) -> None:
+    if appliance.config.backup is not None:
+        from pi_appliance.storage.backup_folder import back_up_to_folder  # noqa: PLC0415 - slow, and rarely needed
+
+        with contextlib.suppress(ApplianceError, OSError):  # the page and /health say why
+            back_up_to_folder(appliance.config, clock.now())
 
 
 def has_pending_work(appliance: Appliance, name: str) -> bool:

@@ -2,14 +2,20 @@
 
 import asyncio
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import timedelta
 
 from pi_appliance.config import units
 from pi_appliance.diagnostics.context import CheckResult, DiagnosticContext, ok, result_values, warn
 from pi_appliance.diagnostics.machine_facts import describe_time, read_facts
-from pi_appliance.json_schema import TEXT, Schema, list_of, object_of
+from pi_appliance.errors import Unavailable
+from pi_appliance.json_schema import INSTANT, TEXT, WHOLE, Schema, list_of, object_of
+from pi_appliance.maintenance import backups
 from pi_appliance.operations import Values
 from pi_appliance.scheduling.interface import Services
+from pi_appliance.storage.backup import back_up_daily
+from pi_appliance.storage.backup_folder import back_up_to_folder
+from pi_appliance.storage.model import iso_time
 from pi_appliance.system.clock import ClockState
 from pi_appliance.system.power import PowerAction
 
@@ -52,6 +58,40 @@ async def shutdown(services: Services, _: Values) -> dict[str, object]:
     return describe_request(services, "shutdown")
 
 
+async def list_backups(services: Services, _: Values) -> object:
+    """Return the stored backups."""
+    return _stored_values(await asyncio.to_thread(backups.list_stored, services.appliance.config))
+
+
+async def create_backup(services: Services, _: Values) -> object:
+    """Make a backup now. Raises Unavailable if it cannot be written to one of its places."""
+
+    def make() -> Sequence[backups.StoredBackup]:
+        appliance, now, at_once = services.appliance, services.now(), timedelta(0)
+        made = [
+            back_up_daily(appliance.store, now=now, interval=at_once),
+            back_up_to_folder(appliance.config, now, at_once),
+        ]
+        if made[0] is None:
+            raise Unavailable(f"{appliance.config.state_dir} has no space for a backup; make room there")
+        return [each for each in backups.list_stored(appliance.config) if each.path in made]
+
+    return _stored_values(await asyncio.to_thread(make))
+
+
+async def restore_backup(services: Services, values: Values) -> dict[str, object]:
+    """Let the daemon restart with the state of a stored backup."""
+    await asyncio.to_thread(backups.restore_stored, services.appliance.config, values["name"])
+    return await restart(services, {})
+
+
+def _stored_values(stored: Iterable[backups.StoredBackup]) -> list[dict[str, object]]:
+    return [
+        {"name": each.path.name, "made_at": iso_time(each.made_at), "size": each.size, "place": each.place}
+        for each in stored
+    ]
+
+
 def describe_request(services: Services, request: str) -> dict[str, object]:
     """Return `request` with the active runs and the time that they get to end."""
     runs = services.appliance.store.active_runs()
@@ -60,5 +100,8 @@ def describe_request(services: Services, request: str) -> dict[str, object]:
 
 
 SCHEMAS: Mapping[str, Schema] = {
+    "Backups": list_of(
+        object_of({"name": TEXT, "made_at": INSTANT, "size": WHOLE, "place": {"enum": ["card", "folder"]}})
+    ),
     "PowerRequest": object_of({"request": TEXT, "running": list_of(TEXT), "grace": TEXT}),
 }

@@ -8,22 +8,21 @@ import asyncio
 import contextlib
 import re
 import shutil
-from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from secrets import token_hex
 
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 
-from pi_appliance.config import hidden_parts
 from pi_appliance.config.model import Config
-from pi_appliance.errors import ApplianceError, Refused
-from pi_appliance.storage.archive import CONFIGURATION, ArchiveSummary, archive_chunks, check_archive, restore_state
+from pi_appliance.errors import ApplianceError, Refused, UnknownName
+from pi_appliance.storage.archive import CONFIGURATION, ArchiveSummary, check_archive, database_archive, restore_state
+from pi_appliance.storage.backup import list_backups
+from pi_appliance.storage.backup_folder import SHARED, list_folder
 from pi_appliance.system import files
 
-SHARED = frozenset({"memory", "resume", "stations.json", "partition"})
-"""Files and folders of the state that the page sends and takes besides the database."""
 NOTE = "restore: "
 """The beginning of the message about a restore."""
 _UPLOAD, _PENDING = ".upload.tar.gz", ".restore.tar.gz"
@@ -32,17 +31,61 @@ _FREE_FACTOR = 4  # of the free space, the part that an upload may take: it is u
 _MAX_SILENCE = 30.0  # seconds between two parts of an upload
 _MAX_DURATION = 900.0  # seconds
 _MAX_HEAD = 8192  # bytes of the header of a form
-_MAX_TEXT = 1_000_000  # bytes of a file of the configuration
 
 
-def download_chunks(config: Config) -> Iterator[bytes]:
-    """Return a backup in chunks, without secrets. Raises Unavailable without space for a copy."""
-    more = {f"{CONFIGURATION}/{config.path.name}": hidden_parts.hide_programs(config.text).encode()}
-    paths = [config.stations, *(getattr(job.options, "lines", None) for job in config.jobs.values())]
-    for path in paths:
-        if isinstance(path, Path) and path.is_file() and path.stat().st_size < _MAX_TEXT:
-            more[f"{CONFIGURATION}/{path.name}"] = path.read_bytes()
-    return archive_chunks(config.state_dir, names=SHARED, more=more)
+@dataclass(frozen=True, slots=True)
+class StoredBackup:
+    """A backup that the appliance has made: `place` is "card" or "folder"."""
+
+    path: Path
+    made_at: datetime
+    size: int  # bytes
+    place: str
+
+
+def list_stored(config: Config) -> list[StoredBackup]:
+    """Return the backups on the card and in the further folder, the newest of each first."""
+    found = []
+    for place, paths in (("card", list_backups(config.state_dir)), ("folder", list_folder(config))):
+        for path in paths:
+            with contextlib.suppress(OSError):  # its drive was pulled
+                about = path.stat()
+                found.append(StoredBackup(path, datetime.fromtimestamp(about.st_mtime, UTC), about.st_size, place))
+    return found
+
+
+def find_stored(config: Config, name: str) -> Path:
+    """Return the stored backup `name`. Raises UnknownName."""
+    paths = {each.path.name: each.path for each in list_stored(config)}
+    if name not in paths:
+        raise UnknownName("backup", name, list(paths))
+    return paths[name]
+
+
+def restore_stored(config: Config, name: str) -> None:
+    """Check the stored backup `name`, and let the next start of the daemon restore it.
+
+    Raises:
+        Refused: It cannot be used.
+        UnknownName: There is no such backup.
+        Unavailable: It cannot be copied.
+    """
+    source, draft = find_stored(config, name), config.state_dir / _UPLOAD
+    room = shutil.disk_usage(config.state_dir).free // _FREE_FACTOR
+    try:
+        with draft.open("wb") as file:
+            if source.suffix == ".db":
+                file.writelines(database_archive(source))
+            else:
+                with source.open("rb") as copied:
+                    shutil.copyfileobj(copied, file)
+        check_archive(draft, config.state_dir, max_size=room)
+        draft.replace(config.state_dir / _PENDING)
+        files.sync_directory(config.state_dir)
+    except OSError as error:
+        raise files.write_error(draft, error) from None
+    finally:
+        draft.unlink(missing_ok=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,9 +186,9 @@ def _cut_end(path: Path, boundary: str) -> None:
 
 
 def restore_pending(state_dir: Path) -> str:
-    """Restore the confirmed upload, if there is one, and return what to say about it.
+    """Restore the confirmed backup, if there is one, and return what to say about it.
 
-    The daemon calls this before it opens the state. It deletes the upload also after a failure.
+    The daemon calls this before it opens the state. It deletes that copy also after a failure.
     """
     pending = state_dir / _PENDING
     if not state_dir.is_dir() or files.is_locked(state_dir / files.WAKEUP_FILE):
@@ -156,9 +199,9 @@ def restore_pending(state_dir: Path) -> str:
         return ""
     try:
         restore_state(pending, state_dir, SHARED)
-        note = f"{NOTE}database and state are those of the uploaded backup; no earlier slot is run again"
+        note = f"{NOTE}database and state are those of the backup; no earlier slot is run again"
     except ApplianceError as error:
         reason = str(error).replace(str(pending), "the file")
-        note = f"{NOTE}the uploaded backup was not used, and nothing was changed: {reason}"
+        note = f"{NOTE}the backup was not used, and nothing was changed: {reason}"
     pending.unlink(missing_ok=True)
     return note

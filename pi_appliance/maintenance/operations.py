@@ -1,8 +1,8 @@
-"""The operations on the machine: its facts, restarts and shutting it down."""
+"""The operations on the machine: its facts, backups, restarts and shutting it down."""
 
 from collections.abc import Sequence
 
-from pi_appliance.operations import Operation
+from pi_appliance.operations import Operation, text
 
 _API = "pi_appliance.maintenance.api"
 _TEXT = "pi_appliance.maintenance.text"
@@ -32,6 +32,36 @@ OPERATIONS: Sequence[Operation] = (
         result="Doctor",
         show=f"{_TEXT}:facts",
         needs_daemon=True,
+    ),
+    Operation(
+        command="system backups list",
+        method="GET",
+        path="/system/backups",
+        summary="List the backups on the card and in the folder of `backup:`, the newest first.",
+        handler=f"{_API}:list_backups",
+        result="Backups",
+        show=f"{_TEXT}:backups",
+    ),
+    Operation(
+        command="system backups create",
+        path="/system/backups",
+        summary="Make a backup of the history now, and one in the folder of `backup:` if there is one.",
+        handler=f"{_API}:create_backup",
+        result="Backups",
+        show=f"{_TEXT}:backups",
+        answer="the backup is made",
+    ),
+    Operation(
+        command="system backups restore",
+        path="/system/backups/{name}/restore",
+        summary="Go back to a backup of the list. The appliance restarts.",
+        details="Nothing is done twice: no time before now runs again, and posts made since stay recorded.",
+        handler=f"{_API}:restore_backup",
+        arguments=(text("name", "the name of the backup in the list", 200, required=True, positional=True),),
+        result="PowerRequest",
+        show=f"{_TEXT}:power_request",
+        needs_daemon=True,
+        example={"name": "history-20261122T033000Z.db"},
     ),
     _power_operation("restart", "Restart the appliance."),
     _power_operation("reboot", "Restart the machine."),

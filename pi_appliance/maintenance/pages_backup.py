@@ -1,7 +1,6 @@
-"""The page of the backups: download, the nightly ones, upload, check and restore."""
+"""The page of the backups: download, the stored ones, upload, check and restore."""
 
 import asyncio
-from datetime import UTC, datetime
 
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -9,13 +8,13 @@ from starlette.responses import FileResponse, RedirectResponse, Response, Stream
 from starlette.routing import Route
 
 from pi_appliance.config import units
-from pi_appliance.errors import ApplianceError, Refused
+from pi_appliance.errors import ApplianceError, UnknownName
 from pi_appliance.maintenance import api
-from pi_appliance.maintenance.backups import NOTE, Uploads, download_chunks
+from pi_appliance.maintenance.backups import NOTE, Uploads, find_stored, list_stored, restore_stored
 from pi_appliance.maintenance.pages import waiting_page
 from pi_appliance.scheduling.interface import Services
 from pi_appliance.storage.archive import ArchiveSummary
-from pi_appliance.storage.backup import list_backups
+from pi_appliance.storage.backup_folder import backup_chunks, find_problem
 from pi_appliance.system import network
 from pi_appliance.web.pages import Pages
 from pi_appliance.web.params import form
@@ -35,7 +34,7 @@ class BackupPages:
             Route("/system/backup", self.upload, methods=["POST"]),
             Route("/system/backup/restore", self.restore, methods=["POST"]),
             Route("/system/backup/download", self.download),
-            Route("/system/backup/nightly/{name}", self.download_nightly),
+            Route("/system/backup/stored/{name}", self.download_stored),
         ]
 
     async def show(self, _: Request) -> Response:
@@ -44,16 +43,14 @@ class BackupPages:
 
     def _page(self, status: int = 200, problem: str = "") -> Response:
         config = self._services.appliance.config
-        nightly = [(each.name, each.stat()) for each in list_backups(config.state_dir)]
         checked = self._uploads.checked
         return self._pages.page(
             "system/backup.html",
             status,
             problem=problem,
-            nightly=[
-                (name, datetime.fromtimestamp(about.st_mtime, UTC), units.format_size(about.st_size))
-                for name, about in nightly
-            ],
+            stored=[(each, units.format_size(each.size)) for each in list_stored(config)],
+            folder=config.backup and config.backup.folder,
+            folder_problem=find_problem(config),
             checked=checked,
             content=_describe(checked.summary) if checked else "",
             about=api.describe_request(self._services, "restart"),
@@ -63,21 +60,19 @@ class BackupPages:
     async def download(self, _: Request) -> Response:
         """Send a backup that is made now. Nothing of it is stored."""
         services = self._services
-        chunks = await asyncio.to_thread(download_chunks, services.appliance.config)
+        chunks = await asyncio.to_thread(backup_chunks, services.appliance.config)
         today = services.now().astimezone(services.appliance.config.time_zone)
         name = f"{network.host_name()}-{today:%Y-%m-%d-%H%M}.tar.gz"
         headers = {"Content-Disposition": f'attachment; filename="{name}"'}
         return StreamingResponse(chunks, headers=headers, media_type="application/gzip")
 
-    async def download_nightly(self, request: Request) -> Response:
-        """Send a nightly copy of the database."""
-        name = request.path_params["name"]
-        path = next(
-            (each for each in list_backups(self._services.appliance.config.state_dir) if each.name == name), None
-        )
-        if path is None:
-            raise HTTPException(404, "this backup is not here any more")
-        return FileResponse(path, media_type="application/vnd.sqlite3", filename=name)
+    async def download_stored(self, request: Request) -> Response:
+        """Send a stored backup."""
+        try:
+            path = find_stored(self._services.appliance.config, request.path_params["name"])
+        except UnknownName:
+            raise HTTPException(404, "this backup is not here any more") from None
+        return FileResponse(path, media_type="application/octet-stream", filename=path.name)
 
     async def upload(self, request: Request) -> Response:
         """Store and check a backup, and show its contents."""
@@ -90,14 +85,17 @@ class BackupPages:
         return RedirectResponse("/system/backup", 303)
 
     async def restore(self, request: Request) -> Response:
-        """Restore the checked backup at the restart that follows, or discard it."""
+        """Restore the checked or a stored backup at the restart that follows, or discard it."""
         fields, state_dir = await form(request), self._services.appliance.config.state_dir
         if "discard" in fields:
             self._uploads.discard(state_dir)
             return RedirectResponse("/system/backup", 303)
         try:
-            self._uploads.confirm(fields.get("token", ""), state_dir)
-        except Refused as error:
+            if "name" in fields:
+                await asyncio.to_thread(restore_stored, self._services.appliance.config, fields["name"])
+            else:
+                self._uploads.confirm(fields.get("token", ""), state_dir)
+        except ApplianceError as error:
             return self._page(409, f"Nothing was changed: {error}")
         result = await api.restart(self._services, {})
         return waiting_page(self._services, self._pages, result, then="/system/backup")

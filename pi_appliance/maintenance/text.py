@@ -19,3 +19,10 @@ def power_request(result: Any, _: object) -> str:
     """Return what happens now, and which runs are stopped."""
     runs = ", ".join(result["running"])
     return f"{result['request']} is on its way" + (f"; these runs get {result['grace']} to end: {runs}" if runs else "")
+
+
+def backups(result: Any, _: object) -> str:
+    """Return one backup a line."""
+    places = {"card": "on the card", "folder": "in the folder of `backup:`"}
+    lines = [f"{each['name']}  {each['size']} bytes, {places[each['place']]}" for each in result]
+    return "\n".join(lines) or "there are no backups yet; make one with: pi-appliance system backups create"

@@ -12,7 +12,7 @@ import threading
 import zlib
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import BinaryIO
 
@@ -95,6 +95,13 @@ def archive_chunks(
             found = [item] if item.is_file() else sorted(item.rglob("*"))
             sources += [(str(each.relative_to(state_dir)), each) for each in found if _is_plain_file(each)]
     return _compress(sources)
+
+
+def database_archive(path: Path) -> Iterator[bytes]:
+    """Return an archive of the database `path` only, in chunks."""
+    made_at = datetime.fromtimestamp(path.stat().st_mtime, UTC)
+    about = {"version": __version__, "created_at": format_instant(made_at)}
+    return _compress([(ABOUT, json.dumps(about).encode()), (DATABASE, path)])
 
 
 def _compress(sources: Sequence[tuple[str, BinaryIO | bytes | Path]]) -> Iterator[bytes]:

@@ -31,7 +31,7 @@ from pi_appliance.system import clock, files
 FOLDER = "backup"
 DATABASE = "history.db"
 _KEPT = 7
-_INTERVAL = timedelta(hours=20)  # less than a day, so that a job that runs once a day makes a backup each day
+BACKUP_INTERVAL = timedelta(hours=20)  # less than a day, so that a job that runs once a day makes a backup each day
 _FREE_FACTOR = 4  # a backup is made only with so many times its size free
 
 
@@ -40,8 +40,10 @@ def list_backups(state_dir: Path) -> list[Path]:
     return sorted((state_dir / FOLDER).glob("history-*.db"), reverse=True)
 
 
-def back_up_daily(database: Database, *, now: datetime | None = None) -> Path | None:
-    """Make a backup of `database` if the newest is about a day old. Keep the newest seven.
+def back_up_daily(
+    database: Database, *, now: datetime | None = None, interval: timedelta = BACKUP_INTERVAL
+) -> Path | None:
+    """Make a backup of `database` if the newest is as old as `interval`. Keep the newest seven.
 
     Returns:
         The backup; None if none was made.
@@ -52,7 +54,7 @@ def back_up_daily(database: Database, *, now: datetime | None = None) -> Path | 
     now = now or clock.now()
     state_dir = database.path.parent
     newest = next(iter(list_backups(state_dir)), None)
-    if newest is not None and abs(now.timestamp() - newest.stat().st_mtime) < _INTERVAL.total_seconds():
+    if newest is not None and abs(now.timestamp() - newest.stat().st_mtime) < interval.total_seconds():
         return None
     folder = files.make_directory(state_dir / FOLDER, mode=0o750)
     if shutil.disk_usage(folder).free < _FREE_FACTOR * database.path.stat().st_size:

@@ -7,6 +7,7 @@ import tarfile
 import urllib.error
 import urllib.request
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
@@ -90,7 +91,7 @@ def test_a_download_is_restored_and_nothing_is_posted_twice(ready: Installation)
         assert posted(ready) == ["Two.", "One."], "posts since the backup stay recorded"
         ready.run("jobs", "run", "tweets")
         assert posted(ready) == ["Three.", "Two.", "One."], "and their lines stay used"
-        assert "restore: database and state are those of the uploaded backup" in daemon.said
+        assert "restore: database and state are those of the backup" in daemon.said
         assert list(ready.state.glob(".*.tar.gz")) == []
 
 
@@ -148,14 +149,14 @@ def test_an_unconfirmed_upload_is_discarded_and_nightly_backups_are_listed(tmp_p
     with served(configuration(tmp_path)) as appliance:
         state = appliance.daemon.appliance.config.state_dir
         assert back_up_daily(appliance.daemon.appliance.store) is not None
-        (name,) = re.findall(r"/system/backup/nightly/(history-\w+\.db)", appliance.ask("/system/backup").text)
-        nightly = appliance.ask(f"/system/backup/nightly/{name}")
+        (name,) = re.findall(r"/system/backup/stored/(history-\w+\.db)", appliance.ask("/system/backup").text)
+        nightly = appliance.ask(f"/system/backup/stored/{name}")
         assert nightly.body.startswith(b"SQLite format 3")
         assert nightly.headers["content-disposition"] == f'attachment; filename="{name}"'
-        assert appliance.ask("/system/backup/nightly/..%2Fsecret.key").status == 404
-        assert "Restore and restart" in upload(appliance.origin, appliance.ask("/system/backup/download").body)
+        assert appliance.ask("/system/backup/stored/..%2Fsecret.key").status == 404
+        assert "This backup is complete" in upload(appliance.origin, appliance.ask("/system/backup/download").body)
         assert appliance.ask("/system/backup/restore", "discard=1").status == 303
-        assert "Restore and restart" not in appliance.ask("/system/backup").text
+        assert "This backup is complete" not in appliance.ask("/system/backup").text
         assert list(state.glob(".*.tar.gz")) == []
         assert appliance.daemon.restarts == 0
 
@@ -163,7 +164,65 @@ def test_an_unconfirmed_upload_is_discarded_and_nightly_backups_are_listed(tmp_p
 def test_a_restore_that_fails_at_the_start_changes_nothing_and_says_so(ready: Installation) -> None:
     (ready.state / ".restore.tar.gz").write_bytes(b"spoilt after the check")
     with up(ready) as daemon:
-        assert "restore: the uploaded backup was not used, and nothing was changed: the file is not a" in daemon.said
+        assert "restore: the backup was not used, and nothing was changed: the file is not a" in daemon.said
         assert [run["job"] for run in ready.json("jobs", "history")] == ["tweets"]
-        assert "the uploaded backup was not used" in ask(daemon.page, "/system/backup")[1].decode()
+        assert "the backup was not used" in ask(daemon.page, "/system/backup")[1].decode()
         assert list(ready.state.glob(".*.tar.gz")) == []
+
+
+def test_a_stored_backup_is_restored_with_one_press(ready: Installation) -> None:
+    with up(ready) as daemon:
+        (made,) = ready.json("system", "backups", "create")
+        assert made["place"] == "card"
+        ready.run("jobs", "run", "greet")
+        assert len(ready.json("jobs", "history")) == 2
+        assert ready.call("system", "backups", "restore", "../history.db")[0] == 2
+        assert made["name"] in [each["name"] for each in ready.json("system", "backups", "list")]
+        assert made["name"].encode() in ask(daemon.page, "/system/backup")[1]
+        status, waiting = ask(daemon.page, "/system/backup/restore", f"name={made['name']}".encode())
+        assert (status, b'data-then="/system/backup"' in waiting) == (200, True)
+        wait_until(lambda: daemon.pages[1:])
+        wait_until(lambda: ready.run("status").returncode == 0)
+        assert [run["job"] for run in ready.json("jobs", "history")] == ["tweets"]
+        assert "restore: database and state are those of the backup" in daemon.said
+
+
+def test_a_daily_backup_is_written_to_the_folder_and_a_missing_one_is_reported(ready: Installation) -> None:
+    drive = ready.folder / "drive"
+    ready.write(JOBS, f"{NETWORKS}\nbackup: {{folder: '{drive}', keep: 2}}")
+    ready.run("jobs", "run", "greet")
+    assert not drive.exists()
+    with served(ready.config) as appliance:
+        assert "no backup can be written to its folder" in appliance.ask("/health").json["degraded"]
+        assert f"The folder for backups, {drive}, is not there; connect its drive" in appliance.ask("/").text
+        refused = appliance.ask("/api/v1/system/backups", {})
+        assert (refused.status, "is not there; connect its drive" in refused.text) == (503, True)
+        drive.mkdir()
+        assert "degraded" not in appliance.ask("/health").json
+        ready.run("jobs", "run", "greet")
+        ready.run("jobs", "run", "greet")  # one a day
+        (copy,) = drive.iterdir()
+        assert appliance.ask(f"/system/backup/stored/{copy.name}").body == copy.read_bytes()
+        with tarfile.open(copy) as file:
+            assert b"".join(file.extractfile(name).read() for name in file.getnames()).count(b"top secret") == 0
+        for day in (1, 2):
+            (drive / re.sub(r"-\d{8}T", f"-2020010{day}T", copy.name)).write_bytes(b"old")
+        (drive / "holiday.tar.gz").write_bytes(b"not ours")
+        places = [each["place"] for each in appliance.ask("/api/v1/system/backups", {}).json]
+        assert places == ["card", "folder"]
+        assert len(list(drive.glob("*-2*.tar.gz"))) == 2
+        assert (drive / "holiday.tar.gz").exists()
+        damaged = drive / re.sub(r"-\d{8}T", "-20190101T", copy.name)
+        damaged.write_bytes(b"spoilt")
+        answer = appliance.ask(f"/api/v1/system/backups/{damaged.name}/restore", {})
+        assert (answer.status, "not a backup of pi-appliance" in answer.text) == (409, True)
+        assert appliance.daemon.restarts == 0
+        assert list(ready.state.glob(".*.tar.gz")) == []
+
+
+def test_a_folder_for_drives_without_a_drive_is_not_written(ready: Installation) -> None:
+    with TemporaryDirectory(dir="/mnt") as folder:
+        ready.write(JOBS, f"{NETWORKS}\nbackup: {{folder: {folder}}}")
+        status, _, errors = ready.call("system", "backups", "create")
+        assert (status, f"no drive is mounted at the folder for backups, {folder}" in errors) == (75, True)
+        assert list(Path(folder).iterdir()) == []

@@ -12,6 +12,7 @@ from pi_appliance.music.model import Track
 from pi_appliance.operations import Role
 from pi_appliance.posting.model import PostState
 from pi_appliance.puzzles.puzzle_job import Options, run
+from pi_appliance.storage.backup import back_up_daily
 from pi_appliance.storage.model import Outcome
 from pi_appliance.web.security import COOKIE
 from tests.fakes.context import FakeContext
@@ -114,6 +115,7 @@ def _fill(appliance: ServedAppliance) -> None:
     add_post(appliance, LONG, PostState.SENT, link="https://x.example/1", cost="0.2")
     add_post(appliance, "perhaps", PostState.UNCERTAIN, "no answer came")
     add_post(appliance, "not like this", PostState.REFUSED, "the text is too long")
+    back_up_daily(appliance.daemon.appliance.store)
     authenticator = appliance.daemon.authenticator
     appliance.cookie = f"{COOKIE}={authenticator.devices.add('This browser', Role.OWNER)}"
     authenticator.devices.add("Kitchen tablet", Role.GUEST)
@@ -151,9 +153,11 @@ def open_every_page(page: Page, appliance: ServedAppliance) -> Iterator[str]:
     yield from open_pages(page, origin, page_addresses(appliance.service.routes, invitation.id, invitation.code))
     yield _open(page, origin, NOT_INVITED, 404)
     yield _open(page, origin.replace(socket.gethostname(), "evil.example"), "/", 421)
+    authenticator = appliance.daemon.authenticator
+    page.context.add_cookies([{"name": name, "value": authenticator.devices.add("Guest", Role.GUEST), "url": origin}])
+    yield _open(page, origin, "/settings", 403)
     page.context.clear_cookies()
     yield _open(page, origin, "/sign-in")
-    authenticator = appliance.daemon.authenticator
     authenticator.setup_code = SETUP_CODE
     try:
         for path in ("/setup", f"/setup?code={SETUP_CODE}"):

@@ -103,6 +103,7 @@ NOES = {
     ("POST", "/player/check"): 503,
     ("DELETE", "/alarms/{job}"): 409,  # it rings
     ("POST", "/config/history/{name}"): 404,
+    ("POST", "/system/backups/{name}/restore"): 404,
     ("DELETE", "/devices/{device}"): 404,
     ("POST", "/invitations"): 409,  # there is no password
 }

@@ -1,0 +1,113 @@
+"""Backups without secrets: the one to download, and the daily ones in a folder of the owner."""
+
+import os
+import re
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from pi_appliance.config import hidden_parts
+from pi_appliance.config.model import Config
+from pi_appliance.errors import Unavailable
+from pi_appliance.storage.archive import CONFIGURATION, archive_chunks
+from pi_appliance.storage.backup import BACKUP_INTERVAL, DATABASE, list_backups
+from pi_appliance.system import files, machine, network
+
+SHARED = frozenset({"memory", "resume", "stations.json", "partition"})
+"""Files and folders of the state that a backup without secrets holds besides the database."""
+_MAX_TEXT = 1_000_000  # bytes of a file of the configuration
+_FOR_DRIVES = tuple(map(Path, ("/media", "/mnt", "/run/media", "/run/pi-appliance-usb")))
+"""Folders whose subfolders are drives. Without its drive, such a subfolder is empty."""
+_MAX_LAG = 2 * 86400.0  # seconds behind the backup on the card
+
+
+def backup_chunks(config: Config) -> Iterator[bytes]:
+    """Return a backup in chunks, without secrets. Raises Unavailable without space for a copy."""
+    more = {f"{CONFIGURATION}/{config.path.name}": hidden_parts.shown_text(config.text).encode()}
+    paths = [config.stations, *(getattr(job.options, "lines", None) for job in config.jobs.values())]
+    for path in paths:
+        if isinstance(path, Path) and path.is_file() and path.stat().st_size < _MAX_TEXT:
+            more[f"{CONFIGURATION}/{path.name}"] = path.read_bytes()
+    return archive_chunks(config.state_dir, names=SHARED, more=more)
+
+
+def list_folder(config: Config) -> list[Path]:
+    """Return the backups of this machine in the further folder, the newest first."""
+    if config.backup is None:
+        return []
+    name = re.compile(rf"{re.escape(network.host_name())}-\d{{8}}T\d{{6}}Z\.tar\.gz")
+    try:
+        found = [each for each in config.backup.folder.iterdir() if name.fullmatch(each.name)]
+    except OSError:
+        return []
+    return sorted(found, reverse=True)
+
+
+def back_up_to_folder(config: Config, now: datetime, interval: timedelta = BACKUP_INTERVAL) -> Path | None:
+    """Write a backup to the further folder, if the newest there is as old as `interval`.
+
+    Returns:
+        The backup; None if none was made.
+
+    Raises:
+        Unavailable: It cannot be written. Nothing is written elsewhere.
+    """
+    if config.backup is None:
+        return None
+    newest = next(iter(list_folder(config)), None)
+    if newest is not None and abs(now.timestamp() - newest.stat().st_mtime) < interval.total_seconds():
+        return None
+    if problem := find_obstacle(config):
+        raise Unavailable(problem)
+    target = config.backup.folder / f"{network.host_name()}-{now.astimezone(UTC):%Y%m%dT%H%M%SZ}.tar.gz"
+    draft = target.with_name(f".{target.name}.new")  # a drive with FAT has neither links nor rights
+    try:
+        with draft.open("wb") as file:
+            file.writelines(backup_chunks(config))
+            file.flush()
+            os.fsync(file.fileno())
+        draft.replace(target)
+        files.sync_directory(target.parent)
+    except OSError as error:
+        raise files.write_error(target, error) from None
+    finally:
+        draft.unlink(missing_ok=True)
+    for old in list_folder(config)[config.backup.keep :]:
+        old.unlink(missing_ok=True)
+    return target
+
+
+def find_obstacle(config: Config) -> str:
+    """Return why no backup can be written to the further folder, and what to do, or ""."""
+    if config.backup is None:
+        return ""
+    folder = config.backup.folder
+    if not folder.is_dir():
+        return f"the folder for backups, {folder}, is not there; connect its drive, or create it"
+    if any(folder.is_relative_to(each) and _is_same_drive(folder, each.parent) for each in _FOR_DRIVES):
+        return f"no drive is mounted at the folder for backups, {folder}; connect and mount it"
+    if os.statvfs(folder).f_flag & os.ST_RDONLY:
+        return (
+            f"the folder for backups, {folder}, is read-only for the appliance; mount its drive so that it can be"
+            " written, and allow it with: sudo systemctl edit pi-appliance, the lines [Service] and"
+            f" ReadWritePaths=-{folder}, and a restart"
+        )
+    if not os.access(folder, os.W_OK | os.X_OK):
+        return f"the folder for backups, {folder}, cannot be written; {files.access_advice(folder)}"
+    if machine.free_space(folder) < (config.state_dir / DATABASE).stat().st_size:
+        return f"the folder for backups, {folder}, is full; make room there"
+    return ""
+
+
+def find_problem(config: Config) -> str:
+    """Return why the backups in the further folder are not up to date, and what to do, or ""."""
+    if obstacle := find_obstacle(config):
+        return obstacle
+    newest, nightly = next(iter(list_folder(config)), None), next(iter(list_backups(config.state_dir)), None)
+    if newest and nightly and (late := nightly.stat().st_mtime - newest.stat().st_mtime) > _MAX_LAG:
+        return f"the newest backup in {newest.parent} is {late // 86400:.0f} days older than the one on the card"
+    return ""
+
+
+def _is_same_drive(one: Path, other: Path) -> bool:
+    return one.stat().st_dev == other.stat().st_dev
