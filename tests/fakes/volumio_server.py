@@ -46,6 +46,8 @@ class VolumioServer:
         self.deaf: set[str] = set()  # commands that say Success and do nothing
         self.without: set[str] = set()  # routes that an old Volumio has not
         self.mute_pushes = False
+        self.lag = 0  # how often the state before a command is answered after it; then once "stop"
+        self.stale: list[dict[str, Any]] = []  # those answers
         self.lock = threading.RLock()
         self._awake = threading.Event()
         self._awake.set()
@@ -258,6 +260,8 @@ class _Handler(BaseHTTPRequestHandler):
         known = ROUTES.get((method, route))
         if known is None:
             return 404, HTML, f"Cannot {method} {self.path}".encode()
+        if route == "getState" and self.state.stale:
+            return _json(self.state.stale.pop(0))
         answer = known(self.state.box, query if method == "GET" else data)
         return (200, HTML, b"[]") if answer == [] and route == "pushNotificationUrls" else _json(answer)
 
@@ -267,6 +271,8 @@ class _Handler(BaseHTTPRequestHandler):
         if command is None:
             return {"Error": "command not recognized"}
         if name not in self.state.deaf:
+            before = self.state.box.state()
+            self.state.stale = [before] * self.state.lag + [{**before, "status": "stop"}] * bool(self.state.lag)
             with suppress(LookupError, ValueError):  # it is written into the log of Volumio, and that is all
                 command(self.state.box, query)
         return {"time": int(time.time() * 1000), "response": f"{name} Success"}

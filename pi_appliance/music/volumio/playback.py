@@ -4,7 +4,7 @@ The MPD inside Volumio cannot be used: it knows only the current track.
 
 Volumio replies "Success" even if a command fails. So the state is read before each command, which
 detects a Volumio that hangs before anything was requested, and after it, until the effect shows or
-a second has passed.
+a second or two have passed. So the state after a command is the new one.
 """
 
 import asyncio
@@ -44,7 +44,9 @@ from pi_appliance.music.volumio.library import VolumioLibrary
 from pi_appliance.music.volumio.push import ChangeWatcher
 
 EFFECT_TIMEOUT = 1.0  # seconds in which the effect of a command must show
+PLAYBACK_TIMEOUT = 2.0  # seconds, for what plays: Volumio stops one track before it starts the next
 EFFECT_POLL = 0.1  # seconds
+_SEEK_TOLERANCE = 2.0  # seconds
 _QUEUE_EMPTY = "the queue is empty; add something to it first"
 _NO_MIXER = "has its volume control switched off; choose a mixer in Settings, Playback Options, on its own page"
 _OWN_PAGE = "do it on Volumio's own page"
@@ -114,11 +116,13 @@ class VolumioPlayer(Player):
         if not tracks:
             raise Refused(_QUEUE_EMPTY)
         if position is None:
-            return await self._client.command("play")
+            await self._client.command("play")
+            return await self._wait_until(_plays)
         if not 0 <= position < len(tracks):
             raise Refused(f"there is no track {position + 1} in the queue; it ends with {len(tracks)}")
         await self._client.command("play", N=position)
         await self._wait_for(lambda reply: reply.get("position") == position, f"it does not play track {position + 1}")
+        await self._wait_until(_plays)
         if at > 0:
             with contextlib.suppress(Refused):  # web radio
                 await self.seek(at)
@@ -135,19 +139,23 @@ class VolumioPlayer(Player):
         reply = await self._client.state()
         if reply["status"] == "play":
             await self._client.command("stop" if parsing.is_stream(reply) else "pause")
+            await self._wait_until(lambda reply: not _plays(reply))
 
     async def toggle(self) -> None:
         reply = await self._client.state()
         if reply["status"] == "play":
             command = "stop" if parsing.is_stream(reply) else "pause"
-            return await self._client.command(command, non_idempotent="toggle")
+            await self._client.command(command, non_idempotent="toggle")
+            return await self._wait_until(lambda reply: not _plays(reply))
         if not await self._read_queue():
             raise Refused(_QUEUE_EMPTY)
-        return await self._client.command("play", non_idempotent="toggle")
+        await self._client.command("play", non_idempotent="toggle")
+        return await self._wait_until(_plays)
 
     async def stop(self) -> None:
         await self._client.state()
         await self._client.command("stop")
+        await self._wait_until(lambda reply: reply["status"] == "stop")
 
     async def next(self) -> None:
         await self._skip("next", "next")
@@ -162,7 +170,9 @@ class VolumioPlayer(Player):
             raise Refused("nothing plays; play the queue or a station first")
         if parsing.is_stream(reply):
             raise Refused("web radio cannot seek")
-        await self._client.command("seek", position=max(0, round(seconds)))
+        target = max(0, round(seconds))
+        await self._client.command("seek", position=target)
+        await self._wait_until(lambda reply: abs((reply.get("seek") or 0) / 1000 - target) <= _SEEK_TOLERANCE)
 
     async def set_volume(self, volume: int) -> None:
         await self._require_mixer()
@@ -242,6 +252,8 @@ class VolumioPlayer(Player):
     async def _wait_until_added(self, name: str, old_length: int, play: bool) -> AddResult:
         length = await self._wait_for_length(lambda length: length > old_length)
         if length > old_length:
+            if play:
+                await self._wait_until(_plays)
             return AddResult(name=name, position=old_length, count=length - old_length)
         if play and old_length:  # Volumio plays the last track again instead of adding it twice
             position = (await self._client.state()).get("position") or 0
@@ -426,17 +438,26 @@ class VolumioPlayer(Player):
         return reply
 
     async def _skip(self, command: str, description: str) -> None:
-        await self._client.state()
+        before = await self._client.state()
         if not await self._read_queue():
             raise Refused(_QUEUE_EMPTY)
         await self._client.command(command, non_idempotent=description)
+        status = "play" if command == "next" else before["status"]
+        await self._wait_until(lambda reply: reply["status"] == status and _is_elsewhere(reply, before))
 
-    async def _wait_for(self, is_effective: Callable[[Mapping[str, Any]], bool], problem: str) -> None:
+    async def _wait_until(self, is_effective: Callable[[Mapping[str, Any]], bool]) -> None:
+        """Read the state until a command that was done shows its effect, or time is up."""
+        with contextlib.suppress(Refused, Unavailable):
+            await self._wait_for(is_effective, "", PLAYBACK_TIMEOUT)
+
+    async def _wait_for(
+        self, is_effective: Callable[[Mapping[str, Any]], bool], problem: str, timeout: float = EFFECT_TIMEOUT
+    ) -> None:
         """Read the state until a command shows its effect.
 
         Raises Refused with `problem` after the timeout.
         """
-        deadline = _now() + EFFECT_TIMEOUT
+        deadline = _now() + timeout
         while not is_effective(await self._client.state()):
             if _now() >= deadline:
                 raise Refused(f"Volumio reported success, but {problem}")
@@ -444,7 +465,17 @@ class VolumioPlayer(Player):
 
 
 def _refuse(action: str, hint: str = _OWN_PAGE) -> NoReturn:
-    raise Refused(f"Volumio's API cannot {action}; {hint}")
+    raise Refused(f"Volumio's REST API cannot {action}; {hint}")
+
+
+def _plays(reply: Mapping[str, Any]) -> bool:
+    return bool(reply["status"] == "play")
+
+
+def _is_elsewhere(reply: Mapping[str, Any], before: Mapping[str, Any]) -> bool:
+    """Whether another track is the current one, or the same one has begun again."""
+    place, old = [(each.get("position"), each.get("uri")) for each in (reply, before)]
+    return place != old or (reply.get("seek") or 0) < (before.get("seek") or 0)
 
 
 def _bool_text(on: bool) -> str:

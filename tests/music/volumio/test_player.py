@@ -105,6 +105,30 @@ def test_a_track_played_by_a_phone_is_not_in_the_queue(three: VolumioServer) -> 
     assert (state.track.title, state.track.position, state.track.id) == ("AirPlay", None, None)
 
 
+def test_the_state_after_a_command_is_the_new_one(three: VolumioServer) -> None:
+    """Volumio reports success before its state has changed."""
+
+    async def scenario(player: Player) -> None:
+        for button, expected in (
+            (player.play, (PlaybackState.PLAYING, ONE)),
+            (player.next, (PlaybackState.PLAYING, EINS)),
+            (player.pause, (PlaybackState.PAUSED, EINS)),
+            (player.toggle, (PlaybackState.PLAYING, EINS)),
+            (lambda: player.play(2), (PlaybackState.PLAYING, ALONE)),
+            (player.previous, (PlaybackState.PLAYING, EINS)),
+            (player.stop, (PlaybackState.STOPPED, EINS)),
+            (player.next, (PlaybackState.PLAYING, ALONE)),
+        ):
+            await button()
+            state = await player.state()
+            assert (state.playback, state.track and state.track.uri) == expected
+        await player.seek(20)
+        assert (await player.state()).elapsed == 20
+
+    three.lag = 2
+    ask(three, scenario)
+
+
 @pytest.mark.parametrize(
     ("button", "before", "shows"),
     [
@@ -353,7 +377,7 @@ def test_capabilities_are_listed_and_others_refused(three: VolumioServer) -> Non
     assert set(lacks) | seen == set(Capability)
     for calls in lacks.values():
         for call in calls:
-            with pytest.raises(Refused, match=r"^(Volumio('s API cannot| has no)|this player cannot) .+; .+"):
+            with pytest.raises(Refused, match=r"^(Volumio('s REST API cannot| has no)|this player cannot) .+; .+"):
                 ask(three, call)
 
 
