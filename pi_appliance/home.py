@@ -7,6 +7,7 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from secrets import token_hex
 from typing import Any
 
 from starlette.requests import Request
@@ -40,7 +41,7 @@ from pi_appliance.system import machine
 from pi_appliance.system.machine import Sensors
 from pi_appliance.web.pages import Pages
 from pi_appliance.web.params import Call, query_number
-from pi_appliance.web.sse import EventStream, Listeners, ReplayBuffer
+from pi_appliance.web.sse import EventStream, Listeners, encode_event
 from pi_appliance.web.visitor import VISITOR, RoleRoute
 
 _MAX_FAILURES = 3  # in the banner
@@ -285,31 +286,85 @@ def _scheduler_values(scheduler: SchedulerState) -> dict[str, Any]:
     }
 
 
+@dataclass(frozen=True, slots=True)
+class _ShownJobs:
+    """The jobs that a page shows live. Fifty whole ones are 30 kB, for each change and each phone.
+
+    `page` is "none", "music" (alarms and what fails), "jobs" (these, and the names of all), "posts"
+    (the newest runs), or "" for everything. The jobs called `names` are always among them.
+    """
+
+    page: str
+    names: frozenset[str]
+
+    def select(self, jobs: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:
+        """Return the values that the page needs."""
+        if not self.page:
+            return jobs
+        if self.page == "posts":
+            return [{"job": job["job"], "last": _part_of(job["last"], "id", "outcome")} for job in jobs]
+        shown = [_live_values(job) if self._is_shown(job) else {"job": job["job"]} for job in jobs]
+        return shown if self.page == "jobs" else [job for job in shown if "kind" in job]
+
+    def _is_shown(self, job: Mapping[str, Any]) -> bool:
+        return job["job"] in self.names or (self.page != "none" and (job["kind"] == "music" or job["failing"]))
+
+
+def _live_values(job: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what the scripts read of a job."""
+    last = _part_of(job["last"], "id", "outcome", "progress", "status_text")
+    brief = {name: job[name] for name in ("job", "kind", "paused", "running", "failing")}
+    return {**brief, "last": last, "next": _part_of(job.get("next"), "slot")}
+
+
+def _part_of(values: Mapping[str, Any] | None, *names: str) -> dict[str, Any] | None:
+    return None if values is None else {name: values[name] for name in names if name in values}
+
+
 @dataclass(slots=True)
 class _State:
-    """The newest state as one event, its version, and when it was read."""
+    """The newest state for a role, its version, when it was read, and its events for each page."""
 
-    buffer: ReplayBuffer = field(default_factory=lambda: ReplayBuffer(1))
-    version: int = -1
-    read_at: float = 0.0
+    values: Mapping[str, Any]
+    version: int
+    read_at: float
+    events: dict[_ShownJobs, bytes] = field(default_factory=dict)
+
+
+class _StateStream:
+    """The events for one kind of page."""
+
+    def __init__(self, feed: "StateFeed", jobs: _ShownJobs) -> None:
+        self._feed, self._jobs = feed, jobs
+        self.listening, self.initial_events = feed.listening, feed.initial_events
+
+    @property
+    def closed(self) -> bool:
+        return self._feed.closed
+
+    def next_events(self, position: int | None) -> tuple[bytes, int | None]:
+        return self._feed.next_events(position, self._jobs)
 
 
 class StateFeed:
-    """The source of /events: the whole state whenever something changed."""
+    """The source of /events: the state whenever something changed, with the jobs of the page."""
 
     def __init__(self, daemon: MusicDaemon, now: Callable[[], datetime]) -> None:
         self._daemon, self._now = daemon, now
         self._listeners = Listeners()
         self._tasks: list[asyncio.Task[None]] = []
         self._states: dict[Role | None, _State] = {}  # the newest state for each role
+        self._epoch = token_hex(4)
         self._version = 0
         self.closed = False
 
     def routes(self) -> list[Route]:
         """Return the route of the stream."""
 
-        async def events(_: Request) -> Response:
-            return EventStream(self)
+        async def events(request: Request) -> Response:
+            names = self._daemon.appliance.config.jobs.keys() & set(request.query_params.getlist("job"))
+            page = request.query_params.get("page", "")
+            return EventStream(_StateStream(self, _ShownJobs(page, frozenset(names))))
 
         return [RoleRoute("/events", events, Role.LISTEN)]
 
@@ -330,17 +385,19 @@ class StateFeed:
         """Return nothing: the state comes at once."""
         return b""
 
-    def next_events(self, position: int | None) -> tuple[bytes, int | None]:
-        """Return the state once for all streams, unless they have it. Raises ApplianceError."""
+    def next_events(self, position: int | None, jobs: _ShownJobs) -> tuple[bytes, int | None]:
+        """Return the state, read once for all streams, or nothing. Raises ApplianceError."""
         if position == self._version:
             return b"", position
         time, role = asyncio.get_running_loop().time(), VISITOR.get().role
-        state = self._states.setdefault(role, _State())
-        if state.version != self._version or time - state.read_at > _MAX_AGE:
-            state.buffer.add("state", state_values(self._daemon, self._now()))
-            state.version, state.read_at = self._version, time
-        batch = state.buffer.events_after(state.buffer.number - 1)
-        return batch[0] if batch else b"", self._version
+        state = self._states.get(role)
+        if state is None or state.version != self._version or time - state.read_at > _MAX_AGE:
+            state = self._states[role] = _State(state_values(self._daemon, self._now()), self._version, time)
+        if jobs not in state.events:
+            shown = {"jobs": jobs.select(state.values["jobs"])} if "jobs" in state.values else {}
+            values = {**state.values, **shown}
+            state.events[jobs] = encode_event("state", values, f"{self._epoch}-{self._version}")
+        return state.events[jobs], self._version
 
     def close(self) -> None:
         """End every stream."""

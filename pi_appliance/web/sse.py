@@ -24,7 +24,9 @@ _KEEP_ALIVE = b": ping\nevent: ping\ndata:\n\n"
 class EventSource(Protocol):
     """A source of events for any number of streams."""
 
-    closed: bool
+    @property
+    def closed(self) -> bool:
+        """Whether every stream ends."""
 
     def listening(self) -> AbstractContextManager[asyncio.Event]:
         """Register a listener for the block; its event is set at once and at each change."""

@@ -1,5 +1,6 @@
 """The live page: an event for every change from any source."""
 
+import json
 import re
 import subprocess
 import sys
@@ -7,9 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from pi_appliance.scheduling.appliance import Appliance
-from pi_appliance.storage.model import Trigger
+from pi_appliance.storage.model import Outcome, Trigger
 from pi_appliance.system import clock, files
-from tests.web.served_appliance import Events, ServedAppliance, configuration, served
+from tests.web.served_appliance import Events, ServedAppliance, configuration, job, served
+from tests.web.test_pages import record
 
 
 def test_the_first_event_is_the_whole_state(appliance: ServedAppliance) -> None:
@@ -97,3 +99,39 @@ def test_the_stream_is_not_buffered_by_proxies(appliance: ServedAppliance) -> No
         assert events.answer.headers["content-type"].startswith("text/event-stream")
         assert events.answer.headers["cache-control"] == "no-store"
     assert appliance.ask("/events", method="HEAD").status == 200
+
+
+def test_a_page_gets_the_jobs_that_it_shows(tmp_path: Path) -> None:
+    alarm = "  wake: {kind: music, schedule: '45 6 * * *', with: {action: alarm, play: [Groove]}}\n"
+    with served(configuration(tmp_path, jobs="".join(job(f"job-{n}", "") for n in range(55)) + alarm)) as appliance:
+        for number in range(55):
+            record(appliance, f"job-{number}", Outcome.SUCCEEDED, "good")
+        record(appliance, "job-50", Outcome.FAILED, "bad")
+        whole = appliance.ask("/api/v1/state").json["jobs"]
+        shown = "&".join(f"job=job-{number}" for number in range(24))
+        sizes = {}
+        for query, names in {
+            "page=none": [],
+            "page=none&job=job-7&job=no-such-job": ["job-7"],
+            "page=music": ["job-50", "wake"],
+            f"page=jobs&{shown}": [*(f"job-{number}" for number in range(24)), "job-50", "wake"],
+        }.items():
+            with appliance.events(f"/events?{query}") as events:
+                jobs = events.next()[1]["jobs"]
+            assert [each["job"] for each in jobs if "kind" in each] == names
+            by_name = {each["job"]: each for each in whole}
+            assert all(each.items() <= by_name[each["job"]].items() for each in [without_parts(each) for each in jobs])
+            sizes[query[:9]] = len(json.dumps(jobs))
+        assert [each["job"] for each in jobs] == [each["job"] for each in whole]  # as on the page
+        assert sizes["page=musi"] < 1000
+        assert sizes["page=jobs"] < 10_000
+        assert len(json.dumps(whole)) > 25_000
+        with appliance.events("/events?page=posts") as events:
+            newest = {each["job"]: each["last"] for each in events.next()[1]["jobs"]}
+            assert newest["job-50"] == {"id": 56, "outcome": "failed"}
+            record(appliance, "job-3", Outcome.SUCCEEDED, "again")
+            assert events.until(lambda state: state["jobs"][3]["last"]["id"] == 57)
+
+
+def without_parts(values: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in values.items() if name not in ("last", "next")}

@@ -6,7 +6,8 @@ import { showMiniPlayer } from "./mini.js";
 const MAX_SILENCE = 40_000; // milliseconds; the appliance sends something every 15 seconds
 const RETRY_DELAY = 2000; // milliseconds
 
-export function followState(onState = () => {}) {
+// `page` says which jobs the state has: those of home.py, and those called `names`. Fewer are faster.
+export function followState(onState = () => {}, page = "none", names = []) {
   const lost = document.getElementById("live");
   let source = null;
   let timer = null;
@@ -20,7 +21,7 @@ export function followState(onState = () => {}) {
 
   function open() {
     close();
-    source = new EventSource("/events");
+    source = new EventSource(`/events?${new URLSearchParams([["page", page], ...names.map((name) => ["job", name])])}`);
     source.onopen = onEvent;
     source.onerror = onLoss;
     source.addEventListener("ping", onEvent);

@@ -7,6 +7,7 @@ import { showJobs, startTimes } from "./jobs.js";
 import { showMusic, startPlayer } from "./player.js";
 
 const hasPlayer = document.getElementById("player");
+const hasJobs = document.getElementById("jobs");
 const hasBanner = document.getElementById("banner");
 if (hasPlayer) startPlayer();
 startTimes();
@@ -18,5 +19,5 @@ sendFormsToApi((path, button) => {
 followState((state) => {
   if (hasPlayer) showMusic(state);
   if (hasBanner) showBanner(state);
-  if (document.getElementById("jobs")) showJobs(state.jobs);
-});
+  if (hasJobs) showJobs(state.jobs);
+}, hasJobs ? "jobs" : "music", [...document.querySelectorAll("[data-job]")].map(({ dataset }) => dataset.job));

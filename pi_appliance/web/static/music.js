@@ -19,7 +19,7 @@ followState(({ player, jobs }) => {
     const on = player && player.play !== "stop" && player.track?.uri === button.dataset.url;
     button.setAttribute("aria-pressed", String(Boolean(on)));
   }
-});
+}, "music");
 
 // On the page of alarms: which alarms ring or snooze.
 function alarmKey(jobs) {

@@ -9,4 +9,4 @@ followState(({ jobs }) => {
   const ended = jobs.map(({ last }) => (last?.outcome ? last.id : "")).join();
   if (previous !== null && ended !== previous) location.reload();
   previous = ended;
-});
+}, "posts");

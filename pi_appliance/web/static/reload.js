@@ -13,5 +13,5 @@ if (watched) {
     if (!job) return;
     const isTyping = document.querySelector("details[open] form :focus") !== null;
     if (cardVersion(job) !== watched.dataset.version && !isTyping) location.reload();
-  });
+  }, "none", [watched.dataset.watch]);
 }
