@@ -256,6 +256,12 @@ class PostStore(Protocol):
     def month_spend(self, network: str) -> Decimal:
         """Return the spending on `network` in this calendar month, by all jobs."""
 
+    def waits_until(self, network: str) -> datetime | None:
+        """Return until when `network` has asked for no more requests, of any job."""
+
+    def wait_for_network(self, network: str, until: datetime) -> None:
+        """Record that `network` has asked for no more requests before `until`."""
+
     def used_lines(self) -> UsedLines:
         """Return the lines that the job has used."""
 

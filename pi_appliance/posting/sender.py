@@ -44,6 +44,7 @@ if TYPE_CHECKING:  # it loads asyncio, which a run does without
 
 _MAX_SEARCH_TIME = timedelta(days=3)  # after the expiry of a post that may have been sent
 _MAX_DELAY = timedelta(hours=2)  # a longer one was scheduled while the clock was ahead
+_MAX_WAIT = timedelta(days=1)  # that a network may ask for
 _REST_TIME = 60.0  # seconds between two runs of a job that the daemon starts for pending posts
 
 log = logging.getLogger("pi_appliance.posts")
@@ -82,10 +83,18 @@ class PostSender:
         store: The posts of the job.
         connect: Returns a network by its name.
         clock: Returns the current time.
+        ignores_waits: Also ask a network that has asked for no more requests until a later time.
     """
 
-    def __init__(self, store: PostStore, connect: Callable[[str], Network], clock: Callable[[], datetime]) -> None:
-        self._store, self._connect, self._clock = store, connect, clock
+    def __init__(
+        self,
+        store: PostStore,
+        connect: Callable[[str], Network],
+        clock: Callable[[], datetime],
+        *,
+        ignores_waits: bool = False,
+    ) -> None:
+        self._store, self._connect, self._clock, self._ignores_waits = store, connect, clock, ignores_waits
         self.retry_after = 0.0
         """Longest wait that a network has asked for, in seconds."""
 
@@ -115,10 +124,21 @@ class PostSender:
             return self._wait_for_part(record, missing)
         if isinstance(network, ApplianceError):
             return self._record_no_network(record, network)
+        if wait := self._wait_of_network(record.network):
+            return self._record_no_network(record, wait)
         try:
             return self._send_one(network, record, [each.remote for each in earlier if each.remote])
         except LimitsUnknown as error:
             return self._record_no_network(record, error.reason)
+
+    def _wait_of_network(self, network: str) -> Unavailable | None:
+        """Return the error for a network that has asked for no requests now."""
+        until, now = self._store.waits_until(network), self._clock()
+        # A longer wait was recorded while the clock was ahead.
+        if self._ignores_waits or until is None or not now < until <= now + _MAX_WAIT:
+            return None
+        reason = f"{network} accepts no more requests until {until:%Y-%m-%d %H:%M} UTC"
+        return Unavailable(reason, after=(until - now).total_seconds())
 
     def _wait_for_part(self, record: PostRecord, missing: PostRecord) -> PostRecord:
         """Postpone `record`; abandon it if the part before it is final."""
@@ -234,7 +254,9 @@ class PostSender:
 
     def _postpone(self, record: PostRecord, state: PostState, error: ApplianceError) -> PostRecord:
         """Set `state`, and retry when the network asks for it or after a growing delay."""
-        seconds = getattr(error, "retry_after", None) or 0.0
+        seconds = min(getattr(error, "retry_after", None) or 0.0, _MAX_WAIT.total_seconds())
+        if seconds:
+            self._store.wait_for_network(record.network, self._clock() + timedelta(seconds=seconds))
         self.retry_after = max(self.retry_after, seconds)
         delay = max(timedelta(seconds=seconds), clock.post_retry_delay(record.attempts))
         cost = -record.cost if state is PostState.WAITING else Decimal(0)
@@ -257,7 +279,8 @@ class RunPoster:
     def __init__(self, context: PostingContext) -> None:
         self._context = context
         self._networks: dict[str, Network] = {}
-        self._sender = PostSender(context.posts, self._connect, context.clock)
+        asked_to_send = context.resume_only and context.manual
+        self._sender = PostSender(context.posts, self._connect, context.clock, ignores_waits=asked_to_send)
 
     def send_pending(self) -> list[PostRecord]:
         """Send or search the posts of earlier runs that are due, and return them."""

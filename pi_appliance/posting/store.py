@@ -367,6 +367,16 @@ class JobPostStore:
         """Return the spending on `network` in this calendar month (UTC), by all jobs."""
         return PostDatabase(self._db).month_spend(self._clock()).get(network, Decimal(0))
 
+    def waits_until(self, network: str) -> datetime | None:
+        """Return until when `network` has asked for no more requests, of any job."""
+        rows = self._db.rows("SELECT until FROM network_waits WHERE network = ?", (network,))
+        return parse_instant(rows[0]["until"]) if rows else None
+
+    def wait_for_network(self, network: str, until: datetime) -> None:
+        """Record that `network` has asked for no more requests before `until`."""
+        with self._db.writing() as db:
+            db.execute("INSERT OR REPLACE INTO network_waits VALUES (?, ?)", (network, format_instant(until)))
+
     def used_lines(self) -> UsedLines:
         """Return the lines that the job has used."""
         return PostDatabase(self._db).used_lines(self._job)

@@ -128,7 +128,9 @@ _DIRECTION = "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"
 _NO_CHARACTER = "\ufffe\uffff\ufeff"
 _LETTER = rf"[^!'#%&()*+,\\\-./:;<=>?@\[\]^_{{|}}~${_SPACE}{_DIRECTION}{_NO_CHARACTER}]"  # of a name, in any script
 _LABEL = rf"(?>{_LETTER}+(?:[_-]+{_LETTER}+)*)"
-_HOST = rf"(?:([^A-Za-z0-9@\uff20$#\uff03{_NO_CHARACTER}])|^)(https?://)?({_LABEL}(?:\.{_LABEL})+)"
+# To X, such a character is two, of which the first may stand before a name, even after $ or #.
+_ASTRAL = "[\U00010000-\U0010ffff]"
+_HOST = rf"(?:([^A-Za-z0-9@\uff20$#\uff03{_NO_CHARACTER}])|^|(?={_ASTRAL}))(https?://)?({_LABEL}(?:\.{_LABEL})+)"
 _NOT_BEFORE_NAME = "-_./"  # may not precede a bare name
 _WORD = f"{_LETTER}+"
 _LATIN_LABELS = rf"(?:[-a-z0-9{_LATIN}]+\.)+"
@@ -214,14 +216,18 @@ def _of_x_itself(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
 
 
 def _has_address(name: str) -> bool:
-    """Return whether `name` is a valid host name: no label is too long, also in Punycode."""
-    if name.isascii():
-        return all(len(label) <= _LONGEST_LABEL for label in name.split("."))
-    try:
-        name.encode("idna")
-    except UnicodeError:
-        return False
-    return True
+    """Return whether no label of the host `name` is too long, also in Punycode.
+
+    X allows what IDNA does not, such as a label of Arabic and Latin letters.
+    """
+    return all(len(_punycode(label)) <= _LONGEST_LABEL for label in name.split("."))
+
+
+def _punycode(label: str) -> str:
+    if label.isascii():
+        return label
+    parts = re.split("[\u3002\uff0e\uff61]", label)  # other full stops, which IDNA takes for dots
+    return ".".join(each if each.isascii() else f"xn--{each.encode('punycode').decode('ascii')}" for each in parts)
 
 
 # In the patterns below: Z joins two pictures, V requests the coloured form, T is a skin tone.

@@ -18,7 +18,7 @@ from typing import Any, Concatenate, ParamSpec, Protocol, Self, TypeVar
 from pi_appliance.errors import ApplianceError, Unavailable
 from pi_appliance.system import files
 
-SCHEMA_VERSION = 6
+SCHEMA_VERSION = 7
 """Increase it with every change of `SCHEMA`. A file of another version is refused, not migrated."""
 SCHEMA = """
     CREATE TABLE runs (
@@ -135,6 +135,11 @@ SCHEMA = """
         month TEXT NOT NULL,
         microdollars INTEGER NOT NULL,
         PRIMARY KEY (network, month)
+    ) STRICT, WITHOUT ROWID;
+    -- Until when a network has asked for no more requests.
+    CREATE TABLE network_waits (
+        network TEXT PRIMARY KEY,
+        until TEXT NOT NULL
     ) STRICT, WITHOUT ROWID;
     -- The unfinished work of a job, such as a ringing alarm. Another run resumes it after an interruption.
     CREATE TABLE job_checkpoints (

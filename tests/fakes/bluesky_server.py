@@ -84,6 +84,8 @@ class _Handler(BaseHTTPRequestHandler):
             case 429:
                 reset = {"ratelimit-limit": "5000", "ratelimit-reset": str(int(self.state.now()) + 90)}
                 self._answer(429, {"error": "RateLimitExceeded", "message": "Rate Limit Exceeded"}, reset)
+            case 418:
+                self._answer(418, {"error": "Fault", "message": f"odd: {self.headers.get('Authorization', '')[7:]}"})
             case int():
                 self._answer(fault, {"error": "Fault", "message": "told to\nfail"})
 

@@ -74,6 +74,31 @@ def test_an_unreachable_network_costs_nothing_and_is_retried_later(posting):
     assert PostDatabase(posting.database).month_spend(posting.now) == {"x": Decimal("0.015")}
 
 
+def test_nothing_is_sent_to_a_network_before_the_time_that_it_asked_for(posting):
+    x = add_network(posting)
+    x.faults = ["away"]  # for 90 seconds
+    posting.send()
+    posting.create_posts("the next line", {"x": ["another"]})
+    first, second = posting.send()
+    assert (first.state, second.state, second.cost) == (PostState.WAITING, PostState.WAITING, 0)
+    assert second.reason == "x accepts no more requests until 2027-03-01 06:01 UTC"
+    assert (x.posted, second.next_attempt_at) == ([], posting.now + timedelta(seconds=90))
+    posting.now += timedelta(seconds=90)
+    assert [each.state for each in posting.send()] == [PostState.SENT, PostState.SENT]
+
+
+def test_a_wait_recorded_by_a_clock_that_was_ahead_is_ignored(posting):
+    x = add_network(posting)
+    posting.send()
+    posting.now += timedelta(days=900)
+    posting.create_posts("ahead", {"x": ["another"]})
+    x.faults = ["away"]
+    posting.send()
+    posting.now -= timedelta(days=900)
+    posting.create_posts("now", {"x": ["a third"]})
+    assert posting.send()[-1].state is PostState.SENT
+
+
 def test_an_expired_post_is_given_up_and_its_line_is_free_again(posting):
     x = add_network(posting)
     x.faults = ["away"]

@@ -72,6 +72,14 @@ EMOJI = [
     ("👨‍👩‍👧‍👦" * 140, 280),
 ]
 LINKS = [
+    # as twitter-text 3.1.0, X's own library, weighs them
+    ("a\u0627.t.de/", 26),
+    ("\u200d.co.uk", 25),
+    ("a.de\uff61.com", 29),
+    ("\u0645example.com", 24),
+    ("#\U0001f600.co.uk", 27),
+    ("http://pi\u0645.org", 23),
+    ("example.com\u3002next.de", 48),
     ("https://example.com", LINK),
     ("http://example.com/", LINK),
     ("HTTPS://EXAMPLE.COM", LINK),

@@ -19,6 +19,7 @@ from typing import Annotated, Any
 from urllib.parse import quote, urlencode
 
 from pi_appliance.config.model import NetworkDirs
+from pi_appliance.config.secrets import Redactor
 from pi_appliance.errors import AccountBlocked, ApplianceError, Refused, Unavailable, Uncertain
 from pi_appliance.posting import x_text
 from pi_appliance.posting.model import Post, PostLimits, Prompt, SentPost
@@ -71,6 +72,7 @@ class XrpcClient:
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
+        self._tokens = Redactor(())  # of sessions: a server may repeat one in a message
 
     def query(self, server: str, method: str, *, token: str = "", **parameters: str) -> XrpcResponse:
         """Query `method` of `server`. Raises Unavailable."""
@@ -106,6 +108,7 @@ class XrpcClient:
         *,
         writes: bool = False,
     ) -> XrpcResponse:
+        self._tokens.learn(token)
         headers = {"Authorization": f"Bearer {token}"} if token else {}
         headers |= {"Content-Type": mime} if body is not None else {}
         try:
@@ -117,7 +120,7 @@ class XrpcClient:
                 body=body,
                 headers=headers,
             )
-            return _parse_response(response)
+            return self._parse_response(response)
         except http.NoResponse as failure:
             if not failure.is_sent:
                 raise Unavailable(f"Bluesky cannot be reached: {failure or 'no answer'}; is this Pi online?") from None
@@ -128,29 +131,35 @@ class XrpcClient:
         except Uncertain as error:
             raise _unclear(str(error), writes=writes) from None
 
+    def _parse_response(self, response: http.HttpResponse) -> XrpcResponse:
+        try:
+            body = json.loads(response.body)
+        except (ValueError, RecursionError):
+            body = None
+        answer = XrpcResponse(response.status, self._without_tokens(body) if isinstance(body, dict) else {})
+        if answer.status == 429:
+            raise Unavailable(
+                f"Bluesky accepts no more requests now ({answer.message})", after=_until_reset(response.headers)
+            )
+        if answer.status >= 500:
+            raise Uncertain(f"Bluesky reports an internal error ({answer.message})")
+        if answer.good and not isinstance(body, dict):
+            raise Uncertain("Bluesky sent an invalid response")
+        return answer
+
+    def _without_tokens(self, body: dict[str, Any]) -> dict[str, Any]:
+        """Return `body` with messages that contain no session token, known or sent with them."""
+        for name in ("accessJwt", "refreshJwt"):
+            self._tokens.learn(str(body.get(name) or ""))
+        texts = {name: body[name] for name in ("error", "message", "status") if isinstance(body.get(name), str)}
+        return body | {name: self._tokens.redact_message(text) for name, text in texts.items()}
+
 
 def _unclear(reason: str, *, writes: bool) -> ApplianceError:
     """Return the error for a request with an unknown result, which matters if it `writes`."""
     if writes:
         return Uncertain(f"{reason}; {CHECK_ACCOUNT}")
     return Unavailable(f"{reason}; nothing was posted")
-
-
-def _parse_response(response: http.HttpResponse) -> XrpcResponse:
-    try:
-        body = json.loads(response.body)
-    except (ValueError, RecursionError):
-        body = None
-    answer = XrpcResponse(response.status, body if isinstance(body, dict) else {})
-    if answer.status == 429:
-        raise Unavailable(
-            f"Bluesky accepts no more requests now ({answer.message})", after=_until_reset(response.headers)
-        )
-    if answer.status >= 500:
-        raise Uncertain(f"Bluesky reports an internal error ({answer.message})")
-    if answer.good and not isinstance(body, dict):
-        raise Uncertain("Bluesky sent an invalid response")
-    return answer
 
 
 def malformed_response() -> Uncertain:
@@ -311,6 +320,7 @@ _FOUND = re.compile(
     r"|[#＃](?P<tag>(?![\ufe0f\u20e3])[^\s\u00ad\u200a-\u200d\u2060\u20e2\ufeff]+)"  # noqa: RUF001 - a # of East Asia
     rf"|(?P<name>(?=[A-Za-z])(?:{_LABEL}\.)+(?:{'|'.join(f'{_COUNTRIES} {_OTHERS}'.split())})"
     r"(?![\w@-]|\.[\w-])(?:[/?#:]\S*)?)"
+    r"|\$(?P<ticker>[A-Za-z][A-Za-z0-9]{0,4})(?=[\s.,;:!?)\"'\u2019]|\Z)"
     r")"
 )
 _BRACKETS = {")": "(", "]": "[", "}": "{"}
@@ -338,10 +348,29 @@ def _build_feature(match: re.Match[str], resolve: Callable[[str], str | None]) -
     if match["tag"]:
         tag = _trim_tag(match["tag"])
         return whole[0] + tag, {"$type": f"{_TYPE}#tag", "tag": tag} if tag else None
+    if match["ticker"]:
+        return whole, {"$type": f"{_TYPE}#tag", "tag": whole.upper()}
     link = _without_end(whole)
-    uri = link if match["link"] else f"https://{link}"
-    # Strict servers reject characters outside ASCII. An existing % stays.
-    return link, {"$type": f"{_TYPE}#link", "uri": quote(uri, safe=string.punctuation)}
+    uri = _ascii_uri(link if match["link"] else f"https://{link}")
+    return link, {"$type": f"{_TYPE}#link", "uri": uri} if uri else None
+
+
+def _ascii_uri(uri: str) -> str:
+    """Return `uri` without characters outside ASCII, which strict servers reject.
+
+    The host is written in Punycode. An existing % stays. The result is empty if it is not a host.
+    """
+    scheme, slashes, rest = uri.partition("://")
+    authority = re.split(r"[/?#]", rest, maxsplit=1)[0]
+    user, at, place = authority.rpartition("@")
+    host, colon, port = place.partition(":")
+    if not host.isascii():
+        try:
+            host = host.encode("idna").decode("ascii")
+        except UnicodeError:
+            return ""
+    ascii_start = f"{scheme}{slashes}{user}{at}{host}{colon}{port}"
+    return quote(ascii_start + rest.removeprefix(authority), safe=string.punctuation)
 
 
 def _trim_tag(text: str) -> str:

@@ -50,6 +50,9 @@ def marked(connection: tuple[bluesky.Bluesky, FakeBluesky], text: str) -> list[t
         ("HTTPS://Example.org", [("HTTPS://Example.org",) * 2]),
         ("“https://example.org”", []),
         ("https://example.org/grün", [("https://example.org/grün", "https://example.org/gr%C3%BCn")]),
+        ("https://münchen.example/ä", [("https://münchen.example/ä", "https://xn--mnchen-3ya.example/%C3%A4")]),
+        ("http://a:b@日本.example:80?é", [("http://a:b@日本.example:80?é", "http://a:b@xn--wgv71a.example:80?%C3%A9")]),
+        ("https://ä..example https://" + "ä" * 64 + ".de", []),
         ("https://example.org/a%20b", [("https://example.org/a%20b",) * 2]),
         ("https:// http:///x https://.", []),
         ("example.org", [("example.org", "https://example.org")]),
@@ -71,6 +74,11 @@ def marked(connection: tuple[bluesky.Bluesky, FakeBluesky], text: str) -> list[t
         ("#" + "🍓" * 32, [("#" + "🍓" * 32, "🍓" * 32)]),
         ("#" + "🍓" * 33, []),
         ("＃pi", [("＃pi", "pi")]),
+        (
+            "$AAPL $aapl ($A) $BTC, $ABC12!",
+            [(each, each.upper()) for each in ["$AAPL", "$aapl", "$A", "$BTC", "$ABC12"]],
+        ),
+        ("no$SPACE $100 $ $ AAPL $123ABC $TOOLONG $ABC123 $AAPLです $A-B", []),
         ("#pi\n#shelf", [("#pi", "pi"), ("#shelf", "shelf")]),
         ("@mia.example.org!", [("@mia.example.org", "did:plc:mia")]),
         ("(@Mia.Example.Org)", [("@Mia.Example.Org", "did:plc:mia")]),
@@ -91,7 +99,7 @@ def test_a_handle_is_resolved_once_per_occurrence_and_plain_text_needs_none(conn
 
 WORDS = st.one_of(
     st.sampled_from(
-        ["https://example.org/", "http://", "example.org", "@mia.example.org", "@", "#", "#pi", "＃", ".", "/"]
+        ["https://example.org/", "http://", "example.org", "$pi", "@mia.example.org", "@", "#", "#pi", "＃", ".", "/"]
     ),
     st.sampled_from(
         [
@@ -130,6 +138,8 @@ def test_a_facet_covers_exactly_its_target(connection, text):
                 assert (shown.lower(), target) == ("@mia.example.org", "did:plc:mia")
             case "#" | "＃":
                 assert shown[1:] == target
+            case "$":
+                assert shown.upper() == target
             case _:
                 assert target.isascii()
                 assert not (shown.isascii() and shown.isprintable()) or target in (shown, f"https://{shown}")

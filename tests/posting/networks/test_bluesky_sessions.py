@@ -171,7 +171,7 @@ def test_an_insecure_server_gets_nothing(server, place, home):
 def test_no_secret_reaches_an_error_a_log_or_a_repr(server, place, caplog):
     caplog.set_level(logging.DEBUG)
     output: list[str] = []
-    faults: Sequence[int | str] = (401, 403, 429, 500, "cut-after", "cut-in-answer", "not-json", "elsewhere")
+    faults: Sequence[int | str] = (401, 403, 429, 500, "cut-after", "cut-in-answer", "not-json", "elsewhere", 418)
     for method in ("createSession", "refreshSession", "putRecord", "getRecord"):
         for number, fault in enumerate(faults):
             server.ahead += 3 * 3600
@@ -186,6 +186,7 @@ def test_no_secret_reaches_an_error_a_log_or_a_repr(server, place, caplog):
             output.append(repr(network._account.session()))
     output.append(caplog.text)
     assert "putRecord" in caplog.text, "the log was on"
+    assert "odd: [redacted]" in " ".join(output)
     assert PASSWORD not in " ".join(output)
     assert "-token-" not in " ".join(output)
 
