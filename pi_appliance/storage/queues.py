@@ -118,9 +118,14 @@ class RunRequestStore:
         with self._db.writing(durable=True) as db:
             db.execute("INSERT OR REPLACE INTO run_signals (job, signal) VALUES (?, ?)", (job, signal))
 
+    def pending_signal(self, job: str) -> str:
+        """Return the signal that `job` has not taken yet; '' without one."""
+        rows = self._db.rows("SELECT signal FROM run_signals WHERE job = ?", (job,))
+        return str(rows[0]["signal"]) if rows else ""
+
     def take_signal(self, job: str) -> str:
         """Return and delete the signal to `job`; '' without one, and then nothing is written."""
-        if not self._db.rows("SELECT 1 FROM run_signals WHERE job = ?", (job,)):
+        if not self.pending_signal(job):
             return ""
         with self._db.writing(durable=True) as db:
             row = db.execute("DELETE FROM run_signals WHERE job = ? RETURNING signal", (job,)).fetchone()

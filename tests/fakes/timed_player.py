@@ -90,6 +90,7 @@ class TimedPlayer(Player):
         self.time, self.sounds = time, sounds or {}
         self.most = 100
         self.away = False  # it is not reached
+        self.fault: Exception | None = None  # every command raises it
         self.can = ALL
         self.volumes: list[tuple[float, int, bool]] = []  # when, how loud, whether something played then
         self.did: list[str] = []
@@ -241,6 +242,8 @@ class TimedPlayer(Player):
         return Track(uri=uri, id=self._ids, title=sound.title, album=sound.album, duration=sound.duration)
 
     def _reach(self) -> None:
+        if self.fault:
+            raise self.fault
         if self.away:
             raise Unavailable("the player does not answer")
 

@@ -162,4 +162,6 @@ def test_a_ringing_alarm_is_on_the_home_page_with_its_buttons(browser: Browser, 
         expect(page.get_by_text("weekdays is ringing")).to_be_visible()
         page.get_by_role("button", name="Snooze").tap()
         expect(page).to_have_url(f"{appliance.origin}/")
+        expect(page.get_by_text("weekdays will snooze in a moment")).to_be_visible()
+        expect(page.get_by_role("button", name="Snooze")).to_be_hidden()
         assert store.requests.take_signal("weekdays") == "snooze"

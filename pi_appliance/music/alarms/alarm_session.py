@@ -33,6 +33,7 @@ _MAX_VOLUME_JUMP = 3
 _MIN_FADE_AFTER_SILENCE = 60.0  # seconds
 _MAX_CHIME_TIME = 1800.0  # seconds that the built-in sound repeats
 _SNOOZE_FADE = 3.0  # seconds
+_DURATION_OVER = "its duration is over"
 _END_FADE = 30.0  # seconds at most when the alarm's duration is over
 
 
@@ -149,6 +150,10 @@ class AlarmSession(MusicSession):
                 self._player_lost_at = None
             except Unavailable as error:
                 await self._continue_without_player(error)
+            except ApplianceError as error:  # such as a wrong password
+                await self._continue_without_player(Unavailable(str(error)))
+            except Exception as error:  # noqa: BLE001 - a bug must not silence the alarm
+                await self._continue_without_player(Unavailable(_describe_bug(error)))
             if self.finished:
                 return self._result()
             await self.context.sleep(POLL_INTERVAL)
@@ -251,7 +256,7 @@ class AlarmSession(MusicSession):
 
     async def _start_source(self) -> None:
         try:
-            source = self._sources.resolve(self.checkpoint.source)
+            source = self._resolve_source()
             if self._plays_built_in and self.checkpoint.modes is not None:
                 await self.set_modes(replace(self.checkpoint.modes, repeat=True, single=Mode.OFF, consume=Mode.OFF))
             await self.player.add_source(source, QueuePosition.REPLACE, play=True)
@@ -263,9 +268,15 @@ class AlarmSession(MusicSession):
             self._give_up_source(str(error))
             return
         except Exception as error:  # noqa: BLE001 - a bug in one source must not end the alarm
-            self._give_up_source(f"internal error: {type(error).__name__}: {error}")
+            self._give_up_source(_describe_bug(error))
             return
         self._owns_playback, self._monitor = True, PlaybackMonitor(self.now())
+
+    def _resolve_source(self) -> Source:
+        try:
+            return self._sources.resolve(self.checkpoint.source)
+        except Unavailable as error:  # of the source, not of the player
+            raise Refused(str(error)) from None
 
     def _still_plays(self, state: PlayerState) -> bool:
         """Return whether our music continued while the run or the player was away."""
@@ -359,9 +370,9 @@ class AlarmSession(MusicSession):
         if not checkpoint.user_took_volume:
             await self.volume.set(level)
             self._last_level = level
-        name = self._sources.label(checkpoint.source)
+        name, shown = self._sources.label(checkpoint.source), min(level, self.context.max_volume())
         fade_done = checkpoint.user_took_volume or (checkpoint.heard and self.phase_age() >= checkpoint.seconds)
-        self.context.progress(None, name if fade_done else f"{name} at volume {level}")
+        self.context.progress(None, name if fade_done else f"{name} at volume {shown}")
         if duration is not None and ring_time >= duration.total_seconds():
             await self._start_fade_out(min(self.options.fade_time.total_seconds(), _END_FADE), snoozes=False)
         elif self._plays_built_in:
@@ -395,7 +406,7 @@ class AlarmSession(MusicSession):
             await self.restore()
             self.start_phase(Phase.SNOOZING, self.options.snooze.total_seconds(), previous_volume=None, modes=None)
         else:
-            await self._end("its duration is over")
+            await self._end(_DURATION_OVER)
 
     def _snooze(self) -> None:
         if self._signal == "snooze":
@@ -429,15 +440,14 @@ class AlarmSession(MusicSession):
         self.context.progress(None, str(error))
         timed_out = self.now() - self._player_lost_at >= PLAYER_TIMEOUT
         if self.end_reason:  # only the volume is still to be restored
-            if timed_out:
-                self.finish(self.end_reason)
+            self._wait_to_restore()
         elif self.checkpoint.phase is Phase.SNOOZING or not timed_out:
             return
         elif self.checkpoint.phase is Phase.FADING_OUT:  # without a player it is silent
             if self.checkpoint.snoozes:
                 self.start_phase(Phase.SNOOZING, self.options.snooze.total_seconds())
             else:
-                self.finish("its duration is over")
+                self.end_reason = _DURATION_OVER
         elif self._signal == "snooze":
             self.start_phase(Phase.SNOOZING, self.options.snooze.total_seconds())
         elif self._ring_time() >= self._max_chime_time():
@@ -445,11 +455,24 @@ class AlarmSession(MusicSession):
         else:
             await self._play_without_player(error)
 
+    def _wait_to_restore(self) -> None:
+        """Wait for the player, but not while another alarm waits for this one to end."""
+        assert self._player_lost_at is not None
+        if self.checkpoint.phase is not Phase.FADING_OUT:  # so that no later run rings again
+            self.start_phase(Phase.FADING_OUT, 0.0, snoozes=False)
+        patience = PLAYER_TIMEOUT if self._signal == PREEMPT else MAX_AGE
+        if self.now() - self._player_lost_at >= patience:
+            self.finish(self.end_reason)
+
     async def _play_without_player(self, error: Unavailable) -> None:
+        started, level = self.context.timestamp(), self._level()
         try:
-            await sounds.play_chime(self._level())
+            await sounds.play_chime(min(level, self.context.max_volume()))
         except Unavailable as local_error:
             raise Unavailable(f"the alarm is silent: {error}; this machine: {local_error}") from None
+        self._last_level = level  # at which the player continues
+        if not self.checkpoint.heard:
+            self.save(heard=True, phase_started=started)
 
     async def _end(self, reason: str, *, stop_player: bool = True) -> None:
         """Stop the music, restore volume and modes, and finish. Safe to repeat."""
@@ -487,3 +510,7 @@ class AlarmSession(MusicSession):
         duration = self.options.duration
         ring_time = duration.total_seconds() if duration and self.checkpoint.phase is Phase.RINGING else 0.0
         return max(self.checkpoint.seconds, ring_time)
+
+
+def _describe_bug(error: Exception) -> str:
+    return f"internal error: {type(error).__name__}: {error}"

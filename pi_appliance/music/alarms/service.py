@@ -32,7 +32,7 @@ from pi_appliance.system.clock import Timestamp
 
 ALARM, SLEEP, ANNOUNCE = "alarm", "sleep", "announce"
 SNOOZE, STOP = "snooze", "stop"
-SNOOZING, STARTING = "snoozing", "starting"
+SNOOZING, STARTING, FADING_OUT = "snoozing", "starting", "fading-out"
 EXAMPLE_JOBS = {
     ALARM: "wake: {kind: music, schedule: {times: ['06:45'], days: [mon-fri]}, with: {action: alarm, play: [fip]}}",
     SLEEP: "sleep: {kind: music, with: {action: sleep}}",
@@ -47,13 +47,15 @@ class ActiveSession:
     """The session of a music job that runs now or was interrupted.
 
     `phase` is '' until the run has saved its first checkpoint. `ends_at` is the end of the phase,
-    if known. `run` is None while the session is interrupted.
+    if known. `run` is None while the session is interrupted. `ending` is "snooze" or "stop" from
+    the moment at which a person asks for it until it is done.
     """
 
     job: str
     phase: str
     ends_at: datetime | None
     run: Run | None
+    ending: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -158,14 +160,17 @@ def active_session(appliance: Appliance, job: Job) -> ActiveSession | None:
     """Return the session of `job` that runs now or was interrupted."""
     run = next(iter(appliance.store.active_runs(job.name)), None)
     checkpoint = appliance.store.requests.checkpoint(job.name)
+    ending = appliance.store.requests.pending_signal(job.name)
     if checkpoint is None:
-        return ActiveSession(job=job.name, phase="", ends_at=None, run=run) if run else None
+        return ActiveSession(job=job.name, phase="", ends_at=None, run=run, ending=ending) if run else None
     try:
         data = json.loads(checkpoint.text)["session"]
         phase, ends_at = str(data["phase"]), _phase_end(data, appliance, job)
+        if phase == FADING_OUT:
+            ending = ending or (SNOOZE if data["snoozes"] else STOP)
     except (ValueError, KeyError, TypeError):  # written by another release
         phase, ends_at = "", None
-    return ActiveSession(job=job.name, phase=phase, ends_at=ends_at, run=run)
+    return ActiveSession(job=job.name, phase=phase, ends_at=ends_at, run=run, ending=ending)
 
 
 def _phase_end(data: Mapping[str, Any], appliance: Appliance, job: Job) -> datetime | None:
@@ -237,10 +242,11 @@ def describe(job: Job, limit: int = 100) -> str:
     """Describe the sources, volume and duration of an alarm. `limit` is the maximum volume."""
     options: Any = job.options
     names = ", else ".join(describe_text(each) for each in options.play or ())
-    limited = f" (limited to {limit})" if limit < options.final_volume else ""
+    volume = min(options.final_volume, limit)
+    limited = f" (the highest allowed, not {options.final_volume})" if volume < options.final_volume else ""
     fade = f" in {units.format_duration(options.fade_time)}" if options.fade_time else ""
     duration = f", for {units.format_duration(options.duration)}" if options.duration else ""
-    return f"{names}; up to volume {options.final_volume}{limited}{fade}{duration}"
+    return f"{names}; up to volume {volume}{limited}{fade}{duration}"
 
 
 def skip(appliance: Appliance, name: str, *, now: datetime, day: str | None = None) -> datetime:

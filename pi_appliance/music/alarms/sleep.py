@@ -219,7 +219,9 @@ class SleepSession(MusicSession):
     def _wait_for_player(self) -> float:
         self._player_lost_at = self.now() if self._player_lost_at is None else self._player_lost_at
         self.volume = self.new_volume()
-        if self.now() - self._player_lost_at >= _PLAYER_TIMEOUT:
+        # After the fade has begun, the volume is still to be restored.
+        patience = _PLAYER_TIMEOUT if self.checkpoint.previous_volume is None else MAX_AGE
+        if self.now() - self._player_lost_at >= patience:
             self.finish("the player went away and did not come back")
         return POLL_INTERVAL
 

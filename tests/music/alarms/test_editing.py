@@ -198,8 +198,8 @@ def test_every_next_ring_is_listed_and_a_skip_names_its_day(appliance):
 def test_a_volume_above_the_maximum_is_shown_as_it_will_be(home):
     shown = home.json("music", "alarms")[0]
     assert (shown["volume"], shown["limit"]) == (70, 60)
-    assert shown["description"] == "FIP; up to volume 70 (limited to 60) in 5m"
-    assert "limited" not in home.json("music", "alarms")[1]["description"]
+    assert shown["description"] == "FIP; up to volume 60 (the highest allowed, not 70) in 5m"
+    assert "allowed" not in home.json("music", "alarms")[1]["description"]
 
 
 def test_a_renamed_alarm_keeps_its_place_comments_and_state(appliance):

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from pi_appliance.errors import Unavailable
+from pi_appliance.errors import Refused, Unavailable
 from pi_appliance.music.alarms.music_session import Checkpoint, Phase, dump
 from pi_appliance.music.model import PlaybackState, Station
 from pi_appliance.storage.model import PREEMPT
@@ -225,10 +225,12 @@ def test_without_a_player_a_program_sounds_until_the_player_is_back(runner, monk
     program.chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path))
     runner.player.away = True
-    runner.time.at(33, lambda: setattr(runner.player, "away", False))
+    runner.time.at(45, lambda: setattr(runner.player, "away", False))
     result = runner.run("alarm", play="FIP", fade="1m")
     sizes = [int(size) for size in log.read_text("utf-8").split()]
-    assert 1 <= len(sizes) <= 5
+    assert 10 <= len(sizes) <= 16
+    assert 9 <= runner.loud[0][1] <= 13  # where the fade of the chime was, not at the start again
+    assert rises(runner.loud)
     assert min(sizes) > 500_000
     assert result.details == {"source": "FIP", "heard": True, "user_took_volume": False, "failed_sources": 0}
 
@@ -339,20 +341,22 @@ def test_unreadable_stations_do_not_affect_other_sources(tmp_path):
     assert runner.run("alarm", play="Fip", fade="10s").details["source"] == "Fip"
 
 
-class BrokenStations(list[Station]):
-    """Stations that fail with an exception."""
+class BrokenStations(list[Exception]):
+    """Stations that fail with their exception."""
 
     def __iter__(self):
-        raise RuntimeError("a bug")
+        raise self[0]
 
 
-def test_an_exception_in_a_source_falls_back_to_the_bundled_sound(tmp_path):
-    runner = JobRunner(tmp_path, stations=BrokenStations())
+@pytest.mark.parametrize(
+    ("error", "shown"),
+    [(RuntimeError("a bug"), "internal error: RuntimeError: a bug"), (Unavailable("the disk"), "the disk")],
+)
+def test_an_exception_in_a_source_falls_back_to_the_bundled_sound(tmp_path, error, shown):
+    runner = JobRunner(tmp_path, stations=BrokenStations([error]))
     runner.say(600, "stop")
     result = runner.run("alarm", play="Fip", fade="10s")
-    assert result.summary.startswith(
-        "the built-in sound: stopped on request (failed: Fip: internal error: RuntimeError"
-    )
+    assert result.summary == f"the built-in sound: stopped on request (failed: Fip: {shown})"
 
 
 def test_quiet_hours_during_the_fade_are_not_user_input_and_the_fade_continues_after(runner):
@@ -391,6 +395,29 @@ def test_after_a_short_mpd_outage_the_same_source_plays_again(runner):
     result = runner.run("alarm", play=["FIP", RADIO], volume=40, fade="5m")
     assert result.details["source"] == "FIP"
     assert rises(runner.loud)
+
+
+@pytest.mark.parametrize("fault", [Refused("wrong password"), RuntimeError("a bug")])
+def test_a_player_that_only_refuses_or_fails_is_replaced_like_a_missing_one(runner, monkeypatch, tmp_path, fault):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    runner.player.fault = fault
+    with pytest.raises(Unavailable, match=f"the alarm is silent: .*{fault}; this machine: pw-play"):
+        runner.run("alarm", play="FIP")
+    runner.player.fault = None
+    assert runner.go_on().details["heard"] is True
+
+
+@pytest.mark.parametrize("stopped", [False, True])
+def test_a_player_lost_at_the_end_is_restored_when_it_is_back(runner, stopped):
+    if stopped:
+        runner.say(603.5, "stop")
+    runner.time.at(603.4, lambda: setattr(runner.player, "away", True))
+    runner.time.at(2000, lambda: setattr(runner.player, "away", False))
+    keys = {"play": "FIP", "volume": 40, "fade": "5m", "duration": "10m"}
+    runner.cut(1200, "alarm", **keys)  # a restart of the appliance does not ring it again
+    runner.go_on()
+    assert (runner.player.now.playback, runner.player.now.volume) == (PlaybackState.STOPPED, 60)
+    assert 2000 <= runner.time.steady - 1000 < 2005
 
 
 @pytest.mark.parametrize(("word", "then"), [("snooze", Phase.SNOOZING), ("", None)])

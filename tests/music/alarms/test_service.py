@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 
@@ -43,12 +44,12 @@ def the(home: Appliance, now: datetime = FRIDAY) -> service.Alarm:
     return result
 
 
-def rings(home: Appliance, phase: Phase, ago: timedelta = timedelta(0), seconds: float = 300.0, **more: str) -> None:
+def rings(home: Appliance, phase: Phase, ago: timedelta = timedelta(0), seconds: float = 300.0, **more: Any) -> None:
     """Let the alarm, or what `otherwise` says, be in `phase`."""
     machine = clock.SystemClock()
     since = Timestamp(clock.now() - ago, machine.monotonic() - ago.total_seconds(), clock.boot_id())
     session = Checkpoint(phase=phase, phase_started=since, session_started=since, seconds=seconds, **more)
-    job = "sleep" if phase in (Phase.WAITING, Phase.FADING_OUT) else "wake"
+    job = "sleep" if phase in (Phase.WAITING, Phase.FADING_OUT) and not more.get("snoozes") else "wake"
     options = Options(action=Action.SLEEP) if job == "sleep" else Options(action=Action.ALARM, play=Names(["fip"]))
     home.store.requests.save_checkpoint(job, dump(options, session), now=clock.now())
 
@@ -127,8 +128,13 @@ def test_a_signal_reaches_the_ringing_alarm_or_its_absence_is_reported(home):
             say(home, name)
     rings(home, Phase.RINGING)
     assert service.snooze(home) == ["wake"]
+    assert the(home).session.ending == "snooze"
     assert home.store.requests.take_signal("wake") == "snooze"
+    assert the(home).session.ending == ""
+    rings(home, Phase.FADING_OUT, snoozes=True)
+    assert the(home).session.ending == "snooze"
     assert service.stop_ringing(home, "wake") == ["wake"]
+    assert the(home).session.ending == "stop"
     assert home.store.requests.take_signal("wake") == "stop"
     with pytest.raises(UnknownName, match="no alarm is called 'wak'; did you mean 'wake'"):
         service.snooze(home, "wak")
