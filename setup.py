@@ -1,6 +1,7 @@
 """Compile the puzzle kernels if Cython and a C compiler are installed.
 
-A kernel that cannot be compiled runs as plain Python. PI_APPLIANCE_PLAIN=1 compiles none.
+A kernel that cannot be compiled runs as plain Python. PI_APPLIANCE_PLAIN=1 compiles none;
+PI_APPLIANCE_KERNELS=later installs those that are compiled, and leaves the others to deploy/lib.sh.
 """
 
 import importlib.util
@@ -55,6 +56,7 @@ class BuildKernels(build_ext):
         """Compile the kernels and report failures."""
         # Cython translates one kernel at a time. gcc takes most of the time and runs in parallel.
         self.failure_reasons, self.cython_lock = {}, threading.Lock()
+        self.is_beside = self.inplace  # setuptools clears it while it builds
         remove_stale_kernels(Path(self.build_lib))
         super().run()
         for reason in sorted(set(self.failure_reasons.values())):
@@ -69,23 +71,31 @@ class BuildKernels(build_ext):
             if existing.exists() and not self.force:
                 target.parent.mkdir(parents=True, exist_ok=True)
                 shutil.copy(existing, target)
+            elif os.environ.get("PI_APPLIANCE_KERNELS") == "later":
+                return
             elif not target.exists() or self.force:
                 with self.cython_lock:
                     ext.sources = [translate_kernel(source, Path(self.build_temp))]
                 super().build_extension(ext)
+                if self.is_beside:
+                    put_beside(source, Path(self.build_lib))
         except Exception as error:  # noqa: BLE001 - the kernel runs without
             self.failure_reasons[f"{source.parent.name}/{source.stem}"] = explain_failure(self.compiler, error)
 
     def copy_extensions_to_source(self):
         """Move the compiled kernels beside their sources, and remove those of older sources."""
         for source in kernels.kernel_sources(PUZZLES):
-            target = source.with_name(f"{kernels.compiled_name(source)}{SUFFIX}")
-            built = Path(self.build_lib, target)
-            if built.exists() and not target.exists():
-                partial = target.with_suffix(".new")
-                shutil.copy(built, partial)
-                partial.replace(target)
+            put_beside(source, Path(self.build_lib))
         remove_stale_kernels(Path())
+
+
+def put_beside(source: Path, built: Path) -> None:
+    """Copy the compiled kernel from the folder `built` beside its source."""
+    target = source.with_name(f"{kernels.compiled_name(source)}{SUFFIX}")
+    if Path(built, target).exists() and not target.exists():
+        partial = target.with_suffix(".new")
+        shutil.copy(Path(built, target), partial)
+        partial.replace(target)
 
 
 def remove_stale_kernels(root):

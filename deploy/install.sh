@@ -101,21 +101,43 @@ build_release() {
     rm -rf "$folder"
     mkdir -p "$root$home/releases" "$work"
     (cd "$clone" && sources | tr '\n' '\0' | xargs -0 cp --parents -t "$work")
-    # Kernels that this clone has compiled are reused. Their names contain a hash of the source.
+    # Kernels that this clone or an earlier release has compiled are reused. Their names contain a hash of the source.
     (cd "$clone" && find pi_appliance/puzzles -name '*.so' -exec cp --parents -t "$work" {} +)
+    [ ! -d "$root$home/kernels" ] || cp -r "$root$home/kernels/." "$work/pi_appliance/puzzles/"
     ln -s ../config "$work/pi_appliance/starter"
     ln -s ../systemd "$work/pi_appliance/units"
     "$python" -m venv "$folder"
+    [ -n "$root" ] || export PI_APPLIANCE_KERNELS=later
     with_pip "$folder" "$work$extras" || {
         with_pip "$folder" "$work" || die "the release could not be built, see above. $online"
         say "$without_extras"
     }
+    [ -n "$root" ] || prepare_compiling
     if [ -n "$root" ]; then # on the other machine, ROOT is /
         grep -rlIF "$root$home" "$folder/bin" "$folder/pyvenv.cfg" | while IFS= read -r file; do
             sed -i "s|$root$home|$home|g" "$file"
         done
     fi
     touch "$folder/.whole"
+}
+
+# Kernels take most of the time of an installation. Have pi-appliance-kernels.service compile the missing ones.
+prepare_compiling() {
+    puzzles=$("$folder/bin/python" -I -c 'import sys
+from pi_appliance.puzzles.kernels import PUZZLES, kernel_states
+print(PUZZLES)
+sys.exit(all(state == "compiled" for _, state in kernel_states()))') || return 0
+    [ "${PI_APPLIANCE_PLAIN:-}" != 1 ] || return 0
+    part=$folder/compile/clone
+    mkdir -p "$part/deploy" "$part/pi_appliance" "$folder/compile/tools"
+    cp "$clone/setup.py" "$clone/pyproject.toml" "$clone/README.md" "$part"
+    cp "$clone/pi_appliance/__init__.py" "$part/pi_appliance"
+    ln -s "$puzzles" "$part/pi_appliance/puzzles"
+    cp "$clone/deploy/lib.sh" "$clone/deploy/compile.sh" "$part/deploy"
+    get_build_tools "$folder/bin/python" "$folder/compile/tools" || {
+        rm -rf "$folder/compile"
+        say "$not_compiled. $online"
+    }
 }
 
 switch_to() {
@@ -204,7 +226,11 @@ start_service() {
     watch_usb_drives
     systemctl reset-failed pi-appliance.service 2>/dev/null || true # forget crashes of the previous release
     # Type=notify: this waits until the daemon is ready or has failed.
-    systemctl restart pi-appliance.service 2>/dev/null && systemctl is-active --quiet pi-appliance.service && return
+    if systemctl restart pi-appliance.service 2>/dev/null && systemctl is-active --quiet pi-appliance.service; then
+        systemctl enable --quiet pi-appliance-kernels.service
+        systemctl start --no-block pi-appliance-kernels.service
+        return
+    fi
     journalctl --sync
     journalctl --no-pager --output cat --lines 10 --unit pi-appliance.service >&2
     [ -n "$previous" ] || {
@@ -257,6 +283,7 @@ configure
 keep_to_the_user
 place "$clone/systemd/pi-appliance-failure@.service" "$failure_unit" 644
 place "$clone/systemd/pi-appliance.service" "$unit" 644
+place "$clone/systemd/pi-appliance-kernels.service" "$kernels_unit" 644
 for name in $usb_units; do
     place "$clone/systemd/$name" "${unit%/*}/$name" 644
 done
@@ -265,7 +292,7 @@ place "$clone/systemd/${power_rule##*/}" "$power_rule" 644
 [ "$(readlink "$root$command" || true)" = "$home/current/bin/pi-appliance" ] || step "link $root$command" -- link_command
 [ "$previous" = "$release" ] || step "switch to $release" -- switch_to "$release"
 {
-    printf '%s\n' "$command" "$unit" "$failure_unit" "$usb_rule" "$power_rule" "$cron"
+    printf '%s\n' "$command" "$unit" "$failure_unit" "$kernels_unit" "$usb_rule" "$power_rule" "$cron"
     printf "${unit%/*}/%s\n" $usb_units
 } >"$drafts/manifest"
 place "$drafts/manifest" "$manifest" 644

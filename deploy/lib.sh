@@ -150,6 +150,7 @@ kernels_identity() {
 # with MORE if possible.
 # A stamp file marks a complete environment. It is deleted before a change, so an incomplete one is never used.
 # If only the kernels of the puzzles changed, only they are compiled again. A failure there is not an error.
+# With kernels=later they are not compiled here, but by `start_compiling` afterwards.
 need_environment() {
     environment=$1 stamp=$1/.pi-appliance wanted=$(printf '%s' "$2${3:-}" | cat - "$clone/pyproject.toml" | sha256sum)
     exec 9<"$clone"
@@ -169,27 +170,79 @@ need_environment() {
         "$python" -m venv "$environment" || die "$python cannot make an environment in $environment; see above"
         holds=
     fi
-    kernels=$(kernels_identity "$environment/bin/python" | sha256sum)
+    [ "${PI_APPLIANCE_PLAIN:-}" != 1 ] || kernels=
+    if [ "${kernels:-}" = later ]; then
+        PI_APPLIANCE_KERNELS=later
+        export PI_APPLIANCE_KERNELS
+        made_from=$compiled
+    else
+        made_from=$(kernels_identity "$environment/bin/python" | sha256sum)
+    fi
     if [ "$holds" != "$wanted" ]; then
-        say "installing into ${environment##*/}; this takes some minutes the first time"
+        say "installing into ${environment##*/}; this takes a minute or more the first time"
         want_compiler
-        kernels=$(kernels_identity "$environment/bin/python" | sha256sum)
+        [ "${kernels:-}" = later ] || made_from=$(kernels_identity "$environment/bin/python" | sha256sum)
         rm -f "$stamp"
         # MORE in the same call if possible, because each call builds the package again.
         if [ -z "${3:-}" ] || ! with_pip "$environment" --editable "$clone$3"; then
             with_pip "$environment" --editable "$clone$2" || die "the installation did not end well, see above. $online"
             [ -z "${3:-}" ] || say "$without_extras"
         fi
-    elif [ "$compiled" != "$kernels" ]; then
+    elif [ "$compiled" != "$made_from" ]; then
         say "bringing the kernels of the puzzles up to date"
         with_pip "$environment" --no-deps --editable "$clone" || {
-            say "they run as plain Python, slower, until that can be done, see above. $online"
-            kernels=
+            say "$not_compiled. $online"
+            made_from=
         }
     fi
-    if [ "$holds" != "$wanted" ] || [ "$compiled" != "$kernels" ]; then
-        printf '%s\n%s\n%s\n' "$(environment_identity "$environment")" "$wanted" "$kernels" >"$stamp.new"
-        mv "$stamp.new" "$stamp"
+    if [ "$holds" != "$wanted" ] || [ "$compiled" != "$made_from" ]; then
+        write_stamp "$stamp" "$(environment_identity "$environment")" "$wanted" "$made_from"
     fi
     exec 9<&-
+}
+
+not_compiled="the puzzles run as plain Python, slower, until their kernels can be compiled, see above"
+
+# write_stamp FILE INTERPRETER CONTENT KERNELS: say what an environment was made from.
+write_stamp() {
+    printf '%s\n%s\n%s\n' "$2" "$3" "$4" >"$1.new"
+    mv "$1.new" "$1"
+}
+
+# Compile the kernels that are missing or have changed, in the background, after `kernels=later need_environment`.
+start_compiling() {
+    environment=$1 stamp=$1/.pi-appliance
+    made_from=$(kernels_identity "$environment/bin/python" | sha256sum)
+    [ "$(sed -n 3p "$stamp")" != "$made_from" ] || return 0
+    (
+        exec 8<"$clone/pi_appliance/puzzles"
+        flock -w 10 8 || exit 0 # another run of this script compiles them
+        tools=$(mktemp -d)
+        trap 'rm -rf "$tools"' EXIT
+        get_build_tools "$environment/bin/python" "$tools" && compile_kernels "$environment/bin/python" "$tools" || {
+            say "$not_compiled. $online"
+            exit 0
+        }
+        write_stamp "$stamp" "$(sed -n 1p "$stamp")" "$(sed -n 2p "$stamp")" "$made_from"
+    ) </dev/null &
+}
+
+# get_build_tools PYTHON FOLDER: install the build requirements of this clone into FOLDER.
+get_build_tools() {
+    "$1" - "$clone/pyproject.toml" >"$2/requirements" <<'PYTHON'
+import sys, tomllib
+print(*tomllib.load(open(sys.argv[1], "rb"))["build-system"]["requires"], sep="\n")
+PYTHON
+    nice -n 19 "$1" -m pip install --quiet --progress-bar off --disable-pip-version-check --no-compile \
+        --target "$2/lib" --requirement "$2/requirements"
+}
+
+# compile_kernels PYTHON TOOLS: compile the kernels of this clone beside their sources, at low priority.
+compile_kernels() {
+    done=0
+    (cd "$clone" && PYTHONPATH=$2/lib PYTHONWARNINGS=ignore PI_APPLIANCE_KERNELS='' nice -n 19 "$1" setup.py --quiet \
+        build_ext --inplace --build-temp "$2/work" --build-lib "$2/built") >"$2/log" 2>&1 || done=$?
+    plain=$(sed -n 's/.*\(the puzzle kernels run as plain Python.*\)/\1/p' "$2/log" | head -n 1)
+    [ -z "$plain" ] || say "$plain"
+    return $done
 }

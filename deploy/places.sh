@@ -7,6 +7,7 @@ etc=/etc/pi-appliance
 state=/var/lib/pi-appliance
 unit=/etc/systemd/system/pi-appliance.service
 failure_unit=/etc/systemd/system/pi-appliance-failure@.service
+kernels_unit=/etc/systemd/system/pi-appliance-kernels.service
 usb_units='pi-appliance-usb@.service pi-appliance-usb.service pi-appliance-usb.path' # in the folder of the unit
 usb_rule=/etc/udev/rules.d/85-pi-appliance-usb.rules
 power_rule=/etc/polkit-1/rules.d/10-pi-appliance-power.rules # used if polkit is installed

@@ -374,7 +374,7 @@ def test_optional_packages_are_tried_first_and_then_left_out(tmp_path: Path) -> 
         ended = sh(
             clone / "deploy" / "run.sh", status=status, **path, **{"NO_EXTRAS": "", "OFFLINE": "", **environment}
         )
-        return ended.stdout + ended.stderr, len(said.read_text().splitlines())
+        return ended.stdout + ended.stderr, said.read_text().count("--editable")
 
     output, asked = start()
     assert (output.splitlines()[1:], asked) == (["started"], 1)
@@ -398,11 +398,11 @@ def made_environment(folder: Path, extras: str, **programs: str) -> None:
     (folder / ".pi-appliance").write_text(f"made\n{wanted}  -\n{compiled}")
 
 
-def test_only_a_changed_kernel_is_rebuilt_and_a_failure_is_not_fatal(tmp_path: Path) -> None:
+def test_a_changed_kernel_is_compiled_after_the_start_and_a_failure_is_not_fatal(tmp_path: Path) -> None:
     clone = clone_with_a_kernel(tmp_path)
     path = stand_ins(tmp_path / "first", mpd="")
-    pip = 'echo "pip $*" >>"$0.said"; [ -z "$OFFLINE" ]'
-    python = f"case $1 in -c) echo made ;; *) {pip} ;; esac"
+    calls = 'echo "$*" >>"$0.said"; [ -z "$OFFLINE" ]'
+    python = f"case $1 in -c) echo made ;; *) {calls} ;; esac"
     made_environment(clone / ".venv", EXTRAS, python=python, pi_appliance="echo started")
     said = clone / ".venv" / "bin" / "python.said"
     run = clone / "deploy" / "run.sh"
@@ -410,13 +410,39 @@ def test_only_a_changed_kernel_is_rebuilt_and_a_failure_is_not_fatal(tmp_path: P
     assert sh(run, **path, OFFLINE="").stdout == "started\n"
     assert not said.exists()
     (clone / KERNEL).write_text("changed = 1\n")
-    offline = sh(run, **path, OFFLINE="yes").stdout.splitlines()
-    assert offline[-2].startswith("pi-appliance: they run as plain Python, slower, until that can be done")
-    assert offline[-1] == "started"
-    assert "--no-deps --editable" in said.read_text()
-    assert "up to date" in sh(run, **path, OFFLINE="").stdout
+    offline = sh(run, **path, OFFLINE="yes").stdout
+    assert "started\n" in offline
+    assert "run as plain Python, slower, until their kernels can be compiled" in offline
+    assert "setup.py" not in said.read_text(), "without the build tools it is not tried"
     assert sh(run, **path, OFFLINE="").stdout == "started\n"
+    assert "setup.py --quiet build_ext --inplace" in said.read_text()
+    assert "--editable" not in said.read_text(), "the program stays as it is while it runs"
+    said.unlink()
+    assert sh(run, **path, OFFLINE="").stdout == "started\n"
+    assert not said.exists()
     assert "up to date" in sh(run, **path, OFFLINE="", PI_APPLIANCE_PLAIN="1").stdout
+
+
+@pytest.mark.slow
+def test_the_page_comes_before_the_kernels(tmp_path: Path) -> None:
+    clone = clone_with_a_kernel(tmp_path)
+    (clone / KERNEL).write_text(
+        '"""Adds."""\n\n\ndef total(first: int, second: int) -> int:\n    return first + second\n'
+    )
+    (clone / KERNEL).with_suffix(".pxd").write_text("cpdef int total(int first, int second)\n")
+    for name in ("README.md", "pi_appliance/__init__.py"):
+        shutil.copy(ROOT / name, clone / name)
+    path = stand_ins(tmp_path / "first", mpd="")
+    # The environment of the tests has Cython, so nothing is fetched.
+    python = f"""case "$1 $2" in -c*) echo made ;; "-m pip") ;; *) exec "{sys.executable}" "$@" ;; esac"""
+    find = f'find "{clone}" -name "kernel_*{SUFFIX}"'
+    made_environment(clone / ".venv", EXTRAS, python=python, pi_appliance=f"echo started; {find}")
+    stamp = clone / ".venv" / ".pi-appliance"
+    stamp.write_text("".join(stamp.read_text().splitlines(keepends=True)[:2]))
+
+    assert sh(clone / "deploy" / "run.sh", **path).stdout == "started\n"
+    (compiled,) = (clone / KERNEL).parent.glob(f"kernel_*{SUFFIX}")
+    assert sh(clone / "deploy" / "run.sh", **path).stdout == f"started\n{compiled}\n"
 
 
 KERNEL = Path("pi_appliance", "puzzles", "adding", "kernel.py")

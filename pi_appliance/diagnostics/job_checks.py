@@ -29,7 +29,7 @@ from pi_appliance.music.player_hub import open_player
 from pi_appliance.music.stations.service import load_stations
 from pi_appliance.posting.model import PENDING_STATES, PostState
 from pi_appliance.posting.store import PostDatabase
-from pi_appliance.puzzles.kernels import kernel_states
+from pi_appliance.puzzles.kernels import is_compiling, kernel_states
 from pi_appliance.scheduling import crontab, instants
 from pi_appliance.scheduling.crontab import SystemCrontab, UserCrontab
 from pi_appliance.scheduling.schedule import AtBoot
@@ -446,19 +446,22 @@ def _count_posts(number: int) -> str:
 
 def check_kernels(_: DiagnosticContext) -> Iterator[CheckResult]:
     """Report whether the puzzle kernels are compiled, plain Python or out of date."""
-    yield kernel_result(dict(kernel_states()))
+    yield kernel_result(dict(kernel_states()), is_compiling=is_compiling())
 
 
-def kernel_result(states: Mapping[str, str]) -> CheckResult:
-    """Return the result for the kernels and their `states`."""
+def kernel_result(states: Mapping[str, str], *, is_compiling: bool = False) -> CheckResult:
+    """Return the result for the kernels and their `states`, and whether they are being compiled."""
     name = "puzzles"
     plain = ", ".join(kernel for kernel, state in states.items() if state == "plain")
     stale = ", ".join(kernel for kernel, state in states.items() if state == "stale")
     if not states:
         return skipped(name, "no kernels")
+    compiled = list(states.values()).count("compiled")
+    if is_compiling and compiled < len(states):
+        return ok(name, f"{compiled} of {len(states)} kernels compiled; until all are, slower plain Python runs")
     if stale:
         reason = f"kernels stale: {stale} changed since compilation, so slower plain Python runs"
         return warn(name, reason, "run deploy/run.sh or deploy/install.sh again; both compile changed kernels")
-    if "compiled" not in states.values():
+    if not compiled:
         return ok(name, "kernels plain: slower, with the same results; install a C compiler, then install again")
     return ok(name, "kernels compiled" + (f", but plain, slower: {plain}" if plain else ""))

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from datetime import timedelta
 
 from pi_appliance.config import units
-from pi_appliance.diagnostics import machine_checks
+from pi_appliance.diagnostics import job_checks, machine_checks
 from pi_appliance.diagnostics.context import Check, CheckResult, DiagnosticContext, ok, run_checks, skipped, warn
 from pi_appliance.system import machine, network
 
@@ -123,6 +123,7 @@ FACTS: Sequence[tuple[str, Check]] = (
     ("load", check_load),
     ("network", check_addresses),
     ("uptime", check_uptime),
+    ("puzzles", job_checks.check_kernels),
     ("versions", check_versions),
 )
 

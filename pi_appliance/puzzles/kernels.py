@@ -3,7 +3,9 @@
 A kernel is `<puzzle>/<name>.py` with types in `<name>.pxd`; their hash names the compiled file.
 """
 
+import fcntl
 import hashlib
+import os
 import sys
 from collections.abc import Iterator, Sequence
 from importlib.abc import MetaPathFinder
@@ -52,6 +54,18 @@ def kernel_states(puzzles: Path = PUZZLES) -> Iterator[tuple[str, str]]:
             yield name, "compiled"
         else:
             yield name, "stale" if files - {f"{compiled_name(source)}{_SUFFIX}"} else "plain"
+
+
+def is_compiling(puzzles: Path = PUZZLES) -> bool:
+    """Return whether kernels are being compiled: the scripts of deploy/ lock the folder."""
+    descriptor = os.open(puzzles, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(descriptor)
+    return False
 
 
 class KernelFinder(MetaPathFinder):

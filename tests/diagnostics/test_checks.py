@@ -644,6 +644,13 @@ def test_pending_and_uncertain_posts_are_reported(
     only(machine.look("posts"), verdict, says)
 
 
+def test_kernels_that_are_being_compiled_are_counted() -> None:
+    states = {"sudoku/kernel": "compiled", "battleship/kernel": "plain", "rubiks_cube/kernel": "stale"}
+    result = job_checks.kernel_result(states, is_compiling=True)
+    assert result.status is OK
+    assert "1 of 3 kernels compiled" in result.summary
+
+
 @pytest.mark.parametrize(
     ("states", "verdict", "output"),
     [

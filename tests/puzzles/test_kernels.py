@@ -1,6 +1,8 @@
 """Kernels run plain and compiled, and only if compiled from their current source."""
 
 import ast
+import fcntl
+import os
 import shutil
 from array import array
 from pathlib import Path
@@ -140,3 +142,12 @@ def test_only_a_file_compiled_from_this_source_is_imported(tree: Path) -> None:
         assert list(kernels.kernel_states(puzzles)) == [("adding/kernel", "stale")]
         changed.write_text(before)
     assert finder.find_spec(name, folder) is not None
+
+
+def test_the_folder_is_locked_while_its_kernels_are_compiled(tmp_path: Path) -> None:
+    assert not kernels.is_compiling(tmp_path)
+    folder = os.open(tmp_path, os.O_RDONLY)
+    fcntl.flock(folder, fcntl.LOCK_EX)
+    assert kernels.is_compiling(tmp_path)
+    os.close(folder)
+    assert not kernels.is_compiling(tmp_path)
