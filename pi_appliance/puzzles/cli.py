@@ -278,7 +278,8 @@ def solve(
         raise click.UsageError(f"--max-solutions needs --solutions all or fewest-moves, not {report.mode}")
     is_page = output is not None and output.suffix.lower() in (".html", ".htm")
     with _search(limits, report) as (runtime, line), _open_output(output, line) as write:
-        listed = _discard if as_json or is_page else write
+        counts = report.mode is SolveMode.COUNT  # then the boards are not listed, which may be thousands
+        listed = _discard if as_json or is_page or counts else write
         answer_board(puzzle, report, max_solutions or DEFAULT_MAX_SOLUTIONS, runtime, listed)
         if report.refused:
             raise report.refused
@@ -289,6 +290,8 @@ def solve(
             page = Page(puzzle, "by hand")
             page.add_board(report)
             write(page.render(rendering.summarize(report).rstrip("."), ""))
+        elif counts:
+            write(rendering.render_report(puzzle, report))
     if output is not None:
         click.echo(f"{'proven to have no solution' if report.proven else 'solved'}; wrote {output}")
 

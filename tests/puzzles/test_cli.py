@@ -47,6 +47,22 @@ def test_the_first_known_board_is_the_default() -> None:
     assert "Board: 32 pegs in 33 holes\n" in puzzle("solve", "peg-solitaire").stdout
 
 
+def test_a_count_lists_no_board() -> None:
+    counted = puzzle("solve", "sudoku", "--solutions", "count").stdout
+    assert counted.startswith("Board: 24 clues in 9x9 cells\nSolutions: 1\n")
+    assert "Starting Board" not in counted
+
+
+def test_a_board_that_is_solved_already_has_one_solution() -> None:
+    assert "Solutions: 1\n" in puzzle("solve", "peg-solitaire", "--board", "X.").stdout
+
+
+@pytest.mark.parametrize("clues", ["5", "99"])
+def test_impossible_numbers_of_clues_are_wrong_use(clues: str) -> None:
+    error = refused("generate", "sudoku", "--rule", f"clues={clues}")
+    assert (error.exit_status, str(error).startswith("clues: ")) == (2, True)
+
+
 @pytest.mark.parametrize(("more", "listed"), [((), 32), (("--max-solutions", "5"), 5), (("--rule", "goal=3,3"), 16)])
 def test_all_solutions_are_listed_up_to_the_limit(more: tuple[str, ...], listed: int) -> None:
     result = puzzle("solve", "peg-solitaire", "--board", "plus", "--solutions", "all", *more)

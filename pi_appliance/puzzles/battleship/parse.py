@@ -28,6 +28,7 @@ _SHOT_HELP = "write squares and hit, miss or sunk, such as: B5 hit, or D4-D6 sun
 _HEADER_NAMES = (*RULES, "size", "whole")
 _HEADER = re.compile(r"\s*([A-Za-z]+)\s*:(.*)")
 _LIST = re.compile(r"\s*(?:\w+\s*=\s*)?[\[\]01,\s]*")
+_LIST_START = re.compile(r"\s*(?:\w+\s*=\s*)?\[")
 _SHOT = re.compile(r"\b(hit|miss|sunk)\b", re.IGNORECASE)
 _SHOT_PART = re.compile(r"[^\s,;:]+")
 _COLUMN_NAMES = re.compile(r"\s*(?:A(?:\s*[B-O])*|1(?:\s+\d+)+)\s*")
@@ -70,13 +71,13 @@ def parse(text: str, file: str = "board") -> Board:
             message, _, hint = str(error).partition("; ")
             state.add_problem(*state.headers[name][:2], message, hint)
     sunk_ships: Sequence[Ship] = ()
-    if any(_SHOT.search(row) for _, row in body) or (not body and "size" in state.headers):
+    if any(_SHOT.search(row) or _begins_with_square(row) for _, row in body) or (not body and "size" in state.headers):
         rows, sunk_ships = _parse_shots(state, body, _parse_size(state))
     elif "size" in state.headers:
         line, column, _ = state.headers["size"]
         state.add_problem(line, column, "a size is given, and a grid follows", "a grid shows its size: remove this row")
         rows = ["?"]
-    elif all(_LIST.fullmatch(row) for _, row in body):
+    elif all(_LIST.fullmatch(row) for _, row in body) or any(_LIST_START.match(row) for _, row in body):
         rows = _parse_lists(state, body)
     else:
         rows = _parse_grid(state, body)
@@ -84,6 +85,12 @@ def parse(text: str, file: str = "board") -> Board:
     sunk_ships = [*sunk_ships, *_parse_whole_ships(state, rows, sunk_ships)]
     state.raise_problems()
     return with_rules(Board(rows=tuple(rows), sunk_ships=tuple(sorted(set(sunk_ships)))), rules)
+
+
+def _begins_with_square(row: str) -> bool:
+    """Return whether `row` begins with a square and a word, so that it is meant as shots."""
+    words = row.split()
+    return len(words) > 1 and parse_ship(words[0].rstrip(",;:")) is not None and words[1].strip(",;:").isalpha()
 
 
 def _parse_header(state: _ParseState, row: Row) -> bool:
@@ -150,6 +157,10 @@ def _parse_lists(state: _ParseState, body: Sequence[Row]) -> list[str]:
                 inside = False
             elif mark in "01" and inside:
                 rows[-1][1].append((column, "." if mark == "0" else "#"))
+            elif mark not in "01, \t":
+                hint = "a row is a list of 0 (miss) and 1 (of a sunk ship), such as [0, 1]"
+                state.add_problem(line, column, f"{mark!r} is neither 0 nor 1", hint)
+                break
             elif mark in "01":
                 hint = "write each row in brackets: [[0, 1], [0, 0]]"
                 state.add_problem(line, column, "a number outside the rows", hint)
@@ -234,7 +245,9 @@ def _split_clauses(state: _ParseState, line: int, row: str) -> Iterator[tuple[st
         if ship:
             targets.append((ship, column))
         elif not mark:
-            state.add_problem(line, column, f"{word!r} is neither a square nor a mark", _SHOT_HELP)
+            guess = suggest(word.lower(), tuple(SHOT_WORDS))
+            hint = f"{guess} {_SHOT_HELP}" if guess.endswith("?") else _SHOT_HELP
+            state.add_problem(line, column, f"{word!r} is neither a square nor a mark", hint)
             has_unknown_word = True
         elif targets and not leading_mark:
             yield mark, targets
@@ -249,7 +262,7 @@ def _split_clauses(state: _ParseState, line: int, row: str) -> Iterator[tuple[st
         yield leading_mark, targets
     if leading_mark and not (targets or has_unknown_word):
         state.add_problem(line, mark_column, "this mark has no square", _SHOT_HELP)
-    elif targets and not leading_mark:
+    elif targets and not leading_mark and not has_unknown_word:
         state.add_problem(line, targets[0][1], f"{targets[0][0]} is neither hit nor miss here", _SHOT_HELP)
 
 

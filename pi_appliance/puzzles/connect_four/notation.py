@@ -241,13 +241,21 @@ def parse(text: str, file: str = "board") -> Board:
     reader = _MoveReader(file)
     if any(_COLOURED_MOVE.fullmatch(word) for word in words):
         board = reader.play_moves(list(reader.read_coloured(rows)))
-    elif all(word.isdecimal() for word in words):
+    elif all(word.isdecimal() for word in words) or _looks_like_digits(rows):
         board = replace(reader.play_moves(list(reader.read_digits(rows))), first_known=False)
     else:
         board = _parse_drawing(rows, reader)
     if reader.problems:
         raise ConfigError(reader.problems)
     return board
+
+
+def _looks_like_digits(rows: list[_Row]) -> bool:
+    """Return whether the text is meant as digits of columns, with a mistake in it."""
+    if len(rows) >= HEIGHT or any(kind.fullmatch(row) for _, row in rows for kind in (_FRAME, _TURN_ROW, _MOVES_ROW)):
+        return False
+    marks = "".join(mark for _, row in rows for mark in row if not mark.isspace() and mark not in ",;-")
+    return 2 * sum(mark.isdecimal() for mark in marks) > len(marks)
 
 
 def _parse_drawing(rows: list[tuple[int, str]], reader: _MoveReader) -> Board:

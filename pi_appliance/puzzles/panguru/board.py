@@ -244,6 +244,9 @@ def _split_sections(text: str) -> dict[str, list[tuple[int, int, str]]]:
         match = _HEADER.match(row)
         start = match.end() if match else 0
         header = match[1].lower() if match else header
+        has_moves = header == "moves" and any(text.strip() for _, _, text in sections.get(header, ()))
+        if has_moves and not match and row.strip(" ,[]") and not re.search("[0-9]", row):
+            header = ""  # the board is drawn below its moves
         sections.setdefault(header, []).append((number, start + 1, row[start:]))
     return sections
 
@@ -275,7 +278,9 @@ def _split_triangles(sections: dict[str, list[list[_Mark]]], file: str) -> tuple
             raise parse_error(file, first.line, first.column, "this precedes the first header", hint)
     else:
         halves = _split_rows(rows, file)
-    for name, half in zip(("plates", "pebbles"), halves, strict=True):
+    for name, half, other in zip(("plates", "pebbles"), halves, halves[::-1], strict=True):
+        if not half and len(other) in TRIANGLE_SIZES:
+            raise _missing_half(name, other[-1], f"write {name}: and {len(other)} letters below", file)
         if len(half) not in TRIANGLE_SIZES:
             at = half[-1] if half else _Mark("", 1, 1)
             hint = "a triangle of 2 to 5 rows has 3, 6, 10 or 15"
@@ -293,6 +298,13 @@ def _split_rows(rows: list[list[_Mark]], file: str) -> list[list[_Mark]]:
     gaps = [at for at in range(1, lengths[0]) if rows[0][at].column > rows[0][at - 1].column + 1]
     if len(rows) == len(gaps) == 1:  # in one row
         return [rows[0][: gaps[0]], rows[0][gaps[0] :]]
+    steps = list(range(1, len(rows) + 1))
+    count = sum(lengths)
+    is_one_row = len(rows) == 1 and (count % 2 == 1 or count // 2 not in TRIANGLE_SIZES)
+    if count in TRIANGLE_SIZES and (is_one_row or (len(rows) > 1 and lengths == steps)):
+        name = "plates" if any(mark.text == HOLE for row in rows for mark in row) else "pebbles"
+        hint = _BOARD_HELP if len(rows) > 1 else f"write a space and {count} letters"
+        raise _missing_half(name, rows[-1][-1], hint, file)
     if lengths == [2 * number for number in range(1, len(rows) + 1)] or len(rows) == 1:  # side by side
         return [[m for row in rows for m in row[: len(row) // 2]], [m for row in rows for m in row[len(row) // 2 :]]]
     half = len(rows) // 2
@@ -303,6 +315,11 @@ def _split_rows(rows: list[list[_Mark]], file: str) -> list[list[_Mark]]:
     first = next((row for row, hint in expected if len(row) != hint), rows[-1])
     message = f"the rows have {', '.join(map(str, lengths[:12]))} places"
     raise parse_error(file, first[0].line, first[0].column, message, _BOARD_HELP)
+
+
+def _missing_half(name: str, last: _Mark, hint: str, file: str) -> ConfigError:
+    """Return the error about a board that ends with the mark `last`, without one half."""
+    return parse_error(file, last.line, last.column + 1, f"the {name} are missing", hint)
 
 
 def _check_colours(plates: list[_Mark], pebbles: list[_Mark], file: str) -> None:

@@ -164,6 +164,8 @@ def solve(board: Board | str, mode: SolveMode = SolveMode.FIRST, runtime: Search
         case SolveMode.ALL:
             return _solve_all(search, runtime)
     first = search.first()
+    if len(board.pegs) == 1 and not first.proof:
+        first = replace(first, count=1)  # it is solved already, and no jump is possible
     return first if mode is SolveMode.FIRST or first.proof else _solve_fewest_moves(search.field, runtime)
 
 

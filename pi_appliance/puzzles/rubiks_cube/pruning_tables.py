@@ -8,12 +8,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain, permutations
+from weakref import WeakKeyDictionary
 
 from pi_appliance.puzzles import kernel_mode
 from pi_appliance.puzzles.rubiks_cube import coordinates as c
 from pi_appliance.puzzles.rubiks_cube import kernel
 from pi_appliance.puzzles.rubiks_cube.kernel import SearchTables
-from pi_appliance.puzzles.runtime import Buffer, Checkpoint, SearchRuntime, load_entry, save_entry, try_to_save
+from pi_appliance.puzzles.runtime import Buffer, Cache, Checkpoint, SearchRuntime, load_entry, save_entry, try_to_save
 
 MOVES_NAME, SMALL_NAME, LARGE_NAME, LARGE_STATE_NAME = (
     f"rubiks-cube/{name}-2" for name in ("turns", "near", "wide", "wide-begun")
@@ -30,6 +31,7 @@ _UNKNOWN_COUNT = bytes(sum(byte >> shift & 3 == 3 for shift in (0, 2, 4, 6)) for
 
 Tables = dict[str, memoryview]
 _BUILT: dict[str, Tables] = {}  # by this process; they are the same for every cache
+_LOADED: WeakKeyDictionary[Cache, dict[str, Tables]] = WeakKeyDictionary()  # read and verified once
 
 
 def load_tables(runtime: SearchRuntime, *, use_large: bool = True) -> SearchTables:
@@ -51,8 +53,12 @@ def load_small_tables(runtime: SearchRuntime) -> tuple[Tables, list[memoryview]]
 
 def cached_tables(runtime: SearchRuntime, name: str, build: Callable[[], Mapping[str, Buffer]]) -> Tables:
     """Return tables by their names; build and cache them if they are missing."""
+    loaded = _LOADED.setdefault(runtime.cache, {})
+    if name in loaded:
+        return loaded[name]
     if saved := load_entry(runtime.cache, name):
-        return dict(zip(saved.values["tables"], saved.buffers, strict=True))
+        loaded[name] = dict(zip(saved.values["tables"], saved.buffers, strict=True))
+        return loaded[name]
     if name not in _BUILT:
         _BUILT[name] = {table: memoryview(buffer) for table, buffer in build().items()}
     tables = _BUILT[name]

@@ -8,6 +8,7 @@ searched depth after depth.
 from array import array
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
+from functools import cache
 from itertools import product
 from typing import NamedTuple
 
@@ -228,16 +229,11 @@ _Level = dict[bytes, list[Turns]]
 
 def find_near_solutions(state: State, side: int) -> list[Turns]:
     """Return all shortest solutions if they have at most `MAX_NEAR_MOVES` turns, else none."""
-    size = len(SOLVED) if side == 3 else _CORNER_STICKERS
-    turn_count = TURNS if side == 3 else c.POCKET_TURNS
-    actions = [bytes(action[:size]).ljust(256, b"\0") for action in turn_states()[:turn_count]]
-    forward: _Level = {bytes(state[:size]): [()]}
-    backward: _Level = {bytes(SOLVED[:size]): [()]}
+    forward: _Level = {bytes(state[: _state_size(side)]): [()]}
     for length in range(MAX_NEAR_MOVES + 1):
         if length % 2:
-            forward = _expand_level(forward, actions, is_backward=False)
-        elif length:
-            backward = _expand_level(backward, actions, is_backward=True)
+            forward = _expand_level(forward, _turn_actions(side), is_backward=False)
+        backward = _backward_level(side, length // 2)
         solutions = [
             first + rest
             for position in forward.keys() & backward.keys()
@@ -248,6 +244,24 @@ def find_near_solutions(state: State, side: int) -> list[Turns]:
         if solutions:
             return sorted(solutions)
     return []
+
+
+def _state_size(side: int) -> int:
+    return len(SOLVED) if side == 3 else _CORNER_STICKERS
+
+
+@cache
+def _turn_actions(side: int) -> Sequence[bytes]:
+    turn_count = TURNS if side == 3 else c.POCKET_TURNS
+    return [bytes(action[: _state_size(side)]).ljust(256, b"\0") for action in turn_states()[:turn_count]]
+
+
+@cache
+def _backward_level(side: int, length: int) -> _Level:
+    """Return the positions that are `length` turns from solved: the same for every cube."""
+    if not length:
+        return {bytes(SOLVED[: _state_size(side)]): [()]}
+    return _expand_level(_backward_level(side, length - 1), _turn_actions(side), is_backward=True)
 
 
 def _expand_level(level: _Level, actions: Sequence[bytes], *, is_backward: bool) -> _Level:

@@ -47,6 +47,7 @@ from pi_appliance.puzzles.runtime import SERIAL, Buffer, Interrupted, SearchRunt
 
 PROVABLE_LENGTH = 14  # moves: whether a shorter solution exists is decided within a second
 DEADLINE_MARGIN = 0.5  # seconds to write the answer
+MIN_PARALLEL_SECONDS = 0.1  # several cores take tens of milliseconds to begin
 DEFAULT_SECONDS = 600  # "all the time" where there is no deadline
 NODES_PER_SECOND = 200_000  # positions that count as a second where there is no clock
 _NO_SOLUTION = 99  # moves
@@ -54,6 +55,7 @@ _NO_SOLUTION = 99  # moves
 
 def solve(board: Board | str, mode: SolveMode = SolveMode.FIRST, runtime: SearchRuntime = SERIAL) -> Answer[Solution]:
     """Solve the board; `FIRST` gives the shortest solution found in time. Raises Interrupted."""
+    started_at = runtime.monotonic()
     board = parse(board) if isinstance(board, str) else board
     if is_solved(board):
         solutions: list[Solution] = [] if mode is SolveMode.COUNT else [()]
@@ -66,7 +68,7 @@ def solve(board: Board | str, mode: SolveMode = SolveMode.FIRST, runtime: Search
         return solve_pocket(board, mode, runtime)
     tables = load_tables(runtime)
     if mode is SolveMode.FIRST:
-        return _FirstSearch(board, tables, runtime).run()
+        return _FirstSearch(board, tables, runtime, started_at).run()
     search = OptimalSearch(state, tables, runtime)
     search.run()
     return _optimal_answer(search.progress.solutions, mode, search.progress.nodes)
@@ -110,12 +112,12 @@ def _optimal_answer(optimal: Sequence[Turns], mode: SolveMode, nodes: int = 0) -
 class _FirstSearch:
     """The search for the shortest solution that is found in time."""
 
-    def __init__(self, board: Board, tables: SearchTables, runtime: SearchRuntime) -> None:
-        self.board, self.tables, self.runtime = board, tables, runtime
+    def __init__(self, board: Board, tables: SearchTables, runtime: SearchRuntime, started_at: float) -> None:
+        self.board, self.tables, self.runtime, self.started_at = board, tables, runtime, started_at
         self.state = cube_state(board.facelets, 3)
         self.best: PhaseSolution | None = None
         self.lower_bound = self.nodes = 0
-        self.started_at, left, seconds = runtime.monotonic(), runtime.seconds_left(), board.seconds
+        left, seconds = runtime.seconds_left(), board.seconds
         if seconds is None:
             seconds = DEFAULT_SECONDS if left is None else left
         self.seconds = seconds if left is None else min(seconds, max(left * 0.9 - DEADLINE_MARGIN, 0))
@@ -159,7 +161,7 @@ class _FirstSearch:
 
     def _search_phases(self, history: list[tuple[int | float | str, ...]]) -> None:
         search = TwoPhaseSearch(self.state, self.tables)
-        if self.runtime.cores > 1 and self.seconds:
+        if self.runtime.cores > 1 and self.seconds >= MIN_PARALLEL_SECONDS:
             search = ParallelTwoPhaseSearch(self.state, self.tables, self.runtime)
         self.lower_bound = search.lower_bound
 

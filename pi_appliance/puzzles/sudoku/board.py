@@ -93,6 +93,9 @@ def cell_name(cell: int, size: int) -> str:
     return f"r{cell // size + 1}c{cell % size + 1}"
 
 
+MIN_CLUES = 17  # no 9x9 grid with fewer has a unique solution (McGuire et al., 2012)
+
+
 def count_clues(grid: str) -> int:
     """Return the number of filled cells."""
     return len(grid) - grid.count(EMPTY)
@@ -119,6 +122,9 @@ def with_rules(board: Board, rules: Mapping[str, str]) -> Board:
     rules = check_rules("sudoku", RULES, rules)
     if clues := rules.get("clues"):
         board = replace(board, clues=_parse_number(clues, "clues", board.size**2))
+        if board.size == 9 and board.clues is not None and board.clues < MIN_CLUES:
+            message = f"clues: no sudoku of {pluralize(board.clues, 'clue')} has only one solution"
+            raise InvalidOption(f"{message}; write {MIN_CLUES} or more")
     elif clues == "":
         board = replace(board, clues=None)
     if limit := rules.get("count-to"):
@@ -208,11 +214,15 @@ _GRID_HELP = "a grid is 81 digits in one line, or 9 rows of 9, with 0 . * or _ f
 
 
 class _LineGrid(NamedTuple):
-    """A grid in one line: its column in the file, its cells, and the solution after it or ""."""
+    """A grid in one line: its column in the file, its cells, and the solution after it or "".
+
+    `wrong` is the column of a mistake in the solution, the mistake and its correction.
+    """
 
     column: int
     grid: str
     solution: str
+    wrong: tuple[int, str, str] | None = None
 
 
 class _DrawnRow(NamedTuple):
@@ -249,8 +259,7 @@ def parse(text: str, file: str = "board") -> Board:
             hint = f"the one in line {first[1]} is {first[0]}x{first[0]}: give each size its own file"
             problems.append(Problem(file, start, 1, f"this grid is {size}x{size}", hint))
         first = first or (size, start)
-        if wrong := grid.grid.strip(SYMBOLS[:size] + EMPTY)[:1]:
-            problems.append(_symbol_problem(wrong, size, file, line, grid.column + grid.grid.index(wrong)))
+        problems += _find_problems(grid, size, file, line)
         grids.append(grid.grid)
         solutions.append(grid.solution)
     if rows:
@@ -319,14 +328,48 @@ def _read_line_grid(row: str) -> _LineGrid | None:
         is_spread = len(cells) in _LONG_LENGTHS and _is_grid(cells)
         return _LineGrid(1, cells.translate(_NORMALIZE), "") if is_spread else None
     grid = fields[at][0].translate(_NORMALIZE)
-    others = (field[0].translate(_NORMALIZE) for field in fields[at + 1 :])
-    full = (other for other in others if len(other) == len(grid) and EMPTY not in other and _is_grid(other))
-    return _LineGrid(fields[at].start() + 1, grid, next(full, ""))
+    column, others = fields[at].start() + 1, fields[at + 1 :]
+    other = next((each for each in others if len(each[0]) == len(grid)), None)
+    other = other or next((each for each in others if _is_meant_as_solution(each[0], grid)), None)
+    if other is None:
+        return _LineGrid(column, grid, "")
+    solution = other[0].translate(_NORMALIZE)
+    return _LineGrid(column, grid, solution, _find_wrong_cell(solution, grid, other.start() + 1))
+
+
+def _is_meant_as_solution(field: str, grid: str) -> bool:
+    return len(field) > len(grid) // 2 and 2 * sum(map(str.isdigit, field)) > len(field)
+
+
+def _find_wrong_cell(solution: str, grid: str, first: int) -> tuple[int, str, str] | None:
+    """Return column, problem and correction of the first wrong cell of a solution of `grid`."""
+    size = _SIZE_BY_CELLS.get(len(grid), 0)
+    if len(solution) != len(grid):
+        return (
+            first,
+            f"this solution has {pluralize(len(solution), 'cell')}, and its grid {len(grid)}",
+            ("write one symbol for each cell, or remove the solution"),
+        )
+    for at, (symbol, clue) in enumerate(zip(solution, grid, strict=True), first):
+        if symbol not in SYMBOLS[:size]:
+            return at, f"{symbol!r} is not a cell of a solution", f"use 1 to {SYMBOLS[size - 1]}"
+        if clue not in (EMPTY, symbol):
+            return at, f"the solution says {symbol} here, but the clue is {clue}", "correct one of the two"
+    return None
 
 
 def _is_grid(field: str) -> bool:
     size = _SIZE_BY_CELLS.get(len(field))
     return size is not None and not field.translate(_NORMALIZE).strip(SYMBOLS[:size] + EMPTY)
+
+
+def _find_problems(grid: _LineGrid, size: int, file: str, line: int) -> Iterator[Problem]:
+    """Yield the first problem of a grid in one line, or of its solution."""
+    if wrong := grid.grid.strip(SYMBOLS[:size] + EMPTY)[:1]:
+        yield _symbol_problem(wrong, size, file, line, grid.column + grid.grid.index(wrong))
+    elif grid.wrong:
+        column, message, hint = grid.wrong
+        yield Problem(file, line, column, message, hint)
 
 
 def _find_sixteen_rows(lines: list[tuple[int, str]]) -> set[int]:

@@ -34,7 +34,6 @@ from pi_appliance.puzzles.sudoku.sat import SatLimitReached, SatSearch
 
 MAX_TRIES = 300  # full grids; one in twenty of 9x9 comes down to 22 clues
 LARGE_SIZE, MAX_TRIES_LARGE = 20, 10  # from this size on, a full grid takes seconds
-MIN_CLUES = 17  # no 9x9 grid with fewer has a unique solution (McGuire et al., 2012)
 
 _Accepts = Callable[[str], bool]
 
@@ -44,8 +43,6 @@ def generate(seed: int | str, board: Board, runtime: SearchRuntime = SERIAL) -> 
 
     By default no redundant clue is left, except in the largest sizes, where that takes too long.
     """
-    if board.size == 9 and board.clues is not None and board.clues < MIN_CLUES:
-        raise Refused(f"no sudoku of {board.clues} clues has only one solution; ask for {MIN_CLUES} or more")
     rng = random.Random(seed)  # noqa: S311 - a game
     max_tries = MAX_TRIES if board.size < LARGE_SIZE else MAX_TRIES_LARGE
     for attempt in range(1, max_tries + 1):

@@ -125,6 +125,8 @@ def test_any_text_is_a_solution_or_an_error(text: str) -> None:
         ("? ? ?\n ? ?\n? ? ? ?\n", ["mine:2:5: this row has 2 squares", "mine:3:7: this row has 4 squares"]),
         ("1 ? ?\n2 ?\n", ["mine:2:4: this row has 1 square, the first one 2"]),
         ("[[0, 1], [1]]", ["mine:1:12: this row has 1 square, the first one 2"]),
+        ("[[0,1],[2,0]]", ["mine:1:9: '2' is neither 0 nor 1; a row is a list of 0 (miss) and 1"]),
+        ("A1 hitt", ["mine:1:4: 'hitt' is neither a square nor a mark; did you mean 'hit'? write squares"]),
         ("100\n , \n101", ["mine:2:1: this row has 0 squares, the first one 3"]),
         ("[0, 1], 1", ["mine:1:9: a number outside the rows"]),
         ("B5 hit\nB5 miss", ["mine:2:1: B5 is a miss and a hit"]),

@@ -100,6 +100,8 @@ def test_a_grid_may_name_the_side_to_move_and_the_moves() -> None:
     [
         ("4444444", "game.txt:1:7: column D (4) is full; a column has room for 6 discs"),
         ("[]", "game.txt:1:1: there is no position here"),
+        ("4453x", "game.txt:1:5: there is no column 'x'; the columns are 1 to 7"),
+        ("4,4,5,3,-1", "game.txt:1:9: there is no column '-'; the columns are 1 to 7"),
         ("44\n8", "game.txt:2:1: there is no column '8'; the columns are 1 to 7"),
         ("F_Yellow, H_Red", "game.txt:1:11: there is no column 'H'; the columns are A to G"),
         ("F_Yellow\nG_Green", "game.txt:2:3: 'Green' is not a colour of this game; the colours are Red and Yellow"),

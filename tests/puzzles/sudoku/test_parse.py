@@ -12,6 +12,9 @@ from pi_appliance.puzzles.sudoku.board import BOXES, SYMBOLS
 from tests.puzzles.sudoku.grids import UNIQUE
 
 GRID, SOLUTION = list(UNIQUE.items())[2]
+CLUE = next(at for at, symbol in enumerate(GRID) if symbol != ".")
+WRONG = "1" if GRID[CLUE] == "2" else "2"
+CONTRADICTION = SOLUTION[:CLUE] + WRONG + SOLUTION[CLUE + 1 :]
 ROWS = [GRID[start : start + 9] for start in range(0, 81, 9)]
 SIMPLE_SUDOKU = "\n".join(
     ["*-----------*"]
@@ -137,6 +140,10 @@ def test_sixteen_rows_of_sixteen_cells_are_one_grid() -> None:
         ),
         (f"{GRID}\n123456789\n{GRID}\n{GRID}", ["f:2:1: the grid that begins here has 1 row of 9 cells"]),
         (f"{GRID}\r\n{GRID[:-1]}\r\n{GRID}\r\n{GRID}1\r\n", ["f:2:1: this row has 80 ce", "f:4:1: this row has 82 ce"]),
+        (f"{GRID},{SOLUTION[:-1]}", ["f:1:83: this solution has 80 cells, and its grid 81"]),
+        (f"{GRID}\n{GRID};{SOLUTION[:-1]}x", ["f:2:163: 'x' is not a cell of a solution; use 1 to 9"]),
+        (f"{GRID},{GRID}", [f"f:1:{83 + GRID.index('.')}: '.' is not a cell of a solution"]),
+        (f"{GRID} {CONTRADICTION}", [f"f:1:{83 + CLUE}: the solution says {WRONG} here, but the clue is {GRID[CLUE]}"]),
         (f"x{GRID[1:]}\n{GRID}\n{GRID[:-1]}?", ["f:1:1: 'x' is not a symbol", "f:3:81: '?' is not a symbol"]),
     ],
 )

@@ -6,7 +6,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from pi_appliance.errors import Refused
+from pi_appliance.errors import InvalidOption
 from pi_appliance.puzzles import SolveMode, sudoku
 from pi_appliance.puzzles.runtime import Interrupted, SearchRuntime
 from pi_appliance.puzzles.sudoku.sat import SatSearch
@@ -145,7 +145,7 @@ def test_generated_grids_follow_the_rules(rules: dict[str, str]) -> None:
 
 
 def test_impossible_requests_are_refused() -> None:
-    with pytest.raises(Refused, match="ask for 17 or more"):
+    with pytest.raises(InvalidOption, match="write 17 or more"):
         generate_grid(1, {"clues": "16"})
     with pytest.raises(Interrupted):
         sudoku.generate(1, sudoku.with_rules(empty_board(), {"clues": "17"}), InterruptingRuntime(after=500))
