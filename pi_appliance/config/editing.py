@@ -136,6 +136,7 @@ class _Edit:
     text: str
     splices: list[tuple[int, int, str]] = field(default_factory=list)
     references: dict[int, int] = field(default_factory=dict)
+    pairs: dict[int, Mapping[Any, tuple[Any, Any]]] = field(default_factory=dict)
 
     def result(self) -> str:
         """Return the text with all replacements."""
@@ -150,15 +151,19 @@ class _Edit:
 
     def span(self, node: Any, path: YamlPath) -> tuple[int, int]:
         """Return where the text of the value at `path` below `node` begins and ends."""
-        span = (0, 0)
+        key: Any = None
         for step in path:
-            pairs = node.value if isinstance(node, yaml.MappingNode) else []
-            found = [pair for pair in pairs if pair[0].value == step]
-            if not found or self.references[id(found[0][1])] > 1:
+            pair = self._pairs_of(node).get(step)
+            if pair is None or self.references[id(pair[1])] > 1:
                 raise Refused(_CANNOT)
-            key, node = found[0]
-            span = (self.text.index(":", key.end_mark.index) + 1, self.pair_end(key, node))
-        return span
+            key, node = pair
+        return (self.text.index(":", key.end_mark.index) + 1, self.pair_end(key, node)) if path else (0, 0)
+
+    def _pairs_of(self, node: Any) -> Mapping[Any, tuple[Any, Any]]:
+        if id(node) not in self.pairs:
+            pairs = node.value if isinstance(node, yaml.MappingNode) else []
+            self.pairs[id(node)] = {pair[0].value: pair for pair in reversed(pairs)}
+        return self.pairs[id(node)]
 
     def count_references(self, node: Any) -> None:
         """Count how often each node is used: an anchor with aliases more than once."""

@@ -7,11 +7,12 @@ Programs are neither added nor changed here (config/hidden_parts.py).
 import hashlib
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import lru_cache
 from textwrap import dedent, indent
 from typing import Any
 
 from pi_appliance.config import editing, hidden_parts, loader
-from pi_appliance.config.binding import YamlPath, parse_yaml
+from pi_appliance.config.binding import Tree, YamlPath, parse_yaml
 from pi_appliance.config.config_file import Change, ConfigFile
 from pi_appliance.config.model import Config, Job
 from pi_appliance.errors import ConfigError, InvalidOption, Refused, UnknownName, suggest
@@ -40,8 +41,12 @@ def version_of(job: Job) -> str:
 def entry_of(config: Config, name: str) -> dict[str, Any]:
     """Return the plain data of the job `name` as it stands in the file. Raises UnknownName."""
     _job(config, name)
-    data = parse_yaml(config.text, str(config.path)).data
-    return dict(value_at(data, ("jobs", name)) or {})
+    return dict(value_at(_parse(config.text).data, ("jobs", name)) or {})
+
+
+@lru_cache(maxsize=1)  # of the file in use, which a form needs several times
+def _parse(text: str) -> Tree:
+    return parse_yaml(text, "")
 
 
 def parse_assignments(
@@ -228,9 +233,24 @@ def _job(config: Config, name: str) -> Job:
 
 def block_text(text: str, name: str) -> str:
     """Return the YAML below the name of the job in the file `text`, without its programs."""
-    shown = hidden_parts.hide_programs(text)
+    shown = hidden_parts.hide_programs(_excerpt(text, name))
     start, end = _block_span(shown, name)
     return dedent(shown[start:end]).strip()
+
+
+def _excerpt(text: str, name: str) -> str:
+    """Return a file with the job `name` only, or the whole `text` if it needs other parts."""
+    tree, lines = _parse(text), text.split("\n")
+    first, column = tree.keys["jobs", name]
+    last = min(
+        (line for path, (line, _) in tree.keys.items() if len(path) < 3 and line > first), default=len(lines) + 1
+    )
+    excerpt = "\n".join(["jobs:", *lines[first - 1 : last - 1]])
+    try:
+        is_same = parse_yaml(excerpt, "").data == {"jobs": {name: value_at(tree.data, ("jobs", name))}}
+    except ConfigError:  # such as an alias of another part
+        is_same = False
+    return excerpt if is_same and not lines[first - 1][: column - 1].strip() else text
 
 
 def _block_span(text: str, name: str) -> tuple[int, int]:

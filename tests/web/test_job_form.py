@@ -1,6 +1,7 @@
 """The form of a job: made of the schema, with the schedule in words, without and with scripts."""
 
 import re
+import time
 from collections.abc import Iterator
 from html import unescape
 from pathlib import Path
@@ -9,6 +10,7 @@ from urllib.parse import quote, urlencode
 import pytest
 from playwright.sync_api import Browser, expect
 
+from pi_appliance.jobs import editor
 from tests.jobs.test_job_editing import JOBS, REST, text_of
 from tests.web.served_appliance import ServedAppliance, configuration, served
 from tests.web.test_browser import CHROMIUM, TOO_SMALL, WIDTHS, browser, phone
@@ -220,3 +222,30 @@ def test_the_form_on_a_phone(browser: Browser, appliance: ServedAppliance) -> No
         page.get_by_role("button", name="Delete it").tap()
         expect(page.get_by_role("heading", name="Jobs")).to_be_visible()
     assert list(appliance.daemon.appliance.config.jobs) == ["daily", "solve", "backup"]
+
+
+def test_the_text_of_a_job_is_the_same_in_any_style_of_the_file(tmp_path: Path) -> None:
+    job = "{kind: tweet, with: {text: Hello, network: here}}"
+    texts = {
+        "jobs:\n  a:  # first\n    kind: tweet\n    # why\n    with: &w {text: Hello, network: here}\n\n  # next\n"
+        "  b:\n    kind: tweet\n    with: *w\n": ("kind: tweet\n# why\nwith: &w {text: Hello, network: here}", None),
+        f"jobs: {{a: {job}, b: {job}}}\n": (job, job),
+        f"jobs:\n  a:\n    {job}\n# end of jobs\nradio: {{}}\njobs-like: 1\n": (job, None),
+        f"jobs:\r\n  a: {job}  # one\r\n  b: {job}\r\nradio: {{}}\r\n": (job, job),
+    }
+    for text, blocks in texts.items():
+        for name, block in zip("ab", blocks, strict=True):
+            assert block is None or editor.block_text(f"state-dir: s\n{REST}{text}", name).strip() == block
+
+
+@pytest.mark.slow
+def test_the_form_of_one_of_ten_thousand_jobs_is_soon_there(tmp_path: Path) -> None:
+    jobs = "".join(
+        f"  run-{number}:\n    kind: command\n    schedule: 0 6 * * *\n    with: {{run: [echo, '{number}']}}\n"
+        for number in range(10_000)
+    )
+    with served(configuration(tmp_path, jobs=jobs)) as appliance:
+        started = time.process_time()  # the load of the machine does not count
+        page = appliance.ask("/jobs/run-9000/edit").text
+        assert time.process_time() - started < 1.5
+        assert "schedule: 0 6 * * *" in page
