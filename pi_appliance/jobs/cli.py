@@ -310,7 +310,7 @@ def plan(config: Path, system: bool, user_name: str | None) -> None:
     """
     config = _absolute_path(config)
     change = _open_crontab(config, system, user_name).plan(_entries(config, system, user_name))
-    click.echo(change.diff() if change.has_changes else f"{change.name}: nothing to change")
+    click.echo(client.visible(change.diff()) if change.has_changes else f"{change.name}: nothing to change")
 
 
 @command.command("install", short_help="Put jobs with `started-by: cron` into the crontab.")

@@ -15,6 +15,7 @@ from pi_appliance.posting.lines import (
     line_fingerprint,
     parse_line,
     parse_lines,
+    unescape_line,
 )
 from pi_appliance.system import files
 
@@ -30,9 +31,9 @@ class FileText:
     version: str
 
     def lines(self) -> list[tuple[PostLine, str]]:
-        """Return the lines that can be posted, each with its text in the file."""
+        """Return the lines that can be posted, each with its text for `replace_line`."""
         rows = _split(self.text)[0]
-        return [(line, rows[line.number - 1].strip()) for line in parse_lines(self.text)]
+        return [(line, unescape_line(rows[line.number - 1].strip())) for line in parse_lines(self.text)]
 
     def line(self, number: int) -> str:
         """Return the text of line `number`. Raises UnknownName if it is blank or a comment."""

@@ -61,6 +61,11 @@ def escape_line(line: str) -> str:
     return f"\\{line}" if is_comment(line) else line
 
 
+def unescape_line(line: str) -> str:
+    """Return `line` without the backslash that `escape_line` adds, for an editor that uses both."""
+    return line[1:] if line.startswith("\\") and is_comment(line[1:]) else line
+
+
 def find_placeholders(line: PostLine) -> frozenset[str]:
     """Return the names of the placeholders in `line`, known or not."""
     return frozenset(_iter_placeholders(line.text))

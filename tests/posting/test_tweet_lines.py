@@ -78,6 +78,23 @@ def test_lines_are_added_edited_moved_and_deleted(appliance: ServedAppliance, tm
     assert file_text(tmp_path) == "\ufeff# mine\r\nTwo lines.\r\n\r\nOne line.\r\n{temperature}\r\n"
 
 
+def test_a_post_that_looks_like_a_comment_is_shown_and_saved_as_it_was_typed(
+    appliance: ServedAppliance, tmp_path: Path
+) -> None:
+    fields = f"job=tweets&version={lines(appliance)['version']}"
+    assert appliance.ask("/do/tweets/lines", f"{fields}&text=%23+1+tip", Referer="http://x/tweets").status == 303
+    assert file_text(tmp_path) == LINES + "\\# 1 tip\r\n"
+    shown = lines(appliance)["lines"][-1]
+    assert (shown["text"], shown["state"], shown["networks"][0]["length"]) == ("# 1 tip", "ready", 7)
+    assert "\\#" not in appliance.ask("/tweets").text
+    number = shown["number"]
+    assert appliance.ask(f"/api/v1/tweets/lines/{number}", {"text": shown["text"]}).status == 200
+    assert file_text(tmp_path) == LINES + "\\# 1 tip\r\n"
+    assert appliance.ask("/api/v1/tweets/post", {"line": number}).status in (200, 201, 202)
+    run_pending(appliance)
+    assert "# 1 tip" in (tmp_path / "state" / "reports" / "show" / "posts.txt").read_text("utf-8").splitlines()
+
+
 def test_the_second_of_two_editors_is_told(appliance: ServedAppliance, tmp_path: Path) -> None:
     version = lines(appliance)["version"]
     assert appliance.ask("/api/v1/tweets/lines/2", {"text": "Mine.", "version": version}).status == 200
