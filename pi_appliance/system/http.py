@@ -21,10 +21,10 @@ RETRY_LATER = frozenset({408, 425, 429})
 _CHARSET = re.compile(r"charset=\"?([\w.-]{1,40})", re.IGNORECASE)
 _ERROR_PATTERNS = (
     (
-        r"name or service not known|name resolution|getaddrinfo|nodename nor servname|failed to resolve",
+        r"name or service not known|name resolution|getaddrinfo|nodename nor servname|(failed to|could not) resolve",
         "its name is not known; is this Pi online?",
     ),
-    (r"connection refused|all connection attempts failed", "nothing listens there"),
+    (r"connection refused|couldn't connect|all connection attempts failed", "nothing listens there"),
     (r"unreachable|no route to host", "there is no route to it; is this Pi online?"),
     (r"certificate", "its certificate is not valid; is the clock of this Pi right?"),
     (r"ssl|tls", "it does not speak TLS there"),

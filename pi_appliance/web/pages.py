@@ -34,6 +34,8 @@ _PLACES = {  # in the navigation, by the beginning of the name of a template
     "error": "",
 }
 
+MAX_LISTED_TEXT = 120  # characters of a name in a list; tags may have thousands
+
 
 class Pages:
     """Renders the templates.
@@ -73,6 +75,7 @@ class Pages:
             "report_date": format_report_date,
             "elapsed": terminal.format_elapsed,
             "money": units.format_money,
+            "shorten": lambda text: text if len(text) <= MAX_LISTED_TEXT else f"{text[: MAX_LISTED_TEXT - 1]}…",
             "segment": lambda text: quote(str(text), safe=""),
         }
 

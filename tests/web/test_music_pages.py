@@ -39,6 +39,27 @@ def test_the_queue_shows_the_current_and_the_next_tracks(appliance: ServedApplia
     assert "<bdi>John Coltrane</bdi> · 10:43" in text
 
 
+def test_long_tags_are_cut_in_lists_and_whole_in_their_titles(tmp_path: Path) -> None:
+    long = Track(uri="long.ogg", title="T" * 4000, artist="A" * 4000, album="Z", position=0, id=1)
+    with served(configuration(tmp_path), ListMusic(ListPlayer([long], [long]))) as appliance:
+        for path in ("/music/queue", "/music/library?by=track"):
+            text = appliance.ask(path).text
+            entry = text[text.index('<li class="entry"') :].partition("</li>")[0]
+            assert entry.count("T" * 4000) == 1, "in its title"
+            assert "T" * 120 not in entry.replace("T" * 4000, "")
+            assert f">{'T' * 119}…" in entry
+            assert f'<bdi title="{"A" * 4000}">{"A" * 119}…</bdi>' in entry
+
+
+def test_an_error_that_the_radio_explains_is_shown_once(appliance: ServedAppliance) -> None:
+    error = "http://radio.example/groove cannot be played: nothing listens there"
+    appliance.in_loop(lambda: appliance.player.become(error=error))
+    assert appliance.ask("/").text.count(error) == 1
+    appliance.daemon.hub.status_text = f"Groove broke off ({error}); reconnecting"
+    shown = re.sub(r'<p class="note" id="player-error" hidden>[^<]*', "", appliance.ask("/").text)
+    assert shown.count(error) == 1
+
+
 def test_a_long_queue_is_paged(tmp_path: Path) -> None:
     tracks = [
         Track(uri=f"{number}.ogg", title=f"Number {number}.", position=number, id=number) for number in range(250)

@@ -110,11 +110,29 @@ async def _require_positions(mpd: MpdConnection, name: str, positions: Collectio
             raise Refused(f"there is no entry {position + 1} in the playlist {name!r}; it has {length}")
 
 
-async def _require_match(mpd: MpdConnection, library_filter: LibraryFilter) -> None:
-    """Raise Refused if nothing matches: MPD would create an empty playlist without an error."""
-    command, expression = parsing.song_search(library_filter)
-    if not await mpd.command(command, expression, "window", "0:1"):
+async def search_command(mpd: MpdConnection, library_filter: LibraryFilter) -> tuple[str, str]:
+    """Return `find` or `search`, and the filter expression. Raises Refused if nothing matches.
+
+    MPD would add nothing, or create an empty playlist, without an error.
+    """
+    command, songs = await _search_songs(mpd, library_filter, "0:1")
+    if not songs:
         raise Refused(f"nothing in the library is {model.describe_source(library_filter)}")
+    return command
+
+
+async def _search_songs(
+    mpd: MpdConnection, library_filter: LibraryFilter, window: str
+) -> tuple[tuple[str, str], list[Mapping[str, str]]]:
+    """Return the command with its expression, and the songs."""
+    command = parsing.song_search(library_filter)
+    try:
+        return command, await mpd.command(*command, "window", window)
+    except MpdAckError as error:
+        if not library_filter.text or error.code != ACK_ARGUMENT:
+            raise
+        command = parsing.song_search(library_filter, regex=False)
+        return command, await mpd.command(*command, "window", window)
 
 
 def _add_command(name: str, source: Uri) -> Command:
@@ -168,11 +186,13 @@ class LibraryCommands(MpdClient):
                 case EntryType.TRACK:
                     return await _find_songs(mpd, library_filter, start, count)
                 case EntryType.ARTIST:
-                    reply = await _list_tag(mpd, library_filter, "albumartist")
-                    return _names_page(kind, reply, "albumartist", start, count)
+                    # The guests of a compilation are artists of its tracks only.
+                    tags = ("albumartist", "artist")
+                    replies = [(await _list_tag(mpd, library_filter, tag), tag) for tag in tags]
+                    return _names_page(kind, replies, start, count)
                 case EntryType.GENRE:
                     reply = await _list_tag(mpd, library_filter, "genre")
-                    return _names_page(kind, reply, "genre", start, count)
+                    return _names_page(kind, [(reply, "genre")], start, count)
                 case EntryType.ALBUM:
                     reply = await _list_tag(mpd, library_filter, "album", "date", "albumartist")
                     return _albums_page(reply, start, count)
@@ -260,8 +280,8 @@ class LibraryCommands(MpdClient):
                     uris = await _read_uris(mpd, source.playlist)
                     await mpd.command_each([("playlistadd", name, uri) for uri in uris], "add")
                 case LibraryFilter():
-                    await _require_match(mpd, source)
-                    await _mutate(mpd, "add", ("searchaddpl", name, parsing.song_search(source)[1]))
+                    _, expression = await search_command(mpd, source)
+                    await _mutate(mpd, "add", ("searchaddpl", name, expression))
 
     async def remove_from_playlist(self, name: str, positions: Collection[int]) -> None:
         descending = sorted(set(positions), reverse=True)  # so that the other positions stay valid
@@ -363,8 +383,7 @@ def _path_entry(kind: EntryType, path: str) -> Entry:
 
 
 async def _find_songs(mpd: MpdConnection, library_filter: LibraryFilter, start: int, count: int) -> Page[Entry]:
-    command, expression = parsing.song_search(library_filter)
-    songs = await mpd.command(command, expression, "window", f"{start}:{start + count + 1}")  # one more than needed
+    _, songs = await _search_songs(mpd, library_filter, f"{start}:{start + count + 1}")  # one more than needed
     entries = [parsing.to_entry(parsing.to_track(song)) for song in songs]
     has_more, items = len(entries) > count, entries[:count]
     length = start + len(items) if not has_more and (items or start == 0) else None
@@ -383,8 +402,10 @@ async def _list_tag(mpd: MpdConnection, library_filter: LibraryFilter, tag: str,
         return await mpd.raw_command("list", tag, *filters, *group_arguments)
 
 
-def _names_page(kind: EntryType, reply: bytes, key: str, start: int, count: int) -> Page[Entry]:
-    names = sorted(filter(None, parsing.find_values(reply, key)), key=parsing.sort_key)
+def _names_page(kind: EntryType, replies: Sequence[tuple[bytes, str]], start: int, count: int) -> Page[Entry]:
+    """Return a page of the names that `replies` list, each with its tag."""
+    found = {name for reply, tag in replies for name in parsing.find_values(reply, tag) if name}
+    names = sorted(found, key=lambda name: (parsing.sort_key(name), name))
     page = parsing.cut_page(names, start, count)
     return parsing.replace_items(page, [Entry(kind=kind, name=name) for name in page.items])
 

@@ -18,6 +18,7 @@ from pi_appliance.music.model import (
     ReplayGainMode,
     Track,
 )
+from pi_appliance.system.http import describe_network_error
 
 Fields = Mapping[str, str | list[str]]
 """An object in a reply, as python-mpd2 parses it; a list where a tag has several values."""
@@ -27,6 +28,15 @@ _MODES = {"0": Mode.OFF, "1": Mode.ON, "oneshot": Mode.ONCE}
 MODE_ARGUMENTS = {mode: argument for argument, mode in _MODES.items()}
 _OTHER_PARTITION = "dummy"  # plugin of an output that is in another partition
 NOT_AN_MPD = "the program there is not an MPD"
+_MAX_FOLDED_LENGTH = 100  # characters of a search; MPD limits the length of a command
+_ACCENTED = (
+    *("aàáâãäåāăą", "cçćĉċč", "dďđ", "eèéêëēĕėęě", "gĝğġģ", "hĥħ", "iìíîïĩīĭį\u0131", "jĵ", "kķ", "lĺļľŀł", "nñńņňŉ"),
+    *("oòóôõöøōŏő", "rŕŗř", "sśŝşšș", "tţťŧț", "uùúûüũūŭůűų", "wŵ", "yýÿŷ", "zźżž"),
+)
+_PATTERNS = {letter: rf"[{letters}]\p{{M}}*" for letters in _ACCENTED for letter in letters}
+_DECODER_ERROR = re.compile(r"Failed to decode (?P<uri>.+?)(; (?P<reason>.+))?", re.DOTALL)
+_HTTP_STATUS = re.compile(r"returned error: (\d{3})")
+_NOT_MUSIC = re.compile(r"avformat|invalid data|unrecognized|unsupported|no decoder", re.IGNORECASE)
 _HINTS = {
     "Not playing": "play the queue or a station first",
     "No such song": "it may not be in the queue any more",
@@ -64,8 +74,23 @@ def to_state(status: Mapping[str, str], song: Fields, replay_gain: str | None) -
         bitrate=_to_int(status.get("bitrate")) or None,
         audio_format=status.get("audio", ""),
         partition=status.get("partition", ""),
-        error=status.get("error", ""),
+        error=explain_error(status.get("error", "")),
     )
+
+
+def explain_error(text: str) -> str:
+    """Return the error of a track in plain words; MPD's own words if they are not known."""
+    match = _DECODER_ERROR.fullmatch(text)
+    if match is None:
+        return text
+    reason = (match["reason"] or "").removeprefix("CURL failed: ")
+    if status := _HTTP_STATUS.search(reason):
+        reason = f"its server answers {status[1]}"
+    elif _NOT_MUSIC.search(reason):
+        reason = "it is not music that MPD can decode"
+    else:
+        reason = describe_network_error(reason) or reason
+    return f"{match['uri']} cannot be played" + (f": {reason}" if reason else "")
 
 
 def to_track(song: Fields) -> Track:
@@ -200,27 +225,34 @@ def folder_filter(folder: str) -> str:
     return f"(base {quote_value(folder.strip('/'))})"
 
 
-def song_search(library_filter: LibraryFilter) -> tuple[str, str]:
+def song_search(library_filter: LibraryFilter, *, regex: bool = True) -> tuple[str, str]:
     """Return the command, `find` or `search`, and the filter expression for songs.
 
-    In MPD either all parts of an expression ignore case (`search`) or none does (`find`).
+    In MPD either all parts of an expression ignore case (`search`) or none does (`find`), except
+    for regular expressions. `regex=False` is for an MPD that was built without them.
     """
-    words = [f"(any contains {quote_value(word)})" for word in library_filter.text.split()]
-    return ("search" if words else "find"), _join([*_tag_filters(library_filter), *words])
+    words = _word_filters(library_filter.text, regex=regex)
+    return ("search" if words and not regex else "find"), _join([*_tag_filters(library_filter), *words])
 
 
 def list_filters(library_filter: LibraryFilter, *, regex: bool = True) -> list[str]:
-    """Return the filter expression for `list`, if one is needed.
-
-    `list` ignores case only in regular expressions; `regex=False` is for an MPD that was built
-    without them.
-    """
-    parts = _tag_filters(library_filter)
-    for word in library_filter.text.split():
-        # Without UTF, only ASCII letters would match in both cases.
-        pattern = quote_value(f"(*UTF)(?i){re.escape(word)}")
-        parts.append(f"(any =~ {pattern})" if regex else f"(any contains {quote_value(word)})")
+    """Return the filter expression for `list`, if one is needed."""
+    parts = [*_tag_filters(library_filter), *_word_filters(library_filter.text, regex=regex)]
     return [_join(parts)] if parts else []
+
+
+def _word_filters(text: str, *, regex: bool) -> list[str]:
+    if not regex:
+        return [f"(any contains {quote_value(word)})" for word in text.split()]
+    to_pattern = _fold_pattern if len(text) <= _MAX_FOLDED_LENGTH else re.escape
+    # Without UTF, only ASCII letters would match in both cases.
+    return [f"(any =~ {quote_value(f'(*UTF)(?i){to_pattern(word)}')})" for word in text.split()]
+
+
+def _fold_pattern(word: str) -> str:
+    """Return the regular expression for `word` that ignores accents, as MPD 0.23 cannot."""
+    letters = unicodedata.normalize("NFC", word.casefold())
+    return "".join(_PATTERNS.get(letter) or re.escape(letter) for letter in letters)
 
 
 def _tag_filters(library_filter: LibraryFilter) -> list[str]:

@@ -36,7 +36,7 @@ from pi_appliance.music.mpd.connection import (
     parse_reply,
     quote,
 )
-from pi_appliance.music.mpd.library import LibraryCommands, no_such_playlist, require_playable
+from pi_appliance.music.mpd.library import LibraryCommands, no_such_playlist, require_playable, search_command
 
 _PLAYLIST_SUFFIXES = {".m3u", ".m3u8", ".pls", ".xspf", ".asx", ".cue"}
 _HIGHEST_PRIORITY = 255  # in random mode, tracks with it are played next
@@ -86,9 +86,7 @@ async def _find_add_command(mpd: MpdConnection, source: Source) -> Command:
                 raise Refused(f"the playlist {source.playlist!r} holds nothing that can be played")
             return ("load", source.playlist)
         case LibraryFilter():
-            find, expression = parsing.song_search(source)
-            if not await mpd.command(find, expression, "window", "0:1"):
-                raise Refused(f"nothing in the library is {model.describe_source(source)}")
+            find, expression = await search_command(mpd, source)
             return (f"{find}add", expression)
 
 

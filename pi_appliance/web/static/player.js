@@ -23,7 +23,7 @@ export function showMusic(music) {
   showCover(byId("cover"), track, music.capabilities);
   showQueue(player);
   showText(byId("player-note"), music.status_text);
-  showText(byId("player-error"), player.error);
+  showText(byId("player-error"), music.status_text.includes(player.error) ? "" : player.error);
   if (byId("transport")) showControls(player); // a guest has none
   for (const station of document.querySelectorAll("#stations button")) {
     const on = player.play !== "stop" && track?.uri === station.dataset.url;

@@ -198,7 +198,7 @@ def test_an_unreachable_station_is_reported_in_the_words_of_mpd(three: MpdServer
                 break
         return state.error
 
-    assert "Failed to decode http://127.0.0.1:9/radio" in ask(three, play_and_wait)
+    assert "http://127.0.0.1:9/radio cannot be played: nothing listens there" in ask(three, play_and_wait)
 
 
 def test_tracks_are_moved_and_removed_by_id(three: MpdServer) -> None:
