@@ -197,7 +197,7 @@ class Daemon:
                 return
             self.say(f"the configuration file is wrong, so the last good one stays in use:\n{error}", is_problem=True)
             if last_good.record_error(config, error):
-                title = f"the configuration of {network.host_name()} is wrong"
+                title = f"the configuration of {config.name or network.host_name()} is wrong"
                 message = Message(title=title, body=f"{error}\n\n{_USED}")
                 for name in config.notify.on_failure or ():
                     self._outbox_queue.put(name, message, now=clock.now())

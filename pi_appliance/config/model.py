@@ -431,6 +431,8 @@ class NotifierConfig:
 
     path: Path
     time_zone: ZoneInfo
+    name: str = ""
+    """The name of the appliance in its messages; "" stands for the host name."""
     state_dir: Path | None = None
     notifiers: Mapping[str, PluginConfig] = field(default_factory=dict)
     on_failure: Sequence[str] = ()

@@ -4,7 +4,6 @@
 """
 
 import json
-import os
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -21,7 +20,7 @@ from pi_appliance.scheduling.child_runs import run_module
 from pi_appliance.scheduling.interface import Services
 from pi_appliance.storage.model import iso_time
 from pi_appliance.storage.queues import Outbox
-from pi_appliance.system import clock
+from pi_appliance.system import clock, network
 
 _NO_NOTIFIERS = "no notifiers are configured; see docs/notifications.md"
 _NOTIFIER = object_of(dict.fromkeys(("notifier", "kind", "address", "used_for"), TEXT))
@@ -87,7 +86,7 @@ def main(path: str, names: list[str]) -> None:
     from pi_appliance.notify import messages, worker  # noqa: PLC0415 - the other functions send nothing
 
     settings = worker.load_notifiers(Path(path))
-    message = messages.test_message(host=os.uname().nodename, now=clock.now(), zone=settings.time_zone)
+    message = messages.test_message(host=settings.name or network.host_name(), now=clock.now(), zone=settings.time_zone)
     errors = worker.deliver_now(settings, names, message)
     results = [
         {"notifier": name, "error": str(error) if error else None, "exit_status": error.exit_status if error else 0}

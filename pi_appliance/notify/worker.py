@@ -34,7 +34,7 @@ from pi_appliance.scheduling.appliance import refuse_as_root
 from pi_appliance.storage.backup import open_history
 from pi_appliance.storage.history import Store
 from pi_appliance.storage.queues import MAX_WAIT, SENT_WINDOW, Outbox
-from pi_appliance.system import clock, files, process
+from pi_appliance.system import clock, files, network, process
 
 
 def load_notifiers(path: Path, state_dir: Path | None = None) -> NotifierConfig:
@@ -58,6 +58,7 @@ def _from_config(config: Config) -> NotifierConfig:
     return NotifierConfig(
         path=config.path,
         time_zone=config.time_zone,
+        name=config.name,
         state_dir=config.state_dir,
         notifiers=config.notifiers,
         on_failure=config.notify.on_failure or (),
@@ -78,6 +79,7 @@ def _valid_settings(tree: Tree, path: Path) -> NotifierConfig:
     return NotifierConfig(
         path=path,
         time_zone=_zone(_at(tree.data, "time-zone", str)),
+        name=_at(tree.data, "name", str) or "",
         state_dir=path.parent / Path(state).expanduser() if state else None,
         notifiers=notifiers,
         on_failure=[name for name in notifiers if name in (_at(notify, "on-failure", list) or ())],
@@ -320,7 +322,7 @@ def deliver_due(config: Path, state: Path, *, until: float) -> None:
 
 
 def _deliver_batch(settings: NotifierConfig, store: Store, until: float) -> None:
-    host, random = os.uname().nodename, SystemRandom()
+    host, random = settings.name or network.host_name(), SystemRandom()
     batch = DeliveryBatch(settings, store, host=host, random=random, now=clock.now, until=until)
     try:
         known = load_secrets(settings)

@@ -121,11 +121,11 @@ def test_the_list_and_the_results_are_json_for_programs(installation, recorder):
 
 
 def test_a_test_reports_the_result(installation, recorder):
-    installation.write(JOB, phone(recorder))
+    installation.write(JOB, "name: Kitchen\n" + phone(recorder))
     done = installation.run("notifiers", "test", environment=HOOK)
     assert (done.returncode, done.stdout) == (0, "phone: sent\n")
     assert recorder.requests[0].path == "/sesame"
-    assert recorder.requests[0].json["title"].startswith("a test from ")
+    assert recorder.requests[0].json["title"] == "a test from Kitchen"
 
     recorder.faults.append(403)
     done = installation.run("notifiers", "test", "phone", environment=HOOK)

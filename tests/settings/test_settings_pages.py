@@ -8,6 +8,7 @@ from urllib.parse import urlencode
 import pytest
 from playwright.sync_api import Browser, expect
 
+from tests.fakes.http_recorder import http_recorder
 from tests.web.served_appliance import ServedAppliance, configuration, served
 from tests.web.test_browser import CHROMIUM, browser, phone
 
@@ -192,6 +193,31 @@ def test_the_owner_goes_back(appliance: ServedAppliance) -> None:
     action = re.search(r'action="(/do/config/history/[^"]*)"', appliance.ask("/settings").text)[1]
     assert appliance.ask(action, urlencode({"return_to": "/settings?saved"})).status == 303
     assert text_of(appliance) == before
+
+
+@pytest.mark.skipif(not CHROMIUM.exists(), reason="chromium is not installed: apt-get install chromium")
+def test_a_notifier_and_a_player_are_tested_with_one_press(browser: Browser, tmp_path: Path) -> None:
+    with http_recorder() as recorder:
+        config = configuration(tmp_path)
+        addresses = {"phone": recorder.address, "gone": "127.0.0.1:1"}
+        notifiers = [f"{name}: {{kind: apprise, with: {{url: 'json://{at}'}}}}" for name, at in addresses.items()]
+        config.write_text(
+            f"name: Kitchen\nnotifiers: {{{', '.join(notifiers)}}}\nplayer: {{kind: mpd}}\n{config.read_text()}"
+        )
+        complaints: list[str] = []
+        with served(config) as appliance, phone(browser, appliance, path="/settings", complaints=complaints) as page:
+            notice, test = page.locator("#notice"), page.get_by_role("button", name="Test")
+            test.first.tap()
+            expect(notice).to_have_text("Sent. Look for the message.", timeout=20_000)
+            assert recorder.requests[0].json["title"] == "a test from Kitchen"
+            test.last.tap()
+            expect(notice).to_have_text("gone: not sent: not reached: nothing listens there", timeout=20_000)
+            expect(test).to_have_count(2)  # as before they were pressed
+            page.locator("[name='player.with.address']").fill("127.0.0.1:2")
+            page.get_by_role("button", name="Check").tap()
+            expect(notice).to_contain_text("MPD at 127.0.0.1:2 is not reached")
+            assert "127.0.0.1:2" not in config.read_text()  # it was only asked
+        assert all("503" in each for each in complaints)
 
 
 @pytest.mark.skipif(not CHROMIUM.exists(), reason="chromium is not installed: apt-get install chromium")

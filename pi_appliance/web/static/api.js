@@ -105,7 +105,7 @@ export function sendFormsToApi(onResult) {
     answerPress(button);
     const result = await callApi(path, values, fields.method);
     showAnswer(result ? (button?.dataset.doing ?? "") : "");
-    if (result) onResult(path, button, result);
+    if (result) onResult(path, button, result, endBusy);
     else endBusy();
   });
 }

@@ -4,12 +4,21 @@ import { confirmForms, sendFormsToApi, showNotice } from "./api.js";
 import { followState } from "./events.js";
 
 confirmForms();
+// The answer is shown at the button that was pressed, which may be far below the top.
+document.addEventListener("submit", ({ submitter }) => submitter?.closest(".setting")?.after(document.getElementById("notice")));
 followState(); // the mini player
-sendFormsToApi((path, button, result) => {
+sendFormsToApi((path, button, result, endBusy) => {
+  endBusy();
   if (path.startsWith("/config/history/")) location.assign("/settings?saved");
   else if (path === "/player/check") showNotice(`${result.text}.`, "good");
-  else showNotice("Sent.", "good");
+  else showTests(result);
 });
+
+function showTests(results) {
+  const failed = results.filter(({ error }) => error);
+  const lines = failed.map(({ notifier, error }) => `${notifier}: not sent: ${error}`);
+  showNotice(lines.join(" ") || "Sent. Look for the message.", lines.length ? "bad" : "good");
+}
 
 // What is typed is checked, not what is saved. Another kind has another address, and its options appear when it is saved.
 const kind = document.querySelector("[name='player.kind']");
