@@ -199,6 +199,7 @@ def check(board: Board, solution: Solution) -> Validation:
 
 
 _NORMALIZE = str.maketrans("0*_" + SYMBOLS[9:].lower(), "..." + SYMBOLS[9:])
+_CLUE_MASK = bytes(0 if byte == ord(EMPTY) else 255 for byte in range(256))
 _SIZE_BY_CELLS = {size * size: size for size in BOXES}
 # A field of such a length is surely meant as a grid.
 _LONG_LENGTHS = [cells for cells, size in _SIZE_BY_CELLS.items() if size > 6]
@@ -350,6 +351,8 @@ def _find_wrong_cell(solution: str, grid: str, first: int) -> tuple[int, str, st
             f"this solution has {pluralize(len(solution), 'cell')}, and its grid {len(grid)}",
             ("write one symbol for each cell, or remove the solution"),
         )
+    if not solution.strip(SYMBOLS[:size]) and _keeps_clues(solution.encode(), grid.encode()):
+        return None  # fast, for files of a million rows
     for at, (symbol, clue) in enumerate(zip(solution, grid, strict=True), first):
         if symbol not in SYMBOLS[:size]:
             return at, f"{symbol!r} is not a cell of a solution", f"use 1 to {SYMBOLS[size - 1]}"
@@ -361,6 +364,12 @@ def _find_wrong_cell(solution: str, grid: str, first: int) -> tuple[int, str, st
 def _is_grid(field: str) -> bool:
     size = _SIZE_BY_CELLS.get(len(field))
     return size is not None and not field.translate(_NORMALIZE).strip(SYMBOLS[:size] + EMPTY)
+
+
+def _keeps_clues(solution: bytes, grid: bytes) -> bool:
+    """Return whether `solution` equals `grid` in every cell with a clue, by one comparison."""
+    clues = int.from_bytes(grid.translate(_CLUE_MASK))
+    return (int.from_bytes(solution) ^ int.from_bytes(grid)) & clues == 0
 
 
 def _find_problems(grid: _LineGrid, size: int, file: str, line: int) -> Iterator[Problem]:

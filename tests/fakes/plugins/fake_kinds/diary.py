@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import timedelta
 from decimal import Decimal
 from typing import Annotated
 
@@ -44,6 +45,7 @@ class Diary:
     """One diary; its token selects the failure."""
 
     idempotent = False
+    search_lag = timedelta(0)
     lookup_price = Decimal(0)
 
     def __init__(self, name: str, token: str, place: NetworkDirs) -> None:
