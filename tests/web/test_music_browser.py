@@ -87,6 +87,44 @@ def test_changes_by_others_appear_in_the_queue(browser: Browser, appliance: Serv
         expect(page.locator("#mini-title")).to_contain_text("WWW")
 
 
+def open_live(page: Page, appliance: ServedAppliance, path: str) -> None:
+    """Open a page, and wait until it follows the player."""
+    page.goto(f"{appliance.origin}/music/{path}")
+    for track in (LONG, SONG):
+        appliance.in_loop(lambda track=track: appliance.player.become(track=track))
+        expect(page.locator("#mini-title")).to_have_text(track.title)
+
+
+def test_a_text_that_is_typed_survives_changes_of_the_page(browser: Browser, appliance: ServedAppliance) -> None:
+    def queue_changes() -> None:
+        appliance.player.changed("playlist", queue_version=77, track=LONG)
+
+    with phone(browser, appliance) as page:
+        open_live(page, appliance, "queue")
+        name = page.get_by_role("textbox", name="Keep it as a playlist")
+        name.fill("Evening")
+        appliance.in_loop(queue_changes)
+        expect(page.locator('[aria-current="true"] .name')).to_contain_text("WWW")  # the list is drawn again
+        expect(name).to_have_value("Evening")
+        expect(name).to_be_focused()
+        page.evaluate("document.getElementById('save-as').dataset.old = ''")
+        page.get_by_role("button", name="Shuffle").tap()
+        expect(page.locator("#save-as[data-old]")).to_have_count(0)  # the whole page is
+        expect(name).to_have_value("Evening")
+        page.get_by_role("button", name="Save").tap()
+        expect(page).to_have_url(f"{appliance.origin}/music/playlists")
+        open_live(page, appliance, "alarms")
+        page.get_by_text("Ring once …").tap()
+        time = page.get_by_label("A time to ring once")
+        time.fill("05:30")
+        page.evaluate("document.getElementById('live-part').dataset.old = ''")
+        appliance.in_loop(lambda: appliance.player.changed("playlist", queue_version=99))
+        expect(page.locator("#live-part[data-old]")).to_have_count(0)
+        expect(time).to_have_value("05:30")
+        expect(time).to_be_visible()
+        expect(time).to_be_focused()
+
+
 def test_an_album_is_searched_and_played(browser: Browser, appliance: ServedAppliance) -> None:
     with phone(browser, appliance) as page:
         page.goto(f"{appliance.origin}/music/library")

@@ -41,7 +41,7 @@ async function submit(event) {
   const result = await request(fetch(action, { method: "POST", body, headers: { Accept: "application/json" } }));
   const { answer, next_page } = (await result?.json()) ?? { answer: "" };
   showAnswer(next_page ? (event.submitter?.dataset.done ?? answer) : "");
-  if (next_page && (await redraw(fetch(next_page), "main"))) showNotice("");
+  if (next_page && (await redraw(fetch(next_page), "main", form))) showNotice("");
   else endBusy();
 }
 
@@ -58,23 +58,38 @@ async function request(sent) {
   return null;
 }
 
-function typedTexts(part) {
-  const fields = [...document.querySelectorAll(`${part} input[type=text][id]`)];
-  return fields.filter((each) => each.value !== each.defaultValue).map((each) => [each.id, each.value]);
+const typedFields = (root) => [...root.querySelectorAll("input[type=text], input[type=time]")];
+
+// The same for a field and the one in its place after the part was drawn again.
+const fieldKey = ({ form, name }) => [form?.getAttribute("action"), form?.elements.job?.value, name].join();
+
+// What somebody has typed, other than in the form that was sent.
+function typedTexts(root, sentForm) {
+  const fields = typedFields(root).filter((each) => each.form !== sentForm && each.value !== each.defaultValue);
+  return new Map(fields.map((each) => [fieldKey(each), each]));
 }
 
-async function redraw(sent, part) {
+function restoreTexts(root, typed, focused) {
+  for (const field of typedFields(root)) {
+    const old = typed.get(fieldKey(field));
+    if (!old) continue;
+    field.value = old.value;
+    field.closest("details")?.setAttribute("open", "");
+    if (old === focused) field.focus({ preventScroll: true });
+  }
+}
+
+async function redraw(sent, part, sentForm = null) {
   const answer = await request(sent);
   if (!answer) return false;
   const page = new DOMParser().parseFromString(await answer.text(), "text/html");
   const open = [...document.querySelectorAll("details[open]")].map((each) => each.id).filter(Boolean);
-  // A list may change while somebody types below it. After a press, the form is done.
-  const typed = part === "main" ? [] : typedTexts(part);
-  const focus = part === "main" ? "" : document.activeElement?.id;
-  document.querySelector(part)?.replaceWith(document.adoptNode(page.querySelector(part)));
+  const old = document.querySelector(part);
+  const typed = old ? typedTexts(old, sentForm) : new Map();
+  const focused = document.activeElement;
+  old?.replaceWith(document.adoptNode(page.querySelector(part)));
   for (const id of open) byId(id)?.setAttribute("open", "");
-  for (const [id, text] of typed) if (byId(id)) byId(id).value = text;
-  if (focus) byId(focus)?.focus({ preventScroll: true });
+  if (old) restoreTexts(document.querySelector(part), typed, focused);
   if (part === "main") {
     document.querySelector("h1").replaceWith(page.querySelector("h1"));
     document.title = page.title;
