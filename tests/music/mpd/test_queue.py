@@ -184,7 +184,7 @@ def test_a_station_plays_under_its_name(three: MpdServer) -> None:
         three.mpc("stop")
 
 
-def test_an_unreachable_station_is_reported_in_the_words_of_mpd(three: MpdServer) -> None:
+def test_an_unreachable_station_is_explained(three: MpdServer) -> None:
     async def play_and_wait(player: Player) -> str:
         try:
             await player.add_source(
