@@ -5,6 +5,7 @@ import base64
 import contextlib
 import dataclasses
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any
 
 from pi_appliance.errors import InvalidOption, Refused, suggest
@@ -95,13 +96,10 @@ def _parse_source(text: str, services: MusicServices) -> Source:
         source = model.parse_source(text, stations.all())
     except ValueError as error:
         raise InvalidOption(str(error)) from None
-    if not isinstance(source, Uri) or source.title:  # stations were checked when they were added
-        return resolve_source(stations, source)
-    check_address(services, source.uri)
-    resolved = resolve_source(stations, source)
-    if isinstance(resolved, Uri):
-        check_address(services, resolved.uri)
-    return resolved
+    check_host = partial(check_address, services)
+    if isinstance(source, Uri) and not source.title:  # stations were checked when they were added
+        check_host(source.uri)
+    return resolve_source(stations, source, check_host)
 
 
 @contextlib.contextmanager

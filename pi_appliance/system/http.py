@@ -213,7 +213,12 @@ def _full_text(error: BaseException | None) -> str:
 
 
 def fetch(
-    url: str, *, read_body: Callable[[HttpResponse], bool], max_bytes: int = 65_536, seconds: float = 5.0
+    url: str,
+    *,
+    read_body: Callable[[HttpResponse], bool],
+    max_bytes: int = 65_536,
+    seconds: float = 5.0,
+    check_address: Callable[[str], None] = lambda _: None,
 ) -> HttpResponse:
     """Return the small file at `url`, after at most `MAX_REDIRECTS` redirects.
 
@@ -222,6 +227,7 @@ def fetch(
         read_body: decides by the head of the answer whether to read the body.
         max_bytes: the longest body.
         seconds: limit for all of it.
+        check_address: raises an error for an address that must not be asked, also of a redirect.
 
     Raises:
         Unavailable: it was not reached, or its server has trouble.
@@ -231,6 +237,7 @@ def fetch(
         raise Refused(f"{url!r} is not a web address; begin it with http:// or https://")
     deadline, first = time.monotonic() + seconds, url
     for _ in range(MAX_REDIRECTS + 1):
+        check_address(url)
         try:
             seconds_left = max(0.01, deadline - time.monotonic())
             response = request_now("GET", url, read_body=read_body, max_bytes=max_bytes, seconds=seconds_left)

@@ -2,24 +2,27 @@
 
 Each client has its own connection to MPD, because MPD keeps most state per connection: idle,
 password, partition, tags, limits. Bytes are passed on unchanged and buffered only up to one block.
-Only with a volume policy are the client's commands searched for volumes above the limit.
+The commands of a client are inspected with a volume policy, and if it is in the network.
 """
 
 import asyncio
 import contextlib
 import functools
+import ipaddress
 import logging
 import os
 import socket
+from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol
 
 from pi_appliance.config import secrets
 from pi_appliance.config.model import Config, MpdProxy
 from pi_appliance.errors import Refused, Unavailable
+from pi_appliance.music.mpd.command_filter import CommandFilter, read_partition_volume
 from pi_appliance.music.mpd.proxy_password import PasswordGate
-from pi_appliance.music.mpd.volume_filter import VolumeFilter, read_partition_volume
 from pi_appliance.music.player_hub import PlayerHub, Upstream
+from pi_appliance.music.stations.stream_hosts import require_public_host
 from pi_appliance.scheduling.appliance import Appliance
 
 MAX_CLIENTS = 60  # MPD allows 100 connections, including the appliance's own
@@ -73,7 +76,13 @@ class MpdProxyService:
         if problem := password_problem(config, password):
             return f"MPD apps: not available, because {problem}"
         gate = PasswordGate(password) if password else None
-        relay = Relay(daemon.hub, settings, gate=gate, mpd_password=known.get("MPD_PASSWORD", ""))
+        relay = Relay(
+            daemon.hub,
+            settings,
+            gate=gate,
+            mpd_password=known.get("MPD_PASSWORD", ""),
+            check_address=lambda uri: require_public_host(uri, daemon.appliance.config.radio.local_hosts),
+        )
         port = await relay.start()
         self._relay = relay
         return f"MPD apps: {settings.host}:{port}"
@@ -96,7 +105,21 @@ class Relay:
         greeting_timeout: float = GREETING_TIMEOUT,
         gate: PasswordGate | None = None,
         mpd_password: str = "",
+        check_address: Callable[[str], None] | None = None,
     ) -> None:
+        """Create a relay that does not listen yet.
+
+        Args:
+            hub: The player to connect to.
+            settings: Where to listen.
+            max_clients: Limit of concurrent clients.
+            greeting_timeout: Seconds to wait for MPD.
+            gate: Asks clients for a password.
+            mpd_password: The password of MPD.
+            check_address: Raises Refused for an address that clients in the network must not use.
+
+        """
+        self._check_address = check_address
         self._hub, self._settings, self._max_clients, self._timeout = hub, settings, max_clients, greeting_timeout
         self._gate, self._mpd_password = gate, mpd_password
         self._server: asyncio.Server | None = None
@@ -157,17 +180,18 @@ class Relay:
             return _log.info("mpd-proxy client rejected client=%s reason=MPD is not reached: %s", client, error)
         policy = self._hub.policy
         password = self._mpd_password if upstream == self._hub.mpd_address else ""  # the silent MPD has none
-        volume_filter = None
-        if policy.volume_policy is not None:
+        check_address = None if ipaddress.ip_address(client.partition("%")[0]).is_loopback else self._check_address
+        command_filter = None
+        if policy.volume_policy is not None or check_address is not None:
             read_volume = functools.partial(read_partition_volume, upstream, password)
-            volume_filter = VolumeFilter(policy.max_volume, read_volume)
+            command_filter = CommandFilter(policy.max_volume, read_volume, check_address)
         try:
             writer.write(greeting)
             if self._gate is not None:
                 if not (first := await self._gate.admit(reader, writer, password)):
                     return None
-                await _pass_on(first, to_mpd, volume_filter)
-            await _copy_both_ways(reader, writer, from_mpd, to_mpd, volume_filter)
+                await _pass_on(first, to_mpd, command_filter)
+            await _copy_both_ways(reader, writer, from_mpd, to_mpd, command_filter)
         finally:
             to_mpd.close()
         return None
@@ -202,10 +226,10 @@ async def _copy_both_ways(
     to_client: asyncio.StreamWriter,
     from_mpd: asyncio.StreamReader,
     to_mpd: asyncio.StreamWriter,
-    volume_filter: VolumeFilter | None,
+    command_filter: CommandFilter | None,
 ) -> None:
     """Copy in both directions until MPD closes or either side breaks."""
-    requests = asyncio.create_task(_copy(from_client, to_mpd, volume_filter))
+    requests = asyncio.create_task(_copy(from_client, to_mpd, command_filter))
     replies = asyncio.create_task(_copy(from_mpd, to_client))
     try:
         await asyncio.wait({requests, replies}, return_when=asyncio.FIRST_COMPLETED)
@@ -218,26 +242,26 @@ async def _copy_both_ways(
 
 
 async def _copy(
-    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, volume_filter: VolumeFilter | None = None
+    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, command_filter: CommandFilter | None = None
 ) -> bool:
     """Copy until `reader` ends and pass the end on; return False if either side breaks."""
     try:
         while data := await reader.read(BLOCK_BYTES):
-            await _pass_on(data, writer, volume_filter)
+            await _pass_on(data, writer, command_filter)
             await writer.drain()  # the slower side limits the buffer
-        if volume_filter is not None:
-            writer.write(volume_filter.flush())
+        if command_filter is not None:
+            writer.write(command_filter.flush())
         writer.write_eof()
     except OSError:
         return False
     return True
 
 
-async def _pass_on(data: bytes, writer: asyncio.StreamWriter, volume_filter: VolumeFilter | None) -> None:
-    if volume_filter is None:
+async def _pass_on(data: bytes, writer: asyncio.StreamWriter, command_filter: CommandFilter | None) -> None:
+    if command_filter is None:
         writer.write(data)
     else:
-        await volume_filter.feed(data, writer.write)
+        await command_filter.feed(data, writer.write)
 
 
 async def _open_connection(upstream: Upstream) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:

@@ -55,17 +55,17 @@ class PasswordGate:
     async def _answer(self, lines: list[bytes], address: str) -> tuple[bytes | None, bool]:
         """Return the reply, None to disconnect, and whether all commands may be sent to MPD."""
         in_list = len(lines) > 1
-        each_ok = b"list_OK\n" if in_list and _LISTS[_word(lines[0])] else b""
+        each_ok = b"list_OK\n" if in_list and _LISTS[parse_word(lines[0])] else b""
         reply, admitted = b"", False
         for number, line in enumerate(lines[1:-1] if in_list else lines):
-            word = _word(line)
+            word = parse_word(line)
             if word in (b"", b"close"):
                 return None, False
             if word == b"noidle" and not in_list:
                 return b"", False  # MPD does not answer it either
             error = b""
             if word == b"password":
-                arguments = _arguments(line)
+                arguments = parse_arguments(line)
                 if len(arguments) != 1:
                     error = b'ACK [2@%d] {password} wrong number of arguments for "password"\n' % number
                 elif await self._is_right(arguments[0], address):
@@ -99,15 +99,15 @@ async def _read_request(reader: asyncio.StreamReader) -> list[bytes]:
     return lines
 
 
-def _word(line: bytes) -> bytes:
+def parse_word(line: bytes) -> bytes:
     """Return the command in `line`; b"" if MPD would disconnect."""
     match = _WORD.match(line)
     return match[0] if match else b""
 
 
-def _arguments(line: bytes) -> list[bytes]:
+def parse_arguments(line: bytes) -> list[bytes]:
     """Return the arguments in `line`; none if MPD rejects them."""
-    arguments, text, position = [], line.partition(b"\0")[0].rstrip(), len(_word(line))
+    arguments, text, position = [], line.partition(b"\0")[0].rstrip(), len(parse_word(line))
     while position < len(text):
         match = _ARGUMENT.match(text, position)
         if match is None:
@@ -119,7 +119,7 @@ def _arguments(line: bytes) -> list[bytes]:
 
 def _for_mpd(line: bytes, upstream_password: str) -> bytes:
     """Return `line`, or another command with the same reply instead of the proxy's password."""
-    if _word(line) != b"password":
+    if parse_word(line) != b"password":
         return line
     if not upstream_password:
         return b"ping\n"

@@ -2,6 +2,7 @@
 
 import asyncio
 from dataclasses import asdict, fields, replace
+from functools import partial
 
 from pi_appliance.music import serializers
 from pi_appliance.music.api import check_address, visible_music
@@ -27,8 +28,10 @@ async def list_removed(services: MusicServices, _: Values) -> object:
 async def add_station(services: MusicServices, values: Values) -> object:
     """Add a custom station."""
     station = Station(**{name: values[name] or "" for name in _FIELDS})
-    await asyncio.to_thread(check_address, services, station.url)
-    return asdict(await asyncio.to_thread(services.stations.add, station, check=values["check"]))
+    check_host = partial(check_address, services)
+    await asyncio.to_thread(check_host, station.url)
+    add = partial(services.stations.add, check=values["check"], check_address=check_host)
+    return asdict(await asyncio.to_thread(add, station))
 
 
 async def edit_station(services: MusicServices, values: Values) -> object:
@@ -37,9 +40,11 @@ async def edit_station(services: MusicServices, values: Values) -> object:
     stations, name = services.stations, values["station"]
     current = await asyncio.to_thread(stations.get, name)
     station = replace(current, **changes)
+    check_host = partial(check_address, services)
     if station.url != current.url:
-        await asyncio.to_thread(check_address, services, station.url)
-    return asdict(await asyncio.to_thread(stations.edit, name, station, check=values["check"]))
+        await asyncio.to_thread(check_host, station.url)
+    edit = partial(stations.edit, check=values["check"], check_address=check_host)
+    return asdict(await asyncio.to_thread(edit, name, station))
 
 
 async def remove_station(services: MusicServices, values: Values) -> object:
@@ -55,8 +60,8 @@ async def restore_station(services: MusicServices, values: Values) -> object:
 
 async def play_station(services: MusicServices, values: Values) -> object:
     """Play a station in place of the queue."""
-    stations = services.stations
-    station = await asyncio.to_thread(lambda: stations.resolved(stations.find(values["station"]).name))
+    stations, check_host = services.stations, partial(check_address, services)
+    station = await asyncio.to_thread(lambda: stations.resolved(stations.find(values["station"]).name, check_host))
     player = await services.daemon.hub.player()
     await player.add_source(Uri(uri=station.url, title=station.name), QueuePosition.REPLACE, play=True)
     return visible_music(services.daemon.hub, await player.state())

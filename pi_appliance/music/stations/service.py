@@ -9,7 +9,7 @@ import json
 import re
 import threading
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from urllib.parse import urljoin, urlsplit
@@ -41,6 +41,14 @@ _PAGE_TYPES = ("text/html", "application/xhtml+xml")
 _PLAY_TIMEOUT = 3.0  # seconds that a user waits after pressing play
 _MAX_CONCURRENT = 3  # covers and host names need threads of the same pool
 _slots = threading.BoundedSemaphore(_MAX_CONCURRENT)
+
+
+AddressCheck = Callable[[str], None]
+"""Raises Refused for an address that must not be used."""
+
+
+def _allow_all(_: str) -> None:
+    """Allow every address, as for the owner's own files and commands."""
 
 
 def is_playlist_url(url: str) -> bool:
@@ -77,7 +85,7 @@ def _absolute(address: str, entry: str) -> str:
         return ""
 
 
-def resolve_stream(url: str, *, seconds: float = 5.0) -> str:
+def resolve_stream(url: str, *, seconds: float = 5.0, check_address: AddressCheck = _allow_all) -> str:
     """Return the address of the stream: `url`, or the first entry of the playlist file there.
 
     It waits for the network: call it in a thread.
@@ -91,18 +99,19 @@ def resolve_stream(url: str, *, seconds: float = 5.0) -> str:
     if not _slots.acquire(blocking=False):
         raise Unavailable(f"{_MAX_CONCURRENT} other addresses are being checked; try again in a moment")
     try:
-        return _resolve(url, time.monotonic() + seconds)
+        return _resolve(url, time.monotonic() + seconds, check_address)
     finally:
         _slots.release()
 
 
-def _resolve(url: str, deadline: float) -> str:
+def _resolve(url: str, deadline: float, check_address: AddressCheck) -> str:
     first_url = url
     for _ in range(_MAX_NESTING):
         response = fetch(
             url,
             read_body=lambda head: _is_playlist_type(head.url, head.mime),
             seconds=max(0.1, deadline - time.monotonic()),
+            check_address=check_address,
         )
         if response.mime in _PAGE_TYPES and not _is_playlist_type(response.url, response.mime):
             raise Refused(f"{url} is a web page; give the address of the stream, which the page may contain")
@@ -112,16 +121,31 @@ def _resolve(url: str, deadline: float) -> str:
         if not streams:
             raise Refused(f"{url} is a playlist without the address of a stream")
         url = streams[0]
+        check_address(url)
         if not is_playlist_url(url):
             return url
     raise Refused(f"{first_url} is a playlist of playlists; give the address of the stream itself")
 
 
-def try_resolve_stream(url: str) -> str:
-    """Return the address of the stream, or `url` if it cannot be resolved."""
+def try_resolve_stream(url: str, check_address: AddressCheck = _allow_all) -> str:
+    """Return the address of the stream, or `url` if it cannot be resolved.
+
+    Raises Refused if it leads to an address that must not be used.
+    """
+    refusals = list[Refused]()
+
+    def check(address: str) -> None:
+        try:
+            check_address(address)
+        except Refused as error:
+            refusals.append(error)
+            raise
+
     try:
-        return resolve_stream(url, seconds=_PLAY_TIMEOUT)
+        return resolve_stream(url, seconds=_PLAY_TIMEOUT, check_address=check)
     except ApplianceError:
+        if refusals:
+            raise refusals[0] from None
         return url
 
 
@@ -249,19 +273,28 @@ class Stations:
             raise UnknownName("station", text, names)
         return self.get(matches[0])
 
-    def resolved(self, name: str) -> Station:
-        """Return the station `name` with the address of its stream. May wait: use a thread."""
+    def resolved(self, name: str, check_address: AddressCheck = _allow_all) -> Station:
+        """Return the station `name` with the address of its stream. May wait: use a thread.
+
+        The station's own host was allowed when it was added.
+        """
         station = self.get(name)
+
+        def check_other_hosts(url: str) -> None:
+            if urlsplit(url).netloc != urlsplit(station.url).netloc:
+                check_address(url)
+
         if is_playlist_url(station.url) or station.url in self._custom().playlist_urls:
-            return replace(station, url=try_resolve_stream(station.url))
+            return replace(station, url=try_resolve_stream(station.url, check_other_hosts))
         return station
 
-    def add(self, station: Station, *, check: bool = True) -> Station:
+    def add(self, station: Station, *, check: bool = True, check_address: AddressCheck = _allow_all) -> Station:
         """Add a custom station, and return it as it is stored.
 
         Args:
             station: The station.
             check: Whether its address must answer. Call it in a thread then.
+            check_address: Called for each address that it leads to.
 
         Raises:
             Refused: The name exists already, or the address does not answer or lead to a stream.
@@ -269,7 +302,7 @@ class Stations:
 
         """
         station = _normalized(station)
-        is_playlist = check and _is_playlist(station)
+        is_playlist = check and _is_playlist(station, check_address)
         with self._edit_custom() as custom:
             self._require_free(station.name)
             if len(custom.stations) >= _MAX_CUSTOM:
@@ -278,10 +311,12 @@ class Stations:
             custom.playlist_urls |= {station.url} if is_playlist else set()
         return station
 
-    def edit(self, name: str, station: Station, *, check: bool = True) -> Station:
+    def edit(
+        self, name: str, station: Station, *, check: bool = True, check_address: AddressCheck = _allow_all
+    ) -> Station:
         """Replace the station `name`, whose name may change. Raises as `add`, and `UnknownName`."""
         current, station = self._view(name), _normalized(station)
-        is_playlist = check and current.station.url != station.url and _is_playlist(station)
+        is_playlist = check and current.station.url != station.url and _is_playlist(station, check_address)
         with self._edit_custom() as custom:
             current = self._view(name)
             if _fold(station.name) != _fold(name):
@@ -359,7 +394,7 @@ class Stations:
             self._custom_cache = (None, _CustomStations())
 
 
-def resolve_source(stations: Stations, source: Source) -> Source:
+def resolve_source(stations: Stations, source: Source, check_address: AddressCheck = _allow_all) -> Source:
     """Return `source` with the stream's address if it is a station or a playlist on the web.
 
     It may wait for the network: call it in a thread.
@@ -367,9 +402,9 @@ def resolve_source(stations: Stations, source: Source) -> Source:
     if not isinstance(source, Uri):
         return source
     if source.title:
-        return Uri(uri=stations.resolved(source.title).url, title=source.title)
+        return Uri(uri=stations.resolved(source.title, check_address).url, title=source.title)
     if is_web_address(source.uri) and is_playlist_url(source.uri):
-        return Uri(uri=try_resolve_stream(source.uri))
+        return Uri(uri=try_resolve_stream(source.uri, check_address))
     return source
 
 
@@ -408,9 +443,9 @@ def _normalized(station: Station) -> Station:
     return Station(**texts)
 
 
-def _is_playlist(station: Station) -> bool:
+def _is_playlist(station: Station, check_address: AddressCheck) -> bool:
     try:
-        return resolve_stream(station.url) != station.url
+        return resolve_stream(station.url, check_address=check_address) != station.url
     except Unavailable as error:  # of the station, not of this appliance
         raise Refused(str(error)) from None
 

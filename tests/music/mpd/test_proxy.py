@@ -16,11 +16,13 @@ import pytest
 
 from pi_appliance.config.model import MpdProxy, PluginConfig, VolumePolicy
 from pi_appliance.errors import Refused, Unavailable
+from pi_appliance.music.alarms.sounds import SoundServer
 from pi_appliance.music.limited_player import PlayerPolicy
 from pi_appliance.music.mpd import player
 from pi_appliance.music.mpd.proxy import MpdProxyService, Relay
 from pi_appliance.music.mpd.proxy_password import PasswordGate
 from pi_appliance.music.player_hub import PlayerHub, ReconnectPolicy
+from pi_appliance.music.stations.stream_hosts import require_public_host
 from tests.fakes.mpd_server import PICTURE, MpdServer, free_port, needs_mpd, running_mpd
 from tests.installation import Installation
 
@@ -209,6 +211,29 @@ def test_a_relative_volume_never_exceeds_the_limit_in_any_partition(tmp_path: Pa
 
     with running_mpd(tmp_path, outputs=("silence", "oven"), password="secret") as server:
         asyncio.run(scenario(server))
+
+
+@needs_mpd
+def test_clients_in_the_network_cannot_add_addresses_of_this_machine(server: MpdServer) -> None:
+    own = SoundServer(b"", "none").hosts[-1]
+    if own == HOST:
+        pytest.skip("this machine is in no network")
+
+    async def scenario() -> None:
+        hub = hub_for(server.address)
+        hub.upstream = hub.mpd_address
+        everywhere = MpdProxy(host="0.0.0.0", port=0)  # noqa: S104
+        relay = Relay(hub, everywhere, check_address=lambda uri: require_public_host(uri, ()))
+        port = await relay.start()
+        for host, expected in ((own, b'ACK [2@0] {add} too few arguments for "add"\n'), (HOST, b"OK\n")):
+            reader, writer = await asyncio.open_connection(host, port)
+            writer.write(b'add "http://127.0.0.1:9/"\nclose\n')
+            async with asyncio.timeout(15):
+                assert (await reader.read(-1)).partition(b"\n")[2] == expected
+            writer.close()
+        await relay.stop()
+
+    asyncio.run(scenario())
 
 
 def test_a_player_that_is_not_mpd_is_reported_and_delays_nothing() -> None:

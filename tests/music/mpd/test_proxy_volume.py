@@ -1,5 +1,6 @@
 """The volume policy on the MPD proxy: `setvol` is limited in every form, a relative `volume` too."""
 
+import asyncio
 import random
 from collections.abc import Sequence
 from itertools import pairwise
@@ -8,10 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pi_appliance.music.mpd.volume_filter import MAX_LINE_BYTES, VolumeFilter
+from pi_appliance.music.mpd.command_filter import MAX_LINE_BYTES, CommandFilter
+from pi_appliance.music.stations.stream_hosts import require_public_host
 
 
-class Lines(VolumeFilter):
+class Lines(CommandFilter):
     """A filter with `volumes` by partition; others do not exist. `fed()` returns what is sent."""
 
     def __init__(self, allowed: int = 30, **volumes: int) -> None:
@@ -110,6 +112,33 @@ def test_a_relative_volume_becomes_an_absolute_one_within_the_limit(sent: bytes,
 
 def test_where_the_volume_is_not_known_it_does_not_rise() -> None:
     assert passed(b"volume 3\n") == b"volume 0\n"
+
+
+def test_an_address_of_this_machine_loses_its_command() -> None:
+    async def no_volume(_: Sequence[str]) -> int | None:
+        return None
+
+    async def scenario() -> bytes:
+        lines = CommandFilter(lambda: 100, no_volume, lambda uri: require_public_host(uri, ["localhost:8000"]))
+        out = list[bytes]()
+        for start in range(0, len(sent), 7):
+            await lines.feed(sent[start : start + 7], out.append)
+        return b"".join(out)
+
+    sent = b"".join(
+        [
+            b'add "http://127.0.0.1:6600/"\naddid HTTP://[::1]/ 3\nload "http:\\//169.254.169.254/x.m3u"\n',
+            b'command_list_begin\nplaylistadd mine http://0/\nadd "http://192.0.2.1/fm"\ncommand_list_end\n',
+            b'add http://localhost:8000/\nadd "Albums/1 :// 2"\nsetvol 100\n',
+        ]
+    )
+    assert asyncio.run(scenario()) == b"".join(
+        [
+            b"add\naddid\nload\n",
+            b'command_list_begin\nplaylistadd\nadd "http://192.0.2.1/fm"\ncommand_list_end\n',
+            b'add http://localhost:8000/\nadd "Albums/1 :// 2"\nsetvol 100\n',
+        ]
+    )
 
 
 def test_a_command_without_a_volume_is_passed_on_before_its_line_ends() -> None:

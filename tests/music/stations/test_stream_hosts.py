@@ -1,6 +1,8 @@
 """Addresses of this machine cannot be added over the network, unless the owner allows them."""
 
+import threading
 from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -49,6 +51,51 @@ def test_an_address_of_this_machine_is_refused_from_the_network(uri: str, applia
         assert answer.status == 409, (path, answer.text)
         assert "leads to this machine" in answer.json["error"], path
         assert "local-hosts" in answer.json["error"], path
+
+
+@pytest.mark.parametrize("is_redirect", [False, True])
+def test_a_list_or_a_redirect_that_leads_to_this_machine_is_refused(
+    appliance: ServedAppliance, is_redirect: bool
+) -> None:
+    asked = list[str]()
+
+    class Elsewhere(BaseHTTPRequestHandler):
+        """A server that the owner allows, and one on another port that nobody may ask."""
+
+        def log_message(self, *_: object) -> None:
+            """Print nothing."""
+
+        def do_GET(self) -> None:
+            asked.append(self.headers["Host"])
+            self.send_response(302 if is_redirect else 200)
+            self.send_header("Location", f"http://127.0.0.1:{self.server.server_port}/inside")  # type: ignore[attr-defined]
+            self.send_header("Content-Type", "audio/x-mpegurl")
+            self.end_headers()
+            self.wfile.write(b"http://169.254.169.254/latest\n")
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Elsewhere)
+    threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}).start()
+    place = f"localhost:{server.server_port}"
+    try:
+        appliance.daemon.appliance.config.radio.local_hosts.append(place)
+        uri = f"http://{place}/list.m3u"
+        for path, body in (
+            ("/api/v1/stations", {"name": "Mine", "url": uri}),
+            (f"{PLAYER}/queue/add", {"source": [uri]}),
+            ("/api/v1/stations", {"name": "Unchecked", "url": uri, "check": False}),
+            (f"{PLAYER}/play-station", {"station": "Unchecked"}),
+            (f"{PLAYER}/queue/add", {"source": ["Unchecked"]}),
+        ):
+            answer = appliance.ask(path, body)
+            if body.get("check") is False:
+                assert answer.status < 300
+            else:
+                assert answer.status == 409, (path, answer.text)
+                assert "leads to this machine" in answer.json["error"]
+        assert set(asked) == {place}, "no other server was asked"
+    finally:
+        server.shutdown()
+        server.server_close()
 
 
 def test_other_addresses_and_allowed_ones_are_added(appliance: ServedAppliance) -> None:

@@ -1,7 +1,8 @@
-"""The volume policy in the commands of a client of the MPD proxy.
+"""The commands of a client of the MPD proxy, within the volume policy and without inside addresses.
 
 `setvol` is lowered to the limit. A relative `volume` becomes a `setvol`, for which the volume in
-the client's partition is read first. All other bytes stay as they are.
+the client's partition is read first. A command of a client in the network with an address of this
+machine loses its arguments, so that MPD refuses it. All other bytes stay as they are.
 """
 
 import asyncio
@@ -9,9 +10,11 @@ import logging
 import re
 from collections.abc import Awaitable, Callable, Sequence
 
+from pi_appliance.errors import Refused
 from pi_appliance.music.model import DEFAULT_PARTITION
 from pi_appliance.music.mpd.connection import CONNECT_TIMEOUT, CONNECTION_ERRORS, Command, MpdAckError, MpdConnection
 from pi_appliance.music.mpd.player import MpdAddress
+from pi_appliance.music.mpd.proxy_password import parse_arguments, parse_word
 
 MAX_LINE_BYTES = 16_384  # MPD closes the connection if a line is longer
 _MAX_VOLUME = 100
@@ -24,6 +27,7 @@ _LINE = re.compile(
     rb'(?:"(?P<quoted>(?:[^"\\]|\\.)*)"|(?P<plain>[^\x00-\x20"\']+))(?P<after>[\x01-\x20]*)',
     re.DOTALL,
 )
+_ADDRESS = re.compile(rb"[a-z][a-z0-9+.-]*://", re.IGNORECASE)
 _ESCAPED = re.compile(rb"\\(.)", re.DOTALL)
 # MPD parses numbers like C's strtoul: leading zeros are ignored and a minus wraps around at the
 # word size.
@@ -34,15 +38,25 @@ _log = logging.getLogger(__name__)
 ReadVolume = Callable[[Sequence[str]], Awaitable[int | None]]
 
 
-class VolumeFilter:
+class CommandFilter:
     """Lower the volumes in the commands of one client to `max_volume()` at that time.
 
-    `read_volume()` gets the partitions that the client entered, the last one last. It returns the
-    volume there, or `None` if it is not known.
+    Args:
+        max_volume: Returns the highest allowed volume.
+        read_volume: Gets the partitions that the client entered, the last one last. It returns the
+            volume there, or `None` if it is not known.
+        check_address: Raises Refused for an address that the client must not use; `None`: it may
+            use all. It may wait for the name service.
+
     """
 
-    def __init__(self, max_volume: Callable[[], int], read_volume: ReadVolume) -> None:
-        self._max_volume, self._read_volume = max_volume, read_volume
+    def __init__(
+        self,
+        max_volume: Callable[[], int],
+        read_volume: ReadVolume,
+        check_address: Callable[[str], None] | None = None,
+    ) -> None:
+        self._max_volume, self._read_volume, self._check_address = max_volume, read_volume, check_address
         self._buffer, self._at_line_start = b"", True
         # MPD may refuse the last one, which cannot be seen here.
         self._partitions = [DEFAULT_PARTITION]
@@ -54,7 +68,7 @@ class VolumeFilter:
         position = 0
         while position < len(data):
             end = data.find(b"\n", position)
-            if self._at_line_start and _may_matter(data, position):
+            if self._at_line_start and (self._check_address is not None or _may_matter(data, position)):
                 if end < 0 and len(data) - position <= MAX_LINE_BYTES:
                     self._buffer = data[position:]
                     break
@@ -77,6 +91,13 @@ class VolumeFilter:
         return buffer
 
     async def _limit(self, line: bytes) -> bytes:
+        if self._check_address is not None and b":" in line:
+            for argument in filter(_ADDRESS.match, parse_arguments(line)):
+                try:
+                    await asyncio.to_thread(self._check_address, argument.decode("utf-8", "replace"))
+                except Refused as error:
+                    _log.warning("mpd-proxy command refused: %s", error)
+                    return parse_word(line)
         if line.startswith(b"command_list_"):
             self._volumes = None if line.startswith(b"command_list_end") else {}
             return line
