@@ -1,5 +1,6 @@
 """Backups without secrets: the one to download, and the daily ones in a folder of the owner."""
 
+import contextlib
 import os
 import re
 from collections.abc import Iterator
@@ -71,9 +72,11 @@ def back_up_to_folder(config: Config, now: datetime, interval: timedelta = BACKU
     except OSError as error:
         raise files.write_error(target, error) from None
     finally:
-        draft.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):  # the drive was pulled
+            draft.unlink()
     for old in list_folder(config)[config.backup.keep :]:
-        old.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            old.unlink()
     return target
 
 
@@ -81,7 +84,13 @@ def find_obstacle(config: Config) -> str:
     """Return why no backup can be written to the further folder, and what to do, or ""."""
     if config.backup is None:
         return ""
-    folder = config.backup.folder
+    try:
+        return _find_obstacle(config.backup.folder, config.state_dir / DATABASE)
+    except OSError as error:  # such as a drive that fails
+        return f"the folder for backups, {config.backup.folder}, cannot be used: {error.strerror}; check its drive"
+
+
+def _find_obstacle(folder: Path, database: Path) -> str:
     if not folder.is_dir():
         return f"the folder for backups, {folder}, is not there; connect its drive, or create it"
     if any(folder.is_relative_to(each) and _is_same_drive(folder, each.parent) for each in _FOR_DRIVES):
@@ -94,7 +103,7 @@ def find_obstacle(config: Config) -> str:
         )
     if not os.access(folder, os.W_OK | os.X_OK):
         return f"the folder for backups, {folder}, cannot be written; {files.access_advice(folder)}"
-    if machine.free_space(folder) < (config.state_dir / DATABASE).stat().st_size:
+    if machine.free_space(folder) < (database.stat().st_size if database.exists() else 0):
         return f"the folder for backups, {folder}, is full; make room there"
     return ""
 
@@ -104,8 +113,9 @@ def find_problem(config: Config) -> str:
     if obstacle := find_obstacle(config):
         return obstacle
     newest, nightly = next(iter(list_folder(config)), None), next(iter(list_backups(config.state_dir)), None)
-    if newest and nightly and (late := nightly.stat().st_mtime - newest.stat().st_mtime) > _MAX_LAG:
-        return f"the newest backup in {newest.parent} is {late // 86400:.0f} days older than the one on the card"
+    with contextlib.suppress(OSError):  # deleted meanwhile
+        if newest and nightly and (late := nightly.stat().st_mtime - newest.stat().st_mtime) > _MAX_LAG:
+            return f"the newest backup in {newest.parent} is {late // 86400:.0f} days older than the one on the card"
     return ""
 
 

@@ -226,3 +226,7 @@ def test_a_folder_for_drives_without_a_drive_is_not_written(ready: Installation)
         status, _, errors = ready.call("system", "backups", "create")
         assert (status, f"no drive is mounted at the folder for backups, {folder}" in errors) == (75, True)
         assert list(Path(folder).iterdir()) == []
+    ready.write(JOBS, f"{NETWORKS}\nbackup: {{folder: /{'x' * 300}}}")  # stands for a drive that fails
+    with served(ready.config) as appliance:
+        assert "cannot be used: File name too long; check its drive" in appliance.ask("/system/backup").text
+        assert "no backup can be written" in appliance.ask("/health").json["degraded"]
