@@ -17,6 +17,7 @@ from pi_appliance.config.model import Config, Job, Notify, PluginConfig, Started
 from pi_appliance.errors import ConfigError, InvalidOption, Problem, Refused, UnknownName, suggest
 from pi_appliance.scheduling import explanation, schedule
 from pi_appliance.scheduling.schedule import Every
+from pi_appliance.system import files
 
 
 def load_config(path: Path, text: str | None = None) -> Config:
@@ -93,7 +94,7 @@ def _read_text(path: Path) -> str:
         raw = path.read_bytes()
     except OSError as error:
         missing = isinstance(error, (FileNotFoundError, IsADirectoryError, NotADirectoryError))
-        hint = "check its name" if missing else "check its rights"
+        hint = "check its name" if missing else files.access_advice(path)
         raise ConfigError([Problem(file, 1, 1, f"cannot be read: {error.strerror}", hint)]) from None
     return binding.decode_text(raw, file)
 

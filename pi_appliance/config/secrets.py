@@ -14,7 +14,7 @@ from urllib.parse import quote, quote_plus, urlsplit
 from pi_appliance import plugins
 from pi_appliance.config.model import Config, PluginConfig
 from pi_appliance.errors import ConfigError, Problem, Refused
-from pi_appliance.system import network
+from pi_appliance.system import files, network
 
 _NAME = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 _SHAPE = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://\S+")
@@ -185,7 +185,9 @@ def read(path: Path) -> bytes:
     try:
         return path.read_bytes()
     except OSError as error:
-        raise Refused(f"{path} cannot be read: {error.strerror}; it must belong to the user that runs this") from None
+        denied = isinstance(error, PermissionError)
+        advice = files.access_advice(path) if denied else "it must belong to the user that runs this"
+        raise Refused(f"{path} cannot be read: {error.strerror}; {advice}") from None
 
 
 def parse(content: bytes, path: Path) -> dict[str, str]:

@@ -137,7 +137,7 @@ def write_error(path: Path, error: OSError) -> Unavailable:
 
 
 def access_advice(folder: Path) -> str:
-    """Return how this user gets the right to write in `folder`."""
+    """Return how this user gets the right to use the file or folder `folder`."""
     place = nearest_existing(folder)
     owner = place.stat().st_uid
     name = user_name(owner)
@@ -146,8 +146,8 @@ def access_advice(folder: Path) -> str:
     if name != GROUP:
         return f"{place} belongs to {name}; run this as that user: sudo -u {name} …"
     if _is_in_group(GROUP):
-        return f"only the appliance writes to {place}; start it with `sudo systemctl start {GROUP}`"
-    return f"only the appliance writes to {place}, and only the group {GROUP} may use it; {JOIN_GROUP}"
+        return f"{place} belongs to the appliance; start it with `sudo systemctl start {GROUP}`"
+    return f"{place} belongs to the appliance, which only the group {GROUP} may use; {JOIN_GROUP}"
 
 
 def _is_in_group(name: str) -> bool:

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from pi_appliance.errors import Unavailable
+from pi_appliance.config import secrets
+from pi_appliance.errors import Refused, Unavailable
 from pi_appliance.system import files
 from tests.installation import ROOT, Installation, wait_until
 
@@ -123,7 +124,7 @@ def shown(folder: Path) -> dict[str, bytes]:
 @pytest.mark.parametrize(
     ("owner", "advice"),
     [
-        ("pi-appliance", "only the group pi-appliance may use it; run `sudo usermod -aG pi-appliance $USER`"),
+        ("pi-appliance", "which only the group pi-appliance may use; run `sudo usermod -aG pi-appliance $USER`"),
         ("anna", "belongs to anna; run this as that user: sudo -u anna"),
     ],
 )
@@ -134,5 +135,11 @@ def test_who_may_not_write_gets_the_way_in(monkeypatch, owner, advice):
         Path(folder).chmod(0o755)
         with files.as_user(65534), pytest.raises(Unavailable, match=r"locks cannot be written: Permission") as raised:
             files.make_directory(Path(folder, "state", "locks"))
+        secret = Path(folder, "secrets.env")
+        secret.touch(0o600)
+        with files.as_user(65534), pytest.raises(Refused) as unreadable:
+            secrets.read(secret)
     assert advice in str(raised.value)
     assert "free space" not in str(raised.value)
+    assert f"{secret} cannot be read: Permission denied; {secret} " in str(unreadable.value)
+    assert advice in str(unreadable.value)
