@@ -28,7 +28,7 @@ from pi_appliance.scheduling import schedule
 from pi_appliance.scheduling.schedule import Chance, Schedule
 
 YamlPath = tuple[str | int, ...]
-_Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # the C parser is not there on every 32-bit Pi
+LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # the C parser is not there on every 32-bit Pi
 _INT = re.compile(r"[-+]?(0|[1-9][0-9]*)")
 _FLOAT = re.compile(r"[-+]?([0-9]+\.[0-9]*|\.[0-9]+|[0-9]+(?:\.[0-9]*)?[eE][-+]?[0-9]+)")
 _INVALID = re.compile("[\0\ud800-\udfff]")
@@ -58,7 +58,7 @@ def parse_yaml(text: str, file: str) -> Tree:
     """Parse `text` and collect duplicate keys in `Tree.problems`. Raises ConfigError."""
     tree = Tree(file)
     try:
-        events = yaml.parse(text, Loader=_Loader)
+        events = yaml.parse(text, Loader=LOADER)
         tree.data = _Composer(tree, events).document()
     except _InvalidYaml as invalid:
         raise ConfigError([Problem(file, *_place(invalid.mark), invalid.wrong, invalid.right)]) from None

@@ -13,7 +13,7 @@ from typing import Any
 
 import yaml
 
-from pi_appliance.config.binding import YamlPath, parse_yaml
+from pi_appliance.config.binding import LOADER, YamlPath, parse_yaml
 from pi_appliance.errors import Refused
 
 _INDENT = 2
@@ -71,7 +71,7 @@ def rewrite(text: str, data: object) -> str:
     before = parse_yaml(text, "").data
     if same(before, data):
         return text
-    root = yaml.compose(text, Loader=yaml.SafeLoader)
+    root = yaml.compose(text, Loader=LOADER)
     edit = _Edit(text)
     if root is None or before is None:
         edited = _append(text, data)
@@ -103,7 +103,7 @@ def value_spans(text: str, paths: Iterable[YamlPath]) -> dict[YamlPath, tuple[in
         Refused: There is no such key, or an alias stands for a part of it.
     """
     paths = list(paths)
-    edit, root = _Edit(text), yaml.compose(text, Loader=yaml.SafeLoader) if paths else None
+    edit, root = _Edit(text), yaml.compose(text, Loader=LOADER) if paths else None
     if root is not None:
         edit.count_references(root)
     return {path: edit.span(root, path) for path in paths}
