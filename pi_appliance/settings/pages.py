@@ -55,6 +55,8 @@ class SettingField:
     @property
     def help(self) -> str:
         """The description of the key."""
+        if self.path == _KIND:
+            return "MPD on this or another machine, or a Volumio; none: no music"
         return next((text for _, _, text in self._rows()), "")
 
     def _rows(self) -> list[tuple[str, str | None, str]]:
@@ -123,6 +125,7 @@ class SettingsPages:
             version,
             saved="saved" in request.query_params,
             answers="answers" in request.query_params,
+            tested=request.query_params.get("tested", ""),
         )
 
     async def save(self, request: Request) -> Response:
@@ -165,6 +168,7 @@ class SettingsPages:
         *,
         saved: bool = False,
         answers: bool = False,
+        tested: str = "",
         problems: Sequence[str] = (),
         is_broken: bool = False,
     ) -> Response:
@@ -180,6 +184,7 @@ class SettingsPages:
             quiet_keys=_QUIET_KEYS,
             saved=saved,
             answers=answers,
+            tested=tested if tested in self._services.appliance.config.notifiers else "",
             problems=problems,
             history=history,
             notifiers=self._services.appliance.config.notifiers,

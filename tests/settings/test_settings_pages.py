@@ -217,6 +217,9 @@ def test_a_notifier_and_a_player_are_tested_with_one_press(browser: Browser, tmp
             page.get_by_role("button", name="Check").tap()
             expect(notice).to_contain_text("MPD at 127.0.0.1:2 is not reached")
             assert "127.0.0.1:2" not in config.read_text()  # it was only asked
+            form = urlencode({"notifiers": "phone", "return_to": "/settings?tested={notifiers}"})  # without scripts
+            answer = appliance.ask("/do/notifiers/test", form)
+            assert "phone was tested." in appliance.ask(answer.headers["location"]).text
         assert all("503" in each for each in complaints)
 
 
