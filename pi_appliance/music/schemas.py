@@ -151,6 +151,15 @@ SCHEMAS: Mapping[str, Schema] = {
             "status_text": TEXT,
         }
     ),
+    "Announcement": object_of(
+        {
+            "request": WHOLE,
+            "job": TEXT,
+            "run_at": INSTANT,
+            "outcome": nullable(describe(TEXT, "null while it has not ended")),
+            "summary": TEXT,
+        }
+    ),
     "RunRequest": object_of({"request": WHOLE, "job": TEXT, "run_at": INSTANT}),
     "UsbDrive": object_of(_USB_DRIVE),
     "UsbDrives": list_of(reference("UsbDrive")),

@@ -1,15 +1,21 @@
 """Handlers of the operations on alarms, the sleep timer and announcements."""
 
 import asyncio
+import contextlib
 from collections.abc import Sequence
 
 from pi_appliance.config.config_file import ConfigFile
+from pi_appliance.errors import Refused, Unavailable, Uncertain
 from pi_appliance.jobs import editor as job_editor
 from pi_appliance.music.alarms import editor, service
 from pi_appliance.music.api import check_address
 from pi_appliance.music.interface import MusicServices
 from pi_appliance.operations import Values
 from pi_appliance.storage import model
+from pi_appliance.storage.queues import RunRequest
+
+_POLL_INTERVAL = 0.2  # seconds between two looks for the end of a run
+_RECENT_RUNS = 20  # several announcements may wait for one another
 
 
 async def list_alarms(services: MusicServices, _: Values) -> object:
@@ -154,10 +160,46 @@ async def cancel_sleep_timer(services: MusicServices, values: Values) -> object:
 
 
 async def announce(services: MusicServices, values: Values) -> object:
-    """Request an announcement."""
-    request = service.announce(services.appliance, now=services.now(), **values)
+    """Announce, and return when it has ended or `wait` seconds have passed.
+
+    Raises:
+        Unavailable: The player is not reached, or it is the silent one.
+        Refused: The announcement failed, with the reason.
+        Uncertain: It may have been heard.
+
+    """
+    sound, hub = {name: value for name, value in values.items() if name != "wait"}, services.daemon.hub
+    service.announcement_arguments(services.appliance, **sound)
+    await hub.player()
+    if hub.uses_fallback:
+        raise Unavailable(f"{hub.error}, which cannot announce")
+    request = service.announce(services.appliance, now=services.now(), **sound)
     services.daemon.start_request(request)
-    return {"request": request.id, "job": request.job, "run_at": model.iso_time(request.run_at)}
+    run = await _wait_for_end(services, request, values["wait"])
+    if run is not None and run.outcome is model.Outcome.UNCERTAIN:
+        raise Uncertain(run.summary)
+    if run is not None and run.outcome is not model.Outcome.SUCCEEDED:
+        raise Refused(run.summary)
+    return {
+        "request": request.id,
+        "job": request.job,
+        "run_at": model.iso_time(request.run_at),
+        "outcome": run.outcome if run else None,
+        "summary": run.summary if run else f"the announcement starts; see: pi-appliance jobs history {request.job}",
+    }
+
+
+async def _wait_for_end(services: MusicServices, request: RunRequest, seconds: int) -> model.Run | None:
+    """Return the run of `request` when it has ended; None if that takes longer."""
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(seconds):
+            while True:
+                runs = services.appliance.store.history(job=request.job, limit=_RECENT_RUNS)
+                run = next((run for run in runs if run.scheduled_for == request.slot_name), None)
+                if run is not None and run.outcome is not None:
+                    return run
+                await asyncio.sleep(_POLL_INTERVAL)
+    return None
 
 
 def _alarm_name(services: MusicServices, values: Values) -> str:

@@ -84,7 +84,8 @@ class Options:
 
     def warnings(self) -> Problems:
         """Return the problems that a run on this machine would have."""
-        if self.text is not None and not any(shutil.which(name) for name in TTS_PROGRAMS):
+        speaks = self.text is not None or (self.action is Action.ANNOUNCE and self.source is None)
+        if speaks and not any(shutil.which(name) for name in TTS_PROGRAMS):
             return [(("text",), "no program that can speak is installed", TTS_HINT)]
         return []
 

@@ -469,6 +469,23 @@ def sleep_values(timer: SleepTimer | None) -> dict[str, Any]:
 # Announcements
 
 
+def announcement_arguments(
+    appliance: Appliance, *, text: str | None, source: str | None, volume: int | None
+) -> tuple[Job, dict[str, object]]:
+    """Return the job that announces, and the options of its run. Raises as `announce`."""
+    job = manual_job(appliance, ANNOUNCE)
+    arguments: dict[str, object] = {"text": text, "source": source}
+    if text is None and source is None:
+        arguments = {}
+    if volume is not None:
+        arguments["volume"] = volume
+    options: Any = job.options
+    if not (text or source or options.text or options.source):
+        raise InvalidOption("nothing to announce; give a text or a source")
+    validate_arguments(appliance, job, arguments)
+    return job, arguments
+
+
 def announce(
     appliance: Appliance,
     *,
@@ -484,13 +501,5 @@ def announce(
         InvalidOption: The arguments are not valid.
 
     """
-    job = manual_job(appliance, ANNOUNCE)
-    arguments: dict[str, object] = {"text": text, "source": source}
-    if text is None and source is None:
-        arguments = {}
-    if volume is not None:
-        arguments["volume"] = volume
-    options: Any = job.options
-    if not (text or source or options.text or options.source):
-        raise InvalidOption("nothing to announce; give a text or a source")
+    job, arguments = announcement_arguments(appliance, text=text, source=source, volume=volume)
     return request_run(appliance, job, now, arguments, now=now)

@@ -270,4 +270,5 @@ def test_a_machine_without_a_speech_program_is_a_warning(monkeypatch, tmp_path):
     assert options("announce", text="Dinner").warnings() == [
         (("text",), "no program that can speak is installed", "install one: sudo apt install espeak-ng")
     ]
+    assert options("announce").warnings() == options("announce", text="Dinner").warnings(), "it may get a text per run"
     assert options("announce", source="gong.wav").warnings() == []

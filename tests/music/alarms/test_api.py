@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from pi_appliance.storage.queues import RunRequestStore
+from pi_appliance.storage.model import Outcome, Trigger
+from pi_appliance.storage.queues import RunRequest, RunRequestStore
 from pi_appliance.system import clock
 from tests.web.served_appliance import ServedAppliance, configuration, served
 
@@ -87,9 +88,34 @@ def test_invalid_requests_are_reported_and_write_nothing(appliance, path, body, 
 
 
 def test_an_announcement_is_taken(appliance):
-    answer = appliance.ask("/api/v1/announce", {"text": "dinner is ready"})
+    answer = appliance.ask("/api/v1/announce", {"text": "dinner is ready", "wait": 0})
     assert (answer.status, answer.json["job"], appliance.daemon.woken) == (202, "announce", 1)
     assert requests(appliance).find(answer.json["request"]).arguments == {"text": "dinner is ready", "source": None}
+    assert (answer.json["outcome"], answer.json["summary"].partition(";")[0]) == (None, "the announcement starts")
+
+
+@pytest.mark.parametrize(
+    ("outcome", "status"), [(Outcome.SUCCEEDED, 202), (Outcome.FAILED, 409), (Outcome.UNCERTAIN, 502)]
+)
+def test_the_result_of_an_announcement_is_the_answer(appliance, outcome, status):
+    def run(request: RunRequest) -> None:
+        store, now = appliance.daemon.appliance.store, clock.now()
+        number, _ = store.start_run(
+            job=request.job, kind="music", trigger=Trigger.MANUAL, due=request.slot_name, now=now
+        )
+        store.finish_run(number, outcome, "what happened", now=now)
+
+    appliance.daemon.start_request = run
+    answer = appliance.ask("/api/v1/announce", {"source": "chime"})
+    assert (answer.status, answer.json.get("error") or answer.json["summary"]) == (status, "what happened")
+
+
+def test_a_player_that_makes_no_sound_cannot_announce(appliance):
+    hub = appliance.daemon.hub
+    hub.uses_fallback, hub.error = True, "MPD is not reached. Until then the built-in silent player is used"
+    answer = appliance.ask("/api/v1/announce", {"source": "chime"})
+    assert (answer.status, answer.json["error"]) == (503, f"{hub.error}, which cannot announce")
+    assert requests(appliance).pending() == []
 
 
 def test_without_such_jobs_the_needed_configuration_is_shown(tmp_path):

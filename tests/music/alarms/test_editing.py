@@ -268,8 +268,8 @@ def test_the_page_adds_the_jobs_of_announcements_and_sleep_timers_and_speaks(app
     page = appliance.ask("/music/alarms").text
     assert 'href="/jobs/announce"' in page, "its history can be reached"
     assert 'name="text"' in page
-    answer = appliance.ask("/do/announce", "text=dinner+is+ready&return_to=/music/alarms?announced")
-    assert "The announcement starts" in appliance.ask(answer.headers["location"]).text
+    answer = appliance.ask("/do/announce", "text=dinner+is+ready&wait=0&return_to=/music/alarms?announced")
+    assert "It is announced" in appliance.ask(answer.headers["location"]).text
     (request,) = appliance.daemon.appliance.store.requests.pending("announce")
     assert request.arguments["text"] == "dinner is ready"
     jobs = appliance.ask("/jobs").text

@@ -96,8 +96,10 @@ def test_a_cancelled_fade_restores_the_music(home, server):
 @needs_mpd
 def test_the_daemon_makes_an_announcement_and_the_music_continues(home, server):
     with up(home):
-        assert home.run("music", "announce", "--source", f"gongs/{GONG}").returncode == 0
-        wait_until(lambda: any(home.outcomes("announce")), 60)
-    assert home.last("announce")["outcome"] == "succeeded"
+        announced = home.run("music", "announce", "--source", f"gongs/{GONG}", "--wait", "60")
+        assert (announced.returncode, announced.stdout) == (0, "announced\n")
+        missing = home.run("music", "announce", "--source", "gongs/none.wav", "--wait", "60")
+        assert (missing.returncode, "the library has no 'gongs/none.wav'" in missing.stderr) == (1, True)
+    assert home.outcomes("announce") == ["failed", "succeeded"]
     assert server.mpc("playlist", "-f", "%file%").split() == [ONE]
     assert volume(server) == 60
