@@ -260,7 +260,7 @@ def test_an_unresolvable_address_is_refused_or_left_to_the_player(web: Web, path
 @pytest.mark.parametrize("path", ["drips", "drips.m3u"])
 def test_a_slow_server_is_given_up_at_the_timeout(web: Web, path: str) -> None:
     began = time.monotonic()
-    with pytest.raises(Unavailable, match=r"is too slow|is not a web server"):
+    with pytest.raises(Unavailable, match="is too slow"):
         service.resolve_stream(f"{web.address}/{path}", seconds=0.3)
     assert time.monotonic() - began < 3, "each byte began the wait anew"
 
