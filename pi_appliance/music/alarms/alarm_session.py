@@ -316,7 +316,8 @@ class AlarmSession(MusicSession):
 
         """
         index = self.checkpoint.source
-        self._failed_sources.append(f"{self._sources.label(index)}: {reason}")
+        name = self._sources.label(index)
+        self._failed_sources.append(f"{name}: {reason.removeprefix(f'{name} cannot be played: ')}")
         self._monitor, self._owns_playback = None, False
         if not self._sources.has_source(index + 1):
             # This machine plays the sound now; the player is tried again after each chime.
