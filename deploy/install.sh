@@ -118,6 +118,7 @@ build_release() {
             sed -i "s|$root$home|$home|g" "$file"
         done
     fi
+    sync -f "$folder" # or a power loss could leave an incomplete release that is marked as complete
     touch "$folder/.whole"
 }
 

@@ -220,7 +220,7 @@ def fetch(
     seconds: float = 5.0,
     check_address: Callable[[str], None] = lambda _: None,
 ) -> HttpResponse:
-    """Return the small file at `url`, after at most `MAX_REDIRECTS` redirects.
+    """Return the file at `url`, after at most `MAX_REDIRECTS` redirects.
 
     Args:
         url: where it is.
@@ -254,7 +254,7 @@ def fetch(
     if response.status != 200:
         raise status_error(response.status, f"{url} answers {response.status}; check the address")
     if response.is_truncated:
-        raise Refused(f"{url} is not a list of streams: it is longer than {max_bytes} bytes")
+        raise Refused(f"{url} is too long: more than {max_bytes:,} bytes")
     return response
 
 
