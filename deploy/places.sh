@@ -14,6 +14,7 @@ power_rule=/etc/polkit-1/rules.d/10-pi-appliance-power.rules # used if polkit is
 usb_state=/var/lib/pi-appliance-usb # the names of USB drives
 command=/usr/local/bin/pi-appliance
 cron=/etc/cron.d/pi-appliance
+updates=/etc/pi-appliance-update.conf # where releases are found; the owner writes it
 manifest=$home/manifest
 defaults=$etc/.defaults # hashes of the configuration files as installed
 

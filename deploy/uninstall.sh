@@ -52,6 +52,7 @@ fi
 remove "$home"
 if [ -n "$purge" ]; then
     remove "$etc"
+    remove "$updates"
     remove "$state"
     remove "$usb_state"
     if [ -z "$root" ] && [ -z "$dry" ] && getent passwd "$user" >/dev/null; then

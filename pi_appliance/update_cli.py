@@ -45,7 +45,7 @@ class _Machine:
     def run(self, *words: str) -> subprocess.CompletedProcess[str]:
         """Run the installed program as the user of the service."""
         as_user = ("runuser", "-u", "pi-appliance", "--") if self.is_this_one else ()
-        # Not bin/pi-appliance: below another root, its first line names a Python that is not there yet.
+        # Not bin/pi-appliance: below another root, its first line names no Python.
         python = self.installation.home / "current/bin/python"
         configuration = self.root / "etc/pi-appliance/appliance.yaml"
         command = [*as_user, str(python), "-P", "-m", "pi_appliance", *words, "--config", str(configuration)]
@@ -96,9 +96,8 @@ class _Machine:
 @click.option("--check", is_flag=True, help="Only say whether there is a newer release, and what is new.")
 @click.option("--back", is_flag=True, help="Return to the previous release.")
 @click.option("--yes", "-y", is_flag=True, help="Do not ask.")
-@click.option(
-    "--prefix", "root", default="/", type=click.Path(path_type=Path), help="Update an installation below ROOT."
-)
+# For tests, as `state-dir` in the configuration below ROOT is used as it is.
+@click.option("--prefix", "root", default="/", type=click.Path(path_type=Path), hidden=True)
 def update(file: Path | None, *, check: bool, back: bool, yes: bool, root: Path) -> None:
     """Install the newest release of /etc/pi-appliance-update.conf, or that of the archive FILE.
 
