@@ -144,7 +144,8 @@ def download(release: Release, path: Path) -> None:
 def unpack(archive: Path, folder: Path) -> Path:
     """Unpack `archive` into the new `folder`, and return the folder of the release in it.
 
-    Only files and folders below `folder` are written, and no links.
+    Only files and folders below `folder` are written. Symbolic links are left out: nothing is
+    written through them, and install.sh makes those of a release.
 
     Raises:
         Refused: It is not the archive of a release, or is damaged.
@@ -156,7 +157,11 @@ def unpack(archive: Path, folder: Path) -> Path:
             for count, member in enumerate(members):
                 size += member.size
                 path = PurePosixPath(member.name)
-                if path.is_absolute() or ".." in path.parts or not (member.isfile() or member.isdir()):
+                if (
+                    path.is_absolute()
+                    or ".." in path.parts
+                    or not (member.isfile() or member.isdir() or member.issym())
+                ):
                     raise Refused(f"{archive.name} is not a release: {member.name!r} is not a file below its folder")
                 if size > _MAX_UNPACKED or count > _MAX_FILES:
                     raise Refused(f"{archive.name} is not a release: it is too large")
@@ -174,6 +179,8 @@ def unpack(archive: Path, folder: Path) -> Path:
 
 
 def _write_member(members: tarfile.TarFile, member: tarfile.TarInfo, path: Path) -> None:
+    if member.issym():
+        return
     if member.isdir():
         path.mkdir(parents=True, exist_ok=True)
         return

@@ -47,6 +47,9 @@ def archive(version: str = "0.2.0", *, script: str = INSTALL, failures: tuple[st
     }
     target = io.BytesIO()
     with tarfile.open(fileobj=target, mode="w:gz") as members:
+        link = tarfile.TarInfo("pi/link")  # a clone has links; install.sh does not need them
+        link.type, link.linkname = tarfile.SYMTYPE, "../../.."
+        members.addfile(link)
         for name, text in content.items():
             info = tarfile.TarInfo(name)
             info.size, info.mode = len(text), 0o755
@@ -169,11 +172,12 @@ def test_a_file_needs_no_network(root: Path, tmp_path: Path) -> None:
         (archive()[:-60], "damaged"),
         (archive(**{"../outside": "x"}), "'../outside' is not a file below its folder"),
         (archive(**{"/outside": "x"}), "'/outside' is not a file below its folder"),
+        (archive(**{"pi/link/../outside": "x"}), "is not a file below its folder"),
         (archive("0.0.9"), "the archive of 0.2.0 has version 0.0.9"),
         (archive(script=NOT_READY), "0.1.0-old stays active"),
         (archive(failures=("card", "player")), "0.2.0 fails at: player; 0.1.0-old is active again"),
     ],
-    ids=["truncated", "parent", "absolute", "other version", "not ready", "doctor fails"],
+    ids=["truncated", "parent", "absolute", "through a link", "other version", "not ready", "doctor fails"],
 )
 def test_a_bad_release_leaves_the_old_one_active(root: Path, server: ReleaseServer, body: bytes, because: str) -> None:
     server.offer("0.2.0", body)
@@ -184,6 +188,12 @@ def test_a_bad_release_leaves_the_old_one_active(root: Path, server: ReleaseServ
 def test_an_archive_with_another_hash_is_refused(root: Path, server: ReleaseServer) -> None:
     server.offer("0.2.0", archive(), digest="0" * 64)
     assert_refused(root, "its SHA-256 is not 0000")
+
+
+def test_nothing_is_written_through_a_link(root: Path, server: ReleaseServer) -> None:
+    server.offer("0.2.0", archive(**{"pi/link/outside": "x"}))
+    assert run(root, "--yes").exit_code == 0
+    assert not list(root.parent.rglob("outside"))
 
 
 def test_an_older_file_is_refused(root: Path, tmp_path: Path) -> None:
