@@ -82,12 +82,9 @@ def _require_secure(address: str) -> None:
 
 
 def _fetch(address: str, *, max_bytes: int, seconds: float) -> http.HttpResponse:
-    def is_secure(head: http.HttpResponse) -> bool:
-        _require_secure(head.url)  # also of each redirect
-        return True
-
-    _require_secure(address)
-    return http.fetch(address, read_body=is_secure, max_bytes=max_bytes, seconds=seconds)
+    return http.fetch(
+        address, read_body=lambda _: True, max_bytes=max_bytes, seconds=seconds, check_address=_require_secure
+    )
 
 
 def fetch_releases(address: str) -> list[Release]:
