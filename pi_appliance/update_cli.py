@@ -87,8 +87,11 @@ class _Machine:
         """Run deploy/install.sh of `sources`. It returns to the present release by itself."""
         prefix = () if self.is_this_one else ("--prefix", str(self.root))
         script = sources / "deploy/install.sh"
+        present = self.installation.current
         if subprocess.run(["sh", str(script), "--yes", *prefix], cwd="/", check=False).returncode:
-            raise Refused(f"the new release is not installed, see above; {self.installation.current} stays active")
+            if self.installation.current != present:  # it failed after the start, such as at the entries for cron
+                self.activate(present)
+            raise Refused(f"the new release could not be installed, see above; {present} is active")
 
 
 @click.command("update", short_help="Install a newer release, or return to the previous one.")

@@ -174,10 +174,20 @@ def test_a_file_needs_no_network(root: Path, tmp_path: Path) -> None:
         (archive(**{"/outside": "x"}), "'/outside' is not a file below its folder"),
         (archive(**{"pi/link/../outside": "x"}), "is not a file below its folder"),
         (archive("0.0.9"), "the archive of 0.2.0 has version 0.0.9"),
-        (archive(script=NOT_READY), "0.1.0-old stays active"),
+        (archive(script=NOT_READY), "0.1.0-old is active"),
+        (archive(script=f"{INSTALL}exit 1"), "0.1.0-old is active"),
         (archive(failures=("card", "player")), "0.2.0 fails at: player; 0.1.0-old is active again"),
     ],
-    ids=["truncated", "parent", "absolute", "through a link", "other version", "not ready", "doctor fails"],
+    ids=[
+        "truncated",
+        "parent",
+        "absolute",
+        "through a link",
+        "other version",
+        "not ready",
+        "fails late",
+        "doctor fails",
+    ],
 )
 def test_a_bad_release_leaves_the_old_one_active(root: Path, server: ReleaseServer, body: bytes, because: str) -> None:
     server.offer("0.2.0", body)
