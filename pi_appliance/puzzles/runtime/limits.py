@@ -157,13 +157,17 @@ class StopSignals:
             os.write(self._writer, b".")
 
 
+LATE_SIGNAL_SECONDS = 1.0
+
+
 class Deadline:
     """The time limit of a search, without the time of suspensions (SIGSTOP, Ctrl-Z)."""
 
     def __init__(self, seconds: float | None) -> None:
         self._checked_at = time.monotonic()
         self._end = None if seconds is None else self._checked_at + seconds
-        self._was_resumed, self._gap = False, 0.0  # seconds between the last two checks
+        self._was_resumed = False
+        self._longest_gap, self._gap_ended_at = 0.0, self._checked_at  # between two checks of the last second
 
     @contextlib.contextmanager
     def watch_suspension(self) -> Iterator["Deadline"]:
@@ -177,11 +181,15 @@ class Deadline:
     def seconds_left(self) -> float | None:
         """Return the seconds left, or None without a limit. Call it often."""
         now = time.monotonic()
-        previous_gap, self._gap, self._checked_at = self._gap, now - self._checked_at, now
-        if self._was_resumed and self._end is not None:
-            # Python runs the signal handler late: the suspension may lie before the last check.
-            self._end += max(previous_gap, self._gap)
-        self._was_resumed = False
+        gap, self._checked_at = now - self._checked_at, now
+        if gap >= self._longest_gap or now - self._gap_ended_at > LATE_SIGNAL_SECONDS:
+            self._longest_gap, self._gap_ended_at = gap, now
+        if self._was_resumed:
+            # Another thread may take the signal, and takes it late on a busy machine: by then many
+            # checks may lie behind the suspension, which is the longest gap between two of them.
+            if self._end is not None:
+                self._end += self._longest_gap
+            self._was_resumed, self._longest_gap = False, 0.0
         return None if self._end is None else max(0.0, self._end - now)
 
     def _on_resume(self, _: int, __: object) -> None:

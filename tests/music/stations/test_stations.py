@@ -245,7 +245,7 @@ def test_an_alarm_resolves_a_stream_in_its_event_loop(web: Web) -> None:
         ("page", "is a web page; give the address of the stream"),
         ("empty.m3u", "without the address of a stream"),
         ("round.m3u", "a playlist of playlists"),
-        ("long.m3u", "longer than 65536 bytes"),
+        ("long.m3u", "is too long: more than 65,536 bytes"),
         ("to/file:///etc/passwd", "not a web address"),
         ("to/to/to/to/stream", "redirects more than 3 times"),
     ],
