@@ -1,5 +1,5 @@
 # Commands for daily use.
-.PHONY: run test check format all
+.PHONY: run test check format all archive
 
 run: ## start the appliance from this clone
 	sh deploy/run.sh
@@ -18,3 +18,8 @@ check: ## lint and types alone, some seconds
 format: ## format the code and sort the imports
 	.venv-test/bin/ruff check --select I --fix .
 	.venv-test/bin/ruff format .
+
+archive: ## the archive of a release, for "pi-appliance update FILE"
+	version=$$(sed -n 's/^__version__ = "\(.*\)"$$/\1/p' pi_appliance/__init__.py); mkdir -p dist && \
+	git archive --prefix="pi-appliance-$$version/" --output "dist/pi-appliance-$$version.tar.gz" HEAD && \
+	sha256sum "dist/pi-appliance-$$version.tar.gz"

@@ -200,6 +200,19 @@ configure() {
     place "$drafts/defaults" "$defaults" 644
 }
 
+# Where updates come from: the releases of the project that this clone was made of, if it is on GitHub.
+name_source() {
+    [ ! -e "$root$updates" ] || return 0
+    project=$(sed -n 's|^[[:space:]]*url = .*github\.com[:/]\([A-Za-z0-9_.-]*/[A-Za-z0-9_.-]*\)$|\1|p' \
+        "$clone/.git/config" 2>/dev/null | head -n 1)
+    cat >"$drafts/source" <<TEXT
+# The list of releases for "pi-appliance update" and the page, in the form of GitHub's /repos/OWNER/NAME/releases.
+# What is published there runs as root. This file belongs to root, so the service cannot change it.
+${project:+address=https://api.github.com/repos/${project%.git}/releases}
+TEXT
+    place "$drafts/source" "$updates" 644
+}
+
 keep_to_the_user() {
     source=$clone/config/secrets.env
     [ -e "$source" ] || source=$clone/config/secrets.env.example
@@ -224,6 +237,7 @@ watch_usb_drives() {
 start_service() {
     systemctl daemon-reload
     systemctl enable --quiet pi-appliance.service pi-appliance-usb.service pi-appliance-usb.path
+    systemctl enable --quiet --now pi-appliance-update.path
     watch_usb_drives
     systemctl reset-failed pi-appliance.service 2>/dev/null || true # forget crashes of the previous release
     # Type=notify: this waits until the daemon is ready or has failed.
@@ -281,11 +295,12 @@ previous=$(readlink "$root$home/current" 2>/dev/null | sed 's|^releases/||' || t
 [ -e "$root$home/releases/$release/.whole" ] || step "build the release $release with ${python:-python3}" -- build_release
 [ -d "$root$state" ] || step "make $root$state" -- install -d -m 0750 "$root$state"
 configure
+name_source
 keep_to_the_user
 place "$clone/systemd/pi-appliance-failure@.service" "$failure_unit" 644
 place "$clone/systemd/pi-appliance.service" "$unit" 644
 place "$clone/systemd/pi-appliance-kernels.service" "$kernels_unit" 644
-for name in $usb_units; do
+for name in $usb_units $update_units; do
     place "$clone/systemd/$name" "${unit%/*}/$name" 644
 done
 place "$clone/systemd/${usb_rule##*/}" "$usb_rule" 644
@@ -294,7 +309,7 @@ place "$clone/systemd/${power_rule##*/}" "$power_rule" 644
 [ "$previous" = "$release" ] || step "switch to $release" -- switch_to "$release"
 {
     printf '%s\n' "$command" "$unit" "$failure_unit" "$kernels_unit" "$usb_rule" "$power_rule" "$cron"
-    printf "${unit%/*}/%s\n" $usb_units
+    printf "${unit%/*}/%s\n" $usb_units $update_units
 } >"$drafts/manifest"
 place "$drafts/manifest" "$manifest" 644
 

@@ -8,13 +8,14 @@ state=/var/lib/pi-appliance
 unit=/etc/systemd/system/pi-appliance.service
 failure_unit=/etc/systemd/system/pi-appliance-failure@.service
 kernels_unit=/etc/systemd/system/pi-appliance-kernels.service
+update_units='pi-appliance-update.service pi-appliance-update.path' # in the folder of the unit
 usb_units='pi-appliance-usb@.service pi-appliance-usb.service pi-appliance-usb.path' # in the folder of the unit
 usb_rule=/etc/udev/rules.d/85-pi-appliance-usb.rules
 power_rule=/etc/polkit-1/rules.d/10-pi-appliance-power.rules # used if polkit is installed
 usb_state=/var/lib/pi-appliance-usb # the names of USB drives
 command=/usr/local/bin/pi-appliance
 cron=/etc/cron.d/pi-appliance
-updates=/etc/pi-appliance-update.conf # where releases are found; the owner writes it
+updates=/etc/pi-appliance-update.conf # where releases are found; belongs to root, unlike the configuration
 manifest=$home/manifest
 defaults=$etc/.defaults # hashes of the configuration files as installed
 

@@ -42,6 +42,7 @@ from pi_appliance.json_schema import Schema
 from pi_appliance.maintenance.api import SCHEMAS as MACHINE_SCHEMAS
 from pi_appliance.maintenance.pages import SystemPages
 from pi_appliance.maintenance.pages_backup import BackupPages
+from pi_appliance.maintenance.pages_update import UpdatePages
 from pi_appliance.music.alarms.pages import AlarmPages
 from pi_appliance.music.api_covers import cover_operation
 from pi_appliance.music.api_events import PlayerEvents
@@ -186,6 +187,7 @@ def build(
         *AlarmPages(services, pages).routes(),
         *SettingsPages(services, pages).routes(),
         *SystemPages(services, pages).routes(),
+        *UpdatePages(services, pages).routes(),
         *SetupPages(services, daemon.authenticator, pages).routes(),
         *BackupPages(services, pages).routes(),
         *form_routes(every, services),

@@ -35,6 +35,7 @@ from pi_appliance.config.secrets import Redactor
 from pi_appliance.discovery import DiscoveryService
 from pi_appliance.errors import ApplianceError, ConfigError
 from pi_appliance.maintenance.backups import restore_pending
+from pi_appliance.maintenance.update_checker import UpdateChecker
 from pi_appliance.music import services as music_services
 from pi_appliance.music.interface import MusicServices
 from pi_appliance.music.mpd.proxy import MpdProxyService
@@ -85,6 +86,7 @@ class Daemon:
         self._wakeup = asyncio.Event()
         self.runs = ChildRuns(appliance.config.path, on_end=self._wakeup.set)
         self.hub = self._create_hub()
+        self.update_checker = UpdateChecker(lambda: self.appliance.config, clock.now)
         self.usb_drives = UsbDrives(lambda: self.appliance.config.usb, lambda: self.hub)
         devices = Devices(appliance.config.state_dir / DEVICES_FILE, clock.now, self._today)
         self.authenticator = Authenticator(devices, clock.SystemClock().monotonic)
@@ -137,7 +139,7 @@ class Daemon:
         self.appliance.store.ensure_intact()  # once, here: a power cut may have damaged what is read in a month
         self.appliance.sweep()
         music = asyncio.create_task(music_services.run_services(self.hub, self.appliance.config))
-        usb_task = asyncio.create_task(self.usb_drives.run())
+        background = [asyncio.create_task(self.usb_drives.run()), asyncio.create_task(self.update_checker.run())]
         clock_steps = ClockStepWatcher(self._wakeup.set)
         tasks: list[asyncio.Task[None]] = []
         try:
@@ -163,7 +165,8 @@ class Daemon:
             self._applied.set()  # nothing is applied any more, and a request that waits for it would not end
             if tasks:  # otherwise a service could not start, and its error says so
                 self.say("stopping")
-            await _cancel(usb_task)
+            for each in background:
+                await _cancel(each)
             await self._shut_down(music, tasks)
             clock_steps.close()
 

@@ -207,6 +207,7 @@ class Banner:
     setup_interrupted: bool
     problems: Sequence[str]
     player: str  # why it is not reached; the page of the music shows it at the player
+    update: str  # the version that can be installed
     ringing: Sequence[Alarm]
     failing: Sequence[Run]
     more: int
@@ -228,6 +229,7 @@ def create_banner(daemon: MusicDaemon, views: Sequence[JobView], now: datetime) 
         interrupted,
         problems,
         away.text if away else "",
+        newest.version if (newest := daemon.update_checker.newest) else "",
         ringing,
         runs[:_MAX_FAILURES],
         len(runs[_MAX_FAILURES:]),

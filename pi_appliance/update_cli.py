@@ -4,22 +4,23 @@ Root runs this command, and it runs only what root alone can write. It never rea
 configuration of the appliance, which the service can write (ADR 107).
 """
 
-import fcntl
 import json
 import os
 import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Self
 
 import click
 
-from pi_appliance.errors import Refused
+from pi_appliance.errors import ApplianceError, Refused
 from pi_appliance.maintenance import releases
 from pi_appliance.maintenance.releases import Installation, Release, version_key
+from pi_appliance.system import files
 
 _UNIT = "pi-appliance.service"
 
@@ -126,29 +127,57 @@ def update(file: Path | None, *, check: bool, back: bool, yes: bool, root: Path)
     if machine.is_this_one and os.geteuid() != 0:
         words = " --back" if back else f" {file}" if file else ""
         raise Refused(f"only root can update; run: sudo pi-appliance update{words}")
-    if back:
-        with _only_update(machine.installation.home):
-            _go_back(machine, yes=yes)
-        return
     home = machine.installation.home
-    with _only_update(home):
+    with machine.installation.lock(), _Progress(machine.installation).record() as progress:
+        if back:
+            _go_back(machine, progress, yes=yes)
+            return
         for left in home.glob(".update-*"):  # by a power loss
             shutil.rmtree(left, ignore_errors=True)
         with tempfile.TemporaryDirectory(prefix=".update-", dir=home) as name:
-            _install_newer(machine, installed, file, Path(name), yes=yes)
+            _install_newer(machine, installed, file, Path(name), progress, yes=yes)
 
 
-@contextmanager
-def _only_update(home: Path) -> Iterator[None]:
-    """Refuse a second update during the block."""
-    number = os.open(home, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        yield
-    except BlockingIOError:
-        raise Refused("another update is running; wait until it has ended") from None
-    finally:
-        os.close(number)
+class _Progress:
+    """Prints the steps of an update, and keeps them and its result for the page."""
+
+    def __init__(self, installation: Installation) -> None:
+        self._file = installation.progress_file
+        self._values: dict[str, object] = {"state": "running", "version": "", "message": ""}
+        self._steps: list[str] = []
+
+    def step(self, text: str) -> None:
+        """Tell the next step."""
+        click.echo(text)
+        self._steps.append(text)
+        self._write()
+
+    def name(self, version: str, *, left: str = "") -> None:
+        """Tell the version, once it is known, and the one that the owner goes back from."""
+        self._values |= {"version": version, "left": left}
+
+    @contextmanager
+    def record(self) -> Iterator[Self]:
+        """Keep the steps and the result of the block, unless it ends before its first step."""
+        try:
+            yield self
+        except click.Abort:
+            raise
+        except BaseException as error:
+            message = str(error) if isinstance(error, ApplianceError) else "it was interrupted; start it again"
+            self._end("failed", message)
+            raise
+        self._end("done", "")
+
+    def _end(self, state: str, message: str) -> None:
+        self._values |= {"state": state, "message": message}
+        if self._steps or message:
+            self._write()
+
+    def _write(self) -> None:
+        values = {**self._values, "steps": self._steps}
+        with suppress(ApplianceError, OSError):  # the page does not decide about the update
+            files.write_file(self._file, json.dumps(values).encode(), mode=0o644)
 
 
 def _find_newer(machine: _Machine, installed: str) -> list[Release]:
@@ -158,8 +187,7 @@ def _find_newer(machine: _Machine, installed: str) -> list[Release]:
             f"updates are off: {machine.address_file} names no list of releases; write address=https://… there, "
             "or update from a file: sudo pi-appliance update FILE.tar.gz"
         )
-    found = releases.fetch_releases(address)
-    return [each for each in found if version_key(each.version) > version_key(installed)]
+    return releases.find_newer(address, installed)
 
 
 def _describe(installed: str, newer: list[Release]) -> str:
@@ -169,7 +197,9 @@ def _describe(installed: str, newer: list[Release]) -> str:
     return f"version {installed}; {newer[0].version} is available{news}"
 
 
-def _install_newer(machine: _Machine, installed: str, file: Path | None, folder: Path, *, yes: bool) -> None:
+def _install_newer(
+    machine: _Machine, installed: str, file: Path | None, folder: Path, progress: _Progress, *, yes: bool
+) -> None:
     """Download or read the release, install it, and return to the present one if it is worse."""
     archive, expected = file, ""
     if archive is None:
@@ -178,7 +208,8 @@ def _install_newer(machine: _Machine, installed: str, file: Path | None, folder:
         if not newer:
             return
         archive, expected = folder / "release.tar.gz", newer[0].version
-        click.echo(f"downloading {expected}")
+        progress.name(expected)
+        progress.step(f"downloading {expected}")
         releases.download(newer[0], archive)
     sources = releases.unpack(archive, folder / "sources")
     version = releases.version_of(sources)
@@ -186,13 +217,14 @@ def _install_newer(machine: _Machine, installed: str, file: Path | None, folder:
         raise Refused(f"the archive of {expected} has version {version}; nothing was changed")
     if version_key(version) < version_key(installed):
         raise Refused(f"{version} is older than the installed {installed}; to return: sudo pi-appliance update --back")
+    progress.name(version)
     if not yes:
         click.confirm(f"Install {version}?", abort=True)
     before, present = machine.failed_checks(), machine.installation.current
-    click.echo(f"backup: {machine.back_up()}")
-    click.echo(f"installing {version}; this takes some minutes")
+    progress.step(f"backup: {machine.back_up()}")
+    progress.step(f"installing {version}; this takes some minutes")
     machine.install(sources)
-    click.echo("checking it with its doctor")
+    progress.step("checking it with its doctor")
     after = machine.failed_checks()
     worse = set[str]()
     if before is not None:
@@ -203,11 +235,13 @@ def _install_newer(machine: _Machine, installed: str, file: Path | None, folder:
     click.echo(f"version {version} is installed")
 
 
-def _go_back(machine: _Machine, *, yes: bool) -> None:
+def _go_back(machine: _Machine, progress: _Progress, *, yes: bool) -> None:
     others = machine.installation.others()
     if not others:
         raise Refused("there is no previous release to return to")
     if not yes:
         click.confirm(f"Return to {others[0]}?", abort=True)
+    progress.name(others[0].rpartition("-")[0], left=machine.installation.version())
+    progress.step(f"returning to {others[0]}")
     machine.activate(others[0])
     click.echo(f"{others[0]} is active again")

@@ -196,7 +196,8 @@ def test_a_failed_build_is_reported_with_a_remedy(clone: Path, tmp_path: Path, q
 
 
 def test_an_install_creates_all_files(staged: Staged) -> None:
-    assert files_below(staged.root)[:2] == ["etc/pi-appliance/.defaults", "etc/pi-appliance/appliance.yaml"]
+    first = ["etc/pi-appliance-update.conf", "etc/pi-appliance/.defaults", "etc/pi-appliance/appliance.yaml"]
+    assert files_below(staged.root)[:3] == first
     configuration = staged.root / "etc" / "pi-appliance"
     assert "state-dir: /var/lib/pi-appliance\n" in (configuration / "appliance.yaml").read_text()
     assert (configuration / "secrets.env").read_text() == "WEB_PASSWORD=secret\n"
@@ -207,6 +208,30 @@ def test_an_install_creates_all_files(staged: Staged) -> None:
     for unit in (ROOT / "systemd").iterdir():
         place = {"10": "etc/polkit-1/rules.d", "85": "etc/udev/rules.d"}.get(unit.name[:2], "etc/systemd/system")
         assert (staged.root / place / unit.name).read_text() == unit.read_text()
+
+
+@pytest.mark.parametrize(
+    ("origin", "address"),
+    [
+        ("git@github.com:someone/pi.git", "address=https://api.github.com/repos/someone/pi/releases"),
+        ("https://github.com/someone/pi", "address=https://api.github.com/repos/someone/pi/releases"),
+        ("https://git.example.org/someone/pi.git", ""),
+    ],
+)
+def test_releases_are_those_of_the_clone_unless_the_owner_wrote_others(
+    clone: Path, tmp_path: Path, origin: str, address: str
+) -> None:
+    here = tmp_path / "clone"
+    shutil.copytree(clone, here, symlinks=True)
+    (here / ".git").mkdir(exist_ok=True)
+    (here / ".git/config").write_text(f'[remote "origin"]\n\turl = {origin}\n')
+    staged = Staged(here, tmp_path / "root", quick_python(tmp_path / "quick"))
+    staged.install()
+    source = staged.root / "etc/pi-appliance-update.conf"
+    assert "\n".join(line for line in source.read_text().splitlines() if not line.startswith("#")) == address
+    source.write_text("address=https://releases.example.org/ours\n")
+    staged.install()
+    assert source.read_text() == "address=https://releases.example.org/ours\n"
 
 
 @pytest.mark.slow
@@ -277,7 +302,7 @@ def test_an_uninstall_keeps_the_configuration_and_the_history(staged: Staged, tm
     said = sh(UNINSTALL, "--yes", "--prefix", root).stdout
     assert "--purge removes them too" in said
     assert (root / "var/lib/pi-appliance").is_dir()
-    assert {path.split("/")[1] for path in files_below(root)} == {"pi-appliance"}
+    assert {path.split("/")[1] for path in files_below(root)} == {"pi-appliance", "pi-appliance-update.conf"}
     sh(UNINSTALL, "--yes", "--purge", "--prefix", root)
     assert files_below(root) == []
     assert "nothing of it is here" in sh(UNINSTALL, "--yes", "--purge", "--prefix", root).stdout

@@ -308,6 +308,14 @@ class BackupFolder:
         return [] if self.keep >= 1 else [(("keep",), f"{self.keep} keeps nothing", "write 1 or more")]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Updates:
+    """New releases of an installed appliance."""
+
+    check: Annotated[bool, "look once a day whether there is a newer release; the page then says so"] = True
+    automatic: Annotated[time | None, 'install it at this time, such as "04:00"; without it, the owner does'] = None
+
+
 @dataclass(frozen=True, slots=True)
 class NetworkDirs:
     """The two directories of a network. They need not exist."""
@@ -334,6 +342,7 @@ class Config:
     clock: Annotated[ClockConfig, "when the machine's clock is trusted"] = field(default_factory=ClockConfig)
     retention: Annotated[Retention, "how many runs are kept"] = field(default_factory=Retention)
     backup: Annotated[BackupFolder | None, "a folder for a further backup each day; without it, there is none"] = None
+    updates: Annotated[Updates, "how new releases are found and installed"] = field(default_factory=Updates)
     stop_grace: Annotated[timedelta, "how long running jobs may go on when the appliance stops"] = timedelta(seconds=10)
     web: Annotated[Web, "the page on the phone"] = field(default_factory=Web)
     player: Annotated[PluginConfig | None, "the music player"] = None

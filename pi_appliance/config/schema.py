@@ -27,6 +27,7 @@ from pi_appliance.config.model import (
     Retention,
     Retry,
     SuspendWhen,
+    Updates,
     Usb,
     VolumePolicy,
     Web,
@@ -108,6 +109,7 @@ def markdown_tables() -> str:
         *(
             ("retention", Retention),
             ("backup", BackupFolder),
+            ("updates", Updates),
             ("notify", Notify),
             ("jobs: NAME", Job),
             ("retry", Retry),

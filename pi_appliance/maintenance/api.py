@@ -5,10 +5,11 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import timedelta
 
+from pi_appliance import __version__
 from pi_appliance.config import units
 from pi_appliance.diagnostics.context import CheckResult, DiagnosticContext, ok, result_values, warn
 from pi_appliance.diagnostics.machine_facts import describe_time, read_facts
-from pi_appliance.errors import Unavailable
+from pi_appliance.errors import Refused, Unavailable
 from pi_appliance.json_schema import INSTANT, TEXT, WHOLE, Schema, list_of, object_of
 from pi_appliance.maintenance import backups
 from pi_appliance.operations import Values
@@ -85,6 +86,40 @@ async def restore_backup(services: Services, values: Values) -> dict[str, object
     return await restart(services, {})
 
 
+async def show_update(services: Services, _: Values) -> object:
+    """Return the version, the newest release, and how the last update went."""
+    return await asyncio.to_thread(update_values, services)
+
+
+async def check_update(services: Services, _: Values) -> object:
+    """Look for a newer release. Raises Refused if this appliance has no source of releases."""
+    checker = services.daemon.update_checker
+    if checker.obstacle:
+        raise Refused(checker.obstacle)
+    await checker.check()
+    return await show_update(services, {})
+
+
+async def install_update(services: Services, _: Values) -> object:
+    """Have root install the newest release. Raises Refused if there is none, or it cannot."""
+    await asyncio.to_thread(services.daemon.update_checker.request)
+    return await show_update(services, {})
+
+
+def update_values(services: Services) -> dict[str, object]:
+    """Return the result `SystemUpdate`."""
+    checker = services.daemon.update_checker
+    newest, last = checker.newest, checker.read_progress()
+    return {
+        "version": __version__,
+        "obstacle": checker.obstacle,
+        "newest": {"version": newest.version, "notes": newest.notes} if newest else None,
+        "checked_at": iso_time(checker.checked_at) if checker.checked_at else None,
+        "error": checker.error,
+        "last": {name: last[name] for name in ("state", "version", "steps", "message")} if last else None,
+    }
+
+
 def _stored_values(stored: Iterable[backups.StoredBackup]) -> list[dict[str, object]]:
     return [
         {"name": each.path.name, "made_at": iso_time(each.made_at), "size": each.size, "place": each.place}
@@ -99,7 +134,21 @@ def describe_request(services: Services, request: str) -> dict[str, object]:
     return {"request": request, "running": [f"{run.job} (run {run.id})" for run in runs], "grace": grace}
 
 
+_RELEASE = object_of({"version": TEXT, "notes": TEXT})
+_LAST = object_of(
+    {"state": {"enum": ["running", "done", "failed"]}, "version": TEXT, "steps": list_of(TEXT), "message": TEXT}
+)
 SCHEMAS: Mapping[str, Schema] = {
+    "SystemUpdate": object_of(
+        {
+            "version": TEXT,
+            "obstacle": TEXT,
+            "newest": {"anyOf": [_RELEASE, {"type": "null"}]},
+            "checked_at": {"anyOf": [INSTANT, {"type": "null"}]},
+            "error": TEXT,
+            "last": {"anyOf": [_LAST, {"type": "null"}]},
+        }
+    ),
     "Backups": list_of(
         object_of({"name": TEXT, "made_at": INSTANT, "size": WHOLE, "place": {"enum": ["card", "folder"]}})
     ),

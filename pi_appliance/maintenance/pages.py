@@ -76,6 +76,7 @@ class SystemPages:
             versions=[each for each in facts if each.check in VERSIONS],
             results=await self._check_everything() if asked else None,
             problems=sum(each.is_problem for each in self._services.daemon.messages),
+            newest=newest.version if (newest := self._services.daemon.update_checker.newest) else "",
         )
 
     async def doctor_part(self, _: Request) -> Response:

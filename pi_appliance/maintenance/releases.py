@@ -3,13 +3,16 @@
 The list has the form of `GET /repos/OWNER/NAME/releases` of GitHub.
 """
 
+import fcntl
 import hashlib
 import json
+import os
 import re
 import shutil
 import tarfile
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -34,7 +37,7 @@ class Release:
 
     version: str
     notes: str
-    archive: str  # its address, or ''
+    archive: str  # its address
     digest: str  # SHA-256, or ''
     digest_address: str  # where the SHA-256 is, or ''
 
@@ -87,6 +90,11 @@ def _fetch(address: str, *, max_bytes: int, seconds: float) -> http.HttpResponse
     )
 
 
+def find_newer(address: str, installed: str) -> list[Release]:
+    """Return the releases at `address` that are newer than `installed`, the newest first."""
+    return [each for each in fetch_releases(address) if version_key(each.version) > version_key(installed)]
+
+
 def fetch_releases(address: str) -> list[Release]:
     """Return the releases at `address`, the newest first, without drafts and previews."""
     try:
@@ -108,27 +116,29 @@ def _parse_release(item: dict[str, Any]) -> Release | None:
     }
     name = next((name for name in assets if re.fullmatch(r"pi-appliance-[\w.-]+\.tar\.gz", name)), "")
     archive, digest = assets.get(name, {}), assets.get(f"{name}.sha256", {})
-    return Release(
+    release = Release(
         tag[1],
         str(item.get("body") or "").strip(),
         str(archive.get("browser_download_url") or ""),
         str(archive.get("digest") or "").removeprefix("sha256:"),
         str(digest.get("browser_download_url") or ""),
     )
+    # Files are added to a release after it was published: until then it cannot be installed.
+    return release if release.archive and (release.digest or release.digest_address) else None
 
 
 def download(release: Release, path: Path) -> None:
     """Write the archive of `release` to `path`.
 
     Raises:
-        Refused: It has no archive or no SHA-256, or its SHA-256 is another.
+        Refused: It has no SHA-256, or another one.
         Unavailable: It was not reached, or the card is full.
     """
     digest = release.digest
     if not digest and release.digest_address:
         digest = _fetch(release.digest_address, max_bytes=1000, seconds=_LIST_SECONDS).text.split(maxsplit=1)[0]
-    if not release.archive or not _HASH.fullmatch(digest):
-        raise Refused(f"release {release.version} has no archive pi-appliance-….tar.gz with a SHA-256")
+    if not _HASH.fullmatch(digest):
+        raise Refused(f"the archive of {release.version} has no SHA-256")
     body = _fetch(release.archive, max_bytes=_MAX_ARCHIVE, seconds=_ARCHIVE_SECONDS).body
     if hashlib.sha256(body).hexdigest() != digest:
         raise Refused(f"the archive of {release.version} is damaged: its SHA-256 is not {digest}; try again")
@@ -206,6 +216,44 @@ class Installation:
     """The installed releases below `home`, as deploy/install.sh builds them."""
 
     home: Path
+
+    @property
+    def progress_file(self) -> Path:
+        """The steps and the result of the last update, for the page. Only root writes it."""
+        return self.home / "update.json"
+
+    @contextmanager
+    def lock(self) -> Iterator[None]:
+        """Keep other updates out during the block. Raises Refused if one is running."""
+        number = os.open(self.home, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            yield
+        except BlockingIOError:
+            raise Refused("another update is running; wait until it has ended") from None
+        finally:
+            os.close(number)
+
+    def read_progress(self) -> dict[str, Any]:
+        """Return the state, version, steps and message of the last update; {} without one."""
+        try:
+            values = json.loads(self.progress_file.read_text("utf-8"))
+        except (OSError, ValueError):
+            return {}
+        if not isinstance(values, dict):
+            return {}
+        if values.get("state") == "running" and not self._is_locked():
+            return {**values, "state": "failed", "message": "it was interrupted; start it again"}
+        return values
+
+    def _is_locked(self) -> bool:
+        try:
+            with self.lock():
+                return False
+        except Refused:
+            return True
+        except OSError:
+            return False
 
     @property
     def current(self) -> str:

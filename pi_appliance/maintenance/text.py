@@ -21,6 +21,25 @@ def power_request(result: Any, _: object) -> str:
     return f"{result['request']} is on its way" + (f"; these runs get {result['grace']} to end: {runs}" if runs else "")
 
 
+def update(result: Any, _: object) -> str:
+    """Return the version, what is newer, and how the last update went."""
+    newest, last = result["newest"], result["last"]
+    lines = [f"version {result['version']}"]
+    if result["obstacle"]:
+        lines.append(result["obstacle"])
+    elif newest:
+        lines += [f"{newest['version']} is available; install it with: pi-appliance system update install"]
+        lines += [f"  {line}".rstrip() for line in newest["notes"].splitlines()]
+    elif result["error"]:
+        lines.append(f"releases cannot be looked up: {result['error']}")
+    elif result["checked_at"]:
+        lines.append(f"it is the newest; checked at {result['checked_at']}")
+    if last:
+        end = {"running": "is running", "done": "is done", "failed": "failed"}[last["state"]]
+        lines.append(f"update to {last['version']} {end}" + (f": {last['message']}" if last["message"] else ""))
+    return "\n".join(lines)
+
+
 def backups(result: Any, _: object) -> str:
     """Return one backup a line."""
     places = {"card": "on the card", "folder": "in the folder of `backup:`"}

@@ -86,6 +86,10 @@ class RunningDaemon(Protocol):
     def power(self) -> MachinePower:
         """Restarts and shuts down the machine."""
 
+    @property
+    def update_checker(self) -> Any:
+        """Looks for newer releases: an `UpdateChecker` of maintenance/update_checker.py."""
+
     def request_restart(self) -> None:
         """Stop like on SIGTERM, then start again."""
 

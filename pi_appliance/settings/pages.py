@@ -14,7 +14,7 @@ from pi_appliance.config import editing, hidden_parts
 from pi_appliance.config.binding import YamlPath, parse_yaml
 from pi_appliance.config.config_file import Change
 from pi_appliance.config.loader import display_path
-from pi_appliance.config.model import Config, PluginConfig, Radio, Retention, VolumePolicy
+from pi_appliance.config.model import Config, PluginConfig, Radio, Retention, Updates, VolumePolicy
 from pi_appliance.config.schema import option_rows
 from pi_appliance.errors import ApplianceError, ConfigError
 from pi_appliance.scheduling.interface import Services
@@ -93,6 +93,10 @@ SECTIONS: Mapping[str, Sequence[SettingField]] = {
     "History": (
         SettingField(("retention", "max-age"), "Runs are kept for", Retention),
         SettingField(("retention", "max-runs"), "Runs kept of each job", Retention),
+    ),
+    "Updates": (
+        SettingField(("updates", "check"), "Look for new versions", Updates, _YES_NO),
+        SettingField(("updates", "automatic"), "Install them at", Updates),
     ),
 }
 

@@ -1,5 +1,6 @@
 """The system page, the doctor on it, and the log."""
 
+import json
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -7,9 +8,12 @@ import pytest
 
 from pi_appliance.diagnostics.context import DiagnosticContext
 from pi_appliance.diagnostics.machine_facts import read_facts
+from pi_appliance.maintenance.releases import Installation as Releases
+from pi_appliance.maintenance.update_checker import UpdateChecker, UpdatePlaces
 from pi_appliance.scheduling.interface import LogEntry
 from pi_appliance.system.clock import ClockState
 from pi_appliance.system.power import PowerAction
+from tests.fakes.release_server import release_server
 from tests.installation import Installation
 from tests.web.served_appliance import ServedAppliance, configuration, served
 
@@ -123,3 +127,35 @@ def test_without_the_right_the_page_names_the_command(appliance: ServedAppliance
     assert answer.status == 409
     assert "type on the machine" in answer.text
     assert appliance.daemon.power.requests == []
+
+
+def test_a_clone_says_how_it_is_updated(appliance: ServedAppliance) -> None:
+    assert 'href="/system/update"' in appliance.ask("/system").text
+    assert "git pull" in appliance.ask("/system/update").text
+    assert appliance.ask("/api/v1/system/update").json["newest"] is None
+
+
+def test_the_owner_sees_what_is_new_and_installs_it(tmp_path: Path) -> None:
+    with release_server("0.2.0", b"an archive") as releases, served(configuration(tmp_path)) as appliance:
+        home = tmp_path / "opt"
+        home.mkdir()
+        source = tmp_path / "update.conf"
+        source.write_text(f"address={releases.address}/releases\n")
+        source.chmod(0o644)
+        places = UpdatePlaces(Releases(home), source, tmp_path / "request", home / "releases/0.1.0-here")
+        daemon = appliance.daemon
+        daemon.update_checker = UpdateChecker(lambda: daemon.appliance.config, lambda: datetime.now(UTC), places)
+        assert appliance.ask("/do/system/update/check", "return_to=/system/update").status == 303
+        page = appliance.ask("/system/update").text
+        assert "0.2.0 is available" in page
+        assert "Alarms fade in." in page
+        assert "Version 0.2.0 is available" in appliance.ask("/").text
+        appliance.ask("/do/system/update", "return_to=/system/update")
+        assert places.request_file.exists()
+        assert "Updating to 0.2.0" in appliance.ask("/system/update").text
+        assert "data-running" in appliance.ask("/parts/update").text
+        progress = {"state": "failed", "version": "0.2.0", "steps": ["unpacking"], "message": "the card is full"}
+        places.installation.progress_file.write_text(json.dumps(progress))
+        page = appliance.ask("/system/update").text
+        assert "The update to 0.2.0 did not end well: the card is full." in page
+        assert "data-running" not in page

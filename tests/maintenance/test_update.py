@@ -1,21 +1,18 @@
 """The command `update`: what it installs, and what it refuses. The archives install stand-ins of releases."""
 
-import hashlib
 import io
 import json
 import tarfile
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler
 from pathlib import Path
-from threading import Event
-from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
 
 from pi_appliance.errors import ApplianceError
+from pi_appliance.maintenance.releases import Installation
 from pi_appliance.update_cli import update
-from tests.fakes.loopback import serving
+from tests.fakes.release_server import ReleaseServer, release_server
 
 # Like deploy/install.sh, it builds the release beside the old one and switches the link in one step.
 INSTALL = """
@@ -57,52 +54,10 @@ def archive(version: str = "0.2.0", *, script: str = INSTALL, failures: tuple[st
     return target.getvalue()
 
 
-class ReleaseServer:
-    """A list of releases with one archive, in the form of GitHub."""
-
-    def __init__(self) -> None:
-        self.address, self.over = "", Event()
-        self.offer("0.2.0", archive())
-
-    def offer(self, version: str, body: bytes, digest: str = "") -> None:
-        self.version, self.body = version, body
-        self.digest = digest or hashlib.sha256(body).hexdigest()
-
-    def releases(self) -> list[dict[str, Any]]:
-        asset = {
-            "name": f"pi-appliance-{self.version}.tar.gz",
-            "browser_download_url": f"{self.address}/archive",
-            "digest": f"sha256:{self.digest}",
-        }
-        common = {"draft": False, "prerelease": False, "assets": [asset]}
-        return [
-            {**common, "tag_name": "v0.1.0", "body": "The first."},
-            {**common, "tag_name": f"v{self.version}", "body": "Alarms fade in."},
-            {**common, "tag_name": "v9.0.0", "prerelease": True, "body": "A preview."},
-        ]
-
-
-class Handler(BaseHTTPRequestHandler):
-    """Serves the list at any path but that of the archive."""
-
-    state: ReleaseServer
-
-    def do_GET(self) -> None:
-        body = self.state.body if self.path == "/archive" else json.dumps(self.state.releases()).encode()
-        self.send_response(200)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *_: object) -> None:
-        pass
-
-
 @pytest.fixture
 def server() -> Iterator[ReleaseServer]:
-    state = ReleaseServer()
-    with serving(state, Handler):
-        yield state
+    with release_server("0.2.0", archive()) as started:
+        yield started
 
 
 @pytest.fixture
@@ -228,3 +183,24 @@ def test_an_address_that_others_can_write_or_change_is_refused(root: Path) -> No
 def test_a_clone_is_updated_with_git(tmp_path: Path) -> None:
     ended = run(tmp_path, "--check")
     assert "git pull" in str(ended.exception)
+
+
+def test_the_steps_and_the_result_are_kept_for_the_page(root: Path, server: ReleaseServer) -> None:
+    installation = Installation(root / "opt/pi-appliance")
+    server.offer("0.2.0", archive(failures=("player",)))
+    assert run(root, "--yes").exception
+    failed = installation.read_progress()
+    assert (failed["state"], failed["version"]) == ("failed", "0.2.0")
+    assert "0.2.0 fails at: player" in failed["message"]
+    server.offer("0.2.0", archive())
+    run(root, "--yes")
+    done = installation.read_progress()
+    assert (done["state"], done["steps"][0], done["steps"][-1]) == (
+        "done",
+        "downloading 0.2.0",
+        "checking it with its doctor",
+    )
+    run(root, "--yes", "--back")
+    assert (installation.read_progress()["version"], installation.read_progress()["left"]) == ("0.1.0", "0.2.0")
+    run(root, "--yes", "--check")
+    assert installation.read_progress()["version"] == "0.1.0", "only looking changes nothing"

@@ -17,6 +17,8 @@ from pi_appliance.access.authenticator import Authenticator
 from pi_appliance.access.devices import Devices
 from pi_appliance.app import WebService
 from pi_appliance.errors import Refused
+from pi_appliance.maintenance.releases import Installation
+from pi_appliance.maintenance.update_checker import UpdateChecker, UpdatePlaces
 from pi_appliance.scheduling.appliance import Appliance
 from pi_appliance.scheduling.child_runs import ChildRuns
 from pi_appliance.scheduling.interface import LogEntry
@@ -79,8 +81,12 @@ class FakeDaemon:
     restarts: int = 0
     power: Any = field(default_factory=FakePower)
     config_error: Mapping[str, Any] | None = None
+    update_checker: UpdateChecker = field(init=False)
 
     def __post_init__(self) -> None:
+        here = self.appliance.config.state_dir
+        places = UpdatePlaces(Installation(here / "opt"), here / "update.conf", here / "update")
+        self.update_checker = UpdateChecker(lambda: self.appliance.config, lambda: self.started_at, places)
         path = self.appliance.config.state_dir / "devices.json"
         devices = Devices(path, lambda: datetime.now(UTC), lambda: datetime.now(UTC).date())
         self.authenticator = Authenticator(devices, self.ticks)

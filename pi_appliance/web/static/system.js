@@ -26,6 +26,16 @@ async function ask(delay) {
   else setTimeout(ask, delay, Math.min(delay * 1.5, MAX_DELAY));
 }
 
+// While an update runs, its progress is loaded again; the appliance restarts in the middle of it.
+const update = document.getElementById("update");
+if (update?.querySelector("[data-running]")) setTimeout(showProgress, FIRST_DELAY);
+
+async function showProgress() {
+  const part = await fetchPart("/parts/update").catch(() => null);
+  if (part !== null) update.innerHTML = part;
+  if (part === null || update.querySelector("[data-running]")) setTimeout(showProgress, FIRST_DELAY);
+}
+
 const preparing = document.getElementById("preparing");
 document.getElementById("download")?.addEventListener("click", () => {
   preparing.textContent = "Preparing … the download starts by itself.";
