@@ -89,10 +89,26 @@ class _Machine:
         prefix = () if self.is_this_one else ("--prefix", str(self.root))
         script = sources / "deploy/install.sh"
         present = self.installation.current
-        if subprocess.run(["sh", str(script), "--yes", *prefix], cwd="/", check=False).returncode:
+        command = ["sh", str(script), "--yes", *prefix]
+        reason = ""
+        with subprocess.Popen(
+            command, cwd="/", stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace"
+        ) as process:
+            assert process.stdout is not None
+            for line in process.stdout:
+                click.echo(line, nl=False)
+                reason = line.strip() or reason
+        if process.returncode:
             if self.installation.current != present:  # it failed after the start, such as at the entries for cron
-                self.activate(present)
-            raise Refused(f"the new release could not be installed, see above; {present} is active")
+                self.leave(present)
+            reason = reason.removeprefix("pi-appliance: ")
+            raise Refused(f"the new release could not be installed: {reason}; {present} is active")
+
+    def leave(self, better: str) -> None:
+        """Start the release `better` again, and remove the present one, which failed."""
+        worse = self.installation.current
+        self.activate(better)
+        shutil.rmtree(self.installation.home / "releases" / worse, ignore_errors=True)
 
 
 @click.command("update", short_help="Install a newer release, or return to the previous one.")
@@ -230,7 +246,7 @@ def _install_newer(
     if before is not None:
         worse = {"doctor"} if after is None else after - before
     if worse and machine.installation.current != present:
-        machine.activate(present)
+        machine.leave(present)
         raise Refused(f"{version} fails at: {', '.join(sorted(worse))}; {present} is active again")
     click.echo(f"version {version} is installed")
 

@@ -92,6 +92,7 @@ def assert_refused(root: Path, because: str, *words: str) -> None:
     assert because in str(ended.exception)
     assert active(root) == "0.1.0-old"
     assert not list((root / "opt/pi-appliance").glob(".update-*"))
+    assert [each.name for each in (root / "opt/pi-appliance/releases").iterdir()] == ["0.1.0-old"], "--back leads there"
 
 
 def test_check_shows_what_is_new_and_installs_nothing(root: Path) -> None:
@@ -129,7 +130,7 @@ def test_a_file_needs_no_network(root: Path, tmp_path: Path) -> None:
         (archive(**{"/outside": "x"}), "'/outside' is not a file below its folder"),
         (archive(**{"pi/link/../outside": "x"}), "is not a file below its folder"),
         (archive("0.0.9"), "the archive of 0.2.0 has version 0.0.9"),
-        (archive(script=NOT_READY), "0.1.0-old is active"),
+        (archive(script=NOT_READY), "could not be installed: it does not start; 0.1.0-old is active"),
         (archive(script=f"{INSTALL}exit 1"), "0.1.0-old is active"),
         (archive(failures=("card", "player")), "0.2.0 fails at: player; 0.1.0-old is active again"),
     ],
