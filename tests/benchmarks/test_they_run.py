@@ -3,7 +3,7 @@
 import pytest
 
 from pi_appliance import plugins
-from tests.benchmarks import idle, library, pages, phones, process_cost, puzzles
+from tests.benchmarks import commands, idle, library, pages, phones, process_cost, puzzles
 from tests.fakes.mpd_server import needs_mpd
 
 
@@ -12,6 +12,12 @@ def test_the_idle_benchmark_runs(capsys: pytest.CaptureFixture[str]) -> None:
     row = capsys.readouterr().out.splitlines()[-1]
     assert row.count("|") == len(process_cost.HEADS) + 2
     assert float(row.split("|")[2]) > 5, "an interpreter alone has more megabytes"
+
+
+@needs_mpd
+def test_the_commands_benchmark_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    commands.main(["--rounds", "1"])
+    assert [line.count("|") for line in capsys.readouterr().out.splitlines()] == [4] * 7
 
 
 @needs_mpd
