@@ -58,6 +58,9 @@ from pi_appliance.settings.api import SCHEMAS as SETTINGS_SCHEMAS
 from pi_appliance.settings.pages import SettingsPages
 from pi_appliance.setup_pages import SetupPages
 from pi_appliance.system import clock, network
+from pi_appliance.triggers.api import SCHEMAS as TRIGGER_SCHEMAS
+from pi_appliance.triggers.pages import TriggerPages
+from pi_appliance.triggers.webhooks import WebhookEndpoint
 from pi_appliance.web import openapi, server, unix_socket
 from pi_appliance.web.pages import Pages
 from pi_appliance.web.params import BASE, api_routes, form_routes, keep_encoded_slashes
@@ -69,6 +72,7 @@ SCHEMAS: Mapping[str, Schema] = {
     **HOME_SCHEMAS,
     **ACCESS_SCHEMAS,
     **JOB_SCHEMAS,
+    **TRIGGER_SCHEMAS,
     **MUSIC_SCHEMAS,
     **POST_SCHEMAS,
     **NOTIFIER_SCHEMAS,
@@ -182,6 +186,8 @@ def build(
         *HomePages(services, pages, jobs).routes(),
         *jobs.routes(),
         *JobFormPages(services, pages).routes(),
+        *TriggerPages(services, pages).routes(),
+        *WebhookEndpoint(services, monotonic).routes(),
         *PostPages(services, pages).routes(),
         *MusicPages(services, pages, covers).routes(),
         *AlarmPages(services, pages).routes(),

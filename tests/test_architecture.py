@@ -12,8 +12,8 @@ PACKAGE = Path(__file__).parents[1] / "pi_appliance"
 FILES = sorted(PACKAGE.rglob("*.py"))
 
 PLATFORM = {"errors", "plugins", "operations", "json_schema", "system"}
-FEATURES = {"posting", "music", "puzzles", "notify", "settings"}
-SURFACES = {"api", "pages", "cli", "page", "text"}
+FEATURES = {"posting", "music", "puzzles", "notify", "settings", "triggers"}
+SURFACES = {"api", "pages", "cli", "page", "text", "webhooks"}
 MAY_IMPORT = {
     "errors": set[str](),
     "plugins": {"errors"},

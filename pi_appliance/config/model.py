@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Annotated, Any
 from zoneinfo import ZoneInfo
 
+from pi_appliance.config.triggers import Triggers
 from pi_appliance.config.units import EVERY_DAY, Days, Limits, Percent, Size
 from pi_appliance.scheduling.schedule import Chance, Schedule
 
@@ -103,6 +104,7 @@ class Job:
     schedule: Annotated[
         Schedule | None, "a cron expression, a list of times, @daily, @reboot, every: 15m; without it, manual runs only"
     ] = None
+    triggers: Annotated[Triggers, "what starts it besides the schedule"] = field(default_factory=Triggers)
     started_by: Annotated[StartedBy, "the starter: the daemon, or an entry in the real crontab"] = StartedBy.DAEMON
     chance: Annotated[Chance | None, "the share of its slots that are used, at random, such as 1/4"] = None
     timeout: Annotated[timedelta, "a run that takes longer is stopped"] = timedelta(hours=1)
@@ -130,6 +132,11 @@ class Job:
     retry: Annotated[Retry, "retries after something could not be reached"] = field(default_factory=Retry)
     options: Annotated[Any, "the options of the kind"] = field(default=None, metadata={"key": "with"})
 
+    @property
+    def is_automatic(self) -> bool:
+        """Whether anything but a person starts it."""
+        return self.schedule is not None or bool(self.depends_on) or self.triggers.any
+
     def check(self) -> Issues:
         """Return the problems of the values."""
         problems: Issues = []
@@ -140,7 +147,8 @@ class Job:
             problems.append((("retry", "max-retries"), wrong, "write 0 or more"))
         if not 0 <= self.nice <= 19:
             problems.append((("nice",), f"{self.nice} is not from 0 to 19", "write 10 to let others go first"))
-        for key, part in (("catch-up", self.catch_up), ("conditions", self.conditions)):
+        parts = (("catch-up", self.catch_up), ("conditions", self.conditions), ("triggers", self.triggers))
+        for key, part in parts:
             if part is not None:
                 problems += [((key, *where), wrong, right) for where, wrong, right in part.check()]
         return problems

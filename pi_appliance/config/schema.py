@@ -32,6 +32,7 @@ from pi_appliance.config.model import (
     VolumePolicy,
     Web,
 )
+from pi_appliance.config.triggers import Triggers
 from pi_appliance.config.units import Days, Limits, Money, Names, Percent, Size
 from pi_appliance.scheduling.schedule import AtBoot, Chance, Cron, Every
 
@@ -112,6 +113,7 @@ def markdown_tables() -> str:
             ("updates", Updates),
             ("notify", Notify),
             ("jobs: NAME", Job),
+            ("triggers", Triggers),
             ("retry", Retry),
             ("catch-up", CatchUp),
         ),

@@ -194,6 +194,32 @@ def place(config: Path, systemd: Systemd) -> SecretFile:
     return of_service(config, systemd) or SecretFile(config.parent / secrets.NAME)
 
 
+def store_own_secret(config: Path, name: str, value: str, environment: Mapping[str, str]) -> None:
+    """Write the secret `name` into the secrets beside the configuration file `config`.
+
+    Args:
+        config: The configuration file of this process.
+        name: The name of the secret.
+        value: The secret.
+        environment: The variables of this process.
+
+    Raises:
+        Refused: It would not be used, because it comes from elsewhere, or the file cannot be
+            written.
+        Unavailable: The disk is full or read-only.
+    """
+    file = SecretFile(config.parent / secrets.NAME)
+    if secrets.load(config, environment, [name]).origin(name) == "the environment":
+        raise Refused(f"{name} is set in the environment of the service, so it can only be changed there")
+    if secrets.credential_file(environment) is not None:
+        raise Refused(
+            f"the secrets are a credential of systemd: write {name}=… into its file and restart the service;"
+            " see docs/operating.md"
+        )
+    file.require_writable()
+    file.store({name: value}, owner=config)
+
+
 def load(config: Path, environment: Mapping[str, str], named: Iterable[str], systemd: Systemd) -> secrets.Secrets:
     """Return the secrets as the service has them. Those of a credential are read from its file.
 

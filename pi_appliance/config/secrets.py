@@ -281,9 +281,10 @@ def _files(config: Path | None, environment: Mapping[str, str]) -> list[Path]:
 
 
 def secret_names(config: Config) -> frozenset[str]:
-    """Return the names of the secrets that networks, notifiers and pings use."""
+    """Return the names of the secrets that networks, notifiers, pings and webhooks use."""
     named = {name for part in config.notifiers.values() for name in part.options.names()}
     named.update(*(of_network(part) for part in config.networks.values()))
+    named.update(job.triggers.webhook for job in config.jobs.values() if job.triggers.webhook)
     return frozenset(
         named.union(*(secret_names_in(job.healthchecks_url) for job in config.jobs.values() if job.healthchecks_url))
     )

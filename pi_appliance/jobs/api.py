@@ -105,18 +105,53 @@ async def run_job(services: Services, values: Values) -> dict[str, Any]:
         Uncertain: The process has not recorded its run yet.
     """
     appliance, name = services.appliance, values["name"]
-    newest = appliance.store.history(job=name, limit=1)
+    newest = _newest_run(appliance, name)
     ended = await _start_any_run(services, values)
+    return {"job": name, "run": await _wait_for_start(appliance, name, Trigger.MANUAL, newest, ended)}
+
+
+def _newest_run(appliance: Appliance, name: str) -> int:
+    return max((run.id for run in appliance.store.history(job=name, limit=1)), default=0)
+
+
+async def _wait_for_start(
+    appliance: Appliance, name: str, trigger: Trigger, newest: int, ended: asyncio.Future[int]
+) -> int:
+    """Return the number of the run after `newest` whose process has the exit status `ended`."""
     for _ in range(int(_MAX_START / _POLL_INTERVAL)):
         has_ended = ended.done()
         runs = appliance.store.history(job=name, limit=10)
-        new = [run.id for run in runs if run.trigger is Trigger.MANUAL and run not in newest]
+        new = [run.id for run in runs if run.trigger is trigger and run.id > newest]
         if new:
-            return {"job": name, "run": new[-1]}
+            return new[-1]
         if has_ended:
             raise Refused(f"the run of {name} could not be started; see: pi-appliance jobs run {name}")
         await asyncio.wait([ended], timeout=_POLL_INTERVAL)
     raise Uncertain(f"the run of {name} has not begun yet; see: pi-appliance jobs history {name}")
+
+
+async def run_by_event(services: Services, name: str, trigger: Trigger) -> int:
+    """Start a run because of an event, and return its number.
+
+    An active run is a matter of `concurrency`, as at a slot: the new run may be recorded as
+    skipped, or wait.
+
+    Raises:
+        UnknownName: There is no such job.
+        Refused: The job is paused, or the process ended before it recorded its run.
+        Unavailable: No process can be started, or the disk is full.
+        Uncertain: The run waits, and is not recorded yet.
+    """
+    appliance = services.appliance
+    appliance.job(name)
+    pause = appliance.store.slots.pauses().get(name)
+    if pause is not None and pause.is_active(services.now()):
+        raise Refused(f"{name} is paused")
+    appliance.require_free_space()
+    newest = _newest_run(appliance, name)
+    ended: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+    await services.daemon.runs.start(name, trigger, ended=ended.set_result)
+    return await _wait_for_start(appliance, name, trigger, newest, ended)
 
 
 async def _start_any_run(services: Services, values: Values) -> asyncio.Future[int]:

@@ -63,7 +63,8 @@ class JobField:
     @property
     def label(self) -> str:
         """The key as words, such as Max retries."""
-        words = " ".join(self.path if self.path[0] != OPTIONS else self.path[1:]).replace("-", " ")
+        is_grouped = self.path[0] in (OPTIONS, "triggers")
+        words = " ".join(self.path[1:] if is_grouped else self.path).replace("-", " ")
         return words[:1].upper() + words[1:]
 
     def text_of(self, entry: Mapping[str, Any]) -> str:

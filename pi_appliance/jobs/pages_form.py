@@ -28,6 +28,7 @@ from pi_appliance.web.params import form_fields
 _MAX_FORM = 200_000  # bytes
 _MAX_FIELDS = 300
 _NEXT_SLOTS = 5
+_TRIGGERS = "triggers"
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +69,20 @@ class JobForm:
     def group(self, *, options: bool, common: bool) -> list[JobField]:
         """Return the fields of the kind or of every job; the common ones, set ones or the rest."""
         return [
-            each for each in self.fields if (each.path[0] == OPTIONS) is options and (self._is_shown(each) is common)
+            each
+            for each in self.fields
+            if (each.path[0] == OPTIONS) is options and each.path[0] != _TRIGGERS and self._is_shown(each) is common
         ]
+
+    @property
+    def triggers(self) -> list[JobField]:
+        """The fields of what starts it besides its schedule."""
+        return [each for each in self.fields if each.path[0] == _TRIGGERS]
+
+    @property
+    def has_triggers(self) -> bool:
+        """Whether one of them is filled in, or wrong."""
+        return any(self.values[each.name] or each.name in self.errors for each in self.triggers)
 
     def _is_shown(self, each: JobField) -> bool:
         may_be_shown = each.path[0] == OPTIONS or each.path == ("depends-on",)

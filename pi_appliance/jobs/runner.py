@@ -22,7 +22,7 @@ from pi_appliance.scheduling.schedule import AtBoot, Cron, Every, is_selected, u
 from pi_appliance.scheduling.slot_ledger import account_for_cron
 from pi_appliance.storage import backup
 from pi_appliance.storage.history import UNKNOWN_RUN
-from pi_appliance.storage.model import PREEMPT, RESUME, Outcome, Run, Trigger
+from pi_appliance.storage.model import EVENTS, PREEMPT, RESUME, SCHEDULED, Outcome, Run, Trigger
 from pi_appliance.storage.queues import RunRequest, request_id
 from pi_appliance.system import clock, files, process
 
@@ -71,7 +71,7 @@ def run(
         _require_resumable(job)
     elif due is not None:
         _require_slot(appliance, job, due)
-    if due is None and (trigger is not Trigger.MANUAL or as_scheduled):
+    if due is None and (trigger in SCHEDULED or as_scheduled):
         due, misfire = _current_slot(job, now, appliance, is_manual=trigger is Trigger.MANUAL)
     spec = _RunSpec(job, trigger, due, misfire, options)
     # From here on a signal ends the run instead of this process, so that the end is recorded.
@@ -318,7 +318,8 @@ def _find_skip_reason(appliance: Appliance, spec: _RunSpec, stop: process.StopSi
         return AttemptResult(Outcome.SKIPPED, SKIPPED_BY_USER, {})
     if not spec.is_selected(appliance):
         return AttemptResult(Outcome.SKIPPED, f"by chance ({job.chance})", {})
-    if spec.due is not None and (unmet := find_unmet_condition(job, appliance.config, stop)):
+    is_conditional = spec.due is not None or spec.trigger in EVENTS
+    if is_conditional and (unmet := find_unmet_condition(job, appliance.config, stop)):
         return AttemptResult(Outcome.SKIPPED, unmet, {})
     return None
 

@@ -218,10 +218,10 @@ class Appliance:
 
         Raises:
             UnknownName: there is no such job.
-            Refused: it has no schedule, or `until` is in the past.
+            Refused: nothing but a person starts it, or `until` is in the past.
         """
         job = self.job(name)
-        if job.schedule is None and not job.depends_on:
+        if not job.is_automatic:
             raise Refused(f"{name} has no schedule, so there is nothing to pause")
         if until is not None and until <= now:
             raise Refused("that time has passed; give a time in the future")

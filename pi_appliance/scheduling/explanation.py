@@ -57,12 +57,13 @@ def explain_job(config: Config, job: Job, now: datetime, *, machine: ZoneInfo) -
     """Explain `job` of `config`, one fact a line. `machine` is the zone of cron."""
     zone, schedule = config.zone_of(job), job.schedule
     if schedule is None:
-        return [_explain_without_schedule(job), *_explain_limits(job)]
+        return [_explain_without_schedule(job), *_explain_triggers(job), *_explain_limits(job)]
     expressions = schedule.expressions if isinstance(schedule, Cron) else ()
     late, timeout = units.format_duration(job.misfire_grace), units.format_duration(job.timeout)
     return [
         *([f"{describe_expression(each)} ({zone.key})" for each in expressions] or [describe_schedule(schedule)]),
         f"Started by {_STARTERS[job.started_by]}",
+        *_explain_triggers(job),
         *_explain_selection(job),
         f"It may start up to {late} late and is stopped after {timeout}",
         *_explain_start(job),
@@ -118,6 +119,8 @@ def describe_when(schedule: Schedule | None, chance: Chance | None = None) -> st
 
 def describe_job_times(job: Job) -> str:
     """Return when `job` runs, also after which jobs."""
+    if job.triggers.any and not job.depends_on and job.schedule is None:
+        return job.triggers.describe()
     return f"after {_join_all(job.depends_on)}" if job.depends_on else describe_when(job.schedule, job.chance)
 
 
@@ -145,7 +148,13 @@ def join_words(words: Sequence[str], *, most: int = _MAX_LISTED) -> str:
     return " and ".join((*([", ".join(words[:-1])] if words[:-1] else ()), words[-1]))
 
 
+def _explain_triggers(job: Job) -> list[str]:
+    return [f"It {'also ' * (job.schedule is not None)}runs {job.triggers.describe()}"] if job.triggers.any else []
+
+
 def _explain_without_schedule(job: Job) -> str:
+    if job.triggers.any and not job.depends_on:
+        return f"{job.name} has no schedule"
     if job.depends_on:
         have = "has" if len(job.depends_on) == 1 else "have"
         return f"It runs when {_join_all(job.depends_on)} {have} succeeded since its last run"

@@ -13,6 +13,16 @@ class Trigger(StrEnum):
     CRON = "cron"
     DAEMON = "daemon"
     MANUAL = "manual"
+    WEBHOOK = "webhook"
+    FILE = "file"
+    MQTT = "mqtt"
+    BUTTON = "button"
+
+
+SCHEDULED = frozenset({Trigger.CRON, Trigger.DAEMON})
+"""Causes of a run that belongs to a slot."""
+EVENTS = frozenset({Trigger.WEBHOOK, Trigger.FILE, Trigger.MQTT, Trigger.BUTTON})
+"""Causes of a run without a slot that no person waits for: pauses and conditions apply to it."""
 
 
 RESUME = "resume"

@@ -50,7 +50,8 @@ def address_of(request: HTTPConnection) -> str:
 METRICS = "/metrics"
 _BASIC_CHALLENGE = {"WWW-Authenticate": 'Basic realm="pi-appliance", charset="UTF-8"'}
 _PUBLIC_PATHS = ("/health", "/sign-in")
-_PUBLIC_FOLDERS = ("/static/", "/join/")
+HOOKS = "/hooks/"  # their secret takes the place of a sign-in
+_PUBLIC_FOLDERS = ("/static/", "/join/", HOOKS)
 SETUP = "/setup"
 _SETUP_PATHS = ("/health", SETUP, "/setup/password")  # the only ones while there is no password yet
 _NOT_SET_UP = "the set-up of this machine is not finished; open /setup in a browser"

@@ -41,7 +41,7 @@ PAGES = {  # every page that not only the owner may open
     "GET /music/sound": Role.CONTROL,
     "GET /parts/banner": Role.CONTROL,
 }
-PUBLIC = ("/health", "/sign-in", "/static/", "/join/")
+PUBLIC = ("/hooks/", "/health", "/sign-in", "/static/", "/join/")
 LISTENERS = {"GET /player", "GET /player/art"}
 GUESTS = {
     *(f"GET /player/{name}" for name in ("queue", "browse", "artists", "albums", "genres", "tracks", "search")),

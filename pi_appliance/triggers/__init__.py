@@ -1,0 +1,1 @@
+"""Events that start jobs besides their schedules, and Home Assistant."""

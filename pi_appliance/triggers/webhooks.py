@@ -1,0 +1,119 @@
+"""The address of a job: a POST to /hooks/JOB/SECRET starts it, without a sign-in."""
+
+import asyncio
+import hmac
+import math
+import os
+import secrets as random_secrets
+from collections import deque
+from collections.abc import Callable
+
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from pi_appliance.config import secrets
+from pi_appliance.config.secrets import secret_names
+from pi_appliance.errors import ApplianceError, DeadlineExceeded, Refused, Uncertain
+from pi_appliance.jobs.api import run_by_event
+from pi_appliance.scheduling.interface import Services
+from pi_appliance.storage.model import Trigger
+from pi_appliance.web.security import HOOKS, address_of
+
+HEADER = "x-webhook-secret"
+_MAX_WAIT = 5.0  # seconds for the number of the run, which a run that waits for another one gets later
+_PERIOD = 60.0  # seconds
+_MAX_WRONG = 10  # wrong calls of one address in this time
+_MAX_STARTS = 20  # calls of one job in this time
+_MAX_KEYS = 1024
+_NO_SUCH = "there is no such job, or that is not its secret"
+
+
+class RateLimit:
+    """Allows `count` events of each key within a minute. Old keys are forgotten."""
+
+    def __init__(self, count: int, monotonic: Callable[[], float]) -> None:
+        self._count, self._monotonic = count, monotonic
+        self._times: dict[str, deque[float]] = {}
+
+    def require(self, key: str) -> None:
+        """Raise HTTPException 429 if `key` has had its events."""
+        now, times = self._monotonic(), self._times.get(key, deque())
+        while times and now - times[0] >= _PERIOD:
+            times.popleft()
+        if len(times) >= self._count:
+            seconds = math.ceil(times[0] + _PERIOD - now)
+            raise HTTPException(429, f"too many calls; try again in {seconds} s", {"Retry-After": str(seconds)})
+
+    def record(self, key: str) -> None:
+        """Count an event of `key`."""
+        times = self._times.pop(key, deque())
+        times.append(self._monotonic())
+        self._times[key] = times  # the newest is at the end
+        if len(self._times) > _MAX_KEYS:
+            del self._times[next(iter(self._times))]
+
+
+class WebhookEndpoint:
+    """The endpoint that starts jobs."""
+
+    def __init__(self, services: Services, monotonic: Callable[[], float]) -> None:
+        self._services = services
+        self._wrong, self._starts = RateLimit(_MAX_WRONG, monotonic), RateLimit(_MAX_STARTS, monotonic)
+        self._tasks = set[asyncio.Task[int]]()
+
+    def routes(self) -> list[Route]:
+        """Return the routes."""
+        paths = (HOOKS + "{name}", HOOKS + "{name}/{secret}")
+        return [Route(path, self.call, methods=["POST"]) for path in paths]
+
+    async def call(self, request: Request) -> Response:
+        """Start the job, and answer with the number of its run. The body is not read."""
+        try:
+            return await self._call(request)
+        except HTTPException as error:
+            return JSONResponse({"error": error.detail}, error.status_code, error.headers)
+
+    async def _call(self, request: Request) -> Response:
+        name, address = str(request.path_params["name"]), address_of(request)
+        given = str(request.path_params.get("secret") or request.headers.get(HEADER, ""))
+        self._wrong.require(address)
+        secret = await asyncio.to_thread(self._secret_of, name)
+        # Without a secret it is compared with a random one: the time says nothing about the job.
+        wanted = (secret or random_secrets.token_hex()).encode()
+        if not hmac.compare_digest(given.encode("utf-8", "surrogateescape"), wanted):
+            self._wrong.record(address)
+            raise HTTPException(404, _NO_SUCH)
+        self._starts.require(name)
+        self._starts.record(name)
+        task = asyncio.create_task(run_by_event(self._services, name, Trigger.WEBHOOK))
+        self._tasks.add(task)  # it goes on when the caller has gone
+        task.add_done_callback(self._end)
+        await asyncio.wait([task], timeout=_MAX_WAIT)
+        try:
+            run = task.result() if task.done() else None
+        except (Uncertain, DeadlineExceeded):
+            run = None
+        except Refused as error:
+            raise HTTPException(409, str(error)) from None
+        except ApplianceError:  # its text may name files
+            raise HTTPException(503, "it cannot be started now; the log of the appliance says why") from None
+        return JSONResponse({"job": name, "run": run}, 202)
+
+    def _end(self, task: asyncio.Task[int]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled():
+            task.exception()  # an answer has reported it, if the caller waited
+
+    def _secret_of(self, name: str) -> str:
+        """Return the secret of the job `name`, or "" if nothing opens it."""
+        config = self._services.appliance.config
+        job = config.jobs.get(name)
+        if job is None or not job.triggers.webhook:
+            return ""
+        try:
+            known = secrets.load(config.path, os.environ, secret_names(config))
+        except ApplianceError:  # the doctor says why
+            return ""
+        return known.get(job.triggers.webhook, "")

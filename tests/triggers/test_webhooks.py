@@ -1,0 +1,90 @@
+"""Webhooks: a POST with the secret of a job starts it, without a sign-in, and nothing else does."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from pi_appliance.storage.model import Outcome, Trigger
+from tests.web.served_appliance import ServedAppliance, configuration, job, served
+
+SECRET = "s3cret-of-the-door"
+JOBS = job("door", "print('ding dong')", "    triggers: {webhook: DOOR_HOOK}\n") + job("other", "print('never')")
+
+
+@pytest.fixture
+def appliance(tmp_path: Path) -> Iterator[ServedAppliance]:
+    path = configuration(tmp_path, jobs=JOBS)
+    secrets = path.with_name("secrets.env")
+    secrets.write_text(f"WEB_PASSWORD=open sesame\nDOOR_HOOK={SECRET}\n")
+    secrets.chmod(0o600)
+    with served(path) as result:
+        yield result
+
+
+def started(appliance: ServedAppliance) -> list[tuple[str, Trigger]]:
+    return [(run.job, run.trigger) for run in appliance.daemon.appliance.history()]
+
+
+def test_the_secret_starts_the_job_without_a_sign_in(appliance):
+    in_path = appliance.ask(f"/hooks/door/{SECRET}", "", content_type="text/plain")
+    assert (in_path.status, in_path.json) == (202, {"job": "door", "run": 1})
+    appliance.eventually(lambda: appliance.daemon.appliance.history()[0].outcome is Outcome.SUCCEEDED)
+    in_header = appliance.ask("/hooks/door", {"event": "any body"}, x_webhook_secret=SECRET)
+    assert (in_header.status, in_header.json["run"]) == (202, 2)
+    assert started(appliance) == [("door", Trigger.WEBHOOK)] * 2
+
+
+def test_a_wrong_secret_a_wrong_job_and_a_job_without_one_look_alike(appliance):
+    paths = ["/hooks/door/wrong", "/hooks/nobody/wrong", f"/hooks/other/{SECRET}", "/hooks/door", "/hooks/door/%ff"]
+    answers = [appliance.ask(path, "") for path in paths]
+    assert {answer.status for answer in answers} == {404}
+    assert len({answer.text for answer in answers}) == 1
+    assert started(appliance) == []
+    assert appliance.ask(f"/hooks/door/{SECRET}").status == 405  # a GET, such as of a preview of a link
+
+
+def test_guessing_is_slowed_down(appliance):
+    statuses = [appliance.ask("/hooks/door/wrong", "").status for _ in range(11)]
+    assert statuses == [404] * 10 + [429]
+    assert appliance.ask(f"/hooks/door/{SECRET}", "").status == 429
+    appliance.ticks.now += 61
+    assert appliance.ask(f"/hooks/door/{SECRET}", "").status == 202
+
+
+def test_a_paused_job_is_not_started(appliance):
+    appliance.daemon.appliance.pause("door", now=appliance.daemon.started_at)
+    answer = appliance.ask(f"/hooks/door/{SECRET}", "")
+    assert (answer.status, answer.json) == (409, {"error": "door is paused"})
+    assert started(appliance) == []
+
+
+def test_a_condition_applies_to_an_event(tmp_path):
+    conditions = '    conditions: {command: ["false"]}\n    triggers: {webhook: DOOR_HOOK}\n'
+    path = configuration(tmp_path, jobs=job("door", "print('ding dong')", conditions))
+    secrets = path.with_name("secrets.env")
+    secrets.write_text(f"DOOR_HOOK={SECRET}\n")
+    secrets.chmod(0o600)
+    with served(path) as appliance:
+        assert appliance.ask(f"/hooks/door/{SECRET}", "").status == 202
+        appliance.eventually(lambda: appliance.daemon.appliance.history()[0].outcome)
+        assert appliance.daemon.appliance.history()[0].outcome is Outcome.SKIPPED
+
+
+def test_a_new_address_replaces_the_one_before(appliance):
+    owner = {"authorization": "Bearer open sesame"}
+    assert appliance.ask("/api/v1/jobs/door/webhook", {}).status == 401
+    made = appliance.ask("/api/v1/jobs/other/webhook", {}, **owner)
+    assert made.status == 201
+    assert "triggers:\n      webhook: HOOK_OTHER" in appliance.daemon.appliance.config.path.read_text()
+    assert appliance.ask(made.json["path"], "").status == 202
+    page = appliance.ask("/jobs/door/webhook", "", **owner)
+    assert page.status == 200
+    address = page.text.split('value="')[1].split('"')[0]
+    assert address.startswith(f"{appliance.origin}/hooks/door/")
+    assert appliance.ask(address.removeprefix(appliance.origin), "").status == 202
+    assert appliance.ask(f"/hooks/door/{SECRET}", "").status == 404
+    for path in ("/jobs/door", "/jobs/door/edit", "/settings/file", "/api/v1/jobs/door"):
+        shown = appliance.ask(path, **owner)
+        assert shown.status == 200, path
+        assert address.rpartition("/")[2] not in shown.text
