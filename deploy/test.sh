@@ -9,7 +9,7 @@ unset PYTHONDONTWRITEBYTECODE # or each of some thousand processes would compile
 . "$clone/deploy/lib.sh"
 
 selection="not slow and not faults" profile=daily
-workers=4 # the tests wait half of their time, so two cores are busy with four of them
+workers=5 # the tests wait more than half of their time, so two cores are busy with five of them
 if [ "${1:-}" = --all ]; then
     selection="" profile=all workers=2 # kills and time limits want a machine that is not busy
     export PI_APPLIANCE_COLD=1 # each process of the tests starts Python, as in real life

@@ -231,6 +231,7 @@ class TestAsAnotherUser:
         assert "nobody may not enter" in seen["state folder"]["summary"]
         assert seen["space"]["status"] == "ok"
 
+    @pytest.mark.slow
     def test_root_probes_as_the_owner_and_leaves_no_files_of_root(self, readable_installation: Installation) -> None:
         readable_installation.state.mkdir()
         os.chown(readable_installation.state, NOBODY, NOBODY)
@@ -397,6 +398,7 @@ def test_readable_secrets_are_redacted_too(leaky: Installation, tmp_path: Path, 
         assert secret.encode() not in everything
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can be somebody else")
 def test_without_access_to_the_secrets_a_bundle_is_reduced(
     public_installation: PublicInstallation,

@@ -171,6 +171,8 @@ class MpdServer:
 
     def mpc_bytes(self, *arguments: str, port: int | None = None) -> bytes:
         """Return the output of mpc as bytes."""
+        if arguments[0] == "seek":  # mpc refuses to seek before MPD has decoded enough to know the length
+            wait_until(lambda: "/0:00 " not in self.mpc("status", port=port))
         host = f"{self.password}@127.0.0.1" if self.password else "127.0.0.1"
         command = ["mpc", "-h", host, "-p", str(port or self.port), *arguments]
         return subprocess.run(command, check=True, stdout=subprocess.PIPE, timeout=10).stdout

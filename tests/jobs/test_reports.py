@@ -86,6 +86,7 @@ with reports.report_set(folder, datetime(2026, 11, 22, tzinfo=UTC), keep=1) as d
 """
 
 
+@pytest.mark.slow
 def test_a_kill_at_any_time_leaves_one_complete_set(tmp_path: Path) -> None:
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     for number in range(1, 100):

@@ -95,6 +95,7 @@ def test_a_request_starts_at_once_with_its_options_and_receives_signals(home):
     )
 
 
+@pytest.mark.slow
 def test_the_next_daemon_resumes_a_session(home):
     with up(home) as daemon:
         request_run(home, {"name": "asked"})
@@ -183,6 +184,7 @@ def test_the_session_of_a_removed_job_is_dropped(home):
     assert not has_checkpoint(home)
 
 
+@pytest.mark.slow
 def test_a_one_shot_job_pauses_itself_and_is_resumed(home):
     every = "one:\n  kind: session\n  schedule: every 1s\n  with: {diary: diary, one-shot: true}"
     home.write(every, QUIET)

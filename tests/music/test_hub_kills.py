@@ -181,6 +181,7 @@ async def living(config: Config) -> AsyncIterator[tuple[PlayerHub, int]]:
             await asyncio.gather(task, return_exceptions=True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kills", [1, pytest.param(KILLS, marks=pytest.mark.faults)])
 def test_after_a_kill_every_client_reconnects_and_nothing_is_repeated(
     server: MpdServer, tmp_path: Path, kills: int

@@ -196,6 +196,7 @@ def test_modes_are_restored(driven: DrivenTime, tmp_path: Path) -> None:
     asyncio.run(scenario())
 
 
+@pytest.mark.slow
 def test_writes_are_rare(driven: DrivenTime, tmp_path: Path) -> None:
     seen = dict[str, set[int]]()
 

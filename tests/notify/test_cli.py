@@ -120,6 +120,7 @@ def test_the_list_and_the_results_are_json_for_programs(installation, recorder):
     ]
 
 
+@pytest.mark.slow
 def test_a_test_reports_the_result(installation, recorder):
     installation.write(JOB, "name: Kitchen\n" + phone(recorder))
     done = installation.run("notifiers", "test", environment=HOOK)

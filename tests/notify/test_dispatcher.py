@@ -86,6 +86,7 @@ def test_a_kill_between_sending_and_storing_sends_once_more_only(installation, a
     assert all("Run 1," in each.json["message"] for each in recorder.requests), "so that a double is known"
 
 
+@pytest.mark.slow
 def test_concurrent_dispatchers_send_once(installation, appliance, recorder):
     dispatchers = [start(installation) for _ in range(4)]
     assert [each.communicate(timeout=60)[1] for each in dispatchers] == [""] * 4

@@ -193,6 +193,7 @@ def calls(recorder: HttpRecorder) -> list[tuple[str, str]]:
     ]
 
 
+@pytest.mark.slow
 def test_start_and_end_of_a_run_are_pinged_with_one_id(installation, recorder):
     pinged(installation, recorder)
     installation.run("jobs", "run", "bad")
@@ -219,6 +220,7 @@ def test_a_skipped_run_is_not_pinged_and_a_query_is_kept(installation, recorder)
     ]
 
 
+@pytest.mark.slow
 def test_only_the_last_ping_that_failed_is_sent_later(installation):
     with http_recorder() as recorder:
         port = recorder.port

@@ -390,6 +390,7 @@ def test_a_preview_posts_nothing_and_uses_no_slot(installation):
     assert not (installation.state / "reports").exists()
 
 
+@pytest.mark.slow
 def test_the_predicted_lines_are_posted_and_the_rest_stays_predicted(installation):
     write(installation, "\n".join(f"line {number}" for number in range(1, 8)), job="  chance: 1/2\n", network="wall")
     foretold = [slot for slot in preview(installation, "--count", "40")["slots"] if slot["line"]]

@@ -123,6 +123,7 @@ def test_no_outcome_of_a_post_shows_a_key(output_log: OutputLog, faults: tuple[i
     assert output_log.find_secrets(secrets) == []
 
 
+@pytest.mark.slow
 def test_unknown_keys_are_not_shown(output_log: OutputLog) -> None:
     with fake_x() as server:
         write(output_log.installation, bird(server.address), ODD)
@@ -164,6 +165,7 @@ def echo() -> Iterator[str]:
         thread.join()
 
 
+@pytest.mark.slow
 def test_a_server_that_echoes_the_request_is_not_repeated(output_log: OutputLog) -> None:
     with echo() as address:
         write(output_log.installation, bird(address), ODD)

@@ -100,6 +100,7 @@ def test_a_line_that_is_always_refused_steps_back(bird: Bird) -> None:
     assert bird.states() == {"One.": "refused", "Two.": "posted", "Three.": "posted"}
 
 
+@pytest.mark.slow
 def test_a_shuffled_round_ends_although_a_line_of_it_is_refused(bird: Bird) -> None:
     bird.write("mastodon", "One.", "Two.", order="shuffle")
     bird.mastodon.faults.append(422)
@@ -110,6 +111,7 @@ def test_a_shuffled_round_ends_although_a_line_of_it_is_refused(bird: Bird) -> N
     assert bird.refused() == [], "it was posted since"
 
 
+@pytest.mark.slow
 def test_the_order_stays_while_the_account_cannot_post(bird: Bird) -> None:
     bird.write("mastodon", "One.", "Two.")
     bird.mastodon.faults += [401, 403]
@@ -120,6 +122,7 @@ def test_the_order_stays_while_the_account_cannot_post(bird: Bird) -> None:
     assert bird.refused() == []
 
 
+@pytest.mark.slow
 def test_a_post_that_is_sent_again_is_not_chosen_as_well(bird: Bird) -> None:
     bird.write("mastodon", "One.", "Two.")
     bird.mastodon.faults.append(401)
@@ -129,6 +132,7 @@ def test_a_post_that_is_sent_again_is_not_chosen_as_well(bird: Bird) -> None:
     assert sorted(bird.mastodon.texts) == ["One.", "Two."]
 
 
+@pytest.mark.slow
 def test_a_refused_post_is_sent_again_with_its_picture(bird: Bird) -> None:
     bird.write("mastodon", "The sky ![red clouds](sky.png) today")
     (bird.installation.folder / "sky.png").write_bytes(b"\x89PNG\r\n\x1a\n" + bytes(100))
@@ -139,6 +143,7 @@ def test_a_refused_post_is_sent_again_with_its_picture(bird: Bird) -> None:
     assert [len(each["media_attachments"]) for each in bird.mastodon.statuses] == [1]
 
 
+@pytest.mark.slow
 def test_a_new_text_goes_to_the_networks_that_refused_the_old_one(bird: Bird) -> None:
     bird.write("x, mastodon", "# mine", "One {hostname}.", "Two.")
     bird.mastodon.faults.append(422)
@@ -156,6 +161,7 @@ def test_a_new_text_goes_to_the_networks_that_refused_the_old_one(bird: Bird) ->
     assert bird.states() == {"Uno.": "posted", "Two.": "posted"}
 
 
+@pytest.mark.slow
 def test_a_dropped_post_does_not_come_again(bird: Bird) -> None:
     bird.write("x, mastodon", "One.")
     bird.x.faults.append(400)
@@ -169,6 +175,7 @@ def test_a_dropped_post_does_not_come_again(bird: Bird) -> None:
     assert (bird.x.posts, bird.mastodon.texts) == ([], ["One."])
 
 
+@pytest.mark.slow
 def test_the_rest_of_a_refused_thread_follows(bird: Bird) -> None:
     bird.write("mastodon", "Part. " * 150, more=", too-long: thread")
     bird.mastodon.faults += ["odd-header", 422]  # the first part is accepted

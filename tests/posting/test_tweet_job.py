@@ -37,6 +37,7 @@ def test_the_preview_shows_the_exact_post(installation):
     assert installation.last("bird")["summary"] == "posted to net: Hello from the shelf 🍓"
 
 
+@pytest.mark.slow
 def test_every_line_is_used_once_per_round(installation):
     write(installation, "one\ntwo\nthree\n")
     for day in range(1, 7):
@@ -214,6 +215,7 @@ def test_a_post_has_as_much_of_a_report_as_fits(installation):
     assert "\nStarting Board\n" in shown
 
 
+@pytest.mark.slow
 def test_report_texts_of_a_post_are_of_one_run_even_after_an_interruption(installation):
     first = brag(installation, "attach: report")
     summary = installation.last("pegs")["summary"]
@@ -293,6 +295,7 @@ def test_a_cron_slot_unused_by_chance_still_sends_pending_posts(installation):
     assert summaries[:2] == ["posted to net: of run 1: patience", "by chance (1/1000000)"]
 
 
+@pytest.mark.slow
 def test_the_preview_agrees_with_the_next_run(installation):
     installation.write(
         "bird:\n  kind: tweet\n  schedule: '0 * * * *'\n  chance: 2/3\n  misfire-grace: 300d\n"

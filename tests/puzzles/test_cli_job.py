@@ -38,6 +38,7 @@ def report(installation: Installation) -> dict[str, object]:
     return reported
 
 
+@pytest.mark.slow
 def test_the_timeout_ends_a_run_with_a_report(installation: Installation) -> None:
     installation.write(JOB.format(deadline="4s"))
     assert installation.run("jobs", "run", "pegs").returncode == 1

@@ -148,6 +148,7 @@ def test_a_result_has_solutions_a_count_or_a_proof(puzzle: Puzzle, mode: SolveMo
             assert all(len(row) == len(table.headers) for row in table.rows), table.title
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("puzzle", PUZZLES)
 def test_all_modes_agree(puzzle: Puzzle) -> None:
     """What there is for one wish is there for each, and as many of them."""

@@ -8,6 +8,8 @@ import subprocess
 import time
 from pathlib import Path
 
+import pytest
+
 from pi_appliance.system.process import descendants
 from tests.installation import PROGRAM, Installation, is_running, wait_until
 
@@ -19,6 +21,7 @@ def hands(process: subprocess.Popen[str]) -> set[int]:
     return {each.pid for each in descendants(process.pid)}
 
 
+@pytest.mark.slow
 def test_the_timeout_ends_a_search_with_a_checkpoint(installation: Installation) -> None:
     installation.write(BOOK.format(keys="timeout: 5s"))
     done = installation.run("jobs", "run", "book")

@@ -86,6 +86,7 @@ def test_a_compiled_kernel_gives_the_results_of_its_source(tree: Path, tmp_path:
     assert len(made_in(tmp_path / "made")) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("compiler", "why"),
     [

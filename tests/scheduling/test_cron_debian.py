@@ -58,6 +58,7 @@ def _written(draw: random.Random, number: int, value: int) -> str:
     return draw.choice([str(value), str(value), f"{value:02}"])
 
 
+@pytest.mark.slow
 def test_without_clock_changes_every_expression_matches_debian_cron() -> None:
     """Compare forty instants each, from a random day: rare expressions span leap years."""
     draw = random.Random(162)

@@ -145,6 +145,7 @@ def readable(expression: str) -> bool:
         return False
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/usr/bin/crontab").exists(), reason="cron is not installed")
 @settings(max_examples=8, deadline=None)
 @given(st.lists(expressions().filter(readable), min_size=50, max_size=50))

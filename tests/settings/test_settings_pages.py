@@ -223,6 +223,7 @@ def test_a_notifier_and_a_player_are_tested_with_one_press(browser: Browser, tmp
         assert all("503" in each for each in complaints)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not CHROMIUM.exists(), reason="chromium is not installed: apt-get install chromium")
 def test_a_problem_leads_to_its_line_while_one_types(browser: Browser, appliance: ServedAppliance) -> None:
     with phone(browser, appliance, path="/settings/file") as page:
@@ -237,7 +238,7 @@ def test_a_problem_leads_to_its_line_while_one_types(browser: Browser, appliance
 
 
 @pytest.mark.skipif(not CHROMIUM.exists(), reason="chromium is not installed: apt-get install chromium")
-@pytest.mark.parametrize("script", [True, False], ids=["script", "no script"])
+@pytest.mark.parametrize("script", [True, pytest.param(False, marks=pytest.mark.slow)], ids=["script", "no script"])
 def test_quiet_hours_are_added_and_removed_and_the_file_saved(
     browser: Browser, appliance: ServedAppliance, script: bool
 ) -> None:

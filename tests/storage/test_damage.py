@@ -321,6 +321,7 @@ def test_an_interrupted_repair_is_completed(state, cut):
     assert not (state / "history.db.repaired").exists()
 
 
+@pytest.mark.slow
 def test_a_repair_killed_at_any_moment_loses_nothing(state):
     path = state / "history.db"
     spoilt = path.read_bytes()[: -PAGE - 100]
@@ -358,6 +359,7 @@ def test_a_repair_killed_at_any_moment_loses_nothing(state):
     assert cut_off, "some were killed in the middle of it"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.faults) for seed in (1, 2))])
 def test_a_daemon_survives_repeated_damage_and_repeats_nothing(installation, seed):
     lock = installation.state / "locks" / "mark.lock"

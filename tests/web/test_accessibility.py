@@ -85,7 +85,23 @@ def faults(page: Page, width: int) -> list[str]:
     return result
 
 
-@pytest.mark.parametrize("width", [320, *(pytest.param(each, marks=pytest.mark.slow) for each in (390, 1280, 1920))])
+def test_the_first_pages_are_accessible(browser: Browser, appliance: ServedAppliance) -> None:
+    context = browser.new_context(
+        viewport={"width": 320, "height": 844}, color_scheme="light", reduced_motion="reduce", bypass_csp=True
+    )
+    page = context.new_page()
+    name, _, token = appliance.cookie.partition("=")
+    context.add_cookies([{"name": name, "value": token, "url": appliance.origin}])
+    found = {}
+    for path in ("/", "/music/alarms", "/jobs", "/more"):
+        page.goto(appliance.origin + path)
+        found[path] = faults(page, 320)
+    context.close()
+    assert not any(found.values()), found
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("width", [320, 390, 1280, 1920])
 def test_every_page_is_accessible(browser: Browser, appliance: ServedAppliance, width: int) -> None:
     context = browser.new_context(
         viewport={"width": width, "height": 844}, color_scheme="light", reduced_motion="reduce", bypass_csp=True

@@ -248,7 +248,7 @@ def test_without_scripts_a_job_is_paused_resumed_and_cancelled(browser: Browser,
         jobs.eventually(lambda: jobs.ask("/api/v1/jobs").json[1]["last"]["outcome"] == "stopped")
 
 
-@pytest.mark.parametrize("width", [320, 360, 393])
+@pytest.mark.parametrize("width", [320, *(pytest.param(each, marks=pytest.mark.slow) for each in (360, 393))])
 def test_jobs_fit_a_phone_and_a_thumb(browser: Browser, jobs: ServedAppliance, width: int) -> None:
     with phone(browser, jobs, script=False, path="/jobs") as page:
         page.set_viewport_size({"width": width, "height": 727})
@@ -302,7 +302,7 @@ def test_the_page_survives_a_restart_of_the_appliance(browser: Browser, tmp_path
             expect(page.locator("#volume-line")).to_have_value("8")
 
 
-@pytest.mark.parametrize("script", [True, False])
+@pytest.mark.parametrize("script", [True, pytest.param(False, marks=pytest.mark.slow)])
 def test_the_page_fits_a_phone_and_a_thumb(browser: Browser, served_appliance: ServedAppliance, script: bool) -> None:
     with phone(browser, served_appliance, script=script) as page:
         for path in ("/", "/jobs", "/more", "/jobs/hello", "/runs/1", "/reports"):
@@ -312,7 +312,7 @@ def test_the_page_fits_a_phone_and_a_thumb(browser: Browser, served_appliance: S
             assert page.evaluate(TOO_SMALL) == []
 
 
-@pytest.mark.parametrize("width", [320, 360, 375, 393])
+@pytest.mark.parametrize("width", [320, *(pytest.param(each, marks=pytest.mark.slow) for each in (360, 375, 393))])
 def test_stop_is_not_next_to_the_next_button(browser: Browser, served_appliance: ServedAppliance, width: int) -> None:
     with phone(browser, served_appliance) as page:
         page.set_viewport_size({"width": width, "height": 727})
@@ -335,7 +335,7 @@ def test_a_long_text_line_wraps_but_a_table_row_does_not(
         assert shown.inner_text().endswith("\n. o o . o o\n")
 
 
-@pytest.mark.parametrize("script", [True, False])
+@pytest.mark.parametrize("script", [True, pytest.param(False, marks=pytest.mark.slow)])
 def test_a_picture_fills_the_page(browser: Browser, served_appliance: ServedAppliance, script: bool) -> None:
     report(
         served_appliance,
@@ -397,7 +397,7 @@ def test_a_sign_in_leads_to_the_requested_page(browser: Browser, tmp_path: Path)
         expect(page).to_have_url(f"{served_appliance.origin}/sign-in?to=%2F")
 
 
-@pytest.mark.parametrize("script", [True, False], ids=["script", "no script"])
+@pytest.mark.parametrize("script", [True, pytest.param(False, marks=pytest.mark.slow)], ids=["script", "no script"])
 def test_the_owner_settles_a_post_on_a_phone(browser: Browser, tmp_path: Path, script: bool) -> None:
     asked = []
 

@@ -18,7 +18,10 @@ from tests.web.test_art import drawn
 from tests.web.test_browser import CHROMIUM, browser
 from tests.web.test_pages import STATIONS, record
 
-pytestmark = pytest.mark.skipif(not CHROMIUM.exists(), reason="chromium is not installed: apt-get install chromium")
+pytestmark = [
+    pytest.mark.skipif(not CHROMIUM.exists(), reason="chromium is not installed: apt-get install chromium"),
+    pytest.mark.slow,
+]
 __all__ = ["browser"]
 SIZES = {"portrait": (390, 844), "landscape": (844, 390), "desktop": (1280, 800)}
 LONG = "A title that is much too long for one line, and also for two lines of any phone that was ever sold. " * 2

@@ -52,7 +52,7 @@ def bar(page: Page) -> str:
     return page.locator("#mini-title").inner_text()
 
 
-@pytest.mark.parametrize("script", [True, False], ids=["script", "no script"])
+@pytest.mark.parametrize("script", [True, pytest.param(False, marks=pytest.mark.slow)], ids=["script", "no script"])
 def test_nothing_is_wider_than_a_phone_or_smaller_than_a_thumb(
     browser: Browser, appliance: ServedAppliance, script: bool
 ) -> None:
@@ -158,7 +158,7 @@ def test_a_refusal_is_shown_on_the_page(browser: Browser, appliance: ServedAppli
         expect(page.locator(".entry")).to_have_count(2)
 
 
-@pytest.mark.parametrize("script", [True, False], ids=["script", "no script"])
+@pytest.mark.parametrize("script", [True, pytest.param(False, marks=pytest.mark.slow)], ids=["script", "no script"])
 def test_a_station_is_added_and_the_sleep_timer_is_set(
     browser: Browser, appliance: ServedAppliance, script: bool
 ) -> None:

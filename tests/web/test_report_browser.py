@@ -11,7 +11,10 @@ from tests.fakes.context import FakeContext
 from tests.web.served_appliance import ServedAppliance, configuration, job, served
 from tests.web.test_browser import CHROMIUM, TOO_SMALL, WIDTHS, browser, phone
 
-pytestmark = pytest.mark.skipif(not CHROMIUM.exists(), reason="chromium is not installed: apt-get install chromium")
+pytestmark = [
+    pytest.mark.skipif(not CHROMIUM.exists(), reason="chromium is not installed: apt-get install chromium"),
+    pytest.mark.slow,
+]
 __all__ = ["browser"]  # the fixture
 SHOWN = "(frames) => frames.map((each, number) => getComputedStyle(each).visibility == 'visible' ? number : -1)"
 

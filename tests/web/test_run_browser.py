@@ -12,7 +12,10 @@ from tests.web.test_browser import CHROMIUM, TOO_SMALL, WIDTHS, browser, phone
 from tests.web.test_pages import record
 
 __all__ = ["browser"]
-pytestmark = pytest.mark.skipif(not CHROMIUM.exists(), reason="chromium is not installed")
+pytestmark = [
+    pytest.mark.skipif(not CHROMIUM.exists(), reason="chromium is not installed: apt-get install chromium"),
+    pytest.mark.slow,
+]
 
 # It prints a hundred lines, then waits for a file, and prints once more.
 PRINTS = """

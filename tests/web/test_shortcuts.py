@@ -13,7 +13,10 @@ from tests.web.list_player import ListMusic, ListPlayer
 from tests.web.served_appliance import ServedAppliance, configuration, served
 from tests.web.test_browser import CHROMIUM, browser
 
-pytestmark = pytest.mark.skipif(not CHROMIUM.exists(), reason="chromium is not installed: apt-get install chromium")
+pytestmark = [
+    pytest.mark.skipif(not CHROMIUM.exists(), reason="chromium is not installed: apt-get install chromium"),
+    pytest.mark.slow,
+]
 __all__ = ["browser"]
 
 

@@ -23,7 +23,9 @@ JOBS = """\
   monthly: {kind: music, schedule: "0 7 1 * *", with: {action: alarm, play: [FIP]}}
   hello: {kind: command, with: {run: ["true"]}}
 """
-BOTH = pytest.mark.parametrize("script", [True, False], ids=["script", "no script"])
+BOTH = pytest.mark.parametrize(
+    "script", [True, pytest.param(False, marks=pytest.mark.slow)], ids=["script", "no script"]
+)
 
 
 @pytest.fixture
@@ -116,6 +118,7 @@ def test_an_error_keeps_what_was_typed(browser: Browser, appliance: ServedApplia
         expect(page.get_by_role("region", name="another")).to_be_visible()
 
 
+@pytest.mark.slow
 def test_the_limit_follows_the_time_that_is_typed(browser: Browser, tmp_path: Path) -> None:
     path = configuration(tmp_path, jobs=JOBS)
     quiet = "[{from: '22:00', to: '06:45', maximum: 20}, {from: '12:00', to: '13:00', maximum: 30, days: [sun]}]"
@@ -163,6 +166,7 @@ def test_an_alarm_is_renamed_and_gets_an_end(browser: Browser, appliance: Served
         expect(page.get_by_label("Name")).to_have_value("early-bird")
 
 
+@pytest.mark.slow
 def test_the_second_of_two_phones_is_told(browser: Browser, appliance: ServedAppliance) -> None:
     with phone(browser, appliance) as page:
         go(page, appliance, "/wake")
@@ -176,6 +180,7 @@ def test_the_second_of_two_phones_is_told(browser: Browser, appliance: ServedApp
         expect(page.locator("#volume-shown")).to_have_text("20")
 
 
+@pytest.mark.slow
 def test_a_schedule_in_another_form_stays(browser: Browser, appliance: ServedAppliance) -> None:
     with phone(browser, appliance) as page:
         go(page, appliance, "/monthly")
@@ -203,6 +208,7 @@ def test_every_ring_is_shown_and_a_skip_names_its_ring(browser: Browser, applian
         expect(once).to_be_hidden()
 
 
+@pytest.mark.slow
 def test_sources_are_chosen_ordered_and_heard(browser: Browser, appliance: ServedAppliance) -> None:
     with phone(browser, appliance) as page:
         go(page, appliance, "/wake")

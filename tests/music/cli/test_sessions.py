@@ -61,6 +61,7 @@ def test_the_music_stops_after_a_fade_and_the_volume_is_restored(home, server):
     assert home.last("sleep")["summary"] == "asleep"
 
 
+@pytest.mark.slow
 @needs_mpd
 def test_an_interrupted_fade_continues_after_a_restart(home, server):
     with up(home) as daemon:

@@ -300,6 +300,7 @@ def test_beginning_in_the_middle_wins_with_the_last_disc_but_one() -> None:
     assert Search(SearchRuntime(), 0, "empty").exact_score(here) == 1
 
 
+@pytest.mark.slow
 def test_plain_and_compiled_kernels_search_the_same_positions(
     plain_and_compiled: Callable[[str], tuple[ModuleType, ModuleType]],
 ) -> None:

@@ -244,6 +244,7 @@ def test_a_count_that_meets_beyond_64_bits_is_exact() -> None:
     assert (sums[0] << 64) + sums[1] == leading * game.stabilizer * ((many >> 60 << 64) + 2 * many)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("small", [100_000, 0])
 def test_an_interrupted_count_resumes(small: int) -> None:
     board = known(OTHERS[0][0])
@@ -292,6 +293,7 @@ SEVERAL = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("board", "small"), SEVERAL, ids=["many", "triangle"])
 def test_a_count_with_several_last_pairs_resumes_at_every_level(board: Board, small: int) -> None:
     runtime = AtEachLevel()

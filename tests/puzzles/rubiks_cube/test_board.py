@@ -189,6 +189,7 @@ def test_rules_are_parsed_and_described() -> None:
         cube.with_rules(board, {"targets": "20"})
 
 
+@pytest.mark.slow
 def test_mutated_solutions_are_judged_like_an_independent_model() -> None:
     """Compare ten thousand nearly correct solutions with a model of sticker strips."""
     rng = random.Random(20261121)

@@ -205,6 +205,7 @@ def test_a_short_solution_is_proven_optimal() -> None:
     assert cubes.invert_moves(line) in set(fewest.solutions)
 
 
+@pytest.mark.slow
 def test_an_interrupted_optimal_search_resumes() -> None:
     line = cubes.random_moves(random.Random(4), 13 if COMPILED else 8)
     board = cubes.scrambled_board(line)
@@ -245,6 +246,7 @@ def test_turned_stickers_of_the_2x2x2_give_the_same_positions() -> None:
     assert tuple(counts) == (POSITIONS if LONG else POSITIONS[:6])
 
 
+@pytest.mark.slow
 def test_random_2x2x2_are_solved_optimally() -> None:
     rng = random.Random(2)
     near = load_distances(cubes.runtime())

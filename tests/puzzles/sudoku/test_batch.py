@@ -72,6 +72,7 @@ def test_solutions_in_the_file_are_compared() -> None:
     assert facts["solutions_in_file"] == "1 of 11 wrong, the first of grid 4"
 
 
+@pytest.mark.slow
 def test_parallel_search_gives_the_same_solutions(tmp_path: Path) -> None:
     board = make_board(400)
     with open_runtime(tmp_path, cores=3) as runtime:
@@ -80,6 +81,7 @@ def test_parallel_search_gives_the_same_solutions(tmp_path: Path) -> None:
         assert not list(runtime.cache.names())
 
 
+@pytest.mark.slow
 def test_an_interrupted_file_resumes() -> None:
     board = make_board(400)
     runtime = InterruptingRuntime(after=60)
