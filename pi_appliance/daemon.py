@@ -30,7 +30,7 @@ from pi_appliance.cli.client import visible
 from pi_appliance.cli.terminal import VisibleFormatter, format_instant, local_config_option
 from pi_appliance.config import last_good, secrets
 from pi_appliance.config.loader import display_path
-from pi_appliance.config.model import Message
+from pi_appliance.config.model import Config, Message
 from pi_appliance.config.secrets import Redactor
 from pi_appliance.discovery import DiscoveryService
 from pi_appliance.errors import ApplianceError, ConfigError
@@ -56,6 +56,7 @@ from pi_appliance.system import clock, files, network
 from pi_appliance.system.clock import ClockState, ClockStepWatcher
 from pi_appliance.system.power import MachinePower
 from pi_appliance.system.systemd import ServiceNotifier
+from pi_appliance.triggers.service import TriggerService
 from pi_appliance.web.server import Listeners
 
 log = logging.getLogger("pi_appliance.daemon")
@@ -107,6 +108,7 @@ class Daemon:
             sleep=lambda secs: sleep_until_event(self._wakeup, secs),
             on_tick=self._tick_services,
         )
+        self.triggers = TriggerService(self)
         self._service_types, self._services, self._print_line = services, list[Service](), print_line
         self.started_at, self.power = clock.now(), MachinePower()
         self.restarts = False  # whether it starts again after it has stopped
@@ -139,7 +141,8 @@ class Daemon:
         self.appliance.store.ensure_intact()  # once, here: a power cut may have damaged what is read in a month
         self.appliance.sweep()
         music = asyncio.create_task(music_services.run_services(self.hub, self.appliance.config))
-        background = [asyncio.create_task(self.usb_drives.run()), asyncio.create_task(self.update_checker.run())]
+        parts = (self.usb_drives, self.update_checker, self.triggers)
+        background = [asyncio.create_task(each.run()) for each in parts]
         clock_steps = ClockStepWatcher(self._wakeup.set)
         tasks: list[asyncio.Task[None]] = []
         try:
@@ -291,7 +294,7 @@ class Daemon:
         after = appliance.config
         player_changed = music_services.music_settings(after) != music_services.music_settings(
             before
-        ) or _player_secrets(self._secrets) != _player_secrets(previous_secrets)
+        ) or _player_secrets(self._secrets, after) != _player_secrets(previous_secrets, before)
         page_changed = not self.authenticator.accepts(self._secrets.get("WEB_PASSWORD", ""))
         if player_changed:
             await _cancel(music)
@@ -315,6 +318,7 @@ class Daemon:
                     await service.start(self)
         self._wakeup.set()
         self.usb_drives.wake()
+        self.triggers.reload()
         self.say("the configuration was read again")
         self._say_next_job()
         return music
@@ -367,9 +371,10 @@ class Daemon:
         return music_services.create_hub(self.appliance.config, self.appliance.store, self._secrets)
 
 
-def _player_secrets(known: Mapping[str, str]) -> dict[str, str]:
-    """Return `known` without the password of the page, which the player does not use."""
-    return {name: value for name, value in known.items() if name != "WEB_PASSWORD"}
+def _player_secrets(known: Mapping[str, str], config: Config) -> dict[str, str]:
+    """Return `known` without the secrets of page and webhooks, which the player does not use."""
+    others = {"WEB_PASSWORD", *(job.triggers.webhook for job in config.jobs.values())}
+    return {name: value for name, value in known.items() if name not in others}
 
 
 class _WarningHandler(logging.Handler):

@@ -65,7 +65,7 @@ def config_warnings(config: Config, secrets: Mapping[str, str], now: datetime) -
         for where, wrong, right in job.options.warnings() if hasattr(job.options, "warnings") else ():
             warnings.append(tree.problem(("jobs", name, "with", *where), wrong, right))
         if (hook := job.triggers.webhook) and not secrets.get(hook):
-            right = f"run: pi-appliance jobs new-hook {name}"
+            right = f"run: pi-appliance jobs webhook {name}"
             warnings.append(tree.problem(("jobs", name, "triggers", "webhook"), f"missing secrets: {hook}", right))
     for name, part in config.networks.items():
         if missing := secret_names.missing(part, secrets):

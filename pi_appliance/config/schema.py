@@ -32,7 +32,7 @@ from pi_appliance.config.model import (
     VolumePolicy,
     Web,
 )
-from pi_appliance.config.triggers import Triggers
+from pi_appliance.config.triggers import FileTrigger, Triggers
 from pi_appliance.config.units import Days, Limits, Money, Names, Percent, Size
 from pi_appliance.scheduling.schedule import AtBoot, Chance, Cron, Every
 
@@ -114,6 +114,7 @@ def markdown_tables() -> str:
             ("notify", Notify),
             ("jobs: NAME", Job),
             ("triggers", Triggers),
+            ("triggers: file", FileTrigger),
             ("retry", Retry),
             ("catch-up", CatchUp),
         ),

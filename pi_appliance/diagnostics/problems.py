@@ -45,6 +45,9 @@ def find_problems(daemon: MusicDaemon, sensors: Sensors) -> Iterator[Problem]:
         yield Problem("the card is full or cannot be written", f"No job can run: {error}.")
     if problem := find_problem(appliance.config):
         yield Problem("no backup can be written to its folder", f"{problem[:1].upper()}{problem[1:]}.")
+    for each in daemon.triggers.problems:
+        whom = each.job or "jobs"
+        yield Problem("a trigger does not work", f"The {each.trigger} trigger of {whom} does not work: {each.text}.")
     temperature = sensors.temperature()
     if temperature is not None and temperature >= _HOT:
         text = f"The processor is at {temperature:.0f} °C and slows down. Give it more air."

@@ -90,6 +90,10 @@ class RunningDaemon(Protocol):
     def update_checker(self) -> Any:
         """Looks for newer releases: an `UpdateChecker` of maintenance/update_checker.py."""
 
+    @property
+    def triggers(self) -> Any:
+        """Starts jobs by events: a `TriggerService` of triggers/service.py."""
+
     def request_restart(self) -> None:
         """Stop like on SIGTERM, then start again."""
 

@@ -8,12 +8,30 @@ from secrets import token_urlsafe
 
 from pi_appliance.config.secret_writer import store_own_secret
 from pi_appliance.jobs import api_editor, editor
-from pi_appliance.json_schema import TEXT, Schema, object_of
+from pi_appliance.json_schema import TEXT, Schema, list_of, object_of
 from pi_appliance.operations import Values
 from pi_appliance.scheduling.interface import Services
 
-SCHEMAS: Mapping[str, Schema] = {"Webhook": object_of(dict.fromkeys(("job", "path"), TEXT))}
+SCHEMAS: Mapping[str, Schema] = {
+    "Webhook": object_of(dict.fromkeys(("job", "path"), TEXT)),
+    "Triggers": list_of(object_of(dict.fromkeys(("job", "trigger", "event", "problem"), TEXT))),
+}
 _SECRET_BYTES = 24
+
+
+async def list_triggers(services: Services, _: Values) -> object:
+    """Return the triggers of all jobs with their problems."""
+    problems = {(each.job, str(each.trigger)): each.text for each in services.daemon.triggers.problems}
+    return [
+        {
+            "job": job.name,
+            "trigger": trigger,
+            "event": event,
+            "problem": problems.get((job.name, trigger)) or problems.get(("", trigger), ""),
+        }
+        for job in services.appliance.config.jobs.values()
+        for trigger, event in job.triggers.events().items()
+    ]
 
 
 async def create_webhook(services: Services, values: Values) -> dict[str, str]:

@@ -8,6 +8,15 @@ _API = "pi_appliance.triggers.api"
 
 OPERATIONS: Sequence[Operation] = (
     Operation(
+        command="jobs triggers",
+        method="GET",
+        path="/triggers",
+        summary="List what starts jobs besides time, and whether it works.",
+        handler=f"{_API}:list_triggers",
+        result="Triggers",
+        needs_daemon=True,
+    ),
+    Operation(
         command="jobs webhook",
         path="/jobs/{name}/webhook",
         summary="Create the address that starts a job. An earlier one does not work any more.",

@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 
 from pi_appliance.storage.model import Outcome, Trigger
+from tests.installation import Installation, wait_until
+from tests.test_daemon import QUIET, up
 from tests.web.served_appliance import ServedAppliance, configuration, job, served
 
 SECRET = "s3cret-of-the-door"
@@ -88,3 +90,25 @@ def test_a_new_address_replaces_the_one_before(appliance):
         shown = appliance.ask(path, **owner)
         assert shown.status == 200, path
         assert address.rpartition("/")[2] not in shown.text
+
+
+def test_a_missing_secret_is_a_problem_until_an_address_is_created(installation: Installation) -> None:
+    installation.write("door: {kind: command, triggers: {webhook: DOOR_HOOK}, with: {run: ['true']}}", QUIET)
+    assert (
+        "missing secrets: DOOR_HOOK; run: pi-appliance jobs webhook door" in installation.run("config", "check").stderr
+    )
+    with up(installation) as daemon:
+        assert "webhook of door: DOOR_HOOK is not in secrets.env" in installation.run("doctor").stdout
+        assert "DOOR_HOOK is not in secrets.env" in installation.json("jobs", "triggers")[0]["problem"]
+        assert "starts door" in installation.run("jobs", "webhook", "door").stdout
+        wait_until(lambda: not installation.json("jobs", "triggers")[0]["problem"])
+        assert "1 ready" in installation.run("doctor").stdout
+        secret = (installation.folder / "secrets.env").read_text().strip().partition("=")[2]
+        assert secret not in daemon.said
+
+
+def test_a_secret_in_the_configuration_is_refused_and_not_repeated(installation: Installation) -> None:
+    installation.write("door: {kind: command, triggers: {webhook: s3cret-itself}, with: {run: ['true']}}", QUIET)
+    checked = installation.run("config", "check")
+    assert (checked.returncode, "this is not the name of a secret" in checked.stderr) == (2, True)
+    assert "s3cret-itself" not in checked.stderr

@@ -24,6 +24,7 @@ from pi_appliance.scheduling.child_runs import ChildRuns
 from pi_appliance.scheduling.interface import LogEntry
 from pi_appliance.system.clock import ClockState
 from pi_appliance.system.power import PowerAction
+from pi_appliance.triggers.service import TriggerService
 from pi_appliance.web.server import Listeners
 from tests.music.usb.usb_fixtures import FakeUsbDrives
 from tests.web.list_player import ListMusic, ListPlayer
@@ -82,11 +83,13 @@ class FakeDaemon:
     power: Any = field(default_factory=FakePower)
     config_error: Mapping[str, Any] | None = None
     update_checker: UpdateChecker = field(init=False)
+    triggers: TriggerService = field(init=False)
 
     def __post_init__(self) -> None:
         here = self.appliance.config.state_dir
         places = UpdatePlaces(Installation(here / "opt"), here / "update.conf", here / "update")
         self.update_checker = UpdateChecker(lambda: self.appliance.config, lambda: self.started_at, places)
+        self.triggers = TriggerService(self)
         path = self.appliance.config.state_dir / "devices.json"
         devices = Devices(path, lambda: datetime.now(UTC), lambda: datetime.now(UTC).date())
         self.authenticator = Authenticator(devices, self.ticks)
