@@ -355,6 +355,9 @@ class MpdClient:
         )
 
     def _refused(self, error: MpdAckError) -> ApplianceError:
+        explained = parsing.explain_error(error.message)
+        if explained != error.message:  # a track or station that cannot be played: its words are ours
+            return Refused(explained)
         message = parsing.add_hint(error.message)
         if error.code in ACK_NOT_ALLOWED:
             return Refused(f"MPD at {self._name} says: {message}; put the right MPD_PASSWORD=… among the secrets")

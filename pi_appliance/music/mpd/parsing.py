@@ -179,7 +179,7 @@ def add_hint(message: str) -> str:
     """Return MPD's error message with a hint, if there is one."""
     if message.startswith("unknown command"):
         return f"{message}; this MPD is too old for that, or was built without it"
-    return f"{message}; {_HINTS[message]}" if message in _HINTS else explain_error(message)
+    return f"{message}; {_HINTS[message]}" if message in _HINTS else message
 
 
 def describe_error(error: Exception) -> str:
