@@ -31,7 +31,7 @@ TEXT
         ;;
 esac
 
-programs="mpd mpc cron chromium fonts-dejavu-core flac espeak-ng"
+programs="mpd mpc mosquitto cron chromium fonts-dejavu-core flac espeak-ng"
 # shellcheck disable=SC2086 # a list of words
 missing=$(missing_packages $programs)
 # shellcheck disable=SC2086

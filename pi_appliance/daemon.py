@@ -32,6 +32,7 @@ from pi_appliance.config import last_good, secrets
 from pi_appliance.config.loader import display_path
 from pi_appliance.config.model import Config, Message
 from pi_appliance.config.secrets import Redactor
+from pi_appliance.diagnostics.problems import find_problems
 from pi_appliance.discovery import DiscoveryService
 from pi_appliance.errors import ApplianceError, ConfigError
 from pi_appliance.maintenance.backups import restore_pending
@@ -42,7 +43,7 @@ from pi_appliance.music.mpd.proxy import MpdProxyService
 from pi_appliance.music.player_hub import PlayerHub
 from pi_appliance.music.usb.drives import UsbDrives
 from pi_appliance.notify.worker import OutboxDispatcher
-from pi_appliance.operations import Values
+from pi_appliance.operations import Values, all_operations
 from pi_appliance.posting.sender import PendingPostsRunner
 from pi_appliance.qr import describe_setup
 from pi_appliance.scheduling import crontab
@@ -54,6 +55,7 @@ from pi_appliance.storage.model import iso_time
 from pi_appliance.storage.queues import Outbox, RunRequest
 from pi_appliance.system import clock, files, network
 from pi_appliance.system.clock import ClockState, ClockStepWatcher
+from pi_appliance.system.machine import Sensors
 from pi_appliance.system.power import MachinePower
 from pi_appliance.system.systemd import ServiceNotifier
 from pi_appliance.triggers.service import TriggerService
@@ -108,7 +110,7 @@ class Daemon:
             sleep=lambda secs: sleep_until_event(self._wakeup, secs),
             on_tick=self._tick_services,
         )
-        self.triggers = TriggerService(self)
+        self.triggers = TriggerService(self, self._call_operation, self._find_problems)
         self._service_types, self._services, self._print_line = services, list[Service](), print_line
         self.started_at, self.power = clock.now(), MachinePower()
         self.restarts = False  # whether it starts again after it has stopped
@@ -177,6 +179,13 @@ class Daemon:
         await self._outbox.check()
         await self._pending_posts.tick()
         return await self._requests.tick()
+
+    async def _call_operation(self, method: str, path: str, given: Mapping[str, object]) -> Any:
+        operation = next(each for each in all_operations() if (each.method, each.path) == (method, path))
+        return await operation.load_handler()(MusicServices(self, clock.now), operation.parse(given))
+
+    def _find_problems(self) -> list[str]:
+        return [each.text for each in find_problems(self, Sensors())]
 
     def request_reload(self) -> None:
         """Read the configuration again. Raises ConfigError with every problem, changing nothing."""
@@ -372,8 +381,8 @@ class Daemon:
 
 
 def _player_secrets(known: Mapping[str, str], config: Config) -> dict[str, str]:
-    """Return `known` without the secrets of page and webhooks, which the player does not use."""
-    others = {"WEB_PASSWORD", *(job.triggers.webhook for job in config.jobs.values())}
+    """Return `known` without the secrets that the player does not use."""
+    others = {"WEB_PASSWORD", "MQTT_PASSWORD", *(job.triggers.webhook for job in config.jobs.values())}
     return {name: value for name, value in known.items() if name not in others}
 
 

@@ -113,6 +113,7 @@ def test_the_puzzle_library_imports_only_itself(path: Path) -> None:
 
 LIBRARIES = {
     "PIL": {"music.covers", "puzzles.picture"},
+    "aiomqtt": {"triggers.mqtt"},
     "apprise": {"notify.notifiers.apprise"},
     "cattrs": {"config.binding"},
     "cronsim": {"scheduling.schedule"},

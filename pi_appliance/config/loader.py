@@ -14,6 +14,7 @@ from pi_appliance.config import binding
 from pi_appliance.config import secrets as secret_names
 from pi_appliance.config.binding import Tree, structure
 from pi_appliance.config.model import Config, Job, Notify, PluginConfig, StartedBy
+from pi_appliance.config.trigger_problems import trigger_problems, trigger_warnings
 from pi_appliance.errors import ConfigError, InvalidOption, Problem, Refused, UnknownName, suggest
 from pi_appliance.scheduling import explanation, schedule
 from pi_appliance.scheduling.schedule import Every
@@ -51,7 +52,7 @@ def load_config(path: Path, text: str | None = None) -> Config:
     notifiers = {name: replace(part, options=parts["notifiers", name]) for name, part in config.notifiers.items()}
     player = config.player and replace(config.player, options=parts["player", ""])
     problems = [*_unknown_networks(tree, jobs, networks), *_chain_problems(tree, jobs)]
-    problems += notifier_problems(tree, config)
+    problems += [*notifier_problems(tree, config), *trigger_problems(tree, config)]
     if problems:
         raise ConfigError(problems)
     return replace(config, path=path, text=text, jobs=jobs, networks=networks, notifiers=notifiers, player=player)
@@ -64,14 +65,11 @@ def config_warnings(config: Config, secrets: Mapping[str, str], now: datetime) -
     for name, job in config.jobs.items():
         for where, wrong, right in job.options.warnings() if hasattr(job.options, "warnings") else ():
             warnings.append(tree.problem(("jobs", name, "with", *where), wrong, right))
-        if (hook := job.triggers.webhook) and not secrets.get(hook):
-            right = f"run: pi-appliance jobs webhook {name}"
-            warnings.append(tree.problem(("jobs", name, "triggers", "webhook"), f"missing secrets: {hook}", right))
     for name, part in config.networks.items():
         if missing := secret_names.missing(part, secrets):
             right = f"run: pi-appliance networks login {name}"
             warnings.append(tree.problem(("networks", name), missing, right, at_key=True))
-    return [*warnings, *notifier_warnings(tree, config, secrets)]
+    return [*warnings, *notifier_warnings(tree, config, secrets), *trigger_warnings(tree, config, secrets)]
 
 
 def _schedule_lints(tree: Tree, config: Config, now: datetime) -> Iterator[Problem]:
@@ -135,7 +133,7 @@ def _checked_sections(config: Config | None) -> Iterator[tuple[str, Any]]:
     """Yield the sections with a method `check`, by key."""
     if config is not None:
         yield from (("web", config.web), ("mpd-proxy", config.mpd_proxy), ("retention", config.retention))
-        yield from (("volume", config.volume), ("radio", config.radio))
+        yield from (("volume", config.volume), ("radio", config.radio), ("mqtt", config.mqtt))
 
 
 def _plugin_options(

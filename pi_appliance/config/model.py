@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Annotated, Any
 from zoneinfo import ZoneInfo
 
-from pi_appliance.config.triggers import Triggers
+from pi_appliance.config.triggers import Mqtt, Triggers
 from pi_appliance.config.units import EVERY_DAY, Days, Limits, Percent, Size
 from pi_appliance.scheduling.schedule import Chance, Schedule
 
@@ -360,6 +360,7 @@ class Config:
     resume: Annotated[bool, "after a power cut, play on where it was"] = True
     usb: Annotated[Usb | None, "USB drives with music; without it, they are ignored"] = None
     discovery: Annotated[bool, "tell phones at home where the page and the MPD port are"] = True
+    mqtt: Annotated[Mqtt | None, "the MQTT broker, for triggers and Home Assistant"] = None
     networks: Annotated[Mapping[str, PluginConfig], "where posts go, by a name of your own"] = field(
         default_factory=dict
     )

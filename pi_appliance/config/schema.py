@@ -32,7 +32,7 @@ from pi_appliance.config.model import (
     VolumePolicy,
     Web,
 )
-from pi_appliance.config.triggers import FileTrigger, Triggers
+from pi_appliance.config.triggers import FileTrigger, Mqtt, TopicTrigger, Triggers
 from pi_appliance.config.units import Days, Limits, Money, Names, Percent, Size
 from pi_appliance.scheduling.schedule import AtBoot, Chance, Cron, Every
 
@@ -109,12 +109,14 @@ def markdown_tables() -> str:
         *(("volume", VolumePolicy), ("volume: quiet", QuietHours), ("radio", Radio), ("usb", Usb)),
         *(
             ("retention", Retention),
+            ("mqtt", Mqtt),
             ("backup", BackupFolder),
             ("updates", Updates),
             ("notify", Notify),
             ("jobs: NAME", Job),
             ("triggers", Triggers),
             ("triggers: file", FileTrigger),
+            ("triggers: mqtt", TopicTrigger),
             ("retry", Retry),
             ("catch-up", CatchUp),
         ),

@@ -3,6 +3,7 @@
 import re
 from dataclasses import dataclass, field
 from datetime import timedelta
+from pathlib import Path
 from typing import Annotated
 
 from pi_appliance.config.units import Names
@@ -32,6 +33,50 @@ class FileTrigger:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TopicTrigger:
+    """A message of MQTT."""
+
+    topic: Annotated[Names | None, "a topic, which may have + and #; one or a list"] = None
+    payload: Annotated[str, "the message that starts the job; without it, any"] = ""
+    retained: Annotated[bool, "whether the message that the broker keeps starts the job, too"] = False
+
+    def check(self) -> _Issues:
+        """Return the problems of the values."""
+        problems: _Issues = []
+        for topic in self.topic or ():
+            levels = topic.split("/")
+            if "#" in levels[:-1] or any(len(level) > 1 and set(level) & set("+#") for level in levels):
+                right = "write home/+/door for any level, home/# for all below"
+                problems.append((("topic",), f"{topic!r} is not a topic", right))
+        return problems
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mqtt:
+    """The MQTT broker. Its password is MQTT_PASSWORD in secrets.env."""
+
+    host: Annotated[str, "the name or the address of the broker"]
+    port: Annotated[int | None, "its port; without it, 1883, or 8883 with tls"] = None
+    user: Annotated[str, "the user; its password is MQTT_PASSWORD in secrets.env"] = ""
+    tls: Annotated[bool, "encrypt the connection and check the certificate of the broker"] = False
+    ca_file: Annotated[Path | None, "the certificate of your own authority; without it, those of the system"] = None
+    discovery: Annotated[bool, "show jobs, alarms and the machine in Home Assistant"] = True
+    discovery_prefix: Annotated[str, "the prefix of topics that Home Assistant is set to"] = "homeassistant"
+
+    def check(self) -> _Issues:
+        """Return the problems of the values."""
+        problems: _Issues = []
+        if not self.host or set(self.host) & set("/@ "):
+            problems.append((("host",), f"{self.host!r} is not the name of a host", "write one such as 192.168.1.2"))
+        if self.port is not None and not 1 <= self.port <= 65535:
+            problems.append((("port",), f"{self.port} is not a valid port", "write 1883"))
+        if not self.discovery_prefix or set(self.discovery_prefix) & set("+#"):
+            wrong = f"{self.discovery_prefix!r} cannot begin a topic"
+            problems.append((("discovery-prefix",), wrong, "write homeassistant"))
+        return problems
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Triggers:
     """What starts a job besides its schedule."""
 
@@ -39,6 +84,7 @@ class Triggers:
         str, "a name in secrets.env, such as DOOR_HOOK; a POST to /hooks/NAME with its value starts the job"
     ] = ""
     file: Annotated[FileTrigger, "a file that was written"] = field(default_factory=FileTrigger)
+    mqtt: Annotated[TopicTrigger, "a message of MQTT; needs `mqtt:` of the file"] = field(default_factory=TopicTrigger)
 
     @property
     def any(self) -> bool:
@@ -54,6 +100,8 @@ class Triggers:
         events = {"webhook": "when its webhook is called"} if self.webhook else {}
         if self.file.path:
             events["file"] = f"when {' or '.join(self.file.path)} was written"
+        if self.mqtt.topic:
+            events["mqtt"] = f"at a message to {' or '.join(self.mqtt.topic)}"
         return events
 
     def check(self) -> _Issues:
@@ -63,4 +111,6 @@ class Triggers:
             right = "write a name such as DOORBELL_HOOK here, and DOORBELL_HOOK=… into secrets.env"
             # The value is not shown: it may be the secret itself.
             problems.append((("webhook",), "this is not the name of a secret", right))
-        return problems + [(("file", *where), wrong, right) for where, wrong, right in self.file.check()]
+        for key, part in (("file", self.file), ("mqtt", self.mqtt)):
+            problems += [((key, *where), wrong, right) for where, wrong, right in part.check()]
+        return problems

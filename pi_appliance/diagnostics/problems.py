@@ -46,8 +46,8 @@ def find_problems(daemon: MusicDaemon, sensors: Sensors) -> Iterator[Problem]:
     if problem := find_problem(appliance.config):
         yield Problem("no backup can be written to its folder", f"{problem[:1].upper()}{problem[1:]}.")
     for each in daemon.triggers.problems:
-        whom = each.job or "jobs"
-        yield Problem("a trigger does not work", f"The {each.trigger} trigger of {whom} does not work: {each.text}.")
+        text = f"the {each.trigger} trigger of {each.job} does not work: {each.text}" if each.job else each.text
+        yield Problem("a trigger does not work", f"{text[:1].upper()}{text[1:]}.")
     temperature = sensors.temperature()
     if temperature is not None and temperature >= _HOT:
         text = f"The processor is at {temperature:.0f} °C and slows down. Give it more air."

@@ -10,7 +10,7 @@ from pi_appliance.system import runtime_socket
 def check_triggers(context: DiagnosticContext) -> Iterator[CheckResult]:
     """Ask the daemon whether each trigger works."""
     name, config = "triggers", context.config
-    if config is None or not any(job.triggers.any for job in config.jobs.values()):
+    if config is None or not (config.mqtt or any(job.triggers.any for job in config.jobs.values())):
         yield skipped(name, UNKNOWN if context.error else "no job has any")
         return
     status, content = 0, b""
@@ -26,6 +26,7 @@ def check_triggers(context: DiagnosticContext) -> Iterator[CheckResult]:
     broken = [each for each in triggers if each["problem"]]
     for each in broken:
         reason, _, fix = each["problem"].partition("; ")
-        yield fail(name, f"{each['trigger']} of {each['job']}: {reason}", fix or "pi-appliance jobs triggers")
+        whose = f" of {each['job']}" if each["job"] else ""
+        yield fail(name, f"{each['trigger']}{whose}: {reason}", fix or "pi-appliance jobs triggers")
     if not broken:
         yield ok(name, f"{len(triggers)} ready")

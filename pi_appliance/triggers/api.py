@@ -11,6 +11,7 @@ from pi_appliance.jobs import api_editor, editor
 from pi_appliance.json_schema import TEXT, Schema, list_of, object_of
 from pi_appliance.operations import Values
 from pi_appliance.scheduling.interface import Services
+from pi_appliance.storage.model import Trigger
 
 SCHEMAS: Mapping[str, Schema] = {
     "Webhook": object_of(dict.fromkeys(("job", "path"), TEXT)),
@@ -22,15 +23,18 @@ _SECRET_BYTES = 24
 async def list_triggers(services: Services, _: Values) -> object:
     """Return the triggers of all jobs with their problems."""
     problems = {(each.job, str(each.trigger)): each.text for each in services.daemon.triggers.problems}
+    config = services.appliance.config
+    events = [(job.name, *event) for job in config.jobs.values() for event in job.triggers.events().items()]
+    if config.mqtt is not None and config.mqtt.discovery:
+        events.append(("", str(Trigger.MQTT), "what Home Assistant asks for"))
     return [
         {
-            "job": job.name,
+            "job": job,
             "trigger": trigger,
             "event": event,
-            "problem": problems.get((job.name, trigger)) or problems.get(("", trigger), ""),
+            "problem": problems.get((job, trigger)) or problems.get(("", trigger), ""),
         }
-        for job in services.appliance.config.jobs.values()
-        for trigger, event in job.triggers.events().items()
+        for job, trigger, event in events
     ]
 
 

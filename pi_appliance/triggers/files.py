@@ -54,6 +54,7 @@ class FileWatcher:
         """Watch until it is cancelled. Raises OSError if the kernel has no inotify left."""
         kernel, loop = Inotify(), asyncio.get_running_loop()
         try:
+            self._report("", "")
             await asyncio.to_thread(self._update_watches, kernel)
             loop.add_reader(kernel.fileno(), self._read, kernel)
             while True:

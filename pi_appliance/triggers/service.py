@@ -8,14 +8,16 @@ import asyncio
 import contextlib
 import logging
 import os
-from collections.abc import Callable, Hashable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from random import Random
-from typing import Protocol
+from typing import Any, Protocol
 
 from pi_appliance.config import secrets
 from pi_appliance.config.model import Config
+from pi_appliance.config.trigger_problems import MQTT_PASSWORD
+from pi_appliance.config.triggers import Mqtt
 from pi_appliance.errors import ApplianceError, Refused, Uncertain
 from pi_appliance.jobs.api import run_by_event
 from pi_appliance.scheduling.interface import RunningDaemon, Services
@@ -23,7 +25,10 @@ from pi_appliance.storage.model import Trigger
 from pi_appliance.system import clock
 
 _log = logging.getLogger(__name__)
-_MIN_DELAY, _MAX_DELAY = timedelta(seconds=5), timedelta(minutes=5)  # between attempts
+_MIN_DELAY, _MAX_DELAY = timedelta(seconds=2), timedelta(minutes=5)  # between attempts
+_STABLE = 30.0  # seconds after which a source counts as working
+Call = Callable[[str, str, Mapping[str, object]], Awaitable[Any]]
+"""Calls an operation: its method, its path, its arguments."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,10 +58,12 @@ class TriggerService:
 
     Args:
         daemon: The daemon.
+        call: Calls an operation.
+        find_problems: Returns the current problems of the appliance in words.
     """
 
-    def __init__(self, daemon: RunningDaemon) -> None:
-        self._services = Services(daemon, clock.now)
+    def __init__(self, daemon: RunningDaemon, call: Call, find_problems: Callable[[], Sequence[str]]) -> None:
+        self._services, self._call, self._find_problems = Services(daemon, clock.now), call, find_problems
         self._changed = asyncio.Event()
         self._sources: dict[Trigger, _Running] = {}
         self._problems: dict[tuple[str, Trigger], str] = {}
@@ -96,12 +103,16 @@ class TriggerService:
         names = {job.name: job.triggers.webhook for job in config.jobs.values() if job.triggers.webhook}
         if not names:
             return
-        known: Mapping[str, str] = {}
-        with contextlib.suppress(ApplianceError):  # the doctor says why they cannot be read
-            known = secrets.load(config.path, os.environ, names.values())
+        known = self._secrets(config)
         for job, name in names.items():
             if not known.get(name):
                 self._for(Trigger.WEBHOOK)[1](job, f"{name} is not in {secrets.NAME}; create an address on its page")
+
+    @staticmethod
+    def _secrets(config: Config) -> Mapping[str, str]:
+        with contextlib.suppress(ApplianceError):  # the doctor says why they cannot be read
+            return secrets.load(config.path, os.environ, secrets.secret_names(config))
+        return {}
 
     def _wanted_sources(self, config: Config) -> Iterator[tuple[Trigger, tuple[Hashable, Callable[[], Source]]]]:
         jobs = config.jobs.values()
@@ -111,6 +122,22 @@ class TriggerService:
 
             fire, report = self._for(Trigger.FILE)
             yield Trigger.FILE, (tuple(files.items()), lambda: FileWatcher(files, fire, report))
+        if (broker := config.mqtt) is not None:
+            yield Trigger.MQTT, self._mqtt_source(broker, config)
+
+    def _mqtt_source(self, broker: Mqtt, config: Config) -> tuple[Hashable, Callable[[], Source]]:
+        from pi_appliance.triggers.home_assistant import HomeAssistant  # noqa: PLC0415
+        from pi_appliance.triggers.mqtt import MqttConnection  # noqa: PLC0415
+
+        topics = {job.name: job.triggers.mqtt for job in config.jobs.values() if job.triggers.mqtt.topic}
+        fire, report = self._for(Trigger.MQTT)
+        password, kept = self._secrets(config).get(MQTT_PASSWORD, ""), dict[tuple[str, str], str]()
+
+        def create() -> Source:
+            home = HomeAssistant(self._services, self._call, self._find_problems)
+            return MqttConnection(broker, password, topics, fire=fire, report=report, home=home, kept=kept)
+
+        return (broker, password, tuple(topics.items())), create
 
     def _for(self, trigger: Trigger) -> tuple[Callable[[str], None], Callable[[str, str], None]]:
         """Return what starts a job by `trigger`, and what receives the problem of a job."""
@@ -131,7 +158,10 @@ class TriggerService:
                 await create().run()
             except (ApplianceError, OSError) as error:
                 report("", str(error))
-            if asyncio.get_running_loop().time() - started > _MAX_DELAY.total_seconds():
+            except Exception as error:  # noqa: BLE001 - a bug, which must not end the others
+                _log.exception("trigger=%s", trigger)
+                report("", f"this is a bug in pi-appliance: {type(error).__name__}; the log has the details")
+            if asyncio.get_running_loop().time() - started > _STABLE:
                 attempt = 1
             wait = clock.retry_delay(attempt, first=_MIN_DELAY, at_most=_MAX_DELAY, random=Random())  # noqa: S311
             await asyncio.sleep(wait.total_seconds())

@@ -89,7 +89,7 @@ class FakeDaemon:
         here = self.appliance.config.state_dir
         places = UpdatePlaces(Installation(here / "opt"), here / "update.conf", here / "update")
         self.update_checker = UpdateChecker(lambda: self.appliance.config, lambda: self.started_at, places)
-        self.triggers = TriggerService(self)
+        self.triggers = TriggerService(self, None, list)
         path = self.appliance.config.state_dir / "devices.json"
         devices = Devices(path, lambda: datetime.now(UTC), lambda: datetime.now(UTC).date())
         self.authenticator = Authenticator(devices, self.ticks)
