@@ -13,7 +13,7 @@ from typing import NamedTuple
 from pi_appliance.errors import Refused
 from pi_appliance.puzzles import Answer, Details, GeneratedBoard, Proof, SolveMode, kernel_mode, pluralize
 from pi_appliance.puzzles.battleship import kernel
-from pi_appliance.puzzles.battleship.board import HIT, MISS, SUNK, UNKNOWN, Board, Ship, Solution, Square
+from pi_appliance.puzzles.battleship.board import BOARDS, HIT, MISS, SUNK, UNKNOWN, Board, Ship, Solution, Square
 from pi_appliance.puzzles.battleship.count import (
     Marginals,
     Placement,
@@ -257,12 +257,20 @@ FIRST_NODE_LIMIT = 20_000  # ships tried before the count decides: about 1 s; mo
 
 
 def solve(board: Board | str, mode: SolveMode = SolveMode.FIRST, runtime: SearchRuntime = SERIAL) -> Answer[Solution]:
-    """Solve `board`; whether it is possible is known on return. Raises Interrupted, Refused."""
+    r"""Solve `board`; whether it is possible is known on return. Raises Interrupted, Refused.
+
+    Backtracking over the hits, then a count by a broken profile (see docs/puzzles/battleship.md).
+
+    >>> from pi_appliance.puzzles import battleship
+    >>> fleet = next(battleship.solve("fleet: 2,1\n??.\nX..\n...").solutions)
+    >>> [str(ship) for ship in fleet]
+    ['A1-A2', 'B1']
+    """
     board = parse(board) if isinstance(board, str) else board
     return _BoardSolver(board, runtime).solve(mode)
 
 
-def hint(board: Board, runtime: SearchRuntime = SERIAL) -> str:
+def hint(board: Board | str, runtime: SearchRuntime = SERIAL) -> str:
     """Describe the best next shot. Raises Interrupted, or Refused if memory is too small."""
     result = solve(board, SolveMode.COUNT, runtime)
     details = result.details
@@ -385,8 +393,11 @@ MAX_ATTEMPTS = 2_000  # fleets; with enough room, one in a few succeeds
 SHOT_SHARE = 0.35  # of all squares
 
 
-def generate(seed: int, board: Board, runtime: SearchRuntime = SERIAL) -> GeneratedBoard[Board]:
+def generate(
+    seed: int, board: Board | str = BOARDS["midgame"], runtime: SearchRuntime = SERIAL
+) -> GeneratedBoard[Board]:
     """Generate a game under way with the rules of `board`. Raises Refused, Interrupted."""
+    board = parse(board) if isinstance(board, str) else board
     random = Random(seed)  # noqa: S311 - a game that must be the same for the same seed
     empty = replace(board, rows=(UNKNOWN * board.width,) * board.height, sunk_ships=())
     fleet = _place_fleet(empty, random, runtime)

@@ -6,6 +6,7 @@ from random import Random
 from pi_appliance.puzzles import Answer, GeneratedBoard, SolveMode, Table, kernel_mode
 from pi_appliance.puzzles.connect_four import kernel
 from pi_appliance.puzzles.connect_four.board import (
+    BOARDS,
     EMPTY_BOARD,
     LETTERS,
     SQUARES,
@@ -37,7 +38,13 @@ _EARLY_DISCS = 14  # up to here, all cores are used
 def solve(board: Board | str, mode: SolveMode = SolveMode.FIRST, runtime: SearchRuntime = SERIAL) -> Answer[Solution]:
     """Return the result, the best columns and perfect games. Raises Interrupted with the bounds.
 
-    FIRST yields one perfect game, ALL one for each best column.
+    FIRST yields one perfect game, ALL one for each best column. Alpha-beta search over bitboards
+    (see docs/puzzles/connect-four.md).
+
+    >>> from pi_appliance.puzzles import connect_four
+    >>> answer = connect_four.solve("32662532166161164471")
+    >>> answer.details["result"]
+    'Red wins with move 41'
     """
     board = parse(board) if isinstance(board, str) else board
     end = game_end(board)
@@ -177,8 +184,9 @@ class Solver:
         return f"the score of {board.turn}, to move, is from {self.low} to {self.high}"
 
 
-def hint(board: Board, runtime: SearchRuntime = SERIAL) -> str:
+def hint(board: Board | str, runtime: SearchRuntime = SERIAL) -> str:
     """Return the best move in words. Raises Interrupted."""
+    board = parse(board) if isinstance(board, str) else board
     end = game_end(board)
     if end:
         return f"the game is over: {end}"
@@ -192,8 +200,11 @@ def hint(board: Board, runtime: SearchRuntime = SERIAL) -> str:
 MIN_DISCS, MAX_DISCS = 12, 34  # discs: fewer take too long to solve, more are too easy
 
 
-def generate(seed: int, board: Board, runtime: SearchRuntime = SERIAL) -> GeneratedBoard[Board]:
+def generate(
+    seed: int, board: Board | str = BOARDS["squeeze"], runtime: SearchRuntime = SERIAL
+) -> GeneratedBoard[Board]:
     """Generate a position like `board` with 12 to 34 discs and one best move."""
+    board = parse(board) if isinstance(board, str) else board
     discs = min(max(board.discs, MIN_DISCS), MAX_DISCS)
     random = Random(seed)  # noqa: S311 - nothing here is secret
     tried = 0

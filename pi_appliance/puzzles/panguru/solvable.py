@@ -10,7 +10,7 @@ from itertools import pairwise
 from random import Random
 
 from pi_appliance.puzzles import GeneratedBoard
-from pi_appliance.puzzles.panguru.board import HOLE, HOME, Board, reachable_places
+from pi_appliance.puzzles.panguru.board import BOARDS, HOLE, HOME, Board, parse, reachable_places
 from pi_appliance.puzzles.runtime import SERIAL, SearchRuntime
 
 MAX_SEARCHED_PLACES = 7  # at most 5,040 positions; the only exception to the theorem has this size
@@ -134,8 +134,13 @@ def _is_odd(order: Sequence[int]) -> bool:
 RANDOM_MOVES = 1_000  # far more than any board needs
 
 
-def generate(seed: int, board: Board, runtime: SearchRuntime = SERIAL) -> GeneratedBoard[Board]:  # noqa: ARG001
+def generate(
+    seed: int,
+    board: Board | str = BOARDS["original"],
+    runtime: SearchRuntime = SERIAL,  # noqa: ARG001
+) -> GeneratedBoard[Board]:
     """Generate a random solvable board with the colours and the moves of `board`."""
+    board = parse(board) if isinstance(board, str) else board
     return GeneratedBoard(replace(shuffle_board(seed, board), random_boards=board.random_boards))
 
 

@@ -86,7 +86,15 @@ _PathCounts = dict[int, int]
 
 
 def solve(board: Board | str, mode: SolveMode = SolveMode.FEWEST, runtime: SearchRuntime = SERIAL) -> Answer[Solution]:
-    """Solve `board`. The fewest moves are known when this returns. Raises Interrupted, Refused."""
+    """Solve `board`. The fewest moves are known when this returns. Raises Interrupted, Refused.
+
+    Iterative deepening (IDA*) with pairing distances (see docs/puzzles/panguru.md).
+
+    >>> from pi_appliance.puzzles import panguru
+    >>> answer = panguru.solve(panguru.BOARDS["original"])
+    >>> answer.count, answer.details["moves"]
+    (12, 16)
+    """
     board = parse(board) if isinstance(board, str) else board
     result = _solve_board(board, mode, runtime)
     if not board.random_boards:
@@ -118,8 +126,9 @@ def _solve_board(board: Board, mode: SolveMode, runtime: SearchRuntime) -> Answe
     return replace(answer, solutions=solutions, count=levels[0][search.packed.start], tables=[table])
 
 
-def hint(board: Board, runtime: SearchRuntime = SERIAL) -> str:
+def hint(board: Board | str, runtime: SearchRuntime = SERIAL) -> str:
     """Describe the next move of a shortest solution."""
+    board = parse(board) if isinstance(board, str) else board
     if reason := explain_unsolvable(board):
         return f"no moves solve this board: {reason}"
     solution = ShortestPathSearch(board, runtime).find_first()

@@ -1,7 +1,17 @@
 """Peg solitaire: jump peg over peg into an empty hole and remove it, until one is left."""
 
 from pi_appliance.puzzles import SolveMode
-from pi_appliance.puzzles.peg_solitaire.board import BOARDS, RULES, Board, Hole, Jump, check, describe, with_rules
+from pi_appliance.puzzles.peg_solitaire.board import (
+    BOARDS,
+    RULES,
+    Board,
+    Hole,
+    Jump,
+    Solution,
+    check,
+    describe,
+    with_rules,
+)
 from pi_appliance.puzzles.peg_solitaire.notation import (
     notate,
     parse,
@@ -19,7 +29,7 @@ NODE_UNIT = "jumps"
 MODES = (SolveMode.FIRST, SolveMode.ALL, SolveMode.COUNT, SolveMode.FEWEST)
 
 __all__ = [
-    "BOARDS", "MODES", "NODE_UNIT", "RULES", "TITLE", "Board", "Hole", "Jump", "check", "describe", "hint",
+    "BOARDS", "MODES", "NODE_UNIT", "RULES", "TITLE", "Board", "Hole", "Jump", "Solution", "check", "describe", "hint",
     "notate", "parse", "parse_listing", "parse_solution", "render", "render_solution", "render_svg", "solve",
     "steps", "with_rules",
 ]  # fmt: skip

@@ -153,7 +153,16 @@ _DETAILS = {"kernel": kernel_mode(kernel)}
 
 
 def solve(board: Board | str, mode: SolveMode = SolveMode.FIRST, runtime: SearchRuntime = SERIAL) -> Answer[Solution]:
-    """Solve the board. Raises Interrupted, and Refused if memory is too small."""
+    """Solve the board. Raises Interrupted, and Refused if memory is too small.
+
+    Parity, depth-first search and counts by level (see docs/puzzles/peg-solitaire.md).
+
+    >>> from pi_appliance.puzzles import SolveMode, peg_solitaire
+    >>> next(peg_solitaire.solve("XXO").solutions)
+    (Jump(start=Hole(x=0, y=0), end=Hole(x=2, y=0)),)
+    >>> peg_solitaire.solve(peg_solitaire.BOARDS["plus"], SolveMode.COUNT).count
+    32
+    """
     board = parse(board) if isinstance(board, str) else board
     if reason := find_parity_obstacle(board):
         return Answer(count=0, proof=Proof.PARITY, reason=reason, details=_DETAILS)
@@ -169,7 +178,7 @@ def solve(board: Board | str, mode: SolveMode = SolveMode.FIRST, runtime: Search
     return first if mode is SolveMode.FIRST or first.proof else _solve_fewest_moves(search.field, runtime)
 
 
-def hint(board: Board, runtime: SearchRuntime = SERIAL) -> str:
+def hint(board: Board | str, runtime: SearchRuntime = SERIAL) -> str:
     """Return the next jump of a solution in words, or why there is none. Raises Interrupted."""
     answer = solve(board, SolveMode.FIRST, runtime)
     line = next(answer.solutions, None)

@@ -13,7 +13,7 @@ from random import Random
 
 from pi_appliance.puzzles import Answer, GeneratedBoard, SolveMode, Table, kernel_mode, pluralize
 from pi_appliance.puzzles.rubiks_cube import kernel
-from pi_appliance.puzzles.rubiks_cube.board import TURN_NAMES, Board, Solution, is_solved
+from pi_appliance.puzzles.rubiks_cube.board import BOARDS, TURN_NAMES, Board, Solution, is_solved
 from pi_appliance.puzzles.rubiks_cube.coordinates import (
     CORNERS,
     EDGES,
@@ -54,7 +54,14 @@ _NO_SOLUTION = 99  # moves
 
 
 def solve(board: Board | str, mode: SolveMode = SolveMode.FIRST, runtime: SearchRuntime = SERIAL) -> Answer[Solution]:
-    """Solve the board; `FIRST` gives the shortest solution found in time. Raises Interrupted."""
+    """Solve the board; `FIRST` gives the shortest solution found in time. Raises Interrupted.
+
+    Kociemba's two-phase algorithm (see docs/puzzles/rubiks-cube.md). Moves are face turns.
+
+    >>> from pi_appliance.puzzles import rubiks_cube
+    >>> next(rubiks_cube.solve(rubiks_cube.BOARDS["checkers"]).solutions)
+    ('U2', 'D2', 'R2', 'L2', 'F2', 'B2')
+    """
     started_at = runtime.monotonic()
     board = parse(board) if isinstance(board, str) else board
     if is_solved(board):
@@ -74,8 +81,9 @@ def solve(board: Board | str, mode: SolveMode = SolveMode.FIRST, runtime: Search
     return _optimal_answer(search.progress.solutions, mode, search.progress.nodes)
 
 
-def hint(board: Board, runtime: SearchRuntime = SERIAL) -> str:
+def hint(board: Board | str, runtime: SearchRuntime = SERIAL) -> str:
     """Return the next move as text. Raises `Interrupted`."""
+    board = parse(board) if isinstance(board, str) else board
     if is_solved(board):
         return "the cube is solved: leave it as it is"
     solution: Solution = next(solve(board, SolveMode.FIRST, runtime).solutions)
@@ -195,8 +203,11 @@ class _FirstSearch:
                 self.lower_bound += 1
 
 
-def generate(seed: int, board: Board, runtime: SearchRuntime = SERIAL) -> GeneratedBoard[Board]:
+def generate(
+    seed: int, board: Board | str = BOARDS["checkers"], runtime: SearchRuntime = SERIAL
+) -> GeneratedBoard[Board]:
     """Return a random cube of the size and rules of `board`, and a scramble to it."""
+    board = parse(board) if isinstance(board, str) else board
     rng = Random(seed)  # noqa: S311 - a game
     state = random_state(rng, board.side)
     cube = replace(board, facelets=facelets_of(state, board.side))

@@ -15,6 +15,7 @@ from pi_appliance.puzzles import Answer, Details, GeneratedBoard, Proof, SolveMo
 from pi_appliance.puzzles.runtime import SERIAL, Buffer, Checkpoint, Interrupted, SearchRuntime, find_solutions
 from pi_appliance.puzzles.solitaire_chess import kernel
 from pi_appliance.puzzles.solitaire_chess.board import (
+    BOARDS,
     EMPTY,
     PIECE_NAMES,
     PIECES,
@@ -223,7 +224,16 @@ class LevelSearch:
 
 
 def solve(board: Board | str, mode: SolveMode = SolveMode.ALL, runtime: SearchRuntime = SERIAL) -> Answer[Solution]:
-    """Solve `board`; whether it has a solution is known on return. Raises Interrupted, Refused."""
+    r"""Solve `board`; whether it has a solution is known on return. Raises Interrupted, Refused.
+
+    Depth-first search, counts by level (see docs/puzzles/solitaire-chess.md).
+
+    >>> from pi_appliance.puzzles import solitaire_chess
+    >>> board = solitaire_chess.parse("R..N\n....\n....\n....")
+    >>> captures = next(solitaire_chess.solve(board).solutions)
+    >>> solitaire_chess.notate(board, captures)
+    'Ra4xd4'
+    """
     board = parse(board) if isinstance(board, str) else board
     details: Details = {"pieces": len(board.pieces), "kernel": kernel_mode(kernel)}
     kings = list(board.pieces.values()).count("K")
@@ -258,8 +268,9 @@ def solve(board: Board | str, mode: SolveMode = SolveMode.ALL, runtime: SearchRu
     return replace(answer, count=sum(levels.level.values()), tables=[_size_table(levels), _end_table(levels)])
 
 
-def hint(board: Board, runtime: SearchRuntime = SERIAL) -> str:
+def hint(board: Board | str, runtime: SearchRuntime = SERIAL) -> str:
     """Describe the next capture of a solution."""
+    board = parse(board) if isinstance(board, str) else board
     if len(board.pieces) == 1:
         return "it is solved"
     answer = solve(board, SolveMode.FIRST, runtime)
@@ -325,8 +336,11 @@ MAX_STARTS, MAX_BOARDS_PER_START = 3_000, 250
 MAX_CAPTURES = 2_000  # tried per board; harder boards are dropped
 
 
-def generate(seed: int, board: Board, runtime: SearchRuntime = SERIAL) -> GeneratedBoard[Board]:
+def generate(
+    seed: int, board: Board | str = BOARDS["first-steps"], runtime: SearchRuntime = SERIAL
+) -> GeneratedBoard[Board]:
     """Generate a board like `board` with exactly one solution. Raises Refused."""
+    board = parse(board) if isinstance(board, str) else board
     files, ranks = board.generated_size or (len(board.rows[0]), len(board.rows))
     pieces = board.generated_pieces or len(board.pieces)
     if pieces > files * ranks:

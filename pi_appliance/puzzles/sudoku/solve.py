@@ -18,6 +18,7 @@ from pi_appliance.puzzles import Answer, Details, GeneratedBoard, Proof, SolveMo
 from pi_appliance.puzzles.runtime import SERIAL, Buffer, Checkpoint, Interrupted, SearchRuntime
 from pi_appliance.puzzles.sudoku import kernel, techniques
 from pi_appliance.puzzles.sudoku.board import (
+    BOARDS,
     BOXES,
     EMPTY,
     LEVELS,
@@ -38,11 +39,14 @@ LARGE_SIZE, MAX_TRIES_LARGE = 20, 10  # from this size on, a full grid takes sec
 _Accepts = Callable[[str], bool]
 
 
-def generate(seed: int | str, board: Board, runtime: SearchRuntime = SERIAL) -> GeneratedBoard[Board]:
+def generate(
+    seed: int | str, board: Board | str = BOARDS["sample"], runtime: SearchRuntime = SERIAL
+) -> GeneratedBoard[Board]:
     """Generate a grid with one solution, like `board`. Raises Interrupted, Refused.
 
     By default no redundant clue is left, except in the largest sizes, where that takes too long.
     """
+    board = parse(board) if isinstance(board, str) else board
     rng = random.Random(seed)  # noqa: S311 - a game
     max_tries = MAX_TRIES if board.size < LARGE_SIZE else MAX_TRIES_LARGE
     for attempt in range(1, max_tries + 1):
@@ -145,7 +149,15 @@ AUTO_COUNT_LIMIT_SAT = 300  # the same by SAT: all 288 of 4x4; one of 25x25 take
 
 
 def solve(board: Board | str, mode: SolveMode = SolveMode.ALL, runtime: SearchRuntime = SERIAL) -> Answer[Solution]:
-    """Solve the board; always searches for a second solution. Raises Interrupted, Refused."""
+    """Solve the board; always searches for a second solution. Raises Interrupted, Refused.
+
+    Bands of bits as in tdoku (see docs/puzzles/sudoku.md); other sizes by SAT.
+
+    >>> from pi_appliance.puzzles import sudoku
+    >>> answer = sudoku.solve(sudoku.BOARDS["seventeen"])
+    >>> answer.count, next(answer.solutions).digits[:9]
+    (1, '693784512')
+    """
     board = parse(board) if isinstance(board, str) else board
     if board.has_many_grids:
         return solve_batch(board, mode, runtime)

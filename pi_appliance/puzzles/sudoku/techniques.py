@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import combinations
 
 from pi_appliance.puzzles.runtime import SERIAL, SearchRuntime
-from pi_appliance.puzzles.sudoku.board import EMPTY, LEVELS, SYMBOLS, Board, cell_name, grid_layout
+from pi_appliance.puzzles.sudoku.board import EMPTY, LEVELS, SYMBOLS, Board, cell_name, grid_layout, parse
 from pi_appliance.puzzles.sudoku.count import is_unique
 from pi_appliance.puzzles.sudoku.sat import SatSearch
 
@@ -253,8 +253,9 @@ def describe_deduction(deduction: Deduction) -> str:
     return deduction.text if deduction.technique == "guess" else f"{deduction.technique}: {deduction.text}"
 
 
-def hint(board: Board, runtime: SearchRuntime = SERIAL) -> str:
+def hint(board: Board | str, runtime: SearchRuntime = SERIAL) -> str:
     """Return the next step of the first grid as text."""
+    board = parse(board) if isinstance(board, str) else board
     grid, size = board.grids[0], board.size
     runtime.report_progress(None, "looking for the next step")
     if conflict := find_conflict(grid, size):
