@@ -69,8 +69,14 @@ make_user() {
     getent passwd "$user" >/dev/null ||
         step "add the user $user" -- useradd --system --user-group --no-create-home --home-dir "$state" \
             --shell /usr/sbin/nologin "$user"
-    if getent group audio >/dev/null && ! id -nG "$user" 2>/dev/null | tr ' ' '\n' | grep -qx audio; then
-        step "let $user use the sound card" -- usermod --append --groups audio "$user"
+    let_use audio "the sound card"
+    let_use gpio "buttons on pins"
+}
+
+# let_use GROUP WHAT: add the user to the group, if there is one.
+let_use() {
+    if getent group "$1" >/dev/null && ! id -nG "$user" 2>/dev/null | tr ' ' '\n' | grep -qx "$1"; then
+        step "let $user use $2" -- usermod --append --groups "$1" "$user"
     fi
 }
 

@@ -118,6 +118,7 @@ LIBRARIES = {
     "cattrs": {"config.binding"},
     "cronsim": {"scheduling.schedule"},
     "crontab": {"scheduling.crontab"},
+    "gpiozero": {"triggers.buttons"},
     "h11": {"music.volumio.push"},
     "httpx": {"system.http"},
     "mastodon": {"posting.networks._mastodon_client"},

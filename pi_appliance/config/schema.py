@@ -32,7 +32,7 @@ from pi_appliance.config.model import (
     VolumePolicy,
     Web,
 )
-from pi_appliance.config.triggers import FileTrigger, Mqtt, TopicTrigger, Triggers
+from pi_appliance.config.triggers import ButtonTrigger, FileTrigger, Mqtt, TopicTrigger, Triggers
 from pi_appliance.config.units import Days, Limits, Money, Names, Percent, Size
 from pi_appliance.scheduling.schedule import AtBoot, Chance, Cron, Every
 
@@ -117,6 +117,7 @@ def markdown_tables() -> str:
             ("triggers", Triggers),
             ("triggers: file", FileTrigger),
             ("triggers: mqtt", TopicTrigger),
+            ("triggers: button", ButtonTrigger),
             ("retry", Retry),
             ("catch-up", CatchUp),
         ),

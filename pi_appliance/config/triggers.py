@@ -6,7 +6,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Annotated
 
-from pi_appliance.config.units import Names
+from pi_appliance.config.units import Limits, Names, format_duration
 
 _Issues = list[tuple[tuple[str | int, ...], str, str]]
 _SECRET = re.compile(r"[A-Z][A-Z0-9_]{2,60}")
@@ -52,6 +52,27 @@ class TopicTrigger:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ButtonTrigger:
+    """A push button on a GPIO pin."""
+
+    pin: Annotated[int | None, "the GPIO number of the pin, such as 17, not its place on the board", Limits(0, 27)] = (
+        None
+    )
+    hold: Annotated[timedelta, "how long it must be held; 0s: the job starts when it is pressed"] = timedelta(0)
+    pull_up: Annotated[bool, "the button connects the pin to ground; false: to 3.3 V"] = True
+    debounce_ms: Annotated[int, "milliseconds for which the contact must be still", Limits(0, 1000)] = 50
+
+    def check(self) -> _Issues:
+        """Return the problems of the values."""
+        problems: _Issues = []
+        if self.pin is not None and not 0 <= self.pin <= 27:
+            problems.append((("pin",), f"{self.pin} is not a GPIO pin", "write 0 to 27"))
+        if not 0 <= self.debounce_ms <= 1000:
+            problems.append((("debounce-ms",), f"{self.debounce_ms} is not from 0 to 1000", "write 50"))
+        return problems
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Mqtt:
     """The MQTT broker. Its password is MQTT_PASSWORD in secrets.env."""
 
@@ -85,6 +106,7 @@ class Triggers:
     ] = ""
     file: Annotated[FileTrigger, "a file that was written"] = field(default_factory=FileTrigger)
     mqtt: Annotated[TopicTrigger, "a message of MQTT; needs `mqtt:` of the file"] = field(default_factory=TopicTrigger)
+    button: Annotated[ButtonTrigger, "a push button on a GPIO pin"] = field(default_factory=ButtonTrigger)
 
     @property
     def any(self) -> bool:
@@ -102,6 +124,9 @@ class Triggers:
             events["file"] = f"when {' or '.join(self.file.path)} was written"
         if self.mqtt.topic:
             events["mqtt"] = f"at a message to {' or '.join(self.mqtt.topic)}"
+        if self.button.pin is not None:
+            verb = f"held for {format_duration(self.button.hold)}" if self.button.hold else "pressed"
+            events["button"] = f"when the button at pin {self.button.pin} is {verb}"
         return events
 
     def check(self) -> _Issues:
@@ -111,6 +136,7 @@ class Triggers:
             right = "write a name such as DOORBELL_HOOK here, and DOORBELL_HOOK=… into secrets.env"
             # The value is not shown: it may be the secret itself.
             problems.append((("webhook",), "this is not the name of a secret", right))
-        for key, part in (("file", self.file), ("mqtt", self.mqtt)):
+        parts = (("file", self.file), ("mqtt", self.mqtt), ("button", self.button))
+        for key, part in parts:
             problems += [((key, *where), wrong, right) for where, wrong, right in part.check()]
         return problems

@@ -122,6 +122,12 @@ class TriggerService:
 
             fire, report = self._for(Trigger.FILE)
             yield Trigger.FILE, (tuple(files.items()), lambda: FileWatcher(files, fire, report))
+        buttons = {job.name: job.triggers.button for job in jobs if job.triggers.button.pin is not None}
+        if buttons:
+            from pi_appliance.triggers.buttons import Buttons  # noqa: PLC0415
+
+            press, tell = self._for(Trigger.BUTTON)
+            yield Trigger.BUTTON, (tuple(buttons.items()), lambda: Buttons(buttons, config.state_dir, press, tell))
         if (broker := config.mqtt) is not None:
             yield Trigger.MQTT, self._mqtt_source(broker, config)
 
