@@ -211,6 +211,10 @@ _NO_BRACKETS = str.maketrans("[]", "  ")
 _BOX_DRAWING = dict.fromkeys(range(0x2500, 0x2580), "-") | str.maketrans("│┃║┆┇┊┋·•∙", "|||||||...")
 _NINE_ROWS = re.compile(r"(?:[1-9 ]{0,9}\r?\n){8}[1-9 ]{0,9}\s*")
 _RULER_PATTERN = re.compile(r"[-+=|*\s:]*[-=]{2}[-+=|*\s:]*")
+_PLAIN_HEADER = re.compile(r"\A(?:puzzles?|quizzes|grids?),solutions?[ \t\r]*\n")
+_PLAIN_LINE = re.compile(
+    r"^[ \t]*(?:([0-9.*_]{81})(?:[ \t]*[,;\t ][ \t]*([1-9]{81}))?)?[ \t\r]*(?:#.*)?$", re.MULTILINE
+)  # one match for each such line
 _GRID_HELP = "a grid is 81 digits in one line, or 9 rows of 9, with 0 . * or _ for an empty cell"
 
 
@@ -236,6 +240,31 @@ class _DrawnRow(NamedTuple):
 
 def parse(text: str, file: str = "board") -> Board:
     """Return the grids in `text`. Raises ConfigError with the first problem of each line."""
+    return _parse_plain_lines(text) or _parse_any(text, file)
+
+
+def _parse_plain_lines(text: str) -> Board | None:
+    """Return the 9x9 grids of a text that has one in each line, and nothing unusual; else None.
+
+    A few calls for the whole text make this ten times as fast as reading its lines one by one.
+    """
+    text = _PLAIN_HEADER.sub("\n", text, count=1)
+    lines = _PLAIN_LINE.findall(text)
+    if len(lines) != text.count("\n") + 1:
+        return None
+    found = [line for line in lines if line[0]]
+    joined = "".join([grid for grid, _ in found]).translate(_NORMALIZE)
+    grids = tuple([joined[start : start + 81] for start in range(0, len(joined), 81)])
+    solutions = tuple([solution for _, solution in found])
+    if not any(solutions):
+        return Board(grids) if grids else None
+    solved = "".join([grid for grid, solution in zip(grids, solutions, strict=True) if solution])
+    if not _keeps_clues("".join(solutions).encode(), solved.encode()):
+        return None  # the slow way says where it is wrong
+    return Board(grids, known_solutions=solutions)
+
+
+def _parse_any(text: str, file: str) -> Board:
     grids: list[str] = []
     solutions: list[str] = []
     rows: list[_DrawnRow] = []

@@ -382,7 +382,11 @@ def _compare_known(board: Board, state: BatchState) -> str:
 
 
 def _build_tables(board: Board, state: BatchState, runtime: SearchRuntime) -> Iterator[Table]:
-    rows = [(name, sum(guesses in numbers for guesses in state.guesses)) for name, numbers in _GUESS_RANGES.items()]
+    tally = Counter(state.guesses)
+    rows = [
+        (name, sum(grids for guesses, grids in tally.items() if guesses in numbers))
+        for name, numbers in _GUESS_RANGES.items()
+    ]
     yield Table("Guesses until all is known", ("guesses", "grids"), rows)
     if board.size == 9 and len(board.grids) <= MAX_RATED:
         yield _difficulty_table(board, state, runtime)

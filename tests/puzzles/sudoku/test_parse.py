@@ -213,3 +213,48 @@ def test_a_listing_is_read_back(grids: list[str]) -> None:
     for line in lines:
         listing += f"Start Solution\n{sudoku.render_solution(board, line)}\nEnd Solution\n\n"
     assert sudoku.parse_listing(listing, "f", lambda *_: None) == [(board, lines)]
+
+
+PLAIN_LINE = st.tuples(
+    st.sampled_from(["", " ", "\t"]),
+    st.sampled_from(list(UNIQUE.items())),
+    st.sampled_from([".", "0", "*", "_"]),
+    st.sampled_from(["{grid}", "{grid},{solution}", "{grid} {solution}", "{grid} ; {solution}\t", "", "{grid}# 17"]),
+    st.sampled_from(["", "  ", "\r", " # a comment; 1, 2"]),
+)
+UNUSUAL = "+-------+-------+\n"  # a ruled line, which has no meaning here
+
+
+@given(
+    st.lists(PLAIN_LINE, min_size=1, max_size=12),
+    st.sampled_from(["", "puzzle,solution\n", "quizzes,solutions\r\n", "grid,solution\n"]),
+    st.sampled_from(["", "\n", "\n\n"]),
+)
+def test_a_plain_file_is_read_as_the_same_file_with_an_unusual_line(
+    lines: list[tuple[str, tuple[str, str], str, str, str]], header: str, end: str
+) -> None:
+    texts = []
+    for indent, (grid, solution), empty, form, after in lines:
+        words = form.format(grid=grid.replace("0", ".").replace(".", empty), solution=solution)
+        texts.append(f"{indent}{words}{after}")
+    text = header + "\n".join(texts) + end
+    if any("{grid}" in form for *_, form, _ in lines):
+        board = sudoku.parse(text, "f")
+        assert board == sudoku.parse(f"{text}\n{UNUSUAL}", "f")
+        assert len(board.grids) == sum("{grid}" in form for *_, form, _ in lines)
+    else:
+        assert parse_problems(text) == parse_problems(text + UNUSUAL)
+
+
+@pytest.mark.parametrize(
+    ("line", "problem"),
+    [
+        (GRID[:-1], "f:500:1: this row has 80 cells"),
+        (GRID[:40] + "x" + GRID[41:], "f:500:41: 'x' is not a symbol"),
+        (f"{GRID},{CONTRADICTION}", f"f:500:{83 + CLUE}: the solution says {WRONG} here"),
+        (f"{GRID},{SOLUTION[:-1]}", "f:500:83: this solution has 80 cells"),
+    ],
+)
+def test_a_mistake_among_many_plain_lines_has_its_place(line: str, problem: str) -> None:
+    (found,) = parse_problems(f"{GRID},{SOLUTION}\n" * 499 + f"{line}\n" + f"{GRID},{SOLUTION}\n" * 500)
+    assert found.startswith(problem)
