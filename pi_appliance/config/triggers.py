@@ -115,7 +115,8 @@ class Triggers:
 
     def describe(self) -> str:
         """Return what starts the job, to be read after "It runs"."""
-        return " and ".join(self.events().values())
+        *others, last = self.events().values()
+        return f"{', '.join(others)}, or {last}" if others else last
 
     def events(self) -> dict[str, str]:
         """Return the events in words, by the key of each."""

@@ -64,7 +64,7 @@ class JobField:
     def label(self) -> str:
         """The key as words, such as Max retries."""
         is_grouped = self.path[0] in (OPTIONS, "triggers")
-        words = " ".join(self.path[1:] if is_grouped else self.path).replace("-", " ")
+        words = " ".join(self.path[1:] if is_grouped else self.path).replace("-", " ").replace("mqtt", "MQTT")
         return words[:1].upper() + words[1:]
 
     def text_of(self, entry: Mapping[str, Any]) -> str:

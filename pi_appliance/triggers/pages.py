@@ -23,4 +23,4 @@ class TriggerPages:
         """Create the address, and show it."""
         created = await create_webhook(self._services, {"name": str(request.path_params["name"])})
         origin = f"{request.url.scheme}://{request.headers.get('host', '')}"
-        return self._pages.page("triggers/webhook.html", job=created["job"], address=f"{origin}{created['path']}")
+        return self._pages.page("jobs/webhook.html", job=created["job"], address=f"{origin}{created['path']}")
