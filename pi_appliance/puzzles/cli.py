@@ -59,6 +59,13 @@ def _parse_length(_: click.Context, __: click.Parameter, value: str | None) -> t
         raise click.BadParameter(str(error)) from None
 
 
+def _parse_size(_: click.Context, __: click.Parameter, value: str) -> int:
+    try:
+        return units.parse_size(value)
+    except ValueError as error:
+        raise click.BadParameter(str(error)) from None
+
+
 def read_stdin(most: int = boards.MAX_BYTES) -> str:
     """Read at most `most` bytes of UTF-8 from stdin, '' if it is closed. Raises ConfigError."""
     content = b"" if sys.stdin is None else boards.read_limited(sys.stdin.buffer, most)
@@ -101,6 +108,7 @@ class ComputeOptions:
 
     cores: int | None
     length: timedelta | None
+    checkpoint_writes: int
     config: Path | ConfigNotFound
 
 
@@ -122,12 +130,27 @@ def compute_options(command: Command) -> Command:
     """Add the parameter `limits` (ComputeOptions) to a command."""
 
     @wraps(command)
-    def wrapper(*, cores: int | None, length: timedelta | None, config: Path | ConfigNotFound, **options: Any) -> Any:
-        return command(limits=ComputeOptions(cores, length, config), **options)
+    def wrapper(
+        *,
+        cores: int | None,
+        length: timedelta | None,
+        checkpoint_writes: int,
+        config: Path | ConfigNotFound,
+        **options: Any,
+    ) -> Any:
+        return command(limits=ComputeOptions(cores, length, checkpoint_writes, config), **options)
 
     limit = click.option("--for", "length", metavar="LENGTH", callback=_parse_length, help="Time limit, such as 30s.")
     cores = click.option("--cores", type=Number(min=1), help="Number of cores. Default: all.")
-    return cores(limit(optional_config_option(wrapper)))
+    writes = click.option(
+        "--checkpoint-writes",
+        metavar="SIZE",
+        default=units.format_size(local.CHECKPOINT_WRITES),
+        show_default=True,
+        callback=_parse_size,
+        help="Write at most this much to save an unfinished search.",
+    )
+    return cores(limit(writes(optional_config_option(wrapper))))
 
 
 def _find_state_dir(config: Path | ConfigNotFound) -> Path:
@@ -221,6 +244,7 @@ def _search(
     ):
         estimates.append(local.Estimate(runtime.monotonic))
         runtime.cache = _LazyCache(limits.config, report_cache_error)
+        runtime.checkpoint_writes = limits.checkpoint_writes
         yield runtime, line
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Annotated
 
 from pi_appliance.config.model import Issues
-from pi_appliance.config.units import Limits, format_size
+from pi_appliance.config.units import Limits, Size, format_size
 from pi_appliance.errors import ApplianceError, DeadlineExceeded, Refused, Unavailable, UnknownName
 from pi_appliance.jobs.context import JobContext, read_slot
 from pi_appliance.puzzles import Answer, Puzzle, SolveMode, pluralize
@@ -107,6 +107,7 @@ JSON_FORMAT = 1  # version of result.json; increase it for incompatible changes
 
 
 _MAX_GENERATED = 1_000
+_CHECKPOINT_WRITES = Size(local.CHECKPOINT_WRITES)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,6 +132,9 @@ class Options:
         int, "number of new boards, like the first one named; the seed is the date", Limits(0, _MAX_GENERATED)
     ] = 0
     keep_reports: Annotated[int, "number of dated report folders to keep", Limits(1)] = 14
+    checkpoint_writes: Annotated[
+        Size, "the most that a run writes to save unfinished searches, which spares the SD card"
+    ] = _CHECKPOINT_WRITES
 
     def check(self) -> Issues:
         """Return problems between the keys: path, problem, remedy."""
@@ -218,6 +222,7 @@ class PuzzleBatch:
                 self.context.report_set(self.options.keep_reports) as self.report_set,
                 self.report_set.file(RESULT_FILE) as self.file,
             ):
+                self.runtime.checkpoint_writes = self.options.checkpoint_writes
                 self.progress.seconds, self.start_time = self.runtime.monotonic, self.runtime.monotonic()
                 result = self._write_reports()
         except Unavailable as error:  # without reports, the history has the results

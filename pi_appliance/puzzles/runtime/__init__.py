@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import IO, Any, NamedTuple, TypeAlias, TypeVar
 
 from pi_appliance.errors import Unavailable
+from pi_appliance.puzzles.runtime.limits import format_bytes
 
 Result = TypeVar("Result")
 Buffer: TypeAlias = "bytes | bytearray | memoryview | array[int] | array[float]"
@@ -87,6 +88,7 @@ class SearchRuntime:
     """Everything a search may use: here one core, a cache in memory, no deadline, and time 0."""
 
     cores = 1  # the number of calls that `executor` makes at the same time
+    checkpoint_writes: float = float("inf")  # bytes that checkpoints may write, to spare the SD card
     executor: Executor = SerialExecutor()
     """Its `map` makes calls in copies of this process, forked at the first `next`.
 
@@ -97,6 +99,7 @@ class SearchRuntime:
     def __init__(self, monotonic: Callable[[], float] = lambda: 0.0) -> None:
         self.cache = Cache()
         self.checkpoints: set[str] = set()  # the names of those that were saved
+        self.checkpoint_bytes = 0  # written so far
         self.monotonic = monotonic  # returns the seconds of a monotonic clock
 
     def report_progress(self, part: float | None, note: str) -> None:
@@ -183,6 +186,8 @@ class Checkpoint:
         """Name the cache entry; `identity` (its repr) tells searches apart, such as the board.
 
         The state is saved every `interval` seconds, to spare the SD card, and when interrupted.
+        All checkpoints of a runtime write at most its `checkpoint_writes`, half of which is kept
+        for the interruption.
         """
         digest = blake2b(repr(identity).encode(), digest_size=8).hexdigest()
         self.name = name if identity is None else f"{name}-{digest}"
@@ -192,11 +197,19 @@ class Checkpoint:
         """Return the saved state; None if missing or damaged."""
         return load_entry(self._runtime.cache, self.name)
 
-    def save(self, values: Mapping[str, object], buffers: Sequence[Buffer] = ()) -> str:
-        """Save the state; return text to append to a progress sentence if that fails, else ''."""
-        self._saved_at = self._runtime.monotonic()
-        self._runtime.checkpoints.add(self.name)
-        return try_to_save(self._runtime.cache, self.name, values, buffers)
+    def save(self, values: Mapping[str, object], buffers: Sequence[Buffer] = (), *, share: float = 1.0) -> str:
+        """Save the state; return text to append to a progress sentence if that fails, else ''.
+
+        It fails if the checkpoints would write more than `share` of what they may write.
+        """
+        runtime, size = self._runtime, sum(memoryview(buffer).nbytes for buffer in buffers)
+        self._saved_at = runtime.monotonic()
+        if runtime.checkpoint_bytes + size > runtime.checkpoint_writes * share:
+            limit = format_bytes(int(runtime.checkpoint_writes))
+            return f"; its checkpoint of {format_bytes(size)} is not saved: a run writes {limit} (checkpoint-writes)"
+        runtime.checkpoint_bytes += size
+        runtime.checkpoints.add(self.name)
+        return try_to_save(runtime.cache, self.name, values, buffers)
 
     def remove(self) -> None:
         """Remove the state: the search is complete."""
@@ -217,7 +230,7 @@ class Checkpoint:
 
         def save_sometimes() -> None:
             if self._runtime.monotonic() - self._saved_at > self._interval:
-                self.save(*state())
+                self.save(*state(), share=0.5)
 
         try:
             yield save_sometimes

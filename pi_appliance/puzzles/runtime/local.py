@@ -15,6 +15,7 @@ from pi_appliance.puzzles.runtime.pool import ForkExecutor
 
 FOLDER = "puzzles"  # the folder of the cache, in the state folder
 ProgressCallback = Callable[[float | None, str], None]
+CHECKPOINT_WRITES = 200_000_000  # bytes a run, unless an option says otherwise
 _NEAR_DEADLINE = 2.0  # seconds: a stop signal this close to the deadline is caused by the deadline
 _PROGRESS_INTERVAL = 0.1  # seconds
 
@@ -37,7 +38,7 @@ class LocalRuntime(SearchRuntime):
         memory_advice: str,
     ) -> None:
         super().__init__(time.monotonic)
-        self.cache, self.cores = cache, cores
+        self.cache, self.cores, self.checkpoint_writes = cache, cores, CHECKPOINT_WRITES
         self._stop, self._deadline, self._on_progress = stop, deadline, on_progress
         self._memory_advice, self._reported_at = memory_advice, float("-inf")
 

@@ -1,13 +1,13 @@
 """Checkpoints: values and buffers are loaded as saved, or not at all."""
 
 from array import array
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from itertools import count
 
 import pytest
 
 from pi_appliance.errors import Unavailable
-from pi_appliance.puzzles.runtime import Cache, Checkpoint, Interrupted, SearchRuntime, find_solutions
+from pi_appliance.puzzles.runtime import Buffer, Cache, Checkpoint, Interrupted, SearchRuntime, find_solutions
 
 STATE = {"level": 3, "ways": 2**90}, [array("Q", [1, 2**63]), b"abc", array("d", [0.5]), array("H")]
 
@@ -77,6 +77,48 @@ def test_the_state_is_saved_once_per_interval() -> None:
         for _ in range(20):
             save_sometimes()
     assert 4 < len(saved) < 8
+
+
+def test_checkpoints_write_no_more_than_allowed_and_keep_half_for_the_interruption() -> None:
+    seconds, written = count(0, 10), []
+
+    class CountingCache(Cache):
+        def save(self, name: str, parts: Iterable[Buffer]) -> None:
+            super().save(name, parts)
+            written.append(len(self._entries[name]))
+
+    runtime = SearchRuntime(seconds.__next__)
+    runtime.cache, runtime.checkpoint_writes = CountingCache(), 10_000
+    done = 0
+
+    def search(size: int) -> str:
+        checkpoint = Checkpoint(runtime, "count", interval=25)
+
+        def state() -> tuple[dict[str, object], list[Buffer]]:
+            return {"done": done}, [bytes(size)]
+
+        def run() -> None:
+            nonlocal done
+            with checkpoint.guard(state, lambda: "searched") as save_sometimes:
+                for done in range(100):  # noqa: B007 - the state has it
+                    save_sometimes()
+                raise Interrupted("its time is over")
+
+        with pytest.raises(Interrupted) as caught:
+            run()
+        return caught.value.partial_result
+
+    assert search(1_000) == "searched"
+    assert len(written) == 6
+    saved = Checkpoint(runtime, "count").load()
+    assert saved is not None
+    assert saved.values == {"done": 99}
+    refused = "searched; its checkpoint of 5kB is not saved: a run writes 10kB (checkpoint-writes)"
+    assert search(5_000) == refused
+    assert len(written) == 6
+    kept = Checkpoint(runtime, "count").load()
+    assert kept is not None
+    assert len(kept.buffers[0]) == 1_000, "the last state that was saved is still there"
 
 
 def test_solutions_are_found_until_the_end_with_reports_between() -> None:
