@@ -231,7 +231,8 @@ class JobFormPages:
         slots = instants.next_slots(parsed, now, zone, _NEXT_SLOTS) if parsed else []
         expressions = parsed.expressions if isinstance(parsed, Cron) and form.repeat == "cron" else ()
         return SchedulePreview(
-            words=explanation.describe_when(parsed, chance if parsed else None),
+            words=explanation.describe_when(parsed, chance if parsed else None)
+            + (", or at the events below" if parsed is None and job is not None and job.triggers.any else ""),
             slots=[(slot.astimezone(zone), self._is_used(slot, job, chance)) for slot in slots],
             notes=[f"{wrong}; {right}" for each in expressions for wrong, right in explanation.find_lints(each)],
         )

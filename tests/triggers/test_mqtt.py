@@ -1,5 +1,6 @@
 """Messages of a real broker start jobs, also after it was away."""
 
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -81,6 +82,30 @@ def test_a_wrong_password_is_a_problem(installation: Installation, broker: Broke
         assert installation.run("reload").returncode == 0
         wait_until(lambda: is_working(installation))
         assert "wrong one" not in daemon.said
+
+
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl is not installed")
+def test_an_encrypted_connection_checks_the_certificate(
+    installation: Installation, broker: Broker, tmp_path: Path
+) -> None:
+    key, certificate = tmp_path / "key.pem", tmp_path / "cert.pem"
+    subject = ["-subj", "/CN=127.0.0.1", "-addext", "subjectAltName=IP:127.0.0.1", "-days", "2"]
+    subprocess.run(
+        ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", *subject, "-keyout", key, "-out", certificate],
+        check=True,
+        capture_output=True,
+    )
+    broker._settings = f"allow_anonymous true\ncertfile {certificate}\nkeyfile {key}"
+    broker.start()
+    installation.write(JOBS, rest(broker, ", tls: true"))
+    with up(installation):
+        wait_until(lambda: "certificate" in installation.json("jobs", "triggers")[0]["problem"])
+        installation.write(JOBS, rest(broker, f", tls: true, ca-file: '{certificate}'"))
+        assert installation.run("reload").returncode == 0
+        wait_until(lambda: is_working(installation))
+        installation.write(JOBS, rest(broker, f", tls: true, ca-file: '{tmp_path}/missing.pem'"))
+        assert installation.run("reload").returncode == 0
+        wait_until(lambda: "No such file" in installation.json("jobs", "triggers")[0]["problem"])
 
 
 @pytest.mark.parametrize(
