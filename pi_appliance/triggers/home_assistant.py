@@ -27,8 +27,8 @@ Publish = Callable[[str, str], Awaitable[None]]
 """Publishes a retained message: its topic and its payload."""
 
 _log = logging.getLogger(__name__)
-_INTERVAL = 5.0  # seconds between two looks at the version of the history
-_LOOKS_PER_REFRESH = 12  # looks after which temperature, problems and next times are read in any case
+_INTERVAL = 2.0  # seconds between two looks at the version of the history
+_LOOKS_PER_REFRESH = 30  # looks after which temperature, problems and next times are read in any case
 _Component = dict[str, Any]
 
 
@@ -75,10 +75,11 @@ class HomeAssistant:
         if not self._is_on:
             await publish(self._config_topic, "")  # it may have been on
             await asyncio.Event().wait()
-        version, looks = None, 0
+        appliance, version, looks = None, None, 0
         while True:
-            before, version = version, self._services.appliance.store.version()
-            if version != before or looks % _LOOKS_PER_REFRESH == 0 or self._wake.is_set():
+            read, appliance = appliance, self._services.appliance  # another one after a reload
+            before, version = version, appliance.store.version()
+            if appliance is not read or version != before or looks % _LOOKS_PER_REFRESH == 0 or self._wake.is_set():
                 self._wake.clear()
                 await self._publish_changes(publish)
             looks += 1
