@@ -17,6 +17,7 @@ from pi_appliance.puzzles.peg_solitaire import kernel
 from pi_appliance.puzzles.peg_solitaire.bitboard import Bitboard, PagodaFunction, apply_symmetry, find_pagodas, to_game
 from pi_appliance.puzzles.peg_solitaire.board import Hole
 from pi_appliance.puzzles.runtime import Buffer, Interrupted, Result, SearchRuntime
+from pi_appliance.puzzles.runtime.limits import format_bytes
 
 ITEM_SIZE = 8_192 if kernel_mode(kernel) == "compiled" else 192  # classes per call, some 10 ms
 COPY_SIZE = 16 * ITEM_SIZE  # cells copied in about that time
@@ -24,11 +25,25 @@ MIN_PARALLEL_CALLS = 4  # up to this many calls, one core is faster
 LARGE_TABLE = 64_000_000  # bytes; larger tables check the memory first
 CELL_SIZE = 24  # bytes
 FULL_COUNT_LIMIT = 100_000  # classes: smaller boards are counted completely, for their tables
+CLASS_MEMORY = 170  # bytes per class of the last levels of both searches, as measured
 MEETING_MEMORY = 220_000_000  # bytes that the full English board needs
+
 
 Span = tuple[int, int]  # the first class and the end of a range
 Row = tuple[int, int, int]  # of a level: classes, positions, ways
 _SpanResult = tuple["array[int]", int, int, int]  # classes, expanded positions, their moves, ways to stuck ones
+
+
+def foretell_size(sizes: Sequence[int], levels: int) -> int:
+    """Foretell the size of a level from the last three: the growth shrinks alike each time."""
+    first, second, size = sizes
+    growth = size / second
+    shrinks = min(1.0, growth * first / second) * 0.98  # a little faster later, on the English board
+    result = float(size)
+    for _ in range(levels):
+        growth *= shrinks
+        result *= max(1.0, growth)
+    return round(result)
 
 
 class Frontier:
@@ -228,6 +243,8 @@ class SolutionCounter:
         self.back_proofs: tuple[PagodaFunction, ...] = ()
         self.back_rows: list[Row] = []  # of finished backward searches, by level
         self.back_tried = 0
+        self.met_at = 0  # the level of `forward` at which lost positions were first discarded
+        self.foretold = 0  # bytes of memory in the end; 0: not known yet
         self.checkpoint = field.checkpoint("all" if field.board.all_positions else "count", runtime)
 
     def run(self) -> CountResult:
@@ -258,13 +275,31 @@ class SolutionCounter:
         return f"{counted} counted{back}{ends}"
 
     def _advance(self, front: Frontier, pegs: int) -> None:
-        front.advance(f"jump {front.level + 1} of {pegs - 1}{' back' if front is not self.forward else ''}")
+        back = " back" if front is not self.forward else ""
+        foretold = f", in the end about {format_bytes(self.foretold)} of memory" if self.foretold else ""
+        front.advance(f"jump {front.level + 1} of {pegs - 1}{back}{foretold}")
         if front.classes_seen > self.most:
             raise CountLimitReached(f"there are more than {self.most:,.0f} positions")
         # Keeps all later sums within 128 bits.
         if front.ways * len(self.field.moves) * len(self.field.symmetries) >> 128:
             raise CountLimitReached("there are more than 2^128 ways")
+        if self.proofs is not None:
+            self._foretell_memory(front)
         self._save_sometimes()
+
+    def _foretell_memory(self, front: Frontier) -> None:
+        """Refuse a count early that will not fit into memory. Raises Refused."""
+        sizes = [*(row[0] for row in front.rows), front.size]
+        if front is self.forward:
+            sizes = sizes[self.met_at + 1 :]  # the first level after the pruning grows less than the others
+        if len(sizes) < 3 or front.size <= self.small:
+            return
+        jumps_left = (self.pegs - 2) // 2 - front.level
+        searches = 2 if self.back else 1
+        self.foretold = CLASS_MEMORY * searches * foretell_size(sizes[-3:], jumps_left)
+        used = CLASS_MEMORY * (self.forward.size + (self.back.size if self.back else 0))
+        if self.foretold - used >= LARGE_TABLE:
+            self.runtime.require_memory(self.foretold - used, "this count")
 
     def _finish_full_count(self) -> CountResult:
         front = self.forward
@@ -297,7 +332,7 @@ class SolutionCounter:
             targets = [pair for orbit in orbits for pair in orbit]
             proofs = find_pagodas(field, [field.start], targets, field.symmetries, self.runtime)
             front.project(to_game(field, field.symmetries, proofs))
-            self.proofs = proofs
+            self.proofs, self.met_at = proofs, front.level
         for orbit in orbits[len(self.into) :]:
             ways = self._count_ways_into(orbit)
             self._finish_backward()
@@ -410,6 +445,7 @@ class SolutionCounter:
             self.proofs = tuple(PagodaFunction(*proof) for proof in values["proofs"])
             self.forward.game = to_game(self.field, self.field.symmetries, self.proofs)
         self.forward.restore(values["forward"], buffers[:3])
+        self.met_at = self.forward.level
         self.into, self.back_tried = values["into"], values["back_tried"]
         self.back_rows = [(classes, positions, ways) for classes, positions, ways in values["back_rows"]]
         if values["back"]:

@@ -22,7 +22,13 @@ from pi_appliance.puzzles.peg_solitaire.bitboard import (
     to_game,
 )
 from pi_appliance.puzzles.peg_solitaire.board import BOARDS
-from pi_appliance.puzzles.peg_solitaire.count import CountLimitReached, CountResult, Frontier, SolutionCounter
+from pi_appliance.puzzles.peg_solitaire.count import (
+    CountLimitReached,
+    CountResult,
+    Frontier,
+    SolutionCounter,
+    foretell_size,
+)
 from pi_appliance.puzzles.peg_solitaire.notation import parse
 from pi_appliance.puzzles.runtime import Interrupted, SearchRuntime
 from tests.puzzles.peg_solitaire.reference import InterruptedRuntime, jumps, known, levels, triangle
@@ -245,6 +251,32 @@ def test_a_count_that_meets_beyond_64_bits_is_exact() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(
+    ("sizes", "levels", "size"),
+    [
+        ((2_757, 9_751, 31_312), 6, 2_598_215),  # the full board, from level 9 to 15
+        ((51, 51, 51), 3, 51),
+        ((19_323, 69_727, 219_438), 5, 6_810_941),  # back from the end of the game with the hole at 3,2
+    ],
+)
+def test_the_size_of_a_later_level_is_foretold(sizes: tuple[int, int, int], levels: int, size: int) -> None:
+    assert foretell_size(sizes, levels) == pytest.approx(size, rel=0.2)
+
+
+@pytest.mark.slow
+def test_a_count_that_will_not_fit_into_memory_is_refused_before_it_takes_it() -> None:
+    class Pi(SearchRuntime):
+        def require_memory(self, size: int, purpose: str) -> None:
+            if size > 1_000_000_000:
+                raise Refused(f"{purpose} needs {size}")
+
+    board = BOARDS["full"].replace("XXXOXXX", "XXXXXXX").replace("\nXXXXXXX", "\nXXXOXXX", 1)  # the hole at 3,2
+    counter = SolutionCounter(to_bitboard(parse(board)), Pi())
+    with pytest.raises(Refused, match=r"this count needs 2[0-9]{9}$"):
+        counter.run()
+    assert counter.forward.classes_seen < 500_000
+
+
 @pytest.mark.parametrize("small", [100_000, 0])
 def test_an_interrupted_count_resumes(small: int) -> None:
     board = known(OTHERS[0][0])
