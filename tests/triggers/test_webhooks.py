@@ -73,6 +73,24 @@ def test_a_condition_applies_to_an_event(tmp_path):
         assert appliance.daemon.appliance.history()[0].outcome is Outcome.SKIPPED
 
 
+def test_a_call_during_a_run_is_treated_like_a_slot(tmp_path):
+    wait = "import pathlib, time\nwhile not pathlib.Path('go').exists(): time.sleep(0.05)"
+    jobs = job("slow", wait, "    triggers: {webhook: HOOK}\n")
+    path = configuration(tmp_path, jobs=jobs)
+    secrets = path.with_name("secrets.env")
+    secrets.write_text(f"HOOK={SECRET}\n")
+    secrets.chmod(0o600)
+    with served(path) as appliance:
+        assert appliance.ask(f"/hooks/slow/{SECRET}", "").json["run"] == 1
+        assert appliance.ask(f"/hooks/slow/{SECRET}", "").json["run"] == 2
+        skipped = appliance.eventually(lambda: [run for run in appliance.daemon.appliance.history() if run.outcome])
+        assert [(run.id, run.outcome, run.summary) for run in skipped] == [
+            (2, Outcome.SKIPPED, "run 1 is still active")
+        ]
+        (tmp_path / "go").touch()
+        appliance.eventually(lambda: appliance.daemon.appliance.history()[1].outcome is Outcome.SUCCEEDED)
+
+
 def test_a_new_address_replaces_the_one_before(appliance):
     owner = {"authorization": "Bearer open sesame"}
     assert appliance.ask("/api/v1/jobs/door/webhook", {}).status == 401
