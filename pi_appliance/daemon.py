@@ -50,7 +50,7 @@ from pi_appliance.scheduling import crontab
 from pi_appliance.scheduling.appliance import Appliance
 from pi_appliance.scheduling.child_runs import ChildRuns, RequestRunner
 from pi_appliance.scheduling.interface import LogEntry
-from pi_appliance.scheduling.scheduler import Scheduler, sleep_until_event
+from pi_appliance.scheduling.scheduler import MAX_SLEEP, Scheduler, sleep_until_event
 from pi_appliance.storage.model import iso_time
 from pi_appliance.storage.queues import Outbox, RunRequest
 from pi_appliance.system import clock, files, network
@@ -103,12 +103,14 @@ class Daemon:
             clock=clock.SystemClock(),
             trusted=lambda: self.scheduler.clock_state is not ClockState.UNTRUSTED,
         )
+        self._notifier = ServiceNotifier(os.environ)
         self.scheduler = Scheduler(
             appliance,
             self.runs,
             clock=clock.SystemClock(),
             sleep=lambda secs: sleep_until_event(self._wakeup, secs),
             on_tick=self._tick_services,
+            max_sleep=self._notifier.max_silence or MAX_SLEEP,
         )
         self.triggers = TriggerService(self, self._call_operation, self._find_problems)
         self._service_types, self._services, self._print_line = services, list[Service](), print_line
@@ -118,7 +120,6 @@ class Daemon:
         self.messages: deque[LogEntry] = deque(maxlen=_MAX_MESSAGES)
         self._config_error: ConfigError | None = None
         self._services_failed = False  # whether a configured service could not start
-        self._notifier = ServiceNotifier(os.environ)
         os.environ.pop("NOTIFY_SOCKET", None)  # for this process, not for the runs
         self._lock: files.Lock | None = None
         self._stop, self._stop_now, self._reload = asyncio.Event(), asyncio.Event(), asyncio.Event()

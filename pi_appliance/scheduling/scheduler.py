@@ -32,7 +32,7 @@ from pi_appliance.system import files
 from pi_appliance.system.clock import Clock, ClockState, ClockWatch
 
 log = logging.getLogger("pi_appliance.scheduler")
-_MAX_SLEEP = 60.0  # seconds; not every kernel reports that the wall clock was set
+MAX_SLEEP = 60.0  # seconds; not every kernel reports that the wall clock was set
 _MAX_SLEEP_UNTRUSTED = 5.0  # seconds; setting a clock that is right already is not reported
 _RETRY_DELAY = timedelta(minutes=1)  # until a failed write or start is tried again
 
@@ -107,7 +107,7 @@ class Scheduler:
         clock: Clock,
         sleep: Sleep,
         on_tick: Callable[[], Awaitable[float]] = _no_extra_work,
-        max_sleep: float = _MAX_SLEEP,
+        max_sleep: float = MAX_SLEEP,
     ) -> None:
         self._appliance, self._runs, self._clock = appliance, runs, clock
         self._sleep, self._max_sleep, self._on_tick = sleep, max_sleep, on_tick

@@ -108,10 +108,8 @@ class ServiceNotifier:
         address = environment.get("NOTIFY_SOCKET", "")
         # A leading @ stands for the abstract socket namespace.
         self._address = "\0" + address[1:] if address.startswith("@") else address
-        self.watchdog = int(environment.get("WATCHDOG_USEC", "0")) / 1_000_000
-        """Seconds without a message after which systemd restarts the service; 0 if the watchdog is
-        off.
-        """
+        self.max_silence = int(environment.get("WATCHDOG_USEC", "0")) / 3_000_000
+        """Seconds until the next WATCHDOG=1 is due, a third of WatchdogSec; 0 if it is off."""
 
     def send(self, *messages: str) -> None:
         """Send messages such as READY=1, STATUS=…, WATCHDOG=1, STOPPING=1."""
