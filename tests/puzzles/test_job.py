@@ -42,7 +42,7 @@ def peg(*boards: str | Path, **options: object) -> Options:
 
 def test_all_known_boards_are_solved_or_proven_to_have_no_solution(tmp_path: Path) -> None:
     result = run(Options(puzzle="peg-solitaire"), FakeContext(tmp_path))
-    assert result.summary == "6 boards solved, 1 proven to have no solution"
+    assert result.summary == "13 boards solved, 1 proven to have no solution"
     assert result.details["solved"] == 6
     assert result.details["no_solution"] == 1
     assert result.details["listed"] == 6

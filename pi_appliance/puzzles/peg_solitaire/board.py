@@ -98,6 +98,18 @@ def _english_drawing(*rows: str) -> str:
     return "".join(f"{row:^7}\n" for row in rows)
 
 
+def _draw(widths: Sequence[int], empty: Hole) -> str:
+    """Draw centred rows of pegs; the columns of `empty` are counted from the widest row."""
+    rows = [list(f"{'X' * width:^{max(widths)}}") for width in widths]
+    rows[empty.y][empty.x] = "O"
+    return "".join("".join(row) + "\n" for row in rows)
+
+
+def _draw_triangle(side: int, empty: Hole) -> str:
+    rows = [" ".join("O" if (x, y) == empty else "X" for x in range(y + 1)) for y in range(side)]
+    return "triangle\n" + "".join(f"{row:^{2 * side - 1}}\n" for row in rows)
+
+
 BOARDS: Mapping[str, str] = MappingProxyType(
     {
         "full": _english_drawing("XXX", "XXX", "XXXXXXX", "XXXOXXX", "XXXXXXX", "XXX", "XXX"),
@@ -107,6 +119,13 @@ BOARDS: Mapping[str, str] = MappingProxyType(
         "pyramid": _english_drawing("OOO", "OXO", "OOXXXOO", "OXXXXXO", "XXXXXXX", "OOO", "OOO"),
         "arrow": _english_drawing("OXO", "XXX", "OXXXXXO", "OOOXOOO", "OOOXOOO", "XXX", "XXX"),
         "diamond": _english_drawing("OXO", "XXX", "OXXXXXO", "XXXXXXX", "OXXXXXO", "XXX", "OXO"),
+        "european": _draw((3, 5, 7, 7, 7, 5, 3), Hole(2, 0)),
+        "wiegleb": _draw((3, 3, 3, 9, 9, 9, 3, 3, 3), Hole(4, 4)),
+        "diamond-41": _draw((1, 3, 5, 7, 9, 7, 5, 3, 1), Hole(4, 2)),
+        "triangle-4": _draw_triangle(4, Hole(0, 1)),
+        "triangle-5": _draw_triangle(5, Hole(0, 0)),
+        "triangle-6": _draw_triangle(6, Hole(0, 0)),
+        "triangle-7": _draw_triangle(7, Hole(0, 1)),
     }
 )
 

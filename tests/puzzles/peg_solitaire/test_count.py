@@ -445,7 +445,7 @@ def test_the_only_jump_of_the_full_board_with_its_hole_at_the_top_leads_to_the_c
 
 
 def test_six_known_boards_may_end_at_five_holes_and_the_diamond_at_none() -> None:
-    for name in BOARDS:
+    for name in ("full", "cross", "plus", "fireplace", "pyramid", "arrow", "diamond"):
         may = {str(hole) for hole in known(name).holes if not find_parity_obstacle(known(name, str(hole)))}
         assert may == (set() if name == "diamond" else {"3,3", "3,0", "0,3", "6,3", "3,6"})
 
