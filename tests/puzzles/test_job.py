@@ -17,14 +17,14 @@ from pi_appliance.config.loader import load_config
 from pi_appliance.errors import ConfigError, DeadlineExceeded, Refused, Unavailable
 from pi_appliance.puzzles import Answer, SolveMode, Step, Table
 from pi_appliance.puzzles.page import MAX_STEPS, Page
-from pi_appliance.puzzles.peg_solitaire import check
+from pi_appliance.puzzles.peg_solitaire import BOARDS, check
 from pi_appliance.puzzles.peg_solitaire.notation import parse_listing
 from pi_appliance.puzzles.puzzle_job import Options, run
 from pi_appliance.puzzles.rendering import BoardReport, render_precomputed
 from pi_appliance.puzzles.runtime import Cache, Interrupted, SearchRuntime
 from tests.fakes.context import FakeContext
 
-NAMES = ["full", "cross", "plus", "fireplace", "pyramid", "arrow", "diamond"]
+NAMES = tuple(BOARDS)
 NIGHT = "2027-03-01_0600"
 YAML = """\
 state-dir: state
@@ -43,9 +43,9 @@ def peg(*boards: str | Path, **options: object) -> Options:
 def test_all_known_boards_are_solved_or_proven_to_have_no_solution(tmp_path: Path) -> None:
     result = run(Options(puzzle="peg-solitaire"), FakeContext(tmp_path))
     assert result.summary == "13 boards solved, 1 proven to have no solution"
-    assert result.details["solved"] == 6
+    assert result.details["solved"] == 13
     assert result.details["no_solution"] == 1
-    assert result.details["listed"] == 6
+    assert result.details["listed"] == 13
     files = {"result.txt", "result.json", "result.html", *(f"{name}.svg" for name in NAMES)}
     assert names(tmp_path) == files | {NIGHT}
     assert names(tmp_path / NIGHT) == files
