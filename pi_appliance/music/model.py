@@ -6,6 +6,7 @@ from enum import StrEnum
 from typing import Generic, TypeVar
 
 from pi_appliance.errors import UnknownName
+from pi_appliance.system.http import hide_credentials
 
 T = TypeVar("T")
 DEFAULT_PARTITION = "default"  # MPD has it always
@@ -106,7 +107,7 @@ class Track:
     @property
     def label(self) -> str:
         """Display name: the title, otherwise the last part of the URI."""
-        return self.title or self.uri.rstrip("/").rsplit("/", 1)[-1]
+        return self.title or hide_credentials(self.uri).rstrip("/").rsplit("/", 1)[-1]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -318,7 +319,7 @@ def describe_source(source: Source) -> str:
     """Return the name of `source` for a sentence."""
     match source:
         case Uri():
-            return source.title or source.uri
+            return source.title or hide_credentials(source.uri)
         case SavedPlaylist():
             return f"the playlist {source.playlist}"
         case LibraryFilter():

@@ -19,6 +19,7 @@ MAX_REDIRECTS = 3
 RETRY_LATER = frozenset({408, 425, 429})
 """HTTP statuses below 500 after which a later attempt may succeed."""
 _CHARSET = re.compile(r"charset=\"?([\w.-]{1,40})", re.IGNORECASE)
+_CREDENTIALS = re.compile(r"(?<=://)[^/@\s]+@")
 _ERROR_PATTERNS = (
     (
         r"name or service not known|name resolution|getaddrinfo|nodename nor servname|(failed to|could not) resolve",
@@ -247,18 +248,26 @@ def fetch(
             break
         target = urljoin(url, response.location)
         if not is_web_address(target):
-            raise Refused(f"{url} redirects to {target!r}, which is not a web address")
+            raise Refused(
+                f"{hide_credentials(url)} redirects to {hide_credentials(target)!r}, which is not a web address"
+            )
         url = target
     else:
-        raise Refused(f"{first} redirects more than {MAX_REDIRECTS} times; check the address")
+        raise Refused(f"{hide_credentials(first)} redirects more than {MAX_REDIRECTS} times; check the address")
     if response.status != 200:
-        raise status_error(response.status, f"{url} answers {response.status}; check the address")
+        raise status_error(response.status, f"{hide_credentials(url)} answers {response.status}; check the address")
     if response.is_truncated:
-        raise Refused(f"{url} is too long: more than {max_bytes:,} bytes")
+        raise Refused(f"{hide_credentials(url)} is too long: more than {max_bytes:,} bytes")
     return response
 
 
+def hide_credentials(text: str) -> str:
+    """Return `text` without the user and the password in its addresses."""
+    return _CREDENTIALS.sub("", text)
+
+
 def _fetch_error(url: str, failure: NoResponse) -> ApplianceError:
+    url = hide_credentials(url)
     if failure.is_timeout and failure.is_sent:
         return failure.as_error(f"{url} is too slow; try again later")
     if not failure.is_http:

@@ -18,7 +18,7 @@ from pi_appliance.music.model import (
     ReplayGainMode,
     Track,
 )
-from pi_appliance.system.http import describe_network_error
+from pi_appliance.system.http import describe_network_error, hide_credentials
 
 Fields = Mapping[str, str | list[str]]
 """An object in a reply, as python-mpd2 parses it; a list where a tag has several values."""
@@ -80,6 +80,7 @@ def to_state(status: Mapping[str, str], song: Fields, replay_gain: str | None) -
 
 def explain_error(text: str) -> str:
     """Return the error of a track in plain words; MPD's own words if they are not known."""
+    text = hide_credentials(text)
     match = _DECODER_ERROR.fullmatch(text)
     if match is None:
         return text

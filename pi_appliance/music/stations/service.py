@@ -19,7 +19,7 @@ from pi_appliance.config.binding import structure
 from pi_appliance.errors import ApplianceError, ConfigError, Problem, Refused, Unavailable, UnknownName
 from pi_appliance.music.model import Source, Station, Uri
 from pi_appliance.system import files
-from pi_appliance.system.http import fetch, is_web_address
+from pi_appliance.system.http import fetch, hide_credentials, is_web_address
 
 PLAYLIST_SUFFIXES = (".m3u", ".m3u8", ".pls")
 PLAYLIST_TYPES = frozenset(
@@ -114,17 +114,19 @@ def _resolve(url: str, deadline: float, check_address: AddressCheck) -> str:
             check_address=check_address,
         )
         if response.mime in _PAGE_TYPES and not _is_playlist_type(response.url, response.mime):
-            raise Refused(f"{url} is a web page; give the address of the stream, which the page may contain")
+            raise Refused(
+                f"{hide_credentials(url)} is a web page; give the address of the stream, which the page may contain"
+            )
         if not _is_playlist_type(response.url, response.mime) or is_hls(response.text):
             return url
         streams = parse_playlist(response.text, response.url)
         if not streams:
-            raise Refused(f"{url} is a playlist without the address of a stream")
+            raise Refused(f"{hide_credentials(url)} is a playlist without the address of a stream")
         url = streams[0]
         check_address(url)
         if not is_playlist_url(url):
             return url
-    raise Refused(f"{first_url} is a playlist of playlists; give the address of the stream itself")
+    raise Refused(f"{hide_credentials(first_url)} is a playlist of playlists; give the address of the stream itself")
 
 
 def try_resolve_stream(url: str, check_address: AddressCheck = _allow_all) -> str:

@@ -10,6 +10,7 @@ from collections.abc import Collection
 from urllib.parse import urlsplit
 
 from pi_appliance.errors import Refused
+from pi_appliance.system.http import hide_credentials
 
 
 def require_public_host(uri: str, allowed: Collection[str]) -> None:
@@ -31,7 +32,7 @@ def require_public_host(uri: str, allowed: Collection[str]) -> None:
         parts = urlsplit(uri)
         host, place = parts.hostname or "", parts.netloc.rpartition("@")[2].lower()
     except ValueError:
-        raise Refused(f"{uri!r} is not a valid address") from None
+        raise Refused(f"{hide_credentials(uri)!r} is not a valid address") from None
     if host in allowed or place in allowed:
         return
     try:
@@ -41,8 +42,9 @@ def require_public_host(uri: str, allowed: Collection[str]) -> None:
     for *_, address in answers:
         if _is_internal(str(address[0])):
             raise Refused(
-                f"{uri!r} leads to this machine or to a link-local address, so it cannot be added from the page; "
-                f"the owner can allow it under radio: in the configuration, with local-hosts: [{place!r}]"
+                f"{hide_credentials(uri)!r} leads to this machine or to a link-local address, so it cannot be added "
+                "from the page; the owner can allow it under radio: in the configuration, "
+                f"with local-hosts: [{place!r}]"
             )
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from pi_appliance.errors import ConfigError, Refused, Unavailable, UnknownName
-from pi_appliance.music.model import Station
+from pi_appliance.music.model import Station, Track, Uri, describe_source
 from pi_appliance.music.stations import service
 from pi_appliance.music.stations.service import CUSTOM_FILE, Stations
 from tests.fakes.loopback import serving
@@ -236,6 +236,19 @@ def test_an_alarm_resolves_a_stream_in_its_event_loop(web: Web) -> None:
         return service.resolve_stream(f"{web.address}/a.m3u")
 
     assert asyncio.run(resolve()) == f"{web.address}/stream"
+
+
+def test_a_password_in_an_address_is_in_no_message(web: Web) -> None:
+    address = web.address.replace("://", "://me:secret@")
+    for path in ("missing", "page", "long.m3u", "to/to/to/to/stream"):
+        with pytest.raises(Refused) as error:
+            service.resolve_stream(f"{address}/{path}")
+        assert "secret" not in str(error.value)
+    with pytest.raises(Unavailable) as unreached:
+        service.resolve_stream("http://me:secret@127.0.0.1:9/radio.m3u")
+    assert "secret" not in str(unreached.value)
+    assert describe_source(Uri(uri=f"{address}/stream")) == f"{web.address}/stream"
+    assert Track(uri="http://me:secret@radio.example/").label == "radio.example"
 
 
 @pytest.mark.parametrize(
