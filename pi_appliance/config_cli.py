@@ -17,6 +17,7 @@ from pi_appliance.config import schema as describe
 from pi_appliance.config.secrets import secret_names
 from pi_appliance.config.units import pluralize
 from pi_appliance.errors import ConfigError, Refused
+from pi_appliance.music.alarms.missing_sources import missing_sources
 from pi_appliance.music.mpd.proxy import password_problem as proxy_problem
 from pi_appliance.music.stations.service import load_stations
 from pi_appliance.operations import Values
@@ -36,8 +37,8 @@ def check(config: Path) -> None:
     """Read the configuration and the files that it names, and report all problems.
 
     A warning is a problem of future runs although the file is valid: a misleading schedule, a
-    missing file of lines, a missing key of a network or notifier, or a job without its entry in the
-    crontab.
+    missing file of lines, a missing key of a network or notifier, a station or playlist of an alarm
+    that does not exist, or a job without its entry in the crontab.
 
     \b
     Exit status:
@@ -76,6 +77,7 @@ def check_config(path: Path) -> dict[str, Any]:
         "problems": [],
         "warnings": [
             *map(str, loader.config_warnings(config, known, clock.now())),
+            *map(str, missing_sources(tree, config, known, stations)),
             *([f"{name}: {secrets.NOT_SET_UP}; run: pi-appliance qr"] if secrets.needs_setup(config, known) else []),
             *(f"{name}: {note}" for note in crontab.missing_entry_notes(config)),
         ],
