@@ -109,7 +109,7 @@ def run(options: Options, context: JobContext) -> Result:
         status = subprocess.run(
             [program, *arguments],
             cwd=options.directory,
-            env={**os.environ, **options.environment},
+            env={**os.environ, **context.variables, **options.environment},
             input=(options.stdin or "").encode(),
             check=False,
         ).returncode

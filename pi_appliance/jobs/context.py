@@ -118,8 +118,23 @@ class JobContext:
     @property
     def manual(self) -> bool:
         """Whether a person started the run, and so waits for it."""
+        return self._trigger is Trigger.MANUAL
+
+    @property
+    def variables(self) -> dict[str, str]:
+        """What a program that the run starts learns about the run, as environment variables."""
+        values = {
+            "JOB": self.job,
+            "RUN": str(self.run_id),
+            "SCHEDULED_FOR": self.scheduled_for,
+            "TRIGGER": self._trigger,
+        }
+        return {f"PI_APPLIANCE_{name}": str(value) for name, value in values.items() if value}
+
+    @property
+    def _trigger(self) -> Trigger | None:
         row = self.store.find_run(self.run_id)
-        return row is not None and row.trigger is Trigger.MANUAL
+        return row.trigger if row else None
 
     @property
     def hostname(self) -> str:

@@ -32,6 +32,17 @@ def test_the_summary_has_the_last_line_of_output(installation):
     assert run["details"] == {"status": 0}
 
 
+def test_the_program_is_told_about_its_run(installation):
+    write(installation, 'run: [sh, -c, \'env | grep ^PI_APPLIANCE_ | sort | tr "\\n" " "\']', "  schedule: '@daily'\n")
+    installation.run("jobs", "run", "it")
+    assert installation.last("it")["summary"].endswith(
+        "PI_APPLIANCE_JOB=it PI_APPLIANCE_RUN=1 PI_APPLIANCE_TRIGGER=manual"
+    )
+    installation.run("jobs", "run", "it", "--trigger", "daemon", "--slot", "2027-03-01T00:00:00Z")
+    told = "PI_APPLIANCE_SCHEDULED_FOR=2027-03-01T00:00:00Z PI_APPLIANCE_TRIGGER=daemon"
+    assert told in installation.last("it")["summary"]
+
+
 def test_the_summary_of_a_failure_has_it_too(installation):
     run = run_it(installation, "run: [sh, -c, 'echo no room left >&2; exit 3']")
     assert (run["outcome"], run["summary"]) == ("failed", "sh ended with status 3: no room left")
