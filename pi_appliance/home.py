@@ -117,6 +117,7 @@ class HomePages:
     async def music(self, _: Request) -> Response:
         """Return the player, the radio and the queue; without music, redirect to the jobs."""
         services, now = self._services, self._services.now()
+        state = services.daemon.hub.state  # before the queue is read: a later change is drawn by the script
         if not frame_values(services.daemon)["has_music"] and VISITOR.get().may(Role.OWNER):
             return RedirectResponse("/jobs", 303)
         stations: Sequence[Station] = ()
@@ -131,6 +132,7 @@ class HomePages:
             stations_error=stations_error,
             max_volume=_max_volume(services.daemon, now),
             queue=await self._next_tracks(),
+            queue_key=f"{state.queue_version},{state.track.id if state.track else ''}" if state else "",
             banner=create_banner(services.daemon, services.appliance.jobs(now), now),
             brief=True,
         )

@@ -65,8 +65,10 @@ class MusicPages:
     async def queue(self, request: Request) -> Response:
         """Show the queue."""
         player = await self._player()
+        drawn = self._services.daemon.hub.state  # before the queue is read: a later change is drawn by the script
         queue = await player.list_queue(_start_of(request), PAGE_SIZE)
-        return self._page("queue.html", queue=queue, favourites=await self._favourites_of(player, queue.tracks))
+        favourites = await self._favourites_of(player, queue.tracks)
+        return self._page("queue.html", queue=queue, favourites=favourites, drawn=drawn)
 
     async def library(self, request: Request) -> Response:
         """Show a folder, or the artists, albums or tracks with the requested tags or words."""
@@ -159,6 +161,7 @@ class MusicPages:
     async def sound(self, _: Request) -> Response:
         """Show modes, outputs, the size of the library and the USB drives."""
         player, capabilities = await self._player(), self._services.daemon.hub.capabilities
+        drawn = self._services.daemon.hub.state
         usb_drives: Sequence[UsbDrive] = ()
         with contextlib.suppress(Unavailable):  # USB drives are not configured, or their table is not readable
             usb_drives = self._services.daemon.usb_drives.all()
@@ -168,6 +171,7 @@ class MusicPages:
             stats=await player.library_stats() if Capability.TAGS in capabilities else None,
             unsupported=[each.description for each in Capability if each not in {*capabilities, *_NOT_MISSED}],
             usb_drives=usb_drives,
+            drawn=drawn,
         )
 
     async def _search(self, player: Player, wanted: LibraryFilter, start: int, more: str) -> list[Part]:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Page, Route, expect
 
 from pi_appliance.music.model import CoverArt, PlaybackState, Track
 from pi_appliance.storage.model import Trigger
@@ -203,3 +203,31 @@ def test_a_ringing_alarm_is_on_the_home_page_with_its_buttons(browser: Browser, 
         expect(page.get_by_text("weekdays will snooze in a moment")).to_be_visible()
         expect(page.get_by_role("button", name="Snooze")).to_be_hidden()
         assert store.requests.take_signal("weekdays") == "snooze"
+
+
+@pytest.mark.parametrize("path", ["/", "/music/queue", "/music/sound", "/music/alarms"])
+@pytest.mark.parametrize("changed", [True, False], ids=["changed", "unchanged"])
+def test_only_a_change_between_page_and_first_event_draws_again(
+    browser: Browser, appliance: ServedAppliance, path: str, changed: bool
+) -> None:
+    player, held, asked = appliance.player, list[Route](), list[str]()
+
+    def change() -> None:
+        player.tracks.append(Track(uri="d.ogg", title="Added in between", position=2, id=3))
+        player.changed("playlist", queue_version=player.now.queue_version + 1)
+
+    with phone(browser, appliance, path="/more") as page:
+        page.route("**/events?*", lambda route: held.append(route))  # noqa: PLW0108 - Playwright sets an attribute of it
+        page.goto(appliance.origin + path)
+        appliance.eventually(lambda: page.evaluate("1") and held)
+        page.on("request", lambda request: asked.append(request.url))
+        if changed:
+            appliance.in_loop(change)
+        appliance.in_loop(lambda: player.become(playback=PlaybackState.PAUSED))
+        for route in held:
+            route.continue_()
+        expect(page.locator("#toggle, #mini-toggle")).to_have_attribute("aria-label", "Play")  # the event is there
+        again = [each for each in asked if each.endswith(("/parts/queue", path))]
+        assert len(again) == changed
+        if changed and path in ("/", "/music/queue"):
+            expect(page.get_by_text("Added in between")).to_be_visible()

@@ -20,6 +20,7 @@ from pi_appliance.music.model import describe_text
 from pi_appliance.operations import Role
 from pi_appliance.scheduling.appliance import Slot
 from pi_appliance.scheduling.schedule import WEEKDAYS
+from pi_appliance.storage.model import Run
 from pi_appliance.storage.queues import RunRequest
 from pi_appliance.web.pages import Pages
 from pi_appliance.web.visitor import RoleRoute
@@ -98,6 +99,14 @@ _NEW = AlarmForm(
 )
 
 
+def _drawn_run(run: Run | None) -> dict[str, Any]:
+    """Return what the script compares with the newest run of a music job in /events."""
+    if run is None:
+        return {"kind": "music", "running": None, "last": None}
+    last = {"id": run.id, "status_text": run.status_text}
+    return {"kind": "music", "running": run.id if run.outcome is None else None, "last": last}
+
+
 class AlarmPages:
     """The endpoints that return the pages."""
 
@@ -114,11 +123,14 @@ class AlarmPages:
 
     async def alarms(self, request: Request) -> Response:
         """Show the alarms and the sleep timer."""
-        appliance = self._services.appliance
+        appliance, drawn = self._services.appliance, self._services.daemon.hub.state
+        runs = [view.last for view in appliance.jobs(self._services.now()) if view.job.kind == "music"]
         alarms = service.alarms(appliance, self._services.now())
         return self._pages.page(
             "music/alarms.html",
             alarms=alarms,
+            drawn=drawn,
+            music_jobs=[_drawn_run(run) for run in runs],
             one_offs={alarm.job: self._one_offs(alarm) for alarm in alarms},
             local_time=self._local_time,
             active=[each for each in alarms if each.session],

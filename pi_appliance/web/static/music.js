@@ -5,21 +5,27 @@ import { isSnoozing } from "./banner.js";
 import { followState } from "./events.js";
 
 const byId = (id) => document.getElementById(id);
-let drawnKey = null; // the state for which the list on the page was drawn
+// The state for which the list was drawn. At first, that of the page: something may have changed since.
+const { player: drawnPlayer = null, jobs: drawnJobs = null } = byId("live-part")?.dataset ?? {};
+let drawnKey = listKey(JSON.parse(drawnPlayer), JSON.parse(drawnJobs));
 
 confirmForms();
 document.addEventListener("submit", submit);
 document.addEventListener("toggle", closeOtherMenus, { capture: true });
 followState(({ player, jobs }) => {
-  const key = player && [player.queue_version, player.track?.id, player.updating, player.single, player.consume,
-    player.repeat, player.random, player.crossfade, player.replay_gain, player.muted, alarmKey(jobs)].join();
-  if (drawnKey !== null && drawnKey !== key && byId("live-part")) redraw(fetch(location.href), "#live-part");
+  const key = listKey(player, jobs);
+  if (drawnKey !== key && byId("live-part")) redraw(fetch(location.href), "#live-part");
   drawnKey = key;
   for (const button of document.querySelectorAll("#stations [data-url]")) {
     const on = player && player.play !== "stop" && player.track?.uri === button.dataset.url;
     button.setAttribute("aria-pressed", String(Boolean(on)));
   }
 }, "music");
+
+function listKey(player, jobs) {
+  return player && [player.queue_version, player.track?.id, player.updating, player.single, player.consume,
+    player.repeat, player.random, player.crossfade, player.replay_gain, player.muted, alarmKey(jobs)].join();
+}
 
 // On the page of alarms: which alarms ring or snooze.
 function alarmKey(jobs) {

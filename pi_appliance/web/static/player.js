@@ -8,7 +8,7 @@ const byId = (id) => document.getElementById(id);
 let newest = null; // the last event
 let playing = null; // the player in it, with the moment of the event
 let isSliding = false; // a finger is on a slider
-let queueKey = null; // the state for which the queue was drawn
+let queueKey = byId("queue")?.dataset.drawn; // the state for which the queue was drawn; at first, that of the page
 
 export function showMusic(music) {
   newest = music;
@@ -70,9 +70,8 @@ function showVolume(volume) {
 
 async function showQueue({ queue_version, track }) {
   const key = [queue_version, track?.id].join();
-  const before = queueKey;
+  if (queueKey === key || !byId("queue")) return;
   queueKey = key;
-  if (before === null || before === key || !byId("queue")) return;
   const part = await fetchPart(byId("queue").dataset.part);
   if (part !== null) byId("queue").innerHTML = part;
 }

@@ -3,10 +3,10 @@
 import { confirmForms } from "./api.js";
 import { followState } from "./events.js";
 
-let previous = null;
+let previous = document.querySelector("[data-ended]").dataset.ended; // when the page was made
 confirmForms();
 followState(({ jobs }) => {
   const ended = jobs.map(({ last }) => (last?.outcome ? last.id : "")).join();
-  if (previous !== null && ended !== previous) location.reload();
+  if (ended !== previous) location.reload();
   previous = ended;
 }, "posts");
