@@ -113,14 +113,14 @@ class PostPages:
     async def posts(self, request: Request) -> Response:
         """Show the uncertain posts with buttons, the spending, and all posts, newest first."""
         appliance, state = self._services.appliance, _state_filter(request)
-        newest = [view.last for view in appliance.jobs(self._services.now())]
+        newest = [view.last for view in appliance.jobs(self._services.now()) if view.last]
         database = PostDatabase(appliance.store)
         records = database.newest_posts(limit=_PAGE_SIZE + 1, before=query_number(request, "before"), state=state)
         counts = database.count_by_state()
         return self._pages.page(
             "posting/posts.html",
             uncertain=database.newest_posts(limit=_MAX_QUESTIONS, state=PostState.UNCERTAIN),
-            ended=",".join(str(run.id) if run and run.outcome else "" for run in newest),
+            ended={run.job: run.id if run.outcome else run.id - 1 for run in newest},
             months=preview.paid_months(appliance, self._services.now()),
             counts={each: counts[each] for each in PostState if each in counts},
             selected_state=state,

@@ -426,6 +426,30 @@ def test_the_owner_settles_a_post_on_a_phone(browser: Browser, tmp_path: Path, s
         expect(page.locator(".posts li")).to_have_count(1)
 
 
+def test_posts_are_loaded_again_once_if_a_run_ends_while_the_page_loads(browser: Browser, tmp_path: Path) -> None:
+    held, loads = list[Route](), list[str]()
+    with (
+        served(settings(tmp_path)) as served_appliance,
+        served_appliance.events("/events?page=posts") as events,
+        phone(browser, served_appliance, path="/more") as page,
+    ):
+        record(served_appliance, "hello", Outcome.SUCCEEDED, "good")
+        page.route("**/events?*", lambda route: route.continue_() if held else held.append(route))
+        page.on("request", lambda request: loads.append(request.url) if request.is_navigation_request() else None)
+        page.goto(f"{served_appliance.origin}/posts")
+        served_appliance.eventually(lambda: page.evaluate("1") and held)
+        add_post(served_appliance, "in between", PostState.SENT)
+        record(served_appliance, "hello", Outcome.SUCCEEDED, "good")
+        assert events.until(lambda state: any(each["last"] and each["last"]["id"] == 2 for each in state["jobs"]))
+        with page.expect_request("**/events?*"):  # of the page that was loaded again
+            held[0].continue_()
+        expect(page.get_by_text("in between")).to_be_visible()
+        expect(page.locator("#live")).to_be_hidden()
+        served_appliance.in_loop(lambda: served_appliance.player.become(playback=PlaybackState.PAUSED))
+        expect(page.locator("#mini-toggle")).to_have_attribute("aria-label", "Play")  # an event is there
+        assert len(loads) == 2
+
+
 def test_the_mini_player_works_on_a_page_without_its_own_script(
     browser: Browser, served_appliance: ServedAppliance
 ) -> None:

@@ -8,12 +8,13 @@ import pytest
 from playwright.sync_api import Browser, Page, Route, expect
 
 from pi_appliance.music.model import CoverArt, PlaybackState, Track
-from pi_appliance.storage.model import Trigger
+from pi_appliance.storage.model import Outcome, Trigger
 from pi_appliance.system import clock, files
 from tests.web.list_player import SHELF, SONG, ListMusic, ListPlayer
 from tests.web.served_appliance import ServedAppliance, configuration, job, served
 from tests.web.test_art import drawn
 from tests.web.test_browser import CHROMIUM, TOO_SMALL, WIDTHS, browser, phone
+from tests.web.test_pages import record
 
 pytestmark = pytest.mark.skipif(not CHROMIUM.exists(), reason="chromium is not installed: apt-get install chromium")
 __all__ = ["browser"]
@@ -216,7 +217,10 @@ def test_only_a_change_between_page_and_first_event_draws_again(
         player.tracks.append(Track(uri="d.ogg", title="Added in between", position=2, id=3))
         player.changed("playlist", queue_version=player.now.queue_version + 1)
 
-    with phone(browser, appliance, path="/more") as page:
+    record(appliance, "weekdays", Outcome.SUCCEEDED, "it rang")
+    # Another browser follows the player, so that the first event already has the change.
+    with appliance.events() as events, phone(browser, appliance, path="/more") as page:
+        events.next()
         page.route("**/events?*", lambda route: held.append(route))  # noqa: PLW0108 - Playwright sets an attribute of it
         page.goto(appliance.origin + path)
         appliance.eventually(lambda: page.evaluate("1") and held)
@@ -224,6 +228,7 @@ def test_only_a_change_between_page_and_first_event_draws_again(
         if changed:
             appliance.in_loop(change)
         appliance.in_loop(lambda: player.become(playback=PlaybackState.PAUSED))
+        assert events.until(lambda state: state["player"]["play"] == "pause")
         for route in held:
             route.continue_()
         expect(page.locator("#toggle, #mini-toggle")).to_have_attribute("aria-label", "Play")  # the event is there

@@ -3,10 +3,11 @@
 import { confirmForms } from "./api.js";
 import { followState } from "./events.js";
 
-let previous = document.querySelector("[data-ended]").dataset.ended; // when the page was made
+// For each job, the newest run that the page knows to have ended. The first state may be older than the page.
+const ended = JSON.parse(document.querySelector("[data-ended]").dataset.ended);
 confirmForms();
 followState(({ jobs }) => {
-  const ended = jobs.map(({ last }) => (last?.outcome ? last.id : "")).join();
-  if (ended !== previous) location.reload();
-  previous = ended;
+  const later = jobs.filter(({ job, last }) => last?.outcome && last.id > (ended[job] ?? 0));
+  for (const { job, last } of later) ended[job] = last.id;
+  if (later.length) location.reload();
 }, "posts");
