@@ -12,11 +12,12 @@ _TICK = 0.1
 class RadioServer:
     """One station. `mute` sends no data, `hang_up` ends all streams, `gone` refuses clients.
 
-    With `is_web_page` it sends a page, as stations do that have moved.
+    With `is_web_page` it sends a page, as stations do that have moved. With `is_missing` it answers 404,
+    and with `never_answers` nothing at all.
     """
 
     def __init__(self) -> None:
-        self.mute = self.gone = self.is_web_page = False
+        self.mute = self.gone = self.is_web_page = self.is_missing = self.never_answers = False
         self.listeners = 0  # that there ever were
         self.address = ""
         self._tasks = set[asyncio.Task[None]]()
@@ -36,6 +37,11 @@ class RadioServer:
             if self.is_web_page:
                 writer.write(b"HTTP/1.0 200 OK\r\nContent-Type: text/html\r\n\r\n<h1>Moved</h1>")
                 await writer.drain()
+            elif self.is_missing:
+                writer.write(b"HTTP/1.0 404 Not Found\r\n\r\n")
+                await writer.drain()
+            elif self.never_answers:
+                await asyncio.Event().wait()
             elif not self.gone:
                 self.listeners += 1
                 await self._play(writer)

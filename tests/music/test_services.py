@@ -120,12 +120,15 @@ def test_a_dead_radio_is_replaced_and_restored(server: MpdServer, tmp_path: Path
     asyncio.run(scenario())
 
 
-@pytest.mark.parametrize("how", ["nothing listens", "hangs up", "web page"])
+@pytest.mark.parametrize(
+    "how", ["nothing listens", "hangs up", "404", "web page", pytest.param("never answers", marks=pytest.mark.slow)]
+)
 def test_a_radio_that_is_dead_when_chosen_is_replaced_and_restored(how: str, server: MpdServer, tmp_path: Path) -> None:
     async def scenario() -> None:
         settings = Radio(silence_timeout=timedelta(seconds=2), fallback=["one.wav"], retry_every=timedelta(seconds=3))
         async with on_air() as radio, living(config_of(server, tmp_path / "state", radio=settings)) as hub:
             radio.gone, radio.is_web_page = how == "hangs up", how == "web page"
+            radio.is_missing, radio.never_answers = how == "404", how == "never answers"
             uri = f"http://127.0.0.1:{free_port()}/live" if how == "nothing listens" else radio.address
             for _ in range(2):  # the second time MPD's state is as before
                 with contextlib.suppress(Refused):

@@ -45,6 +45,25 @@ _QUEUE_FULL = "the queue would be too long for MPD (max_playlist_length in mpd.c
 _TEMPORARY_NAME = "pi-appliance is saving"  # of the new playlist while an old one is replaced
 
 
+async def _stop_before(mpd: MpdConnection, status: Mapping[str, str], *query: str | int) -> bool:
+    """Stop the player if the track that `query` finds is a stream; return whether it was stopped.
+
+    While MPD 0.23 plays or connects, it starts another track like a seek: it answers nobody until
+    that track has sent data, which a station may never do. A stopped one does not wait.
+    """
+    if status["state"] != "play":
+        return False
+    found = await mpd.command(str(query[0]), *query[1:]) if query and not _is_connecting(status) else ()
+    if not _is_connecting(status) and not any(parsing.is_stream(each["file"]) for each in found):
+        return False
+    await mpd.command("stop")
+    return True
+
+
+def _is_connecting(status: Mapping[str, str]) -> bool:
+    return status["state"] == "play" and "audio" not in status
+
+
 async def _add(mpd: MpdConnection, source: Source, where: QueuePosition, *, play: bool) -> tuple[int, int]:
     """Add `source` and return position and number of its tracks. Raises Refused if unknown."""
     command = await _find_add_command(mpd, source)
@@ -54,7 +73,8 @@ async def _add(mpd: MpdConnection, source: Source, where: QueuePosition, *, play
     position, commands = _move_commands(where, status, count)
     commands += _title_commands(source, reply)
     if play:
-        commands.append(("play", position))
+        is_slow = _is_connecting(status) or (isinstance(source, Uri) and parsing.is_stream(source.uri))
+        commands += [*([("stop",)] if is_slow else []), ("play", position)]
     if commands:
         await mpd.mutate("add", *commands)
     return position, count
@@ -245,7 +265,8 @@ class MpdPlayer(LibraryCommands):
 
     async def play(self, position: int | None = None, *, at: float = 0.0) -> None:
         async with self._session() as mpd:
-            length = int((await mpd.command("status"))["playlistlength"])
+            status = await mpd.command("status")
+            length = int(status["playlistlength"])
             if length == 0:
                 raise Refused(_QUEUE_EMPTY)
             if position is not None and not 0 <= position < length:
@@ -255,10 +276,12 @@ class MpdPlayer(LibraryCommands):
                 with contextlib.suppress(MpdAckError):  # the track does not support seeking
                     await mpd.command("seek", position, f"{at:.3f}")
                     return
+            await _stop_before(mpd, status, *(() if position is None else ("playlistinfo", position)))
             await mpd.command("play", *(() if position is None else (position,)))
 
     async def play_id(self, id: int) -> None:  # noqa: A002 - MPD's word
         async with self._session() as mpd:
+            await _stop_before(mpd, await mpd.command("status"), "playlistid", id)
             await mpd.command("playid", id)
 
     async def pause(self) -> None:
@@ -278,14 +301,25 @@ class MpdPlayer(LibraryCommands):
 
     async def next(self) -> None:
         async with self._session() as mpd:
-            await mpd.mutate("next", ("next",))
+            status = await mpd.command("status")
+            following = status.get("nextsong")  # a stopped MPD would not know it
+            if not following or not await _stop_before(mpd, status, "playlistinfo", following):
+                await mpd.mutate("next", ("next",))
+            else:
+                await mpd.mutate("next", ("play", following))
 
     async def previous(self) -> None:
         async with self._session() as mpd:
-            await mpd.mutate("previous", ("previous",))
+            status = await mpd.command("status")
+            before = max(0, int(status.get("song", 0)) - 1)
+            is_stopped = await _stop_before(mpd, status, "playlistinfo", before)
+            await mpd.mutate("previous", ("play", before) if is_stopped else ("previous",))
 
     async def seek(self, seconds: float) -> None:
         async with self._session() as mpd:
+            is_connecting = _is_connecting(await mpd.command("status"))
+            if is_connecting and parsing.is_stream((await mpd.command("currentsong")).get("file", "")):
+                raise Refused("the station has not sent anything yet, so there is no place to seek")
             await mpd.command("seekcur", f"{max(0.0, seconds):.3f}")  # with a sign it would be relative
 
     async def set_volume(self, volume: int) -> None:

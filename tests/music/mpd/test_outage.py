@@ -198,8 +198,6 @@ def test_a_truncated_or_invalid_answer_is_unavailable(answers: bytes) -> None:
 @pytest.mark.parametrize(
     ("button", "error"),
     [
-        (lambda player: player.next(), Uncertain),
-        (lambda player: player.previous(), Uncertain),
         (lambda player: player.move_track(3, 0), Uncertain),
         (lambda player: player.remove_tracks([3]), Uncertain),
         (lambda player: player.save_queue("x"), Uncertain),
@@ -212,6 +210,8 @@ def test_a_truncated_or_invalid_answer_is_unavailable(answers: bytes) -> None:
         (lambda player: player.remove_from_playlist("x", [0]), Unavailable),  # the same
         (lambda player: player.set_rating("one.wav", TrackRating(rating=3)), Unavailable),
         (lambda player: player.toggle(), Unavailable),  # it was asked only whether it plays
+        (lambda player: player.next(), Unavailable),  # the same
+        (lambda player: player.previous(), Unavailable),
         (lambda player: player.pause(), Unavailable),  # doing it again does no harm
         (lambda player: player.seek(3), Unavailable),
         (lambda player: player.clear_queue(), Unavailable),
@@ -240,6 +240,8 @@ def test_an_unanswered_command_is_uncertain_if_repeating_would_change_the_result
     ("button", "answers"),
     [
         (lambda player: player.toggle(), [b"state: play\nplaylistlength: 3\nOK\n"]),
+        (lambda player: player.next(), [b"state: play\naudio: x\nnextsong: 1\nOK\n", b"file: one.wav\nOK\n"]),
+        (lambda player: player.previous(), [b"state: play\naudio: x\nsong: 1\nOK\n", b"file: one.wav\nOK\n"]),
         (lambda player: player.add_source(Uri(uri="one.wav")), [b"file: one.wav\nOK\n"]),
         (
             lambda player: player.add_source(SavedPlaylist(playlist="x"), QueuePosition.REPLACE),

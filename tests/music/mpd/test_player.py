@@ -1,6 +1,7 @@
 """The MPD player and mpc on a real MPD: each sees the changes of the other."""
 
 import asyncio
+import socket
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
@@ -73,6 +74,26 @@ def test_mpc_sees_each_command(
         three.mpc(*command.split())
     ask(three, button)
     assert says in three.mpc("status")
+
+
+def test_a_station_that_never_answers_does_not_hang_mpd(three: MpdServer) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        three.mpc("clear")
+        three.mpc("add", f"http://127.0.0.1:{silent.getsockname()[1]}/live", ONE)
+        station = int(three.mpc("playlist", "-f", "%id%").splitlines()[0])
+        for button, says in [
+            (lambda player: player.play(0), "[playing] #1/2"),
+            (lambda player: player.play_id(station), "[playing] #1/2"),
+            (lambda player: player.previous(), "[playing] #1/2"),
+            (lambda player: player.next(), "[playing] #2/2"),
+        ]:
+            ask(three, lambda player: player.play(0))
+            ask(three, button)
+            assert says in three.mpc("status")
+        ask(three, lambda player: player.play(0))
+        with pytest.raises(Refused, match="no place to seek"):
+            ask(three, lambda player: player.seek(7.0))
+        three.mpc("clear")
 
 
 def test_pausing_a_stopped_player_does_nothing(three: MpdServer) -> None:
