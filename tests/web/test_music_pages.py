@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 
 import pytest
 
-from pi_appliance.music.model import Capability, Mode, ReplayGainMode, Track, TrackRating
+from pi_appliance.music.model import Capability, Mode, PlaybackState, ReplayGainMode, Track, TrackRating
 from tests.web.list_player import OTHER, SONG, ListMusic, ListPlayer
 from tests.web.served_appliance import Response, ServedAppliance, configuration, served
 
@@ -37,6 +37,12 @@ def test_the_queue_shows_the_current_and_the_next_tracks(appliance: ServedApplia
     assert text.index("Blue Train") < text.index("Moment&#39;s Notice")
     assert text.count('<li class="entry" aria-current="true"') == 1
     assert "<bdi>John Coltrane</bdi> · 10:43" in text
+
+
+@pytest.mark.parametrize("path", ["/", "/music/queue", "/music/library", "/music/sound", "/music/alarms"])
+def test_the_pages_are_there_without_a_current_track(appliance: ServedAppliance, path: str) -> None:
+    appliance.in_loop(lambda: appliance.player.become(track=None, playback=PlaybackState.STOPPED))
+    assert appliance.ask(path).status == 200
 
 
 def test_long_tags_are_cut_in_lists_and_whole_in_their_titles(tmp_path: Path) -> None:

@@ -43,7 +43,7 @@ def test_a_press_is_answered_at_once_and_the_output_appears_while_it_runs(
         waiting: list[Route] = []
         page.route("**/jobs/prints/run", lambda route: waiting.append(route))  # noqa: PLW0108
         page.get_by_role("button", name="Run now").tap(no_wait_after=True)
-        expect(page.get_by_role("button", name="Starting …")).to_be_visible(timeout=300)
+        expect(page.get_by_role("button", name="Starting …")).to_be_visible()
         waiting[0].continue_()
         page.wait_for_url("**/runs/*")
         output = page.get_by_role("log")
@@ -74,7 +74,7 @@ def test_the_list_answers_at_once_too_and_a_refusal_gives_the_button_back(
         page.route("**/api/v1/jobs/prints/run", lambda route: waiting.append(route))  # noqa: PLW0108
         card = page.locator("#job-prints")
         card.get_by_role("button", name="Run now").tap()
-        expect(card.get_by_role("button", name="Starting …")).to_be_visible(timeout=300)
+        expect(card.get_by_role("button", name="Starting …")).to_be_visible()
         waiting[0].fulfill(status=409, json={"error": "it is running already"})
         expect(page.locator("#notice")).to_have_text("it is running already")
         expect(card.get_by_role("button", name="Run now")).to_be_enabled()
