@@ -10,6 +10,7 @@ from pi_appliance.config.trigger_problems import NO_MQTT
 from pi_appliance.config.triggers import Mqtt, TopicTrigger
 from pi_appliance.errors import Unavailable
 from pi_appliance.triggers.home_assistant import HomeAssistant
+from pi_appliance.triggers.tasks import end_tasks
 
 _MAX_QUEUED = 1000  # messages that wait; further ones are dropped
 _MAX_FAREWELL = 2.0  # seconds
@@ -87,9 +88,7 @@ class MqttConnection:
                     await publish(self._home.status_topic, "offline")
             raise
         finally:
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
+            await end_tasks(tasks)
 
     async def _receive(self, client: Any) -> None:
         async for message in client.messages:

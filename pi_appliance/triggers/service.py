@@ -23,6 +23,7 @@ from pi_appliance.jobs.api import run_by_event
 from pi_appliance.scheduling.interface import RunningDaemon, Services
 from pi_appliance.storage.model import Trigger
 from pi_appliance.system import clock
+from pi_appliance.triggers.tasks import end_tasks
 
 _log = logging.getLogger(__name__)
 _MIN_DELAY, _MAX_DELAY = timedelta(seconds=2), timedelta(minutes=5)  # between attempts
@@ -174,10 +175,7 @@ class TriggerService:
 
     async def _stop(self, triggers: list[Trigger]) -> None:
         for trigger in triggers:
-            task = self._sources.pop(trigger).task
-            task.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await task
+            await end_tasks([self._sources.pop(trigger).task])
             self._problems = {key: text for key, text in self._problems.items() if key[1] is not trigger}
 
     def _fire(self, job: str, trigger: Trigger) -> None:
