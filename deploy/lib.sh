@@ -108,8 +108,8 @@ python_of_environment_is() {
 }
 
 # Optional dependencies. Some machines have no wheel for them.
-extras='[discovery,mastodon,mqtt,pictures]'
-without_extras="posts on Mastodon, MQTT, pictures of puzzles, and being found by phones are left out, see above; all else works"
+extras='[backup,discovery,mastodon,mqtt,pictures]'
+without_extras="secrets in backups, posts on Mastodon, MQTT, pictures of puzzles, and being found by phones are left out, see above; all else works"
 
 # Debian packages that compile the kernels of the puzzles. Raspberry Pi OS Lite lacks only the last.
 compiler='gcc libc6-dev python3-dev'

@@ -1,66 +1,154 @@
-"""pi-appliance backup, restore: an archive of database and state."""
+"""pi-appliance backup, restore: the whole appliance in one file."""
 
+import contextlib
+import os
+import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 import click
 
-from pi_appliance.cli import client
+from pi_appliance.cli import client, terminal
 from pi_appliance.cli.terminal import config_option
+from pi_appliance.config import secrets
 from pi_appliance.config.loader import load_config
-from pi_appliance.errors import Refused
+from pi_appliance.config.model import Config
+from pi_appliance.errors import ApplianceError, Refused
+from pi_appliance.maintenance import encryption
+from pi_appliance.maintenance.full_backup import BackupReader, Part, write_backup
 from pi_appliance.scheduling.appliance import refuse_as_root
-from pi_appliance.storage.archive import restore_state, write_archive
 from pi_appliance.storage.backup import open_history
 from pi_appliance.system import files
 
 _FILE = click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
 
 
-@click.command("backup", short_help="Write database and state to an archive.")
+@click.command("backup", short_help="Write the whole appliance to an archive.")
 @_FILE
+@click.option("--secrets", "with_secrets", is_flag=True, help="Include the secrets, encrypted with a passphrase.")
 @config_option
-def backup(file: Path, config: Path) -> None:
-    """Write database and state, but no logs or reports, to the archive FILE (.tar.gz).
+def backup(file: Path, config: Path, *, with_secrets: bool) -> None:
+    """Write the appliance to the archive FILE (.tar.gz), from which a new card becomes the same.
 
-    The daemon may run meanwhile. FILE holds the secret key of this installation, so only you can
-    read it.
+    It holds the configuration with the files beside it, history, posts, stations, reports and the
+    playlists of the player; no logs, no devices that are signed in, no music. The secrets are left
+    out, or are encrypted: --secrets asks for a passphrase, or reads a line of standard input.
+
+    The appliance may run meanwhile. FILE holds the configuration, so only you can read it.
 
     \b
     Exit status:
       0   it is written
-      1   the state belongs to another user
+      1   the state belongs to another user, or the secrets cannot be encrypted
       2   the configuration is wrong
       75  FILE cannot be written
     """
-    state_dir = load_config(config).state_dir
-    refuse_as_root(state_dir)
-    open_history(files.make_directory(state_dir, mode=0o750)).close()
-    write_archive(state_dir, file)
-    click.echo(f"{file}: database and state of {state_dir}")
+    loaded = load_config(config)
+    refuse_as_root(loaded.state_dir)
+    passphrase = _ask_new_passphrase() if with_secrets else ""
+    open_history(files.make_directory(loaded.state_dir, mode=0o750)).close()
+    playlists, notes = _export_playlists(loaded)
+    notes += write_backup(loaded, file, playlists=playlists, passphrase=passphrase)
+    if not passphrase:
+        notes.append(f"the secrets are left out; keep a copy of {secrets.NAME}, or add --secrets")
+    for note in notes:
+        click.echo(note, err=True)
+    click.echo(f"{file}: configuration, database and state of {loaded.state_dir}")
 
 
-@click.command("restore", short_help="Replace database and state by those of an archive.")
+@click.command("restore", short_help="Replace the appliance by that of an archive.")
 @_FILE
+@click.option(
+    "--only",
+    "only",
+    multiple=True,
+    type=click.Choice([part.value for part in Part]),
+    help="Restore only this part; may be given several times.",
+)
 @config_option
-def restore(file: Path, config: Path) -> None:
-    """Replace database and state by those of the archive FILE, which `pi-appliance backup` wrote.
+def restore(file: Path, config: Path, only: tuple[str, ...]) -> None:
+    """Replace the appliance by that of the archive FILE, which `pi-appliance backup` wrote.
 
-    Stop the appliance first. The present database is kept beside the restored one. Runs since FILE
-    was written are unknown then, so no slot up to now is used again. Posts and used lines of the
-    present database are kept, so that nothing is posted again.
+    Stop the appliance first. Nothing is lost: the present database and each file that is replaced
+    are kept beside the restored ones, playlists and reports that exist stay. Runs since FILE was
+    written are unknown then, so no slot up to now is used again. Posts and used lines of the
+    present database are kept, so that nothing is posted again. If FILE holds secrets, their
+    passphrase is asked for, or read from standard input.
 
     \b
     Exit status:
       0   it is restored
-      1   the appliance runs, FILE is not such an archive, or the state belongs to another user
+      1   the appliance runs, FILE is not such an archive, the passphrase is wrong, or the state
+          belongs to another user
       2   the configuration is wrong
       75  the state cannot be written
     """
-    state_dir = load_config(config).state_dir
-    refuse_as_root(state_dir)
+    loaded = load_config(config)
+    refuse_as_root(loaded.state_dir)
     connection = client.connect(str(config))
     if connection is not None:
         connection.close()
         raise Refused("the appliance is running; stop it first: sudo systemctl stop pi-appliance")
-    restore_state(file, state_dir)
-    click.echo(f"{state_dir}: restored from {file}")
+    folder = files.make_directory(loaded.state_dir, mode=0o750)
+    with contextlib.closing(BackupReader(file, folder)) as reader:
+        wanted = {Part(each) for each in only} or reader.parts
+        if missing := sorted(wanted - reader.parts):
+            raise Refused(f"{file} holds no {missing[0]}; it holds {', '.join(sorted(reader.parts))}")
+        passphrase = _ask_passphrase(file) if Part.SECRETS in wanted else ""
+        notes = reader.restore(loaded, wanted, passphrase)
+        playlists = reader.playlists if Part.PLAYLISTS in wanted else {}
+    for note in notes:
+        click.echo(note)
+    click.echo(f"{loaded.state_dir}: restored from {file}")
+    if playlists:
+        _import_playlists(config, playlists, file)
+
+
+def _ask_new_passphrase() -> str:
+    encryption.require_library()
+    passphrase = _read("A passphrase for the secrets: ")
+    if len(passphrase) < encryption.MIN_PASSPHRASE:
+        raise Refused(f"a passphrase has at least {encryption.MIN_PASSPHRASE} characters, such as four words")
+    if sys.stdin.isatty() and _read("Once more: ") != passphrase:
+        raise Refused("these are not the same")
+    return passphrase
+
+
+def _ask_passphrase(file: Path) -> str:
+    encryption.require_library()
+    try:
+        return _read(f"The passphrase for the secrets of {file}: ")
+    except Refused:
+        raise Refused(
+            f"{file} holds secrets: enter their passphrase, or leave them out with --only state --only configuration"
+        ) from None
+
+
+def _read(prompt: str) -> str:
+    try:
+        return terminal.read_secret(prompt).rstrip("\n")
+    except EOFError:
+        raise Refused("no passphrase was entered") from None
+
+
+def _export_playlists(config: Config) -> tuple[Mapping[str, bytes], list[str]]:
+    from pi_appliance.music.playlist_files import export_playlists  # noqa: PLC0415 - only with a player
+
+    if config.player is None:
+        return {}, []
+    try:
+        return export_playlists(config, secrets.load(config.path, os.environ)), []
+    except ApplianceError as error:
+        return {}, [f"the playlists of the player are left out: {error}"]
+
+
+def _import_playlists(path: Path, playlists: Mapping[str, bytes], file: Path) -> None:
+    from pi_appliance.music.playlist_files import import_playlists  # noqa: PLC0415
+
+    try:
+        config = load_config(path)
+        for note in import_playlists(config, secrets.load(config.path, os.environ), playlists):
+            click.echo(note)
+    except ApplianceError as error:
+        click.echo(f"the playlists are not restored: {error}", err=True)
+        click.echo(f"when the player answers: pi-appliance restore {file} --only playlists", err=True)

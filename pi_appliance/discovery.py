@@ -162,7 +162,8 @@ class DiscoveryService:
                 return _log.info("discovery: announced as %s", ", ".join(self.known_as))
             wait = clock.retry_delay(attempt, first=_MIN_DELAY, at_most=_MAX_DELAY, random=Random())  # noqa: S311 - jitter
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._changed.wait(), wait.total_seconds())
+                async with asyncio.timeout(wait.total_seconds()):
+                    await self._changed.wait()
             self._changed.clear()
         return None
 

@@ -16,7 +16,7 @@ from pi_appliance.puzzles import kernels
 ROOT = Path(__file__).parents[1]
 NOT_SOURCES = (".git", ".venv*", "*.egg-info", "__pycache__", ".*_cache", ".hypothesis", "build", "dist", ".state")
 SUFFIX = kernels.EXTENSION_SUFFIXES[0]
-EXTRAS = "[discovery,mastodon,mqtt,pictures]"  # of run.sh
+EXTRAS = "[backup,discovery,mastodon,mqtt,pictures]"  # of run.sh
 INSTALL = ROOT / "deploy" / "install.sh"
 UNINSTALL = ROOT / "deploy" / "uninstall.sh"
 

@@ -125,7 +125,8 @@ class PlayerEvents:
             state = self._daemon.hub.state
             shows_progress = state is not None and state.updating is not None and self._listeners
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._query_pending.wait(), _PROGRESS_INTERVAL if shows_progress else None)
+                async with asyncio.timeout(_PROGRESS_INTERVAL if shows_progress else None):
+                    await self._query_pending.wait()
             self._query_pending.clear()
             names, self._queries = self._queries, set()
             for name in sorted(names or {"progress"}):

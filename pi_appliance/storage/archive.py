@@ -41,38 +41,32 @@ _LEFT_OUT = {FOLDER, "locks", "logs", "reports", "devices.json", files.WAKEUP_FI
 """Files and folders of the state directory that are not part of an archive."""
 ABOUT = "about.json"
 """The file of an archive with its version and its date."""
-CONFIGURATION = "configuration"
-"""The folder of an archive with the configuration, for people. It is not restored."""
+CONFIGURATION, REPORTS, PLAYLISTS = "configuration", "reports", "playlists"
+"""Folders of an archive that are not part of the state."""
+PRIVATE = "private.enc"
+"""The file of an archive with the secrets, encrypted."""
 _ARCHIVE_FREE_FACTOR = 2  # an archive is made only with so many times the size of the database free
 _CHUNK = 256 * 1024  # bytes
 _MAX_ABOUT = 10_000  # bytes
 _copy_lock = threading.Lock()
 
 
-def write_archive(state_dir: Path, path: Path) -> None:
-    """Write database and state to the archive `path`, a .tar.gz.
-
-    Only its owner can read it, because it contains a key.
-
-    Raises:
-        Unavailable: it cannot be written.
-    """
-    try:
-        with files.atomic_write(path, mode=0o600) as file:
-            file.writelines(archive_chunks(state_dir))
-    except OSError as error:
-        raise files.write_error(path, error) from None
-
-
 def archive_chunks(
-    state_dir: Path, *, names: Collection[str] | None = None, more: Mapping[str, bytes] | None = None
+    state_dir: Path,
+    *,
+    names: Collection[str] | None = None,
+    without: Collection[str] = (),
+    more: Mapping[str, bytes | Path] | None = None,
+    main: str = "",
 ) -> Iterator[bytes]:
     """Copy the database, and return the archive in chunks. It needs little memory.
 
     Args:
         state_dir: The folder of the state.
         names: The only files and folders of the state in it; by default all but logs and reports.
-        more: Further files by their names in the archive.
+        without: Files and folders of the state that are left out.
+        more: Further files, or their contents, by their names in the archive.
+        main: The name of the main file of the configuration, for the restore.
 
     Raises:
         Unavailable: The database cannot be copied, or there is no space for a copy of it.
@@ -84,14 +78,14 @@ def archive_chunks(
         copy_database(database, copy)
         opened = copy.open("rb")
         copy.unlink()  # so that nothing is left, even if this process is killed
-    about = {"version": __version__, "created_at": format_instant(clock.now())}
+    about = {"version": __version__, "created_at": format_instant(clock.now()), "main": main}
     sources: list[tuple[str, BinaryIO | bytes | Path]] = [
         (ABOUT, json.dumps(about).encode()),
         (DATABASE, opened),
         *(more or {}).items(),
     ]
     for item in sorted(state_dir.iterdir()):
-        if not _is_left_out(item) and (names is None or item.name in names):
+        if not _is_left_out(item) and item.name not in without and (names is None or item.name in names):
             found = [item] if item.is_file() else sorted(item.rglob("*"))
             sources += [(str(each.relative_to(state_dir)), each) for each in found if _is_plain_file(each)]
     return _compress(sources)
@@ -134,7 +128,8 @@ def _is_plain_file(path: Path) -> bool:
 
 def _is_left_out(item: Path) -> bool:
     special = not (item.is_file() or item.is_dir())
-    return special or item.name in _LEFT_OUT or item.name.startswith((DATABASE, "history.lock", "."))
+    is_backup = item.name.endswith(".tar.gz")  # such as that before an update
+    return special or is_backup or item.name in _LEFT_OUT or item.name.startswith((DATABASE, "history.lock", "."))
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,9 +224,10 @@ def restore_archive(path: Path, state_dir: Path, names: Collection[str] | None =
                 database.ensure_intact()
         except SchemaMismatch as error:
             raise Refused(f"{path} cannot be restored: {error.reason}") from None
-        for name in ("history.lock", f"{DATABASE}-wal", f"{DATABASE}-shm", ABOUT):
+        for name in ("history.lock", f"{DATABASE}-wal", f"{DATABASE}-shm", ABOUT, PRIVATE):
             (folder / name).unlink(missing_ok=True)
-        shutil.rmtree(folder / CONFIGURATION, ignore_errors=True)  # for people, not a part of the state
+        for name in (CONFIGURATION, REPORTS, PLAYLISTS):  # not a part of the state
+            shutil.rmtree(folder / name, ignore_errors=True)
         backups = files.make_directory(state_dir / FOLDER, mode=0o750)
         (folder / DATABASE).rename(backups / f"history-{clock.now():%Y%m%dT%H%M%SZ}.db")
         for item in folder.iterdir():

@@ -59,7 +59,8 @@ class FileWatcher:
             loop.add_reader(kernel.fileno(), self._read, kernel)
             while True:
                 with contextlib.suppress(TimeoutError):
-                    await asyncio.wait_for(self._changed.wait(), _RECHECK_INTERVAL)
+                    async with asyncio.timeout(_RECHECK_INTERVAL):
+                        await self._changed.wait()
                 await asyncio.sleep(_SETTLE)
                 self._changed.clear()
                 # In a thread, because a network drive that is away does not answer. Events wait.

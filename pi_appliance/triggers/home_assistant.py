@@ -84,7 +84,8 @@ class HomeAssistant:
                 await self._publish_changes(publish)
             looks += 1
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._wake.wait(), _INTERVAL)
+                async with asyncio.timeout(_INTERVAL):
+                    await self._wake.wait()
 
     async def receive(self, topic: str, payload: str, *, is_retained: bool) -> bool:
         """Use a message, and return whether it was for Home Assistant."""

@@ -107,7 +107,8 @@ class EventStream(Response):
             body = self._read_events()
             if not body:
                 try:
-                    await asyncio.wait_for(changed.wait(), _PING_INTERVAL)
+                    async with asyncio.timeout(_PING_INTERVAL):
+                        await changed.wait()
                 except TimeoutError:
                     body = _KEEP_ALIVE
 

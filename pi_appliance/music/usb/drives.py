@@ -166,7 +166,8 @@ class UsbDrives:
                 except ApplianceError as error:
                     _log.warning("usb: %s", error)
                 with contextlib.suppress(TimeoutError):
-                    await asyncio.wait_for(self._changed.wait(), None if complete else delay)
+                    async with asyncio.timeout(None if complete else delay):
+                        await self._changed.wait()
         finally:
             watcher.close()
             for name in list(self._scans):

@@ -1,0 +1,81 @@
+"""The saved playlists of the player as files, for backups."""
+
+import asyncio
+from collections.abc import Coroutine, Mapping
+from typing import Any, TypeVar
+from urllib.parse import quote, unquote
+
+from pi_appliance.config.model import Config
+from pi_appliance.errors import ApplianceError, Unavailable
+from pi_appliance.music.model import Uri
+from pi_appliance.music.player_hub import open_player
+
+_T = TypeVar("_T")
+_SUFFIX = ".m3u8"
+_PAGE_SIZE = 500  # entries
+_TIMEOUT = 60.0  # seconds
+
+
+def export_playlists(config: Config, secrets: Mapping[str, str]) -> dict[str, bytes]:
+    """Return the saved playlists by file name, in the M3U format with one address in each line.
+
+    Raises:
+        Unavailable: The player does not answer.
+    """
+
+    async def export() -> dict[str, bytes]:
+        player, found = await open_player(config, secrets, notify=lambda _: None), dict[str, bytes]()
+        try:
+            for playlist in await player.list_playlists():
+                uris, has_more = list[str](), True
+                while has_more:
+                    page = await player.list_playlist(playlist.name, len(uris), _PAGE_SIZE)
+                    uris += [entry.track.uri if entry.track else entry.uri for entry in page.items]
+                    has_more = page.has_more and bool(page.items)
+                found[quote(playlist.name, safe=" ") + _SUFFIX] = "".join(f"{uri}\n" for uri in uris).encode()
+        finally:
+            await player.close()
+        return found
+
+    return _within_time(export())
+
+
+def import_playlists(config: Config, secrets: Mapping[str, str], playlists: Mapping[str, bytes]) -> list[str]:
+    """Save `playlists` of `export_playlists` in the player. A playlist that it has stays as it is.
+
+    Returns:
+        What could not be saved, in words.
+
+    Raises:
+        Unavailable: The player does not answer.
+    """
+
+    async def save() -> list[str]:
+        player, notes = await open_player(config, secrets, notify=lambda _: None), list[str]()
+        try:
+            present = {playlist.name for playlist in await player.list_playlists()}
+            for file, content in playlists.items():
+                name, missing = unquote(file.removesuffix(_SUFFIX)), 0
+                for uri in content.decode().splitlines() if name not in present else ():
+                    try:
+                        await player.add_to_playlist(name, Uri(uri=uri))
+                    except ApplianceError:  # such as a track that is not in the library
+                        missing += 1
+                if missing:
+                    notes.append(f"{missing} tracks of the playlist {name} are not in the library of the player")
+        finally:
+            await player.close()
+        return notes
+
+    return _within_time(save())
+
+
+def _within_time(work: Coroutine[Any, Any, _T]) -> _T:
+    async def limited() -> _T:
+        async with asyncio.timeout(_TIMEOUT):
+            return await work
+
+    try:
+        return asyncio.run(limited())
+    except TimeoutError:
+        raise Unavailable(f"the player did not finish within {_TIMEOUT:.0f} seconds") from None

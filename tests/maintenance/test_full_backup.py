@@ -1,0 +1,204 @@
+"""A backup of the whole appliance makes a new card the same appliance."""
+
+import gzip
+import subprocess
+import tarfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.fakes.mpd_server import MpdServer, needs_mpd, running_mpd
+from tests.installation import PROGRAM, Installation
+from tests.warm_program import run_process
+
+PASSPHRASE = "four words are enough"
+SECRET = "WEB_PASSWORD=correct horse\n"
+NETWORKS = "networks: {show: {kind: preview}}"
+TWEETS = "tweets: {kind: tweet, with: {lines: lines/tweets.txt, network: show, order: in-order}}"
+
+
+def run(installation: Installation, *words: str, typed: str = "") -> subprocess.CompletedProcess[str]:
+    """Run a command that reads `typed`."""
+    command = [*PROGRAM, *words, "--config", str(installation.config)]
+    done = run_process(command, env=installation.environment(), capture_output=True, text=True, input=typed)
+    assert "Traceback" not in done.stderr, done.stderr
+    return done
+
+
+def write_secrets(installation: Installation, text: str) -> Path:
+    path = installation.folder / "secrets.env"
+    path.write_text(text)
+    path.chmod(0o600)
+    return path
+
+
+@pytest.fixture
+def old(installation: Installation) -> Installation:
+    """Return an appliance that has posted the first of three lines."""
+    (installation.folder / "lines").mkdir()
+    (installation.folder / "lines/tweets.txt").write_text("One.\nTwo.\nThree.\n")
+    installation.write(TWEETS, NETWORKS)
+    write_secrets(installation, SECRET)
+    installation.run("jobs", "run", "tweets")
+    for name in ("networks/sky/session.json", "reports/pegs/result.txt"):
+        (installation.state / name).parent.mkdir(parents=True, exist_ok=True)
+        (installation.state / name).write_text(f"the {name}")
+    return installation
+
+
+@pytest.fixture
+def new(tmp_path: Path) -> Installation:
+    """Return a fresh installation."""
+    installation = Installation(tmp_path / "new card")
+    installation.folder.mkdir()
+    installation.write("pause: {kind: command, with: {run: ['true']}}")
+    write_secrets(installation, "WEB_PASSWORD=of the set-up\n")
+    return installation
+
+
+def test_a_new_card_becomes_the_same_appliance(old: Installation, new: Installation, tmp_path: Path) -> None:
+    archive, starter = tmp_path / "whole.tar.gz", new.config.read_text()
+    written = run(old, "backup", str(archive), "--secrets", typed=f"{PASSPHRASE}\n")
+    assert (written.returncode, written.stdout) == (0, f"{archive}: configuration, database and state of {old.state}\n")
+    assert archive.stat().st_mode & 0o777 == 0o600
+    content = gzip.decompress(archive.read_bytes())
+    assert b"correct horse" not in content
+    assert b"session.json" not in content
+
+    wrong = run(new, "restore", str(archive), typed="four other words\n")
+    assert (wrong.returncode, new.config.read_text()) == (1, starter)
+    assert "the passphrase does not fit its secrets" in wrong.stderr
+    assert not (new.state / "history.db").exists()
+
+    done = run(new, "restore", str(archive), typed=f"{PASSPHRASE}\n")
+    assert done.returncode == 0, done.stderr
+    assert new.config.read_text() == old.config.read_text().replace(str(old.state), str(new.state))
+    assert new.config.with_name("appliance.yaml.before-restore").read_text() == starter
+    secrets = new.folder / "secrets.env"
+    assert (secrets.read_text(), secrets.stat().st_mode & 0o777) == (SECRET, 0o600)
+    kept = new.folder / "secrets.env.before-restore"
+    assert (kept.read_text(), kept.stat().st_mode & 0o777) == ("WEB_PASSWORD=of the set-up\n", 0o600)
+    for name in ("networks/sky/session.json", "reports/pegs/result.txt"):
+        assert (new.state / name).read_text() == f"the {name}"
+    assert [run["job"] for run in new.json("jobs", "history")] == ["tweets"]
+    assert new.run("jobs", "run", "tweets").returncode == 0
+    assert [post["text"] for post in new.json("tweets", "list")["posts"]] == ["Two.", "One."]
+    assert list(new.state.glob(".*")) == []
+
+
+def test_nothing_that_exists_is_lost(old: Installation, new: Installation, tmp_path: Path) -> None:
+    archive = tmp_path / "whole.tar.gz"
+    assert run(old, "backup", str(archive)).returncode == 0
+    report, session = new.state / "reports/pegs/result.txt", new.state / "networks/sky/session.json"
+    for path in (report, session):
+        path.parent.mkdir(parents=True)
+        path.write_text("newer")
+    for _ in range(2):
+        new.config.write_text(f"# mine\n{new.config.read_text()}")
+        assert run(new, "restore", str(archive)).returncode == 0
+    assert (report.read_text(), session.read_text()) == ("newer", "newer")
+    assert (new.folder / "secrets.env").read_text() == "WEB_PASSWORD=of the set-up\n"
+    kept = sorted(path.name for path in new.folder.glob("*.before-restore*"))
+    assert kept == ["appliance.yaml.before-restore", "appliance.yaml.before-restore-2"]
+
+
+def test_secrets_are_left_out_unless_they_are_encrypted(old: Installation, tmp_path: Path) -> None:
+    archive = tmp_path / "whole.tar.gz"
+    done = run(old, "backup", str(archive))
+    assert "the secrets are left out; keep a copy of secrets.env, or add --secrets" in done.stderr
+    content = gzip.decompress(archive.read_bytes())
+    assert b"correct horse" not in content
+    assert b"session.json" not in content
+    short = run(old, "backup", str(archive), "--secrets", typed="short\n")
+    assert "a passphrase has at least 12 characters" in short.stderr
+    assert run(old, "backup", str(archive), "--secrets").stderr.endswith("no passphrase was entered\n")
+
+
+def test_only_some_parts_are_restored(old: Installation, new: Installation, tmp_path: Path) -> None:
+    archive, starter = tmp_path / "whole.tar.gz", new.config.read_text()
+    run(old, "backup", str(archive))
+    done = run(new, "restore", str(archive), "--only", "secrets")
+    assert f"{archive} holds no secrets; it holds configuration, reports, state" in done.stderr
+    assert run(new, "restore", str(archive), "--only", "reports").returncode == 0
+    assert (new.config.read_text(), (new.state / "history.db").exists()) == (starter, False)
+    assert (new.state / "reports/pegs/result.txt").read_text() == "the reports/pegs/result.txt"
+    run(old, "backup", str(archive), "--secrets", typed=f"{PASSPHRASE}\n")
+    refused = run(new, "restore", str(archive))
+    assert (refused.returncode, new.config.read_text()) == (1, starter)
+    assert "holds secrets: enter their passphrase, or leave them out with --only state" in refused.stderr
+
+
+def test_a_backup_holds_no_other_backup(old: Installation) -> None:
+    archive = old.state / "before-update.tar.gz"
+    for _ in range(2):
+        assert run(old, "backup", str(archive)).returncode == 0
+    with tarfile.open(archive) as file:
+        assert [name for name in file.getnames() if name.endswith(".gz")] == []
+
+
+def test_files_outside_the_folder_are_named(old: Installation, tmp_path: Path) -> None:
+    elsewhere = tmp_path / "elsewhere.txt"
+    elsewhere.write_text("One.\n")
+    old.write(TWEETS.replace("lines/tweets.txt", str(elsewhere)), NETWORKS)
+    done = run(old, "backup", str(tmp_path / "whole.tar.gz"))
+    assert f"{elsewhere} is left out, because it is not in {old.folder}" in done.stderr
+
+
+def test_of_a_folder_with_much_else_only_the_named_files_are_taken(old: Installation, tmp_path: Path) -> None:
+    (old.folder / "other things").mkdir()
+    for number in range(2001):
+        (old.folder / "other things" / str(number)).touch()
+    archive = tmp_path / "whole.tar.gz"
+    assert "only the files that the configuration names" in run(old, "backup", str(archive)).stderr
+    with tarfile.open(archive) as file:
+        names = {name for name in file.getnames() if name.startswith("configuration/")}
+    assert names == {"configuration/appliance.yaml", "configuration/lines/tweets.txt"}
+
+
+def test_a_changed_or_short_archive_is_refused(old: Installation, new: Installation, tmp_path: Path) -> None:
+    archive, starter = tmp_path / "whole.tar.gz", new.config.read_text()
+    run(old, "backup", str(archive), "--secrets", typed=f"{PASSPHRASE}\n")
+    whole = archive.read_bytes()
+    for broken in (whole[: len(whole) // 2], b"no archive", b""):
+        archive.write_bytes(broken)
+        done = run(new, "restore", str(archive), typed=f"{PASSPHRASE}\n")
+        assert done.returncode == 1
+        assert "is not a backup of pi-appliance" in done.stderr
+    assert new.config.read_text() == starter
+    assert not (new.state / "history.db").exists()
+
+
+@pytest.fixture
+def mpd(tmp_path: Path) -> Iterator[MpdServer]:
+    with running_mpd(tmp_path / "mpd") as server:
+        yield server
+
+
+@needs_mpd
+def test_playlists_of_the_player_are_restored(
+    old: Installation, new: Installation, mpd: MpdServer, tmp_path: Path
+) -> None:
+    player = f"player: {{kind: mpd, with: {{address: '{mpd.address}', fallback-mpd: false}}}}"
+    old.write(TWEETS, f"{NETWORKS}\n{player}")
+    mpd.mpc("add", "one.wav")
+    mpd.mpc("add", "Ärzte/eins.wav")
+    mpd.mpc("save", "Sunday; 100%")
+    mpd.mpc("save", "Kept")
+    archive = tmp_path / "whole.tar.gz"
+    assert run(old, "backup", str(archive)).returncode == 0
+    mpd.mpc("rm", "Sunday; 100%")
+    mpd.mpc("rm", "Kept")
+    mpd.mpc("del", "2")
+    mpd.mpc("save", "Kept")
+    done = run(new, "restore", str(archive))
+    assert done.returncode == 0, done.stderr
+    assert mpd.mpc("-f", "%file%", "playlist", "Sunday; 100%").split("\n")[:2] == ["one.wav", "Ärzte/eins.wav"]
+    assert mpd.mpc("-f", "%file%", "playlist", "Kept").split() == ["one.wav"], "it exists"
+
+
+def test_without_the_player_the_rest_is_restored(old: Installation, tmp_path: Path) -> None:
+    old.write(TWEETS, f"{NETWORKS}\nplayer: {{kind: mpd, with: {{address: '127.0.0.1:9', fallback-mpd: false}}}}")
+    done = run(old, "backup", str(tmp_path / "whole.tar.gz"))
+    assert done.returncode == 0
+    assert "the playlists of the player are left out: " in done.stderr
