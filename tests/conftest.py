@@ -59,8 +59,15 @@ def pytest_xdist_auto_num_workers() -> int:
     return 2 * len(os.sched_getaffinity(0))
 
 
+@pytest.hookimpl(tryfirst=True)  # before -m selects by the markers
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Let several workers start with the longest tests."""
+    """Mark slow variants, and let several workers start with the longest tests."""
+    seen = set[str]()
+    for item in items:
+        function = item.nodeid.partition("[")[0]
+        if function in seen and item.get_closest_marker("slow_variants"):
+            item.add_marker("slow")
+        seen.add(function)
     if hasattr(config, "workerinput"):
         items.sort(key=lambda item: LONG.isdisjoint(item.path.parts))
 

@@ -210,6 +210,7 @@ def test_an_install_creates_all_files(staged: Staged) -> None:
         assert (staged.root / place / unit.name).read_text() == unit.read_text()
 
 
+@pytest.mark.slow_variants
 @pytest.mark.parametrize(
     ("origin", "address"),
     [
@@ -485,6 +486,7 @@ def clone_with_a_kernel(folder: Path) -> Path:
     return clone
 
 
+@pytest.mark.slow_variants
 @pytest.mark.parametrize(
     ("words", "environment", "used"),
     [

@@ -108,6 +108,7 @@ def test_it_is_announced_under_the_name_of_the_file(name: str) -> None:
     asyncio.run(scenario())
 
 
+@pytest.mark.slow
 def test_a_name_in_use_gets_a_number(name: str) -> None:
     async def scenario() -> None:
         async with phone() as result, announced(name, config()) as first:
@@ -140,6 +141,7 @@ def test_loopback_services_are_not_announced(name: str) -> None:
     asyncio.run(scenario())
 
 
+@pytest.mark.slow
 def test_a_machine_without_a_network_is_announced_later(name: str) -> None:
     own: list[str] = []
 
@@ -160,6 +162,7 @@ def test_a_machine_without_a_network_is_announced_later(name: str) -> None:
     asyncio.run(scenario())
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # zeroconf drops a socket then
 def test_an_unusable_address_is_reported_once_and_ends_nothing(name: str, caplog: pytest.LogCaptureFixture) -> None:
     own = ["203.0.113.9"]

@@ -65,6 +65,7 @@ def the_copy(installation: Installation) -> Path:
     return last_good.copy_path(installation.config, installation.state)
 
 
+@pytest.mark.slow_variants
 @pytest.mark.parametrize("content", WRONG.values(), ids=WRONG)
 def test_a_start_with_a_wrong_file_runs_the_jobs_at_their_slots(installation, content):
     learn(installation)
@@ -171,6 +172,7 @@ for number in range(10**9):
         installation.config.write_bytes(good)
 
 
+@pytest.mark.slow_variants
 @pytest.mark.parametrize("content", WRONG.values(), ids=WRONG)
 def test_the_owner_goes_back_to_the_last_good_file(installation, content):
     learn(installation)

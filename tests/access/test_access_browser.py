@@ -20,6 +20,7 @@ def sign_in(context: BrowserContext, home: ServedAppliance, cookie: str) -> None
     context.add_cookies([{"name": name, "value": value, "url": home.origin}])
 
 
+@pytest.mark.slow
 def test_devices_in_a_browser(browser, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
     with household(tmp_path) as (home, cookies):
         context = browser.new_context(viewport={"width": 390, "height": 844})

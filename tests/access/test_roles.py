@@ -92,6 +92,7 @@ def needed_role(route: Route, method: str) -> Role:
     return PAGES.get(name, Role.OWNER)
 
 
+@pytest.mark.slow_variants
 @pytest.mark.parametrize("role", OTHERS)
 def test_each_role_is_refused_exactly_what_it_may_not_do(tmp_path: Path, role: Role) -> None:
     with household(tmp_path) as (home, cookies):  # of its own: what is allowed is done

@@ -7,6 +7,7 @@ from tests.benchmarks import commands, idle, library, pages, phones, process_cos
 from tests.fakes.mpd_server import needs_mpd
 
 
+@pytest.mark.slow
 def test_the_idle_benchmark_runs(capsys: pytest.CaptureFixture[str]) -> None:
     idle.main(["--minutes", "0.01", "--settle", "0", "--only", "pi-appliance, no player"])
     row = capsys.readouterr().out.splitlines()[-1]
@@ -20,6 +21,7 @@ def test_the_commands_benchmark_runs(capsys: pytest.CaptureFixture[str]) -> None
     assert [line.count("|") for line in capsys.readouterr().out.splitlines()] == [4] * 7
 
 
+@pytest.mark.slow
 @needs_mpd
 def test_the_phones_benchmark_runs(capsys: pytest.CaptureFixture[str]) -> None:
     phones.main(["--phones", "10", "--changes", "3"])
@@ -32,6 +34,7 @@ def test_the_phones_benchmark_runs(capsys: pytest.CaptureFixture[str]) -> None:
     assert "| phones that were sent everything again instead | 0 |" in lines
 
 
+@pytest.mark.slow
 @needs_mpd
 def test_the_library_benchmark_runs(capsys: pytest.CaptureFixture[str]) -> None:
     library.main(["--tracks", "120", "--flat", "30", "--runs", "1", "--rounds", "1"])

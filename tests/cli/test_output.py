@@ -43,11 +43,13 @@ def test_a_full_disk_is_reported_in_one_line(named, words):
     assert done.stderr == "pi-appliance: No space left on device; check the rights, and the free space\n"
 
 
+@pytest.mark.slow_variants
 @pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&-", "<&- >&- 2>&-"])
 def test_closed_output_causes_no_traceback(named, closed):
     assert shell(named, "jobs list", closed).returncode == 0
 
 
+@pytest.mark.slow_variants
 @pytest.mark.parametrize(
     "environment",
     [{"PYTHONIOENCODING": "ascii"}, {"PYTHONIOENCODING": "latin-1"}, {"LC_ALL": "C"}, {"LC_ALL": "POSIX"}],

@@ -226,6 +226,7 @@ def test_a_failed_run_of_the_daemon_has_the_same_exit_status(appliance: Installa
     assert appliance.run("jobs", "run", "brokn").returncode == 2
 
 
+@pytest.mark.slow_variants
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_cancels_the_run_of_the_daemon(appliance: Installation, number: int) -> None:
     command = appliance.start("jobs", "run", "long")

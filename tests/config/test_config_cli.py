@@ -225,6 +225,7 @@ def _missing(text: str, dice: random.Random) -> str:
     )
 
 
+@pytest.mark.slow_variants
 @pytest.mark.parametrize("spoil", [_unknown_key, _wrong_value, _broken_syntax, _twice, _missing])
 def test_a_thousand_malformed_files_give_a_message_and_exit_2(tmp_path, capsys, spoil: Callable[..., str]):
     path = tmp_path / "appliance.yaml"

@@ -205,6 +205,7 @@ class TestAsAnotherUser:
         public_installation.write(GREET, "web: {port: 0}")
         return public_installation
 
+    @pytest.mark.slow
     def test_state_of_another_user_is_not_reported_as_broken(self, readable_installation: Installation) -> None:
         readable_installation.run("jobs", "run", "greet")
         seen = self.doctor(readable_installation, NOBODY)
@@ -215,6 +216,7 @@ class TestAsAnotherUser:
         )
         assert seen["state folder"]["fix"].startswith("sudo -u root pi-appliance doctor --config ")
 
+    @pytest.mark.slow
     def test_secrets_of_another_user_are_not_reported_as_broken(self, readable_installation: Installation) -> None:
         readable_installation.run("jobs", "run", "greet")
         secrets = readable_installation.folder / "secrets.env"

@@ -285,6 +285,7 @@ def opened(pid: int) -> str:
 LASTING = "lasting:\n  kind: command\n  with: {directory: ., run: [sh, -c, 'seq 9; sleep 0.3; seq 9; touch done']}"
 
 
+@pytest.mark.slow_variants
 @pytest.mark.parametrize("output", ["| head -1", ">&-", "> /dev/full", ">&- 2>&-"])
 def test_a_run_ends_normally_without_a_reader(installation, output):
     installation.write(LASTING)

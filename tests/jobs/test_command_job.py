@@ -140,6 +140,7 @@ def test_it_gets_its_variables_but_no_secrets(installation):
     assert "hush" not in said
 
 
+@pytest.mark.slow
 def test_the_first_and_last_part_of_long_output_is_kept(installation):
     flood = "import os; w = os.write; w(1, b'begin\\n'); [w(1, bytes(100000)) for _ in range(1000)]; w(1, b'\\nend\\n')"
     run = run_it(installation, f"run: {json.dumps([sys.executable, '-c', flood])}", "  schedule: '@daily'\n")

@@ -241,6 +241,7 @@ attempt(Installation(Path(sys.argv[1])), Pi(Path(sys.argv[2])))
 """
 
 
+@pytest.mark.slow_variants
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
 def test_a_suspended_run_ends_with_its_runner(installation, pi, tmp_path, number):
     installation.write(

@@ -109,6 +109,7 @@ def test_the_next_daemon_resumes_a_session(home):
     assert (home.last("one")["outcome"], has_checkpoint(home)) == ("succeeded", False)
 
 
+@pytest.mark.slow
 def test_a_session_is_resumed_after_sigkill(home):
     with up(home) as daemon:
         request_run(home, {})

@@ -23,6 +23,7 @@ def page() -> Iterator[Page]:
         browser.close()
 
 
+@pytest.mark.slow
 def test_the_doctor_answers_at_once_and_a_restart_comes_back_by_itself(installation: Installation, page: Page) -> None:
     installation.write("broken: {kind: command, with: {run: ['false']}}", f"web: {{port: {free_port()}}}")
     installation.run("jobs", "run", "broken")
@@ -41,6 +42,7 @@ def test_the_doctor_answers_at_once_and_a_restart_comes_back_by_itself(installat
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 
+@pytest.mark.slow
 def test_the_page_says_so_if_the_appliance_does_not_come_back(installation: Installation, page: Page) -> None:
     installation.write("", f"web: {{port: {free_port()}}}")
     with up(installation, {"NOTIFY_SOCKET": str(installation.folder / "nobody")}) as daemon:

@@ -122,6 +122,7 @@ def test_a_file_needs_no_network(root: Path, tmp_path: Path) -> None:
     assert active(root) == "0.3.0-new"
 
 
+@pytest.mark.slow_variants
 @pytest.mark.parametrize(
     ("body", "because"),
     [

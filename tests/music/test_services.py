@@ -82,6 +82,7 @@ def test_any_volume_above_the_limit_is_lowered(server: MpdServer, tmp_path: Path
     asyncio.run(scenario())
 
 
+@pytest.mark.slow_variants
 @pytest.mark.parametrize("how", ["hangs up", "falls silent"])
 def test_an_interrupted_radio_is_reconnected(how: str, server: MpdServer, tmp_path: Path) -> None:
     async def scenario() -> None:
@@ -120,6 +121,7 @@ def test_a_dead_radio_is_replaced_and_restored(server: MpdServer, tmp_path: Path
     asyncio.run(scenario())
 
 
+@pytest.mark.slow_variants
 @pytest.mark.parametrize(
     "how", ["nothing listens", "hangs up", "404", "web page", pytest.param("never answers", marks=pytest.mark.slow)]
 )
@@ -144,6 +146,7 @@ def test_a_radio_that_is_dead_when_chosen_is_replaced_and_restored(how: str, ser
     asyncio.run(scenario())
 
 
+@pytest.mark.slow_variants
 @pytest.mark.parametrize("command", ["stop", "pause", "clear"])
 def test_a_radio_stopped_by_mpc_stays_stopped(command: str, server: MpdServer, tmp_path: Path) -> None:
     async def scenario() -> None:
@@ -187,6 +190,7 @@ def test_a_killed_mpd_gets_its_queue_and_position_back(server: MpdServer, tmp_pa
     asyncio.run(scenario())
 
 
+@pytest.mark.slow
 def test_the_services_of_an_idle_player_do_not_wake_up(server: MpdServer, tmp_path: Path) -> None:
     selector, folder = CountingSelector(), tmp_path / "state"
 

@@ -67,6 +67,7 @@ def as_if_a_minute_had_passed(installation: Installation) -> None:
         db.commit()
 
 
+@pytest.mark.slow
 def test_a_kill_between_sending_and_storing_sends_once_more_only(installation, appliance, recorder):
     recorder.faults.append("hold")
     with start(installation) as first:

@@ -78,6 +78,7 @@ def test_a_wrong_mail_password_is_reported_without_showing_it(installation):
     assert done.stderr == "mail: not sent: the service answered 535: wrong user or password\n"
 
 
+@pytest.mark.slow_variants
 @pytest.mark.parametrize("url", ["ntfy://{}/garden-shed", "json://{}/hook"])
 def test_five_failures_in_a_row_send_one_message_and_the_recovery_another(installation, recorder, url):
     installation.write(BAD, notifiers(phone=url.format(recorder.address)))
@@ -150,6 +151,7 @@ def test_a_job_sees_no_secret_of_an_address(installation, recorder):
     assert "hush" not in installation.run("jobs", "log", "1").stdout
 
 
+@pytest.mark.slow_variants
 @pytest.mark.parametrize("fault", [401, 403, 404, 429, 500, "away"])
 def test_no_address_or_secret_is_stored_or_shown(installation, fault):
     with http_recorder() as recorder:

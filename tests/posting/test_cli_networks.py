@@ -206,6 +206,7 @@ def read_until(keyboard: int, words: bytes | None, seen: bytearray) -> None:
         seen += chunk
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can be somebody else")
 def test_a_file_written_by_root_belongs_to_the_owner(public_installation: PublicInstallation) -> None:
     public_installation.write(JOB, NETWORKS)
@@ -243,6 +244,7 @@ def test_missing_write_permission_is_reported_before_any_question(
 # --- test and list ----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow_variants
 @pytest.mark.parametrize(
     ("token", "status", "says"),
     [

@@ -83,6 +83,7 @@ def test_reported_pairs_are_near_and_equal_lines_are_reported(texts):
         seen.add(text)
 
 
+@pytest.mark.slow_variants
 @pytest.mark.parametrize("common", [0, 10, 30])
 def test_two_thousand_lines_are_quick(common):
     chance = random.Random(common)

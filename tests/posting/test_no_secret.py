@@ -98,6 +98,7 @@ def write(installation: Installation, networks: Mapping[str, str], secrets: dict
     path.chmod(0o600)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "faults",
     [(401, "cut-after"), pytest.param((402, 403, 500, "cut-in-answer", "not-an-object", 429), marks=pytest.mark.slow)],

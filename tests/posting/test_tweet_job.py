@@ -47,6 +47,7 @@ def test_every_line_is_used_once_per_round(installation):
     assert sorted(lines[:3]) == sorted(lines[3:]) == ["one", "three", "two"]
 
 
+@pytest.mark.slow_variants
 @pytest.mark.parametrize(
     ("lines", "says"),
     [

@@ -294,6 +294,7 @@ def test_a_short_wrong_drawing_is_not_mistaken_for_a_name(name: str, drawing: st
     assert str(refused("show", name, "--board", drawing)).startswith(reported)
 
 
+@pytest.mark.slow
 def test_a_cache_that_cannot_be_written_is_an_error_only_for_precompute(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -337,6 +337,7 @@ def test_a_hint_is_one_line_of_text(puzzle: Puzzle) -> None:
         assert "\n" not in reported
 
 
+@pytest.mark.slow_variants
 @pytest.mark.parametrize("puzzle", PUZZLES)
 def test_precomputation_can_be_interrupted(puzzle: Puzzle) -> None:
     precompute = getattr(puzzle, "precompute", None)

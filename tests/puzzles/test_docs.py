@@ -49,6 +49,7 @@ def test_the_commands_of_the_page_run_in_their_order(tmp_path: Path, monkeypatch
     assert reported["pi-appliance puzzle count peg-solitaire --board plus"] == "32 solutions.\n"
 
 
+@pytest.mark.slow_variants
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_the_documented_commands_print_the_documented_output(
     page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -388,6 +388,7 @@ def test_a_failed_precomputation_is_reported_and_the_boards_are_solved(tmp_path:
     assert "<p>the card is full.</p>" in (tmp_path / "result.html").read_text("utf-8")
 
 
+@pytest.mark.slow
 def test_a_failed_generation_is_reported_and_the_other_boards_are_solved(tmp_path: Path) -> None:
     job = Options(puzzle="sudoku", boards=[Path("seventeen")], generate=2, rules={"clues": "17"})
     with pytest.raises(Refused, match=r"^not generated: 2027-03-01-1: a grid of 17 clues was not found in 300 tries"):

@@ -54,6 +54,7 @@ def hits(chance: Chance, secret: bytes = SECRETS[0], job: str = "tweets") -> lis
     return [is_selected(chance, secret=secret, job=job, due=due) for due in dues()]
 
 
+@pytest.mark.slow_variants
 @pytest.mark.parametrize(("chance", "secret"), SECRETS_OF_CHANCES, ids=str)
 def test_the_number_of_used_slots_is_as_expected(chance, secret):
     used = sum(hits(chance, secret))
@@ -61,6 +62,7 @@ def test_the_number_of_used_slots_is_as_expected(chance, secret):
     assert chi_squared.p_value([used, DRAWS - used], [expected, DRAWS - expected]) > IMPLAUSIBLE
 
 
+@pytest.mark.slow_variants
 @pytest.mark.parametrize("chance", FEWER, ids=str)
 def test_every_time_of_day_and_weekday_has_its_share(chance):
     seen, all_ = Counter(), Counter()
@@ -116,6 +118,7 @@ def test_slots_are_independent(chance, apart):
     assert chi_squared.of_table([[together[a, b] for b in (True, False)] for a in (True, False)]) > IMPLAUSIBLE
 
 
+@pytest.mark.slow_variants
 @pytest.mark.parametrize("other", ["bot", "tweets2", "weets", "Tweets", "share"])
 @pytest.mark.parametrize("chance", [Chance(1, 2), Chance(1, 4)], ids=str)
 def test_jobs_are_independent_at_the_same_slots(chance, other):

@@ -119,6 +119,7 @@ def ours(expression: str, zone: ZoneInfo, minutes: debian_cron.Minutes) -> list[
     return slots
 
 
+@pytest.mark.slow_variants
 @pytest.mark.parametrize(("place", "season"), CHANGES)
 def test_with_clock_changes_every_expression_matches_debian_cron(place: str, season: str) -> None:
     zone, change = ZoneInfo(place), CHANGES[place, season]
@@ -143,6 +144,7 @@ def zone_that_jumps(change: datetime, minutes: int) -> ZoneInfo:
 JUMPS = [1, 3, 4, 5, 6, 30, 60, 178, 179, 180, 181, 300, 1440]
 
 
+@pytest.mark.slow_variants
 @pytest.mark.parametrize("minutes", [sign * size for size in JUMPS for sign in (1, -1)])
 def test_every_size_of_clock_change_matches_debian_cron(minutes: int) -> None:
     change = datetime(2027, 6, 5, 23, 30, tzinfo=UTC)

@@ -66,6 +66,7 @@ def random_jobs(random: Random, count: int) -> Iterator[str]:
         yield job(name, when, **more)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("days", "count", "runs"),
     [(90, 25, 600), pytest.param(365, 200, 20_000, marks=pytest.mark.slow)],

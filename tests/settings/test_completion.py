@@ -87,6 +87,7 @@ def type_at_end(page: Page, text: str) -> None:
     page.keyboard.type(text)
 
 
+@pytest.mark.slow
 @browser_only
 def test_a_key_and_its_value_are_chosen_by_finger_and_by_keyboard(browser: Browser, appliance: ServedAppliance) -> None:
     with phone(browser, appliance, path="/settings/file") as page:

@@ -195,6 +195,7 @@ def test_the_owner_goes_back(appliance: ServedAppliance) -> None:
     assert text_of(appliance) == before
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not CHROMIUM.exists(), reason="chromium is not installed: apt-get install chromium")
 def test_a_notifier_and_a_player_are_tested_with_one_press(browser: Browser, tmp_path: Path) -> None:
     with http_recorder() as recorder:
@@ -237,6 +238,7 @@ def test_a_problem_leads_to_its_line_while_one_types(browser: Browser, appliance
         assert field.input_value().split("\n")[int(marked or 0) - 1] == chosen
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not CHROMIUM.exists(), reason="chromium is not installed: apt-get install chromium")
 @pytest.mark.parametrize("script", [True, pytest.param(False, marks=pytest.mark.slow)], ids=["script", "no script"])
 def test_quiet_hours_are_added_and_removed_and_the_file_saved(

@@ -104,6 +104,7 @@ SPOILT: dict[str, Callable[[bytes], bytes]] = {
 }
 
 
+@pytest.mark.slow_variants
 @pytest.mark.parametrize("how", SPOILT)
 def test_a_file_that_is_no_longer_a_database(state, how):
     path = state / "history.db"
@@ -115,6 +116,7 @@ def test_a_file_that_is_no_longer_a_database(state, how):
         store.ensure_intact()
 
 
+@pytest.mark.slow_variants
 @pytest.mark.parametrize("part", range(12))
 def test_a_truncated_file_is_repaired(state, part):
     path = state / "history.db"
@@ -142,6 +144,7 @@ def test_a_flipped_byte_in_any_page_is_repaired(state, step):
     assert mended > len(pages) // 2, "most flips are noticed"
 
 
+@pytest.mark.slow
 def test_zeroed_pages_are_repaired(state):
     whole = (state / "history.db").read_bytes()
     for page in range(1, len(whole) // PAGE):

@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import pytest
+
 from pi_appliance.system import process
 from tests.installation import ROOT, is_running, wait_until
 
@@ -32,6 +34,8 @@ while not os.path.exists(sys.argv[1]):
 RUNNER = """
 import os, sys
 from pathlib import Path
+import pytest
+
 from pi_appliance.system import process
 ready = Path(sys.argv[1])
 hold = process.Suspend(lambda: "hot" if ready.is_file() and ready.read_bytes() else "", interval=0.05)
@@ -90,6 +94,7 @@ def test_a_daemon_left_by_a_run_ends_with_it(tmp_path):
     assert not is_running(number_in(tmp_path / "pid"))
 
 
+@pytest.mark.slow
 def test_a_daemon_that_ignores_signals_is_killed(tmp_path):
     ended, _ = watched(guarded(sys.executable, "-c", DAEMON, tmp_path / "pid", "deaf"))
     assert ended == process.ProcessResult(0)

@@ -189,6 +189,7 @@ def test_the_job_page_pauses_the_job_for_a_duration(browser: Browser, jobs: Serv
         ).to_be_visible()  # it was loaded again by itself
 
 
+@pytest.mark.slow_variants
 @pytest.mark.parametrize("path", ["/jobs", "/jobs/slow"])
 def test_cancel_asks_first_and_ends_the_run(browser: Browser, jobs: ServedAppliance, path: str) -> None:
     asked = []
@@ -232,6 +233,7 @@ def test_the_banner_follows_the_clock_and_the_jobs(browser: Browser, jobs: Serve
         expect(stepped).to_be_hidden()
 
 
+@pytest.mark.slow
 def test_without_scripts_a_job_is_paused_resumed_and_cancelled(browser: Browser, jobs: ServedAppliance) -> None:
     with phone(browser, jobs, script=False, path="/jobs") as page:
         card = page.locator("#job-slow")

@@ -130,6 +130,7 @@ def ticking(browser: Browser, installation: Installation) -> Iterator[Page]:
         yield result
 
 
+@pytest.mark.slow
 def test_a_pause_on_the_page_skips_slots_until_it_is_resumed(ticking, installation):
     page = ticking
     card = page.locator("#job-tick")
@@ -156,6 +157,7 @@ def test_a_pause_on_the_page_skips_slots_until_it_is_resumed(ticking, installati
     expect(page.get_by_label("results of the last").locator(".paused")).not_to_have_count(0)
 
 
+@pytest.mark.slow
 def test_a_resume_on_the_page_takes_effect_at_once(jobs_page, installation):
     card = jobs_page.locator("#job-post")
     card.get_by_role("button", name="Pause").tap()
@@ -165,6 +167,7 @@ def test_a_resume_on_the_page_takes_effect_at_once(jobs_page, installation):
         wait_until(lambda: not appliance.store.slots.pauses())
 
 
+@pytest.mark.slow
 def test_cancel_on_the_page_ends_a_long_run(jobs_page, installation):
     jobs_page.on("dialog", lambda dialog: dialog.accept())
     card = jobs_page.locator("#job-long")

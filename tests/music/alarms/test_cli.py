@@ -56,6 +56,7 @@ def test_a_sleep_timer_is_set_shown_replaced_and_cancelled(home):
     assert refused(home, 1, "cancel-sleep") == "no sleep timer is set"
 
 
+@pytest.mark.slow
 def test_it_survives_the_daemon(home):
     with up(home) as daemon:
         said(home, "sleep", "--at", "04:00")

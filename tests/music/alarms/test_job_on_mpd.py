@@ -70,6 +70,7 @@ def test_a_dead_stream_is_replaced_by_the_next_source(server, tmp_path):
     assert context.checkpoint is None
 
 
+@pytest.mark.slow
 def test_the_bundled_sound_plays_from_the_server_of_the_run(server, tmp_path):
     def advanced(saw: list[PlayerState]) -> bool:
         return any((state.elapsed or 0) >= 6 for state in saw)
@@ -93,6 +94,7 @@ def test_the_bundled_sound_plays_from_the_server_of_the_run(server, tmp_path):
     assert "[playing]" not in status
 
 
+@pytest.mark.slow_variants
 @pytest.mark.parametrize(
     ("play", "mode"),
     [("play", "consume"), ("play", "repeat"), ("play", "random"), ("pause", "consume"), ("stop", "single")],

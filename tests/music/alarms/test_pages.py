@@ -85,6 +85,7 @@ def test_an_alarm_is_added_edited_copied_and_deleted(
     assert text_of(appliance) == before, "comments, order and all other bytes stay"
 
 
+@pytest.mark.slow
 @BOTH
 def test_an_alarm_that_is_off_looks_off(browser: Browser, appliance: ServedAppliance, script: bool) -> None:
     with phone(browser, appliance, script=script) as page:
@@ -98,6 +99,7 @@ def test_an_alarm_that_is_off_looks_off(browser: Browser, appliance: ServedAppli
         expect(card).to_contain_text("Next:")
 
 
+@pytest.mark.slow
 @BOTH
 def test_an_error_keeps_what_was_typed(browser: Browser, appliance: ServedAppliance, script: bool) -> None:
     before = text_of(appliance)
@@ -146,6 +148,7 @@ def test_the_limit_follows_the_time_that_is_typed(browser: Browser, tmp_path: Pa
         expect(limit).to_be_hidden()  # as it is stored
 
 
+@pytest.mark.slow
 @BOTH
 def test_an_alarm_is_renamed_and_gets_an_end(browser: Browser, appliance: ServedAppliance, script: bool) -> None:
     with phone(browser, appliance, script=script) as page:

@@ -26,6 +26,7 @@ def cli(tmp_path: Path, server: MpdServer) -> MusicCli:
     return MusicCli(tmp_path, server.address)
 
 
+@pytest.mark.slow_variants
 @pytest.mark.parametrize("words", ["next", "queue", "artists", "add one.wav", "playlists", "volume 3"])
 def test_a_hanging_player_is_reported_within_a_second(cli: MusicCli, server: MpdServer, words: str) -> None:
     server.freeze()
@@ -64,6 +65,7 @@ def test_a_player_that_dies_during_an_update_is_reported_in_one_line(cli: MusicC
         assert f"\r\x1b[Kpi-appliance: MPD at {server.address} is not reached" in update.said
 
 
+@pytest.mark.slow
 def test_on_a_terminal_an_update_shows_progress(cli: MusicCli, server: MpdServer) -> None:
     make_many(server, 1500)
     with run_live(cli, "update", "usb", "--wait", terminal=True) as update:

@@ -82,6 +82,7 @@ def test_an_interrupted_fade_continues_after_a_restart(home, server):
     assert [run["outcome"] for run in home.json("jobs", "history", "sleep")] == ["succeeded", "abandoned"]
 
 
+@pytest.mark.slow
 @needs_mpd
 def test_a_cancelled_fade_restores_the_music(home, server):
     with up(home):
@@ -94,6 +95,7 @@ def test_a_cancelled_fade_restores_the_music(home, server):
     assert plays(server)
 
 
+@pytest.mark.slow
 @needs_mpd
 def test_the_daemon_makes_an_announcement_and_the_music_continues(home, server):
     with up(home):

@@ -65,6 +65,7 @@ def test_with_json_each_change_is_an_object(cli: MusicCli, server: MpdServer) ->
         assert watch.end() == 0
 
 
+@pytest.mark.slow_variants
 @pytest.mark.parametrize("words", [[], ["--json"]])
 def test_a_killed_player_is_reported_once_and_awaited(cli: MusicCli, server: MpdServer, words: list[str]) -> None:
     lost, back = ('{"lost"', '{"changed": ["connection"]') if words else ("[lost]", "[connected]")

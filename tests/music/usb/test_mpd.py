@@ -89,6 +89,7 @@ def answers(home: Home) -> bool:
     return False
 
 
+@pytest.mark.slow_variants
 def test_a_missing_drive_never_empties_the_library(home: Home) -> None:
     assert home.ask("/usb") == []
     home.usb("attach", home.drive.device)
@@ -133,6 +134,7 @@ def test_a_missing_drive_never_empties_the_library(home: Home) -> None:
     wait_until(lambda: "[playing]" in home.server.mpc("status"))
 
 
+@pytest.mark.slow_variants
 def test_removing_a_drive_during_playback_loses_only_its_tracks(home: Home) -> None:
     home.usb("attach", home.drive.device)
     home.is_("ready")
@@ -148,6 +150,7 @@ def test_removing_a_drive_during_playback_loses_only_its_tracks(home: Home) -> N
     assert (listed["name"], listed["state"], listed["tracks"]) == (LABEL, "unmounted", 2)
 
 
+@pytest.mark.slow_variants
 def test_a_forgotten_drive_is_removed_from_the_library(home: Home) -> None:
     home.usb("attach", home.drive.device)
     home.is_("ready")

@@ -263,6 +263,7 @@ def test_an_unknown_source_is_refused_and_the_queue_stays(three: VolumioServer, 
     assert not [asked for asked in three.asked if asked.what.startswith("POST")]
 
 
+@pytest.mark.slow
 def test_a_success_reported_by_volumio_is_verified(three: VolumioServer) -> None:
     three.deaf |= {"volume", "random", "repeat", "play", "clearQueue"}
     buttons: list[tuple[Callable[[Player], Awaitable[Any]], str]] = [

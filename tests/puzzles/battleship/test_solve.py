@@ -56,6 +56,7 @@ def count_solutions(board: battleship.Board) -> int:
     return result
 
 
+@pytest.mark.slow_variants
 @pytest.mark.parametrize(("drawn", "ways", "apart"), GRIDS)
 def test_finished_grids_have_the_known_number_of_solutions(drawn: str, ways: int, apart: int) -> None:
     for drawing in (expand_grid(drawn), expand_grid(drawn).replace("#", "X")):

@@ -127,6 +127,7 @@ def test_every_level_matches_a_search_with_sets(name: str) -> None:
     assert counted(board).rows == rows
 
 
+@pytest.mark.slow_variants
 @pytest.mark.parametrize(("name", "goal"), MET)
 @pytest.mark.parametrize("small", [0, pytest.param(20, marks=pytest.mark.slow), 300])
 def test_meeting_in_the_middle_counts_the_same(name: str, goal: str, small: int) -> None:
@@ -277,6 +278,7 @@ def test_a_count_that_will_not_fit_into_memory_is_refused_before_it_takes_it() -
     assert counter.forward.classes_seen < 500_000
 
 
+@pytest.mark.slow_variants
 @pytest.mark.parametrize("small", [100_000, 0])
 def test_an_interrupted_count_resumes(small: int) -> None:
     board = known(OTHERS[0][0])
@@ -398,6 +400,7 @@ def test_the_rule_positions_all_counts_all_positions() -> None:
     assert not counted(with_rules(board, {"positions": "needed"}), small=0).all_positions
 
 
+@pytest.mark.slow_variants
 @pytest.mark.parametrize("empty", [Hole(0, 0), Hole(0, 1), Hole(0, 2), Hole(1, 2)])
 def test_the_triangle_of_fifteen_is_counted_as_by_trying_everything(empty: Hole) -> None:
     board = triangle(empty)

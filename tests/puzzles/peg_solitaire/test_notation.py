@@ -141,6 +141,7 @@ def broken(board: Board, line: tuple[Jump, ...], random: Random) -> tuple[Board,
     return Board(board.holes, frozenset(pegs), board.goal, triangular=board.triangular), (Jump(start, end), *line)
 
 
+@pytest.mark.slow
 def test_a_solution_with_one_wrong_jump_is_rejected() -> None:
     """Lines that were changed anywhere go wrong in many ways at once; these in one, so that no rule can be missing."""
     random = Random(5)

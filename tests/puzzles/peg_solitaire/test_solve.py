@@ -161,6 +161,7 @@ def test_a_large_unsolvable_board_is_proven_by_exhaustion() -> None:
     assert all(note.endswith(" jumps tried") for note in notes)
 
 
+@pytest.mark.slow
 def test_a_wide_search_reports_progress_several_times_a_level() -> None:
     """A level may be a second of a small Pi."""
     board = parse("\n".join(["XXXXXXX"] * 3 + ["XXXOXXX"] + ["XXXXXXX"] * 3), "49")

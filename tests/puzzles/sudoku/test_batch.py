@@ -102,6 +102,7 @@ def test_an_interrupted_file_resumes() -> None:
     assert not list(runtime.cache.names())
 
 
+@pytest.mark.slow_variants
 @pytest.mark.parametrize("content", [b"", b"pi-state", b"pi-state" + bytes(8) + b"x", b"\xff" * 999])
 def test_a_damaged_checkpoint_is_ignored(content: bytes) -> None:
     board = make_board(120)

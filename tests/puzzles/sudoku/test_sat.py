@@ -54,6 +54,7 @@ def test_counts_of_6x6_agree_with_brute_force() -> None:
         )
 
 
+@pytest.mark.slow_variants
 @pytest.mark.parametrize("size", SIZES)
 def test_every_size_is_generated_and_solved(size: int) -> None:
     generated = sudoku.generate(5, empty_board(size), SearchRuntime())
@@ -71,6 +72,7 @@ def test_the_largest_size_is_solved() -> None:
     assert sudoku.check(empty_board(25), lines[0])
 
 
+@pytest.mark.slow
 def test_the_largest_size_is_generated_with_unknown_minimality() -> None:
     generated = sudoku.generate(5, sudoku.with_rules(empty_board(25), {"clues": "300"}), SearchRuntime())
     grid, solution = generated.board.grids[0], str(generated.details["solution"])

@@ -119,6 +119,7 @@ def test_a_hint_is_the_next_deduction() -> None:
     assert sudoku.hint(sudoku.parse(NONE[1], "f"), SearchRuntime())
 
 
+@pytest.mark.slow_variants
 @pytest.mark.parametrize(
     "rules",
     [{}, {"difficulty": "easy"}, {"difficulty": "medium"}, {"difficulty": "extreme"}, {"clues": "26"}, {"clues": "40"}],
